@@ -1,0 +1,381 @@
+"""The one door for user input: tables and labels in, one frozen value out.
+
+Everything downstream works on `PUData` and checks nothing again.
+
+Conventions
+-----------
+``n`` rows, ``p`` columns. ``X`` is C-contiguous float64 of shape ``(n, p)`` on the internal
+scale ``(x - center) / scale``. ``y`` holds audited classes and NaN where the class is unknown.
+"""
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from bayes_lepu.errors import DataError, DataWarning
+from bayes_lepu.links import Array, RowKind
+
+MAX_NAMED = 5
+
+
+@dataclass(frozen=True, eq=False)
+class PUData:
+    """Validated positive-unlabelled data on the internal scale.
+
+    Attributes
+    ----------
+    X : (n, p) array
+        Features on the internal scale.
+    l : (n,) int8 array
+        Visible labels.
+    y : (n,) array
+        Audited classes, NaN where unknown.
+    kind : (n,) int8 array
+        `RowKind` of each row.
+    feature_names : tuple of str
+    named : bool
+        Whether the names came from the user, and so are matched in predictions.
+    center, scale : (p,) arrays
+        Internal scale is ``(x - center) / scale``.
+    class_mask, selection_mask : (p,) bool arrays
+        Columns that enter t and s.
+    index : pandas.Index
+        Row labels, carried into every table of results.
+    """
+
+    X: Array
+    l: NDArray[np.int8]
+    y: Array
+    kind: NDArray[np.int8]
+    feature_names: tuple[str, ...]
+    named: bool
+    center: Array
+    scale: Array
+    class_mask: NDArray[np.bool_]
+    selection_mask: NDArray[np.bool_]
+    index: pd.Index
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return self.X.shape[0]
+
+    @property
+    def p(self) -> int:
+        """Number of columns."""
+        return self.X.shape[1]
+
+    @property
+    def n_audited(self) -> int:
+        """Number of unlabelled rows whose class is known."""
+        return int(np.sum(self.kind >= RowKind.MISSED))
+
+    @property
+    def swap_symmetric(self) -> bool:
+        """Whether exchanging the two factors leaves the SPM likelihood as it is."""
+        return self.n_audited == 0 and bool(np.array_equal(self.class_mask, self.selection_mask))
+
+    def transform(self, X: Any) -> tuple[Array, pd.Index]:
+        """New rows on the internal scale, columns matched by name where names are known."""
+        if isinstance(X, pd.DataFrame) and self.named:
+            X = _match_columns(X, self.feature_names)
+        values, _, _, index = read_table(X)
+        if values.shape[1] != self.p:
+            raise DataError(
+                f"X has {values.shape[1]} columns, but the model was fitted on {self.p}: "
+                f"{_some(self.feature_names)}. Pass the same columns in the same order."
+            )
+        return (values - self.center) / self.scale, index
+
+    def original_scale(self, slope: Array, intercept: Array) -> tuple[Array, Array]:
+        """Coefficients on the user's own scale, from those on the internal scale.
+
+        Works on any leading draw dimensions: ``slope`` is ``(..., p)``.
+        """
+        raw = slope / self.scale
+        return raw, intercept - raw @ self.center
+
+
+def read_data(
+    X: Any,
+    l: Any,
+    *,
+    y: Any = None,
+    class_features: Sequence[str | int] | None = None,
+    selection_features: Sequence[str | int] | None = None,
+    standardize: bool = True,
+) -> PUData:
+    """Check and normalise everything the user hands in.
+
+    Parameters
+    ----------
+    X : DataFrame or 2-d array
+        Numeric features, no missing values, no constant column.
+    l : sequence of 0/1 or bool
+        Visible labels, one per row.
+    y : sequence, optional
+        Audited classes: 0, 1, or NaN where unknown.
+    class_features, selection_features : sequence of names or positions, optional
+        Columns allowed in the classifier t and in the propensity s. All by default.
+    standardize : bool
+        Centre every column and divide it by its standard deviation (ddof = 0).
+    """
+    values, names, named, index = read_table(X)
+    n = values.shape[0]
+    labels = _read_labels(l, n, X)
+    audited = _read_classes(y, labels, X)
+    center, scale, values = _standardise(values, names, standardize=standardize)
+    kind = labels.copy()
+    kind[(labels == 0) & (audited == 1)] = RowKind.MISSED
+    kind[(labels == 0) & (audited == 0)] = RowKind.NEGATIVE
+    return PUData(
+        X=values,
+        l=labels,
+        y=audited,
+        kind=kind,
+        feature_names=names,
+        named=named,
+        center=center,
+        scale=scale,
+        class_mask=_read_mask("class_features", class_features, names),
+        selection_mask=_read_mask("selection_features", selection_features, names),
+        index=index,
+    )
+
+
+def warn_if_small(data: PUData, n_parameters: int) -> None:
+    """Warn when an unpenalised fit has more parameters than rows."""
+    if data.n < n_parameters:
+        warnings.warn(
+            f"{data.n} rows for {n_parameters} unpenalised parameters: the estimate is not "
+            "unique. Add a penalty (C > 0) or a proper prior, or use fewer columns.",
+            DataWarning,
+            stacklevel=3,
+        )
+
+
+def read_table(X: Any) -> tuple[Array, tuple[str, ...], bool, pd.Index]:
+    """Float64 values, column names, whether the names are the user's, and row labels."""
+    if hasattr(X, "tocsr"):
+        raise DataError(
+            f"X is a sparse matrix ({type(X).__name__}); dense columns are expected. "
+            "Use X.toarray(), or reduce the columns first (for example TruncatedSVD)."
+        )
+    named = isinstance(X, pd.DataFrame)
+    if isinstance(X, pd.DataFrame):
+        names, index = _frame_names(X), X.index
+        values = np.empty(X.shape)
+        for j, name in enumerate(X.columns):
+            values[:, j] = _numeric_column(X[name], str(name))
+    else:
+        values = _numeric_array(X)
+        names = tuple(f"x{j}" for j in range(values.shape[1]))
+        index = pd.RangeIndex(values.shape[0])
+    if values.shape[0] == 0 or values.shape[1] == 0:
+        raise DataError(f"X is empty: its shape is {values.shape}. At least one row is needed.")
+    _refuse_non_finite(values, names)
+    return values, names, named, index
+
+
+def _frame_names(X: pd.DataFrame) -> tuple[str, ...]:
+    names = tuple(str(c) for c in X.columns)
+    twice = sorted({c for c in names if names.count(c) > 1})
+    if twice:
+        raise DataError(
+            f"X has duplicate column names: {_some(twice)}. Every column needs its own name; "
+            "rename or drop the copies."
+        )
+    return names
+
+
+def _numeric_column(column: pd.Series, name: str) -> Array:
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        raise DataError(
+            f"Column {name!r} is categorical. Encode it first, for example "
+            f"pd.get_dummies(X, columns=[{name!r}], drop_first=True, dtype=float)."
+        )
+    if not (pd.api.types.is_numeric_dtype(column) or pd.api.types.is_bool_dtype(column)):
+        raise DataError(
+            f"Column {name!r} holds {column.dtype} values, for example {column.iloc[0]!r}; numbers "
+            "are expected. Convert with pd.to_numeric, encode with pd.get_dummies, or drop it."
+        )
+    if pd.api.types.is_complex_dtype(column):
+        raise DataError(f"Column {name!r} holds complex numbers; real numbers are expected.")
+    return column.to_numpy(dtype=float, na_value=np.nan)
+
+
+def _numeric_array(X: Any) -> Array:
+    array = np.asarray(X)
+    if array.ndim != 2:
+        raise DataError(
+            f"X has {array.ndim} dimension(s), shape {array.shape}; a table of shape (rows, "
+            "columns) is expected. Use X.reshape(-1, 1) for a single column."
+        )
+    if array.dtype.kind not in "fiub":
+        raise DataError(
+            f"X holds {array.dtype} values; numbers are expected. Convert with X.astype(float), "
+            "or pass a DataFrame to be told which column is meant."
+        )
+    return np.ascontiguousarray(array, dtype=float)
+
+
+def _refuse_non_finite(values: Array, names: tuple[str, ...]) -> None:
+    bad = [j for j in range(values.shape[1]) if not np.isfinite(values[:, j]).all()]
+    if bad:
+        rows = int(sum((~np.isfinite(values[:, j])).sum() for j in bad))
+        raise DataError(
+            f"X holds NaN or infinite values ({rows} cells) in column(s) "
+            f"{_some([names[j] for j in bad])}. Impute or drop them before fitting."
+        )
+
+
+def _vector(name: str, values: Any, n: int, X: Any) -> NDArray[Any]:
+    """A 1-d array of length n; pandas rows must already be in the order of X."""
+    if isinstance(values, pd.DataFrame):
+        values = values.squeeze("columns")
+    if (
+        isinstance(values, pd.Series)
+        and isinstance(X, pd.DataFrame)
+        and len(values) == len(X)
+        and not values.index.equals(X.index)
+    ):
+        raise DataError(
+            f"The index of {name} differs from the index of X, so it is unclear which row is "
+            f"which. Use {name} = {name}.loc[X.index], or {name}.to_numpy() if the order is right."
+        )
+    if isinstance(values, pd.Series):
+        is_object = values.dtype.kind not in "fiub"
+        array = values.to_numpy(dtype=object) if is_object else values.to_numpy()
+    else:
+        array = np.asarray(values)
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim != 1:
+        raise DataError(
+            f"{name} has shape {array.shape}; one value per row, shape ({n},), is expected."
+        )
+    if array.shape[0] != n:
+        raise DataError(
+            f"X has {n} rows but {name} has {array.shape[0]} values. Both need one entry per row."
+        )
+    return array
+
+
+def _as_numbers(name: str, array: NDArray[Any], allowed: str) -> Array:
+    try:
+        numbers = np.array([np.nan if v is None or v is pd.NA else v for v in array], dtype=float)
+    except (TypeError, ValueError):
+        numbers = None
+    if numbers is None or array.dtype.kind in "USM" or any(isinstance(v, str) for v in array):
+        shown = _some(sorted({repr(v) for v in array}))
+        raise DataError(f"{name} holds {shown}; {allowed} expected. Recode it first.")
+    return numbers
+
+
+def _read_labels(l: Any, n: int, X: Any) -> NDArray[np.int8]:
+    array = _vector("l", l, n, X)
+    numbers = array if array.dtype.kind in "fiub" else _as_numbers("l", array, "0/1 or bool is")
+    values = np.unique(numbers)
+    if not np.isin(values, (0, 1)).all():
+        hint = "Use (l == 1).astype(int) if -1 or 2 means unlabelled." if len(values) == 2 else ""
+        raise DataError(
+            f"l holds the values {_some(values.tolist())}; only 0 (unlabelled) and 1 (labelled "
+            f"positive), or False and True, are expected. {hint}".rstrip()
+        )
+    labels = np.ascontiguousarray(numbers, dtype=np.int8)
+    if labels.sum() == 0:
+        raise DataError("No row is labelled (l is 0 everywhere): there is nothing to learn from.")
+    if labels.sum() == n:
+        raise DataError(
+            "Every row is labelled (l is 1 everywhere): unlabelled rows are needed. If these are "
+            "positives only, add the background rows with l = 0."
+        )
+    return labels
+
+
+def _read_classes(y: Any, labels: NDArray[np.int8], X: Any) -> Array:
+    n = labels.shape[0]
+    if y is None:
+        return np.full(n, np.nan)
+    classes = _as_numbers("y", _vector("y", y, n, X), "0, 1 or NaN (unknown) is")
+    known = classes[~np.isnan(classes)]
+    if not np.isin(known, (0, 1)).all():
+        raise DataError(
+            f"y holds the values {_some(np.unique(known).tolist())}; 0, 1 or NaN where the class "
+            "is unknown is expected."
+        )
+    contradiction = np.flatnonzero((labels == 1) & (classes == 0))
+    if contradiction.size:
+        raise DataError(
+            f"{contradiction.size} row(s) are labelled (l=1) but audited as negative (y=0), first "
+            f"at position {contradiction[0]}. A labelled row is positive by assumption; correct "
+            "l or y."
+        )
+    return classes
+
+
+def _standardise(
+    values: Array, names: tuple[str, ...], *, standardize: bool
+) -> tuple[Array, Array, Array]:
+    center = values.mean(axis=0)
+    centred = values - center
+    spread = np.sqrt(np.einsum("ij,ij->j", centred, centred) / values.shape[0])
+    constant = spread <= 1e-12 * np.maximum(1.0, np.abs(center))
+    if constant.any():
+        raise DataError(
+            f"Constant column(s): {_some([names[j] for j in np.flatnonzero(constant)])}. They "
+            "carry no information and duplicate the intercept; drop them."
+        )
+    if not standardize:
+        return np.zeros_like(center), np.ones_like(center), values
+    centred /= spread
+    return center, spread, centred
+
+
+def _read_mask(
+    option: str, columns: Sequence[str | int] | None, names: tuple[str, ...]
+) -> NDArray[np.bool_]:
+    if columns is None:
+        return np.ones(len(names), dtype=bool)
+    if isinstance(columns, str):
+        raise DataError(f"{option}={columns!r} is one string; pass a list: [{columns!r}].")
+    mask = np.zeros(len(names), dtype=bool)
+    for column in columns:
+        if isinstance(column, str) and column in names:
+            mask[names.index(column)] = True
+        elif isinstance(column, int | np.integer) and 0 <= column < len(names):
+            mask[column] = True
+        else:
+            raise DataError(
+                f"{option} names {column!r}, which is not a column of X. Columns: {_some(names)}."
+            )
+    if not mask.any():
+        raise DataError(
+            f"{option} is empty. Name at least one column, or use model='scar' for a constant "
+            "propensity."
+        )
+    return mask
+
+
+def _match_columns(X: pd.DataFrame, names: tuple[str, ...]) -> pd.DataFrame:
+    got = _frame_names(X)
+    missing = [c for c in names if c not in got]
+    extra = [c for c in got if c not in names]
+    if missing or extra:
+        parts = [f"missing column(s) {_some(missing)}"] if missing else []
+        parts += [f"unknown column(s) {_some(extra)}"] if extra else []
+        raise DataError(
+            f"X does not match the fitted columns: {'; '.join(parts)}. "
+            "Select them with X[list(fit.feature_names)]."
+        )
+    return X.iloc[:, [got.index(c) for c in names]]
+
+
+def _some(values: Sequence[Any]) -> str:
+    shown = ", ".join(str(v) for v in values[:MAX_NAMED])
+    return shown + (f" and {len(values) - MAX_NAMED} more" if len(values) > MAX_NAMED else "")
