@@ -1,0 +1,226 @@
+"""The loader of the public export, on BIDS trees written here, each known fault included."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from bayes_lepu.datasets import load_animal_trials, load_openneuro_gonogo, usable_trials
+from bayes_lepu.errors import DataError
+
+SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
+COLUMNS = ["onset", "duration", "sample", "trial_type", "response_time", "stim_file", "value"]
+NA = "n/a"
+
+Trial = tuple[float, int, int, float | None]  # onset in s, image, truth, response time in ms
+
+
+def write_run(
+    root: Path, subject: str, session: int, run: int | str, trials: list[Trial], *, digits: int = 10
+) -> Path:
+    """Write the events of one run as the export does, responses as events of their own."""
+    lines = []
+    for onset, image, truth, rt in trials:
+        kind = "animal_target" if truth else "animal_distractor"
+        shown = NA if rt is None else f"{rt:g}"
+        lines.append((onset, "stimulus", shown, f"{image}.jpg", kind))
+        if rt is not None:
+            correct = "correct" if truth else "incorrect"
+            lines.append((onset + rt / 1000, "response", NA, NA, correct))
+    lines.sort()
+    folder = root / subject / f"ses-{session:02d}" / "eeg"
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / f"{subject}_ses-{session:02d}_task-gonogo_run-{run}_events.tsv"
+    rows = [
+        "\t".join([f"{onset:.{digits}f}", NA, NA, kind, rt, stim, value])
+        for onset, kind, rt, stim, value in lines
+    ]
+    file.write_text("\n".join(["\t".join(COLUMNS), *rows]) + "\n")
+    return file
+
+
+def make_run(first_image: int, *, n: int = 8, start: float = 5.0) -> list[Trial]:
+    """Alternate animals (all found but the first) and distractors (none answered)."""
+    return [
+        (start + 2.0 * i, first_image + i, (i + 1) % 2, None if i % 2 or i == 0 else 300.0 + i)
+        for i in range(n)
+    ]
+
+
+def test_trials_table(tmp_path: Path) -> None:
+    run = make_run(100)
+    write_run(tmp_path, "sub-005", 1, 4, run)
+    # Runs of the recognition task lie in the same folder; their stimuli are not ours.
+    other = write_run(tmp_path, "sub-005", 1, 5, make_run(900))
+    other.write_text(other.read_text().replace("animal_", "easy_"))
+    (tmp_path / "participants.tsv").write_text("participant_id\tgender\nsub-005\tM\n")
+    trials = load_openneuro_gonogo(tmp_path)
+    expected = pd.DataFrame(
+        {
+            "subject": "sub-005",
+            "code": "fsa",
+            "gender": "M",
+            "run": 4,
+            "trial": range(1, 9),
+            "onset_s": [5.0, 7.0, 9.0, 11.0, 13.0, 15.0, 17.0, 19.0],
+            "image": range(100, 108),
+            "y_real": [1, 0] * 4,
+            "y_sub": [0, 0, 1, 0, 1, 0, 1, 0],
+            "l": [0, 0, 1, 0, 1, 0, 1, 0],
+            "rt_ms": [np.nan, np.nan, 302.0, np.nan, 304.0, np.nan, 306.0, np.nan],
+            "flag": "",
+        }
+    )
+    pd.testing.assert_frame_equal(trials, expected, check_dtype=False)
+    assert trials.attrs["duplicated_files"] == []
+
+
+def test_copied_second_session_is_dropped(tmp_path: Path) -> None:
+    for run, first in ((1, 100), (4, 200)):
+        write_run(tmp_path, "sub-002", 1, run, make_run(first))
+    write_run(tmp_path, "sub-002", 2, 1, make_run(100), digits=4)  # printed otherwise
+    write_run(tmp_path, "sub-002", 2, "04", make_run(200))  # named otherwise
+    trials = load_openneuro_gonogo(tmp_path)
+    assert len(trials) == 16
+    assert list(trials["run"].unique()) == [1, 4]
+    assert (trials["flag"] == "").all()
+    assert trials.attrs["duplicated_files"] == [
+        "sub-002/ses-02/eeg/sub-002_ses-02_task-gonogo_run-1_events.tsv",
+        "sub-002/ses-02/eeg/sub-002_ses-02_task-gonogo_run-04_events.tsv",
+    ]
+
+
+def test_equal_runs_of_two_subjects_are_no_duplicates(tmp_path: Path) -> None:
+    for subject in ("sub-002", "sub-003"):
+        write_run(tmp_path, subject, 1, 1, make_run(100))
+    assert len(load_openneuro_gonogo(tmp_path)) == 16
+
+
+def test_genuine_second_session_is_numbered_on(tmp_path: Path) -> None:
+    for session, run, first in ((1, 1, 100), (1, 13, 200), (2, 1, 300), (2, 2, 400)):
+        write_run(tmp_path, "sub-002", session, run, make_run(first))
+    trials = load_openneuro_gonogo(tmp_path)
+    assert trials.groupby("run")["image"].min().to_dict() == {1: 100, 13: 200, 14: 300, 15: 400}
+
+
+def test_faulty_button_run_is_flagged(tmp_path: Path) -> None:
+    faulty = [(onset, image, truth, 1000.0) for onset, image, truth, _ in make_run(100)]
+    write_run(tmp_path, "sub-003", 1, 1, faulty)
+    eager = make_run(200)
+    eager[1] = (*eager[1][:3], 420.0)  # one false alarm of four is bad luck, not a bad button
+    write_run(tmp_path, "sub-003", 1, 4, eager)
+    trials = load_openneuro_gonogo(tmp_path)
+    flags = trials.groupby("run")["flag"].unique().map(list).to_dict()
+    assert flags == {1: ["bad_button_run"], 4: [""]}
+    assert list(usable_trials(trials)["run"].unique()) == [4]
+
+
+def test_repeated_images_keep_the_last_judgement(tmp_path: Path) -> None:
+    write_run(tmp_path, "sub-006", 1, 1, make_run(100))
+    write_run(tmp_path, "sub-006", 1, 13, list(reversed(make_run(100, start=4.0))))
+    write_run(tmp_path, "sub-006", 1, 4, make_run(200))
+    trials = load_openneuro_gonogo(tmp_path)
+    flags = trials.groupby("run")["flag"].unique().map(list).to_dict()
+    assert flags == {1: ["repeat_image"], 4: [""], 13: [""]}
+    assert not usable_trials(trials).duplicated(["subject", "image"]).any()
+
+
+def test_repeat_of_a_void_judgement_is_no_repeat(tmp_path: Path) -> None:
+    """Where the later run has the faulty button, the earlier judgement is the one to keep."""
+    write_run(tmp_path, "sub-006", 1, 1, make_run(100))
+    faulty = [(onset, image, truth, 1000.0) for onset, image, truth, _ in make_run(100)]
+    write_run(tmp_path, "sub-006", 1, 13, faulty)
+    trials = load_openneuro_gonogo(tmp_path)
+    flags = trials.groupby("run")["flag"].unique().map(list).to_dict()
+    assert flags == {1: [""], 13: ["bad_button_run"]}
+
+
+def test_anticipation_is_flagged_but_usable(tmp_path: Path) -> None:
+    run = make_run(100)
+    run[2] = (*run[2][:3], 31.0)
+    run[4] = (*run[4][:3], 150.0)
+    write_run(tmp_path, "sub-002", 1, 1, run)
+    trials = load_openneuro_gonogo(tmp_path)
+    assert trials["flag"].tolist() == ["", "", "anticipation", "", "", "", "", ""]
+    assert len(usable_trials(trials)) == 8
+
+
+def test_unknown_subject_has_no_code(tmp_path: Path) -> None:
+    write_run(tmp_path, "sub-099", 1, 1, make_run(100))
+    assert set(load_openneuro_gonogo(tmp_path)["code"]) == {""}
+
+
+def test_found_below_the_folder_of_data_sets(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_run(tmp_path / "ds002680", "sub-002", 1, 1, make_run(100))
+    monkeypatch.setenv("BAYES_LEPU_DATA", str(tmp_path))
+    assert len(load_openneuro_gonogo()) == 8
+
+
+def test_refuses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("BAYES_LEPU_DATA", raising=False)
+    with pytest.raises(DataError, match="BAYES_LEPU_DATA is not set"):
+        load_openneuro_gonogo()
+    with pytest.raises(DataError, match=r"Found no sub-\*/ses-\*/eeg/\*_events\.tsv"):
+        load_openneuro_gonogo(tmp_path)
+
+
+def test_refuses_other_columns(tmp_path: Path) -> None:
+    file = write_run(tmp_path, "sub-002", 1, 1, make_run(100))
+    file.write_text(file.read_text().replace("trial_type", "event_type"))
+    with pytest.raises(DataError, match=r"missing are \['trial_type'\]"):
+        load_openneuro_gonogo(tmp_path)
+
+
+def test_refuses_other_stimuli(tmp_path: Path) -> None:
+    file = write_run(tmp_path, "sub-002", 1, 1, make_run(100))
+    text = file.read_text()
+    file.write_text(text.replace("103.jpg", "cat.png"))
+    with pytest.raises(DataError, match=r"'cat\.png'; expected <image number>\.jpg"):
+        load_openneuro_gonogo(tmp_path)
+    file.write_text(text.replace("animal_", "face_"))
+    with pytest.raises(DataError, match="hold no stimulus of the categorisation task"):
+        load_openneuro_gonogo(tmp_path)
+
+
+def test_refuses_other_response_times(tmp_path: Path) -> None:
+    run = make_run(100)
+    file = write_run(tmp_path, "sub-002", 1, 1, run)
+    file.write_text(file.read_text().replace("\t302\t", "\tearly\t"))
+    with pytest.raises(DataError, match="response_time 'early'; expected milliseconds or n/a"):
+        load_openneuro_gonogo(tmp_path)
+    seconds = [(o, i, y, None if rt is None else rt / 1000) for o, i, y, rt in run]
+    write_run(tmp_path, "sub-002", 1, 1, seconds)
+    with pytest.raises(DataError, match="must be seconds"):
+        load_openneuro_gonogo(tmp_path)
+
+
+def test_refuses_a_name_without_run(tmp_path: Path) -> None:
+    file = write_run(tmp_path, "sub-002", 1, 1, make_run(100))
+    file.rename(file.with_name("sub-002_ses-01_task-gonogo_events.tsv"))
+    with pytest.raises(DataError, match="Cannot read subject, session and run"):
+        load_openneuro_gonogo(tmp_path)
+
+
+@pytest.mark.skipif(
+    not (SHARED / "animal_gonogo" / "trials.csv").is_file(),
+    reason=f"the go/no-go tables are not in {SHARED / 'animal_gonogo'}",
+)
+def test_the_whole_experiment_round_trips(tmp_path: Path) -> None:
+    """The prepared table, written out as the export with its copied session, comes back equal."""
+    table = load_animal_trials(SHARED)
+    for (subject, run), one in table.groupby(["subject", "run"]):
+        columns = zip(one["onset_s"], one["image"], one["y_real"], one["rt_ms"], strict=True)
+        trials = [(o, i, y, None if np.isnan(rt) else rt) for o, i, y, rt in columns]
+        write_run(tmp_path, subject, 1, run, trials)
+        if run < 13:
+            write_run(tmp_path, subject, 2, run, trials)
+    people = table[["subject", "gender"]].drop_duplicates()
+    people.columns = ["participant_id", "gender"]
+    people.to_csv(tmp_path / "participants.tsv", sep="\t", index=False)
+    loaded = load_openneuro_gonogo(tmp_path)
+    assert len(loaded.attrs["duplicated_files"]) == 14 * 4
+    expected = table.sort_values(["subject", "run", "trial"], ignore_index=True)
+    pd.testing.assert_frame_equal(loaded, expected, check_dtype=False)
