@@ -1,4 +1,4 @@
-r"""SCAR: labelled completely at random, :math:`s \equiv c`, so :math:`h(x) = c\,\sigma(a\cdot x+b)`.
+r"""SCAR: labelled completely at random, :math:`s \equiv c`, so :math:`h(x) = c\,\sigma(\tau)`.
 
 Elkan and Noto's assumption as a joint model (their two-step estimator is in `baselines`).
 """

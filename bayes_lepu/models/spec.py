@@ -102,7 +102,7 @@ class ModelSpec:
         return [names[i] for i in self.free(data)]
 
     def complete_priors(self, base: Priors, overrides: Priors | None) -> dict[str, Prior]:
-        """This model's priors: the base set with the user's own on top, checked by name."""
+        """Priors of this model: the base set with the user's own on top, checked by name."""
         overrides = overrides or {}
         for name, prior in overrides.items():
             if name not in self.parameters:

@@ -1,4 +1,4 @@
-r"""SPM, the sigmoidal product model: :math:`h(x) = \sigma(\alpha\cdot x+\beta)\,\sigma(a\cdot x+b)`.
+r"""SPM, the sigmoidal product model: :math:`h(x) = \sigma(\omega)\,\sigma(\tau)`.
 
 Symmetric under exchange of the two factors: the data alone never say which one is the classifier.
 """

@@ -1,0 +1,193 @@
+r"""MAP: the mode of the posterior density, which is the paper's penalised MLE.
+
+.. math:: \hat\theta = \arg\max_\theta \; \log L(\theta) - C_\alpha \lVert\alpha\rVert
+    - C_a \lVert a\rVert
+
+Both SPM and PsychM have several local maxima, so the search starts from many points (see `starts`)
+and the table of distinct modes is part of the result. More columns than rows with L2 priors are
+handled exactly in the row space: with X = U S V', the optimum is a = V c, and the priors on a and
+c coincide.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from bayes_lepu.data import PUData
+from bayes_lepu.errors import ConvergenceError, ModelError
+from bayes_lepu.inference import orientation, starts
+from bayes_lepu.inference.modes import Mode, describe_mode, distinct_modes, swap_mode
+from bayes_lepu.inference.optimizers import kkt_residual, optimise
+from bayes_lepu.links import Array
+from bayes_lepu.models import get_model
+from bayes_lepu.models.density import LogDensity
+from bayes_lepu.models.parameters import Parameters
+from bayes_lepu.models.spec import ModelSpec
+from bayes_lepu.priors import Prior, Priors
+
+N_STARTS = {"naive": 1, "scar": 2, "spm": 12, "psychm": 20}
+
+
+@dataclass(frozen=True, eq=False)
+class MapResult:
+    """The best mode, labelled, with all the others.
+
+    Attributes
+    ----------
+    modes : tuple of Mode
+        The answer first, the others by falling density.
+    orientation : Orientation
+    kkt : float
+        Residual of the optimality conditions at the answer.
+    density : LogDensity
+    """
+
+    modes: tuple[Mode, ...]
+    orientation: orientation.Orientation
+    kkt: float
+    density: LogDensity
+
+    @property
+    def point(self) -> Parameters:
+        """The estimate."""
+        return self.modes[0].point
+
+
+def fit_map(
+    spec: ModelSpec,
+    data: PUData,
+    priors: Priors,
+    *,
+    rule: str = "sigma-norm",
+    n_starts: int | None = None,
+    optimizer: str = "auto",
+    initial: Parameters | None = None,
+    rng: np.random.Generator,
+    progress: Callable[[Iterable[Array]], Iterable[Array]] = iter,
+) -> MapResult:
+    """Find the modes and name the factors.
+
+    Parameters
+    ----------
+    n_starts : int, optional
+        Number of starts; one is a single random start. Default: 12 for SPM, 20 for PsychM.
+    optimizer : {"auto", "scoring", "lbfgs", "adam", "nadam"}
+    initial : Parameters, optional
+        A start of the user's own, used alone.
+    """
+    orientation.check_rule(rule)
+    if any(prior.hierarchical for prior in priors.values()):
+        raise ModelError(
+            "Hierarchical scales have no useful joint mode (the density is unbounded as the scale "
+            "goes to zero). Use method='nuts', or give a fixed scale."
+        )
+    reduced, lift = _row_space(data, priors)
+    density = LogDensity(spec, reduced, priors)
+    points = (
+        [initial] if initial is not None else _starting_points(density, n_starts, optimizer, rng)
+    )
+    optima = [
+        optimise(density, z, optimizer=optimizer) for z in progress(map(density.pack, points))
+    ]
+    optima = [o for o in optima if np.isfinite(o.logp)]
+    if not optima:
+        raise ConvergenceError(
+            "No start reached a finite log posterior. Check the scale of X, or use a stronger "
+            "penalty (larger C)."
+        )
+    modes = _oriented(density, distinct_modes(density, optima), rule, optimizer)
+    kkt = kkt_residual(density, modes[0].z)
+    full = LogDensity(spec, data, priors)
+    modes = tuple(_lifted(full, m, lift) for m in modes)
+    record = orientation.describe(modes[0].point, spec, data, rule)
+    return MapResult(modes, record, kkt, full)
+
+
+def _starting_points(
+    density: LogDensity, n_starts: int | None, optimizer: str, rng: np.random.Generator
+) -> list[Parameters]:
+    spec, data = density.spec, density.data
+    n = N_STARTS[spec.name] if n_starts is None else n_starts
+    if n < 1:
+        raise ModelError(f"n_starts = {n}; at least one start is needed.")
+    if not spec.has_selection:
+        return starts.constant_starts(data)[: N_STARTS[spec.name]]
+    spread = starts.column_spread(data)
+    if n == 1:
+        pool = starts.random_points(data, spread, 1, rng)
+        return pool if spec.n_weights == 0 else starts.with_small_weights(pool)
+    scar = _best(_simpler(density, "scar"), starts.constant_starts(data), optimizer)
+    if spec.n_weights == 0:
+        return starts.spm_starts(data, scar, spread, n, rng)
+    spm = _simpler(density, "spm")
+    spm_best = _best(spm, starts.spm_starts(data, scar, spread, max(3, n // 3), rng), optimizer)
+    return starts.psychm_starts(data, scar, spm_best, spread, n, rng)
+
+
+def _simpler(density: LogDensity, name: str) -> LogDensity:
+    """The same data and slope priors under a simpler model, as a source of starts."""
+    base = {"c": Prior("beta", concentration=(1, 1)), **density.priors}
+    spec = get_model(name)
+    return LogDensity(spec, density.data, {n: base[n] for n in spec.parameters})
+
+
+def _best(density: LogDensity, points: list[Parameters], optimizer: str) -> Parameters:
+    optima = [optimise(density, density.pack(p), optimizer=optimizer) for p in points]
+    return density.unpack(max(optima, key=lambda o: o.logp).z)
+
+
+def _oriented(
+    density: LogDensity, modes: tuple[Mode, ...], rule: str, optimizer: str
+) -> tuple[Mode, ...]:
+    """The modes with the answer first and its factors named by the rule, where a rule decides."""
+    if orientation.settled_by(density.spec, density.data, rule) != "rule":
+        return modes
+    best = modes[0]
+    if not orientation.rule_says_swap(best.point, density.data.X, rule):
+        return modes
+    swapped = density.swap(best.z)
+    if abs(density.logp(swapped) - best.logp) < 1e-9 * (1 + abs(best.logp)):
+        return (swap_mode(density, best), *modes[1:])
+    # Unequal penalties: the relabelled factors were shrunk with each other's coefficient, so the
+    # answer is the nearest optimum with the roles (and penalties) the right way round.
+    optimum = optimise(density, swapped, optimizer=optimizer)
+    answer = describe_mode(
+        density,
+        density.unpack(optimum.z),
+        optimum,
+        best=best.point,
+        best_logp=best.logp,
+        hits=best.hits,
+    )
+    rest = [m for m in modes if abs(m.logp - answer.logp) > 1e-6 or m.role == "best"]
+    return (answer, *rest)
+
+
+def _row_space(data: PUData, priors: Priors) -> tuple[PUData, Array | None]:
+    """The data in the coordinates of their own row space, where that loses nothing."""
+    slopes = [priors[n] for n in ("a", "alpha") if n in priors]
+    exact = all(s.family == "normal" and s.loc == 0 for s in slopes)
+    if data.p <= data.n or not exact or not (data.class_mask & data.selection_mask).all():
+        return data, None
+    U, S, Vt = np.linalg.svd(data.X, full_matrices=False)
+    keep = 1e-10 * S[0] < S
+    ones = np.ones(int(keep.sum()))
+    reduced = replace(
+        data,
+        X=np.ascontiguousarray(U[:, keep] * S[keep]),
+        feature_names=tuple(f"direction {j}" for j in range(ones.size)),
+        center=0 * ones,
+        scale=ones,
+        class_mask=ones.astype(bool),
+        selection_mask=ones.astype(bool),
+    )
+    return reduced, Vt[keep]
+
+
+def _lifted(density: LogDensity, mode: Mode, lift: Array | None) -> Mode:
+    """The mode on the columns of the user (norms of predictors do not change)."""
+    if lift is None:
+        return mode
+    point = replace(mode.point, a=mode.point.a @ lift, alpha=mode.point.alpha @ lift)
+    return replace(mode, point=point, z=density.pack(point))

@@ -1,0 +1,193 @@
+r"""Distinct local maxima, compared by what they say rather than by their coordinates.
+
+Two optima are the same mode when their factors t and s agree on the data (RMS below 0.02). In SPM
+with exchangeable priors an optimum and its swap are one mode: an exact symmetry, not a second
+answer of the data.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+
+from bayes_lepu.inference.optimizers import Optimum
+from bayes_lepu.inference.orientation import sigma_norm
+from bayes_lepu.links import Array
+from bayes_lepu.models.density import LogDensity
+from bayes_lepu.models.parameters import Parameters
+
+SAME = 0.02
+LIKE = 0.10
+Role = Literal["best", "same h", "swapped", "reversed", "SCAR-like", "divergent", "other"]
+
+
+@dataclass(frozen=True, eq=False)
+class Mode:
+    """A local maximum of the log posterior density.
+
+    Attributes
+    ----------
+    point : Parameters
+    z : array
+        Coordinates.
+    logp : float
+        Log density (no Jacobian), up to the priors' constants.
+    gap : float
+        Log density of the best mode minus this one.
+    hits : int
+        How many starts ended here.
+    role : str
+        How it relates to the best mode.
+    rms_h, rms_t : float
+        Root mean squared difference from the best mode's h and t over the data.
+    pi, c, norm_a, norm_alpha : float
+        Class prior, label frequency, sd of the two linear predictors.
+    converged : bool
+    """
+
+    point: Parameters
+    z: Array
+    logp: float
+    gap: float
+    hits: int
+    role: Role
+    rms_h: float
+    rms_t: float
+    pi: float
+    c: float
+    norm_a: float
+    norm_alpha: float
+    converged: bool
+
+    def record(self) -> dict[str, float | int | str | bool]:
+        """One row of the mode table."""
+        return {
+            "role": self.role,
+            "logp": self.logp,
+            "gap": self.gap,
+            "hits": self.hits,
+            "rms_h": self.rms_h,
+            "rms_t": self.rms_t,
+            "pi": self.pi,
+            "c": self.c,
+            "norm_a": self.norm_a,
+            "norm_alpha": self.norm_alpha,
+            "gamma": float(self.point.gamma),
+            "lambda": float(self.point.lam),
+            "converged": self.converged,
+        }
+
+
+def mode_table(modes: tuple[Mode, ...]) -> pd.DataFrame:
+    """All modes, best first."""
+    return pd.DataFrame([m.record() for m in modes]).rename_axis("mode")
+
+
+def distinct_modes(density: LogDensity, optima: list[Optimum]) -> tuple[Mode, ...]:
+    """Cluster optima into modes, best first."""
+    X = _some_rows(density.data.X)
+    merge_swaps = is_exchangeable(density)
+    kept: list[tuple[Parameters, Optimum, int]] = []
+    for optimum in sorted(optima, key=lambda o: -o.logp):
+        point = density.unpack(optimum.z)
+        for i, (other, best, hits) in enumerate(kept):
+            same = _distance(point, other, X) < SAME
+            if same or (merge_swaps and _distance(point.swap(), other, X) < SAME):
+                kept[i] = (other, best, hits + 1)
+                break
+        else:
+            kept.append((point, optimum, 1))
+    best = kept[0][0]
+    return tuple(
+        describe_mode(density, point, o, best=best, best_logp=kept[0][1].logp, hits=hits)
+        for point, o, hits in kept
+    )
+
+
+def describe_mode(
+    density: LogDensity,
+    point: Parameters,
+    optimum: Optimum,
+    *,
+    best: Parameters,
+    best_logp: float,
+    hits: int,
+) -> Mode:
+    """A mode with its figures."""
+    X = density.data.X
+    h, t = point.h(X), point.t(X)
+    return Mode(
+        point=point,
+        z=optimum.z,
+        logp=optimum.logp,
+        gap=best_logp - optimum.logp,
+        hits=hits,
+        role=_role(point, best, _some_rows(X)),
+        rms_h=_rms(h - best.h(X)),
+        rms_t=_rms(t - best.t(X)),
+        pi=float(t.mean()),
+        c=float(h.mean() / max(t.mean(), 1e-300)),
+        norm_a=float(sigma_norm(point.a, X)),
+        norm_alpha=float(sigma_norm(point.alpha, X)),
+        converged=optimum.converged,
+    )
+
+
+def is_exchangeable(density: LogDensity) -> bool:
+    """Whether the log density is unchanged by exchanging the factors."""
+    spec, priors = density.spec, density.priors
+    return (
+        spec.has_selection
+        and spec.n_weights == 0
+        and density.data.swap_symmetric
+        and priors["a"] == priors["alpha"]
+        and priors["b"] == priors["beta"]
+    )
+
+
+def swap_mode(density: LogDensity, mode: Mode) -> Mode:
+    """The same mode with its factors exchanged."""
+    return replace(
+        mode,
+        point=mode.point.swap(),
+        z=density.swap(mode.z),
+        pi=float(mode.point.swap().t(density.data.X).mean()),
+        c=mode.pi * mode.c / max(float(mode.point.swap().t(density.data.X).mean()), 1e-300),
+        norm_a=mode.norm_alpha,
+        norm_alpha=mode.norm_a,
+    )
+
+
+def _role(point: Parameters, best: Parameters, X: Array) -> Role:
+    if point is best:
+        return "best"
+    if np.std(point.s(X)) < 0.01:
+        return "SCAR-like"
+    if np.mean(np.abs(point.tau(X)) > 50) > 0.5 or np.mean(np.abs(point.omega(X)) > 50) > 0.5:
+        return "divergent"
+    cross = max(_rms(point.t(X) - best.swap().t(X)), _rms(point.swap().t(X) - best.t(X)))
+    if cross < LIKE:
+        return "swapped"
+    cosine = _cosine(point.alpha, best.alpha, X)
+    if cosine < -0.8:
+        return "reversed"
+    return "same h" if _rms(point.h(X) - best.h(X)) < SAME else "other"
+
+
+def _cosine(u: Array, v: Array, X: Array) -> float:
+    Xc = X - X.mean(axis=0)
+    f, g = Xc @ u, Xc @ v
+    return float(f @ g / max(np.sqrt((f @ f) * (g @ g)), 1e-300))
+
+
+def _distance(p: Parameters, q: Parameters, X: Array) -> float:
+    return max(_rms(p.t(X) - q.t(X)), _rms(p.s(X) - q.s(X)))
+
+
+def _rms(d: Array) -> float:
+    return float(np.sqrt(np.mean(d**2)))
+
+
+def _some_rows(X: Array, count: int = 2000) -> Array:
+    return X[:: max(1, X.shape[0] // count)]

@@ -1,0 +1,134 @@
+r"""Which factor is the classifier.
+
+In SPM the product s·t is unchanged when the factors are exchanged, so the data alone never say
+which one is t: the answer is an assumption. The paper's Assumption 3 (s is smoother than t) makes
+t the factor with the larger size, and the rules differ in how size is measured:
+
+``sigma-norm``
+    sd of the linear predictor over the data, :math:`\sqrt{a' \mathrm{Cov}(X) a}`: free of units.
+``norm``
+    The literal Euclidean norm of the slopes (on the scale of the fit), for reproduction.
+``energy``
+    Mean squared slope of the fitted function over the data,
+    :math:`a' \mathrm{Cov}(X) a \; E[f^2 (1-f)^2]`: literally the lack of smoothness.
+``none``
+    No rule: the mode with the higher density wins, and ties stay as they fell.
+"""
+
+import warnings
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from bayes_lepu.data import PUData
+from bayes_lepu.errors import IdentifiabilityWarning, ModelError
+from bayes_lepu.links import Array
+from bayes_lepu.models.parameters import Parameters
+from bayes_lepu.models.spec import ModelSpec
+
+Rule = Literal["sigma-norm", "norm", "energy", "none"]
+RULES: tuple[str, ...] = ("sigma-norm", "norm", "energy", "none")
+
+SettledBy = Literal["rule", "density", "columns", "audited rows", "model"]
+
+
+@dataclass(frozen=True)
+class Orientation:
+    """How the two factors got their names.
+
+    Attributes
+    ----------
+    rule : str
+        The rule asked for.
+    settled_by : {"rule", "density", "columns", "audited rows", "model"}
+        What decided: an assumption (the rule), the posterior density of the two orientations,
+        different columns or audited rows (which break the symmetry), or the model itself, in which
+        s does not depend on x.
+    sizes : dict
+        Size of (t, s) under each rule, after labelling.
+    rules_agree : bool
+        Whether sigma-norm and energy name the same factor.
+    probability : float or None
+        Posterior probability of this orientation before any rule, where it was computed.
+    """
+
+    rule: str
+    settled_by: SettledBy
+    sizes: dict[str, tuple[float, float]]
+    rules_agree: bool
+    probability: float | None = None
+
+
+def check_rule(rule: str) -> str:
+    """The rule's name, or an error that lists the rules."""
+    if rule not in RULES:
+        raise ModelError(f"Unknown orientation {rule!r}. Known: {', '.join(RULES)}.")
+    return rule
+
+
+def sigma_norm(slope: Array, X: Array) -> Array:
+    """Standard deviation of the linear predictor over the rows, ``(...)`` for ``(..., p)``."""
+    covariance = np.cov(X, rowvar=False, ddof=0).reshape(X.shape[1], X.shape[1])
+    return np.sqrt(np.einsum("...i,ij,...j->...", slope, covariance, slope))
+
+
+def sizes(point: Parameters, X: Array) -> dict[str, tuple[float, float]]:
+    """Size of the factors (t, s) under every rule; s by its logistic part σ(ω)."""
+    norm_t, norm_s = (float(sigma_norm(v, X)) for v in (point.a, point.alpha))
+    f_t, f_s = point.t(X), point.swap().t(X)
+    energy_t, energy_s = (
+        float(n**2 * np.mean((f * (1 - f)) ** 2)) for n, f in ((norm_t, f_t), (norm_s, f_s))
+    )
+    return {
+        "sigma-norm": (norm_t, norm_s),
+        "norm": (float(np.linalg.norm(point.a)), float(np.linalg.norm(point.alpha))),
+        "energy": (energy_t, energy_s),
+    }
+
+
+def rule_says_swap(point: Parameters, X: Array, rule: str) -> bool:
+    """Whether the rule names the second factor as the classifier: t has the larger size."""
+    if rule == "none":
+        return False
+    size_t, size_s = sizes(point, X)[rule]
+    return size_s > size_t
+
+
+def settled_by(spec: ModelSpec, data: PUData, rule: str) -> SettledBy:
+    """What decides the orientation for this model and these data."""
+    if not spec.has_selection:
+        return "model"
+    if not np.array_equal(data.class_mask, data.selection_mask):
+        return "columns"
+    if data.n_audited:
+        return "audited rows"
+    if spec.n_weights or rule == "none":
+        return "density"
+    return "rule"
+
+
+def describe(
+    point: Parameters,
+    spec: ModelSpec,
+    data: PUData,
+    rule: str,
+    *,
+    probability: float | None = None,
+) -> Orientation:
+    """The orientation record of a labelled point; warns where two readings of the rule differ."""
+    how = settled_by(spec, data, rule)
+    measured = sizes(point, data.X)
+    agree = True
+    if spec.has_selection:
+        (nt, ns), (et, es) = measured["sigma-norm"], measured["energy"]
+        agree = (nt >= ns) == (et >= es)
+    if how == "rule" and not agree:
+        warnings.warn(
+            "The two readings of 'the classifier is the steeper factor' disagree: by sigma-norm "
+            f"(t, s) = ({nt:.3g}, {ns:.3g}), by energy ({et:.3g}, {es:.3g}). The labels t and s "
+            "may be exchanged. Settle it with selection_features=, audited rows (y=), or priors.",
+            IdentifiabilityWarning,
+            stacklevel=4,
+        )
+    return Orientation(rule, how, measured, agree, probability)

@@ -1,0 +1,112 @@
+"""Where the searches for MAP modes begin.
+
+Zeros are never used: there (and wherever α = a, β = b) the gradient cannot tell the two factors
+apart and the search ends on a saddle. The starts, in order, after one SCAR fit (a, b, c):
+
+* SPM: SCAR with a small random α; reversed annotator α = -a; random pairs.
+* PsychM: both permutations of the best SPM mode with small γ and λ, SCAR with a small random α,
+  reversed annotator with γ near c, the ridge α = a, β = b - 1; random pairs.
+
+Random pairs have slopes N(0, 4/p) and intercepts N(0, 1) on the internal scale; columns in other
+units are brought to that scale by their spread.
+"""
+
+import numpy as np
+
+from bayes_lepu.data import PUData
+from bayes_lepu.links import Array
+from bayes_lepu.models.parameters import Parameters
+
+SMALL = 0.05
+
+
+def constant_starts(data: PUData) -> list[Parameters]:
+    """Starts for naive and SCAR: no slope, and label frequencies 0.5 and 0.95."""
+    rate = float(data.l.mean())
+    points = []
+    for c in (0.5, 0.95):
+        pi = min(rate / c, 0.9)
+        points.append(
+            Parameters.of(a=np.zeros(data.p), b=np.log(pi / (1 - pi)), gamma=c, lam=1 - c)
+        )
+    return points
+
+
+def column_spread(data: PUData) -> Array:
+    """Standard deviation of every column on the internal scale."""
+    mean = data.X.mean(axis=0)
+    square = np.einsum("ij,ij->j", data.X, data.X) / data.n
+    return np.sqrt(np.maximum(square - mean**2, 1e-300))
+
+
+def spm_starts(
+    data: PUData, scar: Parameters, spread: Array, n_random: int, rng: np.random.Generator
+) -> list[Parameters]:
+    """Starts for SPM."""
+    c = float(np.clip(scar.gamma, 0.02, 0.98))
+    logit_c = np.log(c / (1 - c))
+    small = rng.normal(0.0, 0.3 / np.sqrt(data.p), data.p) / spread
+    named = [
+        Parameters.of(a=scar.a, b=scar.b, alpha=small, beta=logit_c),
+        Parameters.of(a=scar.a, b=scar.b, alpha=-scar.a, beta=logit_c),
+    ]
+    return _masked(data, named + random_points(data, spread, n_random, rng))
+
+
+def psychm_starts(
+    data: PUData,
+    scar: Parameters,
+    spm: Parameters,
+    spread: Array,
+    n_random: int,
+    rng: np.random.Generator,
+) -> list[Parameters]:
+    """Starts for PsychM."""
+    c = float(np.clip(scar.gamma, 0.1, 0.9))
+    small = rng.normal(0.0, 0.3 / np.sqrt(data.p), data.p) / spread
+    both = [spm, spm.swap()] if data.swap_symmetric else [spm]
+    named = [_with_weights(p, SMALL, SMALL) for p in both]
+    named += [
+        Parameters.of(a=scar.a, b=scar.b, alpha=small, beta=0.0, gamma=0.5 * c, lam=0.5 * (1 - c)),
+        Parameters.of(a=scar.a, b=scar.b, alpha=-scar.a, beta=0.0, gamma=0.9 * c, lam=SMALL),
+        Parameters.of(
+            a=scar.a, b=scar.b, alpha=scar.a, beta=scar.b - 1.0, gamma=SMALL, lam=0.9 * (1 - c)
+        ),
+    ]
+    randoms = random_points(data, spread, n_random, rng)
+    named += [_with_weights(p, *rng.dirichlet((1.0, 1.0, 6.0))[:2]) for p in randoms]
+    return _masked(data, named)
+
+
+def random_points(
+    data: PUData, spread: Array, count: int, rng: np.random.Generator
+) -> list[Parameters]:
+    """Random pairs of factors, different by construction."""
+    sd = 2.0 / np.sqrt(data.p) / spread
+    return [
+        Parameters.of(
+            a=rng.normal(0.0, sd),
+            b=rng.normal(),
+            alpha=rng.normal(0.0, sd),
+            beta=rng.normal(),
+        )
+        for _ in range(count)
+    ]
+
+
+def with_small_weights(points: list[Parameters]) -> list[Parameters]:
+    """The same pairs with 5 % guesses and lapses."""
+    return [_with_weights(p, SMALL, SMALL) for p in points]
+
+
+def _with_weights(point: Parameters, gamma: float, lam: float) -> Parameters:
+    return Parameters.of(
+        a=point.a, b=point.b, alpha=point.alpha, beta=point.beta, gamma=gamma, lam=lam
+    )
+
+
+def _masked(data: PUData, points: list[Parameters]) -> list[Parameters]:
+    return [
+        Parameters(p.a * data.class_mask, p.b, p.alpha * data.selection_mask, p.beta, p.log_w)
+        for p in points
+    ]
