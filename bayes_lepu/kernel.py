@@ -31,7 +31,7 @@ can be called from Python or from other compiled code. Results add over blocks o
 
 Rows are taken in tiles that fit in the first-level cache, so that X comes from memory once for
 predictors and gradient. Moderate rows are evaluated in linear space by loops that the compiler
-vectorises; the few rows in the far tails are evaluated again in log space.
+vectorises; rows in the far tails are evaluated again in log space.
 """
 
 import math
@@ -48,25 +48,23 @@ __all__ = ["loglik_grad", "loglik_grad_info", "loglik_grad_pair", "loglik_rows"]
 TILE_ROWS = 128
 TILE_BYTES = 24_576  # of X; the rest of a 32 kB first-level cache is for the tile's vectors
 
-# Linear space is used while |tau|, |omega| <= FAR and L >= TINY; then a product of eight
-# contributions cannot underflow, and one logarithm serves eight rows.
-FAR = 40.0
-TINY = 1e-37
-GROUP = 8
+# Linear space serves while |tau|, |omega| <= FAR and L >= TINY: nothing under- or overflows.
+FAR = 300.0
+TINY = 1e-280
 
 UNLABELLED = int(RowKind.UNLABELLED)
 LABELLED = int(RowKind.LABELLED)
 MISSED = int(RowKind.MISSED)
 NEGATIVE = int(RowKind.NEGATIVE)
 
+_jit = njit(nogil=True, cache=True, error_model="numpy", fastmath={"contract"})
 # Sums may be reordered (so that they vectorise); infinities and NaN keep their meaning.
-_SUMS = {"reassoc", "contract", "nsz", "arcp"}
-_jit = njit(nogil=True, cache=True, error_model="numpy")
-_jit_sums = njit(nogil=True, cache=True, error_model="numpy", fastmath=_SUMS)
-_jit_exact = njit(nogil=True, cache=True, error_model="numpy", fastmath={"contract"})
+_jit_sums = njit(
+    nogil=True, cache=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz", "arcp"}
+)
 
 
-# --- a vectorisable exponential -------------------------------------------------------------
+# --- an exponential that the loops around it can be vectorised with ---------------------------
 
 
 @intrinsic
@@ -87,46 +85,35 @@ def _as_bits(_context, number):  # type: ignore[no-untyped-def]
 
 _ROUND = 6755399441055744.0  # 1.5 * 2**52: adding it leaves the nearest integer in the low bits
 _LOG2E = 1.0 / math.log(2.0)
-_LN2_HIGH = 6.93147180369123816490e-01
+_LN2 = math.log(2.0)
+_LN2_HIGH = 6.93147180369123816490e-01  # 33 bits, so that n * _LN2_HIGH is exact
 _LN2_LOW = 1.90821492927058770002e-10
+_MANTISSA = (1 << 52) - 1
+_ONE = 1023 << 52  # the bits of 1.0
 
 
-@_jit_exact
+@_jit
 def _exp(x: float) -> float:
-    """Exponential for |x| <= 700: 2**n exp(r), |r| <= log(2)/2, exp(r) by its Taylor sum.
+    """2**n exp(r) = exp(x), |r| <= log(2) / 2, for |x| <= 700; relative error below 3e-16.
 
-    libm's function is a call that keeps the loops around it from being vectorised.
+    exp(r) = 1 + r + r**2 Q(r), with Q interpolating at Chebyshev nodes.
     """
     shifted = x * _LOG2E + _ROUND
     n = shifted - _ROUND
     r = (x - n * _LN2_HIGH) - n * _LN2_LOW
-    y = r * (1.0 / 6227020800.0) + 1.0 / 479001600.0
-    y = y * r + 1.0 / 39916800.0
-    y = y * r + 1.0 / 3628800.0
-    y = y * r + 1.0 / 362880.0
-    y = y * r + 1.0 / 40320.0
-    y = y * r + 1.0 / 5040.0
-    y = y * r + 1.0 / 720.0
-    y = y * r + 1.0 / 120.0
-    y = y * r + 1.0 / 24.0
-    y = y * r + 1.0 / 6.0
-    y = y * r + 0.5
-    y = y * r * r + r + 1.0
-    return _as_float(_as_bits(y) + (_as_bits(shifted) << 52))
+    q = 2.510042720212035e-08 * r + 2.7620139383334396e-07
+    q = q * r + 2.755726837263038e-06
+    q = q * r + 2.4801521189018113e-05
+    q = q * r + 0.00019841269863114935
+    q = q * r + 0.0013888888917282464
+    q = q * r + 0.008333333333330042
+    q = q * r + 0.04166666666662399
+    q = q * r + 0.16666666666666669
+    q = q * r + 0.5
+    return _as_float(_as_bits(q * (r * r) + r + 1.0) + (_as_bits(shifted) << 52))
 
 
-# --- one row --------------------------------------------------------------------------------
-
-
-@_jit_exact
-def _cell(kind: int, t: float, not_t: float, psi: float, not_psi: float) -> tuple:
-    """L, dL/dtau and dL/dPsi of one row in linear space."""
-    k0 = 1.0 if (kind == UNLABELLED) | (kind == NEGATIVE) else 0.0
-    k1 = 1.0 if kind == LABELLED else 0.0
-    k2 = 1.0 if (kind == UNLABELLED) | (kind == MISSED) else 0.0
-    like = k0 * not_t + t * (k1 * psi + k2 * not_psi)
-    d_tau = t * not_t * ((k1 - k0) * psi + (k2 - k0) * not_psi)
-    return like, d_tau, t * (k1 - k2)
+# --- one row in log space ---------------------------------------------------------------------
 
 
 @_jit
@@ -152,7 +139,7 @@ def _log_factors(tau: float, omega: float, log_w: Array) -> tuple:
 
 @_jit
 def _row_log(kind: int, tau: float, omega: float, log_w: Array) -> tuple:
-    """log L and its derivatives in (tau, omega, u, v), every ratio bounded, in log space."""
+    """Log L and its derivatives in (tau, omega, u, v), every ratio bounded, in log space."""
     log_t, log_not_t, log_psi, log_not_psi, log_slope = _log_factors(tau, omega, log_w)
     t, not_t = math.exp(log_t), math.exp(log_not_t)
     gamma, lam = math.exp(log_w[0]), math.exp(log_w[1])
@@ -176,7 +163,7 @@ def _row_log(kind: int, tau: float, omega: float, log_w: Array) -> tuple:
 
 @_jit
 def _row_information(kind: int, tau: float, omega: float, log_w: Array) -> tuple:
-    """Expected information of one row in (tau, omega, u, v): tt, to, oo, tu, tv, ou, ov, uu, uv, vv.
+    """Expected information in tau, omega, u, v: tt, to, oo, tu, tv, ou, ov, uu, uv, vv.
 
     Not audited: o D D' with o = h / (1 - h) and D = grad log h. Audited as positive: t (1 - t)
     for tau and (grad Psi)(grad Psi)' / (Psi (1 - Psi)). Audited as negative: t (1 - t) alone.
@@ -205,95 +192,177 @@ def _row_information(kind: int, tau: float, omega: float, log_w: Array) -> tuple
     return tt, to, oo, tu, tv, ou, ov, uu, uv, math.exp(log_o + 2.0 * log_d_v)
 
 
-# --- one tile -------------------------------------------------------------------------------
+# --- one tile in linear space -----------------------------------------------------------------
 
 
 @_jit
 def _tile_rows(p: int) -> int:
-    """Rows per tile: a multiple of GROUP, at most TILE_ROWS, X's part at most TILE_BYTES."""
-    return max(GROUP, min(TILE_ROWS, TILE_BYTES // (8 * p) // GROUP * GROUP))
+    """Rows per tile: at most TILE_ROWS, and at most TILE_BYTES of X where that leaves a few."""
+    return max(8, min(TILE_ROWS, TILE_BYTES // (8 * p)))
 
 
 @_jit_sums
-def _predict(X: Array, coef: Array, intercept: float, out: Array) -> None:
-    """out = X coef + intercept."""
+def _predict_one(X: Array, a: Array, b: float, tau: Array) -> None:
+    """Fill tau = X a + b."""
     for i in range(X.shape[0]):
-        total = 0.0
-        for j in range(X.shape[1]):
-            total += X[i, j] * coef[j]
-        out[i] = total + intercept
+        x, total = X[i], 0.0
+        for j in range(x.size):
+            total += x[j] * a[j]
+        tau[i] = total + b
 
 
 @_jit_sums
-def _accumulate(X: Array, d: Array, grad: Array) -> None:
+def _predict_two(
+    X: Array, a: Array, b: float, alpha: Array, beta: float, tau: Array, omega: Array
+) -> None:
+    """Fill tau = X a + b and omega = X alpha + beta."""
+    for i in range(X.shape[0]):
+        x, first, second = X[i], 0.0, 0.0
+        for j in range(x.size):
+            first += x[j] * a[j]
+            second += x[j] * alpha[j]
+        tau[i] = first + b
+        omega[i] = second + beta
+
+
+@_jit_sums
+def _add_one(X: Array, d: Array, grad: Array) -> None:
     """Add X' d to grad[:p] and the sum of d to grad[p]."""
-    p = X.shape[1]
-    total = 0.0
-    for i in range(X.shape[0]):
-        total += d[i]
+    m, p = X.shape
+    for i in range(m):
+        x, di = X[i], d[i]
         for j in range(p):
-            grad[j] += X[i, j] * d[i]
-    grad[p] += total
+            grad[j] += x[j] * di
+        grad[p] += di
 
 
 @_jit_sums
-def _tile_derivatives(
-    kind: Array, tau: Array, omega: Array, log_w: Array, like: Array, d_tau: Array, d_omega: Array
+def _add_two(X: Array, d: Array, e: Array, first: Array, second: Array) -> None:
+    """`_add_one` for (d, first) and (e, second), four rows at a time to spare loads and stores."""
+    m, p = X.shape
+    for block in range(m // 4):
+        i = 4 * block
+        x0, x1, x2, x3 = X[i], X[i + 1], X[i + 2], X[i + 3]
+        d0, d1, d2, d3 = d[i], d[i + 1], d[i + 2], d[i + 3]
+        e0, e1, e2, e3 = e[i], e[i + 1], e[i + 2], e[i + 3]
+        for j in range(p):
+            by_d = x0[j] * d0 + x1[j] * d1 + x2[j] * d2 + x3[j] * d3
+            by_e = x0[j] * e0 + x1[j] * e1 + x2[j] * e2 + x3[j] * e3
+            first[j] += by_d
+            second[j] += by_e
+        first[p] += d0 + d1 + d2 + d3
+        second[p] += e0 + e1 + e2 + e3
+    done = m // 4 * 4
+    _add_one(X[done:], d[done:], first)
+    _add_one(X[done:], e[done:], second)
+
+
+@_jit_sums
+def _sigmoids(z: Array, up: Array, down: Array) -> None:
+    """Fill up = sigma(z) and down = sigma(-z), with z cut off at FAR."""
+    for i in range(z.size):
+        e = _exp(-min(max(z[i], -FAR), FAR))
+        up[i] = 1.0 / (1.0 + e)
+        down[i] = e * up[i]
+
+
+@_jit_sums
+def _derivatives(
+    kind: Array,
+    tau: Array,
+    omega: Array,
+    t: Array,
+    not_t: Array,
+    s0: Array,
+    not_s0: Array,
+    log_w: Array,
+    d_tau: Array,
+    d_omega: Array,
 ) -> tuple:
     """Log-likelihood of a tile and its derivatives in u and v; fills d_tau and d_omega.
 
-    ``like`` is room for the contributions L, at least as long as the tile rounded up to GROUP.
+    The logarithm of the product of all L adds exponents, multiplies mantissas (each in [1, 2),
+    so TILE_ROWS of them cannot overflow), and is taken once.
     """
-    m = kind.size
     gamma, lam, rho = math.exp(log_w[0]), math.exp(log_w[1]), math.exp(log_w[2])
-    d_u = d_v = 0.0
-    far = 0
-    for i in range(m):
-        x = min(max(tau[i], -FAR), FAR)
-        y = min(max(omega[i], -FAR), FAR)
-        e_tau, e_omega = _exp(-x), _exp(-y)
-        inverse = 1.0 / ((1.0 + e_tau) * (1.0 + e_omega))
-        t, s0 = inverse * (1.0 + e_omega), inverse * (1.0 + e_tau)
-        not_t, not_s0 = e_tau * t, e_omega * s0
-        psi, not_psi = gamma + rho * s0, lam + rho * not_s0
-        value, slope_tau, slope_psi = _cell(kind[i], t, not_t, psi, not_psi)
-        is_far = (x != tau[i]) | (y != omega[i]) | (value < TINY)
+    sum_u = sum_v = 0.0
+    exponents, mantissas, far = 0, 1.0, 0
+    for i in range(kind.size):
+        labelled, missed, negative = kind[i] == LABELLED, kind[i] == MISSED, kind[i] == NEGATIVE
+        slope = rho * s0[i]
+        psi, not_psi = gamma + slope, lam + rho * not_s0[i]
+        by_psi = 1.0 if labelled else -1.0
+        by_psi = 0.0 if negative else by_psi  # k1 - k2
+        seen = psi if labelled else not_psi
+        seen = 0.0 if negative else seen  # k1 psi + k2 (1 - psi)
+        by_tau = not_psi if missed else by_psi * psi
+        by_tau = -1.0 if negative else by_tau  # (k1 - k0) psi + (k2 - k0) (1 - psi)
+        value = t[i] * seen + (0.0 if labelled | missed else not_t[i])
+        is_far = (abs(tau[i]) > FAR) | (abs(omega[i]) > FAR) | (value < TINY)
         far += 1 if is_far else 0
-        scale = 0.0 if is_far else 1.0 / value
-        like[i] = -1.0 if is_far else value  # no probability is negative: a mark
-        d_tau[i] = slope_tau * scale
-        by_psi = slope_psi * scale
-        d_omega[i] = by_psi * rho * s0 * not_s0
-        d_u += by_psi * gamma * not_psi
-        d_v -= by_psi * lam * psi
-    loglik = 0.0
+        value = 1.0 if is_far else value
+        bits = _as_bits(value)
+        exponents += bits >> 52
+        mantissas *= _as_float((bits & _MANTISSA) | _ONE)
+        odds = t[i] / value
+        d_tau[i] = math.nan if is_far else odds * not_t[i] * by_tau  # NaN marks the row
+        by_psi = 0.0 if is_far else odds * by_psi
+        d_omega[i] = by_psi * (slope * not_s0[i])
+        sum_u += by_psi * not_psi
+        sum_v += by_psi * psi
+    loglik = (exponents - 1023 * kind.size) * _LN2 + math.log(mantissas)
+    d_u, d_v = gamma * sum_u, -lam * sum_v
     if far > 0:
-        for i in range(m):
-            if like[i] < 0.0:
-                like[i] = 1.0
+        for i in range(kind.size):
+            if math.isnan(d_tau[i]):
                 value, d_tau[i], d_omega[i], du, dv = _row_log(kind[i], tau[i], omega[i], log_w)
                 loglik += value
                 d_u += du
                 d_v += dv
-    return loglik + _log_product(like, m), d_u, d_v
+    return loglik, d_u, d_v
 
 
-@_jit_sums
-def _log_product(like: Array, m: int) -> float:
-    """Sum of log like[:m], one logarithm per GROUP entries."""
-    rows = (m + GROUP - 1) // GROUP
-    for i in range(m, rows * GROUP):
-        like[i] = 1.0
-    total = 0.0
-    for i in range(rows):
-        product = 1.0
-        for k in range(GROUP):
-            product *= like[i * GROUP + k]
-        total += math.log(product)
-    return total
+@_jit
+def _predict(
+    X: Array, a: Array, b: float, alpha: Array, beta: float, log_w: Array, tau: Array, omega: Array
+) -> None:
+    """Fill tau, and omega where the model has one."""
+    if log_w[2] > -math.inf:
+        _predict_two(X, a, b, alpha, beta, tau, omega)
+    else:
+        _predict_one(X, a, b, tau)
+        omega[:] = 0.0
 
 
-# --- the public functions -------------------------------------------------------------------
+@_jit
+def _add_gradient(
+    X: Array,
+    kind: Array,
+    first: tuple,
+    second: tuple,
+    log_w: Array,
+    d_tau: Array,
+    d_omega: Array,
+    grad: Array,
+) -> float:
+    """Log-likelihood of a tile; adds its gradient to grad.
+
+    ``first`` and ``second`` are a factor's predictor z, sigma(z) and sigma(-z).
+    """
+    q = X.shape[1] + 1
+    tau, t, not_t = first
+    omega, s0, not_s0 = second
+    loglik, d_u, d_v = _derivatives(kind, tau, omega, t, not_t, s0, not_s0, log_w, d_tau, d_omega)
+    if log_w[2] > -math.inf:
+        _add_two(X, d_tau, d_omega, grad[:q], grad[q : 2 * q])
+    else:
+        _add_one(X, d_tau, grad[:q])
+    grad[2 * q] += d_u
+    grad[2 * q + 1] += d_v
+    return loglik
+
+
+# --- the public functions ---------------------------------------------------------------------
 
 
 @_jit
@@ -303,25 +372,18 @@ def loglik_grad(
     """Log-likelihood and its gradient (2p + 4,) in a, b, alpha, beta, u, v."""
     n, p = X.shape
     rows = _tile_rows(p)
-    tau, omega, like = np.empty(rows), np.zeros(rows), np.empty(rows)
-    d_tau, d_omega = np.empty(rows), np.empty(rows)
-    has_omega = log_w[2] > -math.inf
+    room = np.empty((8, rows))
     loglik, grad = 0.0, np.zeros(2 * p + 4)
     for start in range(0, n, rows):
         tile, known = X[start : start + rows], kind[start : start + rows]
         m = known.size
-        _predict(tile, a, b, tau[:m])
-        if has_omega:
-            _predict(tile, alpha, beta, omega[:m])
-        part, d_u, d_v = _tile_derivatives(
-            known, tau[:m], omega[:m], log_w, like, d_tau[:m], d_omega[:m]
-        )
-        _accumulate(tile, d_tau[:m], grad[: p + 1])
-        if has_omega:
-            _accumulate(tile, d_omega[:m], grad[p + 1 : 2 * p + 2])
-        loglik += part
-        grad[2 * p + 2] += d_u
-        grad[2 * p + 3] += d_v
+        tau, t, not_t, omega = room[0, :m], room[1, :m], room[2, :m], room[3, :m]
+        s0, not_s0, d_tau, d_omega = room[4, :m], room[5, :m], room[6, :m], room[7, :m]
+        _predict(tile, a, b, alpha, beta, log_w, tau, omega)
+        _sigmoids(tau, t, not_t)
+        _sigmoids(omega, s0, not_s0)
+        first, second = (tau, t, not_t), (omega, s0, not_s0)
+        loglik += _add_gradient(tile, known, first, second, log_w, d_tau, d_omega, grad)
     return loglik, grad
 
 
@@ -329,38 +391,27 @@ def loglik_grad(
 def loglik_grad_pair(
     X: Array, kind: Array, a: Array, b: float, alpha: Array, beta: float, log_w: Array
 ) -> tuple[float, Array, float, Array]:
-    """The same as `loglik_grad` at theta and at S theta, which exchanges (a, b) and (alpha, beta).
+    """`loglik_grad` at theta and at S theta, which exchanges (a, b) and (alpha, beta).
 
     The second gradient is in the arguments of the second evaluation: its first p entries
     belong to the slopes of its own classifier, which are ``alpha``.
     """
     n, p = X.shape
     rows = _tile_rows(p)
-    tau, omega, like = np.empty(rows), np.empty(rows), np.empty(rows)
-    d_tau, d_omega = np.empty(rows), np.empty(rows)
+    room = np.empty((8, rows))
     loglik, swapped = 0.0, 0.0
     grad, grad_swapped = np.zeros(2 * p + 4), np.zeros(2 * p + 4)
     for start in range(0, n, rows):
         tile, known = X[start : start + rows], kind[start : start + rows]
         m = known.size
-        _predict(tile, a, b, tau[:m])
-        _predict(tile, alpha, beta, omega[:m])
-        part, d_u, d_v = _tile_derivatives(
-            known, tau[:m], omega[:m], log_w, like, d_tau[:m], d_omega[:m]
-        )
-        _accumulate(tile, d_tau[:m], grad[: p + 1])
-        _accumulate(tile, d_omega[:m], grad[p + 1 : 2 * p + 2])
-        loglik += part
-        grad[2 * p + 2] += d_u
-        grad[2 * p + 3] += d_v
-        part, d_u, d_v = _tile_derivatives(
-            known, omega[:m], tau[:m], log_w, like, d_tau[:m], d_omega[:m]
-        )
-        _accumulate(tile, d_tau[:m], grad_swapped[: p + 1])
-        _accumulate(tile, d_omega[:m], grad_swapped[p + 1 : 2 * p + 2])
-        swapped += part
-        grad_swapped[2 * p + 2] += d_u
-        grad_swapped[2 * p + 3] += d_v
+        tau, t, not_t, omega = room[0, :m], room[1, :m], room[2, :m], room[3, :m]
+        s0, not_s0, d_tau, d_omega = room[4, :m], room[5, :m], room[6, :m], room[7, :m]
+        _predict_two(tile, a, b, alpha, beta, tau, omega)
+        _sigmoids(tau, t, not_t)
+        _sigmoids(omega, s0, not_s0)
+        first, second = (tau, t, not_t), (omega, s0, not_s0)
+        loglik += _add_gradient(tile, known, first, second, log_w, d_tau, d_omega, grad)
+        swapped += _add_gradient(tile, known, second, first, log_w, d_tau, d_omega, grad_swapped)
     return loglik, grad, swapped, grad_swapped
 
 
@@ -369,38 +420,25 @@ def loglik_rows(
     X: Array, kind: Array, a: Array, b: float, alpha: Array, beta: float, log_w: Array
 ) -> Array:
     """Log-likelihood of every row, (n,)."""
-    n, p = X.shape
-    rows = _tile_rows(p)
-    tau, omega = np.empty(rows), np.zeros(rows)
-    has_omega = log_w[2] > -math.inf
-    out = np.empty(n)
-    for start in range(0, n, rows):
-        tile = X[start : start + rows]
-        m = tile.shape[0]
-        _predict(tile, a, b, tau[:m])
-        if has_omega:
-            _predict(tile, alpha, beta, omega[:m])
-        for i in range(m):
-            out[start + i] = _row_log(kind[start + i], tau[i], omega[i], log_w)[0]
-    return out
+    tau, omega = np.empty(X.shape[0]), np.empty(X.shape[0])
+    _predict(X, a, b, alpha, beta, log_w, tau, omega)
+    for i in range(X.shape[0]):
+        tau[i] = _row_log(kind[i], tau[i], omega[i], log_w)[0]
+    return tau
 
 
 @_jit_sums
-def _add_gram(Z: Array, w: Array, gram: Array) -> None:
-    """Add Z' diag(w) Z to gram."""
-    for i in range(Z.shape[0]):
-        for j in range(Z.shape[1]):
-            z = w[i] * Z[i, j]
-            for k in range(Z.shape[1]):
-                gram[j, k] += z * Z[i, k]
-
-
-@_jit_sums
-def _add_vector(Z: Array, w: Array, vector: Array) -> None:
-    """Add Z' w to vector."""
-    for i in range(Z.shape[0]):
-        for j in range(Z.shape[1]):
-            vector[j] += w[i] * Z[i, j]
+def _add_gram(X: Array, w: Array, gram: Array) -> None:
+    """Add X~' diag(w) X~ to the upper triangle of gram, where X~ = (X, 1)."""
+    m, p = X.shape
+    for i in range(m):
+        x = X[i]
+        for j in range(p):
+            scaled, row = w[i] * x[j], gram[j]
+            for k in range(j, p):
+                row[k] += scaled * x[k]
+            row[p] += scaled
+        gram[p, p] += w[i]
 
 
 @_jit
@@ -409,49 +447,35 @@ def loglik_grad_info(
 ) -> tuple[float, Array, Array]:
     """Log-likelihood, gradient and expected (Fisher) information (2p + 4, 2p + 4)."""
     n, p = X.shape
-    rows = _tile_rows(p)
-    q, size = p + 1, 2 * p + 4
-    tau, omega, like = np.empty(rows), np.zeros(rows), np.empty(rows)
-    d_tau, d_omega = np.empty(rows), np.empty(rows)
-    Z = np.ones((rows, q))  # rows of X with the intercept's one
-    weights = np.empty((10, rows))
+    rows, q = _tile_rows(p), p + 1
+    tau, omega, weights = np.empty(rows), np.empty(rows), np.empty((10, rows))
     has_omega = log_w[2] > -math.inf
-    loglik, grad = 0.0, np.zeros(size)
-    # blocks tau-tau, tau-omega, omega-omega; then columns tau-u, tau-v, omega-u, omega-v
+    # tau-tau, tau-omega, omega-omega; then tau-u, tau-v, omega-u, omega-v; then u-u, u-v, v-v
     grams, columns, corner = np.zeros((3, q, q)), np.zeros((4, q)), np.zeros(3)
     for start in range(0, n, rows):
         tile, known = X[start : start + rows], kind[start : start + rows]
         m = known.size
-        _predict(tile, a, b, tau[:m])
-        if has_omega:
-            _predict(tile, alpha, beta, omega[:m])
-        part, d_u, d_v = _tile_derivatives(
-            known, tau[:m], omega[:m], log_w, like, d_tau[:m], d_omega[:m]
-        )
-        _accumulate(tile, d_tau[:m], grad[:q])
-        if has_omega:
-            _accumulate(tile, d_omega[:m], grad[q : 2 * q])
-        loglik += part
-        grad[2 * q] += d_u
-        grad[2 * q + 1] += d_v
+        _predict(tile, a, b, alpha, beta, log_w, tau[:m], omega[:m])
         for i in range(m):
             weights[:, i] = _row_information(known[i], tau[i], omega[i], log_w)
-        Z[:m, :p] = tile
         for k in range(3 if has_omega else 1):
-            _add_gram(Z[:m], weights[k, :m], grams[k])
+            _add_gram(tile, weights[k, :m], grams[k])
         for k in range(4 if has_omega else 2):
-            _add_vector(Z[:m], weights[3 + k, :m], columns[k])
+            _add_one(tile, weights[3 + k, :m], columns[k])
         for k in range(3):
             corner[k] += weights[7 + k, :m].sum()
-    info = np.zeros((size, size))
-    info[:q, :q] = grams[0]
-    info[:q, q : 2 * q] = grams[1]
-    info[q : 2 * q, :q] = grams[1].T
-    info[q : 2 * q, q : 2 * q] = grams[2]
-    for k in range(2):
-        for j in range(q):
+    info = np.zeros((2 * p + 4, 2 * p + 4))
+    for j in range(q):
+        for k in range(q):
+            low, high = min(j, k), max(j, k)
+            info[j, k] = grams[0, low, high]
+            info[j, q + k] = info[q + k, j] = grams[1, low, high]
+            info[q + j, q + k] = grams[2, low, high]
+        for k in range(2):
             info[j, 2 * q + k] = info[2 * q + k, j] = columns[k, j]
             info[q + j, 2 * q + k] = info[2 * q + k, q + j] = columns[2 + k, j]
-    info[2 * q, 2 * q], info[2 * q + 1, 2 * q + 1] = corner[0], corner[2]
-    info[2 * q, 2 * q + 1] = info[2 * q + 1, 2 * q] = corner[1]
+    for j in range(2):
+        for k in range(2):
+            info[2 * q + j, 2 * q + k] = corner[j + k]
+    loglik, grad = loglik_grad(X, kind, a, b, alpha, beta, log_w)
     return loglik, grad, info
