@@ -1,0 +1,39 @@
+"""Bayesian learning from positive and unlabelled data when the labelling is biased."""
+
+from bayes_lepu._fit import build_model, fit
+from bayes_lepu.datasets import load_demo
+from bayes_lepu.errors import (
+    ConvergenceError,
+    ConvergenceWarning,
+    DataError,
+    DataWarning,
+    FileFormatError,
+    IdentifiabilityWarning,
+    LepuError,
+    LepuWarning,
+    ModelError,
+)
+from bayes_lepu.models import list_models
+from bayes_lepu.models.parameters import Parameters
+from bayes_lepu.priors import Prior
+from bayes_lepu.result import Fit, load
+
+__all__ = [
+    "ConvergenceError",
+    "ConvergenceWarning",
+    "DataError",
+    "DataWarning",
+    "FileFormatError",
+    "Fit",
+    "IdentifiabilityWarning",
+    "LepuError",
+    "LepuWarning",
+    "ModelError",
+    "Parameters",
+    "Prior",
+    "build_model",
+    "fit",
+    "list_models",
+    "load",
+    "load_demo",
+]

@@ -161,7 +161,8 @@ class Prior:
         if self.family == "halfnormal":
             return np.abs(rng.normal(0.0, self._known_scale(), size))
         if self.family == "beta":
-            return rng.beta(*self.concentration, size)
+            k1, k2 = self.concentration
+            return rng.beta(k1, k2, size)
         if self.family == "dirichlet":
             return rng.dirichlet(self.concentration, size)
         raise ModelError("A flat prior cannot be sampled. Give a proper prior instead.")

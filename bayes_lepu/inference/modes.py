@@ -91,10 +91,10 @@ def distinct_modes(density: LogDensity, optima: list[Optimum]) -> tuple[Mode, ..
     kept: list[tuple[Parameters, Optimum, int]] = []
     for optimum in sorted(optima, key=lambda o: -o.logp):
         point = density.unpack(optimum.z)
-        for i, (other, best, hits) in enumerate(kept):
+        for i, (other, first, hits) in enumerate(kept):
             same = _distance(point, other, X) < SAME
             if same or (merge_swaps and _distance(point.swap(), other, X) < SAME):
-                kept[i] = (other, best, hits + 1)
+                kept[i] = (other, first, hits + 1)
                 break
         else:
             kept.append((point, optimum, 1))
@@ -178,7 +178,7 @@ def _role(point: Parameters, best: Parameters, X: Array) -> Role:
 def _cosine(u: Array, v: Array, X: Array) -> float:
     Xc = X - X.mean(axis=0)
     f, g = Xc @ u, Xc @ v
-    return float(f @ g / max(np.sqrt((f @ f) * (g @ g)), 1e-300))
+    return float(f @ g) / max(float(np.sqrt((f @ f) * (g @ g))), 1e-300)
 
 
 def _distance(p: Parameters, q: Parameters, X: Array) -> float:

@@ -115,6 +115,17 @@ class Parameters:
             self.a[index], self.b[index], self.alpha[index], self.beta[index], self.log_w[index]
         )
 
+    def take_flat(self) -> Self:
+        """All draws along one axis."""
+        k = self.b.size
+        return type(self)(
+            self.a.reshape(k, -1),
+            self.b.reshape(k),
+            self.alpha.reshape(k, -1),
+            self.beta.reshape(k),
+            self.log_w.reshape(k, 3),
+        )
+
     def choose(self, mask: NDArray[np.bool_], other: "Parameters") -> Self:
         """Draw by draw: this one where ``mask`` holds, ``other`` elsewhere."""
         m = mask[..., None]

@@ -64,11 +64,12 @@ class ModelSpec:
     def free(self, data: PUData) -> NDArray[np.intp]:
         """Positions of the free coordinates in the common vector."""
         p = data.p
-        parts = [np.flatnonzero(data.class_mask), [p]]
+        keep = np.zeros(2 * p + 4, dtype=bool)
+        keep[:p], keep[p] = data.class_mask, True
         if self.has_selection:
-            parts += [p + 1 + np.flatnonzero(data.selection_mask), [2 * p + 1]]
-        parts.append(np.arange(2 * p + 2, 2 * p + 2 + self.n_weights))
-        return np.concatenate(parts).astype(np.intp)
+            keep[p + 1 : 2 * p + 1], keep[2 * p + 1] = data.selection_mask, True
+        keep[2 * p + 2 : 2 * p + 2 + self.n_weights] = True
+        return np.flatnonzero(keep)
 
     def unpack(self, full: Array) -> Parameters:
         """Parameters from the common vector."""

@@ -1,0 +1,272 @@
+"""`Fit`: the frozen answer of one call to `fit`."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from bayes_lepu.data import PUData
+from bayes_lepu.inference.modes import Mode, mode_table
+from bayes_lepu.inference.orientation import Orientation
+from bayes_lepu.links import Array
+from bayes_lepu.models.density import LogDensity
+from bayes_lepu.models.parameters import Parameters
+from bayes_lepu.models.spec import ModelSpec
+from bayes_lepu.priors import Priors
+from bayes_lepu.result import summaries
+from bayes_lepu.result.summaries import CI_PROB
+
+if TYPE_CHECKING:
+    import pymc as pm
+    import xarray as xr
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Fit:
+    """A fitted model: its draws (or point estimate), its data and everything needed to redo it.
+
+    Attributes
+    ----------
+    spec : ModelSpec
+        The model.
+    data : PUData
+        The data on the internal scale.
+    priors : mapping of str to Prior
+    method : {"map", "laplace", "nuts"}
+    parameters : Parameters
+        Draws of shape ``(chain, draw, ...)`` on the internal scale; ``(1, 1, ...)`` for MAP.
+    modes : tuple of Mode
+        Distinct MAP modes, the answer's first.
+    orientation : Orientation
+        How t and s got their names.
+    settings : mapping
+        Options of the call, seed and versions.
+    stats : mapping of str to array
+        Sampler statistics of shape ``(chain, draw)``, and what else belongs to single draws.
+    """
+
+    spec: ModelSpec
+    data: PUData
+    priors: Priors
+    method: str
+    parameters: Parameters
+    modes: tuple[Mode, ...]
+    orientation: Orientation
+    settings: Mapping[str, Any]
+    stats: Mapping[str, Array] = field(default_factory=dict)
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """Names of the columns, in the order of the coefficients."""
+        return self.data.feature_names
+
+    @property
+    def is_point(self) -> bool:
+        """Whether this is a point estimate without uncertainty."""
+        return self.parameters.b.size == 1
+
+    @cached_property
+    def draws(self) -> Parameters:
+        """All draws along one axis."""
+        return self.parameters.take_flat()
+
+    @cached_property
+    def pi_draws(self) -> Array:
+        """Class prior π = mean of t over the rows, for every draw."""
+        return summaries.mean_over_rows(self.draws, Parameters.t, self.data.X)
+
+    @cached_property
+    def c_draws(self) -> Array:
+        """Label frequency c = P(l=1 | y=1) = E h / E t, for every draw."""
+        h = summaries.mean_over_rows(self.draws, Parameters.h, self.data.X)
+        return h / np.maximum(self.pi_draws, np.finfo(float).tiny)
+
+    # Predictions ------------------------------------------------------------------------------
+
+    def predict_proba(self, X: Any) -> Array:
+        """P(y | x) as an array of shape (n, 2), averaged over the posterior."""
+        values, _ = self.data.transform(X)
+        t = summaries.mean_by_row(self.draws, Parameters.t, values)
+        return np.column_stack([1 - t, t])
+
+    def predict(self, X: Any) -> NDArray[np.int8]:
+        """The more probable class of every row."""
+        return (self.predict_proba(X)[:, 1] > 0.5).astype(np.int8)
+
+    def class_probability(self, X: Any, *, ci_prob: float = CI_PROB) -> pd.DataFrame:
+        """P(y=1 | x) with its equal-tailed interval."""
+        return self._summarise(Parameters.t, X, ci_prob)
+
+    def propensity(self, X: Any, *, ci_prob: float = CI_PROB) -> pd.DataFrame:
+        """s(x) = P(l=1 | y=1, x) with its interval."""
+        return self._summarise(Parameters.s, X, ci_prob)
+
+    def label_probability(self, X: Any, *, ci_prob: float = CI_PROB) -> pd.DataFrame:
+        """h(x) = P(l=1 | x) = s(x) t(x) with its interval."""
+        return self._summarise(Parameters.h, X, ci_prob)
+
+    def missed(self, X: Any, *, ci_prob: float = CI_PROB) -> pd.DataFrame:
+        """P(y=1 | x, l=0): how likely an unlabelled row is a missed positive."""
+        return self._summarise(Parameters.missed, X, ci_prob)
+
+    def class_prior(self, *, ci_prob: float = CI_PROB) -> pd.DataFrame:
+        """π = E t(x), the class prior, and c = P(l=1 | y=1), the label frequency."""
+        rows = {"pi": self.pi_draws, "c": self.c_draws}
+        return pd.DataFrame({k: summaries.describe_draws(v, ci_prob) for k, v in rows.items()}).T
+
+    # Parameters -------------------------------------------------------------------------------
+
+    def coefficients(self, *, ci_prob: float = CI_PROB) -> pd.DataFrame:
+        """Slopes and intercepts of both factors, on the internal and on the original scale."""
+        tables = []
+        for label, slope, intercept in self._factors():
+            raw_slope, raw_intercept = self.data.original_scale(slope, intercept)
+            for scale, s, b in (
+                ("internal", slope, intercept),
+                ("original", raw_slope, raw_intercept),
+            ):
+                values = np.column_stack([s, b])
+                names = [*self.feature_names, "(intercept)"]
+                for j, name in enumerate(names):
+                    record = summaries.describe_draws(values[:, j], ci_prob)
+                    tables.append({"factor": label, "scale": scale, "feature": name, **record})
+        return pd.DataFrame(tables).set_index(["factor", "scale", "feature"])
+
+    def summary(self, *, var_names: list[str] | None = None) -> pd.DataFrame:
+        """Table of the parameters: `arviz.summary` of the draws, or the estimates for MAP."""
+        if self.is_point:
+            return self._point_summary(var_names)
+        import arviz as az
+
+        default = [v for v in ("pi", "c", *self.spec.parameters) if v != "weights"]
+        if self.spec.n_weights == 2:
+            default += ["gamma", "lambda"]
+        return az.summary(self.tree, var_names=var_names or list(dict.fromkeys(default)))
+
+    def mode_table(self) -> pd.DataFrame:
+        """The distinct MAP modes, the answer's first."""
+        return mode_table(self.modes)
+
+    # The model and its draws ------------------------------------------------------------------
+
+    @cached_property
+    def model(self) -> "pm.Model":
+        """The PyMC model with the same density, for inspection and extension."""
+        return self.spec.build(self.data, self.priors)
+
+    @cached_property
+    def density(self) -> LogDensity:
+        """The compiled log density without Jacobian."""
+        return LogDensity(self.spec, self.data, self.priors)
+
+    @cached_property
+    def tree(self) -> "xr.DataTree":
+        """The ArviZ DataTree of this fit."""
+        from bayes_lepu.result.tree import to_tree
+
+        return to_tree(self)
+
+    def save(self, path: str | Path) -> Path:
+        """Write everything to one netCDF file; read it back with `load`."""
+        from bayes_lepu.result.tree import write
+
+        return write(self, Path(path))
+
+    # Display ----------------------------------------------------------------------------------
+
+    def __repr__(self) -> str:
+        return "\n".join([self._headline(), *(f"  {k:<17}{v}" for k, v in self._facts().items())])
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><th style='text-align:left'>{escape(k)}</th>"
+            f"<td style='text-align:left'>{escape(v)}</td></tr>"
+            for k, v in self._facts().items()
+        )
+        return f"<div><b>{escape(self._headline())}</b><table>{rows}</table></div>"
+
+    def _headline(self) -> str:
+        return f"bayes_lepu fit: {self.spec.name}, method={self.method}"
+
+    def _facts(self) -> dict[str, str]:
+        d = self.data
+        facts = {
+            "data": f"{d.n} rows, {d.p} columns, {int(d.l.sum())} labelled, {d.n_audited} audited",
+            "model": self.spec.mechanism,
+        }
+        for name, label in (("pi", "class prior pi"), ("c", "label freq. c")):
+            facts[label] = _show(self.class_prior().loc[name])
+        if self.spec.n_weights == 2:
+            for name, values in (("gamma", self.draws.gamma), ("lambda", self.draws.lam)):
+                facts[name] = _show(pd.Series(summaries.describe_draws(values, CI_PROB)))
+        facts["orientation"] = orientation_sentence(self)
+        return facts
+
+    def _summarise(self, function: summaries.RowFunction, X: Any, ci_prob: float) -> pd.DataFrame:
+        values, index = self.data.transform(X)
+        return summaries.summary_by_row(self.draws, function, values, index, ci_prob)
+
+    def _factors(self) -> list[tuple[str, Array, Array]]:
+        factors = [("t", self.draws.a, self.draws.b)]
+        if self.spec.has_selection:
+            factors.append(("s", self.draws.alpha, self.draws.beta))
+        return factors
+
+    def _point_summary(self, var_names: list[str] | None) -> pd.DataFrame:
+        rows: dict[str, list[float]] = {}
+        for (slope, intercept), (_, values, level) in zip(
+            (("a", "b"), ("alpha", "beta")), self._factors(), strict=False
+        ):
+            raw, raw_level = self.data.original_scale(values, level)
+            for name, internal, original in zip(self.feature_names, values[0], raw[0], strict=True):
+                rows[f"{slope}[{name}]"] = [internal, original]
+            rows[intercept] = [level[0], raw_level[0]]
+        table = pd.DataFrame.from_dict(rows, orient="index", columns=["internal", "original"])
+        for name, value in (("pi", self.pi_draws[0]), ("c", self.c_draws[0])):
+            table.loc[name] = value
+        if self.spec.n_weights == 2:
+            table.loc["gamma"], table.loc["lambda"] = self.draws.gamma[0], self.draws.lam[0]
+        if var_names is not None:
+            table = table[[str(i).split("[")[0] in var_names for i in table.index]]
+        return table
+
+
+def load(path: str | Path) -> Fit:
+    """Read a fit written by `Fit.save`."""
+    from bayes_lepu.result.tree import read
+
+    return read(Path(path))
+
+
+def orientation_sentence(fit: Fit) -> str:
+    """Which factor is t, and what says so."""
+    o = fit.orientation
+    chance = "" if o.probability is None else f" (posterior probability {o.probability:.3f})"
+    if o.settled_by == "model":
+        return "s does not depend on x, so t is the only factor with slopes"
+    if o.settled_by == "columns":
+        return "settled by the columns given to each factor" + chance
+    if o.settled_by == "audited rows":
+        return "settled by the audited rows" + chance
+    if o.settled_by == "rule":
+        agree = "" if o.rules_agree else "; the energy rule says the opposite"
+        return f"by assumption only: t is the factor with the larger {o.rule}{agree}" + chance
+    swapped = [m.gap for m in fit.modes[1:] if m.role == "swapped"]
+    if chance:
+        return f"by the posterior density of the two orientations{chance}"
+    gap = (
+        f"the swapped mode is {min(swapped):.2f} nats worse" if swapped else "no swapped mode found"
+    )
+    return f"by the posterior density: {gap}"
+
+
+def _show(row: pd.Series) -> str:
+    if "lower" not in row or np.isnan(row["lower"]):
+        return f"{row['mean']:.3f}"
+    return f"{row['mean']:.3f}  ({CI_PROB:.0%} interval {row['lower']:.3f} to {row['upper']:.3f})"
