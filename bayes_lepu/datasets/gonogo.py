@@ -88,6 +88,6 @@ def find_folder(path: str | Path | None, name: str, marker: str) -> Path:
         if any(folder.glob(marker)):
             return folder
     raise DataError(
-        f"Found no {marker} in {tried[0]} or {tried[1]}. Pass the folder that holds it; "
-        "the README says where the data can be had."
+        f"Found no {marker} in {tried[0]} or {tried[1]}. Pass the folder that holds it, "
+        f"or set the environment variable {DATA_VARIABLE} to the folder above."
     )
