@@ -1,0 +1,93 @@
+"""Links: the factors of the labelling probability against 60-digit arithmetic."""
+
+import itertools
+import math
+from decimal import Decimal, localcontext
+
+import numpy as np
+import pytest
+
+from bayes_lepu import links
+from bayes_lepu.links import LOG_W_NAIVE, LOG_W_SPM, RowKind
+
+WEIGHTS = {
+    "naive": LOG_W_NAIVE,
+    "scar": np.array([math.log(0.3), math.log(0.7), -np.inf]),
+    "spm": LOG_W_SPM,
+    "psychm": np.log([0.05, 0.1, 0.85]),
+}
+GRID = (-750.0, -40.0, -3.0, 0.0, 0.7, 36.0, 750.0)
+
+
+def exact(tau, omega, log_w):
+    """t, 1 - t, Psi, 1 - Psi; every sum is of positive terms."""
+    weights = [Decimal(w).exp() if w > -math.inf else Decimal(0) for w in map(float, log_w)]
+    gamma, lam, rho = weights
+    up, down = Decimal(tau).exp(), Decimal(omega).exp()
+    t, not_t, s0, not_s0 = up / (1 + up), 1 / (1 + up), down / (1 + down), 1 / (1 + down)
+    return t, not_t, gamma + rho * s0, lam + rho * not_s0
+
+
+def log(value):
+    return float(value.ln()) if value > 0 else -math.inf
+
+
+@pytest.mark.parametrize("model", WEIGHTS)
+def test_every_row_kind_in_the_far_tails(model):
+    log_w = WEIGHTS[model]
+    for tau, omega in itertools.product(GRID, GRID):
+        with localcontext(prec=60):
+            t, not_t, psi, not_psi = exact(tau, omega, log_w)
+            wanted = {
+                RowKind.UNLABELLED: log(not_t + t * not_psi),
+                RowKind.LABELLED: log(t * psi),
+                RowKind.MISSED: log(t * not_psi),
+                RowKind.NEGATIVE: log(not_t),
+            }
+        for kind, value in wanted.items():
+            got = float(links.row_loglik(kind, tau, omega, log_w))
+            assert got == pytest.approx(value, rel=1e-12, abs=1e-15), (tau, omega, kind)
+
+
+@pytest.mark.parametrize("model", WEIGHTS)
+def test_missed_probability_is_bayes_rule(model):
+    log_w = WEIGHTS[model]
+    for tau, omega in itertools.product(GRID, GRID):
+        with localcontext(prec=60):
+            t, not_t, _, not_psi = exact(tau, omega, log_w)
+            wanted = float(t * not_psi / (not_t + t * not_psi))
+        got = float(links.missed_probability(tau, omega, log_w))
+        assert got == pytest.approx(wanted, rel=1e-12, abs=1e-300)
+
+
+@pytest.mark.parametrize("model", WEIGHTS)
+def test_psychometric_and_its_logarithms(model):
+    log_w = WEIGHTS[model]
+    omega = np.array(GRID)
+    log_psi, log_not_psi = links.log_psychometric(omega, log_w)
+    with localcontext(prec=60):
+        pairs = [exact(0.0, w, log_w)[2:] for w in GRID]
+        wanted = [float(psi) for psi, _ in pairs]
+        logs = np.array([[log(psi), log(not_psi)] for psi, not_psi in pairs])
+    np.testing.assert_allclose(links.psychometric(omega, log_w), wanted, rtol=1e-13)
+    np.testing.assert_allclose(log_psi, logs[:, 0], rtol=1e-13)
+    np.testing.assert_allclose(log_not_psi, logs[:, 1], rtol=1e-13)
+
+
+def test_label_probability_has_the_closed_logit_of_spm():
+    """logit h = -logsumexp(-tau, -omega, -tau-omega), maths.md 5.1."""
+    tau, omega = np.random.default_rng(0).normal(0, 3, (2, 200))
+    h = links.label_probability(tau, omega, LOG_W_SPM)
+    logit = -np.logaddexp.reduce([-tau, -omega, -tau - omega])
+    np.testing.assert_allclose(np.log(h) - np.log1p(-h), logit, rtol=1e-10, atol=1e-10)
+
+
+def test_row_loglik_takes_one_kind_per_row():
+    kind = np.array([0, 1, 2, 3], dtype=np.int8)
+    tau, omega = np.array([0.3, -1.0, 2.0, 0.5]), np.array([1.0, 0.2, -0.4, 3.0])
+    log_w = WEIGHTS["psychm"]
+    together = links.row_loglik(kind, tau, omega, log_w)
+    alone = [
+        float(links.row_loglik(k, t, w, log_w)) for k, t, w in zip(kind, tau, omega, strict=True)
+    ]
+    np.testing.assert_array_equal(together, alone)
