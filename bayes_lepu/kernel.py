@@ -162,34 +162,19 @@ def _row_log(kind: int, tau: float, omega: float, log_w: Array) -> tuple:
 
 
 @_jit
-def _row_information(kind: int, tau: float, omega: float, log_w: Array) -> tuple:
-    """Expected information in tau, omega, u, v: tt, to, oo, tu, tv, ou, ov, uu, uv, vv.
-
-    Not audited: o D D' with o = h / (1 - h) and D = grad log h. Audited as positive: t (1 - t)
-    for tau and (grad Psi)(grad Psi)' / (Psi (1 - Psi)). Audited as negative: t (1 - t) alone.
-    """
+def _information_log(kind: int, tau: float, omega: float, log_w: Array) -> tuple:
+    """`_information` of one row in log space."""
     log_t, log_not_t, log_psi, log_not_psi, log_slope = _log_factors(tau, omega, log_w)
-    if log_not_psi == -math.inf and kind != UNLABELLED and kind != LABELLED:
-        kind = NEGATIVE  # Psi is the constant one: only tau is informed
-    tt = math.exp(log_t + log_not_t)
-    if kind == NEGATIVE:
-        return tt, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-    log_d_omega, log_d_u, log_d_v = log_slope - log_psi, log_w[0] + log_not_psi - log_psi, log_w[1]
-    to = tu = tv = 0.0
+    f_tau, f_class = 0.0, math.exp(0.5 * (log_t + log_not_t))
+    if kind == NEGATIVE or (kind == MISSED and log_not_psi == -math.inf):
+        return 0.0, 0.0, 0.0, 0.0, f_class
     if kind == MISSED:
-        log_o = log_psi - log_not_psi
+        root = -0.5 * (log_psi + log_not_psi)
     else:
-        log_o = log_t + log_psi - _log_add(log_not_t, log_t + log_not_psi)
-        tt = math.exp(log_o + 2.0 * log_not_t)
-        to = math.exp(log_o + log_not_t + log_d_omega)
-        tu = math.exp(log_o + log_not_t + log_d_u)
-        tv = -math.exp(log_o + log_not_t + log_d_v)
-    oo = math.exp(log_o + 2.0 * log_d_omega)
-    ou = math.exp(log_o + log_d_omega + log_d_u)
-    ov = -math.exp(log_o + log_d_omega + log_d_v)
-    uu = math.exp(log_o + 2.0 * log_d_u)
-    uv = -math.exp(log_o + log_d_u + log_d_v)
-    return tt, to, oo, tu, tv, ou, ov, uu, uv, math.exp(log_o + 2.0 * log_d_v)
+        root = 0.5 * (log_t - log_psi - _log_add(log_not_t, log_t + log_not_psi))
+        f_tau, f_class = math.exp(root + log_psi + log_not_t), 0.0
+    f_u, f_v = math.exp(root + log_w[0] + log_not_psi), -math.exp(root + log_w[1] + log_psi)
+    return f_tau, math.exp(root + log_slope), f_u, f_v, f_class
 
 
 # --- one tile in linear space -----------------------------------------------------------------
@@ -201,23 +186,42 @@ def _tile_rows(p: int) -> int:
     return max(8, min(TILE_ROWS, TILE_BYTES // (8 * p)))
 
 
+@intrinsic
+def _prefetch(_context, x, k):  # type: ignore[no-untyped-def]
+    """Ask for the memory k places after the start of x, which may lie beyond its end."""
+
+    def generate(context, build, signature, args):  # type: ignore[no-untyped-def]
+        start = context.make_array(signature.args[0])(context, build, args[0]).data
+        byte, flag = ir.IntType(8).as_pointer(), ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [byte, flag, flag, flag])
+        call = build.module.declare_intrinsic("llvm.prefetch", [byte], kind)
+        address = build.bitcast(build.gep(start, [args[1]]), byte)
+        build.call(call, [address, flag(0), flag(2), flag(1)])  # read, second level, data
+        return context.get_dummy_value()
+
+    return types.void(x, types.intp), generate
+
+
 @_jit_sums
-def _predict_one(X: Array, a: Array, b: float, tau: Array) -> None:
-    """Fill tau = X a + b."""
+def _predict(X: Array, a: Array, b: float, z: Array) -> None:
+    """Fill z = X a + b."""
     for i in range(X.shape[0]):
         x, total = X[i], 0.0
         for j in range(x.size):
             total += x[j] * a[j]
-        tau[i] = total + b
+        z[i] = total + b
 
 
 @_jit_sums
 def _predict_two(
     X: Array, a: Array, b: float, alpha: Array, beta: float, tau: Array, omega: Array
 ) -> None:
-    """Fill tau = X a + b and omega = X alpha + beta."""
+    """Fill tau = X a + b and omega = X alpha + beta, asking for the next tile meanwhile."""
+    ahead = X.size
     for i in range(X.shape[0]):
         x, first, second = X[i], 0.0, 0.0
+        for j in range(0, x.size, 8):
+            _prefetch(x, ahead + j)
         for j in range(x.size):
             first += x[j] * a[j]
             second += x[j] * alpha[j]
@@ -225,8 +229,35 @@ def _predict_two(
         omega[i] = second + beta
 
 
+@_jit
+def _factors(
+    X: Array, a: Array, b: float, alpha: Array, beta: float, has_omega: bool, room: Array
+) -> tuple:
+    """(z, sigma(z), sigma(-z)) for z = tau and z = omega (zero where the model has none)."""
+    m = X.shape[0]
+    first = (room[0, :m], room[1, :m], room[2, :m])
+    second = (room[3, :m], room[4, :m], room[5, :m])
+    if has_omega:
+        _predict_two(X, a, b, alpha, beta, first[0], second[0])
+    else:
+        _predict(X, a, b, first[0])
+        second[0][:] = 0.0
+    for z, up, down in (first, second):
+        _sigmoids(z, up, down)
+    return first, second
+
+
 @_jit_sums
-def _add_one(X: Array, d: Array, grad: Array) -> None:
+def _sigmoids(z: Array, up: Array, down: Array) -> None:
+    """Fill up = sigma(z) and down = sigma(-z), with z cut off at FAR."""
+    for i in range(z.size):
+        e = _exp(-min(max(z[i], -FAR), FAR))
+        up[i] = 1.0 / (1.0 + e)
+        down[i] = e * up[i]
+
+
+@_jit_sums
+def _add(X: Array, d: Array, grad: Array) -> None:
     """Add X' d to grad[:p] and the sum of d to grad[p]."""
     m, p = X.shape
     for i in range(m):
@@ -238,7 +269,7 @@ def _add_one(X: Array, d: Array, grad: Array) -> None:
 
 @_jit_sums
 def _add_two(X: Array, d: Array, e: Array, first: Array, second: Array) -> None:
-    """`_add_one` for (d, first) and (e, second), four rows at a time to spare loads and stores."""
+    """`_add` for (d, first) and (e, second), four rows at a time to spare loads and stores."""
     m, p = X.shape
     for block in range(m // 4):
         i = 4 * block
@@ -253,37 +284,20 @@ def _add_two(X: Array, d: Array, e: Array, first: Array, second: Array) -> None:
         first[p] += d0 + d1 + d2 + d3
         second[p] += e0 + e1 + e2 + e3
     done = m // 4 * 4
-    _add_one(X[done:], d[done:], first)
-    _add_one(X[done:], e[done:], second)
-
-
-@_jit_sums
-def _sigmoids(z: Array, up: Array, down: Array) -> None:
-    """Fill up = sigma(z) and down = sigma(-z), with z cut off at FAR."""
-    for i in range(z.size):
-        e = _exp(-min(max(z[i], -FAR), FAR))
-        up[i] = 1.0 / (1.0 + e)
-        down[i] = e * up[i]
+    _add(X[done:], d[done:], first)
+    _add(X[done:], e[done:], second)
 
 
 @_jit_sums
 def _derivatives(
-    kind: Array,
-    tau: Array,
-    omega: Array,
-    t: Array,
-    not_t: Array,
-    s0: Array,
-    not_s0: Array,
-    log_w: Array,
-    d_tau: Array,
-    d_omega: Array,
+    kind: Array, first: tuple, second: tuple, log_w: Array, d_tau: Array, d_omega: Array
 ) -> tuple:
     """Log-likelihood of a tile and its derivatives in u and v; fills d_tau and d_omega.
 
     The logarithm of the product of all L adds exponents, multiplies mantissas (each in [1, 2),
     so TILE_ROWS of them cannot overflow), and is taken once.
     """
+    (tau, t, not_t), (omega, s0, not_s0) = first, second
     gamma, lam, rho = math.exp(log_w[0]), math.exp(log_w[1]), math.exp(log_w[2])
     sum_u = sum_v = 0.0
     exponents, mantissas, far = 0, 1.0, 0
@@ -304,9 +318,9 @@ def _derivatives(
         bits = _as_bits(value)
         exponents += bits >> 52
         mantissas *= _as_float((bits & _MANTISSA) | _ONE)
-        odds = t[i] / value
-        d_tau[i] = math.nan if is_far else odds * not_t[i] * by_tau  # NaN marks the row
-        by_psi = 0.0 if is_far else odds * by_psi
+        ratio = t[i] / value
+        d_tau[i] = math.nan if is_far else ratio * not_t[i] * by_tau  # NaN marks the row
+        by_psi = 0.0 if is_far else ratio * by_psi
         d_omega[i] = by_psi * (slope * not_s0[i])
         sum_u += by_psi * not_psi
         sum_v += by_psi * psi
@@ -316,50 +330,71 @@ def _derivatives(
         for i in range(kind.size):
             if math.isnan(d_tau[i]):
                 value, d_tau[i], d_omega[i], du, dv = _row_log(kind[i], tau[i], omega[i], log_w)
-                loglik += value
-                d_u += du
-                d_v += dv
+                loglik, d_u, d_v = loglik + value, d_u + du, d_v + dv
     return loglik, d_u, d_v
 
 
 @_jit
-def _predict(
-    X: Array, a: Array, b: float, alpha: Array, beta: float, log_w: Array, tau: Array, omega: Array
-) -> None:
-    """Fill tau, and omega where the model has one."""
-    if log_w[2] > -math.inf:
-        _predict_two(X, a, b, alpha, beta, tau, omega)
-    else:
-        _predict_one(X, a, b, tau)
-        omega[:] = 0.0
-
-
-@_jit
 def _add_gradient(
-    X: Array,
-    kind: Array,
-    first: tuple,
-    second: tuple,
-    log_w: Array,
-    d_tau: Array,
-    d_omega: Array,
-    grad: Array,
+    X: Array, kind: Array, first: tuple, second: tuple, log_w: Array, room: Array, grad: Array
 ) -> float:
-    """Log-likelihood of a tile; adds its gradient to grad.
-
-    ``first`` and ``second`` are a factor's predictor z, sigma(z) and sigma(-z).
-    """
-    q = X.shape[1] + 1
-    tau, t, not_t = first
-    omega, s0, not_s0 = second
-    loglik, d_u, d_v = _derivatives(kind, tau, omega, t, not_t, s0, not_s0, log_w, d_tau, d_omega)
+    """Log-likelihood of a tile; adds its gradient to grad."""
+    m, q = kind.size, X.shape[1] + 1
+    d_tau, d_omega = room[6, :m], room[7, :m]
+    loglik, d_u, d_v = _derivatives(kind, first, second, log_w, d_tau, d_omega)
     if log_w[2] > -math.inf:
         _add_two(X, d_tau, d_omega, grad[:q], grad[q : 2 * q])
     else:
-        _add_one(X, d_tau, grad[:q])
+        _add(X, d_tau, grad[:q])
     grad[2 * q] += d_u
     grad[2 * q + 1] += d_v
     return loglik
+
+
+@_jit
+def _information(kind: int, z: tuple, factors: tuple, w: tuple, log_w: Array) -> tuple:
+    """Expected information of one row as f f' + f_class**2 in (tau, omega, u, v).
+
+    Not audited: f = sqrt(o) D with o = h / (1 - h) and D = grad log h. Audited as positive:
+    f = grad Psi / sqrt(Psi (1 - Psi)), and f_class**2 = t (1 - t) for tau by itself, which is
+    all there is for a row audited as negative. Returns f and f_class.
+    """
+    (t, not_t, s0, not_s0), (gamma, lam, rho) = factors, w
+    psi, not_psi = gamma + rho * s0, lam + rho * not_s0
+    other = not_psi if kind == MISSED else not_t + t * not_psi
+    if abs(z[0]) > FAR or abs(z[1]) > FAR or min(psi, other) < TINY:
+        return _information_log(kind, z[0], z[1], log_w)
+    f_tau, f_class = 0.0, math.sqrt(t * not_t)
+    if kind == NEGATIVE:
+        return 0.0, 0.0, 0.0, 0.0, f_class
+    root = math.sqrt(1.0 / other / psi)
+    if kind != MISSED:
+        root *= math.sqrt(t)
+        f_tau, f_class = root * psi * not_t, 0.0
+    return f_tau, root * rho * s0 * not_s0, root * gamma * not_psi, -root * lam * psi, f_class
+
+
+@_jit
+def _fill(f: Array, x: Array, f_tau: float, f_omega: float, f_u: float, f_v: float) -> None:
+    """One row of F: f_tau (x, 1), f_omega (x, 1), f_u, f_v."""
+    p = x.size
+    for j in range(p):
+        f[j] = f_tau * x[j]
+        f[p + 1 + j] = f_omega * x[j]
+    f[p], f[2 * p + 1], f[2 * p + 2], f[2 * p + 3] = f_tau, f_omega, f_u, f_v
+
+
+@_jit_sums
+def _add_gram(F: Array, gram: Array) -> None:
+    """Add F' F to the upper triangle of gram; the number of rows is a multiple of four."""
+    q = F.shape[1]
+    for block in range(F.shape[0] // 4):
+        i = 4 * block
+        f0, f1, f2, f3 = F[i], F[i + 1], F[i + 2], F[i + 3]
+        for j in range(q):
+            row, c0, c1, c2, c3 = gram[j], f0[j], f1[j], f2[j], f3[j]
+            for k in range(j, q):
+                row[k] += c0 * f0[k] + c1 * f1[k] + c2 * f2[k] + c3 * f3[k]
 
 
 # --- the public functions ---------------------------------------------------------------------
@@ -372,18 +407,12 @@ def loglik_grad(
     """Log-likelihood and its gradient (2p + 4,) in a, b, alpha, beta, u, v."""
     n, p = X.shape
     rows = _tile_rows(p)
-    room = np.empty((8, rows))
+    room, has_omega = np.empty((8, rows)), log_w[2] > -math.inf
     loglik, grad = 0.0, np.zeros(2 * p + 4)
     for start in range(0, n, rows):
         tile, known = X[start : start + rows], kind[start : start + rows]
-        m = known.size
-        tau, t, not_t, omega = room[0, :m], room[1, :m], room[2, :m], room[3, :m]
-        s0, not_s0, d_tau, d_omega = room[4, :m], room[5, :m], room[6, :m], room[7, :m]
-        _predict(tile, a, b, alpha, beta, log_w, tau, omega)
-        _sigmoids(tau, t, not_t)
-        _sigmoids(omega, s0, not_s0)
-        first, second = (tau, t, not_t), (omega, s0, not_s0)
-        loglik += _add_gradient(tile, known, first, second, log_w, d_tau, d_omega, grad)
+        first, second = _factors(tile, a, b, alpha, beta, has_omega, room)
+        loglik += _add_gradient(tile, known, first, second, log_w, room, grad)
     return loglik, grad
 
 
@@ -403,15 +432,9 @@ def loglik_grad_pair(
     grad, grad_swapped = np.zeros(2 * p + 4), np.zeros(2 * p + 4)
     for start in range(0, n, rows):
         tile, known = X[start : start + rows], kind[start : start + rows]
-        m = known.size
-        tau, t, not_t, omega = room[0, :m], room[1, :m], room[2, :m], room[3, :m]
-        s0, not_s0, d_tau, d_omega = room[4, :m], room[5, :m], room[6, :m], room[7, :m]
-        _predict_two(tile, a, b, alpha, beta, tau, omega)
-        _sigmoids(tau, t, not_t)
-        _sigmoids(omega, s0, not_s0)
-        first, second = (tau, t, not_t), (omega, s0, not_s0)
-        loglik += _add_gradient(tile, known, first, second, log_w, d_tau, d_omega, grad)
-        swapped += _add_gradient(tile, known, second, first, log_w, d_tau, d_omega, grad_swapped)
+        first, second = _factors(tile, a, b, alpha, beta, True, room)
+        loglik += _add_gradient(tile, known, first, second, log_w, room, grad)
+        swapped += _add_gradient(tile, known, second, first, log_w, room, grad_swapped)
     return loglik, grad, swapped, grad_swapped
 
 
@@ -420,25 +443,16 @@ def loglik_rows(
     X: Array, kind: Array, a: Array, b: float, alpha: Array, beta: float, log_w: Array
 ) -> Array:
     """Log-likelihood of every row, (n,)."""
-    tau, omega = np.empty(X.shape[0]), np.empty(X.shape[0])
-    _predict(X, a, b, alpha, beta, log_w, tau, omega)
-    for i in range(X.shape[0]):
-        tau[i] = _row_log(kind[i], tau[i], omega[i], log_w)[0]
-    return tau
-
-
-@_jit_sums
-def _add_gram(X: Array, w: Array, gram: Array) -> None:
-    """Add X~' diag(w) X~ to the upper triangle of gram, where X~ = (X, 1)."""
-    m, p = X.shape
-    for i in range(m):
-        x = X[i]
-        for j in range(p):
-            scaled, row = w[i] * x[j], gram[j]
-            for k in range(j, p):
-                row[k] += scaled * x[k]
-            row[p] += scaled
-        gram[p, p] += w[i]
+    n, p = X.shape
+    rows = _tile_rows(p)
+    room, has_omega = np.empty((8, rows)), log_w[2] > -math.inf
+    out = np.empty(n)
+    for start in range(0, n, rows):
+        first, second = _factors(X[start : start + rows], a, b, alpha, beta, has_omega, room)
+        tau, omega = first[0], second[0]
+        for i in range(tau.size):
+            out[start + i] = _row_log(kind[start + i], tau[i], omega[i], log_w)[0]
+    return out
 
 
 @_jit
@@ -447,35 +461,26 @@ def loglik_grad_info(
 ) -> tuple[float, Array, Array]:
     """Log-likelihood, gradient and expected (Fisher) information (2p + 4, 2p + 4)."""
     n, p = X.shape
-    rows, q = _tile_rows(p), p + 1
-    tau, omega, weights = np.empty(rows), np.empty(rows), np.empty((10, rows))
-    has_omega = log_w[2] > -math.inf
-    # tau-tau, tau-omega, omega-omega; then tau-u, tau-v, omega-u, omega-v; then u-u, u-v, v-v
-    grams, columns, corner = np.zeros((3, q, q)), np.zeros((4, q)), np.zeros(3)
+    rows, size = _tile_rows(p), 2 * p + 4
+    room, has_omega = np.empty((8, rows)), log_w[2] > -math.inf
+    w = (math.exp(log_w[0]), math.exp(log_w[1]), math.exp(log_w[2]))
+    F = np.zeros((2 * rows + 4, size))  # one or two vectors per row; zeros up to a block of four
+    loglik, grad, info = 0.0, np.zeros(size), np.zeros((size, size))
     for start in range(0, n, rows):
         tile, known = X[start : start + rows], kind[start : start + rows]
-        m = known.size
-        _predict(tile, a, b, alpha, beta, log_w, tau[:m], omega[:m])
-        for i in range(m):
-            weights[:, i] = _row_information(known[i], tau[i], omega[i], log_w)
-        for k in range(3 if has_omega else 1):
-            _add_gram(tile, weights[k, :m], grams[k])
-        for k in range(4 if has_omega else 2):
-            _add_one(tile, weights[3 + k, :m], columns[k])
-        for k in range(3):
-            corner[k] += weights[7 + k, :m].sum()
-    info = np.zeros((2 * p + 4, 2 * p + 4))
-    for j in range(q):
-        for k in range(q):
-            low, high = min(j, k), max(j, k)
-            info[j, k] = grams[0, low, high]
-            info[j, q + k] = info[q + k, j] = grams[1, low, high]
-            info[q + j, q + k] = grams[2, low, high]
-        for k in range(2):
-            info[j, 2 * q + k] = info[2 * q + k, j] = columns[k, j]
-            info[q + j, 2 * q + k] = info[2 * q + k, q + j] = columns[2 + k, j]
-    for j in range(2):
-        for k in range(2):
-            info[2 * q + j, 2 * q + k] = corner[j + k]
-    loglik, grad = loglik_grad(X, kind, a, b, alpha, beta, log_w)
-    return loglik, grad, info
+        first, second = _factors(tile, a, b, alpha, beta, has_omega, room)
+        loglik += _add_gradient(tile, known, first, second, log_w, room, grad)
+        used = 0
+        for i in range(known.size):
+            factors = (first[1][i], first[2][i], second[1][i], second[2][i])
+            z = (first[0][i], second[0][i])
+            f_tau, f_omega, f_u, f_v, f_class = _information(known[i], z, factors, w, log_w)
+            if known[i] != NEGATIVE:
+                _fill(F[used], tile[i], f_tau, f_omega, f_u, f_v)
+                used += 1
+            if f_class > 0.0:
+                _fill(F[used], tile[i], f_class, 0.0, 0.0, 0.0)
+                used += 1
+        F[used : used + 4] = 0.0
+        _add_gram(F[: (used + 3) // 4 * 4], info)
+    return loglik, grad, info + np.triu(info, 1).T
