@@ -82,7 +82,7 @@ def fit_map(
             "Hierarchical scales have no useful joint mode (the density is unbounded as the scale "
             "goes to zero). Use method='nuts', or give a fixed scale."
         )
-    reduced, lift = _row_space(data, priors)
+    reduced, lift = row_space(data, priors)
     density = LogDensity(spec, reduced, priors)
     points = (
         [initial] if initial is not None else _starting_points(density, n_starts, optimizer, rng)
@@ -164,7 +164,7 @@ def _oriented(
     return (answer, *rest)
 
 
-def _row_space(data: PUData, priors: Priors) -> tuple[PUData, Array | None]:
+def row_space(data: PUData, priors: Priors) -> tuple[PUData, Array | None]:
     """The data in the coordinates of their own row space, where that loses nothing."""
     slopes = [priors[n] for n in ("a", "alpha") if n in priors]
     exact = all(s.family == "normal" and s.loc == 0 for s in slopes)
