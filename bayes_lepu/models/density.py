@@ -12,7 +12,6 @@ softmax map adds log(γ λ ρ) (SCAR: log c(1-c)), which is the same as adding o
 A hierarchical slope prior adds the coordinate log σ of its scale at the end of z.
 """
 
-import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -24,6 +23,8 @@ from bayes_lepu import kernel
 from bayes_lepu.data import PUData
 from bayes_lepu.errors import ModelError
 from bayes_lepu.links import Array
+from bayes_lepu.models import compiled
+from bayes_lepu.models.compiled import MODEL_CODES, Constants
 from bayes_lepu.models.hessian import observed_information
 from bayes_lepu.models.parameters import Parameters
 from bayes_lepu.models.spec import ModelSpec
@@ -123,7 +124,8 @@ class LogDensity:
         return np.array(self.priors[name].concentration) - (0.0 if self.jacobian else 1.0)
 
     @cached_property
-    def _swap_order(self) -> NDArray[np.intp]:
+    def swap_order(self) -> NDArray[np.intp]:
+        """Order of the coordinates of S θ."""
         if not np.array_equal(self.data.class_mask, self.data.selection_mask):
             raise ModelError("The factors cannot be exchanged: their columns differ.")
         k = self.blocks.b.stop
@@ -135,16 +137,16 @@ class LogDensity:
 
     def swap(self, z: Array) -> Array:
         """Coordinates of S θ: (a, b) and (α, β) exchanged."""
-        return z[..., self._swap_order]
+        return z[..., self.swap_order]
 
     def full(self, z: Array) -> Array:
         """The common coordinate vector, zeros where nothing is free."""
-        full = np.zeros(2 * self.data.p + 4)
-        full[self.free] = z[: len(self.free)]
+        full = np.zeros((*z.shape[:-1], 2 * self.data.p + 4))
+        full[..., self.free] = z[..., : len(self.free)]
         return full
 
     def unpack(self, z: Array) -> Parameters:
-        """Parameters of one point."""
+        """Parameters of one point, or of draws of shape ``(..., dim)``."""
         return self.spec.unpack(self.full(z))
 
     def pack(self, point: Parameters) -> Array:
@@ -153,45 +155,64 @@ class LogDensity:
         sizes = [np.sqrt(np.mean(z[getattr(self.blocks, n)] ** 2) + 1e-6) for n in self.hyper]
         return np.concatenate([z, np.log(sizes)])
 
+    @cached_property
+    def constants(self) -> Constants:
+        """Everything the compiled density needs."""
+        loc, precision, rate = self._simple
+        blocks = [getattr(self.blocks, name) for name in self.hyper]
+        return Constants(
+            X=self.data.X,
+            kind=self.data.kind,
+            model=MODEL_CODES[self.spec.name],
+            free=self.free,
+            loc=loc,
+            precision=precision,
+            rate=rate,
+            kappa=self._kappa,
+            hyper=np.array([e for b in blocks for e in (b.start, b.stop)], dtype=np.intp),
+            hyper_scale=np.array([float(prior.scale) for _, _, prior in self._hyper_items()]),  # type: ignore[arg-type]
+        )
+
     def logp(self, z: Array) -> float:
         """Log density."""
-        return self.logp_grad(z)[0]
+        return float(compiled.logp_grad(z, self.constants)[0])
 
     def logp_grad(self, z: Array) -> tuple[float, Array]:
         """Log density and gradient."""
-        full = self.full(z)
-        ll, grad = kernel.loglik_grad(*self._kernel_arguments(full))
-        lp, prior_grad = self._log_prior(z, full)
-        prior_grad[: len(self.free)] += grad[self.free]
-        return ll + lp, prior_grad
+        return compiled.logp_grad(z, self.constants)
 
     def logp_grad_info(self, z: Array) -> tuple[float, Array, Array]:
         """Log density, gradient, and expected information plus prior precision."""
-        full = self.full(z)
-        ll, grad, info = kernel.loglik_grad_info(*self._kernel_arguments(full))
-        lp, prior_grad = self._log_prior(z, full)
-        k = len(self.free)
-        prior_grad[:k] += grad[self.free]
+        full, k = self.full(z), len(self.free)
+        log_w = self.spec.log_w(full[-2], full[-1])
+        p = self.data.p
+        ll, full_grad, info = kernel.loglik_grad_info(
+            self.data.X,
+            self.data.kind,
+            full[:p],
+            full[p],
+            full[p + 1 : 2 * p + 1],
+            full[2 * p + 1],
+            np.array(log_w),
+        )
+        grad = np.zeros(self.dim)
+        grad[:k] = full_grad[self.free]
+        value = ll + compiled.log_prior(z, np.array(log_w), self.constants, grad)
         curvature = np.zeros((self.dim, self.dim))
         curvature[:k, :k] = info[np.ix_(self.free, self.free)]
-        curvature += self.prior_precision(z)
-        return ll + lp, prior_grad, curvature
+        return value, grad, curvature + self.prior_precision(z)
 
     def fold(self, z: Array) -> tuple[float, Array, float, Array]:
         """Log density at θ and at S θ, each with its gradient with respect to z."""
-        full = self.full(z)
-        swapped = self.swap(z)
-        ll, grad, ll_s, grad_s = kernel.loglik_grad_pair(*self._kernel_arguments(full))
-        lp, g = self._log_prior(z, full)
-        lp_s, g_s = self._log_prior(swapped, self.full(swapped))
-        k = len(self.free)
-        g[:k] += grad[self.free]
-        g_s[:k] += grad_s[self.free]
-        return ll + lp, g, ll_s + lp_s, self.swap(g_s)
+        return compiled.fold(z, self.swap_order, self.constants)
 
     def loglik(self, z: Array) -> float:
         """Log-likelihood alone."""
-        return float(kernel.loglik_grad(*self._kernel_arguments(self.full(z)))[0])
+        point = self.unpack(z)
+        rows = kernel.loglik_rows(
+            self.data.X, self.data.kind, point.a, point.b, point.alpha, point.beta, point.log_w
+        )
+        return float(rows.sum())
 
     def observed_information(self, z: Array, *, with_prior: bool = True) -> Array:
         """Minus the Hessian of the log likelihood, by default of the log density."""
@@ -226,36 +247,3 @@ class LogDensity:
             (name, start + j, self.priors[name].scale)  # type: ignore[misc]
             for j, name in enumerate(self.hyper)
         ]
-
-    def _kernel_arguments(self, full: Array) -> tuple:
-        p = self.data.p
-        log_w = self.spec.log_w(full[-2], full[-1])
-        return (
-            self.data.X,
-            self.data.kind,
-            full[:p],
-            full[p],
-            full[p + 1 : 2 * p + 1],
-            full[2 * p + 1],
-            log_w,
-        )
-
-    def _log_prior(self, z: Array, full: Array) -> tuple[float, Array]:
-        loc, precision, rate = self._simple
-        r = z - loc
-        grad = -precision * r - rate * np.sign(r)
-        value = -0.5 * float(precision @ (r * r)) - float(rate @ np.abs(r))
-        if (kappa := self._kappa).size:
-            log_w = self.spec.log_w(full[-2], full[-1])[: kappa.size]
-            value += float(kappa @ log_w)
-            k = self.spec.n_weights
-            grad[self.blocks.weights] += kappa[:k] - np.exp(log_w[:k]) * kappa.sum()
-        for name, i, prior in self._hyper_items():
-            block = getattr(self.blocks, name)
-            scale, sigma = float(prior.scale), math.exp(z[i])  # type: ignore[arg-type]
-            quad = float(r[block] @ r[block]) / sigma**2
-            # Normal(0, σ) slopes, half-normal σ, and the Jacobian of log σ.
-            value += -0.5 * quad - r[block].size * z[i] - 0.5 * (sigma / scale) ** 2 + z[i]
-            grad[block] -= r[block] / sigma**2
-            grad[i] = quad - r[block].size - (sigma / scale) ** 2 + 1.0
-        return value, grad

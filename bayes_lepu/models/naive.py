@@ -2,6 +2,9 @@ r"""Naive: unlabelled means negative, :math:`s \equiv 1`, so :math:`h(x) = \sigm
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+from numpy.typing import ArrayLike
+
 from bayes_lepu.data import PUData
 from bayes_lepu.links import LOG_W_NAIVE, Array
 from bayes_lepu.models.graph import new_model, observe, predictor
@@ -12,9 +15,9 @@ if TYPE_CHECKING:
     import pymc as pm
 
 
-def log_w(u: float, v: float) -> Array:
+def log_w(u: ArrayLike, v: ArrayLike) -> Array:
     """Weights (1, 0, 0): every positive is labelled."""
-    return LOG_W_NAIVE
+    return np.broadcast_to(LOG_W_NAIVE, (*np.shape(u), 3))
 
 
 def build(data: PUData, priors: Priors) -> "pm.Model":

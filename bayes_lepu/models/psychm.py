@@ -6,6 +6,7 @@ r"""PsychM, the psychometric model: a logistic propensity with guesses and lapse
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from bayes_lepu.data import PUData
 from bayes_lepu.links import Array
@@ -24,10 +25,10 @@ if TYPE_CHECKING:
     import pymc as pm
 
 
-def log_w(u: float, v: float) -> Array:
+def log_w(u: ArrayLike, v: ArrayLike) -> Array:
     """Log-softmax of (u, v, 0)."""
-    z = np.array([u, v, 0.0])
-    return z - np.logaddexp.reduce(z)
+    z = np.stack([u, v, np.zeros_like(u)], axis=-1)
+    return z - np.logaddexp.reduce(z, axis=-1, keepdims=True)
 
 
 def build(data: PUData, priors: Priors) -> "pm.Model":

@@ -6,6 +6,8 @@ Elkan and Noto's assumption as a joint model (their two-step estimator is in `ba
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import log_expit
 
 from bayes_lepu.data import PUData
 from bayes_lepu.links import Array
@@ -17,9 +19,10 @@ if TYPE_CHECKING:
     import pymc as pm
 
 
-def log_w(u: float, v: float) -> Array:
+def log_w(u: ArrayLike, v: ArrayLike) -> Array:
     """Weights (c, 1 - c, 0) from u = logit c."""
-    return np.array([-np.logaddexp(0.0, -u), -np.logaddexp(0.0, u), -np.inf])
+    u = np.asarray(u, dtype=float)
+    return np.stack([log_expit(u), log_expit(-u), np.full(u.shape, -np.inf)], axis=-1)
 
 
 def build(data: PUData, priors: Priors) -> "pm.Model":

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from bayes_lepu.data import PUData
 from bayes_lepu.errors import ModelError
@@ -47,7 +47,7 @@ class ModelSpec:
     name: str
     mechanism: str
     parameters: tuple[str, ...]
-    log_w: Callable[[float, float], Array]
+    log_w: Callable[[ArrayLike, ArrayLike], Array]
     n_weights: int
     build: "Callable[[PUData, Priors], pm.Model]"
 
@@ -72,14 +72,14 @@ class ModelSpec:
         return np.flatnonzero(keep)
 
     def unpack(self, full: Array) -> Parameters:
-        """Parameters from the common vector."""
-        p = (full.shape[0] - 4) // 2
+        """Parameters from the common vector, with any leading draw dimensions."""
+        p = (full.shape[-1] - 4) // 2
         return Parameters(
-            full[:p],
-            full[p],
-            full[p + 1 : 2 * p + 1],
-            full[2 * p + 1],
-            self.log_w(float(full[-2]), float(full[-1])),
+            full[..., :p],
+            full[..., p],
+            full[..., p + 1 : 2 * p + 1],
+            full[..., 2 * p + 1],
+            self.log_w(full[..., -2], full[..., -1]),
         )
 
     def pack(self, point: Parameters) -> Array:

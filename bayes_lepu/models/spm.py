@@ -5,6 +5,9 @@ Symmetric under exchange of the two factors: the data alone never say which one 
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+from numpy.typing import ArrayLike
+
 from bayes_lepu.data import PUData
 from bayes_lepu.links import LOG_W_SPM, Array
 from bayes_lepu.models.graph import log_sigmoid, new_model, observe, predictor
@@ -15,9 +18,9 @@ if TYPE_CHECKING:
     import pymc as pm
 
 
-def log_w(u: float, v: float) -> Array:
+def log_w(u: ArrayLike, v: ArrayLike) -> Array:
     """Weights (0, 0, 1): no guessing, no lapses."""
-    return LOG_W_SPM
+    return np.broadcast_to(LOG_W_SPM, (*np.shape(u), 3))
 
 
 def build(data: PUData, priors: Priors) -> "pm.Model":

@@ -1,0 +1,108 @@
+r"""Sampling across the exchange of the two factors, exactly.
+
+Let S exchange (a, b) and (α, β). The folded density :math:`q(\theta) \propto p(\theta)+p(S\theta)`
+is symmetric, so chains cannot be stuck in different mirror images, and a draw from q becomes a draw
+from p by returning θ with probability
+
+.. math:: w(\theta) = \frac{p(\theta)}{p(\theta) + p(S\theta)},
+
+and Sθ otherwise. Three steps turn draws of q into an answer:
+
+1. **Pivot**: exchange the factors of a draw where that brings it closer to a reference mode.
+   Convergence is judged on pivoted draws.
+2. **Orientation probability**: the mean of w over the pivoted draws is the posterior probability
+   that the reference's naming of the factors is the right one, before any rule.
+3. **Label**: either by the density (keep each draw with probability w, else exchange it, which
+   gives p exactly), or by a rule for the whole mode at once (condition on the naming: resample the
+   pivoted draws with weights w, which leaves them as they are when the priors are exchangeable).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayes_lepu.links import Array
+from bayes_lepu.models.density import LogDensity
+
+
+def naming_probability(density: LogDensity, z: Array) -> float:
+    """Probability w(θ) of θ among {θ, Sθ}."""
+    here, _, there, _ = density.fold(z)
+    return float(np.exp(here - np.logaddexp(here, there)))
+
+
+@dataclass(frozen=True, eq=False)
+class Folded:
+    """Draws of the folded density after pivoting.
+
+    Attributes
+    ----------
+    z : (chain, draw, dim) array
+        Pivoted coordinates.
+    mirrored : (chain, draw) bool array
+        Whether the sampler's draw was exchanged to get there.
+    weight : (chain, draw) array
+        w of the pivoted draw.
+    """
+
+    z: Array
+    mirrored: NDArray[np.bool_]
+    weight: Array
+
+    @property
+    def probability(self) -> float:
+        """Posterior probability of the reference's naming of the factors."""
+        return float(self.weight.mean())
+
+
+def pivot(density: LogDensity, z: Array, reference: Array) -> Folded:
+    """Bring every draw to the side of the reference mode."""
+    X = density.data.X[:: max(1, density.data.n // 500)]
+    swapped = density.swap(z)
+    target = _profile(density, reference[None], X)
+    for _ in range(2):
+        shape = z.shape[:-1]
+        here = _distance(density, z.reshape(-1, z.shape[-1]), X, target).reshape(shape)
+        there = _distance(density, swapped.reshape(-1, z.shape[-1]), X, target).reshape(shape)
+        mirrored = there < here
+        chosen = np.where(mirrored[..., None], swapped, z)
+        # The mean of the pivoted draws represents the mode better than its peak does.
+        target = _profile(density, chosen.reshape(-1, z.shape[-1]), X).mean(axis=0, keepdims=True)
+    weight = np.array([[naming_probability(density, z) for z in chain] for chain in chosen])
+    return Folded(chosen, mirrored, weight)
+
+
+def keep_or_exchange(
+    density: LogDensity, folded: Folded, rng: np.random.Generator
+) -> tuple[Array, NDArray[np.bool_]]:
+    """Exact draws of p, and which of them were exchanged against the pivoted ones."""
+    exchanged = rng.random(folded.weight.shape) >= folded.weight
+    return np.where(exchanged[..., None], density.swap(folded.z), folded.z), exchanged
+
+
+def condition_on_naming(weight: Array, rng: np.random.Generator) -> NDArray[np.intp]:
+    """Indices (chain, draw) that resample each chain's draws with weights w, in order."""
+    rows = []
+    for w in weight:
+        if np.ptp(w) < 1e-12:
+            rows.append(np.arange(w.size))
+            continue
+        edges = np.cumsum(w) / w.sum()
+        points = (rng.random() + np.arange(w.size)) / w.size
+        rows.append(np.minimum(np.searchsorted(edges, points), w.size - 1))
+    return np.array(rows)
+
+
+def _profile(density: LogDensity, z: Array, X: Array) -> Array:
+    """Both logistic factors over some rows, ``(draws, 2, rows)``."""
+    point = density.unpack(z)
+    return np.stack([point.t(X), point.swap().t(X)], axis=-2)
+
+
+def _distance(density: LogDensity, z: Array, X: Array, target: Array) -> Array:
+    out = np.empty(len(z))
+    for start in range(0, len(z), 1000):
+        block = slice(start, start + 1000)
+        out[block] = ((_profile(density, z[block], X) - target) ** 2).sum(axis=(-1, -2))
+    return out

@@ -1,0 +1,161 @@
+r"""NUTS on the compiled log density, through nutpie and without compiling a PyTensor graph.
+
+The sampler moves in whitened coordinates u, z = m + L u, where m is the mode with the largest
+evidence and L L' the inverse curvature there: the ridge between the two intercepts (correlation
+-0.98 and worse) becomes round before adaptation starts. Chains start at draws of that Gaussian.
+Where the columns of the two factors are the same, the folded density is sampled (see `folding`).
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayes_lepu.errors import ModelError
+from bayes_lepu.inference import folding, orientation
+from bayes_lepu.inference.laplace import Gaussian, Mixture
+from bayes_lepu.links import Array
+from bayes_lepu.models import compiled
+from bayes_lepu.models.density import LogDensity
+from bayes_lepu.priors import Priors
+
+STATS = {
+    "diverging": "diverging",
+    "energy": "energy",
+    "n_steps": "n_steps",
+    "tree_depth": "depth",
+    "step_size": "step_size",
+    "acceptance_rate": "mean_tree_accept",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """Labelled draws in coordinates.
+
+    Attributes
+    ----------
+    z : (chain, draw, dim) array
+    stats : mapping of str to (chain, draw) array
+        Sampler statistics; ``exchanged`` marks draws whose factors were exchanged against the
+        pivot, ``mirrored`` those the sampler produced on the other side of it.
+    probability : float or None
+        Posterior probability of this naming of the factors before any rule.
+    """
+
+    z: Array
+    stats: Mapping[str, Array] = field(default_factory=dict)
+    probability: float | None = None
+
+
+def refuse_improper(priors: Priors) -> None:
+    """Flat priors have no posterior here: as β grows, s → 1 and the likelihood stays positive."""
+    flat = [name for name, prior in priors.items() if not prior.proper]
+    if flat:
+        raise ModelError(
+            f"Flat prior on {', '.join(flat)}: the posterior is improper for every data set. "
+            "Use a proper prior such as Prior('normal', scale=1.5), or method='map'."
+        )
+
+
+def can_fold(density: LogDensity) -> bool:
+    """Whether exchanging the factors maps the parameter space onto itself."""
+    same = np.array_equal(density.data.class_mask, density.data.selection_mask)
+    return density.spec.has_selection and bool(same)
+
+
+def sample_nuts(
+    density: LogDensity,
+    start: Gaussian,
+    *,
+    draws: int,
+    tune: int,
+    chains: int,
+    cores: int | None,
+    target_accept: float,
+    random_seed: int,
+    progressbar: bool,
+) -> tuple[Array, dict[str, Array]]:
+    """Raw draws ``(chain, draw, dim)`` of the (folded) density and the sampler's statistics."""
+    import nutpie
+    from nutpie.compiled_pyfunc import from_pyfunc
+
+    rng = np.random.default_rng(random_seed)
+    initial = iter(rng.standard_normal((1000, density.dim)))
+    model = from_pyfunc(
+        density.dim,
+        lambda: _whitened(density, start),
+        lambda seed1, seed2, chain: lambda u: {"z": start.mean + start.root @ u},
+        [np.dtype("float64")],
+        [(density.dim,)],
+        ["z"],
+        make_initial_point_fn=lambda seed: next(initial),
+    )
+    trace = nutpie.sample(
+        model,
+        draws=draws,
+        tune=tune,
+        chains=chains,
+        cores=cores,
+        seed=random_seed,
+        target_accept=target_accept,
+        save_warmup=False,
+        progress_bar=progressbar,
+    )
+    stats = {name: trace["sample_stats"][key].to_numpy() for name, key in STATS.items()}
+    return trace["posterior"]["z"].to_numpy(), stats
+
+
+def label_draws(
+    density: LogDensity,
+    z: Array,
+    stats: Mapping[str, Array],
+    reference: Array,
+    rule: str,
+    rng: np.random.Generator,
+) -> Sample:
+    """Name the factors of every draw: by the density, or by a rule for the whole mode."""
+    if not can_fold(density):
+        return Sample(z, stats)
+    folded = folding.pivot(density, z, reference)
+    probability = folded.probability
+    mirrored = {"mirrored": folded.mirrored.astype(float)}
+    if orientation.settled_by(density.spec, density.data, rule) != "rule":
+        labelled, exchanged = folding.keep_or_exchange(density, folded, rng)
+        if exchanged.mean() > 0.5:
+            # The other naming is the more probable one: make it the pivot.
+            exchanged, probability = ~exchanged, 1 - probability
+        extra = {"exchanged": exchanged.astype(float), **mirrored}
+        return Sample(labelled, {**stats, **extra}, probability)
+    pivoted, weight = folded.z, folded.weight
+    if _rule_says_swap(density, pivoted, rule):
+        pivoted, weight, probability = density.swap(pivoted), 1 - weight, 1 - probability
+    index = folding.condition_on_naming(weight, rng)
+    kept = np.take_along_axis(pivoted, index[..., None], axis=1)
+    return Sample(kept, {**stats, **mirrored}, probability)
+
+
+def dominant(mixture: Mixture) -> Gaussian:
+    """The mode with the largest evidence."""
+    return max(mixture.parts, key=lambda g: g.log_evidence)
+
+
+def _rule_says_swap(density: LogDensity, z: Array, rule: str) -> bool:
+    """Whether the rule names the other factor in most of the mode's draws."""
+    flat = z.reshape(-1, z.shape[-1])
+    some = flat[:: max(1, len(flat) // 200)]
+    X = density.data.X
+    votes = [orientation.rule_says_swap(density.unpack(point), X, rule) for point in some]
+    return float(np.mean(votes)) > 0.5
+
+
+def _whitened(
+    density: LogDensity, start: Gaussian
+) -> Callable[[NDArray[np.float64]], tuple[float, Array]]:
+    """The (folded) log density in whitened coordinates; it runs without the interpreter's lock."""
+    mean, root, constants = start.mean, np.ascontiguousarray(start.root), density.constants
+    if not can_fold(density):
+        return lambda u: compiled.whitened(u, mean, root, constants)
+    order = density.swap_order
+    return lambda u: compiled.whitened_fold(u, mean, root, order, constants)
