@@ -9,7 +9,8 @@ scale ``(x - center) / scale``. ``y`` holds audited classes and NaN where the cl
 """
 
 import warnings
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -129,7 +130,8 @@ def read_data(
     n = values.shape[0]
     labels = _read_labels(l, n, X)
     audited = _read_classes(y, labels, X)
-    center, scale, values = _standardise(values, names, standardize=standardize)
+    owned = isinstance(X, pd.DataFrame)  # an array may still be the user's own memory
+    center, scale, values = _standardise(values, names, standardize=standardize, in_place=owned)
     kind = labels.copy()
     kind[(labels == 0) & (audited == 1)] = RowKind.MISSED
     kind[(labels == 0) & (audited == 0)] = RowKind.NEGATIVE
@@ -142,8 +144,8 @@ def read_data(
         named=named,
         center=center,
         scale=scale,
-        class_mask=_read_mask("class_features", class_features, names),
-        selection_mask=_read_mask("selection_features", selection_features, names),
+        class_mask=_read_mask("class_features", class_features, names, X),
+        selection_mask=_read_mask("selection_features", selection_features, names, X),
         index=index,
     )
 
@@ -155,7 +157,7 @@ def warn_if_small(data: PUData, n_parameters: int) -> None:
             f"{data.n} rows for {n_parameters} unpenalised parameters: the estimate is not "
             "unique. Add a penalty (C > 0) or a proper prior, or use fewer columns.",
             DataWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
 
 
@@ -169,6 +171,7 @@ def read_table(X: Any) -> tuple[Array, tuple[str, ...], bool, pd.Index]:
     named = isinstance(X, pd.DataFrame)
     if isinstance(X, pd.DataFrame):
         names, index = _frame_names(X), X.index
+        _refuse_empty(X.shape)
         values = np.empty(X.shape)
         for j, name in enumerate(X.columns):
             values[:, j] = _numeric_column(X[name], str(name))
@@ -176,15 +179,21 @@ def read_table(X: Any) -> tuple[Array, tuple[str, ...], bool, pd.Index]:
         values = _numeric_array(X)
         names = tuple(f"x{j}" for j in range(values.shape[1]))
         index = pd.RangeIndex(values.shape[0])
-    if values.shape[0] == 0 or values.shape[1] == 0:
-        raise DataError(f"X is empty: its shape is {values.shape}. At least one row is needed.")
+        _refuse_empty(values.shape)
     _refuse_non_finite(values, names)
     return values, names, named, index
 
 
+def _refuse_empty(shape: tuple[int, ...]) -> None:
+    if min(shape) == 0:
+        raise DataError(
+            f"X is empty: its shape is {shape}. At least one row and one column are needed."
+        )
+
+
 def _frame_names(X: pd.DataFrame) -> tuple[str, ...]:
     names = tuple(str(c) for c in X.columns)
-    twice = sorted({c for c in names if names.count(c) > 1})
+    twice = sorted(c for c, count in Counter(names).items() if count > 1)
     if twice:
         raise DataError(
             f"X has duplicate column names: {_some(twice)}. Every column needs its own name; "
@@ -225,12 +234,14 @@ def _numeric_array(X: Any) -> Array:
 
 
 def _refuse_non_finite(values: Array, names: tuple[str, ...]) -> None:
-    bad = [j for j in range(values.shape[1]) if not np.isfinite(values[:, j]).all()]
-    if bad:
-        rows = int(sum((~np.isfinite(values[:, j])).sum() for j in bad))
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(values.sum()):  # one pass without a temporary settles the usual case
+            return
+    cells = (~np.isfinite(values)).sum(axis=0)
+    if cells.any():
         raise DataError(
-            f"X holds NaN or infinite values ({rows} cells) in column(s) "
-            f"{_some([names[j] for j in bad])}. Impute or drop them before fitting."
+            f"X holds NaN or infinite values ({cells.sum()} cells) in column(s) "
+            f"{_some([names[j] for j in np.flatnonzero(cells)])}. Impute or drop them first."
         )
 
 
@@ -267,12 +278,15 @@ def _vector(name: str, values: Any, n: int, X: Any) -> NDArray[Any]:
 
 
 def _as_numbers(name: str, array: NDArray[Any], allowed: str) -> Array:
+    if array.dtype.kind in "fiub":
+        return array.astype(float)
+    values = array.tolist()  # plain Python values, which print without their NumPy type
     try:
-        numbers = np.array([np.nan if v is None or v is pd.NA else v for v in array], dtype=float)
+        numbers = np.array([np.nan if v is None or v is pd.NA else float(v) for v in values])
     except (TypeError, ValueError):
         numbers = None
-    if numbers is None or array.dtype.kind in "USM" or any(isinstance(v, str) for v in array):
-        shown = _some(sorted({repr(v) for v in array}))
+    if numbers is None or any(isinstance(v, str) for v in values):
+        shown = _some(sorted({repr(v) for v in values}))
         raise DataError(f"{name} holds {shown}; {allowed} expected. Recode it first.")
     return numbers
 
@@ -320,16 +334,24 @@ def _read_classes(y: Any, labels: NDArray[np.int8], X: Any) -> Array:
 
 
 def _standardise(
-    values: Array, names: tuple[str, ...], *, standardize: bool
+    values: Array, names: tuple[str, ...], *, standardize: bool, in_place: bool
 ) -> tuple[Array, Array, Array]:
     center = values.mean(axis=0)
-    centred = values - center
-    spread = np.sqrt(np.einsum("ij,ij->j", centred, centred) / values.shape[0])
-    constant = spread <= 1e-12 * np.maximum(1.0, np.abs(center))
+    centred = np.subtract(values, center, out=values if in_place and standardize else None)
+    with np.errstate(over="ignore"):
+        spread = np.sqrt(np.einsum("ij,ij->j", centred, centred) / values.shape[0])
+    # Relative to the centre alone, so that the units of a column do not matter.
+    constant = spread <= 1e-12 * np.abs(center)
     if constant.any():
         raise DataError(
             f"Constant column(s): {_some([names[j] for j in np.flatnonzero(constant)])}. They "
             "carry no information and duplicate the intercept; drop them."
+        )
+    if not np.isfinite(spread).all():
+        large = [names[j] for j in np.flatnonzero(~np.isfinite(spread))]
+        raise DataError(
+            f"The values of column(s) {_some(large)} are too large: their variance overflows. "
+            "Change the units."
         )
     if not standardize:
         return np.zeros_like(center), np.ones_like(center), values
@@ -338,22 +360,29 @@ def _standardise(
 
 
 def _read_mask(
-    option: str, columns: Sequence[str | int] | None, names: tuple[str, ...]
+    option: str, columns: Sequence[str | int] | None, names: tuple[str, ...], X: Any
 ) -> NDArray[np.bool_]:
     if columns is None:
         return np.ones(len(names), dtype=bool)
-    if isinstance(columns, str):
-        raise DataError(f"{option}={columns!r} is one string; pass a list: [{columns!r}].")
+    if isinstance(columns, str) or not isinstance(columns, Iterable):
+        raise DataError(f"{option}={columns!r} is a single value; pass a list: [{columns!r}].")
+    position: dict[Any, int] = {name: j for j, name in enumerate(names)}
+    labels = X.columns if isinstance(X, pd.DataFrame) else ()
+    numbers = [c for c in labels if isinstance(c, int | np.integer)]
+    # In a table whose columns are labelled by numbers a number is a label, elsewhere a position.
+    position |= {c: position[str(c)] for c in numbers} or {j: j for j in range(len(names))}
     mask = np.zeros(len(names), dtype=bool)
     for column in columns:
-        if isinstance(column, str) and column in names:
-            mask[names.index(column)] = True
-        elif isinstance(column, int | np.integer) and 0 <= column < len(names):
-            mask[column] = True
-        else:
+        if isinstance(column, bool | np.bool_):
+            raise DataError(
+                f"{option} holds {column!r}; names or positions of columns are expected. From a "
+                "boolean mask: X.columns[mask], or np.flatnonzero(mask) for an array."
+            )
+        if column not in position:
             raise DataError(
                 f"{option} names {column!r}, which is not a column of X. Columns: {_some(names)}."
             )
+        mask[position[column]] = True
     if not mask.any():
         raise DataError(
             f"{option} is empty. Name at least one column, or use model='scar' for a constant "
@@ -364,8 +393,9 @@ def _read_mask(
 
 def _match_columns(X: pd.DataFrame, names: tuple[str, ...]) -> pd.DataFrame:
     got = _frame_names(X)
-    missing = [c for c in names if c not in got]
-    extra = [c for c in got if c not in names]
+    position, known = {c: j for j, c in enumerate(got)}, set(names)
+    missing = [c for c in names if c not in position]
+    extra = [c for c in got if c not in known]
     if missing or extra:
         parts = [f"missing column(s) {_some(missing)}"] if missing else []
         parts += [f"unknown column(s) {_some(extra)}"] if extra else []
@@ -373,7 +403,7 @@ def _match_columns(X: pd.DataFrame, names: tuple[str, ...]) -> pd.DataFrame:
             f"X does not match the fitted columns: {'; '.join(parts)}. "
             "Select them with X[list(fit.feature_names)]."
         )
-    return X.iloc[:, [got.index(c) for c in names]]
+    return X.iloc[:, [position[c] for c in names]]
 
 
 def _some(values: Sequence[Any]) -> str:
