@@ -312,7 +312,8 @@ def _derivatives(
         by_tau = not_psi if missed else by_psi * psi
         by_tau = -1.0 if negative else by_tau  # (k1 - k0) psi + (k2 - k0) (1 - psi)
         value = t[i] * seen + (0.0 if labelled | missed else not_t[i])
-        is_far = (abs(tau[i]) > FAR) | (abs(omega[i]) > FAR) | (value < TINY)
+        # "not (... <= ...)" sends NaN to log space too, where it stays NaN
+        is_far = not ((abs(tau[i]) <= FAR) & (abs(omega[i]) <= FAR) & (value >= TINY))
         far += 1 if is_far else 0
         value = 1.0 if is_far else value
         bits = _as_bits(value)
@@ -362,7 +363,7 @@ def _information(kind: int, z: tuple, factors: tuple, w: tuple, log_w: Array) ->
     (t, not_t, s0, not_s0), (gamma, lam, rho) = factors, w
     psi, not_psi = gamma + rho * s0, lam + rho * not_s0
     other = not_psi if kind == MISSED else not_t + t * not_psi
-    if abs(z[0]) > FAR or abs(z[1]) > FAR or min(psi, other) < TINY:
+    if not (abs(z[0]) <= FAR and abs(z[1]) <= FAR and min(psi, other) >= TINY):
         return _information_log(kind, z[0], z[1], log_w)
     f_tau, f_class = 0.0, math.sqrt(t * not_t)
     if kind == NEGATIVE:
