@@ -1,0 +1,185 @@
+r"""What every classifier here shares: reading input, predictions, fitted attributes.
+
+.. math:: P(l=1 \mid x) = s(x)\,t(x), \qquad t(x) = \sigma(a \cdot x + b)
+
+Conventions
+-----------
+``coef_`` is (1, p) and ``intercept_`` (1,), as in scikit-learn's `LogisticRegression`, on the scale
+of the user's columns. The greater of the two labels in ``classes_`` means "labelled positive".
+"""
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from bayes_lepu.errors import DataError
+from bayes_lepu.links import Array, sigmoid
+from bayes_lepu.models.parameters import Parameters
+from bayes_lepu.result import Fit
+
+Columns = Sequence[str | int] | None
+
+
+class PUClassifier(ClassifierMixin, BaseEstimator):
+    """Base of the classifiers: a logistic t(x) and some propensity s(x)."""
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Learn from rows X and visible labels y."""
+        raise NotImplementedError
+
+    def _propensity(self, X: Array) -> Array:
+        """s(x) of checked rows."""
+        raise NotImplementedError
+
+    def _class_probability(self, X: Array) -> Array:
+        """t(x) of checked rows."""
+        return sigmoid(self._decision(X))
+
+    def _decision(self, X: Array) -> Array:
+        return X @ self.coef_[0] + self.intercept_[0]
+
+    def decision_function(self, X: Any) -> Array:
+        """Log-odds of y=1, shape (n,): positive where `predict` says positive."""
+        return self._decision(self._rows(X))
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The more probable class of every row, as one of ``classes_``."""
+        return self.classes_[(self.decision_function(X) > 0).astype(int)]
+
+    def predict_proba(self, X: Any) -> Array:
+        """P(y | x), shape (n, 2)."""
+        t = self._class_probability(self._rows(X))
+        return np.column_stack([1.0 - t, t])
+
+    def predict_propensity(self, X: Any) -> Array:
+        """s(x) = P(l=1 | y=1, x), shape (n,)."""
+        return self._propensity(self._rows(X))
+
+    def predict_label_proba(self, X: Any) -> Array:
+        """h(x) = P(l=1 | x) = s(x) t(x), shape (n,)."""
+        rows = self._rows(X)
+        return self._propensity(rows) * self._class_probability(rows)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Minus the Brier score of h(x) against the visible labels: greater is better.
+
+        Accuracy against l would punish every missed positive that is found; h is what l can judge.
+        """
+        h = self.predict_label_proba(X)
+        labelled = np.asarray(y) == self.classes_[1]
+        return -float(np.average((labelled - h) ** 2, weights=sample_weight))
+
+    def __sklearn_tags__(self) -> Any:
+        """Two classes only: labelled and unlabelled."""
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
+
+    def _rows(self, X: Any) -> Array:
+        check_is_fitted(self)
+        return validate_data(self, X, dtype=np.float64, reset=False)
+
+    def _read(self, X: Any, y: Any) -> tuple[Array, NDArray[np.int8]]:
+        """Checked rows and labels 0/1; sets ``classes_``, ``n_features_in_`` and the names."""
+        X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
+        check_classification_targets(y)
+        kind = type_of_target(y, input_name="y", raise_unknown=True)
+        self.classes_, l = np.unique(y, return_inverse=True)
+        if kind != "binary":
+            raise DataError(
+                f"Only binary classification is supported. The type of the target is {kind}. "
+                "Expected two labels, the greater one for the labelled positives."
+            )
+        if self.classes_.size < 2:
+            raise DataError(
+                f"The labels hold one class only ({self.classes_[0]!r}); both labelled and "
+                "unlabelled rows are needed."
+            )
+        return X, l.astype(np.int8)
+
+    def _seed(self) -> int:
+        return int(check_random_state(self.random_state).randint(2**31 - 1))
+
+    def _set_model(self, result: Fit, keep: NDArray[np.bool_]) -> Self:
+        """Fitted attributes from a point estimate on the columns ``keep``."""
+        point, data = result.draws.take(0), result.data
+        a, b = data.original_scale(point.a, point.b)
+        alpha, beta = data.original_scale(point.alpha, point.beta)
+        self.result_ = result
+        self.parameters_ = Parameters(_spread(a, keep), b, _spread(alpha, keep), beta, point.log_w)
+        self.coef_, self.intercept_ = self.parameters_.a[None], np.atleast_1d(b)
+        self.class_prior_ = float(result.pi_draws[0])
+        self.label_frequency_ = float(result.c_draws[0])
+        self.modes_ = result.mode_table()
+        if result.spec.has_selection:
+            self.propensity_coef_ = self.parameters_.alpha[None]
+            self.propensity_intercept_ = np.atleast_1d(beta)
+        return self
+
+
+def varying(X: Array) -> NDArray[np.bool_]:
+    """Columns that are not constant; the others say nothing beyond the intercept."""
+    center = X.mean(axis=0)
+    return X.std(axis=0) > 1e-12 * np.maximum(1.0, np.abs(center))
+
+
+def usable_columns(X: Array) -> NDArray[np.bool_]:
+    """`varying`, or an error where nothing varies."""
+    keep = varying(X)
+    if not keep.any():
+        raise DataError(f"All {X.shape[1]} column(s) of X are constant; at least one must vary.")
+    return keep
+
+
+def as_table(estimator: PUClassifier, X: Array, keep: NDArray[np.bool_]) -> pd.DataFrame | Array:
+    """The columns ``keep`` under the user's names, where there are names or columns to drop."""
+    if keep.all() and not hasattr(estimator, "feature_names_in_"):
+        return X
+    return pd.DataFrame(X[:, keep], columns=column_names(estimator)[keep])
+
+
+def column_names(estimator: PUClassifier) -> NDArray[Any]:
+    """The user's names, or x0, x1, ..."""
+    if hasattr(estimator, "feature_names_in_"):
+        return estimator.feature_names_in_
+    return np.array([f"x{j}" for j in range(estimator.n_features_in_)], dtype=object)
+
+
+def positions(estimator: PUClassifier, option: str, columns: Columns) -> list[int] | None:
+    """Names or positions of columns as positions, checked against those seen in ``fit``."""
+    if columns is None:
+        return None
+    names = list(column_names(estimator))
+    found = []
+    for column in [columns] if isinstance(columns, str) else columns:
+        if isinstance(column, str) and column in names:
+            found.append(names.index(column))
+        elif isinstance(column, int | np.integer) and 0 <= column < len(names):
+            found.append(int(column))
+        else:
+            raise DataError(
+                f"{option} names {column!r}, which is not a column of X. Columns: "
+                f"{', '.join(map(str, names[:5]))}{' ...' if len(names) > 5 else ''}."
+            )
+    return found
+
+
+def among(columns: list[int] | None, keep: NDArray[np.bool_]) -> list[int] | None:
+    """Positions among the columns that are kept."""
+    if columns is None:
+        return None
+    place = np.cumsum(keep) - 1
+    return [int(place[j]) for j in columns if keep[j]]
+
+
+def _spread(slopes: Array, keep: NDArray[np.bool_]) -> Array:
+    full = np.zeros(keep.size)
+    full[keep] = slopes
+    return full

@@ -1,0 +1,414 @@
+r"""The classifiers at given penalties: Naive, Elkan-Noto, SCAR, SPM, PsychM.
+
+.. math::
+    \min \; -\log L + C_a \lVert a\rVert + C_\alpha \lVert\alpha\rVert
+
+with squared Euclidean norms (``penalty="l2"``) or sums of absolute values (``"l1"``), a sum over
+rows, and free intercepts: the paper's loss. Penalties refer to standardised columns unless
+``standardize=False``.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayes_lepu import baselines
+from bayes_lepu._fit import fit as fit_model
+from bayes_lepu.errors import DataError
+from bayes_lepu.estimators.base import (
+    Columns,
+    PUClassifier,
+    among,
+    as_table,
+    positions,
+    usable_columns,
+)
+from bayes_lepu.links import Array, sigmoid
+from bayes_lepu.priors import DEFAULT_C
+
+
+class NaiveClassifier(PUClassifier):
+    r"""Logistic regression of the label: s(x) = 1, unlabelled rows pass for negative.
+
+    Fitted on true classes instead of labels it is the paper's "Real" classifier.
+
+    Parameters
+    ----------
+    penalty : {"l2", "l1", "none"}
+        Penalty of the slopes a.
+    C : float
+        The paper's coefficient; scikit-learn's is 1/(2C).
+    standardize : bool
+        Penalise the slopes of standardised columns.
+
+    Attributes
+    ----------
+    coef_, intercept_ : arrays of shape (1, p) and (1,)
+    class_prior_, label_frequency_ : float
+        π = mean of t over the training rows; c = P(l=1 | y=1), here 1.
+    classes_, n_features_in_, feature_names_in_, result_, modes_
+    """
+
+    def __init__(
+        self, *, penalty: str = "l2", C: float = DEFAULT_C, standardize: bool = True
+    ) -> None:
+        self.penalty = penalty
+        self.C = C
+        self.standardize = standardize
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Learn from rows X and visible labels y (the paper's l)."""
+        X, l = self._read(X, y)
+        return fit_into(self, "naive", X, l, penalty={"a": self.penalty}, C={"a": self.C})
+
+    def _propensity(self, X: Array) -> Array:
+        return np.ones(X.shape[0])
+
+
+class SCARClassifier(PUClassifier):
+    r"""Labelled completely at random: s(x) = c, estimated jointly with t.
+
+    Parameters
+    ----------
+    penalty : {"l2", "l1", "none"}
+        Penalty of the slopes a.
+    C : float
+        The paper's coefficient C_a.
+    standardize : bool
+        Penalise the slopes of standardised columns.
+
+    Attributes
+    ----------
+    coef_, intercept_, class_prior_, label_frequency_, classes_, n_features_in_,
+    feature_names_in_, result_, modes_
+        As in `SPMClassifier`; ``label_frequency_`` is c.
+    """
+
+    def __init__(
+        self, *, penalty: str = "l2", C: float = DEFAULT_C, standardize: bool = True
+    ) -> None:
+        self.penalty = penalty
+        self.C = C
+        self.standardize = standardize
+
+    def fit(self, X: Any, y: Any, *, audited: Any = None) -> Self:
+        """Learn from rows X, visible labels y, and true classes where known (NaN elsewhere)."""
+        X, l = self._read(X, y)
+        return fit_into(
+            self, "scar", X, l, audited=audited, penalty={"a": self.penalty}, C={"a": self.C}
+        )
+
+    def _propensity(self, X: Array) -> Array:
+        return self.parameters_.s(X)
+
+
+class SPMClassifier(PUClassifier):
+    r"""Sigmoidal product model: s(x) = σ(α·x + β).
+
+    Parameters
+    ----------
+    penalty_a, penalty_alpha : {"l2", "l1", "none"}
+        Penalties of the slopes of t and s.
+    C_a, C_alpha : float
+        The paper's coefficients. For SPM keep C_alpha >= C_a: the factor with the larger slopes
+        is the classifier, and should not be the one that is shrunk more.
+    class_features, selection_features : sequence of names or positions, optional
+        Columns that may enter t and s.
+    standardize : bool
+        Penalise the slopes of standardised columns.
+    orientation : {"sigma-norm", "norm", "energy", "none"}
+        How the factors are told apart where the data cannot.
+    n_starts : int, optional
+        Number of random starts of the search for modes.
+    random_state : int, RandomState or None
+
+    Attributes
+    ----------
+    coef_, intercept_ : arrays of shape (1, p) and (1,)
+        Of t, on the scale of X.
+    propensity_coef_, propensity_intercept_ : arrays of shape (1, p) and (1,)
+        Of s, on the scale of X.
+    class_prior_ : float
+        π, the mean of t over the training rows.
+    label_frequency_ : float
+        c = P(l=1 | y=1), the mean of h over the mean of t.
+    modes_ : DataFrame
+        All local optima found, the answer first.
+    result_ : Fit
+        The full result, with tables, summaries and ``save``.
+    parameters_ : Parameters
+        All parameters on the scale of X.
+    classes_, n_features_in_, feature_names_in_
+    """
+
+    def __init__(
+        self,
+        *,
+        penalty_a: str = "l2",
+        penalty_alpha: str = "l2",
+        C_a: float = DEFAULT_C,
+        C_alpha: float = DEFAULT_C,
+        class_features: Columns = None,
+        selection_features: Columns = None,
+        standardize: bool = True,
+        orientation: str = "sigma-norm",
+        n_starts: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.penalty_a = penalty_a
+        self.penalty_alpha = penalty_alpha
+        self.C_a = C_a
+        self.C_alpha = C_alpha
+        self.class_features = class_features
+        self.selection_features = selection_features
+        self.standardize = standardize
+        self.orientation = orientation
+        self.n_starts = n_starts
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, *, audited: Any = None) -> Self:
+        """Learn from rows X, visible labels y, and true classes where known (NaN elsewhere)."""
+        X, l = self._read(X, y)
+        C = {"a": self.C_a, "alpha": self.C_alpha}
+        return fit_factors(self, "spm", X, l, audited, C, orientation=self.orientation)
+
+    def _propensity(self, X: Array) -> Array:
+        return self.parameters_.s(X)
+
+
+class PsychMClassifier(PUClassifier):
+    r"""Psychometric model: s(x) = γ + (1-γ-λ) σ(α·x + β), with guesses γ and lapses λ.
+
+    Parameters
+    ----------
+    penalty_a, penalty_alpha, C_a, C_alpha, class_features, selection_features, standardize,
+    n_starts, random_state
+        As in `SPMClassifier`.
+
+    Attributes
+    ----------
+    guess_rate_, lapse_rate_ : float
+        γ and λ.
+    coef_, intercept_, propensity_coef_, propensity_intercept_, class_prior_, label_frequency_,
+    modes_, result_, parameters_, classes_, n_features_in_, feature_names_in_
+        As in `SPMClassifier`.
+    """
+
+    def __init__(
+        self,
+        *,
+        penalty_a: str = "l2",
+        penalty_alpha: str = "l2",
+        C_a: float = DEFAULT_C,
+        C_alpha: float = DEFAULT_C,
+        class_features: Columns = None,
+        selection_features: Columns = None,
+        standardize: bool = True,
+        n_starts: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.penalty_a = penalty_a
+        self.penalty_alpha = penalty_alpha
+        self.C_a = C_a
+        self.C_alpha = C_alpha
+        self.class_features = class_features
+        self.selection_features = selection_features
+        self.standardize = standardize
+        self.n_starts = n_starts
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, *, audited: Any = None) -> Self:
+        """Learn from rows X, visible labels y, and true classes where known (NaN elsewhere)."""
+        X, l = self._read(X, y)
+        C = {"a": self.C_a, "alpha": self.C_alpha}
+        return set_weights(fit_factors(self, "psychm", X, l, audited, C))
+
+    def _propensity(self, X: Array) -> Array:
+        return self.parameters_.s(X)
+
+
+class ElkanNotoClassifier(PUClassifier):
+    r"""Elkan and Noto's two-step estimator: P(y=1 | x) = min(1, g(x)/c), g = P(l=1 | x).
+
+    Parameters
+    ----------
+    C : float
+        Penalty C·|a|² of g, above 0.
+    holdout : float in (0, 1) or None
+        Share of the rows kept back to estimate c. None uses every row for both steps, and the
+        ranking is then exactly that of `NaiveClassifier` with the same C.
+    standardize : bool
+        Penalise the slopes of standardised columns.
+    random_state : int, RandomState or None
+        Seed of the split.
+
+    Attributes
+    ----------
+    coef_, intercept_ : arrays of shape (1, p) and (1,)
+        Of g, which is no classifier of y; `decision_function` is zero where g(x) = c/2.
+    label_frequency_ : float
+        c.
+    class_prior_ : float
+        Mean of min(1, g/c) over the training rows.
+    classes_, n_features_in_, feature_names_in_
+
+    References
+    ----------
+    Elkan and Noto (2008), doi 10.1145/1401890.1401920.
+    """
+
+    def __init__(
+        self,
+        *,
+        C: float = DEFAULT_C,
+        holdout: float | None = 0.2,
+        standardize: bool = True,
+        random_state: Any = None,
+    ) -> None:
+        self.C = C
+        self.holdout = holdout
+        self.standardize = standardize
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, *, held_out: Any = None) -> Self:
+        """Learn from rows X and visible labels y.
+
+        ``held_out`` (bool, one per row) names the rows kept back for c instead of ``holdout``.
+        """
+        X, l = self._read(X, y)
+        return fit_elkan_noto(self, X, l, C=self.C, held_out=held_out)
+
+    def _propensity(self, X: Array) -> Array:
+        return np.full(X.shape[0], self.label_frequency_)
+
+    def _class_probability(self, X: Array) -> Array:
+        return elkan_noto_probability(self, X)
+
+    def _decision(self, X: Array) -> Array:
+        return elkan_noto_decision(self, X)
+
+
+def fit_into[E: PUClassifier](
+    estimator: E,
+    model: str,
+    X: Array,
+    l: NDArray[np.int8],
+    *,
+    penalty: Mapping[str, str],
+    C: Mapping[str, float],
+    audited: Any = None,
+    class_features: Columns = None,
+    selection_features: Columns = None,
+    orientation: str = "none",
+    n_starts: int | None = None,
+    seed: int = 0,
+) -> E:
+    """MAP fit with the full search for modes; sets the fitted attributes."""
+    keep = usable_columns(X)
+    result = fit_model(
+        as_table(estimator, X, keep),
+        l,
+        model=model,
+        method="map",
+        y=None if audited is None else np.asarray(audited),
+        class_features=among(positions(estimator, "class_features", class_features), keep),
+        selection_features=among(
+            positions(estimator, "selection_features", selection_features), keep
+        ),
+        standardize=estimator.standardize,
+        penalty=penalty,
+        C=C,
+        orientation=orientation,
+        n_starts=n_starts,
+        random_seed=seed,
+    )
+    return estimator._set_model(result, keep)
+
+
+def fit_factors[E: PUClassifier](
+    estimator: E,
+    model: str,
+    X: Array,
+    l: NDArray[np.int8],
+    audited: Any,
+    C: Mapping[str, float],
+    *,
+    orientation: str = "none",
+) -> E:
+    """`fit_into` for the models with two factors, whose options bear the same names."""
+    return fit_into(
+        estimator,
+        model,
+        X,
+        l,
+        penalty={"a": estimator.penalty_a, "alpha": estimator.penalty_alpha},
+        C=C,
+        audited=audited,
+        class_features=estimator.class_features,
+        selection_features=estimator.selection_features,
+        orientation=orientation,
+        n_starts=estimator.n_starts,
+        seed=estimator._seed(),
+    )
+
+
+def set_weights[E: PUClassifier](estimator: E) -> E:
+    """Guess and lapse rates of a fitted PsychM."""
+    estimator.guess_rate_ = float(estimator.parameters_.gamma)
+    estimator.lapse_rate_ = float(estimator.parameters_.lam)
+    return estimator
+
+
+def fit_elkan_noto[E: PUClassifier](
+    estimator: E, X: Array, l: NDArray[np.int8], *, C: float, held_out: Any = None
+) -> E:
+    """Both steps of Elkan and Noto on standardised columns; sets the fitted attributes."""
+    keep = usable_columns(X)
+    center, scale = np.zeros(keep.sum()), np.ones(keep.sum())
+    if estimator.standardize:
+        center, scale = X[:, keep].mean(axis=0), X[:, keep].std(axis=0)
+    Z = (X[:, keep] - center) / scale
+    if held_out is None:
+        found = baselines.elkan_noto(
+            Z, l, C=C, holdout=estimator.holdout, random_seed=estimator._seed()
+        )
+        coef, intercept, c = found.coef, found.intercept, found.c
+    else:
+        kept = _read_held_out(held_out, l)
+        g = baselines.naive(Z[~kept], l[~kept], C=C)
+        coef, intercept = g.coef, g.intercept
+        c = float(sigmoid(Z[kept & (l == 1)] @ coef + intercept).mean())
+    slopes = np.zeros((1, keep.size))
+    slopes[0, keep] = coef / scale
+    estimator.coef_ = slopes
+    estimator.intercept_ = np.atleast_1d(intercept - coef @ (center / scale))
+    estimator.label_frequency_ = c
+    estimator.class_prior_ = float(estimator._class_probability(X).mean())
+    return estimator
+
+
+def elkan_noto_probability(estimator: PUClassifier, X: Array) -> Array:
+    """min(1, g/c)."""
+    g = sigmoid(X @ estimator.coef_[0] + estimator.intercept_[0])
+    return np.minimum(g / estimator.label_frequency_, 1.0)
+
+
+def elkan_noto_decision(estimator: PUClassifier, X: Array) -> Array:
+    """Logit g - logit(c/2): the ranking of g, without the ties of clipping, zero at t = 1/2."""
+    log_half = np.log(estimator.label_frequency_ / 2)
+    threshold = log_half - np.log1p(-estimator.label_frequency_ / 2)
+    return X @ estimator.coef_[0] + estimator.intercept_[0] - threshold
+
+
+def _read_held_out(held_out: Any, l: NDArray[np.int8]) -> NDArray[np.bool_]:
+    kept = np.asarray(held_out)
+    if kept.shape != l.shape or kept.dtype != bool:
+        raise DataError(
+            f"held_out has shape {kept.shape} and type {kept.dtype}; expected one bool per row, "
+            f"shape {l.shape}."
+        )
+    if not (kept & (l == 1)).any():
+        raise DataError("held_out holds no labelled row, so that c cannot be estimated from it.")
+    return kept

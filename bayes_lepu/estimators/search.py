@@ -1,0 +1,249 @@
+r"""The search behind the cross-validated classifiers: folds, grids, scores, and the choice."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import ArrayLike, NDArray
+from scipy.stats import rankdata
+from sklearn.model_selection import check_cv
+
+from bayes_lepu import baselines
+from bayes_lepu.data import read_data
+from bayes_lepu.errors import DataError, ModelError
+from bayes_lepu.estimators.base import PUClassifier, among, positions, usable_columns
+from bayes_lepu.estimators.scoring import label_brier, label_log_loss
+from bayes_lepu.inference.paths import PenaltyGrid, Score, score_path
+from bayes_lepu.links import Array
+from bayes_lepu.models import get_model
+
+C_RANGE = (-4.0, 2.0)
+TIE = 1e-12
+Fold = tuple[NDArray[np.intp], NDArray[np.intp]]
+
+
+def choose_single(
+    estimator: PUClassifier, model: str, X: Array, l: NDArray[np.int8], *, audited: Any = None
+) -> float:
+    """C of a model whose propensity has no slopes; sets ``Cs_``, ``C_``, ``scores_``."""
+    estimator.Cs_ = _values("Cs", estimator.Cs)
+    grid = PenaltyGrid(C_alpha=np.ones(1), C_a=estimator.Cs_, penalty_a=estimator.penalty)
+    task = FoldTask(model, X, l, _classes(audited, l), grid, estimator.standardize)
+    return _record_single(estimator, _run(estimator, task)[:, 0, :])
+
+
+def choose_pair(
+    estimator: PUClassifier, model: str, X: Array, l: NDArray[np.int8], audited: Any
+) -> dict[str, float]:
+    """(C_α, C_a) of SPM or PsychM; sets ``Cs_``, ``C_alphas_``, the choice and ``scores_``."""
+    estimator.Cs_ = _values("Cs", estimator.Cs)
+    chosen = estimator.C_alphas
+    estimator.C_alphas_ = estimator.Cs_ if chosen is None else _values("C_alphas", chosen)
+    grid = PenaltyGrid(
+        C_alpha=estimator.C_alphas_,
+        C_a=estimator.Cs_,
+        penalty_alpha=estimator.penalty_alpha,
+        penalty_a=estimator.penalty_a,
+    )
+    task = FoldTask(
+        model,
+        X,
+        l,
+        _classes(audited, l),
+        grid,
+        estimator.standardize,
+        positions(estimator, "class_features", estimator.class_features),
+        positions(estimator, "selection_features", estimator.selection_features),
+        estimator._seed(),
+    )
+    return _record_pair(estimator, _run(estimator, task))
+
+
+def choose_elkan_noto(estimator: PUClassifier, X: Array, l: NDArray[np.int8]) -> float:
+    """C of Elkan and Noto's estimator; sets ``Cs_``, ``C_``, ``scores_``."""
+    estimator.Cs_ = _values("Cs", estimator.Cs)
+    task = ElkanNotoTask(
+        X, l, estimator.Cs_, estimator.holdout, estimator.standardize, estimator._seed()
+    )
+    return _record_single(estimator, _run(estimator, task))
+
+
+@dataclass(frozen=True, eq=False)
+class FoldTask:
+    """What one fold of a MAP model needs; calling it gives the scores (C_α, C_a)."""
+
+    model: str
+    X: Array
+    l: NDArray[np.int8]
+    classes: Array
+    grid: PenaltyGrid
+    standardize: bool
+    class_columns: list[int] | None = None
+    selection_columns: list[int] | None = None
+    seed: int = 0
+
+    def __call__(self, fold: Fold, score: Score) -> Array:
+        """Scores of the held-out rows for every pair."""
+        train, test = fold
+        keep = usable_columns(self.X[train])
+        data = read_data(
+            self.X[np.ix_(train, keep)],
+            self.l[train],
+            y=self.classes[train],
+            class_features=among(self.class_columns, keep),
+            selection_features=among(self.selection_columns, keep),
+            standardize=self.standardize,
+        )
+        rows = (self.X[np.ix_(test, keep)] - data.center) / data.scale
+        return score_path(
+            get_model(self.model),
+            data,
+            rows,
+            self.l[test],
+            self.grid,
+            score=score,
+            rng=np.random.default_rng(self.seed),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class ElkanNotoTask:
+    """What one fold of Elkan and Noto's estimator needs; calling it gives the scores (C,)."""
+
+    X: Array
+    l: NDArray[np.int8]
+    Cs: Array
+    holdout: float | None
+    standardize: bool
+    seed: int
+
+    def __call__(self, fold: Fold, score: Score) -> Array:
+        """Scores of the held-out rows for every C."""
+        train, test = fold
+        keep = usable_columns(self.X[train])
+        rows, held_out = self.X[np.ix_(train, keep)], self.X[np.ix_(test, keep)]
+        if self.standardize:
+            center, scale = rows.mean(axis=0), rows.std(axis=0)
+            rows, held_out = (rows - center) / scale, (held_out - center) / scale
+        scores = []
+        for C in self.Cs:
+            fit = baselines.elkan_noto(
+                rows, self.l[train], C=float(C), holdout=self.holdout, random_seed=self.seed
+            )
+            h = fit.c * fit.predict_proba(held_out)[:, 1]
+            scores.append(score(self.l[test], h))
+        return np.array(scores)
+
+
+def _run(estimator: PUClassifier, task: FoldTask | ElkanNotoTask) -> Array:
+    """Scores of all folds, the folds first."""
+    score = _read_score(estimator.scoring)
+    folds = _folds(estimator.cv, task.X, task.l)
+    return np.array(Parallel(n_jobs=estimator.n_jobs)(delayed(task)(f, score) for f in folds))
+
+
+def _folds(cv: Any, X: Array, l: NDArray[np.int8]) -> list[Fold]:
+    """Training and held-out rows of every fold; each training part needs both labels."""
+    splitter = check_cv(cv, l, classifier=True)
+    rarest = int(min(l.sum(), len(l) - l.sum()))
+    if isinstance(cv, int) and rarest < cv:
+        raise DataError(
+            f"{cv} folds need at least {cv} rows of each class; the rarer label has {rarest}. "
+            "Use fewer folds (cv=), or a classifier with fixed penalties."
+        )
+    folds = list(splitter.split(X, l))
+    for k, (train, _) in enumerate(folds):
+        if l[train].min() == l[train].max():
+            raise DataError(
+                f"The training rows of fold {k} hold one class only. Stratify the folds by label, "
+                "for example cv=3."
+            )
+    return folds
+
+
+def _classes(audited: Any, l: NDArray[np.int8]) -> Array:
+    if audited is None:
+        return np.full(len(l), np.nan)
+    classes = np.asarray(audited, dtype=float)
+    if classes.shape != l.shape:
+        raise DataError(
+            f"audited has shape {classes.shape}; expected {l.shape}, NaN where unknown."
+        )
+    return classes
+
+
+def _values(option: str, Cs: int | ArrayLike) -> Array:
+    """Ascending coefficients: as given, or so many between 1e-4 and 1e2."""
+    if isinstance(Cs, int | np.integer):
+        if Cs < 1:
+            raise ModelError(f"{option} = {Cs}; at least one coefficient is needed.")
+        return np.logspace(*C_RANGE, int(Cs))
+    values = np.unique(np.asarray(Cs, dtype=float))
+    if values.size == 0 or not (np.isfinite(values).all() and values[0] > 0):
+        raise ModelError(f"{option} = {Cs!r}; finite numbers above 0 are expected.")
+    return values
+
+
+def _minus_brier(l: NDArray[np.int8], h: Array) -> float:
+    return -label_brier(l, h)
+
+
+def _minus_log_loss(l: NDArray[np.int8], h: Array) -> float:
+    return -label_log_loss(l, h)
+
+
+# Named functions rather than lambdas: workers of joblib receive them by pickle.
+SCORES: dict[str, Score] = {"brier": _minus_brier, "log_loss": _minus_log_loss}
+
+
+def _read_score(scoring: str | Callable) -> Score:
+    if callable(scoring):
+        return scoring
+    if scoring not in SCORES:
+        raise ModelError(
+            f"Unknown scoring {scoring!r}. Known: {', '.join(SCORES)}, or a callable f(l, h)."
+        )
+    return SCORES[scoring]
+
+
+def _record_single(estimator: PUClassifier, scores: Array) -> float:
+    """The coefficient with the best mean score; of equals, the strongest penalty."""
+    mean = scores.mean(axis=0)
+    best = int(np.flatnonzero(mean >= mean.max() - TIE)[-1])
+    estimator.scores_, estimator.C_ = scores, float(estimator.Cs_[best])
+    estimator.cv_results_ = _table({"C": estimator.Cs_}, scores)
+    return estimator.C_
+
+
+def _record_pair(estimator: PUClassifier, scores: Array) -> dict[str, float]:
+    """The pair with the best mean score; of equals, C_α >= C_a, then the strongest penalty."""
+    mean = scores.mean(axis=0)
+    C_alpha, C_a = np.meshgrid(estimator.C_alphas_, estimator.Cs_, indexing="ij")
+    ties = [
+        (bool(C_alpha[k] >= C_a[k]), float(C_alpha[k] * C_a[k]), k)
+        for k in map(tuple, np.argwhere(mean >= mean.max() - TIE))
+    ]
+    best = max(ties)[2]
+    estimator.scores_ = scores
+    estimator.C_alpha_, estimator.C_a_ = float(C_alpha[best]), float(C_a[best])
+    estimator.cv_results_ = _table(
+        {"C_alpha": C_alpha.ravel(), "C_a": C_a.ravel()}, scores.reshape(len(scores), -1)
+    )
+    return {"alpha": estimator.C_alpha_, "a": estimator.C_a_}
+
+
+def _table(parameters: dict[str, Array], scores: Array) -> dict[str, Any]:
+    """The keys of `GridSearchCV.cv_results_` that apply."""
+    mean = scores.mean(axis=0)
+    results: dict[str, Any] = {f"param_{k}": v for k, v in parameters.items()}
+    names = list(parameters)
+    results["params"] = [
+        dict(zip(names, map(float, row), strict=True))
+        for row in zip(*parameters.values(), strict=True)
+    ]
+    results |= {f"split{k}_test_score": row for k, row in enumerate(scores)}
+    results["mean_test_score"], results["std_test_score"] = mean, scores.std(axis=0)
+    results["rank_test_score"] = rankdata(-mean, method="min").astype(int)
+    return results
