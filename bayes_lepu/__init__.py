@@ -13,10 +13,10 @@ from bayes_lepu.errors import (
     LepuWarning,
     ModelError,
 )
+from bayes_lepu.fitted import Fit, load
 from bayes_lepu.models import list_models
 from bayes_lepu.models.parameters import Parameters
 from bayes_lepu.priors import Prior
-from bayes_lepu.result import Fit, load
 
 __all__ = [
     "ConvergenceError",

@@ -1,5 +1,6 @@
 """`fit`: from a table and labels to an answer, the stages in order."""
 
+import secrets
 import warnings
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
@@ -9,19 +10,23 @@ import numpy as np
 
 from bayes_lepu.data import PUData, read_data, warn_if_small
 from bayes_lepu.errors import ConvergenceWarning, ModelError
+from bayes_lepu.fitted import Fit
 from bayes_lepu.inference.map import MapResult, fit_map
+from bayes_lepu.inference.nuts import NutsOptions, refuse_improper
 from bayes_lepu.inference.orientation import check_rule
+from bayes_lepu.inference.posterior import known_scales, laplace_posterior, sample_posterior
 from bayes_lepu.links import RowKind
 from bayes_lepu.models import get_model
+from bayes_lepu.models.density import LogDensity
 from bayes_lepu.models.parameters import Parameters, stack
 from bayes_lepu.models.spec import ModelSpec
 from bayes_lepu.priors import DEFAULT_C, Prior, Priors, default_priors, penalty_priors
-from bayes_lepu.result import Fit
 
 if TYPE_CHECKING:
     import pymc as pm
 
-METHODS = ("map",)
+METHODS = ("nuts", "map", "laplace")
+SAMPLERS = ("nutpie", "pymc")
 
 
 def fit(
@@ -29,7 +34,7 @@ def fit(
     l: Any,
     *,
     model: str = "psychm",
-    method: str = "map",
+    method: str = "nuts",
     y: Any = None,
     class_features: Sequence[str | int] | None = None,
     selection_features: Sequence[str | int] | None = None,
@@ -40,7 +45,14 @@ def fit(
     orientation: str = "sigma-norm",
     n_starts: int | None = None,
     optimizer: str = "auto",
+    draws: int = 1000,
+    tune: int = 1000,
+    chains: int = 4,
+    cores: int | None = None,
+    target_accept: float = 0.9,
+    sampler: str = "nutpie",
     random_seed: int | None = None,
+    progressbar: bool = True,
 ) -> Fit:
     r"""Learn the classifier t(x) = P(y=1 | x) and the propensity s(x) = P(l=1 | y=1, x).
 
@@ -54,8 +66,9 @@ def fit(
         Visible labels: 1 only for positives.
     model : {"naive", "scar", "spm", "psychm"}
         The labelling mechanism; see `list_models`.
-    method : {"map"}
-        ``map``: the mode of the posterior, which is the paper's penalised MLE.
+    method : {"nuts", "map", "laplace"}
+        ``nuts``: posterior draws; ``map``: the mode of the posterior, which is the paper's
+        penalised MLE; ``laplace``: a quick Gaussian approximation at the modes.
     y : sequence, optional
         Audited classes (0 or 1), NaN where unknown.
     class_features, selection_features : sequence, optional
@@ -73,8 +86,13 @@ def fit(
     n_starts : int, optional
         Number of starts of the search for modes.
     optimizer : {"auto", "scoring", "lbfgs", "adam", "nadam"}
+    draws, tune, chains, cores, target_accept
+        Options of the sampler (``draws * chains`` draws for Laplace).
+    sampler : {"nutpie", "pymc"}
+        ``nutpie`` on the compiled density, or `pymc.sample` on the PyMC model itself.
     random_seed : int, optional
-        Seed of every random draw.
+        Seed of every random draw; one is made and recorded where none is given.
+    progressbar : bool
 
     Returns
     -------
@@ -92,6 +110,7 @@ def fit(
     if method not in METHODS:
         raise ModelError(f"Unknown method {method!r}. Known: {', '.join(METHODS)}.")
     check_rule(orientation)
+    _check_sampler(sampler, draws=draws, tune=tune, chains=chains, target_accept=target_accept)
     data = read_data(
         X,
         l,
@@ -102,6 +121,9 @@ def fit(
     )
     _check_audit(spec, data)
     chosen = _choose_priors(spec, data, method, penalty, C, priors)
+    if method != "map":
+        refuse_improper(chosen)
+    seed = secrets.randbits(31) if random_seed is None else random_seed
     settings = {
         "model": model,
         "method": method,
@@ -109,23 +131,48 @@ def fit(
         "orientation": orientation,
         "n_starts": n_starts,
         "optimizer": optimizer,
-        "random_seed": random_seed,
+        "random_seed": seed,
         "versions": {p: version(p) for p in ("bayes-lepu", "numpy", "numba", "scipy", "pandas")},
     }
-    rng = np.random.default_rng(random_seed)
-    result = fit_map(
-        spec, data, chosen, rule=orientation, n_starts=n_starts, optimizer=optimizer, rng=rng
+    found = fit_map(
+        spec,
+        data,
+        known_scales(chosen) if method != "map" else chosen,
+        rule=orientation,
+        n_starts=n_starts,
+        optimizer=optimizer,
+        rng=np.random.default_rng(seed),
     )
-    _warn_unconverged(result)
+    if method == "map":
+        _warn_unconverged(found)
+        return Fit(
+            spec=spec,
+            data=data,
+            priors=chosen,
+            method=method,
+            parameters=_as_single_draw(found.point),
+            modes=found.modes,
+            orientation=found.orientation,
+            settings={**settings, "kkt_residual": found.kkt},
+        )
+    options = NutsOptions(draws, tune, chains, cores, target_accept, seed, progressbar)
+    density = LogDensity(spec, data, chosen, jacobian=True)
+    if method == "nuts":
+        posterior = sample_posterior(density, found, options, rule=orientation, sampler=sampler)
+        settings |= {"sampler": sampler, "tune": tune, "target_accept": target_accept}
+    else:
+        posterior = laplace_posterior(density, found, options, rule=orientation)
+        settings |= {"pareto_k": posterior.pareto_k}
     return Fit(
         spec=spec,
         data=data,
         priors=chosen,
         method=method,
-        parameters=_as_single_draw(result.point),
-        modes=result.modes,
-        orientation=result.orientation,
-        settings={**settings, "kkt_residual": result.kkt},
+        parameters=posterior.parameters,
+        modes=found.modes,
+        orientation=posterior.orientation,
+        settings={**settings, "mode_weights": list(posterior.mode_weights)},
+        stats=posterior.stats,
     )
 
 
@@ -198,6 +245,20 @@ def _check_audit(spec: ModelSpec, data: PUData) -> None:
         raise ModelError(
             f"{missed} unlabelled row(s) are audited as positive, which the naive model (s = 1) "
             "rules out. Use model='scar', 'spm' or 'psychm'."
+        )
+
+
+def _check_sampler(
+    sampler: str, *, draws: int, tune: int, chains: int, target_accept: float
+) -> None:
+    if sampler not in SAMPLERS:
+        raise ModelError(f"Unknown sampler {sampler!r}. Known: {', '.join(SAMPLERS)}.")
+    for name, value, least in (("draws", draws, 1), ("tune", tune, 0), ("chains", chains, 1)):
+        if not isinstance(value, int | np.integer) or value < least:
+            raise ModelError(f"{name} = {value!r}; a whole number of at least {least} is expected.")
+    if not 0 < target_accept < 1:
+        raise ModelError(
+            f"target_accept = {target_accept!r}; a number between 0 and 1 is expected."
         )
 
 

@@ -7,16 +7,17 @@ with H the observed information plus prior precision at mode k. The draws come f
 the Pareto k of their importance weights says how far to trust them (above 0.7: not).
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 import scipy.linalg
 from scipy.special import logsumexp
 
-from bayes_lepu.inference.modes import Mode
 from bayes_lepu.inference.optimizers import optimise
 from bayes_lepu.links import Array
 from bayes_lepu.models.density import LogDensity
+from bayes_lepu.models.parameters import Parameters
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +59,10 @@ class Mixture:
         logs = np.array([g.log_evidence for g in self.parts])
         return np.exp(logs - logsumexp(logs))
 
+    def points(self, density: LogDensity) -> list[Parameters]:
+        """The modes as parameters."""
+        return [density.unpack(g.mean) for g in self.parts]
+
     def sample(self, rng: np.random.Generator, count: int) -> Array:
         """Draws of the mixture in random order."""
         counts = rng.multinomial(count, self.weights)
@@ -79,16 +84,14 @@ def gaussian_at(density: LogDensity, start: Array) -> Gaussian:
     return Gaussian(optimum.z, root, float(evidence))
 
 
-def mixture_at(density: LogDensity, modes: tuple[Mode, ...], *, max_gap: float = 12.0) -> Mixture:
-    """Gaussians at the modes of the unconstrained density reached from the MAP modes.
+def mixture_at(density: LogDensity, points: Iterable[Parameters]) -> Mixture:
+    """Gaussians at the distinct modes of the unconstrained density next to these points.
 
     Modes of the constrained density on the boundary (γ or λ at zero) often run into one mode here.
     """
     parts: list[Gaussian] = []
-    for mode in modes:
-        if mode.gap > max_gap:
-            continue
-        candidate = gaussian_at(density, density.pack(mode.point))
+    for point in points:
+        candidate = gaussian_at(density, density.pack(point))
         if not any(_same(candidate, other) for other in parts):
             parts.append(candidate)
     parts.sort(key=lambda g: -g.log_evidence)

@@ -92,8 +92,8 @@ def distinct_modes(density: LogDensity, optima: list[Optimum]) -> tuple[Mode, ..
     for optimum in sorted(optima, key=lambda o: -o.logp):
         point = density.unpack(optimum.z)
         for i, (other, first, hits) in enumerate(kept):
-            same = _distance(point, other, X) < SAME
-            if same or (merge_swaps and _distance(point.swap(), other, X) < SAME):
+            same = distance(point, other, X) < SAME
+            if same or (merge_swaps and distance(point.swap(), other, X) < SAME):
                 kept[i] = (other, first, hits + 1)
                 break
         else:
@@ -181,7 +181,8 @@ def _cosine(u: Array, v: Array, X: Array) -> float:
     return float(f @ g) / max(float(np.sqrt((f @ f) * (g @ g))), 1e-300)
 
 
-def _distance(p: Parameters, q: Parameters, X: Array) -> float:
+def distance(p: Parameters, q: Parameters, X: Array) -> float:
+    """How differently two points speak: the larger RMS difference of t and of s."""
     return max(_rms(p.t(X) - q.t(X)), _rms(p.s(X) - q.s(X)))
 
 

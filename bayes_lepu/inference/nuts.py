@@ -30,6 +30,19 @@ STATS = {
 }
 
 
+@dataclass(frozen=True)
+class NutsOptions:
+    """Options of the sampler, in ArviZ's and PyMC's words."""
+
+    draws: int
+    tune: int
+    chains: int
+    cores: int | None
+    target_accept: float
+    random_seed: int
+    progressbar: bool
+
+
 @dataclass(frozen=True, eq=False)
 class Sample:
     """Labelled draws in coordinates.
@@ -66,22 +79,13 @@ def can_fold(density: LogDensity) -> bool:
 
 
 def sample_nuts(
-    density: LogDensity,
-    start: Gaussian,
-    *,
-    draws: int,
-    tune: int,
-    chains: int,
-    cores: int | None,
-    target_accept: float,
-    random_seed: int,
-    progressbar: bool,
+    density: LogDensity, start: Gaussian, *, options: NutsOptions
 ) -> tuple[Array, dict[str, Array]]:
     """Raw draws ``(chain, draw, dim)`` of the (folded) density and the sampler's statistics."""
     import nutpie
     from nutpie.compiled_pyfunc import from_pyfunc
 
-    rng = np.random.default_rng(random_seed)
+    rng = np.random.default_rng([options.random_seed, 0])
     initial = iter(rng.standard_normal((1000, density.dim)))
     model = from_pyfunc(
         density.dim,
@@ -94,14 +98,14 @@ def sample_nuts(
     )
     trace = nutpie.sample(
         model,
-        draws=draws,
-        tune=tune,
-        chains=chains,
-        cores=cores,
-        seed=random_seed,
-        target_accept=target_accept,
+        draws=options.draws,
+        tune=options.tune,
+        chains=options.chains,
+        cores=options.cores,
+        seed=options.random_seed,
+        target_accept=options.target_accept,
         save_warmup=False,
-        progress_bar=progressbar,
+        progress_bar=options.progressbar,
     )
     stats = {name: trace["sample_stats"][key].to_numpy() for name, key in STATS.items()}
     return trace["posterior"]["z"].to_numpy(), stats

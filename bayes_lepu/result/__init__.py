@@ -1,5 +1,5 @@
 """What a fit returns."""
 
-from bayes_lepu.result.fit import Fit, load
+from bayes_lepu.result.fit import FittedModel
 
-__all__ = ["Fit", "load"]
+__all__ = ["FittedModel"]

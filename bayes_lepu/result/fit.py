@@ -1,4 +1,4 @@
-"""`Fit`: the frozen answer of one call to `fit`."""
+"""`FittedModel`: the frozen answer of one call to `fit`, without diagnostics and report."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Fit:
+class FittedModel:
     """A fitted model: its draws (or point estimate), its data and everything needed to redo it.
 
     Attributes
@@ -237,17 +237,11 @@ class Fit:
         return table
 
 
-def load(path: str | Path) -> Fit:
-    """Read a fit written by `Fit.save`."""
-    from bayes_lepu.result.tree import read
-
-    return read(Path(path))
-
-
-def orientation_sentence(fit: Fit) -> str:
+def orientation_sentence(fit: FittedModel) -> str:
     """Which factor is t, and what says so."""
     o = fit.orientation
     chance = "" if o.probability is None else f" (posterior probability {o.probability:.3f})"
+    from_priors = "" if o.probability is None else f" (under the priors: {o.probability:.3f})"
     if o.settled_by == "model":
         return "s does not depend on x, so t is the only factor with slopes"
     if o.settled_by == "columns":
@@ -256,7 +250,7 @@ def orientation_sentence(fit: Fit) -> str:
         return "settled by the audited rows" + chance
     if o.settled_by == "rule":
         agree = "" if o.rules_agree else "; the energy rule says the opposite"
-        return f"by assumption only: t is the factor with the larger {o.rule}{agree}" + chance
+        return f"by assumption only: t is the factor with the larger {o.rule}{agree}" + from_priors
     swapped = [m.gap for m in fit.modes[1:] if m.role == "swapped"]
     if chance:
         return f"by the posterior density of the two orientations{chance}"

@@ -20,7 +20,7 @@ from bayes_lepu.inference.orientation import Orientation
 from bayes_lepu.models import REGISTRY
 from bayes_lepu.models.parameters import Parameters, stack
 from bayes_lepu.priors import Prior
-from bayes_lepu.result.fit import Fit
+from bayes_lepu.result.fit import FittedModel
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -29,7 +29,7 @@ FORMAT = "bayes_lepu.fit"
 FORMAT_VERSION = 1
 
 
-def to_tree(fit: Fit) -> "xr.DataTree":
+def to_tree(fit: FittedModel) -> "xr.DataTree":
     """The DataTree of a fit."""
     import xarray as xr
 
@@ -58,14 +58,14 @@ def to_tree(fit: Fit) -> "xr.DataTree":
     return tree
 
 
-def write(fit: Fit, path: Path) -> Path:
+def write(fit: FittedModel, path: Path) -> Path:
     """Write the tree to a netCDF file."""
     fit.tree.to_netcdf(path, engine="h5netcdf")
     return path
 
 
-def read(path: Path) -> Fit:
-    """Read a fit, refusing files that are not one or come from a newer format."""
+def read(path: Path) -> dict[str, Any]:
+    """The fields of a saved fit; files that are not one, or of another format, are refused."""
     import xarray as xr
 
     if not path.exists():
@@ -91,14 +91,14 @@ def read(path: Path) -> Fit:
     return _from_tree(tree)
 
 
-def _from_tree(tree: "xr.DataTree") -> Fit:
+def _from_tree(tree: "xr.DataTree") -> dict[str, Any]:
     main = tree["map"] if "map" in tree.children else tree["posterior"]
     spec = REGISTRY[tree.attrs["model"]]
     data = _read_data(tree)
     orientation = json.loads(tree.attrs["orientation"])
     orientation["sizes"] = {k: tuple(v) for k, v in orientation["sizes"].items()}
     stats = tree["sample_stats"].data_vars if "sample_stats" in tree.children else {}
-    return Fit(
+    return dict(
         spec=spec,
         data=data,
         priors={k: Prior.from_dict(v) for k, v in json.loads(tree.attrs["priors"]).items()},
@@ -111,7 +111,7 @@ def _from_tree(tree: "xr.DataTree") -> Fit:
     )
 
 
-def _parameters(fit: Fit, p: Parameters, dims: tuple[str, ...]) -> "xr.Dataset":
+def _parameters(fit: FittedModel, p: Parameters, dims: tuple[str, ...]) -> "xr.Dataset":
     import xarray as xr
 
     shape = p.b.shape
@@ -141,7 +141,7 @@ def _read_parameters(group: Any) -> Parameters:
     return Parameters(*(group[n].to_numpy() for n in names))
 
 
-def _modes(fit: Fit) -> "xr.Dataset":
+def _modes(fit: FittedModel) -> "xr.Dataset":
     dataset = _parameters(fit, stack([m.point for m in fit.modes]), ("mode",))
     dataset["z"] = (("mode", "coordinate"), np.stack([m.z for m in fit.modes]))
     table = fit.mode_table().drop(columns=["gamma", "lambda"])
@@ -169,14 +169,14 @@ def _read_modes(group: Any) -> tuple[Mode, ...]:
     )
 
 
-def _observed(fit: Fit) -> "xr.Dataset":
+def _observed(fit: FittedModel) -> "xr.Dataset":
     import xarray as xr
 
     d = fit.data
     return xr.Dataset({"l": ("obs", d.l), "y": ("obs", d.y), "kind": ("obs", d.kind)})
 
 
-def _constant(fit: Fit) -> "xr.Dataset":
+def _constant(fit: FittedModel) -> "xr.Dataset":
     import xarray as xr
 
     d = fit.data

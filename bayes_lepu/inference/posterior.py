@@ -1,0 +1,173 @@
+"""Posterior draws by NUTS or by the Laplace mixture, from MAP modes to labelled parameters."""
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from bayes_lepu.errors import IdentifiabilityWarning
+from bayes_lepu.inference import laplace, nuts, orientation
+from bayes_lepu.inference.laplace import Mixture
+from bayes_lepu.inference.map import MapResult
+from bayes_lepu.inference.modes import SAME, distance
+from bayes_lepu.inference.nuts import NutsOptions
+from bayes_lepu.inference.pymc_nuts import sample_pymc
+from bayes_lepu.links import Array
+from bayes_lepu.models.density import LogDensity
+from bayes_lepu.models.parameters import Parameters
+from bayes_lepu.priors import Prior, Priors
+
+MATERIAL_WEIGHT = 0.05
+
+
+@dataclass(frozen=True, eq=False)
+class Posterior:
+    """Labelled draws with what belongs to them.
+
+    Attributes
+    ----------
+    parameters : Parameters
+        Draws of shape (chain, draw, ...).
+    stats : mapping of str to (chain, draw) array
+    orientation : Orientation
+    mode_weights : tuple of float
+        Laplace evidence of the distinct modes (mirror images counted together), largest first.
+    pareto_k : float or None
+        Of the Laplace draws' importance weights.
+    """
+
+    parameters: Parameters
+    stats: Mapping[str, Array]
+    orientation: orientation.Orientation
+    mode_weights: tuple[float, ...]
+    pareto_k: float | None = None
+
+
+def known_scales(priors: Priors) -> dict[str, Prior]:
+    """The same priors with every unknown scale at the scale of its hyperprior."""
+    return {
+        name: prior.with_scale(float(prior.scale.scale))  # type: ignore[arg-type]
+        if isinstance(prior.scale, Prior)
+        else prior
+        for name, prior in priors.items()
+    }
+
+
+def sample_posterior(
+    density: LogDensity,
+    found: MapResult,
+    options: NutsOptions,
+    *,
+    rule: str,
+    sampler: str = "nutpie",
+) -> Posterior:
+    """NUTS around the mode with the largest evidence, factors named."""
+    mixture = _mixture(density, found)
+    weights = _unordered_weights(density, mixture)
+    if sampler == "pymc":
+        model = density.spec.build(density.data, density.priors)
+        sample = nuts.Sample(*sample_pymc(density, model, found.point, options))
+    else:
+        start = nuts.dominant(mixture)
+        z, stats = nuts.sample_nuts(density, start, options=options)
+        rng = np.random.default_rng([options.random_seed, 1])
+        sample = nuts.label_draws(density, z, stats, start.mean, rule, rng)
+    if len(weights) > 1 and weights[1] > MATERIAL_WEIGHT:
+        _warn_other_modes(weights)
+    return _labelled(density, sample, rule, weights)
+
+
+def laplace_posterior(
+    density: LogDensity, found: MapResult, options: NutsOptions, *, rule: str
+) -> Posterior:
+    """Draws of the Laplace mixture, factors named, with the Pareto k of their weights."""
+    rng = np.random.default_rng([options.random_seed, 1])
+    mixture = _mixture(density, found)
+    probability = _naming_probability(density, mixture)
+    if orientation.settled_by(density.spec, density.data, rule) == "rule":
+        mixture = _one_naming(density, mixture, found.point)
+        probability = _naming_probability(density, mixture, density.pack(found.point))
+    z = mixture.sample(rng, options.chains * options.draws)
+    k = laplace.pareto_k(density, mixture, z)
+    shaped = z.reshape(options.chains, options.draws, -1)
+    sample = nuts.Sample(shaped, probability=probability)
+    posterior = _labelled(density, sample, rule, _unordered_weights(density, mixture))
+    return Posterior(**{**vars(posterior), "pareto_k": k})
+
+
+def _mixture(density: LogDensity, found: MapResult) -> Mixture:
+    """Gaussians at the modes, with the mirror image of the best one where it is another mode."""
+    mixture = laplace.mixture_at(density, [m.point for m in found.modes if m.gap <= 12.0])
+    if not nuts.can_fold(density):
+        return mixture
+    mirrored = found.point.swap()
+    return laplace.mixture_at(density, [*mixture.points(density), mirrored])
+
+
+def _labelled(
+    density: LogDensity, sample: nuts.Sample, rule: str, weights: tuple[float, ...]
+) -> Posterior:
+    parameters = density.unpack(sample.z)
+    hyper = {
+        f"sigma_{n}": np.exp(sample.z[..., len(density.free) + j])
+        for j, n in enumerate(density.hyper)
+    }
+    flat = parameters.take_flat()
+    center = Parameters(*(v.mean(axis=0) for v in vars(flat).values()))
+    record = orientation.describe(
+        center, density.spec, density.data, rule, probability=sample.probability
+    )
+    return Posterior(parameters, {**sample.stats, **hyper}, record, weights)
+
+
+def _one_naming(density: LogDensity, mixture: Mixture, point: Parameters) -> Mixture:
+    """The part of the mixture that names the factors as the labelled MAP mode does."""
+    X = density.data.X
+    parts = [
+        g
+        for g in mixture.parts
+        if distance(density.unpack(g.mean), point, X)
+        <= distance(density.unpack(g.mean).swap(), point, X)
+    ]
+    return Mixture(tuple(parts))
+
+
+def _naming_probability(
+    density: LogDensity, mixture: Mixture, reference: Array | None = None
+) -> float | None:
+    """Evidence of the dominant (or reference) mode against that of its mirror image."""
+    if not nuts.can_fold(density):
+        return None
+    best = laplace.gaussian_at(
+        density, nuts.dominant(mixture).mean if reference is None else reference
+    )
+    mirror = laplace.gaussian_at(density, density.swap(best.mean))
+    return float(1 / (1 + np.exp(mirror.log_evidence - best.log_evidence)))
+
+
+def _unordered_weights(density: LogDensity, mixture: Mixture) -> tuple[float, ...]:
+    """Evidence of the modes with mirror images counted together, largest first."""
+    X = density.data.X
+    groups: list[tuple[Parameters, float]] = []
+    for part, weight in zip(mixture.parts, mixture.weights, strict=True):
+        point = density.unpack(part.mean)
+        for i, (other, total) in enumerate(groups):
+            mirror = nuts.can_fold(density) and distance(point.swap(), other, X) < 5 * SAME
+            if mirror or distance(point, other, X) < 5 * SAME:
+                groups[i] = (other, total + float(weight))
+                break
+        else:
+            groups.append((point, float(weight)))
+    return tuple(sorted((w for _, w in groups), reverse=True))
+
+
+def _warn_other_modes(weights: tuple[float, ...]) -> None:
+    warnings.warn(
+        f"The posterior has {len(weights)} materially different modes with Laplace weights "
+        f"{', '.join(f'{w:.2f}' for w in weights)}; the draws describe the first one and what the "
+        "sampler reaches from it. See fit.mode_table(), and settle the matter with "
+        "selection_features=, audited rows (y=) or priors.",
+        IdentifiabilityWarning,
+        stacklevel=4,
+    )
