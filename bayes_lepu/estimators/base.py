@@ -22,7 +22,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from bayes_lepu.errors import DataError
 from bayes_lepu.links import Array, sigmoid
 from bayes_lepu.models.parameters import Parameters
-from bayes_lepu.result import Fit
+from bayes_lepu.fitted import Fit
 
 Columns = Sequence[str | int] | None
 
@@ -51,7 +51,8 @@ class PUClassifier(ClassifierMixin, BaseEstimator):
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The more probable class of every row, as one of ``classes_``."""
-        return self.classes_[(self.decision_function(X) > 0).astype(int)]
+        positive = self.decision_function(X) > 0
+        return self.classes_[positive.astype(int)]
 
     def predict_proba(self, X: Any) -> Array:
         """P(y | x), shape (n, 2)."""

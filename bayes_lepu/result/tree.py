@@ -98,17 +98,17 @@ def _from_tree(tree: "xr.DataTree") -> dict[str, Any]:
     orientation = json.loads(tree.attrs["orientation"])
     orientation["sizes"] = {k: tuple(v) for k, v in orientation["sizes"].items()}
     stats = tree["sample_stats"].data_vars if "sample_stats" in tree.children else {}
-    return dict(
-        spec=spec,
-        data=data,
-        priors={k: Prior.from_dict(v) for k, v in json.loads(tree.attrs["priors"]).items()},
-        method=tree.attrs["method"],
-        parameters=_read_parameters(main),
-        modes=_read_modes(tree["modes"]),
-        orientation=Orientation(**orientation),
-        settings=json.loads(tree.attrs["settings"]),
-        stats={str(k): v.to_numpy() for k, v in stats.items()},
-    )
+    return {
+        "spec": spec,
+        "data": data,
+        "priors": {k: Prior.from_dict(v) for k, v in json.loads(tree.attrs["priors"]).items()},
+        "method": tree.attrs["method"],
+        "parameters": _read_parameters(main),
+        "modes": _read_modes(tree["modes"]),
+        "orientation": Orientation(**orientation),
+        "settings": json.loads(tree.attrs["settings"]),
+        "stats": {str(k): v.to_numpy() for k, v in stats.items()},
+    }
 
 
 def _parameters(fit: FittedModel, p: Parameters, dims: tuple[str, ...]) -> "xr.Dataset":
