@@ -20,9 +20,9 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bayes_lepu.errors import DataError
+from bayes_lepu.fitted import Fit
 from bayes_lepu.links import Array, sigmoid
 from bayes_lepu.models.parameters import Parameters
-from bayes_lepu.fitted import Fit
 
 Columns = Sequence[str | int] | None
 
