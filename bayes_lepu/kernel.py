@@ -288,6 +288,14 @@ def _add_two(X: Array, d: Array, e: Array, first: Array, second: Array) -> None:
     _add(X[done:], e[done:], second)
 
 
+@_jit
+def _likelihood(kind: int, t: float, not_t: float, psi: float, not_psi: float) -> float:
+    """L = k0 (1 - t) + t [k1 psi + k2 (1 - psi)] without branches."""
+    seen = psi if kind == LABELLED else not_psi
+    seen = 0.0 if kind == NEGATIVE else seen
+    return t * seen + (not_t if (kind == UNLABELLED) | (kind == NEGATIVE) else 0.0)
+
+
 @_jit_sums
 def _derivatives(
     kind: Array, first: tuple, second: tuple, log_w: Array, d_tau: Array, d_omega: Array
@@ -302,26 +310,24 @@ def _derivatives(
     sum_u = sum_v = 0.0
     exponents, mantissas, far = 0, 1.0, 0
     for i in range(kind.size):
-        labelled, missed, negative = kind[i] == LABELLED, kind[i] == MISSED, kind[i] == NEGATIVE
+        missed, negative = kind[i] == MISSED, kind[i] == NEGATIVE
         slope = rho * s0[i]
         psi, not_psi = gamma + slope, lam + rho * not_s0[i]
-        by_psi = 1.0 if labelled else -1.0
+        by_psi = 1.0 if kind[i] == LABELLED else -1.0
         by_psi = 0.0 if negative else by_psi  # k1 - k2
-        seen = psi if labelled else not_psi
-        seen = 0.0 if negative else seen  # k1 psi + k2 (1 - psi)
         by_tau = not_psi if missed else by_psi * psi
         by_tau = -1.0 if negative else by_tau  # (k1 - k0) psi + (k2 - k0) (1 - psi)
-        value = t[i] * seen + (0.0 if labelled | missed else not_t[i])
-        # "not (... <= ...)" sends NaN to log space too, where it stays NaN
-        is_far = not ((abs(tau[i]) <= FAR) & (abs(omega[i]) <= FAR) & (value >= TINY))
-        far += 1 if is_far else 0
-        value = 1.0 if is_far else value
+        value = _likelihood(kind[i], t[i], not_t[i], psi, not_psi)
+        # false for NaN too, which stays NaN in log space
+        near = (abs(tau[i]) <= FAR) & (abs(omega[i]) <= FAR) & (value >= TINY)
+        far += 0 if near else 1
+        value = value if near else 1.0
         bits = _as_bits(value)
         exponents += bits >> 52
         mantissas *= _as_float((bits & _MANTISSA) | _ONE)
         ratio = t[i] / value
-        d_tau[i] = math.nan if is_far else ratio * not_t[i] * by_tau  # NaN marks the row
-        by_psi = 0.0 if is_far else ratio * by_psi
+        d_tau[i] = ratio * not_t[i] * by_tau if near else math.nan  # NaN marks the row
+        by_psi = ratio * by_psi if near else 0.0
         d_omega[i] = by_psi * (slope * not_s0[i])
         sum_u += by_psi * not_psi
         sum_v += by_psi * psi
@@ -352,50 +358,71 @@ def _add_gradient(
     return loglik
 
 
-@_jit
-def _information(kind: int, z: tuple, factors: tuple, w: tuple, log_w: Array) -> tuple:
-    """Expected information of one row as f f' + f_class**2 in (tau, omega, u, v).
+@_jit_sums
+def _information(kind: Array, first: tuple, second: tuple, log_w: Array, f: Array) -> None:
+    """Expected information of each row in (tau, omega, u, v), as g g' and f[4]**2 for tau alone.
 
-    Not audited: f = sqrt(o) D with o = h / (1 - h) and D = grad log h. Audited as positive:
-    f = grad Psi / sqrt(Psi (1 - Psi)), and f_class**2 = t (1 - t) for tau by itself, which is
-    all there is for a row audited as negative. Returns f and f_class.
+    Not audited: g = sqrt(o) D with o = h / (1 - h) and D = grad log h. Audited as positive:
+    g = grad Psi / sqrt(Psi (1 - Psi)) for its label, and t (1 - t) for tau alone, which is all
+    there is for a row audited as negative. Fills f (5, m) with g and the root of the rest.
     """
-    (t, not_t, s0, not_s0), (gamma, lam, rho) = factors, w
-    psi, not_psi = gamma + rho * s0, lam + rho * not_s0
-    other = not_psi if kind == MISSED else not_t + t * not_psi
-    if not (abs(z[0]) <= FAR and abs(z[1]) <= FAR and min(psi, other) >= TINY):
-        return _information_log(kind, z[0], z[1], log_w)
-    f_tau, f_class = 0.0, math.sqrt(t * not_t)
-    if kind == NEGATIVE:
-        return 0.0, 0.0, 0.0, 0.0, f_class
-    root = math.sqrt(1.0 / other / psi)
-    if kind != MISSED:
-        root *= math.sqrt(t)
-        f_tau, f_class = root * psi * not_t, 0.0
-    return f_tau, root * rho * s0 * not_s0, root * gamma * not_psi, -root * lam * psi, f_class
+    (tau, t, not_t), (omega, s0, not_s0) = first, second
+    gamma, lam, rho = math.exp(log_w[0]), math.exp(log_w[1]), math.exp(log_w[2])
+    f_tau, f_omega, f_u, f_v, f_class = f[0], f[1], f[2], f[3], f[4]
+    far = 0
+    for i in range(kind.size):
+        missed, negative = kind[i] == MISSED, kind[i] == NEGATIVE
+        psi, not_psi = gamma + rho * s0[i], lam + rho * not_s0[i]
+        other = not_psi if missed else not_t[i] + t[i] * not_psi
+        near = (abs(tau[i]) <= FAR) & (abs(omega[i]) <= FAR) & (psi >= TINY) & (other >= TINY)
+        far += 0 if near else 1
+        root = math.sqrt((1.0 if missed else t[i]) / (other * psi if near else 1.0))
+        root = 0.0 if negative else root
+        by_tau = 0.0 if missed else root * psi * not_t[i]
+        f_tau[i] = by_tau if near else math.nan  # NaN marks the row
+        f_omega[i] = root * rho * s0[i] * not_s0[i]
+        f_u[i] = root * gamma * not_psi
+        f_v[i] = -root * lam * psi
+        f_class[i] = math.sqrt(t[i] * not_t[i]) if missed | negative else 0.0
+    if far > 0:
+        for i in range(kind.size):
+            if math.isnan(f_tau[i]):
+                f_tau[i], f_omega[i], f_u[i], f_v[i], f_class[i] = _information_log(
+                    kind[i], tau[i], omega[i], log_w
+                )
 
 
 @_jit
-def _fill(f: Array, x: Array, f_tau: float, f_omega: float, f_u: float, f_v: float) -> None:
-    """One row of F: f_tau (x, 1), f_omega (x, 1), f_u, f_v."""
-    p = x.size
+def _fill(X: Array, w: Array, F: Array) -> None:
+    """F = diag(w) (X, 1), one row of F per column."""
+    m, p = X.shape
     for j in range(p):
-        f[j] = f_tau * x[j]
-        f[p + 1 + j] = f_omega * x[j]
-    f[p], f[2 * p + 1], f[2 * p + 2], f[2 * p + 3] = f_tau, f_omega, f_u, f_v
+        column = F[j]
+        for i in range(m):
+            column[i] = w[i] * X[i, j]
+    F[p, :m] = w
 
 
 @_jit_sums
-def _add_gram(F: Array, gram: Array) -> None:
-    """Add F' F to the upper triangle of gram; the number of rows is a multiple of four."""
-    q = F.shape[1]
-    for block in range(F.shape[0] // 4):
-        i = 4 * block
-        f0, f1, f2, f3 = F[i], F[i + 1], F[i + 2], F[i + 3]
-        for j in range(q):
-            row, c0, c1, c2, c3 = gram[j], f0[j], f1[j], f2[j], f3[j]
-            for k in range(j, q):
-                row[k] += c0 * f0[k] + c1 * f1[k] + c2 * f2[k] + c3 * f3[k]
+def _add_gram(F: Array, q: int, m: int, gram: Array) -> None:
+    """Add the products of F's first q rows, over m columns, to the upper triangle of gram.
+
+    Each row meets four others at a time; F and gram have room for three beyond the last.
+    """
+    for j in range(q):
+        x = F[j]
+        for k in range(j, q, 4):
+            y0, y1, y2, y3 = F[k], F[k + 1], F[k + 2], F[k + 3]
+            s0 = s1 = s2 = s3 = 0.0
+            for i in range(m):
+                s0 += x[i] * y0[i]
+                s1 += x[i] * y1[i]
+                s2 += x[i] * y2[i]
+                s3 += x[i] * y3[i]
+            gram[j, k] += s0
+            gram[j, k + 1] += s1
+            gram[j, k + 2] += s2
+            gram[j, k + 3] += s3
 
 
 # --- the public functions ---------------------------------------------------------------------
@@ -447,12 +474,19 @@ def loglik_rows(
     n, p = X.shape
     rows = _tile_rows(p)
     room, has_omega = np.empty((8, rows)), log_w[2] > -math.inf
+    gamma, lam, rho = math.exp(log_w[0]), math.exp(log_w[1]), math.exp(log_w[2])
     out = np.empty(n)
     for start in range(0, n, rows):
         first, second = _factors(X[start : start + rows], a, b, alpha, beta, has_omega, room)
-        tau, omega = first[0], second[0]
+        (tau, t, not_t), (omega, s0, not_s0) = first, second
         for i in range(tau.size):
-            out[start + i] = _row_log(kind[start + i], tau[i], omega[i], log_w)[0]
+            known = kind[start + i]
+            psi, not_psi = gamma + rho * s0[i], lam + rho * not_s0[i]
+            value = _likelihood(known, t[i], not_t[i], psi, not_psi)
+            if abs(tau[i]) <= FAR and abs(omega[i]) <= FAR and value >= TINY:
+                out[start + i] = math.log(value)
+            else:
+                out[start + i] = _row_log(known, tau[i], omega[i], log_w)[0]
     return out
 
 
@@ -462,26 +496,23 @@ def loglik_grad_info(
 ) -> tuple[float, Array, Array]:
     """Log-likelihood, gradient and expected (Fisher) information (2p + 4, 2p + 4)."""
     n, p = X.shape
-    rows, size = _tile_rows(p), 2 * p + 4
+    rows, q, size = TILE_ROWS, p + 1, 2 * p + 4  # long tiles: here the products set the pace
     room, has_omega = np.empty((8, rows)), log_w[2] > -math.inf
-    w = (math.exp(log_w[0]), math.exp(log_w[1]), math.exp(log_w[2]))
-    F = np.zeros((2 * rows + 4, size))  # one or two vectors per row; zeros up to a block of four
-    loglik, grad, info = 0.0, np.zeros(size), np.zeros((size, size))
+    f, F, info_tau = np.empty((5, rows)), np.zeros((size + 3, rows)), np.zeros((q, q + 3))
+    loglik, grad, info = 0.0, np.zeros(size), np.zeros((size, size + 3))
     for start in range(0, n, rows):
         tile, known = X[start : start + rows], kind[start : start + rows]
+        m = known.size
         first, second = _factors(tile, a, b, alpha, beta, has_omega, room)
         loglik += _add_gradient(tile, known, first, second, log_w, room, grad)
-        used = 0
-        for i in range(known.size):
-            factors = (first[1][i], first[2][i], second[1][i], second[2][i])
-            z = (first[0][i], second[0][i])
-            f_tau, f_omega, f_u, f_v, f_class = _information(known[i], z, factors, w, log_w)
-            if known[i] != NEGATIVE:
-                _fill(F[used], tile[i], f_tau, f_omega, f_u, f_v)
-                used += 1
-            if f_class > 0.0:
-                _fill(F[used], tile[i], f_class, 0.0, 0.0, 0.0)
-                used += 1
-        F[used : used + 4] = 0.0
-        _add_gram(F[: (used + 3) // 4 * 4], info)
-    return loglik, grad, info + np.triu(info, 1).T
+        _information(known, first, second, log_w, f)
+        _fill(tile, f[0, :m], F[:q])
+        _fill(tile, f[1, :m], F[q : 2 * q])
+        F[2 * q : size] = f[2:4]
+        _add_gram(F, size, m, info)
+        if f[4, :m].any():
+            _fill(tile, f[4, :m], F[:q])
+            _add_gram(F, q, m, info_tau)
+    info[:q, :q] += info_tau[:, :q]
+    upper = np.triu(info[:, :size])
+    return loglik, grad, upper + np.triu(upper, 1).T
