@@ -1,6 +1,7 @@
 """Bayesian learning from positive and unlabelled data when the labelling is biased."""
 
 from bayes_lepu._fit import build_model, fit
+from bayes_lepu.comparison import compare
 from bayes_lepu.datasets import load_demo
 from bayes_lepu.errors import (
     ConvergenceError,
@@ -32,6 +33,7 @@ __all__ = [
     "Parameters",
     "Prior",
     "build_model",
+    "compare",
     "fit",
     "list_models",
     "load",

@@ -19,7 +19,7 @@ from bayes_lepu.models.density import LogDensity
 from bayes_lepu.models.parameters import Parameters
 from bayes_lepu.models.spec import ModelSpec
 from bayes_lepu.priors import Priors
-from bayes_lepu.result import summaries
+from bayes_lepu.result import predictive, summaries
 from bayes_lepu.result.summaries import CI_PROB
 
 if TYPE_CHECKING:
@@ -77,15 +77,25 @@ class FittedModel:
         return self.parameters.take_flat()
 
     @cached_property
-    def pi_draws(self) -> Array:
-        """Class prior π = mean of t over the rows, for every draw."""
-        return summaries.mean_over_rows(self.draws, Parameters.t, self.data.X)
+    def _pi_and_c(self) -> tuple[Array, Array]:
+        return self.class_prior_draws(self.parameters)
 
-    @cached_property
+    @property
+    def pi_draws(self) -> Array:
+        """Class prior π, for every draw."""
+        return self._pi_and_c[0]
+
+    @property
     def c_draws(self) -> Array:
-        """Label frequency c = P(l=1 | y=1) = E h / E t, for every draw."""
-        h = summaries.mean_over_rows(self.draws, Parameters.h, self.data.X)
-        return h / np.maximum(self.pi_draws, np.finfo(float).tiny)
+        """Label frequency c, for every draw."""
+        return self._pi_and_c[1]
+
+    def class_prior_draws(self, parameters: Parameters) -> tuple[Array, Array]:
+        """π = mean of t over the rows and c = P(l=1 | y=1) = E h / E t, for any draws."""
+        flat = parameters.take_flat()
+        pi = summaries.mean_over_rows(flat, Parameters.t, self.data.X)
+        h = summaries.mean_over_rows(flat, Parameters.h, self.data.X)
+        return pi, h / np.maximum(pi, np.finfo(float).tiny)
 
     # Predictions ------------------------------------------------------------------------------
 
@@ -116,9 +126,20 @@ class FittedModel:
         return self._summarise(Parameters.missed, X, ci_prob)
 
     def class_prior(self, *, ci_prob: float = CI_PROB) -> pd.DataFrame:
-        """π = E t(x), the class prior, and c = P(l=1 | y=1), the label frequency."""
+        """π = E t(x), the class prior, and c = P(l=1 | y=1), the label frequency.
+
+        Draws come with the implied prior of both (rows ``prior of pi`` and ``prior of c``): a
+        posterior as wide as its prior has learned nothing.
+        """
         rows = {"pi": self.pi_draws, "c": self.c_draws}
+        if not self.is_point:
+            rows["prior of pi"], rows["prior of c"] = self.class_prior_draws(self._prior_sample)
         return pd.DataFrame({k: summaries.describe_draws(v, ci_prob) for k, v in rows.items()}).T
+
+    @cached_property
+    def _prior_sample(self) -> Parameters:
+        rng = np.random.default_rng([self.settings["random_seed"], 3])
+        return predictive.prior_parameters(self.spec, self.data, self.priors, 1000, rng)
 
     # Parameters -------------------------------------------------------------------------------
 
@@ -172,6 +193,23 @@ class FittedModel:
 
         return to_tree(self)
 
+    def sample_posterior_predictive(
+        self, X: Any = None, *, random_seed: int | None = None
+    ) -> "xr.DataArray":
+        """Labels l drawn from the fitted model, dims (chain, draw, obs), for these or new rows."""
+        values = self.data.X if X is None else self.data.transform(X)[0]
+        rng = np.random.default_rng(random_seed)
+        return _label_array(predictive.predictive_labels(self.parameters, values, rng))
+
+    def sample_prior_predictive(
+        self, X: Any = None, *, draws: int = 500, random_seed: int | None = None
+    ) -> "xr.DataArray":
+        """Labels l drawn from the prior, dims (chain, draw, obs)."""
+        values = self.data.X if X is None else self.data.transform(X)[0]
+        rng = np.random.default_rng(random_seed)
+        prior = predictive.prior_parameters(self.spec, self.data, self.priors, draws, rng)
+        return _label_array(predictive.predictive_labels(prior, values, rng)[None])
+
     def save(self, path: str | Path) -> Path:
         """Write everything to one netCDF file; read it back with `load`."""
         from bayes_lepu.result.tree import write
@@ -200,8 +238,12 @@ class FittedModel:
             "data": f"{d.n} rows, {d.p} columns, {int(d.l.sum())} labelled, {d.n_audited} audited",
             "model": self.spec.mechanism,
         }
+        table = self.class_prior()
         for name, label in (("pi", "class prior pi"), ("c", "label freq. c")):
-            facts[label] = _show(self.class_prior().loc[name])
+            facts[label] = _show(table.loc[name])
+        if not self.is_point:
+            low, high = table.loc["prior of pi", ["lower", "upper"]]
+            facts["class prior pi"] += f"; prior {low:.3f} to {high:.3f}"
         if self.spec.n_weights == 2:
             for name, values in (("gamma", self.draws.gamma), ("lambda", self.draws.lam)):
                 facts[name] = _show(pd.Series(summaries.describe_draws(values, CI_PROB)))
@@ -258,6 +300,12 @@ def orientation_sentence(fit: FittedModel) -> str:
         f"the swapped mode is {min(swapped):.2f} nats worse" if swapped else "no swapped mode found"
     )
     return f"by the posterior density: {gap}"
+
+
+def _label_array(labels: NDArray[np.int8]) -> "xr.DataArray":
+    import xarray as xr
+
+    return xr.DataArray(labels, dims=("chain", "draw", "obs"), name="l")
 
 
 def _show(row: pd.Series) -> str:

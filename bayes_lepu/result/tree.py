@@ -1,17 +1,19 @@
 """A fit as an ArviZ DataTree, and the file it is saved in.
 
 Groups: ``posterior`` (``map`` for a point estimate), ``sample_stats``, ``modes``,
-``observed_data``, ``constant_data``. Coefficients ``a, b, alpha, beta`` are on the internal
-scale, ``a_original`` and so on in the units of the user's columns. The root's attributes hold the
-format, its version, and the settings as JSON, so that the file explains itself.
+``observed_data``, ``constant_data``; and, made again from the stored seed rather than saved,
+``prior``, ``posterior_predictive`` and ``log_likelihood``. Coefficients ``a, b, alpha, beta`` are
+on the internal scale, ``a_original`` and so on in the units of the user's columns. The root's
+attributes hold the format, its version, and the settings as JSON: the file explains itself.
 """
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from bayes_lepu.data import PUData
 from bayes_lepu.errors import FileFormatError
@@ -20,6 +22,7 @@ from bayes_lepu.inference.orientation import Orientation
 from bayes_lepu.models import REGISTRY
 from bayes_lepu.models.parameters import Parameters, stack
 from bayes_lepu.priors import Prior
+from bayes_lepu.result import predictive
 from bayes_lepu.result.fit import FittedModel
 
 if TYPE_CHECKING:
@@ -27,15 +30,42 @@ if TYPE_CHECKING:
 
 FORMAT = "bayes_lepu.fit"
 FORMAT_VERSION = 1
+PRIOR_DRAWS = 1000
+MAX_CELLS = 40_000_000
 
 
 def to_tree(fit: FittedModel) -> "xr.DataTree":
-    """The DataTree of a fit."""
+    """The DataTree of a fit with all its groups.
+
+    ``log_likelihood`` and ``posterior_predictive`` are left out where rows x draws exceeds
+    `MAX_CELLS`; `FittedModel.sample_posterior_predictive` still draws them on request.
+    """
+    import xarray as xr
+
+    tree = _stored(fit)
+    if fit.is_point:
+        return tree
+    rng = np.random.default_rng([fit.settings["random_seed"], 2])
+    prior = predictive.prior_parameters(fit.spec, fit.data, fit.priors, PRIOR_DRAWS, rng)
+    prior = Parameters(*(v[None] for v in vars(prior).values()))
+    tree["prior"] = xr.DataTree(_parameters(fit, prior, ("chain", "draw")))
+    if fit.draws.b.size * fit.data.n <= MAX_CELLS:
+        dims = ("chain", "draw", "obs")
+        loglik = predictive.log_likelihood(fit.parameters, fit.data)
+        labels = predictive.predictive_labels(fit.parameters, fit.data.X, rng)
+        tree["log_likelihood"] = xr.DataTree(xr.Dataset({"l": (dims, loglik)}))
+        tree["posterior_predictive"] = xr.DataTree(xr.Dataset({"l": (dims, labels)}))
+    return tree
+
+
+def _stored(fit: FittedModel) -> "xr.DataTree":
+    """The groups that are saved."""
     import xarray as xr
 
     main = "map" if fit.is_point else "posterior"
     groups = {
         f"/{main}": _parameters(fit, fit.parameters, ("chain", "draw")),
+        "/log_weights": _log_weights(fit.parameters, ("chain", "draw")),
         "/modes": _modes(fit),
         "/observed_data": _observed(fit),
         "/constant_data": _constant(fit),
@@ -43,6 +73,10 @@ def to_tree(fit: FittedModel) -> "xr.DataTree":
     if fit.stats:
         groups["/sample_stats"] = xr.Dataset(
             {k: (("chain", "draw"), np.asarray(v)) for k, v in fit.stats.items()}
+        )
+        scales = [name for name in fit.stats if name.startswith("sigma_")]
+        groups["/posterior"] = groups["/posterior"].assign(
+            {name: (("chain", "draw"), np.asarray(fit.stats[name])) for name in scales}
         )
     tree = xr.DataTree.from_dict(groups)
     tree.attrs.update(
@@ -60,7 +94,7 @@ def to_tree(fit: FittedModel) -> "xr.DataTree":
 
 def write(fit: FittedModel, path: Path) -> Path:
     """Write the tree to a netCDF file."""
-    fit.tree.to_netcdf(path, engine="h5netcdf")
+    _stored(fit).to_netcdf(path, engine="h5netcdf")
     return path
 
 
@@ -103,8 +137,10 @@ def _from_tree(tree: "xr.DataTree") -> dict[str, Any]:
         "data": data,
         "priors": {k: Prior.from_dict(v) for k, v in json.loads(tree.attrs["priors"]).items()},
         "method": tree.attrs["method"],
-        "parameters": _read_parameters(main),
-        "modes": _read_modes(tree["modes"]),
+        "parameters": _read_parameters(
+            main, tree["log_weights"], data, has_selection=spec.has_selection
+        ),
+        "modes": _read_modes(tree["modes"], data, has_selection=spec.has_selection),
         "orientation": Orientation(**orientation),
         "settings": json.loads(tree.attrs["settings"]),
         "stats": {str(k): v.to_numpy() for k, v in stats.items()},
@@ -112,37 +148,67 @@ def _from_tree(tree: "xr.DataTree") -> dict[str, Any]:
 
 
 def _parameters(fit: FittedModel, p: Parameters, dims: tuple[str, ...]) -> "xr.Dataset":
+    """Named variables as in the PyMC model: masked columns and absent factors are left out."""
     import xarray as xr
 
-    shape = p.b.shape
-    by_feature = (*dims, "feature")
-    variables: dict[str, Any] = {
-        "a": (by_feature, p.a),
-        "b": (dims, p.b),
-        "log_weights": ((*dims, "weight"), p.log_w),
-    }
-    a, b = fit.data.original_scale(p.a, p.b)
-    variables |= {"a_original": (by_feature, a), "b_original": (dims, b)}
-    variables |= {"alpha": (by_feature, p.alpha), "beta": (dims, p.beta)}
-    if fit.spec.has_selection:
-        alpha, beta = fit.data.original_scale(p.alpha, p.beta)
-        variables |= {"alpha_original": (by_feature, alpha), "beta_original": (dims, beta)}
+    variables: dict[str, Any] = {}
+    for factor in _factors(fit.data, has_selection=fit.spec.has_selection):
+        slope, intercept = getattr(p, factor.slope), getattr(p, factor.intercept)
+        raw_slope, raw_intercept = fit.data.original_scale(slope, intercept)
+        by_feature = (*dims, factor.dim)
+        variables |= {
+            factor.slope: (by_feature, slope[..., factor.mask]),
+            factor.intercept: (dims, intercept),
+            f"{factor.slope}_original": (by_feature, raw_slope[..., factor.mask]),
+            f"{factor.intercept}_original": (dims, raw_intercept),
+        }
+        variables[factor.dim] = np.array(fit.feature_names)[factor.mask]
     if fit.spec.n_weights == 2:
         variables |= {"gamma": (dims, p.gamma), "lambda": (dims, p.lam)}
     if dims == ("chain", "draw"):
-        variables["pi"] = (dims, fit.pi_draws.reshape(shape))
-        variables["c"] = (dims, fit.c_draws.reshape(shape))
-    coords = {"feature": list(fit.feature_names), "weight": ["gamma", "lambda", "rho"]}
-    return xr.Dataset(variables, coords=coords)
+        pi, c = fit.class_prior_draws(p)
+        variables |= {"pi": (dims, pi.reshape(p.b.shape)), "c": (dims, c.reshape(p.b.shape))}
+    return xr.Dataset(variables)
 
 
-def _read_parameters(group: Any) -> Parameters:
-    names = ("a", "b", "alpha", "beta", "log_weights")
-    return Parameters(*(group[n].to_numpy() for n in names))
+def _log_weights(p: Parameters, dims: tuple[str, ...]) -> "xr.Dataset":
+    import xarray as xr
+
+    return xr.Dataset(
+        {"log_weights": ((*dims, "weight"), p.log_w)},
+        coords={"weight": ["gamma", "lambda", "rho"]},
+    )
+
+
+def _read_parameters(group: Any, log_w: Any, data: PUData, *, has_selection: bool) -> Parameters:
+    shape = group["b"].shape
+    values = {"a": np.zeros((*shape, data.p)), "alpha": np.zeros((*shape, data.p))}
+    levels = {"b": np.zeros(shape), "beta": np.zeros(shape)}
+    for factor in _factors(data, has_selection=has_selection):
+        values[factor.slope][..., factor.mask] = group[factor.slope].to_numpy()
+        levels[factor.intercept] = group[factor.intercept].to_numpy()
+    return Parameters(**values, **levels, log_w=log_w["log_weights"].to_numpy())
+
+
+class _Factor(NamedTuple):
+    slope: str
+    intercept: str
+    dim: str
+    mask: NDArray[np.bool_]
+
+
+def _factors(data: PUData, *, has_selection: bool) -> list[_Factor]:
+    t_dim = "feature" if data.class_mask.all() else "class_feature"
+    s_dim = "feature" if data.selection_mask.all() else "selection_feature"
+    factors = [_Factor("a", "b", t_dim, data.class_mask)]
+    if has_selection:
+        factors.append(_Factor("alpha", "beta", s_dim, data.selection_mask))
+    return factors
 
 
 def _modes(fit: FittedModel) -> "xr.Dataset":
-    dataset = _parameters(fit, stack([m.point for m in fit.modes]), ("mode",))
+    points = stack([m.point for m in fit.modes])
+    dataset = _parameters(fit, points, ("mode",)).merge(_log_weights(points, ("mode",)))
     dataset["z"] = (("mode", "coordinate"), np.stack([m.z for m in fit.modes]))
     table = fit.mode_table().drop(columns=["gamma", "lambda"])
     for name in table.columns:
@@ -153,8 +219,8 @@ def _modes(fit: FittedModel) -> "xr.Dataset":
     return dataset
 
 
-def _read_modes(group: Any) -> tuple[Mode, ...]:
-    points = _read_parameters(group)
+def _read_modes(group: Any, data: PUData, *, has_selection: bool) -> tuple[Mode, ...]:
+    points = _read_parameters(group, group, data, has_selection=has_selection)
     plain = ("logp", "gap", "rms_h", "rms_t", "pi", "c", "norm_a", "norm_alpha")
     return tuple(
         Mode(

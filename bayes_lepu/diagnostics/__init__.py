@@ -1,0 +1,1 @@
+"""Convergence, identifiability and predictive checks, as plain records."""
