@@ -11,6 +11,7 @@ which the features spread over the coordinates.
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import log_expit
 
 from bayes_lepu import links
 from bayes_lepu.links import Array, RowKind
@@ -35,44 +36,44 @@ def observed_information(X: Array, kind: NDArray[np.int8], point: Parameters) ->
 
 
 def row_hessians(tau: Array, omega: Array, kind: NDArray[np.int8], log_w: Array) -> Array:
-    """Hessian of every row's log-likelihood in (τ, ω, u, v), ``(n, 4, 4)``."""
-    gamma, lam, rho = np.exp(log_w)
-    t, not_t = links.sigmoid(tau), links.sigmoid(-tau)
-    s0, not_s0 = links.sigmoid(omega), links.sigmoid(-omega)
-    psi, not_psi = gamma + rho * s0, lam + rho * not_s0
-    q = not_psi + psi * not_t
+    """Hessian of every row's log-likelihood in (τ, ω, u, v), ``(n, 4, 4)``.
 
+    Every derivative enters as its ratio to the likelihood, formed from logarithms, so that far
+    tails give zeros and not 0/0.
+    """
+    log_gamma, log_lam, log_rho = log_w
+    gamma, lam = np.exp(log_gamma), np.exp(log_lam)
+    log_t, log_not_t = log_expit(tau), log_expit(-tau)
+    log_s0, log_not_s0 = log_expit(omega), log_expit(-omega)
+    log_psi, log_not_psi = links.log_psychometric(omega, log_w)
+    log_missed = log_t + log_not_psi
+    t, not_t = np.exp(log_t), np.exp(log_not_t)
+    unlabelled, labelled = kind == RowKind.UNLABELLED, kind == RowKind.LABELLED
+    missed = kind == RowKind.MISSED
+
+    # log f with L = f (times t or 1 - t): Ψ, 1 - Ψ, or L itself; and d f / d Ψ = ± 1 or -t.
+    log_f = np.select(
+        [labelled, missed, unlabelled],
+        [log_psi, log_not_psi, np.logaddexp(log_not_t, log_missed) - log_t],
+        default=0.0,
+    )
+    sign = np.select([labelled, missed | unlabelled], [1.0, -1.0], default=0.0)
     first = np.zeros((tau.shape[0], 4))
-    first[:, 1] = rho * s0 * not_s0
-    first[:, 2] = gamma * not_psi
-    first[:, 3] = -lam * psi
+    first[:, 1] = sign * np.exp(log_rho + log_s0 + log_not_s0 - log_f)
+    first[:, 2] = sign * np.exp(log_gamma + log_not_psi - log_f)
+    first[:, 3] = -sign * np.exp(log_lam + log_psi - log_f)
     second = np.zeros((tau.shape[0], 4, 4))
-    second[:, 1, 1] = first[:, 1] * (not_s0 - s0)
+    second[:, 1, 1] = first[:, 1] * -np.tanh(omega / 2)
     second[:, 1, 2] = second[:, 2, 1] = -gamma * first[:, 1]
     second[:, 1, 3] = second[:, 3, 1] = -lam * first[:, 1]
     second[:, 2, 2] = first[:, 2] * (1 - 2 * gamma)
-    second[:, 2, 3] = second[:, 3, 2] = gamma * lam * (psi - not_psi)
+    second[:, 2, 3] = second[:, 3, 2] = -gamma * first[:, 3] - lam * first[:, 2]
     second[:, 3, 3] = first[:, 3] * (1 - 2 * lam)
 
-    H = np.zeros_like(second)
-    unlabelled = kind == RowKind.UNLABELLED
-    labelled = kind == RowKind.LABELLED
-    missed = kind == RowKind.MISSED
-
-    H[~unlabelled, 0, 0] = -(t * not_t)[~unlabelled]
-    H[labelled] += _log_hessian(psi[labelled], first[labelled], second[labelled])
-    H[missed] += _log_hessian(not_psi[missed], -first[missed], -second[missed])
-
-    q_first = -t[:, None] * first
-    q_first[:, 0] = -psi * t * not_t
-    q_second = -t[:, None, None] * second
-    q_second[:, 0, 0] = q_first[:, 0] * (not_t - t)
-    q_second[:, 0, 1:] = q_second[:, 1:, 0] = -(t * not_t)[:, None] * first[:, 1:]
-    H[unlabelled] = _log_hessian(q[unlabelled], q_first[unlabelled], q_second[unlabelled])
-    return H
-
-
-def _log_hessian(f: Array, first: Array, second: Array) -> Array:
-    """Hessian of log f from f, its gradient and its Hessian."""
-    g = first / f[:, None]
-    return second / f[:, None, None] - g[:, :, None] * g[:, None, :]
+    # Only in unlabelled rows do τ and Ψ enter one sum together.
+    d_tau = -np.exp(np.where(unlabelled, log_not_t + log_psi - log_f, -np.inf))
+    first[:, 0] = d_tau
+    second[:, 0, 0] = np.where(unlabelled, d_tau * (not_t - t), -t * not_t)
+    mixed = np.where(unlabelled, not_t, 0.0)[:, None] * first[:, 1:]
+    second[:, 0, 1:] = second[:, 1:, 0] = mixed
+    return second - first[:, :, None] * first[:, None, :]

@@ -1,0 +1,271 @@
+"""The log density: by hand, by finite differences, and in the far tails."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import beta as beta_distribution
+from scipy.stats import dirichlet, halfnorm, laplace, norm
+
+from bayes_lepu import Prior
+from bayes_lepu.data import read_data
+from bayes_lepu.errors import ModelError
+from bayes_lepu.models import REGISTRY, Parameters
+from bayes_lepu.models.density import LogDensity
+from bayes_lepu.models.hessian import row_hessians
+from bayes_lepu.priors import default_priors, penalty_priors
+
+
+def make_data(*, masks=False, audited=False, n=40, naive=False, scale=1.0):
+    rng = np.random.default_rng(5)
+    X = scale * rng.normal(size=(n, 3))
+    l = (np.arange(n) % 3 == 0).astype(int)
+    y = np.full(n, np.nan)
+    if audited:
+        y[[0, 2, 5, 7]] = [1, 0, 0, 0] if naive else [1, 0, 1, 1]
+    keep = {"class_features": [0, 1], "selection_features": [1, 2]} if masks else {}
+    return read_data(X, l, y=y, standardize=False, **keep)
+
+
+def make_density(model, *, priors=None, jacobian=True, **options):
+    data = make_data(naive=model == "naive", **options)
+    spec = REGISTRY[model]
+    base = default_priors(int(data.class_mask.sum()), int(data.selection_mask.sum()))
+    chosen = {**base, "c": Prior("beta", concentration=(2, 3)), **(priors or {})}
+    chosen = {"weights": Prior("dirichlet", concentration=(1.5, 2, 5)), **chosen}
+    return LogDensity(spec, data, {n: chosen[n] for n in spec.parameters}, jacobian=jacobian)
+
+
+HIERARCHICAL = {
+    "a": Prior("normal", scale=Prior("halfnormal", scale=2.0)),
+    "alpha": Prior("normal", scale=Prior("halfnormal", scale=0.7)),
+}
+LAPLACE = {"a": Prior("laplace", scale=0.5), "alpha": Prior("laplace", scale=1.5, loc=0.3)}
+VARIANTS = {
+    "plain": {},
+    "masks": {"masks": True},
+    "audited": {"audited": True},
+    "both": {"masks": True, "audited": True},
+    "laplace": {"priors": LAPLACE},
+    "hierarchical": {"priors": HIERARCHICAL, "masks": True},
+    "one scale": {"priors": {"alpha": HIERARCHICAL["alpha"]}},
+    "located": {"priors": {"a": Prior("normal", scale=0.8, loc=-1.0), "b": Prior("flat")}},
+    "no jacobian": {"jacobian": False},
+}
+
+
+def by_hand(density, z):
+    """The posterior density from SciPy's distributions and the probabilities of the cells."""
+    point, data = density.unpack(z), density.data
+    t, s = point.t(data.X), point.s(data.X)
+    cells = {0: 1 - s * t, 1: s * t, 2: (1 - s) * t, 3: 1 - t}
+    total = sum(float(np.log(cells[k][i])) for i, k in enumerate(data.kind))
+    sigmas = dict(zip(density.hyper, np.exp(z[len(density.free) :]), strict=True))
+    for name in ("a", "b", "alpha", "beta"):
+        if name not in density.priors:
+            continue
+        x, prior = z[getattr(density.blocks, name)], density.priors[name]
+        if prior.hierarchical:
+            sigma = sigmas[name]
+            total += norm(prior.loc, sigma).logpdf(x).sum()
+            total += halfnorm(scale=prior.scale.scale).logpdf(sigma) + math.log(sigma)
+        elif prior.family == "normal":
+            total += norm(prior.loc, prior.scale).logpdf(x).sum()
+        elif prior.family == "laplace":
+            total += laplace(prior.loc, prior.scale).logpdf(x).sum()
+    w = np.exp(point.log_w)
+    if "c" in density.priors:
+        total += beta_distribution(*density.priors["c"].concentration).logpdf(w[0])
+        total += density.jacobian * math.log(w[0] * w[1])
+    if "weights" in density.priors:
+        total += dirichlet(density.priors["weights"].concentration).logpdf(w)
+        total += density.jacobian * np.log(w).sum()
+    return total
+
+
+def constant(density):
+    """What the density leaves out of the normalised priors."""
+    total = 0.0
+    for name, prior in density.priors.items():
+        block = getattr(density.blocks, name, slice(0, 1))
+        size = len(range(*block.indices(density.dim)))
+        if prior.hierarchical:
+            total += prior.scale.log_normalizer() - size * 0.5 * math.log(2 * math.pi)
+        else:
+            total += prior.log_normalizer(size)
+    return total
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("model", REGISTRY)
+def test_value_is_the_posterior_density_written_out(model, variant):
+    density = make_density(model, **VARIANTS[variant])
+    rng = np.random.default_rng(1)
+    for _ in range(5):
+        z = rng.normal(size=density.dim)
+        assert density.logp(z) + constant(density) == pytest.approx(by_hand(density, z), rel=1e-11)
+
+
+def finite_difference(f, z, step=1e-5):
+    columns = [(f(z + e) - f(z - e)) / (2 * step) for e in step * np.eye(z.size)]
+    return np.array(columns)
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("model", REGISTRY)
+def test_gradient_and_curvature_by_finite_differences(model, variant):
+    density = make_density(model, **VARIANTS[variant])
+    rng = np.random.default_rng(2)
+    for _ in range(3):
+        z = rng.normal(size=density.dim)
+        value, grad = density.logp_grad(z)
+        assert value == density.logp(z)
+        np.testing.assert_allclose(grad, finite_difference(density.logp, z), rtol=1e-6, atol=1e-6)
+        observed = -finite_difference(lambda x: density.logp_grad(x)[1], z)
+        np.testing.assert_allclose(density.observed_information(z), observed, rtol=1e-6, atol=1e-6)
+        prior = density.observed_information(z) - density.observed_information(z, with_prior=False)
+        np.testing.assert_allclose(prior, density.prior_precision(z), atol=1e-10)
+
+
+@pytest.mark.parametrize("model", REGISTRY)
+def test_expected_information_is_the_mean_of_the_observed_one(model):
+    """Sum over both labels of P(l) times the observed information of that label."""
+    density = make_density(model, jacobian=False)
+    z = np.random.default_rng(3).normal(size=density.dim)
+    value, grad, information = density.logp_grad_info(z)
+    assert value == pytest.approx(density.logp(z), rel=1e-12)
+    np.testing.assert_allclose(grad, density.logp_grad(z)[1], rtol=1e-10, atol=1e-12)
+    point, X = density.unpack(z), density.data.X
+    h, tau, omega = point.h(X), point.tau(X), point.omega(X)
+    mean = -sum(
+        p[:, None, None] * row_hessians(tau, omega, np.full(len(X), kind, np.int8), point.log_w)
+        for kind, p in ((0, 1 - h), (1, h))
+    )
+    design = np.column_stack([X, np.ones(len(X))])
+    spread = np.zeros((len(X), 4, 2 * design.shape[1] + 2))
+    k = design.shape[1]
+    spread[:, 0, :k], spread[:, 1, k : 2 * k] = design, design
+    spread[:, 2, -2], spread[:, 3, -1] = 1.0, 1.0
+    wanted = np.einsum("nia,nij,njb->ab", spread, mean, spread)[np.ix_(density.free, density.free)]
+    wanted = wanted + density.prior_precision(z)
+    np.testing.assert_allclose(information, wanted, rtol=1e-8, atol=1e-9)
+
+
+@pytest.mark.parametrize("variant", ["plain", "audited", "hierarchical", "laplace"])
+@pytest.mark.parametrize("model", REGISTRY)
+def test_far_tails_stay_finite(model, variant):
+    """Predictors up to ±750 in every combination, weights down to e^-750."""
+    density = make_density(model, scale=1e-3, **VARIANTS[variant])
+    rng = np.random.default_rng(4)
+    for far in (36.0, 38.0, 40.0, 299.0, 301.0, 745.0, 750.0):
+        for signs in np.array(np.meshgrid([-1, 1], [-1, 1], [-1, 1])).reshape(3, -1).T:
+            z = rng.normal(size=density.dim)
+            z[density.blocks.b] = far * signs[0]
+            z[density.blocks.beta] = far * signs[1]
+            z[density.blocks.weights] = far * signs[2] * rng.uniform(size=density.spec.n_weights)
+            value, grad, information = density.logp_grad_info(z)
+            assert np.isfinite(value)
+            assert np.isfinite(grad).all()
+            assert np.isfinite(information).all()
+            assert np.isfinite(density.observed_information(z)).all()
+
+
+@pytest.mark.parametrize("variant", ["plain", "laplace", "hierarchical"])
+@pytest.mark.parametrize("model", ["spm", "psychm"])
+def test_fold_is_the_density_at_both_orientations(model, variant):
+    density = make_density(model, **{**VARIANTS[variant], "masks": False})
+    z = np.random.default_rng(6).normal(size=density.dim)
+    here, grad, there, grad_there = density.fold(z)
+    assert here == pytest.approx(density.logp(z), rel=1e-12)
+    assert there == pytest.approx(density.logp(density.swap(z)), rel=1e-12)
+    np.testing.assert_allclose(grad, density.logp_grad(z)[1], rtol=1e-9, atol=1e-12)
+    wanted = finite_difference(lambda x: density.logp(density.swap(x)), z)
+    np.testing.assert_allclose(grad_there, wanted, rtol=1e-6, atol=1e-6)
+
+
+def test_swap_is_its_own_inverse_and_exchanges_the_factors():
+    density = make_density("psychm", priors=HIERARCHICAL)
+    z = np.random.default_rng(7).normal(size=density.dim)
+    swapped = density.swap(z)
+    np.testing.assert_array_equal(density.swap(swapped), z)
+    point, other = density.unpack(z), density.unpack(swapped)
+    np.testing.assert_array_equal(point.a, other.alpha)
+    assert point.b == other.beta
+    np.testing.assert_array_equal(point.log_w, other.log_w)
+    assert swapped[-1] == z[-2]
+
+
+def test_factors_with_different_columns_cannot_be_swapped():
+    density = make_density("spm", masks=True)
+    with pytest.raises(ModelError, match="columns differ"):
+        density.swap(np.zeros(density.dim))
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("model", REGISTRY)
+def test_pack_inverts_unpack(model, variant):
+    density = make_density(model, **VARIANTS[variant])
+    z = np.random.default_rng(8).normal(size=density.dim)
+    k = len(density.free)
+    np.testing.assert_allclose(density.pack(density.unpack(z))[:k], z[:k], rtol=1e-12)
+    assert len(density.names) == len(set(density.names)) == density.dim
+
+
+def test_names_follow_the_coordinates():
+    density = make_density("psychm", masks=True, priors=HIERARCHICAL)
+    assert density.names == [
+        "a[x0]",
+        "a[x1]",
+        "b",
+        "alpha[x1]",
+        "alpha[x2]",
+        "beta",
+        "log(gamma/rho)",
+        "log(lambda/rho)",
+        "log sigma_a",
+        "log sigma_alpha",
+    ]
+    assert make_density("scar").names == ["a[x0]", "a[x1]", "a[x2]", "b", "logit c"]
+
+
+@pytest.mark.parametrize("model", REGISTRY)
+def test_loglik_adds_over_blocks_of_rows(model):
+    """Partitioned data need sums only: two halves give the whole."""
+    density = make_density(model, audited=True)
+    z = np.random.default_rng(9).normal(size=density.dim)
+    point, data = density.unpack(z), density.data
+    rows = point.loglik(data.X, data.kind)
+    assert density.loglik(z) == pytest.approx(rows[:17].sum() + rows[17:].sum(), rel=1e-12)
+
+
+@pytest.mark.parametrize("penalty", ["l2", "l1"])
+@pytest.mark.parametrize("model", REGISTRY)
+def test_without_jacobian_it_is_minus_the_papers_loss(model, penalty):
+    """loss = -sum log L + C_alpha |alpha| + C_a |a|, squared norms for L2; intercepts free."""
+    data = make_data()
+    spec = REGISTRY[model]
+    base = penalty_priors(penalty, {"a": 0.3, "alpha": 0.7})
+    density = LogDensity(spec, data, {n: base[n] for n in spec.parameters})
+    rng = np.random.default_rng(10)
+    norm_of = (lambda v: float(v @ v)) if penalty == "l2" else (lambda v: float(np.abs(v).sum()))
+    for _ in range(5):
+        point = Parameters.of(
+            a=rng.normal(size=3),
+            b=rng.normal(),
+            alpha=rng.normal(size=3) if spec.has_selection else None,
+            beta=rng.normal(),
+            **{
+                "naive": {"gamma": 1.0},
+                "scar": {"gamma": 0.4, "lam": 0.6},
+                "spm": {},
+                "psychm": {"gamma": 0.1, "lam": 0.2},
+            }[model],
+        )
+        U = np.exp(-(data.X @ point.a + point.b))
+        W = np.exp(-(data.X @ point.alpha + point.beta))
+        s = {"naive": 1.0, "scar": 0.4, "spm": 1 / (1 + W), "psychm": 0.1 + 0.7 / (1 + W)}[model]
+        h = s / (1 + U)
+        loss = -np.sum(data.l * np.log(h) + (1 - data.l) * np.log(1 - h)) + 0.3 * norm_of(point.a)
+        if spec.has_selection:
+            loss += 0.7 * norm_of(point.alpha)
+        assert density.logp(density.pack(point)) == pytest.approx(-loss, rel=1e-8)
