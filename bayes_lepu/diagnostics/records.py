@@ -67,7 +67,8 @@ class Identifiability:
         return pd.DataFrame([asdict(c) for c in self.checks]).set_index("name")
 
     def __str__(self) -> str:
-        lines = [f"Level {self.level}: {self.verdict}", f"Carried by: {', '.join(self.carried_by)}."]
+        carried = ", ".join(self.carried_by)
+        lines = [f"Level {self.level}: {self.verdict}", f"Carried by: {carried}."]
         for check in self.checks:
             if check.status in ("failed", "weak"):
                 lines.append(f"  [{check.status}] {check.name}: {check.text}")
