@@ -41,8 +41,21 @@ class Optimum:
     converged: bool
 
 
-def optimise(density: LogDensity, start: Array, *, optimizer: str = "auto") -> Optimum:
-    """Climb from one start to a local maximum of the log density."""
+def optimise(
+    density: LogDensity,
+    start: Array,
+    *,
+    optimizer: str = "auto",
+    tolerance: float = GRADIENT_TOLERANCE,
+) -> Optimum:
+    """Climb from one start to a local maximum of the log density.
+
+    Parameters
+    ----------
+    tolerance : float
+        Scoring stops when about ``tolerance**2 n`` nats are left to gain; the other methods have
+        criteria of their own.
+    """
     if optimizer not in OPTIMIZERS:
         raise ModelError(f"Unknown optimizer {optimizer!r}. Known: {', '.join(OPTIMIZERS)}.")
     if density.l1_rate.any():
@@ -50,6 +63,8 @@ def optimise(density: LogDensity, start: Array, *, optimizer: str = "auto") -> O
     if optimizer == "auto":
         small = density.dim <= MAX_SCORING_DIM and density.data.X.size <= MAX_SCORING_WORK
         optimizer = "scoring" if small else "lbfgs"
+    if optimizer == "scoring":
+        return _scoring(density, start, tolerance=tolerance)
     return OPTIMIZERS[optimizer](density, start)
 
 
@@ -65,36 +80,55 @@ def kkt_residual(density: LogDensity, z: Array) -> float:
     return float(np.max(np.where(z == 0, at_zero, np.abs(smooth - rate * np.sign(z)))))
 
 
-def _scoring(density: LogDensity, start: Array, max_iterations: int = 300) -> Optimum:
+def _scoring(
+    density: LogDensity,
+    start: Array,
+    max_iterations: int = 300,
+    tolerance: float = GRADIENT_TOLERANCE,
+) -> Optimum:
     z, mu = start.copy(), 1e-2
     logp, grad, curvature = density.logp_grad_info(z)
     iteration = 0
     for iteration in range(1, max_iterations + 1):  # noqa: B007
         scale = np.maximum(np.diag(curvature), 1e-8)
-        if _decrement(grad, scale) < GRADIENT_TOLERANCE**2 * density.data.n:
+        if _decrement(grad, scale) < tolerance**2 * density.data.n:
             break
         root = np.sqrt(scale)
-        damped = curvature / np.outer(root, root) + mu * np.eye(root.size)
-        try:
-            step = scipy.linalg.cho_solve(scipy.linalg.cho_factor(damped), grad / root) / root
-        except np.linalg.LinAlgError:
+        damped = curvature / np.outer(root, root)
+        damped.flat[:: root.size + 1] += mu
+        _, step, failed = scipy.linalg.lapack.dposv(damped, grad / root)
+        if failed:
             mu = max(10 * mu, 1e-6)
             continue
-        candidate = z + step
-        new_logp = density.logp(candidate)
-        predicted = float(step @ grad) - 0.5 * float(step @ curvature @ step)
+        step /= root
+        slope = float(step @ grad)
+        predicted = slope - 0.5 * float(step @ curvature @ step)
+        new_logp = density.logp(z + step)
         ratio = (new_logp - logp) / max(predicted, 1e-300)
+        if np.isfinite(new_logp) and not 0.7 < ratio < 1.3:
+            # The expected curvature is off along this step; the parabola through both values
+            # knows better, and one more log density costs a fraction of an information matrix.
+            length = _parabola(slope, new_logp - logp)
+            other = density.logp(z + length * step)
+            if other > new_logp:
+                step, new_logp = length * step, other
         if not np.isfinite(new_logp) or new_logp < logp:
             if mu > 1e12 or float(np.max(np.abs(step))) < 1e-13:
                 break
             mu = max(4 * mu, 1e-6)
             continue
-        gain, z = new_logp - logp, candidate
+        gain, z = new_logp - logp, z + step
         logp, grad, curvature = density.logp_grad_info(z)
         mu = max(mu / 5, 1e-9) if ratio > 0.6 else (mu if ratio > 0.2 else 3 * mu)
         if gain < 1e-12 * (1 + abs(logp)) and ratio > 0.2:
             break
     return _finish(density, z, iteration)
+
+
+def _parabola(slope: float, gain: float, longest: float = 4.0) -> float:
+    """Length of the step, in units of the one tried, at the top of f(t) = slope t - (.) t²."""
+    bend = slope - gain
+    return 0.5 * slope / bend if bend > 0.5 * slope / longest else longest
 
 
 def _decrement(grad: Array, scale: Array) -> float:
