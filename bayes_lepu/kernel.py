@@ -29,8 +29,8 @@ order a, b, alpha, beta, u, v. With ``log_w[2] == -inf`` (naive, SCAR) omega is 
 its gradient is zero. Every function is compiled by numba without threads, releases the GIL, and
 can be called from Python or from other compiled code. Results add over blocks of rows.
 
-Rows are taken in tiles that fit in the first-level cache, so that X comes from memory once for
-predictors and gradient. Moderate rows are evaluated in linear space by loops that the compiler
+Rows are taken in tiles that stay in cache, so that X comes from memory once for predictors and
+gradient. Moderate rows are evaluated in linear space by loops that the compiler
 vectorises; rows in the far tails are evaluated again in log space.
 """
 
@@ -45,8 +45,11 @@ from .links import Array, RowKind
 
 __all__ = ["loglik_grad", "loglik_grad_info", "loglik_grad_pair", "loglik_rows"]
 
-TILE_ROWS = 128
-TILE_BYTES = 24_576  # of X; the rest of a 32 kB first-level cache is for the tile's vectors
+# A tile's part of X stays in the second-level cache. Much longer tiles would overflow the
+# product of mantissas in `_derivatives`.
+TILE_ROWS = 512
+TILE_BYTES = 98_304
+INFO_ROWS = 128  # its scratch is 2p + 4 numbers a row
 
 # Linear space serves while |tau|, |omega| <= FAR and L >= TINY: nothing under- or overflows.
 FAR = 300.0
@@ -139,7 +142,7 @@ def _log_factors(tau: float, omega: float, log_w: Array) -> tuple:
 
 @_jit
 def _row_log(kind: int, tau: float, omega: float, log_w: Array) -> tuple:
-    """Log L and its derivatives in (tau, omega, u, v), every ratio bounded, in log space."""
+    """Log-likelihood and its derivatives in tau, omega, u, v; every ratio is bounded."""
     log_t, log_not_t, log_psi, log_not_psi, log_slope = _log_factors(tau, omega, log_w)
     t, not_t = math.exp(log_t), math.exp(log_not_t)
     gamma, lam = math.exp(log_w[0]), math.exp(log_w[1])
@@ -496,7 +499,7 @@ def loglik_grad_info(
 ) -> tuple[float, Array, Array]:
     """Log-likelihood, gradient and expected (Fisher) information (2p + 4, 2p + 4)."""
     n, p = X.shape
-    rows, q, size = TILE_ROWS, p + 1, 2 * p + 4  # long tiles: here the products set the pace
+    rows, q, size = INFO_ROWS, p + 1, 2 * p + 4
     room, has_omega = np.empty((8, rows)), log_w[2] > -math.inf
     f, F, info_tau = np.empty((5, rows)), np.zeros((size + 3, rows)), np.zeros((q, q + 3))
     loglik, grad, info = 0.0, np.zeros(size), np.zeros((size, size + 3))

@@ -125,7 +125,7 @@ def free(p: int, model: str) -> np.ndarray:
 
 @pytest.mark.parametrize("name", LOG_W)
 @pytest.mark.parametrize(
-    ("n", "p", "scale"), [(1, 1, 1.0), (7, 1, 1.0), (300, 5, 1.0), (130, 3, 40.0), (20, 50, 1.0)]
+    ("n", "p", "scale"), [(1, 1, 1.0), (7, 1, 1.0), (1100, 5, 1.0), (600, 3, 40.0), (20, 50, 1.0)]
 )
 def test_loglik_matches_links(name: str, n: int, p: int, scale: float) -> None:
     log_w = LOG_W[name]
@@ -234,8 +234,8 @@ def test_information_by_differences(model: str, n: int) -> None:
     np.testing.assert_allclose(info[np.ix_(used, used)], expected, atol=2e-7 * n, rtol=1e-6)
     np.testing.assert_array_equal(info, info.T)
     again = kernel.loglik_grad(X, kind, *unpack(theta, p, model))
-    assert loglik == again[0]
-    np.testing.assert_array_equal(gradient, again[1])
+    np.testing.assert_allclose(loglik, again[0], rtol=1e-12)
+    np.testing.assert_allclose(gradient, again[1], rtol=1e-11, atol=1e-11)
 
 
 @pytest.mark.parametrize("name", ["spm", "psychm", "psychm tiny gamma", "psychm tiny rho"])
@@ -254,7 +254,7 @@ def test_information_same_in_linear_and_log_space(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", LOG_W)
-@pytest.mark.parametrize(("n", "p", "scale"), [(3, 1, 1.0), (301, 4, 1.0), (130, 3, 200.0)])
+@pytest.mark.parametrize(("n", "p", "scale"), [(3, 1, 1.0), (1030, 4, 1.0), (600, 3, 200.0)])
 def test_pair_is_two_evaluations(name: str, n: int, p: int, scale: float) -> None:
     log_w = LOG_W[name]
     X, kind, a, b, alpha, beta = simulate(n, p, scale=scale, audited=name != "naive")
@@ -265,7 +265,10 @@ def test_pair_is_two_evaluations(name: str, n: int, p: int, scale: float) -> Non
         np.testing.assert_allclose(mine, expected, rtol=1e-11, atol=1e-11)
 
 
-@pytest.mark.parametrize(("n", "p"), [(127, 4), (128, 4), (129, 4), (9, 3000), (40, 200)])
+@pytest.mark.parametrize(
+    ("n", "p"),
+    [(kernel.TILE_ROWS + extra, 4) for extra in (-1, 0, 1)] + [(9, 400), (130, 100)],
+)
 def test_results_add_over_blocks_of_rows(n: int, p: int) -> None:
     X, kind, *coefs = simulate(n, p, seed=3)
     whole = kernel.loglik_grad_info(X, kind, *coefs, LOG_W["psychm"])
