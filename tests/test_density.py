@@ -7,51 +7,12 @@ import pytest
 from scipy.stats import beta as beta_distribution
 from scipy.stats import dirichlet, halfnorm, laplace, norm
 
-from bayes_lepu import Prior
-from bayes_lepu.data import read_data
 from bayes_lepu.errors import ModelError
 from bayes_lepu.models import REGISTRY, Parameters
 from bayes_lepu.models.density import LogDensity
 from bayes_lepu.models.hessian import row_hessians
-from bayes_lepu.priors import default_priors, penalty_priors
-
-
-def make_data(*, masks=False, audited=False, n=40, naive=False, scale=1.0):
-    rng = np.random.default_rng(5)
-    X = scale * rng.normal(size=(n, 3))
-    l = (np.arange(n) % 3 == 0).astype(int)
-    y = np.full(n, np.nan)
-    if audited:
-        y[[0, 2, 5, 7]] = [1, 0, 0, 0] if naive else [1, 0, 1, 1]
-    keep = {"class_features": [0, 1], "selection_features": [1, 2]} if masks else {}
-    return read_data(X, l, y=y, standardize=False, **keep)
-
-
-def make_density(model, *, priors=None, jacobian=True, **options):
-    data = make_data(naive=model == "naive", **options)
-    spec = REGISTRY[model]
-    base = default_priors(int(data.class_mask.sum()), int(data.selection_mask.sum()))
-    chosen = {**base, "c": Prior("beta", concentration=(2, 3)), **(priors or {})}
-    chosen = {"weights": Prior("dirichlet", concentration=(1.5, 2, 5)), **chosen}
-    return LogDensity(spec, data, {n: chosen[n] for n in spec.parameters}, jacobian=jacobian)
-
-
-HIERARCHICAL = {
-    "a": Prior("normal", scale=Prior("halfnormal", scale=2.0)),
-    "alpha": Prior("normal", scale=Prior("halfnormal", scale=0.7)),
-}
-LAPLACE = {"a": Prior("laplace", scale=0.5), "alpha": Prior("laplace", scale=1.5, loc=0.3)}
-VARIANTS = {
-    "plain": {},
-    "masks": {"masks": True},
-    "audited": {"audited": True},
-    "both": {"masks": True, "audited": True},
-    "laplace": {"priors": LAPLACE},
-    "hierarchical": {"priors": HIERARCHICAL, "masks": True},
-    "one scale": {"priors": {"alpha": HIERARCHICAL["alpha"]}},
-    "located": {"priors": {"a": Prior("normal", scale=0.8, loc=-1.0), "b": Prior("flat")}},
-    "no jacobian": {"jacobian": False},
-}
+from bayes_lepu.priors import penalty_priors
+from tests.densities import HIERARCHICAL, VARIANTS, constant, make_data, make_density
 
 
 def by_hand(density, z):
@@ -80,19 +41,6 @@ def by_hand(density, z):
     if "weights" in density.priors:
         total += dirichlet(density.priors["weights"].concentration).logpdf(w)
         total += density.jacobian * np.log(w).sum()
-    return total
-
-
-def constant(density):
-    """What the density leaves out of the normalised priors."""
-    total = 0.0
-    for name, prior in density.priors.items():
-        block = getattr(density.blocks, name, slice(0, 1))
-        size = len(range(*block.indices(density.dim)))
-        if prior.hierarchical:
-            total += prior.scale.log_normalizer() - size * 0.5 * math.log(2 * math.pi)
-        else:
-            total += prior.log_normalizer(size)
     return total
 
 

@@ -31,23 +31,34 @@ def new_model(data: PUData) -> "pm.Model":
 
 
 def variable(name: str, prior: Prior, dims: str | None = None) -> Any:
-    """A PyMC variable with this prior (inside a model context)."""
+    """A PyMC variable with this prior (inside a model context).
+
+    Numbers are handed over as float64: PyTensor takes a plain 1.5 for a float32 and computes its
+    logarithm with seven digits.
+    """
     import pymc as pm
 
     if prior.family == "flat":
         return pm.Flat(name, dims=dims)
     if prior.family == "beta":
-        return pm.Beta(name, *prior.concentration)
+        return pm.Beta(name, *map(np.float64, prior.concentration))
     if prior.family == "dirichlet":
         return pm.Dirichlet(name, np.array(prior.concentration), dims=dims)
+    loc, scale = np.float64(prior.loc), _scale(name, prior)
+    if prior.family == "normal":
+        return pm.Normal(name, loc, scale, dims=dims)
+    if prior.family == "laplace":
+        return pm.Laplace(name, loc, scale, dims=dims)
+    raise ModelError(f"{name} cannot have a {prior.family} prior.")
+
+
+def _scale(name: str, prior: Prior) -> Any:
+    import pymc as pm
+
     scale: Any = prior.scale
     if isinstance(scale, Prior):
-        scale = pm.HalfNormal(f"sigma_{name}", scale.scale)
-    if prior.family == "normal":
-        return pm.Normal(name, prior.loc, scale, dims=dims)
-    if prior.family == "laplace":
-        return pm.Laplace(name, prior.loc, scale, dims=dims)
-    raise ModelError(f"{name} cannot have a {prior.family} prior.")
+        return pm.HalfNormal(f"sigma_{name}", np.float64(scale.scale))  # type: ignore[arg-type]
+    return np.float64(scale)
 
 
 def predictor(data: PUData, slope: str, intercept: str, priors: Any) -> Any:
