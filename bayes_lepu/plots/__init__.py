@@ -1,0 +1,21 @@
+"""Pictures of a fit, built on arviz_plots.
+
+Every function takes a fit, draws on the panels of a given ``plot_collection`` or of a new one, and
+returns the `arviz_plots.PlotCollection`; ``backend`` is ``"matplotlib"`` (default), ``"plotly"``
+or ``"bokeh"`` as in ArviZ. Save a picture with ``.savefig("s.png")``, show it with ``.show()``.
+"""
+
+from bayes_lepu.plots.annotator import plot_propensity
+from bayes_lepu.plots.answer import plot_class_probability, plot_prior_posterior
+from bayes_lepu.plots.naming import plot_modes, plot_orientation
+from bayes_lepu.plots.reproduction import plot_calibration, plot_label_rate
+
+__all__ = [
+    "plot_calibration",
+    "plot_class_probability",
+    "plot_label_rate",
+    "plot_modes",
+    "plot_orientation",
+    "plot_prior_posterior",
+    "plot_propensity",
+]

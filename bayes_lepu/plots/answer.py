@@ -1,0 +1,151 @@
+"""The answer: class probabilities of the rows, and what the data taught about π, c, γ and λ."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bayes_lepu.errors import ModelError
+from bayes_lepu.links import Array
+from bayes_lepu.plots.panels import (
+    CLASS,
+    LABEL,
+    PRIOR,
+    PROPENSITY,
+    Panels,
+    mean_and_interval,
+    some_rows,
+    thin,
+)
+from bayes_lepu.result import FittedModel
+from bayes_lepu.result.predictive import prior_parameters
+from bayes_lepu.result.summaries import CI_PROB, tail_probabilities
+
+if TYPE_CHECKING:
+    from arviz_plots import PlotCollection
+
+MAX_ROWS = 20_000
+BINS = 40
+PRIOR_DRAWS = 1000
+
+QUANTITIES = {
+    "pi": ("class prior π", CLASS),
+    "c": ("label frequency c", LABEL),
+    "gamma": ("guess rate γ", PROPENSITY),
+    "lambda": ("lapse rate λ", PROPENSITY),
+}
+
+
+def plot_class_probability(
+    fit: FittedModel,
+    *,
+    ci_prob: float = CI_PROB,
+    plot_collection: "PlotCollection | None" = None,
+    backend: str | None = None,
+) -> "PlotCollection":
+    """P(y=1 | x) of all rows in order, with P(l=1 | x) below it: the gap are missed positives.
+
+    Rows are sorted by the posterior mean of t and averaged in (at most 40) equal groups; dots are
+    observed label rates. The area below the upper curve is the class prior π.
+
+    Returns
+    -------
+    PlotCollection
+        One panel.
+    """
+    panels = Panels.of(["class probability"], plot_collection=plot_collection, backend=backend)
+    x, t, h, observed = ranked_groups(fit, ci_prob=ci_prob)
+    panels.band(0, x, t, CLASS)
+    panels.band(0, x, h, LABEL)
+    panels.dots(0, x, observed, LABEL)
+    panels.limits(0, x=(0.0, 1.0), y=(0.0, 1.02))
+    panels.labels(0, x="share of rows, by P(y=1 | x)", y="probability")
+    if plot_collection is None:
+        panels.legend([("class t", CLASS), ("label h, observed rate", LABEL)])
+    return panels.collection
+
+
+def ranked_groups(
+    fit: FittedModel, *, ci_prob: float = CI_PROB
+) -> tuple[Array, Array, Array, Array]:
+    """Rank, (mean, lower, upper) of t and of h, and label rate in groups of rows sorted by t."""
+    rows = some_rows(fit.data.n, MAX_ROWS)
+    X, labels, draws = fit.data.X[rows], fit.data.l[rows], thin(fit.draws, 200)
+    t = draws.t(X)
+    order = np.argsort(t.mean(axis=0), kind="stable")
+    edges = np.linspace(0, len(rows), min(BINS, max(1, len(rows) // 10)) + 1).astype(int)
+    sizes = np.diff(edges)
+    tails = tail_probabilities(ci_prob)
+
+    def grouped(values: Array) -> Array:
+        return np.add.reduceat(values[..., order], edges[:-1], axis=-1) / sizes
+
+    centre = (edges[:-1] + edges[1:]) / 2 / len(rows)
+    return (
+        centre,
+        mean_and_interval(grouped(t), tails),
+        mean_and_interval(grouped(t * draws.s(X)), tails),
+        grouped(labels.astype(float)),
+    )
+
+
+def plot_prior_posterior(
+    fit: FittedModel,
+    *,
+    var_names: Sequence[str] | None = None,
+    plot_collection: "PlotCollection | None" = None,
+    backend: str | None = None,
+) -> "PlotCollection":
+    """Posterior densities of π, c, γ and λ over their priors (grey): what the data taught.
+
+    Parameters
+    ----------
+    fit : Fit
+        A fit with draws.
+    var_names : sequence of {"pi", "c", "gamma", "lambda"}, optional
+        By default all that the model has.
+
+    Returns
+    -------
+    PlotCollection
+        One panel per quantity, dimension ``quantity``.
+    """
+    from arviz_stats.base import array_stats
+
+    if fit.is_point:
+        raise ModelError(
+            "A point estimate has no posterior to compare with its prior. Use method='nuts'."
+        )
+    pairs = prior_and_posterior(fit)
+    names = list(pairs) if var_names is None else list(var_names)
+    unknown = sorted(set(names) - set(pairs))
+    if unknown or not names:
+        raise ModelError(f"Unknown quantities {unknown} in var_names. Known: {', '.join(pairs)}.")
+    panels = Panels.of(names, dim="quantity", plot_collection=plot_collection, backend=backend)
+    for position, name in enumerate(names):
+        prior, posterior = pairs[name]
+        title, color = QUANTITIES[name]
+        for values, shade in ((prior, PRIOR), (posterior, color)):
+            if np.ptp(values) == 0:
+                continue  # naive and SPM fix some of these: a single value has no density
+            x, density, _ = array_stats.kde(values, grid_len=128)
+            panels.band(position, x, np.stack([density, 0 * density, density]), shade)
+        panels.limits(position, x=(0.0, 1.0))
+        panels.labels(position, x=title, y="density")
+    if plot_collection is None:
+        panels.legend([("posterior", QUANTITIES[names[0]][1]), ("prior", PRIOR)])
+    return panels.collection
+
+
+def prior_and_posterior(fit: FittedModel) -> dict[str, tuple[Array, Array]]:
+    """Prior and posterior draws of π, c and, for PsychM, γ and λ."""
+    rng = np.random.default_rng([fit.settings["random_seed"], 4])
+    prior = prior_parameters(fit.spec, fit.data, fit.priors, PRIOR_DRAWS, rng)
+    X = fit.data.X[some_rows(fit.data.n, 2000)]
+    prior_pi = prior.t(X).mean(axis=1)
+    prior_c = prior.h(X).mean(axis=1) / prior_pi
+    pairs = {"pi": (prior_pi, fit.pi_draws), "c": (prior_c, fit.c_draws)}
+    if fit.spec.n_weights == 2:
+        pairs["gamma"] = (prior.gamma, fit.draws.gamma)
+        pairs["lambda"] = (prior.lam, fit.draws.lam)
+    return pairs

@@ -1,0 +1,79 @@
+"""Which factor is the classifier: sizes of the two factors, and the modes of the density."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bayes_lepu.errors import ModelError
+from bayes_lepu.inference.orientation import sigma_norm
+from bayes_lepu.plots.panels import CLASS, GUIDE, PROPENSITY, Panels, thin
+from bayes_lepu.result import FittedModel
+
+if TYPE_CHECKING:
+    from arviz_plots import PlotCollection
+
+DRAWS = 500
+MAX_GAP = 50.0
+
+
+def plot_orientation(
+    fit: FittedModel,
+    *,
+    plot_collection: "PlotCollection | None" = None,
+    backend: str | None = None,
+) -> "PlotCollection":
+    """Sizes of t and s, as sd of their linear predictors, one dot per draw.
+
+    Below the diagonal t is the steeper factor, which is what the paper assumes; a cloud across
+    the diagonal means that the naming of the factors is not settled by this rule. Larger dots
+    are the modes found by the search.
+
+    Returns
+    -------
+    PlotCollection
+        One panel.
+    """
+    if not fit.spec.has_selection:
+        raise ModelError(f"In {fit.spec.name} s does not depend on x: there is one factor only.")
+    panels = Panels.of(["orientation"], plot_collection=plot_collection, backend=backend)
+    draws = thin(fit.draws, DRAWS)
+    t, s = (sigma_norm(slope, fit.data.X) for slope in (draws.a, draws.alpha))
+    best = fit.modes[0]
+    top = 1.1 * max(float(np.max(t)), float(np.max(s)), best.norm_a, best.norm_alpha)
+    panels.line(0, np.array([0, top]), np.array([0, top]), GUIDE, dashed=True, width=1.0)
+    panels.dots(0, t, s, CLASS, size=5)
+    panels.dots(0, np.array([best.norm_a]), np.array([best.norm_alpha]), PROPENSITY, size=50)
+    panels.limits(0, x=(0.0, top), y=(0.0, top))
+    panels.labels(0, x="size of t: sd of a·x + b", y="size of s: sd of α·x + β")
+    return panels.collection
+
+
+def plot_modes(
+    fit: FittedModel,
+    *,
+    plot_collection: "PlotCollection | None" = None,
+    backend: str | None = None,
+) -> "PlotCollection":
+    """The distinct modes: class prior π against how far below the best log density they lie.
+
+    A second mode near the top with another π is a second answer of these data.
+
+    Returns
+    -------
+    PlotCollection
+        One panel.
+    """
+    panels = Panels.of(["modes"], plot_collection=plot_collection, backend=backend)
+    shown = [m for m in fit.modes if m.gap <= MAX_GAP]
+    pi, gap = np.array([m.pi for m in shown]), np.array([-m.gap for m in shown])
+    depth = float(gap.min()) - 1.0
+    panels.line(0, np.array([0.0, 1.0]), np.full(2, -2.0), GUIDE, dashed=True, width=1.0)
+    panels.dots(0, pi[1:], gap[1:], GUIDE, size=40)
+    panels.dots(0, pi[:1], gap[:1], CLASS, size=60)
+    for mode, x, y in zip(shown, pi, gap, strict=True):
+        side = "right" if x > 0.6 else "left"
+        text = f"  {mode.role}  "
+        panels.draw.text(x, y, text, panels.target(0), horizontal_align=side, color=GUIDE)
+    panels.limits(0, x=(0.0, 1.0), y=(min(depth, -5.0) * 1.1, max(1.0, -0.08 * depth)))
+    panels.labels(0, x="class prior π of the mode", y="log density below the best")
+    return panels.collection

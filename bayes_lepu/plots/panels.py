@@ -1,0 +1,154 @@
+"""Panels of a picture, and the few marks all pictures are made of, on any backend of ArviZ."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bayes_lepu.links import Array
+from bayes_lepu.models.parameters import Parameters
+
+if TYPE_CHECKING:
+    from arviz_plots import PlotCollection
+
+# One colour per quantity, the same in every picture and in the report.
+CLASS = "#2b6cb0"  # t, the class
+PROPENSITY = "#c05621"  # s, the annotator
+LABEL = "#2f855a"  # h and the labels themselves
+PRIOR = "#8a94a6"  # what was believed before the data
+GUIDE = "#7a869a"  # diagonals and reference lines
+
+PANEL_SIZE = (3.7, 2.8)  # inches
+MAX_NAME = 32
+MAX_DRAWS = 400
+
+
+@dataclass(frozen=True, eq=False)
+class Panels:
+    """A plot collection with its backend's drawing functions."""
+
+    collection: "PlotCollection"
+    draw: Any
+
+    @classmethod
+    def of(
+        cls,
+        names: Sequence[str],
+        *,
+        dim: str = "panel",
+        plot_collection: "PlotCollection | None" = None,
+        backend: str | None = None,
+    ) -> "Panels":
+        """The given collection, or a new one with a panel per name."""
+        import xarray as xr
+        from arviz_plots import PlotCollection
+
+        if plot_collection is None:
+            columns = min(3, len(names))
+            rows = -(-len(names) // columns)
+            data = xr.Dataset({"value": (dim, np.zeros(len(names)))}, coords={dim: list(names)})
+            figure: dict[str, Any] = {}
+            if backend in (None, "matplotlib"):
+                figure["figsize"] = (PANEL_SIZE[0] * columns, PANEL_SIZE[1] * rows)
+                figure["layout"] = "constrained"
+            plot_collection = PlotCollection.wrap(
+                data, cols=[dim], col_wrap=columns, backend=backend, figure_kwargs=figure
+            )
+        return cls(plot_collection, import_module(f"arviz_plots.backend.{plot_collection.backend}"))
+
+    def target(self, position: int) -> Any:
+        """The axes (or the backend's equivalent) of one panel."""
+        return self.collection.viz["plot"].to_numpy().ravel()[position]
+
+    @property
+    def dashed(self) -> str:
+        """The backend's word for a dashed line."""
+        return str(self.draw.get_default_aes("linestyle", 2)[1])
+
+    def band(
+        self, position: int, x: Array, curve: Array, color: str, *, dashed: bool = False
+    ) -> None:
+        """A line with its interval: ``curve`` holds mean, lower and upper."""
+        target = self.target(position)
+        mean, lower, upper = curve
+        self.draw.fill_between_y(x, lower, upper, target, color=color, alpha=0.22)
+        self.line(position, x, mean, color, dashed=dashed)
+
+    def line(
+        self,
+        position: int,
+        x: Array,
+        y: Array,
+        color: str,
+        *,
+        dashed: bool = False,
+        width: float = 1.8,
+    ) -> None:
+        """A line."""
+        options = {"linestyle": self.dashed} if dashed else {}
+        self.draw.line(x, y, self.target(position), color=color, width=width, **options)
+
+    def dots(self, position: int, x: Array, y: Array, color: str, *, size: float = 14) -> None:
+        """Points."""
+        self.draw.scatter(x, y, self.target(position), color=color, size=size)
+
+    def bars(self, position: int, x: Array, lower: Array, upper: Array, color: str) -> None:
+        """Vertical intervals."""
+        target = self.target(position)
+        for at, low, high in zip(x, lower, upper, strict=True):
+            self.draw.ciliney(at, low, high, target, color=color, width=1.2)
+
+    def labels(self, position: int, *, x: str, y: str, title: str = "") -> None:
+        """Axis labels and title, with user's names taken as text and never as mathematics."""
+        target = self.target(position)
+        self.draw.xlabel(self.plain(x), target)
+        self.draw.ylabel(self.plain(y), target)
+        if title:
+            self.draw.title(self.plain(title), target)
+
+    def limits(
+        self,
+        position: int,
+        *,
+        x: tuple[float, float] | None = None,
+        y: tuple[float, float] | None = None,
+    ) -> None:
+        """Axis limits."""
+        if x is not None:
+            self.draw.xlim(x, self.target(position))
+        if y is not None:
+            self.draw.ylim(y, self.target(position))
+
+    def legend(self, entries: Sequence[tuple[str, str]]) -> None:
+        """Names of the colours, above the panels."""
+        place: dict[str, Any] = {}
+        if self.collection.backend == "matplotlib":
+            place = {"loc": "outside upper center", "ncols": len(entries), "frameon": False}
+        colors = [{"color": color} for _, color in entries]
+        self.draw.legend(self.collection, colors, [text for text, _ in entries], **place)
+
+    def plain(self, text: str) -> str:
+        """Text that the backend shows as it is; matplotlib reads dollars as mathematics."""
+        return text.replace("$", r"\$") if self.collection.backend == "matplotlib" else text
+
+
+def short(name: str) -> str:
+    """A name cut to what fits below a panel."""
+    return name if len(name) <= MAX_NAME else name[: MAX_NAME - 1] + "…"
+
+
+def thin(draws: Parameters, count: int = MAX_DRAWS) -> Parameters:
+    """At most about ``count`` of the draws, evenly spaced."""
+    return draws.take(slice(None, None, max(1, -(-draws.b.size // count))))
+
+
+def some_rows(n: int, count: int) -> Any:
+    """Positions of at most ``count`` rows, evenly spaced."""
+    return np.linspace(0, n - 1, min(n, count)).round().astype(int)
+
+
+def mean_and_interval(values: Array, tails: tuple[float, float]) -> Array:
+    """Mean, lower and upper over the first axis, shape ``(3, ...)``."""
+    return np.stack([values.mean(axis=0), *np.quantile(values, tails, axis=0)])

@@ -1,0 +1,152 @@
+"""Does the model reproduce the labels: label rate in groups, and calibration."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.optimize import isotonic_regression
+
+from bayes_lepu.errors import DataError
+from bayes_lepu.links import Array
+from bayes_lepu.plots.panels import GUIDE, LABEL, PRIOR, Panels, short, some_rows, thin
+from bayes_lepu.result import FittedModel
+from bayes_lepu.result.summaries import CI_PROB, tail_probabilities
+
+if TYPE_CHECKING:
+    from arviz_plots import PlotCollection
+
+MAX_ROWS = 20_000
+BINS = 10
+
+
+def plot_label_rate(
+    fit: FittedModel,
+    *,
+    by: str | None = None,
+    ci_prob: float = CI_PROB,
+    plot_collection: "PlotCollection | None" = None,
+    backend: str | None = None,
+) -> "PlotCollection":
+    """Observed label rate in groups of rows, with the interval the model predicts for it.
+
+    Parameters
+    ----------
+    fit : Fit
+    by : str, optional
+        Column whose values make the groups; by default tenths of the label probability h.
+    ci_prob : float
+        Probability of the predictive interval.
+
+    Returns
+    -------
+    PlotCollection
+        One panel.
+    """
+    panels = Panels.of(["label rate"], plot_collection=plot_collection, backend=backend)
+    table = label_rates(fit, by=by, ci_prob=ci_prob)
+    x = table["at"].to_numpy()
+    panels.bars(0, x, table["lower"].to_numpy(), table["upper"].to_numpy(), PRIOR)
+    panels.dots(0, x, table["predicted"].to_numpy(), PRIOR, size=10)
+    panels.dots(0, x, table["observed"].to_numpy(), LABEL, size=18)
+    name = "predicted label probability h" if by is None else short(by)
+    top = float(table[["upper", "observed"]].to_numpy().max())
+    panels.limits(0, y=(0.0, min(1.02, 1.1 * top + 0.02)))
+    panels.labels(0, x=name, y="share labelled")
+    if plot_collection is None:
+        panels.legend([("observed", LABEL), ("predicted", PRIOR)])
+    return panels.collection
+
+
+def label_rates(
+    fit: FittedModel, *, by: str | None = None, ci_prob: float = CI_PROB
+) -> pd.DataFrame:
+    """Per group: size, place on the axis, observed rate, predicted rate and its interval."""
+    rows = some_rows(fit.data.n, MAX_ROWS)
+    X, labels, draws = fit.data.X[rows], fit.data.l[rows].astype(float), thin(fit.draws, 200)
+    h = draws.h(X)
+    score = h.mean(axis=0)
+    if by is not None and by not in fit.feature_names:
+        raise DataError(f"Unknown column {by!r}; one of {', '.join(fit.feature_names[:10])}.")
+    along = score
+    if by is not None:
+        j = fit.feature_names.index(by)
+        along = X[:, j] * fit.data.scale[j] + fit.data.center[j]
+    group = _groups(along)
+    rng = np.random.default_rng([fit.settings["random_seed"], 5])
+    replicated = rng.random(h.shape) < h
+    records = []
+    for g in range(group.max() + 1):
+        here = group == g
+        rates = replicated[:, here].mean(axis=1)
+        lower, upper = np.quantile(rates, tail_probabilities(ci_prob))
+        records.append(
+            {
+                "at": along[here].mean(),
+                "rows": int(here.sum()),
+                "observed": labels[here].mean(),
+                "predicted": score[here].mean(),
+                "lower": lower,
+                "upper": upper,
+            }
+        )
+    return pd.DataFrame(records)
+
+
+def _groups(values: Array) -> NDArray[np.intp]:
+    """Group of every row: its value where few are distinct, else its tenth."""
+    distinct, index = np.unique(values, return_inverse=True)
+    if len(distinct) <= BINS:
+        return index
+    edges = np.unique(np.quantile(values, np.linspace(0, 1, BINS + 1)[1:-1]))
+    _, group = np.unique(np.searchsorted(edges, values, side="right"), return_inverse=True)
+    return group
+
+
+def plot_calibration(
+    fit: FittedModel,
+    *,
+    ci_prob: float = CI_PROB,
+    plot_collection: "PlotCollection | None" = None,
+    backend: str | None = None,
+) -> "PlotCollection":
+    """Calibrated label probability (PAV) against the predicted one, with its consistency band.
+
+    Isotonic regression of the labels on h; the band is where that curve falls for labels drawn
+    from the model itself (Dimitriadis, Gneiting and Jordan 2021, doi:10.1073/pnas.2016191118).
+
+    Returns
+    -------
+    PlotCollection
+        One panel.
+    """
+    panels = Panels.of(["calibration"], plot_collection=plot_collection, backend=backend)
+    x, observed, lower, upper = calibration_curve(fit, ci_prob=ci_prob)
+    panels.line(0, np.array([0.0, 1.0]), np.array([0.0, 1.0]), GUIDE, dashed=True, width=1.0)
+    panels.draw.fill_between_y(x, lower, upper, panels.target(0), color=PRIOR, alpha=0.3)
+    panels.line(0, x, observed, LABEL)
+    panels.limits(0, x=(0.0, 1.0), y=(0.0, 1.02))
+    panels.labels(0, x="predicted label probability h", y="calibrated (PAV)")
+    return panels.collection
+
+
+def calibration_curve(
+    fit: FittedModel, *, ci_prob: float = CI_PROB, replicates: int = 200
+) -> tuple[Array, Array, Array, Array]:
+    """Grid of h, PAV estimate of the label rate there, and the band of consistent curves."""
+    rows = some_rows(fit.data.n, MAX_ROWS)
+    labels = fit.data.l[rows].astype(float)
+    h = thin(fit.draws, replicates).h(fit.data.X[rows])
+    score = h.mean(axis=0)
+    order = np.argsort(score, kind="stable")
+    grid = np.quantile(score, np.linspace(0, 1, 101))
+    rng = np.random.default_rng([fit.settings["random_seed"], 6])
+
+    def curve(values: Array) -> Array:
+        fitted = isotonic_regression(values[order]).x
+        return np.interp(grid, score[order], fitted)
+
+    # Labels from the mean score, since calibration is that of the score itself.
+    drawn = [curve((rng.random(len(score)) < score).astype(float)) for _ in range(replicates)]
+    lower, upper = np.quantile(drawn, tail_probabilities(ci_prob), axis=0)
+    return grid, curve(labels), lower, upper
