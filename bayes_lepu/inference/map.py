@@ -117,22 +117,27 @@ def _starting_points(
     if n == 1:
         pool = starts.random_points(data, spread, 1, rng)
         return pool if spec.n_weights == 0 else starts.with_small_weights(pool)
-    scar = _best(_simpler(density, "scar"), starts.constant_starts(data), optimizer)
+    scar = best_optimum(simpler(density, "scar"), starts.constant_starts(data), optimizer)
     if spec.n_weights == 0:
         return starts.spm_starts(data, scar, spread, n, rng)
-    spm = _simpler(density, "spm")
-    spm_best = _best(spm, starts.spm_starts(data, scar, spread, max(3, n // 3), rng), optimizer)
+    spm = simpler(density, "spm")
+    spm_best = best_optimum(
+        spm, starts.spm_starts(data, scar, spread, max(3, n // 3), rng), optimizer
+    )
     return starts.psychm_starts(data, scar, spm_best, spread, n, rng)
 
 
-def _simpler(density: LogDensity, name: str) -> LogDensity:
+def simpler(density: LogDensity, name: str) -> LogDensity:
     """The same data and slope priors under a simpler model, as a source of starts."""
     base = {"c": Prior("beta", concentration=(1, 1)), **density.priors}
     spec = get_model(name)
     return LogDensity(spec, density.data, {n: base[n] for n in spec.parameters})
 
 
-def _best(density: LogDensity, points: list[Parameters], optimizer: str) -> Parameters:
+def best_optimum(
+    density: LogDensity, points: list[Parameters], optimizer: str = "auto"
+) -> Parameters:
+    """The best of the optima that the points lead to."""
     optima = [optimise(density, density.pack(p), optimizer=optimizer) for p in points]
     return density.unpack(max(optima, key=lambda o: o.logp).z)
 

@@ -1,8 +1,9 @@
-r"""Penalty paths: the optimum at every pair of coefficients (C_α, C_a), each from a neighbour.
+r"""Penalty paths: the optimum at every pair of coefficients (C_α, C_a), each from its neighbours.
 
 Paths run from weak to strong penalty: the search for modes happens once, at the weakest pair, and
-every other pair starts from whichever solved neighbour has the higher density there. (From strong
-to weak more than half of the paths end at worse optima: strong penalties merge the modes.)
+every other pair is climbed from its two weaker neighbours, from these with their factors exchanged
+(unequal penalties decide which factor bears which), and from SCAR, the limit of a large C_α. (From
+strong to weak more than half of the paths end at worse optima: strong penalties merge the modes.)
 
 In SPM with the same kind of penalty, the same columns and no audited rows, exchanging the factors
 exchanges the coefficients: the optimum at (C_a, C_α) is the swapped optimum at (C_α, C_a), with the
@@ -17,7 +18,8 @@ from numpy.typing import NDArray
 
 from bayes_lepu.data import PUData
 from bayes_lepu.errors import ModelError
-from bayes_lepu.inference.map import fit_map, row_space
+from bayes_lepu.inference import starts
+from bayes_lepu.inference.map import best_optimum, fit_map, row_space, simpler
 from bayes_lepu.inference.optimizers import optimise
 from bayes_lepu.links import Array
 from bayes_lepu.models.density import LogDensity
@@ -26,7 +28,7 @@ from bayes_lepu.models.spec import ModelSpec
 from bayes_lepu.priors import Prior, penalty_priors
 
 Score = Callable[[NDArray[np.int8], Array], float]
-PATH_TOLERANCE = 2e-5  # 1e-6 nats on 2500 rows: far below what a held-out score can show
+PATH_TOLERANCE = 1e-4  # 2.5e-5 nats on 2500 rows: below what a held-out score can show
 PATH_STARTS = {"naive": 1, "scar": 2, "spm": 6, "psychm": 9}
 
 
@@ -122,20 +124,31 @@ def fit_path(
     )
     points = {(0, 0): first.point}
     for j in range(grid.shape[1]):
+        scar = None
         for i in range(grid.shape[0]):
-            if (i, j) in points:
+            if (i, j) in points or (mirrored and i < j):
                 continue
-            if mirrored and i < j:
-                continue
-            neighbours = [points[k] for k in ((i - 1, j), (i, j - 1)) if k in points]
             density = LogDensity(spec, data, grid.priors(spec, i, j))
-            points[i, j] = _climb(density, neighbours)
+            candidates = [points[k] for k in ((i - 1, j), (i, j - 1)) if k in points]
+            if spec.has_selection:
+                if data.swap_symmetric:
+                    candidates += [point.swap() for point in candidates]
+                scar = scar or _scar_start(density, rng)
+                candidates.append(scar)
+            points[i, j] = _climb(density, candidates)
     if mirrored:
         points |= {(j, i): point.swap() for (i, j), point in points.items() if i > j}
     return points
 
 
-def _climb(density: LogDensity, neighbours: list[Parameters]) -> Parameters:
-    starts = [density.pack(point) for point in neighbours]
-    nearest = max(starts, key=density.logp)
-    return density.unpack(optimise(density, nearest, tolerance=PATH_TOLERANCE).z)
+def _climb(density: LogDensity, candidates: list[Parameters]) -> Parameters:
+    """The best optimum that the candidates lead to."""
+    optima = [optimise(density, density.pack(p), tolerance=PATH_TOLERANCE) for p in candidates]
+    return density.unpack(max(optima, key=lambda o: o.logp).z)
+
+
+def _scar_start(density: LogDensity, rng: np.random.Generator) -> Parameters:
+    """The SCAR fit under the same penalty of a, with a small α to leave the symmetric point."""
+    data, weighted = density.data, density.spec.n_weights > 0
+    scar = best_optimum(simpler(density, "scar"), starts.constant_starts(data))
+    return starts.near_scar(data, scar, starts.column_spread(data), rng, with_weights=weighted)

@@ -39,17 +39,30 @@ def column_spread(data: PUData) -> Array:
     return np.sqrt(np.maximum(square - mean**2, 1e-300))
 
 
+def near_scar(
+    data: PUData,
+    scar: Parameters,
+    spread: Array,
+    rng: np.random.Generator,
+    *,
+    with_weights: bool = False,
+) -> Parameters:
+    """The SCAR fit with a small random α; half of c and of 1 - c by guesses and lapses if asked."""
+    small = rng.normal(0.0, 0.3 / np.sqrt(data.p), data.p) / spread
+    if with_weights:
+        c = float(np.clip(scar.gamma, 0.1, 0.9))
+        weights = {"gamma": 0.5 * c, "lam": 0.5 * (1 - c)}
+        return Parameters.of(a=scar.a, b=scar.b, alpha=small, beta=0.0, **weights)
+    c = float(np.clip(scar.gamma, 0.02, 0.98))
+    return Parameters.of(a=scar.a, b=scar.b, alpha=small, beta=np.log(c / (1 - c)))
+
+
 def spm_starts(
     data: PUData, scar: Parameters, spread: Array, n_random: int, rng: np.random.Generator
 ) -> list[Parameters]:
     """Starts for SPM."""
-    c = float(np.clip(scar.gamma, 0.02, 0.98))
-    logit_c = np.log(c / (1 - c))
-    small = rng.normal(0.0, 0.3 / np.sqrt(data.p), data.p) / spread
-    named = [
-        Parameters.of(a=scar.a, b=scar.b, alpha=small, beta=logit_c),
-        Parameters.of(a=scar.a, b=scar.b, alpha=-scar.a, beta=logit_c),
-    ]
+    near = near_scar(data, scar, spread, rng)
+    named = [near, Parameters.of(a=scar.a, b=scar.b, alpha=-scar.a, beta=near.beta)]
     return _masked(data, named + random_points(data, spread, n_random, rng))
 
 
@@ -63,11 +76,11 @@ def psychm_starts(
 ) -> list[Parameters]:
     """Starts for PsychM."""
     c = float(np.clip(scar.gamma, 0.1, 0.9))
-    small = rng.normal(0.0, 0.3 / np.sqrt(data.p), data.p) / spread
+    near = near_scar(data, scar, spread, rng, with_weights=True)
     both = [spm, spm.swap()] if data.swap_symmetric else [spm]
     named = [_with_weights(p, SMALL, SMALL) for p in both]
     named += [
-        Parameters.of(a=scar.a, b=scar.b, alpha=small, beta=0.0, gamma=0.5 * c, lam=0.5 * (1 - c)),
+        near,
         Parameters.of(a=scar.a, b=scar.b, alpha=-scar.a, beta=0.0, gamma=0.9 * c, lam=SMALL),
         Parameters.of(
             a=scar.a, b=scar.b, alpha=scar.a, beta=scar.b - 1.0, gamma=SMALL, lam=0.9 * (1 - c)
