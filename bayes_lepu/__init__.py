@@ -3,6 +3,7 @@
 from bayes_lepu._fit import build_model, fit
 from bayes_lepu.comparison import compare
 from bayes_lepu.datasets import load_demo
+from bayes_lepu.diagnostics.identifiability import diagnose
 from bayes_lepu.errors import (
     ConvergenceError,
     ConvergenceWarning,
@@ -34,6 +35,7 @@ __all__ = [
     "Prior",
     "build_model",
     "compare",
+    "diagnose",
     "fit",
     "list_models",
     "load",

@@ -1,8 +1,11 @@
 """`Fit`: a fitted model with everything one can ask of it."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
+from bayes_lepu.diagnostics.identifiability import diagnose
+from bayes_lepu.diagnostics.records import Identifiability
 from bayes_lepu.result import FittedModel
 from bayes_lepu.result.tree import read
 
@@ -10,6 +13,19 @@ from bayes_lepu.result.tree import read
 @dataclass(frozen=True, eq=False, repr=False)
 class Fit(FittedModel):
     """The frozen answer of one call to `fit`."""
+
+    @cached_property
+    def identifiability(self) -> Identifiability:
+        """What these data can and cannot say: level, verdict, and the checks behind them.
+
+        Computed once; `bayes_lepu.diagnose` recomputes, and adds the slow checks on request.
+        """
+        return diagnose(self)
+
+    def _facts(self) -> dict[str, str]:
+        found = self.identifiability
+        verdict = {"verdict": f"level {found.level}: {found.verdict}"}
+        return super()._facts() | verdict | {"carried by": ", ".join(found.carried_by)}
 
 
 def load(path: str | Path) -> Fit:

@@ -1,0 +1,142 @@
+"""Did the computation end where it should have: optimiser, Laplace draws, or chains."""
+
+import numpy as np
+
+from bayes_lepu.diagnostics import thresholds
+from bayes_lepu.diagnostics.records import Check
+from bayes_lepu.diagnostics.subject import Subject
+from bayes_lepu.diagnostics.thresholds import grade, in_words
+from bayes_lepu.inference.orientation import sigma_norm
+from bayes_lepu.links import Array
+from bayes_lepu.models.parameters import Parameters
+
+MIN_ESS = 400
+MIN_EBFMI = 0.3
+MAX_PARETO_K = 0.7
+
+
+def check_convergence(subject: Subject) -> list[Check]:
+    """The records that apply to the method of the fit."""
+    method = subject.fit.method
+    if method == "map":
+        return [_optimum(subject)]
+    if method == "laplace":
+        return [_laplace(subject)]
+    return [_chains(subject), _raw_chains(subject), _sampler(subject)]
+
+
+def quantities(subject: Subject, draws: Parameters) -> dict[str, Array]:
+    """Scalars whose mixing matters, each ``(chain, draw)``: π, b, β, and the predictors' sd."""
+    X, shape = subject.data.X, draws.b.shape
+    rows = X[:: max(1, len(X) // 1000)]
+    pi = np.concatenate(_mean_t(draws, rows)).reshape(shape)
+    out = {"pi": pi, "b": draws.b, "|a|": sigma_norm(draws.a, X)}
+    if subject.fit.spec.has_selection:
+        out |= {"beta": draws.beta, "|alpha|": sigma_norm(draws.alpha, X)}
+    if subject.fit.spec.n_weights == 2:
+        out |= {"gamma": draws.gamma, "lambda": draws.lam}
+    return out
+
+
+def _mean_t(draws: Parameters, rows: Array) -> list[Array]:
+    return [draws.take(c).t(rows).mean(axis=-1) for c in range(draws.b.shape[0])]
+
+
+def _worst_r_hat(values: dict[str, Array]) -> tuple[str, float]:
+    from arviz_stats.base import array_stats
+
+    r_hats = {name: float(array_stats.rhat(v)) for name, v in values.items() if np.ptp(v) > 0}
+    worst = max(r_hats, key=lambda name: r_hats[name])
+    return worst, r_hats[worst]
+
+
+def _chains(subject: Subject) -> Check:
+    from arviz_stats.base import array_stats
+
+    values = quantities(subject, subject.pivoted)
+    name, r_hat = _worst_r_hat(values)
+    ess = {n: float(array_stats.ess(v)) for n, v in values.items() if np.ptp(v) > 0}
+    least = min(ess, key=lambda n: ess[n])
+    status = grade(r_hat, thresholds.R_HAT)
+    return Check(
+        "convergence",
+        status,
+        r_hat,
+        "R-hat " + in_words(thresholds.R_HAT) + ", after relabelling",
+        f"Largest R-hat {r_hat:.3f} ({name}); smallest effective sample {ess[least]:.0f} "
+        f"({least}).",
+        {
+            "passed": "",
+            "weak": "Take more draws (draws=, tune=).",
+            "failed": "The chains disagree after relabelling: genuine multimodality or too short a "
+            "run. See the mode table; take more draws, or settle the factors with "
+            "selection_features= or audited rows.",
+        }.get(status, ""),
+    )
+
+
+def _raw_chains(subject: Subject) -> Check:
+    if "mirrored" not in subject.fit.stats:
+        return Check(
+            "raw R-hat", "not applicable", None, "", "The factors of this model do not exchange."
+        )
+    name, r_hat = _worst_r_hat(quantities(subject, subject.raw))
+    share = float(np.mean(subject.fit.stats["mirrored"]))
+    return Check(
+        "raw R-hat",
+        "passed",
+        r_hat,
+        "for information only",
+        f"Before relabelling the largest R-hat is {r_hat:.2f} ({name}); {share:.0%} of the draws "
+        "had their factors exchanged. That is the normal state of a symmetric model.",
+    )
+
+
+def _sampler(subject: Subject) -> Check:
+    stats = subject.fit.stats
+    divergent = int(np.sum(stats["diverging"])) if "diverging" in stats else 0
+    total = subject.fit.parameters.b.size
+    e_bfmi = _e_bfmi(np.asarray(stats["energy"])) if "energy" in stats else np.inf
+    good = divergent == 0 and e_bfmi >= MIN_EBFMI
+    status = "passed" if good else ("weak" if divergent < 0.01 * total else "failed")
+    return Check(
+        "sampler",
+        status,  # type: ignore[arg-type]
+        float(divergent),
+        f"no divergences, E-BFMI at least {MIN_EBFMI}",
+        f"{divergent} divergences in {total} draws; smallest E-BFMI {e_bfmi:.2f}.",
+        "" if good else "Raise target_accept (for example 0.97) or use tighter priors.",
+    )
+
+
+def _e_bfmi(energy: Array) -> float:
+    """Smallest energy fraction over the chains."""
+    steps = np.mean(np.diff(energy, axis=1) ** 2, axis=1)
+    return float(np.min(steps / np.maximum(energy.var(axis=1), 1e-300)))
+
+
+def _optimum(subject: Subject) -> Check:
+    best = subject.fit.modes[0]
+    residual = float(subject.fit.settings.get("kkt_residual", np.nan))
+    return Check(
+        "convergence",
+        "passed" if best.converged else "failed",
+        residual,
+        "optimality conditions met",
+        f"The best of {sum(m.hits for m in subject.fit.modes)} starts ended with residual "
+        f"{residual:.2g}; {best.hits} starts ended there.",
+        "" if best.converged else "Use more starts (n_starts=) or a stronger penalty (C=).",
+    )
+
+
+def _laplace(subject: Subject) -> Check:
+    k = float(subject.fit.settings.get("pareto_k") or np.nan)
+    good = k <= MAX_PARETO_K
+    return Check(
+        "convergence",
+        "passed" if good else "failed",
+        k,
+        f"Pareto k at most {MAX_PARETO_K}",
+        f"The Gaussian approximation has Pareto k {k:.2f} against the posterior.",
+        "" if good else "Use method='nuts': the posterior is not Gaussian here.",
+    )

@@ -1,0 +1,101 @@
+r"""Whether this table of features could ever tell the factors apart.
+
+The Jacobian of log h in the coordinates, on the distinct rows and at generic slopes, must have as
+many independent directions as t and s have on these rows: rank [X_t, 1] + rank [X_s, 1] + the
+number of free weights. Continuous columns always do; binary ones need at least three columns (SPM)
+or four (PsychM), and mutually exclusive (one-hot) columns never do.
+"""
+
+import numpy as np
+
+from bayes_lepu.data import PUData
+from bayes_lepu.diagnostics.records import Check
+from bayes_lepu.diagnostics.subject import Subject
+from bayes_lepu.links import Array
+from bayes_lepu.models.spec import ModelSpec
+
+MAX_ROWS = 4000
+RANK_TOLERANCE = 1e-9
+
+
+def check_design(subject: Subject) -> list[Check]:
+    """Rank of the Jacobian on the distinct rows against the number of directions needed."""
+    data, spec = subject.data, subject.fit.spec
+    rows = distinct_rows(data.X)
+    needed = directions_needed(spec, data, rows)
+    rank = jacobian_rank(spec, data, rows, needed)
+    missing = needed - rank
+    count = f"{len(rows)} distinct rows" + (" (of some)" if len(rows) == MAX_ROWS else "")
+    text = (
+        f"{count} support {rank} of the {needed} directions in which t and s can move."
+        if missing
+        else f"{count} support all {needed} directions in which t and s can move."
+    )
+    return [
+        Check(
+            "design",
+            "failed" if missing else "passed",
+            float(missing),
+            "no direction missing",
+            text,
+            "No amount of rows of this kind identifies the model: add columns with more distinct "
+            "values, give the factors different columns, or use a model with fewer parameters "
+            "(model='scar')."
+            if missing
+            else "",
+        )
+    ]
+
+
+def distinct_rows(X: Array) -> Array:
+    """Distinct rows, at most `MAX_ROWS` of them."""
+    some = X[:: max(1, len(X) // (25 * MAX_ROWS))]
+    rows = np.unique(some, axis=0)
+    return rows[:: max(1, -(-len(rows) // MAX_ROWS))]
+
+
+def directions_needed(spec: ModelSpec, data: PUData, rows: Array) -> int:
+    """Dimension of (t, s) as functions on these rows."""
+    total = spec.n_weights + _affine_rank(rows[:, data.class_mask])
+    return total + (_affine_rank(rows[:, data.selection_mask]) if spec.has_selection else 0)
+
+
+def jacobian_rank(spec: ModelSpec, data: PUData, rows: Array, needed: int) -> int:
+    """Rank of d log h / d θ on these rows at generic parameters (the best of a few)."""
+    if len(rows) < needed:
+        return len(rows)
+    rng = np.random.default_rng(0)
+    spread = np.maximum(rows.std(axis=0), 1e-12)
+    best = 0
+    for _ in range(3):
+        full = np.concatenate([rng.normal(0, 1.5, 2 * data.p + 2), [-1.5, -2.0]])
+        full[: data.p] /= spread * np.sqrt(data.p)
+        full[data.p + 1 : 2 * data.p + 1] /= spread * np.sqrt(data.p)
+        best = max(best, _rank(_jacobian(spec, data, rows, full)))
+    return best
+
+
+def _jacobian(spec: ModelSpec, data: PUData, rows: Array, full: Array) -> Array:
+    point = spec.unpack(full)
+    ones = np.column_stack([rows, np.ones(len(rows))])
+    t, psi = point.t(rows), point.s(rows)
+    s0 = 1 / (1 + np.exp(-point.omega(rows)))
+    columns = [
+        (1 - t)[:, None] * ones,
+        (point.rho * s0 * (1 - s0) / psi)[:, None] * ones,
+        (point.gamma * (1 - psi) / psi)[:, None],
+        np.full((len(rows), 1), -float(point.lam)),
+    ]
+    return np.hstack(columns)[:, spec.free(data)]
+
+
+def _affine_rank(X: Array) -> int:
+    return _rank(np.column_stack([X, np.ones(len(X))]))
+
+
+def _rank(A: Array) -> int:
+    """Numerical rank after scaling the columns to unit length."""
+    sizes = np.linalg.norm(A, axis=0)
+    scaled = A[:, sizes > 0] / sizes[sizes > 0]
+    values = np.linalg.svd(scaled, compute_uv=False)
+    return int(np.sum(values > RANK_TOLERANCE * values[0]))

@@ -1,0 +1,239 @@
+r"""Distance to the sets on which the parameters are not determined by h.
+
+Geometry alone misleads (a = α to three digits is harmless in a large sample), so the distance is a
+difference of log likelihood: how many nats it costs to put the fit on the set. Where that is
+little, the second solution of `twins` is named with its class prior.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from bayes_lepu.diagnostics import thresholds, twins
+from bayes_lepu.diagnostics.climbing import climb, linear
+from bayes_lepu.diagnostics.records import Check, Status
+from bayes_lepu.diagnostics.subject import Subject
+from bayes_lepu.diagnostics.thresholds import grade, in_words
+from bayes_lepu.diagnostics.twins import Twin
+from bayes_lepu.inference.optimizers import optimise
+from bayes_lepu.inference.starts import constant_starts
+from bayes_lepu.links import Array
+from bayes_lepu.models import get_model
+from bayes_lepu.models.density import LogDensity
+from bayes_lepu.models.parameters import Parameters
+from bayes_lepu.priors import Prior
+
+NEVER = -30.0  # log(γ/ρ) that stands for γ = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Nearest:
+    """The best point of one exceptional set.
+
+    Attributes
+    ----------
+    name : str
+    distance : float
+        Nats of the weak log likelihood below its maximum.
+    point : Parameters
+        On standardised columns.
+    twins : list of Twin
+        Second solutions with the same h as ``point``.
+    """
+
+    name: str
+    distance: float
+    point: Parameters
+    twins: list[Twin]
+
+
+def nearest_points(subject: Subject) -> list[Nearest]:
+    """The best point of every exceptional set of the model, with its second solutions."""
+    name = subject.fit.spec.name
+    if name == "psychm":
+        finders: list[Callable[[Subject], Nearest]] = [
+            _a_zero,
+            _a_alpha,
+            _a_minus_alpha,
+            _s_constant,
+            _gamma_zero,
+        ]
+    elif name == "spm":
+        finders = [_both_zero, _fixed_point]
+    else:
+        finders = []
+    return [find(subject) for find in finders]
+
+
+def check_exceptional(subject: Subject) -> list[Check]:
+    """One record for every exceptional set."""
+    if not subject.small:
+        return []
+    return [_check(subject, found) for found in nearest_points(subject)]
+
+
+def _check(subject: Subject, found: Nearest) -> Check:
+    X = subject.weak.data.X
+    status: Status = grade(found.distance, thresholds.MODE_GAP)
+    own = float(found.point.t(X).mean())
+    text = f"The set lies {found.distance:.1f} nats away."
+    remedy = ""
+    if status != "passed":
+        if found.twins:
+            twin = max(found.twins, key=lambda w: abs(float(w.point.t(X).mean()) - own))
+            text += (
+                " On it a second solution has the same h "
+                f"(to {twin.difference(found.point, X):.0e}): {twin.name}, π {float(twin.point.t(X).mean()):.2f} instead of {own:.2f}."
+            )
+            remedy = REMEDIES[found.name]
+        else:
+            status = "weak"
+            text += " On this branch of it there is no second solution, but the curvature is poor."
+    return Check(
+        f"set {found.name}",
+        status,
+        found.distance,
+        f"nats, {in_words(thresholds.MODE_GAP)}",
+        text,
+        remedy,
+    )
+
+
+REMEDIES = {
+    "a = 0": "t does not vary detectably: fit model='scar' or 'spm', or bring columns that "
+    "separate the classes.",
+    "a = alpha": "Name a column that enters only one factor, audit rows (y=), or fit model='spm'.",
+    "a = -alpha": "Name a column that enters only one factor, audit rows (y=), or fit model='spm'.",
+    "s constant": "Fit model='scar' (or 'spm', which identifies a constant s): inside PsychM the "
+    "level of t is then free.",
+    "gamma = 0": "Without visible guesses the factors exchange freely: name a column that enters "
+    "only one of them, or audit rows (y=).",
+    "a = alpha = 0": "h does not vary detectably with x: nothing but E h can be learned.",
+    "(a, b) = (alpha, beta)": "The two factors coincide: name a column that enters only one.",
+}
+
+
+# The sets ------------------------------------------------------------------------------------
+
+
+def _distance(subject: Subject, logp: float) -> float:
+    return max(max(p.logp for p in subject.peaks) - logp, 0.0)
+
+
+def _restricted(
+    subject: Subject, E: Array, offset: Array, starts: list[Array]
+) -> tuple[Array, float]:
+    """Best maximum of the weak density on z = E w + offset over several starts."""
+    objective = linear(subject.weak, E, offset)
+    w, value = max((climb(objective, start) for start in starts), key=lambda pair: pair[1])
+    return E @ w + offset, value
+
+
+def _find(
+    subject: Subject,
+    name: str,
+    E: Array,
+    offset: Array,
+    starts: list[Array],
+    formula: Callable[[Parameters], list[Twin]],
+) -> Nearest:
+    z, value = _restricted(subject, E, offset, starts)
+    point = subject.weak.unpack(z)
+    return Nearest(name, _distance(subject, value), point, formula(point))
+
+
+def _start(subject: Subject) -> Array:
+    return subject.weak.pack(subject._inside(subject.peaks[0].point))
+
+
+def _a_zero(subject: Subject) -> Nearest:
+    blocks, dim, z = subject.weak.blocks, subject.weak.dim, _start(subject)
+    E = np.delete(np.eye(dim), np.r_[blocks.a], axis=1)
+    keep = np.delete(np.arange(dim), np.r_[blocks.a])
+    starts = [z[keep]]
+    if subject.foldable:
+        starts.append(subject.weak.swap(z)[keep])
+    return _find(subject, "a = 0", E, np.zeros(dim), starts, twins.class_zero)
+
+
+def _tied(subject: Subject, sign: float) -> tuple[Array, list[Array]]:
+    """Map from (slopes, b, β, u, v) with α = ± a, and starts."""
+    density, data, z = subject.weak, subject.data, _start(subject)
+    blocks, common = density.blocks, data.class_mask & data.selection_mask
+    k = int(common.sum())
+    n_weights = subject.fit.spec.n_weights
+    E = np.zeros((density.dim, k + 2 + n_weights))
+    E[np.r_[blocks.a][common[data.class_mask]], np.arange(k)] = 1.0
+    E[np.r_[blocks.alpha][common[data.selection_mask]], np.arange(k)] = sign
+    E[blocks.b, k], E[blocks.beta, k + 1] = 1.0, 1.0
+    E[np.r_[blocks.weights], k + 2 + np.arange(n_weights)] = 1.0
+    point = subject.peaks[0].point
+    levels = np.concatenate([z[blocks.b], z[blocks.beta], z[blocks.weights]])
+    slopes = [point.a, sign * point.alpha, 0.5 * (point.a + sign * point.alpha)]
+    starts = [np.concatenate([s[common], levels]) for s in slopes]
+    # With equal slopes and equal intercepts the gradient cannot tell the factors apart.
+    nudged = [s + np.eye(s.size)[k] * 1.0 - np.eye(s.size)[k + 1] * 1.0 for s in starts]
+    return E, starts + nudged
+
+
+def _a_alpha(subject: Subject) -> Nearest:
+    E, starts = _tied(subject, 1.0)
+    return _find(subject, "a = alpha", E, np.zeros(len(E)), starts, twins.parallel)
+
+
+def _a_minus_alpha(subject: Subject) -> Nearest:
+    E, starts = _tied(subject, -1.0)
+    return _find(subject, "a = -alpha", E, np.zeros(len(E)), starts, twins.opposite)
+
+
+def _gamma_zero(subject: Subject) -> Nearest:
+    density, z = subject.weak, _start(subject)
+    u = density.blocks.weights.start
+    E = np.delete(np.eye(density.dim), u, axis=1)
+    offset = np.zeros(density.dim)
+    offset[u] = NEVER
+    formula = twins.exchanged if subject.foldable else _none
+    return _find(subject, "gamma = 0", E, offset, [np.delete(z, u)], formula)
+
+
+def _s_constant(subject: Subject) -> Nearest:
+    """α = 0 and γ + λ = 1 give the same h: the SCAR model."""
+    point, logp = scar_peak(subject)
+    X = subject.weak.data.X
+    found = twins.constant_propensity(point.a, float(point.b), float(point.gamma))
+    allowed = np.array_equal(subject.data.class_mask, subject.data.selection_mask)
+    same = [t for t in found if allowed and t.difference(point, X) < 1e-9]
+    return Nearest("s constant", _distance(subject, logp), point, same)
+
+
+def scar_peak(subject: Subject) -> tuple[Parameters, float]:
+    """Best point and value of SCAR under the weak density's ridge."""
+    spec = get_model("scar")
+    slope = subject.weak.priors["a"]
+    priors = {"a": slope, "b": Prior("flat"), "c": Prior("beta", concentration=(1, 1))}
+    density = LogDensity(spec, subject.weak.data, priors)
+    starts = [density.pack(p) for p in constant_starts(subject.weak.data)]
+    best = max((optimise(density, z) for z in starts), key=lambda o: o.logp)
+    return density.unpack(best.z), best.logp
+
+
+def _both_zero(subject: Subject) -> Nearest:
+    density, z = subject.weak, _start(subject)
+    levels = np.r_[density.blocks.b, density.blocks.beta]
+    E = np.eye(density.dim)[:, levels]
+    return _find(subject, "a = alpha = 0", E, np.zeros(density.dim), [z[levels]], twins.both_zero)
+
+
+def _fixed_point(subject: Subject) -> Nearest:
+    """The swap's fixed point (a, b) = (α, β): identified, but only at the rate N^(-1/4)."""
+    E, starts = _tied(subject, 1.0)
+    k = E.shape[1] - 2
+    E = np.column_stack([E[:, :k], E[:, k] + E[:, k + 1]])
+    joined = [np.append(s[:k], 0.5 * (s[k] + s[k + 1])) for s in starts[:3]]
+    found = _find(subject, "(a, b) = (alpha, beta)", E, np.zeros(len(E)), joined, _none)
+    return replace(found, twins=[])
+
+
+def _none(_: Parameters) -> list[Twin]:
+    return []

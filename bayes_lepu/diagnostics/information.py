@@ -1,0 +1,181 @@
+r"""How much the data know, direction by direction, in units of what the prior knows.
+
+With J the expected information of the data and P the prior precision, the eigenvalues ρ of
+
+.. math:: P^{-1/2} J P^{-1/2}
+
+are free of the scale of the columns: ρ < 1 marks a direction that the prior decides. The worst one
+is named in words, usually "level of t against level of s".
+"""
+
+import numpy as np
+import pandas as pd
+
+from bayes_lepu.diagnostics import thresholds
+from bayes_lepu.diagnostics.records import Check
+from bayes_lepu.diagnostics.subject import Local, Subject
+from bayes_lepu.diagnostics.thresholds import grade, in_words
+from bayes_lepu.links import Array
+from bayes_lepu.result import FittedModel
+
+NAMED_SHARE = 0.8
+
+
+def spectrum(local: Local) -> tuple[Array, Array]:
+    """Eigenvalues ρ (rising) and unit directions in the coordinates, one per column."""
+    values, vectors = np.linalg.eigh(local.prior)
+    root = vectors / np.sqrt(np.maximum(values, 1e-12))
+    rho, inner = np.linalg.eigh(root.T @ local.data @ root)
+    directions = root @ inner
+    return np.maximum(rho, 0.0), directions / np.linalg.norm(directions, axis=0)
+
+
+def information_spectrum(fit: FittedModel) -> pd.DataFrame:
+    """Eigenvalues of data information in units of prior precision, rising.
+
+    Columns: ``eigenvalue``, ``direction`` in words, and the loading of every coordinate.
+    """
+    local = Subject(fit).local
+    rho, directions = spectrum(local)
+    table = pd.DataFrame(directions.T, columns=local.names)
+    table.insert(0, "direction", [name_direction(d, local.names) for d in directions.T])
+    table.insert(0, "eigenvalue", rho)
+    return table
+
+
+def name_direction(direction: Array, names: list[str]) -> str:
+    """A direction in words: its largest loadings, those of opposite sign set against each other."""
+    loud = np.argsort(-np.abs(direction))
+    share = np.cumsum(direction[loud] ** 2) / np.sum(direction**2)
+    chosen = loud[: min(4, int(np.searchsorted(share, NAMED_SHARE)) + 1)]
+    first = [names[i] for i in chosen if direction[i] * direction[chosen[0]] > 0]
+    second = [names[i] for i in chosen if direction[i] * direction[chosen[0]] < 0]
+    words = " and ".join(first) + (" against " + " and ".join(second) if second else "")
+    if {names[i] for i in chosen} == {"b", "beta"}:
+        return f"{words} (level of t against level of s)" if second else f"{words} (both levels)"
+    return words
+
+
+def prior_share(local: Local) -> float:
+    """Share of π's precision that comes from the prior, by the delta method."""
+    v = np.linalg.solve(local.data + local.prior, local.pi_gradient)
+    total = float(local.pi_gradient @ v)
+    return float(v @ local.prior @ v) / max(total, 1e-300)
+
+
+def check_information(subject: Subject) -> list[Check]:
+    """Data information against prior precision, and what is left of it for π."""
+    if not subject.small:
+        return [_not_applicable("information", "too many coordinates for a dense spectrum")]
+    local = subject.local
+    rho, directions = spectrum(local)
+    worst = name_direction(directions[:, 0], local.names)
+    dominated = int(np.sum(rho < 1))
+    whose = "the default weak prior" if subject.fit.is_point else "the prior"
+    text = (
+        f"In the worst direction, {worst}, the data carry {rho[0]:.2g} times the precision of "
+        f"{whose}; {dominated} of {rho.size} directions are decided by it."
+    )
+    share = prior_share(local)
+    bounds = (0.1, 0.5)
+    status = grade(share, bounds)
+    return [
+        Check(
+            "information",
+            grade(float(rho[0]), thresholds.INFORMATION),
+            float(rho[0]),
+            in_words(thresholds.INFORMATION),
+            text,
+            "" if rho[0] >= 1 else f"Nothing about {worst} can be read from the estimate.",
+        ),
+        Check(
+            "prior share of pi",
+            status,
+            share,
+            in_words(bounds),
+            f"{share:.0%} of the local precision of π comes from {whose}.",
+        ),
+    ]
+
+
+def check_shape(subject: Subject) -> list[Check]:
+    """Steepness of the factors, and the angle between them."""
+    fit = subject.fit
+    if not fit.spec.has_selection:
+        return []
+    norm_a, norm_alpha, cosine = norms_and_cosine(subject)
+    steep = max(norm_a, norm_alpha)
+    angle = abs(cosine)
+    opposite = "opposite" if cosine < 0 else "the same"
+    return [
+        Check(
+            "steepness",
+            grade(steep, thresholds.STEEPNESS),
+            steep,
+            in_words(thresholds.STEEPNESS),
+            f"The predictors of t and s have sd {norm_a:.2f} and {norm_alpha:.2f} over the data; "
+            "the split of h into levels is read from the saturation of the steeper one.",
+        ),
+        Check(
+            "angle",
+            grade(angle, thresholds.COSINE),
+            angle,
+            in_words(thresholds.COSINE),
+            f"a and α point in {opposite} direction with |cosine| {angle:.2f}.",
+            ""
+            if angle < thresholds.COSINE[1]
+            else "Nearly parallel factors cannot be told apart: name a column that enters only one "
+            "of them (selection_features= or class_features=).",
+        ),
+    ]
+
+
+def norms_and_cosine(subject: Subject) -> tuple[float, float, float]:
+    """The sd of both linear predictors over the data, and their correlation."""
+    X, point = subject.data.X, subject.point
+    tau, omega = point.tau(X), point.omega(X)
+    sd_t, sd_s = float(tau.std()), float(omega.std())
+    if min(sd_t, sd_s) < 1e-12:
+        return sd_t, sd_s, 0.0
+    return sd_t, sd_s, float(np.corrcoef(tau, omega)[0, 1])
+
+
+def check_ranking(subject: Subject) -> list[Check]:
+    """Whether the order of the rows by t is determined: the direction of a in the data metric."""
+    if not subject.small:
+        return [_not_applicable("ranking by t", "too many coordinates for a dense covariance")]
+    figure = ranking_stability(subject)
+    return [
+        Check(
+            "ranking by t",
+            grade(figure, thresholds.RANKING),
+            figure,
+            in_words(thresholds.RANKING),
+            f"Rankings of the rows by t agree with their mean to a correlation of {figure:.3f}.",
+            ""
+            if figure >= thresholds.RANKING[1]
+            else "Rank by h(x) (label_probability) instead, or bring more rows.",
+        )
+    ]
+
+
+def ranking_stability(subject: Subject) -> float:
+    """Mean correlation of a·x over the data between draws of a and their mean."""
+    covariance = np.cov(subject.data.X, rowvar=False, ddof=0).reshape(subject.data.p, -1)
+    if subject.fit.is_point:
+        rng = np.random.default_rng(0)
+        local, block = subject.local, subject.fit.density.blocks.a
+        draws = np.zeros((500, subject.data.p))
+        cov = local.covariance[block, block]
+        draws[:, subject.data.class_mask] = rng.multivariate_normal(local.z[block], cov, 500)
+        center = subject.point.a
+    else:
+        draws = subject.pivoted.take_flat().a
+        center = draws.mean(axis=0)
+    cross = draws @ covariance @ center
+    sizes = np.einsum("ij,jk,ik->i", draws, covariance, draws) * (center @ covariance @ center)
+    return float(np.mean(cross / np.sqrt(np.maximum(sizes, 1e-300))))
+
+
+def _not_applicable(name: str, why: str) -> Check:
+    return Check(name, "not applicable", None, "", f"Not computed: {why}.")

@@ -1,0 +1,179 @@
+r"""How well the level of t, the class prior π, is known, and by what.
+
+The likelihood set of π (`profile`), the sd of π, the posterior interval set against both the
+likelihood set and the prior, and the width of t's intervals against those of h. A narrow posterior
+on a flat likelihood is prior volume, not knowledge.
+"""
+
+import numpy as np
+
+from bayes_lepu.diagnostics import thresholds
+from bayes_lepu.diagnostics.profile import Profile
+from bayes_lepu.diagnostics.records import Check
+from bayes_lepu.diagnostics.subject import Subject
+from bayes_lepu.diagnostics.thresholds import grade, in_words
+from bayes_lepu.links import Array
+from bayes_lepu.models.parameters import Parameters
+
+CI_PROB = 0.95
+ROWS_FOR_WIDTHS = 500
+DRAWS_FOR_WIDTHS = 1000
+OWN_BRANCHES = ("as labelled", "other")
+LEVEL_REMEDY = (
+    "Audit some unlabelled rows (y=), name a column that enters only one factor, or bring a class "
+    "prior known from elsewhere."
+)
+
+
+def interval(values: Array, ci_prob: float = CI_PROB) -> tuple[float, float]:
+    """Equal-tailed interval of draws."""
+    low, high = np.quantile(values, [(1 - ci_prob) / 2, (1 + ci_prob) / 2])
+    return float(low), float(high)
+
+
+def likelihood_width(pieces: list[tuple[float, float]]) -> float:
+    """From the lowest to the highest π of the set."""
+    return pieces[-1][1] - pieces[0][0]
+
+
+def check_profile(profile: Profile | None) -> list[Check]:
+    """The likelihood's own set of π, given the naming of the factors."""
+    name = "profile of pi"
+    if profile is None:
+        return [Check(name, "not applicable", None, "", "Not computed: too many coordinates.")]
+    pieces = profile.likelihood_set(branches=OWN_BRANCHES)
+    width = likelihood_width(pieces)
+    status = grade(width, thresholds.PROFILE_WIDTH)
+    if len(pieces) > 1:
+        status = "failed"
+    words = " and ".join(f"{low:.2f} to {high:.2f}" for low, high in pieces)
+    return [
+        Check(
+            name,
+            status,
+            width,
+            in_words(thresholds.PROFILE_WIDTH) + ", one piece",
+            f"The likelihood alone leaves π in {words} (95 % set, naming of the factors given).",
+            "" if status == "passed" else LEVEL_REMEDY,
+        )
+    ]
+
+
+def sd_pi(subject: Subject) -> float:
+    """Posterior sd of π given the naming, or the delta method's for a point estimate."""
+    if subject.fit.is_point:
+        return subject.local.sd(subject.local.pi_gradient)
+    return float(subject.pi_draws.std(ddof=1))
+
+
+def check_sd(subject: Subject) -> list[Check]:
+    """Standard deviation of π."""
+    if subject.fit.is_point and not subject.small:
+        return [Check("sd of pi", "not applicable", None, "", "Too many coordinates.")]
+    sd = sd_pi(subject)
+    status = grade(sd, thresholds.SD_PI)
+    source = "delta method" if subject.fit.is_point else "posterior"
+    return [
+        Check(
+            "sd of pi",
+            status,
+            sd,
+            in_words(thresholds.SD_PI),
+            f"π is known to ±{sd:.3f} ({source}, naming of the factors given).",
+            "" if status == "passed" else LEVEL_REMEDY,
+        )
+    ]
+
+
+def check_against_profile(subject: Subject, profile: Profile | None) -> list[Check]:
+    """Width of the likelihood set of π over that of its posterior interval."""
+    name = "profile against posterior"
+    if subject.fit.is_point or profile is None:
+        return [Check(name, "not applicable", None, "", "A point estimate has no interval.")]
+    pieces = profile.likelihood_set(branches=OWN_BRANCHES)
+    low, high = interval(subject.pi_draws)
+    prior_low, prior_high = interval(subject.fit.class_prior_draws(subject.fit._prior_sample)[0])
+    ratio = likelihood_width(pieces) / max(high - low, 1e-12)
+    status = grade(ratio, thresholds.PROFILE_RATIO)
+    return [
+        Check(
+            name,
+            status,
+            ratio,
+            in_words(thresholds.PROFILE_RATIO),
+            f"π: likelihood {pieces[0][0]:.2f} to {pieces[-1][1]:.2f}, posterior {low:.2f} to "
+            f"{high:.2f}, prior {prior_low:.2f} to {prior_high:.2f}.",
+            ""
+            if status == "passed"
+            else "The posterior is narrower than the data justify: it is the volume of the prior. "
+            "Read the likelihood set instead, or defend the priors.",
+        )
+    ]
+
+
+def check_contraction(subject: Subject) -> list[Check]:
+    """Contraction 1 - Var(posterior) / Var(prior) of π, with those of other quantities in words."""
+    if subject.fit.is_point:
+        return [
+            Check("contraction", "not applicable", None, "", "A point estimate has no posterior.")
+        ]
+    figures = contractions(subject)
+    pi = figures["pi"]
+    rest = ", ".join(f"{k} {v:.2f}" for k, v in figures.items() if k != "pi")
+    return [
+        Check(
+            "contraction",
+            grade(pi, thresholds.CONTRACTION),
+            pi,
+            in_words(thresholds.CONTRACTION),
+            f"The data removed {pi:.0%} of the prior variance of π; of the others: {rest}.",
+        )
+    ]
+
+
+def contractions(subject: Subject) -> dict[str, float]:
+    """1 - Var(posterior) / Var(prior) of the quantities that matter, naming given."""
+    fit = subject.fit
+
+    def values(draws: Parameters) -> dict[str, Array]:
+        flat = draws.take_flat()
+        pi, c = fit.class_prior_draws(flat)
+        out = {"pi": pi, "c": c, "b": flat.b}
+        if fit.spec.has_selection:
+            out |= {"beta": flat.beta, "|alpha|": np.linalg.norm(flat.alpha, axis=-1)}
+        if fit.spec.n_weights == 2:
+            out |= {"gamma": flat.gamma, "lambda": flat.lam}
+        return out
+
+    after, before = values(subject.pivoted), values(fit._prior_sample)
+    return {k: 1 - float(np.var(after[k]) / max(np.var(before[k]), 1e-300)) for k in after}
+
+
+def check_widths(subject: Subject) -> list[Check]:
+    """A = mean width of t's intervals over that of h's: necessary, not sufficient."""
+    name = "width of t against h"
+    if subject.fit.is_point:
+        return [Check(name, "not applicable", None, "", "A point estimate has no intervals.")]
+    t, h = (mean_width(subject, f) for f in (Parameters.t, Parameters.h))
+    ratio = t / max(h, 1e-12)
+    status = grade(ratio, thresholds.WIDTH_RATIO)
+    return [
+        Check(
+            name,
+            status,
+            ratio,
+            in_words(thresholds.WIDTH_RATIO),
+            f"h is known to ±{h / 2:.3f}, t to ±{t / 2:.3f} (95 %, mean over the rows).",
+            "" if status != "failed" else "Use h(x) for ranking where t is this uncertain.",
+        )
+    ]
+
+
+def mean_width(subject: Subject, function: object) -> float:
+    """Mean width of the 95 % intervals of a function of x over some rows."""
+    flat = subject.pivoted.take_flat()
+    some = flat.take(slice(None, None, max(1, flat.b.size // DRAWS_FOR_WIDTHS)))
+    X = subject.data.X
+    rows = X[:: max(1, len(X) // ROWS_FOR_WIDTHS)]
+    low, high = np.quantile(function(some, rows), [0.025, 0.975], axis=0)  # type: ignore[operator]
+    return float(np.mean(high - low))

@@ -1,0 +1,133 @@
+r"""The profile of the class prior π: what the likelihood alone says about the level of t.
+
+.. math:: \mathrm{pl}(\pi) = \max \{\, \log L(\theta) : E\,t(x) = \pi \,\}
+
+traced from every materially different maximum in both directions. The set of π within 1.92 of the
+maximum is the likelihood's own 95 % set; where it is wide, a narrow posterior speaks of its prior.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from bayes_lepu.diagnostics.climbing import climb, held, logit_pi
+from bayes_lepu.diagnostics.subject import Peak, Subject
+from bayes_lepu.diagnostics.thresholds import LIKELIHOOD_DROP
+from bayes_lepu.links import Array
+from bayes_lepu.models.density import LogDensity
+from bayes_lepu.result import FittedModel
+
+FAR_LOGIT = 5.0  # π between .007 and .993
+STOP_DROP = 6.0
+MAX_STEPS = 40
+
+
+@dataclass(frozen=True, eq=False)
+class Profile:
+    """Traced curves of the profile.
+
+    Attributes
+    ----------
+    table : DataFrame
+        Columns pi, delta (log likelihood minus its maximum over all branches, at most 0), branch.
+    """
+
+    table: pd.DataFrame
+
+    def likelihood_set(self, *, branches: tuple[str, ...]) -> list[tuple[float, float]]:
+        """Intervals of π within 1.92 of the maximum over these branches."""
+        part = self.table[self.table["branch"].isin(branches)]
+        part = part.assign(delta=part["delta"] - part["delta"].max())
+        pieces = [
+            piece
+            for _, curve in part.groupby("curve")
+            for piece in _pieces(curve["pi"].to_numpy(), curve["delta"].to_numpy())
+        ]
+        return _union(pieces)
+
+
+def trace_profile(subject: Subject) -> Profile:
+    """Trace the profile from every peak of the weak density within `STOP_DROP` of the best."""
+    best = max(p.logp for p in subject.peaks)
+    rows = []
+    for number, peak in enumerate(subject.peaks):
+        if number and peak.logp < best - STOP_DROP:
+            continue
+        for pi, value in _trace(subject.weak, peak):
+            rows.append({"pi": pi, "value": value, "branch": peak.name, "curve": number})
+    table = pd.DataFrame(rows)
+    table["delta"] = table.pop("value")
+    table["delta"] -= table["delta"].max()
+    return Profile(table.sort_values(["curve", "pi"], ignore_index=True))
+
+
+def profile_pi(fit: FittedModel) -> pd.DataFrame:
+    """The profile of π as a table: pi, delta, branch, curve.
+
+    ``delta`` is the log likelihood (with a weak ridge on the slopes) minus its maximum; ``branch``
+    says which naming of the factors was followed; rows of one ``curve`` are one traced line.
+    """
+    return trace_profile(Subject(fit)).table[["pi", "delta", "branch", "curve"]]
+
+
+def _trace(density: LogDensity, peak: Peak) -> list[tuple[float, float]]:
+    """Points (π, profile) from low to high π."""
+    center, slope = logit_pi(density, peak.z)
+    sd = _sd_logit(density, peak.z, slope)
+    strength, step = 100 / sd**2, min(0.5 * sd, 0.4)
+    points = [(_inverse_logit(center), peak.logp)]
+    for direction in (-1.0, 1.0):
+        z, target, top = peak.z, center, peak.logp
+        for _ in range(MAX_STEPS):
+            target += direction * step
+            if abs(target) > FAR_LOGIT:
+                break
+            z, _ = climb(held(density, target, strength), z)
+            value, pi = density.logp(z), _inverse_logit(logit_pi(density, z)[0])
+            points.append((pi, value))
+            top = max(top, value)
+            if value < top - STOP_DROP:
+                break
+    return sorted(points)
+
+
+def _sd_logit(density: LogDensity, z: Array, slope: Array) -> float:
+    curvature = density.logp_grad_info(z)[2] + 1e-6 * np.eye(density.dim)
+    variance = float(slope @ np.linalg.solve(curvature, slope))
+    return float(np.clip(np.sqrt(max(variance, 0.0)), 0.01, 0.8))
+
+
+def _inverse_logit(q: float) -> float:
+    return float(1 / (1 + np.exp(-q)))
+
+
+def _pieces(pi: Array, delta: Array) -> list[tuple[float, float]]:
+    """Intervals where a curve stays above -1.92, ends by linear interpolation."""
+    above = delta >= -LIKELIHOOD_DROP
+    pieces: list[tuple[float, float]] = []
+    start: float | None = None
+    for i in range(pi.size):
+        if above[i] and start is None:
+            start = pi[i] if i == 0 else _crossing(pi, delta, i - 1)
+        if start is not None and not above[i]:
+            pieces.append((start, _crossing(pi, delta, i - 1)))
+            start = None
+    if start is not None:
+        pieces.append((start, float(pi[-1])))
+    return pieces
+
+
+def _crossing(pi: Array, delta: Array, i: int) -> float:
+    share = (-LIKELIHOOD_DROP - delta[i]) / (delta[i + 1] - delta[i])
+    return float(pi[i] + share * (pi[i + 1] - pi[i]))
+
+
+def _union(pieces: list[tuple[float, float]]) -> list[tuple[float, float]]:
+    merged: list[tuple[float, float]] = []
+    for low, high in sorted(pieces):
+        if merged and low <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(merged[-1][1], high))
+        else:
+            merged.append((low, high))
+    return merged

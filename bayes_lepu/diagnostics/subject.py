@@ -1,0 +1,280 @@
+r"""What the checks of one fit share, each computed once.
+
+Two log densities stand behind the checks. The fit's own, with its priors. And the *weak* one: the
+likelihood with slopes N(0, 2.5²) on standardised columns, flat intercepts and uniform weights, the
+same for both factors. The weak density asks what the data say when no prior takes sides; its ridge
+is there only because the maximum of the bare likelihood need not exist.
+"""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from bayes_lepu.data import PUData
+from bayes_lepu.diagnostics.climbing import logit_pi
+from bayes_lepu.inference.modes import distance
+from bayes_lepu.inference.nuts import can_fold
+from bayes_lepu.inference.optimizers import optimise
+from bayes_lepu.links import Array
+from bayes_lepu.models.density import LogDensity
+from bayes_lepu.models.parameters import Parameters
+from bayes_lepu.priors import Prior, default_priors
+from bayes_lepu.result import FittedModel
+
+WEAK_SLOPE_SCALE = 2.5
+MAX_DIM = 300  # coordinates up to which dense curvature is affordable
+MATERIAL = 0.05  # RMS difference of t that makes another mode another answer
+SMALLEST_WEIGHT = 1e-3  # at exactly 0 a weight's own coordinate carries no information
+
+
+@dataclass(frozen=True, eq=False)
+class Peak:
+    """A local maximum of the weak density.
+
+    Attributes
+    ----------
+    name : {"as labelled", "exchanged", "other"}
+        Which answer it stands for.
+    z : array
+        Coordinates in the weak density.
+    logp : float
+    point : Parameters
+        On standardised columns.
+    """
+
+    name: str
+    z: Array
+    logp: float
+    point: Parameters
+
+
+@dataclass(frozen=True, eq=False)
+class Local:
+    """Data information against prior precision at one point.
+
+    Attributes
+    ----------
+    z : array
+    names : list of str
+    data : (dim, dim) array
+        Expected information of the data, likelihood only.
+    prior : (dim, dim) array
+        Precision of the prior (of the default prior where the fit's own is flat).
+    pi_gradient : array
+        Gradient of π in the coordinates.
+    """
+
+    z: Array
+    names: list[str]
+    data: Array
+    prior: Array
+    pi_gradient: Array
+
+    @cached_property
+    def covariance(self) -> Array:
+        """Inverse of data information plus prior precision."""
+        return np.linalg.inv(self.data + self.prior)
+
+    def sd(self, gradient: Array, extra: Array | float = 0.0) -> float:
+        """Delta-method sd of a function, with ``extra`` information added to that at hand."""
+        total = self.data + self.prior + extra
+        return float(np.sqrt(max(gradient @ np.linalg.solve(total, gradient), 0.0)))
+
+
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """A fit and the computations that several checks need."""
+
+    fit: FittedModel
+
+    @property
+    def data(self) -> PUData:
+        """The fit's data."""
+        return self.fit.data
+
+    @property
+    def foldable(self) -> bool:
+        """Whether exchanging the factors stays inside the model."""
+        return can_fold(self.fit.density)
+
+    @property
+    def symmetric(self) -> bool:
+        """Whether the likelihood is exactly unchanged by the exchange."""
+        spec = self.fit.spec
+        return spec.has_selection and spec.n_weights == 0 and self.data.swap_symmetric
+
+    @property
+    def small(self) -> bool:
+        """Whether dense curvature is affordable."""
+        return self.fit.density.dim <= MAX_DIM
+
+    # Draws ------------------------------------------------------------------------------------
+
+    @cached_property
+    def pivoted(self) -> Parameters:
+        """Draws ``(chain, draw)`` all on one side of the exchange."""
+        return self._exchange("exchanged", self.fit.parameters)
+
+    @cached_property
+    def raw(self) -> Parameters:
+        """Draws as the sampler left them, mirror images and all."""
+        return self._exchange("mirrored", self.pivoted)
+
+    def _exchange(self, stat: str, draws: Parameters) -> Parameters:
+        if stat not in self.fit.stats:
+            return draws
+        keep = np.asarray(self.fit.stats[stat]) < 0.5
+        return draws.choose(keep, draws.swap())
+
+    @cached_property
+    def pi_draws(self) -> Array:
+        """π of the pivoted draws, ``(chain, draw)``."""
+        pi, _ = self.fit.class_prior_draws(self.pivoted)
+        return pi.reshape(self.pivoted.b.shape)
+
+    @cached_property
+    def coordinates(self) -> Array:
+        """Pivoted draws in the coordinates of the density, ``(draws, dim)``."""
+        density, flat = self.fit.density, self.pivoted.take_flat()
+        head = np.column_stack([flat.a, flat.b, flat.alpha, flat.beta])
+        tail = np.zeros((len(head), 2))
+        if self.fit.spec.n_weights == 1:
+            tail[:, 0] = flat.log_w[:, 0] - flat.log_w[:, 1]
+        if self.fit.spec.n_weights == 2:
+            tail = flat.log_w[:, :2] - flat.log_w[:, 2:]
+        scales = [np.log(self.fit.stats[f"sigma_{n}"]).ravel() for n in density.hyper]
+        return np.column_stack([np.column_stack([head, tail])[:, density.free], *scales])
+
+    # The fit's own density --------------------------------------------------------------------
+
+    @cached_property
+    def unconstrained(self) -> LogDensity:
+        """The fit's density on unconstrained coordinates, Jacobian included."""
+        return LogDensity(self.fit.spec, self.data, self.fit.priors, jacobian=True)
+
+    @cached_property
+    def point(self) -> Parameters:
+        """The estimate of a MAP fit; the mode among the draws of any other."""
+        if self.fit.is_point:
+            return self.fit.draws.take(0)
+        density = self.unconstrained
+        return density.unpack(optimise(density, self.coordinates.mean(axis=0)).z)
+
+    @cached_property
+    def local(self) -> Local:
+        """Expected information and prior precision at the point."""
+        density = LogDensity(
+            self.fit.spec, self.data, self._proper_priors(), jacobian=not self.fit.is_point
+        )
+        z = density.pack(self._inside(self.point))
+        prior = density.prior_precision(z)
+        _, _, total = density.logp_grad_info(z)
+        q, slope = logit_pi(density, z)
+        pi = 1 / (1 + np.exp(-q))
+        # A Dirichlet(1, 1, 1) has no curvature of its own: one pseudo-observation stands in.
+        weights = density.blocks.weights
+        floor = np.zeros(density.dim)
+        floor[weights] = 0.1
+        return Local(z, density.names, total - prior, prior + np.diag(floor), slope * pi * (1 - pi))
+
+    def _proper_priors(self) -> dict[str, Prior]:
+        data = self.data
+        base = default_priors(int(data.class_mask.sum()), int(data.selection_mask.sum()))
+        own = self.fit.priors
+        return {
+            n: base[n] if self.fit.is_point and n not in ("c", "weights") else own[n] for n in own
+        }
+
+    def _inside(self, point: Parameters) -> Parameters:
+        if self.fit.spec.n_weights == 0:
+            return point
+        keep = 3 if self.fit.spec.n_weights == 2 else 2
+        w = np.exp(point.log_w)
+        w[:keep] = np.maximum(w[:keep], SMALLEST_WEIGHT)
+        with np.errstate(divide="ignore"):
+            return replace(point, log_w=np.log(w / w.sum()))
+
+    # The weak density -------------------------------------------------------------------------
+
+    @cached_property
+    def _spread(self) -> tuple[Array, Array]:
+        X = self.data.X
+        return X.mean(axis=0), np.maximum(X.std(axis=0), 1e-300)
+
+    @cached_property
+    def weak(self) -> LogDensity:
+        """Likelihood with a weak, even-handed ridge on standardised columns."""
+        mean, sd = self._spread
+        X = np.ascontiguousarray((self.data.X - mean) / sd)
+        slope = Prior("normal", scale=WEAK_SLOPE_SCALE)
+        priors = {
+            "a": slope,
+            "alpha": slope,
+            "b": Prior("flat"),
+            "beta": Prior("flat"),
+            "c": Prior("beta", concentration=(1, 1)),
+            "weights": Prior("dirichlet", concentration=(1, 1, 1)),
+        }
+        spec = self.fit.spec
+        return LogDensity(spec, replace(self.data, X=X), {n: priors[n] for n in spec.parameters})
+
+    def standardised(self, point: Parameters) -> Parameters:
+        """A point on standardised columns."""
+        mean, sd = self._spread
+        return replace(
+            point,
+            a=point.a * sd,
+            alpha=point.alpha * sd,
+            b=point.b + point.a @ mean,
+            beta=point.beta + point.alpha @ mean,
+        )
+
+    def climb_weak(self, name: str, point: Parameters) -> Peak:
+        """The maximum of the weak density next to a point on standardised columns."""
+        data = self.data
+        masked = replace(
+            point, a=point.a * data.class_mask, alpha=point.alpha * data.selection_mask
+        )
+        optimum = optimise(self.weak, self.weak.pack(self._inside(masked)))
+        return Peak(name, optimum.z, optimum.logp, self.weak.unpack(optimum.z))
+
+    @cached_property
+    def peaks(self) -> tuple[Peak, ...]:
+        """Maxima of the weak density: as labelled, exchanged, and other modes of the fit.
+
+        Only what differs from the first by more than `MATERIAL` in t is listed after it.
+        """
+        start = self.standardised(self.point)
+        first = self.climb_weak("as labelled", start)
+        peaks = [first]
+        if not self.fit.spec.has_selection:
+            return tuple(peaks)
+        candidates = [("exchanged", first.point.swap()), ("exchanged", start.swap())]
+        for mode in self.fit.modes:
+            if mode.gap <= 15 and mode.role != "divergent":
+                point = self.standardised(mode.point)
+                candidates += [("other", point)]
+        for name, candidate in candidates:
+            peak = self.climb_weak(name, candidate)
+            if all(self.differ(peak.point, p.point) for p in peaks):
+                peaks.append(replace(peak, name=self._role(peak.point, first.point)))
+        return tuple(peaks)
+
+    def differ(self, one: Parameters, other: Parameters) -> bool:
+        """Whether two points say materially different things about t."""
+        X = self.weak.data.X
+        return bool(np.sqrt(np.mean((one.t(X) - other.t(X)) ** 2)) > MATERIAL)
+
+    def _role(self, point: Parameters, first: Parameters) -> str:
+        """Exchanged where the logistic factors change places, other elsewhere."""
+        X = self.weak.data.X
+        here, there = _factors(point), _factors(first)
+        return (
+            "exchanged" if distance(here.swap(), there, X) < distance(here, there, X) else "other"
+        )
+
+
+def _factors(point: Parameters) -> Parameters:
+    """The two logistic factors without guesses and lapses."""
+    return replace(point, log_w=np.array([-np.inf, -np.inf, 0.0]))

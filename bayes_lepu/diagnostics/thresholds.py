@@ -1,0 +1,41 @@
+"""Held against what: the bounds of every check, in one place.
+
+Each pair is (separable, not separable); between the two a finding is weak. The values are those of
+the simulations behind the library (2500 rows, 5 columns); treat them as starting values elsewhere.
+"""
+
+from bayes_lepu.diagnostics.records import Status
+
+SD_PI = (0.05, 0.10)  # Wald intervals of π cover .93 below, .46 above
+PROFILE_WIDTH = (0.20, 0.40)  # width of the likelihood set of π
+MODE_GAP = (5.0, 2.0)  # nats to another answer: odds below 1 %, above 14 %
+ORIENTATION = (0.99, 0.95)  # posterior probability; also of the order of the two norms
+INFORMATION = (10.0, 1.0)  # data information in units of prior precision
+CONTRACTION = (0.9, 0.5)
+WIDTH_RATIO = (2.0, 3.5)  # interval width of t against that of h
+PROFILE_RATIO = (1.5, 3.0)  # likelihood set of π against its posterior interval
+STEEPNESS = (3.0, 1.5)  # larger of the two predictors' sd
+COSINE = (0.85, 0.97)  # between a and α
+RANKING = (0.95, 0.85)  # mean correlation of a·x between draws and their mean
+R_HAT = (1.01, 1.05)
+LIKELIHOOD_DROP = 1.92  # half the 95 % point of χ² with one degree of freedom
+POWER_SCALING = (0.05, 0.20)
+
+
+def grade(figure: float, bounds: tuple[float, float]) -> Status:
+    """Passed, weak or failed; the order of the bounds says which side is good."""
+    good, bad = bounds
+    sign = 1.0 if good > bad else -1.0
+    if sign * figure >= sign * good:
+        return "passed"
+    return "weak" if sign * figure >= sign * bad else "failed"
+
+
+def in_words(bounds: tuple[float, float]) -> str:
+    """The bounds as a phrase."""
+    good, bad = bounds
+    return (
+        f"at least {good:g} (weak to {bad:g})"
+        if good > bad
+        else f"at most {good:g} (weak to {bad:g})"
+    )
