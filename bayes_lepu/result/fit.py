@@ -165,10 +165,10 @@ class FittedModel:
             return self._point_summary(var_names)
         import arviz as az
 
-        default = [v for v in ("pi", "c", *self.spec.parameters) if v != "weights"]
-        if self.spec.n_weights == 2:
-            default += ["gamma", "lambda"]
-        return az.summary(self.tree, var_names=var_names or list(dict.fromkeys(default)))
+        wanted = ("pi", "c", *self.spec.parameters, "gamma", "lambda")
+        available = self.tree["posterior"].data_vars
+        default = [v for v in dict.fromkeys(wanted) if v in available]
+        return az.summary(self.tree, var_names=var_names or default)
 
     def mode_table(self) -> pd.DataFrame:
         """The distinct MAP modes, the answer's first."""

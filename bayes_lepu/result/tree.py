@@ -167,7 +167,9 @@ def _parameters(fit: FittedModel, p: Parameters, dims: tuple[str, ...]) -> "xr.D
         variables |= {"gamma": (dims, p.gamma), "lambda": (dims, p.lam)}
     if dims == ("chain", "draw"):
         pi, c = fit.class_prior_draws(p)
-        variables |= {"pi": (dims, pi.reshape(p.b.shape)), "c": (dims, c.reshape(p.b.shape))}
+        variables["pi"] = (dims, pi.reshape(p.b.shape))
+        if fit.spec.name != "naive":  # where c = 1 by assumption
+            variables["c"] = (dims, c.reshape(p.b.shape))
     return xr.Dataset(variables)
 
 

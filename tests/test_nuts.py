@@ -1,0 +1,296 @@
+"""NUTS fits: seeds, agreement with other engines, convergence, priors, predictions, files."""
+
+import json
+import tracemalloc
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import bayes_lepu as lepu
+from bayes_lepu import Prior
+from bayes_lepu.inference.modes import distance
+from tools.reference import reference_data
+
+MODELS = Path(__file__).parents[1] / "models"
+QUICK = {"draws": 200, "tune": 300, "chains": 2, "progressbar": False}
+
+
+def simulate(seed, *, n=2500, p=5, norm_a=2.0, norm_alpha=1.0, gamma=0.05, lam=0.05):
+    """X ~ N(0, I), a orthogonal to alpha, zero intercepts."""
+    rng = np.random.default_rng(seed)
+    X, a, alpha = rng.standard_normal((n, p)), rng.standard_normal(p), rng.standard_normal(p)
+    a *= norm_a / np.linalg.norm(a)
+    if p > 1:
+        alpha -= a * (a @ alpha) / (a @ a)
+    alpha *= norm_alpha / np.linalg.norm(alpha)
+    truth = lepu.Parameters.of(a=a, b=0.0, alpha=alpha, beta=0.0, gamma=gamma, lam=lam)
+    return X, truth.simulate(X, rng)[1], truth
+
+
+def max_rhat(fit):
+    import arviz as az
+
+    names = [n for n in fit.tree["posterior"].data_vars if not str(n).endswith("_original")]
+    rhat = az.rhat(fit.tree["posterior"].to_dataset()[names])
+    return max(float(rhat[n].max()) for n in names)
+
+
+def test_same_seed_same_draws_and_another_seed_others():
+    X, l, _ = simulate(1, n=400, p=2, norm_a=4.0, norm_alpha=3.0)
+    first, second, third = (
+        lepu.fit(X, l, model="psychm", random_seed=seed, **QUICK) for seed in (3, 3, 4)
+    )
+    np.testing.assert_array_equal(first.parameters.a, second.parameters.a)
+    np.testing.assert_array_equal(first.parameters.log_w, second.parameters.log_w)
+    assert not np.array_equal(first.parameters.a, third.parameters.a)
+
+
+def test_a_seed_is_made_and_recorded_where_none_is_given():
+    X, l, _ = simulate(1, n=100, p=1)
+    fit = lepu.fit(X, l, model="scar", **QUICK)
+    again = lepu.fit(X, l, model="scar", random_seed=fit.settings["random_seed"], **QUICK)
+    np.testing.assert_array_equal(fit.parameters.a, again.parameters.a)
+
+
+@pytest.mark.parametrize("name", ["naive", "scar", "spm", "psychm"])
+def test_means_agree_with_the_stan_reference(name):
+    """Within four combined Monte-Carlo standard errors for every stored quantity."""
+    import arviz as az
+
+    reference = json.loads((MODELS / name / "reference.json").read_text())
+    data = reference_data(name)
+    columns = {"selection_features": [0, 1]} if name == "spm" else {}
+    fit = lepu.fit(data.X, data.kind, model=name, random_seed=5, progressbar=False, **columns)
+    summary = az.summary(fit.tree, round_to="none")
+    stored = reference["posterior"]
+    compared = 0
+    for key, row in stored.items():
+        ours = summary.loc[_our_name(key, fit)]
+        error = np.hypot(float(ours["mcse_mean"]), row["mcse_mean"])
+        assert abs(float(ours["mean"]) - row["mean"]) < 4 * error, key
+        assert float(ours["sd"]) == pytest.approx(row["sd"], rel=0.1), key
+        compared += 1
+    assert compared == len(stored) >= 5
+
+
+def _our_name(key, fit):
+    if "[" not in key:
+        return key
+    name, index = key.rstrip("]").split("[")
+    return f"{name}[{fit.feature_names[int(index)]}]"
+
+
+def test_pymc_sampler_agrees_with_the_compiled_one():
+    import arviz as az
+
+    X, l, _ = simulate(2, n=300, p=1, norm_a=3.0, gamma=0.0, lam=0.0)
+    options = {"model": "scar", "draws": 500, "tune": 500, "progressbar": False, "random_seed": 1}
+    ours = az.summary(lepu.fit(X, l, **options).tree, round_to="none")
+    theirs = az.summary(
+        lepu.fit(X, l, sampler="pymc", chains=2, cores=1, **options).tree, round_to="none"
+    )
+    for name in ("pi", "c", "a[x0]", "b"):
+        error = np.hypot(ours.loc[name, "mcse_mean"], theirs.loc[name, "mcse_mean"])
+        assert abs(ours.loc[name, "mean"] - theirs.loc[name, "mean"]) < 4 * error
+
+
+def test_psychm_chains_agree_where_plain_nuts_gets_stuck():
+    X, l, truth = simulate(0)
+    fit = lepu.fit(X, l, model="psychm", random_seed=1, progressbar=False)
+    assert max_rhat(fit) <= 1.02
+    assert fit.stats["diverging"].mean() <= 0.005
+    mean = lepu.Parameters(*(v.mean(axis=0) for v in vars(fit.draws).values()))
+    if fit.orientation.probability > 0.95:
+        raw = truth.swap() if distance(mean, truth.swap(), X) < distance(mean, truth, X) else truth
+        assert raw is truth
+
+
+@pytest.mark.slow
+def test_psychm_converges_on_nine_of_ten_seeds():
+    results = []
+    for seed in range(10):
+        X, l, _ = simulate(seed)
+        fit = lepu.fit(X, l, model="psychm", random_seed=seed, progressbar=False)
+        results.append((max_rhat(fit), float(fit.stats["diverging"].mean())))
+    print("max R-hat and divergence rate by seed:", [(round(r, 4), d) for r, d in results])
+    assert sum(r <= 1.02 for r, _ in results) >= 9
+    assert max(d for _, d in results) <= 0.005
+
+
+@pytest.mark.slow
+def test_spm_with_exchangeable_priors_converges_after_pivoting():
+    same = {name: Prior("normal", scale=1.5) for name in ("a", "alpha", "b", "beta")}
+    for seed in range(3):
+        X, l, _ = simulate(seed, gamma=0.0, lam=0.0)
+        fit = lepu.fit(X, l, model="spm", priors=same, random_seed=seed, progressbar=False)
+        assert max_rhat(fit) <= 1.01
+        assert abs(fit.orientation.probability - 0.5) <= 0.02
+
+
+def test_audited_rows_settle_the_orientation():
+    X, l, truth = simulate(3, n=600, p=2, norm_a=3.0, norm_alpha=3.0, gamma=0.0, lam=0.0)
+    rng = np.random.default_rng(0)
+    y = np.full(len(l), np.nan)
+    audit = rng.choice(np.flatnonzero(l == 0), 150, replace=False)
+    # Classes of unlabelled rows, drawn from P(y=1 | x, l=0).
+    y[audit] = rng.random(150) < truth.missed(X[audit])
+    fit = lepu.fit(X, l, y=y, model="spm", random_seed=1, **QUICK)
+    assert fit.orientation.settled_by == "audited rows"
+    assert fit.orientation.probability > 0.99
+    mean = lepu.Parameters(*(v.mean(axis=0) for v in vars(fit.draws).values()))
+    Xs = fit.data.X
+    assert distance(mean, truth, Xs) < distance(mean.swap(), truth, Xs)
+
+
+def test_columns_settle_the_orientation_and_masked_slopes_stay_zero():
+    X, l, _ = simulate(4, n=800, p=3, norm_a=4.0, norm_alpha=2.0, gamma=0.0, lam=0.0)
+    fit = lepu.fit(X, l, model="spm", selection_features=[0, 1], random_seed=1, **QUICK)
+    assert fit.orientation.settled_by == "columns"
+    assert fit.orientation.probability is None
+    assert np.all(fit.draws.alpha[:, 2] == 0)
+    posterior = fit.tree["posterior"]
+    assert list(posterior["alpha"].coords["selection_feature"].to_numpy()) == ["x0", "x1"]
+    assert list(posterior["a"].coords["feature"].to_numpy()) == ["x0", "x1", "x2"]
+
+
+def test_unknown_scales_are_sampled_and_shrink_with_the_slopes():
+    X, l, _ = simulate(5, n=800, p=4, norm_a=3.0, norm_alpha=0.2, gamma=0.0, lam=0.0)
+    scale = Prior("normal", scale=Prior("halfnormal", scale=2.0))
+    fit = lepu.fit(
+        X,
+        l,
+        model="spm",
+        priors={"a": scale, "alpha": scale},
+        selection_features=[0, 1, 2],
+        random_seed=1,
+        **QUICK,
+    )
+    posterior = fit.tree["posterior"]
+    assert float(posterior["sigma_a"].mean()) > float(posterior["sigma_alpha"].mean())
+    assert float(posterior["sigma_alpha"].min()) > 0
+
+
+@pytest.mark.parametrize("method", ["nuts", "laplace"])
+def test_flat_priors_are_refused(method):
+    X, l, _ = simulate(1, n=100, p=1)
+    with pytest.raises(lepu.ModelError, match=r"Flat prior on b.*improper"):
+        lepu.fit(X, l, model="spm", method=method, priors={"b": Prior("flat")})
+
+
+def test_penalties_belong_to_map():
+    X, l, _ = simulate(1, n=100, p=1)
+    with pytest.raises(lepu.ModelError, match="belong to method='map'"):
+        lepu.fit(X, l, model="spm", C=1.0)
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ({"draws": 0}, "draws = 0"),
+        ({"chains": 1.5}, "chains = 1.5"),
+        ({"target_accept": 1.0}, "target_accept = 1.0"),
+        ({"sampler": "gibbs"}, "Unknown sampler 'gibbs'"),
+        ({"method": "vi"}, "Unknown method 'vi'"),
+    ],
+)
+def test_bad_sampler_options_are_refused(option, message):
+    X, l, _ = simulate(1, n=50, p=1)
+    with pytest.raises(lepu.ModelError, match=message):
+        lepu.fit(X, l, **option)
+
+
+def test_tree_has_every_group_with_its_dims():
+    X, l, _ = simulate(6, n=120, p=2)
+    fit = lepu.fit(X, l, model="psychm", random_seed=1, **QUICK)
+    groups = set(fit.tree.children)
+    assert groups >= {
+        "posterior",
+        "prior",
+        "posterior_predictive",
+        "log_likelihood",
+        "observed_data",
+        "constant_data",
+        "sample_stats",
+    }
+    assert fit.tree["posterior"]["a"].dims == ("chain", "draw", "feature")
+    assert fit.tree["log_likelihood"]["l"].dims == ("chain", "draw", "obs")
+    chain, draw = 1, 17
+    point = fit.parameters.take((chain, draw))
+    np.testing.assert_allclose(
+        fit.tree["log_likelihood"]["l"].to_numpy()[chain, draw],
+        point.loglik(fit.data.X, fit.data.kind),
+        rtol=1e-9,
+    )
+    t = fit.tree["posterior"]
+    np.testing.assert_allclose(
+        t["pi"].to_numpy()[chain, draw], point.t(fit.data.X).mean(), rtol=1e-12
+    )
+
+
+def test_predicted_labels_have_the_mean_of_h():
+    X, l, _ = simulate(7, n=400, p=2)
+    fit = lepu.fit(X, l, model="psychm", random_seed=1, **QUICK)
+    labels = fit.sample_posterior_predictive(random_seed=3).to_numpy()
+    h = fit.label_probability(X)["mean"].to_numpy()
+    error = 5 * np.sqrt(0.25 / labels[..., 0].size)
+    assert np.abs(labels.mean(axis=(0, 1)) - h).max() < error
+    prior = fit.sample_prior_predictive(draws=50, random_seed=1)
+    assert prior.shape == (1, 50, 400)
+    again = fit.sample_posterior_predictive(random_seed=3).to_numpy()
+    np.testing.assert_array_equal(labels, again)
+
+
+def test_intervals_come_from_the_draws():
+    X, l, _ = simulate(8, n=300, p=2)
+    fit = lepu.fit(X, l, model="spm", random_seed=1, **QUICK)
+    new = X[:7]
+    table = fit.class_probability(new, ci_prob=0.9)
+    t = fit.draws.t((new - fit.data.center) / fit.data.scale)
+    np.testing.assert_allclose(table["mean"], t.mean(axis=0))
+    np.testing.assert_allclose(table["lower"], np.quantile(t, 0.05, axis=0))
+    np.testing.assert_allclose(table["upper"], np.quantile(t, 0.95, axis=0))
+    np.testing.assert_allclose(fit.predict_proba(new)[:, 1], table["mean"])
+    prior = fit.class_prior()
+    assert prior.loc["prior of pi", "sd"] > 0
+
+
+def test_a_saved_fit_answers_as_before(tmp_path):
+    X, l, _ = simulate(9, n=150, p=2)
+    frame = pd.DataFrame(X, columns=["size", "age (yr)"])
+    fit = lepu.fit(frame, l, model="psychm", random_seed=1, **QUICK)
+    again = lepu.load(fit.save(tmp_path / "fit.nc"))
+    pd.testing.assert_frame_equal(again.propensity(frame), fit.propensity(frame))
+    pd.testing.assert_frame_equal(again.class_prior(), fit.class_prior())
+    assert repr(again) == repr(fit)
+    np.testing.assert_array_equal(
+        again.tree["posterior_predictive"]["l"], fit.tree["posterior_predictive"]["l"]
+    )
+
+
+@pytest.mark.slow
+def test_predictions_for_many_rows_and_draws_stay_in_bounded_memory():
+    X, l, _ = simulate(10, n=200, p=2)
+    fit = lepu.fit(
+        X, l, model="spm", method="laplace", draws=1000, chains=4, random_seed=1, progressbar=False
+    )
+    many = np.random.default_rng(0).standard_normal((100_000, 2))
+    tracemalloc.start()
+    fit.class_probability(many)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 200e6  # all of rows x draws would be 3.2e9 bytes
+
+
+def test_compare_ranks_the_true_mechanism_first_and_refuses_point_estimates():
+    X, l, _ = simulate(11, n=1500, p=2, norm_a=4.0, norm_alpha=2.0, gamma=0.0, lam=0.0)
+    options = {"method": "laplace", "draws": 500, "random_seed": 1, "progressbar": False}
+    fits = {m: lepu.fit(X, l, model=m, **options) for m in ("scar", "spm")}
+    table = lepu.compare(fits)
+    assert table.index[0] == "spm"
+    point = lepu.fit(X, l, model="scar", method="map")
+    with pytest.raises(lepu.ModelError, match="point estimate"):
+        lepu.compare({"scar": point, "spm": fits["spm"]})
+    with pytest.raises(lepu.ModelError, match="at least two"):
+        lepu.compare({"spm": fits["spm"]})
