@@ -1,5 +1,6 @@
 """Bayesian learning from positive and unlabelled data when the labelling is biased."""
 
+from bayes_lepu import plots
 from bayes_lepu._fit import build_model, fit
 from bayes_lepu.comparison import compare
 from bayes_lepu.datasets import load_demo
@@ -40,4 +41,5 @@ __all__ = [
     "list_models",
     "load",
     "load_demo",
+    "plots",
 ]

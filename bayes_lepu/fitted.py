@@ -1,5 +1,6 @@
 """`Fit`: a fitted model with everything one can ask of it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -21,6 +22,35 @@ class Fit(FittedModel):
         Computed once; `bayes_lepu.diagnose` recomputes, and adds the slow checks on request.
         """
         return diagnose(self)
+
+    def report(
+        self, path: str | Path, *, title: str | None = None, group_by: Sequence[str] = ()
+    ) -> Path:
+        """Write a self-contained HTML page about this fit, to look at and to send on.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file to write.
+        title : str, optional
+            Heading of the page.
+        group_by : sequence of str
+            Columns by which label rates are shown; by default those that matter most.
+
+        Returns
+        -------
+        Path
+            The file written.
+        """
+        from bayes_lepu.report import write_report
+
+        return write_report(
+            self,
+            path,
+            identifiability=self.identifiability,
+            title=title,
+            group_by=tuple(group_by),
+        )
 
     def _facts(self) -> dict[str, str]:
         found = self.identifiability

@@ -1,0 +1,80 @@
+"""Sampler health: are these draws the posterior's."""
+
+import numpy as np
+
+from bayes_lepu.links import Array
+from bayes_lepu.report.content import Section
+from bayes_lepu.report.tables import number, table
+from bayes_lepu.result import FittedModel
+
+MAX_PARAMETERS = 40
+
+
+def health_section(fit: FittedModel) -> Section:
+    """Divergences, E-BFMI, R-hat and effective sample sizes; residual or Pareto k elsewhere."""
+    title = "Sampler health"
+    if fit.method == "map":
+        best = fit.modes[0]
+        facts = {
+            "optimum": "converged" if best.converged else "not converged",
+            "residual": number(float(fit.settings.get("kkt_residual", np.nan))),
+            "starts that ended here": f"{best.hits} of {sum(m.hits for m in fit.modes)}",
+        }
+        lead = "A point estimate has no draws; fit with method='nuts' for uncertainty."
+        return Section("health", title, lead, facts=facts)
+    if fit.method == "laplace":
+        k = float(fit.settings.get("pareto_k") or np.nan)
+        lead = (
+            "Draws of Gaussians at the modes, a quick stand-in for the posterior; Pareto k below "
+            "0.7 means that they are close to it."
+        )
+        return Section("health", title, lead, facts={"Pareto k": number(k)})
+    return _sampled(fit, title)
+
+
+def _sampled(fit: FittedModel, title: str) -> Section:
+    from arviz_stats.base import array_stats
+
+    chains, draws = fit.parameters.b.shape
+    facts = {
+        "chains × draws": f"{chains} × {draws}",
+        "divergences": number(int(np.sum(fit.stats["diverging"]))),
+        "E-BFMI, smallest": number(_smallest_bfmi(np.asarray(fit.stats["energy"]))),
+        "largest tree depth": number(int(np.max(fit.stats["tree_depth"]))),
+    }
+    rows = []
+    for name, values in _scalars(fit).items():
+        stats = [
+            array_stats.rhat(values, chain_axis=0, draw_axis=1),
+            array_stats.ess(values, chain_axis=0, draw_axis=1, method="bulk"),
+            array_stats.ess(values, chain_axis=0, draw_axis=1, method="tail", prob=0.9),
+        ]
+        rows.append([name, values.mean(), values.std(ddof=1), *map(float, stats)])
+    worst = sorted(rows, key=lambda r: -np.nan_to_num(r[3], nan=np.inf))
+    note = "" if len(rows) <= MAX_PARAMETERS else f"The {MAX_PARAMETERS} largest R-hat are shown."
+    columns = ("parameter", "mean", "sd", "R-hat", "ESS bulk", "ESS tail")
+    lead = (
+        "R-hat below 1.01, several hundred effective draws, no divergence and E-BFMI above 0.3: "
+        "the draws can be trusted."
+    )
+    found = table(columns, worst[:MAX_PARAMETERS], note=note)
+    return Section("health", title, lead, facts=facts, tables=(("Parameters", found),))
+
+
+def _scalars(fit: FittedModel) -> dict[str, Array]:
+    p, shape = fit.parameters, fit.parameters.b.shape
+    out = {"π": fit.pi_draws.reshape(shape), "c": fit.c_draws.reshape(shape), "b": p.b}
+    for j in np.flatnonzero(fit.data.class_mask):
+        out[f"a[{fit.feature_names[j]}]"] = p.a[..., j]
+    if fit.spec.has_selection:
+        out["β"] = p.beta
+        for j in np.flatnonzero(fit.data.selection_mask):
+            out[f"α[{fit.feature_names[j]}]"] = p.alpha[..., j]
+    if fit.spec.n_weights == 2:
+        out |= {"γ": p.gamma, "λ": p.lam}
+    return out
+
+
+def _smallest_bfmi(energy: Array) -> float:
+    """Smallest over the chains of E-BFMI, mean (E_i - E_{i-1})² / var E."""
+    return float(np.min(np.mean(np.diff(energy, axis=1) ** 2, axis=1) / np.var(energy, axis=1)))

@@ -1,0 +1,101 @@
+"""From a fit to one HTML file."""
+
+import base64
+import hashlib
+from datetime import UTC, datetime
+from importlib.resources import files
+from pathlib import Path
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from bayes_lepu.diagnostics.records import Identifiability
+from bayes_lepu.report import content
+from bayes_lepu.report.figures import Album
+from bayes_lepu.report.health import health_section
+from bayes_lepu.report.missed import missed_rows
+from bayes_lepu.result import FittedModel
+
+
+def write_report(
+    fit: FittedModel,
+    path: str | Path,
+    *,
+    identifiability: Identifiability | None = None,
+    title: str | None = None,
+    group_by: tuple[str, ...] = (),
+) -> Path:
+    """Write the report of a fit to ``path``.
+
+    Parameters
+    ----------
+    fit : Fit
+    path : str or Path
+        The HTML file to write.
+    identifiability : Identifiability
+        The verdict and its checks.
+    title : str, optional
+        Heading of the page.
+    group_by : tuple of str
+        Columns by which label rates are shown; by default the three that matter most.
+
+    Returns
+    -------
+    Path
+        The file written.
+    """
+    path = Path(path)
+    path.write_text(
+        render(fit, identifiability=identifiability, title=title, group_by=group_by),
+        encoding="utf-8",
+    )
+    return path
+
+
+def render(
+    fit: FittedModel,
+    *,
+    identifiability: Identifiability | None,
+    title: str | None,
+    group_by: tuple[str, ...],
+) -> str:
+    """The page as text."""
+    album = Album()
+    before = [
+        content.data_section(fit),
+        content.answer_section(fit, album),
+        content.annotator_section(fit, album),
+        content.labels_section(fit, album, group_by=group_by),
+        content.identifiability_section(fit, identifiability, album),
+        content.coefficients_section(fit),
+    ]
+    after = [health_section(fit), content.reproduce_section(fit)]
+    environment = Environment(
+        loader=PackageLoader("bayes_lepu", "report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    script = _file("script.js")
+    return environment.get_template("template.html").render(
+        title=title or f"What {fit.spec.name} learned from {fit.data.n} rows",
+        head=content.headline(fit, identifiability),
+        before=before,
+        missed=missed_rows(fit),
+        after=after,
+        colors=content.theme_names(),
+        style=Markup(_file("style.css")),
+        script=Markup(script),
+        script_hash=_hash(script),
+        written=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+    )
+
+
+def _file(name: str) -> str:
+    return files("bayes_lepu.report").joinpath(name).read_text(encoding="utf-8")
+
+
+def _hash(script: str) -> str:
+    """The script's digest: the page's policy runs this script and no other."""
+    return "sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
