@@ -3,6 +3,7 @@
 import secrets
 import warnings
 from collections.abc import Mapping, Sequence
+from functools import cache
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
@@ -45,6 +46,7 @@ def fit(
     orientation: str = "sigma-norm",
     n_starts: int | None = None,
     optimizer: str = "auto",
+    parametrization: str = "softmax",
     draws: int = 1000,
     tune: int = 1000,
     chains: int = 4,
@@ -84,8 +86,10 @@ def fit(
     orientation : {"sigma-norm", "norm", "energy", "none"}
         How SPM's two factors are told apart where the data cannot.
     n_starts : int, optional
-        Number of starts of the search for modes.
-    optimizer : {"auto", "scoring", "lbfgs", "adam", "nadam"}
+        Number of starts of the search for modes; 1 is a single random start.
+    optimizer : {"auto", "scoring", "sampled", "lbfgs", "adam", "nadam"}
+    parametrization : {"softmax", "paper"}
+        Coordinates of γ and λ during the search; "paper" for reproduction.
     draws, tune, chains, cores, target_accept
         Options of the sampler (``draws * chains`` draws for Laplace).
     sampler : {"nutpie", "pymc"}
@@ -131,8 +135,9 @@ def fit(
         "orientation": orientation,
         "n_starts": n_starts,
         "optimizer": optimizer,
+        "parametrization": parametrization,
         "random_seed": seed,
-        "versions": {p: version(p) for p in ("bayes-lepu", "numpy", "numba", "scipy", "pandas")},
+        "versions": dict(_versions()),
     }
     found = fit_map(
         spec,
@@ -141,6 +146,7 @@ def fit(
         rule=orientation,
         n_starts=n_starts,
         optimizer=optimizer,
+        parametrization=parametrization,
         rng=np.random.default_rng(seed),
     )
     if method == "map":
@@ -237,6 +243,12 @@ def _choose_priors(
     if flat:
         warn_if_small(data, flat)
     return chosen
+
+
+@cache
+def _versions() -> dict[str, str]:
+    """Versions of what shaped the numbers (reading them takes longer than a small fit)."""
+    return {p: version(p) for p in ("bayes-lepu", "numpy", "numba", "scipy", "pandas")}
 
 
 def _check_audit(spec: ModelSpec, data: PUData) -> None:

@@ -11,14 +11,25 @@ c coincide.
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
 from bayes_lepu.data import PUData
 from bayes_lepu.errors import ConvergenceError, ModelError
 from bayes_lepu.inference import orientation, starts
-from bayes_lepu.inference.modes import Mode, describe_mode, distinct_modes, swap_mode
-from bayes_lepu.inference.optimizers import kkt_residual, optimise
+from bayes_lepu.inference.modes import (
+    SAME,
+    Mode,
+    compare_mode,
+    describe_mode,
+    distance,
+    distinct_modes,
+    is_exchangeable,
+    swap_mode,
+)
+from bayes_lepu.inference.optimizers import Optimum, optimise
+from bayes_lepu.inference.sparse import kkt_residual
 from bayes_lepu.links import Array
 from bayes_lepu.models import get_model
 from bayes_lepu.models.density import LogDensity
@@ -26,7 +37,7 @@ from bayes_lepu.models.parameters import Parameters
 from bayes_lepu.models.spec import ModelSpec
 from bayes_lepu.priors import Prior, Priors
 
-N_STARTS = {"naive": 1, "scar": 2, "spm": 12, "psychm": 20}
+N_STARTS = {"naive": 1, "scar": 2, "spm": 14, "psychm": 25}
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +73,7 @@ def fit_map(
     rule: str = "sigma-norm",
     n_starts: int | None = None,
     optimizer: str = "auto",
+    parametrization: str = "softmax",
     initial: Parameters | None = None,
     rng: np.random.Generator,
     progress: Callable[[Iterable[Array]], Iterable[Array]] = iter,
@@ -71,8 +83,11 @@ def fit_map(
     Parameters
     ----------
     n_starts : int, optional
-        Number of starts; one is a single random start. Default: 12 for SPM, 20 for PsychM.
-    optimizer : {"auto", "scoring", "lbfgs", "adam", "nadam"}
+        Number of starts, the named ones of `starts` first; one is a single random start.
+        Default: 14 for SPM, 25 for PsychM. Naive has one, SCAR two, whatever is asked for.
+    optimizer : {"auto", "scoring", "sampled", "lbfgs", "adam", "nadam"}
+    parametrization : {"softmax", "paper"}
+        Coordinates of PsychM's weights during the climb; see `coordinates`.
     initial : Parameters, optional
         A start of the user's own, used alone.
     """
@@ -87,16 +102,15 @@ def fit_map(
     points = (
         [initial] if initial is not None else _starting_points(density, n_starts, optimizer, rng)
     )
-    optima = [
-        optimise(density, z, optimizer=optimizer) for z in progress(map(density.pack, points))
-    ]
+    climb = partial(optimise, density, optimizer=optimizer, parametrization=parametrization)
+    optima = [climb(z) for z in progress(map(density.pack, points))]
     optima = [o for o in optima if np.isfinite(o.logp)]
     if not optima:
         raise ConvergenceError(
             "No start reached a finite log posterior. Check the scale of X, or use a stronger "
             "penalty (larger C)."
         )
-    modes = _oriented(density, distinct_modes(density, optima), rule, optimizer)
+    modes = _oriented(density, distinct_modes(density, optima), rule, climb)
     kkt = kkt_residual(density, modes[0].z)
     full = LogDensity(spec, data, priors)
     modes = tuple(_lifted(full, m, lift) for m in modes)
@@ -109,8 +123,8 @@ def _starting_points(
 ) -> list[Parameters]:
     spec, data = density.spec, density.data
     n = N_STARTS[spec.name] if n_starts is None else n_starts
-    if n < 1:
-        raise ModelError(f"n_starts = {n}; at least one start is needed.")
+    if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
+        raise ModelError(f"n_starts = {n!r}; a whole number, one or above, is expected.")
     if not spec.has_selection:
         return starts.constant_starts(data)[: N_STARTS[spec.name]]
     spread = starts.column_spread(data)
@@ -122,7 +136,7 @@ def _starting_points(
         return starts.spm_starts(data, scar, spread, n, rng)
     spm = simpler(density, "spm")
     spm_best = best_optimum(
-        spm, starts.spm_starts(data, scar, spread, max(3, n // 3), rng), optimizer
+        spm, starts.spm_starts(data, scar, spread, max(5, n // 3), rng), optimizer
     )
     return starts.psychm_starts(data, scar, spm_best, spread, n, rng)
 
@@ -143,30 +157,32 @@ def best_optimum(
 
 
 def _oriented(
-    density: LogDensity, modes: tuple[Mode, ...], rule: str, optimizer: str
+    density: LogDensity, modes: tuple[Mode, ...], rule: str, climb: Callable[[Array], Optimum]
 ) -> tuple[Mode, ...]:
     """The modes with the answer first and its factors named by the rule, where a rule decides."""
     if orientation.settled_by(density.spec, density.data, rule) != "rule":
         return modes
+    X = density.data.X
+    if is_exchangeable(density):
+        # An exact symmetry: every mode stands for both of its orientations.
+        named = [
+            swap_mode(density, m) if orientation.rule_says_swap(m.point, X, rule) else m
+            for m in modes
+        ]
+        return tuple(compare_mode(m, named[0].point, X) for m in named)
     best = modes[0]
-    if not orientation.rule_says_swap(best.point, density.data.X, rule):
+    if not orientation.rule_says_swap(best.point, X, rule):
         return modes
-    swapped = density.swap(best.z)
-    if abs(density.logp(swapped) - best.logp) < 1e-9 * (1 + abs(best.logp)):
-        return (swap_mode(density, best), *modes[1:])
     # Unequal penalties: the relabelled factors were shrunk with each other's coefficient, so the
     # answer is the nearest optimum with the roles (and penalties) the right way round.
-    optimum = optimise(density, swapped, optimizer=optimizer)
-    answer = describe_mode(
-        density,
-        density.unpack(optimum.z),
-        optimum,
-        best=best.point,
-        best_logp=best.logp,
-        hits=best.hits,
-    )
-    rest = [m for m in modes if abs(m.logp - answer.logp) > 1e-6 or m.role == "best"]
-    return (answer, *rest)
+    optimum = climb(density.swap(best.z))
+    point = density.unpack(optimum.z)
+    same = [m for m in modes if distance(m.point, point, X) < SAME]
+    if best in same:  # there is no such optimum: the climb led back
+        return modes
+    hits = sum(m.hits for m in same)
+    answer = describe_mode(density, point, optimum, best=best.point, best_logp=best.logp, hits=hits)
+    return (answer, *(m for m in modes if m not in same))
 
 
 def row_space(data: PUData, priors: Priors) -> tuple[PUData, Array | None]:

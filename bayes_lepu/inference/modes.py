@@ -12,8 +12,7 @@ import numpy as np
 import pandas as pd
 
 from bayes_lepu.inference.optimizers import Optimum
-from bayes_lepu.inference.orientation import sigma_norm
-from bayes_lepu.links import Array
+from bayes_lepu.links import Array, label_probability, sigmoid
 from bayes_lepu.models.density import LogDensity
 from bayes_lepu.models.parameters import Parameters
 
@@ -116,21 +115,36 @@ def describe_mode(
 ) -> Mode:
     """A mode with its figures."""
     X = density.data.X
-    h, t = point.h(X), point.t(X)
-    return Mode(
+    tau, omega = point.tau(X), point.omega(X)
+    pi = float(sigmoid(tau).mean())
+    h = label_probability(tau, omega, point.log_w)
+    mode = Mode(
         point=point,
         z=optimum.z,
         logp=optimum.logp,
         gap=best_logp - optimum.logp,
         hits=hits,
-        role=_role(point, best, _some_rows(X)),
-        rms_h=_rms(h - best.h(X)),
-        rms_t=_rms(t - best.t(X)),
-        pi=float(t.mean()),
-        c=float(h.mean() / max(t.mean(), 1e-300)),
-        norm_a=float(sigma_norm(point.a, X)),
-        norm_alpha=float(sigma_norm(point.alpha, X)),
+        role="best",
+        rms_h=0.0,
+        rms_t=0.0,
+        pi=pi,
+        c=float(h.mean()) / max(pi, 1e-300),
+        norm_a=float(tau.std()),
+        norm_alpha=float(omega.std()),
         converged=optimum.converged,
+    )
+    return compare_mode(mode, best, X)
+
+
+def compare_mode(mode: Mode, best: Parameters, X: Array) -> Mode:
+    """The mode with its role relative to the best one."""
+    if mode.point is best:
+        return replace(mode, role="best", rms_h=0.0, rms_t=0.0)
+    return replace(
+        mode,
+        role=_role(mode.point, best, _some_rows(X)),
+        rms_h=_rms(mode.point.h(X) - best.h(X)),
+        rms_t=_rms(mode.point.t(X) - best.t(X)),
     )
 
 
@@ -148,20 +162,20 @@ def is_exchangeable(density: LogDensity) -> bool:
 
 def swap_mode(density: LogDensity, mode: Mode) -> Mode:
     """The same mode with its factors exchanged."""
+    point = mode.point.swap()
+    pi = float(point.t(density.data.X).mean())
     return replace(
         mode,
-        point=mode.point.swap(),
+        point=point,
         z=density.swap(mode.z),
-        pi=float(mode.point.swap().t(density.data.X).mean()),
-        c=mode.pi * mode.c / max(float(mode.point.swap().t(density.data.X).mean()), 1e-300),
+        pi=pi,
+        c=mode.pi * mode.c / max(pi, 1e-300),
         norm_a=mode.norm_alpha,
         norm_alpha=mode.norm_a,
     )
 
 
 def _role(point: Parameters, best: Parameters, X: Array) -> Role:
-    if point is best:
-        return "best"
     if np.std(point.s(X)) < 0.01:
         return "SCAR-like"
     if np.mean(np.abs(point.tau(X)) > 50) > 0.5 or np.mean(np.abs(point.omega(X)) > 50) > 0.5:

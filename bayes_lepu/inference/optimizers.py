@@ -3,31 +3,48 @@ r"""Local maximisers of a log density.
 ``scoring``
     Damped Fisher scoring (Levenberg): solve (I + P + μ D) d = g with the expected information I,
     which is positive semi-definite everywhere, and adapt μ. The default for few columns.
+``sampled``
+    Scoring on a sample of the rows, then L-BFGS on all of them, from there and in coordinates
+    scaled by the sample's information: a few passes over X. The default for many rows.
 ``lbfgs``
-    SciPy's L-BFGS on the fused log density. The default for many columns or rows.
+    SciPy's L-BFGS on the fused log density. The default for many columns.
 ``adam``, ``nadam``
     The optimisers named by the paper, full batch, for comparison.
 
-Laplace priors (L1) are not smooth. Every method hands them to a split-variable L-BFGS-B,
-z = u - v with u, v >= 0, which gives exact zeros.
+Laplace priors (L1) are not smooth: every method hands them to `sparse`, which gives exact zeros.
+
+The log-odds of a weight have no slope where the weight vanishes, so a climb may end on the face
+γ = 0 or λ = 0 of the simplex although the density rises away from it. Every end is therefore
+compared with the points just inside, and the climb goes on from there if they are higher.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.linalg
 from scipy.optimize import minimize
 
 from bayes_lepu.errors import ModelError
+from bayes_lepu.inference.coordinates import (
+    Climbable,
+    PaperCoordinates,
+    ScaledCoordinates,
+    check_parametrization,
+)
+from bayes_lepu.inference.sparse import climb_sparse, kkt_residual, polish
 from bayes_lepu.links import Array
 from bayes_lepu.models.density import LogDensity
 
 Objective = Callable[[Array], tuple[float, Array]]
+Ended = tuple[Array, int]  # where, and after how many iterations
 
 MAX_SCORING_DIM = 120
 MAX_SCORING_WORK = 400_000  # rows x columns above which a Gram matrix per step stops paying
+SAMPLE_WORK = 100_000  # rows x columns of the sample
 GRADIENT_TOLERANCE = 1e-6
+SMALL_WEIGHT = 1e-5
+INSIDE = (1e-3, 1e-2, 5e-2)  # weights tried instead of a smaller one
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,52 +63,94 @@ def optimise(
     start: Array,
     *,
     optimizer: str = "auto",
+    parametrization: str = "softmax",
     tolerance: float = GRADIENT_TOLERANCE,
 ) -> Optimum:
     """Climb from one start to a local maximum of the log density.
 
     Parameters
     ----------
+    optimizer : {"auto", "scoring", "sampled", "lbfgs", "adam", "nadam"}
+    parametrization : {"softmax", "paper"}
+        Coordinates of PsychM's weights during the climb.
     tolerance : float
         Scoring stops when about ``tolerance**2 n`` nats are left to gain; the other methods have
         criteria of their own.
     """
     if optimizer not in OPTIMIZERS:
         raise ModelError(f"Unknown optimizer {optimizer!r}. Known: {', '.join(OPTIMIZERS)}.")
+    check_parametrization(parametrization)
+
+    def climb(z: Array) -> Ended:
+        if parametrization == "paper" and density.spec.n_weights == 2:
+            paper = PaperCoordinates(density)
+            x, count = _climb(density, paper, paper.forward(z), optimizer, tolerance)
+            return paper.backward(x), count
+        return _climb(density, density, z, optimizer, tolerance)
+
+    z, iterations = climb(start)
+    for _ in range(density.spec.n_weights):
+        inside = _off_the_face(density, z)
+        if inside is None:
+            break
+        z, more = climb(inside)
+        iterations += more
+    return _finish(density, z, iterations)
+
+
+def _climb(
+    density: LogDensity, target: Climbable, start: Array, optimizer: str, tolerance: float
+) -> Ended:
+    """One climb on ``target``, which is the density in the coordinates of the climb."""
     if density.l1_rate.any():
-        return _split_lbfgs(density, start)
+        z, iterations = climb_sparse(density, start, target.logp_grad)
+        return (polish(density, z) if target is density else z), iterations
     if optimizer == "auto":
-        small = density.dim <= MAX_SCORING_DIM and density.data.X.size <= MAX_SCORING_WORK
-        optimizer = "scoring" if small else "lbfgs"
+        optimizer = _automatic(density, target)
     if optimizer == "scoring":
-        return _scoring(density, start, tolerance=tolerance)
-    return OPTIMIZERS[optimizer](density, start)
+        return _scoring(target, start, tolerance=tolerance)
+    if optimizer == "sampled":
+        return _sampled(density, start)
+    return OPTIMIZERS[optimizer](target, start)
 
 
-def kkt_residual(density: LogDensity, z: Array) -> float:
-    r"""Largest violation of the optimality conditions.
+def _automatic(density: LogDensity, target: Climbable) -> str:
+    if density.dim > MAX_SCORING_DIM:
+        return "lbfgs"
+    if density.data.X.size <= MAX_SCORING_WORK:
+        return "scoring"
+    return "sampled" if target is density else "lbfgs"
 
-    For L1 coordinates: :math:`|g_j| \le C_j` where z_j = 0, :math:`g_j = C_j\,\mathrm{sign}(z_j)`
-    elsewhere, with g the gradient of the smooth part; for the others :math:`|g_j| = 0`.
-    """
-    rate = density.l1_rate
-    smooth = density.logp_grad(z)[1] + rate * np.sign(z)
-    at_zero = np.maximum(np.abs(smooth) - rate, 0.0)
-    return float(np.max(np.where(z == 0, at_zero, np.abs(smooth - rate * np.sign(z)))))
+
+def _off_the_face(density: LogDensity, z: Array) -> Array | None:
+    """The best point with a vanished weight raised a little, if it is higher than z."""
+    w = np.exp(density.unpack(z).log_w)[: density.spec.n_weights + 1]
+    best, highest = None, density.logp(z) + 1e-8
+    for i in np.flatnonzero(w < SMALL_WEIGHT):
+        for small in INSIDE:
+            raised = w * (1 - small)
+            raised[i] = small
+            candidate = z.copy()
+            with np.errstate(divide="ignore"):
+                odds = np.log(raised[:-1]) - np.log(raised[-1])
+            candidate[density.blocks.weights] = np.clip(odds, -700, 700)
+            if (value := density.logp(candidate)) > highest:
+                best, highest = candidate, value
+    return best
 
 
 def _scoring(
-    density: LogDensity,
+    target: Climbable,
     start: Array,
     max_iterations: int = 300,
     tolerance: float = GRADIENT_TOLERANCE,
-) -> Optimum:
+) -> Ended:
     z, mu = start.copy(), 1e-2
-    logp, grad, curvature = density.logp_grad_info(z)
+    logp, grad, curvature = target.logp_grad_info(z)
     iteration = 0
     for iteration in range(1, max_iterations + 1):  # noqa: B007
         scale = np.maximum(np.diag(curvature), 1e-8)
-        if _decrement(grad, scale) < tolerance**2 * density.data.n:
+        if _decrement(grad, scale) < tolerance**2 * target.data.n:
             break
         root = np.sqrt(scale)
         damped = curvature / np.outer(root, root)
@@ -103,13 +162,13 @@ def _scoring(
         step /= root
         slope = float(step @ grad)
         predicted = slope - 0.5 * float(step @ curvature @ step)
-        new_logp = density.logp(z + step)
+        new_logp = target.logp(z + step)
         ratio = (new_logp - logp) / max(predicted, 1e-300)
         if np.isfinite(new_logp) and not 0.7 < ratio < 1.3:
             # The expected curvature is off along this step; the parabola through both values
             # knows better, and one more log density costs a fraction of an information matrix.
             length = _parabola(slope, new_logp - logp)
-            other = density.logp(z + length * step)
+            other = target.logp(z + length * step)
             if other > new_logp:
                 step, new_logp = length * step, other
         if not np.isfinite(new_logp) or new_logp < logp:
@@ -118,11 +177,11 @@ def _scoring(
             mu = max(4 * mu, 1e-6)
             continue
         gain, z = new_logp - logp, z + step
-        logp, grad, curvature = density.logp_grad_info(z)
+        logp, grad, curvature = target.logp_grad_info(z)
         mu = max(mu / 5, 1e-9) if ratio > 0.6 else (mu if ratio > 0.2 else 3 * mu)
         if gain < 1e-12 * (1 + abs(logp)) and ratio > 0.2:
             break
-    return _finish(density, z, iteration)
+    return z, iteration
 
 
 def _parabola(slope: float, gain: float, longest: float = 4.0) -> float:
@@ -136,67 +195,53 @@ def _decrement(grad: Array, scale: Array) -> float:
     return float(grad @ (grad / scale))
 
 
-def _lbfgs(density: LogDensity, start: Array, max_iterations: int = 2000) -> Optimum:
+def _sampled(density: LogDensity, start: Array) -> Ended:
+    """Scoring on a sample, then L-BFGS on all rows in the coordinates the sample suggests."""
+    data = density.data
+    size = max(SAMPLE_WORK // data.p, 20 * density.dim)
+    rows = np.sort(np.random.default_rng(0).permutation(data.n)[:size])
+    labelled = int(data.l[rows].sum())
+    if size >= data.n or min(labelled, size - labelled) < 5 * density.dim:
+        return _lbfgs(density, start)
+    sample = replace(
+        data,
+        X=data.X[rows],
+        l=data.l[rows],
+        y=data.y[rows],
+        kind=data.kind[rows],
+        index=data.index[rows],
+    )
+    small = replace(density, data=sample)
+    center, steps = _scoring(small, start, tolerance=1e-3)
+    prior = density.prior_precision(center)
+    information = (small.logp_grad_info(center)[2] - prior) * (data.n / size) + prior
+    scaled = ScaledCoordinates.around(density, center, information)
+    x, more = _lbfgs(scaled, np.zeros(density.dim), gradient=1e-4)
+    return scaled.backward(x), steps + more
+
+
+def _lbfgs(
+    target: Climbable | ScaledCoordinates,
+    start: Array,
+    max_iterations: int = 2000,
+    gradient: float = 1e-5,
+) -> Ended:
     result = minimize(
-        _negative(density.logp_grad),
+        _negative(target.logp_grad),
         start,
         jac=True,
         method="L-BFGS-B",
-        options={"maxiter": max_iterations, "maxcor": 20, "ftol": 1e-13, "gtol": 1e-5},
+        options={"maxiter": max_iterations, "maxcor": 20, "ftol": 1e-13, "gtol": gradient},
     )
-    return _finish(density, result.x, result.nit)
+    return result.x, int(result.nit)
 
 
-def _split_lbfgs(density: LogDensity, start: Array, max_iterations: int = 5000) -> Optimum:
-    """L-BFGS-B on z = u - v with u, v >= 0 for the coordinates that have a Laplace prior."""
-    rate = density.l1_rate
-    split = np.flatnonzero(rate)
-    k, C = density.dim, rate[split]
-
-    def join(x: Array) -> Array:
-        z = x[:k].copy()
-        z[split] -= x[k:]
-        return z
-
-    def objective(x: Array) -> tuple[float, Array]:
-        z = join(x)
-        logp, grad = density.logp_grad(z)
-        smooth = -(grad + rate * np.sign(z))
-        value = -(logp + float(rate @ np.abs(z))) + float(C @ (x[split] + x[k:]))
-        out = np.concatenate([smooth, -smooth[split] + C])
-        out[split] += C
-        return value, out
-
-    x0 = np.concatenate([start, np.maximum(-start[split], 0.0)])
-    x0[split] = np.maximum(start[split], 0.0)
-    free = np.ones(k, dtype=bool)
-    free[split] = False
-    bounds = [(None, None) if f else (0.0, None) for f in free] + [(0.0, None)] * split.size
-    options = {"maxiter": max_iterations, "maxfun": 4 * max_iterations, "maxcor": 30}
-    result = minimize(
-        objective,
-        x0,
-        jac=True,
-        method="L-BFGS-B",
-        bounds=bounds,
-        options={**options, "ftol": 1e-15, "gtol": 1e-7},
-    )
-    z = join(result.x)
-    return Optimum(
-        z=z,
-        logp=density.logp(z),
-        gradient_norm=kkt_residual(density, z),
-        iterations=result.nit,
-        converged=kkt_residual(density, z) < 1e-3 * max(1.0, float(C.max())),
-    )
-
-
-def _adam(density: LogDensity, start: Array, *, nesterov: bool = False) -> Optimum:
+def _adam(target: Climbable, start: Array, *, nesterov: bool = False) -> Ended:
     """Adam (or Nadam) with the usual constants and a step size that decays over the run."""
     z, m, v = start.copy(), np.zeros_like(start), np.zeros_like(start)
     beta1, beta2, iterations = 0.9, 0.999, 3000
     for k in range(1, iterations + 1):
-        grad = density.logp_grad(z)[1]
+        grad = target.logp_grad(z)[1]
         m = beta1 * m + (1 - beta1) * grad
         v = beta2 * v + (1 - beta2) * grad**2
         mean = m / (1 - beta1**k)
@@ -204,11 +249,11 @@ def _adam(density: LogDensity, start: Array, *, nesterov: bool = False) -> Optim
             mean = beta1 * m / (1 - beta1 ** (k + 1)) + (1 - beta1) * grad / (1 - beta1**k)
         rate = 0.1 * 0.5 * (1 + np.cos(np.pi * k / iterations))
         z = z + rate * mean / (np.sqrt(v / (1 - beta2**k)) + 1e-8)
-    return _finish(density, z, iterations)
+    return z, iterations
 
 
-def _nadam(density: LogDensity, start: Array) -> Optimum:
-    return _adam(density, start, nesterov=True)
+def _nadam(target: Climbable, start: Array) -> Ended:
+    return _adam(target, start, nesterov=True)
 
 
 def _negative(f: Objective) -> Objective:
@@ -220,21 +265,26 @@ def _negative(f: Objective) -> Objective:
 
 
 def _finish(density: LogDensity, z: Array, iterations: int) -> Optimum:
-    logp, grad, curvature = (
-        density.logp_grad_info(z)
-        if density.dim <= MAX_SCORING_DIM
-        else (*density.logp_grad(z), None)
-    )
-    if curvature is None:
-        left = float(np.max(np.abs(grad))) / max(1.0, np.sqrt(density.data.n))
+    """The optimum with its figures; converged if less than about 0.001 nats are left to gain."""
+    if (C := density.l1_rate).any():
+        residual = kkt_residual(density, z)
+        return Optimum(
+            z, density.logp(z), residual, iterations, residual < 1e-4 * max(1.0, C.max())
+        )
+    data = density.data
+    if density.dim <= MAX_SCORING_DIM and data.X.size <= MAX_SCORING_WORK:
+        logp, grad, curvature = density.logp_grad_info(z)
+        left = _decrement(grad, np.maximum(np.diag(curvature), 1e-8))
     else:
-        left = float(np.sqrt(_decrement(grad, np.maximum(np.diag(curvature), 1e-8))))
-    return Optimum(z, logp, float(np.max(np.abs(grad))), iterations, left < 0.05)
+        logp, grad = density.logp_grad(z)
+        left = float(np.max(np.abs(grad))) ** 2 / data.n
+    return Optimum(z, logp, float(np.max(np.abs(grad))), iterations, left < 0.05**2)
 
 
-OPTIMIZERS: dict[str, Callable[..., Optimum]] = {
+OPTIMIZERS: dict[str, Callable[..., Ended]] = {
     "auto": _scoring,
     "scoring": _scoring,
+    "sampled": _sampled,
     "lbfgs": _lbfgs,
     "adam": _adam,
     "nadam": _nadam,

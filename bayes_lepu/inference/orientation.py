@@ -23,12 +23,14 @@ import numpy as np
 
 from bayes_lepu.data import PUData
 from bayes_lepu.errors import IdentifiabilityWarning, ModelError
-from bayes_lepu.links import Array
+from bayes_lepu.links import Array, sigmoid
 from bayes_lepu.models.parameters import Parameters
 from bayes_lepu.models.spec import ModelSpec
 
 Rule = Literal["sigma-norm", "norm", "energy", "none"]
 RULES: tuple[str, ...] = ("sigma-norm", "norm", "energy", "none")
+
+BLOCK_ROWS = 4096
 
 SettledBy = Literal["rule", "density", "columns", "audited rows", "model"]
 
@@ -69,16 +71,22 @@ def check_rule(rule: str) -> str:
 
 def sigma_norm(slope: Array, X: Array) -> Array:
     """Standard deviation of the linear predictor over the rows, ``(...)`` for ``(..., p)``."""
-    covariance = np.cov(X, rowvar=False, ddof=0).reshape(X.shape[1], X.shape[1])
-    return np.sqrt(np.einsum("...i,ij,...j->...", slope, covariance, slope))
+    if slope.ndim == 1:
+        return np.asarray(np.std(X @ slope))
+    center, covariance = X.mean(axis=0), np.zeros((X.shape[1], X.shape[1]))
+    for start in range(0, len(X), BLOCK_ROWS):  # no second copy of X
+        block = X[start : start + BLOCK_ROWS] - center
+        covariance += block.T @ block
+    return np.sqrt(np.einsum("...i,ij,...j->...", slope, covariance / len(X), slope))
 
 
 def sizes(point: Parameters, X: Array) -> dict[str, tuple[float, float]]:
     """Size of the factors (t, s) under every rule; s by its logistic part σ(ω)."""
-    norm_t, norm_s = (float(sigma_norm(v, X)) for v in (point.a, point.alpha))
-    f_t, f_s = point.t(X), point.swap().t(X)
+    tau, omega = point.tau(X), point.omega(X)
+    norm_t, norm_s = float(tau.std()), float(omega.std())
     energy_t, energy_s = (
-        float(n**2 * np.mean((f * (1 - f)) ** 2)) for n, f in ((norm_t, f_t), (norm_s, f_s))
+        n**2 * float(np.mean((sigmoid(z) * sigmoid(-z)) ** 2))
+        for n, z in ((norm_t, tau), (norm_s, omega))
     )
     return {
         "sigma-norm": (norm_t, norm_s),

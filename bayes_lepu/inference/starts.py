@@ -18,6 +18,7 @@ from bayes_lepu.links import Array
 from bayes_lepu.models.parameters import Parameters
 
 SMALL = 0.05
+ENOUGH_ROWS = 10_000
 
 
 def constant_starts(data: PUData) -> list[Parameters]:
@@ -34,9 +35,9 @@ def constant_starts(data: PUData) -> list[Parameters]:
 
 def column_spread(data: PUData) -> Array:
     """Standard deviation of every column on the internal scale."""
-    mean = data.X.mean(axis=0)
-    square = np.einsum("ij,ij->j", data.X, data.X) / data.n
-    return np.sqrt(np.maximum(square - mean**2, 1e-300))
+    X = data.X if data.n <= ENOUGH_ROWS else data.X[:: data.n // ENOUGH_ROWS]
+    spread = X.std(axis=0)
+    return np.where(spread > 0, spread, 1.0)
 
 
 def near_scar(
@@ -58,12 +59,13 @@ def near_scar(
 
 
 def spm_starts(
-    data: PUData, scar: Parameters, spread: Array, n_random: int, rng: np.random.Generator
+    data: PUData, scar: Parameters, spread: Array, count: int, rng: np.random.Generator
 ) -> list[Parameters]:
-    """Starts for SPM."""
+    """``count`` starts for SPM."""
     near = near_scar(data, scar, spread, rng)
     named = [near, Parameters.of(a=scar.a, b=scar.b, alpha=-scar.a, beta=near.beta)]
-    return _masked(data, named + random_points(data, spread, n_random, rng))
+    named += random_points(data, spread, count - len(named), rng)
+    return _masked(data, named[:count])
 
 
 def psychm_starts(
@@ -71,10 +73,10 @@ def psychm_starts(
     scar: Parameters,
     spm: Parameters,
     spread: Array,
-    n_random: int,
+    count: int,
     rng: np.random.Generator,
 ) -> list[Parameters]:
-    """Starts for PsychM."""
+    """``count`` starts for PsychM."""
     c = float(np.clip(scar.gamma, 0.1, 0.9))
     near = near_scar(data, scar, spread, rng, with_weights=True)
     both = [spm, spm.swap()] if data.swap_symmetric else [spm]
@@ -86,9 +88,9 @@ def psychm_starts(
             a=scar.a, b=scar.b, alpha=scar.a, beta=scar.b - 1.0, gamma=SMALL, lam=0.9 * (1 - c)
         ),
     ]
-    randoms = random_points(data, spread, n_random, rng)
+    randoms = random_points(data, spread, count - len(named), rng)
     named += [_with_weights(p, *rng.dirichlet((1.0, 1.0, 6.0))[:2]) for p in randoms]
-    return _masked(data, named)
+    return _masked(data, named[:count])
 
 
 def random_points(
