@@ -34,8 +34,7 @@ ROOT = Path(__file__).resolve().parent.parent
 NAMES = ("naive", "scar", "spm", "psychm")
 QUANTILES = (5, 25, 50, 75, 95)
 SETTINGS = {"chains": 4, "warmup": 1500, "draws": 6000, "thin": 1, "delta": 0.95, "seed": 20240}
-STARTS = 60
-AUDITED = 60
+STARTS, AUDITED = 60, 60
 
 Point = dict[str, Any]
 
@@ -148,8 +147,8 @@ def density_points(name: str) -> list[Point]:
         for key in [k for k in ("a", "alpha") if k in point]:
             moved = steep * np.array(point[key]) + spread * rng.standard_normal(len(point[key]))
             point[key] = [round(float(v), 6) for v in moved * free[key]]
-        for key in [k for k in ("b", "beta") if k in point]:
-            point[key] = round(point[key] + spread * float(rng.standard_normal()), 6)
+        for intercept in [k for k in ("b", "beta") if k in point]:
+            point[intercept] = round(point[intercept] + spread * float(rng.standard_normal()), 6)
         if "c" in point and spread:
             point["c"] = round(float(rng.uniform(0.02, 0.98)), 6)
         if "w" in point and spread:
@@ -256,6 +255,7 @@ def draw(name: str, file: Path) -> None:
     import httpstan
     import stan
 
+    chains, draws = int(SETTINGS["chains"]), int(SETTINGS["draws"])
     data = reference_data(name)
     program = (ROOT / "models" / name / f"{name}.stan").read_text(encoding="utf-8")
 
@@ -280,17 +280,17 @@ def draw(name: str, file: Path) -> None:
             for point in density_points(name)
         ]
     fit = build(data.kind).sample(
-        num_chains=SETTINGS["chains"],
+        num_chains=chains,
         num_warmup=SETTINGS["warmup"],
-        num_samples=SETTINGS["draws"],
+        num_samples=draws,
         num_thin=SETTINGS["thin"],
         delta=SETTINGS["delta"],
-        init=[stan_names(truth(name))] * int(SETTINGS["chains"]),
+        init=[stan_names(truth(name))] * chains,
     )
 
     def per_chain(values: NDArray[np.float64]) -> NDArray[np.float64]:
         # pystan keeps one row per parameter and interleaves the chains, fastest index last
-        return values.reshape(-1, SETTINGS["draws"], SETTINGS["chains"]).swapaxes(1, 2)
+        return values.reshape(-1, draws, chains).swapaxes(1, 2)
 
     for key in ("a", "b", "alpha", "beta", "gamma", "lambda", "c", "pi"):
         if key in fit.param_names or key in fit.constrained_param_names:
@@ -303,7 +303,9 @@ def _digits(value: float) -> float:
     return value if isinstance(value, int) else float(f"{value:.10g}")
 
 
-def summarise(name: str, draws: dict[str, NDArray[np.float64]]) -> tuple[dict, dict]:
+def summarise(
+    name: str, draws: dict[str, NDArray[np.float64]]
+) -> tuple[dict[str, dict[str, float]], dict[str, float]]:
     """Posterior table and diagnostics from draws of shape (coefficient, chain, draw)."""
     import arviz as az
 
