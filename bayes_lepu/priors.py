@@ -12,7 +12,7 @@ Flat intercepts make the posterior improper for every data set, so they belong t
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -65,14 +65,23 @@ class Prior:
             raise ModelError(f"Unknown prior family {self.family!r}. Known: {', '.join(FAMILIES)}.")
         if self.family in ("normal", "laplace", "halfnormal"):
             self._check_scale()
+        elif self.scale is not None:
+            raise ModelError(f"A {self.family} prior takes no scale; got {self.scale!r}.")
+        if not _is_number(self.loc):
+            raise ModelError(f"loc is {self.loc!r}; a finite number is expected.")
         if self.family in ("beta", "dirichlet"):
-            wanted = 2 if self.family == "beta" else 3
-            object.__setattr__(self, "concentration", tuple(map(float, self.concentration)))
-            if len(self.concentration) != wanted or min(self.concentration) <= 0:
-                raise ModelError(
-                    f"A {self.family} prior takes {wanted} positive numbers as concentration, "
-                    f"got {self.concentration}."
-                )
+            self._check_concentration(2 if self.family == "beta" else 3)
+        elif self.concentration:
+            raise ModelError(f"A {self.family} prior takes no concentration; give its scale.")
+
+    def _check_concentration(self, wanted: int) -> None:
+        given = tuple(self.concentration) if isinstance(self.concentration, Iterable) else ()
+        if len(given) != wanted or not all(_is_number(k) and k > 0 for k in given):
+            raise ModelError(
+                f"A {self.family} prior takes {wanted} positive numbers as concentration, "
+                f"got {self.concentration!r}."
+            )
+        object.__setattr__(self, "concentration", tuple(map(float, given)))
 
     def _check_scale(self) -> None:
         if isinstance(self.scale, Prior):
@@ -81,7 +90,7 @@ class Prior:
                     "A hierarchical scale is written Prior('normal', scale=Prior('halfnormal', "
                     f"scale=...)); got {self.scale!r} as the scale of a {self.family} prior."
                 )
-        elif self.scale is None or not (math.isfinite(self.scale) and self.scale > 0):
+        elif not (_is_number(self.scale) and self.scale > 0):  # type: ignore[operator]
             raise ModelError(
                 f"A {self.family} prior needs a positive, finite scale; got {self.scale!r}. "
                 "Use Prior('flat') for none (MAP only)."
@@ -120,7 +129,7 @@ class Prior:
             return 0.0
         z = (np.asarray(x) - self.loc) / self._known_scale()
         if self.family == "laplace":
-            return -float(np.abs(z).sum())
+            return 0.0 - float(np.abs(z).sum())
         return -0.5 * float(z @ z)
 
     def grad(self, x: Array) -> Array:
@@ -201,7 +210,7 @@ def penalty_prior(penalty: str, C: float) -> Prior:
     """The prior whose minus log density is the paper's penalty with coefficient C."""
     if penalty not in PENALTIES:
         raise ModelError(f"Unknown penalty {penalty!r}. Known: {', '.join(PENALTIES)}.")
-    if not (math.isfinite(C) and C >= 0):
+    if not (_is_number(C) and C >= 0):
         raise ModelError(f"C = {C!r}; a finite number >= 0 is expected (0 means no penalty).")
     if penalty == "none" or C == 0:
         return Prior("flat")
@@ -248,6 +257,11 @@ def default_priors(n_class: int, n_selection: int) -> dict[str, Prior]:
         "c": Prior("beta", concentration=(1, 1)),
         "weights": Prior("dirichlet", concentration=(1, 1, 1)),
     }
+
+
+def _is_number(value: Any) -> bool:
+    real = isinstance(value, int | float | np.integer | np.floating)
+    return real and not isinstance(value, bool) and math.isfinite(value)
 
 
 def _per_factor(option: str, value: Any, default: Any) -> dict[str, Any]:

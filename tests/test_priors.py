@@ -1,0 +1,208 @@
+"""Priors and penalties: densities against SciPy, the paper's coefficients, and refusals."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import beta, dirichlet, halfnorm, laplace, norm
+
+from bayes_lepu import ModelError, Prior
+from bayes_lepu.priors import DEFAULT_C, default_priors, penalty_prior, penalty_priors
+
+SCIPY = {
+    "normal": (Prior("normal", scale=0.7, loc=-0.3), norm(-0.3, 0.7)),
+    "laplace": (Prior("laplace", scale=0.4, loc=0.2), laplace(0.2, 0.4)),
+}
+
+
+@pytest.mark.parametrize("family", SCIPY)
+def test_density_is_scipys(family):
+    prior, reference = SCIPY[family]
+    x = np.random.default_rng(0).normal(size=6)
+    assert prior.logpdf(x) + prior.log_normalizer(6) == pytest.approx(reference.logpdf(x).sum())
+
+
+@pytest.mark.parametrize("family", SCIPY)
+def test_gradient_by_finite_differences(family):
+    prior, _ = SCIPY[family]
+    x = np.random.default_rng(1).normal(size=4)
+    h = 1e-6
+    wanted = [(prior.logpdf(x + e) - prior.logpdf(x - e)) / (2 * h) for e in h * np.eye(4)]
+    np.testing.assert_allclose(prior.grad(x), wanted, rtol=1e-7)
+
+
+def test_normalizers_of_bounded_priors():
+    half, b, d = halfnorm(scale=2.0), beta(2, 3), dirichlet([1.5, 2, 4])
+    assert Prior("halfnormal", scale=2.0).log_normalizer() == pytest.approx(half.logpdf(0.0))
+    kernel = math.log(0.3) + 2 * math.log(0.7)
+    assert kernel + Prior("beta", concentration=(2, 3)).log_normalizer() == pytest.approx(
+        b.logpdf(0.3)
+    )
+    w = np.array([0.2, 0.3, 0.5])
+    kernel = float(np.array([0.5, 1, 3]) @ np.log(w))
+    assert kernel + Prior("dirichlet", concentration=(1.5, 2, 4)).log_normalizer() == pytest.approx(
+        float(d.logpdf(w))
+    )
+
+
+def test_flat_prior():
+    flat = Prior("flat")
+    assert flat.logpdf(np.ones(3)) == 0
+    np.testing.assert_array_equal(flat.grad(np.ones(3)), 0)
+    assert flat.precision() == 0
+    assert flat.log_normalizer(3) == 0
+    assert not flat.proper
+    with pytest.raises(ModelError, match=r"flat prior cannot be sampled.*proper"):
+        flat.sample(np.random.default_rng(0), (3,))
+
+
+@pytest.mark.parametrize(
+    ("prior", "mean", "sd"),
+    [
+        (Prior("normal", scale=2.0, loc=1.0), 1.0, 2.0),
+        (Prior("laplace", scale=1.5, loc=-1.0), -1.0, 1.5 * math.sqrt(2)),
+        (
+            Prior("halfnormal", scale=2.0),
+            2 * math.sqrt(2 / math.pi),
+            2 * math.sqrt(1 - 2 / math.pi),
+        ),
+        (Prior("beta", concentration=(2, 3)), 0.4, 0.2),
+    ],
+)
+def test_samples_have_the_right_moments(prior, mean, sd):
+    n = 40_000
+    draws = prior.sample(np.random.default_rng(2), (n,))
+    assert draws.shape == (n,)
+    assert draws.mean() == pytest.approx(mean, abs=4 * sd / math.sqrt(n))
+    assert draws.std() == pytest.approx(sd, rel=4 * 1.5 / math.sqrt(n))
+
+
+def test_dirichlet_samples():
+    draws = Prior("dirichlet", concentration=(1, 1, 2)).sample(np.random.default_rng(3), (20_000,))
+    np.testing.assert_allclose(draws.sum(axis=1), 1)
+    np.testing.assert_allclose(draws.mean(axis=0), [0.25, 0.25, 0.5], atol=4 * 0.23 / 141)
+
+
+# Penalties ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("C", [1e-3, 0.08, 5.0])
+def test_penalties_are_minus_the_log_kernels(C):
+    a = np.random.default_rng(4).normal(size=5)
+    assert penalty_prior("l2", C).logpdf(a) == pytest.approx(-C * float(a @ a), rel=1e-12)
+    assert penalty_prior("l1", C).logpdf(a) == pytest.approx(-C * float(np.abs(a).sum()), rel=1e-12)
+    assert penalty_prior("l2", C).scale == pytest.approx(1 / math.sqrt(2 * C))
+    assert penalty_prior("l1", C).scale == pytest.approx(1 / C)
+
+
+def test_no_penalty_is_flat():
+    assert penalty_prior("none", 3.0) == penalty_prior("l2", 0) == Prior("flat")
+
+
+def test_the_papers_loss_leaves_intercepts_and_weights_alone():
+    priors = penalty_priors("l2", 0.1)
+    assert priors["b"] == priors["beta"] == Prior("flat")
+    assert priors["c"].concentration == (1, 1)
+    assert priors["weights"].concentration == (1, 1, 1)
+
+
+def test_penalties_of_each_factor():
+    priors = penalty_priors({"a": "l2", "alpha": "l1"}, {"alpha": 2.0})
+    assert priors["a"] == penalty_prior("l2", DEFAULT_C)
+    assert priors["alpha"] == penalty_prior("l1", 2.0)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: penalty_prior("ridge", 1.0), "Unknown penalty 'ridge'.*l2, l1, none"),
+        (lambda: penalty_prior("l2", -1.0), "C = -1.0.*>= 0"),
+        (lambda: penalty_prior("l2", math.nan), "C = nan.*finite"),
+        (lambda: penalty_prior("l2", "1"), "C = '1'.*finite number"),
+        (lambda: penalty_priors("l2", {"b": 1.0}), r"C has unknown key.*\['b'\].*'a'.*'alpha'"),
+        (lambda: penalty_priors({"x": "l1"}), r"penalty has unknown key.*\['x'\]"),
+    ],
+)
+def test_penalties_that_do_not_exist(call, message):
+    with pytest.raises(ModelError, match=f"(?s){message}"):
+        call()
+
+
+# Values -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"family": "cauchy"}, "Unknown prior family 'cauchy'.*normal, laplace"),
+        ({"family": "normal"}, "normal prior needs a positive, finite scale; got None.*flat"),
+        ({"family": "normal", "scale": -1.0}, "positive, finite scale; got -1.0"),
+        ({"family": "laplace", "scale": math.inf}, "positive, finite scale; got inf"),
+        ({"family": "laplace", "scale": "big"}, "positive, finite scale; got 'big'"),
+        (
+            {"family": "normal", "scale": Prior("normal", scale=1.0)},
+            "hierarchical scale is written",
+        ),
+        ({"family": "halfnormal", "scale": Prior("halfnormal", scale=1.0)}, "hierarchical scale"),
+        ({"family": "beta"}, "beta prior takes 2 positive numbers"),
+        ({"family": "beta", "concentration": (1, 1, 1)}, "beta prior takes 2 positive"),
+        ({"family": "dirichlet", "concentration": (1, 0, 1)}, "dirichlet prior takes 3 positive"),
+        ({"family": "dirichlet", "concentration": (1, math.nan, 1)}, "3 positive numbers"),
+        ({"family": "beta", "concentration": 2.0}, "2 positive numbers"),
+        ({"family": "normal", "scale": 1.0, "loc": math.inf}, "loc is inf; a finite number"),
+        ({"family": "beta", "concentration": (1, 1), "scale": 2.0}, "beta prior takes no scale"),
+        ({"family": "normal", "scale": 1.0, "concentration": (1, 1)}, "takes no concentration"),
+    ],
+)
+def test_priors_that_do_not_exist(arguments, message):
+    with pytest.raises(ModelError, match=f"(?s){message}"):
+        Prior(**arguments)
+
+
+ALL = [
+    Prior("flat"),
+    Prior("normal", scale=2.5),
+    Prior("laplace", scale=0.5, loc=1.0),
+    Prior("normal", scale=Prior("halfnormal", scale=2.0)),
+    Prior("beta", concentration=(2, 3)),
+    Prior("dirichlet", concentration=(1, 1, 8)),
+]
+
+
+@pytest.mark.parametrize("prior", ALL, ids=repr)
+def test_round_trip_through_plain_values(prior):
+    import json
+
+    assert Prior.from_dict(json.loads(json.dumps(prior.to_dict()))) == prior
+    assert prior.family in repr(prior)
+    with pytest.raises(AttributeError):
+        prior.family = "flat"
+
+
+def test_unknown_scales_have_no_density_of_their_own():
+    prior = Prior("normal", scale=Prior("halfnormal", scale=2.0))
+    assert prior.hierarchical
+    with pytest.raises(ModelError, match="no known scale"):
+        prior.logpdf(np.zeros(2))
+    assert prior.with_scale(0.5) == Prior("normal", scale=0.5)
+
+
+def test_default_priors_make_the_propensity_smoother():
+    """Assumption 3 as a prior: α below a, both shrinking so that π stays wide for any p."""
+    for p in (1, 5, 100):
+        priors = default_priors(p, p)
+        assert priors["alpha"].scale < priors["a"].scale
+        assert all(prior.proper for prior in priors.values())
+        rng = np.random.default_rng(5)
+        X = rng.normal(size=(200, p))
+        a, b = priors["a"].sample(rng, (800, p)), priors["b"].sample(rng, (800,))
+        pi = (1 / (1 + np.exp(-(a @ X.T + b[:, None])))).mean(axis=1)
+        lower, upper = np.quantile(pi, (0.025, 0.975))
+        assert lower < 0.2
+        assert upper > 0.8
+
+
+def test_concentration_may_be_any_sequence():
+    wanted = Prior("beta", concentration=(2.0, 3.0))
+    assert Prior("beta", concentration=np.array([2, 3])) == wanted
+    assert Prior("beta", concentration=[2, 3]) == wanted
