@@ -3,6 +3,7 @@
 import platform
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -95,7 +96,7 @@ def answer_section(fit: FittedModel, album: Album) -> Section:
             "Class probability of the rows",
             "Rows from least to most probably positive: the area below the blue curve is the class "
             "prior, the gap down to the green one are positives that went unlabelled.",
-            lambda: plot_class_probability(fit),
+            partial(plot_class_probability, fit),
         )
     ]
     if not fit.is_point:
@@ -105,7 +106,7 @@ def answer_section(fit: FittedModel, album: Album) -> Section:
                     title,
                     "Grey is the prior, colour the posterior: the narrower against grey, the more "
                     "the data have said.",
-                    lambda name=name: plot_prior_posterior(fit, var_names=[name]),
+                    partial(plot_prior_posterior, fit, var_names=[name]),
                 )
             )
     lead = "How many rows are positive, which ones, and how many of the positives carry a label."
@@ -127,7 +128,7 @@ def annotator_section(fit: FittedModel, album: Album) -> Section:
                     name,
                     "Where the orange line rises, positives are labelled more readily; the blue "
                     "dashed line is the class probability.",
-                    lambda name=name: plot_propensity(fit, features=[name], show_class=True),
+                    partial(plot_propensity, fit, features=[name], show_class=True),
                 )
             )
     if fit.spec.n_weights == 2 and not fit.is_point:
@@ -137,9 +138,7 @@ def annotator_section(fit: FittedModel, album: Album) -> Section:
         }
         for name, (title, reading) in readings.items():
             pictures.append(
-                album.picture(
-                    title, reading, lambda name=name: plot_prior_posterior(fit, var_names=[name])
-                )
+                album.picture(title, reading, partial(plot_prior_posterior, fit, var_names=[name]))
             )
     facts = {}
     if fit.spec.n_weights == 2:
@@ -156,12 +155,12 @@ def labels_section(fit: FittedModel, album: Album, *, group_by: tuple[str, ...])
         album.picture(
             "Label rate by score",
             "Green dots inside the grey bars: groups of rows carry as many labels as predicted.",
-            lambda: plot_label_rate(fit),
+            partial(plot_label_rate, fit),
         ),
         album.picture(
             "Calibration of h",
             "Green within the grey band: a predicted label probability can be taken at its word.",
-            lambda: plot_calibration(fit),
+            partial(plot_calibration, fit),
         ),
     ]
     for name in group_by or tuple(top_features(fit, LABEL_RATE_COLUMNS)):
@@ -170,7 +169,7 @@ def labels_section(fit: FittedModel, album: Album, *, group_by: tuple[str, ...])
                 f"Label rate by {name}",
                 "A run of dots on one side of their bars means that this column acts otherwise "
                 "than a straight line in the log-odds.",
-                lambda name=name: plot_label_rate(fit, by=name),
+                partial(plot_label_rate, fit, by=name),
             )
         )
     lead = (
@@ -192,14 +191,14 @@ def identifiability_section(
                 "Size of the two factors",
                 "Dots below the diagonal: t is the steeper factor, as the paper assumes; a cloud "
                 "across it leaves the naming open. The large dot is the best mode.",
-                lambda: plot_orientation(fit),
+                partial(plot_orientation, fit),
             )
         )
     pictures.append(
         album.picture(
             "Modes of the density",
             "Another dot above the dashed line (2 nats) with another π is a second answer.",
-            lambda: plot_modes(fit),
+            partial(plot_modes, fit),
         )
     )
     tables = []

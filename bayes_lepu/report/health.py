@@ -1,5 +1,7 @@
 """Sampler health: are these draws the posterior's."""
 
+from typing import Any
+
 import numpy as np
 
 from bayes_lepu.links import Array
@@ -42,7 +44,7 @@ def _sampled(fit: FittedModel, title: str) -> Section:
         "E-BFMI, smallest": number(_smallest_bfmi(np.asarray(fit.stats["energy"]))),
         "largest tree depth": number(int(np.max(fit.stats["tree_depth"]))),
     }
-    rows = []
+    rows: list[list[Any]] = []
     for name, values in _scalars(fit).items():
         stats = [
             array_stats.rhat(values, chain_axis=0, draw_axis=1),

@@ -1,0 +1,22 @@
+"""The table of predictions the commands write."""
+
+import pandas as pd
+
+from bayes_lepu.fitted import Fit
+
+
+def prediction_table(fit: Fit, X: pd.DataFrame) -> pd.DataFrame:
+    """P(y=1 | x) and P(y=1 | x, l=0) with intervals, s(x) and P(l=1 | x), one row per row of X."""
+    parts = {
+        "class_probability": fit.class_probability(X),
+        "missed_if_unlabelled": fit.missed(X),
+        "propensity": fit.propensity(X)[["mean"]],
+        "label_probability": fit.label_probability(X)[["mean"]],
+    }
+    return pd.concat(
+        [
+            table.rename(columns=lambda c, name=name: name if c == "mean" else f"{name}_{c}")
+            for name, table in parts.items()
+        ],
+        axis=1,
+    )
