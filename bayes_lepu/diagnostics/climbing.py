@@ -16,6 +16,8 @@ import scipy.linalg
 from bayes_lepu.links import Array
 from bayes_lepu.models.density import LogDensity
 
+ENOUGH = 1e-3  # nats per step below which nothing that matters is left to gain
+
 Objective = Callable[[Array], tuple[float, Array, Array]]
 
 
@@ -25,7 +27,7 @@ def climb(objective: Objective, start: Array, *, max_iterations: int = 200) -> t
     value, grad, curvature = objective(w)
     for _ in range(max_iterations):
         scale = np.maximum(np.diag(curvature), 1e-8)
-        if float(grad @ (grad / scale)) < 1e-10:
+        if float(grad @ (grad / scale)) < 1e-8:
             break
         root = np.sqrt(scale)
         damped = curvature / np.outer(root, root) + mu * np.eye(root.size)
@@ -39,7 +41,7 @@ def climb(objective: Objective, start: Array, *, max_iterations: int = 200) -> t
         gain = new_value - value
         w, value, grad, curvature = w + step, new_value, new_grad, new_curvature
         mu = max(mu / 5, 1e-9)
-        if gain < 1e-9 * (1 + abs(value)) * 1e-2:
+        if gain < ENOUGH:
             break
     return w, value
 

@@ -36,6 +36,8 @@ class Nearest:
     name : str
     distance : float
         Nats of the weak log likelihood below its maximum.
+    freed : int
+        How many parameters the model has beyond the set.
     point : Parameters
         On standardised columns.
     twins : list of Twin
@@ -44,6 +46,7 @@ class Nearest:
 
     name: str
     distance: float
+    freed: int
     point: Parameters
     twins: list[Twin]
 
@@ -58,9 +61,12 @@ def nearest_points(subject: Subject) -> list[Nearest]:
             _a_minus_alpha,
             _s_constant,
             _gamma_zero,
+            _one_factor,
         ]
     elif name == "spm":
-        finders = [_both_zero, _fixed_point]
+        finders = [_both_zero, _fixed_point, _one_factor]
+    elif name == "scar":
+        finders = [_one_factor]
     else:
         finders = []
     return [find(subject) for find in finders]
@@ -75,7 +81,8 @@ def check_exceptional(subject: Subject) -> list[Check]:
 
 def _check(subject: Subject, found: Nearest) -> Check:
     X = subject.weak.data.X
-    status: Status = grade(found.distance, thresholds.MODE_GAP)
+    bounds = thresholds.nested_gap(found.freed)
+    status: Status = grade(found.distance, bounds)
     own = float(found.point.t(X).mean())
     text = f"The set lies {found.distance:.1f} nats away."
     remedy = ""
@@ -84,8 +91,11 @@ def _check(subject: Subject, found: Nearest) -> Check:
             twin = max(found.twins, key=lambda w: abs(float(w.point.t(X).mean()) - own))
             text += (
                 " On it a second solution has the same h "
-                f"(to {twin.difference(found.point, X):.0e}): {twin.name}, π {float(twin.point.t(X).mean()):.2f} instead of {own:.2f}."
+                f"(to {twin.difference(found.point, X):.0e}): {twin.name}, "
+                f"π {float(twin.point.t(X).mean()):.2f} instead of {own:.2f}."
             )
+            remedy = REMEDIES[found.name]
+        elif found.name in REMEDIES:
             remedy = REMEDIES[found.name]
         else:
             status = "weak"
@@ -94,7 +104,7 @@ def _check(subject: Subject, found: Nearest) -> Check:
         f"set {found.name}",
         status,
         found.distance,
-        f"nats, {in_words(thresholds.MODE_GAP)}",
+        f"nats, {in_words(bounds)}",
         text,
         remedy,
     )
@@ -103,6 +113,8 @@ def _check(subject: Subject, found: Nearest) -> Check:
 REMEDIES = {
     "a = 0": "t does not vary detectably: fit model='scar' or 'spm', or bring columns that "
     "separate the classes.",
+    "one factor = 1": "The slopes of the other factor cannot be estimated and its level is open: "
+    "fit model='naive' or 'scar', or audit unlabelled rows (y=).",
     "a = alpha": "Name a column that enters only one factor, audit rows (y=), or fit model='spm'.",
     "a = -alpha": "Name a column that enters only one factor, audit rows (y=), or fit model='spm'.",
     "s constant": "Fit model='scar' (or 'spm', which identifies a constant s): inside PsychM the "
@@ -140,7 +152,8 @@ def _find(
 ) -> Nearest:
     z, value = _restricted(subject, E, offset, starts)
     point = subject.weak.unpack(z)
-    return Nearest(name, _distance(subject, value), point, formula(point))
+    freed = subject.weak.dim - E.shape[1]
+    return Nearest(name, _distance(subject, value), freed, point, formula(point))
 
 
 def _start(subject: Subject) -> Array:
@@ -204,7 +217,26 @@ def _s_constant(subject: Subject) -> Nearest:
     found = twins.constant_propensity(point.a, float(point.b), float(point.gamma))
     allowed = np.array_equal(subject.data.class_mask, subject.data.selection_mask)
     same = [t for t in found if allowed and t.difference(point, X) < 1e-9]
-    return Nearest("s constant", _distance(subject, logp), point, same)
+    freed = subject.weak.dim - (int(subject.data.class_mask.sum()) + 2)
+    return Nearest("s constant", _distance(subject, logp), freed, point, same)
+
+
+def _one_factor(subject: Subject) -> Nearest:
+    """One factor equal to 1: logistic regression of l on the columns of the other."""
+    data, spec = subject.weak.data, get_model("naive")
+    priors = {"a": subject.weak.priors["a"], "b": Prior("flat")}
+    masks = [data.class_mask]
+    if subject.foldable or subject.fit.spec.has_selection:
+        masks.append(data.selection_mask)
+    best: tuple[float, Parameters] | None = None
+    for mask in masks:
+        density = LogDensity(spec, replace(data, class_mask=mask), priors)
+        optimum = optimise(density, np.zeros(density.dim))
+        if best is None or optimum.logp > best[0]:
+            best = optimum.logp, density.unpack(optimum.z)
+    assert best is not None
+    freed = subject.weak.dim - int(np.count_nonzero(best[1].a)) - 1
+    return Nearest("one factor = 1", _distance(subject, best[0]), freed, best[1], [])
 
 
 def scar_peak(subject: Subject) -> tuple[Parameters, float]:

@@ -34,8 +34,18 @@ LEVEL_CHECKS = (
     "set a = alpha",
     "set a = -alpha",
     "set s constant",
+    "set one factor = 1",
 )
-NARROW = ("profile of pi", "sd of pi", "modes", "set s constant")
+NARROW = (
+    "profile of pi",
+    "sd of pi",
+    "modes",
+    "set a = 0",
+    "set a = alpha",
+    "set a = -alpha",
+    "set s constant",
+    "set one factor = 1",
+)
 PRIOR_CHECKS = ("profile against posterior", "prior share of pi", "contraction", "profile of pi")
 
 
@@ -113,7 +123,8 @@ def _verdict(subject: Subject, checks: list[Check], level: int, profile: Profile
             how = "the data do not settle which of them is t"
         naming = "given that naming, "
         rest = f"{naming}{pi}" if known else f"even {naming}the level is open: {pi}"
-        return f"Only the unordered pair {{t, s}} is identified; {how}; {_mark(subject, checks, rest)}."
+        rest = _mark(subject, checks, rest)
+        return f"Only the unordered pair {{t, s}} is identified; {how}; {rest}."
     if level == 2:
         text = "The ranking by t is separable, its level is not: " + pi
         return _mark(subject, checks, text) + "."

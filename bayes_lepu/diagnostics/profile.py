@@ -48,12 +48,13 @@ class Profile:
 
 
 def trace_profile(subject: Subject) -> Profile:
-    """Trace the profile from every peak of the weak density within `STOP_DROP` of the best."""
+    """Trace the profile from the labelled peak, the best exchanged one and the best other one."""
     best = max(p.logp for p in subject.peaks)
+    first, *rest = subject.peaks
+    near = sorted((p for p in rest if p.logp > best - STOP_DROP), key=lambda p: -p.logp)
+    chosen = [[p for p in near if p.name == name][:1] for name in ("exchanged", "other")]
     rows = []
-    for number, peak in enumerate(subject.peaks):
-        if number and peak.logp < best - STOP_DROP:
-            continue
+    for number, peak in enumerate([first, *chosen[0], *chosen[1]]):
         for pi, value in _trace(subject.weak, peak):
             rows.append({"pi": pi, "value": value, "branch": peak.name, "curve": number})
     table = pd.DataFrame(rows)

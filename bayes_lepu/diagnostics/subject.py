@@ -79,7 +79,7 @@ class Local:
     def sd(self, gradient: Array, extra: Array | float = 0.0) -> float:
         """Delta-method sd of a function, with ``extra`` information added to that at hand."""
         total = self.data + self.prior + extra
-        return float(np.sqrt(max(gradient @ np.linalg.solve(total, gradient), 0.0)))
+        return float(np.sqrt(max(float(gradient @ np.linalg.solve(total, gradient)), 0.0)))
 
 
 @dataclass(frozen=True, eq=False)
