@@ -268,9 +268,8 @@ def _finish(density: LogDensity, z: Array, iterations: int) -> Optimum:
     """The optimum with its figures; converged if less than about 0.001 nats are left to gain."""
     if (C := density.l1_rate).any():
         residual = kkt_residual(density, z)
-        return Optimum(
-            z, density.logp(z), residual, iterations, residual < 1e-4 * max(1.0, C.max())
-        )
+        solved = residual < 1e-4 * max(1.0, float(C.max()))
+        return Optimum(z, density.logp(z), residual, iterations, solved)
     data = density.data
     if density.dim <= MAX_SCORING_DIM and data.X.size <= MAX_SCORING_WORK:
         logp, grad, curvature = density.logp_grad_info(z)

@@ -14,6 +14,7 @@ from scipy.optimize import minimize
 from bayes_lepu.links import Array
 from bayes_lepu.models.density import LogDensity
 
+MAX_RESTARTS = 10
 MAX_SUPPORT = 500  # Newton steps on more coordinates than this would cost more than they give
 
 
@@ -61,26 +62,35 @@ def climb_sparse(
         out[split] += C
         return value, out
 
-    away = start[split] - center
-    x0 = np.concatenate([start, np.maximum(-away, 0.0)])
-    x0[split] = np.maximum(away, 0.0)
-    bounded = np.zeros(x0.size, dtype=bool)
+    def separate(z: Array) -> Array:
+        away = z[split] - center
+        x = np.concatenate([z, np.maximum(-away, 0.0)])
+        x[split] = np.maximum(away, 0.0)
+        return x
+
+    bounded = np.zeros(k + split.size, dtype=bool)
     bounded[split], bounded[k:] = True, True
-    result = minimize(
-        smooth_loss,
-        x0,
-        jac=True,
-        method="L-BFGS-B",
-        bounds=[(0.0, None) if b else (None, None) for b in bounded],
-        options={
-            "maxiter": max_iterations,
-            "maxfun": 4 * max_iterations,
-            "maxcor": 30,
-            "ftol": 1e-15,
-            "gtol": 1e-7,
-        },
-    )
-    return join(result.x), int(result.nit)
+    z, iterations = start, 0
+    for _ in range(MAX_RESTARTS):
+        result = minimize(
+            smooth_loss,
+            separate(z),
+            jac=True,
+            method="L-BFGS-B",
+            bounds=[(0.0, None) if b else (None, None) for b in bounded],
+            options={
+                "maxiter": max_iterations,
+                "maxfun": 4 * max_iterations,
+                "maxcor": 30,
+                "ftol": 1e-15,
+                "gtol": 1e-7,
+            },
+        )
+        z, iterations = join(result.x), iterations + int(result.nit)
+        left = np.where(bounded & (result.x <= 0), np.minimum(result.jac, 0.0), result.jac)
+        if np.max(np.abs(left)) < 1e-3 * max(1.0, float(C.max())):
+            break  # otherwise a line search failed, which new curvature estimates mend
+    return z, iterations
 
 
 def polish(density: LogDensity, z: Array, max_steps: int = 10) -> Array:
@@ -107,7 +117,7 @@ def polish(density: LogDensity, z: Array, max_steps: int = 10) -> Array:
         x, gradient = candidate, new
     out = z.copy()
     out[keep] = x
-    return out
+    return out if kkt_residual(density, out) < kkt_residual(density, z) else z
 
 
 def _support(density: LogDensity, keep: Array) -> LogDensity:

@@ -1,0 +1,290 @@
+"""Local maximisers: they agree, they end at maxima, and L1 ends at exact zeros."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from bayes_lepu import ModelError, Prior
+from bayes_lepu.data import read_data
+from bayes_lepu.inference.coordinates import PaperCoordinates
+from bayes_lepu.inference.optimizers import OPTIMIZERS, optimise
+from bayes_lepu.inference.sparse import kkt_residual
+from bayes_lepu.models import Parameters, get_model
+from bayes_lepu.models.density import LogDensity
+from bayes_lepu.priors import penalty_priors
+
+TRUTH = Parameters.of(
+    a=[3.0, -2.0, 0.5], b=0.5, alpha=[0.5, 1.5, -1.0], beta=0.5, gamma=0.15, lam=0.1
+)
+
+
+def simulated(point, n, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, point.a.size))
+    return read_data(X, point.simulate(X, rng)[1])
+
+
+@pytest.fixture(scope="module")
+def data():
+    return simulated(TRUTH, 1500)
+
+
+def density_of(model, data, penalty="l2", C=0.1):
+    spec = get_model(model)
+    return LogDensity(spec, data, spec.complete_priors(penalty_priors(penalty, C), None))
+
+
+def near_truth(density):
+    point = {
+        "naive": replace(TRUTH, log_w=np.array([0.0, -np.inf, -np.inf])),
+        "scar": replace(TRUTH, log_w=np.array([np.log(0.4), np.log(0.6), -np.inf])),
+    }.get(density.spec.name, TRUTH)
+    return density.pack(point)
+
+
+# Smooth -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("model", ["naive", "scar", "spm", "psychm"])
+def test_all_optimisers_agree(data, model):
+    density = density_of(model, data)
+    optima = {n: optimise(density, near_truth(density), optimizer=n) for n in OPTIMIZERS}
+    reference = minimize(
+        lambda z: -density.logp(z), optima["lbfgs"].z, method="BFGS", options={"gtol": 1e-4}
+    )
+    for name, optimum in optima.items():
+        assert optimum.converged, name
+        assert optimum.logp == pytest.approx(optima["scoring"].logp, abs=1e-6), name
+        np.testing.assert_allclose(optimum.z, optima["scoring"].z, atol=2e-3, err_msg=name)
+        assert optimum.gradient_norm < 0.05
+        assert optimum.iterations > 0
+    assert -reference.fun <= optima["scoring"].logp + 1e-6
+
+
+@pytest.mark.parametrize("optimizer", ["scoring", "lbfgs", "adam", "nadam"])
+def test_the_papers_parametrisation_reaches_the_same_optimum(data, optimizer):
+    density = density_of("psychm", data)
+    usual = optimise(density, near_truth(density))
+    paper = optimise(density, near_truth(density), optimizer=optimizer, parametrization="paper")
+    assert paper.converged
+    assert paper.logp == pytest.approx(usual.logp, abs=1e-5)
+    np.testing.assert_allclose(paper.z, usual.z, atol=2e-2)
+
+
+def test_the_papers_parametrisation_is_the_papers(data):
+    density = density_of("psychm", data)
+    paper = PaperCoordinates(density)
+    x = np.random.default_rng(1).normal(size=density.dim)
+    x[-2:] = [-0.3, 0.7]  # gamma' may be negative: only |gamma'| counts
+    point = density.unpack(paper.backward(x))
+    assert float(point.gamma) == pytest.approx(0.3 / 2.0)
+    assert float(point.lam) == pytest.approx(0.7 / 2.0)
+    value, gradient = paper.logp_grad(x)
+    assert value == pytest.approx(density.logp(paper.backward(x)))
+    h = 1e-6
+    wanted = [(paper.logp(x + e) - paper.logp(x - e)) / (2 * h) for e in h * np.eye(x.size)]
+    np.testing.assert_allclose(gradient, wanted, rtol=1e-5, atol=1e-5)
+
+
+def test_at_the_papers_kink_the_slope_is_one_sided(data):
+    density = density_of("psychm", data)
+    paper = PaperCoordinates(density)
+    x = paper.forward(near_truth(density))
+    x[-1] = 0.0
+    slope = paper.logp_grad(x)[1][-1]
+    step = 1e-6
+    ahead = x.copy()
+    ahead[-1] = step
+    assert slope == pytest.approx((paper.logp(ahead) - paper.logp(x)) / step, rel=1e-3)
+
+
+def test_many_rows_give_the_same_optimum_as_plain_lbfgs():
+    data = simulated(TRUTH, 150_000, seed=2)
+    for model in ("spm", "psychm"):
+        density = density_of(model, data)
+        sampled = optimise(density, near_truth(density))
+        assert data.X.size > 400_000  # where "auto" means "sampled"
+        plain = optimise(density, near_truth(density), optimizer="lbfgs")
+        assert sampled.converged
+        assert sampled.logp == pytest.approx(plain.logp, abs=1e-3)
+        np.testing.assert_allclose(sampled.z, plain.z, atol=1e-3)
+        assert sampled.gradient_norm < 1.0  # of 150,000 rows
+
+
+def test_many_rows_with_few_labels_are_not_sampled():
+    """Ten labelled rows among 150,000: a sample would hold none, so all rows are used."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(150_000, 3))
+    l = np.zeros(150_000, dtype=int)
+    l[:10] = 1
+    density = density_of("spm", read_data(X, l), C=1.0)
+    start = density.pack(TRUTH)
+    sampled, plain = (optimise(density, start, optimizer=o) for o in ("sampled", "lbfgs"))
+    np.testing.assert_array_equal(sampled.z, plain.z)
+
+
+def test_a_vanished_weight_is_no_trap(data):
+    """At λ = e^-50 the slope in log λ/ρ is nil, though the density rises in λ itself."""
+    density = density_of("psychm", data)
+    best = optimise(density, near_truth(density))
+    for weight in (0, 1):
+        start = best.z.copy()
+        start[density.blocks.weights][weight] = -50.0
+        trapped = optimise(density, start)
+        assert trapped.logp == pytest.approx(best.logp, abs=1e-5)
+
+
+def test_a_maximum_on_the_face_stays_there():
+    """Labels of SPM with a reversed steep s: γ = 0 is the best, and the search says so."""
+    data = simulated(replace(TRUTH, log_w=np.array([-np.inf, np.log(0.2), np.log(0.8)])), 3000)
+    density = density_of("psychm", data)
+    optimum = optimise(density, near_truth(density))
+    gamma = float(density.unpack(optimum.z).gamma)
+    if gamma < 1e-6:
+        for raised in (1e-4, 1e-3, 1e-2):
+            point = density.unpack(optimum.z)
+            w = np.array([raised, float(point.lam), 1 - raised - float(point.lam)])
+            assert density.logp(density.pack(replace(point, log_w=np.log(w)))) <= optimum.logp
+    assert optimum.converged
+    assert gamma < 0.03
+
+
+def test_equal_factors_are_a_saddle():
+    """From α = a, β = b the climb cannot leave the diagonal: why no start has equal factors."""
+    data = simulated(Parameters.of(a=[3.0, 0.5], b=0.0, alpha=[-0.5, 1.5], beta=0.5), 2000)
+    density = density_of("spm", data)
+    stuck = optimise(density, np.zeros(density.dim), optimizer="lbfgs")
+    point = density.unpack(stuck.z)
+    np.testing.assert_allclose(point.a, point.alpha, atol=1e-6)
+    free = optimise(density, density.pack(Parameters.of(a=[1, 0], b=0, alpha=[0, 1], beta=0.1)))
+    assert free.logp > stuck.logp + 20
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"optimizer": "sgd"}, "Unknown optimizer 'sgd'.*scoring, sampled, lbfgs, adam, nadam"),
+        ({"parametrization": "logit"}, "Unknown parametrization 'logit'.*softmax, paper"),
+    ],
+)
+def test_unknown_options(data, options, message):
+    density = density_of("psychm", data)
+    with pytest.raises(ModelError, match=message):
+        optimise(density, near_truth(density), **options)
+
+
+# L1 -----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def sparse_data():
+    a = np.zeros(12)
+    alpha = np.zeros(12)
+    a[:3], alpha[2:5] = [2.0, -1.5, 1.0], [1.0, -1.0, 0.8]
+    return simulated(Parameters.of(a=a, b=0.2, alpha=alpha, beta=0.3, gamma=0.1, lam=0.05), 800)
+
+
+@pytest.mark.parametrize("C", [6.0, 15.0])
+@pytest.mark.parametrize("model", ["naive", "scar", "spm", "psychm"])
+def test_l1_has_exact_zeros_and_satisfies_kkt(sparse_data, model, C):
+    density = density_of(model, sparse_data, "l1", C)
+    rng = np.random.default_rng(4)
+    optimum = optimise(density, 0.3 * rng.normal(size=density.dim))
+    slopes = optimum.z[density.l1_rate > 0]
+    assert np.sum(slopes == 0) >= 2
+    assert np.sum(slopes != 0) >= 2
+    assert optimum.converged
+    assert kkt_residual(density, optimum.z) < 1e-5
+    assert optimum.gradient_norm == kkt_residual(density, optimum.z)
+
+
+def test_l1_equals_an_independent_proximal_gradient_method(sparse_data):
+    density = density_of("spm", sparse_data, "l1", 4.0)
+    optimum = optimise(density, 0.3 * np.random.default_rng(5).normal(size=density.dim))
+    rate, step = density.l1_rate, 2.0 / sparse_data.n
+    z = optimum.z + 0.05 * np.random.default_rng(6).normal(size=density.dim)
+    for _ in range(6000):
+        smooth = density.logp_grad(z)[1] + rate * np.sign(z)
+        z = z + step * smooth
+        z = np.sign(z) * np.maximum(np.abs(z) - step * rate, 0.0)
+    np.testing.assert_allclose(optimum.z, z, atol=1e-5)
+    np.testing.assert_array_equal(optimum.z == 0, z == 0)
+
+
+def test_l1_of_naive_equals_scikit_learn(sparse_data):
+    from sklearn.linear_model import LogisticRegression
+
+    C = 3.0
+    density = density_of("naive", sparse_data, "l1", C)
+    optimum = optimise(density, np.zeros(density.dim))
+    other = LogisticRegression(l1_ratio=1.0, C=1 / C, solver="saga", tol=1e-10, max_iter=20_000)
+    other.fit(sparse_data.X, sparse_data.l)
+    np.testing.assert_allclose(optimum.z[:-1], other.coef_[0], atol=1e-5)
+    assert optimum.z[-1] == pytest.approx(other.intercept_[0], abs=1e-5)
+
+
+def test_a_strong_l1_on_alpha_is_scar(sparse_data):
+    """Above C_max every α is exactly 0, and SPM's optimum is SCAR's."""
+    spec = get_model("spm")
+    priors = penalty_priors({"a": "l2", "alpha": "l1"}, {"a": 0.1, "alpha": 500.0})
+    density = LogDensity(spec, sparse_data, spec.complete_priors(priors, None))
+    optimum = optimise(density, 0.1 * np.random.default_rng(7).normal(size=density.dim))
+    np.testing.assert_array_equal(optimum.z[density.blocks.alpha], 0.0)
+    scar = density_of("scar", sparse_data, "l2", 0.1)
+    best = optimise(scar, np.array([*np.zeros(12), 0.0, 0.0]))
+    assert optimum.logp == pytest.approx(best.logp, abs=1e-6)
+
+
+def test_everything_may_be_zero(sparse_data):
+    density = density_of("spm", sparse_data, "l1", 1e4)
+    optimum = optimise(density, 0.1 * np.random.default_rng(8).normal(size=density.dim))
+    np.testing.assert_array_equal(optimum.z[density.l1_rate > 0], 0.0)
+    assert optimum.converged
+
+
+def test_laplace_priors_with_another_centre(sparse_data):
+    """The kink, and hence the exact values, are at the centre of the prior, not at zero."""
+    spec = get_model("naive")
+    priors = {"a": Prior("laplace", scale=0.02, loc=0.25), "b": Prior("flat")}
+    density = LogDensity(spec, sparse_data, priors)
+    optimum = optimise(density, np.zeros(density.dim))
+    slopes = optimum.z[:-1]
+    assert np.sum(slopes == 0.25) >= 3
+    assert kkt_residual(density, optimum.z) < 1e-3
+    assert optimum.converged
+    for j in range(density.dim):
+        for step in (-1e-3, 1e-3):
+            moved = optimum.z.copy()
+            moved[j] += step
+            assert density.logp(moved) < optimum.logp + 1e-9
+
+
+def test_l1_in_the_papers_parametrisation(sparse_data):
+    density = density_of("psychm", sparse_data, "l1", 2.0)
+    start = density.pack(
+        Parameters.of(
+            a=np.r_[2, -1, np.zeros(10)],
+            b=0,
+            alpha=np.r_[0, 0, 1, -1, np.zeros(8)],
+            beta=0.3,
+            gamma=0.1,
+            lam=0.1,
+        )
+    )
+    usual = optimise(density, start)
+    paper = optimise(density, start, parametrization="paper")
+    assert paper.logp == pytest.approx(usual.logp, abs=1e-4)
+
+
+def test_kkt_residual_sees_what_is_wrong(sparse_data):
+    density = density_of("spm", sparse_data, "l1", 4.0)
+    optimum = optimise(density, 0.3 * np.random.default_rng(9).normal(size=density.dim))
+    support = np.flatnonzero((optimum.z != 0) & (density.l1_rate > 0))
+    dropped = optimum.z.copy()
+    dropped[support[0]] = 0.0
+    assert kkt_residual(density, dropped) > 0.1
+    moved = optimum.z.copy()
+    moved[support[0]] *= 1.1
+    assert kkt_residual(density, moved) > 0.1
