@@ -1,0 +1,22 @@
+"""The paper's experiments, resumable and parallel.
+
+==============  ====================================================================
+`table1`        five models on simulated data, four scores
+`run_trials`    the machine underneath: any function of settings and a generator
+==============  ====================================================================
+
+Needs the extra ``sklearn``; ``import bayes_lepu`` does not import this package.
+"""
+
+from bayes_lepu.experiments.runner import Experiment, run_trials, trial_seed
+from bayes_lepu.experiments.table1 import Table1Settings, table1
+from bayes_lepu.experiments.tables import Reproduction
+
+__all__ = [
+    "Experiment",
+    "Reproduction",
+    "Table1Settings",
+    "run_trials",
+    "table1",
+    "trial_seed",
+]

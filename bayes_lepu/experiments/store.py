@@ -1,0 +1,83 @@
+"""Finished trials on disk: one JSON line each, written at once, read back on restart.
+
+A trial is known by its experiment, the settings it ran under and its seed. Only the last line of
+the file can be torn (the process was killed while it wrote); such a line is cut off on opening.
+"""
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import asdict
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from bayes_lepu.errors import FileFormatError
+
+Record = dict[str, Any]
+Key = tuple[str, str, int]
+
+
+def settings_hash(experiment: str, settings: Any) -> str:
+    """Twelve hexadecimal digits that name an experiment, its settings and the library's version.
+
+    Parameters
+    ----------
+    settings : dataclass instance
+        With values that JSON can hold.
+    """
+    content = {
+        "experiment": experiment,
+        "settings": asdict(settings),
+        "bayes-lepu": version("bayes-lepu"),
+    }
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:12]
+
+
+def key_of(record: Mapping[str, Any]) -> Key:
+    """What identifies a trial: experiment, hash of its settings, seed."""
+    return record["experiment"], record["hash"], record["seed"]
+
+
+class TrialStore:
+    """The trials in one file.
+
+    Parameters
+    ----------
+    path : path
+        JSON lines; made, with its folder, by the first `append`.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+
+    def read(self) -> dict[Key, Record]:
+        """Every finished trial; a torn last line is cut off the file."""
+        if not self.path.exists():
+            return {}
+        content = self.path.read_bytes()
+        whole = content[: content.rfind(b"\n") + 1]
+        if len(whole) < len(content):
+            with self.path.open("r+b") as file:
+                file.truncate(len(whole))
+                os.fsync(file.fileno())
+        records = {}
+        for number, line in enumerate(whole.splitlines(), start=1):
+            try:
+                record = json.loads(line)
+                records.setdefault(key_of(record), record)
+            except (ValueError, KeyError, TypeError) as error:
+                raise FileFormatError(
+                    f"Line {number} of {self.path} is not a finished trial ({error}). Delete that "
+                    "line to run its trial again, or choose another folder."
+                ) from error
+        return records
+
+    def append(self, record: Record) -> None:
+        """Add a trial; when this returns it has reached the disk."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with self.path.open("ab") as file:
+            file.write(json.dumps(record, sort_keys=True).encode() + b"\n")
+            file.flush()
+            os.fsync(file.fileno())
