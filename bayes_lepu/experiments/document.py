@@ -1,6 +1,6 @@
 """A page of text and tables, as Markdown and as HTML.
 
-Cells and sentences may hold ``**bold**`` and ``*italic*``; the index of a table is its first column.
+Cells and sentences may hold ``**bold**`` and ``*italic*``; a table's index is its first column.
 """
 
 import html

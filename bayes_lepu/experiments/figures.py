@@ -40,5 +40,6 @@ def score_figure(summary: pd.DataFrame, panels: Sequence[str]) -> "Figure":
         axis.grid(axis="x", color="#e4e4e4")
         axis.spines[["top", "right"]].set_visible(False)
         axis.margins(y=0.15)
-    axes.flat[0].legend(fontsize=8, frameon=False)
+    handles, labels = axes.flat[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=2, frameon=False)
     return figure

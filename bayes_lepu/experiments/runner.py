@@ -172,10 +172,7 @@ class _Progress:
         self.done += 1
         if self.bar is not None:
             self.bar.advance(self.task)
-        elif self.show and (
-            self.done == self.total
-            or self.done * 10 // self.total > (self.done - 1) * 10 // self.total
-        ):
+        elif self.show and self.done * 10 // self.total > (self.done - 1) * 10 // self.total:
             print(f"{self.name}: {self.done} of {self.total} trials", file=sys.stderr, flush=True)
 
     def __exit__(self, *error: object) -> None:

@@ -62,7 +62,7 @@ class TrialStore:
             with self.path.open("r+b") as file:
                 file.truncate(len(whole))
                 os.fsync(file.fileno())
-        records = {}
+        records: dict[Key, Record] = {}
         for number, line in enumerate(whole.splitlines(), start=1):
             try:
                 record = json.loads(line)
@@ -78,6 +78,6 @@ class TrialStore:
         """Add a trial; when this returns it has reached the disk."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self.path.open("ab") as file:
-            file.write(json.dumps(record, sort_keys=True).encode() + b"\n")
+            file.write(json.dumps(record).encode() + b"\n")
             file.flush()
             os.fsync(file.fileno())

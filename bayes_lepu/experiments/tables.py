@@ -65,7 +65,7 @@ def tidy(
 
 
 def summarise(scores: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
-    """Mean of ``value``, its standard error over trials, and their number, in order of appearance."""
+    """Mean of ``value``, its standard error over trials, and their number."""
     groups = scores.groupby(list(by), sort=False)["value"]
     table = groups.agg(["mean", "std", "count"]).reset_index()
     table["se"] = table["std"] / np.sqrt(table["count"])
