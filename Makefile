@@ -3,10 +3,10 @@ VENV := .venv
 PY := $(VENV)/bin/python
 STAMP := $(VENV)/.installed
 
-.PHONY: help setup demo test test-all lint bench clean
+.PHONY: help setup browser demo test test-all lint bench clean
 
 help:
-	@echo "make demo      set up, fit the embedded data set, print the verdict"
+	@echo "make demo      set up, fit the embedded data set, write demo-report.html"
 	@echo "make test      set up, lint, types, import contract, fast tests"
 	@echo "make test-all  the same and the long statistical suite"
 	@echo "make bench     benchmarks; ratios go to benchmarks/results"
@@ -18,6 +18,9 @@ $(STAMP): pyproject.toml tools/bootstrap.sh
 	@$(PY) -m pip install --quiet --editable ".[dev]"
 	@touch $(STAMP)
 
+browser:
+	@sh tools/browser.sh
+
 demo: setup
 	@$(PY) -m bayes_lepu demo
 
@@ -27,10 +30,10 @@ lint: setup
 	$(PY) -m mypy
 	$(VENV)/bin/lint-imports
 
-test: lint
+test: lint browser
 	$(PY) -m pytest
 
-test-all: lint
+test-all: lint browser
 	$(PY) -m pytest -m "slow or not slow"
 
 bench: setup

@@ -71,9 +71,10 @@ def plot_modes(
     panels.dots(0, pi[1:], gap[1:], GUIDE, size=40)
     panels.dots(0, pi[:1], gap[:1], CLASS, size=60)
     for mode, x, y in zip(shown, pi, gap, strict=True):
-        side = "right" if x > 0.6 else "left"
-        text = f"  {mode.role}  "
-        panels.draw.text(x, y, text, panels.target(0), horizontal_align=side, color=GUIDE)
+        side, shift = ("right", -0.035) if x > 0.6 else ("left", 0.035)
+        panels.draw.text(
+            x + shift, y, mode.role, panels.target(0), horizontal_align=side, color=GUIDE
+        )
     panels.limits(0, x=(0.0, 1.0), y=(min(depth, -5.0) * 1.1, max(1.0, -0.08 * depth)))
     panels.labels(0, x="class prior π of the mode", y="log density below the best")
     return panels.collection

@@ -18,7 +18,7 @@ from bayes_lepu.plots.answer import plot_class_probability, plot_prior_posterior
 from bayes_lepu.plots.naming import plot_modes, plot_orientation
 from bayes_lepu.plots.reproduction import plot_calibration, plot_label_rate
 from bayes_lepu.report.figures import Album, Picture
-from bayes_lepu.report.tables import Table, from_frame, number, table
+from bayes_lepu.report.tables import Cell, Table, from_frame, number, table
 from bayes_lepu.result import FittedModel
 from bayes_lepu.result.fit import orientation_sentence
 from bayes_lepu.result.summaries import CI_PROB
@@ -180,9 +180,7 @@ def labels_section(fit: FittedModel, album: Album, *, group_by: tuple[str, ...])
     return Section("labels", title, lead, pictures=tuple(pictures))
 
 
-def identifiability_section(
-    fit: FittedModel, verdict: Identifiability | None, album: Album
-) -> Section:
+def identifiability_section(fit: FittedModel, verdict: Identifiability, album: Album) -> Section:
     """The checks with their remedies, and where the naming of the factors comes from."""
     pictures = []
     if fit.spec.has_selection:
@@ -201,15 +199,30 @@ def identifiability_section(
             partial(plot_modes, fit),
         )
     )
-    tables = []
-    if verdict is not None:
-        frame = verdict.to_frame().reset_index()
-        tables.append(("Checks", from_frame(frame)))
+    tables = [("Checks", checks_table(verdict))]
     modes = fit.mode_table()[["role", "gap", "hits", "pi", "c", "norm_a", "norm_alpha", "rms_t"]]
     tables.append(("Modes found by the search", from_frame(modes, index="mode")))
     lead = f"Which factor is the class: {orientation_sentence(fit)}."
     title = "What these data can and cannot identify"
     return Section("identifiability", title, lead, pictures=tuple(pictures), tables=tuple(tables))
+
+
+def checks_table(verdict: Identifiability) -> Table:
+    """The checks, each with its status, finding and remedy."""
+    styles = {"passed": "good", "weak": "fair", "failed": "bad"}
+    rows = [
+        [
+            c.name,
+            Cell(c.status, style=styles.get(c.status, "muted")),
+            c.figure,
+            c.threshold,
+            c.text,
+            c.remedy,
+        ]
+        for c in verdict.checks
+    ]
+    columns = ("check", "status", "figure", "held against", "finding", "what would help")
+    return table(columns, rows)
 
 
 def coefficients_section(fit: FittedModel) -> Section:
@@ -287,7 +300,7 @@ def _version(package: str) -> str | None:
         return None
 
 
-def headline(fit: FittedModel, verdict: Identifiability | None) -> dict[str, Any]:
+def headline(fit: FittedModel, verdict: Identifiability) -> dict[str, Any]:
     """The verdict, what carries it, and the figures to remember."""
     prior: pd.DataFrame = fit.class_prior()
     tiles = [
@@ -296,8 +309,6 @@ def headline(fit: FittedModel, verdict: Identifiability | None) -> dict[str, Any
         ("rows", (number(fit.data.n), f"{number(int(fit.data.l.sum()))} labelled")),
         ("model", (fit.spec.name, f"method {fit.method}")),
     ]
-    if verdict is None:
-        return {"level": None, "verdict": "", "carried_by": (), "tiles": tiles, "levels": LEVELS}
     remedies = [c.remedy for c in verdict.checks if c.status in ("failed", "weak") and c.remedy]
     return {
         "level": verdict.level,
@@ -306,6 +317,7 @@ def headline(fit: FittedModel, verdict: Identifiability | None) -> dict[str, Any
         "remedies": list(dict.fromkeys(remedies))[:3],
         "tiles": tiles,
         "levels": LEVELS,
+        "ci": f"{CI_PROB:.0%}",
     }
 
 

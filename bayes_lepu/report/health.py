@@ -6,7 +6,7 @@ import numpy as np
 
 from bayes_lepu.links import Array
 from bayes_lepu.report.content import Section
-from bayes_lepu.report.tables import number, table
+from bayes_lepu.report.tables import Cell, number, table
 from bayes_lepu.result import FittedModel
 
 MAX_PARAMETERS = 40
@@ -46,13 +46,14 @@ def _sampled(fit: FittedModel, title: str) -> Section:
     }
     rows: list[list[Any]] = []
     for name, values in _scalars(fit).items():
-        stats = [
-            array_stats.rhat(values, chain_axis=0, draw_axis=1),
-            array_stats.ess(values, chain_axis=0, draw_axis=1, method="bulk"),
-            array_stats.ess(values, chain_axis=0, draw_axis=1, method="tail", prob=0.9),
+        r_hat = float(array_stats.rhat(values))
+        ess = [
+            float(array_stats.ess(values, method="bulk")),
+            float(array_stats.ess(values, method="tail", prob=0.9)),
         ]
-        rows.append([name, values.mean(), values.std(ddof=1), *map(float, stats)])
-    worst = sorted(rows, key=lambda r: -np.nan_to_num(r[3], nan=np.inf))
+        shown = Cell(f"{r_hat:.3f}", r_hat)
+        rows.append([name, values.mean(), values.std(ddof=1), shown, *map(round, ess)])
+    worst = sorted(rows, key=lambda r: -r[3].value)
     note = "" if len(rows) <= MAX_PARAMETERS else f"The {MAX_PARAMETERS} largest R-hat are shown."
     columns = ("parameter", "mean", "sd", "R-hat", "ESS bulk", "ESS tail")
     lead = (

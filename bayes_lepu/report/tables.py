@@ -7,13 +7,18 @@ from typing import Any
 
 import pandas as pd
 
+MAX_WORD = 24
+PROSE = 40
+PROSE_WIDTH = 22
+
 
 @dataclass(frozen=True)
 class Cell:
-    """What is shown, and the number it is sorted by (None for text)."""
+    """What is shown, the number it is sorted by (None for text), and a style class."""
 
     text: str
     value: float | None = None
+    style: str = ""
 
 
 @dataclass(frozen=True)
@@ -31,6 +36,17 @@ class Table:
             any(row[j].value is not None for row in self.rows) for j in range(len(self.columns))
         )
 
+    @property
+    def widths(self) -> tuple[int, ...]:
+        """Least width of each column in characters: whole words up to a limit, room for prose."""
+        return tuple(self._width(j) for j in range(len(self.columns)))
+
+    def _width(self, j: int) -> int:
+        texts = [row[j].text for row in self.rows if row[j].value is None]
+        longest = max((len(word) for text in texts for word in text.split()), default=0)
+        prose = any(len(text) > PROSE for text in texts)
+        return max(min(longest + 1, MAX_WORD), PROSE_WIDTH if prose else 0)
+
 
 def number(value: float, *, digits: int = 3) -> str:
     """A number as a reader wants it: three digits, no exponent where it can be avoided."""
@@ -41,14 +57,14 @@ def number(value: float, *, digits: int = 3) -> str:
     size = abs(value)
     if size >= 1e6 or size < 1e-4:
         return f"{value:.2e}".replace("-", "−")
-    places = (
-        max(0, digits - 1 - math.floor(math.log10(size))) if size < 1 else 3 - len(str(int(size)))
-    )
-    return f"{value:.{max(places, 0)}f}".replace("-", "−")
+    places = max(0, digits - 1 - math.floor(math.log10(size)))
+    return f"{value:.{places}f}".replace("-", "−")
 
 
 def cell(value: Any) -> Cell:
     """A cell of any value of a DataFrame."""
+    if isinstance(value, Cell):
+        return value
     if isinstance(value, bool):
         return Cell("yes" if value else "no")
     if hasattr(value, "item"):
@@ -67,6 +83,14 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[Any]], *, note: str = 
 
 def from_frame(frame: pd.DataFrame, *, index: str | None = None, note: str = "") -> Table:
     """A table from a DataFrame, with its index as the first column if it is named."""
+    columns, rows = [str(c) for c in frame.columns], frame.to_numpy(dtype=object).tolist()
     if index is not None:
-        frame = frame.rename_axis(index).reset_index()
-    return table([str(c) for c in frame.columns], frame.to_numpy(dtype=object).tolist(), note=note)
+        columns = [index, *columns]
+        rows = [[_row_label(name), *row] for name, row in zip(frame.index, rows, strict=True)]
+    return table(columns, rows, note=note)
+
+
+def _row_label(name: Any) -> Cell:
+    """A row's own name, never rounded or spaced as a number would be."""
+    value = cell(name).value
+    return Cell(str(name), value)

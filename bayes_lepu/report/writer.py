@@ -21,7 +21,7 @@ def write_report(
     fit: FittedModel,
     path: str | Path,
     *,
-    identifiability: Identifiability | None = None,
+    identifiability: Identifiability,
     title: str | None = None,
     group_by: tuple[str, ...] = (),
 ) -> Path:
@@ -55,7 +55,7 @@ def write_report(
 def render(
     fit: FittedModel,
     *,
-    identifiability: Identifiability | None,
+    identifiability: Identifiability,
     title: str | None,
     group_by: tuple[str, ...],
 ) -> str:
