@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 METHODS = ("nuts", "map", "laplace")
 SAMPLERS = ("nutpie", "pymc")
+STEEPEST = 100.0  # sd of a linear predictor beyond which probabilities are 0 or 1
 
 
 def fit(
@@ -279,7 +280,16 @@ def _as_single_draw(point: Parameters) -> Parameters:
 
 
 def _warn_unconverged(result: MapResult) -> None:
-    if not result.modes[0].converged:
+    best = result.modes[0]
+    if (steepest := max(best.norm_a, best.norm_alpha)) > STEEPEST:
+        warnings.warn(
+            f"A linear predictor has standard deviation {steepest:.3g}: its slopes run off to "
+            "infinity because planes cut off the labelled rows, and only the penalty (if any) "
+            "stops them. Use a stronger penalty (C=) or fewer columns.",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
+    if not best.converged:
         warnings.warn(
             f"The best mode is not a converged optimum (residual {result.kkt:.2g}). Use more "
             "starts (n_starts=), a stronger penalty (C=), or optimizer='lbfgs'.",

@@ -1,0 +1,486 @@
+"""MAP: the paper's penalised MLE, its modes, and what does not change it."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.optimize import minimize
+from sklearn.linear_model import LogisticRegression
+
+import bayes_lepu as lepu
+from bayes_lepu import ModelError, Prior
+from bayes_lepu.data import read_data
+from bayes_lepu.inference import starts
+from bayes_lepu.inference.map import N_STARTS, fit_map, row_space
+from bayes_lepu.inference.sparse import kkt_residual
+from bayes_lepu.models import REGISTRY, Parameters, get_model
+from bayes_lepu.models.density import LogDensity
+from bayes_lepu.priors import penalty_priors
+
+MODELS = list(REGISTRY)
+TRUTH = Parameters.of(
+    a=[3.0, -2.0, 0.5], b=0.5, alpha=[0.5, 1.5, -1.0], beta=0.5, gamma=0.15, lam=0.1
+)
+
+
+def simulated(point, n, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, point.a.size))
+    return X, point.simulate(X, rng)[1]
+
+
+@pytest.fixture(scope="module")
+def table():
+    X, l = simulated(TRUTH, 1200)
+    return pd.DataFrame(X * [1.0, 3.0, 0.2] + [0.0, 5.0, -1.0], columns=["u", "v", "w"]), l
+
+
+def quick(X, l, model, **options):
+    return lepu.fit(X, l, model=model, method="map", random_seed=1, **options)
+
+
+# The paper's loss ---------------------------------------------------------------------------------
+
+
+def paper_loss(theta, X, l, model, penalty, C):
+    """-log L + C_alpha |alpha| + C_a |a| from the paper's equations, sums and not means.
+
+    theta = (a, b) for naive, with c for scar, with (alpha, beta) for spm, and with the paper's
+    (gamma', lambda') for psychm.
+    """
+    p = X.shape[1]
+    a, b = theta[:p], theta[p]
+    t = 1 / (1 + np.exp(-(X @ a + b)))
+    alpha, s = np.zeros(p), 1.0
+    if model == "scar":
+        s = theta[p + 1]
+    if model in ("spm", "psychm"):
+        alpha, beta = theta[p + 1 : 2 * p + 1], theta[2 * p + 1]
+        s = 1 / (1 + np.exp(-(X @ alpha + beta)))
+    if model == "psychm":
+        g, lm = np.abs(theta[-2:])
+        gamma, lam = g / (1 + g + lm), lm / (1 + g + lm)
+        s = gamma + (1 - gamma - lam) * s
+    h = s * t
+    loss = -np.sum(l * np.log(h) + (1 - l) * np.log(1 - h))
+    for name, slope in (("a", a), ("alpha", alpha)):
+        size = slope @ slope if penalty[name] == "l2" else np.abs(slope).sum()
+        loss += C[name] * size
+    return float(loss)
+
+
+def theta_of(fit):
+    point, model = fit.draws.take(0), fit.spec.name
+    parts = [point.a, [point.b]]
+    if model == "scar":
+        parts.append([point.gamma])
+    if model in ("spm", "psychm"):
+        parts += [point.alpha, [point.beta]]
+    if model == "psychm":
+        parts.append(np.exp(point.log_w[:2] - point.log_w[2]))
+    return np.concatenate(parts)
+
+
+PENALTIES = {
+    "l2": {"a": "l2", "alpha": "l2"},
+    "l1": {"a": "l1", "alpha": "l1"},
+    "mixed": {"a": "l2", "alpha": "l1"},
+}
+
+
+@pytest.mark.parametrize("penalty", PENALTIES)
+@pytest.mark.parametrize("model", MODELS)
+def test_map_is_the_papers_penalised_mle(table, model, penalty):
+    X, l = table
+    penalty, C = PENALTIES[penalty], {"a": 0.4, "alpha": 1.5}
+    fit = quick(X, l, model, penalty=penalty, C=C)
+    theta, Xs = theta_of(fit), fit.data.X
+    loss = paper_loss(theta, Xs, l, model, penalty, C)
+    assert fit.modes[0].logp == pytest.approx(-loss, rel=1e-8)
+    assert fit.settings["kkt_residual"] < 1e-2
+    # No direction lowers it, and a derivative-free search from there finds nothing better.
+    rng = np.random.default_rng(2)
+    for _ in range(40):
+        for size in (1e-1, 1e-2, 1e-3):
+            moved = theta + size * rng.normal(size=theta.size)
+            if model == "scar":
+                moved[-1] = np.clip(moved[-1], 1e-3, 1 - 1e-3)
+            assert paper_loss(moved, Xs, l, model, penalty, C) > loss - 1e-6
+
+
+def test_a_general_optimiser_on_the_loss_by_hand_ends_at_the_same_place(table):
+    X, l = table
+    penalty, C = PENALTIES["l2"], {"a": 0.4, "alpha": 1.5}
+    for model in ("spm", "psychm"):
+        fit = quick(X, l, model, penalty=penalty, C=C)
+        theta = theta_of(fit)
+        other = minimize(
+            paper_loss,
+            theta + 0.1,
+            args=(fit.data.X, l, model, penalty, C),
+            method="BFGS",
+            options={"gtol": 1e-3},
+        )
+        assert other.fun > -fit.modes[0].logp - 1e-6
+        assert other.fun == pytest.approx(-fit.modes[0].logp, abs=1e-3)
+        np.testing.assert_allclose(other.x, theta, atol=0.05)
+
+
+@pytest.mark.parametrize("standardize", [True, False])
+@pytest.mark.parametrize("C", [0.01, 5.0])
+def test_naive_is_scikit_learns_logistic_regression(table, standardize, C):
+    X, l = table
+    fit = quick(X, l, "naive", C=C, standardize=standardize)
+    other = LogisticRegression(C=1 / (2 * C), tol=1e-12, solver="newton-cholesky")
+    other.fit(fit.data.X, l)
+    np.testing.assert_allclose(fit.draws.a[0], other.coef_[0], atol=1e-5)
+    assert fit.draws.b[0] == pytest.approx(other.intercept_[0], abs=1e-5)
+    np.testing.assert_allclose(fit.predict_proba(X), other.predict_proba(fit.data.X), atol=1e-6)
+
+
+def test_weak_penalties_agree_with_the_unpenalised_fit(table):
+    X, l = table
+    none, weak = quick(X, l, "spm", penalty="none"), quick(X, l, "spm", C=1e-9)
+    assert none.priors["a"] == Prior("flat")
+    np.testing.assert_allclose(none.draws.a, weak.draws.a, atol=1e-3)
+
+
+# More columns than rows ---------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def wide():
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(60, 200)) @ np.diag(rng.uniform(0.5, 2, 200))
+    a, alpha = rng.normal(size=(2, 200)) / 5
+    return read_data(X, Parameters.of(a=a, b=0.5, alpha=alpha, beta=1.0).simulate(X, rng)[1])
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_the_row_space_is_exact(wide, model):
+    """The optimum found in 59 coordinates is a stationary point of the density in all 400."""
+    spec = get_model(model)
+    priors = spec.complete_priors(penalty_priors("l2", {"a": 0.5, "alpha": 0.7}), None)
+    result = fit_map(spec, wide, priors, rng=np.random.default_rng(0))
+    reduced, lift = row_space(wide, priors)
+    assert reduced.p < wide.n
+    assert lift.shape == (reduced.p, 200)
+    full = LogDensity(spec, wide, priors)
+    best = result.modes[0]
+    assert full.logp(best.z) == pytest.approx(best.logp, rel=1e-10)
+    assert kkt_residual(full, best.z) < 1e-3
+    direct = minimize(
+        lambda z: tuple(-np.asarray(v) for v in full.logp_grad(z)),
+        best.z + 0.01 * np.random.default_rng(1).normal(size=full.dim),
+        jac=True,
+        method="L-BFGS-B",
+        options={"ftol": 1e-15, "gtol": 1e-8, "maxiter": 5000, "maxfun": 20_000},
+    )
+    assert -direct.fun == pytest.approx(best.logp, abs=1e-6)
+    np.testing.assert_allclose(full.unpack(direct.x).a, best.point.a, atol=1e-3)
+    np.testing.assert_allclose(full.unpack(direct.x).alpha, best.point.alpha, atol=1e-3)
+
+
+def test_the_row_space_is_left_alone_where_it_would_not_be_exact(wide):
+    spec = get_model("spm")
+    for penalty, change in (
+        (penalty_priors("l1", 1.0), {}),
+        (penalty_priors({"alpha": "none"}, 1.0), {}),
+        ({**penalty_priors("l2", 1.0), "a": Prior("normal", scale=1.0, loc=0.5)}, {}),
+        (penalty_priors("l2", 1.0), {"class_features": [0, 1]}),
+    ):
+        data = read_data(wide.X, wide.l, **change)
+        assert row_space(data, spec.complete_priors(penalty, None))[1] is None
+
+
+def test_wide_l1_has_exact_zeros(wide):
+    spec = get_model("spm")
+    priors = spec.complete_priors(penalty_priors("l1", 2.0), None)
+    result = fit_map(spec, wide, priors, n_starts=2, rng=np.random.default_rng(0))
+    assert result.kkt < 1e-5
+    assert np.sum(result.point.a == 0) > 150
+    assert np.sum(result.point.alpha == 0) > 150
+
+
+def test_wide_fits_speak_of_the_users_columns(wide):
+    names = [f"gene {j}" for j in range(200)]
+    X = pd.DataFrame(wide.X, columns=names)
+    fit = quick(X, wide.l, "spm", C=0.5, n_starts=2)
+    assert fit.feature_names == tuple(names)
+    assert fit.draws.a.shape == (1, 200)
+    assert fit.predict_proba(X.iloc[:5]).shape == (5, 2)
+
+
+# Modes --------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def fits(table):
+    return {model: quick(*table, model) for model in MODELS}
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_mode_table(fits, model):
+    fit = fits[model]
+    modes = fit.mode_table()
+    assert list(modes.columns) == [
+        "role",
+        "logp",
+        "gap",
+        "hits",
+        "rms_h",
+        "rms_t",
+        "pi",
+        "c",
+        "norm_a",
+        "norm_alpha",
+        "gamma",
+        "lambda",
+        "converged",
+    ]
+    assert modes["role"].iloc[0] == "best"
+    assert modes["hits"].sum() == N_STARTS[model]
+    assert (modes["gap"] >= 0).all()
+    assert (modes["logp"] + modes["gap"]).to_numpy() == pytest.approx(modes["logp"].iloc[0])
+    for i, mode in enumerate(fit.modes):
+        row, X = modes.iloc[i], fit.data.X
+        best = fit.modes[0].point
+        assert fit.density.logp(mode.z) == pytest.approx(mode.logp, rel=1e-10)
+        assert row["pi"] == pytest.approx(mode.point.t(X).mean())
+        assert row["c"] == pytest.approx(mode.point.h(X).mean() / mode.point.t(X).mean())
+        assert row["norm_a"] == pytest.approx(np.std(X @ mode.point.a))
+        assert row["norm_alpha"] == pytest.approx(np.std(X @ mode.point.alpha))
+        assert row["rms_t"] == pytest.approx(np.sqrt(np.mean((mode.point.t(X) - best.t(X)) ** 2)))
+        assert row["rms_h"] == pytest.approx(np.sqrt(np.mean((mode.point.h(X) - best.h(X)) ** 2)))
+
+
+def test_psychm_lists_its_swapped_mode(fits):
+    modes = fits["psychm"].mode_table()
+    assert "swapped" in modes["role"].to_numpy()
+    swapped = modes[modes["role"] == "swapped"].iloc[0]
+    assert swapped["gap"] > 0
+    assert swapped["rms_h"] < 0.1 < swapped["rms_t"]
+
+
+def test_symmetric_spm_lists_every_pair_once(fits):
+    fit = fits["spm"]
+    X = fit.data.X
+    for i, mode in enumerate(fit.modes):
+        assert mode.norm_a >= mode.norm_alpha  # each named by the rule
+        for other in fit.modes[i + 1 :]:
+            for point in (other.point, other.point.swap()):
+                apart = max(
+                    np.sqrt(np.mean((point.t(X) - mode.point.t(X)) ** 2)),
+                    np.sqrt(np.mean((point.s(X) - mode.point.s(X)) ** 2)),
+                )
+                assert apart > 0.02
+
+
+@pytest.mark.parametrize("model", ["spm", "psychm"])
+def test_one_start_is_one_random_start(table, model):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", lepu.IdentifiabilityWarning)
+        fit = quick(*table, model, n_starts=1)
+    assert len(fit.modes) == 1
+    assert fit.modes[0].hits == 1
+
+
+@pytest.mark.parametrize("model", ["spm", "psychm"])
+@pytest.mark.parametrize("n_starts", [2, 3, 9])
+def test_the_number_of_starts_is_the_number_asked_for(table, model, n_starts):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", lepu.IdentifiabilityWarning)
+        fit = quick(*table, model, n_starts=n_starts)
+    assert fit.mode_table()["hits"].sum() == n_starts
+
+
+def test_no_start_has_equal_or_zero_factors(table):
+    data = read_data(*table)
+    spread, rng = starts.column_spread(data), np.random.default_rng(0)
+    scar = Parameters.of(a=[1.0, -1.0, 0.5], b=0.2, gamma=0.4, lam=0.6)
+    spm = Parameters.of(a=[1.0, -1.0, 0.5], b=0.2, alpha=[0.2, 0.3, 0.1], beta=0.5)
+    points = starts.spm_starts(data, scar, spread, 14, rng)
+    points += starts.psychm_starts(data, scar, spm, spread, 25, rng)
+    points += starts.random_points(data, spread, 5, rng)
+    assert len(points) == 14 + 25 + 5
+    for point in points:
+        apart = np.abs(np.r_[point.a - point.alpha, point.b - point.beta]).max()
+        assert apart > 0.1
+        assert np.abs(point.a).max() > 0
+        assert np.abs(point.alpha).max() > 0
+
+
+def test_starts_include_both_permutations_and_the_reversed_annotator(table):
+    data = read_data(*table)
+    spread, rng = starts.column_spread(data), np.random.default_rng(0)
+    scar = Parameters.of(a=[1.0, -1.0, 0.5], b=0.2, gamma=0.4, lam=0.6)
+    spm = Parameters.of(a=[1.0, -1.0, 0.5], b=0.2, alpha=[0.2, 0.3, 0.1], beta=0.5)
+    first, second, *rest = starts.psychm_starts(data, scar, spm, spread, 25, rng)
+    np.testing.assert_array_equal(first.a, spm.a)
+    np.testing.assert_array_equal(second.a, spm.alpha)
+    assert any(np.array_equal(point.alpha, -scar.a) for point in rest)
+
+
+def test_starts_follow_the_units_of_the_columns(table):
+    X, l = table
+    plain = starts.column_spread(read_data(X + 1e7, l, standardize=False))
+    np.testing.assert_allclose(plain, X.std(ddof=0), rtol=1e-6)
+
+
+def test_multi_start_beats_its_own_single_starts(table):
+    data = read_data(*table)
+    spec = get_model("psychm")
+    priors = spec.complete_priors(penalty_priors("l2", 0.01), None)
+    best = fit_map(spec, data, priors, rng=np.random.default_rng(0)).modes[0].logp
+    single = [
+        fit_map(spec, data, priors, n_starts=1, rng=np.random.default_rng(k)).modes[0].logp
+        for k in range(6)
+    ]
+    assert best >= max(single) - 1e-5
+    assert min(single) < best - 1  # the single start is a gamble
+
+
+# What does not change it --------------------------------------------------------------------------
+
+
+def test_units_do_not_matter(table):
+    X, l = table
+    other = X * [1e3, 1e-4, 1.0] + [50.0, 0.0, 2.0]
+    for model in MODELS:
+        one, two = quick(X, l, model), quick(other, l, model)
+        np.testing.assert_allclose(one.draws.a, two.draws.a, atol=1e-5)
+        np.testing.assert_allclose(one.predict_proba(X), two.predict_proba(other), atol=1e-6)
+
+
+def test_the_seed_decides(table):
+    first, again = (quick(*table, "psychm", n_starts=3) for _ in range(2))
+    np.testing.assert_array_equal(first.draws.a, again.draws.a)
+    assert first.settings["random_seed"] == 1
+
+
+def test_original_coefficients_give_the_same_predictions(table):
+    X, l = table
+    fit = quick(X, l, "psychm")
+    t, s = (fit.coefficients()["mean"].loc[f].loc["original"] for f in ("t", "s"))
+    assert list(t.index) == ["u", "v", "w", "(intercept)"]
+    tau = X.to_numpy() @ t.to_numpy()[:-1] + t["(intercept)"]
+    np.testing.assert_allclose(1 / (1 + np.exp(-tau)), fit.predict_proba(X)[:, 1], rtol=1e-9)
+    omega = X.to_numpy() @ s.to_numpy()[:-1] + s["(intercept)"]
+    gamma, lam = float(fit.draws.gamma[0]), float(fit.draws.lam[0])
+    s = gamma + (1 - gamma - lam) / (1 + np.exp(-omega))
+    np.testing.assert_allclose(s, fit.propensity(X)["mean"], rtol=1e-9)
+
+
+def test_audited_rows_are_used(table):
+    """Auditing some unlabelled rows pulls t towards the truth and costs the label fit little."""
+    X, l = simulated(TRUTH, 1200)
+    y = TRUTH.simulate(X, np.random.default_rng(99))[0].astype(float)
+    y[l == 1] = 1
+    known = np.where(np.arange(len(l)) % 3 == 0, y, np.nan)
+    fit = quick(X, l, "scar", y=known)
+    density = LogDensity(fit.spec, fit.data, fit.priors)
+    assert fit.data.n_audited > 100
+    assert density.loglik(fit.modes[0].z) == pytest.approx(
+        fit.draws.take(0).loglik(fit.data.X, fit.data.kind).sum()
+    )
+    without = quick(X, l, "scar")
+    unlabelled = l == 0
+    truth = TRUTH.t(X)[unlabelled]
+    errors = [np.mean((f.predict_proba(X)[unlabelled, 1] - truth) ** 2) for f in (fit, without)]
+    assert errors[0] < errors[1]
+
+
+# Unequal penalties --------------------------------------------------------------------------------
+
+
+def test_unequal_penalties_are_refitted_after_relabelling():
+    X, l = simulated(Parameters.of(a=[4.0, 1.0, 0.0], b=0.5, alpha=[0.0, 0.5, 1.2], beta=0.5), 3000)
+    C = {"a": 3.0, "alpha": 0.3}  # the heavy penalty on t: the best mode calls the steep factor s
+    fit = quick(X, l, "spm", C=C)
+    best = quick(X, l, "spm", C=C, orientation="none")
+    assert best.modes[0].norm_alpha > best.modes[0].norm_a
+    assert fit.modes[0].norm_a > fit.modes[0].norm_alpha
+    # An optimum of its own loss, not merely the other one renamed.
+    assert kkt_residual(fit.density, fit.modes[0].z) < 0.05
+    renamed = fit.density.swap(best.modes[0].z)
+    assert kkt_residual(fit.density, renamed) > 1.0
+    assert fit.density.logp(renamed) < fit.modes[0].logp
+    assert fit.modes[0].gap == pytest.approx(best.modes[0].logp - fit.modes[0].logp, abs=1e-4)
+    assert fit.modes[0].gap > 0
+    assert fit.modes[0].role == "swapped"
+    assert "best" in [m.role for m in fit.modes[1:]]
+
+
+def test_penalties_that_agree_with_the_rule_need_no_relabelling():
+    X, l = simulated(Parameters.of(a=[4.0, 1.0, 0.0], b=0.5, alpha=[0.0, 0.5, 1.2], beta=0.5), 3000)
+    fit = quick(X, l, "spm", C={"a": 0.5, "alpha": 20.0})
+    assert fit.modes[0].role == "best"
+    assert fit.modes[0].gap == 0
+    assert fit.modes[0].norm_a > fit.modes[0].norm_alpha
+
+
+# Options ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"model": "pu"}, "Unknown model 'pu'.*psychm"),
+        ({"method": "em"}, "Unknown method 'em'.*map"),
+        ({"optimizer": "sgd"}, "Unknown optimizer 'sgd'.*lbfgs"),
+        ({"parametrization": "logit"}, "Unknown parametrization 'logit'.*paper"),
+        ({"orientation": "larger"}, "Unknown orientation 'larger'.*sigma-norm, norm, energy, none"),
+        ({"n_starts": 0}, "n_starts = 0; a whole number, one or above"),
+        ({"n_starts": 2.5}, "n_starts = 2.5"),
+        ({"n_starts": True}, "n_starts = True"),
+        ({"penalty": "elastic"}, "Unknown penalty 'elastic'"),
+        ({"C": -1}, "C = -1"),
+        ({"priors": {"c": Prior("flat")}}, "'c', which is not a parameter of spm"),
+        (
+            {"priors": {"a": Prior("normal", scale=Prior("halfnormal", scale=1.0))}},
+            "no useful joint",
+        ),
+    ],
+)
+def test_options_that_do_not_exist(table, options, message):
+    options = {"model": "spm", "method": "map", **options}
+    with pytest.raises(ModelError, match=f"(?s){message}"):
+        lepu.fit(*table, **options)
+
+
+def test_numpy_integers_count(table):
+    fit = quick(*table, "spm", n_starts=np.int64(2))
+    assert fit.mode_table()["hits"].sum() == 2
+
+
+def test_a_start_of_ones_own(table):
+    data = read_data(*table)
+    spec = get_model("psychm")
+    priors = spec.complete_priors(penalty_priors("l2", 0.01), None)
+    result = fit_map(spec, data, priors, initial=TRUTH, rng=np.random.default_rng(0))
+    assert [m.hits for m in result.modes] == [1]
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_slopes_that_run_off_to_infinity_warn(model):
+    X = np.linspace(-1, 1, 40)[:, None]
+    l = (X[:, 0] > 0).astype(int)
+    with (
+        warnings.catch_warnings(),
+        pytest.warns(lepu.ConvergenceWarning, match=r"run off to infinity.*penalty") as caught,
+    ):
+        warnings.simplefilter("ignore", lepu.IdentifiabilityWarning)
+        lepu.fit(X, l, model=model, method="map", penalty="none", random_seed=0)
+    assert caught[0].filename == __file__
+
+
+def test_an_optimum_that_is_none_warns(table, monkeypatch):
+    from bayes_lepu.inference import optimizers
+
+    def lazy(target, start):
+        return start, 0
+
+    monkeypatch.setitem(optimizers.OPTIMIZERS, "lbfgs", lazy)
+    with pytest.warns(lepu.ConvergenceWarning, match=r"not a converged optimum.*n_starts"):
+        quick(*table, "naive", optimizer="lbfgs")
