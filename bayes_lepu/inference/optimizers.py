@@ -33,6 +33,7 @@ from bayes_lepu.inference.coordinates import (
     check_parametrization,
 )
 from bayes_lepu.inference.sparse import climb_sparse, kkt_residual, polish
+from bayes_lepu.inference.wide import climb_wide, is_wide
 from bayes_lepu.links import Array
 from bayes_lepu.models.density import LogDensity
 
@@ -103,6 +104,8 @@ def _climb(
 ) -> Ended:
     """One climb on ``target``, which is the density in the coordinates of the climb."""
     if density.l1_rate.any():
+        if target is density and is_wide(density):
+            return climb_wide(density, start)
         z, iterations = climb_sparse(density, start, target.logp_grad)
         return (polish(density, z) if target is density else z), iterations
     if optimizer == "auto":

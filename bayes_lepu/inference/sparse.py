@@ -15,7 +15,7 @@ from bayes_lepu.links import Array
 from bayes_lepu.models.density import LogDensity
 
 MAX_RESTARTS = 10
-MAX_SUPPORT = 500  # Newton steps on more coordinates than this would cost more than they give
+MAX_SUPPORT = 1000  # Newton steps on more coordinates than this would cost more than they give
 
 
 def kkt_residual(density: LogDensity, z: Array) -> float:

@@ -1,0 +1,155 @@
+r"""More columns than rows and an L1 penalty: exact, without climbing over all columns.
+
+.. math:: \max_{a, \alpha} \; \log L(Xa + b, X\alpha + \beta) - P_a(a) - P_\alpha(\alpha)
+
+An L2 factor lives in the row space: with X = U S V' the optimum has a = V c, and c meets the same
+penalty, n coordinates instead of p. Of an L1 factor few entries differ from zero, so the climb
+works on a set W of its columns, beginning with those of the start and the steepest ones, and takes
+in columns that break the optimality condition :math:`|g_j| \le C` of the full problem until none
+does.
+"""
+
+from dataclasses import replace
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayes_lepu.data import PUData
+from bayes_lepu.inference.sparse import climb_sparse, polish
+from bayes_lepu.links import Array
+from bayes_lepu.models.density import LogDensity
+
+FIRST_COLUMNS = 50
+MAX_ROUNDS = 50
+SLACK = 1e-6  # relative violation of the optimality condition that is let pass
+
+Working = dict[str, NDArray[np.bool_]]  # columns at work, for each L1 factor
+
+
+class RowBasis(NamedTuple):
+    """X = coordinates @ directions, with as many directions as X has rank."""
+
+    coordinates: Array
+    directions: Array
+
+
+@lru_cache(maxsize=2)
+def row_basis(data: PUData) -> RowBasis:
+    """Thin singular value decomposition of X; directions that carry nothing are dropped."""
+    U, S, Vt = np.linalg.svd(data.X, full_matrices=False)
+    keep = 1e-10 * S[0] < S
+    return RowBasis(U[:, keep] * S[keep], Vt[keep])
+
+
+def is_wide(density: LogDensity) -> bool:
+    """Whether the problem has the form this module is for."""
+    data = density.data
+    slopes = [density.priors[name] for name in _factors(density)]
+    return (
+        data.p > data.n
+        and any(s.family == "laplace" for s in slopes)
+        and all(s.family in ("normal", "laplace") for s in slopes)
+        and all(s.loc == 0 and not s.hierarchical for s in slopes)
+        and bool((data.class_mask & data.selection_mask).all())
+    )
+
+
+def climb_wide(density: LogDensity, start: Array) -> tuple[Array, int]:
+    """Where the climb ends, on the coordinates of ``density``, and its number of iterations."""
+    working: Working = {}
+    gradient = _smooth_gradient(density, start)
+    for name in _factors(density):
+        if density.priors[name].family == "laplace":
+            block = getattr(density.blocks, name)
+            working[name] = _strongest(start[block]) | _strongest(gradient[block])
+    z, iterations = start, 0
+    for _ in range(MAX_ROUNDS):
+        small = _restricted(density, working)
+        x, count = climb_sparse(small, _project(density, small, z, working), small.logp_grad)
+        z = _lift(density, small, polish(small, x), working)
+        iterations += count
+        if not _take_in(density, z, working):
+            break
+    return z, iterations
+
+
+def _take_in(density: LogDensity, z: Array, working: Working) -> bool:
+    """Add columns that break the optimality condition; whether there were any."""
+    gradient, any_broken = _smooth_gradient(density, z), False
+    for name, columns in working.items():
+        block = getattr(density.blocks, name)
+        excess = np.abs(gradient[block]) - density.l1_rate[block] * (1 + SLACK)
+        excess[columns] = 0.0
+        new = _strongest(np.maximum(excess, 0.0), max(FIRST_COLUMNS, int(columns.sum())))
+        working[name] = columns | new
+        any_broken |= bool(new.any())
+    return any_broken
+
+
+def _factors(density: LogDensity) -> list[str]:
+    return [name for name in ("a", "alpha") if name in density.priors]
+
+
+def _smooth_gradient(density: LogDensity, z: Array) -> Array:
+    """Gradient of everything but the L1 penalties."""
+    return density.logp_grad(z)[1] + density.l1_rate * np.sign(z)
+
+
+def _strongest(values: Array, count: int = FIRST_COLUMNS) -> NDArray[np.bool_]:
+    """The ``count`` largest in size of those that are not zero."""
+    size = np.abs(values)
+    chosen = np.zeros(size.size, dtype=bool)
+    chosen[np.argsort(-size, kind="stable")[:count]] = True
+    return chosen & (size > 0)
+
+
+def _restricted(density: LogDensity, working: Working) -> LogDensity:
+    """The density of the coordinates at work: one table, a mask of columns for each factor."""
+    data = density.data
+    tables = [
+        data.X[:, working[name]] if name in working else row_basis(data).coordinates
+        for name in _factors(density)
+    ]
+    table = np.ascontiguousarray(np.hstack(tables))
+    of_class = np.arange(table.shape[1]) < tables[0].shape[1]
+    return replace(
+        density,
+        data=replace(
+            data,
+            X=table,
+            feature_names=tuple(map(str, range(table.shape[1]))),
+            center=np.zeros(table.shape[1]),
+            scale=np.ones(table.shape[1]),
+            class_mask=of_class,
+            selection_mask=~of_class,
+        ),
+    )
+
+
+def _project(density: LogDensity, small: LogDensity, z: Array, working: Working) -> Array:
+    """Coordinates of ``small`` from those of ``density``."""
+    out = np.empty(small.dim)
+    for name in ("a", "b", "alpha", "beta", "weights"):
+        values = z[getattr(density.blocks, name)]
+        if name in working:
+            values = values[working[name]]
+        elif name in _factors(density):
+            values = row_basis(density.data).directions @ values
+        out[getattr(small.blocks, name)] = values
+    return out
+
+
+def _lift(density: LogDensity, small: LogDensity, x: Array, working: Working) -> Array:
+    """Coordinates of ``density`` from those of ``small``, zeros outside the working sets."""
+    out = np.zeros(density.dim)
+    for name in ("a", "b", "alpha", "beta", "weights"):
+        values, block = x[getattr(small.blocks, name)], getattr(density.blocks, name)
+        if name in working:
+            out[block][working[name]] = values
+        elif name in _factors(density):
+            out[block] = values @ row_basis(density.data).directions
+        else:
+            out[block] = values
+    return out
