@@ -7,6 +7,8 @@ import pytest
 from scipy.special import log_expit, log_softmax
 
 from bayes_lepu import kernel
+from bayes_lepu.kernel.tails import information_log
+from bayes_lepu.kernel.tiles import TILE_ROWS
 from bayes_lepu.links import LOG_W_NAIVE, LOG_W_SPM, RowKind, log_psychometric, row_loglik
 
 LOG_W = {
@@ -245,7 +247,7 @@ def test_information_same_in_linear_and_log_space(name: str) -> None:
     linear = kernel.loglik_grad_info(*args, log_w)[2]
     logarithmic = np.zeros_like(linear)
     for x, kind, tau, omega in zip(args[0], args[1], *predictors(args, log_w), strict=True):
-        *f, f_class = kernel._information_log.py_func(kind, tau, omega, log_w)
+        *f, f_class = information_log.py_func(kind, tau, omega, log_w)
         x1 = np.r_[x, 1.0]
         for vector in ((f[0] * x1, f[1] * x1, f[2], f[3]), (f_class * x1, 0 * x1, 0, 0)):
             row = np.hstack(vector)
@@ -267,7 +269,7 @@ def test_pair_is_two_evaluations(name: str, n: int, p: int, scale: float) -> Non
 
 @pytest.mark.parametrize(
     ("n", "p"),
-    [(kernel.TILE_ROWS + extra, 4) for extra in (-1, 0, 1)] + [(9, 400), (130, 100)],
+    [(TILE_ROWS + extra, 4) for extra in (-1, 0, 1)] + [(9, 400), (130, 100)],
 )
 def test_results_add_over_blocks_of_rows(n: int, p: int) -> None:
     X, kind, *coefs = simulate(n, p, seed=3)

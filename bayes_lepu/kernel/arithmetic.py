@@ -1,0 +1,59 @@
+"""Compilation settings, and an exponential that the loops around it can be vectorised with."""
+
+import math
+
+from llvmlite import ir  # type: ignore[import-untyped]
+from numba import njit, types
+from numba.extending import intrinsic
+
+jit = njit(nogil=True, cache=True, error_model="numpy", fastmath={"contract"})
+# Sums may be reordered (so that they vectorise); infinities and NaN keep their meaning.
+jit_sums = njit(
+    nogil=True, cache=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz", "arcp"}
+)
+
+
+@intrinsic
+def as_float(_context, bits):  # type: ignore[no-untyped-def]
+    """The float64 with these 64 bits."""
+    return types.float64(types.int64), lambda _c, build, _s, args: build.bitcast(
+        args[0], ir.DoubleType()
+    )
+
+
+@intrinsic
+def as_bits(_context, number):  # type: ignore[no-untyped-def]
+    """The 64 bits of this float64."""
+    return types.int64(types.float64), lambda _c, build, _s, args: build.bitcast(
+        args[0], ir.IntType(64)
+    )
+
+
+_ROUND = 6755399441055744.0  # 1.5 * 2**52: adding it leaves the nearest integer in the low bits
+_LOG2E = 1.0 / math.log(2.0)
+LN2 = math.log(2.0)
+_LN2_HIGH = 6.93147180369123816490e-01  # 33 bits, so that n * _LN2_HIGH is exact
+_LN2_LOW = 1.90821492927058770002e-10
+MANTISSA = (1 << 52) - 1
+ONE = 1023 << 52  # the bits of 1.0
+
+
+@jit
+def exp(x: float) -> float:
+    """2**n exp(r) = exp(x), |r| <= log(2) / 2, for |x| <= 700; relative error below 3e-16.
+
+    exp(r) = 1 + r + r**2 Q(r), with Q interpolating at Chebyshev nodes.
+    """
+    shifted = x * _LOG2E + _ROUND
+    n = shifted - _ROUND
+    r = (x - n * _LN2_HIGH) - n * _LN2_LOW
+    q = 2.510042720212035e-08 * r + 2.7620139383334396e-07
+    q = q * r + 2.755726837263038e-06
+    q = q * r + 2.4801521189018113e-05
+    q = q * r + 0.00019841269863114935
+    q = q * r + 0.0013888888917282464
+    q = q * r + 0.008333333333330042
+    q = q * r + 0.04166666666662399
+    q = q * r + 0.16666666666666669
+    q = q * r + 0.5
+    return as_float(as_bits(q * (r * r) + r + 1.0) + (as_bits(shifted) << 52))
