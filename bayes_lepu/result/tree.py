@@ -85,7 +85,7 @@ def _stored(fit: FittedModel) -> "xr.DataTree":
         about="bayes_lepu fit; read it with bayes_lepu.load(path) or xarray.open_datatree(path)",
         model=fit.spec.name,
         method=fit.method,
-        settings=json.dumps(dict(fit.settings)),
+        settings=json.dumps(dict(fit.settings), default=lambda number: number.item()),
         priors=json.dumps({k: v.to_dict() for k, v in fit.priors.items()}),
         orientation=json.dumps(vars(fit.orientation)),
     )
@@ -106,8 +106,10 @@ def read(path: Path) -> dict[str, Any]:
         raise FileFormatError(f"{path} does not exist. Fit.save(path) writes such a file.")
     try:
         with xr.open_datatree(path, engine="h5netcdf") as opened:
-            tree = opened.load()
-    except (OSError, ValueError) as error:
+            # Group by group: DataTree.load leaves some variables lazy, and the file open.
+            groups = {g.path: g.to_dataset(inherit=False).load() for g in opened.subtree}
+            tree = xr.DataTree.from_dict(groups)
+    except (OSError, ValueError, KeyError) as error:
         raise FileFormatError(
             f"{path} is not a netCDF file written by Fit.save ({error})."
         ) from error
@@ -116,13 +118,22 @@ def read(path: Path) -> dict[str, Any]:
             f"{path} is a netCDF file but not a saved fit (format {tree.attrs.get('format')!r}, "
             f"{FORMAT!r} expected)."
         )
-    version = int(tree.attrs.get("format_version", -1))
+    version = tree.attrs.get("format_version")
     if version != FORMAT_VERSION:
         raise FileFormatError(
             f"{path} has format version {version}; this release reads version {FORMAT_VERSION}. "
             "Use the release that wrote it, or fit again."
         )
-    return _from_tree(tree)
+    if (model := tree.attrs["model"]) not in REGISTRY:
+        raise FileFormatError(
+            f"{path} holds a fit of model {model!r}; this release knows {', '.join(REGISTRY)}."
+        )
+    try:
+        return _from_tree(tree)
+    except KeyError as error:
+        raise FileFormatError(
+            f"{path} is incomplete ({error}). Save the fit again, or use the release that wrote it."
+        ) from error
 
 
 def _from_tree(tree: "xr.DataTree") -> dict[str, Any]:
@@ -255,12 +266,10 @@ def _constant(fit: FittedModel) -> "xr.Dataset":
         "class_mask": ("feature", d.class_mask.astype(np.int8)),
         "selection_mask": ("feature", d.selection_mask.astype(np.int8)),
     }
-    if not isinstance(d.index, pd.RangeIndex):
+    if not d.index.equals(pd.RangeIndex(d.n)):
         numeric = d.index.dtype.kind in "iuf"
-        variables["row"] = (
-            "obs",
-            d.index.to_numpy() if numeric else d.index.astype(str).to_numpy(dtype=str),
-        )
+        rows = d.index.to_numpy() if numeric else np.array([str(row) for row in d.index])
+        variables["row"] = ("obs", rows)
     dataset = xr.Dataset(variables, coords={"feature": list(d.feature_names)})
     dataset.attrs["named"] = int(d.named)
     return dataset

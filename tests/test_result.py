@@ -1,0 +1,404 @@
+"""A fit: predictions by formulas written here, bounded memory, files that explain themselves."""
+
+import json
+import tracemalloc
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+
+import bayes_lepu as lepu
+from bayes_lepu import DataError, FileFormatError, Parameters
+from bayes_lepu.fitted import Fit
+from bayes_lepu.models import REGISTRY
+from bayes_lepu.models.parameters import stack
+from bayes_lepu.result import summaries
+from bayes_lepu.result.tree import FORMAT_VERSION
+
+MODELS = list(REGISTRY)
+ODD = ["a/b", "<b>height</b>", "größe (cm)", "x' OR 1=1; --", "new\nline"]
+TRUTH = Parameters.of(
+    a=[2.0, -1.5, 0.5, 0.0, 1.0],
+    b=0.5,
+    alpha=[0.3, 1.0, -0.5, 0.8, 0.0],
+    beta=0.5,
+    gamma=0.15,
+    lam=0.1,
+)
+
+
+@pytest.fixture(scope="module")
+def table():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 5))
+    y, l = TRUTH.simulate(X, rng)
+    index = pd.Index([f"row {i}" for i in range(400)], name="id")
+    X = pd.DataFrame(X * [1, 10, 0.1, 3, 1] + [0, 5, 0, -2, 1], columns=ODD, index=index)
+    audited = pd.Series(np.where(np.arange(400) % 10 == 0, y, np.nan), index=index)
+    return X, pd.Series(l, index=index), audited
+
+
+def quick(table, model, **options):
+    X, l, _ = table
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", lepu.IdentifiabilityWarning)
+        return lepu.fit(X, l, model=model, method="map", random_seed=1, n_starts=4, **options)
+
+
+@pytest.fixture(scope="module")
+def fits(table):
+    return {model: quick(table, model) for model in MODELS}
+
+
+def with_draws(fit, n_chains=2, n_draws=30):
+    """The same fit with draws around its estimate instead of the estimate alone."""
+    rng = np.random.default_rng(3)
+    point, p = fit.draws.take(0), fit.data.p
+    t, s = 0.2 * fit.data.class_mask, 0.2 * fit.data.selection_mask * fit.spec.has_selection
+
+    def one():
+        return Parameters(
+            point.a + t * rng.normal(size=p),
+            point.b + 0.2 * rng.normal(),
+            point.alpha + s * rng.normal(size=p),
+            point.beta + s.max() * rng.normal(),
+            point.log_w,
+        )
+
+    draws = stack([stack([one() for _ in range(n_draws)]) for _ in range(n_chains)])
+    fields = {**vars(fit)}
+    names = ("spec", "data", "priors", "modes", "orientation", "settings")
+    return Fit(
+        **{n: fields[n] for n in names},
+        method="laplace",
+        parameters=draws,
+        stats={"lp": rng.normal(size=(n_chains, n_draws))},
+    )
+
+
+# Predictions --------------------------------------------------------------------------------------
+
+
+def formulas(fit, X):
+    """t, s, h and P(y=1 | l=0) of every draw, from the coefficients on the user's own scale."""
+    values, point = X.to_numpy(), fit.draws
+    scale, center = fit.data.scale, fit.data.center
+    answers = []
+    for k in range(point.b.size):
+        a, alpha = point.a[k] / scale, point.alpha[k] / scale
+        b, beta = point.b[k] - a @ center, point.beta[k] - alpha @ center
+        t = 1 / (1 + np.exp(-(values @ a + b)))
+        s0 = 1 / (1 + np.exp(-(values @ alpha + beta)))
+        gamma, lam, _ = np.exp(point.log_w[k])
+        s = gamma + (1 - gamma - lam) * s0
+        answers.append((t, s, s * t, t * (1 - s) / (1 - s * t)))
+    return np.array(answers)
+
+
+METHODS = ("class_probability", "propensity", "label_probability", "missed")
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_predictions_of_a_point_estimate(table, fits, model):
+    X, fit = table[0].iloc[::-1].iloc[:50], fits[model]
+    wanted = formulas(fit, X)[0]
+    for method, values in zip(METHODS, wanted, strict=True):
+        got = getattr(fit, method)(X)
+        assert list(got.columns) == ["mean"]
+        pd.testing.assert_index_equal(got.index, X.index)
+        np.testing.assert_allclose(got["mean"], values, rtol=1e-9, atol=1e-12)
+    proba = fit.predict_proba(X)
+    assert proba.shape == (50, 2)
+    np.testing.assert_allclose(proba.sum(axis=1), 1)
+    np.testing.assert_allclose(proba[:, 1], wanted[0], rtol=1e-9)
+    np.testing.assert_array_equal(fit.predict(X), (wanted[0] > 0.5).astype(int))
+    prior = fit.class_prior()["mean"]
+    everything = formulas(fit, table[0])[0]
+    assert prior["pi"] == pytest.approx(everything[0].mean())
+    assert prior["c"] == pytest.approx(everything[2].mean() / everything[0].mean())
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_predictions_of_draws(table, fits, model):
+    X, fit = table[0].iloc[:40], with_draws(fits[model])
+    wanted = formulas(fit, X)
+    for j, method in enumerate(METHODS):
+        got = getattr(fit, method)(X, ci_prob=0.8)
+        assert list(got.columns) == ["mean", "lower", "upper"]
+        np.testing.assert_allclose(got["mean"], wanted[:, j].mean(axis=0), rtol=1e-9)
+        lower, upper = np.quantile(wanted[:, j], (0.1, 0.9), axis=0)
+        np.testing.assert_allclose(got["lower"], lower, rtol=1e-9)
+        np.testing.assert_allclose(got["upper"], upper, rtol=1e-9)
+    np.testing.assert_allclose(fit.predict_proba(X)[:, 1], wanted[:, 0].mean(axis=0), rtol=1e-9)
+
+
+def test_labelled_probability_never_exceeds_the_class_probability(table, fits):
+    """No false positives: h = s t <= t everywhere, for every model."""
+    for fit in fits.values():
+        h, t = fit.label_probability(table[0])["mean"], fit.class_probability(table[0])["mean"]
+        assert (h <= t + 1e-15).all()
+
+
+def test_new_rows_are_matched_by_name(table, fits):
+    X, fit = table[0], fits["psychm"]
+    np.testing.assert_array_equal(fit.predict_proba(X[ODD[::-1]]), fit.predict_proba(X))
+    with pytest.raises(DataError, match="missing column"):
+        fit.propensity(X.drop(columns="a/b"))
+
+
+@pytest.mark.parametrize("ci_prob", [0.0, 1.0, 1.5, -0.2])
+def test_intervals_need_a_probability(table, fits, ci_prob):
+    with pytest.raises(ValueError, match="ci_prob"):
+        with_draws(fits["spm"]).propensity(table[0], ci_prob=ci_prob)
+
+
+def test_memory_is_bounded(fits, monkeypatch):
+    """400 draws x 20,000 rows is 64 MB as one array; in blocks it is never more than a few."""
+    monkeypatch.setattr(summaries, "BLOCK_CELLS", 100_000)
+    fit = with_draws(fits["psychm"], n_chains=4, n_draws=100)
+    X = np.random.default_rng(0).normal(size=(20_000, 5))
+    tracemalloc.start()
+    got = fit.class_probability(X)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 16e6
+    monkeypatch.setattr(summaries, "BLOCK_CELLS", 10**9)
+    pd.testing.assert_frame_equal(got, fit.class_probability(X))
+
+
+def test_blocks_cover_every_row_once():
+    for n_rows, n_draws in ((1, 1), (10, 10**7), (2_000_001, 1), (7, 3)):
+        rows = np.concatenate([np.arange(n_rows)[b] for b in summaries.row_blocks(n_rows, n_draws)])
+        np.testing.assert_array_equal(rows, np.arange(n_rows))
+
+
+# Tables and display -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_summary_of_a_point_estimate(fits, model):
+    fit = fits[model]
+    summary = fit.summary()
+    assert {"a[a/b]", "b", "pi", "c"} <= set(summary.index)
+    assert ("alpha[a/b]" in summary.index) == fit.spec.has_selection
+    assert ("gamma" in summary.index) == (model == "psychm")
+    raw, level = fit.data.original_scale(fit.draws.a, fit.draws.b)
+    assert summary.loc["a[größe (cm)]", "original"] == pytest.approx(raw[0, 2])
+    assert summary.loc["b", "original"] == pytest.approx(level[0])
+    assert list(fit.summary(var_names=["b"]).index) == ["b"]
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_repr_says_what_was_done(fits, model):
+    text = repr(fits[model])
+    assert text.startswith(f"bayes_lepu fit: {model}, method=map")
+    assert "400 rows, 5 columns" in text
+    assert "class prior pi" in text
+    assert "label freq. c" in text
+    assert "orientation" in text
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_html_escapes_names(fits, model):
+    html = fits[model]._repr_html_()
+    assert "<b>height</b>" not in html
+    assert html.count("<tr>") >= 5
+
+
+def test_a_fit_is_frozen(fits):
+    with pytest.raises(AttributeError):
+        fits["spm"].method = "nuts"
+
+
+def test_settings_tell_how_to_repeat_the_fit(table, fits):
+    settings = fits["spm"].settings
+    assert settings["random_seed"] == 1
+    assert settings["n_starts"] == 4
+    assert {"bayes-lepu", "numpy", "numba", "scipy"} <= set(settings["versions"])
+    assert json.loads(json.dumps(dict(settings))) == dict(settings)
+
+
+# Files --------------------------------------------------------------------------------------------
+
+
+def same(one, two):
+    for name in ("a", "b", "alpha", "beta", "log_w"):
+        np.testing.assert_array_equal(getattr(one, name), getattr(two, name))
+
+
+def check_round_trip(fit, path, X):
+    assert fit.save(path) == path
+    loaded = lepu.load(path)
+    assert type(loaded) is Fit
+    same(loaded.parameters, fit.parameters)
+    assert loaded.spec is fit.spec
+    assert loaded.priors == dict(fit.priors)
+    assert loaded.method == fit.method
+    assert loaded.orientation == fit.orientation
+    assert dict(loaded.settings) == dict(fit.settings)
+    for name in ("X", "l", "y", "kind", "center", "scale", "class_mask", "selection_mask"):
+        got, wanted = getattr(loaded.data, name), getattr(fit.data, name)
+        np.testing.assert_array_equal(got, wanted)
+        assert got.dtype == wanted.dtype
+    assert loaded.data.X.flags.c_contiguous
+    assert loaded.data.feature_names == fit.data.feature_names
+    assert loaded.data.named == fit.data.named
+    assert list(loaded.data.index) == list(fit.data.index)
+    assert len(loaded.modes) == len(fit.modes)
+    pd.testing.assert_frame_equal(loaded.mode_table(), fit.mode_table(), check_dtype=False)
+    for mine, theirs in zip(loaded.modes, fit.modes, strict=True):
+        same(mine.point, theirs.point)
+        np.testing.assert_array_equal(mine.z, theirs.z)
+    for key, value in fit.stats.items():
+        np.testing.assert_array_equal(loaded.stats[key], value)
+    np.testing.assert_array_equal(loaded.predict_proba(X), fit.predict_proba(X))
+    pd.testing.assert_frame_equal(loaded.missed(X), fit.missed(X))
+    assert loaded.density.logp(loaded.modes[0].z) == fit.density.logp(fit.modes[0].z)
+    return loaded
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_round_trip(table, fits, tmp_path, model):
+    loaded = check_round_trip(fits[model], tmp_path / "fit.nc", table[0])
+    assert repr(loaded) == repr(fits[model])
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_round_trip_of_draws(table, fits, tmp_path, model):
+    check_round_trip(with_draws(fits[model]), tmp_path / "fit.nc", table[0])
+
+
+@pytest.mark.parametrize("model", ["scar", "spm", "psychm"])
+def test_round_trip_with_masks_and_audited_rows(table, tmp_path, model):
+    fit = quick(
+        table,
+        model,
+        y=table[2],
+        class_features=ODD[:4],
+        selection_features=["a/b", "new\nline"],
+        penalty={"a": "l1"},
+        C={"a": 2.0},
+    )
+    loaded = check_round_trip(fit, tmp_path / "fit.nc", table[0])
+    assert loaded.data.n_audited == fit.data.n_audited > 0
+    check_round_trip(with_draws(fit), tmp_path / "draws.nc", table[0])
+
+
+@pytest.mark.parametrize(
+    "index",
+    [
+        pd.RangeIndex(400),
+        pd.Index(range(7, 407)),
+        pd.Index(np.linspace(0, 1, 400)),
+        pd.Index([f"é{i}" for i in range(400)]),
+    ],
+    ids=["range", "int", "float", "str"],
+)
+def test_round_trip_of_row_labels(table, tmp_path, index):
+    X, l, _ = table
+    X, l = X.set_axis(index), l.set_axis(index)
+    fit = lepu.fit(X, l, model="naive", method="map", random_seed=0)
+    check_round_trip(fit, tmp_path / "fit.nc", X)
+
+
+@pytest.mark.parametrize(
+    "index",
+    [
+        pd.date_range("2020", periods=400),
+        pd.MultiIndex.from_product([["a", "b"], range(200)]),
+        pd.CategoricalIndex(["x", "y"] * 200),
+    ],
+    ids=["dates", "multi", "categories"],
+)
+def test_other_row_labels_are_saved_as_text(table, tmp_path, index):
+    X, l, _ = table
+    fit = lepu.fit(X.set_axis(index), l.set_axis(index), model="naive", method="map")
+    loaded = lepu.load(fit.save(tmp_path / "fit.nc"))
+    assert list(loaded.data.index) == [str(v) for v in index]
+
+
+def test_round_trip_of_an_array_fit(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(100, 5))
+    fit = lepu.fit(X, TRUTH.simulate(X, rng)[1], model="naive", method="map")
+    loaded = check_round_trip(fit, tmp_path / "fit.nc", X)
+    assert not loaded.data.named
+
+
+def test_numpy_settings_can_be_saved(table, tmp_path):
+    X, l, _ = table
+    fit = lepu.fit(X, l, model="scar", method="map", random_seed=np.int64(3), n_starts=np.int32(2))
+    assert lepu.load(fit.save(tmp_path / "fit.nc")).settings["random_seed"] == 3
+
+
+def test_the_file_explains_itself(fits, tmp_path):
+    path = fits["psychm"].save(tmp_path / "fit.nc")
+    with xr.open_datatree(path, engine="h5netcdf") as tree:
+        assert "bayes_lepu.load" in tree.attrs["about"]
+        assert tree.attrs["model"] == "psychm"
+        assert json.loads(tree.attrs["settings"])["random_seed"] == 1
+        assert "a_original" in tree["map"].data_vars
+        assert list(tree["constant_data"]["feature"].to_numpy()) == ODD
+
+
+def test_a_saved_file_can_be_written_again(table, fits, tmp_path):
+    path = fits["spm"].save(tmp_path / "fit.nc")
+    loaded = lepu.load(str(path))
+    check_round_trip(loaded, path, table[0])
+
+
+def test_files_that_are_no_fits(fits, tmp_path):
+    with pytest.raises(FileFormatError, match=r"none.nc does not exist.*Fit.save"):
+        lepu.load(tmp_path / "none.nc")
+    text = tmp_path / "text.nc"
+    text.write_text("not a netCDF file")
+    with pytest.raises(FileFormatError, match=r"text.nc is not a netCDF file"):
+        lepu.load(text)
+    with pytest.raises(FileFormatError):
+        lepu.load(tmp_path)
+    foreign = tmp_path / "foreign.nc"
+    xr.Dataset({"a": ("x", [1.0])}).to_netcdf(foreign, engine="h5netcdf")
+    with pytest.raises(FileFormatError, match=r"not a saved fit \(format None"):
+        lepu.load(foreign)
+
+
+def rewritten(fit, path, change):
+    fit.save(path)
+    with xr.open_datatree(path, engine="h5netcdf") as opened:
+        groups = {g.path: g.to_dataset(inherit=False).load() for g in opened.subtree}
+    tree = xr.DataTree.from_dict(groups)
+    change(tree)
+    tree.to_netcdf(path, engine="h5netcdf")
+    return path
+
+
+def test_files_of_other_versions_are_refused(fits, tmp_path):
+    for version in (FORMAT_VERSION + 1, 0, "two"):
+        path = rewritten(
+            fits["spm"], tmp_path / "v.nc", lambda t, v=version: t.attrs.update(format_version=v)
+        )
+        with pytest.raises(FileFormatError, match=rf"version {version}.*reads version"):
+            lepu.load(path)
+
+
+def test_files_of_unknown_models_are_refused(fits, tmp_path):
+    path = rewritten(fits["spm"], tmp_path / "m.nc", lambda t: t.attrs.update(model="newer"))
+    with pytest.raises(FileFormatError, match=r"model 'newer'.*naive, scar, spm, psychm"):
+        lepu.load(path)
+
+
+def test_incomplete_files_are_refused(fits, tmp_path):
+    def drop(tree):
+        del tree["modes"]
+
+    path = rewritten(fits["spm"], tmp_path / "cut.nc", drop)
+    with pytest.raises(FileFormatError, match=r"cut.nc is incomplete.*modes"):
+        lepu.load(path)
+
+
+def test_the_model_of_a_loaded_fit_can_be_built(fits, tmp_path):
+    loaded = lepu.load(fits["psychm"].save(tmp_path / "fit.nc"))
+    assert [v.name for v in loaded.model.free_RVs] == ["a", "b", "alpha", "beta", "weights"]
+    assert list(loaded.model.coords["feature"]) == ODD
