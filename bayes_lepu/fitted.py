@@ -1,6 +1,6 @@
 """`Fit`: a fitted model with everything one can ask of it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -24,7 +24,12 @@ class Fit(FittedModel):
         return diagnose(self)
 
     def report(
-        self, path: str | Path, *, title: str | None = None, group_by: Sequence[str] = ()
+        self,
+        path: str | Path,
+        *,
+        title: str | None = None,
+        group_by: Sequence[str] = (),
+        compare_with: Mapping[str, FittedModel] | None = None,
     ) -> Path:
         """Write a self-contained HTML page about this fit, to look at and to send on.
 
@@ -36,6 +41,8 @@ class Fit(FittedModel):
             Heading of the page.
         group_by : sequence of str
             Columns by which label rates are shown; by default those that matter most.
+        compare_with : mapping of str to Fit, optional
+            Fits of the same rows to compare with; by default quick fits of naive and SCAR.
 
         Returns
         -------
@@ -50,6 +57,7 @@ class Fit(FittedModel):
             identifiability=self.identifiability,
             title=title,
             group_by=tuple(group_by),
+            compare_with=compare_with,
         )
 
     def _facts(self) -> dict[str, str]:

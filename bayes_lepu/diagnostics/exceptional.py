@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from bayes_lepu.data import PUData
 from bayes_lepu.diagnostics import thresholds, twins
 from bayes_lepu.diagnostics.climbing import climb, linear
 from bayes_lepu.diagnostics.records import Check, Status
@@ -113,8 +114,8 @@ def _check(subject: Subject, found: Nearest) -> Check:
 REMEDIES = {
     "a = 0": "t does not vary detectably: fit model='scar' or 'spm', or bring columns that "
     "separate the classes.",
-    "one factor = 1": "The slopes of the other factor cannot be estimated and its level is open: "
-    "fit model='naive' or 'scar', or audit unlabelled rows (y=).",
+    "one factor = 1": "The slopes of a factor this close to 1 are not estimable and its level is "
+    "open: fit model='naive' or 'scar', or audit unlabelled rows (y=).",
     "a = alpha": "Name a column that enters only one factor, audit rows (y=), or fit model='spm'.",
     "a = -alpha": "Name a column that enters only one factor, audit rows (y=), or fit model='spm'.",
     "s constant": "Fit model='scar' (or 'spm', which identifies a constant s): inside PsychM the "
@@ -157,7 +158,7 @@ def _find(
 
 
 def _start(subject: Subject) -> Array:
-    return subject.weak.pack(subject._inside(subject.peaks[0].point))
+    return subject.weak.pack(subject.inside(subject.peaks[0].point))
 
 
 def _a_zero(subject: Subject) -> Nearest:
@@ -239,13 +240,14 @@ def _one_factor(subject: Subject) -> Nearest:
     return Nearest("one factor = 1", _distance(subject, best[0]), freed, best[1], [])
 
 
-def scar_peak(subject: Subject) -> tuple[Parameters, float]:
-    """Best point and value of SCAR under the weak density's ridge."""
+def scar_peak(subject: Subject, data: PUData | None = None) -> tuple[Parameters, float]:
+    """Best point and value of SCAR under the weak density's ridge, here or on other labels."""
+    data = subject.weak.data if data is None else data
     spec = get_model("scar")
     slope = subject.weak.priors["a"]
     priors = {"a": slope, "b": Prior("flat"), "c": Prior("beta", concentration=(1, 1))}
-    density = LogDensity(spec, subject.weak.data, priors)
-    starts = [density.pack(p) for p in constant_starts(subject.weak.data)]
+    density = LogDensity(spec, data, priors)
+    starts = [density.pack(p) for p in constant_starts(data)]
     best = max((optimise(density, z) for z in starts), key=lambda o: o.logp)
     return density.unpack(best.z), best.logp
 

@@ -1,7 +1,10 @@
 """All checks in order, and what they amount to: a level, a sentence, and what carries it."""
 
+from collections.abc import Callable, Iterable
+
 import numpy as np
 
+from bayes_lepu.diagnostics.constancy import bootstrap_constancy, check_constancy
 from bayes_lepu.diagnostics.convergence import check_convergence
 from bayes_lepu.diagnostics.design import check_design
 from bayes_lepu.diagnostics.exceptional import check_exceptional
@@ -16,9 +19,14 @@ from bayes_lepu.diagnostics.levels import (
     interval,
 )
 from bayes_lepu.diagnostics.naming import check_modes, check_orientation
+from bayes_lepu.diagnostics.plausibility import check_existence, check_plausibility
+from bayes_lepu.diagnostics.predictive import check_predictive
 from bayes_lepu.diagnostics.profile import Profile, trace_profile
-from bayes_lepu.diagnostics.records import Check, Identifiability
+from bayes_lepu.diagnostics.records import Check, Identifiability, Status
+from bayes_lepu.diagnostics.remedies import weigh_remedies
+from bayes_lepu.diagnostics.sensitivity import check_intercepts, check_power_scaling
 from bayes_lepu.diagnostics.subject import Subject
+from bayes_lepu.errors import ModelError
 from bayes_lepu.result import FittedModel
 
 # A failure of any of these leaves the level of t open; the ones in NARROW must even be passed.
@@ -35,6 +43,10 @@ LEVEL_CHECKS = (
     "set a = -alpha",
     "set s constant",
     "set one factor = 1",
+    "set (a, b) = (alpha, beta)",
+    "intercept prior",
+    "constancy of s",
+    "bootstrap of SCAR",
 )
 NARROW = (
     "profile of pi",
@@ -46,16 +58,47 @@ NARROW = (
     "set s constant",
     "set one factor = 1",
 )
-PRIOR_CHECKS = ("profile against posterior", "prior share of pi", "contraction", "profile of pi")
+PRIOR_CHECKS = (
+    "profile of pi",
+    "profile against posterior",
+    "prior share of pi",
+    "contraction",
+    "power scaling",
+    "intercept prior",
+)
 
 
-def diagnose(fit: FittedModel) -> Identifiability:
-    """Run the checks that apply to this fit and form the verdict."""
+def diagnose(fit: FittedModel, *, bootstrap: int = 0, progressbar: bool = True) -> Identifiability:
+    """What these data can and cannot say: run the checks that apply and form the verdict.
+
+    Parameters
+    ----------
+    fit : Fit
+    bootstrap : int
+        Number of data sets to simulate from the SCAR fit for the test of a constant propensity;
+        0 leaves that test out. Each takes about as long as one fit with ``method="map"``.
+    progressbar : bool
+        Whether to show the progress of the bootstrap.
+
+    Returns
+    -------
+    Identifiability
+
+    Examples
+    --------
+    >>> import bayes_lepu as lepu
+    >>> demo = lepu.load_demo()
+    >>> fit = lepu.fit(demo.X, demo.l, model="spm", method="map", random_seed=1)
+    >>> lepu.diagnose(fit).level
+    3
+    """
+    if bootstrap < 0:
+        raise ModelError(f"bootstrap = {bootstrap}; a number of repeats, 0 or above, is expected.")
     subject = Subject(fit)
-    design = check_design(subject)
     profile = trace_profile(subject) if subject.small else None
     checks = [
-        *design,
+        *check_design(subject),
+        *check_existence(subject),
         *check_convergence(subject),
         *check_orientation(subject),
         *check_modes(subject),
@@ -68,14 +111,30 @@ def diagnose(fit: FittedModel) -> Identifiability:
         *check_against_profile(subject, profile),
         *check_contraction(subject),
         *check_widths(subject),
+        *check_power_scaling(subject),
+        *check_intercepts(subject),
+        *check_constancy(subject),
+        *check_predictive(subject),
+        *check_plausibility(subject),
     ]
+    if bootstrap and fit.spec.has_selection and subject.small:
+        checks.append(bootstrap_constancy(subject, bootstrap, _progress(progressbar)))
     level = choose_level(subject, checks)
     return Identifiability(
         level=level,
         verdict=_verdict(subject, checks, level, profile),
         carried_by=_carriers(subject, checks, level),
         checks=tuple(checks),
+        remedies=weigh_remedies(subject),
     )
+
+
+def _progress(show: bool) -> Callable[[Iterable[int]], Iterable[int]]:
+    if not show:
+        return iter
+    from rich.progress import track
+
+    return lambda steps: track(list(steps), description="bootstrap of SCAR")
 
 
 def choose_level(subject: Subject, checks: list[Check]) -> int:
@@ -85,10 +144,21 @@ def choose_level(subject: Subject, checks: list[Check]) -> int:
         return 4
     if status.get("ranking by t") == "failed" or status.get("set a = alpha = 0") == "failed":
         return 4
+    if _class_may_be_constant(status):
+        return 4
     if status["orientation"] in ("failed", "weak"):
         return 3
     mixed = subject.fit.method == "nuts" and status["convergence"] == "failed"
     return 1 if level_is_known(checks) and not mixed else 2
+
+
+def _class_may_be_constant(status: dict[str, Status]) -> bool:
+    """Whether t cannot be shown to vary, in data where something does.
+
+    Where s may be constant as well, the data are those of SCAR: one factor varies, and which of
+    the two it is stays a question of naming.
+    """
+    return status.get("set a = 0", "passed") != "passed" and status["set s constant"] == "passed"
 
 
 def level_is_known(checks: list[Check]) -> bool:
@@ -109,7 +179,7 @@ def _verdict(subject: Subject, checks: list[Check], level: int, profile: Profile
     known = level_is_known(checks)
     pi = _pi_in_words(subject, profile)
     if level == 4:
-        return _only_h(subject, by_name)
+        return _mark(subject, checks, _only_h(by_name, subject.fit.spec.name)) + "."
     if level == 3:
         if subject.symmetric and subject.fit.orientation.rule == "none":
             how = "which of them is t rests on the priors alone"
@@ -123,8 +193,8 @@ def _verdict(subject: Subject, checks: list[Check], level: int, profile: Profile
             how = "the data do not settle which of them is t"
         naming = "given that naming, "
         rest = f"{naming}{pi}" if known else f"even {naming}the level is open: {pi}"
-        rest = _mark(subject, checks, rest)
-        return f"Only the unordered pair {{t, s}} is identified; {how}; {rest}."
+        text = f"Only the unordered pair {{t, s}} is identified; {how}; {rest}"
+        return _mark(subject, checks, text) + "."
     if level == 2:
         text = "The ranking by t is separable, its level is not: " + pi
         return _mark(subject, checks, text) + "."
@@ -132,21 +202,26 @@ def _verdict(subject: Subject, checks: list[Check], level: int, profile: Profile
 
 
 def _mark(subject: Subject, checks: list[Check], text: str) -> str:
-    return text + ", prior-determined" if prior_determined(subject, checks) else text
+    """Say so where π is what the priors make it."""
+    if subject.fit.spec.name == "naive" or not prior_determined(subject, checks):
+        return text
+    return text + "; the class prior is prior-determined"
 
 
-def _only_h(subject: Subject, by_name: dict[str, Check]) -> str:
-    if subject.fit.spec.name == "naive":
+def _only_h(by_name: dict[str, Check], model: str) -> str:
+    if model == "naive":
         return (
             "Only h = P(l=1 | x) is identified; it equals P(y=1 | x) only if every positive is "
-            "labelled, which this model assumes and cannot check."
+            "labelled, which this model assumes and cannot check"
         )
     if by_name["design"].status == "failed":
         return (
             "Only h = s·t is identified: these columns take too few distinct values to tell t and "
-            "s apart, whatever the number of rows."
+            "s apart, whatever the number of rows"
         )
-    return "Only h = s·t is identified: not even the ranking by t is determined by these data."
+    if by_name["ranking by t"].status == "failed":
+        return "Only h = s·t is identified: not even the ranking by t is determined by these data"
+    return "Only h = s·t is identified: these data do not show that t varies with x at all"
 
 
 def _pi_in_words(subject: Subject, profile: Profile | None) -> str:

@@ -1,6 +1,6 @@
 """A diagnostic is a plain record; a verdict is an ordered set of them and one sentence."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from html import escape
 from typing import Literal
 
@@ -43,6 +43,30 @@ class Check:
 
 
 @dataclass(frozen=True)
+class Remedy:
+    """What one more piece of information would change, computed from the fit.
+
+    Attributes
+    ----------
+    name : str
+    sd_before, sd_after : float
+        Standard deviation of π now and then, the naming of the factors given.
+    gap_before, gap_after : float
+        Nats by which the data prefer this naming of the factors, now and then (expected);
+        infinite where no answer with exchanged factors exists.
+    text : str
+        The same in a sentence.
+    """
+
+    name: str
+    sd_before: float
+    sd_after: float
+    gap_before: float
+    gap_after: float
+    text: str
+
+
+@dataclass(frozen=True)
 class Identifiability:
     """What these data can and cannot say.
 
@@ -55,16 +79,24 @@ class Identifiability:
     carried_by : tuple of str
         Which assumptions carry the conclusion: data, parametric form, prior, orientation rule.
     checks : tuple of Check
+    remedies : tuple of Remedy
+        What would help, with numbers, the most helpful first.
     """
 
     level: int
     verdict: str
     carried_by: tuple[str, ...]
     checks: tuple[Check, ...]
+    remedies: tuple[Remedy, ...] = ()
 
     def to_frame(self) -> pd.DataFrame:
         """The checks as a table."""
         return pd.DataFrame([asdict(c) for c in self.checks]).set_index("name")
+
+    def remedies_frame(self) -> pd.DataFrame:
+        """The remedies as a table."""
+        names = [f.name for f in fields(Remedy)]
+        return pd.DataFrame([asdict(r) for r in self.remedies], columns=names).set_index("name")
 
     def __str__(self) -> str:
         carried = ", ".join(self.carried_by)
@@ -74,6 +106,8 @@ class Identifiability:
                 lines.append(f"  [{check.status}] {check.name}: {check.text}")
                 if check.remedy:
                     lines.append(f"      -> {check.remedy}")
+        if self.level > 1 and self.remedies:
+            lines += ["What would help:", *(f"  {r.text}" for r in self.remedies)]
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
@@ -81,5 +115,11 @@ class Identifiability:
         carried = escape(", ".join(self.carried_by))
         return (
             f"<div><p><b>Level {self.level}.</b> {escape(self.verdict)}</p>"
-            f"<p>Carried by: {carried}.</p>{table}</div>"
+            f"<p>Carried by: {carried}.</p>{table}{self._remedies_html()}</div>"
         )
+
+    def _remedies_html(self) -> str:
+        if not self.remedies:
+            return ""
+        items = "".join(f"<li>{escape(r.text)}</li>" for r in self.remedies)
+        return f"<p>What would help:</p><ul>{items}</ul>"

@@ -165,9 +165,9 @@ class Subject:
     def local(self) -> Local:
         """Expected information and prior precision at the point."""
         density = LogDensity(
-            self.fit.spec, self.data, self._proper_priors(), jacobian=not self.fit.is_point
+            self.fit.spec, self.data, self.proper_priors(), jacobian=not self.fit.is_point
         )
-        z = density.pack(self._inside(self.point))
+        z = density.pack(self.inside(self.point))
         prior = density.prior_precision(z)
         _, _, total = density.logp_grad_info(z)
         q, slope = logit_pi(density, z)
@@ -178,7 +178,8 @@ class Subject:
         floor[weights] = 0.1
         return Local(z, density.names, total - prior, prior + np.diag(floor), slope * pi * (1 - pi))
 
-    def _proper_priors(self) -> dict[str, Prior]:
+    def proper_priors(self) -> dict[str, Prior]:
+        """The fit's priors; for a point estimate the default weak ones on slopes and levels."""
         data = self.data
         base = default_priors(int(data.class_mask.sum()), int(data.selection_mask.sum()))
         own = self.fit.priors
@@ -186,7 +187,8 @@ class Subject:
             n: base[n] if self.fit.is_point and n not in ("c", "weights") else own[n] for n in own
         }
 
-    def _inside(self, point: Parameters) -> Parameters:
+    def inside(self, point: Parameters) -> Parameters:
+        """The point with its weights off the boundary."""
         if self.fit.spec.n_weights == 0:
             return point
         keep = 3 if self.fit.spec.n_weights == 2 else 2
@@ -236,7 +238,7 @@ class Subject:
         masked = replace(
             point, a=point.a * data.class_mask, alpha=point.alpha * data.selection_mask
         )
-        optimum = optimise(self.weak, self.weak.pack(self._inside(masked)))
+        optimum = optimise(self.weak, self.weak.pack(self.inside(masked)))
         return Peak(name, optimum.z, optimum.logp, self.weak.unpack(optimum.z))
 
     @cached_property

@@ -1,0 +1,237 @@
+r"""Whether the propensity is constant, and whether it is below one.
+
+The fitted model against the next simpler (or next richer) one by the expected log predictive
+density of the labels, left-one-out by importance sampling with truncated weights (Ionides 2008,
+https://doi.org/10.1198/106186008X320456). A difference counts beyond max(4, 2 se). The likelihood
+ratio is never held against χ²: with s constant the slopes α mean nothing, and the statistic exceeds
+its nominal 95 % point in up to half of all data sets. `bootstrap_constancy` simulates its
+distribution instead.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import logsumexp
+
+from bayes_lepu import kernel
+from bayes_lepu.data import PUData
+from bayes_lepu.diagnostics.exceptional import scar_peak
+from bayes_lepu.diagnostics.records import Check, Status
+from bayes_lepu.diagnostics.subject import Subject
+from bayes_lepu.inference.laplace import gaussian_at
+from bayes_lepu.inference.map import fit_map
+from bayes_lepu.inference.starts import constant_starts
+from bayes_lepu.links import Array, RowKind
+from bayes_lepu.models import get_model
+from bayes_lepu.models.density import LogDensity
+from bayes_lepu.models.parameters import Parameters
+from bayes_lepu.priors import default_priors
+
+DRAWS = 500
+MAX_ROWS = 20_000
+BLOCK = 5000
+LEAST_DIFFERENCE = 4.0
+# What each model is held against: the rival, and whether the rival is the richer one.
+RIVALS = {
+    "psychm": ("scar", False),
+    "spm": ("scar", False),
+    "scar": ("spm", True),
+    "naive": ("scar", True),
+}
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Difference of expected log predictive density, fitted model minus rival."""
+
+    rival: str
+    difference: float
+    se: float
+
+    @property
+    def bound(self) -> float:
+        """What a difference must exceed to count."""
+        return max(LEAST_DIFFERENCE, 2 * self.se)
+
+
+def compare_to_rival(subject: Subject) -> Comparison:
+    """Leave-one-out comparison with the model's rival on the same rows."""
+    rival, _ = RIVALS[subject.fit.spec.name]
+    data = _some_rows(subject.data)
+    own = loo_rows(_own_draws(subject), data)
+    other = loo_rows(_rival_draws(subject, rival), data)
+    d = own - other
+    scale = subject.data.n / data.n
+    difference, se = float(d.sum()) * scale, float(np.sqrt(d.size) * d.std()) * scale
+    return Comparison(rival, difference, se)
+
+
+def loo_rows(draws: Parameters, data: PUData) -> Array:
+    """Log predictive density of every row, left out by truncated importance weights."""
+    out = np.empty(data.n)
+    for start in range(0, data.n, BLOCK):
+        rows = slice(start, start + BLOCK)
+        loglik = row_logliks(draws, data.X[rows], data.kind[rows])
+        weights = loo_log_weights(loglik)
+        out[rows] = logsumexp(weights + loglik, axis=0)
+    return out
+
+
+def loo_log_weights(loglik: Array) -> Array:
+    """Normalised log weights of the draws for leaving out each row, truncated at the root of S."""
+    weights = -loglik - logsumexp(-loglik, axis=0)
+    weights = np.minimum(weights, -0.5 * np.log(len(loglik)))
+    return weights - logsumexp(weights, axis=0)
+
+
+def row_logliks(draws: Parameters, X: Array, kind: NDArray[np.int8]) -> Array:
+    """Log-likelihood of every draw and row."""
+    X = np.ascontiguousarray(X)
+    out = np.empty((draws.b.size, len(X)))
+    for i in range(draws.b.size):
+        q = draws.take(i)
+        log_w = np.ascontiguousarray(q.log_w)
+        out[i] = kernel.loglik_rows(
+            X, kind, q.a.copy(), float(q.b), q.alpha.copy(), float(q.beta), log_w
+        )
+    return out
+
+
+def some_draws(subject: Subject, count: int = DRAWS) -> Parameters:
+    """Evenly spaced draws of the fit."""
+    flat = subject.fit.draws
+    return flat.take(slice(None, None, max(1, flat.b.size // count)))
+
+
+def check_constancy(subject: Subject) -> list[Check]:
+    """Whether s varies with x (or, for SCAR and naive, whether it may be taken as constant)."""
+    name = "constancy of s"
+    if not subject.small:
+        return [Check(name, "not applicable", None, "", "Not computed: too many coordinates.")]
+    model = subject.fit.spec.name
+    if model == "naive" and subject.data.n_audited:
+        return [Check(name, "not applicable", None, "", "Audited rows leave no room for s < 1.")]
+    found = compare_to_rival(subject)
+    text = (
+        f"Expected log predictive density against {found.rival}: {found.difference:+.1f} ± "
+        f"{found.se:.1f} (counts beyond {found.bound:.1f})."
+    )
+    status, remark, remedy = _reading(model, found)
+    return [
+        Check(
+            name,
+            status,
+            found.difference,
+            f"beyond max({LEAST_DIFFERENCE:g}, 2 se)",
+            f"{text} {remark}",
+            remedy,
+        )
+    ]
+
+
+def _reading(model: str, found: Comparison) -> tuple[Status, str, str]:
+    if model in ("psychm", "spm"):
+        if found.difference > found.bound:
+            return "passed", "s varies with x.", ""
+        remark = "A constant propensity predicts the labels as well."
+        if model == "spm":
+            return "weak", remark + " SPM identifies that case too.", "Compare with model='scar'."
+        return (
+            "failed",
+            remark + " Inside PsychM the level of t is then not identified.",
+            "Fit model='scar', or model='spm', which identifies a constant s.",
+        )
+    if -found.difference > found.bound:
+        if model == "naive":
+            return (
+                "failed",
+                "Not every positive is labelled: the naive model is contradicted.",
+                "Fit model='scar', 'spm' or 'psychm'.",
+            )
+        return (
+            "failed",
+            "s varies with x: the assumption of SCAR is contradicted.",
+            "Fit model='spm' or 'psychm'.",
+        )
+    return "passed", "The data do not contradict the assumption on s.", ""
+
+
+def _some_rows(data: PUData) -> PUData:
+    if data.n <= MAX_ROWS:
+        return data
+    keep = np.random.default_rng(0).choice(data.n, MAX_ROWS, replace=False)
+    return replace(
+        data,
+        X=np.ascontiguousarray(data.X[keep]),
+        l=data.l[keep],
+        y=data.y[keep],
+        kind=data.kind[keep],
+        index=data.index[keep],
+    )
+
+
+def _own_draws(subject: Subject) -> Parameters:
+    """Draws of the fit, or of the Gaussian at its mode under the default priors."""
+    if not subject.fit.is_point:
+        return some_draws(subject)
+    density = LogDensity(subject.fit.spec, subject.data, subject.proper_priors(), jacobian=True)
+    return _gaussian_draws(density, density.pack(subject.inside(subject.point)))
+
+
+def _rival_draws(subject: Subject, rival: str) -> Parameters:
+    spec, data = get_model(rival), subject.data
+    own = subject.proper_priors()
+    base = default_priors(int(data.class_mask.sum()), int(data.selection_mask.sum()))
+    priors = {n: own.get(n, base[n]) for n in spec.parameters}
+    priors = {n: base[n] if p.hierarchical else p for n, p in priors.items()}
+    density = LogDensity(spec, data, priors, jacobian=True)
+    if rival == "scar":
+        starts = [density.pack(p) for p in constant_starts(data)]
+        best = max((gaussian_at(density, z) for z in starts), key=lambda g: g.log_evidence)
+        return density.unpack(best.sample(np.random.default_rng(0), DRAWS))
+    found = fit_map(spec, data, priors, n_starts=4, rng=np.random.default_rng(0))
+    return _gaussian_draws(density, density.pack(found.point))
+
+
+def _gaussian_draws(density: LogDensity, start: Array) -> Parameters:
+    gaussian = gaussian_at(density, start)
+    return density.unpack(gaussian.sample(np.random.default_rng(0), DRAWS))
+
+
+# The likelihood ratio, with its distribution simulated ----------------------------------------
+
+
+def bootstrap_constancy(
+    subject: Subject,
+    repeats: int,
+    progress: Callable[[Iterable[int]], Iterable[int]] = iter,
+) -> Check:
+    """Likelihood ratio against SCAR, its distribution simulated from the SCAR fit."""
+    spec, data = subject.weak.spec, subject.weak.data
+    point, scar = scar_peak(subject)
+    observed = max(p.logp for p in subject.peaks) - scar
+    rng = np.random.default_rng(int(subject.fit.settings["random_seed"]))
+    audited = data.kind >= RowKind.MISSED
+    count = 0
+    for _ in progress(range(repeats)):
+        y, l = point.simulate(data.X, rng)
+        kind = np.where(audited & (l == 0), np.where(y == 1, 2, 3), l).astype(np.int8)
+        again = replace(data, l=l, kind=kind)
+        density = replace(subject.weak, data=again)
+        full = fit_map(spec, again, density.priors, n_starts=6, rng=rng).modes[0].logp
+        _, simple = scar_peak(subject, again)
+        count += full - simple >= observed
+    p_value = (1 + count) / (1 + repeats)
+    passed = p_value <= 0.05
+    psychm = spec.name == "psychm"
+    return Check(
+        "bootstrap of SCAR",
+        "passed" if passed else ("failed" if psychm else "weak"),
+        p_value,
+        "at most 0.05",
+        f"The log likelihood exceeds that of SCAR by {observed:.1f}; as much or more in "
+        f"{count} of {repeats} data sets simulated from the SCAR fit (p = {p_value:.3f}).",
+        "" if passed else "A constant propensity is not rejected: fit model='scar' or 'spm'.",
+    )

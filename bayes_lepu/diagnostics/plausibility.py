@@ -1,0 +1,100 @@
+"""Estimates that should make one pause, and maxima that do not exist."""
+
+import numpy as np
+from scipy.optimize import linprog
+
+from bayes_lepu.diagnostics.records import Check
+from bayes_lepu.diagnostics.subject import Subject
+from bayes_lepu.links import Array
+
+FAR = 15.0  # |predictor| beyond which a probability is 0 or 1 for all purposes
+STEEP = 10.0
+NEAR_ONE = 0.95
+RARE = 0.02
+MAX_CELLS = 500_000
+
+
+def check_plausibility(subject: Subject) -> list[Check]:
+    """Factors at their limits, slopes without bound, levels near 0 or 1."""
+    X, point = subject.data.X, subject.point
+    complaints = []
+    names = {"t": ("a", point.tau(X), point.t(X))}
+    if subject.fit.spec.has_selection:
+        names["s"] = ("alpha", point.omega(X), point.s(X))
+    for factor, (slope, predictor, f) in names.items():
+        sd = float(predictor.std())
+        if sd > STEEP:
+            complaints.append(f"the predictor of {factor} has sd {sd:.0f} over the data")
+        if np.mean(np.abs(predictor) > FAR) > 0.5:
+            complaints.append(f"{factor} is 0 or 1 for most rows")
+        if float(f.mean()) > NEAR_ONE:
+            complaints.append(
+                f"{factor} is close to 1 nearly everywhere (mean {float(f.mean()):.3f}), so "
+                f"{slope} is not estimable"
+            )
+    c = float(np.mean(subject.fit.c_draws))
+    pi = float(np.mean(subject.fit.pi_draws))
+    if subject.fit.spec.name == "scar" and c > NEAR_ONE:
+        complaints.append(f"c = {c:.2f}: nearly every positive is labelled")
+    if pi < RARE:
+        complaints.append(f"π = {pi:.3f}: positives are very rare")
+    return [
+        Check(
+            "plausibility",
+            "weak" if complaints else "passed",
+            float(len(complaints)),
+            "no complaint",
+            "; ".join(complaints).capitalize() + "."
+            if complaints
+            else "No estimate is at a limit of its range.",
+            "Use a stronger penalty (C=) or tighter priors, and read the level of t with care."
+            if complaints
+            else "",
+        )
+    ]
+
+
+def check_existence(subject: Subject) -> list[Check]:
+    """Whether the unpenalised maximum can exist: no hyperplane may cut off the labelled rows."""
+    X, l = subject.data.X, subject.data.l
+    if X.size > MAX_CELLS:
+        return [
+            Check("existence of the MLE", "not applicable", None, "", "Not computed: many rows.")
+        ]
+    separated = linearly_separable(X, l == 1)
+    steep = [p for p in subject.peaks[:1] if max(_norms(subject, p.z)) > STEEP]
+    good = not separated and not steep
+    text = (
+        "A hyperplane separates labelled from unlabelled rows: without a penalty no maximum exists."
+        if separated
+        else "Even with a weak ridge the slopes run far out: without a penalty the maximum may not "
+        "exist."
+        if steep
+        else "Labelled and unlabelled rows overlap."
+    )
+    return [
+        Check(
+            "existence of the MLE",
+            "passed" if good else "weak",
+            float(separated),
+            "rows not separable",
+            text,
+            "" if good else "Keep a penalty (C > 0) or proper priors: they carry the slopes.",
+        )
+    ]
+
+
+def linearly_separable(X: Array, labelled: Array) -> bool:
+    """Whether some hyperplane has all labelled rows on one side and the others on the other."""
+    sign = np.where(labelled, 1.0, -1.0)
+    scaled = (X - X.mean(axis=0)) / np.maximum(X.std(axis=0), 1e-300)
+    A = -sign[:, None] * np.column_stack([scaled, np.ones(len(X))])
+    result = linprog(
+        np.zeros(A.shape[1]), A_ub=A, b_ub=-np.ones(len(A)), bounds=(None, None), method="highs"
+    )
+    return result.status == 0
+
+
+def _norms(subject: Subject, z: Array) -> tuple[float, float]:
+    point, X = subject.weak.unpack(z), subject.weak.data.X
+    return float(point.tau(X).std()), float(point.omega(X).std())

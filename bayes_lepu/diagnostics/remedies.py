@@ -1,0 +1,201 @@
+r"""What one more piece of information would change, computed rather than guessed.
+
+Three offers are weighed, each by the sd of π it would leave and by the nats with which the data
+would then tell the two namings of the factors apart:
+
+* 50 audited rows. An audited unlabelled row adds y | l = 0 ~ Bernoulli(m), with
+  :math:`\operatorname{logit} m = \tau + \log(1-\Psi)`. For a point estimate its information
+  :math:`m(1-m) D D'` is added to that at hand; draws are reweighted by simulated audits.
+* A column that does not enter s: the sd is that given α_j = 0, the gap comes from refits.
+* π known from elsewhere to ±0.02.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from bayes_lepu.diagnostics.climbing import climb, held, logit_pi
+from bayes_lepu.diagnostics.levels import sd_pi
+from bayes_lepu.diagnostics.naming import exchange_gap
+from bayes_lepu.diagnostics.records import Remedy
+from bayes_lepu.diagnostics.subject import Peak, Subject
+from bayes_lepu.inference.optimizers import optimise
+from bayes_lepu.links import Array, RowKind
+from bayes_lepu.models.density import LogDensity
+from bayes_lepu.models.parameters import Parameters
+
+AUDITED = 50
+KNOWN_SD = 0.02
+REPEATS = 40
+DRAWS = 1000
+
+
+def weigh_remedies(subject: Subject) -> tuple[Remedy, ...]:
+    """The offers, the one that leaves the smallest sd of π first."""
+    if not subject.small or subject.fit.spec.name == "naive":
+        return ()
+    before, gap = sd_pi(subject), exchange_gap(subject)
+    offers = [_audit(subject, before, gap)]
+    if subject.fit.spec.has_selection and subject.foldable and subject.data.p > 1:
+        offers.append(_mask(subject, before, gap))
+    offers.append(_known_pi(subject, before, gap))
+    return tuple(sorted(offers, key=lambda r: r.sd_after))
+
+
+def exchanged_peak(subject: Subject) -> Peak | None:
+    """The best answer with exchanged factors, if there is one."""
+    if subject.symmetric:
+        first = subject.peaks[0]
+        z = subject.weak.swap(first.z)
+        return Peak("exchanged", z, first.logp, subject.weak.unpack(z))
+    found = [p for p in subject.peaks[1:] if p.name == "exchanged"]
+    return max(found, key=lambda p: p.logp, default=None)
+
+
+# Audited rows ---------------------------------------------------------------------------------
+
+
+def _audit(subject: Subject, before: float, gap: float) -> Remedy:
+    after = audited_sd(subject)
+    other = exchanged_peak(subject)
+    gap_after = gap if other is None else gap + audited_gap(subject, other)
+    text = f"{AUDITED} audited unlabelled rows: {_change(before, after, gap, gap_after)}."
+    return Remedy(f"{AUDITED} audited rows", before, after, gap, gap_after, text)
+
+
+def audited_sd(subject: Subject) -> float:
+    """Expected sd of π after auditing `AUDITED` unlabelled rows chosen at random."""
+    if subject.fit.is_point:
+        extra = audit_information(subject)
+        return subject.local.sd(subject.local.pi_gradient, extra)
+    flat = subject.pivoted.take_flat()
+    some = np.linspace(0, flat.b.size - 1, min(DRAWS, flat.b.size)).astype(int)
+    draws, pi = flat.take(some), subject.pi_draws.ravel()[some]
+    rng = np.random.default_rng(0)
+    open_rows = np.flatnonzero(subject.data.kind == RowKind.UNLABELLED)
+    variances = []
+    for _ in range(REPEATS):
+        rows = subject.data.X[rng.choice(open_rows, min(AUDITED, open_rows.size), replace=False)]
+        m = np.clip(draws.missed(rows), 1e-12, 1 - 1e-12)
+        y = rng.random(len(rows)) < m[rng.integers(len(m))]
+        log_w = np.where(y, np.log(m), np.log1p(-m)).sum(axis=1)
+        w = np.exp(log_w - log_w.max())
+        w /= w.sum()
+        mean = w @ pi
+        variances.append(w @ (pi - mean) ** 2)
+    return float(np.sqrt(np.mean(variances)))
+
+
+def audit_information(subject: Subject) -> Array:
+    """Expected information of `AUDITED` random audits of unlabelled rows, in the coordinates."""
+    data, density = subject.data, subject.fit.density
+    X = data.X[data.kind == RowKind.UNLABELLED]
+    point = subject.inside(subject.point)
+    m, psi = point.missed(X), point.s(X)
+    s0 = point.swap().t(X)
+    ones = np.column_stack([X, np.ones(len(X))])
+    slope = -float(point.rho) * s0 * (1 - s0) / np.maximum(1 - psi, 1e-12)
+    D = np.column_stack(
+        [
+            ones,
+            slope[:, None] * ones,
+            np.full(len(X), -float(point.gamma)),
+            float(point.lam) * psi / np.maximum(1 - psi, 1e-12),
+        ]
+    )[:, density.free]
+    out = np.zeros((density.dim, density.dim))
+    k = len(density.free)
+    out[:k, :k] = (AUDITED / len(X)) * (D * (m * (1 - m))[:, None]).T @ D
+    return out
+
+
+def audited_gap(subject: Subject, other: Peak) -> float:
+    """Expected nats that `AUDITED` audits add against the exchanged answer, if this one is true."""
+    data = subject.weak.data
+    X = data.X[data.kind == RowKind.UNLABELLED]
+    m, q = (np.clip(p.missed(X), 1e-12, 1 - 1e-12) for p in (subject.peaks[0].point, other.point))
+    divergence = m * np.log(m / q) + (1 - m) * np.log((1 - m) / (1 - q))
+    return AUDITED * float(np.mean(divergence))
+
+
+# A column that does not enter s ---------------------------------------------------------------
+
+
+def _mask(subject: Subject, before: float, gap: float) -> Remedy:
+    column = best_column(subject)
+    correlation = _correlation(subject, column)
+    after = before * float(np.sqrt(max(1 - correlation**2, 0.0)))
+    gap_after = masked_gap(subject, column)
+    name = subject.fit.feature_names[column]
+    text = (
+        f"If {name} is known not to influence the labelling (leave it out of selection_features=): "
+        f"{_change(before, after, gap, gap_after)}."
+    )
+    return Remedy(f"{name} not in s", before, after, gap, gap_after, text)
+
+
+def best_column(subject: Subject) -> int:
+    """The column most of t and least of s."""
+    point = subject.peaks[0].point
+    return int(np.argmax(np.abs(point.a) - np.abs(point.alpha)))
+
+
+def _correlation(subject: Subject, column: int) -> float:
+    """Correlation of π with α_j, from the draws or from the local covariance."""
+    if not subject.fit.is_point:
+        alpha = subject.pivoted.take_flat().alpha[:, column]
+        return float(np.corrcoef(alpha, subject.pi_draws.ravel())[0, 1])
+    local, blocks = subject.local, subject.fit.density.blocks
+    j = blocks.alpha.start + int(subject.data.selection_mask[:column].sum())
+    covariance = local.covariance @ local.pi_gradient
+    total = float(local.pi_gradient @ covariance) * float(local.covariance[j, j])
+    return float(covariance[j] / np.sqrt(total))
+
+
+def masked_gap(subject: Subject, column: int) -> float:
+    """Nats between this naming and the other when the column is left out of s."""
+    first, other = subject.peaks[0], exchanged_peak(subject)
+    if other is None:
+        return np.inf
+    mask = subject.data.selection_mask.copy()
+    mask[column] = False
+    density = LogDensity(
+        subject.weak.spec, replace(subject.weak.data, selection_mask=mask), subject.weak.priors
+    )
+
+    def best(point: Parameters) -> float:
+        start = replace(subject.inside(point), alpha=point.alpha * mask)
+        return optimise(density, density.pack(start)).logp
+
+    return best(first.point) - best(other.point)
+
+
+# π known --------------------------------------------------------------------------------------
+
+
+def _known_pi(subject: Subject, before: float, gap: float) -> Remedy:
+    after = float((before**-2 + KNOWN_SD**-2) ** -0.5)
+    other = exchanged_peak(subject)
+    gap_after = gap if other is None else gap + held_gap(subject, other)
+    text = (
+        f"The class prior known from elsewhere to ±{KNOWN_SD:g}: "
+        f"{_change(before, after, gap, gap_after)}."
+    )
+    return Remedy("class prior known", before, after, gap, gap_after, text)
+
+
+def held_gap(subject: Subject, other: Peak) -> float:
+    """Nats the exchanged answer loses when π is held near this answer's value."""
+    density = subject.weak
+    target, _ = logit_pi(density, subject.peaks[0].z)
+    pi = 1 / (1 + np.exp(-target))
+    strength = (pi * (1 - pi) / KNOWN_SD) ** 2
+    _, value = climb(held(density, target, strength), other.z)
+    return other.logp - value
+
+
+def _change(before: float, after: float, gap: float, gap_after: float) -> str:
+    words = f"sd of π {before:.3f} → {after:.3f}"
+    if np.isfinite(gap) and np.isfinite(gap_after):
+        words += f", evidence for this naming of the factors {gap:.1f} → {gap_after:.1f} nats"
+    return words

@@ -1,0 +1,187 @@
+r"""How much of π is the prior: power scaling, and other scales of the intercepts' priors.
+
+Draws are reweighted, not sampled again: by :math:`p(\theta)^{\alpha-1}` for the power scaling
+(Kallioinen et al. 2024, https://doi.org/10.1007/s11222-023-10366-5), and by the ratio of two normal
+densities for intercepts with sd 1 and 2.5. Where the weights are too uneven (Pareto k above 0.7)
+the Gaussian approximation is refitted instead.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from bayes_lepu.diagnostics import thresholds
+from bayes_lepu.diagnostics.constancy import row_logliks
+from bayes_lepu.diagnostics.levels import interval
+from bayes_lepu.diagnostics.records import Check
+from bayes_lepu.diagnostics.subject import Subject
+from bayes_lepu.diagnostics.thresholds import grade, in_words
+from bayes_lepu.inference.laplace import gaussian_at
+from bayes_lepu.inference.optimizers import optimise
+from bayes_lepu.links import Array
+from bayes_lepu.models import compiled
+from bayes_lepu.models.density import LogDensity
+from bayes_lepu.priors import Prior
+
+INTERCEPT_SCALES = (1.0, 2.5)
+MAX_PARETO_K = 0.7
+POWER_DRAWS = 1000
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """π under another scale of the intercepts' prior."""
+
+    scale: float
+    mean: float
+    lower: float
+    upper: float
+
+
+def check_power_scaling(subject: Subject) -> list[Check]:
+    """Power-scaling sensitivity of π to the prior and to the likelihood."""
+    name = "power scaling"
+    if subject.fit.is_point:
+        return [Check(name, "not applicable", None, "", "A point estimate has no posterior.")]
+    prior, likelihood = power_scaling(subject)
+    status = grade(prior, thresholds.POWER_SCALING)
+    if status == "failed" and likelihood >= prior:
+        # Both matter: a conflict or simply an informative posterior, not a silent likelihood.
+        status = "weak"
+    return [
+        Check(
+            name,
+            status,
+            prior,
+            in_words(thresholds.POWER_SCALING),
+            f"Sensitivity of π to the power of the prior {prior:.3f}, of the likelihood "
+            f"{likelihood:.3f}.",
+            ""
+            if status == "passed"
+            else "π moves with the prior: report it under a second, defensible prior.",
+        )
+    ]
+
+
+def power_scaling(subject: Subject) -> tuple[float, float]:
+    """`arviz_stats.psense` of π for the prior and for the likelihood."""
+    import xarray as xr
+    from arviz_stats import psense
+
+    chains, draws = subject.pi_draws.shape
+    step = max(1, chains * draws // POWER_DRAWS)
+    pi = subject.pi_draws[:, ::step]
+    z = subject.coordinates.reshape(chains, draws, -1)[:, ::step]
+    flat = subject.pivoted.take((slice(None), slice(None, None, step))).take_flat()
+    loglik = np.zeros(flat.b.size)
+    for start in range(0, subject.data.n, 5000):
+        rows = slice(start, start + 5000)
+        loglik += row_logliks(flat, subject.data.X[rows], subject.data.kind[rows]).sum(axis=1)
+    dims = ("chain", "draw")
+    logprior = log_prior(subject.fit.density, z.reshape(-1, z.shape[-1]))
+    tree = xr.DataTree.from_dict(
+        {
+            "/posterior": xr.Dataset({"pi": (dims, pi)}),
+            "/log_prior": xr.Dataset({"prior": (dims, logprior.reshape(pi.shape))}),
+            "/log_likelihood": xr.Dataset({"l": (dims, loglik.reshape(pi.shape))}),
+        }
+    )
+    prior, likelihood = (
+        float(psense(tree, var_names=["pi"], group=group)["pi"])
+        for group in ("prior", "likelihood")
+    )
+    return prior, likelihood
+
+
+def log_prior(density: LogDensity, z: Array) -> Array:
+    """Log prior of every draw, up to a constant."""
+    point = density.unpack(z)
+    grad = np.zeros(density.dim)
+    return np.array(
+        [
+            compiled.log_prior(zi, np.ascontiguousarray(w), density.constants, grad)
+            for zi, w in zip(z, point.log_w, strict=True)
+        ]
+    )
+
+
+def check_intercepts(subject: Subject) -> list[Check]:
+    """π under intercepts with sd 1 and 2.5."""
+    name = "intercept prior"
+    if not subject.small or subject.fit.spec.name == "naive":
+        return [Check(name, "not applicable", None, "", "Not computed for this model.")]
+    found = other_intercepts(subject)
+    own = float(np.mean(subject.pi_draws))
+    shift = max(abs(f.mean - own) for f in found)
+    bounds = (0.05, 0.10)
+    status = grade(shift, bounds)
+    if subject.fit.is_point:
+        words = ", ".join(f"{f.mean:.2f} with sd {f.scale:g}" for f in found)
+    else:
+        words = ", ".join(f"{f.lower:.2f} to {f.upper:.2f} with sd {f.scale:g}" for f in found)
+    return [
+        Check(
+            name,
+            status,
+            shift,
+            "shift of π " + in_words(bounds),
+            f"Under other priors of the intercepts π would be {words} (here {own:.2f}).",
+            ""
+            if status == "passed"
+            else "The level of t follows the prior of the intercepts: state it with the result.",
+        )
+    ]
+
+
+def other_intercepts(subject: Subject) -> list[Alternative]:
+    """π with every intercept's prior N(0, sd²), sd 1 and 2.5."""
+    return [
+        _refitted(subject, scale) if subject.fit.is_point else _reweighted(subject, scale)
+        for scale in INTERCEPT_SCALES
+    ]
+
+
+def _with_intercepts(subject: Subject, scale: float, *, jacobian: bool) -> LogDensity:
+    priors = {
+        n: Prior("normal", scale=scale) if n in ("b", "beta") else p
+        for n, p in subject.fit.priors.items()
+    }
+    return LogDensity(subject.fit.spec, subject.data, priors, jacobian=jacobian)
+
+
+def _refitted(subject: Subject, scale: float) -> Alternative:
+    density = _with_intercepts(subject, scale, jacobian=False)
+    z = optimise(density, density.pack(subject.inside(subject.point))).z
+    pi = float(density.unpack(z).t(subject.data.X).mean())
+    return Alternative(scale, pi, pi, pi)
+
+
+def _reweighted(subject: Subject, scale: float) -> Alternative:
+    from arviz_stats.base import array_stats
+
+    flat = subject.pivoted.take_flat()
+    log_ratio = np.zeros(flat.b.size)
+    exact = True
+    for name, values in (("b", flat.b), ("beta", flat.beta)):
+        prior = subject.fit.priors.get(name)
+        if prior is None:
+            continue
+        exact &= prior.family == "normal"
+        if exact:
+            own = float(prior.scale)  # type: ignore[arg-type]
+            log_ratio += 0.5 * ((values - prior.loc) / own) ** 2 - 0.5 * (values / scale) ** 2
+    # psislw takes minus the log weights.
+    log_weights, k = array_stats.psislw(-log_ratio)
+    pi = subject.pi_draws.ravel()
+    if not exact or float(k) > MAX_PARETO_K:
+        density = _with_intercepts(subject, scale, jacobian=True)
+        z = gaussian_at(density, density.pack(subject.inside(subject.point))).sample(
+            np.random.default_rng(0), 1000
+        )
+        pi, _ = subject.fit.class_prior_draws(density.unpack(z))
+        return Alternative(scale, float(pi.mean()), *interval(pi))
+    w = np.exp(log_weights - log_weights.max())
+    w /= w.sum()
+    order = np.argsort(pi)
+    low, high = np.interp([0.025, 0.975], np.cumsum(w[order]), pi[order])
+    return Alternative(scale, float(w @ pi), float(low), float(high))
