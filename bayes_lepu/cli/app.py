@@ -12,11 +12,11 @@ import traceback
 from collections.abc import Sequence
 from typing import NoReturn
 
-from bayes_lepu.cli.commands import compare, demo, fit, models, predict, report
+from bayes_lepu.cli.commands import compare, demo, fit, models, predict, report, reproduce
 from bayes_lepu.cli.terminal import Terminal
 from bayes_lepu.errors import LepuError
 
-COMMANDS = (fit, predict, report, compare, models, demo)
+COMMANDS = (fit, predict, report, compare, models, demo, reproduce)
 
 EXAMPLES = """\
 examples:

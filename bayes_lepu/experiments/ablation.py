@@ -16,8 +16,8 @@ import pandas as pd
 
 from bayes_lepu.experiments.document import Document
 from bayes_lepu.experiments.store import Record
-from bayes_lepu.experiments.table1 import (
-    Table1Settings,
+from bayes_lepu.experiments.synthetic import (
+    SyntheticSettings,
     describe,
     run_synthetic,
     share_named_right,
@@ -27,13 +27,13 @@ from bayes_lepu.experiments.tables import Reproduction, tidy, write
 CELLS = ((0.0, 0.0), (0.05, 0.0), (0.0, 0.05), (0.05, 0.05))
 
 
-def ablation(
+def run_ablation(
     *,
     trials: int = 100,
     seed: int = 0,
     jobs: int | None = None,
     out: str | Path = "reproduction",
-    settings: Table1Settings | None = None,
+    settings: SyntheticSettings | None = None,
     cells: Sequence[tuple[float, float]] = CELLS,
     progressbar: bool = True,
 ) -> Reproduction:
@@ -42,8 +42,8 @@ def ablation(
     Parameters
     ----------
     trials, seed, jobs, out, progressbar
-        As in `table1`, whose finished trials are used where the settings agree.
-    settings : Table1Settings, optional
+        As in `run_table1`, whose finished trials are used where the settings agree.
+    settings : SyntheticSettings, optional
         Everything but γ and λ.
     cells : sequence of (gamma, lam)
         Each is run on the same slopes, rows and random numbers.
@@ -53,7 +53,7 @@ def ablation(
     Reproduction
         ``summary`` has one row per cell.
     """
-    base = settings or Table1Settings()
+    base = settings or SyntheticSettings()
     variants = [replace(base, gamma=gamma, lam=lam) for gamma, lam in cells]
     records = run_synthetic(variants, trials, seed, jobs, out, progressbar)
     rows = [
@@ -80,7 +80,7 @@ def ablation(
     )
 
 
-def _row(settings: Table1Settings, records: Sequence[Record]) -> dict[str, float]:
+def _row(settings: SyntheticSettings, records: Sequence[Record]) -> dict[str, float]:
     row = {"gamma": settings.gamma, "lam": settings.lam, "trials": len(records)}
     for model in ("SPM", "PsychM"):
         row[f"{model}_right"], row[f"{model}_right_se"] = share_named_right(records, model)

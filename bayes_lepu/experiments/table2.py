@@ -8,7 +8,6 @@ quantile still describes the spread of a single trial and does not narrow with t
 it stands the paired bootstrap interval of the mean difference, which does.
 """
 
-from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 
@@ -18,20 +17,21 @@ import pandas as pd
 from bayes_lepu.experiments import printed
 from bayes_lepu.experiments.document import Document
 from bayes_lepu.experiments.scores import LOWER_IS_BETTER, MODELS
-from bayes_lepu.experiments.table1 import Table1Settings, describe, run_synthetic
+from bayes_lepu.experiments.synthetic import SyntheticSettings, describe, run_synthetic
 from bayes_lepu.experiments.tables import Reproduction, tidy, write
 
 LEVEL = 0.9
+TABLE2_SETTINGS = SyntheticSettings(lam=0.0)
 RESAMPLES = 10_000
 
 
-def table2(
+def run_table2(
     *,
     trials: int = 500,
     seed: int = 0,
     jobs: int | None = None,
     out: str | Path = "reproduction",
-    settings: Table1Settings | None = None,
+    settings: SyntheticSettings | None = None,
     score: str = "f1",
     progressbar: bool = True,
 ) -> Reproduction:
@@ -40,8 +40,8 @@ def table2(
     Parameters
     ----------
     trials, seed, jobs, out, progressbar
-        As in `table1`, whose finished trials are used where the settings agree.
-    settings : Table1Settings, optional
+        As in `run_table1`, whose finished trials are used where the settings agree.
+    settings : SyntheticSettings, optional
         Default: those of the table's caption, γ = .05 and λ = 0 (the text says λ = .05).
     score : {"f1", "AUC", "accuracy", "Brier"}
         The paper compares f1.
@@ -51,7 +51,7 @@ def table2(
     Reproduction
         ``summary`` has one row per pair of models.
     """
-    settings = settings or replace(Table1Settings(), lam=0.0)
+    settings = settings or TABLE2_SETTINGS
     records = run_synthetic([settings], trials, seed, jobs, out, progressbar)
     scores = tidy(records, ())
     pairs = compare_pairs(scores, score=score, models=settings.models, random_seed=seed)
