@@ -248,6 +248,10 @@ class FittedModel:
             for name, values in (("gamma", self.draws.gamma), ("lambda", self.draws.lam)):
                 facts[name] = _show(pd.Series(summaries.describe_draws(values, CI_PROB)))
         facts["orientation"] = orientation_sentence(self)
+        if self.method == "laplace":
+            k = self.settings["pareto_k"]
+            trust = "usable" if k <= 0.7 else "do not trust it, use method='nuts'"
+            facts["approximation"] = f"Gaussians at the modes, Pareto k = {k:.2f}: {trust}"
         return facts
 
     def _summarise(self, function: summaries.RowFunction, X: Any, ci_prob: float) -> pd.DataFrame:

@@ -1,0 +1,91 @@
+"""Laplace: evidence, mixture densities, Pareto k, and agreement with NUTS."""
+
+import numpy as np
+import pytest
+from scipy import stats
+from scipy.special import logsumexp
+
+import bayes_lepu as lepu
+from bayes_lepu.data import read_data
+from bayes_lepu.inference.laplace import Gaussian, Mixture, gaussian_at, mixture_at, pareto_k
+from bayes_lepu.models import get_model
+from bayes_lepu.models.density import LogDensity
+from bayes_lepu.priors import default_priors
+
+
+def make(model, *, n=2000, p=2, seed=0, gamma=0.0, lam=0.0):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, p))
+    truth = lepu.Parameters.of(
+        a=[3.0, -1.0][:p], b=0.0, alpha=[0.5, 2.0][:p], beta=0.5, gamma=gamma, lam=lam
+    )
+    _, l = truth.simulate(X, rng)
+    data, spec = read_data(X, l), get_model(model)
+    priors = spec.complete_priors(default_priors(p, p), None)
+    return X, l, LogDensity(spec, data, priors, jacobian=True)
+
+
+def test_gaussian_density_matches_scipy():
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((3, 3))
+    covariance = A @ A.T + np.eye(3)
+    g = Gaussian(rng.standard_normal(3), np.linalg.cholesky(covariance), 0.0)
+    z = rng.standard_normal((10, 3))
+    np.testing.assert_allclose(
+        g.logpdf(z), stats.multivariate_normal(g.mean, covariance).logpdf(z), rtol=1e-10
+    )
+    draws = g.sample(rng, 40_000)
+    np.testing.assert_allclose(np.cov(draws.T), covariance, atol=0.15)
+
+
+def test_mixture_weights_are_relative_evidences():
+    parts = tuple(Gaussian(np.full(1, m), np.eye(1), e) for m, e in ((0.0, 0.0), (5.0, 1.0)))
+    mixture = Mixture(parts)
+    np.testing.assert_allclose(mixture.weights, [1 / (1 + np.e), np.e / (1 + np.e)])
+    draws = mixture.sample(np.random.default_rng(1), 10_000)
+    share = float((draws > 2.5).mean())
+    assert share == pytest.approx(mixture.weights[1], abs=4 * np.sqrt(0.25 / 10_000))
+
+
+def test_evidence_agrees_with_importance_sampling():
+    _, _, d = make("naive", n=500)
+    g = gaussian_at(d, np.zeros(d.dim))
+    rng = np.random.default_rng(2)
+    z = g.sample(rng, 4000)
+    log_ratio = np.array([d.logp(point) for point in z]) - g.logpdf(z)
+    estimate = logsumexp(log_ratio) - np.log(len(z))
+    error = np.std(np.exp(log_ratio - estimate)) / np.sqrt(len(z))
+    # The Gaussian is not exact: allow its own bias (of order 1/n) besides the sampling error.
+    assert g.log_evidence == pytest.approx(estimate, abs=4 * error + 0.05)
+    assert pareto_k(d, Mixture((g,)), z) < 0.5
+
+
+def test_mixture_finds_the_mirror_mode_of_spm_with_the_right_weight():
+    _, _, d = make("spm")
+    first = gaussian_at(d, np.array([3.0, -1.0, 0.0, 0.5, 2.0, 0.5]))
+    mixture = mixture_at(d, [d.unpack(first.mean), d.unpack(d.swap(first.mean))])
+    assert len(mixture.parts) == 2
+    gap = mixture.parts[0].log_evidence - mixture.parts[1].log_evidence
+    assert mixture.weights[0] == pytest.approx(1 / (1 + np.exp(-gap)))
+
+
+def test_laplace_resembles_nuts_and_says_that_it_is_an_approximation():
+    X, l, _ = make("psychm", gamma=0.1, lam=0.05)
+    options = {"model": "psychm", "random_seed": 1, "progressbar": False}
+    quick = lepu.fit(X, l, method="laplace", **options)
+    exact = lepu.fit(X, l, **options)
+    one, other = quick.class_prior(), exact.class_prior()
+    assert one.loc["pi", "mean"] == pytest.approx(other.loc["pi", "mean"], abs=0.02)
+    assert one.loc["pi", "sd"] == pytest.approx(other.loc["pi", "sd"], rel=0.5)
+    assert "Pareto k" in repr(quick)
+    assert quick.settings["pareto_k"] > 0
+    assert quick.parameters.b.shape == (4, 1000)
+
+
+def test_orientation_probability_agrees_with_folded_nuts():
+    X, l, _ = make("spm", n=300)
+    options = {"model": "spm", "random_seed": 1, "progressbar": False}
+    quick = lepu.fit(X, l, method="laplace", **options)
+    exact = lepu.fit(X, l, **options)
+    assert quick.orientation.settled_by == exact.orientation.settled_by == "rule"
+    assert quick.orientation.probability == pytest.approx(exact.orientation.probability, abs=0.1)
