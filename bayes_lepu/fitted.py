@@ -10,6 +10,8 @@ from bayes_lepu.diagnostics.records import Identifiability
 from bayes_lepu.result import FittedModel
 from bayes_lepu.result.tree import read
 
+QUICK_CELLS = 1_000_000  # rows x coordinates up to which showing a fit may diagnose it
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Fit(FittedModel):
@@ -61,6 +63,8 @@ class Fit(FittedModel):
         )
 
     def _facts(self) -> dict[str, str]:
+        if self.data.n * self.density.dim > QUICK_CELLS and "identifiability" not in vars(self):
+            return super()._facts() | {"verdict": "not computed yet: ask for fit.identifiability"}
         found = self.identifiability
         verdict = {"verdict": f"level {found.level}: {found.verdict}"}
         return super()._facts() | verdict | {"carried by": ", ".join(found.carried_by)}

@@ -29,6 +29,8 @@ from bayes_lepu.diagnostics.subject import Subject
 from bayes_lepu.errors import ModelError
 from bayes_lepu.result import FittedModel
 
+LEAST_BOOTSTRAP = 19
+
 # A failure of any of these leaves the level of t open; the ones in NARROW must even be passed.
 LEVEL_CHECKS = (
     "profile of pi",
@@ -75,8 +77,8 @@ def diagnose(fit: FittedModel, *, bootstrap: int = 0, progressbar: bool = True) 
     ----------
     fit : Fit
     bootstrap : int
-        Number of data sets to simulate from the SCAR fit for the test of a constant propensity;
-        0 leaves that test out. Each takes about as long as one fit with ``method="map"``.
+        Number of data sets to simulate from the SCAR fit for the test of a constant propensity
+        (19 or more); 0 leaves that test out. Each takes about as long as one fit with ``method="map"``.
     progressbar : bool
         Whether to show the progress of the bootstrap.
 
@@ -92,8 +94,11 @@ def diagnose(fit: FittedModel, *, bootstrap: int = 0, progressbar: bool = True) 
     >>> lepu.diagnose(fit).level
     3
     """
-    if bootstrap < 0:
-        raise ModelError(f"bootstrap = {bootstrap}; a number of repeats, 0 or above, is expected.")
+    if bootstrap and bootstrap < LEAST_BOOTSTRAP:
+        raise ModelError(
+            f"bootstrap = {bootstrap}; 0 (none) or at least {LEAST_BOOTSTRAP} repeats are expected, "
+            "since fewer cannot reach p = 0.05."
+        )
     subject = Subject(fit)
     profile = trace_profile(subject) if subject.small else None
     checks = [

@@ -19,6 +19,7 @@ from bayes_lepu.diagnostics.levels import sd_pi
 from bayes_lepu.diagnostics.naming import exchange_gap
 from bayes_lepu.diagnostics.records import Remedy
 from bayes_lepu.diagnostics.subject import Peak, Subject
+from bayes_lepu.diagnostics.thresholds import MODE_GAP
 from bayes_lepu.inference.optimizers import optimise
 from bayes_lepu.links import Array, RowKind
 from bayes_lepu.models.density import LogDensity
@@ -28,10 +29,11 @@ AUDITED = 50
 KNOWN_SD = 0.02
 REPEATS = 40
 DRAWS = 1000
+UNSURE = 0.01  # no single audit is taken to refute an answer by more than log 100
 
 
 def weigh_remedies(subject: Subject) -> tuple[Remedy, ...]:
-    """The offers, the one that leaves the smallest sd of π first."""
+    """The offers, the most helpful first: for the naming where that is open, else for π."""
     if not subject.small or subject.fit.spec.name == "naive":
         return ()
     before, gap = sd_pi(subject), exchange_gap(subject)
@@ -39,6 +41,8 @@ def weigh_remedies(subject: Subject) -> tuple[Remedy, ...]:
     if subject.fit.spec.has_selection and subject.foldable and subject.data.p > 1:
         offers.append(_mask(subject, before, gap))
     offers.append(_known_pi(subject, before, gap))
+    if gap < MODE_GAP[0]:
+        return tuple(sorted(offers, key=lambda r: -r.gap_after))
     return tuple(sorted(offers, key=lambda r: r.sd_after))
 
 
@@ -113,7 +117,7 @@ def audited_gap(subject: Subject, other: Peak) -> float:
     """Expected nats that `AUDITED` audits add against the exchanged answer, if this one is true."""
     data = subject.weak.data
     X = data.X[data.kind == RowKind.UNLABELLED]
-    m, q = (np.clip(p.missed(X), 1e-12, 1 - 1e-12) for p in (subject.peaks[0].point, other.point))
+    m, q = (np.clip(p.missed(X), UNSURE, 1 - UNSURE) for p in (subject.peaks[0].point, other.point))
     divergence = m * np.log(m / q) + (1 - m) * np.log((1 - m) / (1 - q))
     return AUDITED * float(np.mean(divergence))
 
