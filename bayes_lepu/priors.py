@@ -146,7 +146,7 @@ class Prior:
         """Curvature of minus `logpdf` where it is constant: 1/scale² for a normal prior."""
         return self._known_scale() ** -2 if self.family == "normal" else 0.0
 
-    def log_normalizer(self, size: int = 1) -> float:
+    def log_normalizer(self, *, size: int = 1) -> float:
         """What `logpdf` leaves out: add it to get the normalised log density."""
         if self.family == "beta":
             return -float(betaln(*self.concentration))

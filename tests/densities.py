@@ -58,5 +58,5 @@ def constant(density):
         if prior.hierarchical:
             total += prior.scale.log_normalizer() - size * 0.5 * math.log(2 * math.pi)
         else:
-            total += prior.log_normalizer(size)
+            total += prior.log_normalizer(size=size)
     return total

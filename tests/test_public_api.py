@@ -1,0 +1,143 @@
+"""The public surface: light to import, keyword-only options, documented, examples that run."""
+
+import doctest
+import importlib
+import inspect
+import pkgutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import bayes_lepu as lepu
+
+HEAVY = ("pymc", "pytensor", "arviz", "matplotlib", "nutpie", "sklearn", "xarray", "h5netcdf")
+MODULES = sorted(
+    info.name
+    for info in pkgutil.walk_packages(lepu.__path__, "bayes_lepu.")
+    if not info.name.endswith("__main__")
+)
+
+
+def public_callables():
+    """Name and object of every public function, class and method."""
+    for name in lepu.__all__:
+        thing = getattr(lepu, name)
+        if inspect.ismodule(thing):
+            for inner in thing.__all__:
+                yield f"{name}.{inner}", getattr(thing, inner)
+        elif inspect.isclass(thing):
+            yield name, thing
+            for inner, member in inspect.getmembers(thing):
+                own = inspect.isfunction(member) or inspect.ismethod(member)
+                if own and not inner.startswith("_") and "bayes_lepu" in member.__module__:
+                    yield f"{name}.{inner}", member
+        else:
+            yield name, thing
+
+
+CALLABLES = dict(public_callables())
+FUNCTIONS = {k: v for k, v in CALLABLES.items() if not inspect.isclass(v)}
+
+
+def test_import_is_light():
+    """None of the heavy libraries is loaded by `import bayes_lepu`."""
+    code = f"import sys, bayes_lepu; print([m for m in {HEAVY!r} if m in sys.modules])"
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert out.stdout.strip() == "[]"
+
+
+def test_a_map_fit_needs_no_sampler():
+    """MAP in milliseconds must not wait for PyMC: fit and predict load none of it."""
+    code = (
+        "import sys, numpy as np, bayes_lepu as lepu\n"
+        "X = np.random.default_rng(0).normal(size=(60, 2))\n"
+        "fit = lepu.fit(X, np.arange(60) % 2, model='scar', method='map', random_seed=0)\n"
+        "fit.predict_proba(X)\n"
+        "print([m for m in ('pymc', 'pytensor', 'nutpie', 'matplotlib') if m in sys.modules])"
+    )
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert out.stdout.strip() == "[]"
+
+
+def test_all_is_sorted_and_complete():
+    assert list(lepu.__all__) == sorted(lepu.__all__)
+    assert len(set(lepu.__all__)) == len(lepu.__all__)
+    for name in lepu.__all__:
+        assert hasattr(lepu, name)
+    public = {
+        name
+        for name, thing in vars(lepu).items()
+        if not name.startswith("_") and not inspect.ismodule(thing)
+    }
+    assert public <= set(lepu.__all__)
+
+
+@pytest.mark.parametrize("name", CALLABLES)
+def test_everything_public_is_documented(name):
+    text = inspect.getdoc(CALLABLES[name])
+    assert text
+    assert len(text.splitlines()[0]) > 10
+    assert text.splitlines()[0].rstrip().endswith((".", ":", "?"))
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_no_catch_all_arguments(name):
+    for parameter in inspect.signature(FUNCTIONS[name]).parameters.values():
+        assert parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD), parameter
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_options_are_keyword_only(name):
+    """What has a default is an option; only data (X) may also be given by position."""
+    for parameter in inspect.signature(FUNCTIONS[name]).parameters.values():
+        optional = parameter.default is not parameter.empty
+        if optional and parameter.name != "X":
+            assert parameter.kind == parameter.KEYWORD_ONLY, parameter
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_every_argument_has_a_type(name):
+    signature = inspect.signature(FUNCTIONS[name])
+    for parameter in signature.parameters.values():
+        if parameter.name not in ("self", "cls"):
+            assert parameter.annotation is not parameter.empty, parameter
+    assert signature.return_annotation is not signature.empty
+
+
+def test_fit_documents_every_option():
+    documented = inspect.getdoc(lepu.fit)
+    for name in inspect.signature(lepu.fit).parameters:
+        assert name in documented, name
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_modules_are_documented_and_small(name):
+    module = importlib.import_module(name)
+    assert module.__doc__
+    assert len(Path(module.__file__).read_text(encoding="utf-8").splitlines()) <= 450
+
+
+@pytest.mark.parametrize("name", ["bayes_lepu", *MODULES])
+def test_examples_run(name):
+    module = importlib.import_module(name)
+    finder = doctest.DocTestFinder(exclude_empty=True)
+    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
+    for test in finder.find(module, module=module):
+        runner.run(test)
+    assert runner.failures == 0
+
+
+def test_examples_exist_where_users_begin():
+    for name in ("fit", "build_model", "list_models", "Prior"):
+        assert ">>> " in inspect.getdoc(getattr(lepu, name))
+
+
+def test_errors_can_be_caught_together():
+    for name in ("DataError", "ModelError", "FileFormatError", "ConvergenceError"):
+        assert issubclass(getattr(lepu, name), lepu.LepuError)
+    for name in ("DataWarning", "IdentifiabilityWarning", "ConvergenceWarning"):
+        assert issubclass(getattr(lepu, name), lepu.LepuWarning)
+        assert issubclass(getattr(lepu, name), UserWarning)
+    assert issubclass(lepu.DataError, ValueError)
