@@ -32,7 +32,8 @@ class NaiveClassifierCV(PUClassifier):
     Parameters
     ----------
     Cs : int or sequence of float
-        Values of C, or how many between 1e-4 and 1e2.
+        Values of C, or how many of them: between 1e-4 and 1e2 for L2; for L1 from just below the
+        value that leaves no slope, down by a factor of 2500.
     penalty : {"l2", "l1"}
     cv : int, splitter or iterable
         Folds; an int is stratified by label.
@@ -132,9 +133,10 @@ class SPMClassifierCV(PUClassifier):
     Parameters
     ----------
     Cs : int or sequence of float
-        Values of C_a, or how many between 1e-4 and 1e2.
+        Values of C_a, or how many of them: between 1e-4 and 1e2 for L2; for L1 from just below
+        the value that leaves no slope, down by a factor of 2500.
     C_alphas : int or sequence of float, optional
-        Values of C_α. Default: those of C_a.
+        Values of C_α, likewise. Default: as ``Cs``.
     penalty_a, penalty_alpha : {"l2", "l1"}
     cv : int, splitter or iterable
         Folds; an int is stratified by label.
@@ -193,7 +195,7 @@ class SPMClassifierCV(PUClassifier):
     def fit(self, X: Any, y: Any, *, audited: Any = None) -> Self:
         """Choose (C_α, C_a) and learn from rows X, labels y, and true classes where known."""
         X, l = self._read(X, y)
-        C = choose_pair(self, "spm", X, l, audited)
+        C = choose_pair(self, "spm", X, l, audited, rule=self.orientation)
         return fit_factors(self, "spm", X, l, audited, C, orientation=self.orientation)
 
     def _propensity(self, X: Array) -> Array:

@@ -19,7 +19,8 @@ from bayes_lepu.inference.paths import PenaltyGrid, Score, score_path
 from bayes_lepu.links import Array
 from bayes_lepu.models import get_model
 
-C_RANGE = (-4.0, 2.0)
+L2_RANGE = (-4.0, 2.0)  # powers of ten
+L1_RANGE = (-3.5, -0.1)  # the same, of the coefficient that leaves nothing
 TIE = 1e-12
 Fold = tuple[NDArray[np.intp], NDArray[np.intp]]
 
@@ -28,19 +29,27 @@ def choose_single(
     estimator: PUClassifier, model: str, X: Array, l: NDArray[np.int8], *, audited: Any = None
 ) -> float:
     """C of a model whose propensity has no slopes; sets ``Cs_``, ``C_``, ``scores_``."""
-    estimator.Cs_ = _values("Cs", estimator.Cs)
+    top = _null_penalty(X, l, estimator.standardize)
+    estimator.Cs_ = _values("Cs", estimator.Cs, estimator.penalty, top)
     grid = PenaltyGrid(C_alpha=np.ones(1), C_a=estimator.Cs_, penalty_a=estimator.penalty)
     task = FoldTask(model, X, l, _classes(audited, l), grid, estimator.standardize)
     return _record_single(estimator, _run(estimator, task)[:, 0, :])
 
 
 def choose_pair(
-    estimator: PUClassifier, model: str, X: Array, l: NDArray[np.int8], audited: Any
+    estimator: PUClassifier,
+    model: str,
+    X: Array,
+    l: NDArray[np.int8],
+    audited: Any,
+    *,
+    rule: str = "none",
 ) -> dict[str, float]:
     """(C_α, C_a) of SPM or PsychM; sets ``Cs_``, ``C_alphas_``, the choice and ``scores_``."""
-    estimator.Cs_ = _values("Cs", estimator.Cs)
-    chosen = estimator.C_alphas
-    estimator.C_alphas_ = estimator.Cs_ if chosen is None else _values("C_alphas", chosen)
+    top = _null_penalty(X, l, estimator.standardize)
+    estimator.Cs_ = _values("Cs", estimator.Cs, estimator.penalty_a, top)
+    wanted = estimator.Cs if estimator.C_alphas is None else estimator.C_alphas
+    estimator.C_alphas_ = _values("C_alphas", wanted, estimator.penalty_alpha, top)
     grid = PenaltyGrid(
         C_alpha=estimator.C_alphas_,
         C_a=estimator.Cs_,
@@ -57,13 +66,14 @@ def choose_pair(
         positions(estimator, "class_features", estimator.class_features),
         positions(estimator, "selection_features", estimator.selection_features),
         estimator._seed(),
+        rule,
     )
     return _record_pair(estimator, _run(estimator, task))
 
 
 def choose_elkan_noto(estimator: PUClassifier, X: Array, l: NDArray[np.int8]) -> float:
     """C of Elkan and Noto's estimator; sets ``Cs_``, ``C_``, ``scores_``."""
-    estimator.Cs_ = _values("Cs", estimator.Cs)
+    estimator.Cs_ = _values("Cs", estimator.Cs, "l2", 1.0)
     task = ElkanNotoTask(
         X, l, estimator.Cs_, estimator.holdout, estimator.standardize, estimator._seed()
     )
@@ -83,6 +93,7 @@ class FoldTask:
     class_columns: list[int] | None = None
     selection_columns: list[int] | None = None
     seed: int = 0
+    rule: str = "none"
 
     def __call__(self, fold: Fold, score: Score) -> Array:
         """Scores of the held-out rows for every pair."""
@@ -104,6 +115,7 @@ class FoldTask:
             self.l[test],
             self.grid,
             score=score,
+            rule=self.rule,
             rng=np.random.default_rng(self.seed),
         )
 
@@ -174,16 +186,32 @@ def _classes(audited: Any, l: NDArray[np.int8]) -> Array:
     return classes
 
 
-def _values(option: str, Cs: int | ArrayLike) -> Array:
-    """Ascending coefficients: as given, or so many between 1e-4 and 1e2."""
+def _values(option: str, Cs: int | ArrayLike, penalty: str, top: float) -> Array:
+    """Ascending coefficients: as given, or so many over the range that suits the penalty."""
     if isinstance(Cs, int | np.integer):
         if Cs < 1:
             raise ModelError(f"{option} = {Cs}; at least one coefficient is needed.")
-        return np.logspace(*C_RANGE, int(Cs))
+        return (
+            np.logspace(*L1_RANGE, int(Cs)) * top
+            if penalty == "l1"
+            else np.logspace(*L2_RANGE, int(Cs))
+        )
     values = np.unique(np.asarray(Cs, dtype=float))
     if values.size == 0 or not (np.isfinite(values).all() and values[0] > 0):
         raise ModelError(f"{option} = {Cs!r}; finite numbers above 0 are expected.")
     return values
+
+
+def _null_penalty(X: Array, l: NDArray[np.int8], standardize: bool) -> float:
+    r"""The smallest L1 coefficient that leaves a lone factor without slopes: max |Σ (l - mean) x|.
+
+    From there down runs the range of L1 coefficients. (The coefficient that empties α beside a
+    fitted t is smaller, and zero where t explains l alone.)
+    """
+    X = X[:, usable_columns(X)]
+    if standardize:
+        X = (X - X.mean(axis=0)) / X.std(axis=0)
+    return float(np.abs((l - l.mean()) @ X).max())
 
 
 def _minus_brier(l: NDArray[np.int8], h: Array) -> float:

@@ -8,6 +8,9 @@ strong to weak more than half of the paths end at worse optima: strong penalties
 In SPM with the same kind of penalty, the same columns and no audited rows, exchanging the factors
 exchanges the coefficients: the optimum at (C_a, C_α) is the swapped optimum at (C_α, C_a), with the
 same h. Half of the grid is then enough, and no score of h can tell the two apart.
+
+Where a rule names the factors and contradicts the optimum, because the penalties shrank the wrong
+one, the path answers with what `fit_map` would: the optimum reached after exchanging them.
 """
 
 from collections.abc import Callable
@@ -18,8 +21,9 @@ from numpy.typing import NDArray
 
 from bayes_lepu.data import PUData
 from bayes_lepu.errors import ModelError
-from bayes_lepu.inference import starts
+from bayes_lepu.inference import orientation, starts
 from bayes_lepu.inference.map import best_optimum, fit_map, row_space, simpler
+from bayes_lepu.inference.modes import is_exchangeable
 from bayes_lepu.inference.optimizers import optimise
 from bayes_lepu.links import Array
 from bayes_lepu.models.density import LogDensity
@@ -82,6 +86,7 @@ def score_path(
     grid: PenaltyGrid,
     *,
     score: Score,
+    rule: str = "none",
     n_starts: int | None = None,
     rng: np.random.Generator,
 ) -> Array:
@@ -93,10 +98,12 @@ def score_path(
         Held-out rows on the internal scale of ``train``.
     score : callable
         ``score(l, h)``.
+    rule : str
+        The orientation rule of the final fit.
     """
     reduced, lift = row_space(train, grid.priors(spec, 0, 0))
     rows = X_test if lift is None else X_test @ lift.T
-    points = fit_path(spec, reduced, grid, n_starts=n_starts, rng=rng)
+    points = fit_path(spec, reduced, grid, rule=rule, n_starts=n_starts, rng=rng)
     scores = np.empty(grid.shape)
     for (i, j), point in points.items():
         scores[i, j] = score(l_test, point.h(rows))
@@ -108,13 +115,19 @@ def fit_path(
     data: PUData,
     grid: PenaltyGrid,
     *,
+    rule: str = "none",
     n_starts: int | None = None,
     rng: np.random.Generator,
 ) -> dict[tuple[int, int], Parameters]:
-    """The optimum at every pair (i, j) of ``grid``, on the internal scale of ``data``."""
+    """The answer at every pair (i, j) of ``grid``, on the internal scale of ``data``."""
     mirrored = (
         spec.has_selection and spec.n_weights == 0 and data.swap_symmetric and grid.exchangeable
     )
+    densities = {
+        (i, j): LogDensity(spec, data, grid.priors(spec, i, j))
+        for i, j in np.ndindex(grid.shape)
+        if i >= j or not mirrored
+    }
     first = fit_map(
         spec,
         data,
@@ -127,16 +140,17 @@ def fit_path(
     scar: Parameters | None = None
     for j in range(grid.shape[1]):
         if spec.has_selection:
-            scar = _scar(LogDensity(spec, data, grid.priors(spec, 0, j)), scar)
+            scar = _scar(densities[grid.shape[0] - 1, j], scar)
         for i in range(grid.shape[0]):
-            if (i, j) in points or (mirrored and i < j):
+            if (i, j) in points or (i, j) not in densities:
                 continue
             neighbours = [points[k] for k in ((i - 1, j), (i, j - 1)) if k in points]
             kinds = [neighbours]
             if scar is not None:
                 kinds += [[p.swap() for p in neighbours]] if data.swap_symmetric else []
                 kinds += [[_near_scar(spec, data, scar, rng)]]
-            points[i, j] = _climb(LogDensity(spec, data, grid.priors(spec, i, j)), kinds)
+            points[i, j] = _climb(densities[i, j], kinds)
+    points = {k: _named(densities[k], point, rule) for k, point in points.items()}
     if mirrored:
         points |= {(j, i): point.swap() for (i, j), point in points.items() if i > j}
     return points
@@ -149,8 +163,22 @@ def _climb(density: LogDensity, kinds: list[list[Parameters]]) -> Parameters:
     """
     first = [max(map(density.pack, candidates), key=density.logp) for candidates in kinds]
     rough = [optimise(density, z, tolerance=RACE_TOLERANCE) for z in first]
-    ahead = max(rough, key=lambda o: o.logp).z
-    return density.unpack(optimise(density, ahead, tolerance=PATH_TOLERANCE).z)
+    z = max(rough, key=lambda o: o.logp).z
+    if not density.l1_rate.any():  # these climbs know no rough tolerance
+        z = optimise(density, z, tolerance=PATH_TOLERANCE).z
+    return density.unpack(z)
+
+
+def _named(density: LogDensity, point: Parameters, rule: str) -> Parameters:
+    """The optimum whose factors obey the rule, as in `fit_map`."""
+    if (
+        orientation.settled_by(density.spec, density.data, rule) != "rule"
+        or is_exchangeable(density)
+        or not orientation.rule_says_swap(point, density.data.X, rule)
+    ):
+        return point
+    swapped = density.pack(point.swap())
+    return density.unpack(optimise(density, swapped, tolerance=PATH_TOLERANCE).z)
 
 
 def _scar(density: LogDensity, previous: Parameters | None) -> Parameters:
