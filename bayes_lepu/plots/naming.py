@@ -1,9 +1,10 @@
-"""Which factor is the classifier: sizes of the two factors, and the modes of the density."""
+"""Which factor is the classifier and how high it lies: sizes, modes, the profile of π."""
 
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bayes_lepu.diagnostics.profile import profile_pi
 from bayes_lepu.errors import ModelError
 from bayes_lepu.inference.orientation import sigma_norm
 from bayes_lepu.plots.panels import CLASS, GUIDE, PROPENSITY, Panels, thin
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
 
 DRAWS = 500
 MAX_GAP = 50.0
+LIKELIHOOD_DROP = 1.92  # half the 95 % point of chi-squared with one degree of freedom
+LOWEST_PROFILE = 6.5
 
 
 def plot_orientation(
@@ -77,4 +80,31 @@ def plot_modes(
         )
     panels.limits(0, x=(0.0, 1.0), y=(min(depth, -5.0) * 1.1, max(1.0, -0.08 * depth)))
     panels.labels(0, x="class prior π of the mode", y="log density below the best")
+    return panels.collection
+
+
+def plot_profile(
+    fit: FittedModel,
+    *,
+    plot_collection: "PlotCollection | None" = None,
+    backend: str | None = None,
+) -> "PlotCollection":
+    """Log likelihood of the class prior π, everything else at its best, below its maximum.
+
+    Above the dashed line (1.92) lies what the likelihood alone cannot exclude; a flat top means
+    that the level of t comes from elsewhere. Grey: the same with the factors exchanged.
+
+    Returns
+    -------
+    PlotCollection
+        One panel.
+    """
+    panels = Panels.of(["profile"], plot_collection=plot_collection, backend=backend)
+    for _, curve in profile_pi(fit).groupby("curve", sort=False):
+        color = GUIDE if curve["branch"].iloc[0] == "exchanged" else CLASS
+        panels.line(0, curve["pi"].to_numpy(), curve["delta"].to_numpy(), color)
+    level = np.full(2, -LIKELIHOOD_DROP)
+    panels.line(0, np.array([0.0, 1.0]), level, GUIDE, dashed=True, width=1.0)
+    panels.limits(0, x=(0.0, 1.0), y=(-LOWEST_PROFILE, 0.4))
+    panels.labels(0, x="class prior π", y="log likelihood below the best")
     return panels.collection

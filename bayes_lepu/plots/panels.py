@@ -96,9 +96,7 @@ class Panels:
 
     def bars(self, position: int, x: Array, lower: Array, upper: Array, color: str) -> None:
         """Vertical intervals."""
-        target = self.target(position)
-        for at, low, high in zip(x, lower, upper, strict=True):
-            self.draw.ciliney(at, low, high, target, color=color, width=1.2)
+        self.draw.ciliney(x, lower, upper, self.target(position), color=color, width=1.2)
 
     def labels(self, position: int, *, x: str, y: str, title: str = "") -> None:
         """Axis labels and title, with user's names taken as text and never as mathematics."""

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from bayes_lepu.links import Array
-from bayes_lepu.report.content import Section
+from bayes_lepu.report.section import Section
 from bayes_lepu.report.tables import Cell, number, table
 from bayes_lepu.result import FittedModel
 

@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from importlib.resources import files
 from pathlib import Path
@@ -10,10 +11,11 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from bayes_lepu.diagnostics.records import Identifiability
-from bayes_lepu.report import content
+from bayes_lepu.report import content, findings
 from bayes_lepu.report.figures import Album
 from bayes_lepu.report.health import health_section
 from bayes_lepu.report.missed import missed_rows
+from bayes_lepu.report.rivals import comparison_section
 from bayes_lepu.result import FittedModel
 
 
@@ -24,6 +26,7 @@ def write_report(
     identifiability: Identifiability,
     title: str | None = None,
     group_by: tuple[str, ...] = (),
+    compare_with: Mapping[str, FittedModel] | None = None,
 ) -> Path:
     """Write the report of a fit to ``path``.
 
@@ -38,6 +41,8 @@ def write_report(
         Heading of the page.
     group_by : tuple of str
         Columns by which label rates are shown; by default the three that matter most.
+    compare_with : mapping of str to Fit, optional
+        Fits of the same rows to compare with; by default quick fits of naive and SCAR.
 
     Returns
     -------
@@ -45,10 +50,14 @@ def write_report(
         The file written.
     """
     path = Path(path)
-    path.write_text(
-        render(fit, identifiability=identifiability, title=title, group_by=group_by),
-        encoding="utf-8",
+    text = render(
+        fit,
+        identifiability=identifiability,
+        title=title,
+        group_by=group_by,
+        compare_with=compare_with,
     )
+    path.write_text(text, encoding="utf-8")
     return path
 
 
@@ -58,15 +67,17 @@ def render(
     identifiability: Identifiability,
     title: str | None,
     group_by: tuple[str, ...],
+    compare_with: Mapping[str, FittedModel] | None,
 ) -> str:
     """The page as text."""
     album = Album()
     before = [
         content.data_section(fit),
-        content.answer_section(fit, album),
-        content.annotator_section(fit, album),
-        content.labels_section(fit, album, group_by=group_by),
-        content.identifiability_section(fit, identifiability, album),
+        findings.answer_section(fit, album),
+        findings.annotator_section(fit, album),
+        findings.labels_section(fit, album, group_by=group_by),
+        findings.identifiability_section(fit, identifiability, album),
+        comparison_section(fit, compare_with=compare_with),
         content.coefficients_section(fit),
     ]
     after = [health_section(fit), content.reproduce_section(fit)]
@@ -84,7 +95,6 @@ def render(
         before=before,
         missed=missed_rows(fit),
         after=after,
-        colors=content.theme_names(),
         style=Markup(_file("style.css")),
         script=Markup(script),
         script_hash=_hash(script),

@@ -1,0 +1,218 @@
+"""The report in a real browser: headless Chromium with the page opened from disk."""
+
+import json
+import os
+import shutil
+import time
+
+import pandas as pd
+import pytest
+
+from tests.reports import NAMES, SCRIPT, hostile_fit
+
+BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
+DRIVER = shutil.which("chromedriver")
+MISSING = "BROWSER TESTS NOT RUN: chromium and chromedriver are not installed (tools/browser.sh)"
+FLAGS = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-dev-shm-usage",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+)
+
+# Every piece of text outside scrolling boxes that leaves the window, or its own picture.
+OVERFLOWING = """
+const out = [], width = document.documentElement.clientWidth;
+const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+while (walker.nextNode()) {
+  const node = walker.currentNode, parent = node.parentElement;
+  if (!node.textContent.trim() || parent.closest('.scroll, script, style')) { continue; }
+  const range = document.createRange();
+  range.selectNodeContents(node);
+  const svg = parent.closest('svg');
+  const box = svg ? svg.getBoundingClientRect() : {left: 0, right: width};
+  for (const r of range.getClientRects()) {
+    if (r.right > box.right + 1.5 || r.left < box.left - 1.5) {
+      out.push(node.textContent.trim().slice(0, 60));
+    }
+  }
+}
+return out;
+"""
+
+
+@pytest.fixture(scope="module")
+def fit():
+    return hostile_fit()
+
+
+@pytest.fixture(scope="module")
+def page(fit, tmp_path_factory):
+    return fit.report(tmp_path_factory.mktemp("page") / "report.html")
+
+
+@pytest.fixture
+def browser(page, tmp_path):
+    if BROWSER is None or DRIVER is None:
+        if os.environ.get("LEPU_REQUIRE_BROWSER"):
+            pytest.fail(MISSING)
+        pytest.skip(MISSING)
+    from selenium import webdriver
+    from selenium.webdriver.chrome.service import Service
+
+    options = webdriver.ChromeOptions()
+    options.binary_location = BROWSER
+    for flag in (*FLAGS, f"--user-data-dir={tmp_path / 'profile'}"):
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    driver = webdriver.Chrome(options=options, service=Service(DRIVER))
+    try:
+        set_screen(driver, 1200)
+        driver.get(page.as_uri())
+        yield driver
+    finally:
+        driver.quit()
+
+
+def set_screen(driver, width, *, scheme="light"):
+    driver.execute_cdp_cmd(
+        "Emulation.setDeviceMetricsOverride",
+        {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False},
+    )
+    driver.execute_cdp_cmd(
+        "Emulation.setEmulatedMedia",
+        {"features": [{"name": "prefers-color-scheme", "value": scheme}]},
+    )
+
+
+def brightness(driver):
+    color = driver.execute_script("return getComputedStyle(document.body).backgroundColor")
+    return sum(int(part) for part in color.strip("rgba()").split(",")[:3]) / 3
+
+
+def column(driver, position):
+    return driver.execute_script(
+        "return Array.from(document.querySelectorAll('#missed-table tbody tr')).map(r => "
+        "r.cells[arguments[0]].getAttribute('data-value') || r.cells[arguments[0]].textContent)",
+        position,
+    )
+
+
+def click_heading(driver, position):
+    driver.execute_script(
+        "document.querySelectorAll('#missed-table th button')[arguments[0]].click()", position
+    )
+
+
+def test_no_error_and_no_request(browser, page):
+    assert browser.title.startswith("What psychm learned")
+    messages = browser.get_log("browser")
+    assert messages == []
+    events = [json.loads(e["message"])["message"] for e in browser.get_log("performance")]
+    asked = [
+        e["params"]["request"]["url"]
+        for e in events
+        if e["method"] == "Network.requestWillBeSent"
+        and e["params"]["documentURL"] == page.as_uri()  # not the browser's own start page
+    ]
+    assert asked == [page.as_uri()]
+
+
+def test_the_table_sorts(browser):
+    probability = [float(v) for v in column(browser, 1)]
+    assert probability == sorted(probability, reverse=True)
+    click_heading(browser, 1)
+    assert [float(v) for v in column(browser, 1)] == sorted(probability)
+    click_heading(browser, 1)
+    assert [float(v) for v in column(browser, 1)] == sorted(probability, reverse=True)
+    click_heading(browser, 0)
+    rows = [int(name.removeprefix("r")) for name in column(browser, 0)]
+    assert rows == sorted(rows)
+    assert rows != list(range(len(rows)))
+    state = browser.execute_script(
+        "return Array.from(document.querySelectorAll('#missed-table th'))"
+        ".map(t => t.getAttribute('aria-sort'))"
+    )
+    assert state[0] == "ascending"
+    assert set(state[1:]) == {None}
+
+
+def test_the_csv_downloads(browser, fit, tmp_path):
+    folder = tmp_path / "downloads"
+    folder.mkdir()
+    browser.execute_cdp_cmd(
+        "Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(folder)}
+    )
+    browser.execute_script("document.getElementById('download').click()")
+    target = folder / "missed-positives.csv"
+    deadline = time.monotonic() + 20
+    while not target.exists() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    table = pd.read_csv(target)
+    assert len(table) == int((fit.data.l == 0).sum())
+    assert set(table["row"]) == set(fit.data.index[fit.data.l == 0])
+    assert table["P(y=1 | x, l=0)"].is_monotonic_decreasing
+    assert set(NAMES) <= set(table.columns)
+    assert browser.get_log("browser") == []
+
+
+def test_dark_mode_switches(browser):
+    assert brightness(browser) > 200
+    browser.execute_script("document.getElementById('theme').click()")
+    assert brightness(browser) < 60
+    ink = browser.execute_script(
+        "return getComputedStyle(document.querySelector('figure svg text')).fill"
+    )
+    assert min(int(v) for v in ink.strip("rgb()").split(",")) > 180
+    browser.execute_script("document.getElementById('theme').click()")
+    assert brightness(browser) > 200
+
+
+def test_dark_mode_follows_the_system_until_told_otherwise(browser):
+    set_screen(browser, 1200, scheme="dark")
+    assert brightness(browser) < 60
+    browser.execute_script("document.getElementById('theme').click()")
+    assert brightness(browser) > 200
+
+
+def test_paper_is_white_even_in_the_dark(browser):
+    browser.execute_script("document.documentElement.setAttribute('data-theme', 'dark')")
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    assert brightness(browser) == 255
+
+
+@pytest.mark.parametrize("width", [400, 1200])
+def test_no_text_overflows(browser, width):
+    set_screen(browser, width)
+    assert browser.execute_script("return window.innerWidth") == width
+    assert browser.execute_script(OVERFLOWING) == []
+    assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+
+
+def test_the_search_for_overflow_finds_it(browser):
+    set_screen(browser, 400)
+    browser.execute_script(
+        "const p = document.createElement('p'); p.style.whiteSpace = 'nowrap';"
+        "p.textContent = 'too wide '.repeat(40); document.querySelector('main').prepend(p);"
+    )
+    assert browser.execute_script(OVERFLOWING) != []
+
+
+def test_hostile_names_are_shown_as_they_are(browser):
+    from selenium.common.exceptions import NoAlertPresentException
+
+    with pytest.raises(NoAlertPresentException):
+        _ = browser.switch_to.alert
+    heads = browser.execute_script(
+        "return Array.from(document.querySelectorAll('th button')).map(b => b.textContent)"
+    )
+    assert set(NAMES) <= set(heads)
+    drawn = browser.execute_script(
+        "return Array.from(document.querySelectorAll('svg text')).map(t => t.textContent)"
+    )
+    assert SCRIPT in drawn
+    assert "$x^2$ & 100%" in drawn

@@ -1,0 +1,144 @@
+"""Plots: what they draw is what the fit says, on every backend."""
+
+import sys
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+
+import bayes_lepu as lepu
+from bayes_lepu import plots
+from bayes_lepu.errors import DataError, ModelError
+from bayes_lepu.links import psychometric, sigmoid
+from bayes_lepu.plots import annotator, answer, panels
+from bayes_lepu.result.summaries import mean_by_row
+from tests.reports import NAMES, hostile_fit
+
+mpl.use("Agg")
+
+ALL = [getattr(plots, name) for name in plots.__all__]
+
+
+@pytest.fixture(scope="module")
+def fit():
+    return hostile_fit()
+
+
+@pytest.fixture(autouse=True)
+def close_figures():
+    yield
+    import matplotlib.pyplot as plt
+
+    plt.close("all")
+
+
+@pytest.mark.parametrize("plot", ALL, ids=plots.__all__)
+def test_returns_a_plot_collection_and_draws_on_a_given_one(plot, fit):
+    from arviz_plots import PlotCollection
+
+    made = plot(fit)
+    assert isinstance(made, PlotCollection)
+    axes = made.viz["plot"].to_numpy().ravel()
+    drawn = [len(ax.lines) + len(ax.collections) for ax in axes]
+    assert min(drawn) > 0
+    again = plot(fit, plot_collection=made)
+    assert again is made
+    assert all(len(ax.lines) + len(ax.collections) > n for ax, n in zip(axes, drawn, strict=True))
+
+
+@pytest.mark.parametrize("plot", ALL, ids=plots.__all__)
+def test_other_backends(plot, fit):
+    made = plot(fit, backend="none")
+    assert made.backend == "none"
+    assert plot(fit, backend="plotly").viz["figure"].item().to_json()
+
+
+@pytest.mark.parametrize("plot", ALL, ids=plots.__all__)
+def test_a_picture_can_be_saved(plot, fit, tmp_path):
+    target = tmp_path / "picture.png"
+    plot(fit).savefig(target)
+    assert target.stat().st_size > 2000
+
+
+def test_propensity_curve_is_the_average_over_the_rows(fit):
+    x, s, t = annotator.partial_curves(fit, 2)
+    draws, X = panels.thin(fit.draws), fit.data.X[panels.some_rows(fit.data.n, annotator.ROWS)]
+    g = 7
+    moved = X.copy()
+    moved[:, 2] = (x[g] - fit.data.center[2]) / fit.data.scale[2]
+    s_at = psychometric(draws.omega(moved), draws.log_w.T[..., None]).mean(axis=1)
+    assert s[0, g] == pytest.approx(s_at.mean())
+    assert t[0, g] == pytest.approx(sigmoid(draws.tau(moved)).mean())
+    assert np.all(s[1] <= s[0])
+    assert np.all(s[0] <= s[2])
+
+
+def test_area_below_the_class_curve_is_the_class_prior(fit):
+    _, t, h, observed = answer.ranked_groups(fit)
+    assert t[0].mean() == pytest.approx(float(panels.thin(fit.draws, 200).t(fit.data.X).mean()))
+    assert np.all(np.diff(t[0]) >= 0)
+    assert np.all(h[0] <= t[0])
+    assert observed.mean() == pytest.approx(fit.data.l.mean(), abs=0.01)
+
+
+def test_prior_and_posterior_are_those_of_the_fit(fit):
+    pairs = answer.prior_and_posterior(fit)
+    table = fit.class_prior()
+    assert list(pairs) == ["pi", "c", "gamma", "lambda"]
+    for name in ("pi", "c"):
+        prior, posterior = pairs[name]
+        assert posterior.mean() == pytest.approx(table.loc[name, "mean"])
+        # Two samples of 1000 prior draws.
+        tolerance = 4 * table.loc[f"prior of {name}", "sd"] * np.sqrt(2 / 1000)
+        assert prior.mean() == pytest.approx(table.loc[f"prior of {name}", "mean"], abs=tolerance)
+
+
+def test_modes_are_at_their_class_prior(fit):
+    axes = plots.plot_modes(fit).viz["plot"].to_numpy().ravel()[0]
+    best = axes.collections[-1].get_offsets()[0]
+    np.testing.assert_allclose(best, [fit.modes[0].pi, 0.0])
+
+
+def test_dollars_are_not_mathematics(fit):
+    made = plots.plot_propensity(fit, features=["$x^2$ & 100%"])
+    axes = made.viz["plot"].to_numpy().ravel()[0]
+    assert axes.get_xlabel() == r"\$x^2\$ & 100%"
+
+
+def test_wrong_questions_are_refused(fit):
+    with pytest.raises(DataError, match="'nope'"):
+        plots.plot_propensity(fit, features=["nope"])
+    with pytest.raises(DataError, match="at least one"):
+        plots.plot_propensity(fit, features=[])
+    with pytest.raises(DataError, match="nope"):
+        plots.plot_label_rate(fit, by="nope")
+    with pytest.raises(ModelError, match="sigma"):
+        plots.plot_prior_posterior(fit, var_names=["sigma"])
+    point = hostile_fit(method="map")
+    with pytest.raises(ModelError, match="point estimate"):
+        plots.plot_prior_posterior(point)
+    with pytest.raises(ModelError, match="one factor"):
+        plots.plot_orientation(hostile_fit(model="scar", method="map"))
+
+
+def test_point_estimates_have_curves_without_width():
+    point = hostile_fit(method="map")
+    _, s, _ = annotator.partial_curves(point, 0)
+    np.testing.assert_array_equal(s[1], s[2])
+    for plot in (plots.plot_propensity, plots.plot_class_probability, plots.plot_label_rate):
+        plot(point)
+
+
+def test_features_of_most_effect_come_first(fit):
+    assert set(annotator.top_features(fit, 2)) <= set(NAMES)
+    assert annotator.top_features(fit)[0] in (NAMES[0], NAMES[2])
+    assert mean_by_row(fit.draws, type(fit.draws).t, fit.data.X).shape == (fit.data.n,)
+
+
+def test_import_of_the_library_leaves_matplotlib_alone():
+    import subprocess
+
+    code = "import sys, bayes_lepu; bayes_lepu.plots; print('matplotlib' in sys.modules)"
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert out.stdout.strip() == "False"
+    assert lepu.plots is plots
