@@ -37,10 +37,26 @@ from bayes_lepu.estimators.cv import (
     SCARClassifierCV,
     SPMClassifierCV,
 )
+from bayes_lepu.estimators.scoring import (
+    Estimate,
+    ipw_accuracy,
+    ipw_auc,
+    ipw_brier,
+    ipw_class_prior,
+    ipw_f1,
+    ipw_precision,
+    ipw_recall,
+    ipw_scorer,
+    label_brier,
+    label_calibration_error,
+    label_log_loss,
+    label_scorer,
+)
 
 __all__ = [
     "ElkanNotoClassifier",
     "ElkanNotoClassifierCV",
+    "Estimate",
     "NaiveClassifier",
     "NaiveClassifierCV",
     "PsychMClassifier",
@@ -49,4 +65,16 @@ __all__ = [
     "SCARClassifierCV",
     "SPMClassifier",
     "SPMClassifierCV",
+    "ipw_accuracy",
+    "ipw_auc",
+    "ipw_brier",
+    "ipw_class_prior",
+    "ipw_f1",
+    "ipw_precision",
+    "ipw_recall",
+    "ipw_scorer",
+    "label_brier",
+    "label_calibration_error",
+    "label_log_loss",
+    "label_scorer",
 ]
