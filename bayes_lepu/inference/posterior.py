@@ -7,18 +7,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from bayes_lepu.errors import IdentifiabilityWarning
-from bayes_lepu.inference import laplace, nuts, orientation
+from bayes_lepu.inference import basins, laplace, nuts, orientation
 from bayes_lepu.inference.laplace import Mixture
 from bayes_lepu.inference.map import MapResult
-from bayes_lepu.inference.modes import SAME, distance
+from bayes_lepu.inference.modes import distance
 from bayes_lepu.inference.nuts import NutsOptions
 from bayes_lepu.inference.pymc_nuts import sample_pymc
 from bayes_lepu.links import Array
 from bayes_lepu.models.density import LogDensity
 from bayes_lepu.models.parameters import Parameters
 from bayes_lepu.priors import Prior, Priors
-
-MATERIAL_WEIGHT = 0.05
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +30,7 @@ class Posterior:
     stats : mapping of str to (chain, draw) array
     orientation : Orientation
     mode_weights : tuple of float
-        Laplace evidence of the distinct modes (mirror images counted together), largest first.
+        Share of each separate basin (mirror images counted together), largest first.
     pareto_k : float or None
         Of the Laplace draws' importance weights.
     """
@@ -63,19 +61,17 @@ def sample_posterior(
     sampler: str = "nutpie",
 ) -> Posterior:
     """NUTS around the mode with the largest evidence, factors named."""
-    mixture = _mixture(density, found)
-    weights = _unordered_weights(density, mixture)
     if sampler == "pymc":
         model = density.spec.build(density.data, density.priors)
         sample = nuts.Sample(*sample_pymc(density, model, found.point, options))
-    else:
-        start = nuts.dominant(mixture)
-        z, stats = nuts.sample_nuts(density, start, options=options)
-        rng = np.random.default_rng([options.random_seed, 1])
-        sample = nuts.label_draws(density, z, stats, start.mean, rule, rng)
-    if len(weights) > 1 and weights[1] > MATERIAL_WEIGHT:
-        _warn_other_modes(weights)
-    return _labelled(density, sample, rule, weights)
+        return _labelled(density, sample, rule, (1.0,))
+    found_basins = basins.separate_basins(density, _mixture(density, found))
+    run, shares = basins.sample_basins(density, found_basins, options)
+    if len(shares) > 1:
+        _warn_separate(shares)
+    rng = np.random.default_rng([options.random_seed, 1])
+    sample = nuts.label_draws(density, run.z, run.stats, run.start.mean, rule, rng)
+    return _labelled(density, sample, rule, shares)
 
 
 def laplace_posterior(
@@ -92,7 +88,8 @@ def laplace_posterior(
     k = laplace.pareto_k(density, mixture, z)
     shaped = z.reshape(options.chains, options.draws, -1)
     sample = nuts.Sample(shaped, probability=probability)
-    posterior = _labelled(density, sample, rule, _unordered_weights(density, mixture))
+    shares = tuple(weight for _, weight in basins.separate_basins(density, mixture))
+    posterior = _labelled(density, sample, rule, shares)
     return Posterior(**{**vars(posterior), "pareto_k": k})
 
 
@@ -146,28 +143,13 @@ def _naming_probability(
     return float(1 / (1 + np.exp(mirror.log_evidence - best.log_evidence)))
 
 
-def _unordered_weights(density: LogDensity, mixture: Mixture) -> tuple[float, ...]:
-    """Evidence of the modes with mirror images counted together, largest first."""
-    X = density.data.X
-    groups: list[tuple[Parameters, float]] = []
-    for part, weight in zip(mixture.parts, mixture.weights, strict=True):
-        point = density.unpack(part.mean)
-        for i, (other, total) in enumerate(groups):
-            mirror = nuts.can_fold(density) and distance(point.swap(), other, X) < 5 * SAME
-            if mirror or distance(point, other, X) < 5 * SAME:
-                groups[i] = (other, total + float(weight))
-                break
-        else:
-            groups.append((point, float(weight)))
-    return tuple(sorted((w for _, w in groups), reverse=True))
-
-
-def _warn_other_modes(weights: tuple[float, ...]) -> None:
+def _warn_separate(shares: tuple[float, ...]) -> None:
     warnings.warn(
-        f"The posterior has {len(weights)} materially different modes with Laplace weights "
-        f"{', '.join(f'{w:.2f}' for w in weights)}; the draws describe the first one and what the "
-        "sampler reaches from it. See fit.mode_table(), and settle the matter with "
-        "selection_features=, audited rows (y=) or priors.",
+        f"The posterior has {len(shares)} separate modes that the chains do not connect, with "
+        f"weights {', '.join(f'{w:.2f}' for w in shares)}. The draws mix them in that proportion "
+        "(fit.stats['mode'] says which is which); an average over them describes neither. See "
+        "fit.mode_table(), and settle the matter with selection_features=, audited rows (y=) or "
+        "priors.",
         IdentifiabilityWarning,
         stacklevel=4,
     )

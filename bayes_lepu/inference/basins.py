@@ -1,0 +1,137 @@
+r"""Separate basins of one posterior: found, weighed, and pooled in proportion, never silently.
+
+Mirror images of one another count as one basin (folding takes care of them). Where the chains
+started at the basin with the largest evidence never reach another one that matters, that one gets
+chains of its own; the evidence of each comes from bridge sampling (Meng and Wong, 1996) between its
+draws and its Gaussian,
+
+.. math:: Z = \frac{E_g[q / (n_1 q / Z + n_2 g)]}{E_q[g / (n_1 q / Z + n_2 g)]},
+
+and the answer takes draws of each in proportion to its evidence. ``stats["mode"]`` says which.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import logsumexp
+
+from bayes_lepu.inference.folding import pivot
+from bayes_lepu.inference.laplace import Gaussian, Mixture
+from bayes_lepu.inference.modes import SAME, distance
+from bayes_lepu.inference.nuts import NutsOptions, can_fold, sample_nuts
+from bayes_lepu.links import Array
+from bayes_lepu.models.density import LogDensity
+from bayes_lepu.models.parameters import Parameters
+
+MATERIAL = 0.05
+REACHED = 0.02
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """Chains started in one basin."""
+
+    start: Gaussian
+    z: Array
+    stats: Mapping[str, Array]
+
+
+def separate_basins(density: LogDensity, mixture: Mixture) -> list[tuple[Gaussian, float]]:
+    """Gaussians that speak differently, with their share of the evidence, largest first."""
+    X, fold = density.data.X, can_fold(density)
+    groups: list[tuple[Gaussian, float]] = []
+    for part, weight in zip(mixture.parts, mixture.weights, strict=True):
+        point = density.unpack(part.mean)
+        for i, (first, total) in enumerate(groups):
+            other = density.unpack(first.mean)
+            mirrored = fold and distance(point.swap(), other, X) < 5 * SAME
+            if mirrored or distance(point, other, X) < 5 * SAME:
+                groups[i] = (first, total + float(weight))
+                break
+        else:
+            groups.append((part, float(weight)))
+    return sorted(groups, key=lambda group: -group[1])
+
+
+def sample_basins(
+    density: LogDensity, basins: list[tuple[Gaussian, float]], options: NutsOptions
+) -> tuple[Run, tuple[float, ...]]:
+    """Draws over all basins that matter, and the share of each (one share: a single basin)."""
+    material = [start for start, weight in basins if weight > MATERIAL]
+    first = Run(material[0], *sample_nuts(density, material[0], options=options))
+    runs = [first]
+    for start in material[1:]:
+        if _share_nearer(density, first.z, start, first.start) > REACHED:
+            continue
+        run = Run(start, *sample_nuts(density, start, options=options))
+        if _share_nearer(density, run.z, first.start, start) < 0.5:
+            runs.append(run)
+    if len(runs) == 1:
+        return first, (1.0,)
+    evidence = np.array([log_evidence(density, run, options.random_seed) for run in runs])
+    shares = np.exp(evidence - logsumexp(evidence))
+    order = np.argsort(-shares)
+    rng = np.random.default_rng([options.random_seed, 4])
+    pooled = _pool([runs[i] for i in order], shares[order], rng)
+    return pooled, tuple(float(s) for s in shares[order])
+
+
+def log_evidence(density: LogDensity, run: Run, seed: int) -> float:
+    """Log of the mass of the (folded) density in the run's basin, by bridge sampling."""
+    z = pivot(density, run.z, run.start.mean).z if can_fold(density) else run.z
+    draws = z.reshape(-1, density.dim)
+    draws = draws[:: max(1, len(draws) // 2000)]
+    proposals = run.start.sample(np.random.default_rng([seed, 5]), len(draws))
+    at_draws = _log_target(density, draws) - run.start.logpdf(draws)
+    at_proposals = _log_target(density, proposals) - run.start.logpdf(proposals)
+    log_z = run.start.log_evidence
+    for _ in range(100):
+        numerator = logsumexp(at_proposals - np.logaddexp(at_proposals - log_z, 0.0))
+        denominator = logsumexp(-np.logaddexp(at_draws - log_z, 0.0))
+        log_z, before = float(numerator - denominator), log_z
+        if abs(log_z - before) < 1e-8:
+            break
+    return log_z
+
+
+def _log_target(density: LogDensity, z: Array) -> Array:
+    if not can_fold(density):
+        return np.array([density.logp(point) for point in z])
+    pairs = (density.fold(point) for point in z)
+    return np.array([np.logaddexp(here, there) for here, _, there, _ in pairs])
+
+
+def _share_nearer(density: LogDensity, z: Array, to: Gaussian, than: Gaussian) -> float:
+    """Share of the draws that speak more like one basin than like another."""
+    X = density.data.X[:: max(1, density.data.n // 300)]
+    flat = z.reshape(-1, density.dim)
+    points = density.unpack(flat[:: max(1, len(flat) // 400)])
+    near, far = (_misfit(density, points, g, X) for g in (to, than))
+    return float(np.mean(near < far))
+
+
+def _misfit(density: LogDensity, points: Parameters, center: Gaussian, X: Array) -> Array:
+    target = density.unpack(center.mean)
+    versions = [target, target.swap()] if can_fold(density) else [target]
+    t, s = points.t(X), points.s(X)
+    misfits = [((t - v.t(X)) ** 2 + (s - v.s(X)) ** 2).sum(axis=-1) for v in versions]
+    return np.min(misfits, axis=0)
+
+
+def _pool(runs: list[Run], shares: Array, rng: np.random.Generator) -> Run:
+    """Chain by chain, draws of every basin in proportion, each basin's in their own order."""
+    chains, draws = runs[0].z.shape[:2]
+    mode = rng.choice(len(runs), size=(chains, draws), p=shares)
+    index = np.empty((chains, draws), dtype=int)
+    for c in range(chains):
+        for m in range(len(runs)):
+            places = np.flatnonzero(mode[c] == m)
+            index[c, places] = np.linspace(0, draws - 1, places.size).astype(int)
+    rows = np.arange(chains)[:, None]
+    z = np.stack([run.z for run in runs])[mode, rows, index]
+    stats = {
+        name: np.stack([run.stats[name] for run in runs])[mode, rows, index]
+        for name in runs[0].stats
+    }
+    return Run(runs[0].start, z, {**stats, "mode": mode.astype(float)})
