@@ -78,7 +78,8 @@ def diagnose(fit: FittedModel, *, bootstrap: int = 0, progressbar: bool = True) 
     fit : Fit
     bootstrap : int
         Number of data sets to simulate from the SCAR fit for the test of a constant propensity
-        (19 or more); 0 leaves that test out. Each takes about as long as one fit with ``method="map"``.
+        (19 or more); 0 leaves that test out. Each takes about as long as one fit with
+        ``method="map"``.
     progressbar : bool
         Whether to show the progress of the bootstrap.
 
@@ -96,8 +97,8 @@ def diagnose(fit: FittedModel, *, bootstrap: int = 0, progressbar: bool = True) 
     """
     if bootstrap and bootstrap < LEAST_BOOTSTRAP:
         raise ModelError(
-            f"bootstrap = {bootstrap}; 0 (none) or at least {LEAST_BOOTSTRAP} repeats are expected, "
-            "since fewer cannot reach p = 0.05."
+            f"bootstrap = {bootstrap}; 0 (none) or at least {LEAST_BOOTSTRAP} repeats are "
+            "expected, since fewer cannot reach p = 0.05."
         )
     subject = Subject(fit)
     profile = trace_profile(subject) if subject.small else None
