@@ -157,11 +157,25 @@ def identifiability_section(fit: FittedModel, verdict: Identifiability, album: A
     tables = [("Checks", checks_table(verdict))]
     if verdict.remedies:
         tables.append(("What would help, in figures", remedies_table(verdict)))
-    modes = fit.mode_table()[["role", "gap", "hits", "pi", "c", "norm_a", "norm_alpha", "rms_t"]]
-    tables.append(("Modes found by the search", from_frame(modes, index="mode")))
+    tables.append(("Modes found by the search", modes_table(fit)))
     lead = f"Which factor is the class: {orientation_sentence(fit)}."
     title = "What these data can and cannot identify"
     return Section("identifiability", title, lead, pictures=tuple(pictures), tables=tuple(tables))
+
+
+def modes_table(fit: FittedModel) -> Table:
+    """The distinct modes in words a reader knows."""
+    names = {
+        "role": "role",
+        "gap": "nats below the best",
+        "hits": "starts that ended here",
+        "pi": "π",
+        "c": "c",
+        "norm_a": "size of t",
+        "norm_alpha": "size of s",
+        "rms_t": "difference in t (RMS)",
+    }
+    return from_frame(fit.mode_table()[list(names)].rename(columns=names), index="mode")
 
 
 def remedies_table(verdict: Identifiability) -> Table:
@@ -178,7 +192,8 @@ def remedies_table(verdict: Identifiability) -> Table:
 
 
 def checks_table(verdict: Identifiability) -> Table:
-    """The checks, each with its status, finding and remedy."""
+    """The checks, each with its status, finding and remedy; what needs attention comes first."""
+    order = {"failed": 0, "weak": 1, "passed": 2}
     styles = {"passed": "good", "weak": "fair", "failed": "bad"}
     rows = [
         [
@@ -189,7 +204,7 @@ def checks_table(verdict: Identifiability) -> Table:
             c.text,
             c.remedy,
         ]
-        for c in verdict.checks
+        for c in sorted(verdict.checks, key=lambda c: order.get(c.status, len(order)))
     ]
     columns = ("check", "status", "figure", "held against", "finding", "what would help")
     return table(columns, rows)

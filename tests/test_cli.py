@@ -1,0 +1,356 @@
+"""The command line: one command from file to report, and one line for every mistake."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import bayes_lepu as lepu
+from bayes_lepu.cli import main
+from bayes_lepu.cli.app import COMMANDS
+from bayes_lepu.cli.tables import split_names
+from bayes_lepu.models.parameters import Parameters
+
+QUICK = ["--method", "laplace", "--draws", "100", "--seed", "1"]
+FILES = {"report.html", "fit.nc", "predictions.csv", "identifiability.csv"}
+
+
+@pytest.fixture(scope="module")
+def frame():
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(400, 3))
+    point = Parameters.of(a=[2.5, 1, 0], b=0.2, alpha=[0, 0.5, 1.5], beta=0.4, gamma=0.1)
+    y, l = point.simulate(X, rng)
+    frame = pd.DataFrame(X, columns=["heat", "wind", "light"]).round(4)
+    frame.insert(0, "file", [f"img{i:03d}.jpg" for i in range(400)])
+    checked = np.where(rng.random(400) < 0.2, y.astype(float), np.nan)
+    return frame.assign(marked=l, checked=checked)
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch, frame):
+    monkeypatch.chdir(tmp_path)
+    frame.to_csv("photos.csv", index=False)
+    return tmp_path
+
+
+@pytest.fixture(scope="module")
+def fitted(tmp_path_factory, frame):
+    """The folder of one fit, and that of a second model."""
+    folder = tmp_path_factory.mktemp("fits")
+    data = folder / "photos.csv"
+    frame.to_csv(data, index=False)
+    for model in ("psychm", "scar"):
+        columns = ["--id", "file", "--exclude", "checked"]
+        base = ["fit", str(data), "--label", "marked", "--model", model, *columns]
+        assert main([*base, "--out", str(folder / model), "--quiet", *QUICK]) == 0
+    return folder
+
+
+def run(capsys, *args):
+    code = main(list(args))
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+def test_one_command_makes_everything(fitted, frame):
+    folder = fitted / "psychm"
+    assert {p.name for p in folder.iterdir()} == FILES
+    predictions = pd.read_csv(folder / "predictions.csv")
+    assert list(predictions["file"]) == list(frame["file"])
+    assert list(predictions["label"]) == list(frame["marked"])
+    fit = lepu.load(folder / "fit.nc")
+    X = frame.set_index("file")[["heat", "wind", "light"]]
+    expected = fit.class_probability(X)
+    np.testing.assert_allclose(predictions["class_probability"], expected["mean"], rtol=1e-5)
+    np.testing.assert_allclose(predictions["class_probability_upper"], expected["upper"], rtol=1e-5)
+    checks = pd.read_csv(folder / "identifiability.csv")
+    assert list(checks["name"]) == list(fit.identifiability.to_frame().index)
+    text = (folder / "report.html").read_text("utf-8")
+    assert fit.identifiability.verdict.split(":")[0] in text
+
+
+def test_fit_prints_the_verdict_and_the_files(here, capsys):
+    args = ["fit", "photos.csv", "--label", "marked", "--features", "heat,wind,light", *QUICK]
+    code, out, _ = run(capsys, *args)
+    assert code == 0
+    assert "verdict" in out
+    assert "lepu-photos/report.html" in out
+    assert (here / "lepu-photos" / "report.html").exists()
+
+
+def test_json_is_one_document_and_quiet_is_silent(here, capsys):
+    args = ["fit", "photos.csv", "--label", "marked", "--audited", "checked", "--id", "file"]
+    args += ["--selection-features", "light,wind", "--model", "spm", "--method", "map"]
+    code, out, _ = run(capsys, *args, "--seed", "1", "--json")
+    assert code == 0
+    result = json.loads(out)
+    assert result["columns"] == ["heat", "wind", "light"]
+    assert result["level"] in (1, 2, 3, 4)
+    assert 0 < result["class_prior"]["mean"] < 1
+    assert set(result["files"].values()) == {f"lepu-photos/{name}" for name in FILES}
+    fit = lepu.load("lepu-photos/fit.nc")
+    assert list(fit.data.selection_mask) == [False, True, True]
+    assert fit.data.n_audited > 0
+    code, out, err = run(capsys, *args, "--seed", "1", "--quiet")
+    assert (code, out, err) == (0, "", "")
+
+
+def test_parquet_and_booleans(here, frame, capsys):
+    frame.assign(marked=frame["marked"].astype(bool)).to_parquet("photos.parquet")
+    args = ["fit", "photos.parquet", "--label", "marked", "--id", "file", "--exclude", "checked"]
+    code, out, _ = run(capsys, *args, "--method", "map", "--json")
+    assert code == 0
+    assert json.loads(out)["labelled"] == int(frame["marked"].sum())
+
+
+def test_other_separators_and_a_byte_order_mark(here, frame, capsys):
+    text = frame.drop(columns=["file", "checked"]).to_csv(index=False, sep=";")
+    (here / "semicolons.csv").write_text("\ufeff" + text, encoding="utf-8")
+    args = ["fit", "semicolons.csv", "--label", "marked", "--method", "map", "--json"]
+    code, _, err = run(capsys, *args)
+    assert code == 2
+    assert "--separator" in err
+    code, out, _ = run(capsys, *args, "--separator", ";")
+    assert code == 0
+    assert json.loads(out)["columns"] == ["heat", "wind", "light"]
+
+
+def test_predict_finds_columns_by_name(fitted, here, frame, capsys):
+    new = frame.loc[:9, ["light", "file", "heat", "wind"]]
+    new.to_csv("new.csv", index=False)
+    fit = str(fitted / "psychm" / "fit.nc")
+    code, _, _ = run(capsys, "predict", fit, "new.csv", "--id", "file", "--out", "p.csv")
+    assert code == 0
+    table = pd.read_csv("p.csv")
+    whole = pd.read_csv(fitted / "psychm" / "predictions.csv").head(10)
+    columns = ["file", "class_probability", "propensity", "missed_if_unlabelled"]
+    pd.testing.assert_frame_equal(table[columns], whole[columns], rtol=1e-4)
+
+
+def test_report_of_a_saved_fit(fitted, here, capsys):
+    fit = str(fitted / "psychm" / "fit.nc")
+    args = ["report", fit, "--title", "March", "--group-by", "wind", "--out", "march.html"]
+    code, out, _ = run(capsys, *args)
+    assert code == 0
+    assert "march.html" in out
+    text = (here / "march.html").read_text("utf-8")
+    assert "<title>March</title>" in text
+    assert "Label rate by wind" in text
+
+
+def test_compare_ranks_the_models(fitted, capsys):
+    paths = [str(fitted / name / "fit.nc") for name in ("psychm", "scar")]
+    code, out, _ = run(capsys, "compare", *paths, "--json")
+    assert code == 0
+    models = json.loads(out)["models"]
+    assert set(models) == {"psychm", "scar"}
+    best = max(models, key=lambda m: models[m]["elpd"])
+    assert models[best]["elpd_diff"] == 0
+    code, _, err = run(capsys, "compare", paths[0], paths[0])
+    assert code == 2
+    assert "NAME=" in err
+    code, out, _ = run(capsys, "compare", f"one={paths[0]}", f"two={paths[0]}")
+    assert code == 0
+    assert "one" in out
+
+
+def test_models_lists_the_registry(capsys):
+    code, out, _ = run(capsys, "models")
+    assert code == 0
+    assert all(name in out for name in lepu.list_models())
+    _, out, _ = run(capsys, "models", "--json")
+    assert set(json.loads(out)) - {"warnings"} == set(lepu.list_models())
+
+
+# Mistakes -------------------------------------------------------------------------------------
+
+
+def _cell(row, column, value):
+    def spoil(frame):
+        frame = frame.astype({column: object})
+        frame.loc[row - 1, column] = value
+        return frame.to_csv(index=False)
+
+    return spoil
+
+
+def _text(text):
+    return lambda frame: text
+
+
+def _lines(change):
+    return lambda frame: "\n".join(change(frame.to_csv(index=False).splitlines())) + "\n"
+
+
+MISTAKES = {
+    "text cell": (_cell(17, "heat", "warm"), [], "column 'heat', row 17: 'warm' is not a number"),
+    "text column": (lambda f: f.assign(place="north").to_csv(index=False), [], "'place', row 1"),
+    "empty cell": (_cell(8, "wind", None), [], "column 'wind', row 8: no value"),
+    "infinite cell": (_cell(9, "wind", "inf"), [], "column 'wind', row 9: the value is infinite"),
+    "label not 0/1": (_cell(3, "marked", "yes"), [], "column 'marked' (--label), row 3: 'yes'"),
+    "label missing": (_cell(4, "marked", None), [], "column 'marked' (--label), row 4: no value"),
+    "audited not 0/1": (_cell(5, "checked", 2), [], "column 'checked' (--audited), row 5: '2"),
+    "constant column": (lambda f: f.assign(wind=1.0).to_csv(index=False), [], "wind"),
+    "same heading twice": (
+        _lines(lambda t: [t[0].replace("wind", "heat"), *t[1:]]),
+        [],
+        "the heading 'heat' occurs twice",
+    ),
+    "no heading": (_lines(lambda t: [t[0].replace("wind", ""), *t[1:]]), [], "column 3 has no"),
+    "too many cells": (
+        _lines(lambda t: [*t[:6], t[6] + ",1,2", *t[7:]]),
+        [],
+        "row 6 has 8 cells where 6 are expected",
+    ),
+    "more cells than headings": (_lines(lambda t: [t[0], *(r + ",1" for r in t[1:])]), [], "cells"),
+    "empty file": (_text(""), [], "is empty"),
+    "headings only": (_text("file,heat,wind,light,marked,checked\n"), [], "no rows"),
+    "no label": (lambda f: f.assign(marked=0).to_csv(index=False), [], "No row is labelled"),
+    "unknown label column": (None, ["--label", "labelled"], "no column 'labelled' (--label)"),
+    "unknown feature": (None, ["--features", "heat,cold"], "no column 'cold' (--features)"),
+    "unknown selection column": (
+        None,
+        ["--selection-features", "cold"],
+        "no column 'cold' (--selection-features)",
+    ),
+    "label as feature": (None, ["--features", "heat,marked"], "'marked' is named by both"),
+    "nothing left": (None, ["--exclude", "heat,wind,light"], "no column is left"),
+    "no draws": (None, ["--draws", "0"], "draws = 0"),
+    "out is a file": (None, ["--out", "photos.csv"], "is a file"),
+}
+
+
+@pytest.mark.parametrize(("spoil", "options", "message"), MISTAKES.values(), ids=MISTAKES)
+def test_every_mistake_gets_one_line(here, frame, capsys, spoil, options, message):
+    if spoil is not None:
+        (here / "photos.csv").write_text(spoil(frame.copy()), encoding="utf-8")
+    args = ["--label", "marked", "--audited", "checked", "--id", "file", *QUICK, *options]
+    code, out, err = run(capsys, "fit", "photos.csv", *args)
+    assert code == 2
+    assert out == ""
+    assert message in err
+    assert err.startswith("bayes-lepu: error: ")
+    assert err.count("\n") == 1
+    assert not (here / "lepu-photos").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("absent.csv", None, "does not exist"),
+        ("latin.csv", "größe,l\n1,1\n".encode("latin-1"), "is not UTF-8"),
+        ("table.xlsx", b"PK", "files ending in .xlsx are not read"),
+        ("broken.parquet", b"PAR1 nonsense", "is not a readable Parquet file"),
+        ("nul.csv", b"a,l\n\x00\x00,1\n", ""),
+    ],
+)
+def test_files_that_cannot_be_read(here, capsys, name, content, message):
+    if content is not None:
+        (here / name).write_bytes(content)
+    code, _, err = run(capsys, "fit", name, "--label", "l")
+    assert code == 2
+    assert name in err
+    assert message in err
+    assert err.count("\n") == 1
+
+
+def test_a_fit_that_is_none(here, capsys):
+    for path in ("photos.csv", "absent.nc"):
+        code, _, err = run(capsys, "report", path)
+        assert code == 2
+        assert path in err
+        assert err.count("\n") == 1
+
+
+def test_predict_names_the_missing_column(fitted, here, frame, capsys):
+    frame.drop(columns="wind").to_csv("new.csv", index=False)
+    code, _, err = run(capsys, "predict", str(fitted / "psychm" / "fit.nc"), "new.csv")
+    assert code == 2
+    assert "no column 'wind'" in err
+
+
+@pytest.mark.parametrize("args", [[], ["fit"], ["fit", "x.csv", "--label"], ["no-such-command"]])
+def test_usage_errors_take_one_line(args, capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(args)
+    assert stop.value.code == 2
+    err = capsys.readouterr().err
+    assert "--help" in err
+    assert err.count("\n") == 1
+
+
+def test_a_fault_of_ours_is_short_unless_asked_for(here, capsys, monkeypatch):
+    from bayes_lepu.cli.commands import models
+
+    def fault():
+        raise RuntimeError("broken\nin two lines")
+
+    monkeypatch.setattr(models, "list_models", fault)
+    code, _, err = run(capsys, "models")
+    assert code == 1
+    assert err.count("\n") == 1
+    assert "RuntimeError: broken in two lines" in err
+    assert "--debug" in err
+    code, _, err = run(capsys, "models", "--debug")
+    assert code == 1
+    assert "Traceback" in err
+
+
+def test_interruption(monkeypatch, capsys):
+    from bayes_lepu.cli.commands import models
+
+    def interrupt():
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(models, "list_models", interrupt)
+    assert run(capsys, "models")[0] == 130
+
+
+def test_our_warnings_are_printed_once_and_kept_in_the_json(capsys, monkeypatch):
+    import warnings
+
+    from bayes_lepu.cli.commands import models
+    from bayes_lepu.errors import DataWarning
+
+    def warn():
+        for _ in range(2):
+            warnings.warn("look\nhere", DataWarning, stacklevel=1)
+        warnings.warn("not ours", UserWarning, stacklevel=1)
+        return ["scar"]
+
+    monkeypatch.setattr(models, "list_models", warn)
+    code, out, err = run(capsys, "models", "--json")
+    assert code == 0
+    assert json.loads(out)["warnings"] == ["look here"]
+    assert err == "warning: look here\n"
+
+
+# Help -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("command", [m.__name__.rsplit(".", 1)[1] for m in COMMANDS])
+def test_every_command_has_help(command, capsys):
+    with pytest.raises(SystemExit) as stop:
+        main([command, "--help"])
+    assert stop.value.code == 0
+    out = capsys.readouterr().out
+    for option in ("--quiet", "--json"):
+        assert option in out
+    if command in ("fit", "predict", "report", "compare"):
+        assert "examples:" in out
+
+
+def test_from_a_shell():
+    command = [sys.executable, "-m", "bayes_lepu", "models"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "psychm" in done.stdout
+    assert done.stderr == ""
+
+
+def test_names_may_hold_commas():
+    assert split_names('a, b,"c, d"') == ["a", "b", "c, d"]
+    assert split_names(None) is None
