@@ -1,0 +1,130 @@
+"""Pictures for the catalogue and the README: `python -m tools.pictures`.
+
+* ``models/<name>/graph.svg``: the model as PyMC sees it (`pymc.model_graph.ModelGraph`), drawn here
+  because the graphviz program cannot be assumed;
+* ``docs/img/propensity.png``: the annotator of the demo.
+"""
+
+import sys
+from collections import defaultdict
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import bayes_lepu as lepu
+from bayes_lepu.models import list_models
+
+ROOT = Path(__file__).resolve().parent.parent
+WIDTH, HEIGHT = 150, 54  # of a node
+GAP_X, GAP_Y, MARGIN = 26, 56, 14
+FILL = {"observed": "#d9d9d9", "derived": "#f4f4f4", "free": "#ffffff"}
+
+
+def describe(model: Any) -> tuple[dict[str, set[str]], dict[str, tuple[str, str]]]:
+    """Parents of every variable, and its role and second line (distribution, dimensions)."""
+    from pymc.model_graph import ModelGraph
+
+    parents = {
+        str(k): {str(p) for p in v} for k, v in ModelGraph(model).make_compute_graph().items()
+    }
+    observed = {v.name for v in model.observed_RVs}
+    derived = {v.name for v in model.deterministics}
+    nodes = {}
+    for name in parents:
+        if name in derived:
+            role, kind = "derived", "derived"
+        elif name in observed:
+            role, kind = "observed", "Bernoulli"
+        else:
+            role, kind = "free", distribution(model[name])
+        dims = model.named_vars_to_dims.get(name) or ()
+        nodes[name] = (role, kind + "".join(f" · {d}" for d in dims))
+    return parents, nodes
+
+
+def distribution(variable: Any) -> str:
+    """Name of a free variable's distribution."""
+    return str(variable.owner.op.name).capitalize()
+
+
+def layers(parents: dict[str, set[str]]) -> list[list[str]]:
+    """Variables by the length of the longest path that leads to them."""
+    depth: dict[str, int] = {}
+
+    def of(name: str) -> int:
+        if name not in depth:
+            depth[name] = 1 + max((of(p) for p in parents[name]), default=-1)
+        return depth[name]
+
+    rows: dict[int, list[str]] = defaultdict(list)
+    for name in parents:
+        rows[of(name)].append(name)
+    return [rows[d] for d in sorted(rows)]
+
+
+def svg(model: Any, title: str) -> str:
+    """The graph as an SVG drawing: parents above, observed variables shaded, derived ones boxed."""
+    parents, nodes = describe(model)
+    rows = layers(parents)
+    columns = max(map(len, rows))
+    total = 2 * MARGIN + columns * WIDTH + (columns - 1) * GAP_X
+    tall = 2 * MARGIN + len(rows) * HEIGHT + (len(rows) - 1) * GAP_Y
+    place: dict[str, tuple[float, float]] = {}
+    for r, row in enumerate(rows):
+        used = len(row) * WIDTH + (len(row) - 1) * GAP_X
+        if r:  # below its parents, so that few arrows cross
+            row = sorted(row, key=lambda v: sum(place[p][0] for p in parents[v]) / len(parents[v]))
+        for c, name in enumerate(row):
+            x = (total - used) / 2 + c * (WIDTH + GAP_X) + WIDTH / 2
+            place[name] = (x, MARGIN + r * (HEIGHT + GAP_Y) + HEIGHT / 2)
+    lines = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{total}" height="{tall}" '
+        f'viewBox="0 0 {total} {tall}" font-family="sans-serif" text-anchor="middle" role="img">',
+        f"<title>{escape(title)}</title>",
+        '<defs><marker id="tip" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="8" '
+        'markerHeight="8" orient="auto"><path d="M0,0L8,4L0,8z" fill="#555"/></marker></defs>',
+        f'<rect width="{total}" height="{tall}" fill="#ffffff"/>',
+    ]
+    for name in nodes:
+        for parent in sorted(parents[name]):
+            (x1, y1), (x2, y2) = place[parent], place[name]
+            lines.append(
+                f'<line x1="{x1:.0f}" y1="{y1 + HEIGHT / 2:.0f}" x2="{x2:.0f}" '
+                f'y2="{y2 - HEIGHT / 2:.0f}" stroke="#555" marker-end="url(#tip)"/>'
+            )
+    for name, (role, second) in nodes.items():
+        x, y = place[name]
+        style = f'fill="{FILL[role]}" stroke="#333"'
+        if role == "derived":
+            box = f'x="{x - WIDTH / 2:.0f}" y="{y - HEIGHT / 2:.0f}"'
+            lines.append(f'<rect {box} width="{WIDTH}" height="{HEIGHT}" {style}/>')
+        else:
+            radii = f'rx="{WIDTH / 2:.0f}" ry="{HEIGHT / 2:.0f}"'
+            lines.append(f'<ellipse cx="{x:.0f}" cy="{y:.0f}" {radii} {style}/>')
+        lines.append(f'<text x="{x:.0f}" y="{y - 3:.0f}" font-size="15">{escape(name)}</text>')
+        lines.append(
+            f'<text x="{x:.0f}" y="{y + 14:.0f}" font-size="11" fill="#444">{escape(second)}</text>'
+        )
+    return "\n".join([*lines, "</svg>", ""])
+
+
+def graph(name: str) -> str:
+    """The picture of a model of the registry, on the demo's columns."""
+    demo = lepu.load_demo()
+    return svg(lepu.build_model(demo.X, demo.l, model=name), f"Graph of the model {name}")
+
+
+def main() -> int:
+    """Write all pictures."""
+    for name in list_models():
+        (ROOT / "models" / name / "graph.svg").write_text(graph(name), encoding="utf-8")
+    demo = lepu.load_demo()
+    fit = lepu.fit(demo.X, demo.l, model="psychm", random_seed=1, progressbar=False)
+    picture = ROOT / "docs" / "img" / "propensity.png"
+    picture.parent.mkdir(parents=True, exist_ok=True)
+    lepu.plots.plot_propensity(fit).savefig(picture, dpi=80)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
