@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.optimize import least_squares
 
-from bayes_lepu import Parameters
+from bayes_lepu import ModelError, Parameters
 
 PAIRS = json.loads((Path(__file__).parent / "data" / "counterexamples.json").read_text())
 
@@ -125,8 +125,11 @@ def test_the_search_of_the_controls_finds_a_twin_where_there_is_one():
 
 
 def test_weights_outside_the_simplex_are_refused():
-    with pytest.raises(ValueError, match="sum to at most 1"):
-        Parameters.of(a=[1.0], b=0.0, gamma=1.5, lam=0.2)
+    for gamma in (1.5, -0.1, np.nan):
+        with pytest.raises(ModelError, match="sum to at most 1"):
+            Parameters.of(a=[1.0], b=0.0, gamma=gamma, lam=0.2)
+    with pytest.raises(ModelError, match=r"one slope per column"):
+        Parameters.of(a=[1.0, 2.0], b=0.0, alpha=[1.0])
 
 
 def test_axis_by_axis_equality_is_not_equality():

@@ -10,7 +10,7 @@ import pytest
 import xarray as xr
 
 import bayes_lepu as lepu
-from bayes_lepu import DataError, FileFormatError, Parameters
+from bayes_lepu import DataError, FileFormatError, ModelError, Parameters
 from bayes_lepu.fitted import Fit
 from bayes_lepu.models import REGISTRY
 from bayes_lepu.models.parameters import stack
@@ -150,7 +150,7 @@ def test_new_rows_are_matched_by_name(table, fits):
 
 @pytest.mark.parametrize("ci_prob", [0.0, 1.0, 1.5, -0.2])
 def test_intervals_need_a_probability(table, fits, ci_prob):
-    with pytest.raises(ValueError, match="ci_prob"):
+    with pytest.raises(ModelError, match=r"ci_prob = .*between 0 and 1"):
         with_draws(fits["spm"]).propensity(table[0], ci_prob=ci_prob)
 
 

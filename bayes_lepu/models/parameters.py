@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayes_lepu import links
+from bayes_lepu.errors import ModelError
 from bayes_lepu.links import Array
 
 
@@ -46,11 +47,17 @@ class Parameters:
         """A point written in the paper's letters (no ``alpha``: a constant propensity)."""
         a = np.atleast_1d(np.asarray(a, dtype=float))
         weights = np.array([gamma, lam, 1.0 - gamma - lam])
-        if weights.min() < -1e-12:
-            raise ValueError(f"gamma={gamma} and lam={lam} must be >= 0 and sum to at most 1.")
+        if not weights.min() >= -1e-12:  # so that NaN is refused as well
+            raise ModelError(
+                f"gamma = {gamma} and lam = {lam}; both must be >= 0 and sum to at most 1."
+            )
         with np.errstate(divide="ignore"):
             log_w = np.log(np.maximum(weights, 0.0))
         alpha = np.zeros_like(a) if alpha is None else np.atleast_1d(np.asarray(alpha, dtype=float))
+        if a.shape != alpha.shape:
+            raise ModelError(
+                f"a has shape {a.shape} and alpha {alpha.shape}; both need one slope per column."
+            )
         return cls(a, np.asarray(b, dtype=float), alpha, np.asarray(beta, dtype=float), log_w)
 
     @property

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import pandas as pd
 
+from bayes_lepu.errors import ModelError
 from bayes_lepu.links import Array
 from bayes_lepu.models.parameters import Parameters
 
@@ -60,7 +61,7 @@ def mean_over_rows(draws: Parameters, function: RowFunction, X: Array) -> Array:
 def tail_probabilities(ci_prob: float) -> tuple[float, float]:
     """Lower and upper tail of an equal-tailed interval."""
     if not 0 < ci_prob < 1:
-        raise ValueError(f"ci_prob = {ci_prob!r}; a number between 0 and 1 is expected.")
+        raise ModelError(f"ci_prob = {ci_prob!r}; a number between 0 and 1 is expected.")
     return (1 - ci_prob) / 2, (1 + ci_prob) / 2
 
 
