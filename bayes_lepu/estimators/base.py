@@ -35,8 +35,8 @@ class PUClassifier(ClassifierMixin, BaseEstimator):
         raise NotImplementedError
 
     def _propensity(self, X: Array) -> Array:
-        """s(x) of checked rows."""
-        raise NotImplementedError
+        """s(x) of checked rows; γ + ρ may exceed 1 by rounding."""
+        return np.minimum(self.parameters_.s(X), 1.0)
 
     def _class_probability(self, X: Array) -> Array:
         """t(x) of checked rows."""

@@ -100,9 +100,6 @@ class SCARClassifier(PUClassifier):
             self, "scar", X, l, audited=audited, penalty={"a": self.penalty}, C={"a": self.C}
         )
 
-    def _propensity(self, X: Array) -> Array:
-        return self.parameters_.s(X)
-
 
 class SPMClassifier(PUClassifier):
     r"""Sigmoidal product model: s(x) = σ(α·x + β).
@@ -174,9 +171,6 @@ class SPMClassifier(PUClassifier):
         C = {"a": self.C_a, "alpha": self.C_alpha}
         return fit_factors(self, "spm", X, l, audited, C, orientation=self.orientation)
 
-    def _propensity(self, X: Array) -> Array:
-        return self.parameters_.s(X)
-
 
 class PsychMClassifier(PUClassifier):
     r"""Psychometric model: s(x) = γ + (1-γ-λ) σ(α·x + β), with guesses γ and lapses λ.
@@ -224,9 +218,6 @@ class PsychMClassifier(PUClassifier):
         X, l = self._read(X, y)
         C = {"a": self.C_a, "alpha": self.C_alpha}
         return set_weights(fit_factors(self, "psychm", X, l, audited, C))
-
-    def _propensity(self, X: Array) -> Array:
-        return self.parameters_.s(X)
 
 
 class ElkanNotoClassifier(PUClassifier):

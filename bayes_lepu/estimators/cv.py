@@ -123,9 +123,6 @@ class SCARClassifierCV(PUClassifier):
             self, "scar", X, l, audited=audited, penalty={"a": self.penalty}, C={"a": C}
         )
 
-    def _propensity(self, X: Array) -> Array:
-        return self.parameters_.s(X)
-
 
 class SPMClassifierCV(PUClassifier):
     r"""`SPMClassifier` with (C_α, C_a) chosen by cross-validation, as in the paper.
@@ -198,9 +195,6 @@ class SPMClassifierCV(PUClassifier):
         C = choose_pair(self, "spm", X, l, audited, rule=self.orientation)
         return fit_factors(self, "spm", X, l, audited, C, orientation=self.orientation)
 
-    def _propensity(self, X: Array) -> Array:
-        return self.parameters_.s(X)
-
 
 class PsychMClassifierCV(PUClassifier):
     r"""`PsychMClassifier` with (C_α, C_a) chosen by cross-validation, as in the paper.
@@ -251,9 +245,6 @@ class PsychMClassifierCV(PUClassifier):
         X, l = self._read(X, y)
         C = choose_pair(self, "psychm", X, l, audited)
         return set_weights(fit_factors(self, "psychm", X, l, audited, C))
-
-    def _propensity(self, X: Array) -> Array:
-        return self.parameters_.s(X)
 
 
 class ElkanNotoClassifierCV(PUClassifier):

@@ -36,6 +36,8 @@ from numpy.typing import ArrayLike, NDArray
 from bayes_lepu.errors import DataError
 from bayes_lepu.links import Array
 
+ROUNDING = 1e-9
+
 
 @dataclass(frozen=True)
 class Estimate:
@@ -299,9 +301,10 @@ def _labels(l: ArrayLike, name: str = "l") -> Array:
 
 def _probabilities(name: str, p: ArrayLike) -> Array:
     values = np.asarray(p, dtype=float)
-    if values.ndim != 1 or not (np.all(values >= 0) and np.all(values <= 1)):
+    inside = np.clip(values, 0.0, 1.0)
+    if values.ndim != 1 or not np.all(np.abs(values - inside) < ROUNDING):
         raise DataError(
             f"{name} must be one probability per row; got shape {values.shape}, from "
             f"{np.min(values):g} to {np.max(values):g}."
         )
-    return values
+    return inside

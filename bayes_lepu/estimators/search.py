@@ -67,6 +67,7 @@ def choose_pair(
         positions(estimator, "selection_features", estimator.selection_features),
         estimator._seed(),
         rule,
+        estimator.n_starts,
     )
     return _record_pair(estimator, _run(estimator, task))
 
@@ -94,6 +95,7 @@ class FoldTask:
     selection_columns: list[int] | None = None
     seed: int = 0
     rule: str = "none"
+    n_starts: int | None = None
 
     def __call__(self, fold: Fold, score: Score) -> Array:
         """Scores of the held-out rows for every pair."""
@@ -116,6 +118,7 @@ class FoldTask:
             self.grid,
             score=score,
             rule=self.rule,
+            n_starts=self.n_starts,
             rng=np.random.default_rng(self.seed),
         )
 

@@ -100,6 +100,8 @@ def score_path(
         ``score(l, h)``.
     rule : str
         The orientation rule of the final fit.
+    n_starts : int, optional
+        At most so many starts at the weakest pair.
     """
     reduced, lift = row_space(train, grid.priors(spec, 0, 0))
     rows = X_test if lift is None else X_test @ lift.T
@@ -133,7 +135,7 @@ def fit_path(
         data,
         grid.priors(spec, 0, 0),
         rule="none",
-        n_starts=PATH_STARTS[spec.name] if n_starts is None else n_starts,
+        n_starts=min(PATH_STARTS[spec.name], n_starts or PATH_STARTS[spec.name]),
         rng=rng,
     )
     points = {(0, 0): first.point}

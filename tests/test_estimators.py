@@ -1,0 +1,328 @@
+"""The scikit-learn classifiers: contract, agreement with `fit` and with peers, composition."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+pytest.importorskip("sklearn")
+
+import sklearn
+from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import ColumnTransformer
+from sklearn.exceptions import NotFittedError
+from sklearn.feature_selection import SelectFromModel
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import roc_auc_score
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.utils.estimator_checks import check_estimator
+
+import bayes_lepu as lepu
+from bayes_lepu.errors import ConvergenceWarning, DataError, IdentifiabilityWarning, ModelError
+from bayes_lepu.estimators import (
+    ElkanNotoClassifier,
+    ElkanNotoClassifierCV,
+    NaiveClassifier,
+    NaiveClassifierCV,
+    PsychMClassifier,
+    PsychMClassifierCV,
+    SCARClassifier,
+    SCARClassifierCV,
+    SPMClassifier,
+    SPMClassifierCV,
+)
+from bayes_lepu.links import sigmoid
+
+DATA = Path(__file__).parent / "data"
+
+PLAIN = [
+    NaiveClassifier(),
+    SCARClassifier(),
+    SPMClassifier(random_state=0),
+    PsychMClassifier(random_state=0),
+    ElkanNotoClassifier(random_state=0),
+]
+SEARCHING = [
+    NaiveClassifierCV(Cs=3),
+    SCARClassifierCV(Cs=3),
+    SPMClassifierCV(Cs=2, n_starts=3, random_state=0),
+    PsychMClassifierCV(Cs=2, n_starts=3, random_state=0),
+    ElkanNotoClassifierCV(Cs=3, random_state=0),
+]
+
+
+def name_of(estimator):
+    return type(estimator).__name__
+
+
+@pytest.fixture(scope="module")
+def sample():
+    """Rows with a biased annotator: the second column decides what gets labelled."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1500, 3)) * [1.0, 2.0, 0.5] + [0.0, 1.0, 5.0]
+    y = rng.random(1500) < sigmoid(2.5 * X[:, 0] - 0.5)
+    l = y & (rng.random(1500) < sigmoid(0.8 * (X[:, 1] - 1)))
+    return pd.DataFrame(X, columns=["u", "v", "w"]), l.astype(int), y.astype(int)
+
+
+# The contract -----------------------------------------------------------------------------------
+
+# Nothing is expected to fail: labels are two classes, which scikit-learn's binary checks cover.
+EXPECTED_FAILURES: dict[str, str] = {}
+
+
+@pytest.mark.filterwarnings("ignore::bayes_lepu.errors.LepuWarning")
+@pytest.mark.parametrize("estimator", PLAIN + SEARCHING, ids=name_of)
+def test_scikit_learn_checks_pass(estimator):
+    records = check_estimator(
+        estimator, expected_failed_checks=EXPECTED_FAILURES, on_fail=None, on_skip=None
+    )
+    failed = {r["check_name"]: r["exception"] for r in records if r["status"] == "failed"}
+    assert failed == {}
+    skipped = {r["check_name"] for r in records if r["status"] == "skipped"}
+    assert skipped <= {"check_array_api_input"}
+    assert len(records) > 45
+
+
+@pytest.mark.parametrize("estimator", PLAIN + SEARCHING, ids=name_of)
+def test_predictions_hang_together(estimator, sample):
+    X, l, _ = sample
+    fitted = clone(estimator).fit(X, np.where(l == 1, "yes", "no"))
+    t, s, h = (
+        fitted.predict_proba(X)[:, 1],
+        fitted.predict_propensity(X),
+        fitted.predict_label_proba(X),
+    )
+    np.testing.assert_allclose(h, s * t, rtol=1e-12)
+    assert h.min() >= 0
+    assert max(t.max(), s.max(), h.max()) <= 1
+    np.testing.assert_array_equal(fitted.predict(X) == "yes", fitted.decision_function(X) > 0)
+    np.testing.assert_array_equal(fitted.predict(X) == "yes", t > 0.5)
+    assert list(fitted.classes_) == ["no", "yes"]
+    assert fitted.class_prior_ == pytest.approx(t.mean())
+    if not isinstance(estimator, ElkanNotoClassifier | ElkanNotoClassifierCV):
+        assert fitted.label_frequency_ == pytest.approx(h.mean() / t.mean())
+        np.testing.assert_allclose(
+            fitted.decision_function(X), X.to_numpy() @ fitted.coef_[0] + fitted.intercept_[0]
+        )
+    assert fitted.score(X, np.where(l == 1, "yes", "no")) == pytest.approx(-np.mean((l - h) ** 2))
+    assert list(fitted.feature_names_in_) == ["u", "v", "w"]
+    assert fitted.coef_.shape == (1, 3)
+
+
+@pytest.mark.parametrize("model", ["naive", "scar", "spm", "psychm"])
+def test_the_classifiers_are_the_map_fits(model, sample):
+    X, l, _ = sample
+    estimator = {
+        "naive": NaiveClassifier(C=0.3),
+        "scar": SCARClassifier(C=0.3),
+        "spm": SPMClassifier(C_a=0.3, C_alpha=0.7, random_state=1),
+        "psychm": PsychMClassifier(C_a=0.3, C_alpha=0.7, random_state=1),
+    }[model].fit(X, l)
+    orientation = {"spm": "sigma-norm"}.get(model, "none")
+    C = {"a": 0.3, "alpha": 0.7}
+    fit = lepu.fit(X, l, model=model, method="map", C=C, orientation=orientation, random_seed=2)
+    np.testing.assert_allclose(estimator.predict_proba(X), fit.predict_proba(X), atol=1e-4)
+    np.testing.assert_allclose(
+        estimator.predict_propensity(X), fit.propensity(X)["mean"], atol=1e-4
+    )
+    assert estimator.modes_["logp"].iloc[0] == pytest.approx(fit.modes[0].logp, abs=1e-5)
+    assert estimator.result_.feature_names == ("u", "v", "w")
+
+
+def test_naive_is_scikit_learns_logistic_regression(sample):
+    X, l, _ = sample
+    C = 0.4
+    peer = LogisticRegression(C=1 / (2 * C), tol=1e-10, max_iter=1000).fit(X, l)
+    ours = NaiveClassifier(C=C, standardize=False).fit(X, l)
+    np.testing.assert_allclose(ours.coef_, peer.coef_, atol=1e-5)
+    np.testing.assert_allclose(ours.intercept_, peer.intercept_, atol=1e-4)
+
+
+def test_psychm_reports_guesses_and_lapses(sample):
+    X, l, _ = sample
+    fitted = PsychMClassifier(random_state=0).fit(X, l)
+    s = fitted.predict_propensity(X)
+    assert fitted.guess_rate_ <= s.min()
+    assert s.max() <= 1 - fitted.lapse_rate_
+
+
+# Elkan and Noto ---------------------------------------------------------------------------------
+
+
+def test_elkan_noto_equals_pulearn_on_the_same_hold_out():
+    reference = json.loads((DATA / "elkan_noto_pulearn.json").read_text())
+    X, l = np.array(reference["X"]), np.array(reference["l"])
+    held_out = np.zeros(len(l), dtype=bool)
+    held_out[reference["held_out"]] = True
+    ours = ElkanNotoClassifier(C=reference["C"], standardize=False)
+    ours.fit(X, l, held_out=held_out)
+    theirs = np.array(reference["probability"])
+    assert ours.label_frequency_ == pytest.approx(reference["c"], abs=1e-6)
+    assert theirs.max() > 1  # where the definitions part
+    p = ours.predict_proba(X)[:, 1]
+    np.testing.assert_allclose(p[theirs <= 1], theirs[theirs <= 1], atol=1e-6)
+    np.testing.assert_array_equal(p[theirs > 1], 1.0)
+    # Beyond clipping, the ranking is kept.
+    order = np.argsort(theirs)
+    assert np.all(np.diff(ours.decision_function(X)[order]) >= -1e-9)
+
+
+def test_elkan_noto_on_all_rows_ranks_as_naive(sample):
+    X, l, y = sample
+    elkan = ElkanNotoClassifier(C=0.2, holdout=None).fit(X, l)
+    naive = NaiveClassifier(C=0.2).fit(X, l)
+    np.testing.assert_allclose(elkan.coef_, naive.coef_, rtol=1e-4)
+    both = [roc_auc_score(y, m.decision_function(X)) for m in (elkan, naive)]
+    assert both[0] == pytest.approx(both[1], abs=1e-6)
+
+
+def test_elkan_noto_refuses_a_bad_hold_out(sample):
+    X, l, _ = sample
+    with pytest.raises(DataError, match="held_out has shape"):
+        ElkanNotoClassifier().fit(X, l, held_out=[True, False])
+    with pytest.raises(DataError, match="no labelled row"):
+        ElkanNotoClassifier().fit(X, l, held_out=np.zeros(len(l), dtype=bool))
+
+
+# Options and input ------------------------------------------------------------------------------
+
+
+def test_columns_by_name_and_by_position(sample):
+    X, l, _ = sample
+    named = SPMClassifier(class_features=["u"], selection_features=["v", "w"], random_state=0)
+    placed = SPMClassifier(class_features=[0], selection_features=[1, 2], random_state=0)
+    named, placed = named.fit(X, l), placed.fit(X.to_numpy(), l)
+    np.testing.assert_allclose(named.coef_, placed.coef_, rtol=1e-6)
+    assert named.coef_[0, 1] == named.coef_[0, 2] == named.propensity_coef_[0, 0] == 0
+    with pytest.raises(DataError, match="selection_features names 'z'"):
+        SPMClassifier(selection_features=["z"]).fit(X, l)
+
+
+def test_constant_columns_get_zero_slopes(sample):
+    X, l, _ = sample
+    wide = X.assign(one=1.0)[["one", "u", "v", "w"]]
+    with_constant = SPMClassifier(selection_features=["v"], random_state=0).fit(wide, l)
+    without = SPMClassifier(selection_features=["v"], random_state=0).fit(X, l)
+    assert with_constant.coef_[0, 0] == with_constant.propensity_coef_[0, 0] == 0
+    np.testing.assert_allclose(with_constant.coef_[0, 1:], without.coef_[0], rtol=1e-4)
+    with pytest.raises(DataError, match="constant"):
+        NaiveClassifier().fit(np.ones((4, 2)), [0, 1, 0, 1])
+
+
+def test_one_class_and_three_classes_are_refused():
+    X = np.random.default_rng(0).normal(size=(9, 2))
+    with pytest.raises(ValueError, match="one class only"):
+        SPMClassifier().fit(X, np.ones(9))
+    with pytest.raises(ValueError, match="Only binary classification"):
+        SPMClassifier().fit(X, np.arange(9) % 3)
+    with pytest.raises(NotFittedError):
+        SPMClassifier().predict(X)
+
+
+def test_unknown_options_are_refused(sample):
+    X, l, _ = sample
+    with pytest.raises(ModelError, match="penalty"):
+        NaiveClassifier(penalty="elastic").fit(X, l)
+    with pytest.raises(ModelError, match="orientation"):
+        SPMClassifier(orientation="larger").fit(X, l)
+
+
+def test_audited_rows_count(sample):
+    X, l, y = sample
+    audited = np.where(np.arange(len(l)) < 400, y, np.nan)
+    fitted = SPMClassifier(random_state=0).fit(X, l, audited=audited)
+    direct = lepu.fit(X, l, model="spm", method="map", y=audited, random_seed=1)
+    np.testing.assert_allclose(fitted.predict_proba(X), direct.predict_proba(X), atol=1e-4)
+    assert fitted.result_.data.n_audited == int(np.sum((l == 0) & ~np.isnan(audited)))
+
+
+def test_audited_rows_are_routed_through_search_and_pipeline(sample):
+    X, l, y = sample
+    audited = np.where(np.arange(len(l)) % 3 == 0, y, np.nan)
+    with sklearn.config_context(enable_metadata_routing=True):
+        step = SPMClassifier(random_state=0, n_starts=3).set_fit_request(audited=True)
+        pipeline = make_pipeline(StandardScaler(), step)
+        search = GridSearchCV(pipeline, {"spmclassifier__C_a": [0.01, 1.0]}, cv=2)
+        search.fit(X, l, audited=audited)
+    found = search.best_estimator_[-1].result_.data.n_audited
+    assert found == int(np.sum((l == 0) & ~np.isnan(audited)))
+
+
+def test_pipelines_with_column_transformer_and_pandas_output(sample):
+    X, l, _ = sample
+    mixed = X.assign(site=np.where(np.arange(len(X)) % 3 == 0, "north", "south"))
+    prepare = ColumnTransformer(
+        [
+            ("numbers", StandardScaler(), ["u", "v", "w"]),
+            ("site", OneHotEncoder(sparse_output=False, drop="first"), ["site"]),
+        ],
+        verbose_feature_names_out=False,
+    ).set_output(transform="pandas")
+    pipeline = make_pipeline(prepare, SCARClassifier()).fit(mixed, l)
+    names = ["u", "v", "w", "site_south"]
+    assert list(pipeline[-1].feature_names_in_) == names
+    assert list(pipeline[-1].result_.feature_names) == names
+    table = pipeline[-1].result_.coefficients()
+    assert isinstance(table, pd.DataFrame)
+    assert set(table.index.get_level_values("feature")) == {*names, "(intercept)"}
+
+
+def test_search_over_penalties_maximises_minus_brier(sample):
+    X, l, _ = sample
+    grid = {"C": [1e-3, 1e3]}
+    search = GridSearchCV(NaiveClassifier(), grid, cv=3).fit(X, l)
+    assert search.best_params_ == {"C": 1e-3}
+    assert -0.25 < search.best_score_ < 0
+
+
+def test_calibration_makes_sense_for_the_label_probability(sample):
+    """A calibrator sees labels only: it can mend h of the naive model, not t of the others."""
+    X, l, _ = sample
+    calibrated = CalibratedClassifierCV(NaiveClassifier(C=300.0), cv=3).fit(X, l)
+    before = NaiveClassifier(C=300.0).fit(X, l).predict_proba(X)[:, 1]
+    after = calibrated.predict_proba(X)[:, 1]
+    assert np.mean((l - after) ** 2) < np.mean((l - before) ** 2)
+
+
+def test_l1_slopes_select_features(sample):
+    X, l, _ = sample
+    fitted = NaiveClassifier(penalty="l1", C=60.0).fit(X, l)
+    assert fitted.coef_[0, 2] == 0
+    kept = SelectFromModel(fitted, prefit=True, threshold=1e-12).get_support()
+    np.testing.assert_array_equal(kept, fitted.coef_[0] != 0)
+
+
+def test_fits_do_not_depend_on_an_unset_seed(sample):
+    X, l, _ = sample
+    two = [SPMClassifier().fit(X, l).predict_proba(X) for _ in range(2)]
+    np.testing.assert_allclose(*two, atol=1e-4)
+
+
+def test_the_package_is_imported_on_demand_only():
+    code = "import sys, bayes_lepu; print('sklearn' in sys.modules)"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "False"
+
+
+def test_without_scikit_learn_the_error_says_what_to_install():
+    code = "import sys; sys.modules['sklearn'] = None; import bayes_lepu.estimators"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert run.returncode != 0
+    assert "pip install 'bayes-lepu[sklearn]'" in run.stderr
+
+
+def test_warnings_of_the_fit_reach_the_user():
+    """Equal slopes in both factors: two readings of the rule may disagree, or nothing converges."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(60, 2))
+    l = (X[:, 0] > 0).astype(int)
+    with pytest.warns((IdentifiabilityWarning, ConvergenceWarning)):
+        SPMClassifier(penalty_a="none", penalty_alpha="none", random_state=0).fit(X, l)
