@@ -3,13 +3,15 @@ VENV := .venv
 PY := $(VENV)/bin/python
 STAMP := $(VENV)/.installed
 
-.PHONY: help setup browser demo test test-all lint bench clean
+.PHONY: help setup browser demo test test-all lint bench docs notebooks clean
 
 help:
 	@echo "make demo      set up, fit the embedded data set, write demo-report.html"
 	@echo "make test      set up, lint, types, import contract, fast tests"
 	@echo "make test-all  the same and the long statistical suite"
-	@echo "make bench     benchmarks; ratios go to benchmarks/results"
+	@echo "make bench     benchmarks; ratios go to benchmarks/results and the README"
+	@echo "make notebooks run all notebooks and store their outputs"
+	@echo "make docs      build the documentation in site/"
 
 setup: $(STAMP)
 
@@ -38,6 +40,13 @@ test-all: lint browser
 
 bench: setup
 	$(PY) -m benchmarks
+	$(PY) -m tools.figures
+
+notebooks: setup
+	$(PY) -m tools.notebooks
+
+docs: setup
+	NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --strict
 
 clean:
-	rm -rf $(VENV) dist build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) dist build site .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
