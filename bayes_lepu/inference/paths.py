@@ -32,8 +32,9 @@ from bayes_lepu.models.spec import ModelSpec
 from bayes_lepu.priors import Prior, penalty_priors
 
 Score = Callable[[NDArray[np.int8], Array], float]
-PATH_TOLERANCE = 1e-4  # 2.5e-5 nats on 2500 rows: below what a held-out score can show
-RACE_TOLERANCE = 5e-3  # 0.06 nats: enough to see which climb leads to the best optimum
+PATH_TOLERANCE = 1e-5  # 2.5e-7 nats on 2500 rows: below what a held-out score can show
+RACE_TOLERANCE = 1e-3  # 2.5e-3 nats
+SAME, BEHIND = 0.01, 1.0  # nats after the rough climb: the same optimum; not worth finishing
 PATH_STARTS = {"naive": 1, "scar": 2, "spm": 8, "psychm": 14}
 
 
@@ -159,16 +160,19 @@ def fit_path(
 
 
 def _climb(density: LogDensity, kinds: list[list[Parameters]]) -> Parameters:
-    """The optimum that the best candidate of each kind leads to, whichever is higher.
+    """The highest optimum that the best candidates of each kind lead to.
 
-    All are climbed roughly, and the highest to the end: many lead to the same optimum.
+    All are climbed roughly. The highest is climbed to the end, and so are those that may still
+    overtake it; many lead to the same optimum.
     """
     first = [max(map(density.pack, candidates), key=density.logp) for candidates in kinds]
     rough = [optimise(density, z, tolerance=RACE_TOLERANCE) for z in first]
-    z = max(rough, key=lambda o: o.logp).z
-    if not density.l1_rate.any():  # these climbs know no rough tolerance
-        z = optimise(density, z, tolerance=PATH_TOLERANCE).z
-    return density.unpack(z)
+    ahead = max(rough, key=lambda o: o.logp)
+    if density.l1_rate.any():  # these climbs know no rough tolerance
+        return density.unpack(ahead.z)
+    running = [o for o in rough if o is ahead or SAME < ahead.logp - o.logp < BEHIND]
+    ends = [optimise(density, o.z, tolerance=PATH_TOLERANCE) for o in running]
+    return density.unpack(max(ends, key=lambda o: o.logp).z)
 
 
 def _named(density: LogDensity, point: Parameters, rule: str) -> Parameters:

@@ -1,0 +1,336 @@
+"""Cross-validated classifiers and the penalty paths behind them."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+pytest.importorskip("sklearn")
+
+from joblib import parallel_config
+from scipy import stats
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegressionCV
+from sklearn.model_selection import KFold, StratifiedKFold
+
+from bayes_lepu.data import read_data
+from bayes_lepu.datasets import simulate_paper
+from bayes_lepu.errors import DataError, ModelError
+from bayes_lepu.estimators import (
+    ElkanNotoClassifier,
+    ElkanNotoClassifierCV,
+    NaiveClassifier,
+    NaiveClassifierCV,
+    PsychMClassifierCV,
+    SCARClassifierCV,
+    SPMClassifier,
+    SPMClassifierCV,
+)
+from bayes_lepu.inference.map import fit_map, row_space
+from bayes_lepu.inference.optimizers import optimise
+from bayes_lepu.inference.paths import PenaltyGrid, fit_path, score_path
+from bayes_lepu.inference.sparse import climb_sparse, kkt_residual, polish
+from bayes_lepu.inference.wide import climb_wide, is_wide
+from bayes_lepu.models import get_model
+from bayes_lepu.models.density import LogDensity
+from bayes_lepu.models.parameters import Parameters
+
+CS = np.array([1e-3, 1e-1, 10.0])
+
+
+@pytest.fixture(scope="module")
+def sample():
+    """A steep classifier and a gentle annotator: both readings of the norm rule agree."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(1200, 5)) * [1.0, 2.0, 1.0, 0.5, 1.0] + [0.0, 1.0, 0.0, 0.0, 3.0]
+    point = Parameters.of(
+        a=[3.0, -1.0, 1.0, 0.0, 0.0], b=1.0, alpha=[0.0, 0.2, 0.0, 1.6, -0.8], beta=2.2
+    )
+    y, l = point.simulate(X, rng)
+    return X, l.astype(int), y.astype(int)
+
+
+def brier(l, h):
+    return -float(np.mean((l - h) ** 2))
+
+
+# The choice -------------------------------------------------------------------------------------
+
+
+def test_scores_are_those_of_separate_fits_on_the_folds(sample):
+    X, l, _ = sample
+    folds = list(StratifiedKFold(3).split(X, l))
+    search = SPMClassifierCV(Cs=CS, random_state=0).fit(X, l)
+    for i, j in [(0, 0), (2, 0), (1, 1), (2, 2)]:
+        for k, (train, test) in enumerate(folds):
+            one = SPMClassifier(C_alpha=CS[i], C_a=CS[j], random_state=1).fit(X[train], l[train])
+            assert search.scores_[k, i, j] == pytest.approx(one.score(X[test], l[test]), abs=1e-5)
+
+
+def test_the_grid_is_symmetric_and_ties_go_to_the_stronger_penalty_of_alpha(sample):
+    X, l, _ = sample
+    search = SPMClassifierCV(Cs=CS, random_state=0).fit(X, l)
+    np.testing.assert_array_equal(search.scores_, search.scores_.transpose(0, 2, 1))
+    assert search.C_alpha_ >= search.C_a_
+    mean = search.scores_.mean(axis=0)
+    i, j = np.flatnonzero(search.C_alpha_ == CS)[0], np.flatnonzero(search.C_a_ == CS)[0]
+    assert mean[i, j] == mean.max()
+
+
+def test_the_symmetry_is_a_theorem_and_not_only_a_short_cut(sample):
+    """Different grids for the two factors, so that both halves are climbed: equal all the same."""
+    X, l, _ = sample
+    data = read_data(X[:800], l[:800])
+    rows = (X[800:] - data.center) / data.scale
+    scores = []
+    for C_alpha, C_a in (((0.01, 1.0), (0.02, 3.0)), ((0.02, 3.0), (0.01, 1.0))):
+        grid = PenaltyGrid(np.array(C_alpha), np.array(C_a))
+        assert not grid.exchangeable
+        scores.append(
+            score_path(
+                get_model("spm"),
+                data,
+                rows,
+                l[800:],
+                grid,
+                score=brier,
+                rng=np.random.default_rng(0),
+            )
+        )
+    np.testing.assert_allclose(scores[0], scores[1].T, atol=1e-6)
+
+
+def test_the_final_fit_is_the_classifier_at_the_chosen_pair(sample):
+    X, l, _ = sample
+    search = SPMClassifierCV(Cs=CS, random_state=0).fit(X, l)
+    direct = SPMClassifier(C_a=search.C_a_, C_alpha=search.C_alpha_, random_state=5).fit(X, l)
+    np.testing.assert_allclose(search.predict_proba(X), direct.predict_proba(X), atol=1e-4)
+    assert int(search.modes_["hits"].sum()) == int(direct.modes_["hits"].sum()) >= 10
+
+
+def test_results_form_a_table(sample):
+    X, l, _ = sample
+    search = PsychMClassifierCV(Cs=[0.1, 1.0], C_alphas=[0.1, 1.0, 10.0], random_state=0, cv=2)
+    table = pd.DataFrame(search.fit(X, l).cv_results_)
+    assert len(table) == 6
+    best = table.loc[table["rank_test_score"].idxmin()]
+    assert (best["param_C_alpha"], best["param_C_a"]) == (search.C_alpha_, search.C_a_)
+    assert best["mean_test_score"] == pytest.approx(search.scores_.mean(axis=0).max())
+    assert search.scores_.shape == (2, 3, 2)
+    assert table["params"][0] == {"C_alpha": 0.1, "C_a": 0.1}
+
+
+def test_naive_search_finds_what_logistic_regression_cv_finds(sample):
+    X, l, _ = sample
+    Z = (X - X.mean(axis=0)) / X.std(axis=0)
+    Cs = np.logspace(-3, 3, 7)
+    peer = LogisticRegressionCV(
+        Cs=1 / (2 * Cs[::-1]),
+        cv=StratifiedKFold(3),
+        scoring="neg_brier_score",
+        l1_ratios=(0,),
+        use_legacy_attributes=False,
+        tol=1e-8,
+        max_iter=1000,
+    ).fit(Z, l)
+    ours = NaiveClassifierCV(Cs=Cs, standardize=False).fit(Z, l)
+    theirs = np.asarray(peer.scores_).reshape(3, -1)[:, ::-1]
+    np.testing.assert_allclose(ours.scores_, theirs, atol=2e-6)
+    assert pytest.approx(float(peer.C_)) == 1 / (2 * ours.C_)
+    np.testing.assert_allclose(ours.coef_, peer.coef_, atol=1e-3)
+
+
+def test_real_is_naive_on_true_classes(sample):
+    X, l, y = sample
+    real = NaiveClassifierCV(Cs=CS).fit(X, y)
+    best_naive = NaiveClassifierCV(Cs=CS).fit(X, l)
+    assert np.mean(real.predict(X) == y) > np.mean(best_naive.predict(X) == y)
+
+
+def test_elkan_noto_and_scar_searches(sample):
+    X, l, _ = sample
+    elkan = ElkanNotoClassifierCV(Cs=CS, holdout=None).fit(X, l)
+    k = int(np.flatnonzero(elkan.C_ == CS)[0])
+    train, test = next(StratifiedKFold(3).split(X, l))
+    one = ElkanNotoClassifier(C=elkan.C_, holdout=None).fit(X[train], l[train])
+    assert elkan.scores_[0, k] == pytest.approx(one.score(X[test], l[test]), abs=1e-9)
+    scar = SCARClassifierCV(Cs=CS).fit(X, l)
+    assert scar.C_ in CS
+    assert scar.scores_.shape == (3, 3)
+
+
+def test_splitters_scores_and_workers(sample):
+    X, l, _ = sample
+    model = SCARClassifierCV(Cs=CS, cv=KFold(2, shuffle=True, random_state=0))
+    alone = clone(model).fit(X, l)
+    with parallel_config(backend="threading"):
+        together = clone(model).set_params(n_jobs=2).fit(X, l)
+    np.testing.assert_array_equal(alone.scores_, together.scores_)
+    assert alone.scores_.shape[0] == 2
+    by_log_loss = clone(model).set_params(scoring="log_loss").fit(X, l)
+    by_callable = clone(model).set_params(scoring=brier).fit(X, l)
+    assert not np.allclose(by_log_loss.scores_, alone.scores_)
+    np.testing.assert_allclose(by_callable.scores_, alone.scores_)
+
+
+def test_a_column_constant_in_one_fold_is_no_obstacle(sample):
+    X, l, _ = sample
+    rare = np.zeros(len(X))
+    rare[-3:] = 1.0
+    fitted = SPMClassifierCV(Cs=[0.1, 1.0], random_state=0).fit(np.column_stack([rare, X]), l)
+    assert np.isfinite(fitted.scores_).all()
+
+
+def test_audited_rows_enter_the_folds(sample):
+    X, l, y = sample
+    audited = np.where(np.arange(len(l)) % 2 == 0, y, np.nan)
+    known = SPMClassifierCV(Cs=[0.1, 1.0], random_state=0).fit(X, l, audited=audited)
+    unknown = SPMClassifierCV(Cs=[0.1, 1.0], random_state=0).fit(X, l)
+    assert np.abs(known.scores_ - unknown.scores_).max() > 1e-6
+    # Audited classes break the symmetry between the factors.
+    assert np.abs(known.scores_ - known.scores_.transpose(0, 2, 1)).max() > 1e-6
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"Cs": 0}, ModelError, "at least one"),
+        ({"Cs": [0.1, -1.0]}, ModelError, "above 0"),
+        ({"scoring": "accuracy"}, ModelError, "Unknown scoring"),
+        ({"cv": 9}, DataError, "9 folds need"),
+        ({"cv": [(np.arange(8), np.arange(8, 40))]}, DataError, "one class only"),
+    ],
+)
+def test_bad_options_are_refused(options, error, message):
+    rng = np.random.default_rng(0)
+    X, l = rng.normal(size=(40, 2)), (np.arange(40) >= 33).astype(int)
+    with pytest.raises(error, match=message):
+        SPMClassifierCV(random_state=0).set_params(**options).fit(X, l)
+
+
+# The paths --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("model", ["spm", "psychm"])
+def test_paths_end_where_a_full_search_ends(model):
+    """Weak to strong from both neighbours: no pair may end more than 0.01 nats below the search."""
+    spec = get_model(model)
+    for seed in (1, 2):
+        sim = simulate_paper(900, random_seed=seed, distribution=("uniform", "normal")[seed - 1])
+        data = read_data(np.asarray(sim.X), np.asarray(sim.l))
+        grid = PenaltyGrid(np.array([1e-2, 1.0, 30.0]), np.array([1e-2, 1.0, 30.0]))
+        points = fit_path(spec, data, grid, rng=np.random.default_rng(0))
+        for i, j in [(0, 0), (2, 0), (1, 1), (0, 2)]:
+            density = LogDensity(spec, data, grid.priors(spec, i, j))
+            rng = np.random.default_rng(1)
+            best = fit_map(spec, data, grid.priors(spec, i, j), rule="none", rng=rng)
+            assert density.logp(density.pack(points[i, j])) > best.modes[0].logp - 0.01
+
+
+def test_grids_must_ascend():
+    with pytest.raises(ModelError, match="ascending"):
+        PenaltyGrid(np.array([1.0, 0.1]), np.array([1.0]))
+
+
+# Many columns -----------------------------------------------------------------------------------
+
+
+def wide_data(n, p, rng, informative=6):
+    X = rng.normal(size=(n, p))
+    a, alpha = np.zeros(p), np.zeros(p)
+    a[:informative], alpha[informative : informative + 2] = 1.5, 2.0
+    point = Parameters.of(a=a, b=0.5, alpha=alpha, beta=0.5)
+    _, l = point.simulate(X, rng)
+    return X, l
+
+
+@pytest.mark.parametrize("model", ["spm", "psychm"])
+def test_more_columns_than_rows_with_l2_equals_the_direct_solution(model):
+    X, l = wide_data(60, 90, np.random.default_rng(0))
+    data, spec = read_data(X, l), get_model(model)
+    grid = PenaltyGrid(np.array([1.0, 5.0]), np.array([1.0, 5.0]))
+    reduced, lift = row_space(data, grid.priors(spec, 0, 0))
+    assert reduced.p < data.n < data.p
+    for k, point in fit_path(spec, reduced, grid, rng=np.random.default_rng(1)).items():
+        density = LogDensity(spec, data, grid.priors(spec, *k))
+        lifted = density.pack(replace(point, a=point.a @ lift, alpha=point.alpha @ lift))
+        direct = optimise(density, 0.98 * lifted, optimizer="lbfgs")
+        assert direct.logp == pytest.approx(density.logp(lifted), abs=1e-3)
+        np.testing.assert_allclose(
+            density.unpack(direct.z).h(data.X), point.h(reduced.X), atol=5e-3
+        )
+
+
+@pytest.mark.parametrize("penalties", [("l2", "l1"), ("l1", "l1"), ("l1", "l2")])
+@pytest.mark.parametrize("model", ["spm", "psychm"])
+def test_working_sets_reach_the_optimum_of_the_full_problem(model, penalties):
+    X, l = wide_data(60, 150, np.random.default_rng(2))
+    data, spec = read_data(X, l), get_model(model)
+    grid = PenaltyGrid(np.array([3.0]), np.array([3.0]), penalties[1], penalties[0])
+    density = LogDensity(spec, data, grid.priors(spec, 0, 0))
+    assert is_wide(density)
+    rng = np.random.default_rng(3)
+    start = density.pack(
+        Parameters.of(
+            a=0.1 * rng.normal(size=150),
+            b=0.3,
+            alpha=0.1 * rng.normal(size=150),
+            beta=1.0,
+            gamma=0.05 * (model == "psychm"),
+            lam=0.05 * (model == "psychm"),
+        )
+    )
+    z, _ = climb_wide(density, start)
+    assert kkt_residual(density, z) < 1e-5
+    direct = polish(density, climb_sparse(density, z + 0.01 * start, density.logp_grad)[0])
+    assert density.logp(z) == pytest.approx(density.logp(direct), abs=1e-4)
+    l1 = density.blocks.alpha if penalties[1] == "l1" else density.blocks.a
+    assert np.sum(z[l1] == 0) > 0
+
+
+def test_naive_l1_with_more_columns_than_rows():
+    X, l = wide_data(60, 150, np.random.default_rng(4))
+    fitted = NaiveClassifier(penalty="l1", C=3.0).fit(X, l)
+    assert fitted.result_.settings["kkt_residual"] < 1e-5
+    assert 0 < np.sum(fitted.coef_ != 0) < 60
+
+
+def test_l1_on_alpha_gives_exact_zeros_and_the_optimality_conditions(sample):
+    X, l, _ = sample
+    rng = np.random.default_rng(5)
+    noise = rng.normal(size=(len(X), 5))
+    fitted = SPMClassifier(penalty_alpha="l1", C_alpha=15.0, C_a=0.1, random_state=0)
+    fitted.fit(np.column_stack([X, noise]), l)
+    assert fitted.result_.settings["kkt_residual"] < 1e-5
+    assert np.sum(fitted.propensity_coef_[0, 5:] == 0) >= 3
+    assert np.any(fitted.propensity_coef_[0, :5] != 0)
+    assert np.all(fitted.coef_ != 0)
+
+
+def test_an_l1_search_starts_below_the_value_that_leaves_no_slope(sample):
+    X, l, _ = sample
+    search = NaiveClassifierCV(Cs=4, penalty="l1").fit(X, l)
+    top = search.Cs_.max() * 10**0.1
+    assert np.all(NaiveClassifier(penalty="l1", C=1.001 * top).fit(X, l).coef_ == 0)
+    assert np.any(NaiveClassifier(penalty="l1", C=0.999 * top).fit(X, l).coef_ != 0)
+
+
+@pytest.mark.slow
+def test_500_rows_by_4096_columns_finish_and_select():
+    rng = np.random.default_rng(1)
+    n, p, k = 500, 4096, 20
+    X = rng.normal(size=(n, p))
+    columns = rng.permutation(p)[:k]
+    a, alpha = np.zeros(p), np.zeros(p)
+    a[columns], alpha[columns[:5]] = 1.5 * rng.choice([-1, 1], size=k), 1.5
+    _, l = Parameters.of(a=a, b=0.5, alpha=alpha, beta=1.0).simulate(X, rng)
+    search = SPMClassifierCV(
+        Cs=[10.0, 20.0, 40.0], penalty_a="l1", penalty_alpha="l1", random_state=0
+    ).fit(X, l)
+    assert search.result_.settings["kkt_residual"] < 1e-5
+    chosen = np.flatnonzero((search.coef_[0] != 0) | (search.propensity_coef_[0] != 0))
+    assert 0 < len(chosen) < 300
+    hits = np.isin(chosen, columns).sum()
+    # By chance about len(chosen) * 20 / 4096 hits.
+    assert stats.hypergeom.sf(hits - 1, p, k, len(chosen)) < 1e-4
