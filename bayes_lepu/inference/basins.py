@@ -11,7 +11,7 @@ and the answer takes draws of each in proportion to its evidence. ``stats["mode"
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import logsumexp
@@ -26,6 +26,7 @@ from bayes_lepu.models.parameters import Parameters
 
 MATERIAL = 0.05
 REACHED = 0.02
+MAX_DIVERGENT = 0.005
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +36,47 @@ class Run:
     start: Gaussian
     z: Array
     stats: Mapping[str, Array]
+
+
+def run_chains(density: LogDensity, start: Gaussian, options: NutsOptions) -> Run:
+    """Chains in one basin; run once more where the first run shows that it was too hard.
+
+    The curvature at a mode can be a poor guide to a long, bent ridge. Where R-hat or divergences
+    say so, a second run starts from the mean and covariance of the first one's draws and takes
+    smaller steps; the better of the two is kept.
+    """
+    first = Run(start, *sample_nuts(density, start, options=options))
+    z = _pivoted(density, first)
+    if _is_fine(z, first, options):
+        return first
+    draws = z.reshape(-1, density.dim)
+    root = np.linalg.cholesky(np.cov(draws, rowvar=False) + 1e-10 * np.eye(density.dim))
+    wider = Gaussian(draws.mean(axis=0), root, start.log_evidence)
+    careful = replace(
+        options,
+        tune=max(options.tune, 1000),
+        target_accept=max(options.target_accept, 0.97),
+        random_seed=options.random_seed + 1,
+    )
+    second = Run(wider, *sample_nuts(density, wider, options=careful))
+    return min((first, second), key=lambda run: _max_rhat(_pivoted(density, run)))
+
+
+def _is_fine(z: Array, run: Run, options: NutsOptions) -> bool:
+    # R-hat of short chains is noisy: the bar of 1.01 is for chains of 1000 draws or more.
+    bar = max(1.01, 1 + 10 / options.draws)
+    calm = float(np.mean(run.stats["diverging"])) <= MAX_DIVERGENT
+    return options.chains == 1 or (calm and _max_rhat(z) <= bar)
+
+
+def _max_rhat(z: Array) -> float:
+    from arviz_stats.base import array_stats
+
+    return float(np.max(array_stats.rhat(z, chain_axis=0, draw_axis=1)))
+
+
+def _pivoted(density: LogDensity, run: Run) -> Array:
+    return pivot(density, run.z, run.start.mean).z if can_fold(density) else run.z
 
 
 def separate_basins(density: LogDensity, mixture: Mixture) -> list[tuple[Gaussian, float]]:
@@ -59,12 +101,12 @@ def sample_basins(
 ) -> tuple[Run, tuple[float, ...]]:
     """Draws over all basins that matter, and the share of each (one share: a single basin)."""
     material = [start for start, weight in basins if weight > MATERIAL]
-    first = Run(material[0], *sample_nuts(density, material[0], options=options))
+    first = run_chains(density, material[0], options)
     runs = [first]
     for start in material[1:]:
         if _share_nearer(density, first.z, start, first.start) > REACHED:
             continue
-        run = Run(start, *sample_nuts(density, start, options=options))
+        run = run_chains(density, start, options)
         if _share_nearer(density, run.z, first.start, start) < 0.5:
             runs.append(run)
     if len(runs) == 1:
@@ -79,8 +121,7 @@ def sample_basins(
 
 def log_evidence(density: LogDensity, run: Run, seed: int) -> float:
     """Log of the mass of the (folded) density in the run's basin, by bridge sampling."""
-    z = pivot(density, run.z, run.start.mean).z if can_fold(density) else run.z
-    draws = z.reshape(-1, density.dim)
+    draws = _pivoted(density, run).reshape(-1, density.dim)
     draws = draws[:: max(1, len(draws) // 2000)]
     proposals = run.start.sample(np.random.default_rng([seed, 5]), len(draws))
     at_draws = _log_target(density, draws) - run.start.logpdf(draws)
