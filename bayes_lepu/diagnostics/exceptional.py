@@ -14,16 +14,14 @@ from bayes_lepu.data import PUData
 from bayes_lepu.diagnostics import thresholds, twins
 from bayes_lepu.diagnostics.climbing import climb, linear
 from bayes_lepu.diagnostics.records import Check, Status
-from bayes_lepu.diagnostics.subject import Subject
+from bayes_lepu.diagnostics.subject import Subject, weak_density
 from bayes_lepu.diagnostics.thresholds import grade, in_words
 from bayes_lepu.diagnostics.twins import Twin
 from bayes_lepu.inference.optimizers import optimise
 from bayes_lepu.inference.starts import constant_starts
 from bayes_lepu.links import Array
 from bayes_lepu.models import get_model
-from bayes_lepu.models.density import LogDensity
 from bayes_lepu.models.parameters import Parameters
-from bayes_lepu.priors import Prior
 
 NEVER = -30.0  # log(γ/ρ) that stands for γ = 0
 
@@ -224,14 +222,13 @@ def _s_constant(subject: Subject) -> Nearest:
 
 def _one_factor(subject: Subject) -> Nearest:
     """One factor equal to 1: logistic regression of l on the columns of the other."""
-    data, spec = subject.weak.data, get_model("naive")
-    priors = {"a": subject.weak.priors["a"], "b": Prior("flat")}
+    data = subject.weak.data
     masks = [data.class_mask]
     if subject.foldable or subject.fit.spec.has_selection:
         masks.append(data.selection_mask)
     best: tuple[float, Parameters] | None = None
     for mask in masks:
-        density = LogDensity(spec, replace(data, class_mask=mask), priors)
+        density = weak_density(get_model("naive"), replace(data, class_mask=mask))
         optimum = optimise(density, np.zeros(density.dim))
         if best is None or optimum.logp > best[0]:
             best = optimum.logp, density.unpack(optimum.z)
@@ -243,10 +240,7 @@ def _one_factor(subject: Subject) -> Nearest:
 def scar_peak(subject: Subject, data: PUData | None = None) -> tuple[Parameters, float]:
     """Best point and value of SCAR under the weak density's ridge, here or on other labels."""
     data = subject.weak.data if data is None else data
-    spec = get_model("scar")
-    slope = subject.weak.priors["a"]
-    priors = {"a": slope, "b": Prior("flat"), "c": Prior("beta", concentration=(1, 1))}
-    density = LogDensity(spec, data, priors)
+    density = weak_density(get_model("scar"), data)
     starts = [density.pack(p) for p in constant_starts(data)]
     best = max((optimise(density, z) for z in starts), key=lambda o: o.logp)
     return density.unpack(best.z), best.logp

@@ -2,8 +2,8 @@ r"""How much of π is the prior: power scaling, and other scales of the intercep
 
 Draws are reweighted, not sampled again: by :math:`p(\theta)^{\alpha-1}` for the power scaling
 (Kallioinen et al. 2024, https://doi.org/10.1007/s11222-023-10366-5), and by the ratio of two normal
-densities for intercepts with sd 1 and 2.5. Where the weights are too uneven (Pareto k above 0.7)
-the Gaussian approximation is refitted instead.
+densities for intercepts with sd 1 and 2.5. Where the weights leave fewer than a tenth of the draws'
+effective size the Gaussian approximation is refitted instead.
 """
 
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ from bayes_lepu.models.density import LogDensity
 from bayes_lepu.priors import Prior
 
 INTERCEPT_SCALES = (1.0, 2.5)
-MAX_PARETO_K = 0.7
+LEAST_SHARE = 0.1
 POWER_DRAWS = 1000
 
 
@@ -157,8 +157,6 @@ def _refitted(subject: Subject, scale: float) -> Alternative:
 
 
 def _reweighted(subject: Subject, scale: float) -> Alternative:
-    from arviz_stats.base import array_stats
-
     flat = subject.pivoted.take_flat()
     log_ratio = np.zeros(flat.b.size)
     exact = True
@@ -170,18 +168,16 @@ def _reweighted(subject: Subject, scale: float) -> Alternative:
         if exact:
             own = float(prior.scale)  # type: ignore[arg-type]
             log_ratio += 0.5 * ((values - prior.loc) / own) ** 2 - 0.5 * (values / scale) ** 2
-    # psislw takes minus the log weights.
-    log_weights, k = array_stats.psislw(-log_ratio)
+    w = np.exp(log_ratio - log_ratio.max())
+    w /= w.sum()
     pi = subject.pi_draws.ravel()
-    if not exact or float(k) > MAX_PARETO_K:
+    if not exact or 1 / float(w @ w) < LEAST_SHARE * w.size:
         density = _with_intercepts(subject, scale, jacobian=True)
         z = gaussian_at(density, density.pack(subject.inside(subject.point))).sample(
             np.random.default_rng(0), 1000
         )
         pi, _ = subject.fit.class_prior_draws(density.unpack(z))
         return Alternative(scale, float(pi.mean()), *interval(pi))
-    w = np.exp(log_weights - log_weights.max())
-    w /= w.sum()
     order = np.argsort(pi)
     low, high = np.interp([0.025, 0.975], np.cumsum(w[order]), pi[order])
     return Alternative(scale, float(w @ pi), float(low), float(high))

@@ -19,6 +19,7 @@ from bayes_lepu.inference.optimizers import optimise
 from bayes_lepu.links import Array
 from bayes_lepu.models.density import LogDensity
 from bayes_lepu.models.parameters import Parameters
+from bayes_lepu.models.spec import ModelSpec
 from bayes_lepu.priors import Prior, default_priors
 from bayes_lepu.result import FittedModel
 
@@ -209,17 +210,7 @@ class Subject:
         """Likelihood with a weak, even-handed ridge on standardised columns."""
         mean, sd = self._spread
         X = np.ascontiguousarray((self.data.X - mean) / sd)
-        slope = Prior("normal", scale=WEAK_SLOPE_SCALE)
-        priors = {
-            "a": slope,
-            "alpha": slope,
-            "b": Prior("flat"),
-            "beta": Prior("flat"),
-            "c": Prior("beta", concentration=(1, 1)),
-            "weights": Prior("dirichlet", concentration=(1, 1, 1)),
-        }
-        spec = self.fit.spec
-        return LogDensity(spec, replace(self.data, X=X), {n: priors[n] for n in spec.parameters})
+        return weak_density(self.fit.spec, replace(self.data, X=X))
 
     def standardised(self, point: Parameters) -> Parameters:
         """A point on standardised columns."""
@@ -275,6 +266,20 @@ class Subject:
         return (
             "exchanged" if distance(here.swap(), there, X) < distance(here, there, X) else "other"
         )
+
+
+def weak_density(spec: ModelSpec, data: PUData) -> LogDensity:
+    """A model's likelihood with slopes N(0, 2.5²), the rest flat or uniform."""
+    slope = Prior("normal", scale=WEAK_SLOPE_SCALE)
+    priors = {
+        "a": slope,
+        "alpha": slope,
+        "b": Prior("flat"),
+        "beta": Prior("flat"),
+        "c": Prior("beta", concentration=(1, 1)),
+        "weights": Prior("dirichlet", concentration=(1, 1, 1)),
+    }
+    return LogDensity(spec, data, {n: priors[n] for n in spec.parameters})
 
 
 def _factors(point: Parameters) -> Parameters:

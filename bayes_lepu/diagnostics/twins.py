@@ -16,6 +16,7 @@ SPM determines the unordered pair except where a = α = 0. With
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import log_expit
 
 from bayes_lepu.links import Array, sigmoid
 from bayes_lepu.models.parameters import Parameters
@@ -46,12 +47,16 @@ def class_zero(p: Parameters) -> list[Twin]:
     """Second solutions of a point with a = 0."""
     t, k = float(sigmoid(p.b)), 1 - float(p.lam)
     found = []
-    for m in (1 / k, (1 + t) / 2 if t < 1 else 1.0):
-        if t / m >= 1 or abs(t / m - t) < MATERIAL_PI:
+    for m in (1 / k, (1 + t) / 2):
+        if abs(t / m - t) < MATERIAL_PI:
             continue
-        b = np.log(t / m) - np.log1p(-t / m)
         point = Parameters.of(
-            a=p.a, b=b, alpha=p.alpha, beta=p.beta, gamma=m * float(p.gamma), lam=1 - m * k
+            a=p.a,
+            b=np.log(t / m) - np.log1p(-t / m),
+            alpha=p.alpha,
+            beta=p.beta,
+            gamma=m * float(p.gamma),
+            lam=max(1 - m * k, 0.0),
         )
         found.append(Twin("a = 0: level of t against guesses and lapses", point))
     return found
@@ -59,9 +64,10 @@ def class_zero(p: Parameters) -> list[Twin]:
 
 def parallel(p: Parameters) -> list[Twin]:
     """Second solution of a point with a = α, where one exists."""
-    g, k = float(p.gamma * np.exp(p.b - p.beta)), 1 - float(p.lam)
-    if abs(p.b - p.beta) < 1e-9 or g > 1:
+    log_g, k = float(p.log_w[0] + p.b - p.beta), 1 - float(p.lam)
+    if abs(p.b - p.beta) < 1e-9 or log_g > 0:
         return []
+    g = float(np.exp(log_g))
     if g < k:
         point = Parameters.of(a=p.a, b=p.beta, alpha=p.alpha, beta=p.b, gamma=g, lam=p.lam)
         return [Twin("a = alpha: intercepts exchanged", point)]
@@ -71,9 +77,11 @@ def parallel(p: Parameters) -> list[Twin]:
 
 def opposite(p: Parameters) -> list[Twin]:
     """Second solution of a point with a = -α, where one exists."""
-    gamma, k = float(p.gamma), float((1 - p.lam) * np.exp(p.b + p.beta))
-    if abs(p.b + p.beta) < 1e-9 or k > 1:
+    gamma = float(p.gamma)
+    log_k = float(np.log1p(-p.lam) + p.b + p.beta)
+    if abs(p.b + p.beta) < 1e-9 or log_k > 0:
         return []
+    k = float(np.exp(log_k))
     if gamma < k:
         point = Parameters.of(a=p.a, b=-p.beta, alpha=p.alpha, beta=-p.b, gamma=gamma, lam=1 - k)
         return [Twin("a = -alpha: intercepts exchanged", point)]
@@ -95,14 +103,13 @@ def constant_propensity(a: Array, b: float, c: float) -> list[Twin]:
 
 def both_zero(p: Parameters) -> list[Twin]:
     """Second solution of an SPM point with a = α = 0: h is one number."""
-    t, s = float(sigmoid(p.b)), float(sigmoid(p.beta))
-    new = 0.5 * (1 + t)
-    split = t * s / new
+    t, s, not_t, not_s = (float(sigmoid(z)) for z in (p.b, p.beta, -p.b, -p.beta))
+    # t' = (1 + t) / 2 and s' = s t / t', each complement as a sum of positive terms.
     point = Parameters.of(
         a=p.a,
-        b=np.log(new) - np.log1p(-new),
+        b=np.log(1 + t) - log_expit(-p.b),
         alpha=p.alpha,
-        beta=np.log(split) - np.log1p(-split),
+        beta=np.log(t * s) - np.log(0.5 * not_t + t * not_s),
     )
     return [Twin("a = alpha = 0: any split of the constant h", point)]
 
