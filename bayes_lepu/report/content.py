@@ -133,9 +133,8 @@ def _version(package: str) -> str | None:
         return None
 
 
-def headline(fit: FittedModel, verdict: Identifiability) -> dict[str, Any]:
-    """The verdict, what carries it, and the figures to remember."""
-    prior: pd.DataFrame = fit.class_prior()
+def headline(fit: FittedModel, verdict: Identifiability, prior: pd.DataFrame) -> dict[str, Any]:
+    """The verdict, what carries it, and the figures to remember (``prior``: of `class_prior`)."""
     tiles = [
         ("class prior π", _with_interval(prior.loc["pi"])),
         ("label frequency c", _with_interval(prior.loc["c"])),

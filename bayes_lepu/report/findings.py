@@ -2,6 +2,8 @@
 
 from functools import partial
 
+import pandas as pd
+
 from bayes_lepu.diagnostics.records import Identifiability
 from bayes_lepu.diagnostics.subject import Subject
 from bayes_lepu.plots.annotator import MAX_PANELS, plot_propensity, top_features
@@ -18,9 +20,8 @@ from bayes_lepu.result.summaries import CI_PROB
 LABEL_RATE_COLUMNS = 3
 
 
-def answer_section(fit: FittedModel, album: Album) -> Section:
-    """Class probabilities, class prior and label frequency."""
-    prior = fit.class_prior()
+def answer_section(fit: FittedModel, prior: pd.DataFrame, album: Album) -> Section:
+    """Class probabilities, class prior and label frequency (``prior``: of `class_prior`)."""
     words = {
         "pi": "class prior π = P(y=1)",
         "c": "label frequency c = P(l=1 | y=1)",

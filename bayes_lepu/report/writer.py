@@ -70,10 +70,10 @@ def render(
     compare_with: Mapping[str, FittedModel] | None,
 ) -> str:
     """The page as text."""
-    album = Album()
+    album, prior = Album(), fit.class_prior()
     before = [
         content.data_section(fit),
-        findings.answer_section(fit, album),
+        findings.answer_section(fit, prior, album),
         findings.annotator_section(fit, album),
         findings.labels_section(fit, album, group_by=group_by),
         findings.identifiability_section(fit, identifiability, album),
@@ -91,7 +91,7 @@ def render(
     script = _file("script.js")
     return environment.get_template("template.html").render(
         title=title or f"What {fit.spec.name} learned from {fit.data.n} rows",
-        head=content.headline(fit, identifiability),
+        head=content.headline(fit, identifiability, prior),
         before=before,
         missed=missed_rows(fit),
         after=after,
