@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bayes_lepu.data import PUData, read_data, warn_if_small
-from bayes_lepu.errors import ConvergenceWarning, ModelError
+from bayes_lepu.errors import ConvergenceWarning, IdentifiabilityWarning, ModelError
 from bayes_lepu.fitted import Fit
 from bayes_lepu.inference.map import MapResult, fit_map
 from bayes_lepu.inference.nuts import NutsOptions, refuse_improper
@@ -140,16 +140,19 @@ def fit(
         "random_seed": seed,
         "versions": dict(_versions()),
     }
-    found = fit_map(
-        spec,
-        data,
-        known_scales(chosen) if method != "map" else chosen,
-        rule=orientation,
-        n_starts=n_starts,
-        optimizer=optimizer,
-        parametrization=parametrization,
-        rng=np.random.default_rng(seed),
-    )
+    with warnings.catch_warnings():
+        if method != "map":  # the posterior will say it, of its own answer
+            warnings.simplefilter("ignore", IdentifiabilityWarning)
+        found = fit_map(
+            spec,
+            data,
+            known_scales(chosen) if method != "map" else chosen,
+            rule=orientation,
+            n_starts=n_starts,
+            optimizer=optimizer,
+            parametrization=parametrization,
+            rng=np.random.default_rng(seed),
+        )
     if method == "map":
         _warn_unconverged(found)
         return Fit(

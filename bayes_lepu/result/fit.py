@@ -12,6 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bayes_lepu.data import PUData
+from bayes_lepu.errors import ModelError
 from bayes_lepu.inference.modes import Mode, mode_table
 from bayes_lepu.inference.orientation import Orientation
 from bayes_lepu.links import Array
@@ -145,19 +146,22 @@ class FittedModel:
 
     def coefficients(self, *, ci_prob: float = CI_PROB) -> pd.DataFrame:
         """Slopes and intercepts of both factors, on the internal and on the original scale."""
-        tables = []
-        for label, slope, intercept in self._factors():
+        records = []
+        for _, slope, intercept in self._factors():
             raw_slope, raw_intercept = self.data.original_scale(slope, intercept)
-            for scale, s, b in (
-                ("internal", slope, intercept),
-                ("original", raw_slope, raw_intercept),
+            for values in (
+                np.column_stack([slope, intercept]),
+                np.column_stack([raw_slope, raw_intercept]),
             ):
-                values = np.column_stack([s, b])
-                names = [*self.feature_names, "(intercept)"]
-                for j, name in enumerate(names):
-                    record = summaries.describe_draws(values[:, j], ci_prob)
-                    tables.append({"factor": label, "scale": scale, "feature": name, **record})
-        return pd.DataFrame(tables).set_index(["factor", "scale", "feature"])
+                records += [summaries.describe_draws(v, ci_prob) for v in values.T]
+        levels = {
+            "factor": [label for label, _, _ in self._factors()],
+            "scale": ["internal", "original"],
+            "feature": [*self.feature_names, "(intercept)"],
+        }
+        # From a product, in which the levels keep this order: the index counts as sorted.
+        index = pd.MultiIndex.from_product(levels.values(), names=list(levels))
+        return pd.DataFrame(records, index=index)
 
     def summary(self, *, var_names: list[str] | None = None) -> pd.DataFrame:
         """Table of the parameters: `arviz.summary` of the draws, or the estimates for MAP."""
@@ -278,9 +282,14 @@ class FittedModel:
             table.loc[name] = value
         if self.spec.n_weights == 2:
             table.loc["gamma"], table.loc["lambda"] = self.draws.gamma[0], self.draws.lam[0]
-        if var_names is not None:
-            table = table[[str(i).split("[")[0] in var_names for i in table.index]]
-        return table
+        if var_names is None:
+            return table
+        names = [str(i).split("[")[0] for i in table.index]
+        if unknown := sorted(set(var_names) - set(names)):
+            raise ModelError(
+                f"var_names holds {', '.join(unknown)}. Known: {', '.join(dict.fromkeys(names))}."
+            )
+        return table[[name in var_names for name in names]]
 
 
 def orientation_sentence(fit: FittedModel) -> str:
