@@ -1,16 +1,24 @@
 """The paper's experiments, resumable and parallel.
 
-================  ====================================================================
-`run_table1`      five models on simulated data, four scores
-`run_table2`      which model is better than which, by the paper's rule and by interval
-`run_ablation`    guesses and lapses switched on and off: what makes the norm rule work
-`run_trials`      the machine underneath: any function of settings and a generator
-================  ====================================================================
+==================  ====================================================================
+`run_table1`        five models on simulated data, four scores
+`run_table2`        which model is better than which, by the paper's rule and by interval
+`run_ablation`      guesses and lapses switched on and off: what makes the norm rule work
+`run_animal`        the paper's five human annotators, by its protocol and by a safe one
+`run_animal_bayes`  their posteriors under four models, LOO, verdict, and π against .5
+`image_features`    VGG16's first fully connected layer for a folder of photographs
+`run_trials`        the machine underneath: any function of settings and a generator
+==================  ====================================================================
 
-Needs the extra ``sklearn``; ``import bayes_lepu`` does not import this package.
+Needs the extra ``sklearn`` (`image_features`: ``images``); ``import bayes_lepu`` does not import
+this package.
 """
 
 from bayes_lepu.experiments.ablation import run_ablation
+from bayes_lepu.experiments.animal import compare_rivals, run_animal
+from bayes_lepu.experiments.bayes import BayesSettings, run_animal_bayes
+from bayes_lepu.experiments.features import image_features, read_features, save_features
+from bayes_lepu.experiments.resample import AnimalSettings
 from bayes_lepu.experiments.runner import Experiment, run_trials, trial_seed
 from bayes_lepu.experiments.synthetic import SyntheticSettings
 from bayes_lepu.experiments.table1 import run_table1
@@ -19,13 +27,21 @@ from bayes_lepu.experiments.tables import Reproduction
 
 __all__ = [
     "TABLE2_SETTINGS",
+    "AnimalSettings",
+    "BayesSettings",
     "Experiment",
     "Reproduction",
     "SyntheticSettings",
     "compare_pairs",
+    "compare_rivals",
+    "image_features",
+    "read_features",
     "run_ablation",
+    "run_animal",
+    "run_animal_bayes",
     "run_table1",
     "run_table2",
     "run_trials",
+    "save_features",
     "trial_seed",
 ]

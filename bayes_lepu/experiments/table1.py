@@ -59,6 +59,7 @@ def run_table1(
         scores=scores,
         summary=summary,
         document=_document(summary, records, settings, trials, seed),
+        figure=summary,
         panels=("score",),
     )
 

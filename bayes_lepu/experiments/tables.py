@@ -128,9 +128,16 @@ def write(
     scores: pd.DataFrame,
     summary: pd.DataFrame,
     document: Document,
+    figure: pd.DataFrame | None = None,
     panels: Sequence[str] = (),
 ) -> Reproduction:
-    """The files of a finished experiment: CSV, Parquet where pyarrow is, Markdown, HTML, PNG."""
+    """The files of a finished experiment: CSV, Parquet where pyarrow is, Markdown, HTML, PNG.
+
+    Parameters
+    ----------
+    figure : DataFrame, optional
+        The rows of ``summary`` to draw, one panel per value of the columns ``panels``.
+    """
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
     files = [folder / f"{name}{ending}" for ending in ("-scores.csv", ".csv", ".md", ".html")]
@@ -141,9 +148,9 @@ def write(
     if find_spec("pyarrow") is not None:
         files.append(folder / f"{name}-scores.parquet")
         scores.to_parquet(files[-1], index=False)
-    if panels:
+    if figure is not None:
         from bayes_lepu.experiments.figures import score_figure
 
         files.append(folder / f"{name}.png")
-        score_figure(summary, panels).savefig(files[-1], dpi=150)
+        score_figure(figure, panels).savefig(files[-1], dpi=150)
     return Reproduction(scores, summary, document, tuple(files))

@@ -8,12 +8,14 @@ from typing import Any
 from bayes_lepu.cli.terminal import Terminal
 from bayes_lepu.inference.orientation import RULES
 
-EXPERIMENTS = ("table1", "table2", "ablation")
+EXPERIMENTS = ("table1", "table2", "ablation", "animal")
 EXAMPLES = """\
 examples:
   bayes-lepu reproduce table1 --trials 500 --jobs 2
   bayes-lepu reproduce table1 table2 ablation --trials 100 --jobs 2 --out results
   bayes-lepu reproduce table1 --distribution normal --out results-normal
+  bayes-lepu reproduce animal --data data --jobs 2
+  bayes-lepu reproduce animal --data data --bayes
 
 Every finished trial is kept at once: the same command again goes on where it was stopped, and more
 trials are added to those there are. In the folder given by --out:
@@ -49,6 +51,17 @@ def add(commands: Any) -> argparse.ArgumentParser:
     generator.add_argument("--rho2", type=float, help="scale of intercepts")
     generator.add_argument("--K", type=float, help="Rademacher shift")
     generator.add_argument("--rows", dest="n", type=int, help="rows, half of which train")
+    people = parser.add_argument_group("human annotators (animal)")
+    people.add_argument("--data", type=Path, help="folder of the tables (or set BAYES_LEPU_DATA)")
+    people.add_argument(
+        "--features",
+        help="pca10, pca50 (default), full, statistics, or an npz file with arrays image and X; "
+        "with --bayes pca10 is the default",
+    )
+    people.add_argument("--subjects", help="codes, such as fsa,mta (default: the paper's five)")
+    people.add_argument("--protocol", choices=("paper", "safe"), help="one only (default: both)")
+    people.add_argument("--speeded", action="store_true", help="label only the fast half of hits")
+    people.add_argument("--bayes", action="store_true", help="posteriors instead of resamples")
     parser.set_defaults(run=run)
     return parser
 
@@ -77,8 +90,12 @@ def _run_one(name: str, args: argparse.Namespace, *, progressbar: bool) -> Any:
         "out": args.out,
         "progressbar": progressbar,
     }
+    if name == "animal" and args.bayes:
+        return experiments.run_animal_bayes(**options, **_bayes_options(args))
     if args.trials is not None:
         options["trials"] = args.trials
+    if name == "animal":
+        return experiments.run_animal(**options, **_animal_options(args))
     if changes := _changes(args, experiments.SyntheticSettings()):
         # The caption of Table 2 has no lapses; elsewhere the text's rate is the default.
         start = experiments.TABLE2_SETTINGS if name == "table2" else experiments.SyntheticSettings()
@@ -89,6 +106,32 @@ def _run_one(name: str, args: argparse.Namespace, *, progressbar: bool) -> Any:
         "ablation": experiments.run_ablation,
     }
     return runs[name](**options)
+
+
+def _animal_options(args: argparse.Namespace) -> dict[str, Any]:
+    from bayes_lepu.experiments import read_features
+
+    options: dict[str, Any] = {"path": args.data, "speeded": args.speeded}
+    if args.subjects:
+        options["subjects"] = tuple(args.subjects.split(","))
+    if args.protocol:
+        options["protocols"] = (args.protocol,)
+    if args.features:
+        own = args.features.endswith(".npz")
+        options["features"] = read_features(args.features) if own else args.features
+    return options
+
+
+def _bayes_options(args: argparse.Namespace) -> dict[str, Any]:
+    from bayes_lepu.experiments import BayesSettings
+
+    options: dict[str, Any] = {"path": args.data}
+    if args.subjects:
+        options["subjects"] = tuple(args.subjects.split(","))
+    options["settings"] = BayesSettings(
+        subject="", features=args.features or "pca10", speeded=args.speeded
+    )
+    return options
 
 
 def _changes(args: argparse.Namespace, settings: Any) -> dict[str, Any]:
