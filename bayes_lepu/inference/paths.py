@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from bayes_lepu.data import PUData
 from bayes_lepu.errors import ModelError
 from bayes_lepu.inference import orientation, starts
-from bayes_lepu.inference.map import best_optimum, fit_map, row_space, simpler
+from bayes_lepu.inference.map import fit_map, row_space, simpler
 from bayes_lepu.inference.modes import is_exchangeable
 from bayes_lepu.inference.optimizers import optimise
 from bayes_lepu.links import Array
@@ -148,15 +148,38 @@ def fit_path(
             if (i, j) in points or (i, j) not in densities:
                 continue
             neighbours = [points[k] for k in ((i - 1, j), (i, j - 1)) if k in points]
-            kinds = [neighbours]
-            if scar is not None:
-                kinds += [[p.swap() for p in neighbours]] if data.swap_symmetric else []
-                kinds += [[_near_scar(spec, data, scar, rng)]]
-            points[i, j] = _climb(densities[i, j], kinds)
+            points[i, j] = _climb(
+                densities[i, j], _candidates(densities[i, j], neighbours, scar, rng)
+            )
     points = {k: _named(densities[k], point, rule) for k, point in points.items()}
     if mirrored:
         points |= {(j, i): point.swap() for (i, j), point in points.items() if i > j}
     return points
+
+
+def _candidates(
+    density: LogDensity,
+    neighbours: list[Parameters],
+    scar: Parameters | None,
+    rng: np.random.Generator,
+) -> list[list[Parameters]]:
+    """Starts of different kinds, of which the best one each is climbed."""
+    if scar is None:
+        return [neighbours]
+    near = starts.near_scar(
+        density.data,
+        scar,
+        starts.column_spread(density.data),
+        rng,
+        with_weights=density.spec.n_weights > 0,
+    )
+    if not density.data.swap_symmetric:
+        return [neighbours, [near]]
+    swapped = [p.swap() for p in neighbours]
+    if density.spec.n_weights == 0:
+        # The likelihood is the same either way, so the penalties alone say which is the better.
+        return [neighbours + swapped, [near]]
+    return [neighbours, swapped, [near]]
 
 
 def _climb(density: LogDensity, kinds: list[list[Parameters]]) -> Parameters:
@@ -190,14 +213,5 @@ def _named(density: LogDensity, point: Parameters, rule: str) -> Parameters:
 def _scar(density: LogDensity, previous: Parameters | None) -> Parameters:
     """The SCAR fit under the same penalty of a: the limit of a large C_α."""
     scar = simpler(density, "scar")
-    if previous is None:
-        return best_optimum(scar, starts.constant_starts(density.data))
-    return scar.unpack(optimise(scar, scar.pack(previous), tolerance=RACE_TOLERANCE).z)
-
-
-def _near_scar(
-    spec: ModelSpec, data: PUData, scar: Parameters, rng: np.random.Generator
-) -> Parameters:
-    """SCAR with a small α, to leave the point where the gradient of α vanishes."""
-    spread = starts.column_spread(data)
-    return starts.near_scar(data, scar, spread, rng, with_weights=spec.n_weights > 0)
+    start = previous or starts.constant_starts(density.data)[0]
+    return scar.unpack(optimise(scar, scar.pack(start), tolerance=RACE_TOLERANCE).z)
