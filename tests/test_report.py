@@ -9,7 +9,9 @@ import pandas as pd
 import pytest
 
 import bayes_lepu as lepu
+from bayes_lepu.diagnostics.records import Identifiability
 from bayes_lepu.models.parameters import Parameters
+from bayes_lepu.report import write_report
 from bayes_lepu.report.content import call_text
 from bayes_lepu.report.missed import SHOWN, missed_rows
 from bayes_lepu.report.tables import Cell, Table, number, table
@@ -165,6 +167,17 @@ def test_audited_rows_are_not_listed_as_missed():
     listed = {int(row[0].text) for row in missed_rows(fit).table.rows}
     assert listed.isdisjoint(audited.tolist())
     assert listed <= set(np.flatnonzero(l == 0).tolist())
+
+
+def test_nothing_is_missed_where_all_is_audited(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 2))
+    y, l = Parameters.of(a=[2, 0], b=0.5, alpha=[0, 1], beta=0).simulate(X, rng)
+    fit = lepu.fit(X, l, y=y, model="spm", method="map", random_seed=1)
+    assert missed_rows(fit).total == 0
+    given = Identifiability(1, "Known.", ("data",), ())
+    path = write_report(fit, tmp_path / "r.html", identifiability=given)
+    assert "Of 0 unlabelled rows" in path.read_text("utf-8")
 
 
 @pytest.mark.parametrize("model", ["naive", "scar", "spm"])

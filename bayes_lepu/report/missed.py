@@ -9,7 +9,7 @@ from bayes_lepu.links import RowKind
 from bayes_lepu.models.parameters import Parameters
 from bayes_lepu.plots.annotator import top_features
 from bayes_lepu.plots.panels import thin
-from bayes_lepu.report.tables import Table, from_frame
+from bayes_lepu.report.tables import Table, from_frame, table
 from bayes_lepu.result import FittedModel
 from bayes_lepu.result.summaries import CI_PROB, mean_by_row, summary_by_row
 
@@ -17,6 +17,7 @@ DRAWS = 500
 SHOWN = 200
 IN_FILE = 5000
 FEATURES = 6
+PROBABILITY = "P(y=1 | x, l=0)"
 
 
 @dataclass(frozen=True)
@@ -38,11 +39,13 @@ def missed_rows(fit: FittedModel) -> Missed:
     """
     data, draws = fit.data, thin(fit.draws, DRAWS)
     rows = np.flatnonzero(data.kind == RowKind.UNLABELLED)
+    if len(rows) == 0:  # every unlabelled row has been audited
+        return Missed(table(("row", PROBABILITY), []), f'row,"{PROBABILITY}"\n', 0, 0, 0.0)
     probability = mean_by_row(draws, Parameters.missed, data.X[rows])
     first = rows[np.argsort(-probability, kind="stable")[:IN_FILE]]
     X = data.X[first]
     frame = summary_by_row(draws, Parameters.missed, X, data.index[first], CI_PROB)
-    frame = frame.rename(columns={"mean": "P(y=1 | x, l=0)"})
+    frame = frame.rename(columns={"mean": PROBABILITY})
     frame["class t"] = mean_by_row(draws, Parameters.t, X)
     frame["propensity s"] = mean_by_row(draws, Parameters.s, X)
     names = top_features(fit, FEATURES)
