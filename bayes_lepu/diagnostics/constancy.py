@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logsumexp
 
 from bayes_lepu import kernel
 from bayes_lepu.data import PUData
@@ -91,16 +90,16 @@ def loo_rows(draws: Parameters, data: PUData) -> Array:
     for start in range(0, data.n, BLOCK):
         rows = slice(start, start + BLOCK)
         loglik = row_logliks(draws, data.X[rows], data.kind[rows])
-        weights = loo_log_weights(loglik)
-        out[rows] = logsumexp(weights + loglik, axis=0)
+        out[rows] = np.log(np.einsum("dn,dn->n", loo_weights(loglik), np.exp(loglik)))
     return out
 
 
-def loo_log_weights(loglik: Array) -> Array:
-    """Normalised log weights of the draws for leaving out each row, truncated at the root of S."""
-    weights = -loglik - logsumexp(-loglik, axis=0)
-    weights = np.minimum(weights, -0.5 * np.log(len(loglik)))
-    return weights - logsumexp(weights, axis=0)
+def loo_weights(loglik: Array) -> Array:
+    """Weights of the draws for leaving out each row, truncated at the root of their number."""
+    weights = np.exp(loglik.min(axis=0) - loglik)
+    weights /= weights.sum(axis=0)
+    np.minimum(weights, len(weights) ** -0.5, out=weights)
+    return weights / weights.sum(axis=0)
 
 
 def row_logliks(draws: Parameters, X: Array, kind: NDArray[np.int8]) -> Array:
@@ -193,9 +192,8 @@ def _scar_draws(subject: Subject) -> Parameters:
     """Draws of the Gaussian at the mode of SCAR under the priors of the fit."""
     spec, data, own = get_model("scar"), subject.data, subject.fit.priors
     base = default_priors(int(data.class_mask.sum()), int(data.selection_mask.sum()))
-    priors = {
-        n: base[n] if n not in own or own[n].hierarchical else own[n] for n in spec.parameters
-    }
+    known = {n: p for n, p in own.items() if not p.hierarchical}
+    priors = {n: known.get(n, base[n]) for n in spec.parameters}
     density = LogDensity(spec, data, priors, jacobian=True)
     starts = [density.pack(p) for p in constant_starts(data)]
     best = max((gaussian_at(density, z) for z in starts), key=lambda g: g.log_evidence)

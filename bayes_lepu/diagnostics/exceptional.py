@@ -14,7 +14,7 @@ from bayes_lepu.data import PUData
 from bayes_lepu.diagnostics import thresholds, twins
 from bayes_lepu.diagnostics.climbing import climb, linear
 from bayes_lepu.diagnostics.records import Check, Status
-from bayes_lepu.diagnostics.subject import Subject, weak_density
+from bayes_lepu.diagnostics.subject import MATERIAL, Subject, weak_density
 from bayes_lepu.diagnostics.thresholds import grade, in_words
 from bayes_lepu.diagnostics.twins import Twin
 from bayes_lepu.inference.optimizers import optimise
@@ -23,6 +23,7 @@ from bayes_lepu.links import Array
 from bayes_lepu.models import get_model
 from bayes_lepu.models.parameters import Parameters
 
+NEARLY = 2.0  # nats within which a point with a second solution is preferred to the best
 NEVER = -30.0  # log(γ/ρ) that stands for γ = 0
 
 
@@ -93,12 +94,12 @@ def _check(subject: Subject, found: Nearest) -> Check:
                 f"(to {twin.difference(found.point, X):.0e}): {twin.name}, "
                 f"π {float(twin.point.t(X).mean()):.2f} instead of {own:.2f}."
             )
-            remedy = REMEDIES[found.name]
-        elif found.name in REMEDIES:
-            remedy = REMEDIES[found.name]
         else:
-            status = "weak"
-            text += " On this branch of it there is no second solution, but the curvature is poor."
+            text += NO_TWIN.get(
+                found.name,
+                " On this branch of it there is no second solution, but the curvature is poor.",
+            )
+        remedy = REMEDIES[found.name]
     return Check(
         f"set {found.name}",
         status,
@@ -109,6 +110,10 @@ def _check(subject: Subject, found: Nearest) -> Check:
     )
 
 
+NO_TWIN = {
+    "one factor = 1": " The data cannot tell one of the factors from 1.",
+    "gamma = 0": " Without guesses, what sets the factors apart are their columns alone.",
+}
 REMEDIES = {
     "a = 0": "t does not vary detectably: fit model='scar' or 'spm', or bring columns that "
     "separate the classes.",
@@ -132,15 +137,6 @@ def _distance(subject: Subject, logp: float) -> float:
     return max(max(p.logp for p in subject.peaks) - logp, 0.0)
 
 
-def _restricted(
-    subject: Subject, E: Array, offset: Array, starts: list[Array]
-) -> tuple[Array, float]:
-    """Best maximum of the weak density on z = E w + offset over several starts."""
-    objective = linear(subject.weak, E, offset)
-    w, value = max((climb(objective, start) for start in starts), key=lambda pair: pair[1])
-    return E @ w + offset, value
-
-
 def _find(
     subject: Subject,
     name: str,
@@ -149,10 +145,25 @@ def _find(
     starts: list[Array],
     formula: Callable[[Parameters], list[Twin]],
 ) -> Nearest:
-    z, value = _restricted(subject, E, offset, starts)
-    point = subject.weak.unpack(z)
+    """The best maximum on z = E w + offset, or one nearly as good that has a second solution."""
+    objective = linear(subject.weak, E, offset)
+    found = []
+    for start in starts:
+        w, value = climb(objective, start)
+        point = subject.weak.unpack(E @ w + offset)
+        found.append((value, point, formula(point)))
+    best = max(value for value, _, _ in found)
+    close = [f for f in found if f[0] > best - NEARLY]
+    X = subject.weak.data.X
+
+    def preference(candidate: tuple[float, Parameters, list[Twin]]) -> tuple[bool, bool, float]:
+        value, point, solutions = candidate
+        shifts = [abs(float(s.point.t(X).mean() - point.t(X).mean())) for s in solutions]
+        return bool(solutions), max(shifts, default=0.0) > MATERIAL, value
+
+    value, point, solutions = max(close, key=preference)
     freed = subject.weak.dim - E.shape[1]
-    return Nearest(name, _distance(subject, value), freed, point, formula(point))
+    return Nearest(name, _distance(subject, value), freed, point, solutions)
 
 
 def _start(subject: Subject) -> Array:
@@ -184,9 +195,11 @@ def _tied(subject: Subject, sign: float) -> tuple[Array, list[Array]]:
     levels = np.concatenate([z[blocks.b], z[blocks.beta], z[blocks.weights]])
     slopes = [point.a, sign * point.alpha, 0.5 * (point.a + sign * point.alpha)]
     starts = [np.concatenate([s[common], levels]) for s in slopes]
-    # With equal slopes and equal intercepts the gradient cannot tell the factors apart.
-    nudged = [s + np.eye(s.size)[k] * 1.0 - np.eye(s.size)[k + 1] * 1.0 for s in starts]
-    return E, starts + nudged
+    # With equal slopes and equal intercepts the gradient cannot tell the factors apart, and the
+    # branches of the set differ in b - β (a = α) or b + β (a = -α).
+    apart = np.zeros(k + 2 + n_weights)
+    apart[k : k + 2] = 1.0, -sign
+    return E, [s + step * apart for s in starts for step in (0.0, 1.0, -1.0)]
 
 
 def _a_alpha(subject: Subject) -> Nearest:
@@ -258,7 +271,7 @@ def _fixed_point(subject: Subject) -> Nearest:
     E, starts = _tied(subject, 1.0)
     k = E.shape[1] - 2
     E = np.column_stack([E[:, :k], E[:, k] + E[:, k + 1]])
-    joined = [np.append(s[:k], 0.5 * (s[k] + s[k + 1])) for s in starts[:3]]
+    joined = [np.append(s[:k], 0.5 * (s[k] + s[k + 1])) for s in starts[::3]]
     found = _find(subject, "(a, b) = (alpha, beta)", E, np.zeros(len(E)), joined, _none)
     return replace(found, twins=[])
 

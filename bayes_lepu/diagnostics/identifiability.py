@@ -238,7 +238,7 @@ def _pi_in_words(subject: Subject, profile: Profile | None) -> str:
         words = f"class prior {float(fit.pi_draws[0]):.2f}"
         return words + (f" (likelihood {likely})" if likely else "")
     low, high = interval(subject.pi_draws)
-    prior_low, prior_high = interval(fit.class_prior_draws(fit._prior_sample)[0])
+    prior_low, prior_high = interval(subject.prior_pi_and_c[0])
     words = f"class prior {float(np.mean(subject.pi_draws)):.2f} (posterior {low:.2f} to {high:.2f}"
     words += f", likelihood {likely}" if likely else ""
     return words + f", prior {prior_low:.2f} to {prior_high:.2f})"

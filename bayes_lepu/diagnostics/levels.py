@@ -92,7 +92,7 @@ def check_against_profile(subject: Subject, profile: Profile | None) -> list[Che
         return [Check(name, "not applicable", None, "", "A point estimate has no interval.")]
     pieces = profile.likelihood_set(branches=OWN_BRANCHES)
     low, high = interval(subject.pi_draws)
-    prior_low, prior_high = interval(subject.fit.class_prior_draws(subject.fit._prior_sample)[0])
+    prior_low, prior_high = interval(subject.prior_pi_and_c[0])
     ratio = likelihood_width(pieces) / max(high - low, 1e-12)
     status = grade(ratio, thresholds.PROFILE_RATIO)
     return [
@@ -135,9 +135,8 @@ def contractions(subject: Subject) -> dict[str, float]:
     """1 - Var(posterior) / Var(prior) of the quantities that matter, naming given."""
     fit = subject.fit
 
-    def values(draws: Parameters) -> dict[str, Array]:
+    def values(draws: Parameters, pi: Array, c: Array) -> dict[str, Array]:
         flat = draws.take_flat()
-        pi, c = fit.class_prior_draws(flat)
         out = {"pi": pi, "c": c, "b": flat.b}
         if fit.spec.has_selection:
             out |= {"beta": flat.beta, "|alpha|": np.linalg.norm(flat.alpha, axis=-1)}
@@ -145,7 +144,8 @@ def contractions(subject: Subject) -> dict[str, float]:
             out |= {"gamma": flat.gamma, "lambda": flat.lam}
         return out
 
-    after, before = values(subject.pivoted), values(fit._prior_sample)
+    after = values(subject.pivoted, *subject.pi_and_c)
+    before = values(subject.prior_draws, *subject.prior_pi_and_c)
     return {k: 1 - float(np.var(after[k]) / max(np.var(before[k]), 1e-300)) for k in after}
 
 

@@ -9,7 +9,7 @@ import pandas as pd
 from scipy.optimize import isotonic_regression
 from scipy.special import kolmogorov
 
-from bayes_lepu.diagnostics.constancy import loo_log_weights, row_logliks, some_draws
+from bayes_lepu.diagnostics.constancy import loo_weights, row_logliks, some_draws
 from bayes_lepu.diagnostics.records import Check
 from bayes_lepu.diagnostics.subject import Subject
 from bayes_lepu.links import Array
@@ -54,7 +54,7 @@ def loo_pit(fit: FittedModel) -> Array:
     X, kind, l = fit.data.X, fit.data.kind, fit.data.l
     keep = np.arange(0, len(X), max(1, -(-len(X) // MAX_ROWS)))
     loglik = row_logliks(draws, X[keep], kind[keep])
-    h = np.einsum("dn,dn->n", np.exp(loo_log_weights(loglik)), draws.h(X[keep]))
+    h = np.einsum("dn,dn->n", loo_weights(loglik), draws.h(X[keep]))
     u = np.random.default_rng(int(fit.settings["random_seed"])).random(keep.size)
     return np.where(l[keep] == 1, 1 - h + u * h, u * (1 - h))
 

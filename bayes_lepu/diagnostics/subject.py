@@ -126,13 +126,31 @@ class Subject:
         if stat not in self.fit.stats:
             return draws
         keep = np.asarray(self.fit.stats[stat]) < 0.5
+        if keep.all():
+            return draws
         return draws.choose(keep, draws.swap())
 
     @cached_property
+    def pi_and_c(self) -> tuple[Array, Array]:
+        """π and c of the pivoted draws."""
+        if self.pivoted is self.fit.parameters:
+            return self.fit.pi_draws, self.fit.c_draws
+        return self.fit.class_prior_draws(self.pivoted)
+
+    @property
     def pi_draws(self) -> Array:
         """π of the pivoted draws, ``(chain, draw)``."""
-        pi, _ = self.fit.class_prior_draws(self.pivoted)
-        return pi.reshape(self.pivoted.b.shape)
+        return self.pi_and_c[0].reshape(self.pivoted.b.shape)
+
+    @cached_property
+    def prior_draws(self) -> Parameters:
+        """Draws of the prior."""
+        return self.fit._prior_sample
+
+    @cached_property
+    def prior_pi_and_c(self) -> tuple[Array, Array]:
+        """π and c of the draws of the prior."""
+        return self.fit.class_prior_draws(self.prior_draws)
 
     @cached_property
     def coordinates(self) -> Array:
