@@ -142,6 +142,9 @@ class ElkanNotoTask:
         if self.standardize:
             center, scale = rows.mean(axis=0), rows.std(axis=0)
             rows, held_out = (rows - center) / scale, (held_out - center) / scale
+        if rows.shape[1] > rows.shape[0]:  # g lives in the row space: once for all coefficients
+            U, S, Vt = np.linalg.svd(rows, full_matrices=False)
+            rows, held_out = U * S, held_out @ Vt.T
         scores = []
         for C in self.Cs:
             fit = baselines.elkan_noto(
