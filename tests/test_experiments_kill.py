@@ -1,0 +1,62 @@
+"""A run killed at random moments and resumed ends in the same bytes as one left alone."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+TRIALS = 20
+CODE = """
+import sys
+from bayes_lepu.experiments import SyntheticSettings, run_table1
+settings = SyntheticSettings(n=200, p=2, Cs=(0.1, 1.0), models=("SPM", "Naive", "Real"))
+run_table1(trials={trials}, seed=7, jobs=int(sys.argv[1]), out=sys.argv[2], settings=settings,
+           progressbar=False)
+"""
+
+
+def start(out: Path, jobs: int) -> subprocess.Popen[bytes]:
+    """A run in a process group of its own, so that its workers can be killed with it."""
+    code = CODE.format(trials=TRIALS)
+    return subprocess.Popen(
+        [sys.executable, "-c", code, str(jobs), str(out)], start_new_session=True
+    )
+
+
+def finished(out: Path) -> int:
+    file = out / "trials-synthetic.jsonl"
+    return file.read_bytes().count(b"\n") if file.exists() else 0
+
+
+def kill_after(out: Path, jobs: int, new_trials: int, delay: float) -> None:
+    """Start a run and kill it with SIGKILL some time after it has finished a few trials."""
+    before = finished(out)
+    run = start(out, jobs)
+    try:
+        deadline = time.monotonic() + 300
+        while finished(out) < before + new_trials:
+            assert run.poll() is None, "the run ended before it was killed"
+            assert time.monotonic() < deadline, "the run makes no progress"
+            time.sleep(0.01)
+        time.sleep(delay)
+    finally:
+        os.killpg(run.pid, signal.SIGKILL)
+        run.wait()
+    assert run.returncode == -signal.SIGKILL
+
+
+def test_killed_three_times_and_resumed_the_table_is_byte_identical(tmp_path: Path) -> None:
+    moments = random.Random(11)
+    broken, whole = tmp_path / "broken", tmp_path / "whole"
+    for jobs in (1, 2, 1):
+        kill_after(broken, jobs, moments.randint(1, 3), moments.uniform(0.0, 0.2))
+    done = finished(broken)
+    assert 3 <= done < TRIALS
+    assert start(broken, 1).wait(timeout=600) == 0
+    assert start(whole, 1).wait(timeout=600) == 0
+    assert finished(broken) == TRIALS
+    for name in ("table1.md", "table1.html", "table1.csv", "table1-scores.csv"):
+        assert (broken / name).read_bytes() == (whole / name).read_bytes()
