@@ -12,12 +12,9 @@ from pathlib import Path
 import nbformat
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
-from traitlets.config import Config
 
 FOLDER = Path(__file__).resolve().parent.parent / "notebooks"
 TIMEOUT = 900
-# Sockets of this machine's files rather than of its network.
-LOCAL = Config({name: {"transport": "ipc"} for name in ("KernelManager", "AsyncKernelManager")})
 
 
 def execute(path: Path) -> None:
@@ -27,7 +24,7 @@ def execute(path: Path) -> None:
         notebook,
         timeout=TIMEOUT,
         kernel_name="python3",
-        config=LOCAL,
+        extra_arguments=["--log-level=ERROR"],
         resources={"metadata": {"path": str(path.parent)}},
         record_timing=False,  # times of day would change the file on every run
     ).execute()

@@ -1,0 +1,34 @@
+r"""Docstrings speak reStructuredText in one respect, mathematics; the pages are Markdown.
+
+``.. math:: x`` becomes ``$$x$$`` and ``:math:`x``` becomes ``$x$`` before a page is made of them.
+"""
+
+import re
+import textwrap
+from typing import Any
+
+from griffe import Extension
+
+INLINE = re.compile(r":math:`([^`]+)`", re.DOTALL)
+BLOCK = re.compile(r"^( *)\.\. math::[ ]?(.*\n(?:(?:\1 +.*)?\n)*)", re.MULTILINE)
+
+
+def to_markdown(text: str) -> str:
+    """The text with its formulas between dollar signs."""
+
+    def block(match: re.Match[str]) -> str:
+        formulas = textwrap.dedent(match[2].lstrip("\n")).strip()
+        parts = [" ".join(part.split()) for part in re.split(r"\n\s*\n", formulas)]
+        return "".join(f"{match[1]}\n{match[1]}$${part}$$\n" for part in parts) + "\n"
+
+    text = BLOCK.sub(block, text + "\n").rstrip("\n")
+    return INLINE.sub(lambda m: f"${' '.join(m[1].split())}$", text)
+
+
+class DocstringMath(Extension):
+    """Applies `to_markdown` to every docstring."""
+
+    def on_object(self, *, obj: Any, **_: Any) -> None:
+        """Called by Griffe for every object it has read."""
+        if obj.docstring:
+            obj.docstring.value = to_markdown(obj.docstring.value)
