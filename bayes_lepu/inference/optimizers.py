@@ -76,7 +76,7 @@ def optimise(
         Coordinates of PsychM's weights during the climb.
     tolerance : float
         Scoring stops when about ``tolerance**2 n`` nats are left to gain; the other methods have
-        criteria of their own.
+        criteria of their own. A looser one than the default spares L1 the final Newton steps.
     """
     if optimizer not in OPTIMIZERS:
         raise ModelError(f"Unknown optimizer {optimizer!r}. Known: {', '.join(OPTIMIZERS)}.")
@@ -104,10 +104,11 @@ def _climb(
 ) -> Ended:
     """One climb on ``target``, which is the density in the coordinates of the climb."""
     if density.l1_rate.any():
+        exact = tolerance <= GRADIENT_TOLERANCE
         if target is density and is_wide(density):
-            return climb_wide(density, start)
+            return climb_wide(density, start, exact=exact)
         z, iterations = climb_sparse(density, start, target.logp_grad)
-        return (polish(density, z) if target is density else z), iterations
+        return (polish(density, z) if exact and target is density else z), iterations
     if optimizer == "auto":
         optimizer = _automatic(density, target)
     if optimizer == "scoring":

@@ -15,6 +15,7 @@ from bayes_lepu.links import Array
 from bayes_lepu.models.density import LogDensity
 
 MAX_RESTARTS = 10
+DONE = 1e-10
 MAX_SUPPORT = 1000  # Newton steps on more coordinates than this would cost more than they give
 
 
@@ -104,6 +105,8 @@ def polish(density: LogDensity, z: Array, max_steps: int = 10) -> Array:
     signs = np.where(rate[keep] > 0, np.sign(x - loc[keep]), 0.0)
     gradient = small.logp_grad(x)[1]
     for _ in range(max_steps):
+        if np.max(np.abs(gradient)) < DONE:
+            break
         information = small.observed_information(x)
         try:
             np.linalg.cholesky(information)

@@ -56,8 +56,11 @@ def is_wide(density: LogDensity) -> bool:
     )
 
 
-def climb_wide(density: LogDensity, start: Array) -> tuple[Array, int]:
-    """Where the climb ends, on the coordinates of ``density``, and its number of iterations."""
+def climb_wide(density: LogDensity, start: Array, *, exact: bool = True) -> tuple[Array, int]:
+    """Where the climb ends, on the coordinates of ``density``, and its number of iterations.
+
+    ``exact`` adds Newton steps that bring the residual of the optimality conditions to rounding.
+    """
     working: Working = {}
     gradient = _smooth_gradient(density, start)
     for name in _factors(density):
@@ -68,7 +71,7 @@ def climb_wide(density: LogDensity, start: Array) -> tuple[Array, int]:
     for _ in range(MAX_ROUNDS):
         small = _restricted(density, working)
         x, count = climb_sparse(small, _project(density, small, z, working), small.logp_grad)
-        z = _lift(density, small, polish(small, x), working)
+        z = _lift(density, small, polish(small, x) if exact else x, working)
         iterations += count
         if not _take_in(density, z, working):
             break
