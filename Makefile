@@ -3,13 +3,14 @@ VENV := .venv
 PY := $(VENV)/bin/python
 STAMP := $(VENV)/.installed
 
-.PHONY: help setup browser demo test test-all lint bench docs notebooks clean
+.PHONY: help setup browser demo test test-all lint bench docs notebooks reproduce clean
 
 help:
 	@echo "make demo      set up, fit the embedded data set, write demo-report.html"
 	@echo "make test      set up, lint, types, import contract, fast tests"
 	@echo "make test-all  the same and the long statistical suite"
 	@echo "make bench     benchmarks; ratios go to benchmarks/results and the README"
+	@echo "make reproduce the paper's tables, 500 trials; goes on where it was stopped"
 	@echo "make notebooks run all notebooks and store their outputs"
 	@echo "make docs      build the documentation in site/"
 
@@ -47,6 +48,13 @@ notebooks: setup
 
 docs: setup
 	NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --strict
+
+# The human annotators need their tables: BAYES_LEPU_DATA names the folder that holds them.
+reproduce: setup
+	$(PY) -m bayes_lepu reproduce table1 table2 --trials 500 --jobs 2
+	$(PY) -m bayes_lepu reproduce ablation --jobs 2
+	$(if $(BAYES_LEPU_DATA),$(PY) -m bayes_lepu reproduce animal --jobs 2)
+	$(if $(BAYES_LEPU_DATA),$(PY) -m bayes_lepu reproduce animal --bayes)
 
 clean:
 	rm -rf $(VENV) dist build site .pytest_cache .mypy_cache .ruff_cache .import_linter_cache

@@ -32,7 +32,7 @@ def run_ablation(
     trials: int = 100,
     seed: int = 0,
     jobs: int | None = None,
-    out: str | Path = "reproduction",
+    out: str | Path = "results",
     settings: SyntheticSettings | None = None,
     cells: Sequence[tuple[float, float]] = CELLS,
     progressbar: bool = True,

@@ -42,7 +42,7 @@ def run_animal(
     trials: int = 200,
     seed: int = 0,
     jobs: int | None = None,
-    out: str | Path = "reproduction",
+    out: str | Path = "results",
     settings: AnimalSettings | None = None,
     progressbar: bool = True,
 ) -> Reproduction:
@@ -98,17 +98,21 @@ def run_animal(
     scores = _all_scores(records)
     summary = summarise(scores, ("test", "protocol", "score", "subject", "model"))
     summary["printed"] = [_printed(row) for row in summary.itertuples(index=False)]
-    label = "animal" + ("" if name == "pca50" else f"-{name}") + ("-speeded" if speeded else "")
     tested = summary[(summary["test"] == "half") & summary["model"].isin(MODELS)]
     return write(
         out,
-        label,
+        output_name("animal", name, "pca50", speeded),
         scores=scores,
         summary=summary,
         document=_document(scores, summary, records, variants, trials, seed),
         figure=tested[tested["score"] == "accuracy"],
         panels=("protocol", "subject"),
     )
+
+
+def output_name(stem: str, features: str, usual: str, speeded: bool) -> str:
+    """Name of the files of a run: other features or labels do not overwrite the usual ones."""
+    return stem + ("" if features == usual else f"-{features}") + ("-speeded" if speeded else "")
 
 
 def check_subjects(subjects: Sequence[str]) -> None:

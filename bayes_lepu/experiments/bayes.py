@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from bayes_lepu.experiments.animal import PRINTED_ORDER, check_subjects
+from bayes_lepu.experiments.animal import PRINTED_ORDER, check_subjects, output_name
 from bayes_lepu.experiments.document import Document
 from bayes_lepu.experiments.resample import Photographs, Source
 from bayes_lepu.experiments.runner import Experiment, run_trials
@@ -110,7 +110,7 @@ def run_animal_bayes(
     settings: BayesSettings | None = None,
     seed: int = 0,
     jobs: int | None = None,
-    out: str | Path = "reproduction",
+    out: str | Path = "results",
     progressbar: bool = True,
 ) -> Reproduction:
     """Posteriors of four models for every annotator, compared by LOO and with the known truth.
@@ -158,7 +158,7 @@ def run_animal_bayes(
     )
     return write(
         out,
-        "animal-bayes",
+        output_name("animal-bayes", base.features, "pca10", base.speeded),
         scores=table,
         summary=table,
         document=_document(table, base, seed),

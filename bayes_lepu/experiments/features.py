@@ -13,6 +13,7 @@ A network is anything with the three stages of torchvision's VGG: ``features``, 
 
 import re
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -69,10 +70,11 @@ def image_features(
     elif read is None:
         read = _read_for(network)
     images = sorted(files)
-    rows = [
-        first_layer(network, read([files[i] for i in batch]), activation=activation)
-        for batch in _batches(images, batch_size)
-    ]
+    with _without_gradients(network):
+        rows = [
+            first_layer(network, read([files[i] for i in batch]), activation=activation)
+            for batch in _batches(images, batch_size)
+        ]
     values = np.concatenate(rows)
     columns = [f"f{j + 1}" for j in range(values.shape[1])]
     return pd.DataFrame(values, index=pd.Index(images, name="image"), columns=columns)
@@ -148,6 +150,15 @@ def _batches(images: list[int], size: int) -> Iterator[list[int]]:
         raise DataError(f"batch_size = {size}; expected one or above.")
     for start in range(0, len(images), size):
         yield images[start : start + size]
+
+
+def _without_gradients(network: Any) -> AbstractContextManager[Any]:
+    """Torch keeps every intermediate result for gradients unless told otherwise."""
+    if not hasattr(network, "parameters"):
+        return nullcontext()
+    import torch
+
+    return torch.inference_mode()
 
 
 def _as_array(values: Any) -> Array:

@@ -24,7 +24,7 @@ def run_table1(
     trials: int = 500,
     seed: int = 0,
     jobs: int | None = None,
-    out: str | Path = "reproduction",
+    out: str | Path = "results",
     settings: SyntheticSettings | None = None,
     progressbar: bool = True,
 ) -> Reproduction:

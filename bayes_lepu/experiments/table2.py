@@ -30,7 +30,7 @@ def run_table2(
     trials: int = 500,
     seed: int = 0,
     jobs: int | None = None,
-    out: str | Path = "reproduction",
+    out: str | Path = "results",
     settings: SyntheticSettings | None = None,
     score: str = "f1",
     progressbar: bool = True,

@@ -12,7 +12,7 @@ EXPERIMENTS = ("table1", "table2", "ablation", "animal")
 EXAMPLES = """\
 examples:
   bayes-lepu reproduce table1 --trials 500 --jobs 2
-  bayes-lepu reproduce table1 table2 ablation --trials 100 --jobs 2 --out results
+  bayes-lepu reproduce table1 table2 ablation --trials 100 --jobs 2
   bayes-lepu reproduce table1 --distribution normal --out results-normal
   bayes-lepu reproduce animal --data data --jobs 2
   bayes-lepu reproduce animal --data data --bayes
@@ -35,7 +35,7 @@ def add(commands: Any) -> argparse.ArgumentParser:
     parser.add_argument("experiments", nargs="+", choices=EXPERIMENTS, metavar="EXPERIMENT")
     parser.add_argument("--trials", type=int, help="trials (default: as many as the paper)")
     parser.add_argument("--jobs", type=int, default=1, help="processes, each on one thread")
-    parser.add_argument("--out", type=Path, default=Path("reproduction"), help="folder of results")
+    parser.add_argument("--out", type=Path, default=Path("results"), help="folder of results")
     parser.add_argument("--seed", type=int, default=0, help="seed of the run")
     generator = parser.add_argument_group("what the paper leaves open (simulated data)")
     generator.add_argument("--distribution", choices=("uniform", "normal", "unit"), help="p(X)")
