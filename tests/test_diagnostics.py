@@ -438,6 +438,12 @@ def test_raw_and_pivoted_r_hat(rows):
     assert checks["convergence"].figure < 1.05
     assert checks["raw R-hat"].figure > 1.5
     assert checks["raw R-hat"].status == "passed"
+    table = convergence.rank_table(fit, bins=4)
+    counts = table.set_index(["quantity", "stage", "chain", "bin"])["count"].sort_index()
+    assert (table.groupby(["quantity", "stage", "chain"])["count"].sum() == 200).all()
+    # Mirrored chains do not overlap in |a|; relabelled ones share every quarter of the ranks.
+    assert counts["|a|", "raw", 0].tolist() in ([0, 0, 100, 100], [100, 100, 0, 0])
+    assert counts["|a|", "relabelled", 0].min() > 25
 
 
 # Labels ---------------------------------------------------------------------------------------

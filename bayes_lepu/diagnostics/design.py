@@ -31,20 +31,38 @@ def check_design(subject: Subject) -> list[Check]:
         if missing
         else f"{count} support all {needed} directions in which t and s can move."
     )
+    sampling = Check(
+        "sampling",
+        "not applicable",
+        None,
+        "cannot be checked",
+        "All rows are taken as one random sample, labelled or not. Labelled rows collected apart "
+        "from the unlabelled ones (case-control) would shift the level of t.",
+    )
     return [
+        sampling,
         Check(
             "design",
             "failed" if missing else "passed",
             float(missing),
             "no direction missing",
             text,
-            "No amount of rows of this kind identifies the model: add columns with more distinct "
-            "values, give the factors different columns, or use a model with fewer parameters "
-            "(model='scar')."
-            if missing
-            else "",
-        )
+            _remedy(few=len(rows) < data.n) if missing else "",
+        ),
     ]
+
+
+def _remedy(*, few: bool) -> str:
+    if not few:
+        return (
+            "There are more parameters than rows: the penalty or the prior decides the rest. Bring "
+            "more rows, or use fewer columns."
+        )
+    return (
+        "No amount of rows of this kind identifies the model: add columns with more distinct "
+        "values, give the factors different columns, or use a model with fewer parameters "
+        "(model='scar')."
+    )
 
 
 def distinct_rows(X: Array) -> Array:

@@ -150,7 +150,7 @@ def choose_level(subject: Subject, checks: list[Check]) -> int:
         return 4
     if status.get("ranking by t") == "failed" or status.get("set a = alpha = 0") == "failed":
         return 4
-    if _class_may_be_constant(status):
+    if _class_may_be_constant(status) or _scar_contradicted(subject, status):
         return 4
     if status["orientation"] in ("failed", "weak"):
         return 3
@@ -165,6 +165,11 @@ def _class_may_be_constant(status: dict[str, Status]) -> bool:
     the two it is stays a question of naming.
     """
     return status.get("set a = 0", "passed") != "passed" and status["set s constant"] == "passed"
+
+
+def _scar_contradicted(subject: Subject, status: dict[str, Status]) -> bool:
+    """Whether the split of h rests on a constant s that the data speak against."""
+    return subject.fit.spec.name == "scar" and status["constancy of s"] == "failed"
 
 
 def level_is_known(checks: list[Check]) -> bool:
@@ -222,11 +227,16 @@ def _only_h(by_name: dict[str, Check], model: str) -> str:
         )
     if by_name["design"].status == "failed":
         return (
-            "Only h = s·t is identified: these columns take too few distinct values to tell t and "
-            "s apart, whatever the number of rows"
+            "Only h = s·t is identified: the distinct rows are fewer than the directions in which "
+            "t and s can differ"
         )
     if by_name["ranking by t"].status == "failed":
         return "Only h = s·t is identified: not even the ranking by t is determined by these data"
+    if model == "scar":
+        return (
+            "Only h = s·t is identified: the split rests on a constant propensity, which these "
+            "data contradict"
+        )
     return "Only h = s·t is identified: these data do not show that t varies with x at all"
 
 
