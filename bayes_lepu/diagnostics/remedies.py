@@ -37,7 +37,8 @@ def weigh_remedies(subject: Subject) -> tuple[Remedy, ...]:
     if not subject.small or subject.fit.spec.name == "naive":
         return ()
     before, gap = sd_pi(subject), exchange_gap(subject)
-    offers = [_audit(subject, before, gap)]
+    open_rows = np.any(subject.data.kind == RowKind.UNLABELLED)
+    offers = [_audit(subject, before, gap)] if open_rows else []
     if subject.fit.spec.has_selection and subject.foldable and subject.data.p > 1:
         offers.append(_mask(subject, before, gap))
     offers.append(_known_pi(subject, before, gap))
