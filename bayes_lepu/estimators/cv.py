@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bayes_lepu.estimators.base import Columns, PUClassifier
-from bayes_lepu.estimators.classifiers import (
+from bayes_lepu.estimators.fitting import (
     elkan_noto_decision,
     elkan_noto_probability,
     fit_elkan_noto,
