@@ -1,0 +1,329 @@
+"""The figures of the diagnosis against independent computations."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.linalg
+from scipy.optimize import minimize
+from scipy.stats import norm
+
+import bayes_lepu as lepu
+from bayes_lepu.diagnostics import (
+    climbing,
+    constancy,
+    convergence,
+    information,
+    levels,
+    plausibility,
+    predictive,
+    profile,
+    remedies,
+    sensitivity,
+)
+from bayes_lepu.diagnostics.subject import Subject
+
+pytestmark = pytest.mark.filterwarnings("ignore::bayes_lepu.LepuWarning")
+TRUTH = lepu.Parameters.of(
+    a=[3.0, -2.0, 0.0], b=0.4, alpha=[0.0, 0.5, 1.5], beta=0.3, gamma=0.1, lam=0.05
+)
+
+
+@pytest.fixture(scope="module")
+def rows():
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(1500, 3))
+    _, l = TRUTH.simulate(X, rng)
+    return pd.DataFrame(X, columns=["u", "v", "w"]), l
+
+
+@pytest.fixture(scope="module")
+def spm(rows):
+    return lepu.fit(*rows, model="spm", method="map", random_seed=1)
+
+
+@pytest.fixture(scope="module")
+def masked(rows):
+    return lepu.fit(*rows, model="spm", method="map", random_seed=1, selection_features=["v", "w"])
+
+
+@pytest.fixture(scope="module")
+def drawn(rows):
+    return lepu.fit(*rows, model="psychm", method="laplace", draws=250, random_seed=1)
+
+
+# Profile, information, remedies ---------------------------------------------------------------
+
+
+def test_gradient_of_the_class_prior(masked):
+    subject = Subject(masked)
+    density, z = subject.weak, subject.peaks[0].z
+    _, slope = climbing.logit_pi(density, z)
+    numeric = [
+        (climbing.logit_pi(density, z + e)[0] - climbing.logit_pi(density, z - e)[0]) / 2e-5
+        for e in 1e-5 * np.eye(density.dim)
+    ]
+    np.testing.assert_allclose(slope, numeric, atol=1e-8)
+
+
+def test_profile_against_constrained_optimisation(masked):
+    subject = Subject(masked)
+    table = profile.trace_profile(subject).table
+    curve = table[table["branch"] == "as labelled"]
+    density, best = subject.weak, subject.peaks[0]
+    for _, row in curve.iloc[[0, len(curve) // 2, -1]].iterrows():
+        target = np.log(row["pi"] / (1 - row["pi"]))
+        result = minimize(
+            lambda z: -density.logp(z),
+            best.z,
+            jac=lambda z: -density.logp_grad(z)[1],
+            constraints={
+                "type": "eq",
+                "fun": lambda z, q=target: climbing.logit_pi(density, z)[0] - q,
+                "jac": lambda z: climbing.logit_pi(density, z)[1],
+            },
+            method="SLSQP",
+            options={"maxiter": 500, "ftol": 1e-12},
+        )
+        assert result.success
+        assert row["delta"] == pytest.approx(-result.fun - best.logp, abs=0.01)
+
+
+def test_likelihood_set_joins_overlapping_curves():
+    table = pd.DataFrame(
+        {
+            "pi": [0.1, 0.2, 0.3, 0.25, 0.35, 0.45, 0.8, 0.85, 0.9],
+            "delta": [-5.0, 0.0, -1.0, -1.0, -0.5, -4.0, -4.0, -1.0, -4.0],
+            "branch": ["as labelled"] * 6 + ["other"] * 3,
+            "curve": [0, 0, 0, 1, 1, 1, 2, 2, 2],
+        }
+    )
+    pieces = profile.Profile(table).likelihood_set(branches=("as labelled", "other"))
+    expected = [
+        (0.1 + 0.1 * (5 - 1.92) / 5, 0.35 + 0.1 * (1.92 - 0.5) / 3.5),
+        (0.8 + 0.05 * (4 - 1.92) / 3, 0.9 - 0.05 * (4 - 1.92) / 3),
+    ]
+    np.testing.assert_allclose(pieces, expected)
+
+
+def test_public_tables(spm):
+    table = profile.profile_pi(spm)
+    assert list(table.columns) == ["pi", "delta", "branch", "curve"]
+    assert set(table["branch"]) >= {"as labelled", "exchanged"}
+    assert table["delta"].max() == 0
+    spectrum = information.information_spectrum(spm)
+    assert list(spectrum.columns[:2]) == ["eigenvalue", "direction"]
+    assert spectrum["eigenvalue"].is_monotonic_increasing
+    assert len(spectrum) == spm.density.dim
+
+
+def test_spectrum_is_the_generalised_eigenvalue_problem(spm):
+    local = Subject(spm).local
+    rho, directions = information.spectrum(local)
+    np.testing.assert_allclose(
+        rho, scipy.linalg.eigvalsh(local.data, local.prior), rtol=1e-8, atol=1e-10
+    )
+    # Each direction is what J and P agree to be an axis.
+    J, P = local.data @ directions, local.prior @ directions
+    np.testing.assert_allclose(J, P * rho, rtol=1e-6, atol=1e-6 * np.abs(J).max())
+
+
+def test_directions_in_words():
+    names = ["a[u]", "b", "alpha[u]", "beta"]
+    words = information.name_direction(np.array([0.01, 0.7, 0.02, -0.7]), names)
+    assert words == "b against beta (level of t against level of s)"
+    assert information.name_direction(np.array([0, 0, 1.0, 0]), names) == "alpha[u]"
+
+
+def test_audit_information_by_differences(rows):
+    """d logit m / d θ by central differences, for a model with all coordinates."""
+    fit = lepu.fit(*rows, model="psychm", method="map", random_seed=1)
+    subject = Subject(fit)
+    density, X = fit.density, fit.data.X[fit.data.l == 0]
+    z = density.pack(subject.inside(subject.point))
+
+    def logit_m(z):
+        m = density.unpack(z).missed(X)
+        return np.log(m) - np.log1p(-m)
+
+    D = np.column_stack(
+        [(logit_m(z + e) - logit_m(z - e)) / 2e-5 for e in 1e-5 * np.eye(density.dim)]
+    )
+    m = density.unpack(z).missed(X)
+    expected = remedies.AUDITED / len(X) * (D * (m * (1 - m))[:, None]).T @ D
+    np.testing.assert_allclose(
+        remedies.audit_information(subject), expected, rtol=1e-4, atol=1e-5 * expected.max()
+    )
+
+
+def test_remedies_help(spm, drawn):
+    for fit in (spm, drawn):
+        found = {r.name: r for r in fit.identifiability.remedies}
+        assert len(found) == 3
+        for remedy in found.values():
+            assert 0 < remedy.sd_after < remedy.sd_before
+            assert remedy.gap_after > remedy.gap_before - 1e-6
+            assert f"{remedy.sd_after:.3f}" in remedy.text
+        audited = found[f"{remedies.AUDITED} audited rows"]
+        assert audited.gap_after > audited.gap_before + 5
+
+
+def test_promised_audit_is_kept(rows, spm):
+    """The sd of π promised for 50 audits against refits with 50 simulated audits (8 of them)."""
+    promised = next(r for r in spm.identifiability.remedies if "audited" in r.name)
+    X, l = rows
+    rng = np.random.default_rng(0)
+    sds = []
+    for _ in range(8):
+        some = rng.choice(np.flatnonzero(l == 0), 50, replace=False)
+        y = np.full(len(l), np.nan)
+        y[some] = rng.random(50) < spm.draws.take(0).missed(spm.data.X[some])
+        again = lepu.fit(X, l, y=y, model="spm", method="map", random_seed=1)
+        sds.append(levels.sd_pi(Subject(again)))
+    assert np.mean(sds) == pytest.approx(promised.sd_after, rel=0.15)
+
+
+# Draws ----------------------------------------------------------------------------------------
+
+
+def test_loo_against_arviz(drawn):
+    import arviz as az
+
+    loo = az.loo(drawn.tree, pointwise=True, reff=1.0)
+    ours = constancy.loo_rows(drawn.draws, drawn.data)
+    # Truncated and Pareto-smoothed weights differ by far less than a nat over all rows.
+    assert ours.sum() == pytest.approx(float(loo.elpd), abs=0.5)
+
+
+def test_log_prior_of_draws(drawn):
+    subject = Subject(drawn)
+    z = subject.coordinates[:50]
+    point = drawn.density.unpack(z)
+    priors = drawn.priors
+    expected = sum(
+        norm.logpdf(v, scale=priors[n].scale).reshape(50, -1).sum(axis=1)
+        for n, v in (
+            ("a", point.a),
+            ("b", point.b),
+            ("alpha", point.alpha),
+            ("beta", point.beta),
+        )
+    )
+    ours = sensitivity.log_prior(drawn.density, z)
+    np.testing.assert_allclose(ours - ours[0], expected - expected[0], atol=1e-8)
+
+
+def test_the_same_intercept_prior_changes_nothing(drawn, monkeypatch):
+    monkeypatch.setattr(sensitivity, "INTERCEPT_SCALES", (drawn.priors["b"].scale,))
+    subject = Subject(drawn)
+    (same,) = sensitivity.other_intercepts(subject)
+    low, high = levels.interval(subject.pi_draws)
+    assert (same.mean, same.lower, same.upper) == pytest.approx(
+        (subject.pi_draws.mean(), low, high), abs=2e-3
+    )
+
+
+def test_tighter_intercepts_pull_pi_to_the_middle():
+    """Nearly flat likelihood of the level: π follows the prior of the intercepts."""
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(400, 2))
+    truth = lepu.Parameters.of(a=[0.8, 0.0], b=2.5, alpha=[0.0, 0.3], beta=-1.0)
+    _, l = truth.simulate(X, rng)
+    fit = lepu.fit(
+        X,
+        l,
+        model="spm",
+        method="map",
+        random_seed=1,
+        priors=dict.fromkeys(("b", "beta"), lepu.Prior("normal", scale=5.0)),
+    )
+    tight, wide = sensitivity.other_intercepts(Subject(fit))
+    assert abs(tight.mean - 0.5) < abs(wide.mean - 0.5)
+
+
+def test_raw_and_pivoted_r_hat(rows):
+    """Chains in mirror images: raw R-hat is bad, after relabelling it is fine."""
+    fit = lepu.fit(
+        *rows,
+        model="spm",
+        method="nuts",
+        draws=200,
+        tune=200,
+        chains=2,
+        random_seed=1,
+        progressbar=False,
+        orientation="none",
+    )
+    mirrored = np.zeros((2, 200))
+    mirrored[1] = 1.0
+    stats = {**fit.stats, "mirrored": mirrored, "exchanged": np.zeros((2, 200))}
+    vars(fit)["stats"] = stats
+    checks = {c.name: c for c in convergence.check_convergence(Subject(fit))}
+    assert checks["convergence"].figure < 1.05
+    assert checks["raw R-hat"].figure > 1.5
+    assert checks["raw R-hat"].status == "passed"
+    table = convergence.rank_table(fit, bins=4)
+    counts = table.set_index(["quantity", "stage", "chain", "bin"])["count"].sort_index()
+    assert (table.groupby(["quantity", "stage", "chain"])["count"].sum() == 200).all()
+    # Mirrored chains hardly overlap in |a|; relabelled ones share every quarter of the ranks.
+    assert not 20 < counts["|a|", "raw", 0].iloc[:2].sum() < 180
+    assert counts["|a|", "relabelled", 0].min() > 25
+
+
+# Labels ---------------------------------------------------------------------------------------
+
+
+def test_label_rates_add_up(spm):
+    table = predictive.label_rates(spm)
+    assert table["rows"].sum() == spm.data.n
+    assert (table["rows"] * table["observed"]).sum() == pytest.approx(spm.data.l.sum())
+    assert table["expected"].is_monotonic_increasing
+    curve = predictive.calibration_curve(spm)
+    assert curve["rate"].is_monotonic_increasing
+    assert curve["rate"].mean() == pytest.approx(spm.data.l.mean())
+
+
+def test_wrong_form_of_h_is_seen():
+    """Labels that follow x² cannot be fitted by a product of two logistic functions of x."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(3000, 1))
+    l = rng.random(3000) < 0.1 + 0.8 * np.exp(-8 * (np.abs(x[:, 0]) - 1) ** 2)
+    fit = lepu.fit(x, l, model="spm", method="map", random_seed=0)
+    status = {c.name: c.status for c in predictive.check_predictive(Subject(fit))}
+    assert status["calibration"] == "failed"
+
+
+def test_loo_pit_is_uniform_under_the_model(drawn):
+    pit = predictive.loo_pit(drawn)
+    assert pit.min() >= 0
+    assert pit.max() <= 1
+    assert pit.mean() == pytest.approx(0.5, abs=4 / np.sqrt(12 * pit.size))
+
+
+def test_separable_labels():
+    X = np.random.default_rng(0).normal(size=(200, 2))
+    inside = X @ [1.0, -2.0] > 0.3
+    assert plausibility.linearly_separable(X, inside)
+    flipped = inside.copy()
+    flipped[:5] = ~flipped[:5]
+    assert not plausibility.linearly_separable(X, flipped)
+
+
+def test_bootstrap_rejects_scar_where_s_varies(spm):
+    found = lepu.diagnose(spm, bootstrap=19, progressbar=False)
+    record = next(c for c in found.checks if c.name == "bootstrap of SCAR")
+    assert record.status == "passed"
+    assert record.figure == pytest.approx(1 / 20)
+
+
+@pytest.mark.slow
+def test_bootstrap_keeps_its_level_under_scar():
+    """20 SCAR data sets, 19 repeats each: p <= .05 in 1 of 20 on average (4 or more: p = .016)."""
+    rng = np.random.default_rng(11)
+    rejected = 0
+    for seed in range(20):
+        X = rng.normal(size=(800, 3))
+        truth = lepu.Parameters.of(a=[2.0, 1.0, 0.0], b=0.3, gamma=0.6, lam=0.4)
+        _, l = truth.simulate(X, rng)
+        fit = lepu.fit(X, l, model="spm", method="map", random_seed=seed)
+        rejected += constancy.bootstrap_constancy(Subject(fit), 19).figure <= 0.05
+    assert rejected <= 3
