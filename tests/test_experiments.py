@@ -259,6 +259,7 @@ def test_table2_and_the_ablation_use_the_trials_of_table1(tmp_path: Path) -> Non
     assert len(file.read_bytes().splitlines()) == 6
     assert list(zip(found.summary["gamma"], found.summary["lam"], strict=True)) == list(cells)
     assert (found.summary["SPM_oracle_accuracy"] >= 0.5).all()
+    run_ablation(settings=TINY, cells=cells, **(options | {"trials": 1}))
 
 
 def test_the_command_runs_resumes_and_prints_json(

@@ -1,6 +1,7 @@
 """The human annotators: protocols, starts, tables, posteriors; on a made-up folder of data."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -184,6 +185,7 @@ def test_features_of_one_s_own_give_what_the_same_features_by_name_give(
     named = run(folder, tmp_path / "named", protocols=("safe",))
     brought = run(folder, tmp_path / "own", protocols=("safe",), features=own[::-1])
     pd.testing.assert_frame_equal(named.scores, brought.scores)
+    assert (tmp_path / "own" / "animal-own.md").is_file()
     judged_only = run(folder, tmp_path / "less", protocols=("safe",), features=own[:JUDGED])
     assert set(judged_only.scores["test"]) == {"half"}
     with pytest.raises(DataError, match="no row for 1 judged images"):
@@ -206,6 +208,21 @@ def test_what_does_not_exist_is_refused(
 ) -> None:
     with pytest.raises(ModelError, match=match):
         run(folder, tmp_path, **changes)
+
+
+def test_other_data_are_other_trials(folder: Path, tmp_path: Path) -> None:
+    run(folder, tmp_path, protocols=("safe",), trials=1)
+    file = tmp_path / "trials-animal.jsonl"
+    run(folder, tmp_path, protocols=("safe",), trials=1)
+    assert len(file.read_bytes().splitlines()) == 1
+    other = tmp_path / "other"
+    shutil.copytree(folder, other)
+    trials = pd.read_csv(other / "trials.csv")
+    hit = trials.index[trials["l"] == 1][0]
+    trials.loc[hit, ["y_sub", "l"]] = 0
+    trials.to_csv(other / "trials.csv", index=False)
+    run(other, tmp_path, protocols=("safe",), trials=1)
+    assert len(file.read_bytes().splitlines()) == 2
 
 
 def test_missing_data_are_an_error_before_any_trial(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from bayes_lepu.experiments.synthetic import (
     run_synthetic,
     share_named_right,
 )
-from bayes_lepu.experiments.tables import Reproduction, tidy, write
+from bayes_lepu.experiments.tables import Reproduction, standard_error, tidy, write
 
 CELLS = ((0.0, 0.0), (0.05, 0.0), (0.0, 0.05), (0.05, 0.05))
 
@@ -67,8 +67,8 @@ def run_ablation(
         "“SPM, named by an oracle” takes whichever factor truly is the classifier: the loss of SPM "
         "against it is the price of the rule alone. With γ = λ = 0 the labels carry no information "
         "on the naming and the rule is a coin; a guess rate flattens the fitted annotator and the "
-        "rule seems to work; a lapse rate lowers the ceiling of s, which a sigmoid cannot imitate "
-        "by a smaller slope. PsychM uses no rule.",
+        "rule seems to work; a lapse rate alone "
+        "does not help it. PsychM uses no rule.",
         describe(base, rates=False),
     )
     return write(
@@ -98,7 +98,7 @@ def _row(settings: SyntheticSettings, records: Sequence[Record]) -> dict[str, fl
 
 def _add(row: dict[str, float], name: str, values: list[float]) -> None:
     row[f"{name}_accuracy"] = float(np.mean(values))
-    row[f"{name}_accuracy_se"] = float(np.std(values, ddof=1) / np.sqrt(len(values)))
+    row[f"{name}_accuracy_se"] = standard_error(values)
 
 
 def _shape(summary: pd.DataFrame) -> pd.DataFrame:

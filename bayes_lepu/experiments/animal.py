@@ -1,6 +1,5 @@
 """The paper's human annotators: Tables 3 to 6, by its own protocol and by a safe one."""
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -25,10 +24,18 @@ from bayes_lepu.experiments.resample import (
 from bayes_lepu.experiments.runner import Experiment, run_trials
 from bayes_lepu.experiments.scores import LOWER_IS_BETTER, MODELS
 from bayes_lepu.experiments.store import Record
-from bayes_lepu.experiments.tables import Reproduction, score_table, summarise, tidy, write
+from bayes_lepu.experiments.tables import (
+    Reproduction,
+    score_table,
+    standard_error,
+    summarise,
+    tidy,
+    write,
+)
 
 PRINTED_ORDER = ("fsa", "mta", "sph", "hth", "mba")
 TABLE_ORDER = ("accuracy", "f1", "AUC", "Brier")
+OWN_FEATURES = "own"
 RIVALS = tuple((ours, rival) for ours in ("SPM", "PsychM") for rival in ("Naive", "Elkan"))
 
 
@@ -79,13 +86,14 @@ def run_animal(
     _check_protocols(protocols)
     source, name = _source(path, features)
     base = settings or AnimalSettings(subjects[0], protocols[0])
+    # Read here, so that anything wrong with the data is said before a worker starts.
+    data = {s: source.photographs(s, name, speeded).fingerprint for s in subjects}
+    base = replace(base, features=name, speeded=speeded)
     variants = [
-        replace(base, subject=subject, protocol=protocol, features=name, speeded=speeded)
+        replace(base, subject=subject, protocol=protocol, data=data[subject])
         for protocol in protocols
         for subject in subjects
     ]
-    for variant in variants:  # complain about the data before any worker starts
-        source.photographs(variant.subject, variant.features, variant.speeded)
     records = run_trials(
         Experiment("animal", partial(animal_trial, source=source)),
         variants,
@@ -127,14 +135,11 @@ def _check_protocols(protocols: Sequence[str]) -> None:
 
 
 def _source(path: str | Path | None, features: str | pd.DataFrame) -> tuple[Source, str]:
-    """Where the data are, and a name for the features that changes with their values."""
+    """Where the data are, and a name for the features."""
     if isinstance(features, pd.DataFrame):
         if not features.index.is_unique:
             raise DataError("features has repeated image numbers; expected one row per image.")
-        values = features.sort_index()
-        digest = hashlib.sha256(np.ascontiguousarray(values.to_numpy(dtype=float)).tobytes())
-        digest.update(np.ascontiguousarray(values.index.to_numpy(dtype=np.int64)).tobytes())
-        return Source.at(path, features), f"own-{digest.hexdigest()[:8]}"
+        return Source.at(path, features), OWN_FEATURES
     if features not in NAMED_FEATURES:
         raise ModelError(
             f"features = {features!r}; expected one of {', '.join(NAMED_FEATURES)}, or a DataFrame."
@@ -260,7 +265,7 @@ def compare_rivals(scores: pd.DataFrame, *, score: str = "accuracy") -> pd.DataF
                     "ours": ours,
                     "rival": rival,
                     "mean": difference.mean(),
-                    "se": difference.std(ddof=1) / np.sqrt(len(difference)),
+                    "se": standard_error(difference),
                     "share_better": float(np.mean(difference > 0)),
                 }
             )

@@ -25,7 +25,7 @@ BAYES_MODELS = ("naive", "scar", "spm", "psychm")
 
 @dataclass(frozen=True)
 class BayesSettings:
-    """What the posteriors of one annotator depend on, besides the seed and the data.
+    """What the posteriors of one annotator depend on, besides the seed.
 
     Attributes
     ----------
@@ -36,6 +36,8 @@ class BayesSettings:
     draws, tune, chains : int
     ci_prob : float
         Probability of the intervals of π and c.
+    data : str
+        Fingerprint of the data, set by the run.
     """
 
     subject: str
@@ -45,6 +47,7 @@ class BayesSettings:
     tune: int = 1000
     chains: int = 4
     ci_prob: float = 0.9
+    data: str = ""
 
 
 def bayes_trial(
@@ -137,9 +140,14 @@ def run_animal_bayes(
     check_subjects(subjects)
     source = Source.at(path)
     base = settings or BayesSettings(subjects[0])
-    variants = [replace(base, subject=subject) for subject in subjects]
-    for variant in variants:
-        source.photographs(variant.subject, variant.features, variant.speeded)
+    variants = [
+        replace(
+            base,
+            subject=subject,
+            data=source.photographs(subject, base.features, base.speeded).fingerprint,
+        )
+        for subject in subjects
+    ]
     records = run_trials(
         Experiment("animal-bayes", partial(bayes_trial, source=source)),
         variants,

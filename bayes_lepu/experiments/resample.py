@@ -13,6 +13,7 @@ Protocols
 Either way the penalties come from a 3-fold Brier score on (X, l), with an L1 penalty on α.
 """
 
+import hashlib
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -38,7 +39,7 @@ HOLDOUT = 0.2
 
 @dataclass(frozen=True)
 class AnimalSettings:
-    """What a resample depends on, besides its seed and the data.
+    """What a resample depends on, besides its seed.
 
     Attributes
     ----------
@@ -46,7 +47,7 @@ class AnimalSettings:
         Code of the annotator, such as "fsa".
     protocol : {"paper", "safe"}
     features : str
-        "pca10", "pca50", "full", "statistics", or a fingerprint of the user's own.
+        "pca10", "pca50", "full", "statistics", or "own" for the user's.
     speeded : bool
         Label only the fast half of the hits: a stronger bias.
     Cs, C_alphas : tuple of float
@@ -56,6 +57,8 @@ class AnimalSettings:
     folds : int
     gamma_start, lam_start : float
         Where the climb of PsychM begins, as in the paper.
+    data : str
+        Fingerprint of the data, set by the run: other data are other trials.
     """
 
     subject: str
@@ -68,6 +71,7 @@ class AnimalSettings:
     folds: int = 3
     gamma_start: float = 0.7
     lam_start: float = 0.02
+    data: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,6 +82,14 @@ class Photographs:
     l: NDArray[np.int64]
     y: NDArray[np.int64]
     held_out: tuple[Array, NDArray[np.int64]] | None
+
+    @property
+    def fingerprint(self) -> str:
+        """Eight hexadecimal digits that change with any value."""
+        digest = hashlib.sha256()
+        for values in (self.X, self.l, self.y, *(self.held_out or ())):
+            digest.update(np.ascontiguousarray(values).tobytes())
+        return digest.hexdigest()[:8]
 
 
 @dataclass(frozen=True, eq=False)

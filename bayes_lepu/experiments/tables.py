@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 
 from bayes_lepu.experiments.document import Document
 from bayes_lepu.experiments.scores import LOWER_IS_BETTER
@@ -70,6 +71,12 @@ def summarise(scores: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     table = groups.agg(["mean", "std", "count"]).reset_index()
     table["se"] = table["std"] / np.sqrt(table["count"])
     return table.rename(columns={"count": "trials"})[[*by, "mean", "se", "trials"]]
+
+
+def standard_error(values: ArrayLike) -> float:
+    """Standard error of the mean; NaN for a single value."""
+    x = np.asarray(values, dtype=float)
+    return float(x.std(ddof=1) / np.sqrt(x.size)) if x.size > 1 else float("nan")
 
 
 def score_table(
