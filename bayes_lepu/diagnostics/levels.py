@@ -156,13 +156,16 @@ def check_widths(subject: Subject) -> list[Check]:
         return [Check(name, "not applicable", None, "", "A point estimate has no intervals.")]
     t, h = (mean_width(subject, f) for f in (Parameters.t, Parameters.h))
     ratio = t / max(h, 1e-12)
-    status = grade(ratio, thresholds.WIDTH_RATIO)
+    # h = s t is narrower than t by the factor s alone; the bounds were found at c near 1/2.
+    c = float(np.mean(subject.pi_and_c[1]))
+    good, bad = (bound * max(0.5 / c, 1.0) for bound in thresholds.WIDTH_RATIO)
+    status = grade(ratio, (good, bad))
     return [
         Check(
             name,
             status,
             ratio,
-            in_words(thresholds.WIDTH_RATIO),
+            in_words((good, bad)),
             f"h is known to ±{h / 2:.3f}, t to ±{t / 2:.3f} (95 %, mean over the rows).",
             "" if status != "failed" else "Use h(x) for ranking where t is this uncertain.",
         )

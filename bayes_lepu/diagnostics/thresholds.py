@@ -14,7 +14,7 @@ MODE_GAP = (5.0, 2.0)  # nats to another answer: odds below 1 %, above 14 %
 ORIENTATION = (0.99, 0.95)  # posterior probability; also of the order of the two norms
 INFORMATION = (10.0, 1.0)  # data information in units of prior precision
 CONTRACTION = (0.9, 0.5)
-WIDTH_RATIO = (2.0, 3.5)  # interval width of t against that of h
+WIDTH_RATIO = (2.0, 3.5)  # interval width of t against that of h, at c = 1/2
 PROFILE_RATIO = (1.5, 3.0)  # likelihood set of π against its posterior interval
 STEEPNESS = (3.0, 1.5)  # larger of the two predictors' sd
 COSINE = (0.85, 0.97)  # between a and α
