@@ -1,0 +1,155 @@
+"""Documents cannot drift: examples run, names, map, pictures and figures are compared."""
+
+import contextlib
+import importlib
+import os
+import re
+import subprocess
+import sys
+
+import matplotlib
+import pytest
+
+from bayes_lepu.models import list_models
+from tests.documents import ROOT, blocks, run
+from tools.figures import ROW, refreshed
+from tools.pictures import graph
+
+DOCS = ROOT / "docs"
+PACKAGES = ("", ".plots", ".estimators", ".datasets", ".experiments")
+PAGES = sorted(DOCS.rglob("*.md"))
+
+
+def public_names():
+    """Every name exported by the library and by its public packages, in full."""
+    names = set()
+    for package in PACKAGES:
+        module = importlib.import_module("bayes_lepu" + package)
+        names |= {f"{module.__name__}.{name}" for name in module.__all__}
+    # A name of the top level that is also exported by a package is documented once.
+    names -= {"bayes_lepu.plots", "bayes_lepu.load_demo"}
+    return names
+
+
+def documented_names():
+    found = set()
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        found |= set(re.findall(r"^::: ([\w.]+)$", text, re.MULTILINE))
+        for package in re.findall(r"^\[\[public names of ([\w.]+)\]\]$", text, re.MULTILINE):
+            names = importlib.import_module(package).__all__
+            found |= {f"{package}.{name}" for name in names}
+    return found
+
+
+def test_reference_pages_are_the_public_names():
+    """And, beyond them, what public functions return and how scores are to be read."""
+    beyond = {f"bayes_lepu.diagnostics.records.{n}" for n in ("Identifiability", "Check", "Remedy")}
+    beyond.add("bayes_lepu.estimators.scoring")
+    assert documented_names() == public_names() | beyond
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if blocks(p, "python")], ids=lambda p: p.stem)
+def test_examples_of_the_pages_run(page, tmp_path):
+    matplotlib.use("Agg")
+    namespace = {}
+    with contextlib.chdir(tmp_path):
+        for code in blocks(page, "python"):
+            run(code, page, namespace)
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")
+
+
+def test_every_public_name_is_in_an_example_that_runs():
+    """In a block of a page, or after >>> in its docstring; both are executed by tests."""
+    code = "\n".join(block for page in PAGES for block in blocks(page, "python"))
+    missing = []
+    for name in sorted(public_names()):
+        package, _, last = name.rpartition(".")
+        thing = getattr(importlib.import_module(package), last)
+        if not re.search(rf"\b{last}\b", code) and ">>> " not in (thing.__doc__ or ""):
+            missing.append(name)
+    assert not missing
+
+
+def test_map_is_the_tree():
+    """Every folder at the top and every module of the library, in the order imports may go."""
+    lines = next(b for b in blocks(ROOT / "README.md", "text") if b.startswith("bayes_lepu/"))
+    tracked = subprocess.run(
+        ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False
+    ).stdout.split("\n")
+    if not any(tracked):
+        pytest.skip("not a git clone: the tree cannot be told from what lies in the folder")
+    entries = {line.split()[0] for line in lines.splitlines()}
+    top = {f"{path.split('/')[0]}/" for path in tracked if "/" in path}
+    inside = {
+        path.split("/")[1] + ("/" if path.count("/") > 1 else "")
+        for path in tracked
+        if path.startswith("bayes_lepu/")
+    }
+    hidden = {"__init__.py", "__main__.py", "py.typed"}
+    assert entries == {e for e in top if not e.startswith(".")} | (inside - hidden)
+
+
+def test_map_goes_down():
+    """The order of the map is that of the import contract."""
+    import tomllib
+
+    contract = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["importlinter"]
+    layers = [
+        {name.strip(" ()") for name in layer.split("|")}
+        for layer in contract["contracts"][0]["layers"]
+    ]
+    text = next(b for b in blocks(ROOT / "README.md", "text") if b.startswith("bayes_lepu/"))
+    order = [
+        line.split()[0].rstrip("/").removesuffix(".py")
+        for line in text.splitlines()
+        if line.startswith("  ")
+    ]
+    depth = [next(d for d, layer in enumerate(layers) if name in layer) for name in order]
+    assert depth == sorted(depth)
+
+
+def test_quoted_figures_are_the_stored_ones():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert len(ROW.findall(text)) >= 3
+    assert refreshed(text) == text, "run: python -m tools.figures"
+
+
+def test_figures_are_told_from_wrong_ones():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    figure = ROW.search(text)
+    assert refreshed(text.replace(figure[0], figure[1] + "99999" + figure[3])) == text
+
+
+@pytest.mark.parametrize("name", list_models())
+def test_graph_pictures_are_those_of_the_models(name):
+    picture = ROOT / "models" / name / "graph.svg"
+    assert picture.read_text(encoding="utf-8") == graph(name), "run: python -m tools.pictures"
+    assert "](graph.svg)" in (picture.parent / "card.md").read_text(encoding="utf-8")
+
+
+def test_docs_build_without_warnings(tmp_path):
+    """Offline: MkDocs with every page, strictly; nothing in the pages is fetched from elsewhere."""
+    code = (
+        "import socket, sys\n"
+        "def refuse(*_): raise OSError('the build reached for the network')\n"
+        "socket.socket.connect = refuse\n"
+        "from mkdocs.__main__ import cli\n"
+        f"cli(['build', '--strict', '--quiet', '--site-dir', {str(tmp_path / 'site')!r}])\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=ROOT,
+        env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    page = (tmp_path / "site" / "reference" / "fitting" / "index.html").read_text("utf-8")
+    assert "<math" in page
+    assert ":math:" not in page
+    assert ".. math::" not in page
+    fetched = re.findall(r"<(?:script|link|img)[^>]+(?:src|href)=\"?(https?://[^\"> ]+)", page)
+    assert not fetched
