@@ -9,7 +9,6 @@ scale ``(x - center) / scale``. ``y`` holds audited classes and NaN where the cl
 """
 
 import warnings
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -20,8 +19,7 @@ from numpy.typing import NDArray
 
 from bayes_lepu.errors import DataError, DataWarning
 from bayes_lepu.links import Array, RowKind
-
-MAX_NAMED = 5
+from bayes_lepu.tables import match_columns, read_table, some
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,12 +82,12 @@ class PUData:
     def transform(self, X: Any) -> tuple[Array, pd.Index]:
         """New rows on the internal scale, columns matched by name where names are known."""
         if isinstance(X, pd.DataFrame) and self.named:
-            X = _match_columns(X, self.feature_names)
+            X = match_columns(X, self.feature_names)
         values, _, _, index = read_table(X)
         if values.shape[1] != self.p:
             raise DataError(
                 f"X has {values.shape[1]} columns, but the model was fitted on {self.p}: "
-                f"{_some(self.feature_names)}. Pass the same columns in the same order."
+                f"{some(self.feature_names)}. Pass the same columns in the same order."
             )
         return (values - self.center) / self.scale, index
 
@@ -131,6 +129,7 @@ def read_data(
     labels = _read_labels(l, n, X)
     audited = _read_classes(y, labels, X)
     owned = isinstance(X, pd.DataFrame)  # an array may still be the user's own memory
+    _refuse_label_among_features(values, names, labels)
     center, scale, values = _standardise(values, names, standardize=standardize, in_place=owned)
     kind = labels.copy()
     kind[(labels == 0) & (audited == 1)] = RowKind.MISSED
@@ -158,90 +157,6 @@ def warn_if_small(data: PUData, n_parameters: int) -> None:
             "unique. Add a penalty (C > 0) or a proper prior, or use fewer columns.",
             DataWarning,
             stacklevel=4,
-        )
-
-
-def read_table(X: Any) -> tuple[Array, tuple[str, ...], bool, pd.Index]:
-    """Float64 values, column names, whether the names are the user's, and row labels."""
-    if hasattr(X, "tocsr"):
-        raise DataError(
-            f"X is a sparse matrix ({type(X).__name__}); dense columns are expected. "
-            "Use X.toarray(), or reduce the columns first (for example TruncatedSVD)."
-        )
-    named = isinstance(X, pd.DataFrame)
-    if isinstance(X, pd.DataFrame):
-        names, index = _frame_names(X), X.index
-        _refuse_empty(X.shape)
-        values = np.empty(X.shape)
-        for j, name in enumerate(X.columns):
-            values[:, j] = _numeric_column(X[name], str(name))
-    else:
-        values = _numeric_array(X)
-        names = tuple(f"x{j}" for j in range(values.shape[1]))
-        index = pd.RangeIndex(values.shape[0])
-        _refuse_empty(values.shape)
-    _refuse_non_finite(values, names)
-    return values, names, named, index
-
-
-def _refuse_empty(shape: tuple[int, ...]) -> None:
-    if min(shape) == 0:
-        raise DataError(
-            f"X is empty: its shape is {shape}. At least one row and one column are needed."
-        )
-
-
-def _frame_names(X: pd.DataFrame) -> tuple[str, ...]:
-    names = tuple(str(c) for c in X.columns)
-    twice = sorted(c for c, count in Counter(names).items() if count > 1)
-    if twice:
-        raise DataError(
-            f"X has duplicate column names: {_some(twice)}. Every column needs its own name; "
-            "rename or drop the copies."
-        )
-    return names
-
-
-def _numeric_column(column: pd.Series, name: str) -> Array:
-    if isinstance(column.dtype, pd.CategoricalDtype):
-        raise DataError(
-            f"Column {name!r} is categorical. Encode it first, for example "
-            f"pd.get_dummies(X, columns=[{name!r}], drop_first=True, dtype=float)."
-        )
-    if not (pd.api.types.is_numeric_dtype(column) or pd.api.types.is_bool_dtype(column)):
-        raise DataError(
-            f"Column {name!r} holds {column.dtype} values, for example {column.iloc[0]!r}; numbers "
-            "are expected. Convert with pd.to_numeric, encode with pd.get_dummies, or drop it."
-        )
-    if pd.api.types.is_complex_dtype(column):
-        raise DataError(f"Column {name!r} holds complex numbers; real numbers are expected.")
-    return column.to_numpy(dtype=float, na_value=np.nan)
-
-
-def _numeric_array(X: Any) -> Array:
-    array = np.asarray(X)
-    if array.ndim != 2:
-        raise DataError(
-            f"X has {array.ndim} dimension(s), shape {array.shape}; a table of shape (rows, "
-            "columns) is expected. Use X.reshape(-1, 1) for a single column."
-        )
-    if array.dtype.kind not in "fiub":
-        raise DataError(
-            f"X holds {array.dtype} values; numbers are expected. Convert with X.astype(float), "
-            "or pass a DataFrame to be told which column is meant."
-        )
-    return np.ascontiguousarray(array, dtype=float)
-
-
-def _refuse_non_finite(values: Array, names: tuple[str, ...]) -> None:
-    with np.errstate(over="ignore", invalid="ignore"):
-        if np.isfinite(values.sum()):  # one pass without a temporary settles the usual case
-            return
-    cells = (~np.isfinite(values)).sum(axis=0)
-    if cells.any():
-        raise DataError(
-            f"X holds NaN or infinite values ({cells.sum()} cells) in column(s) "
-            f"{_some([names[j] for j in np.flatnonzero(cells)])}. Impute or drop them first."
         )
 
 
@@ -286,7 +201,7 @@ def _as_numbers(name: str, array: NDArray[Any], allowed: str) -> Array:
     except (TypeError, ValueError):
         numbers = None
     if numbers is None or any(isinstance(v, str) for v in values):
-        shown = _some(sorted({repr(v) for v in values}))
+        shown = some(sorted({repr(v) for v in values}))
         raise DataError(f"{name} holds {shown}; {allowed} expected. Recode it first.")
     return numbers
 
@@ -296,9 +211,13 @@ def _read_labels(l: Any, n: int, X: Any) -> NDArray[np.int8]:
     numbers = array if array.dtype.kind in "fiub" else _as_numbers("l", array, "0/1 or bool is")
     values = np.unique(numbers)
     if not np.isin(values, (0, 1)).all():
-        hint = "Use (l == 1).astype(int) if -1 or 2 means unlabelled." if len(values) == 2 else ""
+        hint = ""
+        if len(values) == 2:
+            low, high = values.tolist()
+            hint = f"Use (l == {high:g}).astype(int) if {high:g} marks the labelled rows, "
+            hint += f"(l == {low:g}).astype(int) if {low:g} does."
         raise DataError(
-            f"l holds the values {_some(values.tolist())}; only 0 (unlabelled) and 1 (labelled "
+            f"l holds the values {some(values.tolist())}; only 0 (unlabelled) and 1 (labelled "
             f"positive), or False and True, are expected. {hint}".rstrip()
         )
     labels = np.ascontiguousarray(numbers, dtype=np.int8)
@@ -312,6 +231,20 @@ def _read_labels(l: Any, n: int, X: Any) -> NDArray[np.int8]:
     return labels
 
 
+def _refuse_label_among_features(
+    values: Array, names: tuple[str, ...], labels: NDArray[np.int8]
+) -> None:
+    for j, name in enumerate(names):
+        column = values[:, j]
+        if column[0] in (labels[0], 1 - labels[0]) and (
+            np.array_equal(column, labels) or np.array_equal(column, 1 - labels)
+        ):
+            raise DataError(
+                f"Column {name!r} is the label itself: it equals l (or 1 - l) in every row. Drop "
+                f"it from X, for example X.drop(columns=[{name!r}])."
+            )
+
+
 def _read_classes(y: Any, labels: NDArray[np.int8], X: Any) -> Array:
     n = labels.shape[0]
     if y is None:
@@ -320,7 +253,7 @@ def _read_classes(y: Any, labels: NDArray[np.int8], X: Any) -> Array:
     known = classes[~np.isnan(classes)]
     if not np.isin(known, (0, 1)).all():
         raise DataError(
-            f"y holds the values {_some(np.unique(known).tolist())}; 0, 1 or NaN where the class "
+            f"y holds the values {some(np.unique(known).tolist())}; 0, 1 or NaN where the class "
             "is unknown is expected."
         )
     contradiction = np.flatnonzero((labels == 1) & (classes == 0))
@@ -344,13 +277,13 @@ def _standardise(
     constant = spread <= 1e-12 * np.abs(center)
     if constant.any():
         raise DataError(
-            f"Constant column(s): {_some([names[j] for j in np.flatnonzero(constant)])}. They "
+            f"Constant column(s): {some([names[j] for j in np.flatnonzero(constant)])}. They "
             "carry no information and duplicate the intercept; drop them."
         )
     if not np.isfinite(spread).all():
         large = [names[j] for j in np.flatnonzero(~np.isfinite(spread))]
         raise DataError(
-            f"The values of column(s) {_some(large)} are too large: their variance overflows. "
+            f"The values of column(s) {some(large)} are too large: their variance overflows. "
             "Change the units."
         )
     if not standardize:
@@ -380,7 +313,7 @@ def _read_mask(
             )
         if column not in position:
             raise DataError(
-                f"{option} names {column!r}, which is not a column of X. Columns: {_some(names)}."
+                f"{option} names {column!r}, which is not a column of X. Columns: {some(names)}."
             )
         mask[position[column]] = True
     if not mask.any():
@@ -389,23 +322,3 @@ def _read_mask(
             "propensity."
         )
     return mask
-
-
-def _match_columns(X: pd.DataFrame, names: tuple[str, ...]) -> pd.DataFrame:
-    got = _frame_names(X)
-    position, known = {c: j for j, c in enumerate(got)}, set(names)
-    missing = [c for c in names if c not in position]
-    extra = [c for c in got if c not in known]
-    if missing or extra:
-        parts = [f"missing column(s) {_some(missing)}"] if missing else []
-        parts += [f"unknown column(s) {_some(extra)}"] if extra else []
-        raise DataError(
-            f"X does not match the fitted columns: {'; '.join(parts)}. "
-            "Select them with X[list(fit.feature_names)]."
-        )
-    return X.iloc[:, [position[c] for c in names]]
-
-
-def _some(values: Sequence[Any]) -> str:
-    shown = ", ".join(str(v) for v in values[:MAX_NAMED])
-    return shown + (f" and {len(values) - MAX_NAMED} more" if len(values) > MAX_NAMED else "")

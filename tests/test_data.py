@@ -411,3 +411,15 @@ def test_coefficients_on_the_original_scale_give_the_same_predictor(frame, label
     raw, level = data.original_scale(slope, intercept)
     internal = slope @ data.X.T + intercept[..., None]
     np.testing.assert_allclose(raw @ frame.to_numpy().T + level[..., None], internal, atol=1e-10)
+
+
+@pytest.mark.parametrize("flip", [False, True])
+def test_the_label_left_among_the_features_is_refused(frame, labels, flip):
+    leaked = frame.assign(marked=labels != flip)
+    with pytest.raises(DataError, match=r"'marked' is the label itself.*drop\(columns="):
+        read_data(leaked, labels)
+
+
+def test_two_other_label_values_get_both_readings(frame, labels):
+    with pytest.raises(DataError, match=r"\(l == 2\).*if 2 marks.*\(l == 1\).*if 1 does"):
+        read_data(frame, np.asarray(labels) + 1)

@@ -60,9 +60,10 @@ def nearest_points(subject: Subject) -> list[Nearest]:
             _a_alpha,
             _a_minus_alpha,
             _s_constant,
-            _gamma_zero,
             _one_factor,
         ]
+        if subject.data.swap_symmetric:  # else columns or audited rows tell the factors apart
+            finders.insert(4, _gamma_zero)
     elif name == "spm":
         finders = [_both_zero, _fixed_point, _one_factor]
     elif name == "scar":
