@@ -34,10 +34,10 @@ lint: setup
 	$(VENV)/bin/lint-imports
 
 test: lint browser
-	$(PY) -m pytest
+	$(PY) -m pytest -n 2 --dist loadfile
 
 test-all: lint browser
-	$(PY) -m pytest -m "slow or not slow"
+	$(PY) -m pytest -n 2 --dist loadfile -m "slow or not slow"
 
 bench: setup
 	$(PY) -m benchmarks
