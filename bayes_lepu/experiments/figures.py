@@ -15,6 +15,8 @@ OURS, PRINTED = "#0b6e8a", "#c0561f"
 def score_figure(summary: pd.DataFrame, panels: Sequence[str]) -> "Figure":
     """One panel per value of ``panels``, models down the side, mean ± 2 standard errors.
 
+    The last of ``panels`` runs across the page.
+
     Parameters
     ----------
     summary : DataFrame
@@ -23,7 +25,7 @@ def score_figure(summary: pd.DataFrame, panels: Sequence[str]) -> "Figure":
     from matplotlib.figure import Figure
 
     groups = list(summary.groupby(list(panels), sort=False))
-    across = min(4, len(groups))
+    across = min(5, summary[panels[-1]].nunique())
     down = -(-len(groups) // across)
     figure = Figure(figsize=(3.1 * across + 0.6, 2.6 * down + 0.5), layout="constrained")
     axes = figure.subplots(down, across, squeeze=False)
