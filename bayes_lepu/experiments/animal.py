@@ -222,8 +222,9 @@ def _deviations(settings: AnimalSettings) -> str:
         f"{', '.join(f'{C:g}' for C in settings.C_alphas)} for α (L1) on standardised columns, "
         f"chosen in every resample by {settings.folds}-fold Brier score on (X, l). PsychM climbs "
         f"from γ = {settings.gamma_start:g}, λ = {settings.lam_start:g} as in the paper, with "
-        "small random slopes; optima are climbed to convergence, not by Nadam and Adam. SPM's factors "
-        "are named after the fit by the steeper one (Algorithm 1 as the text has it), PsychM's not."
+        "small random slopes; optima are climbed to convergence, not by Nadam and Adam. SPM's "
+        "factors are named after the fit by the steeper one (Algorithm 1 as the text has it), "
+        "PsychM's not."
     )
 
 
