@@ -214,10 +214,12 @@ def _table(part: pd.DataFrame, subjects: Sequence[str], score: str) -> pd.DataFr
 
 
 def _deviations(settings: AnimalSettings) -> str:
+    features = f"features are “{settings.features}” of another network than VGG16"
+    if settings.features == OWN_FEATURES:
+        features = "features are those given"
     return (
         "What differs from the paper: one day of the experiment is public, so there are 500 "
-        f"photographs and not 1000; features are “{settings.features}” of another network, VGG16's "
-        "weights being unavailable; penalties are "
+        f"photographs and not 1000; {features}; penalties are "
         f"{', '.join(f'{C:g}' for C in settings.Cs)} for a (L2) and "
         f"{', '.join(f'{C:g}' for C in settings.C_alphas)} for α (L1) on standardised columns, "
         f"chosen in every resample by {settings.folds}-fold Brier score on (X, l). PsychM climbs "
