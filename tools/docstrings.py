@@ -1,6 +1,8 @@
-r"""Docstrings speak reStructuredText in one respect, mathematics; the pages are Markdown.
+r"""Docstrings are numpydoc, the pages are Markdown: what has to be said differently.
 
-``.. math:: x`` becomes ``$$x$$`` and ``:math:`x``` becomes ``$x$`` before a page is made of them.
+* ``.. math:: x`` becomes ``$$x$$`` and ``:math:`x``` becomes ``$x$``.
+* ``model : {"naive", "scar"}`` loses its braces: Griffe would print the first choice as the
+  default, where the signature knows the real one.
 """
 
 import re
@@ -11,10 +13,11 @@ from griffe import Extension
 
 INLINE = re.compile(r":math:`([^`]+)`", re.DOTALL)
 BLOCK = re.compile(r"^( *)\.\. math::[ ]?(.*\n(?:(?:\1 +.*)?\n)*)", re.MULTILINE)
+CHOICES = re.compile(r"^( *[\w, ]+ : )\{([^}\n]+)\}", re.MULTILINE)
 
 
 def to_markdown(text: str) -> str:
-    """The text with its formulas between dollar signs."""
+    """The text with its formulas between dollar signs and its choices without braces."""
 
     def block(match: re.Match[str]) -> str:
         formulas = textwrap.dedent(match[2].lstrip("\n")).strip()
@@ -22,10 +25,11 @@ def to_markdown(text: str) -> str:
         return "".join(f"{match[1]}\n{match[1]}$${part}$$\n" for part in parts) + "\n"
 
     text = BLOCK.sub(block, text + "\n").rstrip("\n")
-    return INLINE.sub(lambda m: f"${' '.join(m[1].split())}$", text)
+    text = INLINE.sub(lambda m: f"${' '.join(m[1].split())}$", text)
+    return CHOICES.sub(r"\1one of \2", text)
 
 
-class DocstringMath(Extension):
+class Docstrings(Extension):
     """Applies `to_markdown` to every docstring."""
 
     def on_object(self, *, obj: Any, **_: Any) -> None:
