@@ -14,6 +14,7 @@ from bayes_lepu.result import FittedModel
 from bayes_lepu.result.summaries import CI_PROB, mean_by_row, summary_by_row
 
 DRAWS = 500
+ALL_DRAWS = 20_000_000
 SHOWN = 200
 IN_FILE = 5000
 FEATURES = 6
@@ -34,11 +35,14 @@ class Missed:
 def missed_rows(fit: FittedModel) -> Missed:
     """Rank the unlabelled rows whose class is unknown.
 
-    Means and intervals are over at most 500 evenly spaced draws; the file holds at most the 5,000
-    most probable rows (`Fit.missed` gives any number).
+    Means and intervals are those of `Fit.missed` up to `ALL_DRAWS` rows x draws, and over 500
+    evenly spaced draws beyond; the file holds at most the 5,000 most probable rows (`Fit.missed`
+    gives any number).
     """
-    data, draws = fit.data, thin(fit.draws, DRAWS)
+    data = fit.data
     rows = np.flatnonzero(data.kind == RowKind.UNLABELLED)
+    few = len(rows) * fit.draws.b.size <= ALL_DRAWS
+    draws = fit.draws if few else thin(fit.draws, DRAWS)
     if len(rows) == 0:  # every unlabelled row has been audited
         return Missed(table(("row", PROBABILITY), []), f'row,"{PROBABILITY}"\n', 0, 0, 0.0)
     probability = mean_by_row(draws, Parameters.missed, data.X[rows])

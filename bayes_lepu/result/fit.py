@@ -111,7 +111,11 @@ class FittedModel:
         return (self.predict_proba(X)[:, 1] > 0.5).astype(np.int8)
 
     def class_probability(self, X: Any, *, ci_prob: float = CI_PROB) -> pd.DataFrame:
-        """P(y=1 | x) with its equal-tailed interval."""
+        """P(y=1 | x) with its equal-tailed interval.
+
+        Where a few draws name the factors the other way round, they can pull the mean out of a
+        narrow interval; ``fit.orientation.probability`` tells how many do.
+        """
         return self._summarise(Parameters.t, X, ci_prob)
 
     def propensity(self, X: Any, *, ci_prob: float = CI_PROB) -> pd.DataFrame:
