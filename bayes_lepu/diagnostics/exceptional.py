@@ -100,7 +100,7 @@ def _check(subject: Subject, found: Nearest) -> Check:
                 found.name,
                 " On this branch of it there is no second solution, but the curvature is poor.",
             )
-        remedy = REMEDIES[found.name]
+        remedy = SCAR_REMEDY if subject.fit.spec.name == "scar" else REMEDIES[found.name]
     return Check(
         f"set {found.name}",
         status,
@@ -115,6 +115,7 @@ NO_TWIN = {
     "one factor = 1": " The data cannot tell one of the factors from 1.",
     "gamma = 0": " Without guesses, what sets the factors apart are their columns alone.",
 }
+SCAR_REMEDY = "c may be 1: compare with model='naive', or audit unlabelled rows (y=)."
 REMEDIES = {
     "a = 0": "t does not vary detectably: fit model='scar' or 'spm', or bring columns that "
     "separate the classes.",
