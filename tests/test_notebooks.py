@@ -39,17 +39,37 @@ def test_all_are_pages_of_the_documentation():
     assert pages == [f"notebooks/{path.stem}.md" for path in NOTEBOOKS]
 
 
-def test_all_run_with_few_draws():
-    """In one process of their own; the data of notebook 05 are absent, which it must survive."""
-    done = subprocess.run(
-        [sys.executable, "-m", "tools.notebooks", "--check"],
+def check(data, *notebooks):
+    return subprocess.run(
+        [sys.executable, "-m", "tools.notebooks", "--check", *notebooks],
         cwd=ROOT,
-        env={**os.environ, "BAYES_LEPU_DATA": str(ROOT / "no-such-folder")},
+        env={**os.environ, "BAYES_LEPU_DATA": str(data)},
         capture_output=True,
         text=True,
         check=False,
     )
+
+
+def test_all_run_with_few_draws():
+    """In one process of their own; the data of notebook 05 are absent, which it must survive."""
+    done = check(ROOT / "no-such-folder")
     assert done.returncode == 0, (done.stdout + done.stderr)[-4000:]
     for path in NOTEBOOKS:
         assert f"{path.name}:" in done.stdout
     assert "The data are not here" in done.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.skipif("BAYES_LEPU_DATA" not in os.environ, reason="BAYES_LEPU_DATA is not set")
+def test_human_annotators_run_with_their_data():
+    done = check(os.environ["BAYES_LEPU_DATA"], "notebooks/05_human_annotators.ipynb")
+    assert done.returncode == 0, (done.stdout + done.stderr)[-4000:]
+    assert "The data are not here" not in done.stdout
+
+
+def test_a_failing_cell_is_named(tmp_path):
+    broken = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("1 / 0")])
+    nbformat.write(broken, tmp_path / "broken.ipynb")
+    done = check(ROOT, str(tmp_path / "broken.ipynb"))
+    assert done.returncode == 1
+    assert "1 / 0" in done.stdout
