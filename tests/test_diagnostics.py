@@ -118,7 +118,7 @@ def test_a_freed_parameter_raises_the_bound():
 )
 def test_rank_of_binary_designs(columns, spm_rank, psychm_rank):
     X = np.array(np.meshgrid(*[[0.0, 1.0]] * columns)).reshape(columns, -1).T
-    data = read_data(np.tile(X, (3, 1)), np.arange(3 * len(X)) % 2)
+    data = read_data(np.tile(X, (3, 1)), np.arange(3 * len(X)) % 3 == 0)
     rows = design.distinct_rows(data.X)
     for name, rank, extra in (("spm", spm_rank, 0), ("psychm", psychm_rank, 2)):
         spec = get_model(name)
