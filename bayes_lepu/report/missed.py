@@ -14,7 +14,7 @@ from bayes_lepu.result import FittedModel
 from bayes_lepu.result.summaries import CI_PROB, mean_by_row, summary_by_row
 
 DRAWS = 500
-ALL_DRAWS = 20_000_000
+ALL_DRAWS = 5_000_000
 SHOWN = 200
 IN_FILE = 5000
 FEATURES = 6
