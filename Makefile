@@ -10,7 +10,7 @@ help:
 	@echo "make test      set up, lint, types, import contract, fast tests"
 	@echo "make test-all  the same and the long statistical suite"
 	@echo "make bench     benchmarks; ratios go to benchmarks/results and the README"
-	@echo "make reproduce the paper's tables, 500 trials; goes on where it was stopped"
+	@echo "make reproduce the paper's tables in full, to docs/reproduction; goes on where it was stopped"
 	@echo "make notebooks run all notebooks and store their outputs"
 	@echo "make docs      build the documentation in site/"
 
@@ -40,6 +40,7 @@ test-all: lint browser
 	$(PY) -m pytest -n 2 --dist loadfile -m "slow or not slow"
 
 bench: setup
+	@$(PY) -m pip install --quiet --editable ".[dev,peers]"
 	$(PY) -m benchmarks
 	$(PY) -m tools.figures
 
@@ -51,10 +52,7 @@ docs: setup
 
 # The human annotators need their tables: BAYES_LEPU_DATA names the folder that holds them.
 reproduce: setup
-	$(PY) -m bayes_lepu reproduce table1 table2 --trials 500 --jobs 2
-	$(PY) -m bayes_lepu reproduce ablation --jobs 2
-	$(if $(BAYES_LEPU_DATA),$(PY) -m bayes_lepu reproduce animal --jobs 2)
-	$(if $(BAYES_LEPU_DATA),$(PY) -m bayes_lepu reproduce animal --bayes)
+	$(PY) -m tools.reproduction
 
 clean:
 	rm -rf $(VENV) dist build site .pytest_cache .mypy_cache .ruff_cache .import_linter_cache

@@ -1,0 +1,71 @@
+"""The paper's experiments in full, and their tables as pages of the documentation.
+
+Runs ``bayes-lepu reproduce`` for every table, goes on where an earlier run was stopped, and copies
+table, picture and summary to ``docs/reproduction``. ``runs.json`` there says what was run, on which
+machine, and how long it took where it was run in one go. The human annotators are left out
+where BAYES_LEPU_DATA does not name the folder of their tables.
+"""
+
+import json
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from benchmarks.machine import facts
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = ROOT / "docs" / "reproduction"
+COMMANDS = {
+    "table1": "table1 --trials 500 --jobs 2",
+    "table2": "table2 --trials 500 --jobs 2",
+    "ablation": "ablation --jobs 2",
+    "animal": "animal --jobs 2",
+    "animal-bayes": "animal --bayes",
+}
+
+
+def main(out: Path) -> int:
+    """Run every experiment and store its page."""
+    have_data = "BAYES_LEPU_DATA" in os.environ
+    for name, command in COMMANDS.items():
+        if name.startswith("animal") and not have_data:
+            print(f"{name}: left out, BAYES_LEPU_DATA is not set")
+            continue
+        before, began, fresh = facts(), time.perf_counter(), not any(out.glob(f"{name}.*"))
+        run = ["reproduce", *shlex.split(command), "--out", str(out)]
+        subprocess.run([sys.executable, "-m", "bayes_lepu", *run], check=True)
+        minutes = (time.perf_counter() - began) / 60
+        store(name, out, {"command": f"bayes-lepu {shlex.join(run[:-2])}", "machine": before})
+        if fresh:
+            note(name, {"minutes": round(minutes, 1)})
+    return 0
+
+
+def store(name: str, out: Path, run: dict[str, object]) -> None:
+    """Copy the page of a finished run, with its picture, and note what was run."""
+    PAGES.mkdir(parents=True, exist_ok=True)
+    text = (out / f"{name}.md").read_text(encoding="utf-8")
+    picture = out / f"{name}.png"
+    if picture.exists():
+        shutil.copy(picture, PAGES)
+        text += f"\n![{name}]({picture.name})\n"
+    text += f"\n    {run['command']}\n"
+    (PAGES / f"{name}.md").write_text(text, encoding="utf-8")
+    shutil.copy(out / f"{name}.csv", PAGES)
+    note(name, run)
+
+
+def note(name: str, facts_of_run: dict[str, object]) -> None:
+    """Add facts of a run to runs.json."""
+    file = PAGES / "runs.json"
+    runs = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+    runs[name] = runs.get(name, {}) | facts_of_run
+    file.write_text(json.dumps(runs, indent=2) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "results"))
