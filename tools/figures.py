@@ -1,18 +1,29 @@
-"""The table of figures in the README, refreshed from benchmarks/results/*.json.
+"""The figures in the README, refreshed from benchmarks/results/*.json and docs/reproduction/*.csv.
 
-A row ends in the place its figure is stored at, `file: key`, and the figure is that value with two
-significant digits:
+A row of the table of speeds ends in the place its figure is stored at, `file: key`, and the figure
+is that value with two significant digits:
 
     | what | 2.5 | `kernel: 1M x 20 spm: gradient / one read of X` |
+
+The other tables stand between two comments with the name of a function in `TABLES`:
+
+    <!-- peers -->
+    <!-- end -->
 """
 
 import json
 import re
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
+
+import pandas as pd
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
+PAGES = ROOT / "docs" / "reproduction"
+TABLE = re.compile(r"(<!-- (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 ROW = re.compile(r"^(\|[^|]*\| )([^|]*)( \| `(\w+): ([^`]+)` \|)$", re.MULTILINE)
 
 
@@ -28,12 +39,66 @@ def refreshed(text: str) -> str:
 
     def row(match: re.Match[str]) -> str:
         file, key = match[4], match[5]
-        figures = json.loads((RESULTS / f"{file}.json").read_text(encoding="utf-8"))["figures"]
+        figures = stored(file)
         if key not in figures:
             raise KeyError(f"{file}.json has no figure {key!r}; it has: {', '.join(figures)}.")
         return match[1] + show(figures[key]) + match[3]
 
-    return ROW.sub(row, text)
+    text = ROW.sub(row, text)
+    return TABLE.sub(lambda match: match[1] + TABLES[match[2]]() + match[3], text)
+
+
+def stored(benchmark: str) -> dict[str, Any]:
+    """The figures of a benchmark."""
+    file = RESULTS / f"{benchmark}.json"
+    figures: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))["figures"]
+    return figures
+
+
+def peers() -> str:
+    """Accuracy, share of data sets with the right factor, and share with a warning."""
+    figures = stored("peers")
+    regimes = ("steeper class", "exchangeable")
+    header = ["method"] + [f"{what}, {r}" for r in regimes for what in ("accuracy", "right factor")]
+    rows = []
+    for name, key in METHODS.items():
+        cells = [name]
+        for regime in regimes:
+            cells.append(f"{figures[f'{regime}: {key}, accuracy']:.3f}"[1:])
+            share = figures.get(f"{regime}: {key}, right factor")
+            warned = figures.get(f"{regime}: {key}, warned")
+            cell = "" if share is None else f"{share:.0%}"
+            cells.append(f"{cell}, warned in {warned:.0%}" if warned else cell)
+        rows.append(cells)
+    return _markdown(header, rows)
+
+
+def table1() -> str:
+    """Our accuracy and Brier score of Table 1 beside the printed ones."""
+    stored_table = pd.read_csv(PAGES / "table1.csv").set_index(["score", "model"])
+    models = ["Real", "PsychM", "SPM", "Elkan", "Naive"]
+    rows = []
+    for score in ("accuracy", "Brier"):
+        part = stored_table.loc[score].loc[models]
+        rows.append([score, *(f"{r['mean']:.4f} ± {r['se']:.4f}" for _, r in part.iterrows())])
+        rows.append([f"{score}, as printed", *(f"{v:.4f}" for v in part["printed"])])
+    return _markdown(["", *models], rows)
+
+
+METHODS = {
+    "logistic regression on the true classes": "Real",
+    "naive": "naive",
+    "pulearn, Elkan–Noto": "pulearn",
+    "pu-toolbox, LBE": "pu-toolbox",
+    "bayes_lepu, SPM": "SPM",
+    "bayes_lepu, SPM, 50 audited rows": "SPM with 50 audited rows",
+}
+TABLES: dict[str, Callable[[], str]] = {"peers": peers, "table1": table1}
+
+
+def _markdown(header: list[str], rows: list[list[str]]) -> str:
+    lines = [header, ["---"] * len(header), *rows]
+    return "".join("| " + " | ".join(cells) + " |\n" for cells in lines)
 
 
 def main() -> int:

@@ -1,9 +1,9 @@
 """The paper's experiments in full, and their tables as pages of the documentation.
 
 Runs ``bayes-lepu reproduce`` for every table, goes on where an earlier run was stopped, and copies
-table, picture and summary to ``docs/reproduction``. ``runs.json`` there says what was run, on which
-machine, and how long it took where it was run in one go. The human annotators are left out
-where BAYES_LEPU_DATA does not name the folder of their tables.
+table, picture and summary to ``docs/reproduction``. ``runs.json`` there says how many trials the
+last run of each added, how long they took, and on which machine. The human annotators are left
+out where BAYES_LEPU_DATA does not name the folder of their tables.
 """
 
 import json
@@ -35,35 +35,39 @@ def main(out: Path) -> int:
         if name.startswith("animal") and not have_data:
             print(f"{name}: left out, BAYES_LEPU_DATA is not set")
             continue
-        before, began, fresh = facts(), time.perf_counter(), not any(out.glob(f"{name}.*"))
+        before, began, found = facts(), time.perf_counter(), count_trials(out)
         run = ["reproduce", *shlex.split(command), "--out", str(out)]
         subprocess.run([sys.executable, "-m", "bayes_lepu", *run], check=True)
-        minutes = (time.perf_counter() - began) / 60
-        store(name, out, {"command": f"bayes-lepu {shlex.join(run[:-2])}", "machine": before})
-        if fresh:
-            note(name, {"minutes": round(minutes, 1)})
+        minutes = round((time.perf_counter() - began) / 60, 1)
+        store(name, out, f"bayes-lepu {shlex.join(run[:-2])}")
+        if trials := count_trials(out) - found:
+            note(name, {"trials run": trials, "minutes": minutes, "machine": before})
     return 0
 
 
-def store(name: str, out: Path, run: dict[str, object]) -> None:
-    """Copy the page of a finished run, with its picture, and note what was run."""
+def count_trials(out: Path) -> int:
+    """Trials finished so far, of all experiments."""
+    return sum(len(file.read_bytes().splitlines()) for file in out.glob("trials-*.jsonl"))
+
+
+def store(name: str, out: Path, command: str) -> None:
+    """Copy the page of a finished run, with its picture and the command that makes it."""
     PAGES.mkdir(parents=True, exist_ok=True)
     text = (out / f"{name}.md").read_text(encoding="utf-8")
     picture = out / f"{name}.png"
     if picture.exists():
         shutil.copy(picture, PAGES)
         text += f"\n![{name}]({picture.name})\n"
-    text += f"\n    {run['command']}\n"
+    text += f"\n    {command}\n"
     (PAGES / f"{name}.md").write_text(text, encoding="utf-8")
     shutil.copy(out / f"{name}.csv", PAGES)
-    note(name, run)
 
 
-def note(name: str, facts_of_run: dict[str, object]) -> None:
-    """Add facts of a run to runs.json."""
+def note(name: str, run: dict[str, object]) -> None:
+    """Keep the facts of a run in runs.json."""
     file = PAGES / "runs.json"
     runs = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
-    runs[name] = runs.get(name, {}) | facts_of_run
+    runs[name] = run
     file.write_text(json.dumps(runs, indent=2) + "\n", encoding="utf-8")
 
 
