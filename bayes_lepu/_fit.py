@@ -115,7 +115,7 @@ def fit(
     if method not in METHODS:
         raise ModelError(f"Unknown method {method!r}. Known: {', '.join(METHODS)}.")
     check_rule(orientation)
-    _check_sampler(sampler, draws=draws, tune=tune, chains=chains, target_accept=target_accept)
+    check_sampler(sampler, draws=draws, tune=tune, chains=chains, target_accept=target_accept)
     data = read_data(
         X,
         l,
@@ -138,7 +138,7 @@ def fit(
         "optimizer": optimizer,
         "parametrization": parametrization,
         "random_seed": seed,
-        "versions": dict(_versions()),
+        "versions": dict(library_versions()),
     }
     with warnings.catch_warnings():
         if method != "map":  # the posterior will say it, of its own answer
@@ -250,7 +250,7 @@ def _choose_priors(
 
 
 @cache
-def _versions() -> dict[str, str]:
+def library_versions() -> dict[str, str]:
     """Versions of what shaped the numbers (reading them takes longer than a small fit)."""
     return {p: version(p) for p in ("bayes-lepu", "numpy", "numba", "scipy", "pandas")}
 
@@ -264,9 +264,10 @@ def _check_audit(spec: ModelSpec, data: PUData) -> None:
         )
 
 
-def _check_sampler(
+def check_sampler(
     sampler: str, *, draws: int, tune: int, chains: int, target_accept: float
 ) -> None:
+    """Refuse an unknown sampler and numbers it cannot work with."""
     if sampler not in SAMPLERS:
         raise ModelError(f"Unknown sampler {sampler!r}. Known: {', '.join(SAMPLERS)}.")
     for name, value, least in (("draws", draws, 1), ("tune", tune, 0), ("chains", chains, 1)):

@@ -160,7 +160,7 @@ def warn_if_small(data: PUData, n_parameters: int) -> None:
         )
 
 
-def _vector(name: str, values: Any, n: int, X: Any) -> NDArray[Any]:
+def read_vector(name: str, values: Any, n: int, X: Any) -> NDArray[Any]:
     """A 1-d array of length n; pandas rows must already be in the order of X."""
     if isinstance(values, pd.DataFrame):
         values = values.squeeze("columns")
@@ -192,7 +192,8 @@ def _vector(name: str, values: Any, n: int, X: Any) -> NDArray[Any]:
     return array
 
 
-def _as_numbers(name: str, array: NDArray[Any], allowed: str) -> Array:
+def as_numbers(name: str, array: NDArray[Any], allowed: str) -> Array:
+    """Float64 values, NaN for None and pandas.NA; text is refused."""
     if array.dtype.kind in "fiub":
         return array.astype(float)
     values = array.tolist()  # plain Python values, which print without their NumPy type
@@ -207,8 +208,13 @@ def _as_numbers(name: str, array: NDArray[Any], allowed: str) -> Array:
 
 
 def _read_labels(l: Any, n: int, X: Any) -> NDArray[np.int8]:
-    array = _vector("l", l, n, X)
-    numbers = array if array.dtype.kind in "fiub" else _as_numbers("l", array, "0/1 or bool is")
+    if np.ndim(l) == 2 and np.shape(l)[1] > 1:
+        raise DataError(
+            f"l has shape {np.shape(l)}; one value per row, shape ({n},), is expected. If its "
+            "columns are several annotators of the same rows, use lepu.fit_panel(X, l)."
+        )
+    array = read_vector("l", l, n, X)
+    numbers = array if array.dtype.kind in "fiub" else as_numbers("l", array, "0/1 or bool is")
     values = np.unique(numbers)
     if not np.isin(values, (0, 1)).all():
         hint = ""
@@ -249,7 +255,7 @@ def _read_classes(y: Any, labels: NDArray[np.int8], X: Any) -> Array:
     n = labels.shape[0]
     if y is None:
         return np.full(n, np.nan)
-    classes = _as_numbers("y", _vector("y", y, n, X), "0, 1 or NaN (unknown) is")
+    classes = as_numbers("y", read_vector("y", y, n, X), "0, 1 or NaN (unknown) is")
     known = classes[~np.isnan(classes)]
     if not np.isin(known, (0, 1)).all():
         raise DataError(

@@ -1,5 +1,7 @@
 """Did the computation end where it should have: optimiser, Laplace draws, or chains."""
 
+from collections.abc import Mapping
+
 import numpy as np
 import pandas as pd
 
@@ -24,7 +26,8 @@ def check_convergence(subject: Subject) -> list[Check]:
         return [_optimum(subject)]
     if method == "laplace":
         return [_laplace(subject)]
-    return [_chains(subject), _raw_chains(subject), _sampler(subject)]
+    sampler = sampler_went_well(subject.fit.stats, subject.fit.parameters.b.size)
+    return [_chains(subject), _raw_chains(subject), sampler]
 
 
 def quantities(subject: Subject, draws: Parameters) -> dict[str, Array]:
@@ -70,9 +73,19 @@ def _worst_r_hat(values: dict[str, Array]) -> tuple[str, float]:
 
 
 def _chains(subject: Subject) -> Check:
+    return chains_agree(
+        quantities(subject, subject.pivoted),
+        ", after relabelling",
+        "The chains disagree after relabelling: genuine multimodality or too short a "
+        "run. See the mode table; take more draws, or settle the factors with "
+        "selection_features= or audited rows.",
+    )
+
+
+def chains_agree(values: dict[str, Array], when: str, failed_remedy: str) -> Check:
+    """R-hat and effective sample size of quantities, each ``(chain, draw)``."""
     from arviz_stats.base import array_stats
 
-    values = quantities(subject, subject.pivoted)
     name, r_hat = _worst_r_hat(values)
     ess = {n: float(array_stats.ess(v)) for n, v in values.items() if np.ptp(v) > 0}
     least = min(ess, key=lambda n: ess[n])
@@ -81,15 +94,13 @@ def _chains(subject: Subject) -> Check:
         "convergence",
         status,
         r_hat,
-        "R-hat " + in_words(thresholds.R_HAT) + ", after relabelling",
+        "R-hat " + in_words(thresholds.R_HAT) + when,
         f"Largest R-hat {r_hat:.3f} ({name}); smallest effective sample {ess[least]:.0f} "
         f"({least}).",
         {
             "passed": "",
             "weak": "Take more draws (draws=, tune=).",
-            "failed": "The chains disagree after relabelling: genuine multimodality or too short a "
-            "run. See the mode table; take more draws, or settle the factors with "
-            "selection_features= or audited rows.",
+            "failed": failed_remedy,
         }.get(status, ""),
     )
 
@@ -111,10 +122,9 @@ def _raw_chains(subject: Subject) -> Check:
     )
 
 
-def _sampler(subject: Subject) -> Check:
-    stats = subject.fit.stats
+def sampler_went_well(stats: Mapping[str, Array], total: int) -> Check:
+    """Divergences and E-BFMI."""
     divergent = int(np.sum(stats["diverging"])) if "diverging" in stats else 0
-    total = subject.fit.parameters.b.size
     e_bfmi = _e_bfmi(np.asarray(stats["energy"])) if "energy" in stats else np.inf
     good = divergent == 0 and e_bfmi >= MIN_EBFMI
     status = "passed" if good else ("weak" if divergent < 0.01 * total else "failed")

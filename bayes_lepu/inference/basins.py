@@ -10,7 +10,7 @@ draws and its Gaussian,
 and the answer takes draws of each in proportion to its evidence. ``stats["mode"]`` says which.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -45,12 +45,28 @@ def run_chains(density: LogDensity, start: Gaussian, options: NutsOptions) -> Ru
     say so, a second run starts from the mean and covariance of the first one's draws and takes
     smaller steps; the better of the two is kept.
     """
-    first = Run(start, *sample_nuts(density, start, options=options))
-    z = _pivoted(density, first)
+    return run_twice_if_hard(
+        lambda gaussian, settings: Run(gaussian, *sample_nuts(density, gaussian, options=settings)),
+        start,
+        options,
+        view=lambda run: _pivoted(density, run),
+    )
+
+
+def run_twice_if_hard(
+    sample: Callable[[Gaussian, NutsOptions], Run],
+    start: Gaussian,
+    options: NutsOptions,
+    *,
+    view: Callable[[Run], Array] = lambda run: run.z,
+) -> Run:
+    """`run_chains` for any sampler; ``view`` gives the draws that convergence is judged on."""
+    first = sample(start, options)
+    z = view(first)
     if _is_fine(z, first, options):
         return first
-    draws = z.reshape(-1, density.dim)
-    root = np.linalg.cholesky(np.cov(draws, rowvar=False) + 1e-10 * np.eye(density.dim))
+    draws = z.reshape(-1, z.shape[-1])
+    root = np.linalg.cholesky(np.cov(draws, rowvar=False) + 1e-10 * np.eye(draws.shape[1]))
     wider = Gaussian(draws.mean(axis=0), root, start.log_evidence)
     careful = replace(
         options,
@@ -58,8 +74,8 @@ def run_chains(density: LogDensity, start: Gaussian, options: NutsOptions) -> Ru
         target_accept=max(options.target_accept, 0.97),
         random_seed=options.random_seed + 1,
     )
-    second = Run(wider, *sample_nuts(density, wider, options=careful))
-    return min((first, second), key=lambda run: _max_rhat(_pivoted(density, run)))
+    second = sample(wider, careful)
+    return min((first, second), key=lambda run: _max_rhat(view(run)))
 
 
 def _is_fine(z: Array, run: Run, options: NutsOptions) -> bool:

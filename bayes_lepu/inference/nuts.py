@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bayes_lepu.errors import ModelError
 from bayes_lepu.inference import folding, orientation
@@ -19,6 +18,8 @@ from bayes_lepu.links import Array
 from bayes_lepu.models import compiled
 from bayes_lepu.models.density import LogDensity
 from bayes_lepu.priors import Priors
+
+WhitenedDensity = Callable[[Array], tuple[float, Array]]
 
 STATS = {
     "diverging": "diverging",
@@ -82,17 +83,25 @@ def sample_nuts(
     density: LogDensity, start: Gaussian, *, options: NutsOptions
 ) -> tuple[Array, dict[str, Array]]:
     """Raw draws ``(chain, draw, dim)`` of the (folded) density and the sampler's statistics."""
+    return sample_whitened(lambda: _whitened(density, start), start, options)
+
+
+def sample_whitened(
+    make_density: Callable[[], WhitenedDensity], start: Gaussian, options: NutsOptions
+) -> tuple[Array, dict[str, Array]]:
+    """Draws z = m + L u of a density and gradient given in the coordinates u, with statistics."""
     import nutpie
     from nutpie.compiled_pyfunc import from_pyfunc
 
+    dim = start.mean.size
     rng = np.random.default_rng([options.random_seed, 0])
-    initial = iter(rng.standard_normal((1000, density.dim)))
+    initial = iter(rng.standard_normal((1000, dim)))
     model = from_pyfunc(
-        density.dim,
-        lambda: _whitened(density, start),
+        dim,
+        make_density,
         lambda seed1, seed2, chain: lambda u: {"z": start.mean + start.root @ u},
         [np.dtype("float64")],
-        [(density.dim,)],
+        [(dim,)],
         ["z"],
         make_initial_point_fn=lambda seed: next(initial),
     )
@@ -154,9 +163,7 @@ def _rule_says_swap(density: LogDensity, z: Array, rule: str) -> bool:
     return float(np.mean(votes)) > 0.5
 
 
-def _whitened(
-    density: LogDensity, start: Gaussian
-) -> Callable[[NDArray[np.float64]], tuple[float, Array]]:
+def _whitened(density: LogDensity, start: Gaussian) -> WhitenedDensity:
     """The (folded) log density in whitened coordinates; it runs without the interpreter's lock."""
     mean, root, constants = start.mean, np.ascontiguousarray(start.root), density.constants
     if not can_fold(density):

@@ -5,9 +5,11 @@ that never more than `BLOCK_CELLS` numbers are held, whatever the number of rows
 """
 
 from collections.abc import Callable, Iterator
+from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from bayes_lepu.errors import ModelError
 from bayes_lepu.links import Array
@@ -19,6 +21,14 @@ CI_PROB = 0.89  # the default of ArviZ 1
 RowFunction = Callable[[Parameters, Array], Array]
 
 
+class Draws(Protocol):
+    """Parameters of any model, with their draws along one axis."""
+
+    @property
+    def b(self) -> Array:
+        """Intercept of t, one per draw."""
+
+
 def row_blocks(n_rows: int, n_draws: int) -> Iterator[slice]:
     """Slices of rows such that rows x draws stays below `BLOCK_CELLS`."""
     size = max(1, BLOCK_CELLS // max(1, n_draws))
@@ -26,18 +36,25 @@ def row_blocks(n_rows: int, n_draws: int) -> Iterator[slice]:
         yield slice(start, min(start + size, n_rows))
 
 
-def mean_by_row(draws: Parameters, function: RowFunction, X: Array) -> Array:
+def mean_by_row[D: Draws](
+    draws: D, function: Callable[[D, NDArray[Any]], Array], X: NDArray[Any]
+) -> Array:
     """Posterior mean of f(θ, x) for every row."""
     parts = [function(draws, X[rows]).mean(axis=0) for rows in row_blocks(len(X), draws.b.size)]
     return np.concatenate(parts)
 
 
-def summary_by_row(
-    draws: Parameters, function: RowFunction, X: Array, index: pd.Index, ci_prob: float
+def summary_by_row[D: Draws](
+    draws: D,
+    function: Callable[[D, NDArray[Any]], Array],
+    X: NDArray[Any],
+    index: pd.Index,
+    ci_prob: float,
 ) -> pd.DataFrame:
     """Posterior mean and equal-tailed interval of f(θ, x) for every row.
 
-    A point estimate (one draw) has no interval: only the column ``mean`` is returned.
+    ``X`` holds the rows, or whatever else the function is to be given row by row. A point estimate
+    (one draw) has no interval: only the column ``mean`` is returned.
     """
     if draws.b.size == 1:
         return pd.DataFrame({"mean": mean_by_row(draws, function, X)}, index=index)
@@ -50,7 +67,7 @@ def summary_by_row(
     return pd.DataFrame(out, columns=["mean", "lower", "upper"], index=index)
 
 
-def mean_over_rows(draws: Parameters, function: RowFunction, X: Array) -> Array:
+def mean_over_rows[D: Draws](draws: D, function: Callable[[D, Array], Array], X: Array) -> Array:
     """Average of f(θ, x) over the rows, for every draw."""
     total = np.zeros(draws.b.size)
     for rows in row_blocks(len(X), draws.b.size):

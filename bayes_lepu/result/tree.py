@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     import xarray as xr
 
 FORMAT = "bayes_lepu.fit"
+PANEL_FORMAT = "bayes_lepu.panel"
+READERS = {FORMAT: "lepu.load", PANEL_FORMAT: "lepu.load_panel"}
 FORMAT_VERSION = 1
 PRIOR_DRAWS = 1000
 MAX_CELLS = 40_000_000
@@ -67,8 +69,8 @@ def _stored(fit: FittedModel) -> "xr.DataTree":
         f"/{main}": _parameters(fit, fit.parameters, ("chain", "draw")),
         "/log_weights": _log_weights(fit.parameters, ("chain", "draw")),
         "/modes": _modes(fit),
-        "/observed_data": _observed(fit),
-        "/constant_data": _constant(fit),
+        "/observed_data": observed_group(fit.data),
+        "/constant_data": constant_group(fit.data),
     }
     if fit.stats:
         groups["/sample_stats"] = xr.Dataset(
@@ -100,6 +102,21 @@ def write(fit: FittedModel, path: Path) -> Path:
 
 def read(path: Path) -> dict[str, Any]:
     """The fields of a saved fit; files that are not one, or of another format, are refused."""
+    tree = open_saved(path, FORMAT)
+    if (model := tree.attrs["model"]) not in REGISTRY:
+        raise FileFormatError(
+            f"{path} holds a fit of model {model!r}; this release knows {', '.join(REGISTRY)}."
+        )
+    try:
+        return _from_tree(tree)
+    except KeyError as error:
+        raise FileFormatError(
+            f"{path} is incomplete ({error}). Save the fit again, or use the release that wrote it."
+        ) from error
+
+
+def open_saved(path: Path, wanted: str) -> "xr.DataTree":
+    """The tree of a file of the wanted format, fully read and closed."""
     import xarray as xr
 
     if not path.exists():
@@ -113,10 +130,12 @@ def read(path: Path) -> dict[str, Any]:
         raise FileFormatError(
             f"{path} is not a netCDF file written by Fit.save ({error})."
         ) from error
-    if tree.attrs.get("format") != FORMAT:
+    found = tree.attrs.get("format")
+    if found != wanted:
+        hint = f" Read it with {READERS[found]}." if found in READERS else ""
         raise FileFormatError(
-            f"{path} is a netCDF file but not a saved fit (format {tree.attrs.get('format')!r}, "
-            f"{FORMAT!r} expected)."
+            f"{path} is a netCDF file but not a saved fit (format {found!r}, {wanted!r} "
+            f"expected).{hint}"
         )
     version = tree.attrs.get("format_version")
     if version != FORMAT_VERSION:
@@ -124,22 +143,13 @@ def read(path: Path) -> dict[str, Any]:
             f"{path} has format version {version}; this release reads version {FORMAT_VERSION}. "
             "Use the release that wrote it, or fit again."
         )
-    if (model := tree.attrs["model"]) not in REGISTRY:
-        raise FileFormatError(
-            f"{path} holds a fit of model {model!r}; this release knows {', '.join(REGISTRY)}."
-        )
-    try:
-        return _from_tree(tree)
-    except KeyError as error:
-        raise FileFormatError(
-            f"{path} is incomplete ({error}). Save the fit again, or use the release that wrote it."
-        ) from error
+    return tree
 
 
 def _from_tree(tree: "xr.DataTree") -> dict[str, Any]:
     main = tree["map"] if "map" in tree.children else tree["posterior"]
     spec = REGISTRY[tree.attrs["model"]]
-    data = _read_data(tree)
+    data = read_rows(tree)
     orientation = json.loads(tree.attrs["orientation"])
     orientation["sizes"] = {k: tuple(v) for k, v in orientation["sizes"].items()}
     stats = tree["sample_stats"].data_vars if "sample_stats" in tree.children else {}
@@ -248,17 +258,17 @@ def _read_modes(group: Any, data: PUData, *, has_selection: bool) -> tuple[Mode,
     )
 
 
-def _observed(fit: FittedModel) -> "xr.Dataset":
+def observed_group(d: PUData) -> "xr.Dataset":
+    """Labels and audited classes."""
     import xarray as xr
 
-    d = fit.data
     return xr.Dataset({"l": ("obs", d.l), "y": ("obs", d.y), "kind": ("obs", d.kind)})
 
 
-def _constant(fit: FittedModel) -> "xr.Dataset":
+def constant_group(d: PUData) -> "xr.Dataset":
+    """Columns, their scale, masks and row labels."""
     import xarray as xr
 
-    d = fit.data
     variables: dict[str, Any] = {
         "X": (("obs", "feature"), d.X),
         "center": ("feature", d.center),
@@ -275,7 +285,8 @@ def _constant(fit: FittedModel) -> "xr.Dataset":
     return dataset
 
 
-def _read_data(tree: "xr.DataTree") -> PUData:
+def read_rows(tree: "xr.DataTree") -> PUData:
+    """The data from their two groups."""
     observed, constant = tree["observed_data"], tree["constant_data"]
     X = np.ascontiguousarray(constant["X"].to_numpy())
     rows = constant["row"].to_numpy() if "row" in constant.data_vars else None
