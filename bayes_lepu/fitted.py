@@ -8,6 +8,7 @@ from pathlib import Path
 from bayes_lepu.diagnostics.identifiability import diagnose
 from bayes_lepu.diagnostics.records import Identifiability
 from bayes_lepu.result import FittedModel
+from bayes_lepu.result.fit import show_estimate
 from bayes_lepu.result.tree import read
 
 QUICK_CELLS = 1_000_000  # rows x coordinates up to which showing a fit may diagnose it
@@ -65,9 +66,13 @@ class Fit(FittedModel):
     def _facts(self) -> dict[str, str]:
         if self.data.n * self.density.dim > QUICK_CELLS and "identifiability" not in vars(self):
             return super()._facts() | {"verdict": "not computed yet: ask for fit.identifiability"}
-        found = self.identifiability
-        verdict = {"verdict": f"level {found.level}: {found.verdict}"}
-        return super()._facts() | verdict | {"carried by": ", ".join(found.carried_by)}
+        found, facts = self.identifiability, super()._facts()
+        if found.exchanged_pi is not None:
+            facts["class prior pi"] += (
+                f"; with the factors exchanged {show_estimate(found.exchanged_pi)}"
+            )
+        facts["verdict"] = f"level {found.level}: {found.verdict}"
+        return facts | {"carried by": ", ".join(found.carried_by)}
 
 
 def load(path: str | Path) -> Fit:

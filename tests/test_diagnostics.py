@@ -1,6 +1,7 @@
 """Forms of the verdict, design, and twin solutions."""
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -11,11 +12,15 @@ import bayes_lepu as lepu
 from bayes_lepu.data import read_data
 from bayes_lepu.diagnostics import (
     design,
+    remedies,
     thresholds,
     twins,
 )
 from bayes_lepu.diagnostics.records import Check, Identifiability
+from bayes_lepu.diagnostics.subject import Subject
 from bayes_lepu.models import get_model
+from bayes_lepu.result import wording
+from bayes_lepu.result.fit import orientation_sentence
 
 pytestmark = pytest.mark.filterwarnings("ignore::bayes_lepu.LepuWarning")
 PAIRS = {
@@ -64,6 +69,111 @@ def test_forms_of_the_verdict(spm):
     assert "verdict" in repr(spm)
     assert found.verdict in repr(spm)
     assert list(found.remedies_frame().index) == [r.name for r in found.remedies]
+
+
+JARGON = re.compile(r"\bnats?\b|\brho\b|ρ|\bKKT\b|-0\.0\b|MLE|eigen", re.IGNORECASE)
+
+
+@pytest.mark.parametrize("model", ["naive", "scar", "spm", "psychm"])
+def test_texts_need_no_glossary(rows, model):
+    fit = lepu.fit(*rows, model=model, method="map", random_seed=1)
+    found = fit.identifiability
+    sentences = [found.verdict, orientation_sentence(fit), *(r.text for r in found.remedies)]
+    for check in found.checks:
+        sentences += [check.text, check.threshold, check.remedy]
+    assert [s for s in sentences if JARGON.search(s)] == []
+
+
+@pytest.mark.parametrize(
+    ("gap", "amount", "likely", "loss"),
+    [
+        (2.0, "2.0 log-likelihood units", "7.4 times as likely", "worse (7.4 times less likely)"),
+        (5.0, "5.0 log-likelihood units", "150 times as likely", "worse (150 times less likely)"),
+        (8.0, "8.0 log-likelihood units", "3,000 times as likely", "worse (3,000 times less"),
+        (90.0, "90.0 log-likelihood units", "more than a million times as likely", "worse (more"),
+        (-1e-9, "0.0 log-likelihood units", "equally likely", "equally good"),
+        (-2.0, "-2.0 log-likelihood units", "7.4 times less likely", "better (7.4 times as likely"),
+    ],
+)
+def test_differences_of_log_likelihood_in_words(gap, amount, likely, loss):
+    assert wording.units(gap) == amount
+    assert wording.as_likely(gap) == likely
+    assert loss in wording.worse(gap)
+
+
+def test_level_three_gives_pi_under_both_namings(spm, rows):
+    """Exchanging t and s by hand: σ(α·x + β) averaged over the rows."""
+    point, X = spm.draws.take(0), spm.data.X
+    other = float(np.mean(1 / (1 + np.exp(-(X @ point.alpha + point.beta)))))
+    assert spm.identifiability.level == 3
+    assert spm.identifiability.exchanged_pi == pytest.approx({"mean": other})
+    assert f"or {other:.2f} with the factors exchanged" in spm.identifiability.verdict
+    assert f"with the factors exchanged {other:.3f}" in repr(spm)
+    drawn = lepu.fit(*rows, model="spm", method="laplace", draws=250, random_seed=1)
+    flat, found = drawn.draws, drawn.identifiability.exchanged_pi
+    pi = (1 / (1 + np.exp(-(X @ flat.alpha.T + flat.beta)))).mean(axis=0)
+    assert found["mean"] == pytest.approx(pi.mean())
+    assert (found["lower"], found["upper"]) == pytest.approx(tuple(np.quantile(pi, [0.055, 0.945])))
+    assert f"{found['lower']:.3f} to {found['upper']:.3f}" in repr(drawn)
+
+
+def test_one_naming_only_where_the_data_settle_it(rows):
+    fit = lepu.fit(*rows, model="spm", method="map", random_seed=1, selection_features=["v", "w"])
+    assert fit.identifiability.exchanged_pi is None
+    assert "exchanged" not in repr(fit)
+
+
+def test_few_audits_leave_the_parametric_form_in_charge(rows):
+    """The audited rows alone tell π to ±.05 with 100 of them, not with 30."""
+    X, l = rows
+    rng = np.random.default_rng(3)
+    carried = {}
+    for k in (30, 100):
+        y = np.full(len(l), np.nan)
+        some = rng.choice(np.flatnonzero(l == 0), k, replace=False)
+        y[some] = rng.random(k) < TRUTH.missed(X.to_numpy()[some])
+        fit = lepu.fit(X, l, y=y, model="spm", method="map", random_seed=1)
+        carried[k] = fit.identifiability.carried_by
+    assert "parametric form" in carried[30]
+    assert "parametric form" not in carried[100]
+
+
+def test_data_do_not_carry_a_class_prior_they_leave_open():
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(1500, 3))
+    truth = lepu.Parameters.of(a=[1.0, 0, 0], b=0.0, alpha=[0, 0.5, 0.3], beta=0.0)
+    _, l = truth.simulate(X, rng)
+    masks = {"selection_features": [1, 2]}
+    fit = lepu.fit(X, l, model="spm", method="laplace", draws=250, random_seed=1, **masks)
+    found = fit.identifiability
+    status = {c.name: c.status for c in found.checks}
+    assert status["profile of pi"] != "passed"
+    assert found.level == 2
+    assert "data" not in found.carried_by
+    assert {"data (the ranking, not π)", "parametric form", "prior"} <= set(found.carried_by)
+
+
+def test_a_penalty_that_moves_pi_out_of_its_likelihood_set_is_named(rows):
+    fit = lepu.fit(*rows, model="spm", method="map", random_seed=1, C=15.0)
+    found = fit.identifiability
+    point = float(fit.pi_draws[0])
+    assert f"class prior {point:.2f} (set by the penalty of this fit: under a weak" in found.verdict
+    low = float(re.search(r"the likelihood leaves (\d\.\d+) to", found.verdict)[1])
+    assert point < low
+    assert "prior" in found.carried_by
+    weak = lepu.fit(*rows, model="spm", method="map", random_seed=1).identifiability
+    assert "likelihood under a weak penalty" in weak.verdict
+
+
+def test_columns_to_leave_out_are_offered_as_a_condition(spm):
+    remedy = next(r for r in spm.identifiability.remedies if r.name.endswith("not in s"))
+    best = remedy.name.removesuffix(" not in s")
+    assert remedy.text.startswith(f"If you know that {best} cannot influence the labelling")
+    others = [name for name in spm.feature_names if name != best]
+    assert "Or, if you know it of them" in remedy.text
+    assert all(f"{name} (sd of π" in remedy.text for name in others)
+    gaps = [remedies.masked_gap(Subject(spm), j) for j in range(3)]
+    assert remedy.gap_after == pytest.approx(max(gaps), abs=1e-6)
 
 
 def test_html_escapes_text():

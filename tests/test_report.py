@@ -124,6 +124,15 @@ def test_the_verdict_comes_first_with_what_carries_it(html, fit):
         assert carrier in text
 
 
+def test_the_head_gives_the_class_prior_under_both_namings(tmp_path):
+    fit = hostile_fit(model="spm")
+    other = fit.identifiability.exchanged_pi
+    text = "".join(Page(fit.report(tmp_path / "r.html").read_text("utf-8")).text)
+    own = fit.class_prior().loc["pi", "mean"]
+    assert f"{own:.3f} or {other['mean']:.3f}" in text
+    assert f"with the factors exchanged: 89% interval {other['lower']:.3f} to" in text
+
+
 def test_pictures_follow_the_theme(html):
     svgs = "".join(re.findall(r"<svg.*?</svg>", html, flags=re.DOTALL))
     assert "var(--propensity)" in svgs

@@ -27,6 +27,7 @@ from bayes_lepu.models import get_model
 from bayes_lepu.models.density import LogDensity
 from bayes_lepu.models.parameters import Parameters
 from bayes_lepu.priors import default_priors
+from bayes_lepu.result.wording import UNITS
 
 DRAWS = 500
 MAX_ROWS = 20_000
@@ -131,8 +132,9 @@ def check_constancy(subject: Subject) -> list[Check]:
         return [Check(name, "not applicable", None, "", "Audited rows leave no room for s < 1.")]
     found = compare_to_rival(subject)
     text = (
-        f"Expected log predictive density against {found.rival}: {found.difference:+.1f} ± "
-        f"{found.se:.1f} (counts beyond {found.bound:.1f})."
+        f"Rows predicted without themselves, against {found.rival}: {found.difference:+.1f} ± "
+        f"{found.se:.1f} {UNITS} (expected log predictive density; counts beyond "
+        f"{found.bound:.1f})."
     )
     status, remark, remedy = _reading(model, found)
     return [

@@ -1,7 +1,7 @@
 r"""Distance to the sets on which the parameters are not determined by h.
 
 Geometry alone misleads (a = α to three digits is harmless in a large sample), so the distance is a
-difference of log likelihood: how many nats it costs to put the fit on the set. Where that is
+difference of log likelihood: how much of it is lost by putting the fit on the set. Where that is
 little, the second solution of `twins` is named with its class prior.
 """
 
@@ -22,8 +22,9 @@ from bayes_lepu.inference.starts import constant_starts
 from bayes_lepu.links import Array
 from bayes_lepu.models import get_model
 from bayes_lepu.models.parameters import Parameters
+from bayes_lepu.result.wording import UNITS, worse
 
-NEARLY = 2.0  # nats within which a point with a second solution is preferred to the best
+NEARLY = 2.0  # a point with a second solution is preferred to the best within this much
 NEVER = -30.0  # log(γ/ρ) that stands for γ = 0
 
 
@@ -35,7 +36,7 @@ class Nearest:
     ----------
     name : str
     distance : float
-        Nats of the weak log likelihood below its maximum.
+        How far the weak log likelihood lies below its maximum.
     freed : int
         How many parameters the model has beyond the set.
     point : Parameters
@@ -85,7 +86,7 @@ def _check(subject: Subject, found: Nearest) -> Check:
     bounds = thresholds.nested_gap(found.freed)
     status: Status = grade(found.distance, bounds)
     own = float(found.point.t(X).mean())
-    text = f"The set lies {found.distance:.1f} nats away."
+    text = f"Held to {HELD[found.name]}, the fit is {worse(found.distance)}."
     remedy = ""
     if status != "passed":
         if found.twins:
@@ -98,19 +99,29 @@ def _check(subject: Subject, found: Nearest) -> Check:
         else:
             text += NO_TWIN.get(
                 found.name,
-                " On this branch of it there is no second solution, but the curvature is poor.",
+                " There is no second solution there, but the estimates are unstable.",
             )
         remedy = SCAR_REMEDY if subject.fit.spec.name == "scar" else REMEDIES[found.name]
     return Check(
         f"set {found.name}",
         status,
         found.distance,
-        f"nats, {in_words(bounds)}",
+        f"{UNITS}, {in_words(bounds)}",
         text,
         remedy,
     )
 
 
+HELD = {
+    "a = 0": "a t that is the same for all rows (a = 0)",
+    "a = alpha": "equal slopes of t and s (a = α)",
+    "a = -alpha": "opposite slopes of t and s (a = -α)",
+    "s constant": "an s that is the same for all rows",
+    "gamma = 0": "an annotator who never guesses (γ = 0)",
+    "one factor = 1": "one factor equal to 1",
+    "a = alpha = 0": "a t and an s that are the same for all rows",
+    "(a, b) = (alpha, beta)": "equal factors t = s",
+}
 NO_TWIN = {
     "one factor = 1": " The data cannot tell one of the factors from 1.",
     "gamma = 0": " Without guesses, what sets the factors apart are their columns alone.",

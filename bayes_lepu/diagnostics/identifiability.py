@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
+from bayes_lepu.diagnostics import thresholds
 from bayes_lepu.diagnostics.constancy import bootstrap_constancy, check_constancy
 from bayes_lepu.diagnostics.convergence import check_convergence
 from bayes_lepu.diagnostics.design import check_design
@@ -18,7 +19,7 @@ from bayes_lepu.diagnostics.levels import (
     check_widths,
     interval,
 )
-from bayes_lepu.diagnostics.naming import check_modes, check_orientation
+from bayes_lepu.diagnostics.naming import check_modes, check_orientation, exchanged_pi
 from bayes_lepu.diagnostics.plausibility import check_existence, check_plausibility
 from bayes_lepu.diagnostics.predictive import check_predictive
 from bayes_lepu.diagnostics.profile import Profile, trace_profile
@@ -27,9 +28,13 @@ from bayes_lepu.diagnostics.remedies import weigh_remedies
 from bayes_lepu.diagnostics.sensitivity import check_intercepts, check_power_scaling
 from bayes_lepu.diagnostics.subject import Subject
 from bayes_lepu.errors import ModelError
+from bayes_lepu.links import Array, RowKind
 from bayes_lepu.result import FittedModel
+from bayes_lepu.result.summaries import CI_PROB as SUMMARY_CI_PROB
+from bayes_lepu.result.summaries import describe_draws
 
 LEAST_BOOTSTRAP = 19
+ROUNDING = 0.005  # of π as it is printed
 
 # A failure of any of these leaves the level of t open; the ones in NARROW must even be passed.
 LEVEL_CHECKS = (
@@ -126,12 +131,14 @@ def diagnose(fit: FittedModel, *, bootstrap: int = 0, progressbar: bool = True) 
     if bootstrap and fit.spec.has_selection and subject.small:
         checks.append(bootstrap_constancy(subject, bootstrap, _progress(progressbar)))
     level = choose_level(subject, checks)
+    other = exchanged_pi(subject) if level == 3 else None
     return Identifiability(
         level=level,
-        verdict=_verdict(subject, checks, level, profile),
-        carried_by=_carriers(subject, checks, level),
+        verdict=_verdict(subject, checks, level, profile, other),
+        carried_by=_carriers(subject, checks, level, profile),
         checks=tuple(checks),
         remedies=weigh_remedies(subject),
+        exchanged_pi=None if other is None else describe_draws(other, SUMMARY_CI_PROB),
     )
 
 
@@ -185,7 +192,13 @@ def prior_determined(subject: Subject, checks: list[Check]) -> bool:
     return not subject.fit.is_point and any(status.get(n) == "failed" for n in PRIOR_CHECKS)
 
 
-def _verdict(subject: Subject, checks: list[Check], level: int, profile: Profile | None) -> str:
+def _verdict(
+    subject: Subject,
+    checks: list[Check],
+    level: int,
+    profile: Profile | None,
+    other: Array | None,
+) -> str:
     by_name = {c.name: c for c in checks}
     known = level_is_known(checks)
     pi = _pi_in_words(subject, profile)
@@ -204,6 +217,7 @@ def _verdict(subject: Subject, checks: list[Check], level: int, profile: Profile
             how = "the data do not settle which of them is t"
         naming = "given that naming, "
         rest = f"{naming}{pi}" if known else f"even {naming}the level is open: {pi}"
+        rest += _exchanged_in_words(other)
         text = f"Only the unordered pair {{t, s}} is identified; {how}; {rest}"
         return _mark(subject, checks, text) + "."
     if level == 2:
@@ -241,28 +255,77 @@ def _only_h(by_name: dict[str, Check], model: str) -> str:
 
 
 def _pi_in_words(subject: Subject, profile: Profile | None) -> str:
-    fit = subject.fit
-    pieces = profile.likelihood_set(branches=OWN_BRANCHES) if profile is not None else []
+    fit, pieces = subject.fit, _likelihood_pieces(profile)
+    pi = float(np.mean(subject.pi_draws))
     likely = " and ".join(f"{low:.2f} to {high:.2f}" for low, high in pieces)
     if fit.is_point:
-        words = f"class prior {float(fit.pi_draws[0]):.2f}"
-        return words + (f" (likelihood {likely})" if likely else "")
+        if _outside(subject, profile):
+            return (
+                f"class prior {pi:.2f} (set by the penalty of this fit: under a weak one, sd 2.5 "
+                f"on every slope, the likelihood leaves {likely})"
+            )
+        return f"class prior {pi:.2f}" + (
+            f" (likelihood under a weak penalty {likely})" if likely else ""
+        )
     low, high = interval(subject.pi_draws)
     prior_low, prior_high = interval(subject.prior_pi_and_c[0])
-    words = f"class prior {float(np.mean(subject.pi_draws)):.2f} (posterior {low:.2f} to {high:.2f}"
+    words = f"class prior {pi:.2f} (posterior {low:.2f} to {high:.2f}"
     words += f", likelihood {likely}" if likely else ""
-    return words + f", prior {prior_low:.2f} to {prior_high:.2f})"
+    words += f", prior {prior_low:.2f} to {prior_high:.2f})"
+    if _outside(subject, profile):
+        words += ", set by its priors outside of what the likelihood leaves"
+    return words
 
 
-def _carriers(subject: Subject, checks: list[Check], level: int) -> tuple[str, ...]:
+def _exchanged_in_words(other: Array | None) -> str:
+    if other is None:
+        return ""
+    words = f", or {float(np.mean(other)):.2f}"
+    if other.size > 1:
+        low, high = interval(other)
+        words += f" ({low:.2f} to {high:.2f})"
+    return words + " with the factors exchanged"
+
+
+def _likelihood_pieces(profile: Profile | None) -> list[tuple[float, float]]:
+    return [] if profile is None else profile.likelihood_set(branches=OWN_BRANCHES)
+
+
+def _outside(subject: Subject, profile: Profile | None) -> bool:
+    """Whether the estimate of π lies where the likelihood under a weak penalty does not."""
+    pieces, pi = _likelihood_pieces(profile), float(np.mean(subject.pi_draws))
+    return bool(pieces) and not any(low - ROUNDING <= pi <= high + ROUNDING for low, high in pieces)
+
+
+def audits_tell_pi(subject: Subject) -> bool:
+    r"""Whether audited rows alone, taken as a random part of the unlabelled ones, tell π.
+
+    .. math:: \hat\pi = P(l=1) + P(l=0)\,\hat m, \qquad
+        \mathrm{se} = P(l=0) \sqrt{\hat m (1-\hat m) / k}
+
+    for k audited unlabelled rows, a share m of them positive; without any logistic form.
+    """
+    data = subject.data
+    if not data.n_audited:
+        return False
+    missed = int(np.sum(data.kind == RowKind.MISSED))
+    m = (missed + 1) / (data.n_audited + 2)
+    se = float(np.mean(data.l == 0)) * np.sqrt(m * (1 - m) / data.n_audited)
+    return bool(se <= thresholds.SD_PI[0])
+
+
+def _carriers(
+    subject: Subject, checks: list[Check], level: int, profile: Profile | None
+) -> tuple[str, ...]:
     status = {c.name: c.status for c in checks}
     carriers: list[str] = []
     if level < 4:
-        carriers.append("data")
-    if not subject.data.n_audited:
-        # Without audited rows the level of t is read from the logistic form alone.
+        carriers.append("data" if level_is_known(checks) else "data (the ranking, not π)")
+    if not audits_tell_pi(subject):
+        # Too few audited rows to tell π: its level is read from the logistic form.
         carriers.append("parametric form")
-    by_prior = prior_determined(subject, checks)
+    wide = not subject.fit.is_point and status["profile of pi"] in ("failed", "weak")
+    by_prior = prior_determined(subject, checks) or wide or _outside(subject, profile)
     if subject.symmetric and subject.fit.orientation.rule != "none":
         carriers.append("orientation rule")
     elif status["orientation"] in ("failed", "weak"):

@@ -19,6 +19,7 @@ from bayes_lepu.links import Array
 from bayes_lepu.result import FittedModel
 
 NAMED_SHARE = 0.8
+PLAIN = {"log(gamma/rho)": "gamma", "log(lambda/rho)": "lambda", "logit c": "c"}
 
 
 def spectrum(local: Local) -> tuple[Array, Array]:
@@ -45,6 +46,7 @@ def information_spectrum(fit: FittedModel) -> pd.DataFrame:
 
 def name_direction(direction: Array, names: list[str]) -> str:
     """A direction in words: its largest loadings, those of opposite sign set against each other."""
+    names = [PLAIN.get(name, name) for name in names]
     loud = np.argsort(-np.abs(direction))
     share = np.cumsum(direction[loud] ** 2) / np.sum(direction**2)
     chosen = loud[: min(4, int(np.searchsorted(share, NAMED_SHARE)) + 1)]
@@ -73,8 +75,8 @@ def check_information(subject: Subject) -> list[Check]:
     dominated = int(np.sum(rho < 1))
     whose = "the default weak prior" if subject.fit.is_point else "the prior"
     text = (
-        f"In the worst direction, {worst}, the data carry {rho[0]:.2g} times the precision of "
-        f"{whose}; {dominated} of {rho.size} directions are decided by it."
+        f"For the worst-known combination of parameters, {worst}, the data carry {rho[0]:.2g} "
+        f"times the information of {whose}, which decides {dominated} of {rho.size} combinations."
     )
     share = prior_share(local)
     bounds = (0.1, 0.5)
@@ -93,7 +95,7 @@ def check_information(subject: Subject) -> list[Check]:
             status,
             share,
             in_words(bounds),
-            f"{share:.0%} of the local precision of π comes from {whose}.",
+            f"{share:.0%} of what is known about π comes from {whose}, the rest from the data.",
         ),
     ]
 

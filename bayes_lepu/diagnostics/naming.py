@@ -7,7 +7,15 @@ from bayes_lepu.diagnostics.records import Check, Status
 from bayes_lepu.diagnostics.subject import Peak, Subject
 from bayes_lepu.diagnostics.thresholds import grade, in_words
 from bayes_lepu.inference.orientation import sigma_norm
+from bayes_lepu.links import Array
+from bayes_lepu.result.wording import UNITS, as_likely, units, worse
 
+ENOUGH_DRAWS = 100
+RULE_WORDS = {
+    "sigma-norm": "spread of its linear predictor over the rows (sigma-norm)",
+    "norm": "slopes (norm)",
+    "energy": "mean squared slope over the rows (energy)",
+}
 SETTLE = (
     "Settle it with a column that enters only one factor (selection_features=, class_features=), "
     "with audited rows (y=), or with priors you can defend."
@@ -15,7 +23,7 @@ SETTLE = (
 
 
 def exchange_gap(subject: Subject) -> float:
-    """Nats by which the likelihood prefers this naming of the factors to the other.
+    """Log-likelihood units by which the data prefer this naming of the factors to the other.
 
     Infinite where no maximum with exchanged factors was found; 0 where the likelihood is symmetric.
     """
@@ -24,8 +32,35 @@ def exchange_gap(subject: Subject) -> float:
     return _gap(subject, "exchanged")
 
 
+def exchanged_peak(subject: Subject) -> Peak | None:
+    """The best answer with exchanged factors, if there is one."""
+    if subject.symmetric:
+        first = subject.peaks[0]
+        z = subject.weak.swap(first.z)
+        return Peak("exchanged", z, first.logp, subject.weak.unpack(z))
+    found = [p for p in subject.peaks[1:] if p.name == "exchanged"]
+    return max(found, key=lambda p: p.logp, default=None)
+
+
+def exchanged_pi(subject: Subject) -> Array | None:
+    """π with the factors exchanged: draws where there are enough, else one value, else None.
+
+    Where the likelihood is symmetric every draw has its mirror image; elsewhere the draws that
+    name the factors the other way speak for themselves, or the best exchanged answer stands in.
+    """
+    fit = subject.fit
+    if subject.symmetric:
+        return fit.class_prior_draws(subject.pivoted.swap())[0]
+    if not fit.is_point and "exchanged" in fit.stats:
+        other = np.asarray(fit.stats["exchanged"]).ravel() > 0.5
+        if other.sum() >= ENOUGH_DRAWS:
+            return fit.pi_draws.ravel()[other]
+    peak = exchanged_peak(subject)
+    return None if peak is None else np.array([peak.point.t(subject.weak.data.X).mean()])
+
+
 def other_peaks(subject: Subject) -> list[tuple[Peak, float]]:
-    """Other answers that are no exchange, with the nats they are worse by."""
+    """Other answers that are no exchange, with the log-likelihood units they are worse by."""
     first = subject.peaks[0]
     return [(p, first.logp - p.logp) for p in subject.peaks[1:] if p.name == "other"]
 
@@ -58,7 +93,7 @@ def _by_assumption(subject: Subject) -> Check:
     how = (
         "the priors (no rule was asked for)"
         if rule == "none"
-        else f"the rule that t has the larger {rule}"
+        else f"the rule that t has the larger {RULE_WORDS[rule]}"
     )
     disagree = "" if fit.orientation.rules_agree else " The energy rule says the opposite."
     exchanged = float(subject.point.swap().t(subject.data.X).mean())
@@ -66,7 +101,7 @@ def _by_assumption(subject: Subject) -> Check:
         "orientation",
         "failed",
         0.0,
-        f"nats of the data for this naming, {in_words(thresholds.MODE_GAP)}",
+        f"{UNITS} for this naming, {in_words(thresholds.MODE_GAP)}",
         "By assumption only: exchanging t and s leaves the likelihood exactly as it is, so the "
         f"data say nothing about which is which; {how} decides. Exchanged, π would be "
         f"{exchanged:.2f}.{disagree}",
@@ -117,13 +152,13 @@ def _by_gap(gap: float, status: Status, settled_by: str) -> Check:
     found = (
         "no maximum with exchanged factors was found"
         if np.isinf(gap)
-        else f"the best answer with exchanged factors is {gap:.1f} nats worse"
+        else f"the best answer with exchanged factors is {worse(gap)}"
     )
     return Check(
         "orientation",
         status,
         gap,
-        f"nats to the exchanged answer, {in_words(thresholds.MODE_GAP)}",
+        f"{UNITS} to the exchanged answer, {in_words(thresholds.MODE_GAP)}",
         f"Settled by {by}: {found}." if status == "passed" else f"Not settled by {by}: {found}.",
         "" if status == "passed" else SETTLE,
     )
@@ -132,8 +167,8 @@ def _by_gap(gap: float, status: Status, settled_by: str) -> Check:
 def _by_probability(probability: float, gap: float, likelihood: Status) -> Check:
     status = grade(probability, thresholds.ORIENTATION)
     text = (
-        f"Posterior probability of this naming {probability:.3f}; the likelihood alone prefers it "
-        f"by {gap:.1f} nats."
+        f"Posterior probability of this naming {probability:.3f}; by the likelihood alone it is "
+        f"{as_likely(gap)} (against the other naming: {units(gap)})."
     )
     if np.isinf(gap):
         text = (
@@ -147,8 +182,7 @@ def _by_probability(probability: float, gap: float, likelihood: Status) -> Check
         "orientation",
         status,
         probability,
-        f"{in_words(thresholds.ORIENTATION)}, and {thresholds.MODE_GAP[0]:g} nats of it from the "
-        "likelihood",
+        f"{in_words(thresholds.ORIENTATION)}, and {thresholds.MODE_GAP[0]:g} {UNITS} from the data",
         text,
         "" if status == "passed" else SETTLE,
     )
@@ -165,7 +199,7 @@ def check_modes(subject: Subject) -> list[Check]:
                 "modes",
                 "passed",
                 np.inf,
-                f"nats, {in_words(thresholds.MODE_GAP)}",
+                f"{UNITS}, {in_words(thresholds.MODE_GAP)}",
                 "No other maximum says anything different about t, exchanges set aside.",
             )
         ]
@@ -178,9 +212,9 @@ def check_modes(subject: Subject) -> list[Check]:
             "modes",
             status,
             gap,
-            f"nats, {in_words(thresholds.MODE_GAP)}",
-            f"The next materially different maximum is {gap:.1f} nats worse, with π {pi:.2f} "
-            f"instead of {own:.2f}.",
+            f"{UNITS}, {in_words(thresholds.MODE_GAP)}",
+            f"The next materially different maximum is {worse(gap)}, with π {pi:.2f} instead of "
+            f"{own:.2f}.",
             "" if status == "passed" else "Report both answers (fit.mode_table()), or " + SETTLE,
         )
     ]

@@ -100,8 +100,8 @@ def _calibration(subject: Subject) -> Check:
         "passed" if good else "failed",
         p_value,
         "p at least 0.01",
-        f"Miscalibration of the Brier score {observed:.4f} by isotonic regression, p = "
-        f"{p_value:.3f} under the model.",
+        f"Recalibrating h (isotonic regression) would improve its Brier score by {observed:.4f}; "
+        f"by chance alone as much with p = {p_value:.3f}.",
         "" if good else "h is miscalibrated: add transformed columns, or another model.",
     )
 
@@ -118,7 +118,8 @@ def _pit(subject: Subject) -> Check:
         "passed" if good else "failed",
         p_value,
         "p at least 0.01",
-        f"Kolmogorov distance from uniform {distance:.3f} (p = {p_value:.2f}).",
+        "Rows predicted without themselves: the labels' distribution is off by at most "
+        f"{distance:.3f} (Kolmogorov distance of the PIT from uniform, p = {p_value:.2f}).",
         "" if good else "The labels are not predicted as the model says; see calibration.",
     )
 

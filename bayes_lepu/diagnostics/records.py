@@ -1,5 +1,6 @@
 """A diagnostic is a plain record; a verdict is an ordered set of them and one sentence."""
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from html import escape
 from typing import Literal
@@ -52,8 +53,8 @@ class Remedy:
     sd_before, sd_after : float
         Standard deviation of π now and then, the naming of the factors given.
     gap_before, gap_after : float
-        Nats by which the data prefer this naming of the factors, now and then (expected);
-        infinite where no answer with exchanged factors exists.
+        Log-likelihood units by which the data prefer this naming of the factors, now and then
+        (expected); infinite where no answer with exchanged factors exists.
     text : str
         The same in a sentence.
     """
@@ -81,6 +82,8 @@ class Identifiability:
     checks : tuple of Check
     remedies : tuple of Remedy
         What would help, with numbers, the most helpful first.
+    exchanged_pi : mapping or None
+        At level 3: π with the factors exchanged, its mean and (for draws) ``lower`` and ``upper``.
     """
 
     level: int
@@ -88,6 +91,7 @@ class Identifiability:
     carried_by: tuple[str, ...]
     checks: tuple[Check, ...]
     remedies: tuple[Remedy, ...] = ()
+    exchanged_pi: Mapping[str, float] | None = None
 
     def to_frame(self) -> pd.DataFrame:
         """The checks as a table."""

@@ -1,12 +1,13 @@
 r"""What one more piece of information would change, computed rather than guessed.
 
-Three offers are weighed, each by the sd of π it would leave and by the nats with which the data
-would then tell the two namings of the factors apart:
+Three offers are weighed, each by the sd of π it would leave and by the log likelihood with which
+the data would then tell the two namings of the factors apart:
 
 * 50 audited rows. An audited unlabelled row adds y | l = 0 ~ Bernoulli(m), with
   :math:`\operatorname{logit} m = \tau + \log(1-\Psi)`. For a point estimate its information
   :math:`m(1-m) D D'` is added to that at hand; draws are reweighted by simulated audits.
-* A column that does not enter s: the sd is that given α_j = 0, the gap comes from refits.
+* A column that does not enter s: the sd is that given α_j = 0, the gap comes from refits. Whether
+  a column can be left out only the user knows, so up to three are offered.
 * π known from elsewhere to ±0.02.
 """
 
@@ -16,7 +17,7 @@ import numpy as np
 
 from bayes_lepu.diagnostics.climbing import climb, held, logit_pi
 from bayes_lepu.diagnostics.levels import sd_pi
-from bayes_lepu.diagnostics.naming import exchange_gap
+from bayes_lepu.diagnostics.naming import exchange_gap, exchanged_peak
 from bayes_lepu.diagnostics.records import Remedy
 from bayes_lepu.diagnostics.subject import Peak, Subject
 from bayes_lepu.diagnostics.thresholds import MODE_GAP
@@ -24,11 +25,13 @@ from bayes_lepu.inference.optimizers import optimise
 from bayes_lepu.links import Array, RowKind
 from bayes_lepu.models.density import LogDensity
 from bayes_lepu.models.parameters import Parameters
+from bayes_lepu.result.wording import as_likely
 
 AUDITED = 50
 KNOWN_SD = 0.02
 REPEATS = 40
 DRAWS = 1000
+COLUMNS = 3
 UNSURE = 0.01  # no single audit is taken to refute an answer by more than log 100
 
 
@@ -39,22 +42,16 @@ def weigh_remedies(subject: Subject) -> tuple[Remedy, ...]:
     before, gap = sd_pi(subject), exchange_gap(subject)
     open_rows = np.any(subject.data.kind == RowKind.UNLABELLED)
     offers = [_audit(subject, before, gap)] if open_rows else []
-    if subject.fit.spec.has_selection and subject.foldable and subject.data.p > 1:
+    if (
+        subject.fit.spec.has_selection
+        and subject.foldable
+        and subject.data.selection_mask.sum() > 1
+    ):
         offers.append(_mask(subject, before, gap))
     offers.append(_known_pi(subject, before, gap))
     if gap < MODE_GAP[0]:
         return tuple(sorted(offers, key=lambda r: -r.gap_after))
     return tuple(sorted(offers, key=lambda r: r.sd_after))
-
-
-def exchanged_peak(subject: Subject) -> Peak | None:
-    """The best answer with exchanged factors, if there is one."""
-    if subject.symmetric:
-        first = subject.peaks[0]
-        z = subject.weak.swap(first.z)
-        return Peak("exchanged", z, first.logp, subject.weak.unpack(z))
-    found = [p for p in subject.peaks[1:] if p.name == "exchanged"]
-    return max(found, key=lambda p: p.logp, default=None)
 
 
 # Audited rows ---------------------------------------------------------------------------------
@@ -115,7 +112,7 @@ def audit_information(subject: Subject) -> Array:
 
 
 def audited_gap(subject: Subject, other: Peak) -> float:
-    """Expected nats that `AUDITED` audits add against the exchanged answer, if this one is true."""
+    """Expected log likelihood ratio of `AUDITED` audits against the exchanged answer."""
     data = subject.weak.data
     X = data.X[data.kind == RowKind.UNLABELLED]
     m, q = (np.clip(p.missed(X), UNSURE, 1 - UNSURE) for p in (subject.peaks[0].point, other.point))
@@ -127,22 +124,29 @@ def audited_gap(subject: Subject, other: Peak) -> float:
 
 
 def _mask(subject: Subject, before: float, gap: float) -> Remedy:
-    column = best_column(subject)
-    correlation = _correlation(subject, column)
-    after = before * float(np.sqrt(max(1 - correlation**2, 0.0)))
-    gap_after = masked_gap(subject, column)
-    name = subject.fit.feature_names[column]
+    """The best of up to three columns, with the others in the text."""
+    offers = []
+    for column in likely_columns(subject):
+        correlation = _correlation(subject, column)
+        after = before * float(np.sqrt(max(1 - correlation**2, 0.0)))
+        offers.append((subject.fit.feature_names[column], after, masked_gap(subject, column)))
+    offers.sort(key=lambda o: -o[2] if gap < MODE_GAP[0] else o[1])
+    (name, after, gap_after), *others = offers
     text = (
-        f"If {name} is known not to influence the labelling (leave it out of selection_features=): "
-        f"{_change(before, after, gap, gap_after)}."
+        f"If you know that {name} cannot influence the labelling, leave it out of "
+        f"selection_features=: {_change(before, after, gap, gap_after)}."
     )
+    if others:
+        more = (f"{other} (sd of π {sd:.3f}{_naming(g)})" for other, sd, g in others)
+        text += f" Or, if you know it of them: {' or '.join(more)}."
     return Remedy(f"{name} not in s", before, after, gap, gap_after, text)
 
 
-def best_column(subject: Subject) -> int:
-    """The column most of t and least of s."""
-    point = subject.peaks[0].point
-    return int(np.argmax(np.abs(point.a) - np.abs(point.alpha)))
+def likely_columns(subject: Subject) -> list[int]:
+    """Columns of s that are most of t and least of s, at most three."""
+    point, inside = subject.peaks[0].point, np.flatnonzero(subject.data.selection_mask)
+    share = np.abs(point.a[inside]) - np.abs(point.alpha[inside])
+    return [int(j) for j in inside[np.argsort(-share, kind="stable")][:COLUMNS]]
 
 
 def _correlation(subject: Subject, column: int) -> float:
@@ -158,7 +162,7 @@ def _correlation(subject: Subject, column: int) -> float:
 
 
 def masked_gap(subject: Subject, column: int) -> float:
-    """Nats between this naming and the other when the column is left out of s."""
+    """Log likelihood ratio of this naming to the other when the column is left out of s."""
     first, other = subject.peaks[0], exchanged_peak(subject)
     if other is None:
         return np.inf
@@ -190,7 +194,7 @@ def _known_pi(subject: Subject, before: float, gap: float) -> Remedy:
 
 
 def held_gap(subject: Subject, other: Peak) -> float:
-    """Nats the exchanged answer loses when π is held near this answer's value."""
+    """Log likelihood the exchanged answer loses when π is held near this answer's value."""
     density = subject.weak
     target, _ = logit_pi(density, subject.peaks[0].z)
     pi = 1 / (1 + np.exp(-target))
@@ -201,6 +205,12 @@ def held_gap(subject: Subject, other: Peak) -> float:
 
 def _change(before: float, after: float, gap: float, gap_after: float) -> str:
     words = f"sd of π {before:.3f} → {after:.3f}"
-    if np.isfinite(gap) and np.isfinite(gap_after):
-        words += f", evidence for this naming of the factors {gap:.1f} → {gap_after:.1f} nats"
-    return words
+    if not np.isfinite(gap) or not np.isfinite(gap_after):
+        return words
+    if as_likely(gap) == as_likely(gap_after):
+        return words + ", nothing new about which factor is which"
+    return words + f"{_naming(gap_after)} (now {as_likely(gap)})"
+
+
+def _naming(gap: float) -> str:
+    return f", this naming of the factors {as_likely(gap)}" if np.isfinite(gap) else ""

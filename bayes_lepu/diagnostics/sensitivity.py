@@ -54,7 +54,7 @@ def check_power_scaling(subject: Subject) -> list[Check]:
             status,
             prior,
             in_words(thresholds.POWER_SCALING),
-            f"Sensitivity of π to the power of the prior {prior:.3f}, of the likelihood "
+            f"Sensitivity of π to a stronger or weaker prior {prior:.3f}, to more or fewer data "
             f"{likelihood:.3f}.",
             ""
             if status == "passed"

@@ -10,7 +10,7 @@ from bayes_lepu.diagnostics.records import Status
 
 SD_PI = (0.05, 0.10)  # Wald intervals of π cover .93 below, .46 above
 PROFILE_WIDTH = (0.20, 0.40)  # width of the likelihood set of π
-MODE_GAP = (5.0, 2.0)  # nats to another answer: odds below 1 %, above 14 %
+MODE_GAP = (5.0, 2.0)  # log-likelihood units to another answer: odds below 1 %, above 14 %
 ORIENTATION = (0.99, 0.95)  # posterior probability; also of the order of the two norms
 INFORMATION = (10.0, 1.0)  # data information in units of prior precision
 CONTRACTION = (0.9, 0.5)
@@ -25,7 +25,7 @@ POWER_SCALING = (0.05, 0.20)
 
 
 def nested_gap(freed: int) -> tuple[float, float]:
-    """Bounds in nats for a restriction that frees this many parameters when lifted.
+    """Bounds in log-likelihood units for a restriction that frees this many parameters when lifted.
 
     Freeing k parameters earns up to half the 95 % point of χ²(k) by chance, and more where some
     of them mean nothing under the restriction (2 Δ had a 95 % point of 18.3 for PsychM against a

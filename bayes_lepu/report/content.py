@@ -1,6 +1,7 @@
 """Sections of words and tables: headline, data, coefficients, how to reproduce."""
 
 import platform
+from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -135,8 +136,15 @@ def _version(package: str) -> str | None:
 
 def headline(fit: FittedModel, verdict: Identifiability, prior: pd.DataFrame) -> dict[str, Any]:
     """The verdict, what carries it, and the figures to remember (``prior``: of `class_prior`)."""
+    pi, detail = _with_interval(prior.loc["pi"])
+    if verdict.exchanged_pi is not None:
+        other, its_detail = _with_interval(verdict.exchanged_pi)
+        pi, detail = (
+            f"{pi} or {other}",
+            f"{detail}; second, with the factors exchanged: {its_detail}",
+        )
     tiles = [
-        ("class prior π", _with_interval(prior.loc["pi"])),
+        ("class prior π", (pi, detail)),
         ("label frequency c", _with_interval(prior.loc["c"])),
         ("rows", (number(fit.data.n), f"{number(int(fit.data.l.sum()))} labelled")),
         ("model", (fit.spec.name, f"method {fit.method}")),
@@ -154,7 +162,7 @@ def headline(fit: FittedModel, verdict: Identifiability, prior: pd.DataFrame) ->
     }
 
 
-def _with_interval(row: pd.Series) -> tuple[str, str]:
+def _with_interval(row: pd.Series | Mapping[str, float]) -> tuple[str, str]:
     if "lower" not in row or np.isnan(row["lower"]):
         return f"{row['mean']:.3f}", "point estimate"
     return f"{row['mean']:.3f}", f"{CI_PROB:.0%} interval {row['lower']:.3f} to {row['upper']:.3f}"

@@ -142,7 +142,8 @@ def identifiability_section(fit: FittedModel, verdict: Identifiability, album: A
     pictures.append(
         album.picture(
             "Modes of the density",
-            "Another dot above the dashed line (2 nats) with another π is a second answer.",
+            "Another dot above the dashed line (7 times less likely) with another π is a second "
+            "answer.",
             partial(plot_modes, fit),
         )
     )
@@ -159,7 +160,10 @@ def identifiability_section(fit: FittedModel, verdict: Identifiability, album: A
     if verdict.remedies:
         tables.append(("What would help, in figures", remedies_table(verdict)))
     tables.append(("Modes found by the search", modes_table(fit)))
-    lead = f"Which factor is the class: {orientation_sentence(fit)}."
+    lead = (
+        f"Which factor is the class: {orientation_sentence(fit)}. Differences of log likelihood "
+        "are natural logarithms: 2 units make the data 7 times as likely, 5 units 150 times."
+    )
     title = "What these data can and cannot identify"
     return Section("identifiability", title, lead, pictures=tuple(pictures), tables=tuple(tables))
 
@@ -168,7 +172,7 @@ def modes_table(fit: FittedModel) -> Table:
     """The distinct modes in words a reader knows."""
     names = {
         "role": "role",
-        "gap": "nats below the best",
+        "gap": "log density below the best",
         "hits": "starts that ended here",
         "pi": "π",
         "c": "c",
@@ -186,8 +190,8 @@ def remedies_table(verdict: Identifiability) -> Table:
         "information",
         "sd of π now",
         "sd of π then",
-        "nats for this naming now",
-        "nats then",
+        "log-likelihood units for this naming now",
+        "then",
     )
     return table(columns, rows)
 

@@ -22,6 +22,7 @@ from bayes_lepu.models.spec import ModelSpec
 from bayes_lepu.priors import Priors
 from bayes_lepu.result import predictive, summaries
 from bayes_lepu.result.summaries import CI_PROB
+from bayes_lepu.result.wording import worse
 
 if TYPE_CHECKING:
     import pymc as pm
@@ -248,13 +249,13 @@ class FittedModel:
         }
         table = self.class_prior()
         for name, label in (("pi", "class prior pi"), ("c", "label freq. c")):
-            facts[label] = _show(table.loc[name])
+            facts[label] = show_estimate(table.loc[name])
         if not self.is_point:
             low, high = table.loc["prior of pi", ["lower", "upper"]]
             facts["class prior pi"] += f"; prior {low:.3f} to {high:.3f}"
         if self.spec.n_weights == 2:
             for name, values in (("gamma", self.draws.gamma), ("lambda", self.draws.lam)):
-                facts[name] = _show(pd.Series(summaries.describe_draws(values, CI_PROB)))
+                facts[name] = show_estimate(summaries.describe_draws(values, CI_PROB))
         facts["orientation"] = orientation_sentence(self)
         if self.method == "laplace":
             k = self.settings["pareto_k"]
@@ -314,7 +315,9 @@ def orientation_sentence(fit: FittedModel) -> str:
     if chance:
         return f"by the posterior density of the two orientations{chance}"
     gap = (
-        f"the swapped mode is {min(swapped):.2f} nats worse" if swapped else "no swapped mode found"
+        f"the swapped mode is {worse(min(swapped), of='log-density units')}"
+        if swapped
+        else "no swapped mode found"
     )
     return f"by the posterior density: {gap}"
 
@@ -325,7 +328,8 @@ def _label_array(labels: NDArray[np.int8]) -> "xr.DataArray":
     return xr.DataArray(labels, dims=("chain", "draw", "obs"), name="l")
 
 
-def _show(row: pd.Series) -> str:
+def show_estimate(row: Mapping[str, float] | pd.Series) -> str:
+    """A mean with its interval, as `describe_draws` gives them."""
     if "lower" not in row or np.isnan(row["lower"]):
         return f"{row['mean']:.3f}"
     return f"{row['mean']:.3f}  ({CI_PROB:.0%} interval {row['lower']:.3f} to {row['upper']:.3f})"
