@@ -11,6 +11,7 @@ from bayes_lepu.errors import DataError
 from bayes_lepu.links import Array
 
 MAX_NAMED = 5
+MAX_COUNTED = 20
 
 
 def read_table(X: Any) -> tuple[Array, tuple[str, ...], bool, pd.Index]:
@@ -91,9 +92,10 @@ def _refuse_non_finite(values: Array, names: tuple[str, ...]) -> None:
             return
     cells = (~np.isfinite(values)).sum(axis=0)
     if cells.any():
+        found = [f"{names[j]} ({cells[j]})" for j in np.flatnonzero(cells)]
         raise DataError(
             f"X holds NaN or infinite values ({cells.sum()} cells) in column(s) "
-            f"{some([names[j] for j in np.flatnonzero(cells)])}. Impute or drop them first."
+            f"{some(found, most=MAX_COUNTED)}. Impute or drop them first."
         )
 
 
@@ -113,7 +115,7 @@ def match_columns(X: pd.DataFrame, names: tuple[str, ...]) -> pd.DataFrame:
     return X.iloc[:, [position[c] for c in names]]
 
 
-def some(values: Sequence[Any]) -> str:
+def some(values: Sequence[Any], *, most: int = MAX_NAMED) -> str:
     """The first few values, for a message."""
-    shown = ", ".join(str(v) for v in values[:MAX_NAMED])
-    return shown + (f" and {len(values) - MAX_NAMED} more" if len(values) > MAX_NAMED else "")
+    shown = ", ".join(str(v) for v in values[:most])
+    return shown + (f" and {len(values) - most} more" if len(values) > most else "")

@@ -178,6 +178,15 @@ def _cell(row, column, value):
     return spoil
 
 
+def _cells(places, value):
+    def spoil(frame):
+        for column, rows in places.items():
+            frame.loc[rows, column] = value
+        return frame.to_csv(index=False)
+
+    return spoil
+
+
 def _text(text):
     return lambda frame: text
 
@@ -187,13 +196,39 @@ def _lines(change):
 
 
 MISTAKES = {
-    "text cell": (_cell(17, "heat", "warm"), [], "column 'heat', row 17: 'warm' is not a number"),
+    "text cell": (
+        _cell(17, "heat", "warm"),
+        [],
+        "column 'heat', row 17 (file img016.jpg): 'warm' is not a number",
+    ),
     "text column": (lambda f: f.assign(place="north").to_csv(index=False), [], "'place', row 1"),
-    "empty cell": (_cell(8, "wind", None), [], "column 'wind', row 8: no value"),
-    "infinite cell": (_cell(9, "wind", "inf"), [], "column 'wind', row 9: the value is infinite"),
-    "label not 0/1": (_cell(3, "marked", "yes"), [], "column 'marked' (--label), row 3: 'yes'"),
-    "label missing": (_cell(4, "marked", None), [], "column 'marked' (--label), row 4: no value"),
-    "audited not 0/1": (_cell(5, "checked", 2), [], "column 'checked' (--audited), row 5: '2"),
+    "empty cell": (
+        _cell(8, "wind", None),
+        [],
+        "photos.csv: 1 cell(s) with no value: column 'wind' 1 (row 8 (file img007.jpg)).",
+    ),
+    "empty cells": (
+        _cells({"wind": 8, "heat": slice(3, 5), "light": 399}, None),
+        [],
+        "photos.csv: 5 cell(s) with no value: column 'heat' 3 (row 4 (file img003.jpg) and 2 more),"
+        " column 'wind' 1 (row 9 (file img008.jpg)), column 'light' 1 (row 400 (file img399.jpg)).",
+    ),
+    "infinite cell": (
+        _cell(9, "wind", "inf"),
+        [],
+        "1 cell(s) with an infinite value: column 'wind' 1 (row 9",
+    ),
+    "label not 0/1": (_cell(3, "marked", "yes"), [], "'marked' (--label), row 3 (file img002.jpg)"),
+    "label missing": (_cell(4, "marked", None), [], "(--label), row 4 (file img003.jpg): no value"),
+    "audited not 0/1": (_cell(5, "checked", 2), [], "(--audited), row 5 (file img004.jpg): '2"),
+    "audited against the label": (
+        lambda f: f.assign(marked=(f.index < 50) * 1, checked=(f.index < 20) * 1).to_csv(
+            index=False
+        ),
+        [],
+        "photos.csv: column 'checked' (--audited), row 21 (file img020.jpg) and 29 more: the class "
+        "is 0, but column 'marked' (--label) is 1.",
+    ),
     "constant column": (lambda f: f.assign(wind=1.0).to_csv(index=False), [], "wind"),
     "same heading twice": (
         _lines(lambda t: [t[0].replace("wind", "heat"), *t[1:]]),

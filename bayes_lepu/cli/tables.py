@@ -1,6 +1,6 @@
 """Reading the user's file: every refusal names the file, the column and the row.
 
-Rows are counted from 1, the first line below the headings.
+Rows are counted from 1, the first line below the headings, and named by ``--id`` where given.
 """
 
 import csv
@@ -17,6 +17,7 @@ import pandas as pd
 from bayes_lepu.errors import DataError
 
 SEPARATORS = {".csv": ",", ".tsv": "\t", ".txt": "\t"}
+MAX_NAMED = 20
 PARQUET = (".parquet", ".pq")
 
 
@@ -40,15 +41,40 @@ class Sheet:
     def numbers(self, names: list[str], *, remedy: str) -> pd.DataFrame:
         """Columns as numbers, none of them missing or infinite."""
         columns = {name: self._numeric(name, remedy) for name in names}
-        return pd.DataFrame(columns, index=self.frame.index)
+        table = pd.DataFrame(columns, index=self.frame.index)
+        self._refuse(table.isna(), "no value", "Fill in or remove such rows first.")
+        self._refuse(table.isin([np.inf, -np.inf]), "an infinite value", "Correct or remove them.")
+        return table
 
     def labels(self, name: str) -> pd.Series:
         """The label column: 0 or 1 in every row."""
         return self._zero_one(name, "--label", blank=False).astype(np.int8)
 
-    def classes(self, name: str) -> pd.Series:
-        """The audited classes: 0, 1 or blank."""
-        return self._zero_one(name, "--audited", blank=True)
+    def classes(self, name: str, label: str) -> pd.Series:
+        """The audited classes: 0, 1 or blank, and never 0 where the row is labelled."""
+        classes = self._zero_one(name, "--audited", blank=True)
+        against = (classes == 0) & (self.labels(label) == 1)
+        if against.any():
+            raise DataError(
+                f"{self.path}: column {name!r} (--audited), {self._row(against)}: the class is 0, "
+                f"but column {label!r} (--label) is 1. A labelled row is positive by assumption; "
+                "correct one of the two."
+            )
+        return classes
+
+    def _refuse(self, marked: pd.DataFrame, what: str, remedy: str) -> None:
+        """Refuse the marked cells, every column at once."""
+        counts = marked.sum()
+        found = [
+            f"column {name!r} {counts[name]} ({self._row(marked[name])})"
+            for name in counts.index[counts > 0]
+        ]
+        if found:
+            more = f" and {len(found) - MAX_NAMED} more columns" if len(found) > MAX_NAMED else ""
+            raise DataError(
+                f"{self.path}: {int(counts.sum())} cell(s) with {what}: "
+                f"{', '.join(found[:MAX_NAMED])}{more}. {remedy}"
+            )
 
     def _numeric(self, name: str, remedy: str) -> pd.Series:
         column = self.frame[name]
@@ -58,17 +84,6 @@ class Sheet:
             raise DataError(
                 f"{self.path}: column {name!r}, {self._row(bad)}: {_show(column[bad].iloc[0])} is "
                 f"not a number. {remedy}"
-            )
-        missing = values.isna()
-        if missing.any():
-            raise DataError(
-                f"{self.path}: column {name!r}, {self._row(missing)}: no value. Fill in or remove "
-                "such rows first."
-            )
-        infinite = np.isinf(values)
-        if infinite.any():
-            raise DataError(
-                f"{self.path}: column {name!r}, {self._row(infinite)}: the value is infinite."
             )
         return values
 
@@ -87,7 +102,9 @@ class Sheet:
     def _row(self, marked: pd.Series) -> str:
         positions = np.flatnonzero(marked.to_numpy())
         more = f" and {len(positions) - 1} more" if len(positions) > 1 else ""
-        return f"row {positions[0] + 1}{more}"
+        first, index = int(positions[0]), marked.index
+        name = "" if index.name is None else f" ({index.name} {index[first]})"
+        return f"row {first + 1}{name}{more}"
 
 
 def read_sheet(

@@ -77,7 +77,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> None:
     with terminal.stage(f"Reading {args.data}"):
         sheet = read_sheet(args.data, separator=_separator(args.separator), id_column=args.id)
         labels = sheet.labels(args.label)
-        audited = None if args.audited is None else sheet.classes(args.audited)
+        audited = None if args.audited is None else sheet.classes(args.audited, args.label)
         X = sheet.numbers(feature_names(sheet, args), remedy=REMEDY)
     with terminal.stage(
         f"Fitting {args.model} by {args.method}: {len(X)} rows, {X.shape[1]} columns"
@@ -118,6 +118,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> None:
             "verdict": found.verdict,
             "carried_by": found.carried_by,
             "class_prior": prior["pi"],
+            "class_prior_exchanged": found.exchanged_pi,
             "label_frequency": prior["c"],
             "random_seed": result.settings["random_seed"],
             "files": files,
