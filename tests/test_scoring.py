@@ -10,7 +10,7 @@ from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from bayes_lepu.errors import DataError
+from bayes_lepu.errors import DataError, ModelError
 from bayes_lepu.estimators import (
     NaiveClassifier,
     SCARClassifier,
@@ -206,6 +206,19 @@ def test_equal_h_gives_equal_scores_whichever_factor_is_the_classifier():
 )
 def test_bad_input_is_refused(call, message):
     with pytest.raises(DataError, match=message):
+        call()
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: label_scorer("brier"), "score = 'brier' is not a function; label_brier, label_"),
+        (lambda: ipw_scorer("auc", 0.6), "score = 'auc' is not a function; ipw_accuracy, ipw_"),
+        (lambda: ipw_scorer(ipw_auc, [0.6, 0.7]), "propensity is a list; a number, or a function"),
+    ],
+)
+def test_scorers_say_what_they_accept(call, message):
+    with pytest.raises(ModelError, match=message):
         call()
 
 

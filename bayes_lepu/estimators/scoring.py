@@ -33,7 +33,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bayes_lepu.errors import DataError
+from bayes_lepu.errors import DataError, ModelError
 from bayes_lepu.links import Array
 
 ROUNDING = 1e-9
@@ -154,6 +154,12 @@ def label_scorer(
     >>> cross_val_score(NaiveClassifier(), demo.X, demo.l, scoring=scorer).shape
     (5,)
     """
+    if not callable(score):
+        raise ModelError(
+            f"score = {score!r} is not a function; label_brier, label_log_loss, "
+            "label_calibration_error or a function (l, h) -> float is expected, for example "
+            "label_scorer(label_brier)."
+        )
     return _LabelScorer(score)
 
 
@@ -170,6 +176,16 @@ def ipw_scorer(
     propensity : callable or float
         ``propensity(X)`` gives s(x), known or estimated elsewhere; a number where it is constant.
     """
+    if not callable(score):
+        raise ModelError(
+            f"score = {score!r} is not a function; ipw_accuracy, ipw_brier, ipw_recall, "
+            "ipw_precision, ipw_f1, ipw_auc or a function (l, predicted, propensity) is expected."
+        )
+    if not callable(propensity) and not isinstance(propensity, int | float | np.number):
+        raise ModelError(
+            f"propensity is a {type(propensity).__name__}; a number, or a function of X that gives "
+            "s(x) for every row, is expected: the rows differ from fold to fold."
+        )
     return _PropensityScorer(score, propensity)
 
 
