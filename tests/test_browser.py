@@ -193,6 +193,26 @@ def test_no_text_overflows(browser, width):
     assert browser.execute_script("return document.documentElement.scrollWidth") <= width
 
 
+@pytest.mark.parametrize("width", [400, 800, 1200])
+def test_tables_of_sentences_show_all_their_columns(browser, width):
+    """Nothing has to be scrolled sideways to read what a check found and what would help."""
+    set_screen(browser, width)
+    sizes = browser.execute_script(
+        "return Object.fromEntries(Array.from(document.querySelectorAll('.scroll')).map(s => "
+        "[s.getAttribute('aria-label'), [s.scrollWidth, s.clientWidth]]))"
+    )
+    for caption in ("Checks", "What would help, in figures"):
+        content, room = sizes[caption]
+        assert content <= room, (caption, width)
+    shown = browser.execute_script(
+        "const row = document.querySelector('.scroll[aria-label=Checks] tbody tr');"
+        "return Array.from(row.cells).map(c => c.getBoundingClientRect()).map(r => "
+        "[r.left, r.right, r.width * r.height])"
+    )
+    assert all(left >= 0 and right <= width for left, right, area in shown if area)
+    assert sum(area > 0 for _, _, area in shown) >= 5
+
+
 def test_the_search_for_overflow_finds_it(browser):
     set_screen(browser, 400)
     browser.execute_script(

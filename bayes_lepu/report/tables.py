@@ -9,7 +9,7 @@ import pandas as pd
 
 MAX_WORD = 24
 PROSE = 40
-PROSE_WIDTH = 22
+PROSE_WIDTH = 18
 
 
 @dataclass(frozen=True)
@@ -41,11 +41,20 @@ class Table:
         """Least width of each column in characters: whole words up to a limit, room for prose."""
         return tuple(self._width(j) for j in range(len(self.columns)))
 
+    @property
+    def prose(self) -> bool:
+        """Whether cells hold sentences: on narrow screens each row is then a card of its own."""
+        sentences = sum(self._is_prose(j) for j in range(len(self.columns)))
+        return len(self.columns) > 2 and sentences > 0
+
+    def _is_prose(self, j: int) -> bool:
+        return any(len(row[j].text) > PROSE for row in self.rows if row[j].value is None)
+
     def _width(self, j: int) -> int:
         texts = [row[j].text for row in self.rows if row[j].value is None]
         longest = max((len(word) for text in texts for word in text.split()), default=0)
-        prose = any(len(text) > PROSE for text in texts)
-        return max(min(longest + 1, MAX_WORD), PROSE_WIDTH if prose else 0)
+        most = PROSE_WIDTH if self.prose else MAX_WORD
+        return max(min(longest + 1, most), PROSE_WIDTH if self._is_prose(j) else 0)
 
 
 def number(value: float, *, digits: int = 3) -> str:
