@@ -1,0 +1,160 @@
+"""From the panel density to draws: modes from several starts, then NUTS around the best one.
+
+Nothing here exchanges factors: the density has no mirror image. Where few rows are shared a mode
+near the exchanged answer can remain, so one start is placed there on purpose.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg
+from scipy.optimize import minimize
+from scipy.special import logsumexp
+
+from bayes_lepu.errors import ConvergenceError
+from bayes_lepu.inference.basins import Run, run_twice_if_hard
+from bayes_lepu.inference.laplace import Gaussian
+from bayes_lepu.inference.nuts import NutsOptions, sample_whitened
+from bayes_lepu.links import Array
+from bayes_lepu.panel import compiled
+from bayes_lepu.panel.density import PanelDensity
+from bayes_lepu.panel.parameters import PanelParameters
+
+STARTS = 8
+LOG_SIGMA_BOUNDS = (-12.0, 4.0)  # of the search only
+INFORMED = 2.0  # times as much information from the data as from the pooling
+DISTINCT = 0.05  # RMS difference of t that makes another mode another answer
+
+
+@dataclass(frozen=True, eq=False)
+class PanelPosterior:
+    """Draws with what belongs to them.
+
+    Attributes
+    ----------
+    parameters : PanelParameters
+        Draws of shape (chain, draw, ...).
+    stats : mapping of str to (chain, draw) array
+    mode_weights : tuple of float
+        Share of the evidence of each distinct mode (Laplace), the sampled one first.
+    """
+
+    parameters: PanelParameters
+    stats: Mapping[str, Array]
+    mode_weights: tuple[float, ...]
+
+
+def sample_panel(density: PanelDensity, options: NutsOptions) -> PanelPosterior:
+    """Posterior draws."""
+    modes = find_modes(density, np.random.default_rng([options.random_seed, 6]))
+
+    centred = choose_centred(density, modes[0].mean)
+
+    def sample(start: Gaussian, settings: NutsOptions) -> Run:
+        mean, root, k = start.mean, np.ascontiguousarray(start.root), density.constants
+        drawn = sample_whitened(
+            lambda: lambda u: compiled.whitened(u, mean, root, centred, k), start, settings
+        )
+        return Run(start, *drawn)
+
+    run = run_twice_if_hard(sample, centred_gaussian(density, modes[0], centred), options)
+    evidence = np.array([g.log_evidence for g in modes])
+    shares = np.exp(evidence - logsumexp(evidence))
+    z = density.from_centred(run.z, centred)
+    return PanelPosterior(density.unpack(z), run.stats, tuple(map(float, shares)))
+
+
+def find_modes(density: PanelDensity, rng: np.random.Generator) -> list[Gaussian]:
+    """Gaussians at the distinct modes, the largest evidence first."""
+    starts = list(_starts(density, rng))
+    optima = [climb(density, z) for z in starts]
+    best = max(optima, key=lambda z: density.logp_grad(z)[0])
+    optima.append(climb(density, exchanged(density, best)))
+    optima.sort(key=lambda z: -density.logp_grad(z)[0])
+    distinct: list[Array] = []
+    for z in optima:
+        if np.isfinite(z).all() and all(_differ(density, z, other) for other in distinct):
+            distinct.append(z)
+    if not distinct:
+        raise ConvergenceError(
+            "No mode was found from any start. Check the columns for extreme values, or give "
+            "tighter priors (priors=)."
+        )
+    return sorted((gaussian_at(density, z) for z in distinct), key=lambda g: -g.log_evidence)
+
+
+def climb(density: PanelDensity, start: Array) -> Array:
+    """The mode next to ``start``."""
+
+    def loss(z: Array) -> tuple[float, Array]:
+        value, grad = density.logp_grad(z)
+        return -value, -grad
+
+    bounds: list[tuple[float | None, float | None]] = [(None, None)] * density.dim
+    for name in ("sigma_alpha", "sigma_beta"):
+        if name in density.blocks:
+            bounds[density.blocks[name].start] = LOG_SIGMA_BOUNDS
+    options = {"maxiter": 2000, "maxfun": 4000, "ftol": 1e-13, "gtol": 1e-7}
+    return minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options).x
+
+
+def exchanged(density: PanelDensity, z: Array) -> Array:
+    """The same point with the class and the average annotator exchanged, where columns allow."""
+    blocks, out = density.blocks, z.copy()
+    table = density.data.table
+    if "alpha_mean" in blocks and np.array_equal(table.class_mask, table.selection_mask):
+        for one, other in (("a", "alpha_mean"), ("b", "beta_mean")):
+            out[blocks[one]], out[blocks[other]] = z[blocks[other]], z[blocks[one]]
+    return out
+
+
+def gaussian_at(density: PanelDensity, z: Array) -> Gaussian:
+    """Gaussian approximation at a mode; flat or rising directions get the prior's unit scale."""
+    values, vectors = np.linalg.eigh(density.curvature(z))
+    values = np.where(values > 1e-3, values, 1.0)
+    covariance = (vectors / values) @ vectors.T
+    root = scipy.linalg.cholesky(0.5 * (covariance + covariance.T), lower=True)
+    evidence = density.logp_grad(z)[0] + 0.5 * density.dim * np.log(2 * np.pi)
+    return Gaussian(z, root, float(evidence + np.log(np.diag(root)).sum()))
+
+
+def choose_centred(density: PanelDensity, z: Array) -> Array:
+    """1.0 where the data know an annotator's coefficient better than its pooling does.
+
+    There the coefficient itself is sampled, elsewhere its standardised deviation: each is nearly
+    independent of the scale sigma in its own case only (Papaspiliopoulos et al., 2007,
+    doi:10.1214/088342307000000014).
+    """
+    ratio = np.diag(density.curvature(z)) - 1.0  # data information in units of the pooling's
+    deviations = np.zeros(density.dim, dtype=bool)
+    deviations[list(density.pooled_at)] = True
+    return (deviations & (ratio > INFORMED)).astype(float)
+
+
+def centred_gaussian(density: PanelDensity, at: Gaussian, centred: Array) -> Gaussian:
+    """The Gaussian at a mode, carried over to the sampling coordinates."""
+    z, jacobian = at.mean, np.eye(density.dim)
+    for i, (mean, scale) in density.pooled_at.items():
+        if centred[i]:
+            sigma = np.exp(z[scale])
+            jacobian[i, mean], jacobian[i, scale], jacobian[i, i] = 1.0, sigma * z[i], sigma
+    root = jacobian @ at.root
+    lower = scipy.linalg.qr(root.T, mode="r")[0].T
+    lower = lower[:, : density.dim] * np.sign(np.diag(lower))
+    return Gaussian(density.to_centred(z, centred), lower, at.log_evidence)
+
+
+def _starts(density: PanelDensity, rng: np.random.Generator) -> Array:
+    """Half-way between the centre of the prior and draws of it, at middling spreads."""
+    z = 0.5 * density.sample_prior(STARTS, rng)
+    for name in ("sigma_alpha", "sigma_beta"):
+        if name in density.blocks:
+            z[:, density.blocks[name]] = np.log(0.5 * float(density.priors[name].scale))  # type: ignore[arg-type]
+    return z
+
+
+def _differ(density: PanelDensity, one: Array, other: Array) -> bool:
+    X = density.data.table.X
+    gap = density.unpack(one).t(X) - density.unpack(other).t(X)
+    return bool(np.sqrt(np.mean(gap**2)) > DISTINCT)
