@@ -217,7 +217,7 @@ def _verdict(
             how = "the data do not settle which of them is t"
         naming = "given that naming, "
         rest = f"{naming}{pi}" if known else f"even {naming}the level is open: {pi}"
-        rest += _exchanged_in_words(other)
+        rest += _exchanged_in_words(other, profile)
         text = f"Only the unordered pair {{t, s}} is identified; {how}; {rest}"
         return _mark(subject, checks, text) + "."
     if level == 2:
@@ -277,18 +277,23 @@ def _pi_in_words(subject: Subject, profile: Profile | None) -> str:
     return words
 
 
-def _exchanged_in_words(other: Array | None) -> str:
+def _exchanged_in_words(other: Array | None, profile: Profile | None) -> str:
     if other is None:
         return ""
     words = f", or {float(np.mean(other)):.2f}"
     if other.size > 1:
         low, high = interval(other)
-        words += f" ({low:.2f} to {high:.2f})"
+        words += f" (posterior {low:.2f} to {high:.2f})"
+    elif pieces := _likelihood_pieces(profile, branches=("exchanged",)):
+        likely = " and ".join(f"{low:.2f} to {high:.2f}" for low, high in pieces)
+        words += f" (likelihood {likely})"
     return words + " with the factors exchanged"
 
 
-def _likelihood_pieces(profile: Profile | None) -> list[tuple[float, float]]:
-    return [] if profile is None else profile.likelihood_set(branches=OWN_BRANCHES)
+def _likelihood_pieces(
+    profile: Profile | None, branches: tuple[str, ...] = OWN_BRANCHES
+) -> list[tuple[float, float]]:
+    return [] if profile is None else profile.likelihood_set(branches=branches)
 
 
 def _outside(subject: Subject, profile: Profile | None) -> bool:
