@@ -1,16 +1,16 @@
-"""Compilation settings, and an exponential that the loops around it can be vectorised with."""
+"""An exponential that the loops around it can be vectorised with, and how these are compiled."""
 
 import math
 
 from llvmlite import ir  # type: ignore[import-untyped]
-from numba import njit, types
+from numba import types
 from numba.extending import intrinsic
 
-jit = njit(nogil=True, cache=True, error_model="numpy", fastmath={"contract"})
+from bayes_lepu.kernel.compilation import compiled
+
+jit = compiled(fastmath=frozenset({"contract"}))
 # Sums may be reordered (so that they vectorise); infinities and NaN keep their meaning.
-jit_sums = njit(
-    nogil=True, cache=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz", "arcp"}
-)
+jit_sums = compiled(fastmath=frozenset({"reassoc", "contract", "nsz", "arcp"}))
 
 
 @intrinsic

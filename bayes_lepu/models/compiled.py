@@ -10,15 +10,15 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from bayes_lepu import kernel
+from bayes_lepu.kernel.compilation import compiled
 from bayes_lepu.links import Array
 
 MODEL_CODES = {"naive": 0, "scar": 1, "spm": 2, "psychm": 3}
 
-_jit = njit(nogil=True, cache=True, error_model="numpy")
+_jit = compiled()
 
 
 class Constants(NamedTuple):

@@ -16,15 +16,15 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from bayes_lepu.kernel.compilation import compiled
 from bayes_lepu.kernel.tails import NEGATIVE, UNLABELLED, log_add, log_sigmoid
 from bayes_lepu.links import Array
 
 SMALLEST = 1e-280  # row likelihoods below this are computed in log space
 
-_jit = njit(nogil=True, cache=True, error_model="numpy")
+_jit = compiled()
 
 
 class Constants(NamedTuple):

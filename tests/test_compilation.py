@@ -1,0 +1,115 @@
+"""Compiled code on disk is used only while everything inside it is up to date."""
+
+import ast
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import bayes_lepu
+from bayes_lepu.kernel.compilation import SOURCES
+from bayes_lepu.sources import source_digest
+
+PACKAGE = Path(bayes_lepu.__file__).parent
+CALLEE = """
+from bayes_lepu.kernel.compilation import compiled
+
+
+@compiled()
+def one():
+    return 1
+"""
+CALLER = """
+from bayes_lepu.kernel.callee import one
+from bayes_lepu.kernel.compilation import compiled
+
+
+@compiled()
+def ten():
+    return 10 * one()
+
+
+print(ten(), sum(ten.stats.cache_hits.values()))
+"""
+
+
+def run_caller(folder: Path) -> tuple[int, int]:
+    """Result of the calling function, and how many of its compilations were read from disk."""
+    environment = {k: v for k, v in os.environ.items() if k != "NUMBA_CACHE_DIR"}
+    done = subprocess.run(
+        [sys.executable, "-c", "import bayes_lepu.kernel.caller"],
+        cwd=folder,
+        env=environment | {"PYTHONPATH": str(folder)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    value, hits = done.stdout.split()
+    return int(value), int(hits)
+
+
+def test_a_changed_callee_in_another_file_is_compiled_again(tmp_path):
+    package = tmp_path / "bayes_lepu"
+    for part in (*SOURCES, "sources.py"):
+        target = package / part
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if (PACKAGE / part).is_dir():
+            shutil.copytree(PACKAGE / part, target, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(PACKAGE / part, target)
+    for folder in (package, package / "kernel"):
+        (folder / "__init__.py").write_text("")
+    callee = package / "kernel" / "callee.py"
+    callee.write_text(CALLEE)
+    (package / "kernel" / "caller.py").write_text(CALLER)
+
+    assert run_caller(tmp_path) == (10, 0)
+    assert run_caller(tmp_path) == (10, 1)
+    callee.write_text(CALLEE.replace("return 1", "return 2"))
+    assert run_caller(tmp_path) == (20, 0)
+    assert run_caller(tmp_path) == (20, 1)
+
+
+def uses_numba(tree: ast.Module) -> bool:
+    imported = {
+        a.name for node in ast.walk(tree) if isinstance(node, ast.Import) for a in node.names
+    }
+    imported |= {n.module or "" for n in ast.walk(tree) if isinstance(n, ast.ImportFrom)}
+    return any(name.split(".")[0] == "numba" or name.endswith("compilation") for name in imported)
+
+
+def counts(path: Path) -> bool:
+    return any(path == PACKAGE / part or PACKAGE / part in path.parents for part in SOURCES)
+
+
+def compiled_modules() -> list[Path]:
+    files = sorted(PACKAGE.rglob("*.py"))
+    return [f for f in files if counts(f) or uses_numba(ast.parse(f.read_text("utf-8")))]
+
+
+@pytest.mark.parametrize("file", compiled_modules(), ids=lambda f: str(f.relative_to(PACKAGE)))
+def test_all_that_is_compiled_counts(file):
+    assert counts(file)
+    # What a compiled module imports is compiled into it.
+    for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+        module = node.module if isinstance(node, ast.ImportFrom) else None
+        if module and module.startswith("bayes_lepu.") and module != "bayes_lepu.sources":
+            path = PACKAGE.joinpath(*module.split(".")[1:])
+            assert counts(path if path.is_dir() else path.with_suffix(".py")), module
+
+
+def test_nothing_is_compiled_past_the_common_decorator():
+    for file in PACKAGE.rglob("*.py"):
+        if file.name != "compilation.py":
+            assert "njit" not in file.read_text("utf-8"), file
+
+
+def test_the_digest_is_of_the_files_named():
+    assert source_digest("links.py") == source_digest("links.py")
+    assert source_digest("links.py") != source_digest("errors.py")
+    assert source_digest("kernel") != source_digest("kernel/tiles.py")
+    with pytest.raises(FileNotFoundError):
+        source_digest("missing.py")
