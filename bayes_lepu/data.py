@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from bayes_lepu.errors import DataError, DataWarning
 from bayes_lepu.links import Array, RowKind
-from bayes_lepu.tables import match_columns, read_table, some
+from bayes_lepu.tables import column_places, match_columns, read_table, some
 
 
 @dataclass(frozen=True, eq=False)
@@ -272,6 +272,12 @@ def _read_classes(y: Any, labels: NDArray[np.int8], X: Any) -> Array:
     return classes
 
 
+def is_constant(center: Array, spread: Array) -> NDArray[np.bool_]:
+    """Columns that do not vary beyond rounding, by mean and standard deviation."""
+    # Relative to the centre alone, so that the units of a column do not matter.
+    return spread <= 1e-12 * np.abs(center)
+
+
 def _standardise(
     values: Array, names: tuple[str, ...], *, standardize: bool, in_place: bool
 ) -> tuple[Array, Array, Array]:
@@ -279,8 +285,7 @@ def _standardise(
     centred = np.subtract(values, center, out=values if in_place and standardize else None)
     with np.errstate(over="ignore"):
         spread = np.sqrt(np.einsum("ij,ij->j", centred, centred) / values.shape[0])
-    # Relative to the centre alone, so that the units of a column do not matter.
-    constant = spread <= 1e-12 * np.abs(center)
+    constant = is_constant(center, spread)
     if constant.any():
         raise DataError(
             f"Constant column(s): {some([names[j] for j in np.flatnonzero(constant)])}. They "
@@ -305,11 +310,7 @@ def _read_mask(
         return np.ones(len(names), dtype=bool)
     if isinstance(columns, str) or not isinstance(columns, Iterable):
         raise DataError(f"{option}={columns!r} is a single value; pass a list: [{columns!r}].")
-    position: dict[Any, int] = {name: j for j, name in enumerate(names)}
-    labels = X.columns if isinstance(X, pd.DataFrame) else ()
-    numbers = [c for c in labels if isinstance(c, int | np.integer)]
-    # In a table whose columns are labelled by numbers a number is a label, elsewhere a position.
-    position |= {c: position[str(c)] for c in numbers} or {j: j for j in range(len(names))}
+    position = column_places(names, X)
     mask = np.zeros(len(names), dtype=bool)
     for column in columns:
         if isinstance(column, bool | np.bool_):

@@ -115,6 +115,17 @@ def match_columns(X: pd.DataFrame, names: tuple[str, ...]) -> pd.DataFrame:
     return X.iloc[:, [position[c] for c in names]]
 
 
+def column_places(names: Sequence[str], X: Any) -> dict[Any, int]:
+    """Positions of the columns by name and by number, whichever way they are asked for.
+
+    In a table whose columns are labelled by numbers a number is a label, elsewhere a position.
+    """
+    places: dict[Any, int] = {name: j for j, name in enumerate(names)}
+    labels = X.columns if isinstance(X, pd.DataFrame) else ()
+    numbers = [c for c in labels if isinstance(c, int | np.integer)]
+    return places | ({c: places[str(c)] for c in numbers} or {j: j for j in range(len(names))})
+
+
 def some(values: Sequence[Any], *, most: int = MAX_NAMED) -> str:
     """The first few values, for a message."""
     shown = ", ".join(str(v) for v in values[:most])

@@ -206,6 +206,33 @@ def test_columns_by_name_and_by_position(sample):
         SPMClassifier(selection_features=["z"]).fit(X, l)
 
 
+def test_numbers_are_labels_where_columns_are_labelled_by_numbers(sample):
+    X, l, _ = sample
+    table = X.set_axis([2, 0, 1], axis=1)
+    ours = SPMClassifier(class_features=[2], selection_features=[0, 1], random_state=0)
+    slopes = ours.fit(table, l).propensity_coef_[0]
+    assert slopes[0] == 0
+    assert slopes[1] != 0
+    direct = lepu.fit(
+        table, l, model="spm", method="map", class_features=[2], selection_features=[0, 1]
+    )
+    np.testing.assert_array_equal(direct.data.selection_mask, slopes != 0)
+    with pytest.raises(DataError, match="selection_features names 3"):
+        SPMClassifier(selection_features=[3]).fit(table, l)
+    with pytest.raises(DataError, match="selection_features names True"):
+        SPMClassifier(selection_features=[True]).fit(X, l)
+
+
+def test_units_of_a_column_do_not_matter(sample):
+    X, l, _ = sample
+    tiny = X.assign(u=1e-13 * X["u"])
+    for estimator in (NaiveClassifier(), SPMClassifier(random_state=0)):
+        slopes = clone(estimator).fit(X, l).coef_[0]
+        np.testing.assert_allclose(
+            clone(estimator).fit(tiny, l).coef_[0] * [1e-13, 1, 1], slopes, rtol=1e-5
+        )
+
+
 def test_constant_columns_get_zero_slopes(sample):
     X, l, _ = sample
     wide = X.assign(one=1.0)[["one", "u", "v", "w"]]

@@ -19,10 +19,12 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from bayes_lepu.data import is_constant
 from bayes_lepu.errors import DataError
 from bayes_lepu.fitted import Fit
 from bayes_lepu.links import Array, sigmoid
 from bayes_lepu.models.parameters import Parameters
+from bayes_lepu.tables import column_places, some
 
 Columns = Sequence[str | int] | None
 
@@ -89,7 +91,12 @@ class PUClassifier(ClassifierMixin, BaseEstimator):
 
     def _read(self, X: Any, y: Any) -> tuple[Array, NDArray[np.int8]]:
         """Checked rows and labels 0/1; sets ``classes_``, ``n_features_in_`` and the names."""
+        table = X
         X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
+        # scikit-learn forgets labels that are numbers, and options may name columns by these.
+        framed = isinstance(table, pd.DataFrame)
+        names = [str(c) for c in table.columns] if framed else list(column_names(self))
+        self._places = column_places(names, table)
         check_classification_targets(y)
         kind = type_of_target(y, input_name="y", raise_unknown=True)
         self.classes_, l = np.unique(y, return_inverse=True)
@@ -127,8 +134,7 @@ class PUClassifier(ClassifierMixin, BaseEstimator):
 
 def varying(X: Array) -> NDArray[np.bool_]:
     """Columns that are not constant; the others say nothing beyond the intercept."""
-    center = X.mean(axis=0)
-    return X.std(axis=0) > 1e-12 * np.maximum(1.0, np.abs(center))
+    return ~is_constant(X.mean(axis=0), X.std(axis=0))
 
 
 def usable_columns(X: Array) -> NDArray[np.bool_]:
@@ -157,18 +163,15 @@ def positions(estimator: PUClassifier, option: str, columns: Columns) -> list[in
     """Names or positions of columns as positions, checked against those seen in ``fit``."""
     if columns is None:
         return None
-    names = list(column_names(estimator))
+    places = estimator._places
     found = []
     for column in [columns] if isinstance(columns, str) else columns:
-        if isinstance(column, str) and column in names:
-            found.append(names.index(column))
-        elif isinstance(column, int | np.integer) and 0 <= column < len(names):
-            found.append(int(column))
-        else:
+        if isinstance(column, bool | np.bool_) or column not in places:
+            names = [name for name in places if isinstance(name, str)]
             raise DataError(
-                f"{option} names {column!r}, which is not a column of X. Columns: "
-                f"{', '.join(map(str, names[:5]))}{' ...' if len(names) > 5 else ''}."
+                f"{option} names {column!r}, which is not a column of X. Columns: {some(names)}."
             )
+        found.append(places[column])
     return found
 
 
