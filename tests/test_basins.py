@@ -81,3 +81,37 @@ def test_two_separate_answers_are_mixed_openly():
     assert mode.mean() == pytest.approx(shares[1], abs=0.1)
     by_mode = [fit.parameters.a[mode == m].mean(axis=0) for m in (0, 1)]
     assert np.linalg.norm(by_mode[0] - by_mode[1]) > 1
+
+
+def test_basins_connected_with_each_other_count_once(monkeypatch):
+    """Starts at 0, 10 and 20 of which the last two are one basin: two runs, not three."""
+    starts = [Gaussian(np.full(1, m), np.eye(1), 0.0) for m in (0.0, 10.0, 20.0)]
+
+    def run_chains(density, start, options):
+        rng = np.random.default_rng(0)
+        at = rng.choice([10.0, 20.0], size=(2, 100, 1)) if start.mean[0] else np.zeros((2, 100, 1))
+        return basins.Run(start, at, {"energy": np.zeros((2, 100))})
+
+    def share_nearer(density, z, to, than):
+        return float(np.mean(np.abs(z - to.mean) < np.abs(z - than.mean)))
+
+    monkeypatch.setattr(basins, "run_chains", run_chains)
+    monkeypatch.setattr(basins, "_share_nearer", share_nearer)
+    monkeypatch.setattr(basins, "log_evidence", lambda density, run, seed: 0.0)
+    _, shares = basins.sample_basins(None, [(g, 1 / 3) for g in starts], OPTIONS)
+    assert shares == (0.5, 0.5)
+
+
+def test_of_two_runs_the_one_without_divergences_is_kept():
+    start = Gaussian(np.zeros(1), np.eye(1), 0.0)
+    rng = np.random.default_rng(2)
+    z = rng.standard_normal((4, 500, 1))
+    shifted = z + np.linspace(0, 0.3, 4)[:, None, None]  # worse R-hat
+    runs = iter(
+        [
+            basins.Run(start, z, {"diverging": np.full((4, 500), 0.1)}),
+            basins.Run(start, shifted, {"diverging": np.zeros((4, 500))}),
+        ]
+    )
+    kept = basins.run_twice_if_hard(lambda gaussian, options: next(runs), start, OPTIONS)
+    assert kept.z is shifted

@@ -7,6 +7,7 @@ from scipy.special import logsumexp
 
 import bayes_lepu as lepu
 from bayes_lepu.data import read_data
+from bayes_lepu.inference.folding import naming_probability
 from bayes_lepu.inference.laplace import Gaussian, Mixture, gaussian_at, mixture_at, pareto_k
 from bayes_lepu.models import get_model
 from bayes_lepu.models.density import LogDensity
@@ -60,13 +61,28 @@ def test_evidence_agrees_with_importance_sampling():
     assert pareto_k(d, Mixture((g,)), z) < 0.5
 
 
+@pytest.mark.parametrize(("scale", "trusted"), [(0.4, False), (1.5, True)])
+def test_pareto_k_tells_too_narrow_from_too_wide(scale, trusted):
+    """Drawn from N(0, scale²) for N(0, 1), the weights have the Pareto shape 1 - scale²."""
+
+    class Target:
+        def logp(self, z):
+            return -0.5 * z[0] ** 2
+
+    mixture = Mixture((Gaussian(np.zeros(1), scale * np.eye(1), 0.0),))
+    z = mixture.sample(np.random.default_rng(3), 4000)
+    assert (pareto_k(Target(), mixture, z) < 0.7) == trusted
+
+
 def test_mixture_finds_the_mirror_mode_of_spm_with_the_right_weight():
+    """Against the exact weight of each draw among itself and its mirror image."""
     _, _, d = make("spm")
     first = gaussian_at(d, np.array([3.0, -1.0, 0.0, 0.5, 2.0, 0.5]))
     mixture = mixture_at(d, [d.unpack(first.mean), d.unpack(d.swap(first.mean))])
     assert len(mixture.parts) == 2
-    gap = mixture.parts[0].log_evidence - mixture.parts[1].log_evidence
-    assert mixture.weights[0] == pytest.approx(1 / (1 + np.exp(-gap)))
+    draws = mixture.parts[0].sample(np.random.default_rng(4), 400)
+    weights = [naming_probability(d, z) for z in draws]
+    assert mixture.weights[0] == pytest.approx(np.mean(weights), abs=0.05)
 
 
 def test_laplace_resembles_nuts_and_says_that_it_is_an_approximation():
@@ -89,3 +105,33 @@ def test_orientation_probability_agrees_with_folded_nuts():
     exact = lepu.fit(X, l, **options)
     assert quick.orientation.settled_by == exact.orientation.settled_by == "rule"
     assert quick.orientation.probability == pytest.approx(exact.orientation.probability, abs=0.1)
+
+
+def test_a_mirror_image_that_is_no_mode_is_not_counted_as_one():
+    """Priors so unequal that the exchanged point climbs back: the naming is certain."""
+    X, l, _ = make("spm", n=300)
+    fit = lepu.fit(
+        X,
+        l,
+        model="spm",
+        method="laplace",
+        orientation="none",
+        priors={"a": lepu.Prior("normal", scale=0.15)},
+        random_seed=1,
+    )
+    assert fit.orientation.probability > 0.99
+    assert fit.orientation.sizes["sigma-norm"][0] < fit.orientation.sizes["sigma-norm"][1]
+
+
+@pytest.mark.parametrize("method", ["laplace", "nuts"])
+def test_priors_that_rule_out_the_steeper_class_overrule_the_rule(method):
+    X, l, _ = make("spm", n=300)
+    priors = {"a": lepu.Prior("normal", scale=0.3), "alpha": lepu.Prior("normal", scale=5.0)}
+    with pytest.warns(lepu.IdentifiabilityWarning, match="priors contradict the rule"):
+        fit = lepu.fit(
+            X, l, model="spm", method=method, priors=priors, random_seed=1, progressbar=False
+        )
+    assert fit.orientation.settled_by == "density"
+    assert fit.orientation.probability > 0.95
+    assert len(np.unique(fit.draws.b)) > 3000
+    assert fit.identifiability.level >= 2

@@ -9,7 +9,7 @@ from scipy.optimize import minimize
 from sklearn.linear_model import LogisticRegression
 
 import bayes_lepu as lepu
-from bayes_lepu import ModelError, Prior
+from bayes_lepu import IdentifiabilityWarning, ModelError, Prior
 from bayes_lepu.data import read_data
 from bayes_lepu.inference import starts
 from bayes_lepu.inference.map import N_STARTS, fit_map, row_space
@@ -410,6 +410,14 @@ def test_unequal_penalties_are_refitted_after_relabelling():
     assert fit.modes[0].gap > 0
     assert fit.modes[0].role == "swapped"
     assert "best" in [m.role for m in fit.modes[1:]]
+
+
+def test_penalties_that_leave_no_steeper_class_overrule_the_rule():
+    X, l = simulated(Parameters.of(a=[4.0, 1.0, 0.0], b=0.5, alpha=[0.0, 0.5, 1.2], beta=0.5), 3000)
+    with pytest.warns(IdentifiabilityWarning, match="penalties contradict the rule"):
+        fit = quick(X, l, "spm", C={"a": 100.0, "alpha": 0.001})
+    assert fit.orientation.settled_by == "density"
+    assert fit.modes[0].gap == 0
 
 
 def test_penalties_that_agree_with_the_rule_need_no_relabelling():

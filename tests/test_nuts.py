@@ -10,7 +10,13 @@ import pytest
 
 import bayes_lepu as lepu
 from bayes_lepu import Prior
+from bayes_lepu.data import read_data
+from bayes_lepu.inference.laplace import gaussian_at
 from bayes_lepu.inference.modes import distance
+from bayes_lepu.inference.nuts import label_draws
+from bayes_lepu.models import get_model
+from bayes_lepu.models.density import LogDensity
+from bayes_lepu.priors import default_priors
 from tools.reference import reference_data
 
 MODELS = Path(__file__).parents[1] / "models"
@@ -45,6 +51,35 @@ def test_same_seed_same_draws_and_another_seed_others():
     np.testing.assert_array_equal(first.parameters.a, second.parameters.a)
     np.testing.assert_array_equal(first.parameters.log_w, second.parameters.log_w)
     assert not np.array_equal(first.parameters.a, third.parameters.a)
+
+
+def test_the_seed_decides_whatever_the_number_of_threads():
+    X, l, _ = simulate(1, n=100, p=1)
+    options = {**QUICK, "chains": 4, "draws": 50, "tune": 100}
+    one, *others = (
+        lepu.fit(X, l, model="scar", random_seed=1, cores=cores, **options).parameters.a
+        for cores in (1, 4, 4, 4)
+    )
+    for other in others:
+        np.testing.assert_array_equal(one, other)
+
+
+def test_statistics_stay_with_their_draws_where_a_rule_resamples_them():
+    X, l, _ = simulate(1, n=300, p=2)
+    data, spec = read_data(X, l), get_model("spm")
+    density = LogDensity(
+        spec, data, spec.complete_priors(default_priors(2, 2), None), jacobian=True
+    )
+    start = gaussian_at(density, np.array([1.0, 0.5, 0.0, 0.2, 0.1, 0.5]))
+    rng = np.random.default_rng(0)
+    z = start.sample(rng, 400).reshape(2, 200, -1)
+    places = {"place": np.tile(np.arange(200.0), (2, 1))}
+    sample = label_draws(density, z, places, start.mean, "sigma-norm", rng)
+    place = sample.stats["place"].astype(int)
+    assert (np.diff(place, axis=1) == 0).any()  # unequal priors: some draws are taken twice
+    original = np.take_along_axis(z, place[..., None], axis=1)
+    as_drawn, exchanged = (np.all(sample.z == v, -1) for v in (original, density.swap(original)))
+    assert (as_drawn | exchanged).all()
 
 
 def test_a_seed_is_made_and_recorded_where_none_is_given():

@@ -72,23 +72,27 @@ def run_twice_if_hard(
         options,
         tune=max(options.tune, 1000),
         target_accept=max(options.target_accept, 0.97),
-        random_seed=options.random_seed + 1,
+        random_seed=int(np.random.SeedSequence([options.random_seed, 7]).generate_state(1)[0]),
     )
     second = sample(wider, careful)
-    return min((first, second), key=lambda run: _max_rhat(view(run)))
+    return min((first, second), key=lambda run: (not _is_calm(run), _max_rhat(view(run))))
 
 
 def _is_fine(z: Array, run: Run, options: NutsOptions) -> bool:
     # R-hat of short chains is noisy: the bar of 1.01 is for chains of 1000 draws or more.
     bar = max(1.01, 1 + 10 / options.draws)
-    calm = float(np.mean(run.stats["diverging"])) <= MAX_DIVERGENT
-    return options.chains == 1 or (calm and _max_rhat(z) <= bar)
+    return options.chains == 1 or (_is_calm(run) and _max_rhat(z) <= bar)
+
+
+def _is_calm(run: Run) -> bool:
+    return float(np.mean(run.stats["diverging"])) <= MAX_DIVERGENT
 
 
 def _max_rhat(z: Array) -> float:
     from arviz_stats.base import array_stats
 
-    return float(np.max(array_stats.rhat(z, chain_axis=0, draw_axis=1)))
+    worst = float(np.max(array_stats.rhat(z, chain_axis=0, draw_axis=1)))
+    return worst if np.isfinite(worst) else np.inf
 
 
 def _pivoted(density: LogDensity, run: Run) -> Array:
@@ -120,11 +124,11 @@ def sample_basins(
     first = run_chains(density, material[0], options)
     runs = [first]
     for start in material[1:]:
-        if _share_nearer(density, first.z, start, first.start) > REACHED:
+        if any(_share_nearer(density, run.z, start, run.start) > REACHED for run in runs):
             continue
-        run = run_chains(density, start, options)
-        if _share_nearer(density, run.z, first.start, start) < 0.5:
-            runs.append(run)
+        new = run_chains(density, start, options)
+        if all(_share_nearer(density, new.z, run.start, start) < 0.5 for run in runs):
+            runs.append(new)
     if len(runs) == 1:
         return first, (1.0,)
     evidence = np.array([log_evidence(density, run, options.random_seed) for run in runs])

@@ -103,7 +103,7 @@ def pareto_k(density: LogDensity, mixture: Mixture, z: Array) -> float:
     from arviz_stats.base import array_stats
 
     log_weights = np.array([density.logp(point) for point in z]) - mixture.logpdf(z)
-    _, k = array_stats.psislw(log_weights - log_weights.max())
+    _, k = array_stats.psislw(-log_weights)  # it takes log densities of rows: the inverse weights
     return float(k)
 
 

@@ -9,6 +9,7 @@ handled exactly in the row space: with X = U S V', the optimum is a = V c, and t
 c coincide.
 """
 
+import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -16,7 +17,7 @@ from functools import partial
 import numpy as np
 
 from bayes_lepu.data import PUData
-from bayes_lepu.errors import ConvergenceError, ModelError
+from bayes_lepu.errors import ConvergenceError, IdentifiabilityWarning, ModelError
 from bayes_lepu.inference import orientation, starts
 from bayes_lepu.inference.modes import (
     SAME,
@@ -30,6 +31,7 @@ from bayes_lepu.inference.modes import (
 )
 from bayes_lepu.inference.optimizers import Optimum, optimise
 from bayes_lepu.inference.sparse import kkt_residual
+from bayes_lepu.inference.wide import row_basis
 from bayes_lepu.links import Array
 from bayes_lepu.models import get_model
 from bayes_lepu.models.density import LogDensity
@@ -99,9 +101,12 @@ def fit_map(
         )
     reduced, lift = row_space(data, priors)
     density = LogDensity(spec, reduced, priors)
-    points = (
-        [initial] if initial is not None else _starting_points(density, n_starts, optimizer, rng)
-    )
+    if initial is None:
+        points = _starting_points(density, n_starts, optimizer, rng)
+    elif lift is None:
+        points = [initial]
+    else:
+        points = [replace(initial, a=initial.a @ lift.T, alpha=initial.alpha @ lift.T)]
     climb = partial(optimise, density, optimizer=optimizer, parametrization=parametrization)
     optima = [climb(z) for z in progress(map(density.pack, points))]
     optima = [o for o in optima if np.isfinite(o.logp)]
@@ -110,11 +115,11 @@ def fit_map(
             "No start reached a finite log posterior. Check the scale of X, or use a stronger "
             "penalty (larger C)."
         )
-    modes = _oriented(density, distinct_modes(density, optima), rule, climb)
+    modes, overruled = _oriented(density, distinct_modes(density, optima), rule, climb)
     kkt = kkt_residual(density, modes[0].z)
     full = LogDensity(spec, data, priors)
     modes = tuple(_lifted(full, m, lift) for m in modes)
-    record = orientation.describe(modes[0].point, spec, data, rule)
+    record = orientation.describe(modes[0].point, spec, data, rule, overruled=overruled)
     return MapResult(modes, record, kkt, full)
 
 
@@ -158,10 +163,14 @@ def best_optimum(
 
 def _oriented(
     density: LogDensity, modes: tuple[Mode, ...], rule: str, climb: Callable[[Array], Optimum]
-) -> tuple[Mode, ...]:
-    """The modes with the answer first and its factors named by the rule, where a rule decides."""
+) -> tuple[tuple[Mode, ...], bool]:
+    """The modes, the answer first, its factors named by the rule where one is to decide.
+
+    The second value says whether the penalties overruled it: no optimum near the exchanged factors
+    obeys the rule.
+    """
     if orientation.settled_by(density.spec, density.data, rule) != "rule":
-        return modes
+        return modes, False
     X = density.data.X
     if is_exchangeable(density):
         # An exact symmetry: every mode stands for both of its orientations.
@@ -169,20 +178,32 @@ def _oriented(
             swap_mode(density, m) if orientation.rule_says_swap(m.point, X, rule) else m
             for m in modes
         ]
-        return tuple(compare_mode(m, named[0].point, X) for m in named)
+        return tuple(compare_mode(m, named[0].point, X) for m in named), False
     best = modes[0]
     if not orientation.rule_says_swap(best.point, X, rule):
-        return modes
+        return modes, False
     # Unequal penalties: the relabelled factors were shrunk with each other's coefficient, so the
     # answer is the nearest optimum with the roles (and penalties) the right way round.
     optimum = climb(density.swap(best.z))
     point = density.unpack(optimum.z)
+    if orientation.rule_says_swap(point, X, rule):
+        _warn_overruled(rule)
+        return modes, True
     same = [m for m in modes if distance(m.point, point, X) < SAME]
-    if best in same:  # there is no such optimum: the climb led back
-        return modes
     hits = sum(m.hits for m in same)
     answer = describe_mode(density, point, optimum, best=best.point, best_logp=best.logp, hits=hits)
-    return (answer, *(m for m in modes if m not in same))
+    return (answer, *(m for m in modes if m not in same)), False
+
+
+def _warn_overruled(rule: str) -> None:
+    warnings.warn(
+        f"The penalties contradict the rule {rule!r}: they shrink the slopes of the class so much "
+        "more than those of the annotator that no optimum has a steeper class, and the best "
+        "optimum was taken as it is. Give both factors like penalties (C=) to have them named by "
+        "the rule, or orientation='none' to have them named by the penalties.",
+        IdentifiabilityWarning,
+        stacklevel=5,
+    )
 
 
 def row_space(data: PUData, priors: Priors) -> tuple[PUData, Array | None]:
@@ -191,19 +212,18 @@ def row_space(data: PUData, priors: Priors) -> tuple[PUData, Array | None]:
     exact = all(s.family == "normal" and s.loc == 0 for s in slopes)
     if data.p <= data.n or not exact or not (data.class_mask & data.selection_mask).all():
         return data, None
-    U, S, Vt = np.linalg.svd(data.X, full_matrices=False)
-    keep = 1e-10 * S[0] < S
-    ones = np.ones(int(keep.sum()))
+    basis = row_basis(data)
+    ones = np.ones(len(basis.directions))
     reduced = replace(
         data,
-        X=np.ascontiguousarray(U[:, keep] * S[keep]),
+        X=np.ascontiguousarray(basis.coordinates),
         feature_names=tuple(f"direction {j}" for j in range(ones.size)),
         center=0 * ones,
         scale=ones,
         class_mask=ones.astype(bool),
         selection_mask=ones.astype(bool),
     )
-    return reduced, Vt[keep]
+    return reduced, basis.directions
 
 
 def _lifted(density: LogDensity, mode: Mode, lift: Array | None) -> Mode:

@@ -19,6 +19,7 @@ from bayes_lepu.models import compiled
 from bayes_lepu.models.density import LogDensity
 from bayes_lepu.priors import Priors
 
+UNLIKELY = 0.05
 WhitenedDensity = Callable[[Array], tuple[float, Array]]
 
 STATS = {
@@ -56,11 +57,14 @@ class Sample:
         pivot, ``mirrored`` those the sampler produced on the other side of it.
     probability : float or None
         Posterior probability of this naming of the factors before any rule.
+    overruled : bool
+        Whether a rule was to name the factors and the priors were followed instead.
     """
 
     z: Array
     stats: Mapping[str, Array] = field(default_factory=dict)
     probability: float | None = None
+    overruled: bool = False
 
 
 def refuse_improper(priors: Priors) -> None:
@@ -94,8 +98,11 @@ def sample_whitened(
     from nutpie.compiled_pyfunc import from_pyfunc
 
     dim = start.mean.size
-    rng = np.random.default_rng([options.random_seed, 0])
-    initial = iter(rng.standard_normal((1000, dim)))
+
+    def initial(seed: int) -> Array:
+        # A function of the chain's seed alone: chains ask for it in the order of their threads.
+        return np.random.default_rng([options.random_seed, 6, seed]).standard_normal(dim)
+
     model = from_pyfunc(
         dim,
         make_density,
@@ -103,7 +110,7 @@ def sample_whitened(
         [np.dtype("float64")],
         [(dim,)],
         ["z"],
-        make_initial_point_fn=lambda seed: next(initial),
+        make_initial_point_fn=initial,
     )
     trace = nutpie.sample(
         model,
@@ -128,25 +135,31 @@ def label_draws(
     rule: str,
     rng: np.random.Generator,
 ) -> Sample:
-    """Name the factors of every draw: by the density, or by a rule for the whole mode."""
+    """Name the factors of every draw: by the density, or by a rule for the whole mode.
+
+    A rule is a guess made for want of better; where priors that treat the factors differently give
+    its naming less than `UNLIKELY`, the density decides.
+    """
     if not can_fold(density):
         return Sample(z, stats)
     folded = folding.pivot(density, z, reference)
+    stats = {**stats, "mirrored": folded.mirrored.astype(float)}
+    asked = orientation.settled_by(density.spec, density.data, rule) == "rule"
+    named = folded
+    if asked and _rule_says_swap(density, folded.z, rule):
+        named = folding.Folded(density.swap(folded.z), ~folded.mirrored, 1 - folded.weight)
+    if asked and named.probability >= UNLIKELY:
+        index = folding.condition_on_naming(named.weight, rng)
+        kept = np.take_along_axis(named.z, index[..., None], axis=1)
+        stats = {name: np.take_along_axis(v, index, axis=1) for name, v in stats.items()}
+        return Sample(kept, stats, named.probability)
+    labelled, exchanged = folding.keep_or_exchange(density, folded, rng)
     probability = folded.probability
-    mirrored = {"mirrored": folded.mirrored.astype(float)}
-    if orientation.settled_by(density.spec, density.data, rule) != "rule":
-        labelled, exchanged = folding.keep_or_exchange(density, folded, rng)
-        if exchanged.mean() > 0.5:
-            # The other naming is the more probable one: make it the pivot.
-            exchanged, probability = ~exchanged, 1 - probability
-        extra = {"exchanged": exchanged.astype(float), **mirrored}
-        return Sample(labelled, {**stats, **extra}, probability)
-    pivoted, weight = folded.z, folded.weight
-    if _rule_says_swap(density, pivoted, rule):
-        pivoted, weight, probability = density.swap(pivoted), 1 - weight, 1 - probability
-    index = folding.condition_on_naming(weight, rng)
-    kept = np.take_along_axis(pivoted, index[..., None], axis=1)
-    return Sample(kept, {**stats, **mirrored}, probability)
+    if exchanged.mean() > 0.5:
+        # The other naming is the more probable one: make it the pivot.
+        exchanged, probability = ~exchanged, 1 - probability
+    stats = {**stats, "exchanged": exchanged.astype(float)}
+    return Sample(labelled, stats, probability, overruled=asked)
 
 
 def dominant(mixture: Mixture) -> Gaussian:

@@ -123,9 +123,16 @@ def describe(
     rule: str,
     *,
     probability: float | None = None,
+    overruled: bool = False,
 ) -> Orientation:
-    """The orientation record of a labelled point; warns where two readings of the rule differ."""
-    how = settled_by(spec, data, rule)
+    """The orientation record of a labelled point; warns where two readings of the rule differ.
+
+    Parameters
+    ----------
+    overruled : bool
+        Whether the density decided although a rule was to.
+    """
+    how = "density" if overruled else settled_by(spec, data, rule)
     measured = sizes(point, data.X)
     agree = True
     if spec.has_selection:

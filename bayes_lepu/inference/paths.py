@@ -10,7 +10,8 @@ exchanges the coefficients: the optimum at (C_a, C_α) is the swapped optimum at
 same h. Half of the grid is then enough, and no score of h can tell the two apart.
 
 Where a rule names the factors and contradicts the optimum, because the penalties shrank the wrong
-one, the path answers with what `fit_map` would: the optimum reached after exchanging them.
+one, the path answers with the optimum reached after exchanging them, as `fit_map` does. (In the
+mirrored half of the grid it does so for the pair that is copied.)
 """
 
 from collections.abc import Callable
@@ -207,7 +208,8 @@ def _named(density: LogDensity, point: Parameters, rule: str) -> Parameters:
     ):
         return point
     swapped = density.pack(point.swap())
-    return density.unpack(optimise(density, swapped, tolerance=PATH_TOLERANCE).z)
+    other = density.unpack(optimise(density, swapped, tolerance=PATH_TOLERANCE).z)
+    return point if orientation.rule_says_swap(other, density.data.X, rule) else other
 
 
 def _scar(density: LogDensity, previous: Parameters | None) -> Parameters:

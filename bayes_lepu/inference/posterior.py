@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -10,7 +10,6 @@ from bayes_lepu.errors import IdentifiabilityWarning
 from bayes_lepu.inference import basins, laplace, nuts, orientation
 from bayes_lepu.inference.laplace import Mixture
 from bayes_lepu.inference.map import MapResult
-from bayes_lepu.inference.modes import distance
 from bayes_lepu.inference.nuts import NutsOptions
 from bayes_lepu.inference.pymc_nuts import sample_pymc
 from bayes_lepu.links import Array
@@ -80,17 +79,13 @@ def laplace_posterior(
     """Draws of the Laplace mixture, factors named, with the Pareto k of their weights."""
     rng = np.random.default_rng([options.random_seed, 1])
     mixture = _mixture(density, found)
-    probability = _naming_probability(density, mixture)
-    if orientation.settled_by(density.spec, density.data, rule) == "rule":
-        mixture = _one_naming(density, mixture, found.point)
-        probability = _naming_probability(density, mixture, density.pack(found.point))
     z = mixture.sample(rng, options.chains * options.draws)
     k = laplace.pareto_k(density, mixture, z)
     shaped = z.reshape(options.chains, options.draws, -1)
-    sample = nuts.Sample(shaped, probability=probability)
+    sample = nuts.label_draws(density, shaped, {}, nuts.dominant(mixture).mean, rule, rng)
+    sample = replace(sample, stats={})  # independent draws: no sampler to speak of
     shares = tuple(weight for _, weight in basins.separate_basins(density, mixture))
-    posterior = _labelled(density, sample, rule, shares)
-    return Posterior(**{**vars(posterior), "pareto_k": k})
+    return replace(_labelled(density, sample, rule, shares), pareto_k=k)
 
 
 def _mixture(density: LogDensity, found: MapResult) -> Mixture:
@@ -112,35 +107,28 @@ def _labelled(
     }
     flat = parameters.take_flat()
     center = Parameters(*(v.mean(axis=0) for v in vars(flat).values()))
+    if sample.overruled:
+        assert sample.probability is not None
+        _warn_overruled(rule, sample.probability)
     record = orientation.describe(
-        center, density.spec, density.data, rule, probability=sample.probability
+        center,
+        density.spec,
+        density.data,
+        rule,
+        probability=sample.probability,
+        overruled=sample.overruled,
     )
     return Posterior(parameters, {**sample.stats, **hyper}, record, weights)
 
 
-def _one_naming(density: LogDensity, mixture: Mixture, point: Parameters) -> Mixture:
-    """The part of the mixture that names the factors as the labelled MAP mode does."""
-    X = density.data.X
-    parts = [
-        g
-        for g in mixture.parts
-        if distance(density.unpack(g.mean), point, X)
-        <= distance(density.unpack(g.mean).swap(), point, X)
-    ]
-    return Mixture(tuple(parts))
-
-
-def _naming_probability(
-    density: LogDensity, mixture: Mixture, reference: Array | None = None
-) -> float | None:
-    """Evidence of the dominant (or reference) mode against that of its mirror image."""
-    if not nuts.can_fold(density):
-        return None
-    best = laplace.gaussian_at(
-        density, nuts.dominant(mixture).mean if reference is None else reference
+def _warn_overruled(rule: str, probability: float) -> None:
+    warnings.warn(
+        f"The priors contradict the rule {rule!r}: under them the other naming of the factors has "
+        f"probability {probability:.3g}, and it was taken. Give the factors equal priors to have "
+        "them named by the rule, or orientation='none' to have them named by the priors.",
+        IdentifiabilityWarning,
+        stacklevel=5,
     )
-    mirror = laplace.gaussian_at(density, density.swap(best.mean))
-    return float(1 / (1 + np.exp(mirror.log_evidence - best.log_evidence)))
 
 
 def _warn_separate(shares: tuple[float, ...]) -> None:
