@@ -4,10 +4,11 @@ import pytest
 from sbc import outside_band, ranks
 
 REPLICATIONS = 200
+CASES = [("scar", False), ("spm", True), ("spm", False), ("psychm", False)]  # model, masked
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("model", "mask"), [("scar", False), ("spm", True), ("psychm", False)])
+@pytest.mark.parametrize(("model", "mask"), CASES)
 def test_ranks_of_the_truth_are_uniform(model, mask):
     results = [r for seed in range(REPLICATIONS) if (r := ranks(model, seed, mask=mask))]
     assert len(results) > 0.9 * REPLICATIONS
