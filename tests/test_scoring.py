@@ -141,6 +141,15 @@ def test_auc_equals_the_double_sum():
     assert ipw_auc(l, f, s).value == pytest.approx((pairs * k)[off].sum() / pairs[off].sum())
 
 
+def test_one_draw_of_the_propensity_is_a_known_propensity():
+    rng = np.random.default_rng(0)
+    l, d = rng.integers(0, 2, 50), rng.integers(0, 2, 50)
+    s = rng.uniform(0.8, 1.0, 50)
+    for score in (ipw_accuracy, ipw_recall, ipw_auc):
+        assert score(l, d, s[None]) == score(l, d, s)
+    assert ipw_class_prior(l, s[None]) == ipw_class_prior(l, s)
+
+
 def test_an_uncertain_propensity_widens_the_standard_error_to_its_due():
     """A constant propensity estimated from 100 audited positives, as draws from its posterior."""
     rng = np.random.default_rng(5)

@@ -294,8 +294,8 @@ def _with_draws(l: ArrayLike, propensity: ArrayLike, one: Callable[[Array], Esti
             "expected numbers in (0, 1]. A labelled row with propensity 0 is impossible."
         )
     weights = np.divide(labels, s, out=np.zeros(s.shape), where=labels == 1)
-    if s.ndim == 1:
-        return one(weights)
+    if s.ndim == 1 or len(s) == 1:  # one draw has no spread
+        return one(weights.reshape(-1))
     found = [one(w) for w in weights]
     values = np.array([e.value for e in found])
     within = np.mean([e.standard_error**2 for e in found])
