@@ -272,12 +272,13 @@ def test_round_trip_of_draws(table, fits, tmp_path, model):
 
 @pytest.mark.parametrize("model", ["scar", "spm", "psychm"])
 def test_round_trip_with_masks_and_audited_rows(table, tmp_path, model):
+    selection = {} if model == "scar" else {"selection_features": ["a/b", "new\nline"]}
     fit = quick(
         table,
         model,
         y=table[2],
         class_features=ODD[:4],
-        selection_features=["a/b", "new\nline"],
+        **selection,
         penalty={"a": "l1"},
         C={"a": 2.0},
     )
@@ -293,24 +294,29 @@ def test_round_trip_with_masks_and_audited_rows(table, tmp_path, model):
         pd.Index(range(7, 407)),
         pd.Index(np.linspace(0, 1, 400)),
         pd.Index([f"é{i}" for i in range(400)]),
+        pd.date_range("2020", periods=400),
+        pd.DatetimeIndex([pd.NaT, *pd.date_range("2020", periods=399, freq="7ns")]),
+        pd.date_range("2020-10-24", periods=400, freq="15min", tz="Europe/Berlin"),
     ],
-    ids=["range", "int", "float", "str"],
+    ids=["range", "int", "float", "str", "days", "nanoseconds", "time zone"],
 )
 def test_round_trip_of_row_labels(table, tmp_path, index):
     X, l, _ = table
     X, l = X.set_axis(index), l.set_axis(index)
     fit = lepu.fit(X, l, model="naive", method="map", random_seed=0)
-    check_round_trip(fit, tmp_path / "fit.nc", X)
+    loaded = check_round_trip(fit, tmp_path / "fit.nc", X)
+    assert loaded.data.index.equals(index)
+    assert loaded.data.index.dtype == index.dtype
 
 
 @pytest.mark.parametrize(
     "index",
     [
-        pd.date_range("2020", periods=400),
+        pd.date_range("2020", periods=400, tz="dateutil/Europe/Berlin"),
         pd.MultiIndex.from_product([["a", "b"], range(200)]),
         pd.CategoricalIndex(["x", "y"] * 200),
     ],
-    ids=["dates", "multi", "categories"],
+    ids=["zone without a name", "multi", "categories"],
 )
 def test_other_row_labels_are_saved_as_text(table, tmp_path, index):
     X, l, _ = table

@@ -282,6 +282,8 @@ def constant_group(d: PUData) -> "xr.Dataset":
         variables["row"] = ("obs", rows)
     dataset = xr.Dataset(variables, coords={"feature": list(d.feature_names)})
     dataset.attrs["named"] = int(d.named)
+    if _is_time(str(d.index.dtype)):
+        dataset.attrs["row_dtype"] = str(d.index.dtype)
     return dataset
 
 
@@ -289,7 +291,6 @@ def read_rows(tree: "xr.DataTree") -> PUData:
     """The data from their two groups."""
     observed, constant = tree["observed_data"], tree["constant_data"]
     X = np.ascontiguousarray(constant["X"].to_numpy())
-    rows = constant["row"].to_numpy() if "row" in constant.data_vars else None
     return PUData(
         X=X,
         l=observed["l"].to_numpy(),
@@ -301,5 +302,25 @@ def read_rows(tree: "xr.DataTree") -> PUData:
         scale=constant["scale"].to_numpy(),
         class_mask=constant["class_mask"].to_numpy().astype(bool),
         selection_mask=constant["selection_mask"].to_numpy().astype(bool),
-        index=pd.RangeIndex(len(X)) if rows is None else pd.Index(rows),
+        index=_read_index(constant, len(X)),
     )
+
+
+def _read_index(constant: Any, n: int) -> pd.Index:
+    """Row labels; dates are stored as text, and of other kinds the text is what is left."""
+    if "row" not in constant.data_vars:
+        return pd.RangeIndex(n)
+    rows, dtype = constant["row"].to_numpy(), constant.attrs.get("row_dtype")
+    if dtype is None:
+        return pd.Index(rows)
+    times = pd.to_datetime(rows, format="ISO8601", utc=True)
+    aware = isinstance(pd.api.types.pandas_dtype(dtype), pd.DatetimeTZDtype)
+    return (times if aware else times.tz_localize(None)).astype(dtype)
+
+
+def _is_time(dtype: str) -> bool:
+    """Whether these are dates whose time zone, if any, can be found again by its name."""
+    try:
+        return pd.api.types.is_datetime64_any_dtype(pd.api.types.pandas_dtype(dtype))
+    except TypeError:
+        return False
