@@ -75,7 +75,8 @@ def fit(
     y : sequence, optional
         Audited classes (0 or 1), NaN where unknown.
     class_features, selection_features : sequence, optional
-        Columns that may enter t and s. Different columns settle which factor is which.
+        Columns that may enter t and s. Different columns settle which factor is which. The naive
+        and SCAR models have no column in s, and refuse ``selection_features``.
     standardize : bool
         Work on standardised columns; penalties and priors refer to that scale.
     penalty : {"l2", "l1", "none"} or mapping with keys "a", "alpha"
@@ -92,7 +93,7 @@ def fit(
     parametrization : {"softmax", "paper"}
         Coordinates of γ and λ during the search; "paper" for reproduction.
     draws, tune, chains, cores, target_accept
-        Options of the sampler (``draws * chains`` draws for Laplace).
+        Options of the sampler (``draws * chains`` draws for Laplace); four draws at least.
     sampler : {"nutpie", "pymc"}
         ``nutpie`` on the compiled density, or `pymc.sample` on the PyMC model itself.
     random_seed : int, optional
@@ -116,6 +117,8 @@ def fit(
         raise ModelError(f"Unknown method {method!r}. Known: {', '.join(METHODS)}.")
     check_rule(orientation)
     check_sampler(sampler, draws=draws, tune=tune, chains=chains, target_accept=target_accept)
+    seed = read_seed(random_seed)
+    _check_columns(spec, selection_features)
     data = read_data(
         X,
         l,
@@ -128,7 +131,6 @@ def fit(
     chosen = _choose_priors(spec, data, method, penalty, C, priors)
     if method != "map":
         refuse_improper(chosen)
-    seed = secrets.randbits(31) if random_seed is None else random_seed
     settings = {
         "model": model,
         "method": method,
@@ -209,6 +211,7 @@ def build_model(
     ['a', 'b', 'c']
     """
     spec = get_model(model)
+    _check_columns(spec, selection_features)
     data = read_data(
         X,
         l,
@@ -255,6 +258,27 @@ def library_versions() -> dict[str, str]:
     return {p: version(p) for p in ("bayes-lepu", "numpy", "numba", "scipy", "pandas")}
 
 
+def read_seed(random_seed: int | None) -> int:
+    """The seed of a fit; one is made where none is given."""
+    if random_seed is None:
+        return secrets.randbits(31)
+    whole = isinstance(random_seed, int | np.integer) and not isinstance(random_seed, bool)
+    if not whole or not 0 <= random_seed < 2**63:
+        raise ModelError(
+            f"random_seed = {random_seed!r}; a whole number from 0 to 2**63 - 1, or None for one "
+            "that is made and recorded, is expected."
+        )
+    return int(random_seed)
+
+
+def _check_columns(spec: ModelSpec, selection_features: Sequence[str | int] | None) -> None:
+    if selection_features is not None and not spec.has_selection:
+        raise ModelError(
+            f"selection_features={selection_features!r}, but no column enters the propensity of "
+            f"model={spec.name!r}. Leave the option out, or use model='spm' or 'psychm'."
+        )
+
+
 def _check_audit(spec: ModelSpec, data: PUData) -> None:
     missed = int(np.sum(data.kind == RowKind.MISSED))
     if spec.name == "naive" and missed:
@@ -270,7 +294,8 @@ def check_sampler(
     """Refuse an unknown sampler and numbers it cannot work with."""
     if sampler not in SAMPLERS:
         raise ModelError(f"Unknown sampler {sampler!r}. Known: {', '.join(SAMPLERS)}.")
-    for name, value, least in (("draws", draws, 1), ("tune", tune, 0), ("chains", chains, 1)):
+    # Split chains of two are the shortest from which R-hat and effective sizes can be computed.
+    for name, value, least in (("draws", draws, 4), ("tune", tune, 0), ("chains", chains, 1)):
         if not isinstance(value, int | np.integer) or value < least:
             raise ModelError(f"{name} = {value!r}; a whole number of at least {least} is expected.")
     if not 0 < target_accept < 1:

@@ -255,6 +255,12 @@ MISTAKES = {
     "label as feature": (None, ["--features", "heat,marked"], "'marked' is named by both"),
     "nothing left": (None, ["--exclude", "heat,wind,light"], "no column is left"),
     "no draws": (None, ["--draws", "0"], "draws = 0"),
+    "negative seed": (None, ["--seed", "-1"], "random_seed = -1"),
+    "columns without a propensity of columns": (
+        None,
+        ["--model", "scar", "--selection-features", "heat"],
+        "no column enters the propensity",
+    ),
     "out is a file": (None, ["--out", "photos.csv"], "is a file"),
 }
 
