@@ -1,5 +1,6 @@
 """The paper's experiments: trials kept and resumed, scores, tables, significance."""
 
+import ast
 import json
 import re
 from dataclasses import dataclass, replace
@@ -13,18 +14,21 @@ import pandas as pd
 import pytest
 from sklearn.metrics import accuracy_score, brier_score_loss, f1_score, roc_auc_score
 
+import bayes_lepu
 from bayes_lepu.cli import main
 from bayes_lepu.datasets import simulate_paper
 from bayes_lepu.errors import FileFormatError, ModelError
 from bayes_lepu.experiments import (
     Experiment,
     SyntheticSettings,
+    bayes,
     compare_pairs,
     printed,
     run_ablation,
     run_table1,
     run_table2,
     run_trials,
+    store,
     trial_seed,
 )
 from bayes_lepu.experiments.document import Document
@@ -33,6 +37,7 @@ from bayes_lepu.experiments.store import TrialStore, settings_hash
 from bayes_lepu.experiments.synthetic import named_right, synthetic_trial
 from bayes_lepu.experiments.tables import score_table, summarise
 from bayes_lepu.models.parameters import Parameters
+from bayes_lepu.sources import source_digest
 
 PAPER = Path(__file__).resolve().parents[2] / "shared" / "paper" / "lepu_paper.tex"
 TINY = SyntheticSettings(n=200, p=2, Cs=(0.1, 1.0))
@@ -161,6 +166,48 @@ def test_impossible_numbers_are_refused(tmp_path: Path, options: dict[str, Any])
 def test_the_hash_changes_with_every_setting_and_the_experiment() -> None:
     names = {settings_hash("toy", Toy()), settings_hash("toy", Toy(2.0)), settings_hash("t", Toy())}
     assert len(names) == 3
+
+
+def test_trials_of_other_code_are_left_aside(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "t.jsonl"
+    first = run_toy(file)
+    monkeypatch.setattr(store, "source_digest", lambda *parts: "of other code")
+    again = run_trials(TOY, [Toy()], trials=5, seed=3, jobs=1, file=file)
+    assert len(CALLS) == 10
+    assert [r["outcome"] for r in again] == [r["outcome"] for r in first]
+    assert {r["hash"] for r in again}.isdisjoint(r["hash"] for r in first)
+    assert "toy: 5 trials made by other code left aside" in capsys.readouterr().err
+
+
+def test_a_trial_depends_on_the_sources_it_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store, "source_digest", lambda *parts: " ".join(parts))
+    assert settings_hash("toy", Toy()) == settings_hash("toy", Toy(), sources=store.TRIAL_SOURCES)
+    assert settings_hash("toy", Toy()) != settings_hash("toy", Toy(), sources=("data.py",))
+
+
+@pytest.mark.parametrize(
+    ("trial", "sources"),
+    [
+        ("synthetic.py", store.TRIAL_SOURCES),
+        ("resample.py", store.TRIAL_SOURCES),
+        ("started.py", store.TRIAL_SOURCES),
+        ("bayes.py", bayes.SOURCES),
+    ],
+)
+def test_what_a_trial_imports_is_among_its_sources(trial: str, sources: tuple[str, ...]) -> None:
+    package = Path(bayes_lepu.__file__).parent
+    later = ("animal", "document", "runner", "store", "tables")  # around trials, not in them
+    source_digest(*sources)  # all of them are there
+    for node in ast.walk(ast.parse((package / "experiments" / trial).read_text("utf-8"))):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("bayes_lepu."):
+            path = package.joinpath(*str(node.module).split(".")[1:])
+            name = (path if path.is_dir() else path.with_suffix(".py")).relative_to(package)
+            wanted = {str(name), name.parts[0]}
+            around = {f"experiments/{name}.py" for name in later}
+            assert wanted & {*sources, *around, "errors.py"}, name
+    assert f"experiments/{trial}" in sources
 
 
 # --- scores ---------------------------------------------------------------------------------------

@@ -18,9 +18,11 @@ from bayes_lepu.experiments.document import Document
 from bayes_lepu.experiments.resample import Photographs, Source
 from bayes_lepu.experiments.runner import Experiment, run_trials
 from bayes_lepu.experiments.scores import class_scores
+from bayes_lepu.experiments.store import TRIAL_SOURCES
 from bayes_lepu.experiments.tables import Reproduction, write
 
 BAYES_MODELS = ("naive", "scar", "spm", "psychm")
+SOURCES = (*TRIAL_SOURCES, "comparison.py", "diagnostics", "experiments/bayes.py")
 
 
 @dataclass(frozen=True)
@@ -149,7 +151,7 @@ def run_animal_bayes(
         for subject in subjects
     ]
     records = run_trials(
-        Experiment("animal-bayes", partial(bayes_trial, source=source)),
+        Experiment("animal-bayes", partial(bayes_trial, source=source), sources=SOURCES),
         variants,
         trials=1,
         seed=seed,

@@ -16,7 +16,13 @@ from typing import Any
 import numpy as np
 
 from bayes_lepu.errors import ModelError
-from bayes_lepu.experiments.store import Record, TrialStore, settings_hash
+from bayes_lepu.experiments.store import (
+    TRIAL_SOURCES,
+    Record,
+    TrialStore,
+    made_by_other_code,
+    settings_hash,
+)
 
 Outcome = dict[str, Any]
 
@@ -31,10 +37,14 @@ class Experiment:
     trial : callable
         ``trial(settings, rng)`` returns what JSON can hold. It is sent to workers by pickle, so it
         is a function of a module.
+    sources : tuple of str
+        Files and folders of the library on which a trial depends: finished trials count only while
+        these stay as they are. The code of ``trial`` itself is not watched outside the library.
     """
 
     name: str
     trial: Callable[[Any, np.random.Generator], Outcome]
+    sources: tuple[str, ...] = TRIAL_SOURCES
 
 
 @dataclass(frozen=True)
@@ -78,7 +88,8 @@ def run_trials(
     jobs : int, optional
         Processes; None leaves it to joblib's configuration (one process by default).
     file : path
-        The store of finished trials. Trials of other settings in it are left alone.
+        The store of finished trials. Trials of other settings, or of another state of the library's
+        code, are left alone and not used.
     progressbar : bool
 
     Returns
@@ -91,7 +102,10 @@ def run_trials(
             raise ModelError(f"{name} = {value!r}; a whole number, {least} or above, is expected.")
     store = TrialStore(file)
     done = store.read()
-    hashes = [settings_hash(experiment.name, s) for s in settings]
+    hashes = [settings_hash(experiment.name, s, sources=experiment.sources) for s in settings]
+    older = made_by_other_code(done, experiment.name, settings, hashes)
+    if older and progressbar:
+        print(f"{experiment.name}: {older} trials made by other code left aside", file=sys.stderr)
     # All settings of one trial stand together: a run cut short compares like with like.
     tasks = [
         Task(experiment, s, h, k, trial_seed(seed, k))

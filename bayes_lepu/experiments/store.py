@@ -1,36 +1,62 @@
 """Finished trials on disk: one JSON line each, written at once, read back on restart.
 
-A trial is known by its experiment, the settings it ran under and its seed. Only the last line of
-the file can be torn (the process was killed while it wrote); such a line is cut off on opening.
+A trial is known by its experiment, the settings and the library's code it ran under, and its seed.
+Only the last line of the file can be torn (the process was killed while it wrote); such a line is
+cut off on opening.
 """
 
 import hashlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from bayes_lepu.errors import FileFormatError
+from bayes_lepu.sources import source_digest
 
 Record = dict[str, Any]
 Key = tuple[str, str, int]
 
+# What shapes the numbers of a trial; tables, documents and figures are made from these afterwards.
+TRIAL_SOURCES = (
+    "_fit.py",
+    "baselines.py",
+    "data.py",
+    "datasets",
+    "estimators",
+    "experiments/resample.py",
+    "experiments/scores.py",
+    "experiments/started.py",
+    "experiments/synthetic.py",
+    "fitted.py",
+    "inference",
+    "kernel",
+    "links.py",
+    "models",
+    "priors.py",
+    "result",
+    "tables.py",
+)
 
-def settings_hash(experiment: str, settings: Any) -> str:
-    """Twelve hexadecimal digits that name an experiment, its settings and the library's version.
+
+def settings_hash(
+    experiment: str, settings: Any, *, sources: tuple[str, ...] = TRIAL_SOURCES
+) -> str:
+    """Twelve hexadecimal digits that name an experiment, its settings and the library's code.
 
     Parameters
     ----------
     settings : dataclass instance
         With values that JSON can hold.
+    sources : tuple of str
+        Files and folders of the library that a trial depends on.
     """
     content = {
         "experiment": experiment,
         "settings": asdict(settings),
-        "bayes-lepu": version("bayes-lepu"),
+        "sources": source_digest(*sources),
     }
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:12]
 
@@ -38,6 +64,18 @@ def settings_hash(experiment: str, settings: Any) -> str:
 def key_of(record: Mapping[str, Any]) -> Key:
     """What identifies a trial: experiment, hash of its settings, seed."""
     return record["experiment"], record["hash"], record["seed"]
+
+
+def made_by_other_code(
+    records: Mapping[Key, Record], experiment: str, settings: Sequence[Any], hashes: Sequence[str]
+) -> int:
+    """How many trials have these settings and yet not these hashes."""
+    # As the file holds them: tuples have become lists.
+    known = [json.loads(json.dumps(asdict(s))) for s in settings]
+    return sum(
+        r["experiment"] == experiment and r["hash"] not in hashes and r.get("settings") in known
+        for r in records.values()
+    )
 
 
 class TrialStore:
