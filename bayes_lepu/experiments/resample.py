@@ -8,7 +8,12 @@ Protocols
     :math:`1 - (1 - 1/n)^{n/2} \approx .39`.
 ``safe``
     Split the photographs first, then draw each half with replacement; the folds of the
-    cross-validation and the rows Elkan and Noto keep back are also split by photograph.
+    cross-validation and the rows Elkan and Noto keep back are also split by photograph. One step
+    is not: while C is chosen for Elkan and Noto, the rows kept back *within* a training fold are
+    drawn by row, so that copies of a photograph can be on both sides of that inner split, which
+    makes its :math:`\hat c` too large. The score is that of :math:`h = \hat c\,\min(1, g/\hat c) =
+    \min(g, \hat c)` on photographs of no training row, so that :math:`\hat c` matters for C only at
+    rows with :math:`g > \hat c`; the :math:`c` of the final fit is by photograph.
 
 Either way the penalties come from a 3-fold Brier score on (X, l), with an L1 penalty on α.
 """
