@@ -22,6 +22,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_expit
 
+from bayes_lepu.data import read_vector
 from bayes_lepu.errors import ConvergenceError, DataError
 from bayes_lepu.links import sigmoid
 
@@ -162,7 +163,7 @@ def elkan_noto(
         Seed of the split.
     """
     values, names = _matrix(X)
-    label = _binary(l, "l", len(values))
+    label = _binary(l, "l", X, len(values))
     if holdout is None:
         train = np.ones(len(values), dtype=bool)
         kept = train
@@ -176,7 +177,7 @@ def elkan_noto(
 
 def _logistic(X: Features, target: ArrayLike, name: str, C: float) -> LogisticFit:
     values, names = _matrix(X)
-    coef, intercept = _newton(values, _binary(target, name, len(values)), _penalty(C))
+    coef, intercept = _newton(values, _binary(target, name, X, len(values)), _penalty(C))
     return LogisticFit(coef, intercept, float(C), names)
 
 
@@ -269,13 +270,9 @@ def _matrix(X: Features) -> tuple[Array, tuple[str, ...] | None]:
     return values, names
 
 
-def _binary(target: ArrayLike, name: str, n: int) -> NDArray[np.bool_]:
+def _binary(target: ArrayLike, name: str, X: Features, n: int) -> NDArray[np.bool_]:
     """0/1 or bool entries, one per row, of both kinds."""
-    values = np.asarray(target)
-    if values.shape != (n,):
-        raise DataError(
-            f"{name} has shape {values.shape}; expected ({n},), one entry per row of X."
-        )
+    values = read_vector(name, target, n, X)
     kinds = pd.unique(pd.Series(values))
     if not all(kind in (0, 1) for kind in kinds):
         raise DataError(
