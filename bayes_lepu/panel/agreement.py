@@ -1,9 +1,10 @@
 r"""Do the annotators label independently given x and the class: counts against the model's own.
 
 Replicated labels are drawn from the posterior on the cells that were shown. Compared are the rows
-labelled by both of each pair, the rows labelled by exactly k annotators, and among those k = 0.
-If hard positives are missed by everybody, the numbers of labels per row spread more than
-independent annotators would make them, and π is estimated too low.
+labelled by both of each pair, by nobody, and by exactly k annotators. Pairs and nobody alone would
+see little, because the propensities adapt to them; but if hard positives are missed by everybody,
+the numbers of labels per row spread more than independent annotators make them (many rows with one
+label and with all, few between), and π is estimated too low.
 """
 
 from dataclasses import dataclass
@@ -48,6 +49,18 @@ class Agreement:
         deviations = np.abs(self.replicated - self.replicated.mean(axis=0)) / self._sd
         beyond = deviations.max(axis=1) >= np.abs(self.z).max()
         return float((1 + beyond.sum()) / (1 + len(beyond)))
+
+    @property
+    def alike(self) -> bool:
+        """Whether the labels per labelled row spread more than those of independent annotators."""
+        J = sum(name.startswith("exactly") for name in self.names)
+        k = np.arange(1, J + 1)
+
+        def spread(rows: Array) -> Array:
+            share = rows / np.maximum(rows.sum(axis=-1, keepdims=True), 1.0)
+            return share @ k**2 - (share @ k) ** 2
+
+        return bool(spread(self.observed[-J:]) > spread(self.replicated[:, -J:]).mean())
 
     @property
     def _sd(self) -> Array:

@@ -32,9 +32,13 @@ SHARED_REMEDY = (
     "Show more rows to two annotators or more, audit some unlabelled rows (y=), or name a column "
     "that enters only one factor."
 )
-DEPENDENCE_REMEDY = (
-    "Some positives are harder for everybody than x tells (π comes out too low), or annotators "
-    "copied each other. Add columns that make rows hard, or audit rows nobody labelled (y=)."
+TOO_ALIKE = (
+    "Some positives are harder for everybody than x tells, or annotators copied each other: π "
+    "comes out too low. Add columns that make rows hard, or audit rows nobody labelled (y=)."
+)
+TOO_DIFFERENT = (
+    "Annotators divide the positives among them, for example by skipping what others labelled: π "
+    "comes out too high. Enter NaN for rows an annotator skipped, or audit rows (y=)."
 )
 
 
@@ -175,7 +179,7 @@ def _independence(fit: "PanelFit") -> Check:
         p,
         f"p {in_words(INDEPENDENCE)}",
         text,
-        "" if status == "passed" else DEPENDENCE_REMEDY,
+        "" if status == "passed" else (TOO_ALIKE if agreement.alike else TOO_DIFFERENT),
     )
 
 
@@ -206,19 +210,23 @@ def _verdict(fit: "PanelFit", checks: list[Check], level: int) -> str:
             f"annotators to tell the class from what annotators have in common; {pi}."
         )
     if level == 2:
-        return f"The ranking by t is separable, its level is not: {pi}; {_reason(by_name)}."
+        reason = _reason(by_name, alike=fit.replicated_agreement.alike)
+        return f"The ranking by t is separable, its level is not: {pi}; {reason}."
     return (
         "t and every annotator's s are separable from these data, if annotators label "
         f"independently given x and the class: {pi}."
     )
 
 
-def _reason(by_name: dict[str, Check]) -> str:
+def _reason(by_name: dict[str, Check], *, alike: bool) -> str:
     if by_name["independence of annotators"].status == "failed":
-        return (
-            "the annotators do not label independently given x and the class, and where some "
-            "positives are hard for everybody π is too low"
+        side = (
+            "agree more than independent ones would, so it is probably too low (positives that "
+            "are hard for everybody)"
+            if alike
+            else "agree less than independent ones would, so it is probably too high"
         )
+        return f"the annotators {side}"
     if by_name["overlap"].status == "failed":
         return "too few rows were labelled by two annotators"
     if by_name["convergence"].status == "failed":

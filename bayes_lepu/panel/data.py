@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from bayes_lepu.data import PUData, as_numbers, read_data, read_vector
 from bayes_lepu.errors import DataError
 from bayes_lepu.links import Array
-from bayes_lepu.tables import some
+from bayes_lepu.tables import read_table, some
 
 NOT_SHOWN = -1
 
@@ -86,8 +86,9 @@ def read_panel(
     y, class_features, selection_features, standardize
         As in `bayes_lepu.data.read_data`.
     """
-    n = np.shape(X)[0] if np.ndim(X) else 0
-    numbers, annotators = _read_matrix(L, n, X)
+    if np.ndim(X) != 2:
+        read_table(X)  # which refuses it
+    numbers, annotators = _read_matrix(L, np.shape(X)[0], X)
     labels = np.where(np.isnan(numbers), NOT_SHOWN, numbers).astype(np.int8)
     _refuse_idle(labels, annotators)
     table = read_data(

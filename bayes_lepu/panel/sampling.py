@@ -23,7 +23,8 @@ from bayes_lepu.panel.parameters import PanelParameters
 
 STARTS = 8
 LOG_SIGMA_BOUNDS = (-12.0, 4.0)  # of the search only
-INFORMED = 2.0  # times as much information from the data as from the pooling
+SETTLING_STEPS = 8
+INFORMED = 1.0  # times as much information from the data as from the pooling
 DISTINCT = 0.05  # RMS difference of t that makes another mode another answer
 
 
@@ -49,7 +50,8 @@ def sample_panel(density: PanelDensity, options: NutsOptions) -> PanelPosterior:
     """Posterior draws."""
     modes = find_modes(density, np.random.default_rng([options.random_seed, 6]))
 
-    centred = choose_centred(density, modes[0].mean)
+    start = gaussian_at(density, settle_scales(density, modes[0].mean))
+    centred = choose_centred(density, start.mean)
 
     def sample(start: Gaussian, settings: NutsOptions) -> Run:
         mean, root, k = start.mean, np.ascontiguousarray(start.root), density.constants
@@ -58,7 +60,7 @@ def sample_panel(density: PanelDensity, options: NutsOptions) -> PanelPosterior:
         )
         return Run(start, *drawn)
 
-    run = run_twice_if_hard(sample, centred_gaussian(density, modes[0], centred), options)
+    run = run_twice_if_hard(sample, centred_gaussian(density, start, centred), options)
     evidence = np.array([g.log_evidence for g in modes])
     shares = np.exp(evidence - logsumexp(evidence))
     z = density.from_centred(run.z, centred)
@@ -84,8 +86,8 @@ def find_modes(density: PanelDensity, rng: np.random.Generator) -> list[Gaussian
     return sorted((gaussian_at(density, z) for z in distinct), key=lambda g: -g.log_evidence)
 
 
-def climb(density: PanelDensity, start: Array) -> Array:
-    """The mode next to ``start``."""
+def climb(density: PanelDensity, start: Array, *, hold_scales: bool = False) -> Array:
+    """The mode next to ``start``, if asked with the scales sigma held where they are."""
 
     def loss(z: Array) -> tuple[float, Array]:
         value, grad = density.logp_grad(z)
@@ -94,7 +96,8 @@ def climb(density: PanelDensity, start: Array) -> Array:
     bounds: list[tuple[float | None, float | None]] = [(None, None)] * density.dim
     for name in ("sigma_alpha", "sigma_beta"):
         if name in density.blocks:
-            bounds[density.blocks[name].start] = LOG_SIGMA_BOUNDS
+            at = density.blocks[name].start
+            bounds[at] = (start[at], start[at]) if hold_scales else LOG_SIGMA_BOUNDS
     options = {"maxiter": 2000, "maxfun": 4000, "ftol": 1e-13, "gtol": 1e-7}
     return minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options).x
 
@@ -110,13 +113,34 @@ def exchanged(density: PanelDensity, z: Array) -> Array:
 
 
 def gaussian_at(density: PanelDensity, z: Array) -> Gaussian:
-    """Gaussian approximation at a mode; flat or rising directions get the prior's unit scale."""
-    values, vectors = np.linalg.eigh(density.curvature(z))
-    values = np.where(values > 1e-3, values, 1.0)
-    covariance = (vectors / values) @ vectors.T
-    root = scipy.linalg.cholesky(0.5 * (covariance + covariance.T), lower=True)
+    """Gaussian approximation at a mode."""
+    root = scipy.linalg.cholesky(_inverse(density.curvature(z)), lower=True)
     evidence = density.logp_grad(z)[0] + 0.5 * density.dim * np.log(2 * np.pi)
     return Gaussian(z, root, float(evidence + np.log(np.diag(root)).sum()))
+
+
+def settle_scales(density: PanelDensity, z: Array) -> Array:
+    """Move the scales from the joint mode, which overstates them, to their marginal mode.
+
+    At the joint mode a large sigma pays because all deviations z can be small. An EM step sets
+    sigma² to the mean of squared deviations *and* their variance given sigma (half-normal prior
+    and Jacobian included), and climbs again.
+    """
+    z = z.copy()
+    for _ in range(SETTLING_STEPS):
+        covariance = np.diag(_inverse(density.curvature(z)))
+        for name in ("alpha", "beta"):
+            if f"z_{name}" not in density.blocks:
+                continue
+            block, at = density.blocks[f"z_{name}"], density.blocks[f"sigma_{name}"].start
+            squares = np.exp(2 * z[at]) * float(np.sum(z[block] ** 2 + covariance[block]))
+            prior = float(density.priors[f"sigma_{name}"].scale) ** 2  # type: ignore[arg-type]
+            free = block.stop - block.start - 1
+            variance = 0.5 * prior * (np.sqrt(free**2 + 4 * squares / prior) - free)
+            z[block] *= np.exp(z[at]) / np.sqrt(variance)  # the coefficients stay where they are
+            z[at] = 0.5 * np.log(variance)
+        z = climb(density, z, hold_scales=True)
+    return z
 
 
 def choose_centred(density: PanelDensity, z: Array) -> Array:
@@ -143,6 +167,13 @@ def centred_gaussian(density: PanelDensity, at: Gaussian, centred: Array) -> Gau
     lower = scipy.linalg.qr(root.T, mode="r")[0].T
     lower = lower[:, : density.dim] * np.sign(np.diag(lower))
     return Gaussian(density.to_centred(z, centred), lower, at.log_evidence)
+
+
+def _inverse(curvature: Array) -> Array:
+    """Covariance; flat or rising directions get the prior's unit scale."""
+    values, vectors = np.linalg.eigh(curvature)
+    covariance = (vectors / np.where(values > 1e-3, values, 1.0)) @ vectors.T
+    return 0.5 * (covariance + covariance.T)
 
 
 def _starts(density: PanelDensity, rng: np.random.Generator) -> Array:
