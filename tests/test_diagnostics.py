@@ -101,6 +101,17 @@ def test_differences_of_log_likelihood_in_words(gap, amount, likely, loss):
     assert loss in wording.worse(gap)
 
 
+def test_the_verdict_names_the_level_of_its_intervals(drawn):
+    low, high = np.quantile(drawn.pi_draws, [0.025, 0.975])
+    verdict = drawn.identifiability.verdict
+    assert f"(at 95%: posterior {low:.2f} to {high:.2f}" in verdict
+    prior = drawn.class_prior(ci_prob=0.95).loc["prior of pi"]
+    stated = re.search(r"prior (\d\.\d+) to (\d\.\d+)\)", verdict)
+    # Both from a few thousand draws of the prior, whose ends have standard errors near .01.
+    assert float(stated[1]) == pytest.approx(prior["lower"], abs=0.03)
+    assert float(stated[2]) == pytest.approx(prior["upper"], abs=0.03)
+
+
 def test_level_three_gives_pi_under_both_namings(spm, rows):
     """Exchanging t and s by hand: σ(α·x + β) averaged over the rows."""
     point, X = spm.draws.take(0), spm.data.X

@@ -11,6 +11,7 @@ from bayes_lepu.diagnostics.design import check_design
 from bayes_lepu.diagnostics.exceptional import check_exceptional
 from bayes_lepu.diagnostics.information import check_information, check_ranking, check_shape
 from bayes_lepu.diagnostics.levels import (
+    CI_PROB,
     OWN_BRANCHES,
     check_against_profile,
     check_contraction,
@@ -269,7 +270,7 @@ def _pi_in_words(subject: Subject, profile: Profile | None) -> str:
         )
     low, high = interval(subject.pi_draws)
     prior_low, prior_high = interval(subject.prior_pi_and_c[0])
-    words = f"class prior {pi:.2f} (posterior {low:.2f} to {high:.2f}"
+    words = f"class prior {pi:.2f} (at {CI_PROB:.0%}: posterior {low:.2f} to {high:.2f}"
     words += f", likelihood {likely}" if likely else ""
     words += f", prior {prior_low:.2f} to {prior_high:.2f})"
     if _outside(subject, profile):
