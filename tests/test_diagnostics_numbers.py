@@ -105,15 +105,11 @@ def test_likelihood_set_joins_overlapping_curves():
     np.testing.assert_allclose(pieces, expected)
 
 
-def test_public_tables(spm):
+def test_public_table_of_the_profile(spm):
     table = profile.profile_pi(spm)
     assert list(table.columns) == ["pi", "delta", "branch", "curve"]
     assert set(table["branch"]) >= {"as labelled", "exchanged"}
     assert table["delta"].max() == 0
-    spectrum = information.information_spectrum(spm)
-    assert list(spectrum.columns[:2]) == ["eigenvalue", "direction"]
-    assert spectrum["eigenvalue"].is_monotonic_increasing
-    assert len(spectrum) == spm.density.dim
 
 
 def test_spectrum_is_the_generalised_eigenvalue_problem(spm):
@@ -261,12 +257,6 @@ def test_raw_and_pivoted_r_hat(rows):
     assert checks["convergence"].figure < 1.05
     assert checks["raw R-hat"].figure > 1.5
     assert checks["raw R-hat"].status == "passed"
-    table = convergence.rank_table(fit, bins=4)
-    counts = table.set_index(["quantity", "stage", "chain", "bin"])["count"].sort_index()
-    assert (table.groupby(["quantity", "stage", "chain"])["count"].sum() == 200).all()
-    # Mirrored chains hardly overlap in |a|; relabelled ones share every quarter of the ranks.
-    assert not 20 < counts["|a|", "raw", 0].iloc[:2].sum() < 180
-    assert counts["|a|", "relabelled", 0].min() > 25
 
 
 # Labels ---------------------------------------------------------------------------------------

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 
 import numpy as np
-import pandas as pd
 
 from bayes_lepu.diagnostics import thresholds
 from bayes_lepu.diagnostics.records import Check
@@ -12,9 +11,7 @@ from bayes_lepu.diagnostics.thresholds import grade, in_words
 from bayes_lepu.inference.orientation import sigma_norm
 from bayes_lepu.links import Array
 from bayes_lepu.models.parameters import Parameters
-from bayes_lepu.result import FittedModel
 
-MIN_ESS = 400
 MIN_EBFMI = 0.3
 MAX_PARETO_K = 0.7
 
@@ -41,23 +38,6 @@ def quantities(subject: Subject, draws: Parameters) -> dict[str, Array]:
     if subject.fit.spec.n_weights == 2:
         out |= {"gamma": draws.gamma, "lambda": draws.lam}
     return out
-
-
-def rank_table(fit: FittedModel, *, bins: int = 20) -> pd.DataFrame:
-    """Rank histograms of the chains before and after relabelling.
-
-    Columns: ``quantity``, ``stage`` ("raw" or "relabelled"), ``chain``, ``bin`` and ``count``. Even
-    counts in every chain mean that the chains agree.
-    """
-    subject = Subject(fit)
-    rows = []
-    for stage, draws in (("raw", subject.raw), ("relabelled", subject.pivoted)):
-        for quantity, values in quantities(subject, draws).items():
-            ranks = values.ravel().argsort().argsort().reshape(values.shape)
-            for chain, own in enumerate(ranks * bins // values.size):
-                counts = np.bincount(own, minlength=bins)
-                rows += [(quantity, stage, chain, b, int(n)) for b, n in enumerate(counts)]
-    return pd.DataFrame(rows, columns=["quantity", "stage", "chain", "bin", "count"])
 
 
 def _mean_t(draws: Parameters, rows: Array) -> list[Array]:

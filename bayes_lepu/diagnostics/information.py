@@ -9,14 +9,12 @@ is named in words, usually "level of t against level of s".
 """
 
 import numpy as np
-import pandas as pd
 
 from bayes_lepu.diagnostics import thresholds
 from bayes_lepu.diagnostics.records import Check
 from bayes_lepu.diagnostics.subject import Local, Subject
 from bayes_lepu.diagnostics.thresholds import grade, in_words
 from bayes_lepu.links import Array
-from bayes_lepu.result import FittedModel
 
 NAMED_SHARE = 0.8
 PLAIN = {"log(gamma/rho)": "gamma", "log(lambda/rho)": "lambda", "logit c": "c"}
@@ -29,19 +27,6 @@ def spectrum(local: Local) -> tuple[Array, Array]:
     rho, inner = np.linalg.eigh(root.T @ local.data @ root)
     directions = root @ inner
     return np.maximum(rho, 0.0), directions / np.linalg.norm(directions, axis=0)
-
-
-def information_spectrum(fit: FittedModel) -> pd.DataFrame:
-    """Eigenvalues of data information in units of prior precision, rising.
-
-    Columns: ``eigenvalue``, ``direction`` in words, and the loading of every coordinate.
-    """
-    local = Subject(fit).local
-    rho, directions = spectrum(local)
-    table = pd.DataFrame(directions.T, columns=local.names)
-    table.insert(0, "direction", [name_direction(d, local.names) for d in directions.T])
-    table.insert(0, "eigenvalue", rho)
-    return table
 
 
 def name_direction(direction: Array, names: list[str]) -> str:
