@@ -56,7 +56,7 @@ def stored(benchmark: str) -> dict[str, Any]:
 
 
 def peers() -> str:
-    """Accuracy, share of data sets with the right factor, and share with a warning."""
+    """Accuracy, share of data sets with the right factor, and of those called level 3 or 4."""
     figures = stored("peers")
     regimes = ("steeper class", "exchangeable")
     header = ["method"] + [f"{what}, {r}" for r in regimes for what in ("accuracy", "right factor")]
@@ -68,7 +68,7 @@ def peers() -> str:
             share = figures.get(f"{regime}: {key}, right factor")
             warned = figures.get(f"{regime}: {key}, warned")
             cell = "" if share is None else f"{share:.0%}"
-            cells.append(f"{cell}, warned in {warned:.0%}" if warned else cell)
+            cells.append(cell if warned is None else f"{cell}, level 3 or 4 in {warned:.0%}")
         rows.append(cells)
     return _markdown(header, rows)
 

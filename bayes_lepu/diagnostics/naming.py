@@ -18,7 +18,8 @@ RULE_WORDS = {
 }
 SETTLE = (
     "Settle it with a column that enters only one factor (selection_features=, class_features=), "
-    "with audited rows (y=), or with priors you can defend."
+    "with audited rows (y=), or with priors you can defend (in the SPM together with "
+    "orientation='none', or the rule decides)."
 )
 
 
