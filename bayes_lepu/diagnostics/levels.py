@@ -20,8 +20,9 @@ ROWS_FOR_WIDTHS = 500
 DRAWS_FOR_WIDTHS = 1000
 OWN_BRANCHES = ("as labelled", "other")
 LEVEL_REMEDY = (
-    "Audit some unlabelled rows (y=), name a column that enters only one factor, or bring a class "
-    "prior known from elsewhere."
+    "Audit some unlabelled rows (y=), have several annotators look at the same rows "
+    "(lepu.fit_panel), name a column that enters only one factor, or bring a class prior known from "
+    "elsewhere."
 )
 
 
