@@ -11,8 +11,12 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 import bayes_lepu as lepu
 from bayes_lepu.models import list_models
+from bayes_lepu.panel.data import read_panel
+from bayes_lepu.panel.specification import build, complete_priors, get_form
 
 ROOT = Path(__file__).resolve().parent.parent
 WIDTH, HEIGHT = 150, 54  # of a node
@@ -109,14 +113,18 @@ def svg(model: Any, title: str) -> str:
 
 
 def graph(name: str) -> str:
-    """The picture of a model of the registry, on the demo's columns."""
+    """The picture of a model of the catalogue, on the demo's columns."""
     demo = lepu.load_demo()
+    if name == "panel":
+        data = read_panel(demo.X, np.column_stack([demo.l, demo.y]))
+        form = get_form("spm")
+        return svg(build(form, data, complete_priors(form, data, None)), "Graph of the model panel")
     return svg(lepu.build_model(demo.X, demo.l, model=name), f"Graph of the model {name}")
 
 
 def main() -> int:
     """Write all pictures."""
-    for name in list_models():
+    for name in [*list_models(), "panel"]:
         (ROOT / "models" / name / "graph.svg").write_text(graph(name), encoding="utf-8")
     demo = lepu.load_demo()
     fit = lepu.fit(demo.X, demo.l, model="psychm", random_seed=1, progressbar=False)

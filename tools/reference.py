@@ -307,16 +307,23 @@ def summarise(
     name: str, draws: dict[str, NDArray[np.float64]]
 ) -> tuple[dict[str, dict[str, float]], dict[str, float]]:
     """Posterior table and diagnostics from draws of shape (coefficient, chain, draw)."""
-    import arviz as az
-
     free = {"a": RECIPES[name].class_columns, "alpha": RECIPES[name].selection_columns}
-    flat = {}
+    flat: dict[str, NDArray[np.float64]] = {}
     for key, values in draws.items():
         for j, row in enumerate(values):
             if key not in free:
                 flat[key] = row
             elif free[key][j]:
                 flat[f"{key}[{j}]"] = row
+    return describe(flat)
+
+
+def describe(
+    flat: dict[str, NDArray[np.float64]],
+) -> tuple[dict[str, dict[str, float]], dict[str, float]]:
+    """Posterior table and diagnostics of scalars of shape (chain, draw)."""
+    import arviz as az
+
     table, rhat, tail = {}, [], []
     for key, row in flat.items():
         rhat.append(float(az.rhat(row)))
