@@ -18,7 +18,7 @@ from bayes_lepu.panel.agreement import Agreement, compare_agreement
 from bayes_lepu.panel.checks import diagnose_panel
 from bayes_lepu.panel.data import PanelData
 from bayes_lepu.panel.density import PanelDensity
-from bayes_lepu.panel.parameters import PanelParameters
+from bayes_lepu.panel.parameters import PanelParameters, class_prior_and_frequencies
 from bayes_lepu.panel.specification import Form
 from bayes_lepu.priors import Priors
 from bayes_lepu.result import summaries
@@ -80,21 +80,29 @@ class PanelFit:
         return self.parameters.take_flat()
 
     @cached_property
+    def _pi_and_c(self) -> tuple[Array, Array]:
+        return class_prior_and_frequencies(self.draws, self.data.table.X)
+
+    @property
     def pi_draws(self) -> Array:
         """Class prior π = mean of t over the rows, for every draw."""
-        return summaries.mean_over_rows(self.draws, PanelParameters.t, self.data.table.X)
+        return self._pi_and_c[0]
 
-    @cached_property
+    @property
     def c_draws(self) -> Array:
         """Label frequencies c_j = E[s_j t] / E[t], ``(draw, J)``."""
-        return np.column_stack(
-            [self.frequency(self.draws, self.pi_draws, j) for j in range(len(self.data.annotators))]
-        )
+        return self._pi_and_c[1]
 
     @cached_property
+    def _prior_pi_and_c(self) -> tuple[Array, Array]:
+        rng = np.random.default_rng([self.settings["random_seed"], 3])
+        prior = self.density.unpack(self.density.sample_prior(PRIOR_DRAWS, rng))
+        return class_prior_and_frequencies(prior, self.data.table.X)
+
+    @property
     def prior_pi_draws(self) -> Array:
         """The class prior's own prior: π under draws of the priors."""
-        return summaries.mean_over_rows(self._prior_sample, PanelParameters.t, self.data.table.X)
+        return self._prior_pi_and_c[0]
 
     # Predictions ------------------------------------------------------------------------------
 
@@ -154,7 +162,7 @@ class PanelFit:
         rows = {"pi": self.pi_draws}
         rows |= {f"c[{n}]": c for n, c in zip(self.annotator_names, self.c_draws.T, strict=True)}
         rows["prior of pi"] = self.prior_pi_draws
-        rows["prior of c"] = self.frequency(self._prior_sample, self.prior_pi_draws, 0)
+        rows["prior of c"] = self._prior_pi_and_c[1][:, 0]  # the same for every annotator
         return pd.DataFrame({k: summaries.describe_draws(v, ci_prob) for k, v in rows.items()}).T
 
     def annotators(self, *, ci_prob: float = CI_PROB) -> pd.DataFrame:
@@ -226,20 +234,6 @@ class PanelFit:
         """Counts of agreement, observed and replicated from the posterior."""
         rng = np.random.default_rng([self.settings["random_seed"], 7])
         return compare_agreement(self.draws, self.data, rng)
-
-    @cached_property
-    def _prior_sample(self) -> PanelParameters:
-        rng = np.random.default_rng([self.settings["random_seed"], 3])
-        return self.density.unpack(self.density.sample_prior(PRIOR_DRAWS, rng))
-
-    def frequency(self, draws: PanelParameters, pi: Array, j: int) -> Array:
-        """Label frequency E[s_j t] / E[t] of annotator j under any draws, whose E[t] is ``pi``."""
-
-        def marked(some: PanelParameters, X: Array) -> Array:
-            return some.t(X) * some.s(X, j)
-
-        h = summaries.mean_over_rows(draws, marked, self.data.table.X)
-        return h / np.maximum(pi, np.finfo(float).tiny)
 
     def _differences(self, j: int) -> str:
         """Columns in which annotator j stands apart, with the sign of the difference."""

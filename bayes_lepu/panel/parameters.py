@@ -21,6 +21,7 @@ from scipy.special import log_expit
 
 from bayes_lepu.links import Array, RowKind, sigmoid
 from bayes_lepu.panel.data import NOT_SHOWN
+from bayes_lepu.result.summaries import mean_over_rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,3 +98,16 @@ class PanelParameters:
 
         pooling = {name: flat(values) for name, values in self.pooling.items()}
         return type(self)(flat(self.a), flat(self.b), flat(self.alpha), flat(self.beta), pooling)
+
+
+def class_prior_and_frequencies(draws: PanelParameters, X: Array) -> tuple[Array, Array]:
+    """π = E t, ``(draw,)``, and c_j = E[s_j t] / E[t], ``(draw, J)``, over the rows of X."""
+    pi = mean_over_rows(draws, PanelParameters.t, X)
+    columns = []
+    for j in range(draws.beta.shape[-1]):
+
+        def marked(some: PanelParameters, rows: Array, j: int = j) -> Array:
+            return some.t(rows) * some.s(rows, j)
+
+        columns.append(mean_over_rows(draws, marked, X))
+    return pi, np.column_stack(columns) / np.maximum(pi, np.finfo(float).tiny)[:, None]

@@ -13,10 +13,9 @@ import numpy as np
 
 from bayes_lepu.errors import FileFormatError
 from bayes_lepu.panel.data import PanelData
-from bayes_lepu.panel.parameters import PanelParameters
+from bayes_lepu.panel.parameters import PanelParameters, class_prior_and_frequencies
 from bayes_lepu.panel.specification import FORMS, Form
 from bayes_lepu.priors import Prior
-from bayes_lepu.result import summaries
 from bayes_lepu.result.tree import (
     FORMAT_VERSION,
     MAX_CELLS,
@@ -128,13 +127,9 @@ def _parameters(fit: "PanelFit", p: PanelParameters) -> "xr.Dataset":
             "sigma_alpha": (DIMS, p.pooling["sigma_alpha"]),
         }
         coords[s_dim] = names[mask]
-    flat, shape = p.take_flat(), p.b.shape
-    pi = summaries.mean_over_rows(flat, PanelParameters.t, table.X)
-    c = np.column_stack([fit.frequency(flat, pi, j) for j in range(len(fit.annotator_names))])
-    variables |= {
-        "pi": (DIMS, pi.reshape(shape)),
-        "c": ((*DIMS, "annotator"), c.reshape(*shape, -1)),
-    }
+    pi, c = class_prior_and_frequencies(p.take_flat(), table.X)
+    variables["pi"] = (DIMS, pi.reshape(p.b.shape))
+    variables["c"] = ((*DIMS, "annotator"), c.reshape(*p.b.shape, -1))
     return xr.Dataset(variables, coords=coords)
 
 
