@@ -14,6 +14,7 @@ from bayes_lepu.datasets import load_animal_gonogo
 from bayes_lepu.datasets.gonogo import TRIAL_COLUMNS
 from bayes_lepu.errors import DataError, ModelError
 from bayes_lepu.experiments import (
+    RIVALS,
     AnimalSettings,
     BayesSettings,
     compare_rivals,
@@ -167,7 +168,7 @@ def test_tables_for_both_protocols_with_the_printed_numbers(folder: Path, tmp_pa
     scores = result.scores
     assert set(scores["test"]) == {"half", "held out"}
     contrasts = compare_rivals(scores)
-    assert len(contrasts) == 2 * 4
+    assert len(contrasts) == 2 * len(RIVALS)
     row = contrasts.iloc[0]
     wide = scores[
         (scores["test"] == "half")
