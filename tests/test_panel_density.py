@@ -60,28 +60,25 @@ def test_the_gradient_is_that_of_finite_differences(model, options):
 
 @pytest.mark.parametrize("model", ["spm", "scar"])
 def test_centring_changes_the_coordinates_only(model):
-    """log p(v) = log p(z) minus the logarithms of the scales that v leaves out; so its gradient."""
+    """log p(v) = log p(z) - Σ c log sigma, and its gradient; c = 1 is the own coefficient."""
     density = make_density(model)
-    rng = np.random.default_rng(1)
-    centred = np.zeros(density.dim)
-    centred[list(density.pooled_at)] = rng.random(len(density.pooled_at)) < 0.6
-    assert 0 < centred.sum() < len(density.pooled_at)
+    deviations = list(density.pooled_at)
+    centring = np.zeros(density.dim)
+    centring[deviations] = np.resize([0.0, 1.0, 0.4], len(deviations))
     for z in points(density):
-        v = density.to_centred(z, centred)
-        np.testing.assert_allclose(density.from_centred(v, centred), z, atol=1e-12)
-        value, gradient = compiled.centred_logp_grad(v, centred, density.constants)
-        scales = sum(z[scale] for i, (_, scale) in density.pooled_at.items() if centred[i])
+        v = density.to_centred(z, centring)
+        np.testing.assert_allclose(density.from_centred(v, centring), z, atol=1e-12)
+        own = density.to_centred(z, np.ones(density.dim))[density.blocks["z_beta"]]
+        np.testing.assert_allclose(own, density.unpack(z).beta, atol=1e-12)
+        value, gradient = compiled.centred_logp_grad(v, centring, density.constants)
+        scales = sum(centring[i] * z[scale] for i, (_, scale) in density.pooled_at.items())
         assert value == pytest.approx(density.logp_grad(z)[0] - scales, abs=1e-9)
-        own = density.unpack(z).beta  # a centred intercept is the annotator's own
-        block = density.blocks["z_beta"]
-        at = np.flatnonzero(centred[block])
-        np.testing.assert_allclose(v[block][at], own[at], atol=1e-12)
         for i, step in enumerate(1e-5 * np.eye(density.dim)):
-            here = [
-                compiled.centred_logp_grad(v + s, centred, density.constants)[0]
+            up, down = (
+                compiled.centred_logp_grad(v + s, centring, density.constants)[0]
                 for s in (step, -step)
-            ]
-            assert gradient[i] == pytest.approx((here[0] - here[1]) / 2e-5, rel=1e-5, abs=1e-5)
+            )
+            assert gradient[i] == pytest.approx((up - down) / 2e-5, rel=1e-5, abs=1e-5)
 
 
 def test_row_likelihood_by_enumeration():

@@ -174,11 +174,11 @@ def logp_grad(z: Array, k: Constants) -> tuple[float, Array]:
 
 
 @_jit
-def centred_logp_grad(v: Array, centred: Array, k: Constants) -> tuple[float, Array]:
-    """The same density in sampling coordinates v, where some deviations are centred.
+def centred_logp_grad(v: Array, centring: Array, k: Constants) -> tuple[float, Array]:
+    """The same density in sampling coordinates v, in which deviations are more or less centred.
 
-    ``centred[i] = 1`` says that v_i is the annotator's own coefficient, mean + sigma z_i, in place
-    of z_i. The Jacobian is 1 / sigma.
+    With centring c_i the coordinate is v_i = c_i mean + sigma^c_i z_i: the annotator's own
+    coefficient for c_i = 1, the standardised deviation for c_i = 0. The Jacobian is sigma^-c_i.
     """
     ps, J = k.Xs.shape[1], k.labels.shape[1]
     first = k.Xt.shape[1] + 1
@@ -186,17 +186,15 @@ def centred_logp_grad(v: Array, centred: Array, k: Constants) -> tuple[float, Ar
     deviation = log_sigma + k.scales.size
     z, jacobian = v.copy(), 0.0
     for i in range(deviation, v.size):
-        if centred[i] == 1.0:
-            mean, scale = _pooled_at(i - deviation, ps, J, first, log_sigma, k.scales.size)
-            z[i] = (v[i] - v[mean]) * math.exp(-v[scale])
-            jacobian -= v[scale]
+        mean, scale = _pooled_at(i - deviation, ps, J, first, log_sigma, k.scales.size)
+        z[i] = (v[i] - centring[i] * v[mean]) * math.exp(-centring[i] * v[scale])
+        jacobian -= centring[i] * v[scale]
     value, grad = logp_grad(z, k)
     for i in range(deviation, v.size):
-        if centred[i] == 1.0:
-            mean, scale = _pooled_at(i - deviation, ps, J, first, log_sigma, k.scales.size)
-            grad[scale] -= grad[i] * z[i] + 1.0
-            grad[i] *= math.exp(-v[scale])
-            grad[mean] -= grad[i]
+        mean, scale = _pooled_at(i - deviation, ps, J, first, log_sigma, k.scales.size)
+        grad[scale] -= centring[i] * (grad[i] * z[i] + 1.0)
+        grad[i] *= math.exp(-centring[i] * v[scale])
+        grad[mean] -= centring[i] * grad[i]
     return value + jacobian, grad
 
 
@@ -210,8 +208,8 @@ def _pooled_at(i: int, ps: int, J: int, first: int, log_sigma: int, n_scales: in
 
 @_jit
 def whitened(
-    u: Array, mean: Array, root: Array, centred: Array, k: Constants
+    u: Array, mean: Array, root: Array, centring: Array, k: Constants
 ) -> tuple[float, Array]:
     """Log density and gradient in the coordinates u of v = mean + root u."""
-    value, grad = centred_logp_grad(mean + root @ u, centred, k)
+    value, grad = centred_logp_grad(mean + root @ u, centring, k)
     return value, root.T @ grad

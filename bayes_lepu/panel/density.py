@@ -124,20 +124,20 @@ class PanelDensity:
                 out[i] = (means.start + (i - block.start) % width, scale)
         return out
 
-    def to_centred(self, z: Array, centred: Array) -> Array:
-        """Sampling coordinates v: mean + sigma z in place of z where ``centred``."""
+    def to_centred(self, z: Array, centring: Array) -> Array:
+        """Sampling coordinates v = c mean + sigma^c z in place of the deviations z."""
         v = z.copy()
         for i, (mean, scale) in self.pooled_at.items():
-            if centred[i]:
-                v[..., i] = z[..., mean] + np.exp(z[..., scale]) * z[..., i]
+            c = centring[i]
+            v[..., i] = c * z[..., mean] + np.exp(c * z[..., scale]) * z[..., i]
         return v
 
-    def from_centred(self, v: Array, centred: Array) -> Array:
+    def from_centred(self, v: Array, centring: Array) -> Array:
         """Inverse of `to_centred`."""
         z = v.copy()
         for i, (mean, scale) in self.pooled_at.items():
-            if centred[i]:
-                z[..., i] = (v[..., i] - v[..., mean]) * np.exp(-v[..., scale])
+            c = centring[i]
+            z[..., i] = (v[..., i] - c * v[..., mean]) * np.exp(-c * v[..., scale])
         return z
 
     def sample_prior(self, count: int, rng: np.random.Generator) -> Array:

@@ -24,7 +24,6 @@ from bayes_lepu.panel.parameters import PanelParameters
 STARTS = 8
 LOG_SIGMA_BOUNDS = (-12.0, 4.0)  # of the search only
 SETTLING_STEPS = 8
-INFORMED = 1.0  # times as much information from the data as from the pooling
 DISTINCT = 0.05  # RMS difference of t that makes another mode another answer
 
 
@@ -51,19 +50,19 @@ def sample_panel(density: PanelDensity, options: NutsOptions) -> PanelPosterior:
     modes = find_modes(density, np.random.default_rng([options.random_seed, 6]))
 
     start = gaussian_at(density, settle_scales(density, modes[0].mean))
-    centred = choose_centred(density, start.mean)
+    centring = choose_centring(density, start.mean)
 
     def sample(start: Gaussian, settings: NutsOptions) -> Run:
         mean, root, k = start.mean, np.ascontiguousarray(start.root), density.constants
         drawn = sample_whitened(
-            lambda: lambda u: compiled.whitened(u, mean, root, centred, k), start, settings
+            lambda: lambda u: compiled.whitened(u, mean, root, centring, k), start, settings
         )
         return Run(start, *drawn)
 
-    run = run_twice_if_hard(sample, centred_gaussian(density, start, centred), options)
+    run = run_twice_if_hard(sample, centred_gaussian(density, start, centring), options)
     evidence = np.array([g.log_evidence for g in modes])
     shares = np.exp(evidence - logsumexp(evidence))
-    z = density.from_centred(run.z, centred)
+    z = density.from_centred(run.z, centring)
     return PanelPosterior(density.unpack(z), run.stats, tuple(map(float, shares)))
 
 
@@ -143,30 +142,31 @@ def settle_scales(density: PanelDensity, z: Array) -> Array:
     return z
 
 
-def choose_centred(density: PanelDensity, z: Array) -> Array:
-    """1.0 where the data know an annotator's coefficient better than its pooling does.
+def choose_centring(density: PanelDensity, z: Array) -> Array:
+    """How far to centre each deviation: the data's share of what is known about it.
 
-    There the coefficient itself is sampled, elsewhere its standardised deviation: each is nearly
-    independent of the scale sigma in its own case only (Papaspiliopoulos et al., 2007,
-    doi:10.1214/088342307000000014).
+    Where the data know an annotator's coefficient, the coefficient itself is nearly independent of
+    the scale sigma; where only the pooling does, its standardised deviation is; between the two a
+    mixture is best (Papaspiliopoulos et al., 2007, doi:10.1214/088342307000000014).
     """
-    ratio = np.diag(density.curvature(z)) - 1.0  # data information in units of the pooling's
-    deviations = np.zeros(density.dim, dtype=bool)
-    deviations[list(density.pooled_at)] = True
-    return (deviations & (ratio > INFORMED)).astype(float)
+    total = np.diag(density.curvature(z))  # of which the pooling contributes 1
+    centring = np.zeros(density.dim)
+    deviations = list(density.pooled_at)
+    centring[deviations] = 1.0 - 1.0 / np.maximum(total[deviations], 1.0)
+    return centring
 
 
-def centred_gaussian(density: PanelDensity, at: Gaussian, centred: Array) -> Gaussian:
+def centred_gaussian(density: PanelDensity, at: Gaussian, centring: Array) -> Gaussian:
     """The Gaussian at a mode, carried over to the sampling coordinates."""
     z, jacobian = at.mean, np.eye(density.dim)
     for i, (mean, scale) in density.pooled_at.items():
-        if centred[i]:
-            sigma = np.exp(z[scale])
-            jacobian[i, mean], jacobian[i, scale], jacobian[i, i] = 1.0, sigma * z[i], sigma
+        c = centring[i]
+        size = np.exp(c * z[scale])
+        jacobian[i, mean], jacobian[i, scale], jacobian[i, i] = c, c * size * z[i], size
     root = jacobian @ at.root
     lower = scipy.linalg.qr(root.T, mode="r")[0].T
     lower = lower[:, : density.dim] * np.sign(np.diag(lower))
-    return Gaussian(density.to_centred(z, centred), lower, at.log_evidence)
+    return Gaussian(density.to_centred(z, centring), lower, at.log_evidence)
 
 
 def _inverse(curvature: Array) -> Array:
