@@ -21,8 +21,8 @@ DRAWS_FOR_WIDTHS = 1000
 OWN_BRANCHES = ("as labelled", "other")
 LEVEL_REMEDY = (
     "Audit some unlabelled rows (y=), have several annotators look at the same rows "
-    "(lepu.fit_panel), name a column that enters only one factor, or bring a class prior known from "
-    "elsewhere."
+    "(lepu.fit_panel), name a column that enters only one factor, or bring a class prior known "
+    "from elsewhere."
 )
 
 

@@ -204,6 +204,7 @@ def _document(
     blocks.append("**Other readings of SPM and PsychM**, accuracy.")
     for protocol in protocols:
         part = half[(half["score"] == "accuracy") & (half["protocol"] == protocol)]
+        blocks.append(f"*{protocol} protocol*")
         blocks.append(_table(part[part["model"].str.contains(",")], subjects, "accuracy"))
     blocks.append(_fates(records))
     return Document("Human annotators: go/no-go animal categorisation", tuple(blocks))
