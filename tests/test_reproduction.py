@@ -66,6 +66,11 @@ def test_what_the_documents_say_of_the_human_annotators(animal):
     loss = pd.concat([t["Naive"] - t["PsychM"] for t in (safe, paper)])
     assert loss.between(0.095, 0.275).all()
     assert (paper["Real"] - safe["Real"]).between(0.025, 0.045).all()
+    printed = animal.query("test == 'half' and score == 'accuracy' and protocol == 'paper'")
+    printed = printed.pivot_table(index="subject", columns="model", values="printed")
+    for model in ("SPM", "Naive", "Elkan"):
+        assert (paper[model] - printed[model]).abs().max() < 0.02
+    assert (paper["PsychM, steeper factor"] - printed["PsychM"]).abs().max() < 0.03
 
 
 def test_the_posteriors_do_not_separate_the_factors():
