@@ -162,6 +162,13 @@ def test_sampler_options_are_checked():
         lepu.fit_panel(X, L, target_accept=2)
 
 
+def test_seeds_and_needless_columns_are_refused():
+    with refused("random_seed = -1", "0 to 2**63 - 1", error=lepu.ModelError):
+        lepu.fit_panel(X, L, random_seed=-1)
+    with refused("selection_features=[0]", "'scar'", "Leave the option out", error=lepu.ModelError):
+        lepu.fit_panel(X, L, model="scar", selection_features=[0])
+
+
 def test_a_frame_of_one_type_keeps_its_row_labels():
     rows = pd.Index([f"r{i}" for i in range(N)])
     data = read_panel(X.set_axis(rows), L.set_axis(rows))

@@ -6,7 +6,7 @@ import numpy as np
 
 from bayes_lepu.diagnostics import thresholds
 from bayes_lepu.diagnostics.convergence import chains_agree, sampler_went_well
-from bayes_lepu.diagnostics.levels import interval
+from bayes_lepu.diagnostics.levels import CI_PROB, interval
 from bayes_lepu.diagnostics.records import Check, Identifiability
 from bayes_lepu.diagnostics.thresholds import grade, in_words
 from bayes_lepu.inference.orientation import sigma_norm
@@ -199,8 +199,8 @@ def _verdict(fit: "PanelFit", checks: list[Check], level: int) -> str:
     low, high = interval(fit.pi_draws)
     prior_low, prior_high = interval(fit.prior_pi_draws)
     pi = (
-        f"class prior {fit.pi_draws.mean():.2f} (posterior {low:.2f} to {high:.2f}, prior "
-        f"{prior_low:.2f} to {prior_high:.2f})"
+        f"class prior {fit.pi_draws.mean():.2f} (at {CI_PROB:.0%}: posterior {low:.2f} to "
+        f"{high:.2f}, prior {prior_low:.2f} to {prior_high:.2f})"
     )
     if level == 4:
         return "Only the labels are described: not even the ranking by t is determined."

@@ -1,10 +1,10 @@
 """`fit_panel`: from a table and the labels of several annotators to an answer."""
 
-import secrets
 from collections.abc import Sequence
 from typing import Any
 
-from bayes_lepu._fit import check_sampler, library_versions
+from bayes_lepu._fit import check_sampler, library_versions, read_seed
+from bayes_lepu.errors import ModelError
 from bayes_lepu.inference.nuts import NutsOptions
 from bayes_lepu.panel.answer import PanelFit
 from bayes_lepu.panel.data import read_panel
@@ -28,7 +28,7 @@ def fit_panel(
     tune: int = 1000,
     chains: int = 4,
     cores: int | None = None,
-    target_accept: float = 0.9,
+    target_accept: float = 0.95,
     random_seed: int | None = None,
     progressbar: bool = True,
 ) -> PanelFit:
@@ -89,6 +89,11 @@ def fit_panel(
     [400, 400, 200]
     """
     form = get_form(model)
+    if selection_features is not None and not form.has_selection:
+        raise ModelError(
+            f"selection_features={selection_features!r}, but no column enters the propensities of "
+            f"model={model!r}. Leave the option out, or use model='spm'."
+        )
     check_sampler("nutpie", draws=draws, tune=tune, chains=chains, target_accept=target_accept)
     data = read_panel(
         X,
@@ -99,7 +104,7 @@ def fit_panel(
         standardize=standardize,
     )
     chosen = complete_priors(form, data, priors)
-    seed = secrets.randbits(31) if random_seed is None else random_seed
+    seed = read_seed(random_seed)
     options = NutsOptions(draws, tune, chains, cores, target_accept, seed, progressbar)
     posterior = sample_panel(PanelDensity(form, data, chosen), options)
     settings = {
