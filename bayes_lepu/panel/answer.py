@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +21,7 @@ from bayes_lepu.panel.parameters import PanelParameters, class_prior_and_frequen
 from bayes_lepu.panel.specification import Form
 from bayes_lepu.priors import Priors
 from bayes_lepu.result import summaries
+from bayes_lepu.result.display import facts_as_html, facts_as_text
 from bayes_lepu.result.fit import show_estimate
 from bayes_lepu.result.summaries import CI_PROB
 
@@ -249,15 +249,10 @@ class PanelFit:
     # Display ----------------------------------------------------------------------------------
 
     def __repr__(self) -> str:
-        return "\n".join([self._headline(), *(f"  {k:<17}{v}" for k, v in self._facts().items())])
+        return facts_as_text(self._headline(), self._facts())
 
     def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><th style='text-align:left'>{escape(k)}</th>"
-            f"<td style='text-align:left'>{escape(v)}</td></tr>"
-            for k, v in self._facts().items()
-        )
-        return f"<div><b>{escape(self._headline())}</b><table>{rows}</table></div>"
+        return facts_as_html(self._headline(), self._facts())
 
     def _headline(self) -> str:
         return f"bayes_lepu panel fit: {self.form.name}, {len(self.annotator_names)} annotators"

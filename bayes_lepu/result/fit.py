@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +20,7 @@ from bayes_lepu.models.parameters import Parameters
 from bayes_lepu.models.spec import ModelSpec
 from bayes_lepu.priors import Priors
 from bayes_lepu.result import predictive, summaries
+from bayes_lepu.result.display import facts_as_html, facts_as_text
 from bayes_lepu.result.summaries import CI_PROB
 from bayes_lepu.result.wording import worse
 
@@ -228,15 +228,10 @@ class FittedModel:
     # Display ----------------------------------------------------------------------------------
 
     def __repr__(self) -> str:
-        return "\n".join([self._headline(), *(f"  {k:<17}{v}" for k, v in self._facts().items())])
+        return facts_as_text(self._headline(), self._facts())
 
     def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><th style='text-align:left'>{escape(k)}</th>"
-            f"<td style='text-align:left'>{escape(v)}</td></tr>"
-            for k, v in self._facts().items()
-        )
-        return f"<div><b>{escape(self._headline())}</b><table>{rows}</table></div>"
+        return facts_as_html(self._headline(), self._facts())
 
     def _headline(self) -> str:
         return f"bayes_lepu fit: {self.spec.name}, method={self.method}"
