@@ -1,0 +1,82 @@
+"""The panel in the catalogue: its data, and Stan's log density against ours."""
+
+import json
+
+import numpy as np
+import pytest
+
+from tools.reference_panel import (
+    FILE,
+    PRIORS,
+    density_points,
+    log_posterior,
+    reference_panel,
+)
+
+
+@pytest.fixture(scope="module")
+def recorded():
+    return json.loads(FILE.read_text(encoding="utf-8"))
+
+
+def test_the_folder_is_complete():
+    files = {path.name for path in FILE.parent.iterdir()}
+    assert files == {"card.md", "panel.stan", "graph.svg", "reference.json"}
+
+
+def test_reference_data_are_the_recorded_ones(recorded):
+    data = reference_panel()
+    assert data.sha256() == recorded["data"]["sha256"]
+    assert int((data.L == 1).sum()) == recorded["data"]["labels"]
+    assert recorded["priors"] == PRIORS
+
+
+@pytest.mark.parametrize("rows", ["plain", "audited"])
+def test_log_density_is_stans(recorded, rows):
+    """Both keep every constant, so they are equal outright; predictors reach several hundred."""
+    stored = recorded["log_density"]
+    assert stored["points"] == density_points()
+    ours = [log_posterior(point, audited=rows == "audited") for point in stored["points"]]
+    np.testing.assert_allclose(ours, stored[rows], rtol=0, atol=1e-8)
+
+
+def test_every_parameter_is_in_the_card(recorded):
+    card = (FILE.parent / "card.md").read_text(encoding="utf-8")
+    rows = {line.split("|")[1].strip(" `") for line in card.splitlines() if line.startswith("| `")}
+    assert {key.split("[")[0] for key in recorded["posterior"]} == rows
+
+
+def test_reference_meets_its_own_definition(recorded):
+    found = recorded["diagnostics"]
+    assert recorded["settings"]["chains"] >= 4
+    assert found["max_rhat"] <= 1.005
+    assert min(found["min_ess_bulk"], found["min_ess_tail"]) >= 4000
+    assert found["divergences"] == 0
+
+
+@pytest.mark.slow
+def test_our_posterior_is_stans(recorded):
+    """|m - m'| within four standard errors of the difference for every quantity."""
+    from arviz_stats.base import array_stats
+
+    import bayes_lepu as lepu
+
+    data = reference_panel()
+    fit = lepu.fit_panel(
+        data.X,
+        np.where(data.L < 0, np.nan, data.L),
+        selection_features=[1, 2],
+        standardize=False,
+        draws=2000,
+        random_seed=1,
+        progressbar=False,
+    )
+    posterior = fit.tree["posterior"]
+    for key, figures in recorded["posterior"].items():
+        name, _, rest = key.partition("[")
+        index = tuple(int(i) for i in rest.rstrip("]").split(",")) if rest else ()
+        if name in ("alpha", "alpha_mean"):
+            index = (*index[:-1], index[-1] - 1)  # the masked column is left out
+        draws = posterior[name].to_numpy()[(..., *index)]
+        error = np.hypot(float(array_stats.mcse(draws, method="mean")), figures["mcse_mean"])
+        assert abs(draws.mean() - figures["mean"]) < 4 * error, key
