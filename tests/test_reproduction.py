@@ -54,23 +54,23 @@ def test_human_annotators_are_all_there(animal):
             part = half[(half["protocol"] == protocol) & (half["score"] == score)]
             assert set(part["subject"]) == SUBJECTS
             assert {"SPM", "PsychM", "Naive", "Elkan", "Real"} <= set(part["model"])
-    assert (half["trials"] == half["trials"].iloc[0]).all()
+    assert (half["trials"] == 200).all()
     assert set(animal["test"]) == {"half", "held out"}
 
 
 def test_what_the_documents_say_of_the_human_annotators(animal):
     safe, paper = accuracy(animal, "safe"), accuracy(animal, "paper")
     assert (safe["SPM"] > safe[["Naive", "Elkan"]].max(axis=1)).all()
-    assert (safe["SPM"] - safe["Naive"]).mean() == pytest.approx(0.01, abs=0.005)
+    assert (safe["SPM"] - safe["Naive"]).between(0.0095, 0.0155).all()
     assert (safe["SPM"] - safe["Naive, L1 penalty"]).mean() < 0.003
     loss = pd.concat([t["Naive"] - t["PsychM"] for t in (safe, paper)])
-    assert loss.between(0.095, 0.275).all()
+    assert loss.between(0.125, 0.235).all()
     assert (paper["Real"] - safe["Real"]).between(0.025, 0.045).all()
     printed = animal.query("test == 'half' and score == 'accuracy' and protocol == 'paper'")
     printed = printed.pivot_table(index="subject", columns="model", values="printed")
     for model in ("SPM", "Naive", "Elkan"):
         assert (paper[model] - printed[model]).abs().max() < 0.02
-    assert (paper["PsychM, steeper factor"] - printed["PsychM"]).abs().max() < 0.03
+    assert (paper["PsychM, steeper factor"] - printed["PsychM"]).abs().max() < 0.04
 
 
 def test_the_posteriors_do_not_separate_the_factors():
