@@ -14,13 +14,13 @@ from bayes_lepu.datasets import load_animal_gonogo
 from bayes_lepu.datasets.gonogo import TRIAL_COLUMNS
 from bayes_lepu.errors import DataError, ModelError
 from bayes_lepu.experiments import (
-    RIVALS,
     AnimalSettings,
     BayesSettings,
     compare_rivals,
     run_animal,
     run_animal_bayes,
 )
+from bayes_lepu.experiments.animal import RIVALS
 from bayes_lepu.experiments.resample import Relabelled, Source, _folds, animal_trial, draw_rows
 from bayes_lepu.experiments.scores import MODELS
 from bayes_lepu.experiments.started import StartedPsychM
