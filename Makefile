@@ -40,7 +40,7 @@ test-all: lint browser
 	$(PY) -m pytest -n 2 --dist loadfile -m "slow or not slow"
 
 bench: setup
-	@$(PY) -m pip install --quiet --editable ".[dev,peers]"
+	@$(PY) -m pip install --quiet --no-deps pulearn pu-toolbox six
 	$(PY) -m benchmarks
 	$(PY) -m tools.figures
 

@@ -5,7 +5,8 @@ SPM data: 20 data sets a regime, 2000 training rows, 5 standard normal columns, 
 (1.5, 3). "Real" is a logistic regression on the true classes. "right factor" is the share of data
 sets in which the fitted class is closer to the true class than to the true annotator; "warned" that
 in which the verdict says that the labels do not tell the factors apart (level 3 or 4). Peers that
-are not installed are left out: ``pip install ".[peers]"``.
+are not installed are left out; `make bench` installs them without what they depend on, as they ask
+for an older NumPy.
 """
 
 import warnings
