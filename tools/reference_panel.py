@@ -175,13 +175,13 @@ def draw(file: Path) -> None:
 
 
 def free_rows(draws: dict[str, NDArray[np.float64]]) -> dict[str, NDArray[np.float64]]:
-    """Named scalars (chain, draw); masked slopes left out. Stan's matrices are column by column."""
+    """Named scalars (chain, draw); masked slopes left out. Matrices arrive row by row."""
     columns = {"a": CLASS_COLUMNS, "alpha_mean": SELECTION_COLUMNS}
     named: dict[str, NDArray[np.float64]] = {}
     for key, rows in draws.items():
         if key == "alpha":
             for i, row in enumerate(rows):
-                k, j = i // 3, i % 3
+                j, k = i // 3, i % 3
                 if SELECTION_COLUMNS[k]:
                     named[f"alpha[{j}, {k}]"] = row
         elif key in columns:
