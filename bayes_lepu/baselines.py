@@ -20,6 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
+from scipy.linalg import cho_factor, cho_solve
 from scipy.special import log_expit
 
 from bayes_lepu.data import read_vector
@@ -31,6 +32,7 @@ type Features = ArrayLike | pd.DataFrame
 
 _MAX_STEPS = 200
 _TOLERANCE = 1e-9
+_SATURATED = 1e-15  # f (1 - f) of the least certain row below which no curvature is left
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,8 +203,11 @@ def _newton(X: Array, target: NDArray[np.bool_], C: float) -> tuple[Array, float
     for _ in range(_MAX_STEPS):
         fitted = sigmoid(design @ theta)
         gradient = design.T @ (fitted - target) + 2.0 * penalty * theta
-        hessian = (design.T * (fitted * (1.0 - fitted))) @ design + 2.0 * np.diag(penalty)
-        step = np.linalg.solve(hessian, gradient)
+        curvature = fitted * (1.0 - fitted)
+        if curvature.max() < _SATURATED:
+            break
+        hessian = (design.T * curvature) @ design + 2.0 * np.diag(penalty)
+        step = _newton_step(hessian, gradient)
         if np.abs(design @ step).max() < _TOLERANCE:
             theta = theta - step
             return theta[:-1], float(theta[-1])
@@ -214,9 +219,17 @@ def _newton(X: Array, target: NDArray[np.bool_], C: float) -> tuple[Array, float
         theta = theta - size * step
         value = loss(theta)
     raise ConvergenceError(
-        f"Logistic regression did not converge in {_MAX_STEPS} steps with C={C:g}. The classes "
-        "can probably be separated by a plane, so that slopes grow without bound; take a larger C."
+        f"Logistic regression did not converge with C={C:g}. The classes can probably be "
+        "separated by a plane, so that slopes grow without bound; take a larger C."
     )
+
+
+def _newton_step(hessian: Array, gradient: Array) -> Array:
+    """The step; the shortest of them where columns repeat each other."""
+    try:
+        return cho_solve(cho_factor(hessian), gradient)
+    except np.linalg.LinAlgError:
+        return np.linalg.lstsq(hessian, gradient)[0]
 
 
 def _kept_back(

@@ -75,6 +75,16 @@ class PUData:
         return int(np.sum(self.kind >= RowKind.MISSED))
 
     @property
+    def class_dim(self) -> str:
+        """Name of the dimension of the classifier's slopes."""
+        return "feature" if self.class_mask.all() else "class_feature"
+
+    @property
+    def selection_dim(self) -> str:
+        """Name of the dimension of the propensity's slopes."""
+        return "feature" if self.selection_mask.all() else "selection_feature"
+
+    @property
     def swap_symmetric(self) -> bool:
         """Whether exchanging the two factors leaves the SPM likelihood as it is."""
         return self.n_audited == 0 and bool(np.array_equal(self.class_mask, self.selection_mask))

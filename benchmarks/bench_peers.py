@@ -3,8 +3,8 @@
 SPM data: 20 data sets a regime, 2000 training rows, 5 standard normal columns, random directions,
 4000 test rows. "steeper class": |a| = 3, |α| = 1.5. "exchangeable": both lengths uniform on
 (1.5, 3). "Real" is a logistic regression on the true classes. "right factor" is the share of data
-sets in which the fitted class is closer to the true class than to the true annotator; "warned" that
-in which the verdict says that the labels do not tell the factors apart (level 3 or 4). Peers that
+sets in which the fitted class is closer to the true class than to the true annotator; "level 3
+or 4" that in which the verdict says that the labels do not tell the factors apart. Peers that
 are not installed are left out; `make bench` installs them without what they depend on, as they ask
 for an older NumPy.
 """
@@ -52,7 +52,7 @@ def _one_data_set(regime: str, rng: np.random.Generator) -> Iterator[tuple[str, 
         if name not in ONE_FACTOR:
             yield f"{name}, right factor", float(_closer_to_class(t, truth, X_test))
         if isinstance(model, lepu.Fit):
-            yield f"{name}, warned", float(model.identifiability.level >= 3)
+            yield f"{name}, level 3 or 4", float(model.identifiability.level >= 3)
 
 
 def _truth(regime: str, rng: np.random.Generator) -> Parameters:

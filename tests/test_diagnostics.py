@@ -5,8 +5,8 @@ import re
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
+from diagnosed import TRUTH, simulated_rows
 
 import bayes_lepu as lepu
 from bayes_lepu.data import read_data
@@ -29,17 +29,11 @@ PAIRS = {
         (Path(__file__).parent / "data" / "counterexamples.json").read_text()
     ).items()
 }
-TRUTH = lepu.Parameters.of(
-    a=[3.0, -2.0, 0.0], b=0.4, alpha=[0.0, 0.5, 1.5], beta=0.3, gamma=0.1, lam=0.05
-)
 
 
 @pytest.fixture(scope="module")
 def rows():
-    rng = np.random.default_rng(5)
-    X = rng.normal(size=(1500, 3))
-    _, l = TRUTH.simulate(X, rng)
-    return pd.DataFrame(X, columns=["u", "v", "w"]), l
+    return simulated_rows()
 
 
 @pytest.fixture(scope="module")

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.linalg
+from diagnosed import simulated_rows
 from scipy.optimize import minimize
 from scipy.stats import norm
 
@@ -23,17 +24,11 @@ from bayes_lepu.diagnostics import (
 from bayes_lepu.diagnostics.subject import Subject
 
 pytestmark = pytest.mark.filterwarnings("ignore::bayes_lepu.LepuWarning")
-TRUTH = lepu.Parameters.of(
-    a=[3.0, -2.0, 0.0], b=0.4, alpha=[0.0, 0.5, 1.5], beta=0.3, gamma=0.1, lam=0.05
-)
 
 
 @pytest.fixture(scope="module")
 def rows():
-    rng = np.random.default_rng(5)
-    X = rng.normal(size=(1500, 3))
-    _, l = TRUTH.simulate(X, rng)
-    return pd.DataFrame(X, columns=["u", "v", "w"]), l
+    return simulated_rows()
 
 
 @pytest.fixture(scope="module")

@@ -66,9 +66,11 @@ def peers() -> str:
         for regime in regimes:
             cells.append(f"{figures[f'{regime}: {key}, accuracy']:.3f}"[1:])
             share = figures.get(f"{regime}: {key}, right factor")
-            warned = figures.get(f"{regime}: {key}, warned")
+            open_naming = figures.get(f"{regime}: {key}, level 3 or 4")
             cell = "" if share is None else f"{share:.0%}"
-            cells.append(cell if warned is None else f"{cell}, level 3 or 4 in {warned:.0%}")
+            cells.append(
+                cell if open_naming is None else f"{cell}, level 3 or 4 in {open_naming:.0%}"
+            )
         rows.append(cells)
     return _markdown(header, rows)
 

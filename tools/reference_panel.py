@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 ROOT = Path(__file__).resolve().parent.parent
 FILE = ROOT / "models" / "panel" / "reference.json"
 N, SEED, AUDITED = 400, 105, 40
-SETTINGS = {"chains": 4, "warmup": 1500, "draws": 8000, "thin": 1, "delta": 0.995, "seed": 20240}
+SETTINGS = {"chains": 4, "warmup": 1500, "draws": 4000, "thin": 1, "delta": 0.995, "seed": 20240}
 CLASS_COLUMNS, SELECTION_COLUMNS = (1, 1, 1), (0, 1, 1)
 PRIORS = {
     "scale_a": 2.5 / 3**0.5,

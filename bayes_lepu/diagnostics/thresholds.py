@@ -6,7 +6,7 @@ the simulations behind the library (2500 rows, 5 columns); treat them as startin
 
 from scipy.special import chdtri
 
-from bayes_lepu.diagnostics.records import Status
+from bayes_lepu.diagnostics.records import Check, Status
 
 SD_PI = (0.05, 0.10)  # Wald intervals of π cover .93 below, .46 above
 PROFILE_WIDTH = (0.20, 0.40)  # width of the likelihood set of π
@@ -42,6 +42,13 @@ def grade(figure: float, bounds: tuple[float, float]) -> Status:
     if sign * figure >= sign * good:
         return "passed"
     return "weak" if sign * figure >= sign * bad else "failed"
+
+
+def graded(name: str, figure: float, bounds: tuple[float, float], text: str, remedy: str) -> Check:
+    """The check of one figure against its bounds; the remedy is for those that do not pass."""
+    status = grade(figure, bounds)
+    shown = "" if status == "passed" else remedy
+    return Check(name, status, figure, in_words(bounds), text, shown)
 
 
 def in_words(bounds: tuple[float, float]) -> str:

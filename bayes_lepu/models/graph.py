@@ -23,10 +23,8 @@ def new_model(data: PUData) -> "pm.Model":
 
     names = np.array(data.feature_names)
     coords: dict[str, Any] = {"obs": np.arange(data.n), "feature": names}
-    if not data.class_mask.all():
-        coords["class_feature"] = names[data.class_mask]
-    if not data.selection_mask.all():
-        coords["selection_feature"] = names[data.selection_mask]
+    coords[data.class_dim] = names[data.class_mask]
+    coords[data.selection_dim] = names[data.selection_mask]
     return pm.Model(coords=coords)
 
 
@@ -63,9 +61,10 @@ def _scale(name: str, prior: Prior) -> Any:
 
 def predictor(data: PUData, slope: str, intercept: str, priors: Any) -> Any:
     """The linear predictor X·slope + intercept over the columns its mask allows."""
-    mask = data.class_mask if slope == "a" else data.selection_mask
-    masked = "class_feature" if slope == "a" else "selection_feature"
-    coefficients = variable(slope, priors[slope], "feature" if mask.all() else masked)
+    of_class = slope == "a"
+    mask = data.class_mask if of_class else data.selection_mask
+    dim = data.class_dim if of_class else data.selection_dim
+    coefficients = variable(slope, priors[slope], dim)
     return data.X[:, mask] @ coefficients + variable(intercept, priors[intercept])
 
 

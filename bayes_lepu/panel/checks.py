@@ -8,7 +8,7 @@ from bayes_lepu.diagnostics import thresholds
 from bayes_lepu.diagnostics.convergence import chains_agree, sampler_went_well
 from bayes_lepu.diagnostics.levels import CI_PROB, interval
 from bayes_lepu.diagnostics.records import Check, Identifiability
-from bayes_lepu.diagnostics.thresholds import grade, in_words
+from bayes_lepu.diagnostics.thresholds import grade, graded, in_words
 from bayes_lepu.inference.orientation import sigma_norm
 from bayes_lepu.links import Array
 
@@ -124,39 +124,25 @@ def _ranking(fit: "PanelFit") -> Check:
     center = draws.mean(axis=0)
     sizes = np.einsum("ij,jk,ik->i", draws, covariance, draws) * (center @ covariance @ center)
     figure = float(np.mean(draws @ covariance @ center / np.sqrt(np.maximum(sizes, 1e-300))))
-    return Check(
+    return graded(
         "ranking by t",
-        grade(figure, thresholds.RANKING),
         figure,
-        in_words(thresholds.RANKING),
+        thresholds.RANKING,
         f"Rankings of the rows by t agree with their mean to a correlation of {figure:.3f}.",
-        "" if figure >= thresholds.RANKING[1] else "Bring more rows, or use fewer columns.",
+        "Bring more rows, or use fewer columns.",
     )
 
 
 def _sd(fit: "PanelFit") -> Check:
     sd = float(fit.pi_draws.std(ddof=1))
-    status = grade(sd, thresholds.SD_PI)
-    return Check(
-        "sd of pi",
-        status,
-        sd,
-        in_words(thresholds.SD_PI),
-        f"π is known to ±{sd:.3f} (posterior).",
-        "" if status == "passed" else SHARED_REMEDY,
-    )
+    text = f"π is known to ±{sd:.3f} (posterior)."
+    return graded("sd of pi", sd, thresholds.SD_PI, text, SHARED_REMEDY)
 
 
 def _contraction(fit: "PanelFit") -> Check:
     figure = 1 - float(np.var(fit.pi_draws) / np.var(fit.prior_pi_draws))
-    return Check(
-        "contraction",
-        grade(figure, thresholds.CONTRACTION),
-        figure,
-        in_words(thresholds.CONTRACTION),
-        f"The data removed {figure:.0%} of the prior variance of π.",
-        "" if figure >= thresholds.CONTRACTION[1] else SHARED_REMEDY,
-    )
+    text = f"The data removed {figure:.0%} of the prior variance of π."
+    return graded("contraction", figure, thresholds.CONTRACTION, text, SHARED_REMEDY)
 
 
 def _independence(fit: "PanelFit") -> Check:

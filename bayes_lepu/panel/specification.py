@@ -116,14 +116,12 @@ def build(form: Form, data: PanelData, priors: Priors) -> "pm.Model":
     table = data.table
     with new_model(table) as model:
         model.add_coord("annotator", list(data.annotators))
-        t_dim = "feature" if table.class_mask.all() else "class_feature"
-        s_dim = "feature" if table.selection_mask.all() else "selection_feature"
-        a = variable("a", priors["a"], t_dim)
+        a = variable("a", priors["a"], table.class_dim)
         tau = table.X[:, table.class_mask] @ a + variable("b", priors["b"])
         beta = _pooled("beta", priors, ("annotator",))
         omega = pt.ones((data.n, 1)) * beta
         if form.has_selection:
-            alpha = _pooled("alpha", priors, ("annotator", s_dim))
+            alpha = _pooled("alpha", priors, ("annotator", table.selection_dim))
             omega = table.X[:, table.selection_mask] @ alpha.T + beta
         log_t, log_not_t = log_sigmoid(tau), log_sigmoid(-tau)
         if (audited := ~np.isnan(table.y)).any():

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayes_lepu.errors import FileFormatError
 from bayes_lepu.panel.data import PanelData
 from bayes_lepu.panel.parameters import PanelParameters, class_prior_and_frequencies
 from bayes_lepu.panel.specification import FORMS, Form
@@ -24,6 +23,7 @@ from bayes_lepu.result.tree import (
     constant_group,
     observed_group,
     open_saved,
+    read_fields,
     read_rows,
 )
 
@@ -67,13 +67,7 @@ def write(fit: "PanelFit", path: Path) -> Path:
 
 def read(path: Path) -> dict[str, Any]:
     """The fields of a saved panel fit; anything else is refused."""
-    tree = open_saved(path, PANEL_FORMAT)
-    try:
-        return _from_tree(tree)
-    except KeyError as error:
-        raise FileFormatError(
-            f"{path} is incomplete ({error}). Save the fit again, or use the release that wrote it."
-        ) from error
+    return read_fields(path, open_saved(path, PANEL_FORMAT), _from_tree)
 
 
 def _stored(fit: "PanelFit") -> "xr.DataTree":
@@ -104,7 +98,7 @@ def _parameters(fit: "PanelFit", p: PanelParameters) -> "xr.Dataset":
     import xarray as xr
 
     table, names = fit.data.table, np.array(fit.feature_names)
-    t_dim, s_dim = _feature_dims(fit.data)
+    t_dim, s_dim = table.class_dim, table.selection_dim
     raw_a, raw_b = table.original_scale(p.a, p.b)
     variables: dict[str, Any] = {
         "a": ((*DIMS, t_dim), p.a[..., table.class_mask]),
@@ -174,9 +168,3 @@ def _replicate(fit: "PanelFit", rng: np.random.Generator) -> Any:
 
 def _annotators(fit: "PanelFit") -> dict[str, list[str]]:
     return {"annotator": list(fit.annotator_names)}
-
-
-def _feature_dims(data: PanelData) -> tuple[str, str]:
-    t_dim = "feature" if data.table.class_mask.all() else "class_feature"
-    s_dim = "feature" if data.table.selection_mask.all() else "selection_feature"
-    return t_dim, s_dim

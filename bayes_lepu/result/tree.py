@@ -8,6 +8,7 @@ attributes hold the format, its version, and the settings as JSON: the file expl
 """
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -107,8 +108,15 @@ def read(path: Path) -> dict[str, Any]:
         raise FileFormatError(
             f"{path} holds a fit of model {model!r}; this release knows {', '.join(REGISTRY)}."
         )
+    return read_fields(path, tree, _from_tree)
+
+
+def read_fields(
+    path: Path, tree: "xr.DataTree", fields: "Callable[[xr.DataTree], dict[str, Any]]"
+) -> dict[str, Any]:
+    """The fields of a tree, or an error that names the file where something is missing."""
     try:
-        return _from_tree(tree)
+        return fields(tree)
     except KeyError as error:
         raise FileFormatError(
             f"{path} is incomplete ({error}). Save the fit again, or use the release that wrote it."
@@ -221,8 +229,7 @@ class _Factor(NamedTuple):
 
 
 def _factors(data: PUData, *, has_selection: bool) -> list[_Factor]:
-    t_dim = "feature" if data.class_mask.all() else "class_feature"
-    s_dim = "feature" if data.selection_mask.all() else "selection_feature"
+    t_dim, s_dim = data.class_dim, data.selection_dim
     factors = [_Factor("a", "b", t_dim, data.class_mask)]
     if has_selection:
         factors.append(_Factor("alpha", "beta", s_dim, data.selection_mask))
