@@ -47,7 +47,6 @@ def fit(
     orientation: str = "sigma-norm",
     n_starts: int | None = None,
     optimizer: str = "auto",
-    parametrization: str = "softmax",
     draws: int = 1000,
     tune: int = 1000,
     chains: int = 4,
@@ -89,9 +88,8 @@ def fit(
         How SPM's two factors are told apart where the data cannot.
     n_starts : int, optional
         Number of starts of the search for modes; 1 is a single random start.
-    optimizer : {"auto", "scoring", "sampled", "lbfgs", "adam", "nadam"}
-    parametrization : {"softmax", "paper"}
-        Coordinates of γ and λ during the search; "paper" for reproduction.
+    optimizer : {"auto", "scoring", "sampled", "lbfgs"}
+        How a mode is climbed; "auto" decides by the size of the table.
     draws, tune, chains, cores, target_accept
         Options of the sampler (``draws * chains`` draws for Laplace); four draws at least.
     sampler : {"nutpie", "pymc"}
@@ -138,7 +136,6 @@ def fit(
         "orientation": orientation,
         "n_starts": n_starts,
         "optimizer": optimizer,
-        "parametrization": parametrization,
         "random_seed": seed,
         "versions": dict(library_versions()),
     }
@@ -152,7 +149,6 @@ def fit(
             rule=orientation,
             n_starts=n_starts,
             optimizer=optimizer,
-            parametrization=parametrization,
             rng=np.random.default_rng(seed),
         )
     if method == "map":

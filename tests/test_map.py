@@ -437,7 +437,6 @@ def test_penalties_that_agree_with_the_rule_need_no_relabelling():
         ({"model": "pu"}, "Unknown model 'pu'.*psychm"),
         ({"method": "em"}, "Unknown method 'em'.*map"),
         ({"optimizer": "sgd"}, "Unknown optimizer 'sgd'.*lbfgs"),
-        ({"parametrization": "logit"}, "Unknown parametrization 'logit'.*paper"),
         ({"orientation": "larger"}, "Unknown orientation 'larger'.*sigma-norm, norm, energy, none"),
         ({"n_starts": 0}, "n_starts = 0; a whole number, one or above"),
         ({"n_starts": 2.5}, "n_starts = 2.5"),

@@ -29,7 +29,7 @@ from bayes_lepu.inference.modes import (
     is_exchangeable,
     swap_mode,
 )
-from bayes_lepu.inference.optimizers import Optimum, optimise
+from bayes_lepu.inference.optimizers import Climber, Optimum, optimise
 from bayes_lepu.inference.sparse import kkt_residual
 from bayes_lepu.inference.wide import row_basis
 from bayes_lepu.links import Array
@@ -74,8 +74,7 @@ def fit_map(
     *,
     rule: str = "sigma-norm",
     n_starts: int | None = None,
-    optimizer: str = "auto",
-    parametrization: str = "softmax",
+    optimizer: str | Climber = "auto",
     initial: Parameters | None = None,
     rng: np.random.Generator,
     progress: Callable[[Iterable[Array]], Iterable[Array]] = iter,
@@ -87,9 +86,8 @@ def fit_map(
     n_starts : int, optional
         Number of starts, the named ones of `starts` first; one is a single random start.
         Default: 14 for SPM, 25 for PsychM. Naive has one, SCAR two, whatever is asked for.
-    optimizer : {"auto", "scoring", "sampled", "lbfgs", "adam", "nadam"}
-    parametrization : {"softmax", "paper"}
-        Coordinates of PsychM's weights during the climb; see `coordinates`.
+    optimizer : {"auto", "scoring", "sampled", "lbfgs"} or callable
+        See `optimizers`.
     initial : Parameters, optional
         A start of the user's own, used alone.
     """
@@ -107,7 +105,7 @@ def fit_map(
         points = [initial]
     else:
         points = [replace(initial, a=initial.a @ lift.T, alpha=initial.alpha @ lift.T)]
-    climb = partial(optimise, density, optimizer=optimizer, parametrization=parametrization)
+    climb = partial(optimise, density, optimizer=optimizer)
     optima = [climb(z) for z in progress(map(density.pack, points))]
     optima = [o for o in optima if np.isfinite(o.logp)]
     if not optima:
@@ -124,7 +122,10 @@ def fit_map(
 
 
 def _starting_points(
-    density: LogDensity, n_starts: int | None, optimizer: str, rng: np.random.Generator
+    density: LogDensity,
+    n_starts: int | None,
+    optimizer: str | Climber,
+    rng: np.random.Generator,
 ) -> list[Parameters]:
     spec, data = density.spec, density.data
     n = N_STARTS[spec.name] if n_starts is None else n_starts
@@ -154,7 +155,7 @@ def simpler(density: LogDensity, name: str) -> LogDensity:
 
 
 def best_optimum(
-    density: LogDensity, points: list[Parameters], optimizer: str = "auto"
+    density: LogDensity, points: list[Parameters], optimizer: str | Climber = "auto"
 ) -> Parameters:
     """The best of the optima that the points lead to."""
     optima = [optimise(density, density.pack(p), optimizer=optimizer) for p in points]

@@ -8,10 +8,12 @@ r"""Local maximisers of a log density.
     scaled by the sample's information: a few passes over X. The default for many rows.
 ``lbfgs``
     SciPy's L-BFGS on the fused log density. The default for many columns.
-``adam``, ``nadam``
-    The optimisers named by the paper, full batch, for comparison.
 
-Laplace priors (L1) are not smooth: every method hands them to `sparse`, which gives exact zeros.
+A function ``climb(density, start)`` may stand in place of a name; it returns the point where it
+ended and the number of its iterations.
+
+Laplace priors (L1) are not smooth: every named method hands them to `sparse`, which gives exact
+zeros.
 
 The log-odds of a weight have no slope where the weight vanishes, so a climb may end on the face
 γ = 0 or λ = 0 of the simplex although the density rises away from it. Every end is therefore
@@ -20,18 +22,14 @@ compared with the points just inside, and the climb goes on from there if they a
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import scipy.linalg
 from scipy.optimize import minimize
 
 from bayes_lepu.errors import ModelError
-from bayes_lepu.inference.coordinates import (
-    Climbable,
-    PaperCoordinates,
-    ScaledCoordinates,
-    check_parametrization,
-)
+from bayes_lepu.inference.coordinates import ScaledCoordinates
 from bayes_lepu.inference.sparse import climb_sparse, kkt_residual, polish
 from bayes_lepu.inference.wide import climb_wide, is_wide
 from bayes_lepu.links import Array
@@ -39,6 +37,7 @@ from bayes_lepu.models.density import LogDensity
 
 Objective = Callable[[Array], tuple[float, Array]]
 Ended = tuple[Array, int]  # where, and after how many iterations
+Climber = Callable[[LogDensity, Array], Ended]
 
 MAX_SCORING_DIM = 120
 MAX_SCORING_WORK = 400_000  # rows x columns above which a Gram matrix per step stops paying
@@ -63,67 +62,55 @@ def optimise(
     density: LogDensity,
     start: Array,
     *,
-    optimizer: str = "auto",
-    parametrization: str = "softmax",
+    optimizer: str | Climber = "auto",
     tolerance: float = GRADIENT_TOLERANCE,
 ) -> Optimum:
     """Climb from one start to a local maximum of the log density.
 
     Parameters
     ----------
-    optimizer : {"auto", "scoring", "sampled", "lbfgs", "adam", "nadam"}
-    parametrization : {"softmax", "paper"}
-        Coordinates of PsychM's weights during the climb.
+    optimizer : {"auto", "scoring", "sampled", "lbfgs"} or callable
+        A name, or a function of density and start that climbs by itself.
     tolerance : float
         Scoring stops when about ``tolerance**2 n`` nats are left to gain; the other methods have
         criteria of their own. A looser one than the default spares L1 the final Newton steps.
     """
-    if optimizer not in OPTIMIZERS:
+    climb: Climber
+    if callable(optimizer):
+        climb = optimizer
+    elif optimizer in OPTIMIZERS:
+        climb = partial(_climb, optimizer=optimizer, tolerance=tolerance)
+    else:
         raise ModelError(f"Unknown optimizer {optimizer!r}. Known: {', '.join(OPTIMIZERS)}.")
-    check_parametrization(parametrization)
-
-    def climb(z: Array) -> Ended:
-        if parametrization == "paper" and density.spec.n_weights == 2:
-            paper = PaperCoordinates(density)
-            x, count = _climb(density, paper, paper.forward(z), optimizer, tolerance)
-            return paper.backward(x), count
-        return _climb(density, density, z, optimizer, tolerance)
-
-    z, iterations = climb(start)
+    z, iterations = climb(density, start)
     for _ in range(density.spec.n_weights):
         inside = _off_the_face(density, z)
         if inside is None:
             break
-        z, more = climb(inside)
+        z, more = climb(density, inside)
         iterations += more
     return _finish(density, z, iterations)
 
 
-def _climb(
-    density: LogDensity, target: Climbable, start: Array, optimizer: str, tolerance: float
-) -> Ended:
-    """One climb on ``target``, which is the density in the coordinates of the climb."""
+def _climb(density: LogDensity, start: Array, *, optimizer: str, tolerance: float) -> Ended:
+    """One climb by a named method."""
     if density.l1_rate.any():
         exact = tolerance <= GRADIENT_TOLERANCE
-        if target is density and is_wide(density):
+        if is_wide(density):
             return climb_wide(density, start, exact=exact)
-        z, iterations = climb_sparse(density, start, target.logp_grad)
-        return (polish(density, z) if exact and target is density else z), iterations
+        z, iterations = climb_sparse(density, start, density.logp_grad)
+        return (polish(density, z) if exact else z), iterations
     if optimizer == "auto":
-        optimizer = _automatic(density, target)
+        optimizer = _automatic(density)
     if optimizer == "scoring":
-        return _scoring(target, start, tolerance=tolerance)
-    if optimizer == "sampled":
-        return _sampled(density, start)
-    return OPTIMIZERS[optimizer](target, start)
+        return _scoring(density, start, tolerance=tolerance)
+    return OPTIMIZERS[optimizer](density, start)
 
 
-def _automatic(density: LogDensity, target: Climbable) -> str:
+def _automatic(density: LogDensity) -> str:
     if density.dim > MAX_SCORING_DIM:
         return "lbfgs"
-    if density.data.X.size <= MAX_SCORING_WORK:
-        return "scoring"
-    return "sampled" if target is density else "lbfgs"
+    return "scoring" if density.data.X.size <= MAX_SCORING_WORK else "sampled"
 
 
 def _off_the_face(density: LogDensity, z: Array) -> Array | None:
@@ -144,17 +131,17 @@ def _off_the_face(density: LogDensity, z: Array) -> Array | None:
 
 
 def _scoring(
-    target: Climbable,
+    density: LogDensity,
     start: Array,
     max_iterations: int = 300,
     tolerance: float = GRADIENT_TOLERANCE,
 ) -> Ended:
     z, mu = start.copy(), 1e-2
-    logp, grad, curvature = target.logp_grad_info(z)
+    logp, grad, curvature = density.logp_grad_info(z)
     iteration = 0
     for iteration in range(1, max_iterations + 1):  # noqa: B007
         scale = np.maximum(np.diag(curvature), 1e-8)
-        if _decrement(grad, scale) < tolerance**2 * target.data.n:
+        if _decrement(grad, scale) < tolerance**2 * density.data.n:
             break
         root = np.sqrt(scale)
         damped = curvature / np.outer(root, root)
@@ -166,13 +153,13 @@ def _scoring(
         step /= root
         slope = float(step @ grad)
         predicted = slope - 0.5 * float(step @ curvature @ step)
-        new_logp = target.logp(z + step)
+        new_logp = density.logp(z + step)
         ratio = (new_logp - logp) / max(predicted, 1e-300)
         if np.isfinite(new_logp) and not 0.7 < ratio < 1.3:
             # The expected curvature is off along this step; the parabola through both values
             # knows better, and one more log density costs a fraction of an information matrix.
             length = _parabola(slope, new_logp - logp)
-            other = target.logp(z + length * step)
+            other = density.logp(z + length * step)
             if other > new_logp:
                 step, new_logp = length * step, other
         if not np.isfinite(new_logp) or new_logp < logp:
@@ -181,7 +168,7 @@ def _scoring(
             mu = max(4 * mu, 1e-6)
             continue
         gain, z = new_logp - logp, z + step
-        logp, grad, curvature = target.logp_grad_info(z)
+        logp, grad, curvature = density.logp_grad_info(z)
         mu = max(mu / 5, 1e-9) if ratio > 0.6 else (mu if ratio > 0.2 else 3 * mu)
         if gain < 1e-12 * (1 + abs(logp)) and ratio > 0.2:
             break
@@ -225,7 +212,7 @@ def _sampled(density: LogDensity, start: Array) -> Ended:
 
 
 def _lbfgs(
-    target: Climbable | ScaledCoordinates,
+    target: LogDensity | ScaledCoordinates,
     start: Array,
     max_iterations: int = 2000,
     gradient: float = 1e-5,
@@ -238,26 +225,6 @@ def _lbfgs(
         options={"maxiter": max_iterations, "maxcor": 20, "ftol": 1e-13, "gtol": gradient},
     )
     return result.x, int(result.nit)
-
-
-def _adam(target: Climbable, start: Array, *, nesterov: bool = False) -> Ended:
-    """Adam (or Nadam) with the usual constants and a step size that decays over the run."""
-    z, m, v = start.copy(), np.zeros_like(start), np.zeros_like(start)
-    beta1, beta2, iterations = 0.9, 0.999, 3000
-    for k in range(1, iterations + 1):
-        grad = target.logp_grad(z)[1]
-        m = beta1 * m + (1 - beta1) * grad
-        v = beta2 * v + (1 - beta2) * grad**2
-        mean = m / (1 - beta1**k)
-        if nesterov:
-            mean = beta1 * m / (1 - beta1 ** (k + 1)) + (1 - beta1) * grad / (1 - beta1**k)
-        rate = 0.1 * 0.5 * (1 + np.cos(np.pi * k / iterations))
-        z = z + rate * mean / (np.sqrt(v / (1 - beta2**k)) + 1e-8)
-    return z, iterations
-
-
-def _nadam(target: Climbable, start: Array) -> Ended:
-    return _adam(target, start, nesterov=True)
 
 
 def _negative(f: Objective) -> Objective:
@@ -289,6 +256,4 @@ OPTIMIZERS: dict[str, Callable[..., Ended]] = {
     "scoring": _scoring,
     "sampled": _sampled,
     "lbfgs": _lbfgs,
-    "adam": _adam,
-    "nadam": _nadam,
 }
