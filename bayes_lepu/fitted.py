@@ -4,12 +4,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
+
+import pandas as pd
 
 from bayes_lepu.diagnostics.identifiability import diagnose
 from bayes_lepu.diagnostics.records import Identifiability
 from bayes_lepu.result import FittedModel
 from bayes_lepu.result.fit import show_estimate
+from bayes_lepu.result.summaries import CI_PROB
 from bayes_lepu.result.tree import read
+from bayes_lepu.settling.counting import count_missed
+from bayes_lepu.settling.decisions import Decision, decide
+from bayes_lepu.settling.readings import UNNAMED_LEVEL
 
 QUICK_CELLS = 1_000_000  # rows x coordinates up to which showing a fit may diagnose it
 
@@ -25,6 +32,93 @@ class Fit(FittedModel):
         Computed once; `bayes_lepu.diagnose` recomputes, and adds the slow checks on request.
         """
         return diagnose(self)
+
+    def missed(
+        self, X: Any = None, *, total: bool = False, ci_prob: float = CI_PROB
+    ) -> pd.DataFrame:
+        """P(y=1 | x, l=0), or how many unlabelled rows are positive.
+
+        Parameters
+        ----------
+        X : DataFrame or array, optional
+            Rows that were left unlabelled. For the total by default those of the fit whose class
+            nobody has checked.
+        total : bool
+            Count the positives among the rows instead of rating each row. The interval holds the
+            uncertainty of the parameters and the chance of single rows.
+        ci_prob : float
+            Probability of the equal-tailed intervals.
+
+        Returns
+        -------
+        DataFrame
+            One line per row of X; or, of the total, one line per reading: ``as named`` and, where
+            the data do not say which factor is the class, ``exchanged``.
+        """
+        if total:
+            return count_missed(self, X, ci_prob=ci_prob, both=self._unnamed)
+        return super().missed(self._own_rows() if X is None else X, ci_prob=ci_prob)
+
+    def decide(
+        self,
+        X: Any = None,
+        *,
+        budget: int | None = None,
+        cost: tuple[float, float] | None = None,
+        precision: float | None = None,
+        ci_prob: float = CI_PROB,
+    ) -> Decision:
+        """Which unlabelled rows to look at, and how many positives one will find there.
+
+        Rows are taken by P(y=1 | x, l=0), the most probable first. Where the data do not say which
+        factor is the class, what will be found is told for both namings.
+
+        Parameters
+        ----------
+        X : DataFrame or array, optional
+            Rows that the annotator left unlabelled; by default those of the fit whose class nobody
+            has checked.
+        budget : int, optional
+            Take so many rows.
+        cost : (float, float), optional
+            Cost of looking in vain and cost of an overlooked positive: take the rows that are
+            worth it, those with P(y=1 | x, l=0) above fp / (fp + fn).
+        precision : float, optional
+            Take as many rows as leave the expected share of positives at least this high.
+        ci_prob : float
+            Probability of the equal-tailed intervals.
+
+        Returns
+        -------
+        Decision
+            ``rows``, ``outcome`` (positives, precision, recall with intervals) and ``draws``.
+
+        Examples
+        --------
+        >>> import bayes_lepu as lepu
+        >>> demo = lepu.load_demo()
+        >>> fit = lepu.fit(demo.X, demo.l, model="scar", method="laplace", random_seed=1)
+        >>> len(fit.decide(budget=100).rows)
+        100
+        """
+        return decide(
+            self,
+            X,
+            budget=budget,
+            cost=cost,
+            precision=precision,
+            ci_prob=ci_prob,
+            both=self._unnamed,
+        )
+
+    @property
+    def _unnamed(self) -> bool:
+        return self.identifiability.level >= UNNAMED_LEVEL
+
+    def _own_rows(self) -> pd.DataFrame:
+        """The rows of the fit in the user's units."""
+        d = self.data
+        return pd.DataFrame(d.X * d.scale + d.center, columns=d.feature_names, index=d.index)
 
     def report(
         self,

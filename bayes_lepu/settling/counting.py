@@ -1,0 +1,68 @@
+r"""How many of a set of unlabelled rows are positive.
+
+.. math:: N_R \mid \theta = \sum_{i \in R} y_i, \qquad
+    y_i \sim \mathrm{Bernoulli}(m_i(\theta)), \quad m_i = P(y=1 \mid x_i, l_i = 0)
+
+A finite set has two sources of uncertainty, the draws of θ and the rows' own coin tosses; both are
+in every interval.
+
+Conventions
+-----------
+Rows come in an order, and ``edges`` cut that order into segments; counts are ``(draws, segments)``.
+"""
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from bayes_lepu.links import Array
+from bayes_lepu.result import FittedModel
+from bayes_lepu.result.summaries import describe_draws, row_blocks
+from bayes_lepu.settling.readings import Reading, open_rows, read
+
+STREAM = 7  # which of the streams of the fit's seed is used here
+
+
+def stream(fit: FittedModel) -> np.random.Generator:
+    """Random numbers of the fit's own seed."""
+    return np.random.default_rng([fit.settings["random_seed"], STREAM])
+
+
+def count_positives(
+    reading: Reading, order: NDArray[np.intp], edges: Sequence[int], rng: np.random.Generator
+) -> tuple[Array, Array]:
+    """Expected and simulated number of positives in every segment, for every draw.
+
+    For a point estimate both are the expected number.
+    """
+    expected = np.zeros((reading.size, len(edges) - 1))
+    drawn = np.zeros_like(expected)
+    for segment, (start, stop) in enumerate(pairwise(edges)):
+        rows = order[start:stop]
+        for block in row_blocks(len(rows), reading.size):
+            m = reading.missed(rows[block])
+            expected[:, segment] += m.sum(axis=1)
+            drawn[:, segment] += (rng.random(m.shape) < m).sum(axis=1)
+    return expected, (drawn if reading.size > 1 else expected)
+
+
+def describe(expected: Array, drawn: Array, ci_prob: float) -> dict[str, float]:
+    """Mean of the expected number, sd and interval of the simulated one."""
+    return describe_draws(drawn, ci_prob) | {"mean": float(expected.mean())}
+
+
+def count_missed(fit: FittedModel, X: object = None, *, ci_prob: float, both: bool) -> pd.DataFrame:
+    """How many unlabelled rows are positive: mean, sd and interval, a line per reading."""
+    if X is None:
+        values, rows = fit.data.X, open_rows(fit)
+    else:
+        values, _ = fit.data.transform(X)
+        rows = np.arange(len(values))
+    lines, rng = {}, stream(fit)
+    for reading in read(fit, values, both=both):
+        expected, drawn = count_positives(reading, rows, (0, len(rows)), rng)
+        lines[reading.name] = describe(expected, drawn, ci_prob)
+    return pd.DataFrame.from_dict(lines, orient="index").rename_axis("reading")

@@ -1,0 +1,178 @@
+r"""Which unlabelled rows to look at, and what one will find there.
+
+.. math::
+    N_R = \sum_{i \in R} y_i, \qquad
+    \mathrm{precision} = N_R / |R|, \qquad \mathrm{recall} = N_R / N_{\mathrm{unlabelled}}
+
+with the class of every row drawn anew for every draw of the posterior (`counting`). Rows are taken
+by the posterior mean of P(y=1 | x, l=0), which is the best order for any of the three rules: a
+budget, costs (act where that mean exceeds fp / (fp + fn)), or a precision to be expected.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from bayes_lepu.errors import ModelError
+from bayes_lepu.links import Array
+from bayes_lepu.result import FittedModel
+from bayes_lepu.settling.counting import count_positives, describe, stream
+from bayes_lepu.settling.readings import Reading, open_rows, read
+from bayes_lepu.settling.rounding import rounded_count, rounded_share
+
+PROBABILITY = "missed"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Decision:
+    """Rows to look at, and what to expect of them.
+
+    Attributes
+    ----------
+    rows : DataFrame
+        The chosen rows, most probable first, by their labels in X: ``missed`` = P(y=1 | x, l=0)
+        with ``lower`` and ``upper``, and where the naming of the factors is open ``exchanged``,
+        the same probability with the factors exchanged.
+    positions : array of int
+        The same rows by their position in the table.
+    outcome : DataFrame
+        ``positives``, ``precision`` and ``recall`` of these rows with their intervals, one block
+        per reading.
+    draws : mapping of str to DataFrame
+        The draws behind ``outcome``, one table per reading.
+    rule : str
+        How the rows were chosen.
+    candidates : int
+        Out of how many rows.
+    """
+
+    rows: pd.DataFrame
+    positions: NDArray[np.intp]
+    outcome: pd.DataFrame
+    draws: Mapping[str, pd.DataFrame]
+    rule: str
+    candidates: int
+
+    def __repr__(self) -> str:
+        lines = [f"{len(self.rows)} of {self.candidates} unlabelled rows ({self.rule})"]
+        for reading in self.draws:
+            lines.append(f"  {reading}: {self._found(reading)}")
+        return "\n".join(lines)
+
+    def _found(self, reading: str) -> str:
+        table = self.outcome.loc[reading]
+        count, precision, recall = (table.loc[q] for q in ("positives", "precision", "recall"))
+        return (
+            f"{rounded_count(count)} positives, precision {rounded_share(precision)}, "
+            f"recall {rounded_share(recall)}"
+        )
+
+
+def decide(
+    fit: FittedModel,
+    X: object = None,
+    *,
+    budget: int | None = None,
+    cost: tuple[float, float] | None = None,
+    precision: float | None = None,
+    ci_prob: float,
+    both: bool,
+) -> Decision:
+    """Choose rows by one of three rules and say what they hold (see `Fit.decide`)."""
+    rule = _one_rule(budget, cost, precision)
+    if X is None:
+        among, values, index = open_rows(fit), fit.data.X, fit.data.index
+    else:
+        values, index = fit.data.transform(X)
+        among = np.arange(len(values))
+    readings = read(fit, values[among], both=both)
+    probability = readings[0].mean()
+    order = np.argsort(-probability, kind="stable")
+    count = _how_many(probability[order], budget, cost, precision)
+    draws, outcome, rng = {}, {}, stream(fit)
+    for reading in readings:
+        draws[reading.name], outcome[reading.name] = _outcome(reading, order, count, ci_prob, rng)
+    chosen = order[:count]
+    return Decision(
+        rows=_rows(readings, chosen, index[among[chosen]], ci_prob),
+        positions=among[chosen],
+        outcome=pd.concat(outcome, names=["reading", "quantity"]),
+        draws=draws,
+        rule=rule,
+        candidates=len(among),
+    )
+
+
+def _one_rule(budget: int | None, cost: tuple[float, float] | None, precision: float | None) -> str:
+    given = {"budget": budget, "cost": cost, "precision": precision}
+    named = [name for name, value in given.items() if value is not None]
+    if len(named) != 1:
+        raise ModelError(
+            f"decide got {' and '.join(named) or 'no rule'}; exactly one of budget= (how many rows "
+            "can be looked at), cost=(false alarm, overlooked positive) or precision= is expected."
+        )
+    if budget is not None:
+        if isinstance(budget, bool) or not isinstance(budget, int | np.integer) or budget < 1:
+            raise ModelError(f"budget = {budget!r}; a whole number of at least 1 is expected.")
+        return f"budget {budget}"
+    if cost is not None:
+        if len(cost) != 2 or not all(np.isfinite(c) and c > 0 for c in cost):
+            raise ModelError(
+                f"cost = {cost!r}; two positive numbers (cost of a false alarm, cost of an "
+                "overlooked positive) are expected."
+            )
+        return f"probability above {cost[0] / sum(cost):.3g}, by the costs"
+    assert precision is not None
+    if not 0 < precision <= 1:
+        raise ModelError(f"precision = {precision!r}; a number above 0 and up to 1 is expected.")
+    return f"expected precision {precision:g}"
+
+
+def _how_many(
+    ranked: Array,
+    budget: int | None,
+    cost: tuple[float, float] | None,
+    precision: float | None,
+) -> int:
+    """Number of rows to take from the top of the ranked probabilities."""
+    if budget is not None:
+        return min(int(budget), len(ranked))
+    if cost is not None:
+        return int(np.sum(ranked > cost[0] / sum(cost)))
+    assert precision is not None  # by `_one_rule`
+    # The mean of the first k falls with k: the last k at which it is still high enough.
+    running = np.cumsum(ranked) / np.arange(1, len(ranked) + 1)
+    return int(np.sum(running >= precision - 1e-12))
+
+
+def _outcome(
+    reading: Reading, order: NDArray[np.intp], count: int, ci_prob: float, rng: np.random.Generator
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Draws of positives, precision and recall of the first ``count`` rows, and their summary."""
+    expected, drawn = count_positives(reading, order, (0, count, len(order)), rng)
+
+    def quantities(counts: Array) -> dict[str, Array]:
+        found, total = counts[:, 0], counts.sum(axis=1)
+        return {
+            "positives": found,
+            "precision": found / count if count else np.full(len(found), np.nan),
+            "recall": np.divide(found, total, out=np.zeros(len(found)), where=total > 0),
+        }
+
+    certain, simulated = quantities(expected), quantities(drawn)
+    table = {q: describe(certain[q], simulated[q], ci_prob) for q in certain}
+    return pd.DataFrame(simulated), pd.DataFrame.from_dict(table, orient="index")
+
+
+def _rows(
+    readings: tuple[Reading, ...], chosen: NDArray[np.intp], index: pd.Index, ci_prob: float
+) -> pd.DataFrame:
+    columns = [PROBABILITY, "lower", "upper"] if readings[0].size > 1 else [PROBABILITY]
+    values = readings[0].intervals(chosen, ci_prob)
+    table = pd.DataFrame(values, columns=columns, index=index)
+    for reading in readings[1:]:
+        table[reading.name] = reading.intervals(chosen, ci_prob)[:, 0]
+    return table

@@ -1,0 +1,101 @@
+r"""The readings of a fit: P(y=1 | x, l=0) of rows, draw by draw, under each naming of the factors.
+
+Where the data do not say which factor is the class (level 3 or worse), every answer has a second
+reading, with the two factors exchanged. A reading is the draws that belong to one naming.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from bayes_lepu.diagnostics.naming import ENOUGH_DRAWS, exchanged_peak
+from bayes_lepu.diagnostics.subject import Subject
+from bayes_lepu.links import Array, RowKind
+from bayes_lepu.models.parameters import Parameters
+from bayes_lepu.result import FittedModel
+from bayes_lepu.result.summaries import mean_by_row, summary_by_row
+
+AS_NAMED = "as named"
+EXCHANGED = "exchanged"
+# Quantiles of 1000 draws are good to about a percentage point of probability; more cost time only.
+MAX_DRAWS = 1000
+UNNAMED_LEVEL = 3  # from this level on the data do not name the factors
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """The draws of one naming of the factors, and the rows they are asked about.
+
+    Attributes
+    ----------
+    name : {"as named", "exchanged"}
+    draws : Parameters
+        Along one axis.
+    X : (n, p) array
+        Rows on the internal scale.
+    """
+
+    name: str
+    draws: Parameters
+    X: Array
+
+    @property
+    def size(self) -> int:
+        """Number of draws; 1 for a point estimate, which has no interval."""
+        return int(self.draws.b.size)
+
+    def missed(self, rows: NDArray[np.intp]) -> Array:
+        """P(y=1 | x, l=0), ``(draws, rows)``."""
+        return self.draws.missed(self.X[rows])
+
+    def mean(self) -> Array:
+        """Posterior mean of P(y=1 | x, l=0) for every row."""
+        return mean_by_row(self.draws, Parameters.missed, self.X)
+
+    def intervals(self, rows: NDArray[np.intp], ci_prob: float) -> Array:
+        """Mean, lower and upper of P(y=1 | x, l=0), ``(rows, 3)``; the mean alone for a point."""
+        index = pd.RangeIndex(len(rows))
+        table = summary_by_row(self.draws, Parameters.missed, self.X[rows], index, ci_prob)
+        return table.to_numpy()
+
+
+def open_rows(fit: FittedModel) -> NDArray[np.intp]:
+    """Positions of the unlabelled rows whose class nobody has checked."""
+    return np.flatnonzero(fit.data.kind == RowKind.UNLABELLED)
+
+
+def read(fit: FittedModel, X: Array, *, both: bool) -> tuple[Reading, ...]:
+    """The reading as named and, where ``both`` are asked for and there is one, the exchanged.
+
+    A symmetric likelihood gives every draw a mirror image. Elsewhere the draws are told apart by
+    the side they fell on, and the best exchanged answer stands in where these are too few.
+    """
+    if not both or not fit.spec.has_selection:
+        return (Reading(AS_NAMED, _some(fit.draws), X),)
+    subject = Subject(fit)
+    pivoted = subject.pivoted.take_flat()
+    if subject.symmetric:
+        own = _some(pivoted)
+        return Reading(AS_NAMED, own, X), Reading(EXCHANGED, own.swap(), X)
+    side = np.asarray(fit.stats.get("exchanged", np.zeros(fit.parameters.b.shape))).ravel() > 0.5
+    named = Reading(AS_NAMED, _some(fit.draws.take(~side) if (~side).any() else fit.draws), X)
+    if side.sum() >= ENOUGH_DRAWS:
+        return named, Reading(EXCHANGED, _some(fit.draws.take(side)), X)
+    peak = exchanged_peak(subject)
+    if peak is None:
+        return (named,)
+    return named, Reading(EXCHANGED, _internal(fit, peak.point), X)
+
+
+def _some(draws: Parameters) -> Parameters:
+    return draws.take(slice(None, None, -(-draws.b.size // MAX_DRAWS)))
+
+
+def _internal(fit: FittedModel, point: Parameters) -> Parameters:
+    """A point on standardised columns as a single draw on the internal scale."""
+    mean, sd = fit.data.X.mean(axis=0), np.maximum(fit.data.X.std(axis=0), 1e-300)
+    a, alpha = point.a / sd, point.alpha / sd
+    moved = replace(point, a=a, alpha=alpha, b=point.b - a @ mean, beta=point.beta - alpha @ mean)
+    return Parameters(*(np.asarray(v)[None] for v in vars(moved).values()))
