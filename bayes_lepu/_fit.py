@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bayes_lepu.data import PUData, read_data, warn_if_small
-from bayes_lepu.errors import ConvergenceWarning, IdentifiabilityWarning, ModelError
+from bayes_lepu.errors import OWN_CODE, ConvergenceWarning, IdentifiabilityWarning, ModelError
 from bayes_lepu.fitted import Fit
 from bayes_lepu.inference.map import MapResult, fit_map
 from bayes_lepu.inference.nuts import NutsOptions, refuse_improper
 from bayes_lepu.inference.orientation import check_rule
 from bayes_lepu.inference.posterior import known_scales, laplace_posterior, sample_posterior
+from bayes_lepu.inference.stopping import LEAST_DRAWS
+from bayes_lepu.interruption import stops_at_once
 from bayes_lepu.links import RowKind
 from bayes_lepu.models import get_model
 from bayes_lepu.models.density import LogDensity
@@ -31,6 +33,7 @@ SAMPLERS = ("nutpie", "pymc")
 STEEPEST = 100.0  # sd of a linear predictor beyond which probabilities are 0 or 1
 
 
+@stops_at_once
 def fit(
     X: Any,
     l: Any,
@@ -55,6 +58,7 @@ def fit(
     sampler: str = "nutpie",
     random_seed: int | None = None,
     progressbar: bool = True,
+    keep_partial: bool = False,
 ) -> Fit:
     r"""Learn the classifier t(x) = P(y=1 | x) and the propensity s(x) = P(l=1 | y=1, x).
 
@@ -97,6 +101,9 @@ def fit(
     random_seed : int, optional
         Seed of every random draw; one is made and recorded where none is given.
     progressbar : bool
+    keep_partial : bool
+        Whether Ctrl-C during sampling (``sampler="nutpie"``) returns a fit of the draws made so
+        far, with ``fit.partial`` true, instead of raising KeyboardInterrupt.
 
     Returns
     -------
@@ -114,7 +121,9 @@ def fit(
     if method not in METHODS:
         raise ModelError(f"Unknown method {method!r}. Known: {', '.join(METHODS)}.")
     check_rule(orientation)
-    check_sampler(sampler, draws=draws, tune=tune, chains=chains, target_accept=target_accept)
+    check_sampler(
+        sampler, draws=draws, tune=tune, chains=chains, cores=cores, target_accept=target_accept
+    )
     seed = read_seed(random_seed)
     _check_columns(spec, selection_features)
     data = read_data(
@@ -163,11 +172,15 @@ def fit(
             orientation=found.orientation,
             settings={**settings, "kkt_residual": found.kkt},
         )
-    options = NutsOptions(draws, tune, chains, cores, target_accept, seed, progressbar)
+    options = NutsOptions(
+        draws, tune, chains, cores, target_accept, seed, progressbar, keep_partial
+    )
     density = LogDensity(spec, data, chosen, jacobian=True)
     if method == "nuts":
         posterior = sample_posterior(density, found, options, rule=orientation, sampler=sampler)
         settings |= {"sampler": sampler, "tune": tune, "target_accept": target_accept}
+        if posterior.partial:
+            settings |= {"partial": True, "draws_asked": draws, "chains_asked": chains}
     else:
         posterior = laplace_posterior(density, found, options, rule=orientation)
         settings |= {"pareto_k": posterior.pareto_k}
@@ -285,14 +298,25 @@ def _check_audit(spec: ModelSpec, data: PUData) -> None:
 
 
 def check_sampler(
-    sampler: str, *, draws: int, tune: int, chains: int, target_accept: float
+    sampler: str,
+    *,
+    draws: int,
+    tune: int,
+    chains: int,
+    cores: int | None,
+    target_accept: float,
 ) -> None:
     """Refuse an unknown sampler and numbers it cannot work with."""
     if sampler not in SAMPLERS:
         raise ModelError(f"Unknown sampler {sampler!r}. Known: {', '.join(SAMPLERS)}.")
-    # Split chains of two are the shortest from which R-hat and effective sizes can be computed.
-    for name, value, least in (("draws", draws, 4), ("tune", tune, 0), ("chains", chains, 1)):
-        if not isinstance(value, int | np.integer) or value < least:
+    for name, value, least in (
+        ("draws", draws, LEAST_DRAWS),
+        ("tune", tune, 1),
+        ("chains", chains, 1),
+        ("cores", 1 if cores is None else cores, 1),
+    ):
+        whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+        if not whole or value < least:
             raise ModelError(f"{name} = {value!r}; a whole number of at least {least} is expected.")
     if not 0 < target_accept < 1:
         raise ModelError(
@@ -312,12 +336,12 @@ def _warn_unconverged(result: MapResult) -> None:
             "infinity because planes cut off the labelled rows, and only the penalty (if any) "
             "stops them. Use a stronger penalty (C=) or fewer columns.",
             ConvergenceWarning,
-            stacklevel=3,
+            skip_file_prefixes=OWN_CODE,
         )
     if not best.converged:
         warnings.warn(
             f"The best mode is not a converged optimum (residual {result.kkt:.2g}). Use more "
             "starts (n_starts=), a stronger penalty (C=), or optimizer='lbfgs'.",
             ConvergenceWarning,
-            stacklevel=3,
+            skip_file_prefixes=OWN_CODE,
         )

@@ -7,8 +7,10 @@ import pandas as pd
 
 from bayes_lepu.errors import DataError, ModelError
 from bayes_lepu.fitted import Fit
+from bayes_lepu.interruption import stops_at_once
 
 
+@stops_at_once
 def compare(fits: Mapping[str, Fit], *, method: str = "stacking") -> pd.DataFrame:
     """Expected log predictive density of the labels under each model, best first.
 

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from bayes_lepu.errors import DataError, DataWarning
+from bayes_lepu.errors import OWN_CODE, DataError, DataWarning
 from bayes_lepu.links import Array, RowKind
 from bayes_lepu.tables import column_places, match_columns, read_table, some
 
@@ -166,7 +166,7 @@ def warn_if_small(data: PUData, n_parameters: int) -> None:
             f"{data.n} rows for {n_parameters} unpenalised parameters: the estimate is not "
             "unique. Add a penalty (C > 0) or a proper prior, or use fewer columns.",
             DataWarning,
-            stacklevel=4,
+            skip_file_prefixes=OWN_CODE,
         )
 
 

@@ -1,5 +1,9 @@
 """The library's own errors and warnings."""
 
+from pathlib import Path
+
+OWN_CODE = (str(Path(__file__).parent),)  # warnings point at the first line outside of it
+
 
 class LepuError(Exception):
     """Base class of every error raised on purpose by this library."""

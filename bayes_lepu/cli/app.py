@@ -15,6 +15,7 @@ from typing import NoReturn
 from bayes_lepu.cli.commands import compare, demo, fit, models, predict, report, reproduce
 from bayes_lepu.cli.terminal import Terminal
 from bayes_lepu.errors import LepuError
+from bayes_lepu.interruption import is_interrupt
 
 COMMANDS = (fit, predict, report, compare, models, demo, reproduce)
 
@@ -67,14 +68,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except KeyboardInterrupt:
-        terminal.error("interrupted")
-        return 130
+        return _interrupted(terminal)
     except (LepuError, OSError) as error:
         if args.debug:
             traceback.print_exc()
         terminal.error(str(error))
         return 2
     except Exception as error:  # a fault of ours must not bury the user in a traceback
+        if is_interrupt(error):
+            return _interrupted(terminal)
         if args.debug:
             traceback.print_exc()
         terminal.error(
@@ -82,3 +84,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         )
         return 1
     return 0
+
+
+def _interrupted(terminal: Terminal) -> int:
+    terminal.error("interrupted")
+    return 130

@@ -29,6 +29,7 @@ from bayes_lepu.diagnostics.remedies import weigh_remedies
 from bayes_lepu.diagnostics.sensitivity import check_intercepts, check_power_scaling
 from bayes_lepu.diagnostics.subject import Subject
 from bayes_lepu.errors import ModelError
+from bayes_lepu.interruption import stops_at_once
 from bayes_lepu.links import Array, RowKind
 from bayes_lepu.result import FittedModel
 from bayes_lepu.result.summaries import CI_PROB as SUMMARY_CI_PROB
@@ -76,6 +77,7 @@ PRIOR_CHECKS = (
 )
 
 
+@stops_at_once
 def diagnose(fit: FittedModel, *, bootstrap: int = 0, progressbar: bool = True) -> Identifiability:
     """What these data can and cannot say: run the checks that apply and form the verdict.
 

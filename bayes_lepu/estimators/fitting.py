@@ -17,9 +17,11 @@ from bayes_lepu.estimators.base import (
     positions,
     usable_columns,
 )
+from bayes_lepu.interruption import stops_at_once
 from bayes_lepu.links import Array, sigmoid
 
 
+@stops_at_once
 def fit_into[E: PUClassifier](
     estimator: E,
     model: str,
@@ -57,6 +59,7 @@ def fit_into[E: PUClassifier](
     return estimator._set_model(result, keep)
 
 
+@stops_at_once
 def fit_factors[E: PUClassifier](
     estimator: E,
     model: str,
@@ -91,6 +94,7 @@ def set_weights[E: PUClassifier](estimator: E) -> E:
     return estimator
 
 
+@stops_at_once
 def fit_elkan_noto[E: PUClassifier](
     estimator: E, X: Array, l: NDArray[np.int8], *, C: float, held_out: Any = None
 ) -> E:

@@ -16,6 +16,7 @@ from bayes_lepu.errors import DataError, ModelError
 from bayes_lepu.estimators.base import PUClassifier, among, positions, usable_columns
 from bayes_lepu.estimators.scoring import label_brier, label_log_loss
 from bayes_lepu.inference.paths import PenaltyGrid, Score, score_path
+from bayes_lepu.interruption import stops_at_once
 from bayes_lepu.links import Array
 from bayes_lepu.models import get_model
 
@@ -155,6 +156,7 @@ class ElkanNotoTask:
         return np.array(scores)
 
 
+@stops_at_once
 def _run(estimator: PUClassifier, task: FoldTask | ElkanNotoTask) -> Array:
     """Scores of all folds, the folds first."""
     score = _read_score(estimator.scoring)

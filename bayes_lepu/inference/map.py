@@ -17,7 +17,7 @@ from functools import partial
 import numpy as np
 
 from bayes_lepu.data import PUData
-from bayes_lepu.errors import ConvergenceError, IdentifiabilityWarning, ModelError
+from bayes_lepu.errors import OWN_CODE, ConvergenceError, IdentifiabilityWarning, ModelError
 from bayes_lepu.inference import orientation, starts
 from bayes_lepu.inference.modes import (
     SAME,
@@ -203,7 +203,7 @@ def _warn_overruled(rule: str) -> None:
         "optimum was taken as it is. Give both factors like penalties (C=) to have them named by "
         "the rule, or orientation='none' to have them named by the penalties.",
         IdentifiabilityWarning,
-        stacklevel=5,
+        skip_file_prefixes=OWN_CODE,
     )
 
 

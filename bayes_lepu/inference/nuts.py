@@ -14,6 +14,7 @@ import numpy as np
 from bayes_lepu.errors import ModelError
 from bayes_lepu.inference import folding, orientation
 from bayes_lepu.inference.laplace import Gaussian, Mixture
+from bayes_lepu.inference.stopping import wait
 from bayes_lepu.links import Array
 from bayes_lepu.models import compiled
 from bayes_lepu.models.density import LogDensity
@@ -43,6 +44,7 @@ class NutsOptions:
     target_accept: float
     random_seed: int
     progressbar: bool
+    keep_partial: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +114,7 @@ def sample_whitened(
         ["z"],
         make_initial_point_fn=initial,
     )
-    trace = nutpie.sample(
+    sampler = nutpie.sample(
         model,
         draws=options.draws,
         tune=options.tune,
@@ -122,9 +124,9 @@ def sample_whitened(
         target_accept=options.target_accept,
         save_warmup=False,
         progress_bar=options.progressbar,
+        blocking=False,
     )
-    stats = {name: trace["sample_stats"][key].to_numpy() for name, key in STATS.items()}
-    return trace["posterior"]["z"].to_numpy(), stats
+    return wait(sampler, start, STATS, keep=options.keep_partial)
 
 
 def label_draws(

@@ -22,7 +22,7 @@ from typing import Literal
 import numpy as np
 
 from bayes_lepu.data import PUData
-from bayes_lepu.errors import IdentifiabilityWarning, ModelError
+from bayes_lepu.errors import OWN_CODE, IdentifiabilityWarning, ModelError
 from bayes_lepu.links import Array, sigmoid
 from bayes_lepu.models.parameters import Parameters
 from bayes_lepu.models.spec import ModelSpec
@@ -144,6 +144,6 @@ def describe(
             f"(t, s) = ({nt:.3g}, {ns:.3g}), by energy ({et:.3g}, {es:.3g}). The labels t and s "
             "may be exchanged. Settle it with selection_features= or audited rows (y=).",
             IdentifiabilityWarning,
-            stacklevel=4,
+            skip_file_prefixes=OWN_CODE,
         )
     return Orientation(rule, how, measured, agree, probability)

@@ -6,12 +6,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from bayes_lepu.errors import IdentifiabilityWarning
+from bayes_lepu.errors import OWN_CODE, ConvergenceWarning, IdentifiabilityWarning
 from bayes_lepu.inference import basins, laplace, nuts, orientation
 from bayes_lepu.inference.laplace import Mixture
 from bayes_lepu.inference.map import MapResult
 from bayes_lepu.inference.nuts import NutsOptions
 from bayes_lepu.inference.pymc_nuts import sample_pymc
+from bayes_lepu.inference.stopping import SamplingStopped
 from bayes_lepu.links import Array
 from bayes_lepu.models.density import LogDensity
 from bayes_lepu.models.parameters import Parameters
@@ -32,6 +33,8 @@ class Posterior:
         Share of each separate basin (mirror images counted together), largest first.
     pareto_k : float or None
         Of the Laplace draws' importance weights.
+    partial : bool
+        Whether an interrupt ended the sampling and these are the draws made until then.
     """
 
     parameters: Parameters
@@ -39,6 +42,7 @@ class Posterior:
     orientation: orientation.Orientation
     mode_weights: tuple[float, ...]
     pareto_k: float | None = None
+    partial: bool = False
 
 
 def known_scales(priors: Priors) -> dict[str, Prior]:
@@ -65,12 +69,18 @@ def sample_posterior(
         sample = nuts.Sample(*sample_pymc(density, model, found.point, options))
         return _labelled(density, sample, rule, (1.0,))
     found_basins = basins.separate_basins(density, _mixture(density, found))
-    run, shares = basins.sample_basins(density, found_basins, options)
+    partial = False
+    try:
+        run, shares = basins.sample_basins(density, found_basins, options)
+    except SamplingStopped as stopped:
+        run, shares = basins.Run(stopped.start, stopped.z, stopped.stats), (1.0,)
+        partial = True
+        warn_partial(run.z, options)
     if len(shares) > 1:
         _warn_separate(shares)
     rng = np.random.default_rng([options.random_seed, 1])
     sample = nuts.label_draws(density, run.z, run.stats, run.start.mean, rule, rng)
-    return _labelled(density, sample, rule, shares)
+    return replace(_labelled(density, sample, rule, shares), partial=partial)
 
 
 def laplace_posterior(
@@ -121,13 +131,24 @@ def _labelled(
     return Posterior(parameters, {**sample.stats, **hyper}, record, weights)
 
 
+def warn_partial(z: Array, options: NutsOptions) -> None:
+    """Say how much of what was asked for is there."""
+    warnings.warn(
+        f"Interrupted: {z.shape[0]} chain(s) of {z.shape[1]} draws are kept, of "
+        f"{options.chains} chains of {options.draws} asked for. See the convergence checks in "
+        "fit.identifiability before using them.",
+        ConvergenceWarning,
+        skip_file_prefixes=OWN_CODE,
+    )
+
+
 def _warn_overruled(rule: str, probability: float) -> None:
     warnings.warn(
         f"The priors contradict the rule {rule!r}: under them the other naming of the factors has "
         f"probability {probability:.3g}, and it was taken. Give the factors equal priors to have "
         "them named by the rule, or orientation='none' to have them named by the priors.",
         IdentifiabilityWarning,
-        stacklevel=5,
+        skip_file_prefixes=OWN_CODE,
     )
 
 
@@ -139,5 +160,5 @@ def _warn_separate(shares: tuple[float, ...]) -> None:
         "fit.mode_table(), and settle the matter with selection_features=, audited rows (y=) or "
         "priors.",
         IdentifiabilityWarning,
-        stacklevel=4,
+        skip_file_prefixes=OWN_CODE,
     )

@@ -38,6 +38,9 @@ def sample_pymc(
             initvals=_values(density, start),
             compute_convergence_checks=False,
         )
+    made = trace["posterior"].sizes if "posterior" in trace.children else {}
+    if (made.get("chain"), made.get("draw")) != (options.chains, options.draws):
+        raise KeyboardInterrupt  # PyMC swallows it and returns what it has
     sample_stats = trace["sample_stats"]
     stats = {name: sample_stats[name].to_numpy() for name in STATS if name in sample_stats}
     return _coordinates(density, trace["posterior"]), stats

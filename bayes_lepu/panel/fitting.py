@@ -6,6 +6,7 @@ from typing import Any
 from bayes_lepu._fit import check_sampler, library_versions, read_seed
 from bayes_lepu.errors import ModelError
 from bayes_lepu.inference.nuts import NutsOptions
+from bayes_lepu.interruption import stops_at_once
 from bayes_lepu.panel.answer import PanelFit
 from bayes_lepu.panel.data import read_panel
 from bayes_lepu.panel.density import PanelDensity
@@ -14,6 +15,7 @@ from bayes_lepu.panel.specification import complete_priors, get_form
 from bayes_lepu.priors import Priors
 
 
+@stops_at_once
 def fit_panel(
     X: Any,
     L: Any,
@@ -94,7 +96,9 @@ def fit_panel(
             f"selection_features={selection_features!r}, but no column enters the propensities of "
             f"model={model!r}. Leave the option out, or use model='spm'."
         )
-    check_sampler("nutpie", draws=draws, tune=tune, chains=chains, target_accept=target_accept)
+    check_sampler(
+        "nutpie", draws=draws, tune=tune, chains=chains, cores=cores, target_accept=target_accept
+    )
     data = read_panel(
         X,
         L,

@@ -11,6 +11,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from bayes_lepu.diagnostics.records import Identifiability
+from bayes_lepu.interruption import stops_at_once
 from bayes_lepu.report import content, findings
 from bayes_lepu.report.figures import Album
 from bayes_lepu.report.health import health_section
@@ -19,6 +20,7 @@ from bayes_lepu.report.rivals import comparison_section
 from bayes_lepu.result import FittedModel
 
 
+@stops_at_once
 def write_report(
     fit: FittedModel,
     path: str | Path,

@@ -73,6 +73,11 @@ class FittedModel:
         """Whether this is a point estimate without uncertainty."""
         return self.parameters.b.size == 1
 
+    @property
+    def partial(self) -> bool:
+        """Whether sampling was interrupted, and these are the draws made until then."""
+        return bool(self.settings.get("partial", False))
+
     @cached_property
     def draws(self) -> Parameters:
         """All draws along one axis."""
@@ -252,6 +257,12 @@ class FittedModel:
             for name, values in (("gamma", self.draws.gamma), ("lambda", self.draws.lam)):
                 facts[name] = show_estimate(summaries.describe_draws(values, CI_PROB))
         facts["orientation"] = orientation_sentence(self)
+        if self.partial:
+            made, asked = self.parameters.b.shape, self.settings
+            facts["interrupted"] = (
+                f"{made[0]} chain(s) of {made[1]} draws, of {asked['chains_asked']} chains of "
+                f"{asked['draws_asked']} asked for"
+            )
         if self.method == "laplace":
             k = self.settings["pareto_k"]
             trust = "usable" if k <= 0.7 else "do not trust it, use method='nuts'"
