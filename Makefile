@@ -3,13 +3,14 @@ VENV := .venv
 PY := $(VENV)/bin/python
 STAMP := $(VENV)/.installed
 
-.PHONY: help setup browser demo test test-all lint bench docs notebooks reproduce clean
+.PHONY: help setup browser demo test test-all lint bench bench-real docs notebooks reproduce clean
 
 help:
 	@echo "make demo      set up, fit the embedded data set, write demo-report.html"
 	@echo "make test      set up, lint, types, import contract, fast tests"
 	@echo "make test-all  the same and the long statistical suite"
 	@echo "make bench     benchmarks; ratios go to benchmarks/results and the README"
+	@echo "make bench-real public tables, labelled in many ways; goes on where it was stopped"
 	@echo "make reproduce the paper's tables in full, to docs/reproduction; goes on where it was stopped"
 	@echo "make notebooks run all notebooks and store their outputs"
 	@echo "make docs      build the documentation in site/"
@@ -43,6 +44,10 @@ bench: setup
 	@$(PY) -m pip install --quiet --no-deps pulearn pu-toolbox six
 	$(PY) -m benchmarks
 	$(PY) -m tools.figures
+
+# TABLES names a folder of CSV tables (a last column y); the default is ../shared/data/uci.
+bench-real: setup
+	$(PY) -m benchmarks.real $(if $(TABLES),--tables $(TABLES)) --page docs/real-tables.md
 
 notebooks: setup
 	$(PY) -m tools.notebooks

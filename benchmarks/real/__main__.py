@@ -1,0 +1,51 @@
+"""Command line of the benchmark on real tables."""
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+def main(arguments: list[str]) -> int:
+    """Run what is missing, print the table, and write the page."""
+    for variable in THREADS:  # read when NumPy is first imported, which is below
+        os.environ.setdefault(variable, "1")
+    from benchmarks.real.contestants import CONTESTANTS, DEFAULT
+    from benchmarks.real.labelling import MECHANISMS
+    from benchmarks.real.page import write_page
+    from benchmarks.real.public_tables import load_tables
+    from benchmarks.real.trials import Key, finished, run_missing
+
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.real", description=__doc__)
+    parser.add_argument("--tables", type=Path, help="folder of CSV tables with a last column y")
+    parser.add_argument("--only", nargs="+", default=[], help="names of tables")
+    parser.add_argument("--mechanisms", nargs="+", default=[*MECHANISMS], choices=[*MECHANISMS])
+    parser.add_argument("--methods", nargs="+", default=[*DEFAULT], choices=[*CONTESTANTS])
+    parser.add_argument("--repetitions", type=int, default=20)
+    parser.add_argument("--jobs", type=int, default=1, help="processes")
+    parser.add_argument("--trials", type=Path, default=HERE.parent / "results" / "real.jsonl")
+    parser.add_argument("--page", type=Path, help="where to write the page of results")
+    options = parser.parse_args(arguments)
+
+    tables = load_tables(options.tables, wanted=tuple(options.only))
+    keys = [
+        Key(table.name, mechanism, repetition, method)
+        for repetition in range(options.repetitions)
+        for table in tables
+        for mechanism in options.mechanisms
+        for method in options.methods
+    ]
+    for count, record in enumerate(run_missing(tables, keys, options.trials, jobs=options.jobs)):
+        if count % 100 == 0:
+            print(f"{count} of at most {len(keys)}: {record['table']}", file=sys.stderr, flush=True)
+    wanted = [r for r in finished(options.trials) if r["method"] in options.methods]
+    page = options.page or options.trials.with_suffix(".md")
+    print(write_page(wanted, page).round(3).to_string())
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,34 @@
+"""The methods of the benchmark: ours, called as a user calls them, and the peers."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+import bayes_lepu as lepu
+from benchmarks.real.peers import PEERS, Answer, Array, Marks
+
+Method = Callable[[Array, Marks, np.random.Generator], Answer]
+
+
+def fit_ours(
+    X: Array, l: Marks, rng: np.random.Generator, *, model: str, method: str, **options: Any
+) -> Answer:
+    """One of our models with everything else at its default."""
+    seed = int(rng.integers(2**31))
+    fit = lepu.fit(X, l, model=model, method=method, random_seed=seed, progressbar=False, **options)
+    prior = fit.class_prior(ci_prob=0.95).loc["pi"]
+    interval = None if fit.is_point else (float(prior["lower"]), float(prior["upper"]))
+    facts = {} if fit.is_point else {"level": float(fit.identifiability.level)}
+    return Answer(lambda rows: fit.predict_proba(rows)[:, 1], float(prior["mean"]), interval, facts)
+
+
+OURS: dict[str, Method] = {
+    f"{model}, {method}": partial(fit_ours, model=model, method=method)
+    for method in ("map", "laplace", "nuts")
+    for model in ("scar", "spm", "psychm")
+}
+CONTESTANTS: dict[str, Method] = {**PEERS, **OURS}
+# Without being asked for others: what a run of an hour can hold.
+DEFAULT = (*PEERS, "scar, map", "spm, map", "psychm, map")
