@@ -38,7 +38,7 @@ import math
 
 import numpy as np
 
-from bayes_lepu.kernel.arithmetic import jit
+from bayes_lepu.arithmetic import jit
 from bayes_lepu.kernel.tails import MISSED, row_log
 from bayes_lepu.kernel.tiles import (
     FAR,

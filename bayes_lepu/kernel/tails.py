@@ -2,7 +2,7 @@
 
 import math
 
-from bayes_lepu.kernel.arithmetic import jit
+from bayes_lepu.arithmetic import jit
 from bayes_lepu.links import Array, RowKind
 
 UNLABELLED = int(RowKind.UNLABELLED)

@@ -6,7 +6,7 @@ from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
 from numba.extending import intrinsic
 
-from bayes_lepu.kernel.arithmetic import LN2, MANTISSA, ONE, as_bits, as_float, exp, jit, jit_sums
+from bayes_lepu.arithmetic import LN2, MANTISSA, ONE, as_bits, as_float, exp, jit, jit_sums
 from bayes_lepu.kernel.tails import (
     LABELLED,
     MISSED,

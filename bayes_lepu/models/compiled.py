@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayes_lepu import kernel
-from bayes_lepu.kernel.compilation import compiled
+from bayes_lepu.compilation import compiled
 from bayes_lepu.links import Array
 
 MODEL_CODES = {"naive": 0, "scar": 1, "spm": 2, "psychm": 3}

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bayes_lepu.kernel.compilation import compiled
+from bayes_lepu.compilation import compiled
 from bayes_lepu.kernel.tails import NEGATIVE, UNLABELLED, log_add, log_sigmoid
 from bayes_lepu.links import Array
 

@@ -12,22 +12,36 @@ from numba import config, njit
 
 from bayes_lepu.sources import source_digest
 
-SOURCES = ("kernel", "links.py", "models/compiled.py", "panel/compiled.py")
+SOURCES = (
+    "arithmetic.py",
+    "compilation.py",
+    "kernel",
+    "likelihood",
+    "links.py",
+    "models/compiled.py",
+    "panel/compiled.py",
+    "propensities",
+)
 
 
-def compiled(*, fastmath: frozenset[str] = frozenset()) -> Callable[[Callable[..., Any]], Any]:
+def compiled(
+    *, fastmath: frozenset[str] = frozenset(), keep: bool = True
+) -> Callable[[Callable[..., Any]], Any]:
     """Decorator: compile without threads or the GIL, IEEE division, kept on disk.
 
     Parameters
     ----------
     fastmath : set of str
         What the compiler may assume of floating-point numbers, by LLVM's names.
+    keep : bool
+        Whether to keep the machine code on disk. False for a function that is only ever called
+        from compiled code, which is kept itself, and which need not stand in a file.
     """
-    numba = njit(nogil=True, cache=True, error_model="numpy", fastmath=set(fastmath))
+    numba = njit(nogil=True, cache=keep, error_model="numpy", fastmath=set(fastmath))
 
     def compile_function(function: Callable[..., Any]) -> Any:
         dispatcher = numba(function)
-        if not config.DISABLE_JIT:
+        if keep and not config.DISABLE_JIT:
             # Numba has no public way to say it; its stamp is the digest of one file.
             dispatcher._cache._cache_file._source_stamp = source_digest(*SOURCES)
         return dispatcher

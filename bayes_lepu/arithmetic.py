@@ -6,7 +6,7 @@ from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
 from numba.extending import intrinsic
 
-from bayes_lepu.kernel.compilation import compiled
+from bayes_lepu.compilation import compiled
 
 jit = compiled(fastmath=frozenset({"contract"}))
 # Sums may be reordered (so that they vectorise); infinities and NaN keep their meaning.

@@ -1,0 +1,165 @@
+r"""What the likelihood is a function of: rows, links, and a point of parameter space.
+
+Everything is a tuple of arrays, so that NumPy and compiled code take the same arguments. The
+gradient and the information are arranged in one flat order,
+
+    a (p), b, and then for every annotator j: α_j (p + q), β_j, u_j, v_j, e_j,
+
+with u and v the coordinates of the rates γ and λ (see `bayes_lepu.propensities.base`) and e the
+logit of the rate of false marks.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bayes_lepu.links import Array
+from bayes_lepu.propensities import Link
+from bayes_lepu.propensities.logistic import LINK as LOGISTIC
+
+NOT_SHOWN = -1  # in labels: the annotator did not see the row
+UNKNOWN = -1  # in known: nobody checked the class
+OWN = 3  # u, v and e stand after the slopes and the intercept of every annotator
+
+CERTAIN_LINK = np.array([-np.inf, -np.inf, 0.0])  # log rates of a link that is not mixed
+
+
+class Rows(NamedTuple):
+    """The data. Build it with `make_rows`."""
+
+    X: Array  # (n, p), C order
+    labels: NDArray[np.int8]  # (J, n): 1, 0 or NOT_SHOWN, annotator by annotator
+    known: NDArray[np.int8]  # (n,): the audited class, 1, 0 or UNKNOWN
+    weight: Array  # (n,), or (0,) where every row counts once
+    visits: Array  # (J, n, q): columns that differ between the annotators of a row
+
+
+class Links(NamedTuple):
+    """The links of the class probability and of the propensity."""
+
+    of_class: Link
+    of_selection: Link
+
+
+class Point(NamedTuple):
+    """Values of all parameters. Build it with `make_point`."""
+
+    a: Array  # (p,)
+    b: float
+    class_rates: Array  # (3,) log rates of the class probability
+    alpha: Array  # (J, p + q): slopes of X and of the visits
+    beta: Array  # (J,)
+    rates: Array  # (J, 3) log rates of the propensities
+    epsilon: Array  # (J,) rates of false marks; 0 where a mark is proof
+
+
+def make_rows(
+    X: ArrayLike,
+    labels: ArrayLike,
+    *,
+    known: ArrayLike | None = None,
+    weight: ArrayLike | None = None,
+    visits: ArrayLike | None = None,
+) -> Rows:
+    """Rows in the types and orders that compiled code expects.
+
+    Parameters
+    ----------
+    X : (n, p)
+    labels : (n,) or (n, J)
+        1, 0 or NOT_SHOWN.
+    known : (n,), optional
+        Audited classes: 1, 0 or UNKNOWN.
+    weight : (n,), optional
+        How often every row counts.
+    visits : (n, J, q), optional
+        Columns of the propensity that differ between the annotators of a row.
+    """
+    X = np.ascontiguousarray(X, dtype=float)
+    n = len(X)
+    columns = np.asarray(labels, dtype=np.int8).reshape(n, -1)
+    J = columns.shape[1]
+    nobody = np.full(n, UNKNOWN, dtype=np.int8)
+    alike = np.zeros((n, J, 0)) if visits is None else np.asarray(visits, dtype=float)
+    return Rows(
+        X,
+        np.ascontiguousarray(columns.T),
+        nobody if known is None else np.ascontiguousarray(known, dtype=np.int8),
+        np.zeros(0) if weight is None else np.ascontiguousarray(weight, dtype=float),
+        np.ascontiguousarray(np.moveaxis(alike, 1, 0)),
+    )
+
+
+def make_point(
+    *,
+    a: ArrayLike,
+    b: Any,
+    alpha: ArrayLike,
+    beta: ArrayLike,
+    rates: ArrayLike = CERTAIN_LINK,
+    epsilon: ArrayLike = 0.0,
+    class_rates: ArrayLike = CERTAIN_LINK,
+) -> Point:
+    """A point in the types that compiled code expects; one annotator may come without an axis.
+
+    ``rates`` (log rates) and ``epsilon`` without an annotator axis hold for all annotators.
+    """
+    beta = np.atleast_1d(np.array(beta, dtype=float))
+    J = beta.size
+    return Point(
+        np.array(a, dtype=float),
+        float(b),
+        np.array(class_rates, dtype=float),
+        np.array(alpha, dtype=float).reshape(J, -1),
+        beta,
+        np.array(np.broadcast_to(np.asarray(rates, dtype=float), (J, 3))),
+        np.array(np.broadcast_to(np.asarray(epsilon, dtype=float), (J,))),
+    )
+
+
+def make_links(of_selection: Link = LOGISTIC, of_class: Link = LOGISTIC) -> Links:
+    """The two links, logistic unless said otherwise."""
+    return Links(of_class, of_selection)
+
+
+class Layout(NamedTuple):
+    """Where everything stands in the flat order."""
+
+    p: int
+    q: int
+    J: int
+
+    @property
+    def width(self) -> int:
+        """Entries of one annotator."""
+        return self.p + self.q + 1 + OWN
+
+    @property
+    def size(self) -> int:
+        """Entries in all."""
+        return self.p + 1 + self.J * self.width
+
+    def of_class(self) -> slice:
+        """Entries of (a, b)."""
+        return slice(0, self.p + 1)
+
+    def of_annotator(self, j: int) -> slice:
+        """All entries of annotator j."""
+        start = self.p + 1 + j * self.width
+        return slice(start, start + self.width)
+
+    def of_selection(self, j: int) -> slice:
+        """Entries of (α_j, β_j)."""
+        start = self.of_annotator(j).start
+        return slice(start, start + self.p + self.q + 1)
+
+    def own(self, j: int) -> slice:
+        """Entries of (u_j, v_j, e_j)."""
+        stop = self.of_annotator(j).stop
+        return slice(stop - OWN, stop)
+
+
+def layout(rows: Rows) -> Layout:
+    """The flat order for these rows."""
+    return Layout(rows.X.shape[1], rows.visits.shape[2], rows.labels.shape[0])

@@ -1,0 +1,29 @@
+"""Propensities, one file each, and the table of those that come with the library."""
+
+from bayes_lepu.errors import ModelError
+from bayes_lepu.propensities import (
+    cauchit,
+    cloglog,
+    constant,
+    logistic,
+    loglog,
+    one,
+    probit,
+    psychometric,
+)
+from bayes_lepu.propensities.base import RATES, Link, Propensity, log_factor
+from bayes_lepu.propensities.logistic import ceiling
+
+__all__ = ["RATES", "REGISTRY", "Link", "Propensity", "ceiling", "get_propensity", "log_factor"]
+
+REGISTRY: dict[str, Propensity] = {
+    module.PROPENSITY.name: module.PROPENSITY
+    for module in (one, constant, logistic, psychometric, probit, cloglog, loglog, cauchit)
+}
+
+
+def get_propensity(name: str) -> Propensity:
+    """The propensity of this name."""
+    if name not in REGISTRY:
+        raise ModelError(f"Unknown propensity {name!r}. Known: {', '.join(REGISTRY)}.")
+    return REGISTRY[name]

@@ -1,0 +1,13 @@
+"""Positive rows are marked completely at random with probability ψ = c."""
+
+from bayes_lepu.propensities.base import Propensity
+from bayes_lepu.propensities.logistic import LINK
+
+PROPENSITY = Propensity(
+    "constant",
+    "s(x) = c: labelled completely at random",
+    LINK,
+    free=("gamma", "lambda"),
+    rates_name="c",
+    components=("c",),
+)

@@ -1,0 +1,71 @@
+"""Rows, points and coordinates for the tests of the likelihood."""
+
+import numpy as np
+
+from bayes_lepu.likelihood import Links, Point, Rows, layout, make_point, make_rows
+from bayes_lepu.propensities import Propensity
+
+P, Q, J = 3, 2, 2
+
+
+def make_data(
+    *, n: int = 40, annotators: int = J, visits: int = Q, false_marks: bool = False, seed: int = 0
+) -> Rows:
+    """Labels with missing cells, audited classes and weights; possible without false marks."""
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(-1, 2, size=(n, annotators))
+    known = rng.integers(-1, 2, size=n)
+    if not false_marks:
+        known[(known == 0) & (labels == 1).any(axis=1)] = 1
+    return make_rows(
+        rng.normal(size=(n, P)),
+        labels,
+        known=known,
+        weight=rng.uniform(0, 2, n),
+        visits=rng.normal(size=(n, annotators, visits)),
+    )
+
+
+def certain(rows: Rows) -> Rows:
+    """The same rows with labels that are possible when every positive row is marked."""
+    labels = rows.labels.copy()
+    labels[:, (labels == 1).any(axis=0) | (rows.known == 1)] = 1
+    return rows._replace(labels=labels)
+
+
+def unpack(
+    theta: np.ndarray, rows: Rows, propensity: Propensity, *, false_marks: bool, of_class=None
+) -> Point:
+    """The point with these coordinates in the flat order."""
+    where = layout(rows)
+    own = theta[where.p + 1 :].reshape(where.J, where.width)
+    k = where.p + where.q
+    rates = propensity.log_rates(own[:, [k + 1 + i for i in propensity.coordinate_rates]])
+    return make_point(
+        a=theta[: where.p],
+        b=theta[where.p],
+        alpha=own[:, :k],
+        beta=own[:, k],
+        rates=rates,
+        epsilon=1 / (1 + np.exp(-own[:, -1])) if false_marks else 0.0,
+        **({} if of_class is None else {"class_rates": of_class.log_rates()}),
+    )
+
+
+def used(rows: Rows, propensity: Propensity) -> np.ndarray:
+    """Which entries of the flat order the likelihood depends on."""
+    where = layout(rows)
+    out = np.ones(where.size, dtype=bool)
+    for j in range(where.J):
+        for i in {0, 1} - set(propensity.coordinate_rates):
+            out[where.own(j).start + i] = False
+    return out
+
+
+def links_of(propensity: Propensity, of_class: Propensity | None = None) -> Links:
+    return Links((of_class or propensity).link, propensity.link)
+
+
+def differences(f, theta: np.ndarray, step: float = 1e-5) -> np.ndarray:
+    """Central finite differences of f, one row per entry of theta."""
+    return np.array([(f(theta + h) - f(theta - h)) / (2 * step) for h in step * np.eye(theta.size)])
