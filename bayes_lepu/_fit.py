@@ -43,6 +43,9 @@ def fit(
     y: Any = None,
     class_features: Sequence[str | int] | None = None,
     selection_features: Sequence[str | int] | None = None,
+    exclude: Sequence[str] = (),
+    missing: str = "error",
+    unseen: str = "error",
     standardize: bool = True,
     penalty: str | Mapping[str, str] | None = None,
     C: float | Mapping[str, float] | None = None,
@@ -66,20 +69,30 @@ def fit(
 
     Parameters
     ----------
-    X : DataFrame or array of shape (n, p)
-        Features. Column names are kept and matched in predictions.
-    l : sequence of 0/1 or bool
-        Visible labels: 1 only for positives.
+    X : DataFrame (pandas, polars, pyarrow, ...) or array of shape (n, p)
+        Features: numbers, flags, and categories or text, which become one column per level but a
+        reference. Column names are kept and matched in predictions.
+    l : sequence of 0/1 or bool, or the name of a column of X
+        Visible labels: 1 only for positives. Where 1 is the only value, nothing means 0.
     model : {"naive", "scar", "spm", "psychm"}
         The labelling mechanism; see `list_models`.
     method : {"nuts", "map", "laplace"}
         ``nuts``: posterior draws; ``map``: the mode of the posterior, which is the paper's
         penalised MLE; ``laplace``: a quick Gaussian approximation at the modes.
-    y : sequence, optional
+    y : sequence or the name of a column of X, optional
         Audited classes (0 or 1), NaN where unknown.
     class_features, selection_features : sequence, optional
         Columns that may enter t and s. Different columns settle which factor is which. The naive
         and SCAR models have no column in s, and refuse ``selection_features``.
+    exclude : sequence of str
+        Columns of X that are no features; new rows may bring them along.
+    missing : {"error", "drop", "indicator", "impute"}
+        What to do about missing cells of X: refuse them; leave out their rows; put the mean there
+        and add a column that says so (a level of its own for a category); or put the mean, or the
+        most frequent level, there. What is put there is learned from these rows and kept.
+    unseen : {"error", "average", "reference"}
+        What stands in for levels of new rows that no row of X has: nothing, an average row of that
+        column, or the reference level.
     standardize : bool
         Work on standardised columns; penalties and priors refer to that scale.
     penalty : {"l2", "l1", "none"} or mapping with keys "a", "alpha"
@@ -132,6 +145,9 @@ def fit(
         y=y,
         class_features=class_features,
         selection_features=selection_features,
+        exclude=exclude,
+        missing=missing,
+        unseen=unseen,
         standardize=standardize,
     )
     _check_audit(spec, data)
@@ -205,6 +221,9 @@ def build_model(
     y: Any = None,
     class_features: Sequence[str | int] | None = None,
     selection_features: Sequence[str | int] | None = None,
+    exclude: Sequence[str] = (),
+    missing: str = "error",
+    unseen: str = "error",
     standardize: bool = True,
     priors: Priors | None = None,
 ) -> "pm.Model":
@@ -227,6 +246,9 @@ def build_model(
         y=y,
         class_features=class_features,
         selection_features=selection_features,
+        exclude=exclude,
+        missing=missing,
+        unseen=unseen,
         standardize=standardize,
     )
     _check_audit(spec, data)

@@ -10,16 +10,21 @@ scale ``(x - center) / scale``. ``y`` holds audited classes and NaN where the cl
 
 import warnings
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from bayes_lepu.encoding import Encoding
 from bayes_lepu.errors import OWN_CODE, DataError, DataWarning
+from bayes_lepu.frames import row_count, take_roles
+from bayes_lepu.labels import as_numbers, zero_or_one
 from bayes_lepu.links import Array, RowKind
-from bayes_lepu.tables import column_places, match_columns, read_table, some
+from bayes_lepu.problems import gather
+from bayes_lepu.suggestions import did_you_mean, some
+from bayes_lepu.tables import Table, encode_rows, read_table, refuse_swapped, term_places
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +50,8 @@ class PUData:
         Columns that enter t and s.
     index : pandas.Index
         Row labels, carried into every table of results.
+    encoding : Encoding
+        How the user's columns became columns of numbers.
     """
 
     X: Array
@@ -58,6 +65,7 @@ class PUData:
     class_mask: NDArray[np.bool_]
     selection_mask: NDArray[np.bool_]
     index: pd.Index
+    encoding: Encoding = field(default_factory=Encoding)
 
     @property
     def n(self) -> int:
@@ -68,6 +76,11 @@ class PUData:
     def p(self) -> int:
         """Number of columns."""
         return self.X.shape[1]
+
+    @property
+    def terms(self) -> dict[str, tuple[int, ...]]:
+        """Positions of the columns of X that belong to each column of the user's."""
+        return self.encoding.terms(self.feature_names)
 
     @property
     def n_audited(self) -> int:
@@ -91,14 +104,7 @@ class PUData:
 
     def transform(self, X: Any) -> tuple[Array, pd.Index]:
         """New rows on the internal scale, columns matched by name where names are known."""
-        if isinstance(X, pd.DataFrame) and self.named:
-            X = match_columns(X, self.feature_names)
-        values, _, _, index = read_table(X)
-        if values.shape[1] != self.p:
-            raise DataError(
-                f"X has {values.shape[1]} columns, but the model was fitted on {self.p}: "
-                f"{some(self.feature_names)}. Pass the same columns in the same order."
-            )
+        values, index = encode_rows(X, self.encoding, self.feature_names, named=self.named)
         return (values - self.center) / self.scale, index
 
     def original_scale(self, slope: Array, intercept: Array) -> tuple[Array, Array]:
@@ -117,30 +123,46 @@ def read_data(
     y: Any = None,
     class_features: Sequence[str | int] | None = None,
     selection_features: Sequence[str | int] | None = None,
+    exclude: Sequence[str] = (),
+    missing: str = "error",
+    unseen: str = "error",
     standardize: bool = True,
 ) -> PUData:
-    """Check and normalise everything the user hands in.
+    """Check and normalise everything the user hands in; one error tells all that is wrong.
 
     Parameters
     ----------
-    X : DataFrame or 2-d array
-        Numeric features, no missing values, no constant column.
-    l : sequence of 0/1 or bool
+    X : data frame of any kind or 2-d array
+        Features: numbers, flags and categories.
+    l : sequence of 0/1 or bool, or the name of a column of X
         Visible labels, one per row.
-    y : sequence, optional
+    y : sequence or the name of a column of X, optional
         Audited classes: 0, 1, or NaN where unknown.
+    exclude : sequence of names
+        Columns of X that are no features.
+    missing : {"error", "drop", "indicator", "impute"}
+        What to do about missing cells of X.
+    unseen : {"error", "average", "reference"}
+        What stands in for levels of new rows that no row here has.
     class_features, selection_features : sequence of names or positions, optional
         Columns allowed in the classifier t and in the propensity s. All by default.
     standardize : bool
         Centre every column and divide it by its standard deviation (ddof = 0).
     """
-    values, names, named, index = read_table(X)
-    n = values.shape[0]
-    labels = _read_labels(l, n, X)
+    refuse_swapped(X, l)
+    l, y, aside = take_roles(X, l, y, exclude)
+    table, labels = gather(
+        lambda: read_table(X, missing=missing, unseen=unseen, aside=aside),
+        lambda: _read_labels(l, row_count(X), X),
+    )
     audited = _read_classes(y, labels, X)
-    owned = isinstance(X, pd.DataFrame)  # an array may still be the user's own memory
+    if table.kept is not None:
+        labels, audited = labels[table.kept], audited[table.kept]
+    values, names = table.numbers, table.names
     _refuse_label_among_features(values, names, labels)
-    center, scale, values = _standardise(values, names, standardize=standardize, in_place=owned)
+    center, scale, values = _standardise(
+        values, names, standardize=standardize, in_place=table.owned
+    )
     kind = labels.copy()
     kind[(labels == 0) & (audited == 1)] = RowKind.MISSED
     kind[(labels == 0) & (audited == 0)] = RowKind.NEGATIVE
@@ -150,12 +172,13 @@ def read_data(
         y=audited,
         kind=kind,
         feature_names=names,
-        named=named,
+        named=table.named,
         center=center,
         scale=scale,
-        class_mask=_read_mask("class_features", class_features, names, X),
-        selection_mask=_read_mask("selection_features", selection_features, names, X),
-        index=index,
+        class_mask=_read_mask("class_features", class_features, table, X),
+        selection_mask=_read_mask("selection_features", selection_features, table, X),
+        index=table.index,
+        encoding=table.encoding,
     )
 
 
@@ -174,6 +197,8 @@ def read_vector(name: str, values: Any, n: int, X: Any) -> NDArray[Any]:
     """A 1-d array of length n; pandas rows must already be in the order of X."""
     if isinstance(values, pd.DataFrame):
         values = values.squeeze("columns")
+    if isinstance(values, np.ma.MaskedArray):
+        values = np.ma.filled(values.astype(float), np.nan)  # a masked entry is a missing one
     if (
         isinstance(values, pd.Series)
         and isinstance(X, pd.DataFrame)
@@ -202,41 +227,13 @@ def read_vector(name: str, values: Any, n: int, X: Any) -> NDArray[Any]:
     return array
 
 
-def as_numbers(name: str, array: NDArray[Any], allowed: str) -> Array:
-    """Float64 values, NaN for None and pandas.NA; text is refused."""
-    if array.dtype.kind in "fiub":
-        return array.astype(float)
-    values = array.tolist()  # plain Python values, which print without their NumPy type
-    try:
-        numbers = np.array([np.nan if v is None or v is pd.NA else float(v) for v in values])
-    except (TypeError, ValueError):
-        numbers = None
-    if numbers is None or any(isinstance(v, str) for v in values):
-        shown = some(sorted({repr(v) for v in values}))
-        raise DataError(f"{name} holds {shown}; {allowed} expected. Recode it first.")
-    return numbers
-
-
 def _read_labels(l: Any, n: int, X: Any) -> NDArray[np.int8]:
     if np.ndim(l) == 2 and np.shape(l)[1] > 1:
         raise DataError(
             f"l has shape {np.shape(l)}; one value per row, shape ({n},), is expected. If its "
             "columns are several annotators of the same rows, use lepu.fit_panel(X, l)."
         )
-    array = read_vector("l", l, n, X)
-    numbers = array if array.dtype.kind in "fiub" else as_numbers("l", array, "0/1 or bool is")
-    values = np.unique(numbers)
-    if not np.isin(values, (0, 1)).all():
-        hint = ""
-        if len(values) == 2:
-            low, high = values.tolist()
-            hint = f"Use (l == {high:g}).astype(int) if {high:g} marks the labelled rows, "
-            hint += f"(l == {low:g}).astype(int) if {low:g} does."
-        raise DataError(
-            f"l holds the values {some(values.tolist())}; only 0 (unlabelled) and 1 (labelled "
-            f"positive), or False and True, are expected. {hint}".rstrip()
-        )
-    labels = np.ascontiguousarray(numbers, dtype=np.int8)
+    labels = zero_or_one(read_vector("l", l, n, X))
     if labels.sum() == 0:
         raise DataError("No row is labelled (l is 0 everywhere): there is nothing to learn from.")
     if labels.sum() == n:
@@ -314,13 +311,15 @@ def _standardise(
 
 
 def _read_mask(
-    option: str, columns: Sequence[str | int] | None, names: tuple[str, ...], X: Any
+    option: str, columns: Sequence[str | int] | None, table: Table, X: Any
 ) -> NDArray[np.bool_]:
+    names = table.names
     if columns is None:
         return np.ones(len(names), dtype=bool)
     if isinstance(columns, str) or not isinstance(columns, Iterable):
         raise DataError(f"{option}={columns!r} is a single value; pass a list: [{columns!r}].")
-    position = column_places(names, X)
+    position = term_places(table, X)
+    known = table.encoding.terms(names)
     mask = np.zeros(len(names), dtype=bool)
     for column in columns:
         if isinstance(column, bool | np.bool_):
@@ -330,9 +329,10 @@ def _read_mask(
             )
         if column not in position:
             raise DataError(
-                f"{option} names {column!r}, which is not a column of X. Columns: {some(names)}."
+                f"{option} names {column!r}, which is not a column of X."
+                f"{did_you_mean(column, known)} Columns: {some(tuple(known))}."
             )
-        mask[position[column]] = True
+        mask[list(position[column])] = True
     if not mask.any():
         raise DataError(
             f"{option} is empty. Name at least one column, or use model='scar' for a constant "

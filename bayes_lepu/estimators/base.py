@@ -24,7 +24,8 @@ from bayes_lepu.errors import DataError
 from bayes_lepu.fitted import Fit
 from bayes_lepu.links import Array, sigmoid
 from bayes_lepu.models.parameters import Parameters
-from bayes_lepu.tables import column_places, some
+from bayes_lepu.suggestions import some
+from bayes_lepu.tables import column_places
 
 Columns = Sequence[str | int] | None
 

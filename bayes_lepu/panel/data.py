@@ -15,10 +15,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from bayes_lepu.data import PUData, as_numbers, read_data, read_vector
+from bayes_lepu.data import PUData, read_data, read_vector
 from bayes_lepu.errors import DataError
+from bayes_lepu.labels import as_numbers
 from bayes_lepu.links import Array
-from bayes_lepu.tables import read_table, some
+from bayes_lepu.suggestions import some
+from bayes_lepu.tables import read_table
 
 NOT_SHOWN = -1
 

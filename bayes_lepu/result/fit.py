@@ -1,10 +1,10 @@
 """`FittedModel`: the frozen answer of one call to `fit`, without diagnostics and report."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import pandas as pd
@@ -152,6 +152,19 @@ class FittedModel:
         rng = np.random.default_rng([self.settings["random_seed"], 3])
         return predictive.prior_parameters(self.spec, self.data, self.priors, 1000, rng)
 
+    def accept_unseen(self, how: str) -> Self:
+        """The same fit, which takes new rows with levels that no training row had.
+
+        Parameters
+        ----------
+        how : {"average", "reference", "error"}
+            What stands in for such a level: an average row of that column, the reference level,
+            or nothing.
+        """
+        return replace(
+            self, data=replace(self.data, encoding=self.data.encoding.accept_unseen(how))
+        )
+
     # Parameters -------------------------------------------------------------------------------
 
     def coefficients(self, *, ci_prob: float = CI_PROB) -> pd.DataFrame:
@@ -247,6 +260,8 @@ class FittedModel:
             "data": f"{d.n} rows, {d.p} columns, {int(d.l.sum())} labelled, {d.n_audited} audited",
             "model": self.spec.mechanism,
         }
+        if encoded := d.encoding.summary():
+            facts["table"] = encoded
         table = self.class_prior()
         for name, label in (("pi", "class prior pi"), ("c", "label freq. c")):
             facts[label] = show_estimate(table.loc[name])

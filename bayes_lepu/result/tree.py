@@ -17,6 +17,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bayes_lepu.data import PUData
+from bayes_lepu.encoding import Encoding
 from bayes_lepu.errors import FileFormatError
 from bayes_lepu.inference.modes import Mode
 from bayes_lepu.inference.orientation import Orientation
@@ -287,6 +288,8 @@ def constant_group(d: PUData) -> "xr.Dataset":
         numeric = d.index.dtype.kind in "iuf"
         rows = d.index.to_numpy() if numeric else np.array([str(row) for row in d.index])
         variables["row"] = ("obs", rows)
+    # A variable, because the attributes of a netCDF file hold no more than 64 kB.
+    variables["encoding"] = json.dumps(d.encoding.to_dict())
     dataset = xr.Dataset(variables, coords={"feature": list(d.feature_names)})
     dataset.attrs["named"] = int(d.named)
     if _is_time(str(d.index.dtype)):
@@ -310,6 +313,7 @@ def read_rows(tree: "xr.DataTree") -> PUData:
         class_mask=constant["class_mask"].to_numpy().astype(bool),
         selection_mask=constant["selection_mask"].to_numpy().astype(bool),
         index=_read_index(constant, len(X)),
+        encoding=Encoding.from_dict(json.loads(str(constant["encoding"].item()))),
     )
 
 
