@@ -12,13 +12,20 @@ import bayes_lepu as lepu
 from bayes_lepu.data import read_data
 from bayes_lepu.diagnostics import (
     design,
+    evidence,
+    identifiability,
+    profile,
     remedies,
+    rivals,
+    table,
     thresholds,
     twins,
 )
-from bayes_lepu.diagnostics.records import Check, Identifiability
+from bayes_lepu.diagnostics.records import Aspect, Check, Identifiability, settled
 from bayes_lepu.diagnostics.subject import Subject
+from bayes_lepu.diagnostics.verdict import choose_level
 from bayes_lepu.models import get_model
+from bayes_lepu.result import predictive as predictive_of_result
 from bayes_lepu.result import wording
 from bayes_lepu.result.fit import orientation_sentence
 
@@ -53,9 +60,9 @@ def test_forms_of_the_verdict(spm):
     found = spm.identifiability
     assert found is spm.identifiability
     table = found.to_frame()
-    assert list(table.columns) == ["status", "figure", "threshold", "text", "remedy"]
+    assert list(table.columns) == ["status", "figure", "threshold", "text", "remedy", "bears_on"]
     assert table.index.is_unique
-    assert set(table["status"]) <= {"passed", "weak", "failed", "not applicable"}
+    assert set(table["status"]) <= {"passed", "weak", "failed", "not applicable", "not computed"}
     assert found.verdict in str(found)
     html = found._repr_html_()
     assert "<table" in html
@@ -63,6 +70,88 @@ def test_forms_of_the_verdict(spm):
     assert "verdict" in repr(spm)
     assert found.verdict in repr(spm)
     assert list(found.remedies_frame().index) == [r.name for r in found.remedies]
+
+
+# What a check declares decides the level ------------------------------------------------------
+
+
+def a_check(status, *aspects, needs="passed"):
+    return Check("x", status, None, "", "", bears_on=aspects, needs=needs)
+
+
+@pytest.mark.parametrize(
+    ("status", "needs", "stands"),
+    [
+        ("passed", "passed", True),
+        ("weak", "passed", False),
+        ("weak", "weak", True),
+        ("failed", "weak", False),
+        ("not computed", "weak", False),
+        ("not applicable", "passed", False),
+        ("passed", None, False),
+    ],
+)
+def test_an_aspect_needs_evidence(status, needs, stands):
+    assert settled([a_check(status, Aspect.LEVEL, needs=needs)], Aspect.LEVEL) is stands
+    assert not settled([], Aspect.LEVEL)
+
+
+def test_the_level_follows_from_the_aspects():
+    good = [a_check("passed", aspect) for aspect in Aspect]
+    assert choose_level(good) == 1
+    for aspect, level in (
+        (Aspect.RANKING, 4),
+        (Aspect.ORIENTATION, 3),
+        (Aspect.LEVEL, 2),
+        (Aspect.LABELS, 2),
+        (Aspect.COMPUTATION, 2),
+        (Aspect.PRIOR, 1),
+    ):
+        assert choose_level([*good, a_check("failed", aspect)]) == level
+        assert choose_level([c for c in good if c.bears_on != (aspect,)]) == level
+
+
+def test_a_check_from_outside_runs_end_to_end(rows, monkeypatch, tmp_path):
+    """One function, appended to the table: it is shown, and it decides."""
+
+    def check_season(subject, evidence):
+        figure = float(subject.fit.class_prior_draws(subject.pivoted)[0].mean())
+        return [
+            Check(
+                "season",
+                "failed",
+                figure,
+                "known seasons only",
+                "These rows are from winter.",
+                bears_on=(Aspect.RANKING,),
+                consequence="winter rows say nothing about summer",
+            )
+        ]
+
+    monkeypatch.setattr(table, "CHECKS", [*table.CHECKS, check_season])
+    fit = lepu.fit(*rows, model="spm", method="map", random_seed=1, selection_features=["v", "w"])
+    found = fit.identifiability
+    assert found.level == 4
+    assert "winter rows say nothing about summer" in found.verdict
+    page = fit.report(tmp_path / "r.html").read_text("utf-8")
+    assert "These rows are from winter." in page
+
+
+def test_plots_and_report_compute_nothing_that_the_verdict_has(drawn, monkeypatch, tmp_path):
+    drawn.identifiability  # noqa: B018
+
+    def refuse(*_, **__):
+        raise AssertionError("computed a second time")
+
+    for module in (evidence, identifiability):
+        for name in ("trace_profile", "compare_rivals", "calibrate", "label_rates", "gather"):
+            if hasattr(module, name):
+                monkeypatch.setattr(module, name, refuse)
+    for name in ("trace_profile", "_trace"):
+        monkeypatch.setattr(profile, name, refuse)
+    monkeypatch.setattr(rivals, "plug_in_rows", refuse)
+    monkeypatch.setattr(predictive_of_result, "prior_parameters", refuse)
+    drawn.report(tmp_path / "r.html")
 
 
 JARGON = re.compile(r"\bnats?\b|\brho\b|ρ|\bKKT\b|-0\.0\b|MLE|eigen", re.IGNORECASE)

@@ -11,8 +11,8 @@ semi-definite curvature. Two objectives are built from a log density:
 from collections.abc import Callable
 
 import numpy as np
-import scipy.linalg
 
+from bayes_lepu.diagnostics.factoring import solve
 from bayes_lepu.links import Array
 from bayes_lepu.models.density import LogDensity
 
@@ -31,7 +31,7 @@ def climb(objective: Objective, start: Array, *, max_iterations: int = 200) -> t
             break
         root = np.sqrt(scale)
         damped = curvature / np.outer(root, root) + mu * np.eye(root.size)
-        step = scipy.linalg.solve(damped, grad / root, assume_a="sym") / root
+        step = solve(damped, grad / root) / root
         new_value, new_grad, new_curvature = objective(w + step)
         if not np.isfinite(new_value) or new_value < value:
             if mu > 1e10:

@@ -1,22 +1,27 @@
 """Did the computation end where it should have: optimiser, Laplace draws, or chains."""
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from bayes_lepu.diagnostics import thresholds
-from bayes_lepu.diagnostics.records import Check
+from bayes_lepu.diagnostics.records import Aspect, Check
 from bayes_lepu.diagnostics.subject import Subject
 from bayes_lepu.diagnostics.thresholds import grade, in_words
 from bayes_lepu.inference.orientation import sigma_norm
 from bayes_lepu.links import Array
 from bayes_lepu.models.parameters import Parameters
 
+if TYPE_CHECKING:
+    from bayes_lepu.diagnostics.evidence import Evidence
+
 MIN_EBFMI = 0.3
 MAX_PARETO_K = 0.7
+_DONE: dict[str, Any] = {"bears_on": (Aspect.COMPUTATION,), "needs": "weak"}
 
 
-def check_convergence(subject: Subject) -> list[Check]:
+def check_convergence(subject: Subject, evidence: "Evidence") -> list[Check]:
     """The records that apply to the method of the fit."""
     method = subject.fit.method
     if method == "map":
@@ -82,6 +87,8 @@ def chains_agree(values: dict[str, Array], when: str, failed_remedy: str) -> Che
             "weak": "Take more draws (draws=, tune=).",
             "failed": failed_remedy,
         }.get(status, ""),
+        consequence="the chains disagree",
+        **_DONE,
     )
 
 
@@ -115,6 +122,8 @@ def sampler_went_well(stats: Mapping[str, Array], total: int) -> Check:
         f"no divergences, E-BFMI at least {MIN_EBFMI}",
         f"{divergent} divergences in {total} draws; smallest E-BFMI {e_bfmi:.2f}.",
         "" if good else "Raise target_accept (for example 0.97) or use tighter priors.",
+        bears_on=(Aspect.COMPUTATION,),
+        consequence="the sampler did not explore the posterior",
     )
 
 
@@ -135,6 +144,8 @@ def _optimum(subject: Subject) -> Check:
         f"The best of {sum(m.hits for m in subject.fit.modes)} starts ended with residual "
         f"{residual:.2g}; {best.hits} starts ended there.",
         "" if best.converged else "Use more starts (n_starts=) or a stronger penalty (C=).",
+        consequence="the optimiser did not converge",
+        **_DONE,
     )
 
 
@@ -148,4 +159,6 @@ def _laplace(subject: Subject) -> Check:
         f"Pareto k at most {MAX_PARETO_K}",
         f"The Gaussian approximation has Pareto k {k:.2f} against the posterior.",
         "" if good else "Use method='nuts': the posterior is not Gaussian here.",
+        consequence="the posterior is not as Gaussian as its draws",
+        **_DONE,
     )

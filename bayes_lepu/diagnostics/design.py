@@ -6,19 +6,24 @@ number of free weights. Continuous columns always do; binary ones need at least 
 or four (PsychM), and mutually exclusive (one-hot) columns never do.
 """
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from bayes_lepu.data import PUData
-from bayes_lepu.diagnostics.records import Check
+from bayes_lepu.diagnostics.records import Aspect, Check
 from bayes_lepu.diagnostics.subject import Subject
 from bayes_lepu.links import Array
 from bayes_lepu.models.spec import ModelSpec
+
+if TYPE_CHECKING:
+    from bayes_lepu.diagnostics.evidence import Evidence
 
 MAX_ROWS = 4000
 RANK_TOLERANCE = 1e-9
 
 
-def check_design(subject: Subject) -> list[Check]:
+def check_design(subject: Subject, evidence: "Evidence") -> list[Check]:
     """Rank of the Jacobian on the distinct rows against the number of directions needed."""
     data, spec = subject.data, subject.fit.spec
     rows = distinct_rows(data.X)
@@ -48,6 +53,10 @@ def check_design(subject: Subject) -> list[Check]:
             "no direction missing",
             text,
             _remedy(few=len(rows) < data.n) if missing else "",
+            bears_on=(Aspect.RANKING,),
+            needs="passed",
+            consequence="the distinct rows are fewer than the directions in which t and s can "
+            "differ",
         ),
     ]
 
@@ -115,5 +124,7 @@ def _rank(A: Array) -> int:
     """Numerical rank after scaling the columns to unit length."""
     sizes = np.linalg.norm(A, axis=0)
     scaled = A[:, sizes > 0] / sizes[sizes > 0]
+    if not scaled.size or not np.all(np.isfinite(scaled)):
+        return 0
     values = np.linalg.svd(scaled, compute_uv=False)
     return int(np.sum(values > RANK_TOLERANCE * values[0]))

@@ -7,13 +7,14 @@ little, the second solution of `twins` is named with its class prior.
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from bayes_lepu.data import PUData
 from bayes_lepu.diagnostics import thresholds, twins
 from bayes_lepu.diagnostics.climbing import climb, linear
-from bayes_lepu.diagnostics.records import Check, Status
+from bayes_lepu.diagnostics.records import Aspect, Check, Status
 from bayes_lepu.diagnostics.subject import MATERIAL, Subject, weak_density
 from bayes_lepu.diagnostics.thresholds import grade, in_words
 from bayes_lepu.diagnostics.twins import Twin
@@ -23,6 +24,9 @@ from bayes_lepu.links import Array
 from bayes_lepu.models import get_model
 from bayes_lepu.models.parameters import Parameters
 from bayes_lepu.result.wording import UNITS, worse
+
+if TYPE_CHECKING:
+    from bayes_lepu.diagnostics.evidence import Evidence
 
 NEARLY = 2.0  # a point with a second solution is preferred to the best within this much
 NEVER = -30.0  # log(γ/ρ) that stands for γ = 0
@@ -74,11 +78,31 @@ def nearest_points(subject: Subject) -> list[Nearest]:
     return [find(subject) for find in finders]
 
 
-def check_exceptional(subject: Subject) -> list[Check]:
+def check_exceptional(subject: Subject, evidence: "Evidence") -> list[Check]:
     """One record for every exceptional set."""
     if not subject.small:
-        return []
-    return [_check(subject, found) for found in nearest_points(subject)]
+        text = "Too many coordinates."
+        return [
+            Check(
+                "exceptional sets",
+                "not computed",
+                None,
+                "",
+                text,
+                bears_on=(Aspect.LEVEL,),
+                needs="passed",
+            )
+        ]
+    checks = [_check(subject, found) for found in nearest_points(subject)]
+    # Where s may be constant as well, the data are those of SCAR: one factor varies, and which of
+    # the two it is stays a question of naming. Where s does vary, t may not vary at all.
+    varies = any(c.name == "set s constant" and c.status == "passed" for c in checks)
+    return [
+        replace(c, bears_on=(Aspect.RANKING, Aspect.LEVEL))
+        if c.name == "set a = 0" and varies
+        else c
+        for c in checks
+    ]
 
 
 def _check(subject: Subject, found: Nearest) -> Check:
@@ -109,9 +133,25 @@ def _check(subject: Subject, found: Nearest) -> Check:
         f"{UNITS}, {in_words(bounds)}",
         text,
         remedy,
+        *BEARINGS.get(found.name, ((Aspect.LEVEL,), "passed", "")),
     )
 
 
+# What each set bears on, what it needs, and what it means for the verdict; the level otherwise.
+BEARINGS: dict[str, tuple[tuple[Aspect, ...], Literal["weak", "passed"] | None, str]] = {
+    "a = 0": (
+        (Aspect.LEVEL,),
+        "passed",
+        "these data do not show that t varies with x at all",
+    ),
+    "a = alpha = 0": (
+        (Aspect.RANKING,),
+        None,
+        "these data do not show that h varies with x at all",
+    ),
+    "(a, b) = (alpha, beta)": ((Aspect.LEVEL,), None, ""),
+    "gamma = 0": ((), None, ""),
+}
 HELD = {
     "a = 0": "a t that is the same for all rows (a = 0)",
     "a = alpha": "equal slopes of t and s (a = α)",

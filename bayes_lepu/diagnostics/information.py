@@ -8,13 +8,19 @@ are free of the scale of the columns: ρ < 1 marks a direction that the prior de
 is named in words, usually "level of t against level of s".
 """
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from bayes_lepu.diagnostics import thresholds
-from bayes_lepu.diagnostics.records import Check
+from bayes_lepu.diagnostics.factoring import solve
+from bayes_lepu.diagnostics.records import Aspect, Check
 from bayes_lepu.diagnostics.subject import Local, Subject
 from bayes_lepu.diagnostics.thresholds import grade, in_words
 from bayes_lepu.links import Array
+
+if TYPE_CHECKING:
+    from bayes_lepu.diagnostics.evidence import Evidence
 
 NAMED_SHARE = 0.8
 PLAIN = {"log(gamma/rho)": "gamma", "log(lambda/rho)": "lambda", "logit c": "c"}
@@ -22,9 +28,9 @@ PLAIN = {"log(gamma/rho)": "gamma", "log(lambda/rho)": "lambda", "logit c": "c"}
 
 def spectrum(local: Local) -> tuple[Array, Array]:
     """Eigenvalues ρ (rising) and unit directions in the coordinates, one per column."""
-    values, vectors = np.linalg.eigh(local.prior)
+    values, vectors = np.linalg.eigh(np.nan_to_num(local.prior))
     root = vectors / np.sqrt(np.maximum(values, 1e-12))
-    rho, inner = np.linalg.eigh(root.T @ local.data @ root)
+    rho, inner = np.linalg.eigh(root.T @ np.nan_to_num(local.data) @ root)
     directions = root @ inner
     return np.maximum(rho, 0.0), directions / np.linalg.norm(directions, axis=0)
 
@@ -45,15 +51,15 @@ def name_direction(direction: Array, names: list[str]) -> str:
 
 def prior_share(local: Local) -> float:
     """Share of π's precision that comes from the prior, by the delta method."""
-    v = np.linalg.solve(local.data + local.prior, local.pi_gradient)
+    v = solve(local.data + local.prior, local.pi_gradient)
     total = float(local.pi_gradient @ v)
     return float(v @ local.prior @ v) / max(total, 1e-300)
 
 
-def check_information(subject: Subject) -> list[Check]:
+def check_information(subject: Subject, evidence: "Evidence") -> list[Check]:
     """Data information against prior precision, and what is left of it for π."""
     if not subject.small:
-        return [_not_applicable("information", "too many coordinates for a dense spectrum")]
+        return [Check("information", "not computed", None, "", "Too many coordinates.")]
     local = subject.local
     rho, directions = spectrum(local)
     worst = name_direction(directions[:, 0], local.names)
@@ -81,11 +87,12 @@ def check_information(subject: Subject) -> list[Check]:
             share,
             in_words(bounds),
             f"{share:.0%} of what is known about π comes from {whose}, the rest from the data.",
+            bears_on=(Aspect.LEVEL, Aspect.PRIOR),
         ),
     ]
 
 
-def check_shape(subject: Subject) -> list[Check]:
+def check_shape(subject: Subject, evidence: "Evidence") -> list[Check]:
     """Steepness of the factors, and the angle between them."""
     fit = subject.fit
     if not fit.spec.has_selection:
@@ -127,10 +134,22 @@ def norms_and_cosine(subject: Subject) -> tuple[float, float, float]:
     return sd_t, sd_s, float(np.corrcoef(tau, omega)[0, 1])
 
 
-def check_ranking(subject: Subject) -> list[Check]:
+def check_ranking(subject: Subject, evidence: "Evidence") -> list[Check]:
     """Whether the order of the rows by t is determined: the direction of a in the data metric."""
     if not subject.small:
-        return [_not_applicable("ranking by t", "too many coordinates for a dense covariance")]
+        return [
+            Check(
+                "ranking by t",
+                "not computed",
+                None,
+                "",
+                "Too many coordinates for a dense covariance.",
+                "Use fewer columns, or method='nuts' with fewer columns.",
+                bears_on=(Aspect.RANKING,),
+                needs="weak",
+                consequence="with so many columns the checks of t and s were not computed",
+            )
+        ]
     figure = ranking_stability(subject)
     return [
         Check(
@@ -142,6 +161,9 @@ def check_ranking(subject: Subject) -> list[Check]:
             ""
             if figure >= thresholds.RANKING[1]
             else "Rank by h(x) (label_probability) instead, or bring more rows.",
+            bears_on=(Aspect.RANKING,),
+            needs="weak",
+            consequence="not even the ranking by t is determined by these data",
         )
     ]
 
@@ -151,10 +173,9 @@ def ranking_stability(subject: Subject) -> float:
     covariance = np.cov(subject.data.X, rowvar=False, ddof=0).reshape(subject.data.p, -1)
     if subject.fit.is_point:
         rng = np.random.default_rng(0)
-        local, block = subject.local, subject.fit.density.blocks.a
         draws = np.zeros((500, subject.data.p))
-        cov = local.covariance[block, block]
-        draws[:, subject.data.class_mask] = rng.multivariate_normal(local.z[block], cov, 500)
+        z = subject.local.sample(rng, 500)
+        draws[:, subject.data.class_mask] = z[:, subject.fit.density.blocks.a]
         center = subject.point.a
     else:
         draws = subject.pivoted.take_flat().a
@@ -162,7 +183,3 @@ def ranking_stability(subject: Subject) -> float:
     cross = draws @ covariance @ center
     sizes = np.einsum("ij,jk,ik->i", draws, covariance, draws) * (center @ covariance @ center)
     return float(np.mean(cross / np.sqrt(np.maximum(sizes, 1e-300))))
-
-
-def _not_applicable(name: str, why: str) -> Check:
-    return Check(name, "not applicable", None, "", f"Not computed: {why}.")

@@ -5,15 +5,19 @@ likelihood set and the prior, and the width of t's intervals against those of h.
 on a flat likelihood is prior volume, not knowledge.
 """
 
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from bayes_lepu.diagnostics import thresholds
-from bayes_lepu.diagnostics.profile import Profile
-from bayes_lepu.diagnostics.records import Check
+from bayes_lepu.diagnostics.records import Aspect, Check
 from bayes_lepu.diagnostics.subject import Subject
 from bayes_lepu.diagnostics.thresholds import grade, in_words
 from bayes_lepu.links import Array
 from bayes_lepu.models.parameters import Parameters
+
+if TYPE_CHECKING:
+    from bayes_lepu.diagnostics.evidence import Evidence
 
 CI_PROB = 0.95
 ROWS_FOR_WIDTHS = 500
@@ -24,6 +28,15 @@ LEVEL_REMEDY = (
     "(lepu.fit_panel), name a column that enters only one factor, or bring a class prior known "
     "from elsewhere."
 )
+
+
+_LEVEL: dict[str, Any] = {
+    "bears_on": (Aspect.LEVEL,),
+    "needs": "passed",
+    "consequence": "the labels leave it too wide",
+}
+_PROFILE = _LEVEL | {"bears_on": (Aspect.LEVEL, Aspect.PRIOR)}
+_SHARE: dict[str, Any] = {"bears_on": (Aspect.LEVEL, Aspect.PRIOR)}
 
 
 def interval(values: Array, ci_prob: float = CI_PROB) -> tuple[float, float]:
@@ -37,11 +50,12 @@ def likelihood_width(pieces: list[tuple[float, float]]) -> float:
     return pieces[-1][1] - pieces[0][0]
 
 
-def check_profile(profile: Profile | None) -> list[Check]:
+def check_profile(subject: Subject, evidence: "Evidence") -> list[Check]:
     """The likelihood's own set of π, given the naming of the factors."""
     name = "profile of pi"
+    profile = evidence.profile
     if profile is None:
-        return [Check(name, "not applicable", None, "", "Not computed: too many coordinates.")]
+        return [Check(name, "not computed", None, "", "Too many coordinates.", **_PROFILE)]
     pieces = profile.likelihood_set(branches=OWN_BRANCHES)
     width = likelihood_width(pieces)
     status = grade(width, thresholds.PROFILE_WIDTH)
@@ -56,6 +70,7 @@ def check_profile(profile: Profile | None) -> list[Check]:
             in_words(thresholds.PROFILE_WIDTH) + ", one piece",
             f"The likelihood alone leaves π in {words} (95 % set, naming of the factors given).",
             "" if status == "passed" else LEVEL_REMEDY,
+            **_PROFILE,
         )
     ]
 
@@ -67,10 +82,10 @@ def sd_pi(subject: Subject) -> float:
     return float(subject.pi_draws.std(ddof=1))
 
 
-def check_sd(subject: Subject) -> list[Check]:
+def check_sd(subject: Subject, evidence: "Evidence") -> list[Check]:
     """Standard deviation of π."""
     if subject.fit.is_point and not subject.small:
-        return [Check("sd of pi", "not applicable", None, "", "Too many coordinates.")]
+        return [Check("sd of pi", "not computed", None, "", "Too many coordinates.", **_LEVEL)]
     sd = sd_pi(subject)
     status = grade(sd, thresholds.SD_PI)
     source = "delta method" if subject.fit.is_point else "posterior"
@@ -82,15 +97,19 @@ def check_sd(subject: Subject) -> list[Check]:
             in_words(thresholds.SD_PI),
             f"π is known to ±{sd:.3f} ({source}, naming of the factors given).",
             "" if status == "passed" else LEVEL_REMEDY,
+            **_LEVEL,
         )
     ]
 
 
-def check_against_profile(subject: Subject, profile: Profile | None) -> list[Check]:
+def check_against_profile(subject: Subject, evidence: "Evidence") -> list[Check]:
     """Width of the likelihood set of π over that of its posterior interval."""
     name = "profile against posterior"
-    if subject.fit.is_point or profile is None:
+    if subject.fit.is_point:
         return [Check(name, "not applicable", None, "", "A point estimate has no interval.")]
+    profile = evidence.profile
+    if profile is None:
+        return [Check(name, "not computed", None, "", "Too many coordinates.", **_SHARE)]
     pieces = profile.likelihood_set(branches=OWN_BRANCHES)
     low, high = interval(subject.pi_draws)
     prior_low, prior_high = interval(subject.prior_pi_and_c[0])
@@ -108,11 +127,12 @@ def check_against_profile(subject: Subject, profile: Profile | None) -> list[Che
             if status == "passed"
             else "The posterior is narrower than the data justify: it is the volume of the prior. "
             "Read the likelihood set instead, or defend the priors.",
+            **_SHARE,
         )
     ]
 
 
-def check_contraction(subject: Subject) -> list[Check]:
+def check_contraction(subject: Subject, evidence: "Evidence") -> list[Check]:
     """Contraction 1 - Var(posterior) / Var(prior) of π, with those of other quantities in words."""
     if subject.fit.is_point:
         return [
@@ -128,6 +148,7 @@ def check_contraction(subject: Subject) -> list[Check]:
             pi,
             in_words(thresholds.CONTRACTION),
             f"The data removed {pi:.0%} of the prior variance of π; of the others: {rest}.",
+            **_SHARE,
         )
     ]
 
@@ -150,7 +171,7 @@ def contractions(subject: Subject) -> dict[str, float]:
     return {k: 1 - float(np.var(after[k]) / max(np.var(before[k]), 1e-300)) for k in after}
 
 
-def check_widths(subject: Subject) -> list[Check]:
+def check_widths(subject: Subject, evidence: "Evidence") -> list[Check]:
     """A = mean width of t's intervals over that of h's: necessary, not sufficient."""
     name = "width of t against h"
     if subject.fit.is_point:
@@ -169,6 +190,7 @@ def check_widths(subject: Subject) -> list[Check]:
             in_words((good, bad)),
             f"h is known to ±{h / 2:.3f}, t to ±{t / 2:.3f} (95 %, mean over the rows).",
             "" if status != "failed" else "Use h(x) for ranking where t is this uncertain.",
+            bears_on=(Aspect.LEVEL,),
         )
     ]
 

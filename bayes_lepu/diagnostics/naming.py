@@ -1,14 +1,18 @@
 """Which factor is the classifier, by what authority, and which other answers are close."""
 
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from bayes_lepu.diagnostics import thresholds
-from bayes_lepu.diagnostics.records import Check, Status
+from bayes_lepu.diagnostics.records import Aspect, Check, Status
 from bayes_lepu.diagnostics.subject import Peak, Subject
 from bayes_lepu.diagnostics.thresholds import grade, in_words
-from bayes_lepu.inference.orientation import sigma_norm
 from bayes_lepu.links import Array
 from bayes_lepu.result.wording import UNITS, as_likely, units, worse
+
+if TYPE_CHECKING:
+    from bayes_lepu.diagnostics.evidence import Evidence
 
 ENOUGH_DRAWS = 100
 RULE_WORDS = {
@@ -22,6 +26,7 @@ SETTLE = (
     "priors you can defend (in the SPM together with "
     "orientation='none', or the rule decides)."
 )
+_WHICH: dict[str, Any] = {"bears_on": (Aspect.ORIENTATION,), "needs": "passed"}
 
 
 def exchange_gap(subject: Subject) -> float:
@@ -73,12 +78,12 @@ def _gap(subject: Subject, name: str) -> float:
     return min(gaps, default=np.inf)
 
 
-def check_orientation(subject: Subject) -> list[Check]:
+def check_orientation(subject: Subject, evidence: "Evidence") -> list[Check]:
     """By assumption, by prior, or by the data."""
     fit = subject.fit
     if not fit.spec.has_selection:
         text = "s does not depend on x in this model, so t is the only factor with slopes."
-        return [Check("orientation", "not applicable", None, "", text)]
+        return [Check("orientation", "passed", None, "", text, **_WHICH)]
     if subject.symmetric:
         return [_by_assumption(subject), _order(subject)]
     gap = exchange_gap(subject)
@@ -108,19 +113,15 @@ def _by_assumption(subject: Subject) -> Check:
         f"data say nothing about which is which; {how} decides. Exchanged, π would be "
         f"{exchanged:.2f}.{disagree}",
         SETTLE,
+        **_WHICH,
     )
 
 
 def _order(subject: Subject) -> Check:
     """How firmly the order of the two norms stands, after relabelling to one side."""
-    if subject.fit.is_point:
-        if not subject.small:
-            return Check("order stability", "not applicable", None, "", "Too many coordinates.")
-        figure = _order_probability(subject)
-    else:
-        draws, X = subject.pivoted.take_flat(), subject.data.X
-        larger = sigma_norm(draws.a, X) > sigma_norm(draws.alpha, X)
-        figure = float(larger.mean())
+    if subject.fit.is_point and not subject.small:
+        return Check("order stability", "not computed", None, "", "Too many coordinates.")
+    figure = subject.order_probability
     firm = max(figure, 1 - figure)
     return Check(
         "order stability",
@@ -132,17 +133,6 @@ def _order(subject: Subject) -> Check:
         if firm >= thresholds.ORIENTATION[1]
         else "The rule itself is undecided: report both namings.",
     )
-
-
-def _order_probability(subject: Subject) -> float:
-    """P(|a| > |α|) under the Gaussian approximation at the estimate."""
-    local, blocks = subject.local, subject.fit.density.blocks
-    rng = np.random.default_rng(0)
-    z = rng.multivariate_normal(local.z, local.covariance, 2000)
-    X, data = subject.data.X, subject.data
-    a, alpha = np.zeros((2000, data.p)), np.zeros((2000, data.p))
-    a[:, data.class_mask], alpha[:, data.selection_mask] = z[:, blocks.a], z[:, blocks.alpha]
-    return float(np.mean(sigma_norm(a, X) > sigma_norm(alpha, X)))
 
 
 def _by_gap(gap: float, status: Status, settled_by: str) -> Check:
@@ -163,6 +153,7 @@ def _by_gap(gap: float, status: Status, settled_by: str) -> Check:
         f"{UNITS} to the exchanged answer, {in_words(thresholds.MODE_GAP)}",
         f"Settled by {by}: {found}." if status == "passed" else f"Not settled by {by}: {found}.",
         "" if status == "passed" else SETTLE,
+        **_WHICH,
     )
 
 
@@ -187,10 +178,11 @@ def _by_probability(probability: float, gap: float, likelihood: Status) -> Check
         f"{in_words(thresholds.ORIENTATION)}, and {thresholds.MODE_GAP[0]:g} {UNITS} from the data",
         text,
         "" if status == "passed" else SETTLE,
+        **_WHICH,
     )
 
 
-def check_modes(subject: Subject) -> list[Check]:
+def check_modes(subject: Subject, evidence: "Evidence") -> list[Check]:
     """Other maxima that say something else about t, exchanges set aside."""
     if not subject.fit.spec.has_selection:
         return []
@@ -203,6 +195,8 @@ def check_modes(subject: Subject) -> list[Check]:
                 np.inf,
                 f"{UNITS}, {in_words(thresholds.MODE_GAP)}",
                 "No other maximum says anything different about t, exchanges set aside.",
+                bears_on=(Aspect.LEVEL,),
+                needs="passed",
             )
         ]
     peak, gap = others[0]
@@ -218,5 +212,8 @@ def check_modes(subject: Subject) -> list[Check]:
             f"The next materially different maximum is {worse(gap)}, with π {pi:.2f} instead of "
             f"{own:.2f}.",
             "" if status == "passed" else "Report both answers (fit.mode_table()), or " + SETTLE,
+            bears_on=(Aspect.LEVEL,),
+            needs="passed",
+            consequence="another answer fits the labels nearly as well",
         )
     ]

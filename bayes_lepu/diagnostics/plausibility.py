@@ -1,11 +1,16 @@
 """Estimates that should make one pause, and maxima that do not exist."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from scipy.optimize import linprog
 
 from bayes_lepu.diagnostics.records import Check
 from bayes_lepu.diagnostics.subject import Subject
 from bayes_lepu.links import Array
+
+if TYPE_CHECKING:
+    from bayes_lepu.diagnostics.evidence import Evidence
 
 FAR = 15.0  # |predictor| beyond which a probability is 0 or 1 for all purposes
 STEEP = 10.0
@@ -14,7 +19,7 @@ RARE = 0.02
 MAX_CELLS = 500_000
 
 
-def check_plausibility(subject: Subject) -> list[Check]:
+def check_plausibility(subject: Subject, evidence: "Evidence") -> list[Check]:
     """Factors at their limits, slopes without bound, levels near 0 or 1."""
     X, point = subject.data.X, subject.point
     complaints = []
@@ -54,13 +59,11 @@ def check_plausibility(subject: Subject) -> list[Check]:
     ]
 
 
-def check_existence(subject: Subject) -> list[Check]:
+def check_existence(subject: Subject, evidence: "Evidence") -> list[Check]:
     """Whether the unpenalised maximum can exist: no hyperplane may cut off the labelled rows."""
     X, l = subject.data.X, subject.data.l
     if X.size > MAX_CELLS:
-        return [
-            Check("existence of the MLE", "not applicable", None, "", "Not computed: many rows.")
-        ]
+        return [Check("existence of the MLE", "not computed", None, "", "Too many rows.")]
     separated = linearly_separable(X, l == 1)
     steep = [p for p in subject.peaks[:1] if max(_norms(subject, p.z)) > STEEP]
     good = not separated and not steep

@@ -12,11 +12,11 @@ import numpy as np
 import pandas as pd
 
 from bayes_lepu.diagnostics.climbing import climb, held, logit_pi
+from bayes_lepu.diagnostics.factoring import solve
 from bayes_lepu.diagnostics.subject import Peak, Subject
 from bayes_lepu.diagnostics.thresholds import LIKELIHOOD_DROP
 from bayes_lepu.links import Array
 from bayes_lepu.models.density import LogDensity
-from bayes_lepu.result import FittedModel
 
 FAR_LOGIT = 5.0  # π between .007 and .993
 STOP_DROP = 6.0
@@ -30,7 +30,9 @@ class Profile:
     Attributes
     ----------
     table : DataFrame
-        Columns pi, delta (log likelihood minus its maximum over all branches, at most 0), branch.
+        Columns pi, delta (log likelihood with a weak ridge on the slopes minus its maximum over
+        all branches, at most 0), branch (which naming of the factors was followed) and curve
+        (rows of one number are one traced line).
     """
 
     table: pd.DataFrame
@@ -63,15 +65,6 @@ def trace_profile(subject: Subject) -> Profile:
     return Profile(table.sort_values(["curve", "pi"], ignore_index=True))
 
 
-def profile_pi(fit: FittedModel) -> pd.DataFrame:
-    """The profile of π as a table: pi, delta, branch, curve.
-
-    ``delta`` is the log likelihood (with a weak ridge on the slopes) minus its maximum; ``branch``
-    says which naming of the factors was followed; rows of one ``curve`` are one traced line.
-    """
-    return trace_profile(Subject(fit)).table[["pi", "delta", "branch", "curve"]]
-
-
 def _trace(density: LogDensity, peak: Peak) -> list[tuple[float, float]]:
     """Points (π, profile) from low to high π."""
     center, slope = logit_pi(density, peak.z)
@@ -94,8 +87,7 @@ def _trace(density: LogDensity, peak: Peak) -> list[tuple[float, float]]:
 
 
 def _sd_logit(density: LogDensity, z: Array, slope: Array) -> float:
-    curvature = density.logp_grad_info(z)[2] + 1e-6 * np.eye(density.dim)
-    variance = float(slope @ np.linalg.solve(curvature, slope))
+    variance = float(slope @ solve(density.logp_grad_info(z)[2], slope))
     return float(np.clip(np.sqrt(max(variance, 0.0)), 0.01, 0.8))
 
 

@@ -1,13 +1,29 @@
 """A diagnostic is a plain record; a verdict is an ordered set of them and one sentence."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
+from enum import Enum
 from html import escape
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import pandas as pd
 
-Status = Literal["passed", "weak", "failed", "not applicable"]
+if TYPE_CHECKING:
+    from bayes_lepu.diagnostics.evidence import Evidence
+
+Status = Literal["passed", "weak", "failed", "not applicable", "not computed"]
+
+
+class Aspect(Enum):
+    """What a check bears on; the level follows from these declarations alone."""
+
+    RANKING = "ranking by t"
+    ORIENTATION = "which factor is t"
+    LEVEL = "level of t"
+    LABELS = "h"
+    COMPUTATION = "computation"
+    PRIOR = "share of the prior"
+
 
 LEVELS = {
     1: "t and s are separable from these data",
@@ -24,7 +40,8 @@ class Check:
     Attributes
     ----------
     name : str
-    status : {"passed", "weak", "failed", "not applicable"}
+    status : {"passed", "weak", "failed", "not applicable", "not computed"}
+        *Not applicable*: the question does not arise. *Not computed*: it does, and is open.
     figure : float or None
         What was measured.
     threshold : str
@@ -33,6 +50,12 @@ class Check:
         The finding in a sentence.
     remedy : str
         What would help; empty where nothing needs to.
+    bears_on : tuple of Aspect
+        What the finding speaks about; a failure leaves these open.
+    needs : {None, "weak", "passed"}
+        The least status with which these can stand. None: only a failure counts against them.
+    consequence : str
+        What a failure means for the verdict, as the second half of a sentence.
     """
 
     name: str
@@ -41,6 +64,28 @@ class Check:
     threshold: str
     text: str
     remedy: str = ""
+    bears_on: tuple[Aspect, ...] = ()
+    needs: Literal["weak", "passed"] | None = None
+    consequence: str = ""
+
+    @property
+    def open(self) -> bool:
+        """Whether what the check bears on cannot stand after this finding."""
+        if self.status in ("passed", "not applicable"):
+            return False
+        if self.status == "weak":
+            return self.needs == "passed"
+        return self.status == "failed" or self.needs is not None
+
+
+def settled(checks: Iterable[Check], aspect: Aspect) -> bool:
+    """Whether an aspect stands: some check that it needs has a finding, and none leaves it open.
+
+    What was not computed supports nothing.
+    """
+    bearing = [c for c in checks if aspect in c.bears_on]
+    supported = any(c.needs is not None and c.status in ("passed", "weak") for c in bearing)
+    return supported and not any(c.open for c in bearing)
 
 
 @dataclass(frozen=True)
@@ -84,6 +129,8 @@ class Identifiability:
         What would help, with numbers, the most helpful first.
     exchanged_pi : mapping or None
         At level 3: π with the factors exchanged, its mean and (for draws) ``lower`` and ``upper``.
+    evidence : Evidence or None
+        What the checks computed; plots and report read it.
     """
 
     level: int
@@ -92,10 +139,17 @@ class Identifiability:
     checks: tuple[Check, ...]
     remedies: tuple[Remedy, ...] = ()
     exchanged_pi: Mapping[str, float] | None = None
+    evidence: "Evidence | None" = None
 
     def to_frame(self) -> pd.DataFrame:
         """The checks as a table."""
-        return pd.DataFrame([asdict(c) for c in self.checks]).set_index("name")
+        columns = ("name", "status", "figure", "threshold", "text", "remedy")
+        rows = [
+            {k: getattr(c, k) for k in columns}
+            | {"bears_on": ", ".join(a.value for a in c.bears_on)}
+            for c in self.checks
+        ]
+        return pd.DataFrame(rows, columns=[*columns, "bears_on"]).set_index("name")
 
     def remedies_frame(self) -> pd.DataFrame:
         """The remedies as a table."""

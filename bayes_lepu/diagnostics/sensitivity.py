@@ -7,13 +7,13 @@ effective size the Gaussian approximation is refitted instead.
 """
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bayes_lepu.diagnostics import thresholds
-from bayes_lepu.diagnostics.constancy import row_logliks
 from bayes_lepu.diagnostics.levels import interval
-from bayes_lepu.diagnostics.records import Check
+from bayes_lepu.diagnostics.records import Aspect, Check
 from bayes_lepu.diagnostics.subject import Subject
 from bayes_lepu.diagnostics.thresholds import grade, in_words
 from bayes_lepu.inference.laplace import gaussian_at
@@ -22,6 +22,9 @@ from bayes_lepu.links import Array
 from bayes_lepu.models import compiled
 from bayes_lepu.models.density import LogDensity
 from bayes_lepu.priors import Prior
+
+if TYPE_CHECKING:
+    from bayes_lepu.diagnostics.evidence import Evidence
 
 INTERCEPT_SCALES = (1.0, 2.5)
 LEAST_SHARE = 0.1
@@ -38,7 +41,7 @@ class Alternative:
     upper: float
 
 
-def check_power_scaling(subject: Subject) -> list[Check]:
+def check_power_scaling(subject: Subject, evidence: "Evidence") -> list[Check]:
     """Power-scaling sensitivity of π to the prior and to the likelihood."""
     name = "power scaling"
     if subject.fit.is_point:
@@ -59,6 +62,7 @@ def check_power_scaling(subject: Subject) -> list[Check]:
             ""
             if status == "passed"
             else "π moves with the prior: report it under a second, defensible prior.",
+            bears_on=(Aspect.PRIOR,),
         )
     ]
 
@@ -72,13 +76,9 @@ def power_scaling(subject: Subject) -> tuple[float, float]:
     step = max(1, chains * draws // POWER_DRAWS)
     pi = subject.pi_draws[:, ::step]
     z = subject.coordinates.reshape(chains, draws, -1)[:, ::step]
-    flat = subject.pivoted.take((slice(None), slice(None, None, step))).take_flat()
-    loglik = np.zeros(flat.b.size)
-    for start in range(0, subject.data.n, 5000):
-        rows = slice(start, start + 5000)
-        loglik += row_logliks(flat, subject.data.X[rows], subject.data.kind[rows]).sum(axis=1)
-    dims = ("chain", "draw")
-    logprior = log_prior(subject.fit.density, z.reshape(-1, z.shape[-1]))
+    density, dims, flat = subject.fit.density, ("chain", "draw"), z.reshape(-1, z.shape[-1])
+    logprior = log_prior(density, flat)
+    loglik = np.array([density.logp(point) for point in flat]) - logprior
     tree = xr.DataTree.from_dict(
         {
             "/posterior": xr.Dataset({"pi": (dims, pi)}),
@@ -105,11 +105,13 @@ def log_prior(density: LogDensity, z: Array) -> Array:
     )
 
 
-def check_intercepts(subject: Subject) -> list[Check]:
+def check_intercepts(subject: Subject, evidence: "Evidence") -> list[Check]:
     """π under intercepts with sd 1 and 2.5."""
     name = "intercept prior"
-    if not subject.small or subject.fit.spec.name == "naive":
-        return [Check(name, "not applicable", None, "", "Not computed for this model.")]
+    if subject.fit.spec.name == "naive":
+        return [Check(name, "not applicable", None, "", "t = h in this model.")]
+    if not subject.small:
+        return [Check(name, "not computed", None, "", "Too many coordinates.")]
     found = other_intercepts(subject)
     own = float(np.mean(subject.pi_draws))
     shift = max(abs(f.mean - own) for f in found)
@@ -129,6 +131,7 @@ def check_intercepts(subject: Subject) -> list[Check]:
             ""
             if status == "passed"
             else "The level of t follows the prior of the intercepts: state it with the result.",
+            bears_on=(Aspect.LEVEL, Aspect.PRIOR),
         )
     ]
 

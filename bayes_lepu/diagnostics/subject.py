@@ -13,9 +13,11 @@ import numpy as np
 
 from bayes_lepu.data import PUData
 from bayes_lepu.diagnostics.climbing import logit_pi
+from bayes_lepu.diagnostics.factoring import inverse, solve
 from bayes_lepu.inference.modes import distance
 from bayes_lepu.inference.nuts import can_fold
 from bayes_lepu.inference.optimizers import optimise
+from bayes_lepu.inference.orientation import sigma_norm
 from bayes_lepu.links import Array
 from bayes_lepu.models.density import LogDensity
 from bayes_lepu.models.parameters import Parameters
@@ -75,12 +77,18 @@ class Local:
     @cached_property
     def covariance(self) -> Array:
         """Inverse of data information plus prior precision."""
-        return np.linalg.inv(self.data + self.prior)
+        return inverse(self.data + self.prior)
+
+    def sample(self, rng: np.random.Generator, count: int) -> Array:
+        """Draws of the Gaussian with this covariance."""
+        values, vectors = np.linalg.eigh(self.covariance)
+        noise = rng.normal(size=(count, len(values))) * np.sqrt(np.maximum(values, 0.0))
+        return self.z + noise @ vectors.T
 
     def sd(self, gradient: Array, extra: Array | float = 0.0) -> float:
         """Delta-method sd of a function, with ``extra`` information added to that at hand."""
         total = self.data + self.prior + extra
-        return float(np.sqrt(max(float(gradient @ np.linalg.solve(total, gradient)), 0.0)))
+        return float(np.sqrt(max(float(gradient @ solve(total, gradient)), 0.0)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -215,6 +223,19 @@ class Subject:
         w[:keep] = np.maximum(w[:keep], SMALLEST_WEIGHT)
         with np.errstate(divide="ignore"):
             return replace(point, log_w=np.log(w / w.sum()))
+
+    @cached_property
+    def order_probability(self) -> float:
+        """P(|a| > |α|), of the draws or of the Gaussian at a point estimate."""
+        X, data = self.data.X, self.data
+        if not self.fit.is_point:
+            draws = self.pivoted.take_flat()
+            return float(np.mean(sigma_norm(draws.a, X) > sigma_norm(draws.alpha, X)))
+        blocks = self.fit.density.blocks
+        z = self.local.sample(np.random.default_rng(0), 2000)
+        a, alpha = np.zeros((2000, data.p)), np.zeros((2000, data.p))
+        a[:, data.class_mask], alpha[:, data.selection_mask] = z[:, blocks.a], z[:, blocks.alpha]
+        return float(np.mean(sigma_norm(a, X) > sigma_norm(alpha, X)))
 
     # The weak density -------------------------------------------------------------------------
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bayes_lepu.diagnostics.identifiability import verdict_of
 from bayes_lepu.errors import ModelError
 from bayes_lepu.links import Array
 from bayes_lepu.plots.panels import (
@@ -18,7 +19,6 @@ from bayes_lepu.plots.panels import (
     thin,
 )
 from bayes_lepu.result import FittedModel
-from bayes_lepu.result.predictive import prior_parameters
 from bayes_lepu.result.summaries import CI_PROB, tail_probabilities
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 MAX_ROWS = 20_000
 BINS = 40
-PRIOR_DRAWS = 1000
 
 QUANTITIES = {
     "pi": ("class prior π", CLASS),
@@ -139,11 +138,12 @@ def plot_prior_posterior(
 
 def prior_and_posterior(fit: FittedModel) -> dict[str, tuple[Array, Array]]:
     """Prior and posterior draws of π, c and, for PsychM, γ and λ."""
-    rng = np.random.default_rng([fit.settings["random_seed"], 4])
-    prior = prior_parameters(fit.spec, fit.data, fit.priors, PRIOR_DRAWS, rng)
-    X = fit.data.X[some_rows(fit.data.n, 2000)]
-    prior_pi = prior.t(X).mean(axis=1)
-    prior_c = prior.h(X).mean(axis=1) / prior_pi
+    evidence = verdict_of(fit).evidence
+    assert evidence is not None  # a verdict formed here keeps its evidence
+    prior, prior_pi, prior_c = evidence.prior, evidence.prior_pi, evidence.prior_c
+    assert prior is not None  # draws have priors
+    assert prior_pi is not None
+    assert prior_c is not None
     pairs = {"pi": (prior_pi, fit.pi_draws), "c": (prior_c, fit.c_draws)}
     if fit.spec.n_weights == 2:
         pairs["gamma"] = (prior.gamma, fit.draws.gamma)

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bayes_lepu.diagnostics.profile import profile_pi
+from bayes_lepu.diagnostics.identifiability import verdict_of
 from bayes_lepu.errors import ModelError
 from bayes_lepu.inference.orientation import sigma_norm
 from bayes_lepu.plots.panels import CLASS, GUIDE, PROPENSITY, Panels, thin
@@ -99,8 +99,11 @@ def plot_profile(
     PlotCollection
         One panel.
     """
+    evidence = verdict_of(fit).evidence
+    if evidence is None or evidence.profile is None:
+        raise ModelError("The profile of this fit was not computed: it has too many coordinates.")
     panels = Panels.of(["profile"], plot_collection=plot_collection, backend=backend)
-    for _, curve in profile_pi(fit).groupby("curve", sort=False):
+    for _, curve in evidence.profile.table.groupby("curve", sort=False):
         color = GUIDE if curve["branch"].iloc[0] == "exchanged" else CLASS
         panels.line(0, curve["pi"].to_numpy(), curve["delta"].to_numpy(), color)
     level = np.full(2, -LIKELIHOOD_DROP)

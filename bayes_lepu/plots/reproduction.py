@@ -1,15 +1,14 @@
-"""Does the model reproduce the labels: label rate in groups, calibration, LOO-PIT."""
+"""Does the model reproduce the labels: label rate in groups, and calibration."""
 
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.optimize import isotonic_regression
-from scipy.special import kolmogi
 
-from bayes_lepu.diagnostics.predictive import calibration_curve, loo_pit
-from bayes_lepu.errors import DataError, ModelError
+from bayes_lepu.diagnostics.identifiability import verdict_of
+from bayes_lepu.diagnostics.predictive import calibrate
+from bayes_lepu.errors import DataError
 from bayes_lepu.links import Array
 from bayes_lepu.plots.panels import GUIDE, LABEL, PRIOR, Panels, short, some_rows, thin
 from bayes_lepu.result import FittedModel
@@ -20,8 +19,6 @@ if TYPE_CHECKING:
 
 MAX_ROWS = 20_000
 BINS = 10
-GRID = 101
-REPLICATES = 200
 
 
 def plot_label_rate(
@@ -125,61 +122,13 @@ def plot_calibration(
         One panel.
     """
     panels = Panels.of(["calibration"], plot_collection=plot_collection, backend=backend)
-    curve = calibration_curve(fit)
-    score, rate = curve["score"].to_numpy(), curve["rate"].to_numpy()
-    grid = np.quantile(score, np.linspace(0, 1, GRID))
-    lower, upper = consistency_band(fit, score, grid, ci_prob=ci_prob)
+    evidence = verdict_of(fit).evidence
+    found = calibrate(fit) if evidence is None else evidence.calibration
+    grid = found.grid
+    lower, upper = np.quantile(found.replicates, tail_probabilities(ci_prob), axis=0)
     panels.line(0, np.array([0.0, 1.0]), np.array([0.0, 1.0]), GUIDE, dashed=True, width=1.0)
     panels.draw.fill_between_y(grid, lower, upper, panels.target(0), color=PRIOR, alpha=0.3)
-    panels.line(0, grid, np.interp(grid, score, rate), LABEL)
+    panels.line(0, grid, np.interp(grid, found.score, found.rate), LABEL)
     panels.limits(0, x=(0.0, 1.0), y=(0.0, 1.02))
     panels.labels(0, x="predicted label probability h", y="calibrated (PAV)")
-    return panels.collection
-
-
-def consistency_band(
-    fit: FittedModel, score: Array, grid: Array, *, ci_prob: float = CI_PROB
-) -> tuple[Array, Array]:
-    """Where the PAV curve over sorted scores falls for labels drawn with these scores."""
-    rng = np.random.default_rng([fit.settings["random_seed"], 6])
-    drawn = []
-    for _ in range(REPLICATES):
-        labels = (rng.random(len(score)) < score).astype(float)
-        drawn.append(np.interp(grid, score, isotonic_regression(labels).x))
-    lower, upper = np.quantile(drawn, tail_probabilities(ci_prob), axis=0)
-    return lower, upper
-
-
-def plot_loo_pit(
-    fit: FittedModel,
-    *,
-    ci_prob: float = CI_PROB,
-    plot_collection: "PlotCollection | None" = None,
-    backend: str | None = None,
-) -> "PlotCollection":
-    """Leave-one-out PIT of the labels: its distribution function minus that of a uniform.
-
-    The labels are binary, so the PIT is randomised. The band holds a uniform sample's whole curve
-    with probability ``ci_prob`` (Kolmogorov).
-
-    Returns
-    -------
-    PlotCollection
-        One panel.
-    """
-    if fit.is_point:
-        raise ModelError("Leaving rows out needs draws; a point estimate has none. Use 'nuts'.")
-    panels = Panels.of(["LOO-PIT"], plot_collection=plot_collection, backend=backend)
-    values = np.sort(loo_pit(fit))
-    grid = np.linspace(0, 1, GRID)
-    share = np.searchsorted(values, grid, side="right") / len(values)
-    width = float(kolmogi(1 - ci_prob)) / np.sqrt(len(values))
-    edge = np.full(2, width)
-    panels.draw.fill_between_y(
-        np.array([0.0, 1.0]), -edge, edge, panels.target(0), color=PRIOR, alpha=0.3
-    )
-    panels.line(0, grid, share - grid, LABEL)
-    top = 1.2 * max(width, float(np.abs(share - grid).max()))
-    panels.limits(0, x=(0.0, 1.0), y=(-top, top))
-    panels.labels(0, x="LOO-PIT", y="share below − uniform")
     return panels.collection

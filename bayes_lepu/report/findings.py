@@ -5,11 +5,10 @@ from functools import partial
 import pandas as pd
 
 from bayes_lepu.diagnostics.records import Identifiability
-from bayes_lepu.diagnostics.subject import Subject
 from bayes_lepu.plots.annotator import MAX_PANELS, plot_propensity, top_features
 from bayes_lepu.plots.answer import plot_class_probability, plot_prior_posterior
 from bayes_lepu.plots.naming import plot_modes, plot_orientation, plot_profile
-from bayes_lepu.plots.reproduction import plot_calibration, plot_label_rate, plot_loo_pit
+from bayes_lepu.plots.reproduction import plot_calibration, plot_label_rate
 from bayes_lepu.report.figures import Album, Picture
 from bayes_lepu.report.section import Section
 from bayes_lepu.report.tables import Cell, Table, from_frame, number, table
@@ -101,15 +100,6 @@ def labels_section(fit: FittedModel, album: Album, *, group_by: tuple[str, ...])
             partial(plot_calibration, fit),
         ),
     ]
-    if not fit.is_point:
-        pictures.append(
-            album.picture(
-                "Leave-one-out PIT",
-                "Green within the grey band: rows left out are predicted as well as the model "
-                "says.",
-                partial(plot_loo_pit, fit),
-            )
-        )
     for name in group_by or tuple(top_features(fit, LABEL_RATE_COLUMNS)):
         pictures.append(
             album.picture(
@@ -147,7 +137,7 @@ def identifiability_section(fit: FittedModel, verdict: Identifiability, album: A
             partial(plot_modes, fit),
         )
     )
-    if Subject(fit).small:
+    if verdict.evidence is not None and verdict.evidence.profile is not None:
         pictures.append(
             album.picture(
                 "Profile of the class prior",

@@ -79,7 +79,7 @@ def render(
         findings.annotator_section(fit, album),
         findings.labels_section(fit, album, group_by=group_by),
         findings.identifiability_section(fit, identifiability, album),
-        comparison_section(fit, compare_with=compare_with),
+        comparison_section(fit, identifiability, compare_with=compare_with),
         content.coefficients_section(fit),
     ]
     after = [health_section(fit), content.reproduce_section(fit)]

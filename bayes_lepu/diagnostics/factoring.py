@@ -1,0 +1,38 @@
+"""Solving with curvature matrices that may be singular: the checks never end in an error."""
+
+import numpy as np
+import scipy.linalg
+
+from bayes_lepu.links import Array
+
+SMALLEST = 1e-10  # eigenvalue, after scaling to unit diagonal, below which a direction is unknown
+
+
+def solve(A: Array, b: Array) -> Array:
+    r"""A⁻¹ b for a symmetric positive semi-definite A.
+
+    By Cholesky on the matrix scaled to unit diagonal; where that breaks down, by its spectrum with
+    eigenvalues held above 1e-10, so that unknown directions come out as very wide and never as an
+    error. What is not finite is taken as no information.
+    """
+    A = np.where(np.isfinite(A), A, 0.0)
+    b = np.where(np.isfinite(b), b, 0.0)
+    root = np.sqrt(np.maximum(np.diag(A), 1e-300))
+    scaled = A / np.outer(root, root)
+    right = b / (root if b.ndim == 1 else root[:, None])
+    try:
+        found = scipy.linalg.cho_solve(scipy.linalg.cho_factor(scaled), right)
+        if not np.all(np.isfinite(found)):
+            raise np.linalg.LinAlgError
+    except np.linalg.LinAlgError:
+        values, vectors = np.linalg.eigh((scaled + scaled.T) / 2)
+        inner = vectors.T @ right
+        values = np.maximum(values, SMALLEST)
+        found = vectors @ (inner / (values if b.ndim == 1 else values[:, None]))
+    return found / (root if b.ndim == 1 else root[:, None])
+
+
+def inverse(A: Array) -> Array:
+    """A⁻¹ as `solve` gives it, symmetric."""
+    found = solve(A, np.eye(len(A)))
+    return (found + found.T) / 2

@@ -1,0 +1,146 @@
+r"""The fitted model against simpler and richer ones on the same labels.
+
+.. math:: \mathrm{elpd} \approx \sum_i \log L_i(\hat\theta) - \operatorname{tr}\{J (J + P)^{-1}\}
+
+the log likelihood at the maximum of the weak density less the effective number of parameters (J:
+expected information of the data, P: precision of the weak ridge), an approximation to leaving one
+row out. It is the same for every method of fitting, needs no draws, and no Gaussian has to stand in
+for a skew posterior: leaving rows out by importance weights on Gaussian draws of PsychM was off by
+26 units where long chains gave 0.2.
+
+A difference counts beyond max(4, 2 se). The likelihood ratio is never held against χ²: with s
+constant the slopes α mean nothing, and the statistic exceeds its nominal 95 % point in up to half
+of all data sets.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from bayes_lepu.diagnostics.climbing import logit_pi
+from bayes_lepu.diagnostics.factoring import solve
+from bayes_lepu.diagnostics.subject import Subject, weak_density
+from bayes_lepu.inference.map import fit_map
+from bayes_lepu.inference.optimizers import optimise
+from bayes_lepu.inference.starts import constant_starts
+from bayes_lepu.links import Array, RowKind
+from bayes_lepu.models import get_model
+from bayes_lepu.models.density import LogDensity
+from bayes_lepu.models.parameters import Parameters
+from bayes_lepu.result import FittedModel
+
+LEAST_DIFFERENCE = 4.0  # log-likelihood units: below that two models predict alike
+STARTS = 6
+
+
+@dataclass(frozen=True, eq=False)
+class Rival:
+    """One model at the maximum of its weak density.
+
+    Attributes
+    ----------
+    name : str
+    elpd : float
+        Expected log predictive density of all rows.
+    difference, se : float
+        That of the best model minus this one's, and its standard error.
+    pi, pi_sd : float
+        Class prior at the maximum, and its sd by the delta method.
+    point : Parameters
+        On standardised columns.
+    rows : array
+        The share of every row in ``elpd``.
+    """
+
+    name: str
+    elpd: float
+    difference: float
+    se: float
+    pi: float
+    pi_sd: float
+    point: Parameters = field(repr=False)
+    rows: Array = field(repr=False)
+
+    @property
+    def reading(self) -> str:
+        """What the difference says."""
+        if self.difference == 0:
+            return "predicts the labels best"
+        if self.difference > max(LEAST_DIFFERENCE, 2 * self.se):
+            return "predicts the labels worse"
+        return "no worse than chance allows"
+
+
+def compare_rivals(subject: Subject) -> tuple[Rival, ...]:
+    """The fit's own model (first) and those it is held against."""
+    own = max(subject.peaks, key=lambda p: p.logp)
+    found = {subject.fit.spec.name: (subject.weak, own.z)}
+    for name in _others(subject):
+        density = weak_density(get_model(name), subject.weak.data)
+        found[name] = density, _best(density)
+    return _ranked(found)
+
+
+def compare_fits(fits: Mapping[str, FittedModel]) -> tuple[Rival, ...]:
+    """Several fits of the same labels against each other, in the order given."""
+    subjects = {name: Subject(fit) for name, fit in fits.items()}
+    return _ranked({n: (s.weak, max(s.peaks, key=lambda p: p.logp).z) for n, s in subjects.items()})
+
+
+def _ranked(found: Mapping[str, tuple[LogDensity, Array]]) -> tuple[Rival, ...]:
+    rows = {name: plug_in_rows(density, z) for name, (density, z) in found.items()}
+    best = max(rows.values(), key=lambda r: float(r.sum()))
+    return tuple(_rival(name, *found[name], rows[name], best) for name in found)
+
+
+def difference(one: Rival, other: Rival) -> tuple[float, float]:
+    """By how much the first predicts the labels better, and the standard error."""
+    d = one.rows - other.rows
+    return float(d.sum()), float(np.sqrt(d.size) * d.std())
+
+
+def plug_in_rows(density: LogDensity, z: Array) -> Array:
+    """Log likelihood of every row at a maximum, less its share of the effective parameters."""
+    _, _, total = density.logp_grad_info(z)
+    data_part = total - density.prior_precision(z)
+    effective = float(np.trace(solve(total, data_part)))
+    point, data = density.unpack(z), density.data
+    return point.loglik(data.X, data.kind) - effective / data.n
+
+
+def _others(subject: Subject) -> list[str]:
+    own, data = subject.fit.spec, subject.data
+    names = ["naive", "scar"] if own.has_selection else ["naive", "scar", "spm"]
+    if np.any(data.kind == RowKind.MISSED):
+        names.remove("naive")  # s = 1 rules such rows out
+    return [name for name in names if name != own.name]
+
+
+def _best(density: LogDensity) -> Array:
+    if density.spec.has_selection:
+        rng = np.random.default_rng(0)
+        found = fit_map(density.spec, density.data, density.priors, n_starts=STARTS, rng=rng)
+        return found.modes[0].z
+    if density.spec.n_weights == 0:
+        return optimise(density, np.zeros(density.dim)).z
+    starts = [density.pack(p) for p in constant_starts(density.data)]
+    return max((optimise(density, z) for z in starts), key=lambda o: o.logp).z
+
+
+def _rival(name: str, density: LogDensity, z: Array, rows: Array, best: Array) -> Rival:
+    d = best - rows
+    q, slope = logit_pi(density, z)
+    pi = 1 / (1 + np.exp(-q))
+    total = density.logp_grad_info(z)[2]
+    sd = float(pi * (1 - pi) * np.sqrt(max(float(slope @ solve(total, slope)), 0.0)))
+    return Rival(
+        name,
+        float(rows.sum()),
+        float(d.sum()),
+        float(np.sqrt(d.size) * d.std()),
+        float(pi),
+        sd,
+        density.unpack(z),
+        rows,
+    )

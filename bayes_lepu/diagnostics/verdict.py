@@ -1,0 +1,96 @@
+"""From records to a level, and to what carries it."""
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from bayes_lepu.diagnostics import thresholds
+from bayes_lepu.diagnostics.evidence import Evidence
+from bayes_lepu.diagnostics.levels import OWN_BRANCHES
+from bayes_lepu.diagnostics.records import Aspect, Check, settled
+from bayes_lepu.diagnostics.subject import Subject
+from bayes_lepu.links import RowKind
+
+ROUNDING = 0.005  # of π as it is printed
+
+
+def choose_level(checks: Iterable[Check]) -> int:
+    """The best level that the checks support."""
+    checks = list(checks)
+    if not settled(checks, Aspect.RANKING):
+        return 4
+    if not settled(checks, Aspect.ORIENTATION):
+        return 3
+    known = level_is_known(checks) and settled(checks, Aspect.COMPUTATION)
+    return 1 if known else 2
+
+
+def level_is_known(checks: Iterable[Check]) -> bool:
+    """Whether π is determined, the naming of the factors given."""
+    checks = list(checks)
+    return settled(checks, Aspect.LEVEL) and settled(checks, Aspect.LABELS)
+
+
+def prior_determined(subject: Subject, checks: Iterable[Check]) -> bool:
+    """Whether π is what the priors make it."""
+    failed = any(c.status == "failed" and Aspect.PRIOR in c.bears_on for c in checks)
+    return failed and not subject.fit.is_point
+
+
+def reasons(checks: Iterable[Check], *aspects: Aspect) -> list[str]:
+    """What leaves these aspects open, in words, each once."""
+    found = [c.consequence for c in checks if c.open and set(c.bears_on) & set(aspects)]
+    return list(dict.fromkeys(reason for reason in found if reason))
+
+
+def outside(subject: Subject, evidence: Evidence) -> bool:
+    """Whether the estimate of π lies where the likelihood under a weak penalty does not."""
+    if evidence.profile is None:
+        return False
+    pieces = evidence.profile.likelihood_set(branches=OWN_BRANCHES)
+    pi = float(np.mean(subject.pi_draws))
+    return bool(pieces) and not any(low - ROUNDING <= pi <= high + ROUNDING for low, high in pieces)
+
+
+def audits_tell_pi(subject: Subject) -> bool:
+    r"""Whether audited rows alone, taken as a random part of the unlabelled ones, tell π.
+
+    .. math:: \hat\pi = P(l=1) + P(l=0)\,\hat m, \qquad
+        \mathrm{se} = P(l=0) \sqrt{\hat m (1-\hat m) / k}
+
+    for k audited unlabelled rows, a share m of them positive; without any logistic form.
+    """
+    data = subject.data
+    if not data.n_audited:
+        return False
+    missed = int(np.sum(data.kind == RowKind.MISSED))
+    m = (missed + 1) / (data.n_audited + 2)
+    se = float(np.mean(data.l == 0)) * np.sqrt(m * (1 - m) / data.n_audited)
+    return bool(se <= thresholds.SD_PI[0])
+
+
+def carriers(
+    subject: Subject, evidence: Evidence, checks: Iterable[Check], level: int
+) -> tuple[str, ...]:
+    """Which assumptions carry the conclusion."""
+    checks, found = list(checks), []
+    if level < 4:
+        found.append("data" if level_is_known(checks) else "data (the ranking, not π)")
+    if not audits_tell_pi(subject):
+        # Too few audited rows to tell π: its level is read from the logistic form.
+        found.append("parametric form")
+    weak = any(
+        c.status in ("failed", "weak") and c.needs and Aspect.PRIOR in c.bears_on for c in checks
+    )
+    by_prior = prior_determined(subject, checks) or outside(subject, evidence)
+    by_prior |= weak and not subject.fit.is_point
+    if subject.symmetric and subject.fit.orientation.rule != "none":
+        found.append("orientation rule")
+    elif not settled(checks, Aspect.ORIENTATION):
+        by_prior = True
+    if by_prior or level == 4:
+        found.append("prior")
+    if subject.fit.spec.name in ("scar", "naive"):
+        what = "constant" if subject.fit.spec.name == "scar" else "one"
+        found.append(f"assumption that s is {what}")
+    return tuple(found)

@@ -1,0 +1,101 @@
+"""The verdict in a sentence."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from bayes_lepu.diagnostics.evidence import Evidence
+from bayes_lepu.diagnostics.levels import CI_PROB, OWN_BRANCHES, interval
+from bayes_lepu.diagnostics.profile import Profile
+from bayes_lepu.diagnostics.records import Aspect, Check
+from bayes_lepu.diagnostics.subject import Subject
+from bayes_lepu.diagnostics.verdict import level_is_known, outside, prior_determined, reasons
+from bayes_lepu.links import Array
+
+
+def sentence(
+    subject: Subject,
+    evidence: Evidence,
+    checks: Sequence[Check],
+    level: int,
+    other: Array | None,
+) -> str:
+    """What the level means here (``other``: π with the factors exchanged)."""
+    pi = pi_in_words(subject, evidence)
+    if level == 1:
+        return f"t and s are separable from these data: {pi}."
+    if level == 4:
+        why = reasons(checks, Aspect.RANKING) or ["no check of the ranking by t supports more"]
+        text = f"Only h = s·t is identified: {why[0]}"
+    elif level == 3:
+        naming = "given that naming, "
+        rest = f"{naming}{pi}"
+        if not level_is_known(checks):
+            rest = f"even {naming}the level is open: {pi}"
+        rest += _exchanged_in_words(other, evidence.profile)
+        text = f"Only the unordered pair {{t, s}} is identified; {_naming(subject)}; {rest}"
+    else:
+        text = f"The ranking by t is separable, its level is not: {pi}"
+        why = reasons(checks, Aspect.LEVEL, Aspect.LABELS, Aspect.COMPUTATION)
+        text += f"; {why[0]}" if why else ""
+    if subject.fit.spec.name != "naive" and prior_determined(subject, checks):
+        text += "; the class prior is prior-determined"
+    return text + "."
+
+
+def _naming(subject: Subject) -> str:
+    rule = subject.fit.orientation.rule
+    if not subject.symmetric:
+        return "the data do not settle which of them is t"
+    if rule == "none":
+        return "which of them is t rests on the priors alone"
+    how = f"which of them is t rests on the orientation rule ({rule}"
+    if subject.fit.is_point and not subject.small:
+        return how + ")"
+    firm = max(subject.order_probability, 1 - subject.order_probability)
+    return f"{how}, order stable with probability {firm:.2f})"
+
+
+def pi_in_words(subject: Subject, evidence: Evidence) -> str:
+    """The class prior, with what the posterior, the likelihood and the prior leave of it."""
+    fit, pieces = subject.fit, _likelihood_pieces(evidence.profile)
+    pi = float(np.mean(subject.pi_draws))
+    likely = " and ".join(f"{low:.2f} to {high:.2f}" for low, high in pieces)
+    if fit.is_point:
+        if outside(subject, evidence):
+            return (
+                f"class prior {pi:.2f} (set by the penalty of this fit: under a weak one, sd 2.5 "
+                f"on every slope, the likelihood leaves {likely})"
+            )
+        return f"class prior {pi:.2f}" + (
+            f" (likelihood under a weak penalty {likely})" if likely else ""
+        )
+    low, high = interval(subject.pi_draws)
+    words = f"class prior {pi:.2f} (at {CI_PROB:.0%}: posterior {low:.2f} to {high:.2f}"
+    words += f", likelihood {likely}" if likely else ""
+    if evidence.prior_pi is not None:
+        prior_low, prior_high = interval(evidence.prior_pi)
+        words += f", prior {prior_low:.2f} to {prior_high:.2f}"
+    words += ")"
+    if outside(subject, evidence):
+        words += ", set by its priors outside of what the likelihood leaves"
+    return words
+
+
+def _exchanged_in_words(other: Array | None, profile: Profile | None) -> str:
+    if other is None:
+        return ""
+    words = f", or {float(np.mean(other)):.2f}"
+    if other.size > 1:
+        low, high = interval(other)
+        words += f" (posterior {low:.2f} to {high:.2f})"
+    elif pieces := _likelihood_pieces(profile, branches=("exchanged",)):
+        likely = " and ".join(f"{low:.2f} to {high:.2f}" for low, high in pieces)
+        words += f" (likelihood {likely})"
+    return words + " with the factors exchanged"
+
+
+def _likelihood_pieces(
+    profile: Profile | None, branches: tuple[str, ...] = OWN_BRANCHES
+) -> list[tuple[float, float]]:
+    return [] if profile is None else profile.likelihood_set(branches=branches)
