@@ -83,6 +83,16 @@ class PUData:
         return self.encoding.terms(self.feature_names)
 
     @property
+    def n_annotators(self) -> int:
+        """Number of annotators."""
+        return 1
+
+    @property
+    def annotators(self) -> tuple[str, ...]:
+        """Names of the annotators."""
+        return ("annotator",)
+
+    @property
     def n_audited(self) -> int:
         """Number of unlabelled rows whose class is known."""
         return int(np.sum(self.kind >= RowKind.MISSED))

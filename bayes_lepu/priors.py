@@ -13,17 +13,15 @@ Flat intercepts make the posterior improper for every data set, so they belong t
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
-from scipy.special import betaln, gammaln
 
 from bayes_lepu.errors import ModelError
+from bayes_lepu.families import Family, get_family
 from bayes_lepu.links import Array
 
-Family = Literal["normal", "laplace", "flat", "halfnormal", "beta", "dirichlet"]
-FAMILIES: tuple[str, ...] = ("normal", "laplace", "flat", "halfnormal", "beta", "dirichlet")
 PENALTIES: tuple[str, ...] = ("l2", "l1", "none")
 Penalty = Literal["l2", "l1", "none"]
 DEFAULT_C = 0.01
@@ -39,38 +37,48 @@ class Prior:
 
     Parameters
     ----------
-    family : {"normal", "laplace", "flat", "halfnormal", "beta", "dirichlet"}
+    family : str
+        Name of a registered family: "normal", "laplace", "student-t", "flat", "halfnormal",
+        "beta", "dirichlet", or one of your own (see `bayes_lepu.families`).
     scale : float or Prior, optional
         Standard deviation (normal), b (laplace), or a half-normal hyperprior over the scale.
     loc : float
-        Centre of a normal or Laplace prior.
+        Centre of a prior on the real line.
     concentration : tuple of float
         Parameters of a Beta or Dirichlet prior.
+    nu : float, optional
+        Degrees of freedom of a Student t.
 
     Examples
     --------
     >>> Prior("normal", scale=2.5)
-    Prior(normal, loc=0, scale=2.5)
+    Prior('normal', scale=2.5)
     >>> Prior("laplace", scale=0.5).logpdf(np.zeros(1))
     0.0
     """
 
-    family: Family
+    family: str
     scale: "float | Prior | None" = None
     loc: float = 0.0
     concentration: tuple[float, ...] = ()
+    nu: float = 0.0
 
     def __post_init__(self) -> None:
-        if self.family not in FAMILIES:
-            raise ModelError(f"Unknown prior family {self.family!r}. Known: {', '.join(FAMILIES)}.")
-        if self.family in ("normal", "laplace", "halfnormal"):
+        takes = self.form.takes
+        if "scale" in takes:
             self._check_scale()
         elif self.scale is not None:
             raise ModelError(f"A {self.family} prior takes no scale; got {self.scale!r}.")
         if not _is_number(self.loc):
             raise ModelError(f"loc is {self.loc!r}; a finite number is expected.")
-        if self.family in ("beta", "dirichlet"):
-            self._check_concentration(2 if self.family == "beta" else 3)
+        if "loc" not in takes and self.loc != 0:
+            raise ModelError(f"A {self.family} prior takes no loc; got {self.loc!r}.")
+        if "nu" in takes and not (_is_number(self.nu) and self.nu > 0):
+            raise ModelError(
+                f"A {self.family} prior needs nu > 0 degrees of freedom; got {self.nu!r}."
+            )
+        if "concentration" in takes:
+            self._check_concentration(self.form.components)
         elif self.concentration:
             raise ModelError(f"A {self.family} prior takes no concentration; give its scale.")
 
@@ -85,7 +93,7 @@ class Prior:
 
     def _check_scale(self) -> None:
         if isinstance(self.scale, Prior):
-            if self.family == "halfnormal" or self.scale.family != "halfnormal":
+            if self.form.support != "real" or self.scale.family != "halfnormal":
                 raise ModelError(
                     "A hierarchical scale is written Prior('normal', scale=Prior('halfnormal', "
                     f"scale=...)); got {self.scale!r} as the scale of a {self.family} prior."
@@ -97,13 +105,28 @@ class Prior:
             )
 
     def __repr__(self) -> str:
-        if self.family == "flat":
-            return "Prior(flat)"
+        """The call that makes this value."""
+        options = [f"scale={self.scale!r}"] if self.scale is not None else []
+        options += [f"loc={self.loc!r}"] if self.loc else []
+        options += [f"concentration={self.concentration!r}"] if self.concentration else []
+        options += [f"nu={self.nu!r}"] if self.nu else []
+        return f"Prior({', '.join([repr(self.family), *options])})"
+
+    def __str__(self) -> str:
+        """For people: the family with its numbers to four digits."""
         if self.concentration:
-            return f"Prior({self.family}, concentration={self.concentration})"
-        scale = self.scale if isinstance(self.scale, Prior) else f"{self.scale:.4g}"
-        loc = "" if self.family == "halfnormal" else f", loc={self.loc:g}"
-        return f"Prior({self.family}{loc}, scale={scale})"
+            return f"{self.family}({', '.join(f'{k:g}' for k in self.concentration)})"
+        options = [f"nu={self.nu:g}"] if self.nu else []
+        options += [f"loc={self.loc:.4g}"] if "loc" in self.form.takes else []
+        if self.scale is not None:
+            scale = self.scale if isinstance(self.scale, Prior) else f"{self.scale:.4g}"
+            options.append(f"scale={scale}")
+        return f"{self.family}({', '.join(options)})" if options else self.family
+
+    @property
+    def form(self) -> Family:
+        """The family, which knows densities, draws and PyMC variables."""
+        return get_family(self.family)
 
     @property
     def hierarchical(self) -> bool:
@@ -113,11 +136,18 @@ class Prior:
     @property
     def proper(self) -> bool:
         """Whether the density integrates to one."""
-        return self.family != "flat"
+        return self.form.proper
+
+    @property
+    def known_scale(self) -> float:
+        """The scale, where it is a number."""
+        if isinstance(self.scale, Prior) or self.scale is None:
+            raise ModelError(f"{self!r} has no known scale.")
+        return float(self.scale)
 
     def with_scale(self, scale: float) -> "Prior":
         """The same family with a known scale."""
-        return Prior(self.family, scale=scale, loc=self.loc)
+        return replace(self, scale=scale)
 
     def logpdf(self, x: Array) -> float:
         """Log density summed over the entries of x, up to the constant that MAP leaves out.
@@ -125,56 +155,32 @@ class Prior:
         Flat priors give 0; normal and Laplace kernels are without their normalising constant,
         so that with `penalty_priors` the value is minus the penalty exactly.
         """
-        if self.family == "flat":
-            return 0.0
-        z = (np.asarray(x) - self.loc) / self._known_scale()
-        if self.family == "laplace":
-            return 0.0 - float(np.abs(z).sum())
-        return -0.5 * float(z @ z)
+        return float(np.sum(self.form.logpdf(self, np.asarray(x, dtype=float))))
 
     def grad(self, x: Array) -> Array:
         """Gradient of `logpdf` (the subgradient 0 at the kink of a Laplace prior)."""
-        x = np.asarray(x, dtype=float)
-        if self.family == "flat":
-            return np.zeros_like(x)
-        scale = self._known_scale()
-        if self.family == "laplace":
-            return -np.sign(x - self.loc) / scale
-        return -(x - self.loc) / scale**2
-
-    def precision(self) -> float:
-        """Curvature of minus `logpdf` where it is constant: 1/scale² for a normal prior."""
-        return self._known_scale() ** -2 if self.family == "normal" else 0.0
+        return self.form.grad(self, np.asarray(x, dtype=float))
 
     def log_normalizer(self, *, size: int = 1) -> float:
         """What `logpdf` leaves out: add it to get the normalised log density."""
-        if self.family == "beta":
-            return -float(betaln(*self.concentration))
-        if self.family == "dirichlet":
-            k = np.array(self.concentration)
-            return float(gammaln(k.sum()) - gammaln(k).sum())
-        if self.family == "flat":
-            return 0.0
-        scale = self._known_scale()
-        if self.family == "laplace":
-            return -size * math.log(2 * scale)
-        half = math.log(2) if self.family == "halfnormal" else 0.0
-        return size * (half - math.log(scale) - 0.5 * math.log(2 * math.pi))
+        return size * self.form.log_normalizer(self)
 
     def sample(self, rng: np.random.Generator, size: tuple[int, ...]) -> Array:
-        """Independent draws; for Beta and Dirichlet the last axis is added."""
-        if self.family == "normal":
-            return rng.normal(self.loc, self._known_scale(), size)
-        if self.family == "laplace":
-            return rng.laplace(self.loc, self._known_scale(), size)
-        if self.family == "halfnormal":
-            return np.abs(rng.normal(0.0, self._known_scale(), size))
-        if self.family == "beta":
-            k1, k2 = self.concentration
-            return rng.beta(k1, k2, size)
-        if self.family == "dirichlet":
-            return rng.dirichlet(self.concentration, size)
-        raise ModelError("A flat prior cannot be sampled. Give a proper prior instead.")
+        """Independent draws; a Dirichlet adds a last axis."""
+        return self.form.sample(self, rng, size)
+
+    def variable(self, name: str, dims: Any = None) -> Any:
+        """A PyMC variable with this prior (inside a model context).
+
+        Numbers are handed over as float64: PyTensor takes a plain 1.5 for a float32 and computes
+        its logarithm with seven digits.
+        """
+        scale: Any = self.scale
+        if isinstance(scale, Prior):
+            scale = scale.variable(f"sigma_{name}")
+        elif scale is not None:
+            scale = np.float64(scale)
+        return self.form.variable(self, name, dims, scale)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for saving."""
@@ -184,6 +190,7 @@ class Prior:
             "scale": scale,
             "loc": self.loc,
             "concentration": list(self.concentration),
+            "nu": self.nu,
         }
 
     @classmethod
@@ -195,12 +202,8 @@ class Prior:
             scale=cls.from_dict(scale) if isinstance(scale, Mapping) else scale,
             loc=values["loc"],
             concentration=tuple(values["concentration"]),
+            nu=values.get("nu", 0.0),
         )
-
-    def _known_scale(self) -> float:
-        if isinstance(self.scale, Prior) or self.scale is None:
-            raise ModelError(f"{self!r} has no known scale.")
-        return self.scale
 
 
 Priors = Mapping[str, Prior]
@@ -238,7 +241,7 @@ def penalty_priors(
         "b": Prior("flat"),
         "beta": Prior("flat"),
         "c": Prior("beta", concentration=(1, 1)),
-        "weights": Prior("dirichlet", concentration=(1, 1, 1)),
+        "rates": Prior("dirichlet", concentration=(1, 1, 1)),
     }
 
 
@@ -255,7 +258,7 @@ def default_priors(n_class: int, n_selection: int) -> dict[str, Prior]:
         "b": Prior("normal", scale=INTERCEPT_SCALE),
         "beta": Prior("normal", scale=INTERCEPT_SCALE),
         "c": Prior("beta", concentration=(1, 1)),
-        "weights": Prior("dirichlet", concentration=(1, 1, 1)),
+        "rates": Prior("dirichlet", concentration=(1, 1, 1)),
     }
 
 

@@ -108,7 +108,7 @@ class PaperCoordinates:
 
     @property
     def _weights(self) -> slice:
-        return self.density.blocks.weights
+        return self.density.blocks.rates
 
     def _away_from_zero(self, x: Array) -> Array:
         w = x[self._weights]

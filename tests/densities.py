@@ -27,7 +27,7 @@ def make_density(model, *, priors=None, jacobian=True, **options):
     spec = REGISTRY[model]
     base = default_priors(int(data.class_mask.sum()), int(data.selection_mask.sum()))
     chosen = {**base, "c": Prior("beta", concentration=(2, 3)), **(priors or {})}
-    chosen = {"weights": Prior("dirichlet", concentration=(1.5, 2, 5)), **chosen}
+    chosen = {"rates": Prior("dirichlet", concentration=(1.5, 2, 5)), **chosen}
     return LogDensity(spec, data, {n: chosen[n] for n in spec.parameters}, jacobian=jacobian)
 
 
@@ -53,7 +53,7 @@ def constant(density):
     """What the density leaves out of the normalised priors."""
     total = 0.0
     for name, prior in density.priors.items():
-        block = getattr(density.blocks, name, slice(0, 1))
+        block = density.layout.slices[name] if name not in ("c", "rates") else slice(0, 1)
         size = len(range(*block.indices(density.dim)))
         if prior.hierarchical:
             total += prior.scale.log_normalizer() - size * 0.5 * math.log(2 * math.pi)

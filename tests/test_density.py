@@ -38,8 +38,8 @@ def by_hand(density, z):
     if "c" in density.priors:
         total += beta_distribution(*density.priors["c"].concentration).logpdf(w[0])
         total += density.jacobian * math.log(w[0] * w[1])
-    if "weights" in density.priors:
-        total += dirichlet(density.priors["weights"].concentration).logpdf(w)
+    if "rates" in density.priors:
+        total += dirichlet(density.priors["rates"].concentration).logpdf(w)
         total += density.jacobian * np.log(w).sum()
     return total
 
@@ -110,7 +110,7 @@ def test_far_tails_stay_finite(model, variant):
             z = rng.normal(size=density.dim)
             z[density.blocks.b] = far * signs[0]
             z[density.blocks.beta] = far * signs[1]
-            z[density.blocks.weights] = far * signs[2] * rng.uniform(size=density.spec.n_weights)
+            z[density.blocks.rates] = far * signs[2] * rng.uniform(size=density.spec.n_weights)
             value, grad, information = density.logp_grad_info(z)
             assert np.isfinite(value)
             assert np.isfinite(grad).all()

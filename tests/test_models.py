@@ -53,13 +53,11 @@ def _value_blocks(density, pymc_model):
         if name.startswith("sigma_"):
             j = len(density.free) + density.hyper.index(name.removeprefix("sigma_"))
             rows.append(eye[[j]])
-        elif name == "weights":
-            u, w = eye[density.blocks.weights]
+        elif name == "rates":
+            u, w = eye[density.blocks.rates]
             rows.append(np.stack([(2 * u - w) / 3, (2 * w - u) / 3]))
         else:
-            rows.append(
-                eye[density.blocks.weights if name == "c" else getattr(density.blocks, name)]
-            )
+            rows.append(eye[density.blocks.rates if name == "c" else getattr(density.blocks, name)])
     return rows
 
 
@@ -121,7 +119,7 @@ def test_names_and_coordinates_of_the_graph(model):
     assert dims["a"] == ("feature",)
     assert dims["l"] == ("obs",)
     if model == "psychm":
-        assert list(pymc_model.coords["weight"]) == ["gamma", "lambda", "rho"]
+        assert list(pymc_model.coords["rate"]) == ["gamma", "lambda", "rho"]
 
 
 def test_masked_factors_have_dimensions_of_their_own():
@@ -147,7 +145,7 @@ def predictive():
             prior = pm.sample_prior_predictive(400, model=pymc_model, random_seed=1)
             point = density.unpack(np.random.default_rng(3).normal(size=density.dim))
             given = {"a": point.a, "b": point.b, "alpha": point.alpha, "beta": point.beta}
-            given |= {"c": point.gamma, "weights": np.exp(point.log_w)}
+            given |= {"c": point.gamma, "rates": np.exp(point.log_w)}
             dims = pymc_model.named_vars_to_dims
             draws = xr.Dataset(
                 {
@@ -199,7 +197,7 @@ def test_prior_predictive_labels(predictive, model):
     elif model != "naive":
         s = 1 / (1 + np.exp(-(p["alpha"].to_numpy() @ X.T + p["beta"].to_numpy()[:, None])))
     if model == "psychm":
-        w = p["weights"].to_numpy()
+        w = p["rates"].to_numpy()
         s = w[:, [0]] + w[:, [2]] * s
     wanted = np.where(y == 1, s, np.where(y == 0, 0.0, s * t))
     spread = np.sqrt((wanted * (1 - wanted)).sum())

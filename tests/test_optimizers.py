@@ -107,7 +107,7 @@ def test_a_vanished_weight_is_no_trap(data):
     best = optimise(density, near_truth(density))
     for weight in (0, 1):
         start = best.z.copy()
-        start[density.blocks.weights][weight] = -50.0
+        start[density.blocks.rates][weight] = -50.0
         trapped = optimise(density, start)
         assert trapped.logp == pytest.approx(best.logp, abs=1e-5)
 

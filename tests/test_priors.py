@@ -51,7 +51,6 @@ def test_flat_prior():
     flat = Prior("flat")
     assert flat.logpdf(np.ones(3)) == 0
     np.testing.assert_array_equal(flat.grad(np.ones(3)), 0)
-    assert flat.precision() == 0
     assert flat.log_normalizer(size=3) == 0
     assert not flat.proper
     with pytest.raises(ModelError, match=r"flat prior cannot be sampled.*proper"):
@@ -105,7 +104,7 @@ def test_the_papers_loss_leaves_intercepts_and_weights_alone():
     priors = penalty_priors("l2", 0.1)
     assert priors["b"] == priors["beta"] == Prior("flat")
     assert priors["c"].concentration == (1, 1)
-    assert priors["weights"].concentration == (1, 1, 1)
+    assert priors["rates"].concentration == (1, 1, 1)
 
 
 def test_penalties_of_each_factor():
@@ -208,3 +207,25 @@ def test_concentration_may_be_any_sequence():
     wanted = Prior("beta", concentration=(2.0, 3.0))
     assert Prior("beta", concentration=np.array([2, 3])) == wanted
     assert Prior("beta", concentration=[2, 3]) == wanted
+
+
+# Families from outside ----------------------------------------------------------------------------
+
+
+def test_student_t_is_scipys():
+    from scipy.stats import t
+
+    prior = Prior("student-t", scale=0.7, loc=0.2, nu=3.0)
+    x = np.random.default_rng(6).normal(size=5)
+    wanted = t(3.0, 0.2, 0.7).logpdf(x).sum()
+    assert prior.logpdf(x) + prior.log_normalizer(size=5) == pytest.approx(wanted)
+    h = 1e-6
+    slopes = [(prior.logpdf(x + e) - prior.logpdf(x - e)) / (2 * h) for e in h * np.eye(5)]
+    np.testing.assert_allclose(prior.grad(x), slopes, rtol=1e-6)
+    bends = (prior.grad(x - h) - prior.grad(x + h)) / (2 * h)
+    np.testing.assert_allclose(prior.form.curvature(prior, x), bends, rtol=1e-5)
+
+
+@pytest.mark.parametrize("prior", ALL, ids=repr)
+def test_repr_is_the_call(prior):
+    assert eval(repr(prior)) == prior

@@ -406,5 +406,5 @@ def test_incomplete_files_are_refused(fits, tmp_path):
 
 def test_the_model_of_a_loaded_fit_can_be_built(fits, tmp_path):
     loaded = lepu.load(fits["psychm"].save(tmp_path / "fit.nc"))
-    assert [v.name for v in loaded.model.free_RVs] == ["a", "b", "alpha", "beta", "weights"]
+    assert [v.name for v in loaded.model.free_RVs] == ["a", "b", "alpha", "beta", "rates"]
     assert list(loaded.model.coords["feature"]) == ODD

@@ -61,7 +61,7 @@ def parameters_of(density, z):
     point, spec = density.unpack(z), density.spec
     values = {"a": point.a[density.data.class_mask], "b": point.b}
     values |= {"alpha": point.alpha[density.data.selection_mask], "beta": point.beta}
-    values |= {"c": point.gamma, "weights": np.exp(point.log_w)}
+    values |= {"c": point.gamma, "rates": np.exp(point.log_w)}
     return {name: np.asarray(values[name]) for name in spec.parameters}
 
 
@@ -75,7 +75,7 @@ def stan_data(density):
     for name, prior in priors.items():
         if name == "c":
             block["c_1"], block["c_2"] = prior.concentration
-        elif name == "weights":
+        elif name == "rates":
             block["conc"] = list(prior.concentration)
         else:
             block[f"scale_{name}"] = float(prior.scale)
@@ -84,7 +84,7 @@ def stan_data(density):
 
 def stan_point(parameters):
     """The same point under the names of the twin."""
-    names = {"a": "a_free", "alpha": "alpha_free", "weights": "w"}
+    names = {"a": "a_free", "alpha": "alpha_free", "rates": "w"}
     return {names.get(name, name): value.tolist() for name, value in parameters.items()}
 
 

@@ -14,7 +14,9 @@ from bayes_lepu.data import PUData
 from bayes_lepu.diagnostics.records import Aspect, Check
 from bayes_lepu.diagnostics.subject import Subject
 from bayes_lepu.links import Array
+from bayes_lepu.models.blocks import Layout
 from bayes_lepu.models.spec import ModelSpec
+from bayes_lepu.priors import default_priors
 
 if TYPE_CHECKING:
     from bayes_lepu.diagnostics.evidence import Evidence
@@ -95,7 +97,7 @@ def jacobian_rank(spec: ModelSpec, data: PUData, rows: Array, needed: int) -> in
     spread = np.maximum(rows.std(axis=0), 1e-12)
     best = 0
     for _ in range(3):
-        full = np.concatenate([rng.normal(0, 1.5, 2 * data.p + 2), [-1.5, -2.0]])
+        full = np.concatenate([rng.normal(0, 1.5, 2 * data.p + 2), [-1.5, -2.0, 0.0]])
         full[: data.p] /= spread * np.sqrt(data.p)
         full[data.p + 1 : 2 * data.p + 1] /= spread * np.sqrt(data.p)
         best = max(best, _rank(_jacobian(spec, data, rows, full)))
@@ -113,7 +115,7 @@ def _jacobian(spec: ModelSpec, data: PUData, rows: Array, full: Array) -> Array:
         (point.gamma * (1 - psi) / psi)[:, None],
         np.full((len(rows), 1), -float(point.lam)),
     ]
-    return np.hstack(columns)[:, spec.free(data)]
+    return np.hstack(columns)[:, Layout.of(spec, data, default_priors(1, 1)).arrays[0]]
 
 
 def _affine_rank(X: Array) -> int:

@@ -243,9 +243,9 @@ def _tied(subject: Subject, sign: float) -> tuple[Array, list[Array]]:
     E[np.r_[blocks.a][common[data.class_mask]], np.arange(k)] = 1.0
     E[np.r_[blocks.alpha][common[data.selection_mask]], np.arange(k)] = sign
     E[blocks.b, k], E[blocks.beta, k + 1] = 1.0, 1.0
-    E[np.r_[blocks.weights], k + 2 + np.arange(n_weights)] = 1.0
+    E[np.r_[blocks.rates], k + 2 + np.arange(n_weights)] = 1.0
     point = subject.peaks[0].point
-    levels = np.concatenate([z[blocks.b], z[blocks.beta], z[blocks.weights]])
+    levels = np.concatenate([z[blocks.b], z[blocks.beta], z[blocks.rates]])
     slopes = [point.a, sign * point.alpha, 0.5 * (point.a + sign * point.alpha)]
     starts = [np.concatenate([s[common], levels]) for s in slopes]
     # With equal slopes and equal intercepts the gradient cannot tell the factors apart, and the
@@ -267,7 +267,7 @@ def _a_minus_alpha(subject: Subject) -> Nearest:
 
 def _gamma_zero(subject: Subject) -> Nearest:
     density, z = subject.weak, _start(subject)
-    u = density.blocks.weights.start
+    u = density.blocks.rates.start
     E = np.delete(np.eye(density.dim), u, axis=1)
     offset = np.zeros(density.dim)
     offset[u] = NEVER

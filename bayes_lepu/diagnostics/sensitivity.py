@@ -19,7 +19,6 @@ from bayes_lepu.diagnostics.thresholds import grade, in_words
 from bayes_lepu.inference.laplace import gaussian_at
 from bayes_lepu.inference.optimizers import optimise
 from bayes_lepu.links import Array
-from bayes_lepu.models import compiled
 from bayes_lepu.models.density import LogDensity
 from bayes_lepu.priors import Prior
 
@@ -95,14 +94,7 @@ def power_scaling(subject: Subject) -> tuple[float, float]:
 
 def log_prior(density: LogDensity, z: Array) -> Array:
     """Log prior of every draw, up to a constant."""
-    point = density.unpack(z)
-    grad = np.zeros(density.dim)
-    return np.array(
-        [
-            compiled.log_prior(zi, np.ascontiguousarray(w), density.constants, grad)
-            for zi, w in zip(z, point.log_w, strict=True)
-        ]
-    )
+    return np.array([density.log_prior(zi) for zi in z])
 
 
 def check_intercepts(subject: Subject, evidence: "Evidence") -> list[Check]:

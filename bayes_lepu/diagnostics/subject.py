@@ -200,7 +200,7 @@ class Subject:
         q, slope = logit_pi(density, z)
         pi = 1 / (1 + np.exp(-q))
         # A Dirichlet(1, 1, 1) has no curvature of its own: one pseudo-observation stands in.
-        weights = density.blocks.weights
+        weights = density.blocks.rates
         floor = np.zeros(density.dim)
         floor[weights] = 0.1
         return Local(z, density.names, total - prior, prior + np.diag(floor), slope * pi * (1 - pi))
@@ -211,7 +211,7 @@ class Subject:
         base = default_priors(int(data.class_mask.sum()), int(data.selection_mask.sum()))
         own = self.fit.priors
         return {
-            n: base[n] if self.fit.is_point and n not in ("c", "weights") else own[n] for n in own
+            n: base[n] if self.fit.is_point and n not in ("c", "rates") else own[n] for n in own
         }
 
     def inside(self, point: Parameters) -> Parameters:
@@ -316,7 +316,7 @@ def weak_density(spec: ModelSpec, data: PUData) -> LogDensity:
         "b": Prior("flat"),
         "beta": Prior("flat"),
         "c": Prior("beta", concentration=(1, 1)),
-        "weights": Prior("dirichlet", concentration=(1, 1, 1)),
+        "rates": Prior("dirichlet", concentration=(1, 1, 1)),
     }
     return LogDensity(spec, data, {n: priors[n] for n in spec.parameters})
 

@@ -181,7 +181,23 @@ def _rule_says_swap(density: LogDensity, z: Array, rule: str) -> bool:
 def _whitened(density: LogDensity, start: Gaussian) -> WhitenedDensity:
     """The (folded) log density in whitened coordinates; it runs without the interpreter's lock."""
     mean, root, constants = start.mean, np.ascontiguousarray(start.root), density.constants
+    if not density.is_compiled:
+        return lambda u: _whitened_in_python(density, mean, root, u)
     if not can_fold(density):
         return lambda u: compiled.whitened(u, mean, root, constants)
     order = density.swap_order
     return lambda u: compiled.whitened_fold(u, mean, root, order, constants)
+
+
+def _whitened_in_python(
+    density: LogDensity, mean: Array, root: Array, u: Array
+) -> tuple[float, Array]:
+    """The same for a density with a prior family that has no compiled form."""
+    z = mean + root @ u
+    if not can_fold(density):
+        value, grad = density.logp_grad(z)
+        return value, root.T @ grad
+    here, grad, there, grad_there = density.fold(z)
+    total = np.logaddexp(here, there)
+    w = np.exp(here - total)
+    return float(total), root.T @ (w * grad + (1.0 - w) * grad_there)

@@ -124,7 +124,7 @@ def _off_the_face(density: LogDensity, z: Array) -> Array | None:
             candidate = z.copy()
             with np.errstate(divide="ignore"):
                 odds = np.log(raised[:-1]) - np.log(raised[-1])
-            candidate[density.blocks.weights] = np.clip(odds, -700, 700)
+            candidate[density.blocks.rates] = np.clip(odds, -700, 700)
             if (value := density.logp(candidate)) > highest:
                 best, highest = candidate, value
     return best

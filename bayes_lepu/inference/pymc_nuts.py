@@ -55,7 +55,7 @@ def _values(density: LogDensity, point: Parameters) -> dict[str, Any]:
     if spec.n_weights == 1:
         values["c"] = weights[0]
     if spec.n_weights == 2:
-        values["weights"] = weights / weights.sum()
+        values["rates"] = weights / weights.sum()
     return values
 
 
@@ -68,7 +68,7 @@ def _coordinates(density: LogDensity, posterior: Any) -> Array:
         c = posterior["c"].to_numpy()[..., None]
         parts.append(np.log(c) - np.log1p(-c))
     if spec.n_weights == 2:
-        log_w = np.log(posterior["weights"].to_numpy())
+        log_w = np.log(posterior["rates"].to_numpy())
         parts.append(log_w[..., :2] - log_w[..., 2:])
     parts += [np.log(posterior[f"sigma_{name}"].to_numpy())[..., None] for name in density.hyper]
     return np.concatenate(parts, axis=-1)

@@ -26,7 +26,7 @@ def kkt_residual(density: LogDensity, z: Array) -> float:
     penalty), :math:`g_j = C_j\,\mathrm{sign}(z_j)` elsewhere, with g the gradient of the smooth
     part; for the others :math:`|g_j| = 0`.
     """
-    rate, away = density.l1_rate, z - density.constants.loc
+    rate, away = density.l1_rate, z - density.loc
     smooth = density.logp_grad(z)[1] + rate * np.sign(away)
     at_center = np.maximum(np.abs(smooth) - rate, 0.0)
     return float(np.max(np.where(away == 0, at_center, np.abs(smooth - rate * np.sign(away)))))
@@ -45,7 +45,7 @@ def climb_sparse(
     """
     rate = density.l1_rate
     split = np.flatnonzero(rate)
-    k, C, center = start.size, rate[split], density.constants.loc[split]
+    k, C, center = start.size, rate[split], density.loc[split]
 
     def join(x: Array) -> Array:
         z = x[:k].copy()
@@ -96,7 +96,7 @@ def climb_sparse(
 
 def polish(density: LogDensity, z: Array, max_steps: int = 10) -> Array:
     """Newton steps on the coordinates away from their centres, none of which may cross it."""
-    rate, loc = density.l1_rate, density.constants.loc
+    rate, loc = density.l1_rate, density.loc
     keep = (rate == 0) | (z != loc)
     if keep.sum() > MAX_SUPPORT or np.any(loc[~keep]):
         return z
@@ -126,7 +126,7 @@ def polish(density: LogDensity, z: Array, max_steps: int = 10) -> Array:
 def _support(density: LogDensity, keep: Array) -> LogDensity:
     """The same density with every coordinate outside ``keep`` held at zero."""
     data, p = density.data, density.data.p
-    free = np.zeros(2 * p + 4, dtype=bool)
+    free = np.zeros(density.layout.full_size, dtype=bool)
     free[density.free[keep]] = True
     a, alpha = free[:p], free[p + 1 : 2 * p + 1]
     columns = a | alpha

@@ -134,7 +134,7 @@ def _restricted(density: LogDensity, working: Working) -> LogDensity:
 def _project(density: LogDensity, small: LogDensity, z: Array, working: Working) -> Array:
     """Coordinates of ``small`` from those of ``density``."""
     out = np.empty(small.dim)
-    for name in ("a", "b", "alpha", "beta", "weights"):
+    for name in ("a", "b", "alpha", "beta", "rates"):
         values = z[getattr(density.blocks, name)]
         if name in working:
             values = values[working[name]]
@@ -147,7 +147,7 @@ def _project(density: LogDensity, small: LogDensity, z: Array, working: Working)
 def _lift(density: LogDensity, small: LogDensity, x: Array, working: Working) -> Array:
     """Coordinates of ``density`` from those of ``small``, zeros outside the working sets."""
     out = np.zeros(density.dim)
-    for name in ("a", "b", "alpha", "beta", "weights"):
+    for name in ("a", "b", "alpha", "beta", "rates"):
         values, block = x[getattr(small.blocks, name)], getattr(density.blocks, name)
         if name in working:
             out[block][working[name]] = values

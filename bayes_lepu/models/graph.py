@@ -1,4 +1,4 @@
-r"""Pieces of the PyMC graphs: slopes, predictors, and the Bernoulli likelihood of the labels.
+r"""The PyMC graph of a model, from its table of blocks to the Bernoulli likelihood of the labels.
 
 The likelihood is handed log h and log(1 - h) separately, both as sums of positive terms. PyMC's
 own Bernoulli forms 1 - p (or a sigmoid of the logit) and returns -inf with NaN gradients from
@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bayes_lepu.data import PUData
-from bayes_lepu.errors import ModelError
-from bayes_lepu.priors import Prior
+from bayes_lepu.models.blocks import table
+from bayes_lepu.priors import Priors
 
 if TYPE_CHECKING:
     import pymc as pm
+
+    from bayes_lepu.models.spec import ModelSpec
 
 
 def new_model(data: PUData) -> "pm.Model":
@@ -28,44 +30,29 @@ def new_model(data: PUData) -> "pm.Model":
     return pm.Model(coords=coords)
 
 
-def variable(name: str, prior: Prior, dims: str | None = None) -> Any:
-    """A PyMC variable with this prior (inside a model context).
-
-    Numbers are handed over as float64: PyTensor takes a plain 1.5 for a float32 and computes its
-    logarithm with seven digits.
-    """
+def build(spec: "ModelSpec", data: PUData, priors: Priors) -> "pm.Model":
+    """The PyMC model: one variable per block of the table, and the observed labels."""
     import pymc as pm
+    import pytensor.tensor as pt
 
-    if prior.family == "flat":
-        return pm.Flat(name, dims=dims)
-    if prior.family == "beta":
-        return pm.Beta(name, *map(np.float64, prior.concentration))
-    if prior.family == "dirichlet":
-        return pm.Dirichlet(name, np.array(prior.concentration), dims=dims)
-    loc, scale = np.float64(prior.loc), _scale(name, prior)
-    if prior.family == "normal":
-        return pm.Normal(name, loc, scale, dims=dims)
-    if prior.family == "laplace":
-        return pm.Laplace(name, loc, scale, dims=dims)
-    raise ModelError(f"{name} cannot have a {prior.family} prior.")
-
-
-def _scale(name: str, prior: Prior) -> Any:
-    import pymc as pm
-
-    scale: Any = prior.scale
-    if isinstance(scale, Prior):
-        return pm.HalfNormal(f"sigma_{name}", np.float64(scale.scale))  # type: ignore[arg-type]
-    return np.float64(scale)
-
-
-def predictor(data: PUData, slope: str, intercept: str, priors: Any) -> Any:
-    """The linear predictor X·slope + intercept over the columns its mask allows."""
-    of_class = slope == "a"
-    mask = data.class_mask if of_class else data.selection_mask
-    dim = data.class_dim if of_class else data.selection_dim
-    coefficients = variable(slope, priors[slope], dim)
-    return data.X[:, mask] @ coefficients + variable(intercept, priors[intercept])
+    with new_model(data) as model:
+        if len(spec.components) > 1:
+            model.add_coord("rate", list(spec.components))
+        values: dict[str, Any] = {
+            block.name: block.prior.variable(block.name, block.dims or None)
+            for block in table(spec, data, priors)
+            if block.role == "value"
+        }
+        tau = data.X[:, data.class_mask] @ values["a"] + values["b"]
+        omega = pt.zeros(data.n)
+        if spec.has_selection:
+            omega = data.X[:, data.selection_mask] @ values["alpha"] + values["beta"]
+        rates = values.get(spec.rates_name)
+        if len(spec.components) > 1:
+            for i, name in enumerate(spec.components[:-1]):
+                pm.Deterministic(name, values[spec.rates_name][i])
+        observe(data, tau, *spec.log_psi(omega, rates))
+    return model
 
 
 def log_sigmoid(z: Any) -> Any:

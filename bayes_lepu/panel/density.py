@@ -67,7 +67,7 @@ class PanelDensity:
             if name.startswith("sigma_"):
                 scales.append(float(prior.scale))  # type: ignore[arg-type]
             else:
-                loc[block], precision[block] = prior.loc, prior.precision()
+                loc[block], precision[block] = prior.loc, prior.known_scale**-2
         return Constants(
             Xt=np.ascontiguousarray(table.X[:, table.class_mask]),
             Xs=np.ascontiguousarray(table.X[:, self.form.selection_mask(self.data)]),

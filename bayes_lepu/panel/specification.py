@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayes_lepu.errors import ModelError
-from bayes_lepu.models.graph import log_bernoulli, log_sigmoid, logaddexp, new_model, variable
+from bayes_lepu.models.graph import log_bernoulli, log_sigmoid, logaddexp, new_model
 from bayes_lepu.panel.data import NOT_SHOWN, PanelData
 from bayes_lepu.priors import Prior, Priors, default_priors
 
@@ -116,8 +116,8 @@ def build(form: Form, data: PanelData, priors: Priors) -> "pm.Model":
     table = data.table
     with new_model(table) as model:
         model.add_coord("annotator", list(data.annotators))
-        a = variable("a", priors["a"], table.class_dim)
-        tau = table.X[:, table.class_mask] @ a + variable("b", priors["b"])
+        a = priors["a"].variable("a", table.class_dim)
+        tau = table.X[:, table.class_mask] @ a + priors["b"].variable("b")
         beta = _pooled("beta", priors, ("annotator",))
         omega = pt.ones((data.n, 1)) * beta
         if form.has_selection:
@@ -155,7 +155,7 @@ def _pooled(name: str, priors: Priors, dims: tuple[str, ...]) -> Any:
     """Coefficients of all annotators, mean + sigma z."""
     import pymc as pm
 
-    mean = variable(f"{name}_mean", priors[f"{name}_mean"], dims[1] if len(dims) > 1 else None)
+    mean = priors[f"{name}_mean"].variable(f"{name}_mean", dims[1] if len(dims) > 1 else None)
     sigma = pm.HalfNormal(f"sigma_{name}", np.float64(priors[f"sigma_{name}"].scale))  # type: ignore[arg-type]
     z = pm.Normal(f"z_{name}", np.float64(0), np.float64(1), dims=dims)
     return pm.Deterministic(name, mean + sigma * z, dims=dims)

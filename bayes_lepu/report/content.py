@@ -86,7 +86,7 @@ def reproduce_section(fit: FittedModel) -> Section:
     settings = fit.settings
     versions = {p: _version(p) for p in PACKAGES} | dict(settings.get("versions", {}))
     rows = [[name, v] for name, v in versions.items() if v]
-    priors = [[name, repr(prior)] for name, prior in fit.priors.items()]
+    priors = [[name, str(prior)] for name, prior in fit.priors.items()]
     facts = {"random seed": str(settings["random_seed"]), "Python": platform.python_version()}
     return Section(
         "reproduce",

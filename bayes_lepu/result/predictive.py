@@ -7,9 +7,10 @@ from bayes_lepu import kernel
 from bayes_lepu.data import PUData
 from bayes_lepu.errors import ModelError
 from bayes_lepu.links import Array
+from bayes_lepu.models.density import LogDensity
 from bayes_lepu.models.parameters import Parameters
 from bayes_lepu.models.spec import ModelSpec
-from bayes_lepu.priors import Prior, Priors
+from bayes_lepu.priors import Priors
 
 
 def prior_parameters(
@@ -22,23 +23,8 @@ def prior_parameters(
             f"The prior of {', '.join(flat)} is flat and cannot be sampled. Fit with "
             "method='nuts' or 'laplace', or pass proper priors."
         )
-    p = data.p
-    full = np.zeros((count, 2 * p + 4))
-    for first, name, intercept, mask in (
-        (0, "a", "b", data.class_mask),
-        (p + 1, "alpha", "beta", data.selection_mask),
-    ):
-        if name not in priors:
-            continue
-        full[:, first : first + p] = _slopes(priors[name], count, p, rng) * mask
-        full[:, first + p] = priors[intercept].sample(rng, (count,))
-    if spec.n_weights == 1:
-        c = priors["c"].sample(rng, (count,))
-        full[:, -2] = np.log(c) - np.log1p(-c)
-    if spec.n_weights == 2:
-        log_w = np.log(np.maximum(priors["weights"].sample(rng, (count,)), 1e-300))
-        full[:, -2:] = log_w[:, :2] - log_w[:, 2:]
-    return spec.unpack(full)
+    density = LogDensity(spec, data, priors)
+    return density.unpack(density.sample_prior(count, rng))
 
 
 def log_likelihood(parameters: Parameters, data: PUData) -> Array:
@@ -63,10 +49,3 @@ def predictive_labels(
     for i in range(flat.b.size):
         out[i] = rng.random(len(X)) < flat.take(i).h(X)
     return out.reshape(*parameters.b.shape, len(X))
-
-
-def _slopes(prior: Prior, count: int, p: int, rng: np.random.Generator) -> Array:
-    if not isinstance(prior.scale, Prior):
-        return prior.sample(rng, (count, p))
-    sigma = prior.scale.sample(rng, (count,))
-    return prior.loc + sigma[:, None] * rng.standard_normal((count, p))

@@ -1,0 +1,362 @@
+r"""The parameter table of a model, and everything that follows from it.
+
+A model is a list of blocks. A block has a name, a place in the row formula (its slot), dimensions,
+a transform to unconstrained coordinates, and a prior. From the table follow the packing of
+parameters into a vector of coordinates z, the names of the coordinates, the prior's density, and
+the variables of the PyMC graph.
+
+One annotator has the blocks ``alpha``, ``beta`` and the rates of the propensity. Several annotators
+are partially pooled: each of these blocks becomes three,
+
+.. math:: \alpha_j = \bar\alpha + \sigma_\alpha z_j, \qquad z_j \sim N(0, 1),
+
+``alpha_mean`` with the prior the block has for one annotator, ``sigma_alpha``, and the deviations
+``z_alpha``. Rates are pooled on the scale of their coordinates.
+
+Conventions
+-----------
+The *full* vector is what the row formula is written in: ``a (p), b``, then for each annotator
+``alpha_j (p), beta_j, u_j, v_j`` and ``logit epsilon_j``, where (u, v) are the coordinates of the
+rates. It holds zeros where nothing is free. Coordinates z are the free entries. Points of a simplex
+have the coordinates log(w_k / w_last): a probability is a simplex of two, its coordinate a logit.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayes_lepu.data import PUData
+from bayes_lepu.errors import ModelError
+from bayes_lepu.links import Array
+from bayes_lepu.priors import Prior, Priors
+
+if TYPE_CHECKING:
+    from bayes_lepu.models.spec import ModelSpec
+
+Slot = Literal["a", "b", "alpha", "beta", "rates", "epsilon"]
+Role = Literal["value", "mean", "scale", "deviation", "hyper"]
+Transform = Literal["identity", "log", "ratios"]
+
+STANDARD = Prior("normal", scale=1.0)  # of the annotators' deviations
+SMALLEST_SPREAD = 0.1  # of annotators who start alike: at 0 the search could not leave the point
+LARGEST = 700.0  # log ratios are cut here: e^700 is still a number
+
+
+@dataclass(frozen=True)
+class Block:
+    """One row of the parameter table.
+
+    Attributes
+    ----------
+    name : str
+        The name of the PyMC variable.
+    slot : str
+        Which part of the row formula it feeds.
+    role : {"value", "mean", "scale", "deviation", "hyper"}
+        The parameter itself; what annotators share, how much they differ, and by how much each
+        does; or the unknown scale of a prior on slopes.
+    transform : {"identity", "log", "ratios"}
+        From the natural value to the coordinates.
+    dims : tuple of str
+    labels : tuple of str
+        Readable names of the coordinates.
+    prior : Prior
+    stem : str
+        The parameter it belongs to.
+    """
+
+    name: str
+    slot: Slot
+    role: Role
+    transform: Transform
+    dims: tuple[str, ...]
+    labels: tuple[str, ...]
+    prior: Prior
+    stem: str
+
+    @property
+    def size(self) -> int:
+        """Number of coordinates."""
+        return len(self.labels)
+
+
+def is_known(prior: Prior) -> bool:
+    """Whether the value is given, so that no coordinate is spent on it."""
+    return prior.family == "known"
+
+
+@dataclass(frozen=True)
+class Stem:
+    """A parameter before pooling: its slot, the dimension of its entries, its coordinates."""
+
+    name: str
+    slot: Slot
+    transform: Transform
+    dim: str | None
+    labels: tuple[str, ...]
+    pooled: bool  # over annotators, where there are several
+
+
+def stems(spec: "ModelSpec", data: PUData) -> list[Stem]:
+    """The parameters of a model on these data, before pooling."""
+    names = np.array(data.feature_names)
+    t_names, s_names = names[data.class_mask], names[data.selection_mask]
+    out = [
+        Stem("a", "a", "identity", data.class_dim, tuple(f"a[{f}]" for f in t_names), False),
+        Stem("b", "b", "identity", None, ("b",), False),
+    ]
+    if spec.has_selection:
+        labels = tuple(f"alpha[{f}]" for f in s_names)
+        out += [
+            Stem("alpha", "alpha", "identity", data.selection_dim, labels, True),
+            Stem("beta", "beta", "identity", None, ("beta",), True),
+        ]
+    if spec.rates_name:
+        labels = spec.coordinate_names
+        dim = "rate" if len(labels) > 1 else None
+        out.append(Stem(spec.rates_name, "rates", "ratios", dim, labels, True))
+    return out
+
+
+def prior_names(spec: "ModelSpec", annotators: int = 1) -> dict[str, str]:
+    """Names of the parameters that carry a prior, each with its parameter before pooling."""
+    if annotators == 1:
+        return {name: name for name in spec.parameters}
+    own = [name for name in spec.parameters if name not in ("a", "b")]
+    return (
+        {"a": "a", "b": "b"}
+        | {f"{name}_mean": name for name in own}
+        | {f"sigma_{name}": name for name in own}
+    )
+
+
+def table(spec: "ModelSpec", data: PUData, priors: Priors) -> tuple[Block, ...]:
+    """The blocks of a model on these data, in the order of their coordinates."""
+    several = data.n_annotators > 1
+    values, scales, deviations, hypers = [], [], [], []
+    for s in stems(spec, data):
+        dims = (s.dim,) if s.dim else ()
+        pooled = several and s.pooled
+        name = f"{s.name}_mean" if pooled else s.name
+        prior = priors[name]
+        role: Role = "mean" if pooled else "value"
+        values.append(Block(name, s.slot, role, s.transform, dims, s.labels, prior, s.name))
+        if isinstance(prior.scale, Prior):
+            label = f"sigma_{name}"
+            hypers.append(
+                Block(label, s.slot, "hyper", "log", (), (f"log {label}",), prior.scale, name)
+            )
+        if pooled:
+            label = f"sigma_{s.name}"
+            log_label = () if is_known(priors[label]) else (f"log {label}",)
+            scales.append(
+                Block(label, s.slot, "scale", "log", (), log_label, priors[label], s.name)
+            )
+            labels = tuple(f"z of {c}, {who}" for who in data.annotators for c in s.labels)
+            deviations.append(
+                Block(
+                    f"z_{s.name}",
+                    s.slot,
+                    "deviation",
+                    "identity",
+                    ("annotator", *dims),
+                    labels,
+                    STANDARD,
+                    s.name,
+                )
+            )
+    return (*values, *scales, *deviations, *hypers)
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """Where every block stands among the coordinates, and how these make the full vector.
+
+    The entry ``place[i]`` of the full vector is z[base[i]], plus σ z[deviation[i]] where annotators
+    are pooled, with σ = e^z[scale[i]], or ``spread[i]`` where σ is known.
+    """
+
+    blocks: tuple[Block, ...]
+    p: int
+    annotators: int
+    columns: Mapping[str, NDArray[np.intp]]  # unmasked columns of a and of alpha
+
+    @classmethod
+    def of(cls, spec: "ModelSpec", data: PUData, priors: Priors) -> "Layout":
+        """The layout of a model on these data under these priors."""
+        columns = {
+            "a": np.flatnonzero(data.class_mask),
+            "alpha": np.flatnonzero(data.selection_mask),
+        }
+        blocks = table(spec, data, priors)
+        return cls(blocks, data.p, data.n_annotators, columns)
+
+    @cached_property
+    def slices(self) -> dict[str, slice]:
+        """Coordinates of every block."""
+        ends = np.cumsum([b.size for b in self.blocks]).tolist()
+        return {b.name: slice(end - b.size, end) for b, end in zip(self.blocks, ends, strict=True)}
+
+    @property
+    def dim(self) -> int:
+        """Number of coordinates."""
+        return sum(b.size for b in self.blocks)
+
+    @property
+    def names(self) -> list[str]:
+        """Readable names of the coordinates."""
+        return [label for b in self.blocks for label in b.labels]
+
+    @property
+    def width(self) -> int:
+        """Entries of the full vector that belong to one annotator: alpha, beta, u, v, epsilon."""
+        return self.p + 4
+
+    @property
+    def full_size(self) -> int:
+        """Length of the full vector."""
+        return self.p + 1 + self.annotators * self.width
+
+    @cached_property
+    def by_slot(self) -> SimpleNamespace:
+        """Coordinates of the values (or of what annotators share), by slot; empty where absent."""
+        out = {}
+        for slot in ("a", "b", "alpha", "beta", "rates", "epsilon"):
+            mine = [self.slices[b.name] for b in self._values if b.slot == slot]
+            out[slot] = slice(mine[0].start, mine[-1].stop) if mine else slice(0, 0)
+        return SimpleNamespace(**out)
+
+    @property
+    def _values(self) -> list[Block]:
+        return [b for b in self.blocks if b.role in ("value", "mean")]
+
+    @property
+    def hyper(self) -> list[tuple[Block, Block]]:
+        """Blocks of slopes whose prior scale is unknown, each with the block of that scale."""
+        by_name = {b.name: b for b in self.blocks}
+        return [(by_name[b.stem], b) for b in self.blocks if b.role == "hyper"]
+
+    @cached_property
+    def arrays(self) -> tuple[NDArray[np.intp], ...]:
+        """``place``, ``base``, ``scale``, ``deviation``; -1 where there is no such coordinate."""
+        place, base, scale, deviation = [], [], [], []
+        for block in self._values:
+            within = self._within(block)
+            first, pooled = self.slices[block.name].start, block.role == "mean"
+            owners = range(self.annotators) if block.slot not in ("a", "b") else (-1,)
+            for j in owners:
+                offset = 0 if j < 0 else self.p + 1 + j * self.width
+                for k, position in enumerate(within):
+                    place.append(offset + position)
+                    base.append(first + k)
+                    sigma = self.slices.get(f"sigma_{block.stem}", slice(0, 0))
+                    free = pooled and sigma.stop > sigma.start
+                    scale.append(sigma.start if free else -1)
+                    start = self.slices[f"z_{block.stem}"].start if pooled else 0
+                    deviation.append(start + j * block.size + k if pooled else -1)
+        return tuple(np.array(v, dtype=np.intp) for v in (place, base, scale, deviation))
+
+    @cached_property
+    def spread(self) -> Array:
+        """Known σ of every free entry of the full vector, 0 where it is not known."""
+        known = {
+            self.slices[f"z_{b.stem}"].start: (b.prior.loc, self.slices[f"z_{b.stem}"].stop)
+            for b in self.blocks
+            if b.role == "scale" and is_known(b.prior)
+        }
+        out = np.zeros(self.arrays[0].size)
+        for start, (value, stop) in known.items():
+            out[(self.arrays[3] >= start) & (self.arrays[3] < stop)] = value
+        return out
+
+    def sigma(self, z: Array) -> Array:
+        """σ of every free entry of the full vector, 0 where nothing is pooled."""
+        scale = self.arrays[2]
+        return np.where(scale >= 0, np.exp(z[..., np.maximum(scale, 0)]), self.spread)
+
+    def _within(self, block: Block) -> Sequence[int]:
+        """Positions of a block's entries in the part of the full vector that it belongs to."""
+        if block.slot in ("a", "alpha"):
+            return self.columns[block.slot].tolist()
+        first = {"b": self.p, "beta": self.p, "rates": self.p + 1, "epsilon": self.p + 3}
+        return range(first[block.slot], first[block.slot] + block.size)
+
+    def full(self, z: Array) -> Array:
+        """The full vector, for any leading dimensions of z."""
+        place, base, _, deviation = self.arrays
+        values = z[..., base]
+        if (pooled := deviation >= 0).any():
+            values[..., pooled] += (self.sigma(z) * z[..., deviation])[..., pooled]
+        out = np.zeros((*z.shape[:-1], self.full_size))
+        out[..., place] = values
+        return out
+
+    def coordinates(self, full: Array) -> Array:
+        """Coordinates of one point: pooled blocks by mean and spread over annotators.
+
+        Unknown scales are put at the size of what they scale.
+        """
+        z = np.zeros(self.dim)
+        place, base, _, _ = self.arrays
+        values = np.clip(np.nan_to_num(full[place], nan=0.0), -LARGEST, LARGEST)
+        count = np.bincount(base, minlength=self.dim)
+        total = np.bincount(base, weights=values, minlength=self.dim)
+        np.divide(total, count, out=z, where=count > 0)
+        for block in self.blocks:
+            if block.role == "scale":
+                apart = self._of_deviation(block.stem)
+                gap = values[apart] - z[base[apart]]
+                sigma = max(float(np.sqrt(np.mean(gap**2))), SMALLEST_SPREAD)
+                sigma = block.prior.loc if is_known(block.prior) else sigma
+                z[self.slices[block.name]] = np.log(sigma)
+                z[self.arrays[3][apart]] = gap / sigma
+        for slopes, block in self.hyper:
+            size = np.mean(z[self.slices[slopes.name]] ** 2) + 1e-6
+            z[self.slices[block.name]] = 0.5 * np.log(size)
+        return z
+
+    def _of_deviation(self, stem: str) -> NDArray[np.bool_]:
+        block = self.slices[f"z_{stem}"]
+        deviation = self.arrays[3]
+        return (deviation >= block.start) & (deviation < block.stop)
+
+    def jacobian(self, z: Array) -> Array:
+        """Derivative of the free entries of the full vector by the coordinates."""
+        _, base, scale, deviation = self.arrays
+        rows = np.arange(base.size)
+        out = np.zeros((base.size, self.dim))
+        out[rows, base] = 1.0
+        sigma, pooled, free = self.sigma(z), deviation >= 0, scale >= 0
+        out[rows[pooled], deviation[pooled]] = sigma[pooled]
+        out[rows[free], scale[free]] = sigma[free] * z[deviation[free]]
+        return out
+
+    def exchange(self) -> NDArray[np.intp]:
+        """Order of the coordinates after exchanging the two factors of one annotator."""
+        if not np.array_equal(self.columns["a"], self.columns["alpha"]):
+            raise ModelError("The factors cannot be exchanged: their columns differ.")
+        order = np.arange(self.dim)
+        pairs = {"a": "alpha", "b": "beta", "sigma_a": "sigma_alpha", "sigma_b": "sigma_beta"}
+        for one, other in pairs.items():
+            if one in self.slices and other in self.slices:
+                here, there = self.slices[one], self.slices[other]
+                order[here], order[there] = np.r_[there], np.r_[here]
+        return order
+
+
+def ratios_to_logs(u: Array) -> Array:
+    """Logarithms of the components (..., k + 1) of a simplex from its coordinates (..., k)."""
+    z = np.concatenate([u, np.zeros((*u.shape[:-1], 1))], axis=-1)
+    return z - np.logaddexp.reduce(z, axis=-1, keepdims=True)
+
+
+def logs_to_ratios(log_w: Array) -> Array:
+    """Inverse of `ratios_to_logs`, cut at ±`LARGEST`."""
+    with np.errstate(invalid="ignore"):
+        ratios = log_w[..., :-1] - log_w[..., -1:]
+    return np.clip(np.nan_to_num(ratios), -LARGEST, LARGEST)
