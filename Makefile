@@ -57,7 +57,7 @@ docs: setup
 
 # The human annotators need their tables: BAYES_LEPU_DATA names the folder that holds them.
 reproduce: setup
-	$(PY) -m tools.reproduction
+	$(PY) -m reproduction
 
 clean:
 	rm -rf $(VENV) dist build site .pytest_cache .mypy_cache .ruff_cache .import_linter_cache

@@ -1,4 +1,4 @@
-"""A digest of the library's own source files, for whatever outlives the code that made it."""
+"""A digest of source files, for whatever outlives the code that made it."""
 
 import hashlib
 from collections.abc import Iterator
@@ -8,17 +8,18 @@ from importlib.resources.abc import Traversable
 
 
 @cache
-def source_digest(*parts: str) -> str:
-    """SHA-256 of Python files of the library, as hexadecimal digits.
+def source_digest(*parts: str, package: str = "bayes_lepu") -> str:
+    """SHA-256 of Python files of a package, as hexadecimal digits.
 
     Parameters
     ----------
     parts : str
-        Files and folders, relative to the library's own folder: "links.py", "kernel".
+        Files and folders, relative to the package's own folder: "links.py", "kernel".
+    package : str
     """
     digest = hashlib.sha256()
     for part in parts:
-        for path, file in _python_files(part, files("bayes_lepu").joinpath(part)):
+        for path, file in _python_files(part, files(package).joinpath(part)):
             digest.update(f"{path}\0".encode())
             digest.update(hashlib.sha256(file.read_bytes()).digest())
     return digest.hexdigest()

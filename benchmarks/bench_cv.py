@@ -13,11 +13,11 @@ import warnings
 import numpy as np
 from sklearn.linear_model import LogisticRegressionCV
 
-from bayes_lepu.datasets import simulate_paper
 from bayes_lepu.errors import IdentifiabilityWarning
 from bayes_lepu.estimators import PsychMClassifierCV, SPMClassifierCV
 from bayes_lepu.models.parameters import Parameters
 from benchmarks.machine import interleaved, ratio
+from reproduction.datasets import simulate_paper
 
 
 def run() -> dict[str, float | str]:

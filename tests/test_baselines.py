@@ -10,8 +10,8 @@ from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import StratifiedKFold
 
 from bayes_lepu.baselines import elkan_noto, naive, real_classifier
-from bayes_lepu.datasets import load_animal_gonogo, load_animal_heldout, simulate_paper
 from bayes_lepu.errors import ConvergenceError, DataError
+from reproduction.datasets import load_animal_gonogo, load_animal_heldout, simulate_paper
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 needs_animal = pytest.mark.skipif(

@@ -15,7 +15,6 @@ from sklearn.linear_model import LogisticRegressionCV
 from sklearn.model_selection import KFold, StratifiedKFold
 
 from bayes_lepu.data import read_data
-from bayes_lepu.datasets import simulate_paper
 from bayes_lepu.errors import DataError, ModelError
 from bayes_lepu.estimators import (
     ElkanNotoClassifier,
@@ -35,6 +34,7 @@ from bayes_lepu.inference.wide import climb_wide, is_wide
 from bayes_lepu.models import get_model
 from bayes_lepu.models.density import LogDensity
 from bayes_lepu.models.parameters import Parameters
+from reproduction.datasets import simulate_paper
 
 CS = np.array([1e-3, 1e-1, 10.0])
 

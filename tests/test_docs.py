@@ -16,15 +16,22 @@ from tools.figures import ROW, refreshed
 from tools.pictures import graph
 
 DOCS = ROOT / "docs"
-PACKAGES = ("", ".plots", ".estimators", ".datasets", ".experiments")
+PACKAGES = (
+    "bayes_lepu",
+    "bayes_lepu.datasets",
+    "bayes_lepu.estimators",
+    "bayes_lepu.plots",
+    "reproduction.datasets",
+    "reproduction.experiments",
+)
 PAGES = sorted(DOCS.rglob("*.md"))
 
 
 def public_names():
-    """Every name exported by the library and by its public packages, in full."""
+    """Every name exported by the library, its public packages and the experiments, in full."""
     names = set()
     for package in PACKAGES:
-        module = importlib.import_module("bayes_lepu" + package)
+        module = importlib.import_module(package)
         names |= {f"{module.__name__}.{name}" for name in module.__all__}
     # A name of the top level that is also exported by a package is documented once.
     names -= {"bayes_lepu.plots", "bayes_lepu.load_demo"}

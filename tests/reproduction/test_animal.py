@@ -10,23 +10,23 @@ import pandas as pd
 import pytest
 
 from bayes_lepu.cli import main
-from bayes_lepu.datasets import load_animal_gonogo
-from bayes_lepu.datasets.gonogo import TRIAL_COLUMNS
 from bayes_lepu.errors import DataError, ModelError
-from bayes_lepu.experiments import (
+from bayes_lepu.inference.paths import PenaltyGrid
+from bayes_lepu.links import sigmoid
+from bayes_lepu.models.parameters import Parameters
+from reproduction.datasets import load_animal_gonogo
+from reproduction.datasets.gonogo import TRIAL_COLUMNS
+from reproduction.experiments import (
     AnimalSettings,
     BayesSettings,
     compare_rivals,
     run_animal,
     run_animal_bayes,
 )
-from bayes_lepu.experiments.animal import RIVALS
-from bayes_lepu.experiments.resample import Relabelled, Source, _folds, animal_trial, draw_rows
-from bayes_lepu.experiments.scores import MODELS
-from bayes_lepu.experiments.started import StartedPsychM
-from bayes_lepu.inference.paths import PenaltyGrid
-from bayes_lepu.links import sigmoid
-from bayes_lepu.models.parameters import Parameters
+from reproduction.experiments.animal import RIVALS
+from reproduction.experiments.resample import Relabelled, Source, _folds, animal_trial, draw_rows
+from reproduction.experiments.scores import MODELS
+from reproduction.experiments.started import StartedPsychM
 
 JUDGED, REST = 120, 30
 SMALL = AnimalSettings("fsa", "safe", Cs=(1.0, 3.0), C_alphas=(1.0, 10.0), C_single=(1.0, 3.0))

@@ -14,11 +14,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from bayes_lepu.experiments import printed
-from bayes_lepu.experiments.document import Document
-from bayes_lepu.experiments.scores import LOWER_IS_BETTER, MODELS
-from bayes_lepu.experiments.synthetic import SyntheticSettings, describe, run_synthetic
-from bayes_lepu.experiments.tables import Reproduction, tidy, write
+from reproduction.experiments import printed
+from reproduction.experiments.document import Document
+from reproduction.experiments.scores import LOWER_IS_BETTER, MODELS
+from reproduction.experiments.synthetic import SyntheticSettings, describe, run_synthetic
+from reproduction.experiments.tables import Reproduction, tidy, write
 
 LEVEL = 0.9
 TABLE2_SETTINGS = SyntheticSettings(lam=0.0)

@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 from bayes_lepu.errors import DataError, FileFormatError
-from bayes_lepu.experiments import image_features, read_features, save_features
-from bayes_lepu.experiments.features import first_layer
+from reproduction.experiments import image_features, read_features, save_features
+from reproduction.experiments.features import first_layer
 
 SHAPE = (3, 4, 6)  # channels, height, width
 

@@ -7,8 +7,8 @@
     run_animal(features=read_features("vgg16.npz"))     # or: reproduce animal --features vgg16.npz
 
 A network is anything with the three stages of torchvision's VGG: ``features``, ``avgpool`` and
-``classifier``, the last a sequence whose first element is the layer wanted. Needs the extra
-``images`` (torch, torchvision) for VGG16 itself; other networks bring their own ``read``.
+``classifier``, the last a sequence whose first element is the layer wanted. VGG16 itself needs
+torch, torchvision and Pillow; other networks bring their own ``read``.
 """
 
 import re
@@ -174,8 +174,8 @@ def _vgg16() -> tuple[Any, Read]:
         from torchvision.models import VGG16_Weights, vgg16
     except ImportError as error:
         raise ImportError(
-            "VGG16 needs torch and torchvision, which are not installed. Install them with "
-            "pip install 'bayes-lepu[images]', or pass a network and a read function of your own."
+            "VGG16 needs torch and torchvision, which are not installed. Install them with pip "
+            "install torch torchvision pillow, or pass a network and a read function of your own."
         ) from error
     weights = VGG16_Weights.IMAGENET1K_V1
     return vgg16(weights=weights).eval(), _torch_reader(weights.transforms())

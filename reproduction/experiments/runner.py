@@ -16,8 +16,7 @@ from typing import Any
 import numpy as np
 
 from bayes_lepu.errors import ModelError
-from bayes_lepu.experiments.store import (
-    TRIAL_SOURCES,
+from reproduction.experiments.store import (
     Record,
     TrialStore,
     made_by_other_code,
@@ -36,15 +35,12 @@ class Experiment:
     name : str
     trial : callable
         ``trial(settings, rng)`` returns what JSON can hold. It is sent to workers by pickle, so it
-        is a function of a module.
-    sources : tuple of str
-        Files and folders of the library on which a trial depends: finished trials count only while
-        these stay as they are. The code of ``trial`` itself is not watched outside the library.
+        is a function of a module. Finished trials count only while the library's code stays as it
+        is; a trial written elsewhere is not watched.
     """
 
     name: str
     trial: Callable[[Any, np.random.Generator], Outcome]
-    sources: tuple[str, ...] = TRIAL_SOURCES
 
 
 @dataclass(frozen=True)
@@ -102,7 +98,7 @@ def run_trials(
             raise ModelError(f"{name} = {value!r}; a whole number, {least} or above, is expected.")
     store = TrialStore(file)
     done = store.read()
-    hashes = [settings_hash(experiment.name, s, sources=experiment.sources) for s in settings]
+    hashes = [settings_hash(experiment.name, s) for s in settings]
     older = made_by_other_code(done, experiment.name, settings, hashes)
     if older and progressbar:
         print(f"{experiment.name}: {older} trials made by other code left aside", file=sys.stderr)

@@ -11,7 +11,7 @@ from pathlib import Path
 TRIALS = 20
 CODE = """
 import sys
-from bayes_lepu.experiments import SyntheticSettings, run_table1
+from reproduction.experiments import SyntheticSettings, run_table1
 settings = SyntheticSettings(n=200, p=2, Cs=(0.1, 1.0), models=("SPM", "Naive", "Real"))
 run_table1(trials={trials}, seed=7, jobs=int(sys.argv[1]), out=sys.argv[2], settings=settings,
            progressbar=False)

@@ -8,13 +8,13 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bayes_lepu.datasets.dataset import PUDataset
-from bayes_lepu.datasets.gonogo import (
+from bayes_lepu.errors import DataError
+from reproduction.datasets.gonogo import (
     SUBJECTS,
     TRIAL_COLUMNS,
     find_folder,
     usable_trials,
 )
-from bayes_lepu.errors import DataError
 
 Features = Literal["pca10", "pca50", "full", "statistics"]
 

@@ -28,12 +28,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from bayes_lepu.datasets import load_animal_gonogo, load_animal_heldout
 from bayes_lepu.errors import DataError
-from bayes_lepu.experiments.scores import classifier_scores
 from bayes_lepu.inference.paths import PenaltyGrid
 from bayes_lepu.links import Array, sigmoid
 from bayes_lepu.models.parameters import Parameters
+from reproduction.datasets import load_animal_gonogo, load_animal_heldout
+from reproduction.experiments.scores import classifier_scores
 
 Protocol = Literal["paper", "safe"]
 PROTOCOLS: tuple[Protocol, ...] = ("paper", "safe")
@@ -104,7 +104,7 @@ class Source:
     Attributes
     ----------
     path : str or None
-        As in `bayes_lepu.datasets.load_animal_gonogo`.
+        As in `reproduction.datasets.load_animal_gonogo`.
     table : DataFrame or None
         Features by image (the index).
     """
@@ -234,7 +234,7 @@ def fit_models(
         SPMClassifier,
         SPMClassifierCV,
     )
-    from bayes_lepu.experiments.started import StartedPsychM
+    from reproduction.experiments.started import StartedPsychM
 
     X, l, y = data.X[train], data.l[train], data.y[train]
     by_label = _folds(l, train, settings)

@@ -10,20 +10,19 @@
 `run_trials`        the machine underneath: any function of settings and a generator
 ==================  ====================================================================
 
-Needs the extra ``sklearn`` (`image_features`: ``images``); ``import bayes_lepu`` does not import
-this package.
+Needs scikit-learn (`image_features`: torch, torchvision and Pillow).
 """
 
-from bayes_lepu.experiments.ablation import run_ablation
-from bayes_lepu.experiments.animal import compare_rivals, run_animal
-from bayes_lepu.experiments.bayes import BayesSettings, run_animal_bayes
-from bayes_lepu.experiments.features import image_features, read_features, save_features
-from bayes_lepu.experiments.resample import AnimalSettings
-from bayes_lepu.experiments.runner import Experiment, run_trials, trial_seed
-from bayes_lepu.experiments.synthetic import SyntheticSettings
-from bayes_lepu.experiments.table1 import run_table1
-from bayes_lepu.experiments.table2 import TABLE2_SETTINGS, compare_pairs, run_table2
-from bayes_lepu.experiments.tables import Reproduction
+from reproduction.experiments.ablation import run_ablation
+from reproduction.experiments.animal import compare_rivals, run_animal
+from reproduction.experiments.bayes import BayesSettings, run_animal_bayes
+from reproduction.experiments.features import image_features, read_features, save_features
+from reproduction.experiments.resample import AnimalSettings
+from reproduction.experiments.runner import Experiment, run_trials, trial_seed
+from reproduction.experiments.synthetic import SyntheticSettings
+from reproduction.experiments.table1 import run_table1
+from reproduction.experiments.table2 import TABLE2_SETTINGS, compare_pairs, run_table2
+from reproduction.experiments.tables import Reproduction
 
 __all__ = [
     "TABLE2_SETTINGS",

@@ -10,6 +10,8 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from functools import cache
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -19,45 +21,37 @@ from bayes_lepu.sources import source_digest
 Record = dict[str, Any]
 Key = tuple[str, str, int]
 
-# What shapes the numbers of a trial; tables, documents and figures are made from these afterwards.
-TRIAL_SOURCES = (
-    "_fit.py",
-    "baselines.py",
-    "data.py",
+# Doors and pictures of the library: they make no number of a trial.
+AROUND = frozenset({"cli", "plots", "report"})
+# What a trial runs of this folder; tables, documents and figures are made from trials afterwards.
+OWN = (
+    "climbers.py",
     "datasets",
-    "estimators",
+    "experiments/bayes.py",
     "experiments/resample.py",
     "experiments/scores.py",
     "experiments/started.py",
     "experiments/synthetic.py",
-    "fitted.py",
-    "inference",
-    "kernel",
-    "links.py",
-    "models",
-    "priors.py",
-    "result",
-    "tables.py",
 )
 
 
-def settings_hash(
-    experiment: str, settings: Any, *, sources: tuple[str, ...] = TRIAL_SOURCES
-) -> str:
-    """Twelve hexadecimal digits that name an experiment, its settings and the library's code.
+@cache
+def code_digest() -> str:
+    """Digest of everything that shapes the numbers of a trial."""
+    inside = (e for e in files("bayes_lepu").iterdir() if e.is_dir() or e.name.endswith(".py"))
+    library = sorted(e.name for e in inside if e.name not in AROUND)
+    return source_digest(*library) + source_digest(*OWN, package="reproduction")
+
+
+def settings_hash(experiment: str, settings: Any) -> str:
+    """Twelve hexadecimal digits that name an experiment, its settings and the code.
 
     Parameters
     ----------
     settings : dataclass instance
         With values that JSON can hold.
-    sources : tuple of str
-        Files and folders of the library that a trial depends on.
     """
-    content = {
-        "experiment": experiment,
-        "settings": asdict(settings),
-        "sources": source_digest(*sources),
-    }
+    content = {"experiment": experiment, "settings": asdict(settings), "sources": code_digest()}
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:12]
 
 

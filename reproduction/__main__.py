@@ -17,7 +17,7 @@ from pathlib import Path
 
 from benchmarks.machine import facts
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[1]
 PAGES = ROOT / "docs" / "reproduction"
 COMMANDS = {
     "table1": "table1 --trials 500 --jobs 2",

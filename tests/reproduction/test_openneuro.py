@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bayes_lepu.datasets import load_animal_trials, load_openneuro_gonogo, usable_trials
 from bayes_lepu.errors import DataError
+from reproduction.datasets import load_animal_trials, load_openneuro_gonogo, usable_trials
 
-SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
+SHARED = Path(__file__).resolve().parents[3] / "shared" / "data"
 COLUMNS = ["onset", "duration", "sample", "trial_type", "response_time", "stim_file", "value"]
 NA = "n/a"
 

@@ -6,17 +6,17 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from bayes_lepu.experiments import printed
-from bayes_lepu.experiments.document import Document
-from bayes_lepu.experiments.scores import MODELS, SCORES
-from bayes_lepu.experiments.store import Record
-from bayes_lepu.experiments.synthetic import (
+from reproduction.experiments import printed
+from reproduction.experiments.document import Document
+from reproduction.experiments.scores import MODELS, SCORES
+from reproduction.experiments.store import Record
+from reproduction.experiments.synthetic import (
     SyntheticSettings,
     describe,
     run_synthetic,
     share_named_right,
 )
-from bayes_lepu.experiments.tables import Reproduction, score_table, summarise, tidy, write
+from reproduction.experiments.tables import Reproduction, score_table, summarise, tidy, write
 
 
 def run_table1(

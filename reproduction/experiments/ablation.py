@@ -14,15 +14,15 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from bayes_lepu.experiments.document import Document
-from bayes_lepu.experiments.store import Record
-from bayes_lepu.experiments.synthetic import (
+from reproduction.experiments.document import Document
+from reproduction.experiments.store import Record
+from reproduction.experiments.synthetic import (
     SyntheticSettings,
     describe,
     run_synthetic,
     share_named_right,
 )
-from bayes_lepu.experiments.tables import Reproduction, standard_error, tidy, write
+from reproduction.experiments.tables import Reproduction, standard_error, tidy, write
 
 CELLS = ((0.0, 0.0), (0.05, 0.0), (0.0, 0.05), (0.05, 0.05))
 

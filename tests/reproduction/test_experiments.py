@@ -14,14 +14,15 @@ import pandas as pd
 import pytest
 from sklearn.metrics import accuracy_score, brier_score_loss, f1_score, roc_auc_score
 
-import bayes_lepu
+import reproduction
 from bayes_lepu.cli import main
-from bayes_lepu.datasets import simulate_paper
 from bayes_lepu.errors import FileFormatError, ModelError
-from bayes_lepu.experiments import (
+from bayes_lepu.models.parameters import Parameters
+from bayes_lepu.sources import source_digest
+from reproduction.datasets import simulate_paper
+from reproduction.experiments import (
     Experiment,
     SyntheticSettings,
-    bayes,
     compare_pairs,
     printed,
     run_ablation,
@@ -31,15 +32,13 @@ from bayes_lepu.experiments import (
     store,
     trial_seed,
 )
-from bayes_lepu.experiments.document import Document
-from bayes_lepu.experiments.scores import MODELS, SCORES, class_scores
-from bayes_lepu.experiments.store import TrialStore, settings_hash
-from bayes_lepu.experiments.synthetic import named_right, synthetic_trial
-from bayes_lepu.experiments.tables import score_table, summarise
-from bayes_lepu.models.parameters import Parameters
-from bayes_lepu.sources import source_digest
+from reproduction.experiments.document import Document
+from reproduction.experiments.scores import MODELS, SCORES, class_scores
+from reproduction.experiments.store import TrialStore, settings_hash
+from reproduction.experiments.synthetic import named_right, synthetic_trial
+from reproduction.experiments.tables import score_table, summarise
 
-PAPER = Path(__file__).resolve().parents[2] / "shared" / "paper" / "lepu_paper.tex"
+PAPER = Path(__file__).resolve().parents[3] / "shared" / "paper" / "lepu_paper.tex"
 TINY = SyntheticSettings(n=200, p=2, Cs=(0.1, 1.0))
 
 
@@ -173,7 +172,7 @@ def test_trials_of_other_code_are_left_aside(
 ) -> None:
     file = tmp_path / "t.jsonl"
     first = run_toy(file)
-    monkeypatch.setattr(store, "source_digest", lambda *parts: "of other code")
+    monkeypatch.setattr(store, "code_digest", lambda: "of other code")
     again = run_trials(TOY, [Toy()], trials=5, seed=3, jobs=1, file=file)
     assert len(CALLS) == 10
     assert [r["outcome"] for r in again] == [r["outcome"] for r in first]
@@ -181,33 +180,32 @@ def test_trials_of_other_code_are_left_aside(
     assert "toy: 5 trials made by other code left aside" in capsys.readouterr().err
 
 
-def test_a_trial_depends_on_the_sources_it_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store, "source_digest", lambda *parts: " ".join(parts))
-    assert settings_hash("toy", Toy()) == settings_hash("toy", Toy(), sources=store.TRIAL_SOURCES)
-    assert settings_hash("toy", Toy()) != settings_hash("toy", Toy(), sources=("data.py",))
+@pytest.mark.parametrize("trial", [name for name in store.OWN if "/" in name])
+def test_what_a_trial_imports_is_among_its_sources(trial: str) -> None:
+    """Neither the library's doors and pictures, nor a file here that the digest leaves out."""
+    later = {f"experiments/{n}.py" for n in ("animal", "document", "runner", "store", "tables")}
+    folder = Path(reproduction.__file__).parent
+    for node in ast.walk(ast.parse((folder / trial).read_text("utf-8"))):
+        if isinstance(node, ast.ImportFrom):
+            package, *rest = str(node.module).split(".")
+            if package == "bayes_lepu":
+                assert rest[0] not in store.AROUND
+            if package == "reproduction":
+                assert {rest[0], "/".join(rest) + ".py"} & {*store.OWN, *later}
 
 
-@pytest.mark.parametrize(
-    ("trial", "sources"),
-    [
-        ("synthetic.py", store.TRIAL_SOURCES),
-        ("resample.py", store.TRIAL_SOURCES),
-        ("started.py", store.TRIAL_SOURCES),
-        ("bayes.py", bayes.SOURCES),
-    ],
-)
-def test_what_a_trial_imports_is_among_its_sources(trial: str, sources: tuple[str, ...]) -> None:
-    package = Path(bayes_lepu.__file__).parent
-    later = ("animal", "document", "runner", "store", "tables")  # around trials, not in them
-    source_digest(*sources)  # all of them are there
-    for node in ast.walk(ast.parse((package / "experiments" / trial).read_text("utf-8"))):
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("bayes_lepu."):
-            path = package.joinpath(*str(node.module).split(".")[1:])
-            name = (path if path.is_dir() else path.with_suffix(".py")).relative_to(package)
-            wanted = {str(name), name.parts[0]}
-            around = {f"experiments/{name}.py" for name in later}
-            assert wanted & {*sources, *around, "errors.py"}, name
-    assert f"experiments/{trial}" in sources
+def test_the_digest_covers_library_and_trials(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = {}
+
+    def remember(*parts: str, package: str = "bayes_lepu") -> str:
+        seen[package] = set(parts)
+        return source_digest(*parts, package=package)
+
+    monkeypatch.setattr(store, "source_digest", remember)
+    assert store.code_digest.__wrapped__() == store.code_digest()
+    assert {"_fit.py", "data.py", "estimators", "inference", "models"} <= seen["bayes_lepu"]
+    assert not seen["bayes_lepu"] & store.AROUND
+    assert seen["reproduction"] == set(store.OWN)
 
 
 # --- scores ---------------------------------------------------------------------------------------

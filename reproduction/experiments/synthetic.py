@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 
 from bayes_lepu.datasets.dataset import PUDataset
-from bayes_lepu.datasets.paper import Distribution, Ordering, simulate_paper
 from bayes_lepu.errors import LepuError
-from bayes_lepu.experiments.runner import Experiment, run_trials
-from bayes_lepu.experiments.scores import MODELS, class_scores, classifier_scores
-from bayes_lepu.experiments.store import Record
 from bayes_lepu.links import sigmoid
+from reproduction.datasets.simulator import Distribution, Ordering, simulate_paper
+from reproduction.experiments.runner import Experiment, run_trials
+from reproduction.experiments.scores import MODELS, class_scores, classifier_scores
+from reproduction.experiments.store import Record
 
 CS = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
 
@@ -31,7 +31,7 @@ class SyntheticSettings:
     Attributes
     ----------
     n, p, gamma, lam, rho1, rho2, K, distribution, shared_rademacher, ordering
-        As in `bayes_lepu.datasets.simulate_paper`; half of the ``n`` rows train.
+        As in `reproduction.datasets.simulate_paper`; half of the ``n`` rows train.
     orientation : {"sigma-norm", "norm", "energy", "none"}
         The rule that names SPM's factors.
     Cs : tuple of float

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from bayes_lepu.datasets.gonogo import SUBJECTS
 from bayes_lepu.errors import DataError, ModelError
-from bayes_lepu.experiments import printed
-from bayes_lepu.experiments.document import Document
-from bayes_lepu.experiments.resample import (
+from reproduction.datasets.gonogo import SUBJECTS
+from reproduction.experiments import printed
+from reproduction.experiments.document import Document
+from reproduction.experiments.resample import (
     NAMED_FEATURES,
     PROTOCOLS,
     AnimalSettings,
@@ -21,10 +21,10 @@ from bayes_lepu.experiments.resample import (
     Source,
     animal_trial,
 )
-from bayes_lepu.experiments.runner import Experiment, run_trials
-from bayes_lepu.experiments.scores import LOWER_IS_BETTER, MODELS
-from bayes_lepu.experiments.store import Record
-from bayes_lepu.experiments.tables import (
+from reproduction.experiments.runner import Experiment, run_trials
+from reproduction.experiments.scores import LOWER_IS_BETTER, MODELS
+from reproduction.experiments.store import Record
+from reproduction.experiments.tables import (
     Reproduction,
     score_table,
     standard_error,
@@ -64,11 +64,11 @@ def run_animal(
         Folder of the prepared tables; default: the environment variable ``BAYES_LEPU_DATA``.
     features : {"pca10", "pca50", "full", "statistics"} or DataFrame
         Features of the photographs. A DataFrame has the image numbers as its index; see
-        `bayes_lepu.experiments.features` for those of VGG16.
+        `reproduction.experiments.features` for those of VGG16.
     subjects : sequence of str
         Codes of annotators; default: the paper's five, in its order.
     protocols : sequence of {"paper", "safe"}
-        See `bayes_lepu.experiments.resample`.
+        See `reproduction.experiments.resample`.
     speeded : bool
         Label only the fast half of every annotator's hits.
     trials : int

@@ -13,16 +13,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from bayes_lepu.experiments.animal import PRINTED_ORDER, check_subjects, output_name
-from bayes_lepu.experiments.document import Document
-from bayes_lepu.experiments.resample import Photographs, Source
-from bayes_lepu.experiments.runner import Experiment, run_trials
-from bayes_lepu.experiments.scores import class_scores
-from bayes_lepu.experiments.store import TRIAL_SOURCES
-from bayes_lepu.experiments.tables import Reproduction, write
+from reproduction.experiments.animal import PRINTED_ORDER, check_subjects, output_name
+from reproduction.experiments.document import Document
+from reproduction.experiments.resample import Photographs, Source
+from reproduction.experiments.runner import Experiment, run_trials
+from reproduction.experiments.scores import class_scores
+from reproduction.experiments.tables import Reproduction, write
 
 BAYES_MODELS = ("naive", "scar", "spm", "psychm")
-SOURCES = (*TRIAL_SOURCES, "comparison.py", "diagnostics", "experiments/bayes.py")
 
 
 @dataclass(frozen=True)
@@ -151,7 +149,7 @@ def run_animal_bayes(
         for subject in subjects
     ]
     records = run_trials(
-        Experiment("animal-bayes", partial(bayes_trial, source=source), sources=SOURCES),
+        Experiment("animal-bayes", partial(bayes_trial, source=source)),
         variants,
         trials=1,
         seed=seed,

@@ -23,8 +23,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from bayes_lepu.datasets.gonogo import SUBJECTS, TRIAL_COLUMNS, find_folder
 from bayes_lepu.errors import DataError
+from reproduction.datasets.gonogo import SUBJECTS, TRIAL_COLUMNS, find_folder
 
 _EVENT_COLUMNS = ("onset", "trial_type", "value", "stim_file", "response_time")
 _TRUTH = {"animal_target": 1, "animal_distractor": 0}

@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from bayes_lepu.experiments.document import Document
-from bayes_lepu.experiments.scores import LOWER_IS_BETTER
-from bayes_lepu.experiments.store import Record
+from reproduction.experiments.document import Document
+from reproduction.experiments.scores import LOWER_IS_BETTER
+from reproduction.experiments.store import Record
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,7 +156,7 @@ def write(
         files.append(folder / f"{name}-scores.parquet")
         scores.to_parquet(files[-1], index=False)
     if figure is not None:
-        from bayes_lepu.experiments.figures import score_figure
+        from reproduction.experiments.figures import score_figure
 
         files.append(folder / f"{name}.png")
         score_figure(figure, panels).savefig(files[-1], dpi=150)
