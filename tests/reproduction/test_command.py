@@ -33,7 +33,7 @@ def reproduce(installed: Path, cwd: Path, *options: str) -> subprocess.Completed
     )
 
 
-@pytest.mark.parametrize("options", [[], ["table1"], ["table1", "--trials", "5"]])
+@pytest.mark.parametrize("options", [[], ["table1", "--trials", "5"]])
 def test_a_plain_install_asks_for_the_clone(installed: Path, tmp_path: Path, options: list[str]):
     done = reproduce(installed, tmp_path, *options)
     assert done.returncode == 2

@@ -35,8 +35,8 @@ def find_experiments() -> ModuleType | None:
     """The command of the clone that holds this library, or of the clone one stands in."""
     for folder in (Path(__file__).resolve().parents[3], Path.cwd()):
         if (folder / "reproduction" / "command.py").is_file():
-            if str(folder) not in sys.path:
-                sys.path.append(str(folder))
+            if sys.path[:1] != [str(folder)]:  # first: no other package of that name may be taken
+                sys.path.insert(0, str(folder))
             return import_module("reproduction.command")
     return None
 
