@@ -21,6 +21,7 @@ from bayes_lepu.models import list_models
 from bayes_lepu.models.parameters import Parameters
 from bayes_lepu.panel import PanelFit, fit_panel, load_panel
 from bayes_lepu.priors import Prior
+from bayes_lepu.settling.audits import suggest_audit
 
 __all__ = [
     "ConvergenceError",
@@ -46,4 +47,5 @@ __all__ = [
     "load_demo",
     "load_panel",
     "plots",
+    "suggest_audit",
 ]

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     import pymc as pm
 
 METHODS = ("nuts", "map", "laplace")
+PICKED = ("random", "chosen")
 SAMPLERS = ("nutpie", "pymc")
 STEEPEST = 100.0  # sd of a linear predictor beyond which probabilities are 0 or 1
 
@@ -41,6 +42,7 @@ def fit(
     model: str = "psychm",
     method: str = "nuts",
     y: Any = None,
+    audits: str | None = None,
     class_features: Sequence[str | int] | None = None,
     selection_features: Sequence[str | int] | None = None,
     exclude: Sequence[str] = (),
@@ -81,6 +83,10 @@ def fit(
         penalised MLE; ``laplace``: a quick Gaussian approximation at the modes.
     y : sequence or the name of a column of X, optional
         Audited classes (0 or 1), NaN where unknown.
+    audits : {"random", "chosen"}, optional
+        How the audited rows were picked: at random among the unlabelled ones, or by choice, for
+        example as `suggest_audit` proposes. Only random ones can tell the class prior without the
+        model; what is not said counts as chosen.
     class_features, selection_features : sequence, optional
         Columns that may enter t and s. Different columns settle which factor is which. The naive
         and SCAR models have no column in s, and refuse ``selection_features``.
@@ -134,6 +140,7 @@ def fit(
     if method not in METHODS:
         raise ModelError(f"Unknown method {method!r}. Known: {', '.join(METHODS)}.")
     check_rule(orientation)
+    _check_picking(audits, y)
     check_sampler(
         sampler, draws=draws, tune=tune, chains=chains, cores=cores, target_accept=target_accept
     )
@@ -154,9 +161,10 @@ def fit(
     chosen = _choose_priors(spec, data, method, penalty, C, priors)
     if method != "map":
         refuse_improper(chosen)
-    settings = {
+    settings: dict[str, Any] = {
         "model": model,
         "method": method,
+        "audits": audits,
         "standardize": standardize,
         "orientation": orientation,
         "n_starts": n_starts,
@@ -316,6 +324,17 @@ def _check_audit(spec: ModelSpec, data: PUData) -> None:
         raise ModelError(
             f"{missed} unlabelled row(s) are audited as positive, which the naive model (s = 1) "
             "rules out. Use model='scar', 'spm' or 'psychm'."
+        )
+
+
+def _check_picking(audits: str | None, y: Any) -> None:
+    if audits is None:
+        return
+    if audits not in PICKED:
+        raise ModelError(f"audits = {audits!r}; one of {', '.join(PICKED)} is expected.")
+    if y is None:
+        raise ModelError(
+            f"audits={audits!r} says how the audited rows were picked, but none are given (y=)."
         )
 
 

@@ -10,9 +10,10 @@ import pandas as pd
 
 from bayes_lepu.diagnostics.identifiability import diagnose
 from bayes_lepu.diagnostics.records import Identifiability
+from bayes_lepu.models.parameters import Parameters
 from bayes_lepu.result import FittedModel
 from bayes_lepu.result.fit import show_estimate
-from bayes_lepu.result.summaries import CI_PROB
+from bayes_lepu.result.summaries import CI_PROB, summary_by_row
 from bayes_lepu.result.tree import read
 from bayes_lepu.settling.counting import count_missed
 from bayes_lepu.settling.decisions import Decision, decide
@@ -57,7 +58,10 @@ class Fit(FittedModel):
         """
         if total:
             return count_missed(self, X, ci_prob=ci_prob, both=self._unnamed)
-        return super().missed(self._own_rows() if X is None else X, ci_prob=ci_prob)
+        if X is None:
+            draws, d = self.draws, self.data
+            return summary_by_row(draws, Parameters.missed, d.X, d.index, ci_prob)
+        return super().missed(X, ci_prob=ci_prob)
 
     def decide(
         self,
@@ -111,14 +115,50 @@ class Fit(FittedModel):
             both=self._unnamed,
         )
 
+    def update(
+        self,
+        *,
+        y: Any = None,
+        audits: str = "chosen",
+        method: str | None = None,
+        random_seed: int | None = None,
+    ) -> "Fit":
+        """Fit again with what has been learned since, everything else as it was.
+
+        Parameters
+        ----------
+        y : Series or array, optional
+            Newly audited classes, 0 or 1: by row label, or one value per row with NaN where
+            nothing new is known. They are added to those the fit has, and replace them where both
+            speak of the same row.
+        audits : {"random", "chosen"}
+            How all audited rows together were picked; see `fit`.
+        method : {"nuts", "map", "laplace"}, optional
+            Another method; priors that it cannot use are replaced by its defaults.
+        random_seed : int, optional
+            Another seed; by default the same.
+
+        Returns
+        -------
+        Fit
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> import bayes_lepu as lepu
+        >>> demo = lepu.load_demo()
+        >>> fit = lepu.fit(demo.X, demo.l, model="scar", method="map", random_seed=1)
+        >>> rows = demo.X.index[demo.l == 0][:3]
+        >>> fit.update(y=pd.Series([0, 1, 0], index=rows)).data.n_audited
+        3
+        """
+        from bayes_lepu.refitting import refit
+
+        return refit(self, y=y, audits=audits, method=method, random_seed=random_seed)
+
     @property
     def _unnamed(self) -> bool:
         return self.identifiability.level >= UNNAMED_LEVEL
-
-    def _own_rows(self) -> pd.DataFrame:
-        """The rows of the fit in the user's units."""
-        d = self.data
-        return pd.DataFrame(d.X * d.scale + d.center, columns=d.feature_names, index=d.index)
 
     def report(
         self,

@@ -79,7 +79,7 @@ def read(fit: FittedModel, X: Array, *, both: bool) -> tuple[Reading, ...]:
     if subject.symmetric:
         own = _some(pivoted)
         return Reading(AS_NAMED, own, X), Reading(EXCHANGED, own.swap(), X)
-    side = np.asarray(fit.stats.get("exchanged", np.zeros(fit.parameters.b.shape))).ravel() > 0.5
+    side = exchanged_draws(fit)
     named = Reading(AS_NAMED, _some(fit.draws.take(~side) if (~side).any() else fit.draws), X)
     if side.sum() >= ENOUGH_DRAWS:
         return named, Reading(EXCHANGED, _some(fit.draws.take(side)), X)
@@ -87,6 +87,29 @@ def read(fit: FittedModel, X: Array, *, both: bool) -> tuple[Reading, ...]:
     if peak is None:
         return (named,)
     return named, Reading(EXCHANGED, _internal(fit, peak.point), X)
+
+
+def exchanged_draws(fit: FittedModel) -> NDArray[np.bool_]:
+    """Which draws name the factors the other way round than the best mode does."""
+    if "exchanged" in fit.stats:
+        return np.asarray(fit.stats["exchanged"]).ravel() > 0.5
+    if not fit.spec.has_selection:
+        return np.zeros(fit.draws.b.size, dtype=bool)
+    X, draws, best = fit.data.X, fit.draws, fit.modes[0].point
+    metric = np.cov(X.T, ddof=0).reshape(X.shape[1], -1)
+
+    def distance(point: Parameters) -> Array:
+        """Mean squared distance of both linear predictors from a point's, over the rows."""
+        out = np.zeros(draws.b.size)
+        for slope, level, a, b in (
+            (draws.a, draws.b, point.a, point.b),
+            (draws.alpha, draws.beta, point.alpha, point.beta),
+        ):
+            d = slope - a
+            out += np.einsum("ki,ij,kj->k", d, metric, d) + (level - b + d @ X.mean(axis=0)) ** 2
+        return out
+
+    return distance(best.swap()) < distance(best)
 
 
 def _some(draws: Parameters) -> Parameters:

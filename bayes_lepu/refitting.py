@@ -1,0 +1,70 @@
+"""Fitting again with the options of a fit, after more has been learned about its rows."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from bayes_lepu._fit import fit as fit_rows
+from bayes_lepu.data import as_numbers, read_vector
+from bayes_lepu.errors import DataError
+from bayes_lepu.fitted import Fit
+from bayes_lepu.links import Array
+
+
+def refit(fit: Fit, *, y: Any, audits: str, method: str | None, random_seed: int | None) -> Fit:
+    """The same rows, labels and options, with what is given here on top (see `Fit.update`)."""
+    data, settings = fit.data, fit.settings
+    classes = data.y if y is None else add_classes(fit, y)
+    known = not bool(np.isnan(classes).all())
+    chains, draws = fit.parameters.b.shape
+    sampled: dict[str, Any] = {} if fit.is_point else {"draws": draws, "chains": chains}
+    sampled |= {k: settings[k] for k in ("tune", "target_accept", "sampler") if k in settings}
+    masks: dict[str, Any] = {
+        option: np.flatnonzero(mask).tolist()
+        for option, mask in (
+            ("class_features", data.class_mask),
+            ("selection_features", data.selection_mask),
+        )
+        if not mask.all()
+    }
+    new = fit_rows(
+        data.X * data.scale + data.center,
+        data.l,
+        y=classes if known else None,
+        audits=audits if known else None,
+        model=fit.spec.name,
+        method=method or fit.method,
+        standardize=settings["standardize"],
+        priors=fit.priors if method in (None, fit.method) else None,
+        orientation=settings["orientation"],
+        n_starts=settings["n_starts"],
+        optimizer=settings["optimizer"],
+        random_seed=settings["random_seed"] if random_seed is None else random_seed,
+        progressbar=False,
+        **masks,
+        **sampled,
+    )
+    # The rows went in as plain numbers; what the user calls them stays as it was.
+    names = ("feature_names", "named", "index", "encoding")
+    kept = {name: getattr(data, name) for name in names}
+    return replace(new, data=replace(new.data, **kept))
+
+
+def add_classes(fit: Fit, y: Any) -> Array:
+    """The audited classes of a fit with new ones on top."""
+    data = fit.data
+    if isinstance(y, pd.Series) and not y.index.equals(data.index):
+        at = data.index.get_indexer_for(y.index)
+        if len(at) != len(y) or (at < 0).any():
+            unknown = [label for label in y.index if label not in data.index]
+            what = f"the row {unknown[0]!r}, which this fit has not" if unknown else "a row twice"
+            raise DataError(f"y names {what}; labels of the fit's own rows are expected.")
+        new = np.full(data.n, np.nan)
+        new[at] = as_numbers("y", y.to_numpy(), "0, 1 or NaN (unknown) is")
+    else:
+        values = y.to_numpy() if isinstance(y, pd.Series) else y
+        vector = read_vector("y", values, data.n, None)
+        new = as_numbers("y", vector, "0, 1 or NaN (unknown) is")
+    return np.where(np.isnan(new), data.y, new)
