@@ -89,6 +89,7 @@ def run_and_interrupt(work: str, wait: float) -> tuple[int, float, str]:
         return process.returncode, time.monotonic() - sent, stderr
     finally:
         process.kill()
+        process.communicate()
 
 
 @pytest.mark.parametrize(("work", "wait"), [("nuts", 6.0), ("map", 2.0), ("verdict", 1.5)])

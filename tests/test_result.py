@@ -15,6 +15,7 @@ from bayes_lepu.fitted import Fit
 from bayes_lepu.models import REGISTRY
 from bayes_lepu.models.parameters import stack
 from bayes_lepu.result import summaries
+from bayes_lepu.result.storage import read_tree, write_tree
 from bayes_lepu.result.tree import FORMAT_VERSION
 
 MODELS = list(REGISTRY)
@@ -366,18 +367,17 @@ def test_files_that_are_no_fits(fits, tmp_path):
         lepu.load(tmp_path)
     foreign = tmp_path / "foreign.nc"
     xr.Dataset({"a": ("x", [1.0])}).to_netcdf(foreign, engine="h5netcdf")
-    with pytest.raises(FileFormatError, match=r"not a saved fit \(format None"):
+    with pytest.raises(FileFormatError, match=r"foreign.nc does not end in the checksum"):
+        lepu.load(foreign)
+    write_tree(xr.DataTree(xr.Dataset({"a": ("x", [1.0])})), foreign)
+    with pytest.raises(FileFormatError, match=r"not a saved fit of this kind \(format None"):
         lepu.load(foreign)
 
 
 def rewritten(fit, path, change):
-    fit.save(path)
-    with xr.open_datatree(path, engine="h5netcdf") as opened:
-        groups = {g.path: g.to_dataset(inherit=False).load() for g in opened.subtree}
-    tree = xr.DataTree.from_dict(groups)
+    tree = read_tree(fit.save(path))
     change(tree)
-    tree.to_netcdf(path, engine="h5netcdf")
-    return path
+    return write_tree(tree, path)
 
 
 def test_files_of_other_versions_are_refused(fits, tmp_path):

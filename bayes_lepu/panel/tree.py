@@ -15,6 +15,7 @@ from bayes_lepu.panel.data import PanelData
 from bayes_lepu.panel.parameters import PanelParameters, class_prior_and_frequencies
 from bayes_lepu.panel.specification import FORMS, Form
 from bayes_lepu.priors import Prior
+from bayes_lepu.result.storage import write_tree
 from bayes_lepu.result.tree import (
     FORMAT_VERSION,
     MAX_CELLS,
@@ -60,9 +61,8 @@ def to_tree(fit: "PanelFit") -> "xr.DataTree":
 
 
 def write(fit: "PanelFit", path: Path) -> Path:
-    """Write the tree to a netCDF file."""
-    _stored(fit).to_netcdf(path, engine="h5netcdf")
-    return path
+    """Write the tree to a file."""
+    return write_tree(_stored(fit), path)
 
 
 def read(path: Path) -> dict[str, Any]:

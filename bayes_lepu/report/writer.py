@@ -11,6 +11,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from bayes_lepu.diagnostics.records import Identifiability
+from bayes_lepu.files import replace_file
 from bayes_lepu.interruption import stops_at_once
 from bayes_lepu.report import content, findings
 from bayes_lepu.report.figures import Album
@@ -59,8 +60,7 @@ def write_report(
         group_by=group_by,
         compare_with=compare_with,
     )
-    path.write_text(text, encoding="utf-8")
-    return path
+    return replace_file(path, text.encode())
 
 
 def render(

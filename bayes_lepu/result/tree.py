@@ -26,6 +26,7 @@ from bayes_lepu.models.parameters import Parameters, stack
 from bayes_lepu.priors import Prior
 from bayes_lepu.result import predictive
 from bayes_lepu.result.fit import FittedModel
+from bayes_lepu.result.storage import read_tree, write_tree
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -97,9 +98,8 @@ def _stored(fit: FittedModel) -> "xr.DataTree":
 
 
 def write(fit: FittedModel, path: Path) -> Path:
-    """Write the tree to a netCDF file."""
-    _stored(fit).to_netcdf(path, engine="h5netcdf")
-    return path
+    """Write the tree to a file."""
+    return write_tree(_stored(fit), path)
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -118,33 +118,20 @@ def read_fields(
     """The fields of a tree, or an error that names the file where something is missing."""
     try:
         return fields(tree)
-    except KeyError as error:
+    except (KeyError, ValueError, TypeError, AttributeError, IndexError) as error:
         raise FileFormatError(
             f"{path} is incomplete ({error}). Save the fit again, or use the release that wrote it."
         ) from error
 
 
 def open_saved(path: Path, wanted: str) -> "xr.DataTree":
-    """The tree of a file of the wanted format, fully read and closed."""
-    import xarray as xr
-
-    if not path.exists():
-        raise FileFormatError(f"{path} does not exist. Fit.save(path) writes such a file.")
-    try:
-        with xr.open_datatree(path, engine="h5netcdf") as opened:
-            # Group by group: DataTree.load leaves some variables lazy, and the file open.
-            groups = {g.path: g.to_dataset(inherit=False).load() for g in opened.subtree}
-            tree = xr.DataTree.from_dict(groups)
-    except (OSError, ValueError, KeyError) as error:
-        raise FileFormatError(
-            f"{path} is not a netCDF file written by Fit.save ({error})."
-        ) from error
+    """The tree of a file of the wanted format."""
+    tree = read_tree(path)
     found = tree.attrs.get("format")
     if found != wanted:
         hint = f" Read it with {READERS[found]}." if found in READERS else ""
         raise FileFormatError(
-            f"{path} is a netCDF file but not a saved fit (format {found!r}, {wanted!r} "
-            f"expected).{hint}"
+            f"{path} is not a saved fit of this kind (format {found!r}, {wanted!r} expected).{hint}"
         )
     version = tree.attrs.get("format_version")
     if version != FORMAT_VERSION:

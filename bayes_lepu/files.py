@@ -1,0 +1,51 @@
+"""Writing files so that whatever happens, the old one or the new one is there, whole."""
+
+import os
+import secrets
+from pathlib import Path
+
+
+def replace_file(path: Path, content: bytes) -> Path:
+    """Write a file in one go: to a temporary neighbour first, which then takes its name.
+
+    A process that is killed, a full disk or a limit on file sizes leaves the old file as it was;
+    an error removes what was begun. Permissions of an existing file are kept, links followed.
+    """
+    target = Path(os.path.realpath(path))
+    if target.is_dir():
+        raise IsADirectoryError(f"{path} is a folder; the name of a file is expected.")
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"{path} cannot be written: there is no folder {target.parent}.")
+    if target.exists() and not target.is_file():  # a pipe or a device, such as /dev/stdout
+        path.write_bytes(content)
+        return path
+    part = target.with_name(f".{target.name[:80]}.{secrets.token_hex(4)}.part")
+    try:
+        with part.open("xb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        if target.exists():
+            part.chmod(target.stat().st_mode & 0o777)
+        part.replace(target)
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        reason = error.strerror or str(error)
+        clear = type(error)(f"{path} was not written ({reason}); nothing there was changed.")
+        clear.errno = error.errno
+        raise clear from error
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
+    _flush_folder(target.parent)
+    return path
+
+
+def _flush_folder(folder: Path) -> None:
+    """Have the new name survive a power cut too, where the system knows how."""
+    if os.name == "posix":
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
