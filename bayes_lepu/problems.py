@@ -125,7 +125,7 @@ def describe(
         names = [p.column for p in of_kind]
         found = [f"{p.column} ({p.found})" if p.found else p.column for p in of_kind]
         remedy = remedies[kind].format(
-            first=repr(names[0]), columns=names, names=",".join(names), **facts
+            first=repr(names[0]), name=names[0], columns=names, names=",".join(names), **facts
         )
         lines.append(f"{SENTENCES[kind]}: {some(found, most=MAX_COLUMNS)}. {remedy}")
     if len(lines) == 1:

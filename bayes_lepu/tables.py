@@ -135,6 +135,13 @@ def _learn(
     return Table(values, encoded, named, index, encoding, kept, True)
 
 
+def complete_rows(X: pd.DataFrame) -> NDArray[np.bool_]:
+    """Which rows have a value in every cell, as ``missing="drop"`` counts them."""
+    read = [read_cells(X.iloc[:, j], str(name)) for j, name in enumerate(X.columns)]
+    gaps = [found.missing for found in read if isinstance(found, Cells)]
+    return ~np.any(gaps, axis=0)
+
+
 def encode_rows(
     X: Any, encoding: Encoding, names: tuple[str, ...], *, named: bool
 ) -> tuple[Array, pd.Index]:

@@ -11,8 +11,10 @@ import pytest
 import bayes_lepu as lepu
 from bayes_lepu.cli import main
 from bayes_lepu.cli.app import COMMANDS
+from bayes_lepu.cli.penalties import read_priors
 from bayes_lepu.cli.tables import split_names
 from bayes_lepu.models.parameters import Parameters
+from tests.fraud import fraud_table
 
 QUICK = ["--method", "laplace", "--draws", "100", "--seed", "1"]
 FILES = {"report.html", "fit.nc", "predictions.csv", "identifiability.csv"}
@@ -199,35 +201,64 @@ MISTAKES = {
     "text cell": (
         _cell(17, "heat", "warm"),
         [],
-        "column 'heat', row 17 (file img016.jpg): 'warm' is not a number",
+        "photos.csv cannot be used as it is. Text among numbers: heat ('warm' in row file "
+        "img016.jpg). Correct such cells, read them as blank with --blank TEXT",
     ),
-    "text column": (lambda f: f.assign(place="north").to_csv(index=False), [], "'place', row 1"),
+    "text without levels": (
+        lambda f: f.assign(place="north").to_csv(index=False),
+        [],
+        "Constant column(s): place. They carry no information; leave them out: --exclude place.",
+    ),
+    "a date": (
+        lambda f: f.assign(day="2024-05-01").to_csv(index=False),
+        [],
+        "Dates or times: day (as text, for example '2024-05-01'). Add a column",
+    ),
+    "a second name of the rows": (
+        lambda f: f.assign(copy=f["file"]).to_csv(index=False),
+        [],
+        "every row has a value of its own: copy (for example 'img000.jpg'). Name the rows",
+    ),
     "empty cell": (
         _cell(8, "wind", None),
         [],
-        "photos.csv: 1 cell(s) with no value: column 'wind' 1 (row 8 (file img007.jpg)).",
+        "photos.csv cannot be used as it is. Cells without a value (how many): wind (1). Choose "
+        "--missing drop (keeps 399 of 400 rows), --missing indicator",
     ),
     "empty cells": (
         _cells({"wind": 8, "heat": slice(3, 5), "light": 399}, None),
         [],
-        "photos.csv: 5 cell(s) with no value: column 'heat' 3 (row 4 (file img003.jpg) and 2 more),"
-        " column 'wind' 1 (row 9 (file img008.jpg)), column 'light' 1 (row 400 (file img399.jpg)).",
+        "heat (3), wind (1), light (1). Choose --missing drop (keeps 395 of 400 rows)",
     ),
     "infinite cell": (
         _cell(9, "wind", "inf"),
         [],
-        "1 cell(s) with an infinite value: column 'wind' 1 (row 9",
+        "Infinite values (how many): wind (1). Correct them, read them as blank with --blank inf",
     ),
-    "label not 0/1": (_cell(3, "marked", "yes"), [], "'marked' (--label), row 3 (file img002.jpg)"),
-    "label missing": (_cell(4, "marked", None), [], "(--label), row 4 (file img003.jpg): no value"),
-    "audited not 0/1": (_cell(5, "checked", 2), [], "(--audited), row 5 (file img004.jpg): '2"),
+    "label not 0/1": (_cell(3, "marked", "yes"), [], "'marked' (--label), row file img002.jpg"),
+    "label missing": (
+        _cell(4, "marked", None),
+        [],
+        "(--label), row file img003.jpg: no value; 0 (unlabelled) or 1 (labelled) is expected. If "
+        "blank means unlabelled, write 0 there, or use --positive 1.",
+    ),
+    "label in words": (
+        lambda f: f.assign(marked=f["marked"].map({0: "no", 1: "yes"})).to_csv(index=False),
+        [],
+        "If 'yes' marks the labelled rows: --positive yes.",
+    ),
+    "no such positive": (None, ["--positive", "yes"], "holds 'yes' (--positive). It holds 0, 1."),
+    "audited not 0/1": (_cell(5, "checked", 2), [], "(--audited), row file img004.jpg: '2"),
+    "no such prior": (None, ["--prior", "a=norml(0, 2)"], "Unknown prior family 'norml'"),
+    "prior without a name": (None, ["--prior", "normal(0, 2)"], "NAME=FAMILY(...) is expected"),
+    "strength in words": (None, ["--C", "much"], "'much' is not a number"),
     "audited against the label": (
         lambda f: f.assign(marked=(f.index < 50) * 1, checked=(f.index < 20) * 1).to_csv(
             index=False
         ),
         [],
-        "photos.csv: column 'checked' (--audited), row 21 (file img020.jpg) and 29 more: the class "
-        "is 0, but column 'marked' (--label) is 1.",
+        "photos.csv: column 'checked' (--audited), row file img020.jpg and 29 more: the class is "
+        "0, but the row is labelled (--label).",
     ),
     "constant column": (lambda f: f.assign(wind=1.0).to_csv(index=False), [], "wind"),
     "same heading twice": (
@@ -245,8 +276,12 @@ MISTAKES = {
     "empty file": (_text(""), [], "is empty"),
     "headings only": (_text("file,heat,wind,light,marked,checked\n"), [], "no rows"),
     "no label": (lambda f: f.assign(marked=0).to_csv(index=False), [], "No row is labelled"),
-    "unknown label column": (None, ["--label", "labelled"], "no column 'labelled' (--label)"),
-    "unknown feature": (None, ["--features", "heat,cold"], "no column 'cold' (--features)"),
+    "unknown label column": (
+        None,
+        ["--label", "market"],
+        "no column 'market' (--label). Did you mean 'marked'?",
+    ),
+    "unknown feature": (None, ["--features", "heat,lihgt"], "(--features). Did you mean 'light'?"),
     "unknown selection column": (
         None,
         ["--selection-features", "cold"],
@@ -395,3 +430,78 @@ def test_from_a_shell():
 def test_names_may_hold_commas():
     assert split_names('a, b,"c, d"') == ["a", "b", "c, d"]
     assert split_names(None) is None
+
+
+# A table as it is ---------------------------------------------------------------------------------
+
+
+def test_a_bank_table_goes_to_a_report_by_one_command(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    table = fraud_table(30_000)
+    table.to_csv("claims.csv.gz", index=False)
+    base = ["fit", "claims.csv.gz", "--label", "flagged", "--audited", "checked"]
+    code, _, err = run(capsys, *base)  # one pass tells everything that is in the way
+    assert code == 2
+    for part in (
+        "Dates or times: opened",
+        "--id case_id",
+        f"log_amount ({table['log_amount'].isna().sum()}), country (",
+        "--missing indicator",
+        "--exclude opened",
+    ):
+        assert part in err
+    options = ["--id", "case_id", "--exclude", "opened", "--missing", "indicator"]
+    model = ["--model", "spm", "--selection-features", "log_amount,channel", "--method", "map"]
+    code, out, _ = run(capsys, *base, *options, *model, "--seed", "1", "--json")
+    assert code == 0
+    result = json.loads(out)
+    assert result["rows"] == len(table)
+    assert abs(result["class_prior"]["mean"] - table.attrs["fraud"].mean()) < 0.05
+    predictions = pd.read_csv("lepu-claims/predictions.csv")
+    assert list(predictions["case_id"]) == list(table["case_id"])
+    assert "country" in (tmp_path / "lepu-claims" / "report.html").read_text("utf-8")
+    new = table.head(50).drop(columns=["flagged", "checked"]).assign(country="AT")
+    new.to_csv("new.tsv", index=False, sep="\t")
+    code, _, err = run(capsys, "predict", "lepu-claims/fit.nc", "new.tsv", "--id", "case_id")
+    assert code == 2
+    assert "country ('AT' in row case_id 100000 and 49 more)" in err
+    assert "--unseen average" in err
+    code, _, _ = run(capsys, "predict", "lepu-claims/fit.nc", "new.tsv", "--unseen", "average")
+    assert code == 0
+
+
+def test_dropped_rows_keep_a_line_without_an_answer(here, frame, capsys):
+    frame = frame.copy()
+    frame.loc[3:5, "wind"] = np.nan
+    frame.to_csv("photos.csv", index=False)
+    args = ["fit", "photos.csv", "--label", "marked", "--id", "file", "--exclude", "checked"]
+    args += ["--method", "map", "--penalty", "a=l2,alpha=l2", "--C", "a=0.1,alpha=0.2"]
+    assert run(capsys, *args, "--missing", "drop")[0] == 0
+    predictions = pd.read_csv("lepu-photos/predictions.csv")
+    assert list(predictions["file"]) == list(frame["file"])
+    assert predictions["class_probability"].isna().to_numpy().nonzero()[0].tolist() == [3, 4, 5]
+    fit = lepu.load("lepu-photos/fit.nc")
+    assert fit.priors["alpha"] == lepu.Prior("normal", scale=(2 * 0.2) ** -0.5)
+    assert fit.data.encoding.missing_cells == {"wind": 3}
+
+
+def test_priors_by_option():
+    priors = read_priors(["a=normal(0, 2)", "alpha = normal(halfnormal(1))", "c=beta(1, 9)"])
+    assert priors == {
+        "a": lepu.Prior("normal", scale=2.0),
+        "alpha": lepu.Prior("normal", scale=lepu.Prior("halfnormal", scale=1.0)),
+        "c": lepu.Prior("beta", concentration=(1.0, 9.0)),
+    }
+
+
+def test_labels_in_words(here, frame, capsys):
+    words = frame.assign(marked=frame["marked"].map({0: "no", 1: "yes"}))
+    words.to_csv("photos.csv", index=False)
+    args = ["fit", "photos.csv", "--label", "marked", "--id", "file", "--exclude", "checked"]
+    code, out, _ = run(capsys, *args, "--positive", "yes", "--method", "map", "--json")
+    assert code == 0
+    assert json.loads(out)["labelled"] == int(frame["marked"].sum())
+    once = frame.assign(marked=np.where(frame["marked"] == 1, 1, np.nan))
+    once.to_csv("photos.csv", index=False)
+    code, out, _ = run(capsys, *args, "--method", "map", "--json")
+    assert json.loads(out)["labelled"] == int(frame["marked"].sum())

@@ -7,6 +7,7 @@ import csv
 import re
 import warnings
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,10 +16,41 @@ import numpy as np
 import pandas as pd
 
 from bayes_lepu.errors import DataError
+from bayes_lepu.problems import JoinedError, TableError, describe, first_row
+from bayes_lepu.suggestions import did_you_mean, some
 
 SEPARATORS = {".csv": ",", ".tsv": "\t", ".txt": "\t"}
-MAX_NAMED = 20
 PARQUET = (".parquet", ".pq")
+
+REMEDIES = {
+    "missing": "Choose --missing drop (keeps {kept} of {rows} rows), --missing indicator (the "
+    "mean, and a column that says so) or --missing impute (the mean or the most frequent level).",
+    "infinite": "Correct them, read them as blank with --blank inf, or leave the column out: "
+    "--exclude {names}.",
+    "date": "Add a column with the number that matters (days since, hour, month), and leave the "
+    "date out: --exclude {names}.",
+    "duration": "Write them as numbers, or leave them out: --exclude {names}.",
+    "identifier": "Name the rows by one of them with --id {name}, and leave the others out: "
+    "--exclude {names}.",
+    "levels": "Join rare levels into one in the file, or leave it out: --exclude {names}.",
+    "number as text": "Store them as numbers, or leave them out: --exclude {names}.",
+    "text among numbers": "Correct such cells, read them as blank with --blank TEXT, or leave the "
+    "column out: --exclude {names}.",
+    "empty": "Leave them out: --exclude {names}.",
+    "constant": "They carry no information; leave them out: --exclude {names}.",
+    "complex": "Leave them out: --exclude {names}.",
+    "other": "Leave them out: --exclude {names}.",
+    "unseen": "Choose what stands in for them: --unseen average (an average row of this column) or "
+    "--unseen reference.",
+}
+NEW_ROWS = {
+    "missing": "Fill them in, or fit again with --missing indicator or --missing impute.",
+    "infinite": "Correct them.",
+    "text among numbers": "The fit has numbers here: correct such cells.",
+    "number as text": "The fit has numbers here: store them as numbers.",
+    "date": "The fit has numbers here: store them as numbers.",
+    "other": "The fit has numbers here: store them as numbers.",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,86 +63,79 @@ class Sheet:
     def require(self, name: str, option: str) -> pd.Series:
         """A column by name, or an error that lists the columns."""
         if name not in self.frame.columns:
-            known = ", ".join(map(str, self.frame.columns[:12]))
-            hint = " Is the separator right (--separator)?" if self.frame.shape[1] == 1 else ""
+            known = list(self.frame.columns)
+            hint = " Is the separator right (--separator)?" if len(known) == 1 else ""
             raise DataError(
-                f"{self.path}: there is no column {name!r} ({option}). Columns: {known}.{hint}"
+                f"{self.path}: there is no column {name!r} ({option})."
+                f"{did_you_mean(name, known)} Columns: {some(known, most=12)}.{hint}"
             )
         return self.frame[name]
 
-    def numbers(self, names: list[str], *, remedy: str) -> pd.DataFrame:
-        """Columns as numbers, none of them missing or infinite."""
-        columns = {name: self._numeric(name, remedy) for name in names}
-        table = pd.DataFrame(columns, index=self.frame.index)
-        self._refuse(table.isna(), "no value", "Fill in or remove such rows first.")
-        self._refuse(table.isin([np.inf, -np.inf]), "an infinite value", "Correct or remove them.")
-        return table
+    def labels(self, name: str, *, positive: str | None = None) -> pd.Series:
+        """The label column as 0 and 1: 1 where it holds the ``positive`` value, if that is given.
 
-    def labels(self, name: str) -> pd.Series:
-        """The label column: 0 or 1 in every row."""
-        return self._zero_one(name, "--label", blank=False).astype(np.int8)
+        Where 1 is its only value, a cell without one is 0.
+        """
+        column = self.require(name, "--label")
+        if positive is not None:
+            marked = column.map(_as_text, na_action="ignore") == positive
+            if not marked.any():
+                found = some(sorted(column.dropna().map(_as_text).unique()))
+                raise DataError(
+                    f"{self.path}: no cell of column {name!r} (--label) holds {positive!r} "
+                    f"(--positive). It holds {found}."
+                )
+            return marked.astype(np.int8)
+        values, blank = _to_numbers(column), _blank(column)
+        if (values[~blank] == 1).all():
+            return (values == 1).astype(np.int8)
+        bad = ~values.isin([0, 1])
+        if bad.any():
+            texts = sorted(column[~blank].map(_as_text).unique())
+            hint = ""
+            if not (bad & ~blank).any():
+                hint = " If blank means unlabelled, write 0 there, or use --positive 1."
+            elif len(texts) == 2:
+                hint = f" If {texts[-1]!r} marks the labelled rows: --positive {texts[-1]}."
+            raise DataError(
+                f"{self.path}: column {name!r} (--label), {first_row(bad.to_numpy(), bad.index)}: "
+                f"{_show(column[bad].iloc[0])}; 0 (unlabelled) or 1 (labelled) is expected.{hint}"
+            )
+        return values.astype(np.int8)
 
-    def classes(self, name: str, label: str) -> pd.Series:
+    def classes(self, name: str, labels: pd.Series | None) -> pd.Series:
         """The audited classes: 0, 1 or blank, and never 0 where the row is labelled."""
-        classes = self._zero_one(name, "--audited", blank=True)
-        against = (classes == 0) & (self.labels(label) == 1)
+        column = self.require(name, "--audited")
+        classes = _to_numbers(column)
+        bad = ~(classes.isin([0, 1]) | _blank(column))
+        if bad.any():
+            raise DataError(
+                f"{self.path}: column {name!r} (--audited), "
+                f"{first_row(bad.to_numpy(), bad.index)}: {_show(column[bad].iloc[0])}; 0, 1 or "
+                "nothing is expected."
+            )
+        against = (classes == 0) & (False if labels is None else labels == 1)
         if against.any():
             raise DataError(
-                f"{self.path}: column {name!r} (--audited), {self._row(against)}: the class is 0, "
-                f"but column {label!r} (--label) is 1. A labelled row is positive by assumption; "
-                "correct one of the two."
+                f"{self.path}: column {name!r} (--audited), "
+                f"{first_row(against.to_numpy(), against.index)}: the class is 0, but the row is "
+                "labelled (--label). A labelled row is positive by assumption; correct one of the "
+                "two."
             )
         return classes
 
-    def _refuse(self, marked: pd.DataFrame, what: str, remedy: str) -> None:
-        """Refuse the marked cells, every column at once."""
-        counts = marked.sum()
-        found = [
-            f"column {name!r} {counts[name]} ({self._row(marked[name])})"
-            for name in counts.index[counts > 0]
-        ]
-        if found:
-            more = f" and {len(found) - MAX_NAMED} more columns" if len(found) > MAX_NAMED else ""
-            raise DataError(
-                f"{self.path}: {int(counts.sum())} cell(s) with {what}: "
-                f"{', '.join(found[:MAX_NAMED])}{more}. {remedy}"
-            )
-
-    def _numeric(self, name: str, remedy: str) -> pd.Series:
-        column = self.frame[name]
-        values = _to_numbers(column)
-        bad = values.isna() & ~_blank(column)
-        if bad.any():
-            raise DataError(
-                f"{self.path}: column {name!r}, {self._row(bad)}: {_show(column[bad].iloc[0])} is "
-                f"not a number. {remedy}"
-            )
-        return values
-
-    def _zero_one(self, name: str, option: str, *, blank: bool) -> pd.Series:
-        column = self.require(name, option)
-        values = _to_numbers(column)
-        bad = ~(values.isin([0, 1]) | (_blank(column) if blank else False))
-        if bad.any():
-            allowed = "0, 1 or nothing" if blank else "0 (unlabelled) or 1 (labelled)"
-            raise DataError(
-                f"{self.path}: column {name!r} ({option}), {self._row(bad)}: "
-                f"{_show(column[bad].iloc[0])}; {allowed} is expected."
-            )
-        return values
-
-    def _row(self, marked: pd.Series) -> str:
-        positions = np.flatnonzero(marked.to_numpy())
-        more = f" and {len(positions) - 1} more" if len(positions) > 1 else ""
-        first, index = int(positions[0]), marked.index
-        name = "" if index.name is None else f" ({index.name} {index[first]})"
-        return f"row {first + 1}{name}{more}"
-
 
 def read_sheet(
-    path: str | Path, *, separator: str | None = None, id_column: str | None = None
+    path: str | Path,
+    *,
+    separator: str | None = None,
+    id_column: str | None = None,
+    blanks: Sequence[str] = (),
 ) -> Sheet:
-    """Read a CSV, TSV or Parquet file; rows are numbered from 1 or named by a column."""
+    """Read a CSV, TSV or Parquet file; rows are numbered from 1 or named by a column.
+
+    Cells that hold one of the ``blanks`` count as cells without a value.
+    """
     path = Path(path)
     if not path.is_file():
         what = "is a folder" if path.is_dir() else "does not exist"
@@ -119,9 +144,9 @@ def read_sheet(
         path.suffixes[-2] if path.suffix in (".gz", ".zst") and path.suffixes[1:] else path.suffix
     )
     if suffix.lower() in PARQUET:
-        frame = _read_parquet(path)
+        frame = _read_parquet(path).replace(list(blanks), None)
     elif suffix.lower() in SEPARATORS:
-        frame = _read_text(path, separator or SEPARATORS[suffix.lower()], id_column)
+        frame = _read_text(path, separator or SEPARATORS[suffix.lower()], id_column, blanks)
     else:
         raise DataError(
             f"{path}: files ending in {path.suffix or 'nothing'} are not read; "
@@ -137,6 +162,24 @@ def read_sheet(
     return sheet
 
 
+def complaint(error: DataError, path: Path, *, new_rows: bool = False) -> str:
+    """What is wrong with a file's table, with the options of the command line that help."""
+    remedies = REMEDIES | (NEW_ROWS if new_rows else {})
+    if isinstance(error, JoinedError):
+        return "\n".join(complaint(e, path, new_rows=new_rows) for e in error.errors)
+    if isinstance(error, TableError):
+        return describe(error.problems, error.facts, remedies, subject=str(path))
+    return f"{path}: {error}"
+
+
+def together(complaints: Sequence[str]) -> str:
+    """Several complaints as a list, of which each is a line; a single one as it is."""
+    if len(complaints) == 1:
+        return complaints[0]
+    lines = [line.removeprefix("- ") for text in complaints for line in text.split("\n")]
+    return f"{len(complaints)} things are wrong:\n" + "\n".join(f"- {line}" for line in lines)
+
+
 def split_names(text: str | None) -> list[str] | None:
     """Names from ``a,b,"c, d"``."""
     if text is None:
@@ -146,7 +189,9 @@ def split_names(text: str | None) -> list[str] | None:
     ]
 
 
-def _read_text(path: Path, separator: str, id_column: str | None) -> pd.DataFrame:
+def _read_text(
+    path: Path, separator: str, id_column: str | None, blanks: Sequence[str]
+) -> pd.DataFrame:
     options: dict[str, Any] = {"sep": separator, "encoding": "utf-8-sig"}
     try:
         heads = pd.read_csv(path, header=None, nrows=1, dtype=str, **options).iloc[0]
@@ -156,7 +201,12 @@ def _read_text(path: Path, separator: str, id_column: str | None) -> pd.DataFram
             warnings.simplefilter("error", pd.errors.ParserWarning)
             converters = {id_column: str} if id_column in set(heads) else None
             return pd.read_csv(
-                path, index_col=False, low_memory=False, converters=converters, **options
+                path,
+                index_col=False,
+                low_memory=False,
+                converters=converters,
+                na_values=list(blanks),
+                **options,
             )
     except pd.errors.EmptyDataError:
         raise DataError(f"{path} is empty.") from None
@@ -197,6 +247,11 @@ def _read_parquet(path: Path) -> pd.DataFrame:
         ) from None
     except (OSError, ValueError) as error:
         raise DataError(f"{path} is not a readable Parquet file ({error}).") from None
+
+
+def _as_text(value: Any) -> str:
+    whole = isinstance(value, float) and value.is_integer()
+    return str(int(value)) if whole else str(value).strip()
 
 
 def _to_numbers(column: pd.Series) -> pd.Series:

@@ -67,8 +67,10 @@ class Terminal:
             sys.stdout.write(text + "\n")
 
     def error(self, text: str) -> None:
-        """One line on stderr."""
-        self._err.print(Text(f"bayes-lepu: error: {' '.join(text.split())}", style="red"))
+        """One line on stderr, or one for each entry of a list."""
+        head, *entries = text.split("\n- ")
+        lines = [" ".join(part.split()) for part in (head, *entries)]
+        self._err.print(Text("bayes-lepu: error: " + "\n- ".join(lines), style="red"))
 
     @contextmanager
     def stage(self, text: str) -> Iterator[None]:

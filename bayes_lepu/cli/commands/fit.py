@@ -1,25 +1,26 @@
 """``bayes-lepu fit``: from a file to a fit, its predictions and its report."""
 
 import argparse
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from bayes_lepu._fit import METHODS
 from bayes_lepu._fit import fit as fit_model
+from bayes_lepu.cli.penalties import read_penalty, read_priors, read_strength
 from bayes_lepu.cli.predictions import prediction_table
-from bayes_lepu.cli.tables import Sheet, read_sheet, split_names
+from bayes_lepu.cli.tables import Sheet, complaint, read_sheet, split_names, together
 from bayes_lepu.cli.terminal import Terminal
+from bayes_lepu.encoding import MISSING, UNSEEN
 from bayes_lepu.errors import DataError
 from bayes_lepu.fitted import Fit
 from bayes_lepu.inference.orientation import RULES
 from bayes_lepu.models import list_models
+from bayes_lepu.tables import complete_rows, read_table
 
-REMEDY = (
-    "Choose the columns to use with --features a,b,c, leave this one out with --exclude, or name "
-    "it with --id if it identifies the rows."
-)
 EXAMPLES = """\
 examples:
   bayes-lepu fit photos.csv --label marked
@@ -27,6 +28,9 @@ examples:
   bayes-lepu fit photos.csv --label marked --selection-features brightness,sharpness
   bayes-lepu fit photos.parquet --label marked --audited checked --model spm --seed 1
   bayes-lepu fit photos.csv --label marked --method map --json --quiet
+  bayes-lepu fit claims.csv.gz --label flagged --positive yes --id claim --missing indicator
+  bayes-lepu fit photos.csv --label marked --method map --penalty a=l2,alpha=l1 --C 0.1
+  bayes-lepu fit photos.csv --label marked --prior "a=normal(0, 2)" --prior "b=normal(-2, 1)"
 
 writes to the folder given by --out:
   report.html          the page to look at and to send on
@@ -43,7 +47,10 @@ def add(commands: Any) -> argparse.ArgumentParser:
     )
     parser.add_argument("data", type=Path, help="CSV, TSV or Parquet file with one row per case")
     columns = parser.add_argument_group("columns (names separated by commas)")
-    columns.add_argument("--label", required=True, metavar="NAME", help="0/1: labelled positive")
+    columns.add_argument(
+        "--label", required=True, metavar="NAME", help="0/1, or 1 and nothing: labelled positive"
+    )
+    columns.add_argument("--positive", metavar="VALUE", help="what the label holds where labelled")
     columns.add_argument("--features", metavar="NAMES", help="columns to use; default: all others")
     columns.add_argument("--exclude", metavar="NAMES", help="columns to leave out")
     columns.add_argument("--class-features", metavar="NAMES", help="columns the class may use")
@@ -52,11 +59,26 @@ def add(commands: Any) -> argparse.ArgumentParser:
     )
     columns.add_argument("--audited", metavar="NAME", help="known classes: 0, 1 or nothing")
     columns.add_argument("--id", metavar="NAME", help="column that names the rows")
+    columns.add_argument(
+        "--missing", default="error", choices=MISSING, help="what to do about blank cells"
+    )
+    columns.add_argument(
+        "--unseen", default="error", choices=UNSEEN, help="levels of new rows the fit has not seen"
+    )
+    columns.add_argument("--blank", metavar="TEXTS", help="cells to read as blank, such as ?")
     columns.add_argument("--separator", metavar="CHAR", help="cell separator; default , or tab")
     model = parser.add_argument_group("model")
     model.add_argument("--model", default="psychm", choices=list_models(), help="default psychm")
     model.add_argument("--method", default="nuts", choices=METHODS, help="default nuts")
     model.add_argument("--orientation", default="sigma-norm", choices=RULES)
+    model.add_argument("--penalty", metavar="KIND", help="for map: l2, l1, none, or a=l2,alpha=l1")
+    model.add_argument("--C", metavar="NUMBER", help="for map: 0.01, or a=0.01,alpha=0.1")
+    model.add_argument(
+        "--prior",
+        action="append",
+        metavar="NAME=FAMILY(...)",
+        help="such as a=normal(0, 2); may be repeated",
+    )
     model.add_argument("--no-standardize", action="store_true", help="keep the columns' own scale")
     sampler = parser.add_argument_group("sampler")
     sampler.add_argument("--draws", type=int, default=1000, help="per chain; default 1000")
@@ -75,30 +97,41 @@ def run(args: argparse.Namespace, terminal: Terminal) -> None:
     if out.exists() and not out.is_dir():
         raise DataError(f"--out {out} is a file; a folder is expected.")
     with terminal.stage(f"Reading {args.data}"):
-        sheet = read_sheet(args.data, separator=_separator(args.separator), id_column=args.id)
-        labels = sheet.labels(args.label)
-        audited = None if args.audited is None else sheet.classes(args.audited, args.label)
-        X = sheet.numbers(feature_names(sheet, args), remedy=REMEDY)
+        sheet = read_sheet(
+            args.data,
+            separator=_separator(args.separator),
+            id_column=args.id,
+            blanks=split_names(args.blank) or (),
+        )
+        X, labels, audited = read_columns(sheet, args)
     with terminal.stage(
         f"Fitting {args.model} by {args.method}: {len(X)} rows, {X.shape[1]} columns"
     ):
-        result = fit_model(
-            X,
-            labels,
-            y=audited,
-            model=args.model,
-            method=args.method,
-            class_features=split_names(args.class_features),
-            selection_features=split_names(args.selection_features),
-            standardize=not args.no_standardize,
-            orientation=args.orientation,
-            draws=args.draws,
-            tune=args.tune,
-            chains=args.chains,
-            cores=args.cores,
-            random_seed=args.seed,
-            progressbar=False,
-        )
+        try:
+            result = fit_model(
+                X,
+                labels,
+                y=audited,
+                model=args.model,
+                method=args.method,
+                class_features=split_names(args.class_features),
+                selection_features=split_names(args.selection_features),
+                missing=args.missing,
+                unseen=args.unseen,
+                standardize=not args.no_standardize,
+                penalty=read_penalty(args.penalty),
+                C=read_strength(args.C),
+                priors=read_priors(args.prior),
+                orientation=args.orientation,
+                draws=args.draws,
+                tune=args.tune,
+                chains=args.chains,
+                cores=args.cores,
+                random_seed=args.seed,
+                progressbar=False,
+            )
+        except DataError as error:
+            raise DataError(complaint(error, args.data)) from None
     with terminal.stage("Judging what these data can identify"):
         found = result.identifiability
     files = write_all(result, X, labels, out, terminal)
@@ -140,13 +173,46 @@ def write_all(
     report, saved, predictions, checks = files.values()
     with terminal.stage("Writing the fit and its predictions"):
         result.save(saved)
-        table = prediction_table(result, X)
-        table.insert(0, "label", labels)
+        # Rows left out for their blank cells keep a line of their own, without an answer.
+        kept = complete_rows(X) if result.data.encoding.dropped else np.ones(len(X), dtype=bool)
+        table = prediction_table(result, X[kept])
+        if not kept.all():
+            table = _spread(table, kept, X.index)
+        table.insert(0, "label", labels.to_numpy())
         table.to_csv(predictions, index_label=X.index.name or "row", float_format="%.6g")
         result.identifiability.to_frame().to_csv(checks)
     with terminal.stage("Drawing the report"):
         result.report(report)
     return files
+
+
+def read_columns(
+    sheet: Sheet, args: argparse.Namespace
+) -> tuple[pd.DataFrame, pd.Series, pd.Series | None]:
+    """Features, labels and audits; one error with everything that is wrong with any of them."""
+    complaints: list[str] = []
+
+    def attempt[V](read: Callable[[], V]) -> V | None:
+        try:
+            return read()
+        except DataError as error:
+            complaints.append(str(error))
+            return None
+
+    for option in ("features", "exclude", "class_features", "selection_features"):
+        for name in split_names(getattr(args, option)) or []:
+            attempt(lambda n=name, o=option: sheet.require(n, "--" + o.replace("_", "-")))  # type: ignore[misc]
+    labels = attempt(lambda: sheet.labels(args.label, positive=args.positive))
+    audited = None if args.audited is None else attempt(lambda: sheet.classes(args.audited, labels))
+    names = attempt(lambda: feature_names(sheet, args))
+    if complaints or labels is None or names is None:
+        if names:
+            try:
+                read_table(sheet.frame[names], missing=args.missing)
+            except DataError as error:
+                complaints.append(complaint(error, args.data))
+        raise DataError(together(complaints))
+    return sheet.frame[names], labels, audited
 
 
 def feature_names(sheet: Sheet, args: argparse.Namespace) -> list[str]:
@@ -156,9 +222,7 @@ def feature_names(sheet: Sheet, args: argparse.Namespace) -> list[str]:
         for option in ("label", "audited", "id")
         if getattr(args, option) is not None
     }
-    for option in ("features", "exclude", "class_features", "selection_features"):
-        for name in split_names(getattr(args, option)) or []:
-            sheet.require(name, "--" + option.replace("_", "-"))
+    known = list(sheet.frame.columns)
     chosen = split_names(args.features)
     if chosen is not None:
         clash = [name for name in chosen if name in roles]
@@ -167,12 +231,18 @@ def feature_names(sheet: Sheet, args: argparse.Namespace) -> list[str]:
                 f"Column {clash[0]!r} is named by both --features and {roles[clash[0]]}."
             )
     else:
-        chosen = [name for name in sheet.frame.columns if name not in roles]
+        chosen = [name for name in known if name not in roles]
     excluded = split_names(args.exclude) or []
-    names = [name for name in chosen if name not in excluded]
+    names = [name for name in chosen if name not in excluded and name in known]
     if not names:
         raise DataError(f"{sheet.path}: no column is left to learn from.")
     return names
+
+
+def _spread(table: pd.DataFrame, kept: Any, index: pd.Index) -> pd.DataFrame:
+    values = np.full((len(index), table.shape[1]), np.nan)
+    values[kept] = table.to_numpy()
+    return pd.DataFrame(values, index=index, columns=table.columns)
 
 
 def _separator(text: str | None) -> str | None:

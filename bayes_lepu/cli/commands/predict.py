@@ -5,9 +5,12 @@ from pathlib import Path
 from typing import Any
 
 from bayes_lepu.cli.predictions import prediction_table
-from bayes_lepu.cli.tables import read_sheet
+from bayes_lepu.cli.tables import complaint, read_sheet, split_names
 from bayes_lepu.cli.terminal import Terminal
+from bayes_lepu.encoding import UNSEEN
+from bayes_lepu.errors import DataError
 from bayes_lepu.fitted import load
+from bayes_lepu.suggestions import did_you_mean, some
 
 EXAMPLES = """\
 examples:
@@ -29,6 +32,8 @@ def add(commands: Any) -> argparse.ArgumentParser:
         "--out", type=Path, help="CSV to write; default <name of data>-predictions.csv"
     )
     parser.add_argument("--id", metavar="NAME", help="column that names the rows")
+    parser.add_argument("--unseen", choices=UNSEEN, help="levels that the fit has not seen")
+    parser.add_argument("--blank", metavar="TEXTS", help="cells to read as blank, such as ?")
     parser.add_argument("--separator", metavar="CHAR", help="cell separator; default , or tab")
     parser.set_defaults(run=run)
     return parser
@@ -37,14 +42,29 @@ def add(commands: Any) -> argparse.ArgumentParser:
 def run(args: argparse.Namespace, terminal: Terminal) -> None:
     """Load, read, predict, write."""
     fit = load(args.fit)
+    if args.unseen is not None:
+        fit = fit.accept_unseen(args.unseen)
     out = args.out or Path(f"{args.data.name.split('.')[0]}-predictions.csv")
     with terminal.stage(f"Reading {args.data}"):
-        sheet = read_sheet(args.data, separator=args.separator, id_column=args.id)
-        for name in fit.feature_names:
-            sheet.require(name, "a column of the fit")
-        X = sheet.numbers(list(fit.feature_names), remedy="The fit needs a number here.")
+        sheet = read_sheet(
+            args.data,
+            separator=args.separator,
+            id_column=args.id,
+            blanks=split_names(args.blank) or (),
+        )
+        missing = [name for name in fit.data.terms if name not in sheet.frame.columns]
+        if missing:
+            near = did_you_mean(missing[0], sheet.frame.columns)
+            raise DataError(
+                f"{args.data}: there is no column {', '.join(map(repr, missing))}, which the fit "
+                f"needs.{near} Columns: {some(list(sheet.frame.columns), most=12)}."
+            )
+        X = sheet.frame[list(fit.data.terms)]
     with terminal.stage(f"Predicting {len(X)} rows"):
-        table = prediction_table(fit, X)
+        try:
+            table = prediction_table(fit, X)
+        except DataError as error:
+            raise DataError(complaint(error, args.data, new_rows=True)) from None
         table.to_csv(out, index_label=X.index.name or "row", float_format="%.6g")
     share = float(table["class_probability"].mean())
     terminal.say(f"{len(X)} rows, expected share of positives {share:.3f}.")
