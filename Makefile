@@ -1,13 +1,14 @@
 # Two commands do everything on a fresh machine: `make demo` and `make test`.
 VENV := .venv
 PY := $(VENV)/bin/python
+LIBRARY := $(VENV)/.library
 STAMP := $(VENV)/.installed
 
 .PHONY: help setup browser demo test test-all lint bench bench-real docs notebooks reproduce clean
 
 help:
-	@echo "make demo      set up, fit the embedded data set, write demo-report.html"
-	@echo "make test      set up, lint, types, import contract, fast tests"
+	@echo "make demo      install the library, fit the embedded data set, write demo-report.html"
+	@echo "make test      install the tools too; lint, types, import contract, fast tests"
 	@echo "make test-all  the same and the long statistical suite"
 	@echo "make bench     benchmarks; ratios go to benchmarks/results and the README"
 	@echo "make bench-real public tables, labelled in many ways; goes on where it was stopped"
@@ -17,15 +18,24 @@ help:
 
 setup: $(STAMP)
 
-$(STAMP): pyproject.toml tools/bootstrap.sh
+# The library and what it needs, nothing else.
+$(LIBRARY): pyproject.toml tools/bootstrap.sh
 	@PYTHON="$(PYTHON)" sh tools/bootstrap.sh $(VENV)
-	@$(PY) -m pip install --quiet --editable ".[dev]"
+	@echo "Installing the library into $(VENV): PyMC, ArviZ, numba and what they need."
+	@$(PY) -m pip install --disable-pip-version-check --editable .
+	@touch $(LIBRARY)
+
+# The tools for tests, documentation and notebooks as well.
+$(STAMP): $(LIBRARY)
+	@echo "Installing the development tools into $(VENV)."
+	@$(PY) -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
 	@touch $(STAMP)
 
+# Chromium for the tests of the report, on the machine itself: only when asked for by name.
 browser:
 	@sh tools/browser.sh
 
-demo: setup
+demo: $(LIBRARY)
 	@$(PY) -m bayes_lepu demo
 
 lint: setup
@@ -34,10 +44,10 @@ lint: setup
 	$(PY) -m mypy
 	$(VENV)/bin/lint-imports
 
-test: lint browser
+test: lint
 	$(PY) -m pytest -n 2 --dist loadfile
 
-test-all: lint browser
+test-all: lint
 	$(PY) -m pytest -n 2 --dist loadfile -m "slow or not slow"
 
 bench: setup

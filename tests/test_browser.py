@@ -12,7 +12,7 @@ from tests.reports import NAMES, SCRIPT, hostile_fit
 
 BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
 DRIVER = shutil.which("chromedriver")
-MISSING = "BROWSER TESTS NOT RUN: chromium and chromedriver are not installed (tools/browser.sh)"
+MISSING = "chromium and chromedriver are not installed; `make browser` installs them"
 FLAGS = (
     "--headless",
     "--no-sandbox",
@@ -55,12 +55,17 @@ def page(fit, tmp_path_factory):
     return fit.report(tmp_path_factory.mktemp("page") / "report.html")
 
 
-@pytest.fixture
-def browser(page, tmp_path):
+@pytest.fixture(scope="module", autouse=True)
+def _installed():
+    """A missing browser is a skip on one's own machine and an error where LEPU_REQUIRE_BROWSER."""
     if BROWSER is None or DRIVER is None:
         if os.environ.get("LEPU_REQUIRE_BROWSER"):
             pytest.fail(MISSING)
         pytest.skip(MISSING)
+
+
+@pytest.fixture
+def browser(page, tmp_path):
     from selenium import webdriver
     from selenium.webdriver.chrome.service import Service
 
