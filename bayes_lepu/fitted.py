@@ -18,6 +18,7 @@ from bayes_lepu.result.tree import read
 from bayes_lepu.settling.counting import count_missed
 from bayes_lepu.settling.decisions import Decision, decide
 from bayes_lepu.settling.readings import UNNAMED_LEVEL
+from bayes_lepu.settling.sentences import Answer, answer
 
 QUICK_CELLS = 1_000_000  # rows x coordinates up to which showing a fit may diagnose it
 
@@ -33,6 +34,14 @@ class Fit(FittedModel):
         Computed once; `bayes_lepu.diagnose` recomputes, and adds the slow checks on request.
         """
         return diagnose(self)
+
+    @cached_property
+    def answer(self) -> Answer:
+        """The fit in plain sentences: how many were missed, where to look, whether to trust it.
+
+        Computed once, from the verdict; the report and the command line say the same.
+        """
+        return answer(self, self.identifiability)
 
     def missed(
         self, X: Any = None, *, total: bool = False, ci_prob: float = CI_PROB
@@ -120,6 +129,8 @@ class Fit(FittedModel):
         *,
         y: Any = None,
         audits: str = "chosen",
+        class_features: Sequence[str | int] | None = None,
+        selection_features: Sequence[str | int] | None = None,
         method: str | None = None,
         random_seed: int | None = None,
     ) -> "Fit":
@@ -133,6 +144,8 @@ class Fit(FittedModel):
             speak of the same row.
         audits : {"random", "chosen"}
             How all audited rows together were picked; see `fit`.
+        class_features, selection_features : sequence, optional
+            Other columns for t and for s; see `fit`.
         method : {"nuts", "map", "laplace"}, optional
             Another method; priors that it cannot use are replaced by its defaults.
         random_seed : int, optional
@@ -154,7 +167,15 @@ class Fit(FittedModel):
         """
         from bayes_lepu.refitting import refit
 
-        return refit(self, y=y, audits=audits, method=method, random_seed=random_seed)
+        return refit(
+            self,
+            y=y,
+            audits=audits,
+            class_features=class_features,
+            selection_features=selection_features,
+            method=method,
+            random_seed=random_seed,
+        )
 
     @property
     def _unnamed(self) -> bool:
@@ -200,7 +221,7 @@ class Fit(FittedModel):
     def _facts(self) -> dict[str, str]:
         if self.data.n * self.density.dim > QUICK_CELLS and "identifiability" not in vars(self):
             return super()._facts() | {"verdict": "not computed yet: ask for fit.identifiability"}
-        found, facts = self.identifiability, super()._facts()
+        found, facts = self.identifiability, self.answer.facts() | super()._facts()
         if found.exchanged_pi is not None:
             facts["class prior pi"] += (
                 f"; with the factors exchanged {show_estimate(found.exchanged_pi)}"

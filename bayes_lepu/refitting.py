@@ -1,5 +1,6 @@
 """Fitting again with the options of a fit, after more has been learned about its rows."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,9 +12,19 @@ from bayes_lepu.data import as_numbers, read_vector
 from bayes_lepu.errors import DataError
 from bayes_lepu.fitted import Fit
 from bayes_lepu.links import Array
+from bayes_lepu.suggestions import some
 
 
-def refit(fit: Fit, *, y: Any, audits: str, method: str | None, random_seed: int | None) -> Fit:
+def refit(
+    fit: Fit,
+    *,
+    y: Any,
+    audits: str,
+    class_features: Sequence[str | int] | None,
+    selection_features: Sequence[str | int] | None,
+    method: str | None,
+    random_seed: int | None,
+) -> Fit:
     """The same rows, labels and options, with what is given here on top (see `Fit.update`)."""
     data, settings = fit.data, fit.settings
     classes = data.y if y is None else add_classes(fit, y)
@@ -22,12 +33,12 @@ def refit(fit: Fit, *, y: Any, audits: str, method: str | None, random_seed: int
     sampled: dict[str, Any] = {} if fit.is_point else {"draws": draws, "chains": chains}
     sampled |= {k: settings[k] for k in ("tune", "target_accept", "sampler") if k in settings}
     masks: dict[str, Any] = {
-        option: np.flatnonzero(mask).tolist()
-        for option, mask in (
-            ("class_features", data.class_mask),
-            ("selection_features", data.selection_mask),
+        option: _places(fit, option, given) or np.flatnonzero(mask).tolist()
+        for option, given, mask in (
+            ("class_features", class_features, data.class_mask),
+            ("selection_features", selection_features, data.selection_mask),
         )
-        if not mask.all()
+        if given is not None or not mask.all()
     }
     new = fit_rows(
         data.X * data.scale + data.center,
@@ -50,6 +61,22 @@ def refit(fit: Fit, *, y: Any, audits: str, method: str | None, random_seed: int
     names = ("feature_names", "named", "index", "encoding")
     kept = {name: getattr(data, name) for name in names}
     return replace(new, data=replace(new.data, **kept))
+
+
+def _places(fit: Fit, option: str, columns: Sequence[str | int] | None) -> list[int]:
+    """Positions of columns given by name (the user's, or those of a category's levels)."""
+    if columns is None:
+        return []
+    names = fit.feature_names
+    known: dict[Any, tuple[int, ...]] = {j: (j,) for j in range(len(names))}
+    known |= {name: (j,) for j, name in enumerate(names)} | fit.data.terms
+    unknown = [c for c in columns if c not in known]
+    if unknown or not columns:
+        raise DataError(
+            f"{option} names {unknown or 'no column'}; columns of this fit are expected: "
+            f"{some(names)}."
+        )
+    return sorted({place for c in columns for place in known[c]})
 
 
 def add_classes(fit: Fit, y: Any) -> Array:

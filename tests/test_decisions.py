@@ -62,7 +62,7 @@ def test_rows_are_the_most_probable_ones_and_their_mean_is_the_precision(known):
     assert outcome.loc["positives", "mean"] == pytest.approx(probability.iloc[:150].sum())
     assert found.candidates == (l == 0).sum()
     assert list(found.draws) == ["as named"]
-    assert list(found.draws["as named"].columns) == ["positives", "precision", "recall"]
+    assert list(found.draws["as named"].columns) == ["positives", "precision", "recall", "total"]
     assert "150 of" in repr(found)
 
 

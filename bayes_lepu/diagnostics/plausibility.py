@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 FAR = 15.0  # |predictor| beyond which a probability is 0 or 1 for all purposes
 STEEP = 10.0
 NEAR_ONE = 0.95
-RARE = 0.02
 MAX_CELLS = 500_000
 
 
@@ -38,11 +37,8 @@ def check_plausibility(subject: Subject, evidence: "Evidence") -> list[Check]:
                 f"{slope} is not estimable"
             )
     c = float(np.mean(subject.fit.c_draws))
-    pi = float(np.mean(subject.fit.pi_draws))
     if subject.fit.spec.name == "scar" and c > NEAR_ONE:
         complaints.append(f"c = {c:.2f}: nearly every positive is labelled")
-    if pi < RARE:
-        complaints.append(f"π = {pi:.3f}: positives are very rare")
     return [
         Check(
             "plausibility",

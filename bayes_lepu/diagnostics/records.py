@@ -1,5 +1,6 @@
 """A diagnostic is a plain record; a verdict is an ordered set of them and one sentence."""
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
 from enum import Enum
@@ -102,6 +103,11 @@ class Remedy:
         (expected); infinite where no answer with exchanged factors exists.
     text : str
         The same in a sentence.
+    advice : str
+        What to do, in plain words.
+    call : str
+        A line of Python that does it, with ``fit`` for the fit and ``lepu`` for the library; empty
+        where only the user can say more.
     """
 
     name: str
@@ -110,6 +116,14 @@ class Remedy:
     gap_before: float
     gap_after: float
     text: str
+    advice: str = ""
+    call: str = ""
+
+    @property
+    def helps(self) -> bool:
+        """Whether it changes anything worth an effort: a tenth of the sd, or a unit for naming."""
+        named = self.gap_after - self.gap_before if math.isfinite(self.gap_before) else 0.0
+        return self.sd_after < 0.9 * self.sd_before or named > 1.0
 
 
 @dataclass(frozen=True)
@@ -164,8 +178,11 @@ class Identifiability:
                 lines.append(f"  [{check.status}] {check.name}: {check.text}")
                 if check.remedy:
                     lines.append(f"      -> {check.remedy}")
-        if self.level > 1 and self.remedies:
-            lines += ["What would help:", *(f"  {r.text}" for r in self.remedies)]
+        offers = [r for r in self.remedies if r.helps]
+        if self.level > 1 and offers:
+            lines.append("What would help:")
+            for offer in offers:
+                lines += [f"  {offer.text}", *([f"      {offer.call}"] if offer.call else [])]
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
@@ -177,7 +194,10 @@ class Identifiability:
         )
 
     def _remedies_html(self) -> str:
-        if not self.remedies:
+        offers = [r for r in self.remedies if r.helps]
+        if not offers:
             return ""
-        items = "".join(f"<li>{escape(r.text)}</li>" for r in self.remedies)
+        items = "".join(
+            f"<li>{escape(r.text)}<br><code>{escape(r.call)}</code></li>" for r in offers
+        )
         return f"<p>What would help:</p><ul>{items}</ul>"

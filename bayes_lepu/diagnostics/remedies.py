@@ -62,7 +62,17 @@ def _audit(subject: Subject, before: float, gap: float) -> Remedy:
     other = exchanged_peak(subject)
     gap_after = gap if other is None else gap + audited_gap(subject, other)
     text = f"{AUDITED} audited unlabelled rows: {_change(before, after, gap, gap_after)}."
-    return Remedy(f"{AUDITED} audited rows", before, after, gap, gap_after, text)
+    source = 'fit.update(method="laplace")' if subject.fit.is_point else "fit"
+    return Remedy(
+        f"{AUDITED} audited rows",
+        before,
+        after,
+        gap,
+        gap_after,
+        text,
+        advice=f"Find out the true class of {AUDITED} rows that the library picks",
+        call=f"plan = lepu.suggest_audit({source}, {AUDITED})",
+    )
 
 
 def audited_sd(subject: Subject) -> float:
@@ -139,7 +149,16 @@ def _mask(subject: Subject, before: float, gap: float) -> Remedy:
     if others:
         more = (f"{other} (sd of π {sd:.3f}{_naming(g)})" for other, sd, g in others)
         text += f" Or, if you know it of them: {' or '.join(more)}."
-    return Remedy(f"{name} not in s", before, after, gap, gap_after, text)
+    return Remedy(
+        f"{name} not in s",
+        before,
+        after,
+        gap,
+        gap_after,
+        text,
+        advice=f"If you know that {name} cannot influence who gets a label, say so",
+        call=f"fit.update(selection_features=[c for c in fit.feature_names if c != {name!r}])",
+    )
 
 
 def likely_columns(subject: Subject) -> list[int]:
@@ -190,7 +209,15 @@ def _known_pi(subject: Subject, before: float, gap: float) -> Remedy:
         f"The class prior known from elsewhere to ±{KNOWN_SD:g}: "
         f"{_change(before, after, gap, gap_after)}."
     )
-    return Remedy("class prior known", before, after, gap, gap_after, text)
+    return Remedy(
+        "class prior known",
+        before,
+        after,
+        gap,
+        gap_after,
+        text,
+        advice=f"Bring the share of positives from elsewhere, good to ±{KNOWN_SD:g}",
+    )
 
 
 def held_gap(subject: Subject, other: Peak) -> float:

@@ -41,7 +41,7 @@ def mean_by_row[D: Draws](
 ) -> Array:
     """Posterior mean of f(θ, x) for every row."""
     parts = [function(draws, X[rows]).mean(axis=0) for rows in row_blocks(len(X), draws.b.size)]
-    return np.concatenate(parts)
+    return np.concatenate(parts) if parts else np.empty(0)
 
 
 def summary_by_row[D: Draws](

@@ -9,7 +9,7 @@ by the posterior mean of P(y=1 | x, l=0), which is the best order for any of the
 budget, costs (act where that mean exceeds fp / (fp + fn)), or a precision to be expected.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -39,8 +39,8 @@ class Decision:
     positions : array of int
         The same rows by their position in the table.
     outcome : DataFrame
-        ``positives``, ``precision`` and ``recall`` of these rows with their intervals, one block
-        per reading.
+        ``positives``, ``precision`` and ``recall`` of these rows and the ``total`` of positives
+        among all candidates, with their intervals, one block per reading.
     draws : mapping of str to DataFrame
         The draws behind ``outcome``, one table per reading.
     rule : str
@@ -83,6 +83,23 @@ def decide(
 ) -> Decision:
     """Choose rows by one of three rules and say what they hold (see `Fit.decide`)."""
     rule = _one_rule(budget, cost, precision)
+
+    def how_many(ranked: Array) -> int:
+        return _how_many(ranked, budget, cost, precision)
+
+    return choose(fit, X, how_many, rule, ci_prob=ci_prob, both=both)
+
+
+def choose(
+    fit: FittedModel,
+    X: object,
+    how_many: Callable[[Array], int],
+    rule: str,
+    *,
+    ci_prob: float,
+    both: bool,
+) -> Decision:
+    """Take as many rows as a function of the ranked probabilities says."""
     if X is None:
         among, values, index = open_rows(fit), fit.data.X, fit.data.index
     else:
@@ -91,7 +108,7 @@ def decide(
     readings = read(fit, values[among], both=both)
     probability = readings[0].mean()
     order = np.argsort(-probability, kind="stable")
-    count = _how_many(probability[order], budget, cost, precision)
+    count = how_many(probability[order])
     draws, outcome, rng = {}, {}, stream(fit)
     for reading in readings:
         draws[reading.name], outcome[reading.name] = _outcome(reading, order, count, ci_prob, rng)
@@ -160,6 +177,7 @@ def _outcome(
             "positives": found,
             "precision": found / count if count else np.full(len(found), np.nan),
             "recall": np.divide(found, total, out=np.zeros(len(found)), where=total > 0),
+            "total": total,
         }
 
     certain, simulated = quantities(expected), quantities(drawn)

@@ -1,0 +1,218 @@
+"""The answer in plain sentences, without symbols: the same in print(fit), report and terminal.
+
+How many positives were missed, which rows to look at first, whether to trust it, and what would
+help most, with a line of Python that does it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from bayes_lepu.diagnostics.levels import OWN_BRANCHES
+from bayes_lepu.diagnostics.records import Aspect, Identifiability, Remedy
+from bayes_lepu.links import Array, RowKind
+from bayes_lepu.result import FittedModel
+from bayes_lepu.result.summaries import CI_PROB
+from bayes_lepu.result.wording import ratio
+from bayes_lepu.settling.decisions import Decision, choose
+from bayes_lepu.settling.readings import AS_NAMED, EXCHANGED, UNNAMED_LEVEL, open_rows
+from bayes_lepu.settling.rounding import has_interval, rounded_count, say_count
+
+# As many rows as there are positives to find, within what one looks through in a sitting.
+FEWEST, MOST = 20, 100
+ALIKE = 0.7  # log-likelihood units below which two readings fit equally well (a factor of 2)
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """A fit in plain sentences.
+
+    Attributes
+    ----------
+    missed : str
+        How many positives were missed, with an interval.
+    look : str
+        Which rows to look at first, and what one will find there.
+    trust : str
+        Whether the data fix this.
+    help : str
+        What would help most; empty where nothing would change much.
+    call : str
+        The line of Python that does it.
+    decision : Decision
+        The rows to look at.
+    """
+
+    missed: str
+    look: str
+    trust: str
+    help: str
+    call: str
+    decision: Decision
+
+    def facts(self) -> dict[str, str]:
+        """The sentences by the questions they answer."""
+        found = {"missed": self.missed, "look at": self.look, "trust": self.trust}
+        if self.help:
+            found["would help"] = self.help
+        if self.call:
+            found["do it"] = self.call
+        return found
+
+    def __str__(self) -> str:
+        return "\n".join(self.facts().values())
+
+
+def answer(fit: FittedModel, verdict: Identifiability) -> Answer:
+    """What a fit says, in the order in which one asks."""
+    both = verdict.level >= UNNAMED_LEVEL
+
+    def how_many(ranked: Array) -> int:
+        return min(len(ranked), int(np.clip(round(float(ranked.sum())), FEWEST, MOST)))
+
+    decision = choose(fit, None, how_many, "a first look", ci_prob=CI_PROB, both=both)
+    if fit.spec.name == "naive":
+        return _nothing_missed(decision)
+    help_, call = _help(fit, verdict)
+    return Answer(
+        missed=_missed(fit, verdict, decision),
+        look=_look(decision),
+        trust=_trust(fit, verdict, decision),
+        help=help_,
+        call=call,
+        decision=decision,
+    )
+
+
+def _nothing_missed(decision: Decision) -> Answer:
+    return Answer(
+        missed="No positive was missed, by assumption: this model takes unlabelled for negative.",
+        look="It names no row to look at.",
+        trust="The labels cannot check that assumption.",
+        help="Fit a model in which labels can be missing",
+        call='lepu.fit(X, l, model="spm")',
+        decision=decision,
+    )
+
+
+def known_positives(fit: FittedModel) -> int:
+    """Rows that are labelled, or audited as positive."""
+    kind = fit.data.kind
+    return int(np.sum((kind == RowKind.LABELLED) | (kind == RowKind.MISSED)))
+
+
+def _missed(fit: FittedModel, verdict: Identifiability, decision: Decision) -> str:
+    if decision.candidates == 0:
+        return (
+            f"No positive is missed any more: every unlabelled row has been checked, and "
+            f"{say_count(known_positives(fit))} are positive."
+        )
+    own = _total(decision, AS_NAMED)
+    rows = say_count(decision.candidates)
+    text = (
+        f"About {_with_interval(own)} of the {rows} unlabelled rows are positives that were missed"
+    )
+    if EXCHANGED in decision.draws:
+        text += f", or about {_with_interval(_total(decision, EXCHANGED))} in a second reading"
+    if verdict.level == 4:
+        text = (
+            "The labels alone do not tell how many were missed. By this model's assumptions "
+            f"a{text[1:]}"
+        )
+    return f"{text}. {say_count(known_positives(fit))} positives are known."
+
+
+def _look(decision: Decision) -> str:
+    if decision.candidates == 0:
+        return "No row is left to look at."
+    own = decision.outcome.loc[(AS_NAMED, "positives")]
+    text = (
+        f"Look first at the {len(decision.rows)} most probable rows: about "
+        f"{rounded_count(own)} of them are positive"
+    )
+    if EXCHANGED in decision.draws:
+        other = decision.outcome.loc[(EXCHANGED, "positives")]
+        text += f"; in the second reading {rounded_count(other)}"
+    return text + "."
+
+
+def _trust(fit: FittedModel, verdict: Identifiability, decision: Decision) -> str:
+    failed = [
+        c for c in verdict.checks if c.status == "failed" and Aspect.COMPUTATION in c.bears_on
+    ]
+    if failed:
+        return f"Do not use it yet, the computation has not settled: {failed[0].text}"
+    unfit = any(c.open and Aspect.LABELS in c.bears_on for c in verdict.checks)
+    misfit = " The model does not reproduce the labels well either." if unfit else ""
+    if verdict.level == 1:
+        return (
+            "The data fix this, both the order of the rows and the total, as far as the form of "
+            "the model is right."
+        )
+    if verdict.level == 2:
+        return f"The order of the rows is reliable, the total is not{_range(fit, verdict)}.{misfit}"
+    if verdict.level == 3:
+        return f"{_two_readings(verdict)}{misfit}"
+    return (
+        "Do not rely on it: these labels tell how likely a row is to be labelled, not how likely "
+        "it is to be positive."
+    )
+
+
+def _two_readings(verdict: Identifiability) -> str:
+    gap = verdict.remedies[0].gap_before if verdict.remedies else 0.0
+    alike = "equally well" if abs(gap) < ALIKE else "about as well"
+    return (
+        f"Two readings of these labels fit {alike}: what is taken here for the class may be what "
+        "draws the annotator's attention, and the other way round."
+    )
+
+
+def _range(fit: FittedModel, verdict: Identifiability) -> str:
+    """What the likelihood leaves of the total, as numbers of rows."""
+    evidence = verdict.evidence
+    if evidence is None or evidence.profile is None:
+        return ""
+    pieces = evidence.profile.likelihood_set(branches=OWN_BRANCHES)
+    if not pieces:
+        return ""
+    known, most = known_positives(fit), len(open_rows(fit))
+    low, high = (
+        min(max(pi * fit.data.n - known, 0.0), float(most)) for pi in (pieces[0][0], pieces[-1][1])
+    )
+    return f": the labels leave anything between {say_count(low)} and {say_count(high)}"
+
+
+def _help(fit: FittedModel, verdict: Identifiability) -> tuple[str, str]:
+    """The most helpful offer that can be taken up, and the call that does it."""
+    offers = [r for r in verdict.remedies if r.helps]
+    for offer in [*(r for r in offers if r.call), *offers][:1]:
+        return f"{offer.advice}: {_effect(fit, verdict, offer)}.", offer.call
+    return "", ""
+
+
+def _effect(fit: FittedModel, verdict: Identifiability, offer: Remedy) -> str:
+    now, then = (say_count(fit.data.n * sd) for sd in (offer.sd_before, offer.sd_after))
+    parts = []
+    if verdict.level == UNNAMED_LEVEL and offer.gap_after > offer.gap_before + 1:
+        parts.append(
+            f"one reading would become {ratio(offer.gap_after)} times as likely as the other"
+        )
+    if now != then:
+        parts.append(f"the total would be known to ±{then} instead of ±{now}")
+    return " and ".join(parts)
+
+
+def _total(decision: Decision, reading: str) -> pd.Series:
+    return decision.outcome.loc[(reading, "total")]
+
+
+def _with_interval(row: Mapping[str, float] | pd.Series) -> str:
+    if not has_interval(row):
+        return f"{say_count(row['mean'])} (a point estimate, no interval)"
+    return (
+        f"{say_count(row['mean'])} ({CI_PROB:.0%} interval {say_count(row['lower'])} to "
+        f"{say_count(row['upper'])})"
+    )
