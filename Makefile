@@ -4,7 +4,7 @@ PY := $(VENV)/bin/python
 LIBRARY := $(VENV)/.library
 STAMP := $(VENV)/.installed
 
-.PHONY: help setup browser demo test test-all lint bench bench-real docs notebooks reproduce clean
+.PHONY: help setup browser demo test test-all test-lowest lint bench bench-real docs notebooks reproduce wheel clean
 
 help:
 	@echo "make demo      install the library, fit the embedded data set, write demo-report.html"
@@ -68,6 +68,17 @@ docs: setup
 # The human annotators need their tables: BAYES_LEPU_DATA names the folder that holds them.
 reproduce: setup
 	$(PY) -m reproduction
+
+# The wheel as a stranger would use it: built, installed in an environment of its own, tried there.
+wheel: setup
+	@sh tools/wheel.sh $(PY)
+
+# The fast tests with the oldest versions of every direct dependency.
+test-lowest:
+	@PYTHON="$(PYTHON)" sh tools/bootstrap.sh .lowest-venv
+	@.lowest-venv/bin/python -m pip install --quiet uv
+	@.lowest-venv/bin/uv pip install --quiet --python .lowest-venv/bin/python --resolution lowest-direct --editable ".[dev]"
+	.lowest-venv/bin/python -m pytest -n 2 --dist loadfile
 
 clean:
 	rm -rf $(VENV) dist build site .pytest_cache .mypy_cache .ruff_cache .import_linter_cache

@@ -49,3 +49,11 @@ __all__ = [
     "plots",
     "suggest_audit",
 ]
+
+
+def __getattr__(name: str) -> str:
+    if name == "__version__":  # read when asked for: the metadata take longer than a small fit
+        from importlib.metadata import version
+
+        return version("bayes-lepu")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
