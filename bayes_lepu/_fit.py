@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bayes_lepu.data import PUData, read_data, warn_if_small
+from bayes_lepu.defaults import default_penalties
 from bayes_lepu.errors import OWN_CODE, ConvergenceWarning, IdentifiabilityWarning, ModelError
 from bayes_lepu.fitted import Fit
 from bayes_lepu.inference.map import MapResult, fit_map
@@ -102,9 +103,11 @@ def fit(
     standardize : bool
         Work on standardised columns; penalties and priors refer to that scale.
     penalty : {"l2", "l1", "none"} or mapping with keys "a", "alpha"
-        The paper's penalty on each factor's slopes. Default for MAP: "l2".
+        The paper's penalty on each factor's slopes, with free intercepts; "l2" where only ``C`` is
+        given. Neither of them: the priors of `bayes_lepu.defaults`, which shrink the propensity
+        towards a constant; they are part of the result (``fit.priors``) and printed.
     C : float or mapping with keys "a", "alpha"
-        The paper's penalty coefficients. Default 0.01.
+        The paper's penalty coefficients; 0.01 where only ``penalty`` is given.
     priors : mapping of str to Prior, optional
         Priors by parameter name, on top of the defaults.
     orientation : {"sigma-norm", "norm", "energy", "none"}
@@ -271,7 +274,9 @@ def _choose_priors(
     C: float | Mapping[str, float] | None,
     overrides: Priors | None,
 ) -> dict[str, Prior]:
-    if method == "map":
+    if method == "map" and penalty is None and C is None:
+        base = default_penalties(data)
+    elif method == "map":
         base = penalty_priors(penalty or "l2", DEFAULT_C if C is None else C)
     else:
         if penalty is not None or C is not None:

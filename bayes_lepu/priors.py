@@ -128,6 +128,18 @@ class Prior:
         """The family, which knows densities, draws and PyMC variables."""
         return get_family(self.family)
 
+    def short(self) -> str:
+        """As statisticians write it: ``Normal(0, 2.5)``, ``Beta(1, 1)``, ``flat``."""
+        if self.family == "flat":
+            return "flat"
+        name = self.family.capitalize() if self.family != "halfnormal" else "HalfNormal"
+        if self.concentration:
+            return f"{name}({', '.join(f'{k:g}' for k in self.concentration)})"
+        scale = self.scale.short() if isinstance(self.scale, Prior) else f"{self.scale:.3g}"
+        return (
+            f"{name}({scale})" if self.family == "halfnormal" else f"{name}({self.loc:g}, {scale})"
+        )
+
     @property
     def hierarchical(self) -> bool:
         """Whether the scale is itself unknown."""

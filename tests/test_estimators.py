@@ -209,7 +209,9 @@ def test_columns_by_name_and_by_position(sample):
 def test_numbers_are_labels_where_columns_are_labelled_by_numbers(sample):
     X, l, _ = sample
     table = X.set_axis([2, 0, 1], axis=1)
-    ours = SPMClassifier(class_features=[2], selection_features=[0, 1], random_state=0)
+    ours = SPMClassifier(
+        class_features=[2], selection_features=[0, 1], C_alpha=0.01, random_state=0
+    )
     slopes = ours.fit(table, l).propensity_coef_[0]
     assert slopes[0] == 0
     assert slopes[1] != 0

@@ -137,7 +137,7 @@ def test_psychm_is_left_to_its_density():
         a=[1.0, 0.5, 0.0], b=0.3, alpha=[0.0, 2.0, 4.0], beta=0.0, gamma=0.25, lam=0.05
     )
     X, _, l = simulated(truth, n=6000)
-    fit = quick(X, l, model="psychm")
+    fit = quick(X, l, model="psychm", C=0.01)
     assert fit.orientation.settled_by == "density"
     assert fit.modes[0].norm_alpha > fit.modes[0].norm_a  # against the norm rule, and right
     assert angle(fit.draws.alpha[0], truth.alpha) > 0.9

@@ -32,10 +32,10 @@ class NaiveClassifier(PUClassifier):
 
     Parameters
     ----------
-    penalty : {"l2", "l1", "none"}
-        Penalty of the slopes a.
-    C : float
-        The paper's coefficient; scikit-learn's is 1/(2C).
+    penalty : {"l2", "l1", "none"}, optional
+        Penalty of the slopes a; "l2" where only C is given.
+    C : float, optional
+        The paper's coefficient; scikit-learn's is 1/(2C). Neither: the defaults of `fit`.
     standardize : bool
         Penalise the slopes of standardised columns.
 
@@ -48,7 +48,11 @@ class NaiveClassifier(PUClassifier):
     """
 
     def __init__(
-        self, *, penalty: str = "l2", C: float = DEFAULT_C, standardize: bool = True
+        self,
+        *,
+        penalty: str | None = None,
+        C: float | None = None,
+        standardize: bool = True,
     ) -> None:
         self.penalty = penalty
         self.C = C
@@ -68,10 +72,10 @@ class SCARClassifier(PUClassifier):
 
     Parameters
     ----------
-    penalty : {"l2", "l1", "none"}
-        Penalty of the slopes a.
-    C : float
-        The paper's coefficient C_a.
+    penalty : {"l2", "l1", "none"}, optional
+        Penalty of the slopes a; "l2" where only C is given.
+    C : float, optional
+        The paper's coefficient C_a. Neither: the defaults of `fit`.
     standardize : bool
         Penalise the slopes of standardised columns.
 
@@ -83,7 +87,11 @@ class SCARClassifier(PUClassifier):
     """
 
     def __init__(
-        self, *, penalty: str = "l2", C: float = DEFAULT_C, standardize: bool = True
+        self,
+        *,
+        penalty: str | None = None,
+        C: float | None = None,
+        standardize: bool = True,
     ) -> None:
         self.penalty = penalty
         self.C = C
@@ -102,11 +110,12 @@ class SPMClassifier(PUClassifier):
 
     Parameters
     ----------
-    penalty_a, penalty_alpha : {"l2", "l1", "none"}
-        Penalties of the slopes of t and s.
-    C_a, C_alpha : float
-        The paper's coefficients. For SPM keep C_alpha >= C_a: the factor with the larger slopes
-        is the classifier, and should not be the one that is shrunk more.
+    penalty_a, penalty_alpha : {"l2", "l1", "none"}, optional
+        Penalties of the slopes of t and s; "l2" where only coefficients are given.
+    C_a, C_alpha : float, optional
+        The paper's coefficients, 0.01 where the other one is given. None of the four: the defaults
+        of `fit`, which shrink the propensity towards a constant. For SPM keep C_alpha >= C_a: the
+        factor with the larger slopes is the classifier, and should not be shrunk more.
     class_features, selection_features : sequence of names or positions, optional
         Columns that may enter t and s.
     standardize : bool
@@ -139,10 +148,10 @@ class SPMClassifier(PUClassifier):
     def __init__(
         self,
         *,
-        penalty_a: str = "l2",
-        penalty_alpha: str = "l2",
-        C_a: float = DEFAULT_C,
-        C_alpha: float = DEFAULT_C,
+        penalty_a: str | None = None,
+        penalty_alpha: str | None = None,
+        C_a: float | None = None,
+        C_alpha: float | None = None,
         class_features: Columns = None,
         selection_features: Columns = None,
         standardize: bool = True,
@@ -189,10 +198,10 @@ class PsychMClassifier(PUClassifier):
     def __init__(
         self,
         *,
-        penalty_a: str = "l2",
-        penalty_alpha: str = "l2",
-        C_a: float = DEFAULT_C,
-        C_alpha: float = DEFAULT_C,
+        penalty_a: str | None = None,
+        penalty_alpha: str | None = None,
+        C_a: float | None = None,
+        C_alpha: float | None = None,
         class_features: Columns = None,
         selection_features: Columns = None,
         standardize: bool = True,

@@ -28,8 +28,8 @@ def fit_into[E: PUClassifier](
     X: Array,
     l: NDArray[np.int8],
     *,
-    penalty: Mapping[str, str],
-    C: Mapping[str, float],
+    penalty: Mapping[str, str | None],
+    C: Mapping[str, float | None],
     audited: Any = None,
     class_features: Columns = None,
     selection_features: Columns = None,
@@ -37,7 +37,10 @@ def fit_into[E: PUClassifier](
     n_starts: int | None = None,
     seed: int = 0,
 ) -> E:
-    """MAP fit with the full search for modes; sets the fitted attributes."""
+    """MAP fit with the full search for modes; sets the fitted attributes.
+
+    Entries of ``penalty`` and ``C`` that are None are left to `fit`.
+    """
     keep = usable_columns(X)
     result = fit_model(
         as_table(estimator, X, keep),
@@ -50,8 +53,8 @@ def fit_into[E: PUClassifier](
             positions(estimator, "selection_features", selection_features), keep
         ),
         standardize=estimator.standardize,
-        penalty=penalty,
-        C=C,
+        penalty=_given(penalty),
+        C=_given(C),
         orientation=orientation,
         n_starts=n_starts,
         random_seed=seed,
@@ -60,13 +63,17 @@ def fit_into[E: PUClassifier](
 
 
 @stops_at_once
+def _given[V](values: Mapping[str, V | None]) -> dict[str, V] | None:
+    return {name: v for name, v in values.items() if v is not None} or None
+
+
 def fit_factors[E: PUClassifier](
     estimator: E,
     model: str,
     X: Array,
     l: NDArray[np.int8],
     audited: Any,
-    C: Mapping[str, float],
+    C: Mapping[str, float | None],
     *,
     orientation: str = "none",
 ) -> E:

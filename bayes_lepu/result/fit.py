@@ -259,6 +259,7 @@ class FittedModel:
         facts = {
             "data": f"{d.n} rows, {d.p} columns, {int(d.l.sum())} labelled, {d.n_audited} audited",
             "model": self.spec.mechanism,
+            "priors": ", ".join(f"{name} ~ {prior.short()}" for name, prior in self.priors.items()),
         }
         if encoded := d.encoding.summary():
             facts["table"] = encoded

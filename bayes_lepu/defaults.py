@@ -1,0 +1,45 @@
+r"""The priors of a point estimate for which nobody named penalties, chosen on real tables.
+
+.. math:: \min \; -\log L + C_a \lVert a\rVert_2^2 + C_\alpha \lVert\alpha\rVert_1
+    + \frac{b^2}{2 \cdot 2.5^2} + \frac{\beta^2}{2}, \qquad
+    C_a = 0.2, \quad C_\alpha = 0.4 \sqrt{m},
+
+with m the number of labelled rows. The propensity is constant unless the labels say otherwise: were
+it constant, the slope of the log-likelihood in every :math:`\alpha_j` would be noise of standard
+deviation :math:`\sqrt{m (1 - c)}` at most, which the penalty absorbs in most columns, while a real
+dependence grows with m and passes. The weak priors of the intercepts keep the level of s away from
+0 and 1 where the labels do not determine it: without them small tables end at "all positives are
+labelled". The paper's own penalties are one argument (``C=0.01``). What was tried, and on which
+tables, is in ``docs/real-tables.md``.
+"""
+
+import math
+
+from bayes_lepu.data import PUData
+from bayes_lepu.priors import Prior, penalty_prior
+
+CLASS_C = 0.2  # weak: nearly separable classes need slopes of 5 and more
+SELECTION_C = 0.4  # times the root of the number of labelled rows
+WIDE_SELECTION_C = 10.0  # L2, with more columns than rows
+CLASS_LEVEL_SCALE = 2.5  # a rare class has its intercept far from 0
+SELECTION_LEVEL_SCALE = 1.0
+
+
+def default_penalties(data: PUData) -> dict[str, Prior]:
+    """The priors of `fit` with ``method="map"`` and neither ``penalty`` nor ``C``.
+
+    With more columns than rows α has an L2 penalty (C = 10): those fits are done in the row space
+    of X, where sums of absolute values are not the same.
+    """
+    labelled = int(data.l.sum())
+    wide = data.p > data.n
+    return {
+        "a": penalty_prior("l2", CLASS_C),
+        "alpha": penalty_prior("l2", WIDE_SELECTION_C)
+        if wide
+        else penalty_prior("l1", SELECTION_C * math.sqrt(max(labelled, 1))),
+        "b": Prior("normal", scale=CLASS_LEVEL_SCALE),
+        "beta": Prior("normal", scale=SELECTION_LEVEL_SCALE),
+        "c": Prior("beta", concentration=(2, 2)),
+        "weights": Prior("dirichlet", concentration=(1, 1, 1)),
+    }

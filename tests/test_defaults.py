@@ -1,0 +1,77 @@
+"""What a point estimate assumes when nobody names penalties."""
+
+import numpy as np
+import pytest
+
+import bayes_lepu as lepu
+from bayes_lepu.models.parameters import Parameters
+
+
+def data(alpha, beta, n=2000, p=4, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, p))
+    truth = Parameters.of(a=[3.0, -2.0, *[0.0] * (p - 2)], b=-0.5, alpha=alpha, beta=beta)
+    y, l = truth.simulate(X, rng)
+    return X, l, y
+
+
+def test_the_defaults_are_part_of_the_result_and_printed():
+    X, l, _ = data([0.0] * 4, 0.0)
+    fit = lepu.fit(X, l, model="spm", method="map", random_seed=0)
+    assert fit.priors["a"] == lepu.Prior("normal", scale=0.4**-0.5)
+    assert fit.priors["alpha"] == lepu.Prior("laplace", scale=1 / (0.4 * np.sqrt(l.sum())))
+    assert fit.priors["b"] == lepu.Prior("normal", scale=2.5)
+    assert fit.priors["beta"] == lepu.Prior("normal", scale=1.0)
+    for name in ("a ~ Normal(0, 1.58)", "alpha ~ Laplace(0, ", "beta ~ Normal(0, 1)"):
+        assert name in repr(fit)
+
+
+def test_the_papers_penalties_are_one_argument():
+    X, l, _ = data([0.0] * 4, 0.0, n=300)
+    for options in ({"C": 0.01}, {"penalty": "l2"}):
+        fit = lepu.fit(X, l, model="spm", method="map", random_seed=0, **options)
+        assert fit.priors["a"] == fit.priors["alpha"] == lepu.Prior("normal", scale=0.02**-0.5)
+        assert fit.priors["b"] == fit.priors["beta"] == lepu.Prior("flat")
+
+
+def test_a_constant_propensity_is_found_constant_and_a_varying_one_is_not():
+    """Four columns that say nothing: noise passes 0.4 root m here and there, and stays small."""
+    X, l, y = data([0.0] * 4, 0.0)
+    flat = lepu.fit(X, l, model="spm", method="map", random_seed=0)
+    assert flat.propensity(X)["mean"].std() < 0.1
+    assert abs(flat.pi_draws[0] - y.mean()) < 0.05
+    X, l, y = data([0.0, 0.0, 2.0, 0.0], 0.0)
+    varying = lepu.fit(X, l, model="spm", method="map", random_seed=0)
+    assert varying.draws.alpha[0, 2] > 1.0
+    assert abs(varying.pi_draws[0] - y.mean()) < 0.05
+
+
+def test_classifiers_share_the_defaults():
+    pytest.importorskip("sklearn")
+    from bayes_lepu.estimators import PsychMClassifier, SCARClassifier, SPMClassifier
+
+    X, l, _ = data([0.0] * 4, 0.0, n=400)
+    for model, classifier in (
+        ("scar", SCARClassifier()),
+        ("spm", SPMClassifier(random_state=0)),
+        ("psychm", PsychMClassifier(random_state=0)),
+    ):
+        fit = lepu.fit(X, l, model=model, method="map", random_seed=0)
+        assert classifier.fit(X, l).result_.priors == fit.priors
+        np.testing.assert_allclose(
+            classifier.predict_proba(X), fit.predict_proba(X), atol=1e-3
+        )  # other starts, the same mode
+
+
+def test_more_columns_than_rows():
+    X, l, y = data([0.0] * 60, 0.0, n=50, p=60)
+    fit = lepu.fit(X, l, model="spm", method="map", random_seed=0)
+    assert fit.priors["alpha"] == lepu.Prior("normal", scale=20**-0.5)
+    assert np.all(np.isfinite(fit.predict_proba(X)))
+
+
+def test_few_labels_do_not_end_at_all_positives_are_labelled():
+    """With 5 % of the positives marked the paper's free levels may call nobody else positive."""
+    X, l, y = data([0.0] * 4, -3.0, n=800, seed=4)
+    fit = lepu.fit(X, l, model="spm", method="map", random_seed=0)
+    assert fit.c_draws[0] < 0.5
