@@ -64,7 +64,7 @@ def test_classifiers_share_the_defaults():
 
 
 def test_more_columns_than_rows():
-    X, l, y = data([0.0] * 60, 0.0, n=50, p=60)
+    X, l, _y = data([0.0] * 60, 0.0, n=50, p=60)
     fit = lepu.fit(X, l, model="spm", method="map", random_seed=0)
     assert fit.priors["alpha"] == lepu.Prior("normal", scale=20**-0.5)
     assert np.all(np.isfinite(fit.predict_proba(X)))
@@ -72,6 +72,6 @@ def test_more_columns_than_rows():
 
 def test_few_labels_do_not_end_at_all_positives_are_labelled():
     """With 5 % of the positives marked the paper's free levels may call nobody else positive."""
-    X, l, y = data([0.0] * 4, -3.0, n=800, seed=4)
+    X, l, _y = data([0.0] * 4, -3.0, n=800, seed=4)
     fit = lepu.fit(X, l, model="spm", method="map", random_seed=0)
     assert fit.c_draws[0] < 0.5
