@@ -41,5 +41,5 @@ def default_penalties(data: PUData) -> dict[str, Prior]:
         "b": Prior("normal", scale=CLASS_LEVEL_SCALE),
         "beta": Prior("normal", scale=SELECTION_LEVEL_SCALE),
         "c": Prior("beta", concentration=(2, 2)),
-        "weights": Prior("dirichlet", concentration=(1, 1, 1)),
+        "rates": Prior("dirichlet", concentration=(1, 1, 1)),
     }
