@@ -36,6 +36,7 @@ STEEPEST = 100.0  # sd of a linear predictor beyond which probabilities are 0 or
 
 
 @stops_at_once
+@np.errstate(all="ignore")  # a search meets infinities and leaves them
 def fit(
     X: Any,
     l: Any,

@@ -3,13 +3,20 @@
 Numba keeps machine code on disk until the file of the function itself changes, although it holds
 the code of every function called, from whatever file. Here each function is as old as the newest of
 all compiled sources: a change in one of them compiles everything again, once.
+
+Where nothing can be kept (neither the library's folder nor the home folder can be written), each
+process compiles for itself. A folder for temporary files is no way out: the kept files are run as
+code, and others may write there.
 """
 
+import warnings
 from collections.abc import Callable
+from functools import cache, wraps
 from typing import Any
 
 from numba import config, njit
 
+from bayes_lepu.errors import OWN_CODE, LepuWarning
 from bayes_lepu.sources import source_digest
 
 SOURCES = (
@@ -37,13 +44,47 @@ def compiled(
         Whether to keep the machine code on disk. False for a function that is only ever called
         from compiled code, which is kept itself, and which need not stand in a file.
     """
-    numba = njit(nogil=True, cache=keep, error_model="numpy", fastmath=set(fastmath))
+    options = {"nogil": True, "error_model": "numpy", "fastmath": set(fastmath)}
 
     def compile_function(function: Callable[..., Any]) -> Any:
-        dispatcher = numba(function)
-        if keep and not config.DISABLE_JIT:
-            # Numba has no public way to say it; its stamp is the digest of one file.
-            dispatcher._cache._cache_file._source_stamp = source_digest(*SOURCES)
+        if not keep or config.DISABLE_JIT:
+            return njit(**options)(function)
+        try:
+            dispatcher = njit(cache=True, **options)(function)
+        except RuntimeError as error:
+            if "no locator available" not in str(error):
+                raise
+            _warn_nothing_kept()
+            return njit(**options)(function)
+        # Numba has no public way to say it; its stamp is the digest of one file.
+        store = dispatcher._cache
+        store._cache_file._source_stamp = source_digest(*SOURCES)
+        store.load_overload = _never_fatal(store.load_overload)
+        store.save_overload = _never_fatal(store.save_overload)
         return dispatcher
 
     return compile_function
+
+
+def _never_fatal(step: Callable[..., Any]) -> Callable[..., Any]:
+    """The same step, of which a full disk or a damaged file only means compiling again."""
+
+    @wraps(step)
+    def attempt(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return step(*args, **kwargs)
+        except Exception:
+            return None
+
+    return attempt
+
+
+@cache
+def _warn_nothing_kept() -> None:
+    warnings.warn(
+        "Compiled code cannot be kept: neither the folder of bayes_lepu nor the home folder can be "
+        "written. Every new process compiles for about half a minute; set the environment variable "
+        "NUMBA_CACHE_DIR to a folder of yours to do it once.",
+        LepuWarning,
+        skip_file_prefixes=OWN_CODE,
+    )

@@ -26,6 +26,8 @@ from bayes_lepu.problems import gather
 from bayes_lepu.suggestions import did_you_mean, some
 from bayes_lepu.tables import Table, encode_rows, read_table, refuse_swapped, term_places
 
+TINY = 1e-100  # standard deviations below it are computed in other units
+
 
 @dataclass(frozen=True, eq=False)
 class PUData:
@@ -159,6 +161,8 @@ def read_data(
     standardize : bool
         Centre every column and divide it by its standard deviation (ddof = 0).
     """
+    if not isinstance(standardize, bool | np.bool_):
+        raise DataError(f"standardize={standardize!r}; True or False is expected.")
     refuse_swapped(X, l)
     l, y, aside = take_roles(X, l, y, exclude)
     table, labels = gather(
@@ -298,26 +302,40 @@ def is_constant(center: Array, spread: Array) -> NDArray[np.bool_]:
 def _standardise(
     values: Array, names: tuple[str, ...], *, standardize: bool, in_place: bool
 ) -> tuple[Array, Array, Array]:
-    center = values.mean(axis=0)
-    centred = np.subtract(values, center, out=values if in_place and standardize else None)
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        center = values.mean(axis=0)
+        centred = np.subtract(values, center, out=values if in_place and standardize else None)
         spread = np.sqrt(np.einsum("ij,ij->j", centred, centred) / values.shape[0])
-    constant = is_constant(center, spread)
+        # Squares vanish or overflow where the numbers themselves do not.
+        extreme = np.flatnonzero((spread < TINY) | ~np.isfinite(spread))
+        for j in extreme:
+            spread[j] = _spread(centred[:, j])
+    constant = is_constant(center, spread) & np.isfinite(center)
     if constant.any():
         raise DataError(
             f"Constant column(s): {some([names[j] for j in np.flatnonzero(constant)])}. They "
             "carry no information and duplicate the intercept; drop them."
         )
-    if not np.isfinite(spread).all():
-        large = [names[j] for j in np.flatnonzero(~np.isfinite(spread))]
+    extreme = extreme if not standardize else np.flatnonzero(~np.isfinite(center + spread))
+    if extreme.size:
+        remedy = "Change the units." if standardize else "Change the units, or standardize=True."
         raise DataError(
-            f"The values of column(s) {some(large)} are too large: their variance overflows. "
-            "Change the units."
+            f"The values of column(s) {some([names[j] for j in extreme])} are too large or too "
+            f"small: their variance cannot be computed. {remedy}"
         )
     if not standardize:
-        return np.zeros_like(center), np.ones_like(center), values
+        # The fit must not change when the caller's array does.
+        return np.zeros_like(center), np.ones_like(center), values if in_place else values.copy()
     centred /= spread
     return center, spread, centred
+
+
+def _spread(centred: Array) -> float:
+    """Standard deviation of a column in units of its largest deviation."""
+    largest = float(np.max(np.abs(centred)))
+    if largest == 0 or not np.isfinite(largest):
+        return largest
+    return largest * float(np.sqrt(np.mean((centred / largest) ** 2)))
 
 
 def _read_mask(

@@ -25,6 +25,7 @@ from bayes_lepu.links import Array
 PENALTIES: tuple[str, ...] = ("l2", "l1", "none")
 Penalty = Literal["l2", "l1", "none"]
 DEFAULT_C = 0.01
+SMALLEST = 1e-100  # scales whose squares, and sums of them, neither vanish nor overflow
 
 CLASS_SLOPE_SCALE = 2.5
 SELECTION_SLOPE_SCALE = 1.5
@@ -71,12 +72,14 @@ class Prior:
             raise ModelError(f"A {self.family} prior takes no scale; got {self.scale!r}.")
         if not _is_number(self.loc):
             raise ModelError(f"loc is {self.loc!r}; a finite number is expected.")
+        object.__setattr__(self, "loc", float(self.loc))
         if "loc" not in takes and self.loc != 0:
             raise ModelError(f"A {self.family} prior takes no loc; got {self.loc!r}.")
         if "nu" in takes and not (_is_number(self.nu) and self.nu > 0):
             raise ModelError(
                 f"A {self.family} prior needs nu > 0 degrees of freedom; got {self.nu!r}."
             )
+        object.__setattr__(self, "nu", float(self.nu))
         if "concentration" in takes:
             self._check_concentration(self.form.components)
         elif self.concentration:
@@ -103,6 +106,13 @@ class Prior:
                 f"A {self.family} prior needs a positive, finite scale; got {self.scale!r}. "
                 "Use Prior('flat') for none (MAP only)."
             )
+        elif not SMALLEST <= self.scale <= 1 / SMALLEST:  # type: ignore[operator]
+            raise ModelError(
+                f"scale = {self.scale!r}; a number from {SMALLEST:g} to {1 / SMALLEST:g} is "
+                "expected, whose square can be computed."
+            )
+        else:
+            object.__setattr__(self, "scale", float(self.scale))  # type: ignore[arg-type]
 
     def __repr__(self) -> str:
         """The call that makes this value."""
@@ -229,6 +239,11 @@ def penalty_prior(penalty: str, C: float) -> Prior:
         raise ModelError(f"C = {C!r}; a finite number >= 0 is expected (0 means no penalty).")
     if penalty == "none" or C == 0:
         return Prior("flat")
+    if not SMALLEST <= C <= 1 / SMALLEST:
+        raise ModelError(
+            f"C = {C!r}; 0 or a number from {SMALLEST:g} to {1 / SMALLEST:g} is expected."
+        )
+    C = float(C)
     return (
         Prior("normal", scale=(2 * C) ** -0.5) if penalty == "l2" else Prior("laplace", scale=1 / C)
     )

@@ -54,7 +54,7 @@ def run_caller(folder: Path) -> tuple[int, int]:
 
 def test_a_changed_callee_in_another_file_is_compiled_again(tmp_path):
     package = tmp_path / "bayes_lepu"
-    for part in (*SOURCES, "sources.py"):
+    for part in (*SOURCES, "sources.py", "errors.py"):
         target = package / part
         target.parent.mkdir(parents=True, exist_ok=True)
         if (PACKAGE / part).is_dir():
@@ -114,3 +114,48 @@ def test_the_digest_is_of_the_files_named():
     assert source_digest("likelihood") != source_digest("likelihood/formula.py")
     with pytest.raises(FileNotFoundError):
         source_digest("missing.py")
+
+
+WITHOUT = """
+import warnings
+from numba.core.caching import CacheImpl
+CacheImpl._locator_classes = []
+with warnings.catch_warnings(record=True) as seen:
+    warnings.simplefilter("always")
+    import bayes_lepu
+    from bayes_lepu.arithmetic import exp
+print(len([w for w in seen if "NUMBA_CACHE_DIR" in str(w.message)]), exp(0.0))
+"""
+
+
+def test_the_library_works_where_nothing_can_be_kept():
+    """As where the home folder and the library's own are read-only: one warning says so."""
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == ["1", "1.0"]
+
+
+DAMAGED = """
+import sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[1])
+import kept
+print(kept.one(), sum(kept.one.stats.cache_hits.values()))
+"""
+
+
+def test_damaged_machine_code_is_compiled_again(tmp_path):
+    (tmp_path / "kept.py").write_text(CALLEE)
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+
+    def run() -> str:
+        command = [sys.executable, "-c", DAMAGED, str(tmp_path)]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+        return done.stdout
+
+    assert [run(), run()] == ["1 0\n", "1 1\n"]
+    for ending in ("nbi", "nbc"):
+        (file,) = (tmp_path / "cache").rglob(f"kept.one*.{ending}")
+        file.write_bytes(file.read_bytes()[:20])
+        assert run().startswith("1 ")

@@ -239,9 +239,34 @@ def test_constant_columns(frame, labels):
             read_data(frame, labels, standardize=standardize)
 
 
-def test_values_whose_variance_overflows(frame, labels):
-    with refused("depth", "too large", "Change the units"):
-        read_data(frame * [1.0, 1.0, 1e200], labels)
+@pytest.mark.parametrize("unit", [1e-290, 1e-160, 1e160, 1e290])
+def test_columns_whose_squares_cannot_be_computed(frame, labels, unit):
+    data = read_data(frame * [1.0, 1.0, unit], labels)
+    np.testing.assert_allclose(data.X, read_data(frame, labels).X, rtol=1e-12, atol=1e-12)
+    with refused("depth", "too large or too small", "standardize=True"):
+        read_data(frame * [1.0, 1.0, unit], labels, standardize=False)
+
+
+def test_columns_whose_mean_overflows(frame, labels):
+    large = frame.assign(depth=1.7e308 * np.sign(frame["depth"] - frame["depth"].mean()))
+    large["depth"] = large["depth"].abs() * np.where(np.arange(len(large)) % 3, 1.0, 0.5)
+    with refused("depth", "too large or too small", "Change the units"):
+        read_data(large, labels)
+
+
+def test_a_fit_shares_no_memory_with_the_caller(labels):
+    X = np.random.default_rng(0).normal(size=(len(labels), 2))
+    l, y = np.asarray(labels, dtype=np.int8), np.where(labels, 1.0, np.nan)
+    for standardize in (True, False):
+        data = read_data(X, l, y=y, standardize=standardize)
+        for own in (data.X, data.l, data.y, data.kind):
+            assert not any(np.shares_memory(own, theirs) for theirs in (X, l, y))
+
+
+@pytest.mark.parametrize("value", ["no", 1, None, 0.0])
+def test_standardize_is_a_flag(frame, labels, value):
+    with refused("standardize=", "True or False is expected"):
+        read_data(frame, labels, standardize=value)
 
 
 def test_duplicate_names(frame, labels):

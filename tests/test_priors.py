@@ -229,3 +229,18 @@ def test_student_t_is_scipys():
 @pytest.mark.parametrize("prior", ALL, ids=repr)
 def test_repr_is_the_call(prior):
     assert eval(repr(prior)) == prior
+
+
+def test_numbers_of_other_types_become_floats():
+    """A prior goes to a file as JSON, which knows no NumPy numbers."""
+    prior = Prior("normal", scale=np.float32(1.5), loc=np.int8(2))
+    assert (type(prior.scale), type(prior.loc)) == (float, float)
+    assert type(penalty_prior("l1", np.float32(0.25)).scale) is float
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e-101, 1e101, 1e300])
+def test_scales_whose_squares_cannot_be_computed_are_refused(scale):
+    with pytest.raises(ModelError, match=r"1e-100 to 1e\+100"):
+        Prior("normal", scale=scale)
+    with pytest.raises(ModelError, match=r"1e-100 to 1e\+100"):
+        penalty_prior("l2", scale)

@@ -204,9 +204,10 @@ def _find(
     for start in starts:
         w, value = climb(objective, start)
         point = subject.weak.unpack(E @ w + offset)
+        value = -np.inf if np.isnan(value) else value
         found.append((value, point, formula(point)))
     best = max(value for value, _, _ in found)
-    close = [f for f in found if f[0] > best - NEARLY]
+    close = [f for f in found if f[0] >= best - NEARLY]
     X = subject.weak.data.X
 
     def preference(candidate: tuple[float, Parameters, list[Twin]]) -> tuple[bool, bool, float]:

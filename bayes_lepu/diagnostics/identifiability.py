@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Iterable
 
+import numpy as np
+
 from bayes_lepu.diagnostics import table
 from bayes_lepu.diagnostics.constancy import bootstrap_constancy
 from bayes_lepu.diagnostics.evidence import gather
@@ -19,6 +21,7 @@ LEAST_BOOTSTRAP = 19
 
 
 @stops_at_once
+@np.errstate(all="ignore")  # what is not finite is judged as such, below
 def diagnose(fit: FittedModel, *, bootstrap: int = 0, progressbar: bool = True) -> Identifiability:
     """What these data can and cannot say: run the checks that apply and form the verdict.
 

@@ -23,16 +23,22 @@ if TYPE_CHECKING:
     from bayes_lepu.diagnostics.evidence import Evidence
 
 NAMED_SHARE = 0.8
+LARGEST = 1e140  # entries of an information matrix beyond it are beyond any use
 PLAIN = {"log(gamma/rho)": "gamma", "log(lambda/rho)": "lambda", "logit c": "c"}
 
 
 def spectrum(local: Local) -> tuple[Array, Array]:
     """Eigenvalues ρ (rising) and unit directions in the coordinates, one per column."""
-    values, vectors = np.linalg.eigh(np.nan_to_num(local.prior))
+    values, vectors = np.linalg.eigh(_bounded(local.prior))
     root = vectors / np.sqrt(np.maximum(values, 1e-12))
-    rho, inner = np.linalg.eigh(root.T @ np.nan_to_num(local.data) @ root)
+    rho, inner = np.linalg.eigh(root.T @ _bounded(local.data) @ root)
     directions = root @ inner
     return np.maximum(rho, 0.0), directions / np.linalg.norm(directions, axis=0)
+
+
+def _bounded(matrix: Array) -> Array:
+    """The matrix with entries that eigenvalues can be computed from."""
+    return np.clip(np.nan_to_num(matrix), -LARGEST, LARGEST)
 
 
 def name_direction(direction: Array, names: list[str]) -> str:

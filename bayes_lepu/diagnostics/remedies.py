@@ -177,7 +177,7 @@ def _correlation(subject: Subject, column: int) -> float:
     j = blocks.alpha.start + int(subject.data.selection_mask[:column].sum())
     covariance = local.covariance @ local.pi_gradient
     total = float(local.pi_gradient @ covariance) * float(local.covariance[j, j])
-    return float(covariance[j] / np.sqrt(total))
+    return float(covariance[j] / np.sqrt(total)) if total > 0 else 0.0
 
 
 def masked_gap(subject: Subject, column: int) -> float:
@@ -202,7 +202,7 @@ def masked_gap(subject: Subject, column: int) -> float:
 
 
 def _known_pi(subject: Subject, before: float, gap: float) -> Remedy:
-    after = float((before**-2 + KNOWN_SD**-2) ** -0.5)
+    after = before * KNOWN_SD / float(np.hypot(before, KNOWN_SD))
     other = exchanged_peak(subject)
     gap_after = gap if other is None else gap + held_gap(subject, other)
     text = (

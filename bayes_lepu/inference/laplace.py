@@ -19,6 +19,8 @@ from bayes_lepu.links import Array
 from bayes_lepu.models.density import LogDensity
 from bayes_lepu.models.parameters import Parameters
 
+PARETO_DRAWS = 200  # the tail is then 40 draws
+
 
 @dataclass(frozen=True, eq=False)
 class Gaussian:
@@ -98,10 +100,16 @@ def mixture_at(density: LogDensity, points: Iterable[Parameters]) -> Mixture:
     return Mixture(tuple(parts))
 
 
-def pareto_k(density: LogDensity, mixture: Mixture, z: Array) -> float:
-    """Pareto shape of the importance weights p/q of the draws (Vehtari et al., 2024)."""
+def pareto_k(density: LogDensity, mixture: Mixture, z: Array, rng: np.random.Generator) -> float:
+    """Pareto shape of the importance weights p/q (Vehtari et al., 2024).
+
+    It tells how well the mixture fits, so that where the draws z are too few for the tail of their
+    weights to be seen, more draws of the mixture are made for it.
+    """
     from arviz_stats.base import array_stats
 
+    if len(z) < PARETO_DRAWS:
+        z = np.concatenate([z, mixture.sample(rng, PARETO_DRAWS - len(z))])
     log_weights = np.array([density.logp(point) for point in z]) - mixture.logpdf(z)
     _, k = array_stats.psislw(-log_weights)  # it takes log densities of rows: the inverse weights
     return float(k)

@@ -110,9 +110,9 @@ def polish(density: LogDensity, z: Array, max_steps: int = 10) -> Array:
         information = small.observed_information(x)
         try:
             np.linalg.cholesky(information)
+            candidate = x + np.linalg.solve(information, gradient)
         except np.linalg.LinAlgError:
             break  # not a strict maximum: Newton would walk towards a saddle
-        candidate = x + np.linalg.solve(information, gradient)
         new = small.logp_grad(candidate)[1]
         crossed = np.any(signs * (candidate - loc[keep]) < 0)
         if crossed or not np.max(np.abs(new)) < np.max(np.abs(gradient)):
