@@ -20,7 +20,7 @@ def zero_or_one(array: NDArray[Any]) -> NDArray[np.int8]:
     numbers = array if array.dtype.kind in "fiub" else as_numbers("l", array, "0/1 or bool is")
     values = np.unique(numbers)
     if np.isin(values, (0, 1)).all():
-        return np.ascontiguousarray(numbers, dtype=np.int8)
+        return np.array(numbers, dtype=np.int8)  # a copy: the fit must not change with it
     known = values[~np.isnan(values)]
     if known.tolist() == [1]:
         return np.ascontiguousarray(numbers == 1, dtype=np.int8)

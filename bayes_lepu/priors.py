@@ -106,7 +106,7 @@ class Prior:
                 f"A {self.family} prior needs a positive, finite scale; got {self.scale!r}. "
                 "Use Prior('flat') for none (MAP only)."
             )
-        elif not SMALLEST <= self.scale <= 1 / SMALLEST:  # type: ignore[operator]
+        elif not SMALLEST <= float(self.scale) <= 1 / SMALLEST:  # type: ignore[arg-type]
             raise ModelError(
                 f"scale = {self.scale!r}; a number from {SMALLEST:g} to {1 / SMALLEST:g} is "
                 "expected, whose square can be computed."
@@ -239,11 +239,11 @@ def penalty_prior(penalty: str, C: float) -> Prior:
         raise ModelError(f"C = {C!r}; a finite number >= 0 is expected (0 means no penalty).")
     if penalty == "none" or C == 0:
         return Prior("flat")
+    C = float(C)
     if not SMALLEST <= C <= 1 / SMALLEST:
         raise ModelError(
             f"C = {C!r}; 0 or a number from {SMALLEST:g} to {1 / SMALLEST:g} is expected."
         )
-    C = float(C)
     return (
         Prior("normal", scale=(2 * C) ** -0.5) if penalty == "l2" else Prior("laplace", scale=1 / C)
     )
