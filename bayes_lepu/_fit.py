@@ -25,6 +25,7 @@ from bayes_lepu.models.density import LogDensity
 from bayes_lepu.models.parameters import Parameters, stack
 from bayes_lepu.models.spec import ModelSpec
 from bayes_lepu.priors import DEFAULT_C, Prior, Priors, default_priors, penalty_priors
+from bayes_lepu.suggestions import unknown
 
 if TYPE_CHECKING:
     import pymc as pm
@@ -142,7 +143,7 @@ def fit(
     """
     spec = get_model(model)
     if method not in METHODS:
-        raise ModelError(f"Unknown method {method!r}. Known: {', '.join(METHODS)}.")
+        raise ModelError(unknown("method", method, METHODS))
     check_rule(orientation)
     _check_picking(audits, y)
     check_sampler(
@@ -355,7 +356,7 @@ def check_sampler(
 ) -> None:
     """Refuse an unknown sampler and numbers it cannot work with."""
     if sampler not in SAMPLERS:
-        raise ModelError(f"Unknown sampler {sampler!r}. Known: {', '.join(SAMPLERS)}.")
+        raise ModelError(unknown("sampler", sampler, SAMPLERS))
     for name, value, least in (
         ("draws", draws, LEAST_DRAWS),
         ("tune", tune, 1),

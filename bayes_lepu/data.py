@@ -209,6 +209,8 @@ def warn_if_small(data: PUData, n_parameters: int) -> None:
 
 def read_vector(name: str, values: Any, n: int, X: Any) -> NDArray[Any]:
     """A 1-d array of length n; pandas rows must already be in the order of X."""
+    if values is None:
+        raise DataError(f"{name} is None; one value per row, shape ({n},), is expected.")
     if isinstance(values, pd.DataFrame):
         values = values.squeeze("columns")
     if isinstance(values, np.ma.MaskedArray):

@@ -17,6 +17,7 @@ from scipy.special import betaln, gammaln
 
 from bayes_lepu.errors import ModelError
 from bayes_lepu.links import Array
+from bayes_lepu.suggestions import unknown
 
 if TYPE_CHECKING:
     from bayes_lepu.priors import Prior
@@ -414,5 +415,5 @@ for _family in (Normal, Laplace, StudentT, Flat, Known, HalfNormal, Beta, Dirich
 def get_family(name: str) -> Family:
     """The family of this name."""
     if name not in FAMILIES:
-        raise ModelError(f"Unknown prior family {name!r}. Known: {', '.join(FAMILIES)}.")
+        raise ModelError(unknown("prior family", name, FAMILIES))
     return FAMILIES[name]

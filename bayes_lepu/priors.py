@@ -21,6 +21,7 @@ import numpy as np
 from bayes_lepu.errors import ModelError
 from bayes_lepu.families import Family, get_family
 from bayes_lepu.links import Array
+from bayes_lepu.suggestions import unknown
 
 PENALTIES: tuple[str, ...] = ("l2", "l1", "none")
 Penalty = Literal["l2", "l1", "none"]
@@ -234,7 +235,7 @@ Priors = Mapping[str, Prior]
 def penalty_prior(penalty: str, C: float) -> Prior:
     """The prior whose minus log density is the paper's penalty with coefficient C."""
     if penalty not in PENALTIES:
-        raise ModelError(f"Unknown penalty {penalty!r}. Known: {', '.join(PENALTIES)}.")
+        raise ModelError(unknown("penalty", penalty, PENALTIES))
     if not (_is_number(C) and C >= 0):
         raise ModelError(f"C = {C!r}; a finite number >= 0 is expected (0 means no penalty).")
     if penalty == "none" or C == 0:

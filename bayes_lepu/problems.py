@@ -36,8 +36,8 @@ REMEDIES = {
     "missing": 'Choose missing="drop" (keeps {kept} of {rows} rows), missing="indicator" (the '
     'mean, and a column that says so) or missing="impute" (the mean or the most frequent level).',
     "infinite": "Correct them, or make them missing cells: X.replace([np.inf, -np.inf], np.nan).",
-    "date": "Turn a date into a number, for example (X[{first}] - X[{first}].min()).dt.days, or "
-    "into parts such as X[{first}].dt.month; or leave it out: exclude={columns}.",
+    "date": "Turn a date into a number, for example (pd.to_datetime(X[{first}]) - "
+    'pd.Timestamp("2020-01-01")).dt.days; or leave it out: exclude={columns}.',
     "duration": "Turn it into a number, for example X[{first}].dt.total_seconds().",
     "identifier": "They cannot be learned from. Leave them out: exclude={columns}; or name the "
     "rows by them: X.set_index({first}).",

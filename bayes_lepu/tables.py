@@ -18,7 +18,7 @@ from bayes_lepu.errors import DataError
 from bayes_lepu.frames import as_frame, column_names
 from bayes_lepu.links import Array
 from bayes_lepu.problems import NEW_ROWS, Problem, TableError
-from bayes_lepu.suggestions import did_you_mean, some
+from bayes_lepu.suggestions import nearest, some
 
 
 class Table(NamedTuple):
@@ -274,6 +274,8 @@ def _two_dimensions(X: Any, like: Sequence[str]) -> NDArray[Any]:
     """An array of two dimensions, or advice that depends on what it has instead."""
     if isinstance(X, np.ma.MaskedArray):
         X = np.ma.filled(X.astype(float), np.nan)  # a masked cell is a missing one
+    if isinstance(X, str):
+        raise DataError(f"X is the text {X!r}; a table is expected. Use pd.read_csv({X!r}) first.")
     if isinstance(X, dict):
         raise DataError("X is a dict; a table is expected. Use pd.DataFrame(X).")
     array = np.asarray(X)
@@ -326,9 +328,10 @@ def match_columns(X: pd.DataFrame, names: tuple[str, ...]) -> pd.DataFrame:
     if missing or extra:
         parts = [f"missing column(s) {some(missing)}"] if missing else []
         parts += [f"unknown column(s) {some(extra)}"] if extra else []
-        near = did_you_mean(missing[0], extra) if missing else ""
+        near = nearest(missing[0], extra) if missing else None
+        rename = f" Rename {near!r} to {missing[0]!r}?" if near else ""
         raise DataError(
-            f"X does not match the fitted columns: {'; '.join(parts)}.{near} "
+            f"X does not match the fitted columns: {'; '.join(parts)}.{rename} "
             "Select them with X[list(fit.data.terms)]."
         )
     return X.iloc[:, [position[c] for c in names]]

@@ -34,6 +34,7 @@ from bayes_lepu.inference.sparse import climb_sparse, kkt_residual, polish
 from bayes_lepu.inference.wide import climb_wide, is_wide
 from bayes_lepu.links import Array
 from bayes_lepu.models.density import LogDensity
+from bayes_lepu.suggestions import unknown
 
 Objective = Callable[[Array], tuple[float, Array]]
 Ended = tuple[Array, int]  # where, and after how many iterations
@@ -81,7 +82,7 @@ def optimise(
     elif optimizer in OPTIMIZERS:
         climb = partial(_climb, optimizer=optimizer, tolerance=tolerance)
     else:
-        raise ModelError(f"Unknown optimizer {optimizer!r}. Known: {', '.join(OPTIMIZERS)}.")
+        raise ModelError(unknown("optimizer", optimizer, OPTIMIZERS))
     z, iterations = climb(density, start)
     for _ in range(density.spec.n_weights):
         inside = _off_the_face(density, z)

@@ -26,6 +26,7 @@ from bayes_lepu.errors import OWN_CODE, IdentifiabilityWarning, ModelError
 from bayes_lepu.links import Array, sigmoid
 from bayes_lepu.models.parameters import Parameters
 from bayes_lepu.models.spec import ModelSpec
+from bayes_lepu.suggestions import unknown
 
 Rule = Literal["sigma-norm", "norm", "energy", "none"]
 RULES: tuple[str, ...] = ("sigma-norm", "norm", "energy", "none")
@@ -65,7 +66,7 @@ class Orientation:
 def check_rule(rule: str) -> str:
     """The rule's name, or an error that lists the rules."""
     if rule not in RULES:
-        raise ModelError(f"Unknown orientation {rule!r}. Known: {', '.join(RULES)}.")
+        raise ModelError(unknown("orientation", rule, RULES))
     return rule
 
 

@@ -4,6 +4,7 @@ from bayes_lepu.errors import ModelError
 from bayes_lepu.models import naive, psychm, scar, spm
 from bayes_lepu.models.parameters import Parameters
 from bayes_lepu.models.spec import ModelSpec
+from bayes_lepu.suggestions import unknown
 
 REGISTRY: dict[str, ModelSpec] = {m.SPEC.name: m.SPEC for m in (naive, scar, spm, psychm)}
 
@@ -24,5 +25,5 @@ def list_models() -> list[str]:
 def get_model(name: str) -> ModelSpec:
     """The model of this name."""
     if name not in REGISTRY:
-        raise ModelError(f"Unknown model {name!r}. Known: {', '.join(REGISTRY)}.")
+        raise ModelError(unknown("model", name, REGISTRY))
     return REGISTRY[name]

@@ -19,6 +19,7 @@ from bayes_lepu.links import Array
 from bayes_lepu.models.blocks import LARGEST, prior_names, ratios_to_logs
 from bayes_lepu.models.parameters import Parameters
 from bayes_lepu.priors import Prior, Priors
+from bayes_lepu.suggestions import did_you_mean
 
 if TYPE_CHECKING:
     import pymc as pm
@@ -111,7 +112,8 @@ class ModelSpec:
         for name, prior in overrides.items():
             if name not in names:
                 raise ModelError(
-                    f"priors names {name!r}, which is not a parameter of {self.name}. "
+                    f"priors names {name!r}, which is not a parameter of {self.name}."
+                    f"{did_you_mean(name, self.parameters)} "
                     f"Its parameters: {', '.join(names)}."
                 )
             if not isinstance(prior, Prior):

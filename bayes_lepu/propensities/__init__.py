@@ -13,6 +13,7 @@ from bayes_lepu.propensities import (
 )
 from bayes_lepu.propensities.base import RATES, Link, Propensity, log_factor
 from bayes_lepu.propensities.logistic import ceiling
+from bayes_lepu.suggestions import unknown
 
 __all__ = ["RATES", "REGISTRY", "Link", "Propensity", "ceiling", "get_propensity", "log_factor"]
 
@@ -25,5 +26,5 @@ REGISTRY: dict[str, Propensity] = {
 def get_propensity(name: str) -> Propensity:
     """The propensity of this name."""
     if name not in REGISTRY:
-        raise ModelError(f"Unknown propensity {name!r}. Known: {', '.join(REGISTRY)}.")
+        raise ModelError(unknown("propensity", name, REGISTRY))
     return REGISTRY[name]

@@ -30,6 +30,7 @@ from bayes_lepu.result.summaries import CI_PROB, mean_over_rows, row_blocks, tai
 from bayes_lepu.settling.counting import stream
 from bayes_lepu.settling.plans import AuditPlan
 from bayes_lepu.settling.readings import MAX_DRAWS, exchanged_draws, open_rows
+from bayes_lepu.suggestions import unknown
 
 GOALS = ("pi", "orientation", "rows")
 MAX_CANDIDATES = 2000  # kept for the greedy search: those that tell most when audited alone
@@ -179,7 +180,7 @@ def both_namings(fit: FittedModel) -> tuple[Parameters, Array]:
 
 def _check(fit: FittedModel, k: int, goal: str, random_share: float) -> None:
     if goal not in GOALS:
-        raise ModelError(f"Unknown goal {goal!r}. Known: {', '.join(GOALS)}.")
+        raise ModelError(unknown("goal", goal, GOALS))
     if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
         raise ModelError(f"k = {k!r}; a whole number of at least 1 is expected.")
     if not 0 <= random_share <= 1:

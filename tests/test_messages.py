@@ -1,0 +1,169 @@
+"""What people get wrong, and what they are told: what was got, what is expected, what to do."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse
+
+import bayes_lepu as lepu
+from bayes_lepu import LepuError
+
+N = 60
+RNG = np.random.default_rng(0)
+X = pd.DataFrame(RNG.normal(size=(N, 3)), columns=["height", "width", "depth"])
+A = X.to_numpy()
+L = np.arange(N) % 3 == 0
+PRIOR = lepu.Prior("normal", scale=1.0)
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return lepu.fit(X, L, model="scar", method="map", random_seed=1)
+
+
+def fitting(table=X, labels=L, **options):
+    """A call of `fit` with everything right but what is given."""
+    right = {"model": "scar", "method": "map", "random_seed": 1}
+    return lambda fitted: lepu.fit(table, labels, **(right | options))
+
+
+# Each mistake with the parts its message must have, in this order.
+MISTAKES = {
+    "mistyped model": (fitting(model="pscyhm"), "'pscyhm'", "Did you mean 'psychm'", "Known"),
+    "mistyped method": (fitting(method="nut"), "'nut'", "Did you mean 'nuts'", "laplace"),
+    "mistyped rule": (fitting(orientation="sigma_norm"), "Did you mean 'sigma-norm'"),
+    "unknown sampler": (fitting(method="nuts", sampler="stan"), "'stan'", "nutpie, pymc"),
+    "unknown optimizer": (fitting(optimizer="newton"), "'newton'", "scoring"),
+    "unknown penalty": (fitting(penalty="l3"), "'l3'", "l2, l1, none"),
+    "penalty of no factor": (fitting(penalty={"A": "l2"}), "'A'", "'a'", "expected"),
+    "negative strength": (fitting(C=-1.0), "C = -1.0", ">= 0 is expected"),
+    "strength as text": (fitting(C="0.1"), "C = '0.1'", "number >= 0 is expected"),
+    "penalty of a posterior": (fitting(method="nuts", penalty="l1"), "method='map'", "priors="),
+    "mistyped parameter": (
+        fitting(model="spm", priors={"alfa": PRIOR}),
+        "'alfa'",
+        "Did you mean 'alpha'",
+        "parameters: a, b",
+    ),
+    "a number as prior": (fitting(priors={"a": 2.0}), "2.0", "Prior is expected", "Prior('normal'"),
+    "unknown family": (lambda fitted: lepu.Prior("norml", scale=1.0), "Did you mean 'normal'"),
+    "negative scale": (lambda fitted: lepu.Prior("normal", scale=-1.0), "positive", "-1.0"),
+    "half a draw": (fitting(method="nuts", draws=10.5), "draws = 10.5", "whole number"),
+    "half a seed": (fitting(random_seed=1.5), "random_seed = 1.5", "whole number", "expected"),
+    "no start": (fitting(n_starts=0), "n_starts = 0", "expected"),
+    "mistyped label column": (
+        fitting(X.assign(marked=L), "markd"),
+        "'markd'",
+        "Did you mean 'marked'",
+        "Columns: height",
+    ),
+    "label column of an array": (fitting(A, "marked"), "l='marked'", "ndarray", "DataFrame"),
+    "swapped arguments": (fitting(L, A), r"\(60,\)", r"\(60, 3\)", "swapped", r"fit\(X, l\)"),
+    "the label among the columns": (fitting(X.assign(copy=L)), "'copy'", "label itself", "drop"),
+    "a single row": (
+        lambda fitted: fitted.predict_proba(A[0]),
+        r"shape \(3,\)",
+        "expected",
+        r"reshape\(1, -1\)",
+    ),
+    "a single row of pandas": (
+        lambda fitted: fitted.predict_proba(X.iloc[0]),
+        r"shape \(3,\)",
+        r"to_frame\(\).T",
+    ),
+    "a single column": (fitting(A[:, 0]), r"shape \(60,\)", r"reshape\(-1, 1\)"),
+    "three dimensions": (fitting(A[..., None]), "3 dimension", r"reshape\(len\(X\), -1\)"),
+    "a dict": (fitting({"a": [1, 2]}), "dict", "table is expected", r"pd.DataFrame\(X\)"),
+    "a file name": (fitting("table.csv"), "'table.csv'", "expected", "read_csv"),
+    "a sparse matrix": (
+        fitting(scipy.sparse.csr_matrix(A)),
+        "csr_matrix",
+        "dense columns are expected",
+        "toarray",
+    ),
+    "a mistyped column of new rows": (
+        lambda fitted: fitted.predict_proba(X.rename(columns={"width": "widht"})),
+        "missing column.* width",
+        "unknown column.* widht",
+        "Rename 'widht' to 'width'",
+    ),
+    "too few columns of new rows": (
+        lambda fitted: fitted.predict_proba(A[:, :2]),
+        "2 columns",
+        "fitted on 3",
+        "same columns",
+    ),
+    "a missing cell of new rows": (
+        lambda fitted: fitted.predict_proba(X.mask(X.iloc[0, 0] == X)),
+        r"height \(1\)",
+        "fit again with missing=",
+    ),
+    "text in new rows": (
+        lambda fitted: fitted.predict_proba(X.assign(width="wide")),
+        "Text among numbers",
+        "width",
+        "to_numeric",
+    ),
+    "labels in words": (
+        fitting(labels=np.where(L, "yes", "no")),
+        "'no', 'yes'",
+        "expected",
+        r"\(l == 'yes'\).astype\(int\)",
+    ),
+    "labels of -1 and 1": (fitting(labels=np.where(L, 1, -1)), "-1, 1", r"\(l == 1\)"),
+    "0, 1 and nothing": (
+        fitting(labels=np.where(L, 1, np.where(np.arange(N) % 2, 0, np.nan))),
+        "20 missing",
+        "expected",
+        r"fillna\(0\)",
+        "notna",
+    ),
+    "a score as label": (fitting(labels=RNG.random(N)), "expected", "threshold"),
+    "labels in another order": (
+        fitting(labels=pd.Series(L, index=X.index[::-1])),
+        "index of l",
+        "loc",
+    ),
+    "too few labels": (fitting(labels=L[:-1]), "60 rows", "59 values", "one entry per row"),
+    "no labels": (fitting(labels=None), "l is None", "one value per row"),
+    "one name instead of a list": (fitting(class_features="height"), r"\['height'\]"),
+    "a mistyped column": (fitting(class_features=["heigth"]), "Did you mean 'height'", "Columns"),
+    "columns of a constant propensity": (
+        fitting(selection_features=["height"]),
+        "model='scar'",
+        "Leave the option out",
+    ),
+    "mistyped excluded column": (fitting(exclude=["dept"]), "'dept'", "Did you mean 'depth'"),
+    "mistyped treatment": (fitting(missing="inpute"), "'drop'", "Did you mean 'impute'"),
+    "audits against the labels": (
+        fitting(y=np.where(L, 0, np.nan)),
+        r"20 row\(s\)",
+        "positive by assumption",
+        "correct",
+    ),
+    "audits in words": (fitting(y=["no"] * N), "'no'", "0, 1 or NaN", "Recode"),
+    "a date": (
+        fitting(X.assign(day="2020-01-01")),
+        "Dates",
+        "day",
+        "to_datetime",
+        r"exclude=\['day'\]",
+    ),
+    "an identifier": (
+        fitting(X.assign(user_id=np.arange(N))),
+        "Identifiers",
+        "user_id",
+        "exclude",
+        "set_index",
+    ),
+    "a file that is none": (lambda fitted: lepu.load("absent.nc"), "absent.nc", "Fit.save"),
+    "one fit to compare": (lambda fitted: lepu.compare({"a": fitted}), "at least two", "got 1"),
+}
+
+
+@pytest.mark.parametrize(
+    ("mistake", "parts"), [(m, p) for m, *p in MISTAKES.values()], ids=MISTAKES
+)
+def test_every_mistake_is_told_what_to_do(fitted, mistake, parts):
+    with pytest.raises(LepuError, match="(?s)" + ".*".join(parts)):
+        mistake(fitted)
