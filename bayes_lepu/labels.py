@@ -41,8 +41,8 @@ def zero_or_one(array: NDArray[Any]) -> NDArray[np.int8]:
             "If l is a score, the marked rows are those above a threshold: (l > 0.5).astype(int)."
         )
     raise DataError(
-        f"l holds the values {some([f'{v:.6g}' for v in values])}; only 0 (unlabelled) and 1 (labelled "
-        f"positive), or False and True, are expected. {hint}".rstrip()
+        f"l holds the values {some([f'{v:.6g}' for v in values])}; only 0 (unlabelled) and 1 "
+        f"(labelled positive), or False and True, are expected. {hint}".rstrip()
     )
 
 
