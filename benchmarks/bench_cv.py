@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.linear_model import LogisticRegressionCV
 
 from bayes_lepu.errors import IdentifiabilityWarning
-from bayes_lepu.estimators import PsychMClassifierCV, SPMClassifierCV
+from bayes_lepu.estimators import PUClassifierCV
 from bayes_lepu.models.parameters import Parameters
 from benchmarks.machine import interleaved, ratio
 from reproduction.datasets import simulate_paper
@@ -32,8 +32,8 @@ def run() -> dict[str, float | str]:
             Z = (X - X.mean(axis=0)) / X.std(axis=0)
             peer = LogisticRegressionCV(Cs=25, cv=3, scoring="neg_brier_score", max_iter=1000)
             ours = {
-                "SPM": SPMClassifierCV(Cs=5, random_state=0),
-                "PsychM": PsychMClassifierCV(Cs=5, random_state=0),
+                "SPM": PUClassifierCV(model="spm", random_state=0),
+                "PsychM": PUClassifierCV(model="psychm", random_state=0),
             }
             calls = {"peer": lambda Z=Z, l=l, peer=peer: peer.fit(Z, l)}
             calls |= {
@@ -56,8 +56,12 @@ def wide() -> dict[str, float | str]:
     a, alpha = np.zeros(p), np.zeros(p)
     a[informative], alpha[informative[:5]] = 1.5 * rng.choice([-1, 1], size=k), 1.5
     _, l = Parameters.of(a=a, b=0.5, alpha=alpha, beta=1.0).simulate(X, rng)
-    model = SPMClassifierCV(
-        Cs=[10.0, 20.0, 40.0], penalty_a="l1", penalty_alpha="l1", random_state=0
+    model = PUClassifierCV(
+        model="spm",
+        class_penalties=[10.0, 20.0, 40.0],
+        class_norm="l1",
+        selection_norm="l1",
+        random_state=0,
     )
     start = time.perf_counter()
     model.fit(X, l)

@@ -17,14 +17,8 @@ from sklearn.model_selection import KFold, StratifiedKFold
 from bayes_lepu.data import read_data
 from bayes_lepu.errors import DataError, ModelError
 from bayes_lepu.estimators import (
-    ElkanNotoClassifier,
-    ElkanNotoClassifierCV,
-    NaiveClassifier,
-    NaiveClassifierCV,
-    PsychMClassifierCV,
-    SCARClassifierCV,
-    SPMClassifier,
-    SPMClassifierCV,
+    PUClassifier,
+    PUClassifierCV,
 )
 from bayes_lepu.inference.map import fit_map, row_space
 from bayes_lepu.inference.optimizers import optimise
@@ -61,20 +55,25 @@ def brier(l, h):
 def test_scores_are_those_of_separate_fits_on_the_folds(sample):
     X, l, _ = sample
     folds = list(StratifiedKFold(3).split(X, l))
-    search = SPMClassifierCV(Cs=CS, random_state=0).fit(X, l)
+    search = PUClassifierCV(model="spm", class_penalties=CS, random_state=0).fit(X, l)
     for i, j in [(0, 0), (2, 0), (1, 1), (2, 2)]:
         for k, (train, test) in enumerate(folds):
-            one = SPMClassifier(C_alpha=CS[i], C_a=CS[j], random_state=1).fit(X[train], l[train])
+            one = PUClassifier(
+                model="spm", selection_penalty=CS[i], class_penalty=CS[j], random_state=1
+            ).fit(X[train], l[train])
             assert search.scores_[k, i, j] == pytest.approx(one.score(X[test], l[test]), abs=1e-5)
 
 
 def test_the_grid_is_symmetric_and_ties_go_to_the_stronger_penalty_of_alpha(sample):
     X, l, _ = sample
-    search = SPMClassifierCV(Cs=CS, random_state=0).fit(X, l)
+    search = PUClassifierCV(model="spm", class_penalties=CS, random_state=0).fit(X, l)
     np.testing.assert_array_equal(search.scores_, search.scores_.transpose(0, 2, 1))
-    assert search.C_alpha_ >= search.C_a_
+    assert search.selection_penalty_ >= search.class_penalty_
     mean = search.scores_.mean(axis=0)
-    i, j = np.flatnonzero(search.C_alpha_ == CS)[0], np.flatnonzero(search.C_a_ == CS)[0]
+    i, j = (
+        np.flatnonzero(search.selection_penalty_ == CS)[0],
+        np.flatnonzero(search.class_penalty_ == CS)[0],
+    )
     assert mean[i, j] == mean.max()
 
 
@@ -103,22 +102,36 @@ def test_the_symmetry_is_a_theorem_and_not_only_a_short_cut(sample):
 
 def test_the_final_fit_is_the_classifier_at_the_chosen_pair(sample):
     X, l, _ = sample
-    search = SPMClassifierCV(Cs=CS, random_state=0).fit(X, l)
-    direct = SPMClassifier(C_a=search.C_a_, C_alpha=search.C_alpha_, random_state=5).fit(X, l)
+    search = PUClassifierCV(model="spm", class_penalties=CS, random_state=0).fit(X, l)
+    direct = PUClassifier(
+        model="spm",
+        class_penalty=search.class_penalty_,
+        selection_penalty=search.selection_penalty_,
+        random_state=5,
+    ).fit(X, l)
     np.testing.assert_allclose(search.predict_proba(X), direct.predict_proba(X), atol=1e-4)
     assert int(search.modes_["hits"].sum()) == int(direct.modes_["hits"].sum()) >= 10
 
 
 def test_results_form_a_table(sample):
     X, l, _ = sample
-    search = PsychMClassifierCV(Cs=[0.1, 1.0], C_alphas=[0.1, 1.0, 10.0], random_state=0, cv=2)
+    search = PUClassifierCV(
+        model="psychm",
+        class_penalties=[0.1, 1.0],
+        selection_penalties=[0.1, 1.0, 10.0],
+        random_state=0,
+        cv=2,
+    )
     table = pd.DataFrame(search.fit(X, l).cv_results_)
     assert len(table) == 6
     best = table.loc[table["rank_test_score"].idxmin()]
-    assert (best["param_C_alpha"], best["param_C_a"]) == (search.C_alpha_, search.C_a_)
+    assert (best["param_selection_penalty"], best["param_class_penalty"]) == (
+        search.selection_penalty_,
+        search.class_penalty_,
+    )
     assert best["mean_test_score"] == pytest.approx(search.scores_.mean(axis=0).max())
     assert search.scores_.shape == (2, 3, 2)
-    assert table["params"][0] == {"C_alpha": 0.1, "C_a": 0.1}
+    assert table["params"][0] == {"selection_penalty": 0.1, "class_penalty": 0.1}
 
 
 def test_naive_search_finds_what_logistic_regression_cv_finds(sample):
@@ -134,35 +147,34 @@ def test_naive_search_finds_what_logistic_regression_cv_finds(sample):
         tol=1e-8,
         max_iter=1000,
     ).fit(Z, l)
-    ours = NaiveClassifierCV(Cs=Cs, standardize=False).fit(Z, l)
+    ours = PUClassifierCV(model="naive", class_penalties=Cs, standardize=False).fit(Z, l)
     theirs = np.asarray(peer.scores_).reshape(3, -1)[:, ::-1]
     np.testing.assert_allclose(ours.scores_, theirs, atol=2e-6)
-    assert pytest.approx(float(peer.C_)) == 1 / (2 * ours.C_)
+    assert pytest.approx(float(peer.C_)) == 1 / (2 * ours.class_penalty_)
     np.testing.assert_allclose(ours.coef_, peer.coef_, atol=1e-3)
 
 
 def test_real_is_naive_on_true_classes(sample):
     X, l, y = sample
-    real = NaiveClassifierCV(Cs=CS).fit(X, y)
-    best_naive = NaiveClassifierCV(Cs=CS).fit(X, l)
+    real = PUClassifierCV(model="naive", class_penalties=CS).fit(X, y)
+    best_naive = PUClassifierCV(model="naive", class_penalties=CS).fit(X, l)
     assert np.mean(real.predict(X) == y) > np.mean(best_naive.predict(X) == y)
 
 
-def test_elkan_noto_and_scar_searches(sample):
+def test_a_model_without_slopes_in_s_has_one_penalty(sample):
     X, l, _ = sample
-    elkan = ElkanNotoClassifierCV(Cs=CS, holdout=None).fit(X, l)
-    k = int(np.flatnonzero(elkan.C_ == CS)[0])
-    train, test = next(StratifiedKFold(3).split(X, l))
-    one = ElkanNotoClassifier(C=elkan.C_, holdout=None).fit(X[train], l[train])
-    assert elkan.scores_[0, k] == pytest.approx(one.score(X[test], l[test]), abs=1e-9)
-    scar = SCARClassifierCV(Cs=CS).fit(X, l)
-    assert scar.C_ in CS
+    scar = PUClassifierCV(model="scar", class_penalties=CS, selection_penalties="unused").fit(X, l)
+    assert scar.class_penalty_ in CS
     assert scar.scores_.shape == (3, 3)
+    assert not hasattr(scar, "selection_penalty_")
+    assert scar.cv_results_["params"][0] == {"class_penalty": CS[0]}
 
 
 def test_splitters_scores_and_workers(sample):
     X, l, _ = sample
-    model = SCARClassifierCV(Cs=CS, cv=KFold(2, shuffle=True, random_state=0))
+    model = PUClassifierCV(
+        model="scar", class_penalties=CS, cv=KFold(2, shuffle=True, random_state=0)
+    )
     alone = clone(model).fit(X, l)
     with parallel_config(backend="threading"):
         together = clone(model).set_params(n_jobs=2).fit(X, l)
@@ -178,15 +190,19 @@ def test_a_column_constant_in_one_fold_is_no_obstacle(sample):
     X, l, _ = sample
     rare = np.zeros(len(X))
     rare[-3:] = 1.0
-    fitted = SPMClassifierCV(Cs=[0.1, 1.0], random_state=0).fit(np.column_stack([rare, X]), l)
+    fitted = PUClassifierCV(model="spm", class_penalties=[0.1, 1.0], random_state=0).fit(
+        np.column_stack([rare, X]), l
+    )
     assert np.isfinite(fitted.scores_).all()
 
 
 def test_audited_rows_enter_the_folds(sample):
     X, l, y = sample
     audited = np.where(np.arange(len(l)) % 2 == 0, y, np.nan)
-    known = SPMClassifierCV(Cs=[0.1, 1.0], random_state=0).fit(X, l, audited=audited)
-    unknown = SPMClassifierCV(Cs=[0.1, 1.0], random_state=0).fit(X, l)
+    known = PUClassifierCV(model="spm", class_penalties=[0.1, 1.0], random_state=0).fit(
+        X, l, audited=audited
+    )
+    unknown = PUClassifierCV(model="spm", class_penalties=[0.1, 1.0], random_state=0).fit(X, l)
     assert np.abs(known.scores_ - unknown.scores_).max() > 1e-6
     # Audited classes break the symmetry between the factors.
     assert np.abs(known.scores_ - known.scores_.transpose(0, 2, 1)).max() > 1e-6
@@ -195,8 +211,8 @@ def test_audited_rows_enter_the_folds(sample):
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"Cs": 0}, ModelError, "at least one"),
-        ({"Cs": [0.1, -1.0]}, ModelError, "above 0"),
+        ({"class_penalties": 0}, ModelError, "at least one"),
+        ({"class_penalties": [0.1, -1.0]}, ModelError, "above 0"),
         ({"scoring": "accuracy"}, ModelError, "Unknown scoring"),
         ({"cv": 9}, DataError, "9 folds need"),
         ({"cv": [(np.arange(8), np.arange(8, 40))]}, DataError, "one class only"),
@@ -206,7 +222,7 @@ def test_bad_options_are_refused(options, error, message):
     rng = np.random.default_rng(0)
     X, l = rng.normal(size=(40, 2)), (np.arange(40) >= 33).astype(int)
     with pytest.raises(error, match=message):
-        SPMClassifierCV(random_state=0).set_params(**options).fit(X, l)
+        PUClassifierCV(model="spm", random_state=0).set_params(**options).fit(X, l)
 
 
 # The paths --------------------------------------------------------------------------------------
@@ -291,8 +307,8 @@ def test_working_sets_reach_the_optimum_of_the_full_problem(model, penalties):
 
 def test_naive_l1_with_more_columns_than_rows():
     X, l = wide_data(60, 150, np.random.default_rng(4))
-    fitted = NaiveClassifier(penalty="l1", C=3.0).fit(X, l)
-    assert fitted.result_.settings["kkt_residual"] < 1e-5
+    fitted = PUClassifier(model="naive", class_norm="l1", class_penalty=3.0).fit(X, l)
+    assert fitted.modes_["converged"].iloc[0]
     assert 0 < np.sum(fitted.coef_ != 0) < 60
 
 
@@ -300,9 +316,11 @@ def test_l1_on_alpha_gives_exact_zeros_and_the_optimality_conditions(sample):
     X, l, _ = sample
     rng = np.random.default_rng(5)
     noise = rng.normal(size=(len(X), 5))
-    fitted = SPMClassifier(penalty_alpha="l1", C_alpha=15.0, C_a=0.1, random_state=0)
+    fitted = PUClassifier(
+        model="spm", selection_norm="l1", selection_penalty=15.0, class_penalty=0.1, random_state=0
+    )
     fitted.fit(np.column_stack([X, noise]), l)
-    assert fitted.result_.settings["kkt_residual"] < 1e-5
+    assert fitted.modes_["converged"].iloc[0]
     assert np.sum(fitted.propensity_coef_[0, 5:] == 0) >= 3
     assert np.any(fitted.propensity_coef_[0, :5] != 0)
     assert np.all(fitted.coef_ != 0)
@@ -310,10 +328,14 @@ def test_l1_on_alpha_gives_exact_zeros_and_the_optimality_conditions(sample):
 
 def test_an_l1_search_starts_below_the_value_that_leaves_no_slope(sample):
     X, l, _ = sample
-    search = NaiveClassifierCV(Cs=4, penalty="l1").fit(X, l)
-    top = search.Cs_.max() * 10**0.1
-    assert np.all(NaiveClassifier(penalty="l1", C=1.001 * top).fit(X, l).coef_ == 0)
-    assert np.any(NaiveClassifier(penalty="l1", C=0.999 * top).fit(X, l).coef_ != 0)
+    search = PUClassifierCV(model="naive", class_penalties=4, class_norm="l1").fit(X, l)
+    top = search.class_penalties_.max() * 10**0.1
+    assert np.all(
+        PUClassifier(model="naive", class_norm="l1", class_penalty=1.001 * top).fit(X, l).coef_ == 0
+    )
+    assert np.any(
+        PUClassifier(model="naive", class_norm="l1", class_penalty=0.999 * top).fit(X, l).coef_ != 0
+    )
 
 
 @pytest.mark.slow
@@ -325,10 +347,14 @@ def test_500_rows_by_4096_columns_finish_and_select():
     a, alpha = np.zeros(p), np.zeros(p)
     a[columns], alpha[columns[:5]] = 1.5 * rng.choice([-1, 1], size=k), 1.5
     _, l = Parameters.of(a=a, b=0.5, alpha=alpha, beta=1.0).simulate(X, rng)
-    search = SPMClassifierCV(
-        Cs=[10.0, 20.0, 40.0], penalty_a="l1", penalty_alpha="l1", random_state=0
+    search = PUClassifierCV(
+        model="spm",
+        class_penalties=[10.0, 20.0, 40.0],
+        class_norm="l1",
+        selection_norm="l1",
+        random_state=0,
     ).fit(X, l)
-    assert search.result_.settings["kkt_residual"] < 1e-5
+    assert search.modes_["converged"].iloc[0]
     chosen = np.flatnonzero((search.coef_[0] != 0) | (search.propensity_coef_[0] != 0))
     assert 0 < len(chosen) < 300
     hits = np.isin(chosen, columns).sum()

@@ -50,10 +50,10 @@ with tempfile.TemporaryDirectory() as folder:
         fit.report(pathlib.Path(folder) / "report.html")
 """,
     "cv": """
-from bayes_lepu.estimators import PsychMClassifierCV
+from bayes_lepu.estimators import PUClassifierCV
 begin()
 while True:
-    PsychMClassifierCV(random_state=1).fit(demo.X, demo.l)
+    PUClassifierCV(model="psychm", random_state=1).fit(demo.X, demo.l)
 """,
 }
 HEAD = """

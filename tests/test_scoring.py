@@ -12,8 +12,7 @@ from sklearn.preprocessing import StandardScaler
 
 from bayes_lepu.errors import DataError, ModelError
 from bayes_lepu.estimators import (
-    NaiveClassifier,
-    SCARClassifier,
+    PUClassifier,
     ipw_accuracy,
     ipw_auc,
     ipw_brier,
@@ -241,15 +240,15 @@ def test_scorers_work_in_cross_validation_and_pipelines():
     X = rng.normal(size=(600, 2))
     y = rng.random(600) < 1 / (1 + np.exp(-2 * X[:, 0]))
     l = np.where(y & (rng.random(600) < 0.6), "yes", "no")
-    pipeline = make_pipeline(StandardScaler(), SCARClassifier())
-    plain = cross_val_score(SCARClassifier(), X, l, scoring=label_scorer(), cv=3)
+    pipeline = make_pipeline(StandardScaler(), PUClassifier(model="scar"))
+    plain = cross_val_score(PUClassifier(model="scar"), X, l, scoring=label_scorer(), cv=3)
     piped = cross_val_score(pipeline, X, l, scoring=label_scorer(), cv=3)
     np.testing.assert_allclose(plain, piped, rtol=1e-3)
-    np.testing.assert_allclose(plain, cross_val_score(SCARClassifier(), X, l, cv=3))
-    auc = cross_val_score(NaiveClassifier(), X, l, scoring=ipw_scorer(ipw_auc, 0.6), cv=3)
+    np.testing.assert_allclose(plain, cross_val_score(PUClassifier(model="scar"), X, l, cv=3))
+    auc = cross_val_score(PUClassifier(model="naive"), X, l, scoring=ipw_scorer(ipw_auc, 0.6), cv=3)
     assert auc.mean() == pytest.approx(roc_auc_score(y, X[:, 0]), abs=0.1)
     by_x = ipw_scorer(ipw_brier, lambda rows: np.full(len(rows), 0.6))
-    fitted = SCARClassifier().fit(X, l)
+    fitted = PUClassifier(model="scar").fit(X, l)
     assert -0.25 < by_x(fitted, X, l) < 0
     accuracy = ipw_scorer(ipw_accuracy, 0.6)(fitted, X, l)
     se = ipw_accuracy(l == "yes", fitted.predict(X) == "yes", 0.6).standard_error

@@ -1,15 +1,22 @@
-"""scikit-learn classifiers over the MAP fits and the baselines, with cross-validation and scores.
+"""scikit-learn classifiers over the MAP fits, with cross-validated penalties and scores.
 
-Every class follows scikit-learn's contract: ``fit(X, l)``, ``predict``, ``predict_proba``,
-``decision_function``, ``get_params``, `clone`, pipelines, searches, metadata routing. The second
-argument of ``fit`` bears scikit-learn's name ``y`` but is the *visible label l* of the paper; true
-classes of audited rows go to ``fit(X, l, audited=...)``.
+`PUClassifier`, `PUClassifierCV` and `ElkanNotoClassifier` follow scikit-learn's contract:
+``fit(X, l)``, ``predict``, ``predict_proba``, ``decision_function``, ``get_params``, `clone`,
+pipelines, searches (over models too), metadata routing. The second argument of ``fit`` bears
+scikit-learn's name ``y`` but is the *visible label l*; true classes of audited rows go to
+``fit(X, l, audited=...)``.
 
 ``predict`` and ``predict_proba`` speak of the hidden class y, ``predict_label_proba`` of the
-visible label l, ``predict_propensity`` of s(x) = P(l=1 | y=1, x).
+visible label l, ``predict_propensity`` of s(x) = P(l=1 | y=1, x). Tools of scikit-learn that learn
+from the labels once more turn the answer into one about l: `CalibratedClassifierCV` fitted on
+(X, l) returns P(l=1 | x), and a search by ``scoring="accuracy"`` rewards missing what the annotator
+missed. The default score of these classifiers, and `label_scorer`, judge h(x) = P(l=1 | x) instead.
 
-The paper's "Real" classifier, trained on the true classes, is ``NaiveClassifierCV().fit(X, y)``:
-logistic regression under the same cross-validation.
+The paper's "Real" classifier, trained on the true classes, is
+``PUClassifierCV(model="naive").fit(X, y)``: logistic regression under the same cross-validation.
+
+A fitted classifier keeps its parameters and not the rows it was trained on: it is small to store
+and to ship. For a report, draws or a verdict give the same options to `bayes_lepu.fit`.
 
 Needs the extra ``sklearn``; ``import bayes_lepu`` does not import this package. What (X, l) can and
 cannot validate is set out in `bayes_lepu.estimators.scoring`.
@@ -23,20 +30,8 @@ except ImportError as error:  # pragma: no cover - exercised in a subprocess wit
         "pip install 'bayes-lepu[sklearn]', or use bayes_lepu.fit, which does without."
     ) from error
 
-from bayes_lepu.estimators.classifiers import (
-    ElkanNotoClassifier,
-    NaiveClassifier,
-    PsychMClassifier,
-    SCARClassifier,
-    SPMClassifier,
-)
-from bayes_lepu.estimators.cv import (
-    ElkanNotoClassifierCV,
-    NaiveClassifierCV,
-    PsychMClassifierCV,
-    SCARClassifierCV,
-    SPMClassifierCV,
-)
+from bayes_lepu.estimators.classifier import PUClassifier
+from bayes_lepu.estimators.elkan_noto import ElkanNotoClassifier
 from bayes_lepu.estimators.scoring import (
     Estimate,
     ipw_accuracy,
@@ -52,19 +47,13 @@ from bayes_lepu.estimators.scoring import (
     label_log_loss,
     label_scorer,
 )
+from bayes_lepu.estimators.searched import PUClassifierCV
 
 __all__ = [
     "ElkanNotoClassifier",
-    "ElkanNotoClassifierCV",
     "Estimate",
-    "NaiveClassifier",
-    "NaiveClassifierCV",
-    "PsychMClassifier",
-    "PsychMClassifierCV",
-    "SCARClassifier",
-    "SCARClassifierCV",
-    "SPMClassifier",
-    "SPMClassifierCV",
+    "PUClassifier",
+    "PUClassifierCV",
     "ipw_accuracy",
     "ipw_auc",
     "ipw_brier",

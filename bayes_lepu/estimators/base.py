@@ -8,7 +8,8 @@ Conventions
 of the user's columns. The greater of the two labels in ``classes_`` means "labelled positive".
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -19,10 +20,13 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from bayes_lepu._fit import fit as fit_model
 from bayes_lepu.data import is_constant
 from bayes_lepu.errors import DataError
 from bayes_lepu.fitted import Fit
+from bayes_lepu.interruption import stops_at_once
 from bayes_lepu.links import Array, sigmoid
+from bayes_lepu.models import get_model
 from bayes_lepu.models.parameters import Parameters
 from bayes_lepu.suggestions import some
 from bayes_lepu.tables import column_places
@@ -30,7 +34,49 @@ from bayes_lepu.tables import column_places
 Columns = Sequence[str | int] | None
 
 
-class PUClassifier(ClassifierMixin, BaseEstimator):
+@dataclass(frozen=True, eq=False)
+class LabelledRows:
+    """Checked input of ``fit``.
+
+    Attributes
+    ----------
+    X : (n, p) array
+    l : (n,) array of 0/1
+    names : array of str or None
+        The columns' names, where there are any.
+    places : dict
+        Position of every column by its name, and by its label where labels are numbers.
+    """
+
+    X: Array
+    l: NDArray[np.int8]
+    names: NDArray[Any] | None
+    places: Mapping[Any, int]
+
+    def table(self, keep: NDArray[np.bool_]) -> pd.DataFrame | Array:
+        """The columns ``keep`` under the user's names, where there are names or gaps."""
+        if self.names is None and keep.all():
+            return self.X
+        names = unnamed(self.X.shape[1]) if self.names is None else self.names
+        return pd.DataFrame(self.X[:, keep], columns=names[keep])
+
+    def positions(self, option: str, columns: Columns) -> list[int] | None:
+        """Names or positions of columns as positions."""
+        if columns is None:
+            return None
+        found = []
+        for column in [columns] if isinstance(columns, str) else columns:
+            if isinstance(column, bool | np.bool_) or column not in self.places:
+                names = [name for name in self.places if isinstance(name, str)]
+                raise DataError(
+                    f"{option} names {column!r}, which is not a column of X. Columns: "
+                    f"{some(names)}."
+                )
+            found.append(self.places[column])
+        return found
+
+
+class LabelClassifier(ClassifierMixin, BaseEstimator):
     """Base of the classifiers: a logistic t(x) and some propensity s(x)."""
 
     def fit(self, X: Any, y: Any) -> Self:
@@ -90,14 +136,15 @@ class PUClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         return validate_data(self, X, dtype=np.float64, reset=False)
 
-    def _read(self, X: Any, y: Any) -> tuple[Array, NDArray[np.int8]]:
-        """Checked rows and labels 0/1; sets ``classes_``, ``n_features_in_`` and the names."""
+    def _read(self, X: Any, y: Any) -> LabelledRows:
+        """Checked rows and labels; sets ``classes_``, ``n_features_in_`` and the names."""
         table = X
         X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
+        names = getattr(self, "feature_names_in_", None)
         # scikit-learn forgets labels that are numbers, and options may name columns by these.
         framed = isinstance(table, pd.DataFrame)
-        names = [str(c) for c in table.columns] if framed else list(column_names(self))
-        self._places = column_places(names, table)
+        known = names if names is not None else unnamed(X.shape[1])
+        places = column_places([str(c) for c in (table.columns if framed else known)], table)
         check_classification_targets(y)
         kind = type_of_target(y, input_name="y", raise_unknown=True)
         self.classes_, l = np.unique(y, return_inverse=True)
@@ -111,26 +158,64 @@ class PUClassifier(ClassifierMixin, BaseEstimator):
                 f"The labels hold one class only ({self.classes_[0]!r}); both labelled and "
                 "unlabelled rows are needed."
             )
-        return X, l.astype(np.int8)
+        return LabelledRows(X, l.astype(np.int8), names, places)
 
     def _seed(self) -> int:
         return int(check_random_state(self.random_state).randint(2**31 - 1))
 
-    def _set_model(self, result: Fit, keep: NDArray[np.bool_]) -> Self:
-        """Fitted attributes from a point estimate on the columns ``keep``."""
-        point, data = result.draws.take(0), result.data
-        a, b = data.original_scale(point.a, point.b)
-        alpha, beta = data.original_scale(point.alpha, point.beta)
-        self.result_ = result
-        self.parameters_ = Parameters(_spread(a, keep), b, _spread(alpha, keep), beta, point.log_w)
-        self.coef_, self.intercept_ = self.parameters_.a[None], np.atleast_1d(b)
-        self.class_prior_ = float(result.pi_draws[0])
-        self.label_frequency_ = float(result.c_draws[0])
-        self.modes_ = result.mode_table()
-        if result.spec.has_selection:
-            self.propensity_coef_ = self.parameters_.alpha[None]
-            self.propensity_intercept_ = np.atleast_1d(beta)
-        return self
+
+@stops_at_once
+def fit_model_into[E: LabelClassifier](
+    estimator: E, rows: LabelledRows, audited: Any, penalties: Mapping[str, float | None]
+) -> E:
+    """MAP fit with the full search for modes; sets the fitted attributes.
+
+    Penalties and norms that are None are left to `fit`.
+    """
+    keep = usable_columns(rows.X)
+    norms, selection = {"a": estimator.class_norm}, None
+    if get_model(estimator.model).has_selection:
+        selection = rows.positions("selection_features", estimator.selection_features)
+        norms["alpha"] = estimator.selection_norm
+    result = fit_model(
+        rows.table(keep),
+        rows.l,
+        model=estimator.model,
+        method="map",
+        y=None if audited is None else np.asarray(audited),
+        class_features=among(rows.positions("class_features", estimator.class_features), keep),
+        selection_features=among(selection, keep),
+        standardize=estimator.standardize,
+        penalty=_given(norms),
+        C=_given(penalties),
+        orientation=estimator.orientation,
+        n_starts=estimator.n_starts,
+        random_seed=estimator._seed(),
+    )
+    return _set_fitted(estimator, result, keep)
+
+
+def _given[V](values: Mapping[str, V | None]) -> dict[str, V] | None:
+    return {name: value for name, value in values.items() if value is not None} or None
+
+
+def _set_fitted[E: LabelClassifier](estimator: E, result: Fit, keep: NDArray[np.bool_]) -> E:
+    """Fitted attributes from a point estimate on the columns ``keep``, without the rows."""
+    point, data = result.draws.take(0), result.data
+    a, b = data.original_scale(point.a, point.b)
+    alpha, beta = data.original_scale(point.alpha, point.beta)
+    found = Parameters(_spread(a, keep), b, _spread(alpha, keep), beta, point.log_w)
+    estimator.parameters_ = found
+    estimator.coef_, estimator.intercept_ = found.a[None], np.atleast_1d(b)
+    estimator.class_prior_ = float(result.pi_draws[0])
+    estimator.label_frequency_ = float(result.c_draws[0])
+    estimator.modes_ = result.mode_table()
+    if result.spec.has_selection:
+        estimator.propensity_coef_ = found.alpha[None]
+        estimator.propensity_intercept_ = np.atleast_1d(beta)
+    if result.spec.n_weights == 2:
+        estimator.guess_rate_, estimator.lapse_rate_ = float(found.gamma), float(found.lam)
+    return estimator
 
 
 def varying(X: Array) -> NDArray[np.bool_]:
@@ -146,34 +231,9 @@ def usable_columns(X: Array) -> NDArray[np.bool_]:
     return keep
 
 
-def as_table(estimator: PUClassifier, X: Array, keep: NDArray[np.bool_]) -> pd.DataFrame | Array:
-    """The columns ``keep`` under the user's names, where there are names or columns to drop."""
-    if keep.all() and not hasattr(estimator, "feature_names_in_"):
-        return X
-    return pd.DataFrame(X[:, keep], columns=column_names(estimator)[keep])
-
-
-def column_names(estimator: PUClassifier) -> NDArray[Any]:
-    """The user's names, or x0, x1, ..."""
-    if hasattr(estimator, "feature_names_in_"):
-        return estimator.feature_names_in_
-    return np.array([f"x{j}" for j in range(estimator.n_features_in_)], dtype=object)
-
-
-def positions(estimator: PUClassifier, option: str, columns: Columns) -> list[int] | None:
-    """Names or positions of columns as positions, checked against those seen in ``fit``."""
-    if columns is None:
-        return None
-    places = estimator._places
-    found = []
-    for column in [columns] if isinstance(columns, str) else columns:
-        if isinstance(column, bool | np.bool_) or column not in places:
-            names = [name for name in places if isinstance(name, str)]
-            raise DataError(
-                f"{option} names {column!r}, which is not a column of X. Columns: {some(names)}."
-            )
-        found.append(places[column])
-    return found
+def unnamed(p: int) -> NDArray[Any]:
+    """The names x0, x1, ... of columns without names."""
+    return np.array([f"x{j}" for j in range(p)], dtype=object)
 
 
 def among(columns: list[int] | None, keep: NDArray[np.bool_]) -> list[int] | None:

@@ -148,10 +148,10 @@ def label_scorer(
     --------
     >>> from sklearn.model_selection import cross_val_score
     >>> from bayes_lepu import load_demo
-    >>> from bayes_lepu.estimators import NaiveClassifier, label_log_loss, label_scorer
+    >>> from bayes_lepu.estimators import PUClassifier, label_log_loss, label_scorer
     >>> demo = load_demo()
     >>> scorer = label_scorer(label_log_loss)
-    >>> cross_val_score(NaiveClassifier(), demo.X, demo.l, scoring=scorer).shape
+    >>> cross_val_score(PUClassifier(model="naive"), demo.X, demo.l, scoring=scorer).shape
     (5,)
     """
     if not callable(score):

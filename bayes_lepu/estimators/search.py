@@ -1,4 +1,4 @@
-r"""The search behind the cross-validated classifiers: folds, grids, scores, and the choice."""
+r"""The search behind `PUClassifierCV`: folds, grids, scores, and the choice."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,10 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.stats import rankdata
 from sklearn.model_selection import check_cv
 
-from bayes_lepu import baselines
 from bayes_lepu.data import read_data
 from bayes_lepu.errors import DataError, ModelError
-from bayes_lepu.estimators.base import PUClassifier, among, positions, usable_columns
+from bayes_lepu.estimators.base import LabelClassifier, LabelledRows, among, usable_columns
 from bayes_lepu.estimators.scoring import label_brier, label_log_loss
 from bayes_lepu.inference.paths import PenaltyGrid, Score, score_path
 from bayes_lepu.interruption import stops_at_once
@@ -26,60 +25,41 @@ TIE = 1e-12
 Fold = tuple[NDArray[np.intp], NDArray[np.intp]]
 
 
-def choose_single(
-    estimator: PUClassifier, model: str, X: Array, l: NDArray[np.int8], *, audited: Any = None
-) -> float:
-    """C of a model whose propensity has no slopes; sets ``Cs_``, ``C_``, ``scores_``."""
-    top = _null_penalty(X, l, estimator.standardize)
-    estimator.Cs_ = _values("Cs", estimator.Cs, estimator.penalty, top)
-    grid = PenaltyGrid(C_alpha=np.ones(1), C_a=estimator.Cs_, penalty_a=estimator.penalty)
-    task = FoldTask(model, X, l, _classes(audited, l), grid, estimator.standardize)
-    return _record_single(estimator, _run(estimator, task)[:, 0, :])
-
-
-def choose_pair(
-    estimator: PUClassifier,
-    model: str,
-    X: Array,
-    l: NDArray[np.int8],
-    audited: Any,
-    *,
-    rule: str = "none",
+def choose_penalties(
+    estimator: LabelClassifier, rows: LabelledRows, audited: Any
 ) -> dict[str, float]:
-    """(C_α, C_a) of SPM or PsychM; sets ``Cs_``, ``C_alphas_``, the choice and ``scores_``."""
-    top = _null_penalty(X, l, estimator.standardize)
-    estimator.Cs_ = _values("Cs", estimator.Cs, estimator.penalty_a, top)
-    wanted = estimator.Cs if estimator.C_alphas is None else estimator.C_alphas
-    estimator.C_alphas_ = _values("C_alphas", wanted, estimator.penalty_alpha, top)
+    """The weights with the best score; sets those tried, the choice and the table of scores."""
+    selects = get_model(estimator.model).has_selection
+    top = _null_penalty(rows.X, rows.l, estimator.standardize)
+    wanted = estimator.class_penalties
+    estimator.class_penalties_ = _values("class_penalties", wanted, estimator.class_norm, top)
+    if selects:
+        if estimator.selection_penalties is not None:
+            wanted = estimator.selection_penalties
+        estimator.selection_penalties_ = _values(
+            "selection_penalties", wanted, estimator.selection_norm, top
+        )
     grid = PenaltyGrid(
-        C_alpha=estimator.C_alphas_,
-        C_a=estimator.Cs_,
-        penalty_alpha=estimator.penalty_alpha,
-        penalty_a=estimator.penalty_a,
+        C_alpha=estimator.selection_penalties_ if selects else np.ones(1),
+        C_a=estimator.class_penalties_,
+        penalty_alpha=estimator.selection_norm,
+        penalty_a=estimator.class_norm,
     )
     task = FoldTask(
-        model,
-        X,
-        l,
-        _classes(audited, l),
+        estimator.model,
+        rows.X,
+        rows.l,
+        _classes(audited, rows.l),
         grid,
         estimator.standardize,
-        positions(estimator, "class_features", estimator.class_features),
-        positions(estimator, "selection_features", estimator.selection_features),
+        rows.positions("class_features", estimator.class_features),
+        rows.positions("selection_features", estimator.selection_features) if selects else None,
         estimator._seed(),
-        rule,
+        estimator.orientation,
         estimator.n_starts,
     )
-    return _record_pair(estimator, _run(estimator, task))
-
-
-def choose_elkan_noto(estimator: PUClassifier, X: Array, l: NDArray[np.int8]) -> float:
-    """C of Elkan and Noto's estimator; sets ``Cs_``, ``C_``, ``scores_``."""
-    estimator.Cs_ = _values("Cs", estimator.Cs, "l2", 1.0)
-    task = ElkanNotoTask(
-        X, l, estimator.Cs_, estimator.holdout, estimator.standardize, estimator._seed()
-    )
-    return _record_single(estimator, _run(estimator, task))
+    scores = _run(estimator, task)
+    return _record_pair(estimator, scores) if selects else _record_single(estimator, scores[:, 0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,40 +104,8 @@ class FoldTask:
         )
 
 
-@dataclass(frozen=True, eq=False)
-class ElkanNotoTask:
-    """What one fold of Elkan and Noto's estimator needs; calling it gives the scores (C,)."""
-
-    X: Array
-    l: NDArray[np.int8]
-    Cs: Array
-    holdout: float | None
-    standardize: bool
-    seed: int
-
-    def __call__(self, fold: Fold, score: Score) -> Array:
-        """Scores of the held-out rows for every C."""
-        train, test = fold
-        keep = usable_columns(self.X[train])
-        rows, held_out = self.X[np.ix_(train, keep)], self.X[np.ix_(test, keep)]
-        if self.standardize:
-            center, scale = rows.mean(axis=0), rows.std(axis=0)
-            rows, held_out = (rows - center) / scale, (held_out - center) / scale
-        if rows.shape[1] > rows.shape[0]:  # g lives in the row space: once for all coefficients
-            U, S, Vt = np.linalg.svd(rows, full_matrices=False)
-            rows, held_out = U * S, held_out @ Vt.T
-        scores = []
-        for C in self.Cs:
-            fit = baselines.elkan_noto(
-                rows, self.l[train], C=float(C), holdout=self.holdout, random_seed=self.seed
-            )
-            h = fit.c * fit.predict_proba(held_out)[:, 1]
-            scores.append(score(self.l[test], h))
-        return np.array(scores)
-
-
 @stops_at_once
-def _run(estimator: PUClassifier, task: FoldTask | ElkanNotoTask) -> Array:
+def _run(estimator: LabelClassifier, task: FoldTask) -> Array:
     """Scores of all folds, the folds first."""
     score = _read_score(estimator.scoring)
     folds = _folds(estimator.cv, task.X, task.l)
@@ -244,30 +192,32 @@ def _read_score(scoring: str | Callable) -> Score:
     return SCORES[scoring]
 
 
-def _record_single(estimator: PUClassifier, scores: Array) -> float:
-    """The coefficient with the best mean score; of equals, the strongest penalty."""
-    mean = scores.mean(axis=0)
-    best = int(np.flatnonzero(mean >= mean.max() - TIE)[-1])
-    estimator.scores_, estimator.C_ = scores, float(estimator.Cs_[best])
-    estimator.cv_results_ = _table({"C": estimator.Cs_}, scores)
-    return estimator.C_
+def _record_single(estimator: LabelClassifier, scores: Array) -> dict[str, float]:
+    """The weight with the best mean score; of equals, the strongest penalty."""
+    mean, tried = scores.mean(axis=0), estimator.class_penalties_
+    estimator.scores_ = scores
+    estimator.class_penalty_ = float(tried[np.flatnonzero(mean >= mean.max() - TIE)[-1]])
+    estimator.cv_results_ = _table({"class_penalty": tried}, scores)
+    return {"a": estimator.class_penalty_}
 
 
-def _record_pair(estimator: PUClassifier, scores: Array) -> dict[str, float]:
+def _record_pair(estimator: LabelClassifier, scores: Array) -> dict[str, float]:
     """The pair with the best mean score; of equals, C_α >= C_a, then the strongest penalty."""
     mean = scores.mean(axis=0)
-    C_alpha, C_a = np.meshgrid(estimator.C_alphas_, estimator.Cs_, indexing="ij")
+    C_alpha, C_a = np.meshgrid(
+        estimator.selection_penalties_, estimator.class_penalties_, indexing="ij"
+    )
     ties = [
         (bool(C_alpha[k] >= C_a[k]), float(C_alpha[k] * C_a[k]), k)
         for k in map(tuple, np.argwhere(mean >= mean.max() - TIE))
     ]
     best = max(ties)[2]
     estimator.scores_ = scores
-    estimator.C_alpha_, estimator.C_a_ = float(C_alpha[best]), float(C_a[best])
-    estimator.cv_results_ = _table(
-        {"C_alpha": C_alpha.ravel(), "C_a": C_a.ravel()}, scores.reshape(len(scores), -1)
-    )
-    return {"alpha": estimator.C_alpha_, "a": estimator.C_a_}
+    estimator.selection_penalty_ = float(C_alpha[best])
+    estimator.class_penalty_ = float(C_a[best])
+    tried = {"selection_penalty": C_alpha.ravel(), "class_penalty": C_a.ravel()}
+    estimator.cv_results_ = _table(tried, scores.reshape(len(scores), -1))
+    return {"alpha": estimator.selection_penalty_, "a": estimator.class_penalty_}
 
 
 def _table(parameters: dict[str, Array], scores: Array) -> dict[str, Any]:

@@ -228,33 +228,39 @@ def fit_models(
     data: Photographs, train: NDArray[np.int64], settings: AnimalSettings, seed: int
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Every model fitted to the training rows, and what was chosen."""
-    from bayes_lepu.estimators import (
-        NaiveClassifierCV,
-        PsychMClassifier,
-        SPMClassifier,
-        SPMClassifierCV,
-    )
+    from bayes_lepu.estimators import PUClassifier, PUClassifierCV
     from reproduction.experiments.started import StartedPsychM
 
     X, l, y = data.X[train], data.l[train], data.y[train]
     by_label = _folds(l, train, settings)
     Cs, C_alphas = np.array(settings.Cs), np.array(settings.C_alphas)
-    naive = NaiveClassifierCV(Cs=settings.C_single, cv=by_label).fit(X, l)
-    real = NaiveClassifierCV(Cs=settings.C_single, cv=_folds(y, train, settings)).fit(X, y)
+    one_factor: dict[str, Any] = {
+        "model": "naive",
+        "class_penalties": settings.C_single,
+        "random_state": seed,
+    }
+    naive = PUClassifierCV(cv=by_label, **one_factor).fit(X, l)
+    real = PUClassifierCV(cv=_folds(y, train, settings), **one_factor).fit(X, y)
     # What L1 alone is worth, without any annotator in the model: the control for SPM's α.
-    sparse = NaiveClassifierCV(Cs=settings.C_alphas, penalty="l1", cv=by_label).fit(X, l)
+    one_factor |= {"class_penalties": settings.C_alphas, "class_norm": "l1"}
+    sparse = PUClassifierCV(cv=by_label, **one_factor).fit(X, l)
     elkan = _elkan(X, l, train, by_label, settings, seed)
     # The paper's Algorithm 1: the best optimum of the loss, its factors named afterwards.
-    spm = SPMClassifierCV(
-        Cs=Cs,
-        C_alphas=C_alphas,
-        penalty_alpha="l1",
+    spm = PUClassifierCV(
+        model="spm",
+        class_penalties=Cs,
+        selection_penalties=C_alphas,
+        selection_norm="l1",
         cv=by_label,
         orientation="none",
         random_state=seed,
     ).fit(X, l)
-    kept = SPMClassifier(
-        C_a=spm.C_a_, C_alpha=spm.C_alpha_, penalty_alpha="l1", random_state=seed
+    kept = PUClassifier(
+        model="spm",
+        class_penalty=spm.class_penalty_,
+        selection_penalty=spm.selection_penalty_,
+        selection_norm="l1",
+        random_state=seed,
     ).fit(X, l)
     started = StartedPsychM.fit(
         X,
@@ -265,8 +271,12 @@ def fit_models(
         lam=settings.lam_start,
         seed=seed,
     )
-    many = PsychMClassifier(
-        C_a=started.C_a, C_alpha=started.C_alpha, penalty_alpha="l1", random_state=seed
+    many = PUClassifier(
+        model="psychm",
+        class_penalty=started.C_a,
+        selection_penalty=started.C_alpha,
+        selection_norm="l1",
+        random_state=seed,
     ).fit(X, l)
     models = {
         "SPM": Relabelled.of(spm.parameters_, X),
@@ -281,13 +291,13 @@ def fit_models(
         "PsychM, best of many starts, steeper factor": Relabelled.of(many.parameters_, X),
     }
     fitted = {
-        "SPM": _describe(spm.parameters_, X, spm.C_alpha_, spm.C_a_),
+        "SPM": _describe(spm.parameters_, X, spm.selection_penalty_, spm.class_penalty_),
         "PsychM": _describe(started.parameters, X, started.C_alpha, started.C_a),
         "PsychM, best of many starts": _describe(many.parameters_, X, started.C_alpha, started.C_a),
-        "Naive": {"C_a": naive.C_},
-        "Naive, L1 penalty": {"C_a": sparse.C_},
-        "Real": {"C_a": real.C_},
-        "Elkan": {"C_a": elkan.C, "c": elkan.label_frequency_},
+        "Naive": {"C_a": naive.class_penalty_},
+        "Naive, L1 penalty": {"C_a": sparse.class_penalty_},
+        "Real": {"C_a": real.class_penalty_},
+        "Elkan": {"C_a": elkan.class_penalty, "c": elkan.label_frequency_},
     }
     return models, fitted
 
@@ -312,15 +322,14 @@ def _elkan(
     seed: int,
 ) -> Any:
     """Elkan and Noto with C by cross-validation; c from rows (or photographs) kept back."""
-    from bayes_lepu.estimators import ElkanNotoClassifier, ElkanNotoClassifierCV
+    from reproduction.experiments.elkan import SearchedElkanNoto
 
-    chosen = ElkanNotoClassifierCV(Cs=settings.C_single, cv=folds, random_state=seed).fit(X, l)
-    final = ElkanNotoClassifier(C=chosen.C_, random_state=seed)
+    chosen = SearchedElkanNoto(settings.C_single, folds, seed).fit(X, l).classifier
     if settings.protocol == "paper":
-        return final.fit(X, l)
+        return chosen
     images = np.random.default_rng(seed).permutation(np.unique(train))
     kept = np.isin(train, images[: max(1, round(HOLDOUT * len(images)))])
-    return final.fit(X, l, held_out=kept)
+    return chosen.fit(X, l, held_out=kept)
 
 
 def _describe(point: Parameters, X: Array, C_alpha: float, C_a: float) -> dict[str, float]:

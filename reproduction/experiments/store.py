@@ -28,6 +28,7 @@ OWN = (
     "climbers.py",
     "datasets",
     "experiments/bayes.py",
+    "experiments/elkan.py",
     "experiments/resample.py",
     "experiments/scores.py",
     "experiments/started.py",

@@ -109,22 +109,24 @@ def synthetic_trial(settings: SyntheticSettings, rng: np.random.Generator) -> di
 
 def contenders(settings: SyntheticSettings, seed: int) -> dict[str, Any]:
     """The five classifiers of the paper, unfitted, by name."""
-    from bayes_lepu.estimators import (
-        ElkanNotoClassifierCV,
-        NaiveClassifierCV,
-        PsychMClassifierCV,
-        SPMClassifierCV,
-    )
+    from sklearn.base import clone
 
-    Cs, folds = settings.Cs, settings.folds
+    from bayes_lepu.estimators import PUClassifierCV
+    from reproduction.experiments.elkan import SearchedElkanNoto
+
+    naive = PUClassifierCV(
+        model="naive",
+        class_penalties=settings.Cs,
+        cv=settings.folds,
+        orientation=settings.orientation,
+        random_state=seed,
+    )
     made = {
-        "SPM": SPMClassifierCV(
-            Cs=Cs, cv=folds, orientation=settings.orientation, random_state=seed
-        ),
-        "PsychM": PsychMClassifierCV(Cs=Cs, cv=folds, random_state=seed),
-        "Naive": NaiveClassifierCV(Cs=Cs, cv=folds),
-        "Elkan": ElkanNotoClassifierCV(Cs=Cs, cv=folds, random_state=seed),
-        "Real": NaiveClassifierCV(Cs=Cs, cv=folds),
+        "SPM": clone(naive).set_params(model="spm"),
+        "PsychM": clone(naive).set_params(model="psychm"),
+        "Naive": naive,
+        "Elkan": SearchedElkanNoto(settings.Cs, settings.folds, seed),
+        "Real": clone(naive),
     }
     return {name: made[name] for name in settings.models}
 

@@ -1,0 +1,111 @@
+r"""A classifier at given penalties, for every model of the library.
+
+.. math::
+    \min \; -\log L + C_a \lVert a\rVert + C_\alpha \lVert\alpha\rVert
+
+with squared Euclidean norms ("l2") or sums of absolute values ("l1"), a sum over rows, and free
+intercepts. Penalties refer to standardised columns unless ``standardize=False``.
+"""
+
+from typing import Any, Self
+
+from bayes_lepu.estimators.base import Columns, LabelClassifier, fit_model_into
+
+
+class PUClassifier(LabelClassifier):
+    r"""Learn t(x) = P(y=1 | x) and the propensity s(x) = P(l=1 | y=1, x) from visible labels.
+
+    .. math:: P(l=1 \mid x) = s(x)\,t(x), \qquad t(x) = \sigma(a \cdot x + b)
+
+    Parameters
+    ----------
+    model : str
+        The labelling mechanism, one of `bayes_lepu.list_models`: "naive" (logistic regression of
+        the label), "scar" (s constant), "spm" (s logistic), "psychm" (with guesses and lapses).
+        A search over it is a search over models.
+    class_penalty, selection_penalty : float, optional
+        Weight C_a, C_α of the penalty on the slopes of t and of s. *Larger is stronger*: the
+        opposite of scikit-learn's ``C``, which for L2 is 1/(2 C_a). For SPM keep
+        ``selection_penalty >= class_penalty``: the factor with the larger slopes is the class, and
+        should not be the one that is shrunk more.
+    class_norm, selection_norm : {"l2", "l1", "none"}, optional
+        Norm of the slopes that is penalised. Where none of these four is given, the penalties are
+        the defaults of `bayes_lepu.fit`, which shrink the propensity towards a constant; where
+        some are, the others are "l2" and 0.01.
+    class_features, selection_features : sequence of names or positions, optional
+        Columns that may enter t and s.
+    standardize : bool
+        Penalise the slopes of standardised columns.
+    orientation : {"sigma-norm", "norm", "energy", "none"}
+        How SPM's factors are told apart where the data cannot.
+    n_starts : int, optional
+        Number of starts of the search for modes.
+    random_state : int, RandomState or None
+
+    Attributes
+    ----------
+    coef_, intercept_ : arrays of shape (1, p) and (1,)
+        Of t, on the scale of X.
+    propensity_coef_, propensity_intercept_ : arrays of shape (1, p) and (1,)
+        Of s, on the scale of X, where columns enter the propensity.
+    guess_rate_, lapse_rate_ : float
+        γ and λ, where the model has them.
+    class_prior_ : float
+        π, the mean of t over the training rows.
+    label_frequency_ : float
+        c = P(l=1 | y=1), the mean of h over the mean of t.
+    modes_ : DataFrame
+        All local optima found, the answer first.
+    parameters_ : Parameters
+        All parameters on the scale of X.
+    classes_, n_features_in_, feature_names_in_
+
+    Notes
+    -----
+    Models in which no column enters the propensity ("naive", "scar") make no use of the options
+    ``selection_*``, so that one search can run over all models.
+
+    `CalibratedClassifierCV` and other tools that are fitted on the labels again give P(l=1 | x),
+    not P(y=1 | x).
+
+    Examples
+    --------
+    >>> from bayes_lepu import load_demo
+    >>> from bayes_lepu.estimators import PUClassifier
+    >>> demo = load_demo()
+    >>> PUClassifier(model="scar").fit(demo.X, demo.l).predict_proba(demo.X).shape
+    (2500, 2)
+    """
+
+    def __init__(
+        self,
+        *,
+        model: str = "psychm",
+        class_penalty: float | None = None,
+        selection_penalty: float | None = None,
+        class_norm: str | None = None,
+        selection_norm: str | None = None,
+        class_features: Columns = None,
+        selection_features: Columns = None,
+        standardize: bool = True,
+        orientation: str = "sigma-norm",
+        n_starts: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.model = model
+        self.class_penalty = class_penalty
+        self.selection_penalty = selection_penalty
+        self.class_norm = class_norm
+        self.selection_norm = selection_norm
+        self.class_features = class_features
+        self.selection_features = selection_features
+        self.standardize = standardize
+        self.orientation = orientation
+        self.n_starts = n_starts
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, *, audited: Any = None) -> Self:
+        """Learn from rows X, visible labels y, and true classes where known (NaN elsewhere)."""
+        rows = self._read(X, y)
+        penalties = {"a": self.class_penalty, "alpha": self.selection_penalty}
+        return fit_model_into(self, rows, audited, penalties)

@@ -1,0 +1,94 @@
+r"""A classifier whose penalties (C_α, C_a) are chosen by cross-validation.
+
+.. math:: \mathrm{Brier}(C_\alpha, C_a) = \frac1m \sum_{i \in \text{held out}} (l_i - h(x_i))^2
+
+averaged over folds stratified by l. The score depends on h = s·t alone, so it cannot see which
+factor is the class; exact ties (SPM: every pair and its mirror image) go to C_α >= C_a. The
+chosen pair is fitted again on all rows with the full search for modes.
+"""
+
+from collections.abc import Callable
+from typing import Any, Self
+
+from numpy.typing import ArrayLike
+
+from bayes_lepu.estimators.base import Columns, LabelClassifier, fit_model_into
+from bayes_lepu.estimators.search import choose_penalties
+
+
+class PUClassifierCV(LabelClassifier):
+    r"""`PUClassifier` with penalties chosen by cross-validation on the visible labels.
+
+    Parameters
+    ----------
+    model : str
+        As in `PUClassifier`.
+    class_penalties : int or sequence of float
+        Weights C_a to try (*larger is stronger*), or how many of them: between 1e-4 and 1e2 for
+        L2; for L1 from just below the weight that leaves no slope, down by a factor of 2500.
+    selection_penalties : int or sequence of float, optional
+        Weights C_α, likewise. Default: as ``class_penalties``.
+    class_norm, selection_norm : {"l2", "l1"}
+        Norm of the slopes that is penalised.
+    cv : int, splitter or iterable
+        Folds; an int is stratified by label.
+    scoring : {"brier", "log_loss"} or callable
+        Score of h on held-out labels; a callable ``f(l, h)`` where greater is better.
+    class_features, selection_features, standardize, orientation, n_starts, random_state
+        As in `PUClassifier`.
+    n_jobs : int, optional
+        Folds in parallel, by joblib.
+
+    Attributes
+    ----------
+    class_penalty_, selection_penalty_ : float
+        The chosen weights; the second where columns enter the propensity.
+    class_penalties_, selection_penalties_ : arrays
+        Those that were tried.
+    scores_ : array of shape (folds, C_α, C_a), or (folds, C_a)
+        Minus the Brier score (or log-loss): greater is better.
+    cv_results_ : dict
+        One row per candidate, as in `GridSearchCV`: ``pandas.DataFrame(clf.cv_results_)``.
+    coef_, intercept_, propensity_coef_, propensity_intercept_, guess_rate_, lapse_rate_,
+    class_prior_, label_frequency_, modes_, parameters_, classes_, n_features_in_,
+    feature_names_in_
+        As in `PUClassifier`, of the fit on all rows.
+    """
+
+    def __init__(
+        self,
+        *,
+        model: str = "psychm",
+        class_penalties: int | ArrayLike = 5,
+        selection_penalties: int | ArrayLike | None = None,
+        class_norm: str = "l2",
+        selection_norm: str = "l2",
+        cv: Any = 3,
+        scoring: str | Callable = "brier",
+        class_features: Columns = None,
+        selection_features: Columns = None,
+        standardize: bool = True,
+        orientation: str = "sigma-norm",
+        n_starts: int | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.model = model
+        self.class_penalties = class_penalties
+        self.selection_penalties = selection_penalties
+        self.class_norm = class_norm
+        self.selection_norm = selection_norm
+        self.cv = cv
+        self.scoring = scoring
+        self.class_features = class_features
+        self.selection_features = selection_features
+        self.standardize = standardize
+        self.orientation = orientation
+        self.n_starts = n_starts
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, *, audited: Any = None) -> Self:
+        """Choose the penalties and learn from rows X, labels y, and true classes where known."""
+        rows = self._read(X, y)
+        return fit_model_into(self, rows, audited, choose_penalties(self, rows, audited))
