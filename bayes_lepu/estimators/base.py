@@ -9,7 +9,7 @@ of the user's columns. The greater of the two labels in ``classes_`` means "labe
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -27,7 +27,6 @@ from bayes_lepu.fitted import Fit
 from bayes_lepu.interruption import stops_at_once
 from bayes_lepu.links import Array, sigmoid
 from bayes_lepu.models import get_model
-from bayes_lepu.models.parameters import Parameters
 from bayes_lepu.suggestions import some
 from bayes_lepu.tables import column_places
 
@@ -170,13 +169,14 @@ def fit_model_into[E: LabelClassifier](
 ) -> E:
     """MAP fit with the full search for modes; sets the fitted attributes.
 
-    Penalties and norms that are None are left to `fit`.
+    Penalties and norms that are None are left to `fit`, those of slopes the model has not are of
+    no consequence.
     """
     keep = usable_columns(rows.X)
-    norms, selection = {"a": estimator.class_norm}, None
-    if get_model(estimator.model).has_selection:
-        selection = rows.positions("selection_features", estimator.selection_features)
-        norms["alpha"] = estimator.selection_norm
+    norms = {"a": estimator.class_norm, "alpha": estimator.selection_norm}
+    selection = rows.positions("selection_features", estimator.selection_features)
+    if not get_model(estimator.model).has_selection:
+        norms, penalties, selection = {"a": norms["a"]}, {"a": penalties["a"]}, None
     result = fit_model(
         rows.table(keep),
         rows.l,
@@ -204,7 +204,7 @@ def _set_fitted[E: LabelClassifier](estimator: E, result: Fit, keep: NDArray[np.
     point, data = result.draws.take(0), result.data
     a, b = data.original_scale(point.a, point.b)
     alpha, beta = data.original_scale(point.alpha, point.beta)
-    found = Parameters(_spread(a, keep), b, _spread(alpha, keep), beta, point.log_w)
+    found = replace(point, a=_spread(a, keep), b=b, alpha=_spread(alpha, keep), beta=beta)
     estimator.parameters_ = found
     estimator.coef_, estimator.intercept_ = found.a[None], np.atleast_1d(b)
     estimator.class_prior_ = float(result.pi_draws[0])
