@@ -4,12 +4,13 @@ PY := $(VENV)/bin/python
 LIBRARY := $(VENV)/.library
 STAMP := $(VENV)/.installed
 
-.PHONY: help setup browser demo test test-all test-lowest lint bench bench-real docs notebooks reproduce wheel clean
+.PHONY: help setup browser demo test test-all coverage test-lowest lint bench bench-real docs notebooks reproduce wheel clean
 
 help:
 	@echo "make demo      install the library, fit the embedded data set, write demo-report.html"
 	@echo "make test      install the tools too; lint, types, import contract, fast tests"
 	@echo "make test-all  the same and the long statistical suite"
+	@echo "make coverage  which lines of the library the fast tests run"
 	@echo "make bench     benchmarks; ratios go to benchmarks/results and the README"
 	@echo "make bench-real public tables, labelled in many ways; goes on where it was stopped"
 	@echo "make reproduce the paper's tables in full, to docs/reproduction; goes on where it was stopped"
@@ -22,7 +23,7 @@ setup: $(STAMP)
 $(LIBRARY): pyproject.toml tools/bootstrap.sh
 	@PYTHON="$(PYTHON)" sh tools/bootstrap.sh $(VENV)
 	@echo "Installing the library into $(VENV): PyMC, ArviZ, numba and what they need."
-	@$(PY) -m pip install --disable-pip-version-check --editable .
+	@$(PY) -m pip install --disable-pip-version-check --no-compile --editable .
 	@touch $(LIBRARY)
 
 # The tools for tests, documentation and notebooks as well.
@@ -49,6 +50,9 @@ test: lint
 
 test-all: lint
 	$(PY) -m pytest -n 2 --dist loadfile -m "slow or not slow"
+
+coverage: setup
+	$(PY) -m pytest -n 2 --dist loadfile --cov --cov-report=term:skip-covered
 
 bench: setup
 	@$(PY) -m pip install --quiet --no-deps pulearn pu-toolbox six

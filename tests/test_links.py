@@ -91,3 +91,14 @@ def test_row_loglik_takes_one_kind_per_row():
         float(links.row_loglik(k, t, w, log_w)) for k, t, w in zip(kind, tau, omega, strict=True)
     ]
     np.testing.assert_array_equal(together, alone)
+
+
+def test_the_two_visible_outcomes_are_all_there_is(rng):
+    """P(l=0) + P(l=1) = 1, and the same for the audited outcomes, at random points."""
+    tau, omega = 20 * rng.normal(size=(2, 500))
+    log_w = np.log(rng.dirichlet(np.ones(3), size=500).T)
+    chance = {kind: np.exp(links.row_loglik(kind, tau, omega, log_w)) for kind in RowKind}
+    visible = chance[RowKind.UNLABELLED] + chance[RowKind.LABELLED]
+    np.testing.assert_allclose(visible, 1.0, rtol=1e-12)
+    hidden = chance[RowKind.MISSED] + chance[RowKind.LABELLED] + chance[RowKind.NEGATIVE]
+    np.testing.assert_allclose(hidden, 1.0, rtol=1e-12)
