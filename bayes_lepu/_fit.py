@@ -48,6 +48,8 @@ def fit(
     audits: str | None = None,
     class_features: Sequence[str | int] | None = None,
     selection_features: Sequence[str | int] | None = None,
+    class_formula: str | None = None,
+    selection_formula: str | None = None,
     exclude: Sequence[str] = (),
     missing: str = "error",
     unseen: str = "error",
@@ -93,6 +95,10 @@ def fit(
     class_features, selection_features : sequence, optional
         Columns that may enter t and s. Different columns settle which factor is which. The naive
         and SCAR models have no column in s, and refuse ``selection_features``.
+    class_formula, selection_formula : str, optional
+        Terms of t and of s instead of columns, such as ``"~ bs(amount, df=5) + country + log(age)
+        + (1 | merchant)"``; the one not given is the other one. Splines keep their value outside
+        the range of these rows, and ``(1 | merchant)`` has a column for every merchant.
     exclude : sequence of str
         Columns of X that are no features; new rows may bring them along.
     missing : {"error", "drop", "indicator", "impute"}
@@ -150,13 +156,15 @@ def fit(
         sampler, draws=draws, tune=tune, chains=chains, cores=cores, target_accept=target_accept
     )
     seed = read_seed(random_seed)
-    _check_columns(spec, selection_features)
+    _check_columns(spec, selection_features, selection_formula)
     data = read_data(
         X,
         l,
         y=y,
         class_features=class_features,
         selection_features=selection_features,
+        class_formula=class_formula,
+        selection_formula=selection_formula,
         exclude=exclude,
         missing=missing,
         unseen=unseen,
@@ -234,6 +242,8 @@ def build_model(
     y: Any = None,
     class_features: Sequence[str | int] | None = None,
     selection_features: Sequence[str | int] | None = None,
+    class_formula: str | None = None,
+    selection_formula: str | None = None,
     exclude: Sequence[str] = (),
     missing: str = "error",
     unseen: str = "error",
@@ -252,13 +262,15 @@ def build_model(
     ['a', 'b', 'c']
     """
     spec = get_model(model)
-    _check_columns(spec, selection_features)
+    _check_columns(spec, selection_features, selection_formula)
     data = read_data(
         X,
         l,
         y=y,
         class_features=class_features,
         selection_features=selection_features,
+        class_formula=class_formula,
+        selection_formula=selection_formula,
         exclude=exclude,
         missing=missing,
         unseen=unseen,
@@ -317,12 +329,18 @@ def read_seed(random_seed: int | None) -> int:
     return int(random_seed)
 
 
-def _check_columns(spec: ModelSpec, selection_features: Sequence[str | int] | None) -> None:
-    if selection_features is not None and not spec.has_selection:
-        raise ModelError(
-            f"selection_features={selection_features!r}, but no column enters the propensity of "
-            f"model={spec.name!r}. Leave the option out, or use model='spm' or 'psychm'."
-        )
+def _check_columns(
+    spec: ModelSpec, selection_features: Sequence[str | int] | None, selection_formula: str | None
+) -> None:
+    for option, value in (
+        ("selection_features", selection_features),
+        ("selection_formula", selection_formula),
+    ):
+        if value is not None and not spec.has_selection:
+            raise ModelError(
+                f"{option}={value!r}, but no column enters the propensity of "
+                f"model={spec.name!r}. Leave the option out, or use model='spm' or 'psychm'."
+            )
 
 
 def _check_audit(spec: ModelSpec, data: PUData) -> None:

@@ -28,8 +28,15 @@ KINDS_OF_NUMBERS = ("integer", "floating", "boolean", "decimal", "mixed-integer-
 KINDS_OF_DATES = ("datetime64", "datetime", "date", "time", "period")
 
 
-def read_cells(column: pd.Series, name: str, *, training: bool = True) -> Cells | Problem:
-    """The cells of one column; of training rows also whether they can be learned from."""
+def read_cells(
+    column: pd.Series, name: str, *, training: bool = True, group: bool = False
+) -> Cells | Problem:
+    """The cells of one column; of training rows also whether they can be learned from.
+
+    A group has levels, however many and whatever their type.
+    """
+    if group:
+        return _read_levels(column, name, training=False)
     if isinstance(column.dtype, pd.CategoricalDtype):
         return _read_levels(column.cat.remove_unused_categories(), name, training=training)
     if isinstance(column.dtype, pd.PeriodDtype) or pd.api.types.is_datetime64_any_dtype(column):

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from bayes_lepu.encoding import Encoding
 from bayes_lepu.errors import OWN_CODE, DataError, DataWarning
+from bayes_lepu.formulas import read_design
 from bayes_lepu.frames import row_count, take_roles
 from bayes_lepu.labels import as_numbers, zero_or_one
 from bayes_lepu.links import Array, RowKind
@@ -135,6 +136,8 @@ def read_data(
     y: Any = None,
     class_features: Sequence[str | int] | None = None,
     selection_features: Sequence[str | int] | None = None,
+    class_formula: str | None = None,
+    selection_formula: str | None = None,
     exclude: Sequence[str] = (),
     missing: str = "error",
     unseen: str = "error",
@@ -150,6 +153,8 @@ def read_data(
         Visible labels, one per row.
     y : sequence or the name of a column of X, optional
         Audited classes: 0, 1, or NaN where unknown.
+    class_formula, selection_formula : str, optional
+        Terms of t and of s, such as ``"~ bs(amount, df=5) + country"``.
     exclude : sequence of names
         Columns of X that are no features.
     missing : {"error", "drop", "indicator", "impute"}
@@ -165,8 +170,16 @@ def read_data(
         raise DataError(f"standardize={standardize!r}; True or False is expected.")
     refuse_swapped(X, l)
     l, y, aside = take_roles(X, l, y, exclude)
+    design = None
+    if class_formula is not None or selection_formula is not None:
+        if class_features is not None or selection_features is not None:
+            raise DataError(
+                "Formulas and class_features or selection_features are given; formulas name the "
+                "columns already. Leave the lists out."
+            )
+        design = read_design(class_formula, selection_formula)
     table, labels = gather(
-        lambda: read_table(X, missing=missing, unseen=unseen, aside=aside),
+        lambda: read_table(X, missing=missing, unseen=unseen, aside=aside, design=design),
         lambda: _read_labels(l, row_count(X), X),
     )
     audited = _read_classes(y, labels, X)
@@ -344,6 +357,8 @@ def _read_mask(
     option: str, columns: Sequence[str | int] | None, table: Table, X: Any
 ) -> NDArray[np.bool_]:
     names = table.names
+    if table.masks is not None:
+        return table.masks[option == "selection_features"]
     if columns is None:
         return np.ones(len(names), dtype=bool)
     if isinstance(columns, str) or not isinstance(columns, Iterable):

@@ -15,6 +15,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bayes_lepu.errors import DataError
+from bayes_lepu.formulas import Design
 from bayes_lepu.links import Array
 from bayes_lepu.problems import Problem, first_row
 from bayes_lepu.suggestions import did_you_mean, some
@@ -78,31 +79,54 @@ class Column:
         self, cells: Cells, index: pd.Index, unseen: str
     ) -> tuple[list[Array], list[Problem]]:
         """The columns of numbers, and what stands in their way."""
-        gaps = cells.missing
-        if gaps.any() and self.fill is None:
-            return [], [Problem("missing", self.name, str(int(gaps.sum())))]
+        if problems := self._problems(cells, index, unseen):
+            return [], problems
         if self.levels is None:
-            values = cells.numbers
-            if gaps.any():
-                values = np.where(gaps, float(self.fill or 0.0), values)
-            return [values, gaps.astype(float)] if self.indicator else [values], []
-        place = {level: k for k, level in enumerate(self.levels)}
+            values = self._filled(cells)
+            return [values, cells.missing.astype(float)] if self.indicator else [values], []
+        codes = self._codes(cells)
+        out = [(codes == k).astype(float) for k in range(1, len(self.levels))]
+        if unseen == "average":
+            for column, share in zip(out, self.shares[1:], strict=True):
+                column[codes < 0] = share
+        return out, []
+
+    def clean(
+        self, cells: Cells, index: pd.Index, unseen: str
+    ) -> tuple[pd.Series, NDArray[np.bool_], list[Problem]]:
+        """The column as a formula needs it, which rows have an unseen level, and problems."""
+        if self.levels is None:
+            values = pd.Series(self._filled(cells), index=index)
+            return values, np.zeros(len(index), dtype=bool), self._problems(cells, index, unseen)
+        codes = self._codes(cells)
+        levels = pd.Series(pd.Categorical.from_codes(codes, list(self.levels)), index=index)
+        return levels, codes < 0, self._problems(cells, index, unseen)
+
+    def _problems(self, cells: Cells, index: pd.Index, unseen: str) -> list[Problem]:
+        gaps = int(cells.missing.sum())
+        if gaps and self.fill is None:
+            return [Problem("missing", self.name, str(gaps))]
+        if self.levels is None or unseen != "error" or not (new := self._codes(cells) < 0).any():
+            return []
+        got = sorted({(cells.levels or ())[int(c)] for c in np.unique(cells.numbers[new])})
+        shown = ", ".join(repr(level) for level in got[:5])
+        return [Problem("unseen", self.name, f"{shown} in {first_row(new, index)}")]
+
+    def _filled(self, cells: Cells) -> Array:
+        gaps = cells.missing
+        return (
+            np.where(gaps, float(self.fill or 0.0), cells.numbers)
+            if gaps.any()
+            else (cells.numbers)
+        )
+
+    def _codes(self, cells: Cells) -> NDArray[np.int64]:
+        """Places among the levels; -1 for a level that is none of them."""
+        place = {level: k for k, level in enumerate(self.levels or ())}
         known = np.array([place.get(level, -1) for level in cells.levels or ()] + [-1])
         if self.fill is not None:
             known[-1] = place[str(self.fill)]  # the code -1 of a missing cell is the last place
-        codes = known[cells.numbers.astype(np.int64)]
-        new = codes < 0
-        out = [(codes == k).astype(float) for k in range(1, len(self.levels))]
-        if not new.any():
-            return out, []
-        if unseen == "error":
-            got = sorted({(cells.levels or ())[int(c)] for c in np.unique(cells.numbers[new])})
-            shown = ", ".join(repr(level) for level in got[:5])
-            return [], [Problem("unseen", self.name, f"{shown} in {first_row(new, index)}")]
-        if unseen == "average":
-            for column, share in zip(out, self.shares[1:], strict=True):
-                column[new] = share
-        return out, []
+        return known[cells.numbers.astype(np.int64)]
 
 
 @dataclass(frozen=True)
@@ -122,6 +146,8 @@ class Encoding:
         may bring them along.
     dropped : int
         Training rows left out for their missing cells.
+    design : Design or None
+        The formulas and what they learned, where the columns come from formulas.
     """
 
     columns: tuple[Column, ...] = ()
@@ -129,13 +155,17 @@ class Encoding:
     unseen: str = "error"
     aside: tuple[str, ...] = ()
     dropped: int = 0
+    design: Design | None = None
 
     def terms(self, feature_names: tuple[str, ...]) -> dict[str, tuple[int, ...]]:
         """Positions of the columns of numbers that belong to each column of the user's."""
         if not self.columns:
             return {name: (j,) for j, name in enumerate(feature_names)}
         place = {name: j for j, name in enumerate(feature_names)}
-        found = {c.name: tuple(place[n] for n in c.names if n in place) for c in self.columns}
+        groups = [(c.name, c.names) for c in self.columns]
+        if self.design is not None:
+            groups = [(term, names) for term, names, _ in self.design.terms]
+        found = {term: tuple(place[n] for n in names if n in place) for term, names in groups}
         return {name: places for name, places in found.items() if places}
 
     @property
@@ -146,6 +176,8 @@ class Encoding:
     def summary(self) -> str:
         """What was done to the table, in words; nothing where it was taken as it is."""
         parts = []
+        if self.design is not None:
+            parts.append("formulas " + ", ".join(repr(f) for f in self.design.formulas))
         categories = [f"{c.name} ({len(c.levels)} levels)" for c in self.columns if c.levels]
         if categories:
             parts.append(f"categories {some(categories)}")
@@ -170,7 +202,10 @@ class Encoding:
     def from_dict(cls, stored: Mapping[str, Any]) -> "Encoding":
         """The encoding from what `to_dict` gave."""
         columns = tuple(Column(**_tuples(c, Column)) for c in stored["columns"])
-        return cls(**{**_tuples(stored, cls), "columns": columns})
+        design = stored["design"] and Design(
+            **{name: _deep(value) for name, value in stored["design"].items()}
+        )
+        return cls(**{**_tuples(stored, cls), "columns": columns, "design": design})
 
 
 def learn_column(name: str, cells: Cells, *, missing: str) -> Column:
@@ -207,6 +242,10 @@ def check_choice(option: str, value: str, known: tuple[str, ...]) -> str:
             f"{did_you_mean(value, known)}"
         )
     return value
+
+
+def _deep(value: Any) -> Any:
+    return tuple(_deep(v) for v in value) if isinstance(value, list) else value
 
 
 def _tuples(stored: Mapping[str, Any], kind: type) -> dict[str, Any]:

@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 from bayes_lepu.cells import read_cells
 from bayes_lepu.encoding import MISSING, UNSEEN, Cells, Column, Encoding, check_choice, learn_column
 from bayes_lepu.errors import DataError
+from bayes_lepu.formulas import Design, learn_design
 from bayes_lepu.frames import as_frame, column_names
 from bayes_lepu.links import Array
 from bayes_lepu.problems import NEW_ROWS, Problem, TableError
-from bayes_lepu.suggestions import nearest, some
+from bayes_lepu.suggestions import did_you_mean, nearest, some
 
 
 class Table(NamedTuple):
@@ -39,6 +40,8 @@ class Table(NamedTuple):
         Which rows of the user's table are here; None for all of them.
     owned : bool
         Whether the values may be changed in place, being no memory of the user's.
+    masks : pair of (p,) bool arrays or None
+        Columns of the class and of the propensity, where formulas say so.
     """
 
     numbers: Array
@@ -48,14 +51,22 @@ class Table(NamedTuple):
     encoding: Encoding
     kept: NDArray[np.bool_] | None
     owned: bool
+    masks: tuple[NDArray[np.bool_], NDArray[np.bool_]] | None = None
 
 
 def read_table(
-    X: Any, *, missing: str = "error", unseen: str = "error", aside: Collection[str] = ()
+    X: Any,
+    *,
+    missing: str = "error",
+    unseen: str = "error",
+    aside: Collection[str] = (),
+    design: Design | None = None,
 ) -> Table:
     """Training rows as numbers, and how new rows become numbers in the same way."""
     check_choice("missing", missing, MISSING)
     check_choice("unseen", unseen, UNSEEN)
+    if design is not None:
+        aside = _outside(design, X, missing)
     frame = as_frame(X, without=aside)
     if frame is None:
         values = _numeric_array(X)
@@ -66,10 +77,10 @@ def read_table(
                 plain = Encoding(missing=missing, unseen=unseen)
                 return Table(values, names, False, _positions(values), plain, None, False)
         frame = pd.DataFrame(values, columns=list(names))
-        return _learn(frame, names, False, missing, unseen, ())
+        return _learn(frame, names, False, missing, unseen, (), None)
     _refuse_empty(frame.shape)
     names = _frame_names(frame)
-    return _learn(frame, names, True, missing, unseen, tuple(aside))
+    return _learn(frame, names, True, missing, unseen, tuple(aside), design)
 
 
 def refuse_swapped(X: Any, l: Any) -> None:
@@ -90,8 +101,13 @@ def _learn(
     missing: str,
     unseen: str,
     aside: tuple[str, ...],
+    design: Design | None,
 ) -> Table:
-    read = {name: read_cells(frame.iloc[:, j], name) for j, name in enumerate(names)}
+    groups = () if design is None else {*design.groups[0], *design.groups[1]}
+    read = {
+        name: read_cells(frame.iloc[:, j], name, group=name in groups)
+        for j, name in enumerate(names)
+    }
     cells = {name: found for name, found in read.items() if isinstance(found, Cells)}
     problems = [found for found in read.values() if isinstance(found, Problem)]
     gaps = {name: found.missing for name, found in cells.items()}
@@ -117,22 +133,33 @@ def _learn(
         cells = {name: _rows(found, kept) for name, found in cells.items()}
     columns = [learn_column(name, found, missing=missing) for name, found in cells.items()]
     index = frame.index if kept is None else frame.index[kept]
-    values, left = _encode(list(zip(columns, cells.values(), strict=True)), index, unseen)
+    masks = None
     problems += [Problem("constant", c.name) for c in columns if not c.names]
-    if problems or left:
-        raise TableError([*problems, *left])
+    pairs = list(zip(columns, cells.values(), strict=True))
+    if problems:
+        raise TableError(problems)
+    if design is None:
+        values, left = _encode(pairs, index, unseen)
+        assert not left  # training rows have no unseen level, and their gaps are dealt with
+        encoded = tuple(name for c in columns for name in c.names)
+    else:
+        clean, _, _ = _clean(pairs, index, unseen)
+        design, owned = learn_design(design, clean)
+        values, encoded = design.evaluate(clean), design.names
+        masks = (np.array(owned[0]), np.array(owned[1]))
     # Of dropped rows the counts stay known, although the columns were learned without them.
     columns = [replace(c, missing=counts[c.name]) if counts[c.name] else c for c in columns]
+    plain = design is None and all(c.plain and not c.missing for c in columns)
     encoding = Encoding(
-        columns=() if all(c.plain and not c.missing for c in columns) else tuple(columns),
+        columns=() if plain else tuple(columns),
         missing=missing,
         unseen=unseen,
         aside=aside,
         dropped=0 if kept is None else int((~kept).sum()),
+        design=design,
     )
-    encoded = tuple(name for c in columns for name in c.names)
     _refuse_twins(encoded)
-    return Table(values, encoded, named, index, encoding, kept, True)
+    return Table(values, encoded, named, index, encoding, kept, True, masks)
 
 
 def complete_rows(X: pd.DataFrame) -> NDArray[np.bool_]:
@@ -147,6 +174,10 @@ def encode_rows(
 ) -> tuple[Array, pd.Index]:
     """New rows as the columns of numbers ``names``, matched by name where names are known."""
     frame = as_frame(X, without=encoding.aside if named else ())
+    design = encoding.design
+    if design is not None and frame is not None:  # a formula takes what it needs
+        frame = frame[[c for c in frame.columns if str(c) in design.variables]]
+    groups = () if design is None else {*design.groups[0], *design.groups[1]}
     wanted = tuple(c.name for c in encoding.columns) or names
     if frame is None:
         array = _numeric_array(X, like=wanted) if not encoding.columns else _object_array(X, wanted)
@@ -163,7 +194,7 @@ def encode_rows(
     _refuse_empty(frame.shape)
     columns = encoding.columns or tuple(Column(name) for name in names)
     read = [
-        read_cells(frame.iloc[:, j], column.name, training=False)
+        read_cells(frame.iloc[:, j], column.name, training=False, group=column.name in groups)
         for j, column in enumerate(columns)
     ]
     cells = [
@@ -172,9 +203,14 @@ def encode_rows(
     ]
     problems = [found for found in cells if isinstance(found, Problem)]
     usable = [(c, f) for c, f in zip(columns, cells, strict=True) if isinstance(f, Cells)]
-    values, left = _encode(usable, frame.index, encoding.unseen)
+    if design is None:
+        values, left = _encode(usable, frame.index, encoding.unseen)
+    else:
+        clean, new, left = _clean(usable, frame.index, encoding.unseen, groups)
     if problems or left:
         raise TableError([*problems, *left], remedies=NEW_ROWS)
+    if design is not None:
+        values = _evaluate(design, clean, new, encoding.unseen)
     return values, frame.index
 
 
@@ -211,6 +247,61 @@ def _encode(
             values[:, place + k] = one
         place += len(column.names)
     return values, problems
+
+
+def _clean(
+    columns: Sequence[tuple[Column, Cells]],
+    index: pd.Index,
+    unseen: str,
+    groups: Collection[str] = (),
+) -> tuple[pd.DataFrame, dict[str, NDArray[np.bool_]], list[Problem]]:
+    """The columns a formula works on, rows with unseen levels, and problems.
+
+    An unseen level of a group is no problem: all its columns are 0, an average group.
+    """
+    found, new, problems = {}, {}, []
+    for column, cells in columns:
+        grouped = column.name in groups
+        series, strange, wrong = column.clean(cells, index, "reference" if grouped else unseen)
+        problems += wrong
+        if strange.any() and not grouped:
+            new[column.name] = strange
+            series = series.where(~strange, series.cat.categories[0])
+        found[column.name] = series
+    return pd.DataFrame(found, index=index), new, problems
+
+
+def _evaluate(
+    design: Design, clean: pd.DataFrame, new: dict[str, NDArray[np.bool_]], unseen: str
+) -> Array:
+    values = design.evaluate(clean)
+    if unseen == "average":
+        place = 0
+        for _, names, variables in design.terms:
+            of_term = slice(place, place + len(names))
+            for variable in variables:
+                if variable in new:
+                    values[new[variable], of_term] = design.means[of_term]
+            place += len(names)
+    return values
+
+
+def _outside(design: Design, X: Any, missing: str) -> tuple[str, ...]:
+    """The columns of X that no formula needs; those a formula needs must be there."""
+    if missing == "indicator":
+        raise DataError(
+            "missing='indicator' adds columns, which formulas do not have. Use 'impute' or 'drop'."
+        )
+    names = column_names(X)
+    if names is None:
+        raise DataError("Formulas name columns, but X has none. Pass a DataFrame.")
+    for variable in design.variables:
+        if variable not in names:
+            raise DataError(
+                f"A formula names {variable!r}, which is not a column of X."
+                f"{did_you_mean(variable, names)} Columns: {some(names, most=12)}."
+            )
+    return tuple(name for name in names if name not in design.variables)
 
 
 def _rows(cells: Cells, kept: NDArray[np.bool_]) -> Cells:

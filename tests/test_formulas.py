@@ -1,0 +1,166 @@
+"""Formulas: columns of both factors, splines, groups; what they learn travels with the fit."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.interpolate import BSpline
+
+import bayes_lepu as lepu
+from bayes_lepu import DataError
+from bayes_lepu.data import read_data
+from bayes_lepu.links import sigmoid
+
+N = 150
+
+
+@pytest.fixture
+def frame():
+    rng = np.random.default_rng(1)
+    return pd.DataFrame(
+        {
+            "amount": rng.lognormal(size=N),
+            "country": rng.choice(["DE", "FR", "US"], N, p=[0.5, 0.2, 0.3]),
+            "merchant": rng.integers(0, 8, N),
+            "marked": np.arange(N) % 3 == 0,
+            "opened": pd.date_range("2024", periods=N),  # in no formula, so no problem
+        }
+    )
+
+
+def refused(*parts):
+    return pytest.raises(DataError, match="(?s)" + ".*".join(parts))
+
+
+def read(frame, class_formula, selection_formula=None, **options):
+    return read_data(
+        frame,
+        "marked",
+        class_formula=class_formula,
+        selection_formula=selection_formula,
+        standardize=False,
+        **options,
+    )
+
+
+def test_each_factor_owns_the_columns_of_its_formula(frame):
+    data = read(frame, "~ bs(amount, df=5) + country", "~ log(amount) + country")
+    assert {term: len(places) for term, places in data.terms.items()} == {
+        "bs(amount, df=5)": 5,
+        "country": 2,
+        "log(amount)": 1,
+    }
+    assert data.class_mask.tolist() == [True] * 7 + [False]
+    assert data.selection_mask.tolist() == [False] * 5 + [True] * 3
+    log = data.X[:, data.terms["log(amount)"][0]]
+    np.testing.assert_allclose(log, np.log(frame["amount"]))
+
+
+def test_splines_are_scipys(frame):
+    """A cubic spline with knots at the quantiles, without its first column."""
+    data = read(frame, "~ bs(amount, df=5)")
+    x = frame["amount"].to_numpy()
+    inner = np.quantile(x, [1 / 3, 2 / 3])
+    knots = np.r_[[x.min()] * 4, inner, [x.max()] * 4]
+    wanted = BSpline.design_matrix(x, knots, 3).toarray()[:, 1:]
+    np.testing.assert_allclose(data.X, wanted, atol=1e-9)
+
+
+def test_new_rows_use_what_was_learned(frame):
+    data = read(frame, "~ bs(amount, df=4) + poly(amount, 2) + country:log(amount)")
+    new = frame[frame["country"] == "US"].sample(frac=1, random_state=1)
+    values, index = data.transform(new.drop(columns=["marked", "opened"]))
+    np.testing.assert_allclose(values, data.X[index], atol=1e-12)
+    far = data.transform(new.head(1).assign(amount=1e6))[0]
+    end = data.transform(new.head(1).assign(amount=frame["amount"].max()))[0]
+    spline = list(data.terms["bs(amount, df=4)"])
+    np.testing.assert_allclose(far[:, spline], end[:, spline])
+
+
+def test_levels_nobody_has_seen(frame):
+    new = frame.head(2).assign(country="AT")
+    with refused("has not seen", "country", "AT"):
+        read(frame, "~ country").transform(new)
+    data = read(frame, "~ country + log(amount)", unseen="average")
+    np.testing.assert_allclose(data.transform(new)[0][0, :2], data.X[:, :2].mean(axis=0))
+    group = read(frame, "~ (1 | merchant) + log(amount)")
+    assert len(group.terms["1 | merchant"]) == 8
+    values = group.transform(frame.head(2).assign(merchant=99))[0]
+    np.testing.assert_array_equal(values[:, list(group.terms["1 | merchant"])], 0)
+
+
+def test_missing_cells(frame):
+    frame.loc[3:5, "amount"] = np.nan
+    with refused("without a value", r"amount \(3\)"):
+        read(frame, "~ log(amount)")
+    data = read(frame, "~ log(amount) + country", missing="impute")
+    np.testing.assert_allclose(data.X[3:6, 0], np.log(frame["amount"].mean()))
+    assert read(frame, "~ log(amount)", missing="drop").n == N - 3
+    with refused("indicator", "'impute' or 'drop'"):
+        read(frame, "~ log(amount)", missing="indicator")
+
+
+@pytest.mark.parametrize(
+    ("formula", "parts"),
+    [
+        ("~ log(amont)", ("'amont'", "Did you mean 'amount'", "Columns")),
+        ("~ lgo(amount)", ("'lgo'", "Did you mean 'log'")),
+        ("~ np.log(amount)", ("log, not np.log",)),
+        ("~ __import__('os').system('true')", ("is not a formula",)),
+        ("~ amount +", ("is not a formula", "joined by")),
+        ("marked ~ amount", ("left-hand side", r"fit\(df, 'marked'")),
+        ("~ log(amount - amount)", ("no finite number", "log1p")),
+        ("~ 1", ("no column", "expected")),
+        ("~ {amount.shape}", ("attribute", "expected")),
+    ],
+)
+def test_formulas_that_are_refused(frame, formula, parts):
+    with refused(*parts):
+        read(frame, formula)
+
+
+def test_formulas_and_lists_exclude_each_other(frame):
+    with refused("Formulas and class_features", "Leave the lists out"):
+        read_data(frame, "marked", class_formula="~ amount", class_features=["amount"])
+    with pytest.raises(lepu.ModelError, match=r"selection_formula='~ amount'.*'scar'"):
+        lepu.fit(frame, "marked", model="scar", selection_formula="~ amount")
+
+
+def test_formulas_are_saved_with_the_fit(frame, tmp_path):
+    fit = lepu.fit(
+        frame,
+        "marked",
+        model="spm",
+        method="map",
+        class_formula="~ bs(amount, df=4) + country",
+        selection_formula="~ poly(amount, 2) + (1 | merchant)",
+        random_seed=1,
+    )
+    assert "formulas 'bs(amount, df=4) + country', 'poly(amount, 2)'" in repr(fit)
+    back = lepu.load(fit.save(tmp_path / "fit.nc"))
+    assert back.data.encoding == fit.data.encoding
+    new = frame.sample(frac=0.5, random_state=3)
+    np.testing.assert_allclose(back.predict_proba(new), fit.predict_proba(new), atol=1e-12)
+    np.testing.assert_allclose(back.propensity(new), fit.propensity(new), atol=1e-12)
+
+
+def test_splines_find_a_curved_class():
+    """t depends on x², which no straight line can tell: the error of t falls to a third."""
+    rng = np.random.default_rng(4)
+    X = pd.DataFrame(rng.uniform(-2, 2, size=(6000, 2)), columns=["x", "z"])
+    t = sigmoid(2.5 - 2.5 * X["x"] ** 2)
+    s = sigmoid(0.5 + 1.5 * X["z"])
+    X["marked"] = (rng.random(6000) < t) & (rng.random(6000) < s)
+    error = {}
+    for name, formula in (("line", "~ x"), ("spline", "~ bs(x, df=6)")):
+        fit = lepu.fit(
+            X,
+            "marked",
+            model="spm",
+            method="map",
+            class_formula=formula,
+            selection_formula="~ z",
+            random_seed=1,
+        )
+        error[name] = np.sqrt(np.mean((fit.predict_proba(X)[:, 1] - t) ** 2))
+    assert error["line"] > 0.2
+    assert error["spline"] < 0.07
