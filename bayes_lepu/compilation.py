@@ -9,6 +9,7 @@ process compiles for itself. A folder for temporary files is no way out: the kep
 code, and others may write there.
 """
 
+import logging
 import warnings
 from collections.abc import Callable
 from functools import cache, wraps
@@ -59,7 +60,7 @@ def compiled(
         # Numba has no public way to say it; its stamp is the digest of one file.
         store = dispatcher._cache
         store._cache_file._source_stamp = source_digest(*SOURCES)
-        store.load_overload = _never_fatal(store.load_overload)
+        store.load_overload = _announced(_never_fatal(store.load_overload))
         store.save_overload = _never_fatal(store.save_overload)
         return dispatcher
 
@@ -77,6 +78,26 @@ def _never_fatal(step: Callable[..., Any]) -> Callable[..., Any]:
             return None
 
     return attempt
+
+
+def _announced(load: Callable[..., Any]) -> Callable[..., Any]:
+    """The same step; where it finds nothing, compiling follows, and that is said once."""
+
+    @wraps(load)
+    def attempt(*args: Any, **kwargs: Any) -> Any:
+        found = load(*args, **kwargs)
+        if found is None:
+            _say_compiling()
+        return found
+
+    return attempt
+
+
+@cache
+def _say_compiling() -> None:
+    logging.getLogger(__name__).info(
+        "Compiling the numerical code, once after installation (up to a minute)"
+    )
 
 
 @cache

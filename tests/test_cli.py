@@ -53,9 +53,11 @@ def fitted(tmp_path_factory, frame):
 
 
 def run(capsys, *args):
+    """Exit code, standard output and standard error without the lines that tell the stages."""
     code = main(list(args))
     out, err = capsys.readouterr()
-    return code, out, err
+    lines = [line for line in err.splitlines(keepends=True) if not line.endswith(" ...\n")]
+    return code, out, "".join(lines)
 
 
 def test_one_command_makes_everything(fitted, frame):

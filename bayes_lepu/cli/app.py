@@ -62,7 +62,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = build_parser().parse_args(argv)
     terminal = Terminal(quiet=args.quiet, as_json=args.json)
     try:
-        with terminal.warnings():
+        with terminal.warnings(), terminal.notes():
             args.run(args, terminal)
     except BrokenPipeError:  # the reader of our output has gone, for example `| head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -6,6 +6,7 @@ Rows are counted from 1, the first line below the headings, and named by ``--id`
 import csv
 import re
 import warnings
+import zlib
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -140,6 +141,8 @@ def read_sheet(
     if not path.is_file():
         what = "is a folder" if path.is_dir() else "does not exist"
         raise DataError(f"{path} {what}; a CSV or Parquet file is expected.")
+    if separator is not None and len(separator) != 1:
+        raise DataError(f"--separator {separator!r}; a single character, or tab, is expected.")
     suffix = (
         path.suffixes[-2] if path.suffix in (".gz", ".zst") and path.suffixes[1:] else path.suffix
     )
@@ -152,6 +155,8 @@ def read_sheet(
             f"{path}: files ending in {path.suffix or 'nothing'} are not read; "
             f"{', '.join([*SEPARATORS, *PARQUET])} are."
         )
+    if isinstance(frame.columns, pd.MultiIndex):
+        raise DataError(f"{path} has headings in several levels; one name per column is expected.")
     if frame.empty:
         raise DataError(f"{path} holds headings but no rows.")
     frame.columns = frame.columns.astype(str)
@@ -212,10 +217,14 @@ def _read_text(
         raise DataError(f"{path} is empty.") from None
     except (pd.errors.ParserError, pd.errors.ParserWarning) as error:
         raise DataError(f"{path}: {_parser_words(error)}") from None
+    except (EOFError, OSError, ImportError, zlib.error) as error:  # of a compressed file
+        raise DataError(f"{path} cannot be unpacked ({error}).") from None
     except UnicodeDecodeError as error:
         raise DataError(
             f"{path} is not UTF-8 text (byte {error.start}). Save it as UTF-8, or as Parquet."
         ) from None
+    except ValueError as error:
+        raise DataError(f"{path} is not readable as a table ({error}).") from None
 
 
 def _check_headings(path: Path, heads: pd.Series) -> None:

@@ -1,10 +1,11 @@
 """What the commands print: stages and messages on stderr, results on stdout."""
 
 import json
+import logging
 import math
 import sys
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,28 @@ from rich.table import Table
 from rich.text import Text
 
 from bayes_lepu.errors import LepuWarning
+
+# For streams that know no Greek, such as those of older Windows consoles.
+LETTERS = str.maketrans(
+    {
+        **{"α": "alpha", "β": "beta", "γ": "gamma", "δ": "delta", "ε": "epsilon", "θ": "theta"},
+        **{"λ": "lambda", "μ": "mu", "π": "pi", "ρ": "rho", "σ": "sigma", "τ": "tau"},
+        **{"ψ": "psi", "ω": "omega", "Ψ": "Psi", "→": "->", "–": "-", "—": "-", "−": "-"},
+        **{"·": "*", "×": "x", "±": "+/-", "≤": "<=", "≥": ">=", "≈": "~", "²": "^2", "…": "..."},
+        **{"“": '"', "”": '"', "‘": "'", "’": "'"},
+    }
+)
+
+
+class _Notes(logging.Handler):
+    """Hands every message to a function."""
+
+    def __init__(self, tell: Callable[[str], None]) -> None:
+        super().__init__(logging.INFO)
+        self.tell = tell
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.tell(record.getMessage())
 
 
 class Terminal:
@@ -34,14 +57,17 @@ class Terminal:
     def say(self, text: str = "", *, style: str = "") -> None:
         """A line for a person. The text is taken as it is: names may hold brackets."""
         if self.talks:
-            self._out.print(Text(text, style=style))
+            self._out.print(Text(self._words(text, self._out), style=style))
 
     def figures(self, rows: Mapping[str, str]) -> None:
         """Names and values in two columns."""
         if self.talks:
             grid = Table.grid(padding=(0, 2))
             for name, value in rows.items():
-                grid.add_row(Text(name, style="bold"), Text(value))
+                grid.add_row(
+                    Text(self._words(name, self._out), style="bold"),
+                    Text(self._words(value, self._out)),
+                )
             self._out.print(grid)
 
     def table(self, columns: list[str], rows: list[list[str]]) -> None:
@@ -49,9 +75,9 @@ class Terminal:
         if self.talks:
             shown = Table(box=None, header_style="bold", pad_edge=False)
             for column in columns:
-                shown.add_column(Text(column))
+                shown.add_column(Text(self._words(column, self._out)))
             for row in rows:
-                shown.add_row(*(Text(cell) for cell in row))
+                shown.add_row(*(Text(self._words(cell, self._out)) for cell in row))
             self._out.print(shown)
 
     def files(self, files: Mapping[str, Path]) -> None:
@@ -62,7 +88,9 @@ class Terminal:
         """The result as JSON, where that is wanted."""
         if self.as_json:
             text = json.dumps(
-                plain({**value, "warnings": self.warned}), ensure_ascii=False, indent=2
+                plain({**value, "warnings": self.warned}),
+                ensure_ascii=not self._out.encoding.startswith("utf"),
+                indent=2,
             )
             sys.stdout.write(text + "\n")
 
@@ -70,23 +98,53 @@ class Terminal:
         """One line on stderr, or one for each entry of a list."""
         head, *entries = text.split("\n- ")
         lines = [" ".join(part.split()) for part in (head, *entries)]
-        self._err.print(Text("bayes-lepu: error: " + "\n- ".join(lines), style="red"))
+        shown = self._words("bayes-lepu: error: " + "\n- ".join(lines), self._err)
+        self._err.print(Text(shown, style="red"))
 
     @contextmanager
     def stage(self, text: str) -> Iterator[None]:
-        """Shows that something is going on, with a clock, on terminals only."""
+        """Shows what is going on: with a clock on terminals, as one line where it is piped."""
+        if self.quiet or not self._err.is_terminal:
+            self._note(text)
+            yield
+            return
         from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-        columns = (SpinnerColumn(finished_text="✓"), TextColumn("{task.description}"))
-        with Progress(
-            *columns,
-            TimeElapsedColumn(),
-            console=self._err,
-            disable=self.quiet or not self._err.is_terminal,
-        ) as progress:
-            task = progress.add_task(text, total=1)
+        spinner = SpinnerColumn(
+            "line" if self._err.options.ascii_only else "dots", finished_text=" "
+        )
+        columns = (spinner, TextColumn("{task.description}", markup=False), TimeElapsedColumn())
+        with Progress(*columns, console=self._err) as progress:
+            task = progress.add_task(self._words(text, self._err), total=1)
             yield
             progress.advance(task)
+
+    @contextmanager
+    def notes(self) -> Iterator[None]:
+        """What the library tells of its stages (compiling, searching, sampling), as lines."""
+        told = _Notes(self._note)
+        logger = logging.getLogger("bayes_lepu")
+        before = logger.level
+        logger.addHandler(told)
+        logger.setLevel(logging.INFO)
+        try:
+            yield
+        finally:
+            logger.removeHandler(told)
+            logger.setLevel(before)
+
+    def _note(self, text: str) -> None:
+        if not self.quiet:
+            self._err.print(Text(self._words(f"{text} ...", self._err), style="dim"))
+
+    def _words(self, text: str, console: Console) -> str:
+        """The text in letters that the stream can take."""
+        encoding = console.encoding
+        try:
+            text.encode(encoding)
+        except UnicodeEncodeError:
+            return text.translate(LETTERS).encode(encoding, "replace").decode(encoding)
+        return text
 
     @contextmanager
     def warnings(self) -> Iterator[None]:
@@ -97,7 +155,9 @@ class Terminal:
             if issubclass(category, LepuWarning) and text not in self.warned:
                 self.warned.append(text)
                 if not self.quiet:
-                    self._err.print(Text(f"warning: {text}", style="yellow"))
+                    self._err.print(
+                        Text(self._words(f"warning: {text}", self._err), style="yellow")
+                    )
 
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -6,6 +6,7 @@ evidence and L L' the inverse curvature there: the ridge between the two interce
 Where the columns of the two factors are the same, the folded density is sampled (see `folding`).
 """
 
+import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
@@ -113,6 +114,11 @@ def sample_whitened(
         [(dim,)],
         ["z"],
         make_initial_point_fn=initial,
+    )
+    # Compiled here: in the sampler's threads an interrupt would wait for the compiler to finish.
+    make_density()(np.zeros(dim))
+    logging.getLogger(__name__).info(
+        "Sampling %d chains of %d warm-up and %d draws", options.chains, options.tune, options.draws
     )
     sampler = nutpie.sample(
         model,

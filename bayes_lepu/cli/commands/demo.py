@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from bayes_lepu._fit import fit as fit_model
+from bayes_lepu.cli.outputs import check_output
 from bayes_lepu.cli.terminal import Terminal
 from bayes_lepu.datasets import load_demo
 
@@ -23,6 +24,7 @@ def add(commands: Any) -> argparse.ArgumentParser:
 
 def run(args: argparse.Namespace, terminal: Terminal) -> None:
     """Fit, compare with the truth, write the report."""
+    check_output(args.out, ())
     data = load_demo()
     terminal.say(data.description)
     terminal.say()

@@ -10,6 +10,7 @@ import pandas as pd
 
 from bayes_lepu._fit import METHODS
 from bayes_lepu._fit import fit as fit_model
+from bayes_lepu.cli.outputs import check_folder, write_csv
 from bayes_lepu.cli.penalties import read_penalty, read_priors, read_strength
 from bayes_lepu.cli.predictions import prediction_table
 from bayes_lepu.cli.tables import Sheet, complaint, read_sheet, split_names, together
@@ -38,6 +39,14 @@ writes to the folder given by --out:
   predictions.csv      one row per row of the file
   identifiability.csv  what these data can and cannot say
 """
+
+
+FILES = {
+    "report.html": "the page to look at",
+    "fit.nc": "the fit",
+    "predictions.csv": "predictions for every row",
+    "identifiability.csv": "checks",
+}
 
 
 def add(commands: Any) -> argparse.ArgumentParser:
@@ -86,7 +95,11 @@ def add(commands: Any) -> argparse.ArgumentParser:
     sampler.add_argument("--chains", type=int, default=4, help="default 4")
     sampler.add_argument("--cores", type=int, help="chains at a time; default: all cores")
     sampler.add_argument("--seed", type=int, help="random seed; one is made and recorded if absent")
+    sampler.add_argument(
+        "--keep-partial", action="store_true", help="Ctrl-C ends sampling and keeps its draws"
+    )
     parser.add_argument("--out", type=Path, help="folder to write to; default lepu-<name of data>")
+    parser.add_argument("--overwrite", action="store_true", help="replace earlier results there")
     parser.set_defaults(run=run)
     return parser
 
@@ -94,8 +107,12 @@ def add(commands: Any) -> argparse.ArgumentParser:
 def run(args: argparse.Namespace, terminal: Terminal) -> None:
     """Read, fit, judge, write."""
     out = args.out or Path(f"lepu-{args.data.name.split('.')[0]}")
-    if out.exists() and not out.is_dir():
-        raise DataError(f"--out {out} is a file; a folder is expected.")
+    check_folder(out, FILES, overwrite=args.overwrite)
+    if args.audited is not None and args.audited == args.label:
+        raise DataError(
+            f"--audited and --label both name {args.label!r}. Labels say who was marked, audits "
+            "what class a row turned out to have."
+        )
     with terminal.stage(f"Reading {args.data}"):
         sheet = read_sheet(
             args.data,
@@ -129,6 +146,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> None:
                 cores=args.cores,
                 random_seed=args.seed,
                 progressbar=False,
+                keep_partial=args.keep_partial,
             )
         except DataError as error:
             raise DataError(complaint(error, args.data)) from None
@@ -164,12 +182,7 @@ def write_all(
 ) -> dict[str, Path]:
     """Write report, fit, predictions and checks to a folder."""
     out.mkdir(parents=True, exist_ok=True)
-    files = {
-        "the page to look at": out / "report.html",
-        "the fit": out / "fit.nc",
-        "predictions for every row": out / "predictions.csv",
-        "checks": out / "identifiability.csv",
-    }
+    files = {what: out / name for name, what in FILES.items()}
     report, saved, predictions, checks = files.values()
     with terminal.stage("Writing the fit and its predictions"):
         result.save(saved)
@@ -179,8 +192,8 @@ def write_all(
         if not kept.all():
             table = _spread(table, kept, X.index)
         table.insert(0, "label", labels.to_numpy())
-        table.to_csv(predictions, index_label=X.index.name or "row", float_format="%.6g")
-        result.identifiability.to_frame().to_csv(checks)
+        write_csv(table, predictions, index_label=X.index.name or "row")
+        write_csv(result.identifiability.to_frame(), checks, index_label="name")
     with terminal.stage("Drawing the report"):
         result.report(report)
     return files

@@ -4,6 +4,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from bayes_lepu.cli.outputs import check_output, write_csv
 from bayes_lepu.cli.predictions import prediction_table
 from bayes_lepu.cli.tables import complaint, read_sheet, split_names
 from bayes_lepu.cli.terminal import Terminal
@@ -41,10 +42,11 @@ def add(commands: Any) -> argparse.ArgumentParser:
 
 def run(args: argparse.Namespace, terminal: Terminal) -> None:
     """Load, read, predict, write."""
+    out = args.out or Path(f"{args.data.name.split('.')[0]}-predictions.csv")
+    check_output(out, (args.fit, args.data))
     fit = load(args.fit)
     if args.unseen is not None:
         fit = fit.accept_unseen(args.unseen)
-    out = args.out or Path(f"{args.data.name.split('.')[0]}-predictions.csv")
     with terminal.stage(f"Reading {args.data}"):
         sheet = read_sheet(
             args.data,
@@ -65,7 +67,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> None:
             table = prediction_table(fit, X)
         except DataError as error:
             raise DataError(complaint(error, args.data, new_rows=True)) from None
-        table.to_csv(out, index_label=X.index.name or "row", float_format="%.6g")
+        write_csv(table, out, index_label=X.index.name or "row")
     share = float(table["class_probability"].mean())
     terminal.say(f"{len(X)} rows, expected share of positives {share:.3f}.")
     terminal.files({"predictions": out})

@@ -4,6 +4,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from bayes_lepu.cli.outputs import check_output
 from bayes_lepu.cli.tables import split_names
 from bayes_lepu.cli.terminal import Terminal
 from bayes_lepu.fitted import load
@@ -30,6 +31,7 @@ def add(commands: Any) -> argparse.ArgumentParser:
 
 def run(args: argparse.Namespace, terminal: Terminal) -> None:
     """Load, judge, write."""
+    check_output(args.out, (args.fit,))
     fit = load(args.fit)
     with terminal.stage("Judging what these data can identify"):
         found = fit.identifiability

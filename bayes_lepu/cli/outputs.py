@@ -1,0 +1,55 @@
+"""What the commands write: never over their input, never silently over earlier results."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import pandas as pd
+
+from bayes_lepu.errors import DataError
+from bayes_lepu.files import replace_file
+
+FORMULA = ("=", "+", "-", "@", "\t", "\r")  # a cell that begins so is run by spreadsheets
+
+
+def check_output(out: Path, inputs: Iterable[Path]) -> Path:
+    """The file to write, which must be none of those that are read."""
+    for path in inputs:
+        same = out.exists() and path.exists() and out.samefile(path)
+        if same or out.absolute() == path.absolute():
+            raise DataError(f"--out {out} is an input of this command; choose another name.")
+    if out.is_dir():
+        raise DataError(f"--out {out} is a folder; the name of a file is expected.")
+    if not out.absolute().parent.is_dir():
+        raise DataError(f"--out {out}: there is no folder {out.parent}. Make it first.")
+    return out
+
+
+def check_folder(out: Path, names: Iterable[str], *, overwrite: bool) -> Path:
+    """The folder to write to; results that are there are replaced only on request."""
+    if out.exists() and not out.is_dir():
+        raise DataError(f"--out {out} is a file; a folder is expected.")
+    there = [name for name in names if (out / name).exists()]
+    if there and not overwrite:
+        raise DataError(
+            f"{out} already holds {', '.join(there)}. Choose another folder (--out), or replace "
+            "them with --overwrite."
+        )
+    return out
+
+
+def write_csv(table: pd.DataFrame, path: Path, *, index_label: str) -> Path:
+    """Write a table that starts no formula in a spreadsheet, whatever its texts are."""
+    shown = table.rename(index=_inert, columns=_inert).map(_inert)
+    text = shown.to_csv(index_label=_inert(index_label), float_format="%.6g", lineterminator="\n")
+    return replace_file(path, text.encode())
+
+
+def _inert(value: object) -> object:
+    """Text that a spreadsheet would run, with an apostrophe before it; all else as it is."""
+    if not isinstance(value, str) or not value.startswith(FORMULA):
+        return value
+    try:
+        float(value)
+    except ValueError:
+        return f"'{value}"
+    return value

@@ -1,0 +1,169 @@
+"""The command line loses nothing, runs nothing and says what it does."""
+
+import gzip
+import io
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import bayes_lepu as lepu
+from bayes_lepu.cli import main
+from bayes_lepu.cli.outputs import write_csv
+from bayes_lepu.cli.terminal import Terminal
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(80, 2)), columns=["heat", "wind"])
+    frame["marked"] = (rng.random(80) < 0.3).astype(int)
+    folder = tmp_path_factory.mktemp("saved")
+    X, l = frame[["heat", "wind"]], frame["marked"]
+    lepu.fit(X, l, model="scar", method="map", random_seed=1).save(folder / "fit.nc")
+    frame.to_csv(folder / "photos.csv", index=False)
+    return folder
+
+
+@pytest.fixture
+def here(saved, tmp_path, monkeypatch):
+    for file in saved.iterdir():
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(capsys, *args):
+    code = main(list(args))
+    return code, *capsys.readouterr()
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ["predict", "fit.nc", "photos.csv", "--out", "photos.csv"],
+        ["predict", "fit.nc", "photos.csv", "--out", "fit.nc"],
+        ["predict", "fit.nc", "photos.csv", "--out", "link.csv"],
+        ["report", "fit.nc", "--out", "fit.nc"],
+        ["report", "fit.nc", "--out", "./link.nc"],
+    ],
+)
+def test_no_output_replaces_an_input(here, capsys, args):
+    (here / "link.csv").symlink_to("photos.csv")
+    (here / "link.nc").symlink_to("fit.nc")
+    before = {file.name: file.read_bytes() for file in here.iterdir()}
+    code, _, err = run(capsys, *args)
+    assert code == 2
+    assert "is an input of this command" in err
+    assert {file.name: file.read_bytes() for file in here.iterdir()} == before
+
+
+def test_earlier_results_are_replaced_on_request_only(here, capsys):
+    args = ["fit", "photos.csv", "--label", "marked", "--model", "scar", "--method", "map"]
+    (here / "lepu-photos").mkdir()
+    (here / "lepu-photos" / "fit.nc").write_text("earlier")
+    code, _, err = run(capsys, *args)
+    assert code == 2
+    assert "already holds fit.nc" in err
+    assert "--overwrite" in err
+    assert (here / "lepu-photos" / "fit.nc").read_text() == "earlier"
+    assert run(capsys, *args, "--overwrite")[0] == 0
+    assert lepu.load(here / "lepu-photos" / "fit.nc").method == "map"
+
+
+def truncated() -> bytes:
+    return gzip.compress(b"a,marked\n" + b"1,0\n2,1\n" * 5000)[:60]
+
+
+def several_levels() -> bytes:
+    columns = pd.MultiIndex.from_tuples([("a", "b"), ("marked", "c")])
+    file = io.BytesIO()
+    pd.DataFrame([[1, 0], [2, 1]], columns=columns).to_parquet(file)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "options", "message"),
+    [
+        ("cut.csv.gz", truncated(), [], "cannot be unpacked"),
+        ("no.csv.gz", b"no gzip", [], "cannot be unpacked"),
+        ("no.csv.zst", b"no zstandard", [], ""),
+        ("levels.parquet", several_levels(), [], "several levels"),
+        ("x.csv", b"a,marked\n1,0\n2,1\n", ["--separator", "ab"], "single character"),
+        ("x.csv", b"a,marked\n1,0\n2,1\n", ["--cores", "-1"], "cores = -1"),
+        ("x.csv", b"a,marked\n1,0\n2,1\n", ["--cores", "0"], "cores = 0"),
+        ("x.csv", b"a,marked\n1,0\n2,1\n", ["--tune", "0"], "tune = 0"),
+        ("x.csv", b"a,marked\n1,0\n2,1\n", ["--audited", "marked"], "both name 'marked'"),
+    ],
+)
+def test_plain_mistakes_are_no_faults_of_the_program(here, capsys, name, content, options, message):
+    (here / name).write_bytes(content)
+    code, _, err = run(capsys, "fit", name, "--label", "marked", *options)
+    assert code == 2
+    assert "unexpected" not in err
+    assert message in err
+
+
+def test_tables_start_no_formula(tmp_path):
+    names = ["=1+1", "+2", "-x", "@sum", "plain", "-5", "\tx"]
+    table = pd.DataFrame({"=cmd": names}, index=pd.Index(names, name="@id"))
+    read = pd.read_csv(write_csv(table, tmp_path / "t.csv", index_label="@id"), dtype=str)
+    assert list(read.columns) == ["'@id", "'=cmd"]
+    expected = ["'=1+1", "+2", "'-x", "'@sum", "plain", "-5", "'\tx"]
+    assert list(read["'@id"]) == expected
+    assert list(read["'=cmd"]) == expected
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "cp1252", "utf-8"])
+def test_any_terminal_can_show_greek(monkeypatch, encoding):
+    streams = [io.TextIOWrapper(io.BytesIO(), encoding=encoding) for _ in range(2)]
+    monkeypatch.setattr(sys, "stdout", streams[0])
+    monkeypatch.setattr(sys, "stderr", streams[1])
+    terminal = Terminal()
+    terminal.say("γ = 0.1 → λ")
+    terminal.figures({"π": "0.3 ± 0.1"})
+    terminal.table(["γ"], [["≥ 1"]])
+    terminal.error("σ is too large: 雪")
+    with terminal.stage("Sampling γ"):
+        pass
+    Terminal(as_json=True).result({"verdict": "π is open"})
+    for stream in streams:
+        stream.flush()
+    shown = streams[0].buffer.getvalue().decode(encoding)
+    assert ("γ = 0.1 → λ" if encoding == "utf-8" else "gamma = 0.1 -> lambda") in shown
+    assert "Sampling" in streams[1].buffer.getvalue().decode(encoding)
+
+
+def test_stages_are_told_where_output_is_piped(here, capsys):
+    code, _, err = run(capsys, "predict", "fit.nc", "photos.csv")
+    assert code == 0
+    assert "Reading photos.csv ..." in err
+    assert "Predicting 80 rows ..." in err
+    assert run(capsys, "predict", "fit.nc", "photos.csv", "--quiet") == (0, "", "")
+
+
+def test_an_interrupted_command_ends_with_130(here):
+    command = [sys.executable, "-m", "bayes_lepu", "fit", "photos.csv", "--label", "marked"]
+    process = subprocess.Popen(
+        [*command, "--draws", "1000000"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    try:
+        assert process.stderr is not None
+        for line in process.stderr:
+            if line.startswith("Sampling"):
+                break
+        time.sleep(1.0)
+        process.send_signal(signal.SIGINT)
+        sent = time.monotonic()
+        out, err = process.communicate(timeout=60)
+        assert (process.returncode, out) == (130, "")
+        assert err == "bayes-lepu: error: interrupted\n"
+        assert time.monotonic() - sent < 4.0
+        assert not (here / "lepu-photos").exists()
+    finally:
+        process.kill()
+        process.communicate()
