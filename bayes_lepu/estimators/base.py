@@ -213,7 +213,6 @@ def _set_fitted[E: LabelClassifier](estimator: E, result: Fit, keep: NDArray[np.
     if result.spec.has_selection:
         estimator.propensity_coef_ = found.alpha[None]
         estimator.propensity_intercept_ = np.atleast_1d(beta)
-    if result.spec.n_weights == 2:
         estimator.guess_rate_, estimator.lapse_rate_ = float(found.gamma), float(found.lam)
     return estimator
 

@@ -49,7 +49,7 @@ class PUClassifier(LabelClassifier):
     propensity_coef_, propensity_intercept_ : arrays of shape (1, p) and (1,)
         Of s, on the scale of X, where columns enter the propensity.
     guess_rate_, lapse_rate_ : float
-        γ and λ, where the model has them.
+        γ and λ, 0 in SPM.
     class_prior_ : float
         π, the mean of t over the training rows.
     label_frequency_ : float
