@@ -8,7 +8,14 @@ from scipy.special import logsumexp
 import bayes_lepu as lepu
 from bayes_lepu.data import read_data
 from bayes_lepu.inference.folding import naming_probability
-from bayes_lepu.inference.laplace import Gaussian, Mixture, gaussian_at, mixture_at, pareto_k
+from bayes_lepu.inference.laplace import (
+    Gaussian,
+    Mixture,
+    gaussian_at,
+    importance,
+    mixture_at,
+    resample,
+)
 from bayes_lepu.models import get_model
 from bayes_lepu.models.density import LogDensity
 from bayes_lepu.priors import default_priors
@@ -58,7 +65,7 @@ def test_evidence_agrees_with_importance_sampling():
     error = np.std(np.exp(log_ratio - estimate)) / np.sqrt(len(z))
     # The Gaussian is not exact: allow its own bias (of order 1/n) besides the sampling error.
     assert g.log_evidence == pytest.approx(estimate, abs=4 * error + 0.05)
-    assert pareto_k(d, Mixture((g,)), z) < 0.5
+    assert importance(d, Mixture((g,)), z)[1] < 0.5
 
 
 @pytest.mark.parametrize(("scale", "trusted"), [(0.4, False), (1.5, True)])
@@ -71,7 +78,23 @@ def test_pareto_k_tells_too_narrow_from_too_wide(scale, trusted):
 
     mixture = Mixture((Gaussian(np.zeros(1), scale * np.eye(1), 0.0),))
     z = mixture.sample(np.random.default_rng(3), 4000)
-    assert (pareto_k(Target(), mixture, z) < 0.7) == trusted
+    assert (importance(Target(), mixture, z)[1] < 0.7) == trusted
+
+
+def test_draws_are_resampled_by_their_weights():
+    """Drawn from N(0, 1.3²) for N(0, 1): the sd of the draws is that of the target."""
+
+    class Target:
+        def logp(self, z):
+            return -0.5 * z[0] ** 2
+
+    mixture = Mixture((Gaussian(np.zeros(1), 1.3 * np.eye(1), 0.0),))
+    z, k = resample(Target(), mixture, np.random.default_rng(3), 4000)
+    assert k < 0.7
+    assert z.shape == (4000, 1)
+    # An sd from about 3000 effective draws has a standard error of .013.
+    assert z.std() == pytest.approx(1.0, abs=0.05)
+    assert len(np.unique(z)) > 3000
 
 
 def test_mixture_finds_the_mirror_mode_of_spm_with_the_right_weight():

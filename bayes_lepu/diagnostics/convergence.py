@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 MIN_EBFMI = 0.3
 MAX_PARETO_K = 0.7
+LEAST_OF_BASIN = 20  # draws per chain from which R-hat can be computed at all
 _DONE: dict[str, Any] = {"bears_on": (Aspect.COMPUTATION,), "needs": "weak"}
 
 
@@ -58,13 +59,37 @@ def _worst_r_hat(values: dict[str, Array]) -> tuple[str, float]:
 
 
 def _chains(subject: Subject) -> Check:
+    values = quantities(subject, subject.pivoted)
+    parts = by_basin(values, subject.fit.stats.get("mode"))
+    if len(parts) > 1:  # pooled basins agree between chains by construction
+        worst = max(parts, key=lambda part: _worst_r_hat(part)[1])
+        when = f", in each of {len(parts)} separate basins"
+    else:
+        worst, when = values, ", after relabelling"
     return chains_agree(
-        quantities(subject, subject.pivoted),
-        ", after relabelling",
+        worst,
+        when,
         "The chains disagree after relabelling: genuine multimodality or too short a "
         "run. See the mode table; take more draws, or settle the factors with "
         "selection_features= or audited rows.",
     )
+
+
+def by_basin(values: dict[str, Array], basin: Array | None) -> list[dict[str, Array]]:
+    """The quantities of every separate basin with enough draws, chains cut to one length."""
+    if basin is None:
+        return [values]
+    parts = []
+    for b in np.unique(basin):
+        here = np.asarray(basin) == b
+        length = int(here.sum(axis=1).min())
+        if length >= LEAST_OF_BASIN:
+            cut = {
+                k: np.stack([v[c, m][:length] for c, m in enumerate(here)])
+                for k, v in values.items()
+            }
+            parts.append(cut)
+    return parts or [values]
 
 
 def chains_agree(values: dict[str, Array], when: str, failed_remedy: str) -> Check:

@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from bayes_lepu.diagnostics.columns import ColumnScores, score_columns
+from bayes_lepu.diagnostics.forms import FormRange, form_range
 from bayes_lepu.diagnostics.predictive import Calibration, calibrate, label_rates
 from bayes_lepu.diagnostics.profile import Profile, trace_profile
 from bayes_lepu.diagnostics.records import Remedy
@@ -33,6 +35,10 @@ class Evidence:
         Observed and expected label rate by bin of the score h.
     calibration : Calibration
         Calibrated label rate over the score h, with the band of labels simulated from h.
+    columns : ColumnScores or None
+        Whether the columns act in straight lines; None where too large.
+    forms : FormRange or None
+        The class prior over other forms that predict the labels as well; None where too large.
     remedies : tuple of Remedy
         What more information would change.
     """
@@ -45,6 +51,8 @@ class Evidence:
     rivals: tuple[Rival, ...]
     label_rates: pd.DataFrame
     calibration: Calibration
+    columns: ColumnScores | None
+    forms: FormRange | None
     remedies: tuple[Remedy, ...]
 
 
@@ -52,14 +60,18 @@ def gather(subject: Subject) -> Evidence:
     """Compute, once, what the checks judge."""
     fit = subject.fit
     drawn = not fit.is_point
+    profile = trace_profile(subject) if subject.small else None
+    columns = score_columns(subject) if subject.small else None
     return Evidence(
         peaks=subject.peaks,
-        profile=trace_profile(subject) if subject.small else None,
+        profile=profile,
         prior=subject.prior_draws if drawn else None,
         prior_pi=subject.prior_pi_and_c[0] if drawn else None,
         prior_c=subject.prior_pi_and_c[1] if drawn else None,
         rivals=compare_rivals(subject) if subject.small else (),
         label_rates=label_rates(fit),
         calibration=calibrate(fit),
+        columns=columns,
+        forms=form_range(subject, profile, () if columns is None else columns.named),
         remedies=weigh_remedies(subject),
     )

@@ -1,6 +1,7 @@
 """All checks in order, and what they amount to: a level, a sentence, and what carries it."""
 
 from collections.abc import Callable, Iterable
+from typing import Literal
 
 import numpy as np
 
@@ -22,12 +23,22 @@ LEAST_BOOTSTRAP = 19
 
 @stops_at_once
 @np.errstate(all="ignore")  # what is not finite is judged as such, below
-def diagnose(fit: FittedModel, *, bootstrap: int = 0, progressbar: bool = True) -> Identifiability:
+def diagnose(
+    fit: FittedModel,
+    *,
+    audits: Literal["chosen", "random"] | None = None,
+    bootstrap: int = 0,
+    progressbar: bool = True,
+) -> Identifiability:
     """What these data can and cannot say: run the checks that apply and form the verdict.
 
     Parameters
     ----------
     fit : Fit
+    audits : {"chosen", "random"}, optional
+        How the audited rows were picked. A random part of the unlabelled rows tells π by itself,
+        without any form; rows picked for any reason do not. Default: what the fit was told, else
+        ``"chosen"``.
     bootstrap : int
         Number of data sets to simulate from the SCAR fit for the test of a constant propensity
         (19 or more); 0 leaves that test out. Each takes about as long as one fit with
@@ -52,6 +63,9 @@ def diagnose(fit: FittedModel, *, bootstrap: int = 0, progressbar: bool = True) 
             f"bootstrap = {bootstrap}; 0 (none) or at least {LEAST_BOOTSTRAP} repeats are "
             "expected, since fewer cannot reach p = 0.05."
         )
+    audits = audits or fit.settings.get("audits") or "chosen"
+    if audits not in ("chosen", "random"):
+        raise ModelError(f"audits = {audits!r}; 'chosen' or 'random' is expected.")
     subject = Subject(fit)
     evidence = gather(subject)
     checks: list[Check] = [record for check in table.CHECKS for record in check(subject, evidence)]
@@ -62,10 +76,11 @@ def diagnose(fit: FittedModel, *, bootstrap: int = 0, progressbar: bool = True) 
     return Identifiability(
         level=level,
         verdict=sentence(subject, evidence, checks, level, other),
-        carried_by=carriers(subject, evidence, checks, level),
+        carried_by=carriers(subject, evidence, checks, level, audits),
         checks=tuple(checks),
         remedies=evidence.remedies,
         exchanged_pi=None if other is None else describe_draws(other, CI_PROB),
+        pi_range=None if evidence.forms is None else (evidence.forms.low, evidence.forms.high),
         evidence=evidence,
     )
 

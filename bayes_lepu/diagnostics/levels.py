@@ -58,7 +58,8 @@ def check_profile(subject: Subject, evidence: "Evidence") -> list[Check]:
         return [Check(name, "not computed", None, "", "Too many coordinates.", **_PROFILE)]
     pieces = profile.likelihood_set(branches=OWN_BRANCHES)
     width = likelihood_width(pieces)
-    status = grade(width, thresholds.PROFILE_WIDTH)
+    bounds = thresholds.relative(thresholds.PROFILE_WIDTH, float(np.mean(subject.pi_draws)))
+    status = grade(width, bounds)
     if len(pieces) > 1:
         status = "failed"
     words = " and ".join(f"{low:.2f} to {high:.2f}" for low, high in pieces)
@@ -67,7 +68,7 @@ def check_profile(subject: Subject, evidence: "Evidence") -> list[Check]:
             name,
             status,
             width,
-            in_words(thresholds.PROFILE_WIDTH) + ", one piece",
+            in_words(bounds) + ", one piece",
             f"The likelihood alone leaves π in {words} (95 % set, naming of the factors given).",
             "" if status == "passed" else LEVEL_REMEDY,
             **_PROFILE,
@@ -79,7 +80,7 @@ def sd_pi(subject: Subject) -> float:
     """Posterior sd of π given the naming, or the delta method's for a point estimate."""
     if subject.fit.is_point:
         return subject.local.sd(subject.local.pi_gradient)
-    return float(subject.pi_draws.std(ddof=1))
+    return float(subject.pi_given_naming.std(ddof=1))
 
 
 def check_sd(subject: Subject, evidence: "Evidence") -> list[Check]:
@@ -87,14 +88,15 @@ def check_sd(subject: Subject, evidence: "Evidence") -> list[Check]:
     if subject.fit.is_point and not subject.small:
         return [Check("sd of pi", "not computed", None, "", "Too many coordinates.", **_LEVEL)]
     sd = sd_pi(subject)
-    status = grade(sd, thresholds.SD_PI)
+    bounds = thresholds.relative(thresholds.SD_PI, float(np.mean(subject.pi_draws)))
+    status = grade(sd, bounds)
     source = "delta method" if subject.fit.is_point else "posterior"
     return [
         Check(
             "sd of pi",
             status,
             sd,
-            in_words(thresholds.SD_PI),
+            in_words(bounds),
             f"π is known to ±{sd:.3f} ({source}, naming of the factors given).",
             "" if status == "passed" else LEVEL_REMEDY,
             **_LEVEL,
@@ -111,7 +113,7 @@ def check_against_profile(subject: Subject, evidence: "Evidence") -> list[Check]
     if profile is None:
         return [Check(name, "not computed", None, "", "Too many coordinates.", **_SHARE)]
     pieces = profile.likelihood_set(branches=OWN_BRANCHES)
-    low, high = interval(subject.pi_draws)
+    low, high = interval(subject.pi_given_naming)
     prior_low, prior_high = interval(subject.prior_pi_and_c[0])
     ratio = likelihood_width(pieces) / max(high - low, 1e-12)
     status = grade(ratio, thresholds.PROFILE_RATIO)

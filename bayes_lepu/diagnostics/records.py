@@ -143,6 +143,9 @@ class Identifiability:
         What would help, with numbers, the most helpful first.
     exchanged_pi : mapping or None
         At level 3: π with the factors exchanged, its mean and (for draws) ``lower`` and ``upper``.
+    pi_range : tuple of float or None
+        Range of π to go by, the naming of the factors given: over all forms that predict the
+        labels as well, and with the likelihood's own width.
     evidence : Evidence or None
         What the checks computed; plots and report read it.
     """
@@ -153,6 +156,7 @@ class Identifiability:
     checks: tuple[Check, ...]
     remedies: tuple[Remedy, ...] = ()
     exchanged_pi: Mapping[str, float] | None = None
+    pi_range: tuple[float, float] | None = None
     evidence: "Evidence | None" = None
 
     def to_frame(self) -> pd.DataFrame:

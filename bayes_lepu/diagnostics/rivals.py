@@ -13,6 +13,7 @@ constant the slopes α mean nothing, and the statistic exceeds its nominal 95 % 
 of all data sets.
 """
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -21,6 +22,7 @@ import numpy as np
 from bayes_lepu.diagnostics.climbing import logit_pi
 from bayes_lepu.diagnostics.factoring import solve
 from bayes_lepu.diagnostics.subject import Subject, weak_density
+from bayes_lepu.errors import LepuWarning
 from bayes_lepu.inference.map import fit_map
 from bayes_lepu.inference.optimizers import optimise
 from bayes_lepu.inference.starts import constant_starts
@@ -120,7 +122,9 @@ def _others(subject: Subject) -> list[str]:
 def _best(density: LogDensity) -> Array:
     if density.spec.has_selection:
         rng = np.random.default_rng(0)
-        found = fit_map(density.spec, density.data, density.priors, n_starts=STARTS, rng=rng)
+        with warnings.catch_warnings():  # about naming, which no rival is asked for
+            warnings.simplefilter("ignore", LepuWarning)
+            found = fit_map(density.spec, density.data, density.priors, n_starts=STARTS, rng=rng)
         return found.modes[0].z
     if density.spec.n_weights == 0:
         return optimise(density, np.zeros(density.dim)).z

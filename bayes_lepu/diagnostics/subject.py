@@ -6,6 +6,7 @@ same for both factors. The weak density asks what the data say when no prior tak
 is there only because the maximum of the bare likelihood need not exist.
 """
 
+import warnings
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -14,6 +15,8 @@ import numpy as np
 from bayes_lepu.data import PUData
 from bayes_lepu.diagnostics.climbing import logit_pi
 from bayes_lepu.diagnostics.factoring import inverse, solve
+from bayes_lepu.errors import LepuWarning
+from bayes_lepu.inference.map import fit_map
 from bayes_lepu.inference.modes import distance
 from bayes_lepu.inference.nuts import can_fold
 from bayes_lepu.inference.optimizers import optimise
@@ -23,10 +26,15 @@ from bayes_lepu.models.density import LogDensity
 from bayes_lepu.models.parameters import Parameters
 from bayes_lepu.models.spec import ModelSpec
 from bayes_lepu.priors import Prior, default_priors
+from bayes_lepu.propensities import Propensity, get_propensity
 from bayes_lepu.result import FittedModel
 
 WEAK_SLOPE_SCALE = 2.5
+PROPENSITIES = {"naive": "one", "scar": "constant", "spm": "logistic", "psychm": "psychometric"}
 MAX_DIM = 300  # coordinates up to which dense curvature is affordable
+SEARCH_STARTS = 6
+SEARCHED = 3  # of the maxima that the search finds, the best
+NOT_EXCLUDED = 6.0  # log-likelihood units below the best maximum within which others count
 MATERIAL = 0.05  # RMS difference of t that makes another mode another answer
 SMALLEST_WEIGHT = 1e-3  # at exactly 0 a weight's own coordinate carries no information
 
@@ -114,6 +122,11 @@ class Subject:
         return spec.has_selection and spec.n_weights == 0 and self.data.swap_symmetric
 
     @property
+    def propensity(self) -> Propensity:
+        """The propensity of the fitted model."""
+        return get_propensity(PROPENSITIES[self.fit.spec.name])
+
+    @property
     def small(self) -> bool:
         """Whether dense curvature is affordable."""
         return self.fit.density.dim <= MAX_DIM
@@ -149,6 +162,19 @@ class Subject:
     def pi_draws(self) -> Array:
         """π of the pivoted draws, ``(chain, draw)``."""
         return self.pi_and_c[0].reshape(self.pivoted.b.shape)
+
+    @cached_property
+    def pi_given_naming(self) -> Array:
+        """π of the draws that bear the fit's naming of the factors by themselves.
+
+        Exchanging the others back is exact only where the density is symmetric, and there no draw
+        is marked as exchanged.
+        """
+        pi = self.pi_draws.ravel()
+        if "exchanged" not in self.fit.stats:
+            return pi
+        kept = pi[np.asarray(self.fit.stats["exchanged"]).ravel() < 0.5]
+        return kept if kept.size else pi
 
     @cached_property
     def prior_draws(self) -> Parameters:
@@ -273,25 +299,46 @@ class Subject:
 
     @cached_property
     def peaks(self) -> tuple[Peak, ...]:
-        """Maxima of the weak density: as labelled, exchanged, and other modes of the fit.
+        """Maxima of the weak density: as labelled, exchanged, and others.
 
-        Only what differs from the first by more than `MATERIAL` in t is listed after it.
+        The first is the one nearest to the fit among those that the likelihood does not exclude, so
+        that it depends on the fit by its naming of the factors alone, and not by its penalty. Only
+        what differs from it by more than `MATERIAL` in t is listed after it.
         """
         start = self.standardised(self.point)
-        first = self.climb_weak("as labelled", start)
-        peaks = [first]
+        climbed = self.climb_weak("as labelled", start)
         if not self.fit.spec.has_selection:
-            return tuple(peaks)
-        candidates = [("exchanged", first.point.swap()), ("exchanged", start.swap())]
+            return (climbed,)
+        points = [climbed.point.swap(), start.swap(), *self._searched]
         for mode in self.fit.modes:
             if mode.gap <= 15 and mode.role != "divergent":
-                point = self.standardised(mode.point)
-                candidates += [("other", point)]
-        for name, candidate in candidates:
-            peak = self.climb_weak(name, candidate)
+                points.append(self.standardised(mode.point))
+        found = [climbed, *(self.climb_weak("other", point) for point in points)]
+        best, X = max(p.logp for p in found), self.weak.data.X
+        near = [p for p in found if p.logp > best - NOT_EXCLUDED]
+        first = min(near, key=lambda p: distance(p.point, start, X))
+        # Of maxima with the same answer the highest stands for it.
+        same = [p for p in near if not self.differ(p.point, first.point)]
+        peaks = [replace(max(same, key=lambda p: p.logp), name="as labelled")]
+        for peak in sorted(found, key=lambda p: -p.logp):
             if all(self.differ(peak.point, p.point) for p in peaks):
-                peaks.append(replace(peak, name=self._role(peak.point, first.point)))
+                peaks.append(replace(peak, name=self._role(peak.point, peaks[0].point)))
         return tuple(peaks)
+
+    @cached_property
+    def _searched(self) -> list[Parameters]:
+        """Maxima of the weak density from starts that know nothing of the fit."""
+        with warnings.catch_warnings():  # about naming, which the fit has settled for itself
+            warnings.simplefilter("ignore", LepuWarning)
+            found = fit_map(
+                self.weak.spec,
+                self.weak.data,
+                self.weak.priors,
+                n_starts=SEARCH_STARTS,
+                rng=np.random.default_rng(0),
+            )
+        points = [m.point for m in found.modes if m.role != "divergent"][:SEARCHED]
+        return points + [p.swap() for p in points[:1]]
 
     def differ(self, one: Parameters, other: Parameters) -> bool:
         """Whether two points say materially different things about t."""

@@ -2,11 +2,13 @@
 
 from collections.abc import Callable, Iterable
 
+from bayes_lepu.diagnostics.columns import check_columns
 from bayes_lepu.diagnostics.constancy import check_constancy, check_split
 from bayes_lepu.diagnostics.convergence import check_convergence
 from bayes_lepu.diagnostics.design import check_design
 from bayes_lepu.diagnostics.evidence import Evidence
 from bayes_lepu.diagnostics.exceptional import check_exceptional
+from bayes_lepu.diagnostics.forms import check_forms
 from bayes_lepu.diagnostics.information import check_information, check_ranking, check_shape
 from bayes_lepu.diagnostics.levels import (
     check_against_profile,
@@ -47,5 +49,7 @@ CHECKS: list[CheckFunction] = [
     check_constancy,
     check_rates,
     check_calibration,
+    check_columns,
+    check_forms,
     check_plausibility,
 ]

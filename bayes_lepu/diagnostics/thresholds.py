@@ -16,12 +16,23 @@ INFORMATION = (10.0, 1.0)  # data information in units of prior precision
 CONTRACTION = (0.9, 0.5)
 WIDTH_RATIO = (2.0, 3.5)  # interval width of t against that of h, at c = 1/2
 PROFILE_RATIO = (1.5, 3.0)  # likelihood set of π against its posterior interval
+FORM_WIDTH = (0.25, 0.40)  # of the range of π over forms that predict the labels as well
 STEEPNESS = (3.0, 1.5)  # larger of the two predictors' sd
 COSINE = (0.85, 0.97)  # between a and α
 RANKING = (0.95, 0.85)  # mean correlation of a·x between draws and their mean
 R_HAT = (1.01, 1.05)
 LIKELIHOOD_DROP = 1.92  # half the 95 % point of χ² with one degree of freedom
 POWER_SCALING = (0.05, 0.20)
+
+
+def relative(bounds: tuple[float, float], pi: float) -> tuple[float, float]:
+    """Bounds of a width or an sd of π, narrower in proportion where π is small.
+
+    A range of .02 to .07 is narrow and says next to nothing; from π = .4 on the bounds hold as
+    they stand.
+    """
+    scale = min(1.0, max(pi, 1e-6) / 0.4)
+    return bounds[0] * scale, bounds[1] * scale
 
 
 def nested_gap(freed: int) -> tuple[float, float]:

@@ -48,12 +48,12 @@ def outside(subject: Subject, evidence: Evidence) -> bool:
     if evidence.profile is None:
         return False
     pieces = evidence.profile.likelihood_set(branches=OWN_BRANCHES)
-    pi = float(np.mean(subject.pi_draws))
+    pi = float(np.mean(subject.pi_given_naming))
     return bool(pieces) and not any(low - ROUNDING <= pi <= high + ROUNDING for low, high in pieces)
 
 
-def audits_tell_pi(subject: Subject) -> bool:
-    r"""Whether audited rows alone, taken as a random part of the unlabelled ones, tell π.
+def audits_tell_pi(subject: Subject, audits: str) -> bool:
+    r"""Whether audited rows alone tell π: only where they are a random part of the unlabelled ones.
 
     .. math:: \hat\pi = P(l=1) + P(l=0)\,\hat m, \qquad
         \mathrm{se} = P(l=0) \sqrt{\hat m (1-\hat m) / k}
@@ -61,7 +61,7 @@ def audits_tell_pi(subject: Subject) -> bool:
     for k audited unlabelled rows, a share m of them positive; without any logistic form.
     """
     data = subject.data
-    if not data.n_audited:
+    if not data.n_audited or audits != "random":
         return False
     missed = int(np.sum(data.kind == RowKind.MISSED))
     m = (missed + 1) / (data.n_audited + 2)
@@ -70,14 +70,14 @@ def audits_tell_pi(subject: Subject) -> bool:
 
 
 def carriers(
-    subject: Subject, evidence: Evidence, checks: Iterable[Check], level: int
+    subject: Subject, evidence: Evidence, checks: Iterable[Check], level: int, audits: str
 ) -> tuple[str, ...]:
     """Which assumptions carry the conclusion."""
     checks, found = list(checks), []
     if level < 4:
         found.append("data" if level_is_known(checks) else "data (the ranking, not π)")
-    if not audits_tell_pi(subject):
-        # Too few audited rows to tell π: its level is read from the logistic form.
+    if not audits_tell_pi(subject, audits):
+        # No or too few audited rows at random to tell π: its level is read from the form.
         found.append("parametric form")
     weak = any(
         c.status in ("failed", "weak") and c.needs and Aspect.PRIOR in c.bears_on for c in checks

@@ -36,7 +36,11 @@ def sentence(
         text = f"Only the unordered pair {{t, s}} is identified; {_naming(subject)}; {rest}"
     else:
         text = f"The ranking by t is separable, its level is not: {pi}"
-        why = reasons(checks, Aspect.LEVEL, Aspect.LABELS, Aspect.COMPUTATION)
+        why = [
+            reason
+            for aspect in (Aspect.LABELS, Aspect.COMPUTATION, Aspect.LEVEL)
+            for reason in reasons(checks, aspect)
+        ]
         text += f"; {why[0]}" if why else ""
     if subject.fit.spec.name != "naive" and prior_determined(subject, checks):
         text += "; the class prior is prior-determined"
@@ -57,9 +61,19 @@ def _naming(subject: Subject) -> str:
 
 
 def pi_in_words(subject: Subject, evidence: Evidence) -> str:
-    """The class prior, with what the posterior, the likelihood and the prior leave of it."""
+    """The class prior, with what the data, the prior and other forms leave of it."""
+    words, forms = _pi_under_this_form(subject, evidence), evidence.forms
+    if forms is None:
+        return words
+    count = len(forms.kept)
+    others = "the one form" if count == 1 else f"the {count} forms"
+    found = f"{forms.low:.2f} to {forms.high:.2f} under {others}"
+    return f"{words}; {found} that predict the labels as well"
+
+
+def _pi_under_this_form(subject: Subject, evidence: Evidence) -> str:
     fit, pieces = subject.fit, _likelihood_pieces(evidence.profile)
-    pi = float(np.mean(subject.pi_draws))
+    pi = float(np.mean(subject.pi_given_naming))
     likely = " and ".join(f"{low:.2f} to {high:.2f}" for low, high in pieces)
     if fit.is_point:
         if outside(subject, evidence):
@@ -70,7 +84,7 @@ def pi_in_words(subject: Subject, evidence: Evidence) -> str:
         return f"class prior {pi:.2f}" + (
             f" (likelihood under a weak penalty {likely})" if likely else ""
         )
-    low, high = interval(subject.pi_draws)
+    low, high = interval(subject.pi_given_naming)
     words = f"class prior {pi:.2f} (at {CI_PROB:.0%}: posterior {low:.2f} to {high:.2f}"
     words += f", likelihood {likely}" if likely else ""
     if evidence.prior_pi is not None:

@@ -3,8 +3,8 @@ r"""Laplace: a Gaussian at every mode of the unconstrained posterior, weighted b
 .. math::
     \log Z_k \approx \log p(z_k) + \tfrac d2 \log 2\pi - \tfrac12 \log\det H_k,
 
-with H the observed information plus prior precision at mode k. The draws come from the mixture;
-the Pareto k of their importance weights says how far to trust them (above 0.7: not).
+with H the observed information plus prior precision at mode k. Draws of the mixture are resampled
+by their importance weights, whose Pareto k says how far to trust them (above 0.7: not).
 """
 
 from collections.abc import Iterable
@@ -19,7 +19,8 @@ from bayes_lepu.links import Array
 from bayes_lepu.models.density import LogDensity
 from bayes_lepu.models.parameters import Parameters
 
-PARETO_DRAWS = 200  # the tail is then 40 draws
+LEAST_DRAWS = 200  # of the mixture, for the tail of the weights to be seen
+TRUSTED = 0.7  # Pareto k up to which importance weights can be relied on
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,19 +101,32 @@ def mixture_at(density: LogDensity, points: Iterable[Parameters]) -> Mixture:
     return Mixture(tuple(parts))
 
 
-def pareto_k(density: LogDensity, mixture: Mixture, z: Array, rng: np.random.Generator) -> float:
-    """Pareto shape of the importance weights p/q (Vehtari et al., 2024).
-
-    It tells how well the mixture fits, so that where the draws z are too few for the tail of their
-    weights to be seen, more draws of the mixture are made for it.
-    """
+def importance(density: LogDensity, mixture: Mixture, z: Array) -> tuple[Array, float]:
+    """Weights p/q of draws, the largest smoothed, and their Pareto k (Vehtari et al., 2024)."""
     from arviz_stats.base import array_stats
 
-    if len(z) < PARETO_DRAWS:
-        z = np.concatenate([z, mixture.sample(rng, PARETO_DRAWS - len(z))])
     log_weights = np.array([density.logp(point) for point in z]) - mixture.logpdf(z)
-    _, k = array_stats.psislw(-log_weights)  # it takes log densities of rows: the inverse weights
-    return float(k)
+    smoothed, k = array_stats.psislw(-log_weights)  # takes log densities of rows
+    weights = np.exp(smoothed - np.max(smoothed))
+    return weights / weights.sum(), float(k)
+
+
+def resample(
+    density: LogDensity, mixture: Mixture, rng: np.random.Generator, count: int
+) -> tuple[Array, float]:
+    """Draws of the posterior by importance resampling, and the Pareto k of the weights.
+
+    Of twice as many draws of the mixture each is taken in proportion to its weight (systematically,
+    so that hardly any comes twice). Where k exceeds `TRUSTED` the weights mean nothing: the draws
+    are then those of the mixture, and are not to be trusted.
+    """
+    z = mixture.sample(rng, max(2 * count, LEAST_DRAWS))
+    weights, k = importance(density, mixture, z)
+    if not k <= TRUSTED:
+        return z[:count], k
+    places = (np.arange(count) + rng.random()) / count
+    index = np.minimum(np.searchsorted(np.cumsum(weights), places), len(z) - 1)
+    return rng.permutation(z[index]), k
 
 
 def _covariance_root(density: LogDensity, z: Array) -> Array:

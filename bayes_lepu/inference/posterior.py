@@ -89,8 +89,7 @@ def laplace_posterior(
     """Draws of the Laplace mixture, factors named, with the Pareto k of their weights."""
     rng = np.random.default_rng([options.random_seed, 1])
     mixture = _mixture(density, found)
-    z = mixture.sample(rng, options.chains * options.draws)
-    k = laplace.pareto_k(density, mixture, z, np.random.default_rng([options.random_seed, 8]))
+    z, k = laplace.resample(density, mixture, rng, options.chains * options.draws)
     shaped = z.reshape(options.chains, options.draws, -1)
     sample = nuts.label_draws(density, shaped, {}, nuts.dominant(mixture).mean, rule, rng)
     sample = replace(sample, stats={})  # independent draws: no sampler to speak of

@@ -1,0 +1,244 @@
+r"""Do the columns act in straight lines: a score test on squares and products, without refitting.
+
+Let g and I be gradient and expected information of the log likelihood at its maximum, θ the model's
+own coordinates and q those of terms that the model leaves out (with value 0). Then
+
+.. math:: U = g_q - I_{q\theta} I_{\theta\theta}^{-1} g_\theta, \qquad
+          V = I_{qq} - I_{q\theta} I_{\theta\theta}^{-1} I_{\theta q}, \qquad
+          U' V^{-1} U \sim \chi^2
+
+in large samples if the terms act nowhere. Four questions are put:
+
+* squares and products of columns in t, all together and one by one (with Bonferroni's factor);
+* the same in s, where columns enter s;
+* the square of t's own predictor in t, one degree of freedom: another link, a ceiling;
+* t's own score in s, one degree of freedom, where the model keeps it out: α = k a. This is the
+  alternative that moves π most, and a test on all columns has little power against it.
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+from scipy.special import chdtrc
+
+from bayes_lepu.diagnostics.factoring import solve
+from bayes_lepu.diagnostics.records import Aspect, Check
+from bayes_lepu.diagnostics.subject import Subject
+from bayes_lepu.likelihood import CERTAIN_LINK, Links, layout, make_point, make_rows
+from bayes_lepu.likelihood.information import loglik_grad_info
+from bayes_lepu.links import Array, RowKind
+from bayes_lepu.propensities import REGISTRY
+
+if TYPE_CHECKING:
+    from bayes_lepu.diagnostics.evidence import Evidence
+
+# Five tests are made; at .002 each, one straight data set in a hundred is called curved.
+P_VALUE = 0.002
+MAX_ROWS = 50_000
+MAX_COLUMNS = 10  # products are formed of the columns that matter most
+NAMED = 3  # terms handed on to be refitted
+RESOLVED = 1e-8  # share of a term's information that must be its own
+
+
+@dataclass(frozen=True)
+class Term:
+    """The product of two columns (a square where they are the same)."""
+
+    name: str
+    first: int
+    second: int
+
+    def values(self, X: Array) -> Array:
+        """The standardised product."""
+        v = X[:, self.first] * X[:, self.second]
+        return (v - v.mean()) / max(float(v.std()), 1e-12)
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnScores:
+    """Score statistics of what the model leaves out.
+
+    Attributes
+    ----------
+    table : DataFrame
+        One row per term and factor: factor ("t" or "s"), term, z (standardised efficient score).
+    p_values : dict
+        p of each question: "curves of t", "curves of s", "link of t", "s along t".
+    named : tuple of Term
+        The terms of t that stand out, the strongest first.
+    """
+
+    table: pd.DataFrame
+    p_values: dict[str, float]
+    named: tuple[Term, ...]
+
+
+def list_terms(subject: Subject) -> list[Term]:
+    """Squares of all columns and products of those that matter most."""
+    point, data = subject.peaks[0].point, subject.weak.data
+    names = data.feature_names
+    size = np.abs(point.a) + np.abs(point.alpha)
+    best = np.sort(np.argsort(-size, kind="stable")[:MAX_COLUMNS])
+    squares = [Term(f"{names[j]}²", int(j), int(j)) for j in best]
+    products = [Term(f"{names[i]}·{names[j]}", int(i), int(j)) for i in best for j in best if i < j]
+    return squares + products
+
+
+def score_columns(subject: Subject) -> ColumnScores:
+    """The four questions at the maximum of the weak density."""
+    data, point = subject.weak.data, subject.inside(subject.peaks[0].point)
+    some = slice(None, None, max(1, -(-data.n // MAX_ROWS)))
+    X, kind = data.X[some], data.kind[some]
+    known = np.where(kind == RowKind.MISSED, 1, np.where(kind == RowKind.NEGATIVE, 0, -1))
+    tau = point.tau(X)
+    z = (tau - tau.mean()) / max(float(tau.std()), 1e-12)
+    terms = list_terms(subject)
+    more = np.column_stack([*(t.values(X) for t in terms), z**2 - 1])
+    rows = make_rows(np.hstack([X, more]), data.l[some], known=known)
+    where, p, m = layout(rows), X.shape[1], more.shape[1]
+    varies = subject.propensity.has_predictor
+    nothing = np.zeros(m)
+    if varies:
+        alpha, beta, rates = np.append(point.alpha, nothing), point.beta, point.log_w
+    else:  # a constant s as a logistic one with α = 0, so that slopes of s have a score
+        c = float(np.clip(point.s(X[:1])[0], 1e-9, 1 - 1e-9))
+        alpha, beta, rates = np.zeros(p + m), np.log(c) - np.log1p(-c), CERTAIN_LINK
+    at = make_point(a=np.append(point.a, nothing), b=point.b, alpha=alpha, beta=beta, rates=rates)
+    links = Links(REGISTRY["logistic"].link, subject.propensity.link)
+    _, grad, info = loglik_grad_info(rows, links, at)
+
+    s0 = where.of_selection(0).start
+    own = np.zeros(where.size, dtype=bool)
+    own[:p], own[where.p] = data.class_mask, True
+    own[s0 : s0 + p] = data.selection_mask & varies
+    own[where.of_selection(0).stop - 1] = subject.propensity.fixed is None
+    if varies:
+        own[where.own(0).start + np.array(subject.propensity.coordinate_rates, dtype=int)] = True
+    questions = {
+        "curves of t": np.eye(where.size)[:, p : p + m - 1],
+        "link of t": np.eye(where.size)[:, p + m - 1 : p + m],
+    }
+    if varies:
+        questions["curves of s"] = np.eye(where.size)[:, s0 + p : s0 + p + m - 1]
+    if subject.propensity.fixed is None:
+        left_out = ~data.selection_mask if varies else np.ones(p, dtype=bool)
+        along = np.zeros((where.size, 1))
+        along[s0 : s0 + p, 0] = np.where(left_out, point.a, 0.0)
+        if along.any():
+            questions["s along t"] = along
+    p_values, tables = {}, []
+    for name, E in questions.items():
+        U, V, share = efficient_scores(grad, info, own, E)
+        p_values[name], stat = _p_value(U, V, share)
+        factor = "s" if "s" in name.split() else "t"
+        labels = [t.name for t in terms] if E.shape[1] == m - 1 else [name]
+        tables.append(pd.DataFrame({"factor": factor, "term": labels, "z": stat}))
+    table = pd.concat(tables, ignore_index=True)
+    first = table["z"].to_numpy()[: m - 1]
+    order = np.argsort(-np.abs(first))[:NAMED]
+    stands_out = chdtrc(1, first**2) * (m - 1) < P_VALUE
+    named = tuple(terms[i] for i in order if stands_out[i])
+    if not named and p_values["curves of t"] < P_VALUE:
+        named = tuple(terms[i] for i in order)
+    return ColumnScores(table, p_values, named)
+
+
+def efficient_scores(grad: Array, info: Array, own: Array, E: Array) -> tuple[Array, Array, Array]:
+    """Scores of the directions E with the model's own projected out: U, V, and V's own share."""
+    I_own = info[np.ix_(own, own)]
+    I_out = (info @ E)[own]
+    fitted = solve(I_own, np.column_stack([I_out, grad[own]]))
+    U = E.T @ grad - I_out.T @ fitted[:, -1]
+    full = E.T @ info @ E
+    V = full - I_out.T @ fitted[:, :-1]
+    share = np.diag(V) / np.maximum(np.diag(full), 1e-300)
+    return U, (V + V.T) / 2, share
+
+
+def _p_value(U: Array, V: Array, share: Array) -> tuple[float, Array]:
+    """The smaller of the joint p and of Bonferroni's, doubled, and every term's z."""
+    use = share > RESOLVED
+    z = np.where(use, U / np.sqrt(np.maximum(np.diag(V), 1e-300)), 0.0)
+    if not use.any():
+        return 1.0, z
+    single = float(chdtrc(1, np.max(z**2))) * int(use.sum())
+    if use.sum() == 1:
+        return min(single, 1.0), z
+    # Directions that the model's own terms nearly span carry no information and are left out.
+    root = np.sqrt(np.diag(V)[use])
+    values, vectors = np.linalg.eigh(V[np.ix_(use, use)] / np.outer(root, root))
+    clear = values > 1e-6
+    inner = vectors[:, clear].T @ (U[use] / root)
+    joint = float(chdtrc(int(clear.sum()), float(np.sum(inner**2 / values[clear]))))
+    return min(2 * min(single, joint), 1.0), z
+
+
+QUESTIONS = {
+    "curves of t": (
+        "Squares and products of the columns in t",
+        "the columns do not act on t in straight lines",
+        "Add the squares or products as columns, for example ",
+        Aspect.LABELS,
+    ),
+    "curves of s": (
+        "Squares and products of the columns in s",
+        "the columns do not act on s in straight lines",
+        "Add the squares or products as columns, for example ",
+        Aspect.LABELS,
+    ),
+    "link of t": (
+        "The square of t's own predictor",
+        "the labels contradict the logistic form of t",
+        "Read π as its range over other forms, and audit rows (y=).",
+        Aspect.LABELS,
+    ),
+    "s along t": (
+        "t's own score in s",
+        "positives that are more obvious are marked more often than this model allows",
+        "Let all columns enter s (model='spm' or 'psychm', selection_features=), or audit rows "
+        "(y=).",
+        Aspect.LEVEL,
+    ),
+}
+
+
+def check_columns(subject: Subject, evidence: "Evidence") -> list[Check]:
+    """One record for every question."""
+    found = evidence.columns
+    if found is None:
+        text = "Too many coordinates."
+        return [
+            Check(
+                "curves of t",
+                "not computed",
+                None,
+                "",
+                text,
+                bears_on=(Aspect.LABELS,),
+                needs="passed",
+            )
+        ]
+    checks = []
+    for name, p in found.p_values.items():
+        what, consequence, remedy, aspect = QUESTIONS[name]
+        part = found.table[found.table["factor"] == ("s" if name.endswith("s") else "t")]
+        strongest = part.loc[part["z"].abs().idxmax(), "term"]
+        good = p >= P_VALUE
+        lone = name in ("link of t", "s along t")
+        checks.append(
+            Check(
+                name,
+                "passed" if good else "failed",
+                p,
+                f"p at least {P_VALUE:g}",
+                f"{what} would improve the fit with p = {p:.2g}"
+                + ("." if lone else f"; the strongest is {strongest}."),
+                "" if good else remedy + ("" if lone else f"{strongest}."),
+                bears_on=(aspect,),
+                needs="passed",
+                consequence=consequence,
+            )
+        )
+    return checks

@@ -1,0 +1,452 @@
+r"""How far the form carries the answer: π and c under other forms that predict the labels as well.
+
+Every row of the labels has probability
+
+.. math:: h = t\,s + (1-t)\,\varepsilon, \qquad t = \kappa F(a \cdot x + b),
+
+and the fitted model sets F = σ, κ = 1 and ε = 0. Here the class gets other links F (probit, both
+complementary log-log links, cauchit), a ceiling κ below one, squares and products of the columns
+that `columns` names; marks may be false at a small rate ε; and a constant s may rise with the
+class's own score. Each is refitted from the answer at hand, under the same weak ridge. Forms whose
+log likelihood lies within 4 units of the best predict the labels as well: what they say about π
+differs by the form alone, not by the data.
+
+The range of π over them, widened by the distance from π to the ends of the usual likelihood set, is
+the *form range*.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from bayes_lepu.diagnostics import thresholds
+from bayes_lepu.diagnostics.climbing import Objective, climb
+from bayes_lepu.diagnostics.columns import Term
+from bayes_lepu.diagnostics.levels import LEVEL_REMEDY, OWN_BRANCHES
+from bayes_lepu.diagnostics.profile import Profile
+from bayes_lepu.diagnostics.records import Aspect, Check
+from bayes_lepu.diagnostics.subject import WEAK_SLOPE_SCALE, Subject
+from bayes_lepu.diagnostics.thresholds import grade, in_words
+from bayes_lepu.likelihood import Links, Point, Rows, layout, make_point, make_rows
+from bayes_lepu.likelihood.formula import moments, row_terms
+from bayes_lepu.links import Array, RowKind
+from bayes_lepu.propensities import REGISTRY, Propensity, log_factor
+from bayes_lepu.result.wording import UNITS
+
+if TYPE_CHECKING:
+    from bayes_lepu.diagnostics.evidence import Evidence
+
+AS_WELL = 4.0  # log-likelihood units within which two forms predict the labels alike
+WIDENING = 1.0  # times the half-width of the likelihood set of π, beyond the outermost forms
+MAX_ROWS = 20_000  # beyond, the forms are refitted to an evenly spaced part of the rows
+FALSE_MARKS = (0.0, 0.02, 0.05)
+CEILINGS = (0.9, 0.8)
+RISES = (0.5, 1.0, 2.0)  # of the log odds of a constant s, over one sd of the class's predictor
+FLOORS = (0.05, 0.1, 0.2)  # of an s that follows t, from s = floor to s = 1 - floor
+# Slopes of a link against those of the logistic one for about the same curve.
+LINK_SCALES = {"logistic": 1.0, "probit": 0.6, "cloglog": 0.8, "loglog": 0.8, "cauchit": 0.8}
+TOP = 100
+TINY = 1e-300
+
+
+_WIDTH: dict[str, Any] = {
+    "bears_on": (Aspect.LEVEL,),
+    "needs": "passed",
+    "consequence": "forms that predict the labels as well disagree about it",
+}
+
+
+@dataclass(frozen=True)
+class Form:
+    """One form of the label probability.
+
+    Attributes
+    ----------
+    name : str
+        In words.
+    link : str
+        Link of the class probability.
+    ceiling : float
+        Its highest value.
+    false_marks : float
+        Rate of marks on negative rows.
+    rise : float
+        By how much the log odds of a constant s rise with one sd of the class's predictor.
+    floor : float
+        Where positive, s follows t: s = floor + (1 - 2 floor) t.
+    terms : tuple of Term
+        Squares and products that join the class's predictor.
+    """
+
+    name: str
+    link: str = "logistic"
+    ceiling: float = 1.0
+    false_marks: float = 0.0
+    rise: float = 0.0
+    floor: float = 0.0
+    terms: tuple[Term, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class FormRange:
+    """The class prior over all forms that predict the labels as well.
+
+    Attributes
+    ----------
+    table : DataFrame
+        One row per form: below (log-likelihood units below the best form), pi, c, top (share of
+        the 100 unlabelled rows most likely to be positive that are the same), kept.
+    low, high : float
+        The form range of π.
+    own_gap : float
+        How far the fitted model's own form lies below the best one.
+    rows : int
+        How many rows the forms were refitted to.
+    """
+
+    table: pd.DataFrame
+    low: float
+    high: float
+    own_gap: float
+    rows: int
+
+    @property
+    def kept(self) -> pd.DataFrame:
+        """The forms that predict the labels as well as the best one."""
+        return self.table[self.table["kept"]]
+
+
+def list_forms(terms: tuple[Term, ...], *, constant: bool) -> list[Form]:
+    """All forms, the fitted model's own first."""
+    shapes = [Form("logistic", false_marks=0.0)]
+    shapes += [Form(name, link=name) for name in LINK_SCALES if name != "logistic"]
+    shapes += [Form(f"ceiling {top:g}", ceiling=top) for top in CEILINGS]
+    if terms:
+        shapes.append(Form("with " + ", ".join(t.name for t in terms), terms=terms))
+    forms = [
+        form
+        if not rate
+        else replace(form, name=f"{form.name}, {rate:.0%} false marks", false_marks=rate)
+        for form in shapes
+        for rate in FALSE_MARKS
+    ]
+    if constant:
+        forms += [Form(f"s rises with t's score by {k:g} per sd", rise=k) for k in RISES]
+        forms += [Form(f"s = {f:g} + {1 - 2 * f:g} t", floor=f) for f in FLOORS]
+    return forms
+
+
+def form_range(
+    subject: Subject, profile: Profile | None, terms: tuple[Term, ...]
+) -> FormRange | None:
+    """Refit every form and keep those that predict the labels as well."""
+    if profile is None or subject.propensity.fixed is not None:
+        return None
+    problem = Problem.of(subject)
+    own = subject.peaks[0]
+    forms = list_forms(terms, constant=not subject.propensity.has_predictor)
+    records: list[dict[str, Any]] = []
+    before: tuple[Form, Array] | None = None
+    skip: Form | None = None
+    for form in forms:
+        shape = replace(form, name="", false_marks=0.0)
+        if form.false_marks and shape == skip:
+            continue
+        warm = before[1] if before is not None and before[0] == shape else None
+        z = problem.refit(form, warm)
+        records.append({"form": form.name, **problem.reading(form, z)})
+        before = shape, z
+        # A rate of false marks that makes a form worse makes it worse still when higher.
+        worse = form.false_marks and records[-1]["loglik"] < records[-2]["loglik"] - AS_WELL
+        skip = shape if worse else None
+    table = pd.DataFrame(records).set_index("form")
+    table["below"] = table["loglik"].max() - table.pop("loglik")
+    first = table["missed"].iloc[0]
+    top = set(np.argsort(-first)[:TOP])
+    table["top"] = [
+        len(top & set(np.argsort(-missed)[:TOP])) / max(len(top), 1)
+        for missed in table.pop("missed")
+    ]
+    table["kept"] = (table["below"] <= AS_WELL) | (np.arange(len(table)) == 0)
+    pi = float(own.point.t(subject.weak.data.X).mean())
+    pieces = profile.likelihood_set(branches=OWN_BRANCHES)
+    kept = table.loc[table["kept"], "pi"]
+    low = float(kept.min()) - WIDENING * max(pi - pieces[0][0], 0.0)
+    high = float(kept.max()) + WIDENING * max(pieces[-1][1] - pi, 0.0)
+    rate = float(np.mean(subject.data.l))
+    columns = ["below", "pi", "c", "top", "kept"]
+    return FormRange(
+        table[columns],
+        max(low, min(rate, float(kept.min()))),
+        min(high, 1.0),
+        float(table["below"].iloc[0]),
+        len(problem.rows.X),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """The rows, the fitted propensity and the answer at hand, in the kernel's flat order."""
+
+    rows: Rows
+    propensity: Propensity
+    class_mask: NDArray[np.bool_]
+    selection_mask: NDArray[np.bool_]
+    start: Point
+    spread: float  # sd of t's predictor
+
+    @property
+    def direction(self) -> Array:
+        """The slopes of t for a predictor of sd 1."""
+        return self.start.a / self.spread
+
+    @classmethod
+    def of(cls, subject: Subject) -> "Problem":
+        """The problem on standardised columns."""
+        data, point = subject.weak.data, subject.inside(subject.peaks[0].point)
+        some = slice(None, None, max(1, -(-data.n // MAX_ROWS)))
+        kind = data.kind[some]
+        known = np.where(kind == RowKind.MISSED, 1, np.where(kind == RowKind.NEGATIVE, 0, -1))
+        X = np.ascontiguousarray(data.X[some])
+        tau = point.tau(X)
+        return cls(
+            make_rows(X, data.l[some], known=known),
+            subject.propensity,
+            data.class_mask,
+            data.selection_mask,
+            make_point(a=point.a, b=point.b, alpha=point.alpha, beta=point.beta, rates=point.log_w),
+            max(float(tau.std()), 1e-12),
+        )
+
+    # One form -----------------------------------------------------------------------------------
+
+    def rows_of(self, form: Form) -> Rows:
+        """The rows, with the squares and products that a form adds."""
+        if not form.terms:
+            return self.rows
+        more = np.column_stack([term.values(self.rows.X) for term in form.terms])
+        return self.rows._replace(X=np.ascontiguousarray(np.hstack([self.rows.X, more])))
+
+    def links_of(self, form: Form) -> Links:
+        """The links of a form."""
+        return Links(REGISTRY[form.link].link, self._propensity(form).link)
+
+    def _propensity(self, form: Form) -> Propensity:
+        return REGISTRY["logistic"] if form.rise or form.floor else self.propensity
+
+    def free(self, form: Form) -> Array:
+        """Which of the flat coordinates are free."""
+        where, extra = layout(self.rows_of(form)), len(form.terms)
+        free = np.zeros(where.size, dtype=bool)
+        free[where.of_class()] = [*self.class_mask, *[True] * extra, True]
+        propensity = self._propensity(form)
+        level = propensity.has_predictor and not form.floor
+        slopes = [False] * extra + [level]
+        masked = self.selection_mask & (level and not form.rise)
+        free[where.of_selection(0)] = [*masked, *slopes]
+        free[where.own(0).start + np.array(propensity.coordinate_rates, dtype=int)] = True
+        return free
+
+    def point(self, form: Form, free: Array, z: Array) -> Point:
+        """The point of free coordinates."""
+        where, extra = layout(self.rows_of(form)), len(form.terms)
+        flat = np.zeros(where.size)
+        if form.rise:
+            flat[where.of_selection(0)][: len(self.direction)] = form.rise * self.direction
+        flat[free] = z
+        if form.floor:
+            flat[where.of_selection(0)] = flat[where.of_class()]
+        slopes = flat[where.of_selection(0)]
+        propensity = self._propensity(form)
+        places = where.own(0).start + np.array(propensity.coordinate_rates, dtype=int)
+        return make_point(
+            a=flat[: where.p],
+            b=flat[where.p],
+            alpha=np.concatenate([slopes[: where.p - extra], np.zeros(extra)]),
+            beta=slopes[-1],
+            rates=_log([form.floor, form.floor, 1 - 2 * form.floor])
+            if form.floor
+            else propensity.log_rates(flat[places]),
+            epsilon=form.false_marks,
+            class_rates=_log([0.0, 1.0 - form.ceiling, form.ceiling]),
+        )
+
+    def first(self, form: Form, free: Array) -> Array:
+        """Where a form's refit starts: the answer at hand, slopes on the link's own scale."""
+        where, extra = layout(self.rows_of(form)), len(form.terms)
+        flat, start, scale = np.zeros(where.size), self.start, LINK_SCALES[form.link]
+        flat[where.of_class()] = scale * np.concatenate([start.a, np.zeros(extra), [start.b]])
+        propensity = self._propensity(form)
+        if propensity.has_predictor and not form.rise and not form.floor:
+            flat[where.of_selection(0)] = [*start.alpha[0], *np.zeros(extra), start.beta[0]]
+        if form.rise:
+            c = float(np.exp(start.rates[0, 0]))
+            flat[where.of_selection(0)][-1] = np.log(c) - np.log1p(-min(c, 0.999))
+        rates = np.clip(propensity.coordinates(start.rates[0]), -12, 12)
+        flat[where.own(0).start + np.array(propensity.coordinate_rates, dtype=int)] = rates
+        return flat[free]
+
+    def objective(self, form: Form, free: Array) -> Objective:
+        """Log likelihood with the weak ridge."""
+        rows, links = self.rows_of(form), self.links_of(form)
+        precision = self._ridge(form)[free]
+        count, moved, where = int(free.sum()), free.copy(), layout(rows)
+        tie = np.eye(count)
+        if form.floor:  # (α, β) = (a, b): the same coordinates move both
+            moved[where.of_selection(0)] = free[where.of_class()]
+            tie = np.vstack([tie, tie])
+        evaluate = one_annotator(rows, links, moved)
+
+        def objective(z: Array) -> tuple[float, Array, Array]:
+            value, grad, info = evaluate(self.point(form, free, z))
+            grad, info = tie.T @ grad, tie.T @ info @ tie
+            return (
+                value - 0.5 * float(precision @ z**2),
+                grad - precision * z,
+                info + np.diag(precision),
+            )
+
+        return objective
+
+    def _ridge(self, form: Form) -> Array:
+        where = layout(self.rows_of(form))
+        precision = np.zeros(where.size)
+        precision[: where.p] = (WEAK_SLOPE_SCALE * LINK_SCALES[form.link]) ** -2
+        precision[where.of_selection(0)] = WEAK_SLOPE_SCALE**-2
+        precision[where.of_selection(0).stop - 1] = 0.0
+        return precision
+
+    def refit(self, form: Form, warm: Array | None) -> Array:
+        """Free coordinates at the form's maximum next to the answer at hand."""
+        free = self.free(form)
+        start = self.first(form, free) if warm is None else warm
+        return climb(self.objective(form, free), start, max_iterations=60)[0]
+
+    def reading(self, form: Form, z: Array) -> dict[str, object]:
+        """Log likelihood (without the ridge), π, c, and P(y=1 | x, labels) of every row."""
+        rows, links = self.rows_of(form), self.links_of(form)
+        point = self.point(form, self.free(form), z)
+        loglik, m = row_terms(rows, links, point)
+        total, T, _, M, _ = moments(rows, links, point)
+        unlabelled = rows.labels[0] == 0
+        return {
+            "loglik": float(loglik.sum()),
+            "pi": T / total,
+            "c": float(M[0]) / max(T, 1e-300),
+            "missed": m[unlabelled],
+        }
+
+
+def one_annotator(
+    rows: Rows, links: Links, free: Array
+) -> Callable[[Point], tuple[float, Array, Array]]:
+    """Log likelihood, gradient and expected information on the free coordinates only.
+
+    `bayes_lepu.likelihood.information` without its logarithms for the far tails, which a refit from
+    a good answer does not visit: eight times as fast, and equal to 1e-9 (tested).
+    """
+    where = layout(rows)
+    X1 = np.column_stack([rows.X, np.ones(len(rows.X))])
+    of_class = X1[:, free[where.of_class()]]
+    of_selection = X1[:, free[where.of_selection(0)]]
+    rates = free[where.own(0)][:2]
+    marked, positive, negative = rows.labels[0] == 1, rows.known == 1, rows.known == 0
+    open_row = ~(positive | negative)
+    audited = positive | negative
+
+    def evaluate(point: Point) -> tuple[float, Array, Array]:
+        tau = rows.X @ point.a + point.b
+        omega = rows.X @ point.alpha[0] + point.beta[0]
+        t, not_t, t_slope = _exp(log_factor(links.of_class, tau, point.class_rates))
+        psi, not_psi, slope = _exp(log_factor(links.of_selection, omega, point.rates[0]))
+        eps = float(point.epsilon[0])
+        h = np.maximum(t * psi + not_t * eps, TINY)
+        not_h = np.maximum(t * not_psi + not_t * (1 - eps), TINY)
+        own = np.column_stack(
+            [np.exp(point.rates[0, 0]) * not_psi, -np.exp(point.rates[0, 1]) * psi]
+        )[:, rates]
+        d_psi = np.hstack([slope[:, None] * of_selection, own])
+        d_t = t_slope[:, None] * of_class
+        D = np.hstack([(psi - eps)[:, None] * d_t, t[:, None] * d_psi])
+        value = float(np.log(np.where(marked, h, not_h)[open_row]).sum())
+        residual = np.where(open_row, np.where(marked, 1 / h, -1 / not_h), 0.0)
+        grad = residual @ D
+        info = (D * np.where(open_row, 1 / (h * not_h), 0.0)[:, None]).T @ D
+        if audited.any():  # the class is seen, and then the label given the class
+            t, not_t, psi, not_psi = (np.maximum(v, TINY) for v in (t, not_t, psi, not_psi))
+            k = of_class.shape[1]
+            false = eps if eps else TINY
+            given = np.where(
+                positive,
+                t * np.where(marked, psi, not_psi),
+                not_t * np.where(marked, false, 1 - eps),
+            )
+            value += float(np.log(given[audited]).sum())
+            grad[:k] += np.where(positive, 1 / t, np.where(negative, -1 / not_t, 0.0)) @ d_t
+            grad[k:] += np.where(positive, np.where(marked, 1 / psi, -1 / not_psi), 0.0) @ d_psi
+            info[:k, :k] += (d_t * np.where(audited, 1 / (t * not_t), 0.0)[:, None]).T @ d_t
+            info[k:, k:] += (
+                d_psi * np.where(positive, 1 / (psi * not_psi), 0.0)[:, None]
+            ).T @ d_psi
+        return value, grad, info
+
+    return evaluate
+
+
+def _log(rates: list[float]) -> Array:
+    with np.errstate(divide="ignore"):
+        return np.log(rates)
+
+
+def _exp(logs: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+    up, down, slope = (np.exp(v) for v in logs)
+    return up, down, slope
+
+
+def check_forms(subject: Subject, evidence: "Evidence") -> list[Check]:
+    """Whether π stays where it is under other forms, and whether the fitted form is among them."""
+    found = evidence.forms
+    if found is None:
+        if subject.propensity.fixed is not None:
+            return []
+        text = "Too many coordinates: how far the form carries π is not known."
+        return [Check("form range", "not computed", None, "", text, **_WIDTH)]
+    kept, pi = found.kept, float(np.mean(subject.pi_draws))
+    bounds = thresholds.relative(thresholds.FORM_WIDTH, pi)
+    width = found.high - found.low
+    status = grade(width, bounds)
+    subsample = "" if found.rows == subject.data.n else f" (refitted to {found.rows} of the rows)"
+    text = (
+        f"{len(kept)} of {len(found.table)} forms predict the labels as well; over them π is "
+        f"{found.low:.2f} to {found.high:.2f}, c {kept['c'].min():.2f} to {kept['c'].max():.2f}, "
+        f"and {kept['top'].min():.0%} or more of the {TOP} likeliest missed rows are the "
+        f"same{subsample}."
+    )
+    best = found.table["below"].idxmin()
+    own_good = found.own_gap <= AS_WELL
+    return [
+        Check(
+            "form range",
+            status,
+            width,
+            "width of π " + in_words(bounds),
+            text,
+            "" if status == "passed" else LEVEL_REMEDY,
+            **_WIDTH,
+        ),
+        Check(
+            "form of h",
+            "passed" if own_good else "failed",
+            found.own_gap,
+            f"at most {AS_WELL:g} {UNITS} below the best form",
+            f"The best form ({best}) is {found.own_gap:.1f} {UNITS} better than the fitted one.",
+            "" if own_good else "Fit the form that the labels prefer, or read π as its range.",
+            bears_on=(Aspect.LABELS,),
+            needs="passed",
+            consequence="another form of t predicts the labels better",
+        ),
+    ]

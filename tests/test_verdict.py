@@ -1,0 +1,222 @@
+"""The verdict where the model is wrong: what was found to mislead, and must not again."""
+
+import sys
+
+import numpy as np
+import pytest
+
+import bayes_lepu as lepu
+from bayes_lepu.diagnostics import columns, convergence, factoring, forms, thresholds
+from bayes_lepu.diagnostics.subject import Subject
+from bayes_lepu.likelihood.information import loglik_grad_info
+from tools.verdict_regimes import REGIMES, WRONG, simulate
+
+pytestmark = pytest.mark.filterwarnings("ignore::bayes_lepu.LepuWarning")
+
+
+def fitted(family, regime, seed=1):
+    case = simulate(family, regime, seed)
+    return case, lepu.fit(case.X, case.l, method="map", random_seed=0, **case.options)
+
+
+def honest(case, found):
+    """A verdict does not mislead: below level 1, or with the truth inside its range."""
+    low, high = found.pi_range
+    return found.level > 1 or low <= case.pi <= high
+
+
+# The level depends on h -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("family", ["mask", "psychm"])
+def test_false_marks_are_no_level_one(family):
+    _, fit = fitted(family, "false marks .05")
+    found = fit.identifiability
+    status = {c.name: c.status for c in found.checks}
+    assert status["form of h"] == "failed"
+    assert found.level > 1
+    assert "predicts the labels better" in found.verdict or "do not follow" in found.verdict
+
+
+# Columns --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("regime", ["quadratic class", "interaction in the class"])
+@pytest.mark.parametrize("family", ["mask", "scar"])
+def test_curved_columns_are_seen(family, regime):
+    _, fit = fitted(family, regime)
+    found = fit.identifiability.evidence.columns
+    assert found.p_values["curves of t"] < columns.P_VALUE
+    expected = {"quadratic class": "x1²", "interaction in the class": "x0·x1"}[regime]
+    assert expected in [t.name for t in found.named] or family == "mask"
+    assert fit.identifiability.level > 1
+
+
+def test_the_score_test_keeps_its_level_on_straight_columns():
+    """60 SCAR sets, three tests each at .05: 9 rejections expected, 19 or more have p = .002."""
+    rejected, rng = 0, np.random.default_rng(4)
+    for seed in range(60):
+        X = rng.normal(size=(800, 3))
+        truth = lepu.Parameters.of(a=[2.0, 1.0, 0.0], b=0.3, gamma=0.6, lam=0.4)
+        _, l = truth.simulate(X, rng)
+        fit = lepu.fit(X, l, model="scar", method="map", random_seed=seed)
+        p_values = columns.score_columns(Subject(fit)).p_values
+        assert set(p_values) == {"curves of t", "link of t", "s along t"}
+        rejected += sum(p < 0.05 for p in p_values.values())
+    assert rejected < 19
+
+
+def test_efficient_scores_against_a_refit():
+    """In a linear-Gaussian likelihood the score test is the exact drop of half the squares."""
+    rng = np.random.default_rng(0)
+    D, q = rng.normal(size=(200, 4)), rng.normal(size=(200, 2))
+    y = rng.normal(size=200) + 0.2 * q[:, 0]
+    full = np.hstack([D, q])
+    beta = np.linalg.lstsq(D, y, rcond=None)[0]
+    grad, info = full.T @ (y - D @ beta), full.T @ full
+    own = np.r_[np.ones(4, bool), np.zeros(2, bool)]
+    U, V, _ = columns.efficient_scores(grad, info, own, np.eye(6)[:, 4:])
+    drop = np.sum((y - D @ beta) ** 2) - np.linalg.lstsq(full, y, rcond=None)[1][0]
+    assert U @ np.linalg.solve(V, U) == pytest.approx(drop)
+
+
+# SCAR where s follows t -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("regime", ["s rises with the score", "s = .1 + .8 t"])
+def test_scar_does_not_mislead_where_s_follows_t(regime, seed):
+    case, fit = fitted("scar", regime, seed)
+    assert honest(case, fit.identifiability)
+
+
+# What was not computed ------------------------------------------------------------------------
+
+
+def test_what_was_not_computed_supports_no_level(monkeypatch):
+    from bayes_lepu.diagnostics import subject
+
+    case = simulate("scar", "as usual", 1)
+    fit = lepu.fit(case.X, case.l, method="map", random_seed=0, **case.options)
+    assert fit.identifiability.level == 1
+    monkeypatch.setattr(subject, "MAX_DIM", 3)
+    found = lepu.diagnose(fit)
+    assert found.level == 4
+    assert "not computed" in {c.status for c in found.checks}
+    assert "not computed" in found.verdict
+
+
+# Forms ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("family", ["mask", "scar", "psychm", "audit"])
+def test_the_quick_objective_is_the_likelihood(family):
+    """Value, gradient and information against `bayes_lepu.likelihood`, for every form."""
+    _, fit = fitted(family, "as usual")
+    problem = forms.Problem.of(Subject(fit))
+    terms = (columns.Term("x0²", 0, 0), columns.Term("x0·x1", 0, 1))
+    for form in forms.list_forms(terms, constant=family == "scar"):
+        free = problem.free(form)
+        z = problem.first(form, free) + 0.05
+        point = problem.point(form, free, z)
+        rows, links = problem.rows_of(form), problem.links_of(form)
+        value, grad, info = loglik_grad_info(rows, links, point)
+        ours = forms.one_annotator(rows, links, free)(point)
+        assert ours[0] == pytest.approx(value, rel=1e-9)
+        np.testing.assert_allclose(ours[1], grad[free], rtol=1e-7, atol=1e-7)
+        np.testing.assert_allclose(ours[2], info[np.ix_(free, free)], rtol=1e-7, atol=1e-6)
+
+
+def test_the_own_form_is_the_fitted_model():
+    _, fit = fitted("mask", "as usual")
+    subject = Subject(fit)
+    own = fit.identifiability.evidence.forms.table.iloc[0]
+    assert own["pi"] == pytest.approx(
+        subject.peaks[0].point.t(subject.weak.data.X).mean(), abs=1e-3
+    )
+    assert own["top"] == 1.0
+
+
+@pytest.mark.parametrize("regime", ["cauchit class", "ceiling .9", "cloglog class", "loglog class"])
+def test_the_form_range_holds_the_truth(regime):
+    case, fit = fitted("mask", regime)
+    found = fit.identifiability
+    low, high = found.pi_range
+    assert low <= case.pi <= high
+    assert f"{low:.2f} to {high:.2f}" in found.verdict
+
+
+# The penalty of the fit -----------------------------------------------------------------------
+
+
+def test_the_likelihood_does_not_depend_on_the_penalty():
+    case = simulate("mask", "moderate", 2)
+    sets = []
+    for C in (0.01, 100.0):
+        fit = lepu.fit(case.X, case.l, method="map", random_seed=0, C=C, **case.options)
+        profile = fit.identifiability.evidence.profile
+        sets.append(profile.likelihood_set(branches=("as labelled", "other")))
+    np.testing.assert_allclose(sets[0], sets[1], atol=0.01)
+
+
+# Rare classes ---------------------------------------------------------------------------------
+
+
+def test_bounds_are_relative_for_rare_classes():
+    assert thresholds.relative((0.2, 0.4), 0.5) == (0.2, 0.4)
+    assert thresholds.relative((0.2, 0.4), 0.05) == pytest.approx((0.025, 0.05))
+
+
+# Draws ----------------------------------------------------------------------------------------
+
+
+def test_each_basin_is_judged_by_itself():
+    """Two basins, one of them with chains that disagree: pooled they look fine."""
+    rng = np.random.default_rng(0)
+    basin = rng.integers(0, 2, size=(4, 400)).astype(float)
+    values = rng.normal(size=(4, 400))
+    values += np.where(basin == 1, 50.0 + 3.0 * np.arange(4)[:, None], 0.0)
+    pooled = convergence._worst_r_hat({"pi": values})[1]
+    parts = convergence.by_basin({"pi": values}, basin)
+    assert pooled < 1.05
+    assert max(convergence._worst_r_hat(part)[1] for part in parts) > 1.5
+
+
+def test_the_interval_given_the_naming_leaves_exchanged_draws_out():
+    case = simulate("psychm", "as usual", 1)
+    fit = lepu.fit(
+        case.X[:1500], case.l[:1500], model="psychm", method="laplace", draws=250, random_seed=1
+    )
+    exchanged = np.zeros(fit.parameters.b.shape)
+    exchanged[0] = 1.0
+    vars(fit)["stats"] = {"exchanged": exchanged}
+    kept = Subject(fit).pi_given_naming
+    np.testing.assert_allclose(kept, fit.pi_draws.reshape(4, -1)[1:].ravel())
+
+
+# Nothing crashes ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "A",
+    [np.zeros((3, 3)), np.ones((3, 3)), np.diag([1.0, 0.0, np.inf]), np.full((3, 3), np.nan)],
+    ids=["zero", "singular", "infinite", "nan"],
+)
+def test_solving_never_ends_in_an_error(A):
+    found = factoring.solve(A, np.ones(3))
+    assert np.all(np.isfinite(found))
+    assert np.all(np.isfinite(factoring.inverse(A)))
+
+
+def test_solving_is_exact_where_it_can_be():
+    rng = np.random.default_rng(0)
+    root = rng.normal(size=(5, 5))
+    A, b = root @ root.T * 10.0 ** rng.uniform(-4, 4), rng.normal(size=5)
+    np.testing.assert_allclose(factoring.solve(A, b), np.linalg.solve(A, b), rtol=1e-6)
+    np.testing.assert_allclose(factoring.inverse(A), np.linalg.inv(A), rtol=1e-6)
+
+
+def test_regimes_are_thirty_and_half_are_wrong():
+    assert len(REGIMES) == 30
+    assert len(WRONG) == 15
+    assert "tools.verdict_regimes" in sys.modules
