@@ -17,7 +17,8 @@ def solve(A: Array, b: Array) -> Array:
     """
     A = np.where(np.isfinite(A), A, 0.0)
     b = np.where(np.isfinite(b), b, 0.0)
-    root = np.sqrt(np.maximum(np.diag(A), 1e-300))
+    diagonal = np.diag(A)
+    root = np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
     scaled = A / np.outer(root, root)
     right = b / (root if b.ndim == 1 else root[:, None])
     try:
