@@ -48,16 +48,13 @@ def test_a_constant_propensity_is_found_constant_and_a_varying_one_is_not():
 
 def test_classifiers_share_the_defaults():
     pytest.importorskip("sklearn")
-    from bayes_lepu.estimators import PsychMClassifier, SCARClassifier, SPMClassifier
+    from bayes_lepu.estimators import PUClassifier
 
     X, l, _ = data([0.0] * 4, 0.0, n=400)
-    for model, classifier in (
-        ("scar", SCARClassifier()),
-        ("spm", SPMClassifier(random_state=0)),
-        ("psychm", PsychMClassifier(random_state=0)),
-    ):
+    for model in ("scar", "spm", "psychm"):
         fit = lepu.fit(X, l, model=model, method="map", random_seed=0)
-        assert classifier.fit(X, l).result_.priors == fit.priors
+        classifier = PUClassifier(model=model, random_state=0).fit(X, l)
+        assert classifier.modes_["logp"].iloc[0] == pytest.approx(fit.modes[0].logp, abs=1e-4)
         np.testing.assert_allclose(
             classifier.predict_proba(X), fit.predict_proba(X), atol=1e-3
         )  # other starts, the same mode
