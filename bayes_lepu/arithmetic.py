@@ -57,3 +57,31 @@ def exp(x: float) -> float:
     q = q * r + 0.16666666666666669
     q = q * r + 0.5
     return as_float(as_bits(q * (r * r) + r + 1.0) + (as_bits(shifted) << 52))
+
+
+_ROOT_HALF = 0x3FE6A09E667F3BCD  # the bits of sqrt(1/2)
+_ROUND_BITS = 0x4338000000000000  # the bits of _ROUND
+
+
+@jit
+def log(x: float) -> float:
+    """log(x) = e log(2) + log(m), m in [sqrt(1/2), sqrt(2)), for normal x > 0; error below 1 ulp.
+
+    log(m) = 2 atanh(f), f = (m - 1) / (m + 1), by its power series, exact near x = 1.
+    """
+    bits = as_bits(x)
+    e = (bits - _ROOT_HALF) >> 52
+    m = as_float(bits - (e << 52))
+    exponent = as_float(e + _ROUND_BITS) - _ROUND
+    f = (m - 1.0) / (m + 1.0)
+    s = f * f
+    q = s * (1.0 / 21.0) + 1.0 / 19.0
+    q = q * s + 1.0 / 17.0
+    q = q * s + 1.0 / 15.0
+    q = q * s + 1.0 / 13.0
+    q = q * s + 1.0 / 11.0
+    q = q * s + 1.0 / 9.0
+    q = q * s + 1.0 / 7.0
+    q = q * s + 1.0 / 5.0
+    q = q * s + 1.0 / 3.0
+    return exponent * _LN2_HIGH + (2.0 * f + (2.0 * f * s * q + exponent * _LN2_LOW))

@@ -57,9 +57,11 @@ def compiled(
                 raise
             _warn_nothing_kept()
             return njit(**options)(function)
-        # Numba has no public way to say it; its stamp is the digest of one file.
+        # Numba has no public way to say it: its stamp is the digest of one file, and comes after
+        # types that are read by name and may be gone. Its version comes first.
         store = dispatcher._cache
-        store._cache_file._source_stamp = source_digest(*SOURCES)
+        index = store._cache_file
+        index._version = f"{index._version} {source_digest(*SOURCES)}"
         store.load_overload = _announced(_never_fatal(store.load_overload))
         store.save_overload = _never_fatal(store.save_overload)
         return dispatcher

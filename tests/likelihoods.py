@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from bayes_lepu.likelihood import Links, Point, Rows, layout, make_point, make_rows
+from bayes_lepu.likelihood import Links, Point, Rows, layout, make_links, make_point, make_rows
 from bayes_lepu.propensities import Propensity
 
 P, Q, J = 3, 2, 2
@@ -62,8 +62,8 @@ def used(rows: Rows, propensity: Propensity) -> np.ndarray:
     return out
 
 
-def links_of(propensity: Propensity, of_class: Propensity | None = None) -> Links:
-    return Links((of_class or propensity).link, propensity.link)
+def links_of(propensity: Propensity, of_class: Propensity | None = None, **options) -> Links:
+    return make_links(propensity.link, (of_class or propensity).link, **options)
 
 
 def differences(f, theta: np.ndarray, step: float = 1e-5) -> np.ndarray:

@@ -91,12 +91,14 @@ def test_observed_information_by_differences(propensity, false_marks):
 @pytest.mark.parametrize(("propensity", "false_marks"), CASES)
 def test_moments_and_their_gradients(propensity, false_marks):
     rows, links, theta, at = problem(propensity, false_marks)
-    W, T, dT, M, dM = formula.moments(rows, links, at(theta))
+    W, T, dT, M, dM = formula.outside_moments(rows, links, at(theta))
     assert pytest.approx(rows.weight.sum()) == W
-    expected = differences(lambda x: np.r_[formula.moments(rows, links, at(x))[1]], theta)[:, 0]
+    expected = differences(lambda x: np.r_[formula.outside_moments(rows, links, at(x))[1]], theta)[
+        :, 0
+    ]
     keep = used(rows, propensity)
     np.testing.assert_allclose(dT[keep], expected[keep], rtol=1e-7, atol=1e-8)
-    expected = differences(lambda x: formula.moments(rows, links, at(x))[3], theta).T
+    expected = differences(lambda x: formula.outside_moments(rows, links, at(x))[3], theta).T
     np.testing.assert_allclose(dM[:, keep], expected[:, keep], rtol=1e-7, atol=1e-8)
     assert np.all(T * (1 + 1e-12) >= M)
 
@@ -119,7 +121,7 @@ def test_expected_information_is_the_mean_of_the_observed(name, false_marks):
         information.observed_information(case._replace(weight=rows.weight * share), links, point)
         for case, share in zip(both, p / p.sum(axis=0), strict=True)
     )
-    info = information.loglik_grad_info(both[0], links, point)[2]
+    info = information.information(both[0], links, point)
     np.testing.assert_allclose(info, mean, rtol=1e-9, atol=1e-10)
 
 
@@ -129,7 +131,7 @@ def test_complete_data_information_is_above_the_observed(false_marks):
     rows, links, theta, at = problem(REGISTRY["logistic"], false_marks)
     links = make_links()
     point = at(theta)._replace(class_rates=CERTAIN_LINK)
-    complete = information.loglik_grad_info(rows, links, point)[2]
+    complete = information.information(rows, links, point)
     hidden = complete - information.observed_information(rows, links, point)
     keep = used(rows, REGISTRY["logistic"])
     assert np.linalg.eigvalsh(hidden[np.ix_(keep, keep)]).min() > -1e-10
@@ -150,8 +152,8 @@ def test_weights_are_repeated_rows(false_marks):
     )
     for function in (
         formula.loglik_grad,
-        information.loglik_grad_info,
-        formula.moments,
+        lambda *args: (information.information(*args),),
+        formula.outside_moments,
         lambda *args: (information.observed_information(*args),),
     ):
         results = (function(r, links, at(theta)) for r in (weighted, repeated))
@@ -178,7 +180,8 @@ def test_far_tails_are_finite(name):
     for label, known in ((0, -1), (1, -1), (0, 1), (0, 0)):
         rows = make_rows(np.column_stack([tau, omega]), np.full(15, label), known=[known] * 15)
         links = links_of(propensity)
-        loglik, gradient, info = information.loglik_grad_info(rows, links, point)
+        loglik, gradient = formula.loglik_grad(rows, links, point)
+        info = information.information(rows, links, point)
         assert np.isfinite(loglik)
         assert np.isfinite(gradient).all()
         assert np.isfinite(info).all()

@@ -1,5 +1,14 @@
-"""The row likelihood: in NumPy (`formula`, `information`) and compiled (`tiles`)."""
+r"""The row likelihood of any number of annotators: in NumPy (`formula`), and compiled.
 
+.. math:: L_i = t_i \prod_j \psi_{ij}^{l_{ij}} (1-\psi_{ij})^{1-l_{ij}}
+    + (1-t_i) \prod_j \varepsilon_j^{l_{ij}} (1-\varepsilon_j)^{1-l_{ij}}
+
+Every function takes rows, links and a point (`arguments`). `loglik_grad`, `loglik_grad_pair`,
+`row_terms` and `outside_moments` are compiled without threads, release the GIL, and can be called
+from other compiled code; the information matrices are for Python.
+"""
+
+from bayes_lepu.likelihood import information
 from bayes_lepu.likelihood.arguments import (
     CERTAIN_LINK,
     NOT_SHOWN,
@@ -8,12 +17,17 @@ from bayes_lepu.likelihood.arguments import (
     Links,
     Point,
     Rows,
+    is_single,
     layout,
     make_links,
     make_point,
     make_rows,
 )
+from bayes_lepu.likelihood.evaluation import loglik_grad, loglik_grad_pair, row_terms
+from bayes_lepu.likelihood.expected import expected_information
 from bayes_lepu.likelihood.information import observed_information
+from bayes_lepu.likelihood.moments import outside_moments
+from bayes_lepu.links import Array
 
 __all__ = [
     "CERTAIN_LINK",
@@ -23,9 +37,27 @@ __all__ = [
     "Links",
     "Point",
     "Rows",
+    "is_single",
     "layout",
+    "loglik_grad",
+    "loglik_grad_info",
+    "loglik_grad_pair",
     "make_links",
     "make_point",
     "make_rows",
     "observed_information",
+    "outside_moments",
+    "row_terms",
 ]
+
+
+def loglik_grad_info(rows: Rows, links: Links, point: Point) -> tuple[float, Array, Array]:
+    """Log-likelihood, gradient and an information matrix that is never negative.
+
+    The expected information for one annotator, the complete-data information for several
+    (see `information`); compiled where one annotator makes no false marks.
+    """
+    if is_single(rows, point.epsilon):
+        return expected_information(rows, links, point)
+    loglik, grad = loglik_grad(rows, links, point)
+    return loglik, grad, information.information(rows, links, point)

@@ -35,11 +35,20 @@ class Rows(NamedTuple):
     visits: Array  # (J, n, q): columns that differ between the annotators of a row
 
 
-class Links(NamedTuple):
-    """The links of the class probability and of the propensity."""
+class Single(NamedTuple):
+    """Tag of the form for one annotator without false marks or columns of visits."""
 
-    of_class: Link
-    of_selection: Link
+
+class Several(NamedTuple):
+    """Tag of the form for any number of annotators."""
+
+
+class Links(NamedTuple):
+    """What is compiled anew when it changes, as tags. Build it with `make_links`."""
+
+    of_class: tuple  # link of the class probability
+    of_selection: tuple  # link of the propensity
+    form: tuple  # Single or Several
 
 
 class Point(NamedTuple):
@@ -78,7 +87,8 @@ def make_rows(
     """
     X = np.ascontiguousarray(X, dtype=float)
     n = len(X)
-    columns = np.asarray(labels, dtype=np.int8).reshape(n, -1)
+    columns = np.asarray(labels, dtype=np.int8)
+    columns = columns[:, None] if columns.ndim == 1 else columns
     J = columns.shape[1]
     nobody = np.full(n, UNKNOWN, dtype=np.int8)
     alike = np.zeros((n, J, 0)) if visits is None else np.asarray(visits, dtype=float)
@@ -118,9 +128,20 @@ def make_point(
     )
 
 
-def make_links(of_selection: Link = LOGISTIC, of_class: Link = LOGISTIC) -> Links:
-    """The two links, logistic unless said otherwise."""
-    return Links(of_class, of_selection)
+def make_links(
+    of_selection: Link = LOGISTIC, of_class: Link = LOGISTIC, *, single: bool = False
+) -> Links:
+    """The two links as compiled code takes them, logistic unless said otherwise.
+
+    ``single`` promises one annotator, no false marks and no columns of visits, for which a shorter
+    form is compiled; the general form gives the same numbers in up to twice the time.
+    """
+    return Links(of_class.tag, of_selection.tag, Single() if single else Several())
+
+
+def is_single(rows: Rows, epsilon: ArrayLike = 0.0) -> bool:
+    """Whether the form for one annotator without false marks or visits serves."""
+    return len(rows.labels) == 1 and rows.visits.shape[2] == 0 and not np.any(epsilon)
 
 
 class Layout(NamedTuple):

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from bayes_lepu.likelihood.arguments import Links, Point, Rows, layout
 from bayes_lepu.links import Array
-from bayes_lepu.propensities import log_factor
+from bayes_lepu.propensities import link_of, log_factor
 
 Mask = NDArray[np.bool_]
 
@@ -41,10 +41,10 @@ class Terms:
         own = np.einsum("jnq,jq->jn", rows.visits, point.alpha[:, p:])
         self.omega = across + own + point.beta[:, None]
         self.log_t, self.log_not_t, self.log_t_slope = log_factor(
-            links.of_class, self.tau, point.class_rates
+            link_of(links.of_class), self.tau, point.class_rates
         )
         self.log_psi, self.log_not_psi, self.log_slope = log_factor(
-            links.of_selection, self.omega, point.rates[:, None, :]
+            link_of(links.of_selection), self.omega, point.rates[:, None, :]
         )
         self.marked, self.shown = rows.labels == 1, rows.labels >= 0
         eps = point.epsilon[:, None]
@@ -138,7 +138,9 @@ def loglik_grad_pair(rows: Rows, links: Links, point: Point) -> tuple[float, Arr
     return *loglik_grad(rows, links, point), *loglik_grad(rows, links, exchanged)
 
 
-def moments(rows: Rows, links: Links, point: Point) -> tuple[float, float, Array, Array, Array]:
+def outside_moments(
+    rows: Rows, links: Links, point: Point
+) -> tuple[float, float, Array, Array, Array]:
     r"""Sums that a known class prior or label frequency needs, with their gradients.
 
     Returns

@@ -16,8 +16,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from bayes_lepu.likelihood.arguments import Links, Point, Rows, layout
-from bayes_lepu.likelihood.formula import Terms, exp_ratio, loglik_grad
+from bayes_lepu.likelihood.formula import Terms, exp_ratio
 from bayes_lepu.links import Array
+from bayes_lepu.propensities import link_of
 
 BLOCK = 16_384  # rows at a time, so that memory does not grow with n
 
@@ -31,15 +32,15 @@ def observed_information(rows: Rows, links: Links, point: Point) -> Array:
     return out
 
 
-def loglik_grad_info(rows: Rows, links: Links, point: Point) -> tuple[float, Array, Array]:
-    """Log-likelihood, gradient and expected (J > 1: complete-data) information."""
+def information(rows: Rows, links: Links, point: Point) -> Array:
+    """Expected (J > 1: complete-data) information in the flat order."""
     info = np.zeros((layout(rows).size,) * 2)
     for block in blocks_of_rows(rows):
         terms = Terms(block, links, point)
         vectors = _expected(terms) if len(rows.labels) == 1 else _complete(terms)
         for d_tau, d_cells, d_false in vectors:
             info += _gram(block, d_tau, d_cells, d_false)
-    return *loglik_grad(rows, links, point), info
+    return info
 
 
 def blocks_of_rows(rows: Rows, size: int = BLOCK) -> Iterator[Rows]:
@@ -65,13 +66,13 @@ def _hessian(rows: Rows, links: Links, point: Point) -> Array:
     root = np.sqrt(w * m * (1 - m))
     H = _gram(rows, _times(root, up + down), _times(root, cells), -_times(root, false))
 
-    bend = links.of_class.bend(terms.tau)
+    bend = link_of(links.of_class).bend(terms.tau)
     by_class = _times(w * m, up * (bend - up)) - _times(w * (1 - m), down * (bend + down))
     X1 = _with_one(rows.X)
     H[where.of_class(), where.of_class()] += (X1 * by_class[:, None]).T @ X1
     for j in range(where.J):
         design = _with_one(np.hstack([rows.X, rows.visits[j]]))
-        bend = links.of_selection.bend(terms.omega[j])
+        bend = link_of(links.of_selection).bend(terms.omega[j])
         second = _times(w * m, _second_slopes(cells[j], bend, np.exp(point.rates[j])))
         slopes, own = where.of_selection(j), where.own(j)
         uv, e = slice(own.start, own.stop - 1), own.stop - 1

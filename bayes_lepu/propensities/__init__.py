@@ -11,11 +11,20 @@ from bayes_lepu.propensities import (
     probit,
     psychometric,
 )
-from bayes_lepu.propensities.base import RATES, Link, Propensity, log_factor
+from bayes_lepu.propensities.base import RATES, Link, Propensity, link_of, log_factor
 from bayes_lepu.propensities.logistic import ceiling
 from bayes_lepu.suggestions import unknown
 
-__all__ = ["RATES", "REGISTRY", "Link", "Propensity", "ceiling", "get_propensity", "log_factor"]
+__all__ = [
+    "RATES",
+    "REGISTRY",
+    "Link",
+    "Propensity",
+    "ceiling",
+    "get_propensity",
+    "link_of",
+    "log_factor",
+]
 
 REGISTRY: dict[str, Propensity] = {
     module.PROPENSITY.name: module.PROPENSITY

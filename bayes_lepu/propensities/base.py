@@ -21,7 +21,7 @@ against z.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -29,9 +29,11 @@ from numpy.typing import ArrayLike
 
 from bayes_lepu.errors import ModelError
 from bayes_lepu.links import Array
-from bayes_lepu.propensities.compiled import LinkType
+from bayes_lepu.propensities.scalars import make_tag
 
 RATES = ("gamma", "lambda", "rho")
+
+_BY_TAG: "dict[type, Link]" = {}
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +56,8 @@ class Link:
         minus the other. Without it the exponentials of ``scalar_logs`` serve.
     scalar_slope : callable, optional
         One number, compiled by numba: ``(z, F, 1 - F) -> F'``; given together with ``scalar``.
+    tag : tuple
+        What stands for the link in the arguments of compiled code (made, not given).
 
     Notes
     -----
@@ -68,6 +72,7 @@ class Link:
     graph: Callable[[Any], tuple[Any, Any]]
     scalar: Callable[[float], tuple[float, float]] | None = None
     scalar_slope: Callable[[float, float, float], float] | None = None
+    tag: tuple = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         if (self.scalar is None) != (self.scalar_slope is None):
@@ -75,8 +80,14 @@ class Link:
                 f"The link {self.name!r} has only one of scalar and scalar_slope. "
                 "Give both, or neither to use scalar_logs throughout."
             )
-        functions = (self.scalar_logs, self.scalar, self.scalar_slope)
-        object.__setattr__(self, "_numba_type_", LinkType.of(self.name, *functions))
+        tag = make_tag(self.name, self.scalar_logs, self.scalar, self.scalar_slope)
+        object.__setattr__(self, "tag", tag)
+        _BY_TAG[type(tag)] = self
+
+
+def link_of(tag: tuple) -> Link:
+    """The link behind a tag."""
+    return _BY_TAG[type(tag)]
 
 
 @dataclass(frozen=True, eq=False)

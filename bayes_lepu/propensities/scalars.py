@@ -1,43 +1,33 @@
-"""How a link enters compiled code: a type of its own, so that every link is inlined in its loops.
-
-Numba compiles a function once for every combination of types. A link is a value whose type names
-it, so a loop over rows is compiled for that link and vectorised with it. The type is written to
-disk with the machine code as two strings, its name and a digest of its source, and never as a class
-of the user's module: code on disk is found again by any process and is never older than the link.
-"""
+"""How a link enters compiled code: as a tag, whose type leads to the link's scalar functions."""
 
 import hashlib
 import math
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from numba import types
-from numba.core.datamodel.models import OpaqueModel
-from numba.extending import NativeValue, overload, register_model, unbox
+from numba.extending import overload
 
 from bayes_lepu.compilation import compiled
+from bayes_lepu.propensities import tags
 
-_FUNCTIONS: dict[str, tuple[Callable | None, ...]] = {}
-
-
-class LinkType(types.Type):
-    """Numba's type of one link."""
-
-    @classmethod
-    def of(cls, name: str, *functions: Callable | None) -> "LinkType":
-        """The type of the link with these functions (logs, value and complement, slope)."""
-        made = cls(name=f"Link({name}, {_digest(functions)})")
-        _FUNCTIONS.setdefault(made.name, functions)
-        return made
+_FUNCTIONS: dict[type, tuple[Callable | None, ...]] = {}
 
 
-register_model(LinkType)(OpaqueModel)
+def make_tag(name: str, *functions: Callable | None) -> tuple:
+    """The tag of a link with these functions (logs, value and complement, slope)."""
+    word = re.sub(r"\W", "_", name)
+    kind = getattr(tags, f"Link_{word}_{_digest(functions)}")
+    _FUNCTIONS.setdefault(kind, functions)
+    return kind()
 
 
-@unbox(LinkType)
-def _unbox(typ, obj, c):  # type: ignore[no-untyped-def]
-    return NativeValue(c.context.get_dummy_value())
+def _functions(link: Any) -> tuple[Callable | None, ...] | None:
+    """The scalar functions behind the numba type of a tag; None for any other type."""
+    kind = link.instance_class if isinstance(link, types.BaseNamedTuple) else None
+    return _FUNCTIONS.get(kind) if kind is not None else None
 
 
 def _digest(functions: tuple[Callable | None, ...]) -> str:
@@ -74,19 +64,30 @@ def link_slope(link: Any, z: float, up: float, down: float) -> float:
     raise NotImplementedError("link_slope is called from compiled code.")
 
 
+def same_link(first: Any, second: Any) -> bool:
+    """Whether two links are the same function; for compiled code only."""
+    raise NotImplementedError("same_link is called from compiled code.")
+
+
+@overload(same_link)
+def _same_link(first, second):  # type: ignore[no-untyped-def]
+    same = first == second
+    return lambda first, second: same
+
+
 @overload(link_logs)
 def _link_logs(link, z):  # type: ignore[no-untyped-def]
-    if not isinstance(link, LinkType):
+    if (functions := _functions(link)) is None:
         return None
-    logs = _compiled(_FUNCTIONS[link.name][0])
+    logs = _compiled(functions[0])
     return lambda link, z: logs(z)
 
 
 @overload(link_value)
 def _link_value(link, z):  # type: ignore[no-untyped-def]
-    if not isinstance(link, LinkType):
+    if (functions := _functions(link)) is None:
         return None
-    logs, value = (_compiled(f) for f in _FUNCTIONS[link.name][:2])
+    logs, value = (_compiled(f) for f in functions[:2])
     if value is not None:
         return lambda link, z: value(z)
 
@@ -99,9 +100,9 @@ def _link_value(link, z):  # type: ignore[no-untyped-def]
 
 @overload(link_slope)
 def _link_slope(link, z, up, down):  # type: ignore[no-untyped-def]
-    if not isinstance(link, LinkType):
+    if (functions := _functions(link)) is None:
         return None
-    logs, _, slope = (_compiled(f) for f in _FUNCTIONS[link.name])
+    logs, slope = _compiled(functions[0]), _compiled(functions[2])
     if slope is not None:
         return lambda link, z, up, down: slope(z, up, down)
     return lambda link, z, up, down: math.exp(logs(z)[2])

@@ -1,0 +1,155 @@
+"""Linear algebra on a tile of rows, by loops that the compiler vectorises.
+
+Rows are taken in tiles that stay in cache, so that X comes from memory once for predictors and
+gradient.
+"""
+
+from llvmlite import ir  # type: ignore[import-untyped]
+from numba import types
+from numba.extending import intrinsic
+
+from bayes_lepu.arithmetic import jit, jit_sums
+from bayes_lepu.links import Array
+from bayes_lepu.propensities.scalars import link_value
+
+# A tile's part of X stays in the second-level cache. Much longer tiles would overflow the
+# product of mantissas in `log_of_product`.
+TILE_ROWS = 512
+TILE_BYTES = 98_304
+
+# Linear space serves while predictors are within FAR and the likelihood is at least TINY: nothing
+# under- or overflows.
+FAR = 300.0
+TINY = 1e-280
+
+
+@jit
+def tile_rows(p: int) -> int:
+    """Rows per tile: at most TILE_ROWS, and at most TILE_BYTES of X where that leaves a few."""
+    return max(8, min(TILE_ROWS, TILE_BYTES // (8 * p)))
+
+
+@intrinsic
+def prefetch(_context, x, k):  # type: ignore[no-untyped-def]
+    """Ask for the memory k places after the start of x, which may lie beyond its end."""
+
+    def generate(context, build, signature, args):  # type: ignore[no-untyped-def]
+        start = context.make_array(signature.args[0])(context, build, args[0]).data
+        byte, flag = ir.IntType(8).as_pointer(), ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [byte, flag, flag, flag])
+        call = build.module.declare_intrinsic("llvm.prefetch", [byte], kind)
+        address = build.bitcast(build.gep(start, [args[1]]), byte)
+        build.call(call, [address, flag(0), flag(2), flag(1)])  # read, second level, data
+        return context.get_dummy_value()
+
+    return types.void(x, types.intp), generate
+
+
+@jit_sums
+def predict(X: Array, a: Array, b: float, z: Array) -> None:
+    """Fill z = X a + b."""
+    for i in range(X.shape[0]):
+        x, total = X[i], 0.0
+        for j in range(x.size):
+            total += x[j] * a[j]
+        z[i] = total + b
+
+
+@jit_sums
+def add_predictor(X: Array, a: Array, z: Array) -> None:
+    """Add X a to z."""
+    for i in range(X.shape[0]):
+        x, total = X[i], 0.0
+        for j in range(x.size):
+            total += x[j] * a[j]
+        z[i] += total
+
+
+@jit_sums
+def predict_two(
+    X: Array, a: Array, b: float, alpha: Array, beta: float, tau: Array, omega: Array
+) -> None:
+    """Fill tau = X a + b and omega = X alpha + beta, asking for the next tile meanwhile."""
+    ahead = X.size
+    for i in range(X.shape[0]):
+        x, first, second = X[i], 0.0, 0.0
+        for j in range(0, x.size, 8):
+            prefetch(x, ahead + j)
+        for j in range(x.size):
+            first += x[j] * a[j]
+            second += x[j] * alpha[j]
+        tau[i] = first + b
+        omega[i] = second + beta
+
+
+@jit_sums
+def add_columns(X: Array, d: Array, grad: Array) -> None:
+    """Add X' d to grad[:p] and the sum of d to grad[p]."""
+    m, p = X.shape
+    for i in range(m):
+        x, di = X[i], d[i]
+        for j in range(p):
+            grad[j] += x[j] * di
+        grad[p] += di
+
+
+@jit_sums
+def add_columns_two(X: Array, d: Array, e: Array, first: Array, second: Array) -> None:
+    """`add_columns` for (d, first) and (e, second), four rows at a time to spare stores."""
+    m, p = X.shape
+    for block in range(m // 4):
+        i = 4 * block
+        x0, x1, x2, x3 = X[i], X[i + 1], X[i + 2], X[i + 3]
+        d0, d1, d2, d3 = d[i], d[i + 1], d[i + 2], d[i + 3]
+        e0, e1, e2, e3 = e[i], e[i + 1], e[i + 2], e[i + 3]
+        for j in range(p):
+            by_d = x0[j] * d0 + x1[j] * d1 + x2[j] * d2 + x3[j] * d3
+            by_e = x0[j] * e0 + x1[j] * e1 + x2[j] * e2 + x3[j] * e3
+            first[j] += by_d
+            second[j] += by_e
+        first[p] += d0 + d1 + d2 + d3
+        second[p] += e0 + e1 + e2 + e3
+    done = m // 4 * 4
+    add_columns(X[done:], d[done:], first)
+    add_columns(X[done:], e[done:], second)
+
+
+@jit_sums
+def curve(link: tuple, z: Array, up: Array, down: Array) -> None:
+    """Fill up = F(z) and down = 1 - F(z), with z cut off at FAR."""
+    for i in range(z.size):
+        up[i], down[i] = link_value(link, min(max(z[i], -FAR), FAR))
+
+
+@jit
+def fill(X: Array, w: Array, F: Array) -> None:
+    """F = diag(w) (X, 1), one row of F per column."""
+    m, p = X.shape
+    for j in range(p):
+        column = F[j]
+        for i in range(m):
+            column[i] = w[i] * X[i, j]
+    for i in range(m):
+        F[p, i] = w[i]
+
+
+@jit_sums
+def add_gram(F: Array, q: int, m: int, gram: Array) -> None:
+    """Add the products of F's first q rows, over m columns, to the upper triangle of gram.
+
+    Each row meets four others at a time; F and gram have room for three beyond the last.
+    """
+    for j in range(q):
+        x = F[j]
+        for k in range(j, q, 4):
+            y0, y1, y2, y3 = F[k], F[k + 1], F[k + 2], F[k + 3]
+            s0 = s1 = s2 = s3 = 0.0
+            for i in range(m):
+                s0 += x[i] * y0[i]
+                s1 += x[i] * y1[i]
+                s2 += x[i] * y2[i]
+                s3 += x[i] * y3[i]
+            gram[j, k] += s0
+            gram[j, k + 1] += s1
+            gram[j, k + 2] += s2
+            gram[j, k + 3] += s3

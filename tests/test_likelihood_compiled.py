@@ -1,0 +1,262 @@
+"""The compiled likelihood against NumPy, the earlier kernel, and itself on other arrangements."""
+
+import math
+
+import numpy as np
+import pytensor.tensor as pt
+import pytest
+from likelihoods import certain, links_of, make_data, unpack
+from scipy.special import log_expit
+
+from bayes_lepu import kernel, likelihood
+from bayes_lepu.likelihood import (
+    formula,
+    information,
+    is_single,
+    layout,
+    make_links,
+    make_point,
+    make_rows,
+)
+from bayes_lepu.likelihood.tiles import TILE_ROWS
+from bayes_lepu.propensities import REGISTRY, Link, Propensity, ceiling
+
+EXTREMES = np.array([-750.0, -301, -299, -40, -5, 0, 0.3, 5, 40, 299, 301, 750])
+
+
+def _logs(z):
+    """A skewed curve, F = σ(z)², which the library does not have."""
+    log_up = 2 * log_expit(z)
+    log_down = np.logaddexp(log_expit(-z), log_expit(z) + log_expit(-z))
+    return log_up, log_down, math.log(2) + 2 * log_expit(z) + log_expit(-z)
+
+
+def _scalar_logs(z):
+    tail = math.log1p(math.exp(-abs(z)))
+    up, down = min(z, 0.0) - tail, min(-z, 0.0) - tail
+    return 2 * up, down + math.log1p(math.exp(up)), math.log(2.0) + 2 * up + down
+
+
+def _bend(z):
+    return 2 - 3 * np.exp(log_expit(z))
+
+
+def _graph(z):
+    up, down = -pt.softplus(-z), -pt.softplus(z)
+    return 2 * up, down + pt.log1p(pt.exp(up))
+
+
+LINK = Link("squared", _logs, _bend, _scalar_logs, _graph)
+SQUARED = Propensity("squared", "s(x) = σ(α·x + β)²", LINK)
+PROPENSITIES = {**REGISTRY, "squared": SQUARED}
+# Every link costs seconds of compilation; the scalars of the others are tested with the links.
+NAMES = ("one", "constant", "logistic", "psychometric", "probit", "squared")
+
+
+def problem(name, *, false_marks=False, scale=0.5, of_class="logistic", **options):
+    propensity = PROPENSITIES[name]
+    rows = make_data(false_marks=false_marks, **options)
+    if name == "one":
+        rows = certain(rows)
+    theta = np.random.default_rng(5).normal(0, scale, layout(rows).size)
+    factor = ceiling(0.9) if of_class == "ceiling" else PROPENSITIES[of_class]
+    point = unpack(theta, rows, propensity, false_marks=false_marks, of_class=factor)
+    single = is_single(rows, point.epsilon)
+    return rows, links_of(propensity, factor, single=single), point
+
+
+def assert_equal(rows, links, point):
+    """Every compiled function against its NumPy twin, relative to the size of the terms."""
+    loglik, gradient = likelihood.loglik_grad(rows, links, point)
+    expected, wanted = formula.loglik_grad(rows, links, point)
+    assert loglik == pytest.approx(expected, rel=1e-12, abs=1e-12)
+    size = 1 + np.abs(wanted).max() + np.abs(rows.X).max(initial=0) * len(rows.X)
+    np.testing.assert_allclose(gradient, wanted, rtol=1e-10, atol=1e-14 * size)
+    for mine, theirs in zip(
+        likelihood.row_terms(rows, links, point),
+        formula.row_terms(rows, links, point),
+        strict=True,
+    ):
+        np.testing.assert_allclose(mine, theirs, rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_propensity_with_several_annotators(name):
+    assert_equal(*problem(name, n=60))
+    assert_equal(*problem(name, n=60, false_marks=True))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_propensity_with_one_annotator(name):
+    rows, links, point = problem(name, n=60, annotators=1, visits=0)
+    assert_equal(rows, links, point)
+    info = likelihood.loglik_grad_info(rows, links, point)[2]
+    expected = information.information(rows, links, point)
+    np.testing.assert_allclose(info, expected, rtol=1e-10, atol=1e-11)
+    assert_equal(*problem(name, n=60, annotators=1, visits=0, false_marks=True))
+
+
+@pytest.mark.parametrize("of_class", ["ceiling", "probit"])
+def test_other_links_of_the_class(of_class):
+    assert_equal(*problem("psychometric", of_class=of_class))
+    rows, links, point = problem("psychometric", annotators=1, visits=0, of_class=of_class)
+    assert_equal(rows, links, point)
+    pair = likelihood.loglik_grad_pair(rows, links, point)
+    for mine, expected in zip(pair, formula.loglik_grad_pair(rows, links, point), strict=True):
+        np.testing.assert_allclose(mine, expected, rtol=1e-11, atol=1e-11)
+
+
+@pytest.mark.parametrize("false_marks", [False, True])
+@pytest.mark.parametrize("name", ["logistic", "psychometric"])
+def test_pair_is_two_evaluations(name, false_marks):
+    args = problem(name, n=1030, annotators=1, visits=0, false_marks=false_marks)
+    pair = likelihood.loglik_grad_pair(*args)
+    for mine, expected in zip(pair, formula.loglik_grad_pair(*args), strict=True):
+        np.testing.assert_allclose(mine, expected, rtol=1e-11, atol=1e-10)
+
+
+@pytest.mark.parametrize("name", ["constant", "psychometric", "squared"])
+def test_moments(name):
+    args = problem(name, n=700, scale=1.0)
+    for mine, expected in zip(
+        likelihood.outside_moments(*args), formula.outside_moments(*args), strict=True
+    ):
+        np.testing.assert_allclose(mine, expected, rtol=1e-12, atol=1e-11)
+
+
+@pytest.mark.parametrize("annotators", [1, 3])
+@pytest.mark.parametrize("name", ["logistic", "psychometric"])
+def test_steep_slopes_mix_near_and_far_rows(name, annotators):
+    for false_marks in (False, True):
+        assert_equal(
+            *problem(
+                name, n=600, scale=200.0, annotators=annotators, visits=0, false_marks=false_marks
+            )
+        )
+
+
+@pytest.mark.parametrize("name", ["logistic", "psychometric", "squared"])
+def test_far_tails_row_by_row(name):
+    """One row at a time: a sum would hide the small ones."""
+    propensity = PROPENSITIES[name]
+    logistic = REGISTRY["logistic"]
+    rates = propensity.log_rates(np.array([-690.0, 0.3])[: propensity.n_coordinates])
+    for tau in EXTREMES:
+        for omega in EXTREMES:
+            for label, known in ((0, -1), (1, -1), (0, 1), (0, 0), (-1, 1)):
+                for J in (1, 2):
+                    rows = make_rows([[tau, omega]], [[label, 0][:J]], known=[known])
+                    point = make_point(
+                        a=[1, 0], b=0, alpha=[[0, 1], [0, 0.5]][:J], beta=np.zeros(J), rates=rates
+                    )
+                    links = links_of(propensity, logistic, single=J == 1)
+                    loglik, gradient = likelihood.loglik_grad(rows, links, point)
+                    expected, wanted = formula.loglik_grad(rows, links, point)
+                    assert np.isfinite(expected)
+                    assert loglik == pytest.approx(expected, rel=1e-12, abs=1e-15)
+                    np.testing.assert_allclose(gradient, wanted, rtol=1e-10, atol=1e-150)
+
+
+@pytest.mark.parametrize("annotators", [1, 4])
+@pytest.mark.parametrize("n", [0, 1, 5, TILE_ROWS - 1, TILE_ROWS + 1])
+def test_any_number_of_rows(n, annotators):
+    assert_equal(*problem("psychometric", n=n, annotators=annotators, visits=0))
+
+
+@pytest.mark.parametrize("annotators", [1, 3])
+def test_unit_weights_change_nothing(annotators):
+    rows, links, point = problem("psychometric", n=800, annotators=annotators, visits=0)
+    ones = rows._replace(weight=np.ones(800))
+    none = rows._replace(weight=np.zeros(0))
+    for mine, expected in zip(
+        likelihood.loglik_grad_info(ones, links, point),
+        likelihood.loglik_grad_info(none, links, point),
+        strict=True,
+    ):
+        np.testing.assert_allclose(mine, expected, rtol=1e-12, atol=1e-12)
+
+
+def test_hardly_any_false_marks_are_none():
+    """The general form at ε = 0 and ε = 1e-300, and the form for one annotator at ε = 0."""
+    rows, links, point = problem("psychometric", n=800, annotators=1, visits=0)
+    exactly = likelihood.loglik_grad(rows, links, point)
+    for epsilon in (0.0, 1e-300):
+        almost = point._replace(epsilon=np.array([epsilon]))
+        loglik, gradient = likelihood.loglik_grad(rows, make_links(), almost)
+        assert loglik == pytest.approx(exactly[0], rel=1e-12)
+        np.testing.assert_allclose(gradient, exactly[1], rtol=1e-11, atol=1e-11)
+
+
+def test_a_broken_promise_is_refused():
+    rows, links, point = problem("logistic", annotators=1, visits=0)
+    with pytest.raises(ValueError, match="promise one annotator"):
+        likelihood.loglik_grad(rows, links, point._replace(epsilon=np.array([0.1])))
+
+
+@pytest.mark.parametrize("name", ["one", "constant", "logistic", "psychometric"])
+def test_one_annotator_is_the_earlier_kernel(name):
+    """The kernel of version 0.1, with u and v in the same places and e after them."""
+    rows, links, point = problem(name, n=1100, annotators=1, visits=0)
+    rows = rows._replace(weight=np.zeros(0), labels=np.abs(rows.labels))
+    rows = certain(rows) if name == "one" else rows
+    negative = (rows.known == 0) & (rows.labels[0] == 0)
+    missed = (rows.known == 1) & (rows.labels[0] == 0)
+    kind = np.where(rows.labels[0] == 1, 1, np.where(missed, 2, np.where(negative, 3, 0)))
+    rows = rows._replace(known=np.where(rows.labels[0] == 1, -1, rows.known).astype(np.int8))
+    args = (rows.X, kind.astype(np.int8), point.a, point.b, point.alpha[0], point.beta[0])
+    for form in (links, make_links()):
+        mine = likelihood.loglik_grad(rows, form, point)
+        expected = kernel.loglik_grad(*args, point.rates[0])
+        assert mine[0] == pytest.approx(expected[0], rel=1e-12)
+        np.testing.assert_allclose(mine[1][:-1], expected[1], rtol=1e-11, atol=1e-11)
+    info = likelihood.loglik_grad_info(rows, links, point)[2]
+    expected = kernel.loglik_grad_info(*args, point.rates[0])[2]
+    np.testing.assert_allclose(info[:-1, :-1], expected, rtol=1e-11, atol=1e-11)
+
+
+def test_annotators_who_saw_nothing_of_a_tile_are_skipped():
+    rows, links, point = problem("logistic", n=3 * TILE_ROWS, annotators=3)
+    labels = rows.labels.copy()
+    labels[1, :TILE_ROWS], labels[:, TILE_ROWS : 2 * TILE_ROWS] = -1, -1
+    assert_equal(rows._replace(labels=labels), links, point)
+
+
+def test_an_impossible_row_is_minus_infinity():
+    rows = make_rows(np.ones((3, 1)), [0, 1, 0], known=[1, 1, 1])
+    point = make_point(a=[1], b=0, alpha=[1], beta=0, rates=REGISTRY["one"].log_rates())
+    for result in (
+        likelihood.loglik_grad_info(rows, make_links(single=True), point),
+        likelihood.loglik_grad(rows, make_links(single=True), point),
+        likelihood.loglik_grad(rows, make_links(), point),
+    ):
+        assert result[0] == -np.inf
+        assert all(np.isfinite(part).all() for part in result[1:])
+
+
+def test_nan_is_not_hidden():
+    for annotators in (1, 2):
+        rows, links, point = problem("psychometric", n=200, annotators=annotators, visits=0)
+        a = point.a.copy()
+        a[1] = np.nan
+        loglik, gradient = likelihood.loglik_grad(rows, links, point._replace(a=a))
+        assert np.isnan(loglik)
+        assert np.isnan(gradient[:4]).all()
+
+
+def test_the_propensity_from_this_file_has_the_right_derivatives():
+    from likelihoods import differences
+
+    rows = make_data(n=50)
+    theta = np.random.default_rng(5).normal(0, 0.5, layout(rows).size)
+    links = links_of(SQUARED)
+
+    def at(theta):
+        return unpack(theta, rows, SQUARED, false_marks=False)
+
+    gradient = likelihood.loglik_grad(rows, links, at(theta))[1]
+    expected = differences(lambda x: likelihood.loglik_grad(rows, links, at(x))[0], theta)
+    keep = np.abs(expected) > 1e-9
+    np.testing.assert_allclose(gradient[keep], expected[keep], rtol=1e-6, atol=1e-7)
+    info = likelihood.observed_information(rows, links, at(theta))
+    expected = -differences(lambda x: likelihood.loglik_grad(rows, links, at(x))[1], theta)
+    np.testing.assert_allclose(info, expected, rtol=1e-6, atol=1e-6)
