@@ -10,9 +10,10 @@ from bayes_lepu.propensities.scalars import link_logs
 
 @jit
 def log_add(x: float, y: float) -> float:
-    """log(e^x + e^y), also where both are -inf."""
-    high, low = max(x, y), min(x, y)
-    return high if low == -math.inf else high + math.log1p(math.exp(low - high))
+    """log(e^x + e^y), also where one or both are -inf; NaN stays NaN."""
+    if x == -math.inf or y == -math.inf:
+        return x if y == -math.inf else y
+    return max(x, y) + math.log1p(math.exp(-abs(x - y)))
 
 
 @jit
