@@ -79,7 +79,7 @@ def combine_cells(
         inverse = weight[i] / L if near else 0.0
         slope = span * link_slope(links.of_class, tau[i], up[i], down[i])
         value[i] = L
-        d_tau[i] = slope * difference * inverse if near else math.nan
+        d_tau[i] = slope * (difference * inverse) if near else math.nan
         m[i] = if_positive * inverse
         not_m[i] = if_negative * inverse
     return far

@@ -76,7 +76,7 @@ def slopes_of_tile(
         slope_t = span * link_slope(links.of_class, tau[i], up_t[i], down_t[i])
         slope_s = rho * link_slope(links.of_selection, omega[i], up_s[i], down_s[i])
         by_psi = sign * t * inverse if near else 0.0
-        d_tau[i] = slope_t * D * inverse if near else math.nan
+        d_tau[i] = slope_t * (D * inverse) if near else math.nan
         d_omega[i] = by_psi * slope_s
         sum_u += by_psi * not_psi
         sum_v += by_psi * psi
