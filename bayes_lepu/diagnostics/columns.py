@@ -26,10 +26,10 @@ from scipy.special import chdtrc
 from bayes_lepu.diagnostics.factoring import solve
 from bayes_lepu.diagnostics.records import Aspect, Check
 from bayes_lepu.diagnostics.subject import Subject
-from bayes_lepu.likelihood import CERTAIN_LINK, Links, layout, make_point, make_rows
-from bayes_lepu.likelihood.information import loglik_grad_info
+from bayes_lepu.likelihood import CERTAIN_LINK, layout, make_links, make_point, make_rows
+from bayes_lepu.likelihood.formula import loglik_grad
+from bayes_lepu.likelihood.information import information
 from bayes_lepu.links import Array, RowKind
-from bayes_lepu.propensities import REGISTRY
 
 if TYPE_CHECKING:
     from bayes_lepu.diagnostics.evidence import Evidence
@@ -106,8 +106,8 @@ def score_columns(subject: Subject) -> ColumnScores:
         c = float(np.clip(point.s(X[:1])[0], 1e-9, 1 - 1e-9))
         alpha, beta, rates = np.zeros(p + m), np.log(c) - np.log1p(-c), CERTAIN_LINK
     at = make_point(a=np.append(point.a, nothing), b=point.b, alpha=alpha, beta=beta, rates=rates)
-    links = Links(REGISTRY["logistic"].link, subject.propensity.link)
-    _, grad, info = loglik_grad_info(rows, links, at)
+    links = make_links(subject.propensity.link)
+    grad, info = loglik_grad(rows, links, at)[1], information(rows, links, at)
 
     s0 = where.of_selection(0).start
     own = np.zeros(where.size, dtype=bool)

@@ -31,10 +31,10 @@ from bayes_lepu.diagnostics.profile import Profile
 from bayes_lepu.diagnostics.records import Aspect, Check
 from bayes_lepu.diagnostics.subject import WEAK_SLOPE_SCALE, Subject
 from bayes_lepu.diagnostics.thresholds import grade, in_words
-from bayes_lepu.likelihood import Links, Point, Rows, layout, make_point, make_rows
-from bayes_lepu.likelihood.formula import moments, row_terms
+from bayes_lepu.likelihood import Links, Point, Rows, layout, make_links, make_point, make_rows
+from bayes_lepu.likelihood.formula import outside_moments, row_terms
 from bayes_lepu.links import Array, RowKind
-from bayes_lepu.propensities import REGISTRY, Propensity, log_factor
+from bayes_lepu.propensities import REGISTRY, Propensity, link_of, log_factor
 from bayes_lepu.result.wording import UNITS
 
 if TYPE_CHECKING:
@@ -233,7 +233,7 @@ class Problem:
 
     def links_of(self, form: Form) -> Links:
         """The links of a form."""
-        return Links(REGISTRY[form.link].link, self._propensity(form).link)
+        return make_links(self._propensity(form).link, REGISTRY[form.link].link)
 
     def _propensity(self, form: Form) -> Propensity:
         return REGISTRY["logistic"] if form.rise or form.floor else self.propensity
@@ -331,7 +331,7 @@ class Problem:
         rows, links = self.rows_of(form), self.links_of(form)
         point = self.point(form, self.free(form), z)
         loglik, m = row_terms(rows, links, point)
-        total, T, _, M, _ = moments(rows, links, point)
+        total, T, _, M, _ = outside_moments(rows, links, point)
         unlabelled = rows.labels[0] == 0
         return {
             "loglik": float(loglik.sum()),
@@ -361,8 +361,8 @@ def one_annotator(
     def evaluate(point: Point) -> tuple[float, Array, Array]:
         tau = rows.X @ point.a + point.b
         omega = rows.X @ point.alpha[0] + point.beta[0]
-        t, not_t, t_slope = _exp(log_factor(links.of_class, tau, point.class_rates))
-        psi, not_psi, slope = _exp(log_factor(links.of_selection, omega, point.rates[0]))
+        t, not_t, t_slope = _exp(log_factor(link_of(links.of_class), tau, point.class_rates))
+        psi, not_psi, slope = _exp(log_factor(link_of(links.of_selection), omega, point.rates[0]))
         eps = float(point.epsilon[0])
         h = np.maximum(t * psi + not_t * eps, TINY)
         not_h = np.maximum(t * not_psi + not_t * (1 - eps), TINY)
