@@ -8,7 +8,7 @@ import pytest
 import bayes_lepu as lepu
 from bayes_lepu.diagnostics import columns, convergence, factoring, forms, thresholds
 from bayes_lepu.diagnostics.subject import Subject
-from bayes_lepu.likelihood.information import loglik_grad_info
+from bayes_lepu.likelihood import formula, information
 from tools.verdict_regimes import REGIMES, WRONG, simulate
 
 pytestmark = pytest.mark.filterwarnings("ignore::bayes_lepu.LepuWarning")
@@ -120,7 +120,8 @@ def test_the_quick_objective_is_the_likelihood(family):
         z = problem.first(form, free) + 0.05
         point = problem.point(form, free, z)
         rows, links = problem.rows_of(form), problem.links_of(form)
-        value, grad, info = loglik_grad_info(rows, links, point)
+        value, grad = formula.loglik_grad(rows, links, point)
+        info = information.information(rows, links, point)
         ours = forms.one_annotator(rows, links, free)(point)
         assert ours[0] == pytest.approx(value, rel=1e-9)
         np.testing.assert_allclose(ours[1], grad[free], rtol=1e-7, atol=1e-7)
