@@ -209,6 +209,7 @@ class Fit(FittedModel):
         """
         from bayes_lepu.report import write_report
 
+        _ = self.answer  # kept, so that the page says what print(fit) says
         return write_report(
             self,
             path,

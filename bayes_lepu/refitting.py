@@ -12,6 +12,7 @@ from bayes_lepu.data import as_numbers, read_vector
 from bayes_lepu.errors import DataError
 from bayes_lepu.fitted import Fit
 from bayes_lepu.links import Array
+from bayes_lepu.settling.calls import options_of
 from bayes_lepu.suggestions import some
 
 
@@ -26,12 +27,14 @@ def refit(
     random_seed: int | None,
 ) -> Fit:
     """The same rows, labels and options, with what is given here on top (see `Fit.update`)."""
-    data, settings = fit.data, fit.settings
+    data = fit.data
     classes = data.y if y is None else add_classes(fit, y)
     known = not bool(np.isnan(classes).all())
-    chains, draws = fit.parameters.b.shape
-    sampled: dict[str, Any] = {} if fit.is_point else {"draws": draws, "chains": chains}
-    sampled |= {k: settings[k] for k in ("tune", "target_accept", "sampler") if k in settings}
+    options = options_of(fit) | {"audits": audits if known else None}
+    if method is not None:
+        options["method"] = method
+    if random_seed is not None:
+        options["random_seed"] = random_seed
     masks: dict[str, Any] = {
         option: _places(fit, option, given) or np.flatnonzero(mask).tolist()
         for option, given, mask in (
@@ -44,18 +47,10 @@ def refit(
         data.X * data.scale + data.center,
         data.l,
         y=classes if known else None,
-        audits=audits if known else None,
-        model=fit.spec.name,
-        method=method or fit.method,
-        standardize=settings["standardize"],
         priors=fit.priors if method in (None, fit.method) else None,
-        orientation=settings["orientation"],
-        n_starts=settings["n_starts"],
-        optimizer=settings["optimizer"],
-        random_seed=settings["random_seed"] if random_seed is None else random_seed,
         progressbar=False,
         **masks,
-        **sampled,
+        **options,
     )
     # The rows went in as plain numbers; what the user calls them stays as it was.
     names = ("feature_names", "named", "index", "encoding")

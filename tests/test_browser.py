@@ -45,6 +45,9 @@ return out;
 """
 
 
+UNFOLD = "document.querySelectorAll('details').forEach(d => { d.open = true; })"
+
+
 @pytest.fixture(scope="module")
 def fit():
     return hostile_fit()
@@ -101,7 +104,7 @@ def brightness(driver):
 
 def column(driver, position):
     return driver.execute_script(
-        "return Array.from(document.querySelectorAll('#missed-table tbody tr')).map(r => "
+        "return Array.from(document.querySelectorAll('#rows-table-1 tbody tr')).map(r => "
         "r.cells[arguments[0]].getAttribute('data-value') || r.cells[arguments[0]].textContent)",
         position,
     )
@@ -109,12 +112,12 @@ def column(driver, position):
 
 def click_heading(driver, position):
     driver.execute_script(
-        "document.querySelectorAll('#missed-table th button')[arguments[0]].click()", position
+        "document.querySelectorAll('#rows-table-1 th button')[arguments[0]].click()", position
     )
 
 
 def test_no_error_and_no_request(browser, page):
-    assert browser.title.startswith("What psychm learned")
+    assert browser.title == "800 rows: what the labels missed"
     messages = browser.get_log("browser")
     assert messages == []
     events = [json.loads(e["message"])["message"] for e in browser.get_log("performance")]
@@ -139,7 +142,7 @@ def test_the_table_sorts(browser):
     assert rows == sorted(rows)
     assert rows != list(range(len(rows)))
     state = browser.execute_script(
-        "return Array.from(document.querySelectorAll('#missed-table th'))"
+        "return Array.from(document.querySelectorAll('#rows-table-1 th'))"
         ".map(t => t.getAttribute('aria-sort'))"
     )
     assert state[0] == "ascending"
@@ -152,8 +155,8 @@ def test_the_csv_downloads(browser, fit, tmp_path):
     browser.execute_cdp_cmd(
         "Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(folder)}
     )
-    browser.execute_script("document.getElementById('download').click()")
-    target = folder / "missed-positives.csv"
+    browser.execute_script("document.querySelector('button.download').click()")
+    target = folder / "rows.csv"
     deadline = time.monotonic() + 20
     while not target.exists() and time.monotonic() < deadline:
         time.sleep(0.1)
@@ -193,6 +196,7 @@ def test_paper_is_white_even_in_the_dark(browser):
 @pytest.mark.parametrize("width", [400, 1200])
 def test_no_text_overflows(browser, width):
     set_screen(browser, width)
+    browser.execute_script(UNFOLD)
     assert browser.execute_script("return window.innerWidth") == width
     assert browser.execute_script(OVERFLOWING) == []
     assert browser.execute_script("return document.documentElement.scrollWidth") <= width
@@ -202,20 +206,35 @@ def test_no_text_overflows(browser, width):
 def test_tables_of_sentences_show_all_their_columns(browser, width):
     """Nothing has to be scrolled sideways to read what a check found and what would help."""
     set_screen(browser, width)
+    browser.execute_script(UNFOLD)
     sizes = browser.execute_script(
         "return Object.fromEntries(Array.from(document.querySelectorAll('.scroll')).map(s => "
         "[s.getAttribute('aria-label'), [s.scrollWidth, s.clientWidth]]))"
     )
-    for caption in ("Checks", "What would help, in figures"):
+    for caption in ("All checks", "What would help, in figures"):
         content, room = sizes[caption]
         assert content <= room, (caption, width)
     shown = browser.execute_script(
-        "const row = document.querySelector('.scroll[aria-label=Checks] tbody tr');"
+        "const row = document.querySelector('#checks-folded-1 tbody tr');"
         "return Array.from(row.cells).map(c => c.getBoundingClientRect()).map(r => "
         "[r.left, r.right, r.width * r.height])"
     )
     assert all(left >= 0 and right <= width for left, right, area in shown if area)
     assert sum(area > 0 for _, _, area in shown) >= 5
+
+
+@pytest.mark.parametrize("width", [400, 1300])
+def test_the_first_screen_answers(browser, fit, width):
+    """How many, whether to trust it, and which rows, before anything has to be scrolled."""
+    set_screen(browser, width)
+    bottom = browser.execute_script(
+        "return ['.missed', '.trust', '.look p', '.look tbody tr'].map(q => "
+        "document.querySelector(q).getBoundingClientRect().bottom)"
+    )
+    assert max(bottom) < 900
+    shown = browser.execute_script("return document.querySelector('header').innerText")
+    assert fit.answer.missed in shown
+    assert not set(shown) & set("πσγλαβ·")
 
 
 def test_the_search_for_overflow_finds_it(browser):

@@ -4,6 +4,7 @@ import sys
 
 import matplotlib as mpl
 import numpy as np
+import pandas as pd
 import pytest
 
 import bayes_lepu as lepu
@@ -61,7 +62,8 @@ def test_a_picture_can_be_saved(plot, fit, tmp_path):
 
 
 def test_propensity_curve_is_the_average_over_the_rows(fit):
-    x, s, t = annotator.partial_curves(fit, 2)
+    along = annotator.effect_of(fit, NAMES[2])
+    x, s, t = along.x, along.s, along.t
     draws, X = panels.thin(fit.draws), fit.data.X[panels.some_rows(fit.data.n, annotator.ROWS)]
     g = 7
     moved = X.copy()
@@ -71,6 +73,51 @@ def test_propensity_curve_is_the_average_over_the_rows(fit):
     assert t[0, g] == pytest.approx(sigmoid(draws.tau(moved)).mean())
     assert np.all(s[1] <= s[0])
     assert np.all(s[0] <= s[2])
+
+
+def test_categories_and_flags_are_bars():
+    rng = np.random.default_rng(0)
+    n = 400
+    frame = pd.DataFrame(
+        {
+            "size": rng.normal(size=n),
+            "land": rng.choice(["north", "south", "west"], n),
+            "flag": rng.integers(0, 2, n),
+        }
+    )
+    l = (rng.random(n) < 1 / (1 + np.exp(-frame["size"] - (frame["land"] == "west")))).astype(int)
+    fit = lepu.fit(frame, l, model="spm", method="laplace", draws=50, random_seed=1)
+    assert set(annotator.top_features(fit)) == {"size", "land", "flag"}
+    land, flag = annotator.effect_of(fit, "land"), annotator.effect_of(fit, "flag")
+    levels = list(land.levels)
+    assert sorted(levels) == ["north", "south", "west"]
+    assert flag.levels == ("0", "1")
+    assert annotator.effect_of(fit, "size").levels == ()
+    # The value at a level is the average over the rows moved to it.
+    draws, X = panels.thin(fit.draws), fit.data.X[panels.some_rows(n, annotator.ROWS)]
+    moved = X.copy()
+    for j in fit.data.terms["land"]:
+        here = fit.feature_names[j] == "land=west"
+        moved[:, j] = (here - fit.data.center[j]) / fit.data.scale[j]
+    at_west = land.t[0, levels.index("west")]
+    assert at_west == pytest.approx(float(draws.t(moved).mean()))
+    axes = plots.plot_propensity(fit, features=["land"]).viz["plot"].to_numpy().ravel()[0]
+    assert [t.get_text() for t in axes.get_xticklabels()] == levels
+
+
+def test_rare_classes_get_axes_that_fit_them():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(6000, 2))
+    y = rng.random(6000) < 1 / (1 + np.exp(-(2 * X[:, 0] - 6)))
+    l = (y & (rng.random(6000) < 0.6)).astype(int)
+    fit = lepu.fit(X, l, model="scar", method="laplace", draws=100, random_seed=1)
+    pi = float(fit.pi_draws.mean())
+    assert pi < 0.05
+    for plot in (plots.plot_prior_posterior, plots.plot_profile, plots.plot_modes):
+        axes = plot(fit).viz["plot"].to_numpy().ravel()[0]
+        assert pi < axes.get_xlim()[1] < 0.4
+    axes = plots.plot_class_probability(fit).viz["plot"].to_numpy().ravel()[0]
+    assert axes.get_xlim()[0] > 0.5
 
 
 def test_area_below_the_class_curve_is_the_class_prior(fit):
@@ -123,7 +170,7 @@ def test_wrong_questions_are_refused(fit):
 
 def test_point_estimates_have_curves_without_width():
     point = hostile_fit(method="map")
-    _, s, _ = annotator.partial_curves(point, 0)
+    s = annotator.effect_of(point, NAMES[0]).s
     np.testing.assert_array_equal(s[1], s[2])
     for plot in (plots.plot_propensity, plots.plot_class_probability, plots.plot_label_rate):
         plot(point)

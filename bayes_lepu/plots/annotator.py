@@ -6,6 +6,7 @@ the propensity averaged over the rows with one column moved and the others left 
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 MAX_PANELS = 12
 GRID = 41
 ROWS = 200
+MAX_LEVEL = 12  # letters of a level's name below an axis
 
 
 def plot_propensity(
@@ -50,7 +52,8 @@ def plot_propensity(
     ----------
     fit : Fit
     features : sequence of str, optional
-        Columns to show; by default the (at most 12) columns s and t depend on most.
+        Columns to show; by default the (at most 12) columns s and t depend on most. Categories and
+        columns of two values are drawn as bars, one per level.
     show_class : bool
         Draw the class probability t along the same columns, dashed.
     ci_prob : float
@@ -67,15 +70,27 @@ def plot_propensity(
     names = top_features(fit) if features is None else _known(fit, features)
     panels = Panels.of(names, dim="feature", plot_collection=plot_collection, backend=backend)
     for position, name in enumerate(names):
-        j = fit.feature_names.index(name)
-        x, s, t = partial_curves(fit, j, ci_prob=ci_prob)
+        along = effect_of(fit, name, ci_prob=ci_prob)
+        shown = [(along.s, PROPENSITY)]
         if show_class:
-            panels.band(position, x, t, CLASS, dashed=True)
-        panels.band(position, x, s, PROPENSITY)
+            shown.insert(0, (along.t, CLASS))
+        for curve, color in shown:
+            if along.levels:
+                # Side by side, so that the bars of t and s do not hide each other.
+                x = along.x + (0.08 if color == CLASS else -0.08) * show_class
+                panels.bars(position, x, curve[1], curve[2], color, width=3.0)
+                panels.dots(position, x, curve[0], color, size=26)
+            else:
+                panels.band(position, along.x, curve, color, dashed=color == CLASS)
+        ends = along.x[[0, -1]]
+        if along.levels:
+            ends = ends + np.array([-0.5, 0.5])
+            panels.ticks(position, along.x, along.levels)
+            panels.limits(position, x=(float(ends[0]), float(ends[1])))
         if fit.spec.n_weights == 2:
             floor, ceiling = float(fit.draws.gamma.mean()), 1 - float(fit.draws.lam.mean())
             for level in (floor, ceiling):
-                panels.line(position, x[[0, -1]], np.full(2, level), GUIDE, dashed=True, width=0.8)
+                panels.line(position, ends, np.full(2, level), GUIDE, dashed=True, width=0.8)
         panels.limits(position, y=(0.0, 1.0))
         panels.labels(position, x=short(name), y="probability")
     if plot_collection is None:
@@ -84,29 +99,71 @@ def plot_propensity(
     return panels.collection
 
 
-def partial_curves(
-    fit: FittedModel, j: int, *, ci_prob: float = CI_PROB
-) -> tuple[Array, Array, Array]:
-    """Values of column j in its own units, and (mean, lower, upper) of s and of t along it."""
-    data, draws = fit.data, thin(fit.draws)
-    X = data.X[some_rows(data.n, ROWS)]
+@dataclass(frozen=True, eq=False)
+class Effect:
+    """s and t along one column of the user's, averaged over the rows.
+
+    Attributes
+    ----------
+    x : array
+        Values in the column's own units, or 0, 1, ... for levels.
+    s, t : (3, len(x)) arrays
+        Mean, lower and upper.
+    levels : tuple of str
+        Names of the levels; empty for a column of numbers.
+    """
+
+    x: Array
+    s: Array
+    t: Array
+    levels: tuple[str, ...] = ()
+
+
+def effect_of(fit: FittedModel, name: str, *, ci_prob: float = CI_PROB) -> Effect:
+    """The effect of a column: a curve for numbers, a value per level for categories and flags."""
+    data = fit.data
+    places = list(data.terms.get(name) or (fit.feature_names.index(name),))
+    values, x, levels = _settings(fit, name, places)
+    tails = tail_probabilities(ci_prob)
+    draws, X = thin(fit.draws), data.X[some_rows(data.n, ROWS)]
+    s = _averaged(draws.omega(X), draws.alpha[:, places], X[:, places], values, draws)
+    t = _averaged(draws.tau(X), draws.a[:, places], X[:, places], values, None)
+    return Effect(x, mean_and_interval(s, tails), mean_and_interval(t, tails), levels)
+
+
+def _settings(
+    fit: FittedModel, name: str, places: list[int]
+) -> tuple[Array, Array, tuple[str, ...]]:
+    """Values on the internal scale to move the columns to, their place on the axis, and names."""
+    data = fit.data
+    center, scale = data.center[places], data.scale[places]
+    column = next((c for c in data.encoding.columns if c.name == name), None)
+    if column is not None and column.levels is not None and len(column.names) == len(places):
+        raw = np.vstack([np.zeros(len(places)), np.eye(len(places))])
+        levels = tuple(short(level, MAX_LEVEL) for level in column.levels)
+        return (raw - center) / scale, np.arange(len(raw), dtype=float), levels
+    j = places[0]  # of a column with an indicator of missing cells, the values
+    distinct = np.unique(data.X[:, j])
+    if len(distinct) == 2:
+        raw_values = distinct * data.scale[j] + data.center[j]
+        values = np.tile(data.X[:, places].mean(axis=0), (2, 1))
+        values[:, 0] = distinct
+        return values, np.arange(2.0), tuple(f"{v:.4g}" for v in np.round(raw_values, 10) + 0.0)
     low, high = np.quantile(data.X[:, j], [0.005, 0.995])
     grid = np.linspace(low, high, GRID)
-    tails = tail_probabilities(ci_prob)
-    s = _averaged(draws.omega(X), draws.alpha[:, j], X[:, j], grid, draws)
-    t = _averaged(draws.tau(X), draws.a[:, j], X[:, j], grid, None)
-    shown = grid * data.scale[j] + data.center[j]
-    return shown, mean_and_interval(s, tails), mean_and_interval(t, tails)
+    values = np.tile(data.X[:, places].mean(axis=0), (GRID, 1))
+    values[:, 0] = grid
+    return values, grid * data.scale[j] + data.center[j], ()
 
 
 def _averaged(
-    predictor: Array, slope: Array, column: Array, grid: Array, weights: Parameters | None
+    predictor: Array, slope: Array, columns: Array, settings: Array, weights: Parameters | None
 ) -> Array:
-    """Mean over the rows with the column set to every value of the grid, ``(draws, grid)``."""
-    rest = predictor - slope[:, None] * column
-    out = np.empty((len(slope), len(grid)))
-    for g, value in enumerate(grid):
-        moved = rest + (slope * value)[:, None]
+    """Mean over the rows with the columns moved to every setting, ``(draws, settings)``."""
+    rest = predictor - slope @ columns.T
+    out = np.empty((len(slope), len(settings)))
+    for g, value in enumerate(settings):
+        moved = rest + (slope @ value)[:, None]
         if weights is None:
             out[:, g] = sigmoid(moved).mean(axis=1)
         else:
@@ -115,21 +172,22 @@ def _averaged(
 
 
 def top_features(fit: FittedModel, count: int = MAX_PANELS) -> list[str]:
-    """The columns with the largest slopes of s and t against the sizes of these factors."""
+    """The user's columns with the largest effects on s and t against the sizes of these factors."""
     share = np.zeros(fit.data.p)
     for slope in (fit.draws.a, fit.draws.alpha):
         mean = slope.mean(axis=0)
         size = float(sigma_norm(mean, fit.data.X))
         share += np.abs(mean * fit.data.X.std(axis=0)) / max(size, 1e-12)
-    order = np.argsort(-share, kind="stable")[:count]
-    return [fit.feature_names[j] for j in order]
+    effects = {name: float(share[list(places)].max()) for name, places in fit.data.terms.items()}
+    return sorted(effects, key=lambda name: -effects[name])[:count]
 
 
 def _known(fit: FittedModel, features: Sequence[str]) -> list[str]:
-    unknown = [f for f in features if f not in fit.feature_names]
+    known = {*fit.data.terms, *fit.feature_names}
+    unknown = [f for f in features if f not in known]
     if unknown or not features:
         raise DataError(
             f"Unknown column(s) {unknown} in features; at least one of "
-            f"{', '.join(fit.feature_names[:10])} is expected."
+            f"{', '.join(list(fit.data.terms)[:10])} is expected."
         )
     return list(features)

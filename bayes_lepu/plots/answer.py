@@ -18,6 +18,7 @@ from bayes_lepu.plots.panels import (
     some_rows,
     thin,
 )
+from bayes_lepu.plots.ranges import height, share_range
 from bayes_lepu.result import FittedModel
 from bayes_lepu.result.summaries import CI_PROB, tail_probabilities
 
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 MAX_ROWS = 20_000
 BINS = 40
+FEWEST = 20  # draws from which a density can be drawn
+RARE = 0.1  # class prior below which only the top of the ranking is drawn
 
 QUANTITIES = {
     "pi": ("class prior π", CLASS),
@@ -45,7 +48,8 @@ def plot_class_probability(
     """P(y=1 | x) of all rows in order, with P(l=1 | x) below it: the gap are missed positives.
 
     Rows are sorted by the posterior mean of t and averaged in (at most 40) equal groups; dots are
-    observed label rates. The area below the upper curve is the class prior π.
+    observed label rates. The area below the upper curve is the class prior π. Where positives are
+    rare, only the rows that are most probably positive are drawn.
 
     Returns
     -------
@@ -57,7 +61,7 @@ def plot_class_probability(
     panels.band(0, x, t, CLASS)
     panels.band(0, x, h, LABEL)
     panels.dots(0, x, observed, LABEL)
-    panels.limits(0, x=(0.0, 1.0), y=(0.0, 1.02))
+    panels.limits(0, x=(float(x[0] - (x[-1] - x[0]) / 50), 1.0), y=height(t[2]))
     panels.labels(0, x="share of rows, by P(y=1 | x)", y="probability")
     if plot_collection is None:
         panels.legend([("class t", CLASS), ("label h, observed rate", LABEL)])
@@ -72,7 +76,12 @@ def ranked_groups(
     X, labels, draws = fit.data.X[rows], fit.data.l[rows], thin(fit.draws, 200)
     t = draws.t(X)
     order = np.argsort(t.mean(axis=0), kind="stable")
-    edges = np.linspace(0, len(rows), min(BINS, max(1, len(rows) // 10)) + 1).astype(int)
+    first = 0.0
+    if (pi := float(t.mean())) < RARE:
+        first = 1 - pi / RARE  # the top of the ranking, in which nearly all positives are
+    start = int(first * len(rows))
+    groups = min(BINS, max(1, (len(rows) - start) // 10))
+    edges = np.linspace(start, len(rows), groups + 1).astype(int)
     sizes = np.diff(edges)
     tails = tail_probabilities(ci_prob)
 
@@ -127,9 +136,14 @@ def plot_prior_posterior(
         for values, shade in ((prior, PRIOR), (posterior, color)):
             if np.ptp(values) == 0:
                 continue  # naive and SPM fix some of these: a single value has no density
-            x, density, _ = array_stats.kde(values, grid_len=128)
+            low, high = share_range(posterior)
+            inside = values[(values >= low) & (values <= high)]
+            if len(inside) < FEWEST:
+                continue  # hardly a draw of the prior lies where the posterior is
+            x, density, _ = array_stats.kde(inside, grid_len=128)
+            density = density * (len(inside) / len(values))
             panels.band(position, x, np.stack([density, 0 * density, density]), shade)
-        panels.limits(position, x=(0.0, 1.0))
+        panels.limits(position, x=share_range(posterior))
         panels.labels(position, x=title, y="density")
     if plot_collection is None:
         panels.legend([("posterior", QUANTITIES[names[0]][1]), ("prior", PRIOR)])

@@ -8,6 +8,7 @@ from bayes_lepu.diagnostics.identifiability import verdict_of
 from bayes_lepu.errors import ModelError
 from bayes_lepu.inference.orientation import sigma_norm
 from bayes_lepu.plots.panels import CLASS, GUIDE, PROPENSITY, Panels, thin
+from bayes_lepu.plots.ranges import share_range
 from bayes_lepu.result import FittedModel
 
 if TYPE_CHECKING:
@@ -69,16 +70,16 @@ def plot_modes(
     panels = Panels.of(["modes"], plot_collection=plot_collection, backend=backend)
     shown = [m for m in fit.modes if m.gap <= MAX_GAP]
     pi, gap = np.array([m.pi for m in shown]), np.array([-m.gap for m in shown])
-    depth = float(gap.min()) - 1.0
+    depth, right = float(gap.min()) - 1.0, share_range(pi)[1]
     panels.line(0, np.array([0.0, 1.0]), np.full(2, -2.0), GUIDE, dashed=True, width=1.0)
     panels.dots(0, pi[1:], gap[1:], GUIDE, size=40)
     panels.dots(0, pi[:1], gap[:1], CLASS, size=60)
     for mode, x, y in zip(shown, pi, gap, strict=True):
-        side, shift = ("right", -0.035) if x > 0.6 else ("left", 0.035)
+        side, shift = ("right", -0.035) if x > 0.6 * right else ("left", 0.035)
         panels.draw.text(
-            x + shift, y, mode.role, panels.target(0), horizontal_align=side, color=GUIDE
+            x + shift * right, y, mode.role, panels.target(0), horizontal_align=side, color=GUIDE
         )
-    panels.limits(0, x=(0.0, 1.0), y=(min(depth, -5.0) * 1.1, max(1.0, -0.08 * depth)))
+    panels.limits(0, x=(0.0, right), y=(min(depth, -5.0) * 1.1, max(1.0, -0.08 * depth)))
     panels.labels(0, x="class prior π of the mode", y="log density below the best")
     return panels.collection
 
@@ -107,7 +108,9 @@ def plot_profile(
         color = GUIDE if curve["branch"].iloc[0] == "exchanged" else CLASS
         panels.line(0, curve["pi"].to_numpy(), curve["delta"].to_numpy(), color)
     level = np.full(2, -LIKELIHOOD_DROP)
+    table = evidence.profile.table
+    shown = table.loc[table["delta"] >= -LOWEST_PROFILE, "pi"].to_numpy()
     panels.line(0, np.array([0.0, 1.0]), level, GUIDE, dashed=True, width=1.0)
-    panels.limits(0, x=(0.0, 1.0), y=(-LOWEST_PROFILE, 0.4))
+    panels.limits(0, x=share_range(shown), y=(-LOWEST_PROFILE, 0.4))
     panels.labels(0, x="class prior π", y="log likelihood below the best")
     return panels.collection

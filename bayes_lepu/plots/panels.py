@@ -94,9 +94,22 @@ class Panels:
         """Points."""
         self.draw.scatter(x, y, self.target(position), color=color, size=size)
 
-    def bars(self, position: int, x: Array, lower: Array, upper: Array, color: str) -> None:
+    def bars(
+        self,
+        position: int,
+        x: Array,
+        lower: Array,
+        upper: Array,
+        color: str,
+        *,
+        width: float = 1.2,
+    ) -> None:
         """Vertical intervals."""
-        self.draw.ciliney(x, lower, upper, self.target(position), color=color, width=1.2)
+        self.draw.ciliney(x, lower, upper, self.target(position), color=color, width=width)
+
+    def ticks(self, position: int, x: Array, names: Sequence[str]) -> None:
+        """Names below the axis in place of numbers."""
+        self.draw.xticks(x, [self.plain(name) for name in names], self.target(position))
 
     def labels(self, position: int, *, x: str, y: str, title: str = "") -> None:
         """Axis labels and title, with user's names taken as text and never as mathematics."""
@@ -132,9 +145,9 @@ class Panels:
         return text.replace("$", r"\$") if self.collection.backend == "matplotlib" else text
 
 
-def short(name: str) -> str:
+def short(name: str, most: int = MAX_NAME) -> str:
     """A name cut to what fits below a panel."""
-    return name if len(name) <= MAX_NAME else name[: MAX_NAME - 1] + "…"
+    return name if len(name) <= most else name[: most - 1] + "…"
 
 
 def thin(draws: Parameters, count: int = MAX_DRAWS) -> Parameters:

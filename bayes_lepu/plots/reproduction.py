@@ -11,6 +11,7 @@ from bayes_lepu.diagnostics.predictive import calibrate
 from bayes_lepu.errors import DataError
 from bayes_lepu.links import Array
 from bayes_lepu.plots.panels import GUIDE, LABEL, PRIOR, Panels, short, some_rows, thin
+from bayes_lepu.plots.ranges import height, share_range
 from bayes_lepu.result import FittedModel
 from bayes_lepu.result.summaries import CI_PROB, tail_probabilities
 
@@ -51,8 +52,8 @@ def plot_label_rate(
     panels.dots(0, x, table["predicted"].to_numpy(), PRIOR, size=10)
     panels.dots(0, x, table["observed"].to_numpy(), LABEL, size=18)
     name = "predicted label probability h" if by is None else short(by)
-    top = float(table[["upper", "observed"]].to_numpy().max())
-    panels.limits(0, y=(0.0, min(1.02, 1.1 * top + 0.02)))
+    top = max(1e-6, float(table[["upper", "observed"]].to_numpy().max()))
+    panels.limits(0, y=(0.0, min(1.02, 1.15 * top)))
     panels.labels(0, x=name, y="share labelled")
     if plot_collection is None:
         panels.legend([("observed", LABEL), ("predicted", PRIOR)])
@@ -129,6 +130,6 @@ def plot_calibration(
     panels.line(0, np.array([0.0, 1.0]), np.array([0.0, 1.0]), GUIDE, dashed=True, width=1.0)
     panels.draw.fill_between_y(grid, lower, upper, panels.target(0), color=PRIOR, alpha=0.3)
     panels.line(0, grid, np.interp(grid, found.score, found.rate), LABEL)
-    panels.limits(0, x=(0.0, 1.0), y=(0.0, 1.02))
+    panels.limits(0, x=share_range(grid), y=height(np.r_[upper, found.rate]))
     panels.labels(0, x="predicted label probability h", y="calibrated (PAV)")
     return panels.collection

@@ -38,16 +38,18 @@
   });
 
   // Download: the file's text is already in the page.
-  var download = document.getElementById("download");
-  download.addEventListener("click", function () {
-    var text = JSON.parse(document.getElementById("missed-csv").textContent);
-    var url = URL.createObjectURL(new Blob([text], { type: "text/csv;charset=utf-8" }));
-    var link = document.createElement("a");
-    link.href = url;
-    link.download = download.getAttribute("data-name");
-    document.body.appendChild(link);
-    link.click();
-    link.remove();
-    setTimeout(function () { URL.revokeObjectURL(url); }, 1000);
+  document.querySelectorAll("button.download").forEach(function (button) {
+    button.addEventListener("click", function () {
+      var source = button.closest("section").querySelector("script.csv");
+      var text = JSON.parse(source.textContent);
+      var url = URL.createObjectURL(new Blob([text], { type: "text/csv;charset=utf-8" }));
+      var link = document.createElement("a");
+      link.href = url;
+      link.download = button.getAttribute("data-file");
+      document.body.appendChild(link);
+      link.click();
+      link.remove();
+      setTimeout(function () { URL.revokeObjectURL(url); }, 1000);
+    });
   });
 })();

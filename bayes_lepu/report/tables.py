@@ -10,6 +10,7 @@ import pandas as pd
 MAX_WORD = 24
 PROSE = 40
 PROSE_WIDTH = 18
+NOTHING = 1e-10
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,8 @@ def number(value: float, *, digits: int = 3) -> str:
     if value == int(value) and abs(value) < 1e7:
         return f"{int(value):,}".replace(",", "\u2009").replace("-", "−")
     size = abs(value)
+    if size < NOTHING:
+        return "0"  # rounding of numbers that cancel
     if size >= 1e6 or size < 1e-4:
         return f"{value:.2e}".replace("-", "−")
     places = max(0, digits - 1 - math.floor(math.log10(size)))

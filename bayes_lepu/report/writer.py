@@ -13,12 +13,14 @@ from markupsafe import Markup
 from bayes_lepu.diagnostics.records import Identifiability
 from bayes_lepu.files import replace_file
 from bayes_lepu.interruption import stops_at_once
-from bayes_lepu.report import content, findings
+from bayes_lepu.report import order
 from bayes_lepu.report.figures import Album
-from bayes_lepu.report.health import health_section
-from bayes_lepu.report.missed import missed_rows
-from bayes_lepu.report.rivals import comparison_section
+from bayes_lepu.report.page import Page
+from bayes_lepu.report.sections.rows_to_look_at import first_rows
 from bayes_lepu.result import FittedModel
+from bayes_lepu.result.summaries import CI_PROB
+from bayes_lepu.settling.rounding import say_count
+from bayes_lepu.settling.sentences import answer_of
 
 
 @stops_at_once
@@ -72,17 +74,15 @@ def render(
     compare_with: Mapping[str, FittedModel] | None,
 ) -> str:
     """The page as text."""
-    album, prior = Album(), fit.class_prior()
-    before = [
-        content.data_section(fit),
-        findings.answer_section(fit, prior, album),
-        findings.annotator_section(fit, album),
-        findings.labels_section(fit, album, group_by=group_by),
-        findings.identifiability_section(fit, identifiability, album),
-        comparison_section(fit, identifiability, compare_with=compare_with),
-        content.coefficients_section(fit),
-    ]
-    after = [health_section(fit), content.reproduce_section(fit)]
+    page = Page(
+        fit=fit,
+        verdict=identifiability,
+        answer=answer_of(fit, identifiability),
+        album=Album(),
+        group_by=group_by,
+        compare_with=compare_with,
+    )
+    sections = [made for section in order.SECTIONS if (made := section(page)) is not None]
     environment = Environment(
         loader=PackageLoader("bayes_lepu", "report"),
         autoescape=True,
@@ -92,15 +92,27 @@ def render(
     )
     script = _file("script.js")
     return environment.get_template("template.html").render(
-        title=title or f"What {fit.spec.name} learned from {fit.data.n} rows",
-        head=content.headline(fit, identifiability, prior),
-        before=before,
-        missed=missed_rows(fit),
-        after=after,
+        title=title or f"{say_count(fit.data.n)} rows: what the labels missed",
+        page=page,
+        first=first_rows(page),
+        facts_line=_facts(fit),
+        ci=f"{CI_PROB:.0%}",
+        sections=sections,
         style=Markup(_file("style.css")),
         script=Markup(script),
         script_hash=_hash(script),
         written=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+    )
+
+
+def _facts(fit: FittedModel) -> str:
+    """The table and the model in a line."""
+    d = fit.data
+    audited = f", {say_count(d.n_audited)} checked" if d.n_audited else ""
+    return (
+        f"{say_count(d.n)} rows, {say_count(len(d.terms))} columns, "
+        f"{say_count(int(d.l.sum()))} labelled positive{audited}; model {fit.spec.name}, "
+        f"method {fit.method}"
     )
 
 

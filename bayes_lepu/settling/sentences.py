@@ -86,6 +86,12 @@ def answer(fit: FittedModel, verdict: Identifiability) -> Answer:
     )
 
 
+def answer_of(fit: FittedModel, verdict: Identifiability) -> Answer:
+    """The answer that a fit keeps for this verdict, or a new one where it keeps none."""
+    kept = vars(fit).get("answer") if vars(fit).get("identifiability") is verdict else None
+    return kept if isinstance(kept, Answer) else answer(fit, verdict)
+
+
 def _nothing_missed(decision: Decision) -> Answer:
     return Answer(
         missed="No positive was missed, by assumption: this model takes unlabelled for negative.",

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from bayes_lepu.links import Array
+from bayes_lepu.report.page import Page
 from bayes_lepu.report.section import Section
 from bayes_lepu.report.tables import Cell, number, table
 from bayes_lepu.result import FittedModel
@@ -12,9 +13,9 @@ from bayes_lepu.result import FittedModel
 MAX_PARAMETERS = 40
 
 
-def health_section(fit: FittedModel) -> Section:
+def health_section(page: Page) -> Section:
     """Divergences, E-BFMI, R-hat and effective sample sizes; residual or Pareto k elsewhere."""
-    title = "Sampler health"
+    fit, title = page.fit, "Sampler health"
     if fit.method == "map":
         best = fit.modes[0]
         facts = {
@@ -61,7 +62,7 @@ def _sampled(fit: FittedModel, title: str) -> Section:
         "the draws can be trusted."
     )
     found = table(columns, worst[:MAX_PARAMETERS], note=note)
-    return Section("health", title, lead, facts=facts, tables=(("Parameters", found),))
+    return Section("health", title, lead, facts=facts, folded=(("Parameters", found),))
 
 
 def _scalars(fit: FittedModel) -> dict[str, Array]:

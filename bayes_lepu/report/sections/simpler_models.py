@@ -4,27 +4,25 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from bayes_lepu.diagnostics.records import Identifiability
 from bayes_lepu.diagnostics.rivals import LEAST_DIFFERENCE, Rival, compare_fits
 from bayes_lepu.errors import DataError
+from bayes_lepu.report.page import Page
 from bayes_lepu.report.section import Section
 from bayes_lepu.report.tables import table
 from bayes_lepu.result import FittedModel
 
 
-def comparison_section(
-    fit: FittedModel,
-    verdict: Identifiability,
-    *,
-    compare_with: Mapping[str, FittedModel] | None = None,
-) -> Section:
+def comparison_section(page: Page) -> Section | None:
     """How well each model predicts the labels, and what it makes of the class prior."""
+    fit, verdict, compare_with = page.fit, page.verdict, page.compare_with
     rivals: tuple[Rival, ...] = () if verdict.evidence is None else verdict.evidence.rivals
     if compare_with is not None:
         for name, other in compare_with.items():
             if not np.array_equal(other.data.kind, fit.data.kind):
                 raise DataError(f"{name!r} was fitted to other labels than this fit.")
         rivals = compare_fits({_own_name(fit, compare_with): fit, **compare_with})
+    if not rivals:
+        return None
     ranked = sorted(rivals, key=lambda r: -r.elpd)
     rows = [[r.name, r.elpd, r.difference, r.se, r.reading, r.pi, r.pi_sd] for r in ranked]
     columns = ("model", "elpd", "below the best", "se", "reading", "its π", "sd of its π")

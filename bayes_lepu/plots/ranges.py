@@ -1,0 +1,20 @@
+"""Axis ranges that fit what is shown: a class of one per cent needs another axis than a half."""
+
+import numpy as np
+
+from bayes_lepu.links import Array
+
+WIDE = 0.4  # what reaches further than this is shown on the whole axis from 0 to 1
+ROOM = 1.35
+
+
+def share_range(values: Array) -> tuple[float, float]:
+    """From 0 to somewhat beyond the largest share, or to 1 where that is not far."""
+    top = float(np.max(values)) if len(values) else 1.0
+    return (0.0, 1.0) if not np.isfinite(top) or top > WIDE else (0.0, max(ROOM * top, 1e-6))
+
+
+def height(values: Array) -> tuple[float, float]:
+    """From 0 to a little above the largest probability."""
+    top = float(np.max(values)) if len(values) else 1.0
+    return 0.0, min(1.02, 1.15 * max(top, 1e-6))

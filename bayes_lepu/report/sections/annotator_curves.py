@@ -1,0 +1,53 @@
+"""What the annotator responds to: propensity along the columns, guesses and lapses."""
+
+from functools import partial
+
+from bayes_lepu.plots.annotator import MAX_PANELS, plot_propensity, top_features
+from bayes_lepu.plots.answer import plot_prior_posterior
+from bayes_lepu.report.figures import Picture
+from bayes_lepu.report.page import Page
+from bayes_lepu.report.section import Section
+from bayes_lepu.report.tables import number
+
+RATES = {
+    "gamma": ("Guess rate γ", "How often even the least visible positives are labelled."),
+    "lambda": ("Lapse rate λ", "How often even the most visible positives are missed."),
+}
+
+
+def annotator_section(page: Page) -> Section:
+    """Propensity curves (bars for categories and flags), guesses and lapses."""
+    fit = page.fit
+    lead, reading = f"In this model {fit.spec.mechanism}.", ""
+    pictures: list[Picture] = []
+    if fit.spec.has_selection:
+        if len(fit.data.terms) > MAX_PANELS:
+            lead += (
+                f" Of {len(fit.data.terms)} columns the {MAX_PANELS} with the largest effects are "
+                "shown."
+            )
+        reading = (
+            "Where orange is higher, positives are labelled more readily; blue is the class "
+            "probability along the same column."
+        )
+        for name in top_features(fit):
+            plot = partial(plot_propensity, fit, features=[name], show_class=True)
+            pictures.append(page.album.picture(name, "", plot))
+    facts = {}
+    if fit.spec.n_weights == 2:
+        facts = {
+            "guess rate γ": number(float(fit.draws.gamma.mean())),
+            "lapse rate λ": number(float(fit.draws.lam.mean())),
+        }
+        if not fit.is_point:
+            for name, (title, words) in RATES.items():
+                plot = partial(plot_prior_posterior, fit, var_names=[name])
+                pictures.append(page.album.picture(title, words, plot))
+    return Section(
+        "annotator",
+        "The annotator",
+        lead,
+        facts=facts,
+        reading=reading,
+        pictures=tuple(pictures),
+    )

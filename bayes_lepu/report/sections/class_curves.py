@@ -1,0 +1,45 @@
+"""Which rows are positive, how many in all, and how many of them carry a label."""
+
+from functools import partial
+
+from bayes_lepu.plots.answer import plot_class_probability, plot_prior_posterior
+from bayes_lepu.report.page import Page
+from bayes_lepu.report.section import Section
+from bayes_lepu.report.tables import from_frame
+from bayes_lepu.result.summaries import CI_PROB
+
+WORDS = {
+    "pi": "class prior π = P(y=1), the share of positives",
+    "c": "label frequency c = P(l=1 | y=1), the share of positives with a label",
+    "prior of pi": "π before the data",
+    "prior of c": "c before the data",
+}
+
+
+def class_section(page: Page) -> Section:
+    """Class probabilities, class prior and label frequency."""
+    fit = page.fit
+    frame = fit.class_prior().rename(index=WORDS)
+    pictures = [
+        page.album.picture(
+            "Class probability of the rows",
+            "Rows from least to most probably positive: the area below the blue curve is the share "
+            "of positives, the gap down to the green one are positives that went unlabelled.",
+            partial(plot_class_probability, fit),
+        )
+    ]
+    reading = ""
+    if not fit.is_point:
+        reading = (
+            "Grey is what was believed before the data, colour what is believed after: the "
+            "narrower against grey, the more the data have said."
+        )
+        for name, title in (("pi", "Share of positives π"), ("c", "Share of them labelled c")):
+            pictures.append(
+                page.album.picture(title, "", partial(plot_prior_posterior, fit, var_names=[name]))
+            )
+    lead = "How many rows are positive, which ones, and how many of the positives carry a label."
+    tables = ((f"Posterior with {CI_PROB:.0%} intervals", from_frame(frame, index="quantity")),)
+    return Section(
+        "answer", "The class", lead, reading=reading, pictures=tuple(pictures), tables=tables
+    )

@@ -1,0 +1,109 @@
+"""The rows to look at first, and what looking at them brings."""
+
+from functools import partial
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from bayes_lepu.models.parameters import Parameters
+from bayes_lepu.plots.annotator import top_features
+from bayes_lepu.plots.panels import thin
+from bayes_lepu.plots.ranking import plot_gain, plot_precision_recall
+from bayes_lepu.report.page import Page
+from bayes_lepu.report.section import Section
+from bayes_lepu.report.tables import Cell, Table, from_frame
+from bayes_lepu.result import FittedModel
+from bayes_lepu.result.summaries import CI_PROB, mean_by_row, summary_by_row
+from bayes_lepu.settling.readings import open_rows
+from bayes_lepu.settling.rounding import say_count, say_share
+
+DRAWS = 500
+ALL_DRAWS = 5_000_000
+SHOWN = 200
+IN_FILE = 5000
+FEATURES = 6
+FIRST = 8  # rows on the first screen
+PROBABILITY = "P(y=1 | x, l=0)"
+
+
+def first_rows(page: Page) -> Table:
+    """The first few rows for the first screen: their names and chances, without symbols."""
+    rows = page.answer.decision.rows.head(FIRST)
+    columns = ["row", "chance of being positive"]
+    interval = "lower" in rows
+    if interval:
+        columns.append(f"{CI_PROB:.0%} interval")
+    cells = []
+    for name, row in rows.iterrows():
+        line = [Cell(str(name)), Cell(say_share(row["missed"]), float(row["missed"]))]
+        if interval:
+            line.append(Cell(f"{say_share(row['lower'])} to {say_share(row['upper'])}"))
+        cells.append(tuple(line))
+    return Table(tuple(columns), tuple(cells))
+
+
+def rows_section(page: Page) -> Section | None:
+    """The unlabelled rows by P(y=1 | x, l=0): a table, a file, and what looking brings."""
+    fit, answer = page.fit, page.answer
+    if answer.decision.candidates == 0 or fit.spec.name == "naive":
+        return None
+    frame = ranked_rows(fit)
+    shown = frame.head(SHOWN)
+    curves = (
+        (
+            "Positives found",
+            "How many positives one finds by looking at the most probable rows first.",
+            plot_gain,
+        ),
+        (
+            "Precision against recall",
+            "How pure the list is when a given share of the missed positives has been found.",
+            plot_precision_recall,
+        ),
+    )
+    return Section(
+        "rows",
+        "Rows to look at",
+        f"{answer.look} Rows that have been checked are left out. Click a heading to sort.",
+        pictures=tuple(
+            page.album.picture(title, reading, partial(plot, fit, exchanged=page.unnamed))
+            for title, reading, plot in curves
+        ),
+        tables=((f"The first {len(shown)}", from_frame(shown, index="row")),),
+        csv=frame.to_csv(index_label="row", float_format="%.6g"),
+        file_name=f"rows-to-look-at ({say_count(len(frame))} rows)",
+    )
+
+
+def ranked_rows(fit: FittedModel) -> pd.DataFrame:
+    """The unlabelled rows whose class is unknown, the most probable first, with their columns.
+
+    Means and intervals are those of `Fit.missed` up to `ALL_DRAWS` rows x draws, and over 500
+    evenly spaced draws beyond; at most the 5,000 most probable rows are returned.
+    """
+    data, rows = fit.data, open_rows(fit)
+    few = len(rows) * fit.draws.b.size <= ALL_DRAWS
+    draws = fit.draws if few else thin(fit.draws, DRAWS)
+    probability = mean_by_row(draws, Parameters.missed, data.X[rows])
+    first = rows[np.argsort(-probability, kind="stable")[:IN_FILE]]
+    X = data.X[first]
+    frame = summary_by_row(draws, Parameters.missed, X, data.index[first], CI_PROB)
+    frame = frame.rename(columns={"mean": PROBABILITY})
+    frame["class t"] = mean_by_row(draws, Parameters.t, X)
+    frame["propensity s"] = mean_by_row(draws, Parameters.s, X)
+    values = {name: own_values(fit, name, first) for name in top_features(fit, FEATURES)}
+    return pd.concat([frame, pd.DataFrame(values, index=frame.index)], axis=1)
+
+
+def own_values(fit: FittedModel, name: str, rows: NDArray[np.intp]) -> NDArray[np.object_]:
+    """A column of the user's as they know it: numbers in their units, levels by name."""
+    data = fit.data
+    places = list(data.terms[name])
+    raw = data.X[np.ix_(rows, places)] * data.scale[places] + data.center[places]
+    column = next((c for c in data.encoding.columns if c.name == name), None)
+    if column is None or column.levels is None or len(column.names) != len(places):
+        # Undo the rounding of the way to the internal scale and back.
+        return np.round(raw[:, 0], 10) + 0.0
+    level = np.where(raw.max(axis=1) > 0.5, 1 + np.argmax(raw, axis=1), 0)
+    return np.array(column.levels, dtype=object)[level]

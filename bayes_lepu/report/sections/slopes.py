@@ -1,0 +1,30 @@
+"""Slopes and intercepts of both factors."""
+
+from bayes_lepu.report.page import Page
+from bayes_lepu.report.section import Section
+from bayes_lepu.report.tables import from_frame
+
+MAX_COLUMNS = 60
+
+
+def coefficients_section(page: Page) -> Section:
+    """Slopes and intercepts on both scales."""
+    fit = page.fit
+    frame = fit.coefficients().reset_index()
+    note = ""
+    shown = frame[frame["feature"] != "(intercept)"]
+    internal = shown[shown["scale"] == "internal"]
+    order = internal.groupby("feature", sort=False)["mean"].apply(lambda v: v.abs().max())
+    if len(order) > MAX_COLUMNS:
+        keep = {*order.nlargest(MAX_COLUMNS).index, "(intercept)"}
+        frame = frame[frame["feature"].isin(keep)]
+        note = f"The {MAX_COLUMNS} columns with the largest slopes are shown."
+    factor = {"t": "class t", "s": "propensity s"}
+    scale = {"internal": "per sd" if fit.settings["standardize"] else "internal"}
+    tables = []
+    for key, part in frame.groupby("scale", sort=False):
+        part = part.assign(factor=part["factor"].map(factor)).drop(columns="scale")
+        name = scale["internal"] if key == "internal" else "in the columns' own units"
+        tables.append((f"Log-odds {name}", from_frame(part, note=note)))
+    lead = "Change of the log-odds of being positive (t) and of being labelled if positive (s)."
+    return Section("coefficients", "Coefficients", lead, folded=tuple(tables))
