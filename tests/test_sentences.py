@@ -31,7 +31,9 @@ def test_the_sentences_of_a_fit_are_those_it_prints(fit):
         assert sentence in str(said)
         assert not set(sentence) & set(SYMBOLS)
     total = fit.missed(total=True).loc["as named"]
-    assert f"About {round(total['mean'])} (89% interval" in said.missed
+    assert said.missed.startswith(
+        f"About {round(total['mean'])} positives were missed (89% interval"
+    )
     assert len(said.decision.rows) == min(100, max(20, round(total["mean"])))
 
 

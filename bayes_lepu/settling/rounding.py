@@ -28,6 +28,8 @@ def say_share(value: float) -> str:
     if not math.isfinite(value):
         return "–"
     rest = min(value, 1 - value)
+    if rest < 5e-5 and value > 0.5:
+        return "100%"
     if rest <= 0 or rest >= 0.1:
         return f"{100 * value:.0f}%"
     if value > 0.5:

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from bayes_lepu.diagnostics.levels import OWN_BRANCHES
-from bayes_lepu.diagnostics.records import Aspect, Identifiability, Remedy
+from bayes_lepu.diagnostics.records import Aspect, Check, Identifiability, Remedy
 from bayes_lepu.links import Array, RowKind
 from bayes_lepu.result import FittedModel
 from bayes_lepu.result.summaries import CI_PROB
@@ -116,18 +116,18 @@ def _missed(fit: FittedModel, verdict: Identifiability, decision: Decision) -> s
             f"{say_count(known_positives(fit))} are positive."
         )
     own = _total(decision, AS_NAMED)
-    rows = say_count(decision.candidates)
-    text = (
-        f"About {_with_interval(own)} of the {rows} unlabelled rows are positives that were missed"
-    )
+    text = f"About {_count(own, 'positives were missed')}"
     if EXCHANGED in decision.draws:
-        text += f", or about {_with_interval(_total(decision, EXCHANGED))} in a second reading"
+        text += f", or about {_count(_total(decision, EXCHANGED), 'in a second reading')}"
     if verdict.level == 4:
         text = (
-            "The labels alone do not tell how many were missed. By this model's assumptions "
-            f"a{text[1:]}"
+            "The labels alone do not tell how many positives were missed. By this model's "
+            f"assumptions a{text[1:]}"
         )
-    return f"{text}. {say_count(known_positives(fit))} positives are known."
+    return (
+        f"{text}. {say_count(known_positives(fit))} are known, "
+        f"{say_count(decision.candidates)} rows are open."
+    )
 
 
 def _look(decision: Decision) -> str:
@@ -145,10 +145,7 @@ def _look(decision: Decision) -> str:
 
 
 def _trust(fit: FittedModel, verdict: Identifiability, decision: Decision) -> str:
-    failed = [
-        c for c in verdict.checks if c.status == "failed" and Aspect.COMPUTATION in c.bears_on
-    ]
-    if failed:
+    if failed := _unsettled(verdict):
         return f"Do not use it yet, the computation has not settled: {failed[0].text}"
     unfit = any(c.open and Aspect.LABELS in c.bears_on for c in verdict.checks)
     misfit = " The model does not reproduce the labels well either." if unfit else ""
@@ -165,6 +162,11 @@ def _trust(fit: FittedModel, verdict: Identifiability, decision: Decision) -> st
         "Do not rely on it: these labels tell how likely a row is to be labelled, not how likely "
         "it is to be positive."
     )
+
+
+def _unsettled(verdict: Identifiability) -> list[Check]:
+    """The checks of the computation that failed."""
+    return [c for c in verdict.checks if c.status == "failed" and Aspect.COMPUTATION in c.bears_on]
 
 
 def _two_readings(verdict: Identifiability) -> str:
@@ -193,6 +195,8 @@ def _range(fit: FittedModel, verdict: Identifiability) -> str:
 
 def _help(fit: FittedModel, verdict: Identifiability) -> tuple[str, str]:
     """The most helpful offer that can be taken up, and the call that does it."""
+    if fit.method != "nuts" and _unsettled(verdict):
+        return "Sample the posterior instead of approximating it.", 'fit.update(method="nuts")'
     offers = [r for r in verdict.remedies if r.helps]
     for offer in [*(r for r in offers if r.call), *offers][:1]:
         return f"{offer.advice}: {_effect(fit, verdict, offer)}.", offer.call
@@ -215,10 +219,11 @@ def _total(decision: Decision, reading: str) -> pd.Series:
     return decision.outcome.loc[(reading, "total")]
 
 
-def _with_interval(row: Mapping[str, float] | pd.Series) -> str:
+def _count(row: Mapping[str, float] | pd.Series, what: str) -> str:
+    """A number of rows in words, with its interval behind."""
     if not has_interval(row):
-        return f"{say_count(row['mean'])} (a point estimate, no interval)"
+        return f"{say_count(row['mean'])} {what} (a point estimate, no interval)"
     return (
-        f"{say_count(row['mean'])} ({CI_PROB:.0%} interval {say_count(row['lower'])} to "
+        f"{say_count(row['mean'])} {what} ({CI_PROB:.0%} interval {say_count(row['lower'])} to "
         f"{say_count(row['upper'])})"
     )

@@ -30,7 +30,7 @@ PROBABILITY = "P(y=1 | x, l=0)"
 def first_rows(page: Page) -> Table:
     """The first few rows for the first screen: their names and chances, without symbols."""
     rows = page.answer.decision.rows.head(FIRST)
-    columns = ["row", "chance of being positive"]
+    columns = ["row", "chance"]
     interval = "lower" in rows
     if interval:
         columns.append(f"{CI_PROB:.0%} interval")
