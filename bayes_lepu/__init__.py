@@ -2,6 +2,7 @@
 
 from bayes_lepu import plots
 from bayes_lepu._fit import build_model, fit
+from bayes_lepu.averaging import AveragedFit
 from bayes_lepu.comparison import compare
 from bayes_lepu.datasets import load_demo
 from bayes_lepu.diagnostics.identifiability import diagnose
@@ -24,6 +25,7 @@ from bayes_lepu.priors import Prior
 from bayes_lepu.settling.audits import suggest_audit
 
 __all__ = [
+    "AveragedFit",
     "ConvergenceError",
     "ConvergenceWarning",
     "DataError",

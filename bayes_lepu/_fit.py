@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bayes_lepu.averaging import PRIOR_WEIGHTS, AveragedFit, average
 from bayes_lepu.data import PUData, read_data, warn_if_small
 from bayes_lepu.defaults import default_penalties
 from bayes_lepu.errors import OWN_CODE, ConvergenceWarning, IdentifiabilityWarning, ModelError
@@ -30,6 +31,7 @@ from bayes_lepu.suggestions import unknown
 if TYPE_CHECKING:
     import pymc as pm
 
+AUTO = "auto"
 METHODS = ("nuts", "map", "laplace")
 PICKED = ("random", "chosen")
 SAMPLERS = ("nutpie", "pymc")
@@ -81,8 +83,9 @@ def fit(
         reference. Column names are kept and matched in predictions.
     l : sequence of 0/1 or bool, or the name of a column of X
         Visible labels: 1 only for positives. Where 1 is the only value, nothing means 0.
-    model : {"naive", "scar", "spm", "psychm"}
-        The labelling mechanism; see `list_models`.
+    model : {"naive", "scar", "spm", "psychm", "auto"}
+        The labelling mechanism; see `list_models`. ``auto`` fits all of them and averages by how
+        well they predict the labels (`AveragedFit`); for whoever does not know the mechanism.
     method : {"nuts", "map", "laplace"}
         ``nuts``: posterior draws; ``map``: the mode of the posterior, which is the paper's
         penalised MLE; ``laplace``: a quick Gaussian approximation at the modes.
@@ -118,7 +121,7 @@ def fit(
         The paper's penalty coefficients; 0.01 where only ``penalty`` is given.
     priors : mapping of str to Prior, optional
         Priors by parameter name, on top of the defaults.
-    orientation : {"sigma-norm", "norm", "energy", "none"}
+    orientation : {"sigma-norm", "norm", "energy", "correlation", "none"}
         How SPM's two factors are told apart where the data cannot.
     n_starts : int, optional
         Number of starts of the search for modes; 1 is a single random start.
@@ -147,6 +150,35 @@ def fit(
     >>> fit.predict_proba(demo.X).shape
     (2500, 2)
     """
+    if model == AUTO:
+        return _fit_all(
+            X,
+            l,
+            method=method,
+            penalties=(penalty, C),
+            random_seed=read_seed(random_seed),
+            priors=priors or {},
+            selection_features=selection_features,
+            options={
+                "y": y,
+                "audits": audits,
+                "class_features": class_features,
+                "exclude": exclude,
+                "missing": missing,
+                "unseen": unseen,
+                "standardize": standardize,
+                "orientation": orientation,
+                "optimizer": optimizer,
+                "n_starts": n_starts,
+                "draws": draws,
+                "tune": tune,
+                "chains": chains,
+                "cores": cores,
+                "target_accept": target_accept,
+                "sampler": sampler,
+                "progressbar": progressbar,
+            },
+        )
     spec = get_model(model)
     if method not in METHODS:
         raise ModelError(unknown("method", method, METHODS))
@@ -198,7 +230,7 @@ def fit(
             rng=np.random.default_rng(seed),
         )
     if method == "map":
-        _warn_unconverged(found)
+        _warn_doubtful(found)
         return Fit(
             spec=spec,
             data=data,
@@ -232,6 +264,42 @@ def fit(
         settings={**settings, "mode_weights": list(posterior.mode_weights)},
         stats=posterior.stats,
     )
+
+
+def _fit_all(
+    X: Any,
+    l: Any,
+    *,
+    method: str,
+    penalties: tuple[Any, Any],
+    random_seed: int,
+    priors: Priors,
+    selection_features: Sequence[str | int] | None,
+    options: Mapping[str, Any],
+) -> AveragedFit:
+    """Every model with these options, averaged."""
+    if method == "map" or penalties != (None, None):
+        raise ModelError(
+            "model='auto' weighs models by how well their posteriors predict the labels, which "
+            "needs draws. Use method='nuts' or 'laplace', without penalty and C."
+        )
+    fits = {}
+    for name in PRIOR_WEIGHTS:
+        spec = get_model(name)
+        # A missed positive among the audited rows rules the naive model out.
+        if name == "naive" and options["y"] is not None:
+            continue
+        fits[name] = fit(
+            X,
+            l,
+            model=name,
+            method=method,
+            priors={k: v for k, v in priors.items() if k in spec.parameters} or None,
+            selection_features=selection_features if spec.has_selection else None,
+            random_seed=random_seed,
+            **options,
+        )
+    return average(fits, random_seed=random_seed)
 
 
 def build_model(
@@ -394,7 +462,7 @@ def _as_single_draw(point: Parameters) -> Parameters:
     return stack([stack([point])])
 
 
-def _warn_unconverged(result: MapResult) -> None:
+def _warn_doubtful(result: MapResult) -> None:
     best = result.modes[0]
     if (steepest := max(best.norm_a, best.norm_alpha)) > STEEPEST:
         warnings.warn(
@@ -402,6 +470,18 @@ def _warn_unconverged(result: MapResult) -> None:
             "infinity because planes cut off the labelled rows, and only the penalty (if any) "
             "stops them. Use a stronger penalty (C=) or fewer columns.",
             ConvergenceWarning,
+            skip_file_prefixes=OWN_CODE,
+        )
+    if best.artefact:
+        described = [m for m in result.modes[1:] if not m.artefact]
+        others = (
+            f"{len(described)} of the other modes describe" if described else "No mode describes"
+        )
+        warnings.warn(
+            f"The best mode looks like an artefact: {best.artefact}, so the other factor does the "
+            f"work of both. {others} the rows (fit.mode_table()). Use the default penalties or a "
+            "larger C_alpha (C={'alpha': ...}), a simpler model ('scar'), or audited rows (y=).",
+            IdentifiabilityWarning,
             skip_file_prefixes=OWN_CODE,
         )
     if not best.converged:

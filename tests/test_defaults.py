@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import bayes_lepu as lepu
+from bayes_lepu.inference.modes import artefact
 from bayes_lepu.models.parameters import Parameters
 
 
@@ -72,3 +73,33 @@ def test_few_labels_do_not_end_at_all_positives_are_labelled():
     X, l, _y = data([0.0] * 4, -3.0, n=800, seed=4)
     fit = lepu.fit(X, l, model="spm", method="map", random_seed=0)
     assert fit.c_draws[0] < 0.5
+
+
+# Artefacts ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("point", "name"),
+    [
+        (
+            {"a": [20.0], "b": 60.0, "alpha": [2.0], "beta": 0.0},
+            "t is 1 on almost all rows and cuts",
+        ),
+        ({"a": [2.0], "b": 0.0, "alpha": [0.1], "beta": 6.0}, "s is 1 on almost all rows"),
+        ({"a": [2.0], "b": 0.0, "alpha": [1.0], "beta": 0.0}, ""),
+        ({"a": [9.0], "b": -25.0, "alpha": [1.0], "beta": 0.0}, ""),  # a rare class is no artefact
+    ],
+)
+def test_a_factor_that_is_1_on_almost_all_rows_is_named(point, name):
+    X = np.random.default_rng(0).normal(size=(4000, 1))
+    found = artefact(Parameters.of(**point), X)
+    assert found.startswith(name)
+    assert bool(found) == bool(name)
+
+
+def test_an_artefact_does_not_win_silently():
+    """All positives labelled and free levels: s runs to 1, the naive reading, and is named."""
+    X, _, y = data([0.0] * 4, 0.0, n=600)
+    with pytest.warns(lepu.IdentifiabilityWarning, match="artefact: s is 1 on almost all rows"):
+        fit = lepu.fit(X, y, model="spm", method="map", C={"a": 0.01, "alpha": 10.0}, random_seed=0)
+    assert fit.mode_table()["artefact"][0].startswith("s is 1")

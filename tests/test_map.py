@@ -238,6 +238,7 @@ def test_mode_table(fits, model):
         "gamma",
         "lambda",
         "converged",
+        "artefact",
     ]
     assert modes["role"].iloc[0] == "best"
     assert modes["hits"].sum() == N_STARTS[model]
@@ -437,7 +438,10 @@ def test_penalties_that_agree_with_the_rule_need_no_relabelling():
         ({"model": "pu"}, "Unknown model 'pu'.*psychm"),
         ({"method": "em"}, "Unknown method 'em'.*map"),
         ({"optimizer": "sgd"}, "Unknown optimizer 'sgd'.*lbfgs"),
-        ({"orientation": "larger"}, "Unknown orientation 'larger'.*sigma-norm, norm, energy, none"),
+        (
+            {"orientation": "larger"},
+            "Unknown orientation 'larger'.*sigma-norm, norm, energy, correlation, none",
+        ),
         ({"n_starts": 0}, "n_starts = 0; a whole number, one or above"),
         ({"n_starts": 2.5}, "n_starts = 2.5"),
         ({"n_starts": True}, "n_starts = True"),

@@ -78,7 +78,7 @@ def test_sigma_norm_of_many_draws():
 
 
 def test_unknown_rules():
-    assert RULES == ("sigma-norm", "norm", "energy", "none")
+    assert RULES == ("sigma-norm", "norm", "energy", "correlation", "none")
     with pytest.raises(ModelError, match=r"Unknown orientation 'bigger'.*sigma-norm"):
         orientation.check_rule("bigger")
 

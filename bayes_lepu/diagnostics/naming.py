@@ -19,6 +19,7 @@ RULE_WORDS = {
     "sigma-norm": "spread of its linear predictor over the rows (sigma-norm)",
     "norm": "slopes (norm)",
     "energy": "mean squared slope over the rows (energy)",
+    "correlation": "correlation with the label probability",
 }
 SETTLE = (
     "Settle it with a column that enters only one factor (selection_features=, class_features=), "

@@ -36,7 +36,7 @@ class PUClassifier(LabelClassifier):
         Columns that may enter t and s.
     standardize : bool
         Penalise the slopes of standardised columns.
-    orientation : {"sigma-norm", "norm", "energy", "none"}
+    orientation : {"sigma-norm", "norm", "energy", "correlation", "none"}
         How SPM's factors are told apart where the data cannot.
     n_starts : int, optional
         Number of starts of the search for modes.

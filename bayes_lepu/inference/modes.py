@@ -3,6 +3,9 @@ r"""Distinct local maxima, compared by what they say rather than by their coordi
 Two optima are the same mode when their factors t and s agree on the data (RMS below 0.02). In SPM
 with exchangeable priors an optimum and its swap are one mode: an exact symmetry, not a second
 answer of the data.
+
+Some optima do not describe the rows but cut a few of them off: one factor is 1 on almost all rows,
+and the other one does the work of both. Such a mode bears the name of its artefact (`artefact`).
 """
 
 from dataclasses import dataclass, replace
@@ -18,6 +21,8 @@ from bayes_lepu.models.parameters import Parameters
 
 SAME = 0.02
 LIKE = 0.10
+NEARLY_ONE = 0.95  # a factor above it says yes
+ALMOST_ALL = 0.95  # share of the rows; a class prior of .9 with its own boundary stays below
 Role = Literal["best", "same h", "swapped", "reversed", "SCAR-like", "divergent", "other"]
 
 
@@ -43,6 +48,8 @@ class Mode:
     pi, c, norm_a, norm_alpha : float
         Class prior, label frequency, sd of the two linear predictors.
     converged : bool
+    artefact : str
+        What makes the mode an artefact; empty for one that describes the rows.
     """
 
     point: Parameters
@@ -58,6 +65,7 @@ class Mode:
     norm_a: float
     norm_alpha: float
     converged: bool
+    artefact: str = ""
 
     def record(self) -> dict[str, float | int | str | bool]:
         """One row of the mode table."""
@@ -75,6 +83,7 @@ class Mode:
             "gamma": float(self.point.gamma),
             "lambda": float(self.point.lam),
             "converged": self.converged,
+            "artefact": self.artefact,
         }
 
 
@@ -132,8 +141,26 @@ def describe_mode(
         norm_a=float(tau.std()),
         norm_alpha=float(omega.std()),
         converged=optimum.converged,
+        artefact=artefact(point, X) if density.spec.has_selection else "",
     )
     return compare_mode(mode, best, X)
+
+
+def artefact(point: Parameters, X: Array) -> str:
+    """What makes a mode of a model with two factors an artefact, in words; empty if nothing does.
+
+    A factor that is 1 on almost all rows says nothing of them. For t this means that almost
+    everybody is positive and the annotator's factor is the only classifier left; for s that almost
+    every positive is labelled, which is the naive reading. A factor that leaves 1 only for a few
+    rows beyond a steep plane is how an over-fitted optimum looks.
+    """
+    for name, factor in (("t", point.t(X)), ("s", point.s(X))):
+        if np.mean(factor > NEARLY_ONE) <= ALMOST_ALL:
+            continue
+        cut = int(np.sum(factor < 0.5))
+        tail = f" and cuts off {cut} of {len(X)}" if cut else ""
+        return f"{name} is 1 on almost all rows{tail}"
+    return ""
 
 
 def compare_mode(mode: Mode, best: Parameters, X: Array) -> Mode:
@@ -172,6 +199,7 @@ def swap_mode(density: LogDensity, mode: Mode) -> Mode:
         c=mode.pi * mode.c / max(pi, 1e-300),
         norm_a=mode.norm_alpha,
         norm_alpha=mode.norm_a,
+        artefact=artefact(point, density.data.X),
     )
 
 

@@ -247,6 +247,7 @@ def _read_modes(group: Any, data: PUData, *, has_selection: bool) -> tuple[Mode,
             hits=int(group["hits"][i]),
             role=str(group["role"].to_numpy()[i]),  # type: ignore[arg-type]
             converged=bool(group["converged"][i]),
+            artefact=str(group["artefact"].to_numpy()[i]),
             **{name: float(group[name][i]) for name in plain},
         )
         for i in range(group.sizes["mode"])

@@ -108,6 +108,7 @@ def modes_table(fit: FittedModel) -> Table:
         "norm_a": "size of t",
         "norm_alpha": "size of s",
         "rms_t": "difference in t (RMS)",
+        "artefact": "artefact",
     }
     return from_frame(fit.mode_table()[list(names)].rename(columns=names), index="mode")
 
