@@ -61,7 +61,7 @@ bench: setup
 
 # TABLES names a folder of CSV tables (a last column y); the default is ../shared/data/uci.
 bench-real: setup
-	$(PY) -m benchmarks.real $(if $(TABLES),--tables $(TABLES)) --page docs/real-tables.md
+	$(PY) -m benchmarks.real $(if $(TABLES),--tables $(TABLES)) --page benchmarks/results/real.md
 
 notebooks: setup
 	$(PY) -m tools.notebooks

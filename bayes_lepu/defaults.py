@@ -2,7 +2,7 @@ r"""The priors of a point estimate for which nobody named penalties, chosen on r
 
 .. math:: \min \; -\log L + C_a \lVert a\rVert_2^2 + C_\alpha \lVert\alpha\rVert_1
     + \frac{b^2}{2 \cdot 2.5^2} + \frac{\beta^2}{2}, \qquad
-    C_a = 0.2, \quad C_\alpha = 0.4 \sqrt{m},
+    C_a = 0.3, \quad C_\alpha = 0.5 \sqrt{m},
 
 with m the number of labelled rows. The propensity is constant unless the labels say otherwise: were
 it constant, the slope of the log-likelihood in every :math:`\alpha_j` would be noise of standard
@@ -18,8 +18,8 @@ import math
 from bayes_lepu.data import PUData
 from bayes_lepu.priors import Prior, penalty_prior
 
-CLASS_C = 0.2  # weak: nearly separable classes need slopes of 5 and more
-SELECTION_C = 0.4  # times the root of the number of labelled rows
+CLASS_C = 0.3  # weak: nearly separable classes need slopes of 5 and more
+SELECTION_C = 0.5  # times the root of the number of labelled rows
 WIDE_SELECTION_C = 10.0  # L2, with more columns than rows
 CLASS_LEVEL_SCALE = 2.5  # a rare class has its intercept far from 0
 SELECTION_LEVEL_SCALE = 1.0

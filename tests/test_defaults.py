@@ -19,11 +19,11 @@ def data(alpha, beta, n=2000, p=4, seed=0):
 def test_the_defaults_are_part_of_the_result_and_printed():
     X, l, _ = data([0.0] * 4, 0.0)
     fit = lepu.fit(X, l, model="spm", method="map", random_seed=0)
-    assert fit.priors["a"] == lepu.Prior("normal", scale=0.4**-0.5)
-    assert fit.priors["alpha"] == lepu.Prior("laplace", scale=1 / (0.4 * np.sqrt(l.sum())))
+    assert fit.priors["a"] == lepu.Prior("normal", scale=0.6**-0.5)
+    assert fit.priors["alpha"] == lepu.Prior("laplace", scale=1 / (0.5 * np.sqrt(l.sum())))
     assert fit.priors["b"] == lepu.Prior("normal", scale=2.5)
     assert fit.priors["beta"] == lepu.Prior("normal", scale=1.0)
-    for name in ("a ~ Normal(0, 1.58)", "alpha ~ Laplace(0, ", "beta ~ Normal(0, 1)"):
+    for name in ("a ~ Normal(0, 1.29)", "alpha ~ Laplace(0, ", "beta ~ Normal(0, 1)"):
         assert name in repr(fit)
 
 
@@ -36,7 +36,7 @@ def test_the_papers_penalties_are_one_argument():
 
 
 def test_a_constant_propensity_is_found_constant_and_a_varying_one_is_not():
-    """Four columns that say nothing: noise passes 0.4 root m here and there, and stays small."""
+    """Four columns that say nothing: noise passes 0.5 root m here and there, and stays small."""
     X, l, y = data([0.0] * 4, 0.0)
     flat = lepu.fit(X, l, model="spm", method="map", random_seed=0)
     assert flat.propensity(X)["mean"].std() < 0.1
