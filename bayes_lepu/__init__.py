@@ -20,7 +20,6 @@ from bayes_lepu.errors import (
 from bayes_lepu.fitted import Fit, load
 from bayes_lepu.models import list_models
 from bayes_lepu.models.parameters import Parameters
-from bayes_lepu.panel import PanelFit, fit_panel, load_panel
 from bayes_lepu.priors import Prior
 from bayes_lepu.settling.audits import suggest_audit
 
@@ -36,18 +35,15 @@ __all__ = [
     "LepuError",
     "LepuWarning",
     "ModelError",
-    "PanelFit",
     "Parameters",
     "Prior",
     "build_model",
     "compare",
     "diagnose",
     "fit",
-    "fit_panel",
     "list_models",
     "load",
     "load_demo",
-    "load_panel",
     "plots",
     "suggest_audit",
 ]

@@ -1,6 +1,5 @@
 """`fit`: from a table and labels to an answer, the stages in order."""
 
-import secrets
 import warnings
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -10,22 +9,31 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bayes_lepu.averaging import PRIOR_WEIGHTS, AveragedFit, average
-from bayes_lepu.data import PUData, read_data, warn_if_small
-from bayes_lepu.defaults import default_penalties
+from bayes_lepu.data import read_data
 from bayes_lepu.errors import OWN_CODE, ConvergenceWarning, IdentifiabilityWarning, ModelError
 from bayes_lepu.fitted import Fit
 from bayes_lepu.inference.map import MapResult, fit_map
 from bayes_lepu.inference.nuts import NutsOptions, refuse_improper
 from bayes_lepu.inference.orientation import check_rule
-from bayes_lepu.inference.posterior import known_scales, laplace_posterior, sample_posterior
-from bayes_lepu.inference.stopping import LEAST_DRAWS
+from bayes_lepu.inference.pooling import known_scales
+from bayes_lepu.inference.posterior import laplace_posterior, sample_posterior
 from bayes_lepu.interruption import stops_at_once
-from bayes_lepu.links import RowKind
 from bayes_lepu.models import get_model
 from bayes_lepu.models.density import LogDensity
 from bayes_lepu.models.parameters import Parameters, stack
 from bayes_lepu.models.spec import ModelSpec
-from bayes_lepu.priors import DEFAULT_C, Prior, Priors, default_priors, penalty_priors
+from bayes_lepu.options import (
+    check_audit,
+    check_columns,
+    check_picking,
+    check_sampler,
+    choose_priors,
+    long_format,
+    read_seed,
+    with_marks,
+)
+from bayes_lepu.priors import Prior, Priors
+from bayes_lepu.propensities import Propensity
 from bayes_lepu.suggestions import unknown
 
 if TYPE_CHECKING:
@@ -33,8 +41,6 @@ if TYPE_CHECKING:
 
 AUTO = "auto"
 METHODS = ("nuts", "map", "laplace")
-PICKED = ("random", "chosen")
-SAMPLERS = ("nutpie", "pymc")
 STEEPEST = 100.0  # sd of a linear predictor beyond which probabilities are 0 or 1
 
 
@@ -44,9 +50,16 @@ def fit(
     X: Any,
     l: Any,
     *,
-    model: str = "psychm",
+    model: str | Propensity | ModelSpec = "psychm",
     method: str = "nuts",
     y: Any = None,
+    item: str | None = None,
+    annotator: str | None = None,
+    label: str | None = None,
+    sample_weight: Any = None,
+    class_prior: tuple[float, float] | None = None,
+    label_frequency: tuple[float, float] | None = None,
+    false_marks: bool | Prior = False,
     audits: str | None = None,
     class_features: Sequence[str | int] | None = None,
     selection_features: Sequence[str | int] | None = None,
@@ -81,16 +94,31 @@ def fit(
     X : DataFrame (pandas, polars, pyarrow, ...) or array of shape (n, p)
         Features: numbers, flags, and categories or text, which become one column per level but a
         reference. Column names are kept and matched in predictions.
-    l : sequence of 0/1 or bool, or the name of a column of X
-        Visible labels: 1 only for positives. Where 1 is the only value, nothing means 0.
-    model : {"naive", "scar", "spm", "psychm", "auto"}
-        The labelling mechanism; see `list_models`. ``auto`` fits all of them and averages by how
-        well they predict the labels (`AveragedFit`); for whoever does not know the mechanism.
+    l : sequence of 0/1 or bool, table of them, or names of columns of X
+        Visible labels: 1 only for positives. Where 1 is the only value, nothing means 0. A table
+        with one column per annotator (1 marked, 0 seen and not marked, NaN not shown) tells the
+        class from the annotators by what they agree on, if they label independently given x and
+        the class; their propensities are partially pooled.
+    model : {"naive", "scar", "spm", "psychm", "auto"}, Propensity
+        The labelling mechanism; see `list_models`. Also the name of another propensity, such as
+        "probit", or a `Propensity` from a file of your own. ``auto`` fits all models and averages
+        by how well they predict the labels (`AveragedFit`); for whoever does not know the
+        mechanism.
     method : {"nuts", "map", "laplace"}
         ``nuts``: posterior draws; ``map``: the mode of the posterior, which is the paper's
         penalised MLE; ``laplace``: a quick Gaussian approximation at the modes.
     y : sequence or the name of a column of X, optional
         Audited classes (0 or 1), NaN where unknown.
+    item, annotator, label : str, optional
+        Names of the columns of ``l`` where it is a long table with one line per item and annotator;
+        items are the index of X.
+    sample_weight : sequence of numbers >= 0, optional
+        How often every row counts; the same as repeating rows.
+    class_prior, label_frequency : (value, standard error), optional
+        π = P(y=1) or c = P(l=1 | y=1) known from elsewhere, as one more observation.
+    false_marks : bool or Prior
+        Whether negatives may be marked, at a rate ε of each annotator; its prior is Beta(1, 99)
+        unless given.
     audits : {"random", "chosen"}, optional
         How the audited rows were picked: at random among the unlabelled ones, or by choice, for
         example as `suggest_audit` proposes. Only random ones can tell the class prior without the
@@ -150,7 +178,7 @@ def fit(
     >>> fit.predict_proba(demo.X).shape
     (2500, 2)
     """
-    if model == AUTO:
+    if isinstance(model, str) and model == AUTO:
         return _fit_all(
             X,
             l,
@@ -161,6 +189,13 @@ def fit(
             selection_features=selection_features,
             options={
                 "y": y,
+                "item": item,
+                "annotator": annotator,
+                "label": label,
+                "sample_weight": sample_weight,
+                "class_prior": class_prior,
+                "label_frequency": label_frequency,
+                "false_marks": false_marks,
                 "audits": audits,
                 "class_features": class_features,
                 "exclude": exclude,
@@ -179,20 +214,25 @@ def fit(
                 "progressbar": progressbar,
             },
         )
-    spec = get_model(model)
+    spec, priors = with_marks(get_model(model), false_marks, priors)
     if method not in METHODS:
         raise ModelError(unknown("method", method, METHODS))
     check_rule(orientation)
-    _check_picking(audits, y)
+    check_picking(audits, y)
     check_sampler(
         sampler, draws=draws, tune=tune, chains=chains, cores=cores, target_accept=target_accept
     )
     seed = read_seed(random_seed)
-    _check_columns(spec, selection_features, selection_formula)
+    check_columns(spec, selection_features, selection_formula)
     data = read_data(
         X,
         l,
         y=y,
+        sample_weight=sample_weight,
+        long=long_format(item, annotator, label),
+        class_prior=class_prior,
+        label_frequency=label_frequency,
+        false_marks=spec.false_marks,
         class_features=class_features,
         selection_features=selection_features,
         class_formula=class_formula,
@@ -202,12 +242,12 @@ def fit(
         unseen=unseen,
         standardize=standardize,
     )
-    _check_audit(spec, data)
-    chosen = _choose_priors(spec, data, method, penalty, C, priors)
+    check_audit(spec, data)
+    chosen = choose_priors(spec, data, method=method, penalty=penalty, C=C, priors=priors)
     if method != "map":
         refuse_improper(chosen)
     settings: dict[str, Any] = {
-        "model": model,
+        "model": spec.name,
         "method": method,
         "audits": audits,
         "standardize": standardize,
@@ -306,7 +346,7 @@ def build_model(
     X: Any,
     l: Any,
     *,
-    model: str = "psychm",
+    model: str | Propensity | ModelSpec = "psychm",
     y: Any = None,
     class_features: Sequence[str | int] | None = None,
     selection_features: Sequence[str | int] | None = None,
@@ -330,7 +370,7 @@ def build_model(
     ['a', 'b', 'c']
     """
     spec = get_model(model)
-    _check_columns(spec, selection_features, selection_formula)
+    check_columns(spec, selection_features, selection_formula)
     data = read_data(
         X,
         l,
@@ -344,118 +384,14 @@ def build_model(
         unseen=unseen,
         standardize=standardize,
     )
-    _check_audit(spec, data)
-    return spec.build(data, _choose_priors(spec, data, "nuts", None, None, priors))
-
-
-def _choose_priors(
-    spec: ModelSpec,
-    data: PUData,
-    method: str,
-    penalty: str | Mapping[str, str] | None,
-    C: float | Mapping[str, float] | None,
-    overrides: Priors | None,
-) -> dict[str, Prior]:
-    if method == "map" and penalty is None and C is None:
-        base = default_penalties(data)
-    elif method == "map":
-        base = penalty_priors(penalty or "l2", DEFAULT_C if C is None else C)
-    else:
-        if penalty is not None or C is not None:
-            raise ModelError(
-                "penalty and C belong to method='map' (they leave the intercepts flat, which has "
-                "no proper posterior). Give priors={'a': Prior(...), 'alpha': Prior(...)} instead."
-            )
-        base = default_priors(int(data.class_mask.sum()), int(data.selection_mask.sum()))
-    chosen = spec.complete_priors(base, overrides)
-    flat = sum(
-        int(mask.sum())
-        for name, mask in (("a", data.class_mask), ("alpha", data.selection_mask))
-        if name in chosen and not chosen[name].proper
-    )
-    if flat:
-        warn_if_small(data, flat)
-    return chosen
+    check_audit(spec, data)
+    return spec.build(data, choose_priors(spec, data, priors=priors))
 
 
 @cache
 def library_versions() -> dict[str, str]:
     """Versions of what shaped the numbers (reading them takes longer than a small fit)."""
     return {p: version(p) for p in ("bayes-lepu", "numpy", "numba", "scipy", "pandas")}
-
-
-def read_seed(random_seed: int | None) -> int:
-    """The seed of a fit; one is made where none is given."""
-    if random_seed is None:
-        return secrets.randbits(31)
-    whole = isinstance(random_seed, int | np.integer) and not isinstance(random_seed, bool)
-    if not whole or not 0 <= random_seed < 2**63:
-        raise ModelError(
-            f"random_seed = {random_seed!r}; a whole number from 0 to 2**63 - 1, or None for one "
-            "that is made and recorded, is expected."
-        )
-    return int(random_seed)
-
-
-def _check_columns(
-    spec: ModelSpec, selection_features: Sequence[str | int] | None, selection_formula: str | None
-) -> None:
-    for option, value in (
-        ("selection_features", selection_features),
-        ("selection_formula", selection_formula),
-    ):
-        if value is not None and not spec.has_selection:
-            raise ModelError(
-                f"{option}={value!r}, but no column enters the propensity of "
-                f"model={spec.name!r}. Leave the option out, or use model='spm' or 'psychm'."
-            )
-
-
-def _check_audit(spec: ModelSpec, data: PUData) -> None:
-    missed = int(np.sum(data.kind == RowKind.MISSED))
-    if spec.name == "naive" and missed:
-        raise ModelError(
-            f"{missed} unlabelled row(s) are audited as positive, which the naive model (s = 1) "
-            "rules out. Use model='scar', 'spm' or 'psychm'."
-        )
-
-
-def _check_picking(audits: str | None, y: Any) -> None:
-    if audits is None:
-        return
-    if audits not in PICKED:
-        raise ModelError(f"audits = {audits!r}; one of {', '.join(PICKED)} is expected.")
-    if y is None:
-        raise ModelError(
-            f"audits={audits!r} says how the audited rows were picked, but none are given (y=)."
-        )
-
-
-def check_sampler(
-    sampler: str,
-    *,
-    draws: int,
-    tune: int,
-    chains: int,
-    cores: int | None,
-    target_accept: float,
-) -> None:
-    """Refuse an unknown sampler and numbers it cannot work with."""
-    if sampler not in SAMPLERS:
-        raise ModelError(unknown("sampler", sampler, SAMPLERS))
-    for name, value, least in (
-        ("draws", draws, LEAST_DRAWS),
-        ("tune", tune, 1),
-        ("chains", chains, 1),
-        ("cores", 1 if cores is None else cores, 1),
-    ):
-        whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-        if not whole or value < least:
-            raise ModelError(f"{name} = {value!r}; a whole number of at least {least} is expected.")
-    if not 0 < target_accept < 1:
-        raise ModelError(
-            f"target_accept = {target_accept!r}; a number between 0 and 1 is expected."
-        )
 
 
 def _as_single_draw(point: Parameters) -> Parameters:

@@ -23,8 +23,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import cho_factor, cho_solve
 from scipy.special import log_expit
 
-from bayes_lepu.data import read_vector
 from bayes_lepu.errors import ConvergenceError, DataError
+from bayes_lepu.labels import read_vector
 from bayes_lepu.links import sigmoid
 
 Array = NDArray[np.float64]

@@ -27,7 +27,6 @@ SOURCES = (
     "likelihood",
     "links.py",
     "models/compiled.py",
-    "panel/compiled.py",
     "propensities",
 )
 

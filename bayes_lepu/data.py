@@ -9,19 +9,22 @@ scale ``(x - center) / scale``. ``y`` holds audited classes and NaN where the cl
 """
 
 import warnings
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from bayes_lepu.annotators import ONE, LongFormat, read_labels, refuse_label_among_features
 from bayes_lepu.encoding import Encoding
 from bayes_lepu.errors import OWN_CODE, DataError, DataWarning
 from bayes_lepu.formulas import read_design
 from bayes_lepu.frames import row_count, take_roles
-from bayes_lepu.labels import as_numbers, zero_or_one
+from bayes_lepu.labels import read_classes, read_known, read_weights
+from bayes_lepu.likelihood import NOT_SHOWN, UNKNOWN, Rows, make_rows
 from bayes_lepu.links import Array, RowKind
 from bayes_lepu.problems import gather
 from bayes_lepu.suggestions import did_you_mean, some
@@ -38,12 +41,10 @@ class PUData:
     ----------
     X : (n, p) array
         Features on the internal scale.
-    l : (n,) int8 array
-        Visible labels.
+    labels : (n, J) int8 array
+        1 marked, 0 seen and not marked, -1 not shown; one column per annotator.
     y : (n,) array
         Audited classes, NaN where unknown.
-    kind : (n,) int8 array
-        `RowKind` of each row.
     feature_names : tuple of str
     named : bool
         Whether the names came from the user, and so are matched in predictions.
@@ -55,12 +56,18 @@ class PUData:
         Row labels, carried into every table of results.
     encoding : Encoding
         How the user's columns became columns of numbers.
+    annotators : tuple of str
+        Their names, in the order of the columns of ``labels``.
+    weight : (n,) array
+        How often every row counts; of length 0 where every row counts once.
+    outside : (2, 2) array
+        Value and standard error of the class prior π and of the label frequency c known from
+        elsewhere; NaN where nothing is.
     """
 
     X: Array
-    l: NDArray[np.int8]
+    labels: NDArray[np.int8]
     y: Array
-    kind: NDArray[np.int8]
     feature_names: tuple[str, ...]
     named: bool
     center: Array
@@ -69,6 +76,9 @@ class PUData:
     selection_mask: NDArray[np.bool_]
     index: pd.Index
     encoding: Encoding = field(default_factory=Encoding)
+    annotators: tuple[str, ...] = ONE
+    weight: Array = field(default_factory=lambda: np.zeros(0))
+    outside: Array = field(default_factory=lambda: np.full((2, 2), np.nan))
 
     @property
     def n(self) -> int:
@@ -88,12 +98,103 @@ class PUData:
     @property
     def n_annotators(self) -> int:
         """Number of annotators."""
-        return 1
+        return self.labels.shape[1]
+
+    @cached_property
+    def l(self) -> NDArray[np.int8]:
+        """Whether anybody marked the row."""
+        return (self.labels == 1).any(axis=1).astype(np.int8)
+
+    @cached_property
+    def kind(self) -> NDArray[np.int8]:
+        """`RowKind` of each row."""
+        kind = self.l.copy()
+        kind[(self.l == 0) & (self.y == 1)] = RowKind.MISSED
+        kind[(self.l == 0) & (self.y == 0)] = RowKind.NEGATIVE
+        kind[(self.l == 1) & (self.y == 0)] = RowKind.FALSE_MARK
+        return kind
 
     @property
-    def annotators(self) -> tuple[str, ...]:
-        """Names of the annotators."""
-        return ("annotator",)
+    def shown(self) -> NDArray[np.bool_]:
+        """Which annotator saw which row, ``(n, J)``."""
+        return self.labels != NOT_SHOWN
+
+    @property
+    def marked(self) -> NDArray[np.bool_]:
+        """Who marked which row, ``(n, J)``."""
+        return self.labels == 1
+
+    @property
+    def unseen(self) -> int:
+        """Rows that nobody was shown."""
+        return int((~self.shown.any(axis=1)).sum())
+
+    @property
+    def recaptures(self) -> int:
+        """Rows marked by two annotators or more."""
+        return int((self.marked.sum(axis=1) > 1).sum())
+
+    @property
+    def given_labels(self) -> NDArray[Any]:
+        """The labels as `fit` takes them: a column, or a table with NaN where not shown."""
+        if self.n_annotators == 1:
+            return self.l
+        return np.where(self.shown, self.labels, np.nan)
+
+    @property
+    def row_weights(self) -> Array | None:
+        """Weights for `numpy.average`: None where every row counts once."""
+        return self.weight if self.weight.size else None
+
+    @cached_property
+    def as_rows(self) -> Rows:
+        """The data as the row formula takes them."""
+        known = np.where(np.isnan(self.y), UNKNOWN, self.y).astype(np.int8)
+        return make_rows(self.X, self.labels, known=known, weight=self.row_weights)
+
+    def rows(self, keep: NDArray[Any]) -> "PUData":
+        """Some of the rows, by position or by a boolean mask."""
+        return replace(
+            self,
+            X=np.ascontiguousarray(self.X[keep]),
+            labels=np.ascontiguousarray(self.labels[keep]),
+            y=self.y[keep],
+            index=self.index[keep],
+            weight=self.weight[keep] if self.weight.size else self.weight,
+        )
+
+    def columns(self, keep: NDArray[np.bool_]) -> "PUData":
+        """Some of the columns, with their masks."""
+        return replace(
+            self,
+            X=np.ascontiguousarray(self.X[:, keep]),
+            feature_names=tuple(np.array(self.feature_names)[keep].tolist()),
+            center=self.center[keep],
+            scale=self.scale[keep],
+            class_mask=self.class_mask[keep],
+            selection_mask=self.selection_mask[keep],
+        )
+
+    def with_table(
+        self, X: Array, class_mask: NDArray[np.bool_], selection_mask: NDArray[np.bool_]
+    ) -> "PUData":
+        """The same labels with other columns, on their own scale and without names."""
+        return replace(
+            self,
+            X=np.ascontiguousarray(X),
+            feature_names=tuple(f"direction {j}" for j in range(X.shape[1])),
+            named=False,
+            center=np.zeros(X.shape[1]),
+            scale=np.ones(X.shape[1]),
+            class_mask=class_mask,
+            selection_mask=selection_mask,
+            encoding=Encoding(),
+        )
+
+    def batches(self, size: int) -> Iterator["PUData"]:
+        """Blocks of at most ``size`` rows, in order."""
+        for start in range(0, self.n, size):
+            yield self.rows(np.arange(start, min(start + size, self.n)))
 
     @property
     def n_audited(self) -> int:
@@ -113,7 +214,13 @@ class PUData:
     @property
     def swap_symmetric(self) -> bool:
         """Whether exchanging the two factors leaves the SPM likelihood as it is."""
-        return self.n_audited == 0 and bool(np.array_equal(self.class_mask, self.selection_mask))
+        same = bool(np.array_equal(self.class_mask, self.selection_mask))
+        return same and self.n_audited == 0 and self.n_annotators == 1 and self.is_closed
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether nothing is known from outside about π or c."""
+        return bool(np.isnan(self.outside[:, 0]).all())
 
     def transform(self, X: Any) -> tuple[Array, pd.Index]:
         """New rows on the internal scale, columns matched by name where names are known."""
@@ -134,6 +241,11 @@ def read_data(
     l: Any,
     *,
     y: Any = None,
+    sample_weight: Any = None,
+    long: LongFormat | None = None,
+    class_prior: tuple[float, float] | None = None,
+    label_frequency: tuple[float, float] | None = None,
+    false_marks: bool = False,
     class_features: Sequence[str | int] | None = None,
     selection_features: Sequence[str | int] | None = None,
     class_formula: str | None = None,
@@ -149,10 +261,18 @@ def read_data(
     ----------
     X : data frame of any kind or 2-d array
         Features: numbers, flags and categories.
-    l : sequence of 0/1 or bool, or the name of a column of X
-        Visible labels, one per row.
+    l : sequence of 0/1 or bool, table of them, or names of columns of X
+        Visible labels, one per row; of several annotators one column each, NaN where not shown.
     y : sequence or the name of a column of X, optional
         Audited classes: 0, 1, or NaN where unknown.
+    sample_weight : sequence of numbers >= 0, optional
+        How often every row counts.
+    long : LongFormat, optional
+        Names of the columns of l, where it has one line per item and annotator.
+    class_prior, label_frequency : (value, standard error), optional
+        What is known from elsewhere about π = P(y=1) and c = P(l=1 | y=1).
+    false_marks : bool
+        Whether a marked row may be audited as negative.
     class_formula, selection_formula : str, optional
         Terms of t and of s, such as ``"~ bs(amount, df=5) + country"``.
     exclude : sequence of names
@@ -180,24 +300,23 @@ def read_data(
         design = read_design(class_formula, selection_formula)
     table, labels = gather(
         lambda: read_table(X, missing=missing, unseen=unseen, aside=aside, design=design),
-        lambda: _read_labels(l, row_count(X), X),
+        lambda: read_labels(l, row_count(X), X, long),
     )
-    audited = _read_classes(y, labels, X)
+    audited = read_classes(y, labels.matrix, X, false_marks=false_marks)
+    weight = read_weights(sample_weight, len(audited), X)
     if table.kept is not None:
-        labels, audited = labels[table.kept], audited[table.kept]
+        labels = labels._replace(matrix=np.ascontiguousarray(labels.matrix[table.kept]))
+        audited = audited[table.kept]
+        weight = weight[table.kept] if weight.size else weight
     values, names = table.numbers, table.names
-    _refuse_label_among_features(values, names, labels)
+    refuse_label_among_features(values, names, labels)
     center, scale, values = _standardise(
-        values, names, standardize=standardize, in_place=table.owned
+        values, names, weight, standardize=standardize, in_place=table.owned
     )
-    kind = labels.copy()
-    kind[(labels == 0) & (audited == 1)] = RowKind.MISSED
-    kind[(labels == 0) & (audited == 0)] = RowKind.NEGATIVE
     return PUData(
         X=values,
-        l=labels,
+        labels=labels.matrix,
         y=audited,
-        kind=kind,
         feature_names=names,
         named=table.named,
         center=center,
@@ -206,6 +325,14 @@ def read_data(
         selection_mask=_read_mask("selection_features", selection_features, table, X),
         index=table.index,
         encoding=table.encoding,
+        annotators=labels.annotators,
+        weight=weight,
+        outside=np.array(
+            [
+                read_known("class_prior", class_prior),
+                read_known("label_frequency", label_frequency),
+            ]
+        ),
     )
 
 
@@ -220,94 +347,6 @@ def warn_if_small(data: PUData, n_parameters: int) -> None:
         )
 
 
-def read_vector(name: str, values: Any, n: int, X: Any) -> NDArray[Any]:
-    """A 1-d array of length n; pandas rows must already be in the order of X."""
-    if values is None:
-        raise DataError(f"{name} is None; one value per row, shape ({n},), is expected.")
-    if isinstance(values, pd.DataFrame):
-        values = values.squeeze("columns")
-    if isinstance(values, np.ma.MaskedArray):
-        values = np.ma.filled(values.astype(float), np.nan)  # a masked entry is a missing one
-    if (
-        isinstance(values, pd.Series)
-        and isinstance(X, pd.DataFrame)
-        and len(values) == len(X)
-        and not values.index.equals(X.index)
-    ):
-        raise DataError(
-            f"The index of {name} differs from the index of X, so it is unclear which row is "
-            f"which. Use {name} = {name}.loc[X.index], or {name}.to_numpy() if the order is right."
-        )
-    if isinstance(values, pd.Series):
-        is_object = values.dtype.kind not in "fiub"
-        array = values.to_numpy(dtype=object) if is_object else values.to_numpy()
-    else:
-        array = np.asarray(values)
-    if array.ndim == 2 and array.shape[1] == 1:
-        array = array[:, 0]
-    if array.ndim != 1:
-        raise DataError(
-            f"{name} has shape {array.shape}; one value per row, shape ({n},), is expected."
-        )
-    if array.shape[0] != n:
-        raise DataError(
-            f"X has {n} rows but {name} has {array.shape[0]} values. Both need one entry per row."
-        )
-    return array
-
-
-def _read_labels(l: Any, n: int, X: Any) -> NDArray[np.int8]:
-    if np.ndim(l) == 2 and np.shape(l)[1] > 1:
-        raise DataError(
-            f"l has shape {np.shape(l)}; one value per row, shape ({n},), is expected. If its "
-            "columns are several annotators of the same rows, use lepu.fit_panel(X, l)."
-        )
-    labels = zero_or_one(read_vector("l", l, n, X))
-    if labels.sum() == 0:
-        raise DataError("No row is labelled (l is 0 everywhere): there is nothing to learn from.")
-    if labels.sum() == n:
-        raise DataError(
-            "Every row is labelled (l is 1 everywhere): unlabelled rows are needed. If these are "
-            "positives only, add the background rows with l = 0."
-        )
-    return labels
-
-
-def _refuse_label_among_features(
-    values: Array, names: tuple[str, ...], labels: NDArray[np.int8]
-) -> None:
-    for j, name in enumerate(names):
-        column = values[:, j]
-        if column[0] in (labels[0], 1 - labels[0]) and (
-            np.array_equal(column, labels) or np.array_equal(column, 1 - labels)
-        ):
-            raise DataError(
-                f"Column {name!r} is the label itself: it equals l (or 1 - l) in every row. Drop "
-                f"it from X, for example X.drop(columns=[{name!r}])."
-            )
-
-
-def _read_classes(y: Any, labels: NDArray[np.int8], X: Any) -> Array:
-    n = labels.shape[0]
-    if y is None:
-        return np.full(n, np.nan)
-    classes = as_numbers("y", read_vector("y", y, n, X), "0, 1 or NaN (unknown) is")
-    known = classes[~np.isnan(classes)]
-    if not np.isin(known, (0, 1)).all():
-        raise DataError(
-            f"y holds the values {some(np.unique(known).tolist())}; 0, 1 or NaN where the class "
-            "is unknown is expected."
-        )
-    contradiction = np.flatnonzero((labels == 1) & (classes == 0))
-    if contradiction.size:
-        raise DataError(
-            f"{contradiction.size} row(s) are labelled (l=1) but audited as negative (y=0), first "
-            f"at position {contradiction[0]}. A labelled row is positive by assumption; correct "
-            "l or y."
-        )
-    return classes
-
-
 def is_constant(center: Array, spread: Array) -> NDArray[np.bool_]:
     """Columns that do not vary beyond rounding, by mean and standard deviation."""
     # Relative to the centre alone, so that the units of a column do not matter.
@@ -315,16 +354,17 @@ def is_constant(center: Array, spread: Array) -> NDArray[np.bool_]:
 
 
 def _standardise(
-    values: Array, names: tuple[str, ...], *, standardize: bool, in_place: bool
+    values: Array, names: tuple[str, ...], weight: Array, *, standardize: bool, in_place: bool
 ) -> tuple[Array, Array, Array]:
+    share = weight / weight.sum() if weight.size else np.full(len(values), 1 / len(values))
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-        center = values.mean(axis=0)
+        center = share @ values if weight.size else values.mean(axis=0)
         centred = np.subtract(values, center, out=values if in_place and standardize else None)
-        spread = np.sqrt(np.einsum("ij,ij->j", centred, centred) / values.shape[0])
+        spread = np.sqrt(np.einsum("i,ij,ij->j", share, centred, centred))
         # Squares vanish or overflow where the numbers themselves do not.
         extreme = np.flatnonzero((spread < TINY) | ~np.isfinite(spread))
         for j in extreme:
-            spread[j] = _spread(centred[:, j])
+            spread[j] = _spread(centred[:, j], share)
     constant = is_constant(center, spread) & np.isfinite(center)
     if constant.any():
         raise DataError(
@@ -345,12 +385,12 @@ def _standardise(
     return center, spread, centred
 
 
-def _spread(centred: Array) -> float:
+def _spread(centred: Array, share: Array) -> float:
     """Standard deviation of a column in units of its largest deviation."""
     largest = float(np.max(np.abs(centred)))
     if largest == 0 or not np.isfinite(largest):
         return largest
-    return largest * float(np.sqrt(np.mean((centred / largest) ** 2)))
+    return largest * float(np.sqrt(share @ (centred / largest) ** 2))
 
 
 def _read_mask(

@@ -6,14 +6,21 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from bayes_lepu.diagnostics.identifiability import diagnose
 from bayes_lepu.diagnostics.records import Identifiability
+from bayes_lepu.diagnostics.several import agreement_of
+from bayes_lepu.errors import ModelError
+from bayes_lepu.links import Array
 from bayes_lepu.models.parameters import Parameters
+from bayes_lepu.models.row_terms import row_terms
+from bayes_lepu.propensities import Propensity
 from bayes_lepu.result import FittedModel
 from bayes_lepu.result.fit import show_estimate
-from bayes_lepu.result.summaries import CI_PROB, summary_by_row
+from bayes_lepu.result.summaries import CI_PROB, summary_by_row, tail_probabilities
 from bayes_lepu.result.tree import read
 from bayes_lepu.settling.counting import count_missed
 from bayes_lepu.settling.decisions import Decision, decide
@@ -67,10 +74,32 @@ class Fit(FittedModel):
         """
         if total:
             return count_missed(self, X, ci_prob=ci_prob, both=self._unnamed)
+        if X is None and self.data.n_annotators > 1:
+            return self._positive_given_labels(ci_prob)
         if X is None:
             draws, d = self.draws, self.data
             return summary_by_row(draws, Parameters.missed, d.X, d.index, ci_prob)
         return super().missed(X, ci_prob=ci_prob)
+
+    def _positive_given_labels(self, ci_prob: float) -> pd.DataFrame:
+        """P(y=1 | x, labels) of the fit's rows: 1 where anybody's mark is proof."""
+
+        def positive(draws: Parameters, i: NDArray[np.intp]) -> Array:
+            return row_terms(draws, self.data.rows(i))[1]
+
+        rows = np.arange(self.data.n)
+        return summary_by_row(self.draws, positive, rows, self.data.index, ci_prob)
+
+    def agreement(self, *, ci_prob: float = CI_PROB) -> pd.DataFrame:
+        """Rows labelled by each pair, by nobody and by exactly k, against what the model expects.
+
+        ``expected``, ``lower`` and ``upper`` come from labels replicated from the posterior, with
+        annotators independent given x and the class; ``z`` is the deviation in their standard
+        deviations. For several annotators.
+        """
+        if self.data.n_annotators == 1:
+            raise ModelError("There is one annotator only, who agrees with himself.")
+        return agreement_of(self).to_frame(tail_probabilities(ci_prob))
 
     def decide(
         self,
@@ -157,7 +186,7 @@ class Fit(FittedModel):
 
         Examples
         --------
-        >>> import pandas as pd
+        >>> import numpy as np
         >>> import bayes_lepu as lepu
         >>> demo = lepu.load_demo()
         >>> fit = lepu.fit(demo.X, demo.l, model="scar", method="map", random_seed=1)
@@ -231,6 +260,13 @@ class Fit(FittedModel):
         return facts | {"carried by": ", ".join(found.carried_by)}
 
 
-def load(path: str | Path) -> Fit:
-    """Read a fit written by `Fit.save`."""
-    return Fit(**read(Path(path)))
+def load(path: str | Path, *, model: Propensity | None = None) -> Fit:
+    """Read a fit written by `Fit.save`.
+
+    Parameters
+    ----------
+    path : str or Path
+    model : Propensity, optional
+        The propensity of the fit, where it is one of your own.
+    """
+    return Fit(**read(Path(path), model))

@@ -4,6 +4,7 @@
 marked the row, and no value elsewhere.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -62,3 +63,88 @@ def as_numbers(name: str, array: NDArray[Any], allowed: str) -> Array:
             f"{name} holds {some(found)}; {allowed} expected. Recode it first, for example {hint}."
         )
     return numbers
+
+
+def read_vector(name: str, values: Any, n: int, X: Any) -> NDArray[Any]:
+    """A 1-d array of length n; pandas rows must already be in the order of X."""
+    if values is None:
+        raise DataError(f"{name} is None; one value per row, shape ({n},), is expected.")
+    if isinstance(values, pd.DataFrame):
+        values = values.squeeze("columns")
+    if isinstance(values, np.ma.MaskedArray):
+        values = np.ma.filled(values.astype(float), np.nan)  # a masked entry is a missing one
+    if (
+        isinstance(values, pd.Series)
+        and isinstance(X, pd.DataFrame)
+        and len(values) == len(X)
+        and not values.index.equals(X.index)
+    ):
+        raise DataError(
+            f"The index of {name} differs from the index of X, so it is unclear which row is "
+            f"which. Use {name} = {name}.loc[X.index], or {name}.to_numpy() if the order is right."
+        )
+    if isinstance(values, pd.Series):
+        is_object = values.dtype.kind not in "fiub"
+        array = values.to_numpy(dtype=object) if is_object else values.to_numpy()
+    else:
+        array = np.asarray(values)
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim != 1:
+        raise DataError(
+            f"{name} has shape {array.shape}; one value per row, shape ({n},), is expected."
+        )
+    if array.shape[0] != n:
+        raise DataError(
+            f"X has {n} rows but {name} has {array.shape[0]} values. Both need one entry per row."
+        )
+    return array
+
+
+def read_weights(sample_weight: Any, n: int, X: Any) -> Array:
+    """How often every row counts; nothing where every row counts once."""
+    if sample_weight is None:
+        return np.zeros(0)
+    values = read_vector("sample_weight", sample_weight, n, X)
+    weight = as_numbers("sample_weight", values, "numbers >= 0 are")
+    if not (np.isfinite(weight).all() and weight.min() >= 0 and weight.sum() > 0):
+        raise DataError(
+            "sample_weight holds negative or missing values, or zeros only; one finite number >= 0 "
+            "per row is expected."
+        )
+    return weight
+
+
+def read_known(option: str, known: tuple[float, float] | None) -> tuple[float, float]:
+    """A value known from elsewhere and its standard error, NaN where nothing is."""
+    if known is None:
+        return np.nan, np.nan
+    pair = isinstance(known, Sequence) and len(known) == 2
+    if not pair or not (0 < known[0] < 1 and 0 < known[1] < np.inf):
+        raise DataError(
+            f"{option} = {known!r}; a value between 0 and 1 and its standard error are expected, "
+            f"for example {option}=(0.12, 0.02)."
+        )
+    return float(known[0]), float(known[1])
+
+
+def read_classes(y: Any, labels: NDArray[np.int8], X: Any, *, false_marks: bool = False) -> Array:
+    """Audited classes, NaN where unknown."""
+    n = labels.shape[0]
+    if y is None:
+        return np.full(n, np.nan)
+    classes = as_numbers("y", read_vector("y", y, n, X), "0, 1 or NaN (unknown) is")
+    known = classes[~np.isnan(classes)]
+    if not np.isin(known, (0, 1)).all():
+        raise DataError(
+            f"y holds the values {some(np.unique(known).tolist())}; 0, 1 or NaN where the class "
+            "is unknown is expected."
+        )
+    contradiction = np.flatnonzero((labels == 1).any(axis=1) & (classes == 0))
+    if contradiction.size and not false_marks:
+        raise DataError(
+            f"{contradiction.size} row(s) are labelled (l=1) but audited as negative (y=0), first "
+            f"at position {contradiction[0]}. A labelled row is positive by assumption; correct "
+            "l or y, or use false_marks=True if negatives may be marked."
+        )
+    return classes

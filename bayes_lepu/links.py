@@ -48,6 +48,7 @@ class RowKind(IntEnum):
     LABELLED = 1  # l=1, hence y=1:                s t
     MISSED = 2  # l=0, audited as y=1:             (1 - s) t
     NEGATIVE = 3  # l=0, audited as y=0:           1 - t
+    FALSE_MARK = 4  # l=1, audited as y=0:         ε (1 - t), with false marks only
 
 
 def sigmoid(z: ArrayLike) -> Array:

@@ -123,33 +123,23 @@ class Prior:
         options += [f"nu={self.nu!r}"] if self.nu else []
         return f"Prior({', '.join([repr(self.family), *options])})"
 
-    def __str__(self) -> str:
-        """For people: the family with its numbers to four digits."""
-        if self.concentration:
-            return f"{self.family}({', '.join(f'{k:g}' for k in self.concentration)})"
-        options = [f"nu={self.nu:g}"] if self.nu else []
-        options += [f"loc={self.loc:.4g}"] if "loc" in self.form.takes else []
+    def short(self) -> str:
+        """As statisticians write it: ``Normal(0, 2.5)``, ``Beta(1, 1)``, ``flat``."""
+        if not self.form.takes:
+            return self.family
+        name = "HalfNormal" if self.family == "halfnormal" else self.family.capitalize()
+        numbers = [f"{k:g}" for k in self.concentration]
+        numbers += [f"{self.nu:g}"] if self.nu else []
+        numbers += [f"{self.loc:g}"] if "loc" in self.form.takes else []
         if self.scale is not None:
-            scale = self.scale if isinstance(self.scale, Prior) else f"{self.scale:.4g}"
-            options.append(f"scale={scale}")
-        return f"{self.family}({', '.join(options)})" if options else self.family
+            known = not isinstance(self.scale, Prior)
+            numbers.append(f"{self.scale:.3g}" if known else self.scale.short())  # type: ignore[union-attr]
+        return f"{name}({', '.join(numbers)})"
 
     @property
     def form(self) -> Family:
         """The family, which knows densities, draws and PyMC variables."""
         return get_family(self.family)
-
-    def short(self) -> str:
-        """As statisticians write it: ``Normal(0, 2.5)``, ``Beta(1, 1)``, ``flat``."""
-        if self.family == "flat":
-            return "flat"
-        name = self.family.capitalize() if self.family != "halfnormal" else "HalfNormal"
-        if self.concentration:
-            return f"{name}({', '.join(f'{k:g}' for k in self.concentration)})"
-        scale = self.scale.short() if isinstance(self.scale, Prior) else f"{self.scale:.3g}"
-        return (
-            f"{name}({scale})" if self.family == "halfnormal" else f"{name}({self.loc:g}, {scale})"
-        )
 
     @property
     def hierarchical(self) -> bool:
@@ -192,7 +182,7 @@ class Prior:
         """Independent draws; a Dirichlet adds a last axis."""
         return self.form.sample(self, rng, size)
 
-    def variable(self, name: str, dims: Any = None) -> Any:
+    def variable(self, name: str, *, dims: Any = None) -> Any:
         """A PyMC variable with this prior (inside a model context).
 
         Numbers are handed over as float64: PyTensor takes a plain 1.5 for a float32 and computes

@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 
 from bayes_lepu._fit import fit as fit_rows
-from bayes_lepu.data import as_numbers, read_vector
 from bayes_lepu.errors import DataError
 from bayes_lepu.fitted import Fit
+from bayes_lepu.labels import as_numbers, read_vector
 from bayes_lepu.links import Array
 from bayes_lepu.settling.calls import options_of
 from bayes_lepu.suggestions import some
@@ -30,7 +30,7 @@ def refit(
     data = fit.data
     classes = data.y if y is None else add_classes(fit, y)
     known = not bool(np.isnan(classes).all())
-    options = options_of(fit) | {"audits": audits if known else None}
+    options = options_of(fit) | {"model": fit.spec, "audits": audits if known else None}
     if method is not None:
         options["method"] = method
     if random_seed is not None:
@@ -45,15 +45,16 @@ def refit(
     }
     new = fit_rows(
         data.X * data.scale + data.center,
-        data.l,
+        data.given_labels,
         y=classes if known else None,
+        sample_weight=data.row_weights,
         priors=fit.priors if method in (None, fit.method) else None,
         progressbar=False,
         **masks,
         **options,
     )
     # The rows went in as plain numbers; what the user calls them stays as it was.
-    names = ("feature_names", "named", "index", "encoding")
+    names = ("feature_names", "named", "index", "encoding", "annotators")
     kept = {name: getattr(data, name) for name in names}
     return replace(new, data=replace(new.data, **kept))
 

@@ -62,7 +62,7 @@ def in_paper_coordinates(steps: Steps) -> Climber:
     """A climber that takes ``steps`` in the paper's (γ', λ') where the model has both rates."""
 
     def climb(density: LogDensity, start: Array) -> tuple[Array, int]:
-        if density.spec.n_weights != 2:
+        if density.spec.n_rates != 2:
             return _climb(density, density.logp_grad, start, steps)
         paper = PaperCoordinates(density)
         x, iterations = _climb(density, paper.logp_grad, paper.forward(start), steps)

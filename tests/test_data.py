@@ -218,8 +218,8 @@ def test_labels_of_another_length(frame, labels):
 
 
 def test_labels_of_another_shape(frame, labels):
-    with refused(r"l has shape \(60, 2\)", r"\(60,\)"):
-        read_data(frame, np.column_stack([labels, labels]))
+    with refused(r"l has shape \(60, 2, 1\)", r"\(60,\)"):
+        read_data(frame, np.column_stack([labels, labels])[..., None])
 
 
 def test_no_labelled_rows(frame):

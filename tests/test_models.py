@@ -40,7 +40,7 @@ def graph(model, variant, compiled=False):
         return float(logp), to_value.T @ dlogp
 
     # PyMC's simplex coordinates are a linear map of (u, v) with determinant 1/3.
-    volume = np.log(3.0) if density.spec.n_weights == 2 else 0.0
+    volume = np.log(3.0) if density.spec.n_rates == 2 else 0.0
     return density, pymc_model, evaluate, constant(density) + volume
 
 

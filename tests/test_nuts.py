@@ -16,6 +16,7 @@ from bayes_lepu.inference.modes import distance
 from bayes_lepu.inference.nuts import label_draws
 from bayes_lepu.models import get_model
 from bayes_lepu.models.density import LogDensity
+from bayes_lepu.models.parameters import mean_of
 from bayes_lepu.priors import default_priors
 from tools.reference import reference_data
 
@@ -136,7 +137,7 @@ def test_psychm_chains_agree_where_plain_nuts_gets_stuck():
     fit = lepu.fit(X, l, model="psychm", random_seed=1, progressbar=False)
     assert max_rhat(fit) <= 1.02
     assert fit.stats["diverging"].mean() <= 0.005
-    mean = lepu.Parameters(*(v.mean(axis=0) for v in vars(fit.draws).values()))
+    mean = mean_of(fit.draws)
     if fit.orientation.probability > 0.95:
         raw = truth.swap() if distance(mean, truth.swap(), X) < distance(mean, truth, X) else truth
         assert raw is truth
@@ -174,7 +175,7 @@ def test_audited_rows_settle_the_orientation():
     fit = lepu.fit(X, l, y=y, model="spm", random_seed=1, **QUICK)
     assert fit.orientation.settled_by == "audited rows"
     assert fit.orientation.probability > 0.99
-    mean = lepu.Parameters(*(v.mean(axis=0) for v in vars(fit.draws).values()))
+    mean = mean_of(fit.draws)
     Xs = fit.data.X
     assert distance(mean, truth, Xs) < distance(mean.swap(), truth, Xs)
 

@@ -62,9 +62,10 @@ def test_our_posterior_is_stans(recorded):
     import bayes_lepu as lepu
 
     data = reference_panel()
-    fit = lepu.fit_panel(
+    fit = lepu.fit(
         data.X,
         np.where(data.L < 0, np.nan, data.L),
+        model="spm",
         selection_features=[1, 2],
         standardize=False,
         draws=2000,

@@ -15,8 +15,6 @@ import numpy as np
 
 import bayes_lepu as lepu
 from bayes_lepu.models import list_models
-from bayes_lepu.panel.data import read_panel
-from bayes_lepu.panel.specification import build, complete_priors, get_form
 
 ROOT = Path(__file__).resolve().parent.parent
 WIDTH, HEIGHT = 150, 54  # of a node
@@ -116,9 +114,8 @@ def graph(name: str) -> str:
     """The picture of a model of the catalogue, on the demo's columns."""
     demo = lepu.load_demo()
     if name == "panel":
-        data = read_panel(demo.X, np.column_stack([demo.l, demo.y]))
-        form = get_form("spm")
-        return svg(build(form, data, complete_priors(form, data, None)), "Graph of the model panel")
+        labels = np.column_stack([demo.l, demo.y])
+        return svg(lepu.build_model(demo.X, labels, model="spm"), "Graph of the model panel")
     return svg(lepu.build_model(demo.X, demo.l, model=name), f"Graph of the model {name}")
 
 

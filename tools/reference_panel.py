@@ -106,27 +106,31 @@ def density_points() -> list[dict[str, Any]]:
 
 def log_posterior(point: dict[str, Any], *, audited: bool) -> float:
     """The library's normalised log density at a point, without the Jacobian of the scales."""
-    from bayes_lepu.panel.data import read_panel
-    from bayes_lepu.panel.density import PanelDensity
-    from bayes_lepu.panel.specification import complete_priors, get_form
+    from bayes_lepu.data import read_data
+    from bayes_lepu.models import get_model
+    from bayes_lepu.models.density import LogDensity
+    from bayes_lepu.options import choose_priors
 
     data = reference_panel()
     y = audited_classes(data) if audited else np.full(N, -1)
-    panel = read_panel(
+    panel = read_data(
         data.X,
         np.where(data.L < 0, np.nan, data.L),
         y=np.where(y < 0, np.nan, y),
         selection_features=[1, 2],
         standardize=False,
     )
-    form = get_form("spm")
-    density = PanelDensity(form, panel, complete_priors(form, panel, None))
-    z = np.empty(density.dim)
-    for name, block in density.blocks.items():
-        values = np.ravel(point[name])
-        z[block] = np.log(values) if name.startswith("sigma") else values
+    spec = get_model("spm")
+    density = LogDensity(spec, panel, choose_priors(spec, panel))
+    z, constant = np.empty(density.dim), 0.0
+    for block in density.layout.blocks:
+        values = np.ravel(point[block.name])
+        z[density.layout.slices[block.name]] = (
+            np.log(values) if block.transform == "log" else values
+        )
+        constant += block.prior.log_normalizer(size=block.size)
     jacobian = sum(float(np.log(point[name])) for name in ("sigma_alpha", "sigma_beta"))
-    return density.logp_grad(z)[0] - jacobian
+    return density.logp(z) + constant - jacobian
 
 
 def stan_data(data: PanelReference, y: NDArray[np.int64]) -> dict[str, Any]:

@@ -78,8 +78,7 @@ def logit_pi(density: LogDensity, z: Array) -> tuple[float, Array]:
     t = point.t(X)
     pi = float(np.clip(t.mean(), 1e-12, 1 - 1e-12))
     weight = t * (1 - t) / (pi * (1 - pi) * X.shape[0])
-    gradient = np.zeros(2 * X.shape[1] + 4)
-    gradient[: X.shape[1]], gradient[X.shape[1]] = X.T @ weight, weight.sum()
     out = np.zeros(density.dim)
-    out[: len(density.free)] = gradient[density.free]
+    out[density.blocks.a] = (X.T @ weight)[density.data.class_mask]
+    out[density.blocks.b] = weight.sum()
     return float(np.log(pi) - np.log1p(-pi)), out

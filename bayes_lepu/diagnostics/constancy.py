@@ -16,34 +16,33 @@ from bayes_lepu.diagnostics.rivals import LEAST_DIFFERENCE, difference
 from bayes_lepu.diagnostics.subject import Subject
 from bayes_lepu.inference.map import fit_map
 from bayes_lepu.links import RowKind
+from bayes_lepu.models.spec import ModelSpec
 from bayes_lepu.result.wording import UNITS
 
 if TYPE_CHECKING:
     from bayes_lepu.diagnostics.evidence import Evidence
 
-# What each model is held against; SCAR against the richer one, whose s varies.
-RIVALS = {"psychm": "scar", "spm": "scar", "scar": "spm", "naive": "scar"}
-
 
 def check_constancy(subject: Subject, evidence: "Evidence") -> list[Check]:
     """Whether s varies with x (or, for SCAR and naive, whether it may be taken as constant)."""
-    name, model = "constancy of s", subject.fit.spec.name
+    name, spec = "constancy of s", subject.fit.spec
     # The split of h that SCAR makes rests on nothing but its constant s.
-    aspect = Aspect.RANKING if model == "scar" else Aspect.LEVEL
+    aspect = Aspect.RANKING if spec.constant else Aspect.LEVEL
     if not subject.small:
         text = "Too many coordinates."
         return [Check(name, "not computed", None, "", text, bears_on=(aspect,), needs="weak")]
-    if model == "naive" and subject.data.n_audited:
+    if spec.certain and subject.data.n_audited:
         return [Check(name, "not applicable", None, "", "Audited rows leave no room for s < 1.")]
     own, *others = evidence.rivals
-    rival = next(r for r in others if r.name == RIVALS[model])
+    # SCAR is held against the richer model, whose s varies; all others against SCAR.
+    rival = next(r for r in others if r.name == ("spm" if spec.constant else "scar"))
     ahead, se = difference(own, rival)
     bound = max(LEAST_DIFFERENCE, 2 * se)
     text = (
         f"Prediction of the labels against {rival.name}: {ahead:+.1f} ± {se:.1f} {UNITS} (expected "
         f"log predictive density; counts beyond {bound:.1f})."
     )
-    status, remark, remedy = _reading(model, ahead, bound)
+    status, remark, remedy = _reading(spec, ahead, bound)
     return [
         Check(
             name,
@@ -55,7 +54,7 @@ def check_constancy(subject: Subject, evidence: "Evidence") -> list[Check]:
             bears_on=(aspect,),
             needs="weak",
             consequence="the split rests on a constant propensity, which these data contradict"
-            if model == "scar"
+            if spec.constant
             else "the labels do not show that s varies",
         )
     ]
@@ -63,7 +62,7 @@ def check_constancy(subject: Subject, evidence: "Evidence") -> list[Check]:
 
 def check_split(subject: Subject, evidence: "Evidence") -> list[Check]:
     """Whether the model splits h at all."""
-    if subject.fit.spec.name != "naive":
+    if not subject.fit.spec.certain:
         return []
     return [
         Check(
@@ -81,12 +80,12 @@ def check_split(subject: Subject, evidence: "Evidence") -> list[Check]:
     ]
 
 
-def _reading(model: str, ahead: float, bound: float) -> tuple[Status, str, str]:
-    if model in ("psychm", "spm"):
+def _reading(spec: ModelSpec, ahead: float, bound: float) -> tuple[Status, str, str]:
+    if spec.has_selection:
         if ahead > bound:
             return "passed", "s varies with x.", ""
         remark = "A constant propensity predicts the labels as well."
-        if model == "spm":
+        if spec.n_rates == 0:
             return "weak", remark + " SPM identifies that case too.", "Compare with model='scar'."
         return (
             "failed",
@@ -94,7 +93,7 @@ def _reading(model: str, ahead: float, bound: float) -> tuple[Status, str, str]:
             "Fit model='scar', or model='spm', which identifies a constant s.",
         )
     if -ahead > bound:
-        if model == "naive":
+        if spec.certain:
             return (
                 "failed",
                 "Not every positive is labelled: the naive model is contradicted.",
@@ -125,15 +124,15 @@ def bootstrap_constancy(
     count = 0
     for _ in progress(range(repeats)):
         y, l = point.simulate(data.X, rng)
-        kind = np.where(audited & (l == 0), np.where(y == 1, 2, 3), l).astype(np.int8)
-        again = replace(data, l=l, kind=kind)
+        known = np.where(audited & (l == 0), y.astype(float), np.nan)
+        again = replace(data, labels=l[:, None], y=known)
         density = replace(subject.weak, data=again)
         full = fit_map(spec, again, density.priors, n_starts=6, rng=rng).modes[0].logp
         _, simple = scar_peak(subject, again)
         count += full - simple >= observed
     p_value = (1 + count) / (1 + repeats)
     passed = p_value <= 0.05
-    psychm = spec.name == "psychm"
+    psychm = spec.n_rates > 0
     return Check(
         "bootstrap of SCAR",
         "passed" if passed else ("failed" if psychm else "weak"),

@@ -24,11 +24,10 @@ _DONE: dict[str, Any] = {"bears_on": (Aspect.COMPUTATION,), "needs": "weak"}
 
 def check_convergence(subject: Subject, evidence: "Evidence") -> list[Check]:
     """The records that apply to the method of the fit."""
-    method = subject.fit.method
-    if method == "map":
-        return [_optimum(subject)]
-    if method == "laplace":
-        return [_laplace(subject)]
+    if subject.fit.is_point:
+        return [check_optimum(subject)]
+    if not subject.fit.stats:
+        return [check_laplace(subject)]
     sampler = sampler_went_well(subject.fit.stats, subject.fit.parameters.b.size)
     return [_chains(subject), _raw_chains(subject), sampler]
 
@@ -41,7 +40,7 @@ def quantities(subject: Subject, draws: Parameters) -> dict[str, Array]:
     out = {"pi": pi, "b": draws.b, "|a|": sigma_norm(draws.a, X)}
     if subject.fit.spec.has_selection:
         out |= {"beta": draws.beta, "|alpha|": sigma_norm(draws.alpha, X)}
-    if subject.fit.spec.n_weights == 2:
+    if subject.fit.spec.n_rates == 2:
         out |= {"gamma": draws.gamma, "lambda": draws.lam}
     return out
 
@@ -158,7 +157,8 @@ def _e_bfmi(energy: Array) -> float:
     return float(np.min(steps / np.maximum(energy.var(axis=1), 1e-300)))
 
 
-def _optimum(subject: Subject) -> Check:
+def check_optimum(subject: Subject) -> Check:
+    """Whether the search of a point estimate ended at an optimum."""
     best = subject.fit.modes[0]
     residual = float(subject.fit.settings.get("kkt_residual", np.nan))
     return Check(
@@ -174,7 +174,8 @@ def _optimum(subject: Subject) -> Check:
     )
 
 
-def _laplace(subject: Subject) -> Check:
+def check_laplace(subject: Subject) -> Check:
+    """Whether Gaussians describe the posterior."""
     k = float(subject.fit.settings.get("pareto_k") or np.nan)
     good = k <= MAX_PARETO_K
     return Check(

@@ -14,7 +14,7 @@ from bayes_lepu.data import PUData
 from bayes_lepu.diagnostics.records import Aspect, Check
 from bayes_lepu.diagnostics.subject import Subject
 from bayes_lepu.links import Array
-from bayes_lepu.models.blocks import Layout
+from bayes_lepu.models.density import LogDensity
 from bayes_lepu.models.spec import ModelSpec
 from bayes_lepu.priors import default_priors
 
@@ -85,7 +85,7 @@ def distinct_rows(X: Array) -> Array:
 
 def directions_needed(spec: ModelSpec, data: PUData, rows: Array) -> int:
     """Dimension of (t, s) as functions on these rows."""
-    total = spec.n_weights + _affine_rank(rows[:, data.class_mask])
+    total = spec.n_rates + _affine_rank(rows[:, data.class_mask])
     return total + (_affine_rank(rows[:, data.selection_mask]) if spec.has_selection else 0)
 
 
@@ -105,17 +105,19 @@ def jacobian_rank(spec: ModelSpec, data: PUData, rows: Array, needed: int) -> in
 
 
 def _jacobian(spec: ModelSpec, data: PUData, rows: Array, full: Array) -> Array:
-    point = spec.unpack(full)
+    density = LogDensity(spec, data, spec.complete_priors(default_priors(1, 1), None))
+    point = density.unpack(full[density.free])
     ones = np.column_stack([rows, np.ones(len(rows))])
     t, psi = point.t(rows), point.s(rows)
-    s0 = 1 / (1 + np.exp(-point.omega(rows)))
+    slope = np.exp(spec.propensity.logs(point.omega(rows), point.log_w)[2])
     columns = [
         (1 - t)[:, None] * ones,
-        (point.rho * s0 * (1 - s0) / psi)[:, None] * ones,
+        (slope / psi)[:, None] * ones,
         (point.gamma * (1 - psi) / psi)[:, None],
         np.full((len(rows), 1), -float(point.lam)),
+        np.zeros((len(rows), 1)),  # false marks: not part of the question
     ]
-    return np.hstack(columns)[:, Layout.of(spec, data, default_priors(1, 1)).arrays[0]]
+    return np.hstack(columns)[:, density.free]
 
 
 def _affine_rank(X: Array) -> int:

@@ -58,8 +58,8 @@ class Nearest:
 
 def nearest_points(subject: Subject) -> list[Nearest]:
     """The best point of every exceptional set of the model, with its second solutions."""
-    name = subject.fit.spec.name
-    if name == "psychm":
+    spec = subject.fit.spec
+    if spec.exchangeable and spec.n_rates == 2:
         finders: list[Callable[[Subject], Nearest]] = [
             _a_zero,
             _a_alpha,
@@ -69,9 +69,9 @@ def nearest_points(subject: Subject) -> list[Nearest]:
         ]
         if subject.data.swap_symmetric:  # else columns or audited rows tell the factors apart
             finders.insert(4, _gamma_zero)
-    elif name == "spm":
+    elif spec.symmetric:
         finders = [_both_zero, _fixed_point, _one_factor]
-    elif name == "scar":
+    elif spec.constant:
         finders = [_one_factor]
     else:
         finders = []
@@ -125,7 +125,7 @@ def _check(subject: Subject, found: Nearest) -> Check:
                 found.name,
                 " There is no second solution there, but the estimates are unstable.",
             )
-        remedy = SCAR_REMEDY if subject.fit.spec.name == "scar" else REMEDIES[found.name]
+        remedy = SCAR_REMEDY if subject.fit.spec.constant else REMEDIES[found.name]
     return Check(
         f"set {found.name}",
         status,
@@ -239,19 +239,19 @@ def _tied(subject: Subject, sign: float) -> tuple[Array, list[Array]]:
     density, data, z = subject.weak, subject.data, _start(subject)
     blocks, common = density.blocks, data.class_mask & data.selection_mask
     k = int(common.sum())
-    n_weights = subject.fit.spec.n_weights
-    E = np.zeros((density.dim, k + 2 + n_weights))
+    n_rates = subject.fit.spec.n_rates
+    E = np.zeros((density.dim, k + 2 + n_rates))
     E[np.r_[blocks.a][common[data.class_mask]], np.arange(k)] = 1.0
     E[np.r_[blocks.alpha][common[data.selection_mask]], np.arange(k)] = sign
     E[blocks.b, k], E[blocks.beta, k + 1] = 1.0, 1.0
-    E[np.r_[blocks.rates], k + 2 + np.arange(n_weights)] = 1.0
+    E[np.r_[blocks.rates], k + 2 + np.arange(n_rates)] = 1.0
     point = subject.peaks[0].point
     levels = np.concatenate([z[blocks.b], z[blocks.beta], z[blocks.rates]])
     slopes = [point.a, sign * point.alpha, 0.5 * (point.a + sign * point.alpha)]
     starts = [np.concatenate([s[common], levels]) for s in slopes]
     # With equal slopes and equal intercepts the gradient cannot tell the factors apart, and the
     # branches of the set differ in b - β (a = α) or b + β (a = -α).
-    apart = np.zeros(k + 2 + n_weights)
+    apart = np.zeros(k + 2 + n_rates)
     apart[k : k + 2] = 1.0, -sign
     return E, [s + step * apart for s in starts for step in (0.0, 1.0, -1.0)]
 

@@ -10,6 +10,7 @@ from bayes_lepu.diagnostics.constancy import bootstrap_constancy
 from bayes_lepu.diagnostics.evidence import gather
 from bayes_lepu.diagnostics.naming import exchanged_pi
 from bayes_lepu.diagnostics.records import Check, Identifiability
+from bayes_lepu.diagnostics.several import diagnose_several
 from bayes_lepu.diagnostics.subject import Subject
 from bayes_lepu.diagnostics.verdict import carriers, choose_level
 from bayes_lepu.diagnostics.words import sentence
@@ -66,6 +67,8 @@ def diagnose(
     audits = audits or fit.settings.get("audits") or "chosen"
     if audits not in ("chosen", "random"):
         raise ModelError(f"audits = {audits!r}; 'chosen' or 'random' is expected.")
+    if fit.data.n_annotators > 1:
+        return diagnose_several(fit)
     subject = Subject(fit)
     evidence = gather(subject)
     checks: list[Check] = [record for check in table.CHECKS for record in check(subject, evidence)]

@@ -25,8 +25,8 @@ DRAWS_FOR_WIDTHS = 1000
 OWN_BRANCHES = ("as labelled", "other")
 LEVEL_REMEDY = (
     "Audit some unlabelled rows (y=), have several annotators look at the same rows "
-    "(lepu.fit_panel), name a column that enters only one factor, or bring a class prior known "
-    "from elsewhere."
+    "(one column of l each), name a column that enters only one factor, or bring a class prior "
+    "known from elsewhere (class_prior=)."
 )
 
 
@@ -164,7 +164,7 @@ def contractions(subject: Subject) -> dict[str, float]:
         out = {"pi": pi, "c": c, "b": flat.b}
         if fit.spec.has_selection:
             out |= {"beta": flat.beta, "|alpha|": np.linalg.norm(flat.alpha, axis=-1)}
-        if fit.spec.n_weights == 2:
+        if fit.spec.n_rates == 2:
             out |= {"gamma": flat.gamma, "lambda": flat.lam}
         return out
 

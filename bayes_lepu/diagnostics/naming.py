@@ -23,8 +23,8 @@ RULE_WORDS = {
 }
 SETTLE = (
     "Settle it with a column that enters only one factor (selection_features=, class_features=), "
-    "with audited rows (y=), with several annotators of the same rows (lepu.fit_panel), or with "
-    "priors you can defend (in the SPM together with "
+    "with audited rows (y=), with several annotators of the same rows (one column of l each), or "
+    "with priors you can defend (in the SPM together with "
     "orientation='none', or the rule decides)."
 )
 _WHICH: dict[str, Any] = {"bears_on": (Aspect.ORIENTATION,), "needs": "passed"}

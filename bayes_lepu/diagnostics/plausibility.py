@@ -37,7 +37,7 @@ def check_plausibility(subject: Subject, evidence: "Evidence") -> list[Check]:
                 f"{slope} is not estimable"
             )
     c = float(np.mean(subject.fit.c_draws))
-    if subject.fit.spec.name == "scar" and c > NEAR_ONE:
+    if subject.fit.spec.constant and c > NEAR_ONE:
         complaints.append(f"c = {c:.2f}: nearly every positive is labelled")
     return [
         Check(

@@ -142,8 +142,16 @@ def _gain(h: Array, l: Array, curve: Array) -> float:
 
 
 def _scores(fit: FittedModel) -> tuple[Array, Array]:
-    X, l = fit.data.X, fit.data.l
-    keep = slice(None, None, max(1, -(-len(X) // MAX_ROWS)))
+    """Label probability and label of the rows; of several annotators, of every cell shown."""
+    X, labels = fit.data.X, fit.data.labels
+    keep = slice(None, None, max(1, -(-labels.size // MAX_ROWS)))
     flat = fit.draws
     some = flat.take(slice(None, None, max(1, flat.b.size // DRAWS)))
-    return mean_by_row(some, Parameters.h, X[keep]), l[keep].astype(float)
+    if fit.data.n_annotators == 1:
+        return mean_by_row(some, Parameters.h, X[keep]), labels[keep, 0].astype(float)
+
+    def of(j: int) -> Array:
+        return mean_by_row(some, lambda draws, rows: draws.h(rows)[..., j, :], X[keep])
+
+    h, shown = np.column_stack([of(j) for j in range(labels.shape[1])]), fit.data.shown[keep]
+    return h[shown], labels[keep][shown].astype(float)

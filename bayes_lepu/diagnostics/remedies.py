@@ -37,7 +37,7 @@ UNSURE = 0.01  # no single audit is taken to refute an answer by more than log 1
 
 def weigh_remedies(subject: Subject) -> tuple[Remedy, ...]:
     """The offers, the most helpful first: for the naming where that is open, else for π."""
-    if not subject.small or subject.fit.spec.name == "naive":
+    if not subject.small or subject.fit.spec.certain:
         return ()
     before, gap = sd_pi(subject), exchange_gap(subject)
     open_rows = np.any(subject.data.kind == RowKind.UNLABELLED)
@@ -104,15 +104,16 @@ def audit_information(subject: Subject) -> Array:
     X = data.X[data.kind == RowKind.UNLABELLED]
     point = subject.inside(subject.point)
     m, psi = point.missed(X), point.s(X)
-    s0 = point.swap().t(X)
     ones = np.column_stack([X, np.ones(len(X))])
-    slope = -float(point.rho) * s0 * (1 - s0) / np.maximum(1 - psi, 1e-12)
+    rise = np.exp(subject.fit.spec.propensity.logs(point.omega(X), point.log_w)[2])
+    slope = -rise / np.maximum(1 - psi, 1e-12)
     D = np.column_stack(
         [
             ones,
             slope[:, None] * ones,
             np.full(len(X), -float(point.gamma)),
             float(point.lam) * psi / np.maximum(1 - psi, 1e-12),
+            np.zeros(len(X)),  # of false marks: an audit of an unlabelled row says little
         ]
     )[:, density.free]
     out = np.zeros((density.dim, density.dim))

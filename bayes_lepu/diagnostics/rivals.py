@@ -15,7 +15,7 @@ of all data sets.
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -79,7 +79,8 @@ def compare_rivals(subject: Subject) -> tuple[Rival, ...]:
     own = max(subject.peaks, key=lambda p: p.logp)
     found = {subject.fit.spec.name: (subject.weak, own.z)}
     for name in _others(subject):
-        density = weak_density(get_model(name), subject.weak.data)
+        spec = replace(get_model(name), false_marks=subject.fit.spec.false_marks)
+        density = weak_density(spec, subject.weak.data)
         found[name] = density, _best(density)
     return _ranked(found)
 
@@ -126,7 +127,7 @@ def _best(density: LogDensity) -> Array:
             warnings.simplefilter("ignore", LepuWarning)
             found = fit_map(density.spec, density.data, density.priors, n_starts=STARTS, rng=rng)
         return found.modes[0].z
-    if density.spec.n_weights == 0:
+    if density.spec.n_rates == 0:
         return optimise(density, np.zeros(density.dim)).z
     starts = [density.pack(p) for p in constant_starts(density.data)]
     return max((optimise(density, z) for z in starts), key=lambda o: o.logp).z

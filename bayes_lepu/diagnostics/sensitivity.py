@@ -100,7 +100,7 @@ def log_prior(density: LogDensity, z: Array) -> Array:
 def check_intercepts(subject: Subject, evidence: "Evidence") -> list[Check]:
     """π under intercepts with sd 1 and 2.5."""
     name = "intercept prior"
-    if subject.fit.spec.name == "naive":
+    if subject.fit.spec.certain:
         return [Check(name, "not applicable", None, "", "t = h in this model.")]
     if not subject.small:
         return [Check(name, "not computed", None, "", "Too many coordinates.")]

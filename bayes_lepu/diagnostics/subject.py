@@ -26,11 +26,11 @@ from bayes_lepu.models.density import LogDensity
 from bayes_lepu.models.parameters import Parameters
 from bayes_lepu.models.spec import ModelSpec
 from bayes_lepu.priors import Prior, default_priors
-from bayes_lepu.propensities import Propensity, get_propensity
+from bayes_lepu.propensities import RATES, Propensity
 from bayes_lepu.result import FittedModel
 
 WEAK_SLOPE_SCALE = 2.5
-PROPENSITIES = {"naive": "one", "scar": "constant", "spm": "logistic", "psychm": "psychometric"}
+WEAK_DEFAULTS = ("a", "b", "alpha", "beta")  # priors that a penalty leaves flat or too weak
 MAX_DIM = 300  # coordinates up to which dense curvature is affordable
 SEARCH_STARTS = 6
 SEARCHED = 3  # of the maxima that the search finds, the best
@@ -118,13 +118,12 @@ class Subject:
     @property
     def symmetric(self) -> bool:
         """Whether the likelihood is exactly unchanged by the exchange."""
-        spec = self.fit.spec
-        return spec.has_selection and spec.n_weights == 0 and self.data.swap_symmetric
+        return self.fit.density.is_symmetric
 
     @property
     def propensity(self) -> Propensity:
         """The propensity of the fitted model."""
-        return get_propensity(PROPENSITIES[self.fit.spec.name])
+        return self.fit.spec.propensity
 
     @property
     def small(self) -> bool:
@@ -189,15 +188,7 @@ class Subject:
     @cached_property
     def coordinates(self) -> Array:
         """Pivoted draws in the coordinates of the density, ``(draws, dim)``."""
-        density, flat = self.fit.density, self.pivoted.take_flat()
-        head = np.column_stack([flat.a, flat.b, flat.alpha, flat.beta])
-        tail = np.zeros((len(head), 2))
-        if self.fit.spec.n_weights == 1:
-            tail[:, 0] = flat.log_w[:, 0] - flat.log_w[:, 1]
-        if self.fit.spec.n_weights == 2:
-            tail = flat.log_w[:, :2] - flat.log_w[:, 2:]
-        scales = [np.log(self.fit.stats[f"sigma_{n}"]).ravel() for n in density.hyper]
-        return np.column_stack([np.column_stack([head, tail])[:, density.free], *scales])
+        return self.fit.density.pack_draws(self.pivoted.take_flat())
 
     # The fit's own density --------------------------------------------------------------------
 
@@ -236,17 +227,15 @@ class Subject:
         data = self.data
         base = default_priors(int(data.class_mask.sum()), int(data.selection_mask.sum()))
         own = self.fit.priors
-        return {
-            n: base[n] if self.fit.is_point and n not in ("c", "rates") else own[n] for n in own
-        }
+        return {n: base[n] if self.fit.is_point and n in WEAK_DEFAULTS else own[n] for n in own}
 
     def inside(self, point: Parameters) -> Parameters:
         """The point with its weights off the boundary."""
-        if self.fit.spec.n_weights == 0:
+        if self.fit.spec.n_rates == 0:
             return point
-        keep = 3 if self.fit.spec.n_weights == 2 else 2
+        free = [RATES.index(name) for name in self.fit.spec.propensity.free]
         w = np.exp(point.log_w)
-        w[:keep] = np.maximum(w[:keep], SMALLEST_WEIGHT)
+        w[free] = np.maximum(w[free], SMALLEST_WEIGHT)
         with np.errstate(divide="ignore"):
             return replace(point, log_w=np.log(w / w.sum()))
 
@@ -357,15 +346,9 @@ class Subject:
 def weak_density(spec: ModelSpec, data: PUData) -> LogDensity:
     """A model's likelihood with slopes N(0, 2.5²), the rest flat or uniform."""
     slope = Prior("normal", scale=WEAK_SLOPE_SCALE)
-    priors = {
-        "a": slope,
-        "alpha": slope,
-        "b": Prior("flat"),
-        "beta": Prior("flat"),
-        "c": Prior("beta", concentration=(1, 1)),
-        "rates": Prior("dirichlet", concentration=(1, 1, 1)),
-    }
-    return LogDensity(spec, data, {n: priors[n] for n in spec.parameters})
+    flat = Prior("flat")
+    priors = {"a": slope, "alpha": slope, "b": flat, "beta": flat}
+    return LogDensity(spec, data, spec.complete_priors(priors, None))
 
 
 def _factors(point: Parameters) -> Parameters:

@@ -90,7 +90,7 @@ def carriers(
         by_prior = True
     if by_prior or level == 4:
         found.append("prior")
-    if subject.fit.spec.name in ("scar", "naive"):
-        what = "constant" if subject.fit.spec.name == "scar" else "one"
+    if not subject.fit.spec.has_selection:
+        what = "constant" if subject.fit.spec.constant else "one"
         found.append(f"assumption that s is {what}")
     return tuple(found)

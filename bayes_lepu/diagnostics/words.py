@@ -42,7 +42,7 @@ def sentence(
             for reason in reasons(checks, aspect)
         ]
         text += f"; {why[0]}" if why else ""
-    if subject.fit.spec.name != "naive" and prior_determined(subject, checks):
+    if not subject.fit.spec.certain and prior_determined(subject, checks):
         text += "; the class prior is prior-determined"
     return text + "."
 

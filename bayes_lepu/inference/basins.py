@@ -10,7 +10,7 @@ draws and its Gaussian,
 and the answer takes draws of each in proportion to its evidence. ``stats["mode"]`` says which.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
@@ -21,6 +21,7 @@ from bayes_lepu.inference.folding import pivot
 from bayes_lepu.inference.laplace import Gaussian, Mixture
 from bayes_lepu.inference.modes import SAME, distance
 from bayes_lepu.inference.nuts import NutsOptions, can_fold, sample_nuts
+from bayes_lepu.inference.pooling import gaussian_of_draws
 from bayes_lepu.inference.stopping import SamplingStopped
 from bayes_lepu.links import Array
 from bayes_lepu.models.density import LogDensity
@@ -47,29 +48,11 @@ def run_chains(density: LogDensity, start: Gaussian, options: NutsOptions) -> Ru
     say so, a second run starts from the mean and covariance of the first one's draws and takes
     smaller steps; the better of the two is kept.
     """
-    return run_twice_if_hard(
-        lambda gaussian, settings: Run(gaussian, *sample_nuts(density, gaussian, options=settings)),
-        start,
-        options,
-        view=lambda run: _pivoted(density, run),
-    )
-
-
-def run_twice_if_hard(
-    sample: Callable[[Gaussian, NutsOptions], Run],
-    start: Gaussian,
-    options: NutsOptions,
-    *,
-    view: Callable[[Run], Array] = lambda run: run.z,
-) -> Run:
-    """`run_chains` for any sampler; ``view`` gives the draws that convergence is judged on."""
-    first = sample(start, options)
-    z = view(first)
+    first = Run(start, *sample_nuts(density, start, options=options))
+    z = _pivoted(density, first)
     if _is_fine(z, first, options):
         return first
-    draws = z.reshape(-1, z.shape[-1])
-    root = np.linalg.cholesky(np.cov(draws, rowvar=False) + 1e-10 * np.eye(draws.shape[1]))
-    wider = Gaussian(draws.mean(axis=0), root, start.log_evidence)
+    wider = gaussian_of_draws(density, z.reshape(-1, z.shape[-1]), start.log_evidence)
     careful = replace(
         options,
         tune=max(options.tune, 1000),
@@ -77,8 +60,9 @@ def run_twice_if_hard(
         random_seed=int(np.random.SeedSequence([options.random_seed, 7]).generate_state(1)[0]),
     )
     with _falling_back_on(first, options):
-        second = sample(wider, careful)
-    return min((first, second), key=lambda run: (not _is_calm(run), _max_rhat(view(run))))
+        second = Run(wider, *sample_nuts(density, wider, options=careful))
+    runs = (first, second)
+    return min(runs, key=lambda run: (not _is_calm(run), _max_rhat(_pivoted(density, run))))
 
 
 @contextmanager

@@ -80,11 +80,15 @@ class Mixture:
 
 def gaussian_at(density: LogDensity, start: Array) -> Gaussian:
     """Climb to the mode next to ``start`` and approximate there."""
-    optimum = optimise(density, start)
-    root = _covariance_root(density, optimum.z)
+    return gaussian_near(density, optimise(density, start).z)
+
+
+def gaussian_near(density: LogDensity, z: Array) -> Gaussian:
+    """The Gaussian with mean z and the curvature there."""
+    root = _covariance_root(density, z)
     log_det = np.log(np.diag(root)).sum()
-    evidence = optimum.logp + 0.5 * density.dim * np.log(2 * np.pi) + log_det
-    return Gaussian(optimum.z, root, float(evidence))
+    evidence = density.logp(z) + 0.5 * density.dim * np.log(2 * np.pi) + log_det
+    return Gaussian(z, root, float(evidence))
 
 
 def mixture_at(density: LogDensity, points: Iterable[Parameters]) -> Mixture:

@@ -30,16 +30,18 @@ from bayes_lepu.inference.modes import (
     swap_mode,
 )
 from bayes_lepu.inference.optimizers import Climber, Optimum, optimise
+from bayes_lepu.inference.pooling import known_scales
 from bayes_lepu.inference.sparse import kkt_residual
 from bayes_lepu.inference.wide import row_basis
 from bayes_lepu.links import Array
-from bayes_lepu.models import get_model
 from bayes_lepu.models.density import LogDensity
 from bayes_lepu.models.parameters import Parameters
 from bayes_lepu.models.spec import ModelSpec
-from bayes_lepu.priors import Prior, Priors
+from bayes_lepu.priors import Priors
+from bayes_lepu.propensities import Propensity, get_propensity
 
-N_STARTS = {"naive": 1, "scar": 2, "spm": 14, "psychm": 25}
+# Starts of the search: with two curved factors, and with free rates besides.
+PAIR_STARTS, RATES_STARTS = 14, 25
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +87,8 @@ def fit_map(
     ----------
     n_starts : int, optional
         Number of starts, the named ones of `starts` first; one is a single random start.
-        Default: 14 for SPM, 25 for PsychM. Naive has one, SCAR two, whatever is asked for.
+        Default: 14 for two factors, 25 with free rates. Naive has one, SCAR two, whatever is asked
+        for.
     optimizer : {"auto", "scoring", "sampled", "lbfgs"} or callable
         See `optimizers`.
     initial : Parameters, optional
@@ -128,30 +131,56 @@ def _starting_points(
     rng: np.random.Generator,
 ) -> list[Parameters]:
     spec, data = density.spec, density.data
-    n = N_STARTS[spec.name] if n_starts is None else n_starts
+    n = (RATES_STARTS if spec.n_rates else PAIR_STARTS) if n_starts is None else n_starts
     if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
         raise ModelError(f"n_starts = {n!r}; a whole number, one or above, is expected.")
     if not spec.has_selection:
-        return starts.constant_starts(data)[: N_STARTS[spec.name]]
+        return starts.constant_starts(data)[: 1 + spec.n_rates]
     spread = starts.column_spread(data)
     if n == 1:
         pool = starts.random_points(data, spread, 1, rng)
-        return pool if spec.n_weights == 0 else starts.with_small_weights(pool)
-    scar = best_optimum(simpler(density, "scar"), starts.constant_starts(data), optimizer)
-    if spec.n_weights == 0:
-        return starts.spm_starts(data, scar, spread, n, rng)
-    spm = simpler(density, "spm")
+        pool = [point.for_annotators(data.n_annotators) for point in pool]
+        return pool if spec.n_rates == 0 else starts.with_small_weights(pool)
+    scar = best_optimum(constant_version(density), starts.constant_starts(data), optimizer)
+    if spec.n_rates == 0:
+        return _and_exchanged(density, starts.spm_starts(data, scar, spread, n, rng), optimizer)
+    spm = plain_version(density)
     spm_best = best_optimum(
         spm, starts.spm_starts(data, scar, spread, max(5, n // 3), rng), optimizer
     )
     return starts.psychm_starts(data, scar, spm_best, spread, n, rng)
 
 
-def simpler(density: LogDensity, name: str) -> LogDensity:
-    """The same data and slope priors under a simpler model, as a source of starts."""
-    base = {"c": Prior("beta", concentration=(1, 1)), **density.priors}
-    spec = get_model(name)
-    return LogDensity(spec, density.data, {n: base[n] for n in spec.parameters})
+def _and_exchanged(
+    density: LogDensity, points: list[Parameters], optimizer: str | Climber
+) -> list[Parameters]:
+    """The starts; of several annotators also the best optimum with the factors exchanged.
+
+    Nothing there is symmetric, but where few rows are shared a mode near the exchanged answer can
+    remain.
+    """
+    data = density.data
+    same = np.array_equal(data.class_mask, data.selection_mask)
+    if data.n_annotators == 1 or not same:
+        return points
+    return [*points[:-1], best_optimum(density, points[:3], optimizer).swap()]
+
+
+def constant_version(density: LogDensity) -> LogDensity:
+    """The same data and slope priors with a constant propensity, as a source of starts."""
+    return _with_propensity(density, get_propensity("constant"))
+
+
+def plain_version(density: LogDensity) -> LogDensity:
+    """The same without free rates."""
+    own = density.spec.propensity
+    return _with_propensity(density, Propensity(own.name, own.mechanism, own.link))
+
+
+def _with_propensity(density: LogDensity, propensity: Propensity) -> LogDensity:
+    spec = replace(density.spec, propensity=propensity)
+    priors = spec.complete_priors(density.priors, None, annotators=density.data.n_annotators)
+    return LogDensity(spec, density.data, known_scales(priors, hierarchical=False))
 
 
 def best_optimum(
@@ -211,20 +240,12 @@ def row_space(data: PUData, priors: Priors) -> tuple[PUData, Array | None]:
     """The data in the coordinates of their own row space, where that loses nothing."""
     slopes = [priors[n] for n in ("a", "alpha") if n in priors]
     exact = all(s.family == "normal" and s.loc == 0 for s in slopes)
-    if data.p <= data.n or not exact or not (data.class_mask & data.selection_mask).all():
+    exact &= bool((data.class_mask & data.selection_mask).all())
+    if data.p <= data.n or data.n_annotators > 1 or not exact:
         return data, None
     basis = row_basis(data)
-    ones = np.ones(len(basis.directions))
-    reduced = replace(
-        data,
-        X=np.ascontiguousarray(basis.coordinates),
-        feature_names=tuple(f"direction {j}" for j in range(ones.size)),
-        center=0 * ones,
-        scale=ones,
-        class_mask=ones.astype(bool),
-        selection_mask=ones.astype(bool),
-    )
-    return reduced, basis.directions
+    every = np.ones(len(basis.directions), dtype=bool)
+    return data.with_table(basis.coordinates, every, every), basis.directions
 
 
 def _lifted(density: LogDensity, mode: Mode, lift: Array | None) -> Mode:

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from bayes_lepu.inference.optimizers import Optimum
-from bayes_lepu.links import Array, label_probability, sigmoid
+from bayes_lepu.links import Array, sigmoid
 from bayes_lepu.models.density import LogDensity
 from bayes_lepu.models.parameters import Parameters
 
@@ -80,8 +80,8 @@ class Mode:
             "c": self.c,
             "norm_a": self.norm_a,
             "norm_alpha": self.norm_alpha,
-            "gamma": float(self.point.gamma),
-            "lambda": float(self.point.lam),
+            "gamma": float(self.point.gamma.mean()),
+            "lambda": float(self.point.lam.mean()),
             "converged": self.converged,
             "artefact": self.artefact,
         }
@@ -125,8 +125,9 @@ def describe_mode(
     """A mode with its figures."""
     X = density.data.X
     tau, omega = point.tau(X), point.omega(X)
-    pi = float(sigmoid(tau).mean())
-    h = label_probability(tau, omega, point.log_w)
+    weight = density.data.row_weights
+    pi = float(np.average(sigmoid(tau), weights=weight))
+    marked = float(np.average(point.s(X) * sigmoid(tau), axis=-1, weights=weight).mean())
     mode = Mode(
         point=point,
         z=optimum.z,
@@ -137,9 +138,9 @@ def describe_mode(
         rms_h=0.0,
         rms_t=0.0,
         pi=pi,
-        c=float(h.mean()) / max(pi, 1e-300),
+        c=marked / max(pi, 1e-300),
         norm_a=float(tau.std()),
-        norm_alpha=float(omega.std()),
+        norm_alpha=float(omega.std(axis=-1).mean()),
         converged=optimum.converged,
         artefact=artefact(point, X) if density.spec.has_selection else "",
     )
@@ -177,20 +178,14 @@ def compare_mode(mode: Mode, best: Parameters, X: Array) -> Mode:
 
 def is_exchangeable(density: LogDensity) -> bool:
     """Whether the log density is unchanged by exchanging the factors."""
-    spec, priors = density.spec, density.priors
-    return (
-        spec.has_selection
-        and spec.n_weights == 0
-        and density.data.swap_symmetric
-        and priors["a"] == priors["alpha"]
-        and priors["b"] == priors["beta"]
-    )
+    priors = density.priors
+    return density.is_symmetric and priors["a"] == priors["alpha"] and priors["b"] == priors["beta"]
 
 
 def swap_mode(density: LogDensity, mode: Mode) -> Mode:
     """The same mode with its factors exchanged."""
     point = mode.point.swap()
-    pi = float(point.t(density.data.X).mean())
+    pi = float(np.average(point.t(density.data.X), weights=density.data.row_weights))
     return replace(
         mode,
         point=point,
@@ -204,14 +199,14 @@ def swap_mode(density: LogDensity, mode: Mode) -> Mode:
 
 
 def _role(point: Parameters, best: Parameters, X: Array) -> Role:
-    if np.std(point.s(X)) < 0.01:
+    if np.max(np.std(point.s(X), axis=-1)) < 0.01:
         return "SCAR-like"
     if np.mean(np.abs(point.tau(X)) > 50) > 0.5 or np.mean(np.abs(point.omega(X)) > 50) > 0.5:
         return "divergent"
     cross = max(_rms(point.t(X) - best.swap().t(X)), _rms(point.swap().t(X) - best.t(X)))
     if cross < LIKE:
         return "swapped"
-    cosine = _cosine(point.alpha, best.alpha, X)
+    cosine = _cosine(point.average().alpha, best.average().alpha, X)
     if cosine < -0.8:
         return "reversed"
     return "same h" if _rms(point.h(X) - best.h(X)) < SAME else "other"

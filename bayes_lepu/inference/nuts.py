@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from bayes_lepu.errors import ModelError
-from bayes_lepu.inference import folding, orientation
+from bayes_lepu.inference import folding, orientation, pooling
 from bayes_lepu.inference.laplace import Gaussian, Mixture
-from bayes_lepu.inference.stopping import wait
+from bayes_lepu.inference.stopping import SamplingStopped, wait
 from bayes_lepu.links import Array
 from bayes_lepu.models import compiled
 from bayes_lepu.models.density import LogDensity
@@ -82,15 +82,29 @@ def refuse_improper(priors: Priors) -> None:
 
 def can_fold(density: LogDensity) -> bool:
     """Whether exchanging the factors maps the parameter space onto itself."""
-    same = np.array_equal(density.data.class_mask, density.data.selection_mask)
-    return density.spec.has_selection and bool(same)
+    return density.can_exchange
 
 
 def sample_nuts(
     density: LogDensity, start: Gaussian, *, options: NutsOptions
 ) -> tuple[Array, dict[str, Array]]:
-    """Raw draws ``(chain, draw, dim)`` of the (folded) density and the sampler's statistics."""
-    return sample_whitened(lambda: _whitened(density, start), start, options)
+    """Raw draws ``(chain, draw, dim)`` of the (folded) density and the sampler's statistics.
+
+    Where annotators are pooled, the sampler moves in coordinates that are centred as far as the
+    data know each annotator (see `pooling`).
+    """
+    if not pooling.is_pooled(density):
+        return sample_whitened(lambda: _whitened(density, start), start, options)
+    centring = pooling.choose_centring(density, start.mean)
+    carried = pooling.centred_gaussian(density, start, centring)
+    try:
+        v, stats = sample_whitened(
+            lambda: _whitened_centred(density, carried, centring), carried, options
+        )
+    except SamplingStopped as stopped:
+        z = pooling.from_centred(density, stopped.z, centring)
+        raise SamplingStopped(start, z, stopped.stats) from None
+    return pooling.from_centred(density, v, centring), stats
 
 
 def sample_whitened(
@@ -190,9 +204,24 @@ def _whitened(density: LogDensity, start: Gaussian) -> WhitenedDensity:
     if not density.is_compiled:
         return lambda u: _whitened_in_python(density, mean, root, u)
     if not can_fold(density):
-        return lambda u: compiled.whitened(u, mean, root, constants)
+        nothing = np.zeros(0)
+        return lambda u: compiled.whitened(u, mean, root, nothing, constants)
     order = density.swap_order
     return lambda u: compiled.whitened_fold(u, mean, root, order, constants)
+
+
+def _whitened_centred(density: LogDensity, start: Gaussian, centring: Array) -> WhitenedDensity:
+    """The log density of pooled annotators in whitened, partly centred coordinates."""
+    mean, root, constants = start.mean, np.ascontiguousarray(start.root), density.constants
+    if density.is_compiled:
+        return lambda u: compiled.whitened(u, mean, root, centring, constants)
+
+    def in_python(u: Array) -> tuple[float, Array]:
+        z = compiled.uncentre(mean + root @ u, centring, constants)
+        value, grad = compiled.centred_grad(*density.logp_grad(z), z, centring, constants)
+        return value, root.T @ grad
+
+    return in_python
 
 
 def _whitened_in_python(

@@ -26,6 +26,7 @@ from functools import partial
 
 import numpy as np
 import scipy.linalg
+from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from bayes_lepu.errors import ModelError
@@ -33,6 +34,7 @@ from bayes_lepu.inference.coordinates import ScaledCoordinates
 from bayes_lepu.inference.sparse import climb_sparse, kkt_residual, polish
 from bayes_lepu.inference.wide import climb_wide, is_wide
 from bayes_lepu.links import Array
+from bayes_lepu.models.blocks import logs_to_ratios, ratios_to_logs
 from bayes_lepu.models.density import LogDensity
 from bayes_lepu.suggestions import unknown
 
@@ -44,7 +46,7 @@ MAX_SCORING_DIM = 120
 MAX_SCORING_WORK = 400_000  # rows x columns above which a Gram matrix per step stops paying
 SAMPLE_WORK = 100_000  # rows x columns of the sample
 GRADIENT_TOLERANCE = 1e-6
-SMALL_WEIGHT = 1e-5
+SMALL_RATE = 1e-5
 INSIDE = (1e-3, 1e-2, 5e-2)  # weights tried instead of a smaller one
 
 
@@ -84,7 +86,7 @@ def optimise(
     else:
         raise ModelError(unknown("optimizer", optimizer, OPTIMIZERS))
     z, iterations = climb(density, start)
-    for _ in range(density.spec.n_weights):
+    for _ in range(density.spec.n_rates):
         inside = _off_the_face(density, z)
         if inside is None:
             break
@@ -116,19 +118,35 @@ def _automatic(density: LogDensity) -> str:
 
 def _off_the_face(density: LogDensity, z: Array) -> Array | None:
     """The best point with a vanished weight raised a little, if it is higher than z."""
-    w = np.exp(density.unpack(z).log_w)[: density.spec.n_weights + 1]
+    w = np.exp(ratios_to_logs(z[density.blocks.rates]))
     best, highest = None, density.logp(z) + 1e-8
-    for i in np.flatnonzero(w < SMALL_WEIGHT):
+    for i in np.flatnonzero(w < SMALL_RATE):
         for small in INSIDE:
             raised = w * (1 - small)
             raised[i] = small
             candidate = z.copy()
             with np.errstate(divide="ignore"):
-                odds = np.log(raised[:-1]) - np.log(raised[-1])
-            candidate[density.blocks.rates] = np.clip(odds, -700, 700)
+                candidate[density.blocks.rates] = logs_to_ratios(np.log(raised))
             if (value := density.logp(candidate)) > highest:
                 best, highest = candidate, value
     return best
+
+
+def climb_held(density: LogDensity, start: Array, held: NDArray[np.intp]) -> Array:
+    """The maximum next to ``start`` with some coordinates held where they are."""
+    free = np.setdiff1d(np.arange(density.dim), held)
+
+    def objective(x: Array) -> tuple[float, Array]:
+        z = start.copy()
+        z[free] = x
+        value, grad = density.logp_grad(z)
+        return -value, -grad[free]
+
+    options = {"maxiter": 2000, "maxfun": 4000, "maxcor": 20, "ftol": 1e-13, "gtol": 1e-7}
+    found = minimize(objective, start[free], jac=True, method="L-BFGS-B", options=options)
+    z = start.copy()
+    z[free] = found.x
+    return z
 
 
 def _scoring(
@@ -195,15 +213,7 @@ def _sampled(density: LogDensity, start: Array) -> Ended:
     labelled = int(data.l[rows].sum())
     if size >= data.n or min(labelled, size - labelled) < 5 * density.dim:
         return _lbfgs(density, start)
-    sample = replace(
-        data,
-        X=data.X[rows],
-        l=data.l[rows],
-        y=data.y[rows],
-        kind=data.kind[rows],
-        index=data.index[rows],
-    )
-    small = replace(density, data=sample)
+    small = replace(density, data=data.rows(rows))
     center, steps = _scoring(small, start, tolerance=1e-3)
     prior = density.prior_precision(center)
     information = (small.logp_grad_info(center)[2] - prior) * (data.n / size) + prior

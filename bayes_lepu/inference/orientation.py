@@ -38,7 +38,7 @@ RULES: tuple[str, ...] = ("sigma-norm", "norm", "energy", "correlation", "none")
 
 BLOCK_ROWS = 4096
 
-SettledBy = Literal["rule", "density", "columns", "audited rows", "model"]
+SettledBy = Literal["rule", "density", "columns", "audited rows", "annotators", "model"]
 
 
 @dataclass(frozen=True)
@@ -49,10 +49,10 @@ class Orientation:
     ----------
     rule : str
         The rule asked for.
-    settled_by : {"rule", "density", "columns", "audited rows", "model"}
+    settled_by : {"rule", "density", "columns", "audited rows", "annotators", "model"}
         What decided: an assumption (the rule), the posterior density of the two orientations,
-        different columns or audited rows (which break the symmetry), or the model itself, in which
-        s does not depend on x.
+        different columns, audited rows or several annotators (which break the symmetry), or the
+        model itself, in which s does not depend on x or has another form than t.
     sizes : dict
         Size of (t, s) under each rule, after labelling.
     rules_agree : bool
@@ -87,7 +87,8 @@ def sigma_norm(slope: Array, X: Array) -> Array:
 
 
 def sizes(point: Parameters, X: Array) -> dict[str, tuple[float, float]]:
-    """Size of the factors (t, s) under every rule; s by its logistic part σ(ω)."""
+    """Size of the factors (t, s) under every rule; s by σ(ω), of the average annotator."""
+    point = point.average()
     tau, omega = point.tau(X), point.omega(X)
     h = label_probability(tau, omega, point.log_w)
     norm_t, norm_s = float(tau.std()), float(omega.std())
@@ -119,13 +120,15 @@ def rule_says_swap(point: Parameters, X: Array, rule: str) -> bool:
 
 def settled_by(spec: ModelSpec, data: PUData, rule: str) -> SettledBy:
     """What decides the orientation for this model and these data."""
-    if not spec.has_selection:
+    if not spec.exchangeable:
         return "model"
+    if data.n_annotators > 1:
+        return "annotators"
     if not np.array_equal(data.class_mask, data.selection_mask):
         return "columns"
     if data.n_audited:
         return "audited rows"
-    if spec.n_weights or rule == "none":
+    if not spec.symmetric or rule == "none":
         return "density"
     return "rule"
 

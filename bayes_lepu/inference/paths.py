@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from bayes_lepu.data import PUData
 from bayes_lepu.errors import ModelError
 from bayes_lepu.inference import orientation, starts
-from bayes_lepu.inference.map import fit_map, row_space, simpler
+from bayes_lepu.inference.map import constant_version, fit_map, row_space
 from bayes_lepu.inference.modes import is_exchangeable
 from bayes_lepu.inference.optimizers import optimise
 from bayes_lepu.links import Array
@@ -36,7 +36,7 @@ Score = Callable[[NDArray[np.int8], Array], float]
 PATH_TOLERANCE = 1e-5  # 2.5e-7 nats on 2500 rows: below what a held-out score can show
 RACE_TOLERANCE = 1e-3  # 2.5e-3 nats
 SAME, BEHIND = 0.01, 1.0  # nats after the rough climb: the same optimum; not worth finishing
-PATH_STARTS = {"naive": 1, "scar": 2, "spm": 8, "psychm": 14}
+PAIR_STARTS, RATES_STARTS = 8, 14
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,20 +124,19 @@ def fit_path(
     rng: np.random.Generator,
 ) -> dict[tuple[int, int], Parameters]:
     """The answer at every pair (i, j) of ``grid``, on the internal scale of ``data``."""
-    mirrored = (
-        spec.has_selection and spec.n_weights == 0 and data.swap_symmetric and grid.exchangeable
-    )
+    mirrored = spec.symmetric and data.swap_symmetric and grid.exchangeable
     densities = {
         (i, j): LogDensity(spec, data, grid.priors(spec, i, j))
         for i, j in np.ndindex(grid.shape)
         if i >= j or not mirrored
     }
+    usual = RATES_STARTS if spec.n_rates else PAIR_STARTS
     first = fit_map(
         spec,
         data,
         grid.priors(spec, 0, 0),
         rule="none",
-        n_starts=min(PATH_STARTS[spec.name], n_starts or PATH_STARTS[spec.name]),
+        n_starts=min(usual, n_starts or usual),
         rng=rng,
     )
     points = {(0, 0): first.point}
@@ -172,12 +171,12 @@ def _candidates(
         scar,
         starts.column_spread(density.data),
         rng,
-        with_weights=density.spec.n_weights > 0,
+        with_weights=density.spec.n_rates > 0,
     )
-    if not density.data.swap_symmetric:
+    if not density.can_exchange or density.data.n_audited:
         return [neighbours, [near]]
     swapped = [p.swap() for p in neighbours]
-    if density.spec.n_weights == 0:
+    if density.is_symmetric:
         # The likelihood is the same either way, so the penalties alone say which is the better.
         return [neighbours + swapped, [near]]
     return [neighbours, swapped, [near]]
@@ -214,6 +213,6 @@ def _named(density: LogDensity, point: Parameters, rule: str) -> Parameters:
 
 def _scar(density: LogDensity, previous: Parameters | None) -> Parameters:
     """The SCAR fit under the same penalty of a: the limit of a large C_α."""
-    scar = simpler(density, "scar")
+    scar = constant_version(density)
     start = previous or starts.constant_starts(density.data)[0]
     return scar.unpack(optimise(scar, scar.pack(start), tolerance=RACE_TOLERANCE).z)

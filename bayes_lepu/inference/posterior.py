@@ -7,16 +7,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from bayes_lepu.errors import OWN_CODE, ConvergenceWarning, IdentifiabilityWarning
-from bayes_lepu.inference import basins, laplace, nuts, orientation
-from bayes_lepu.inference.laplace import Mixture
+from bayes_lepu.inference import basins, laplace, nuts, orientation, pooling
+from bayes_lepu.inference.laplace import Gaussian, Mixture
 from bayes_lepu.inference.map import MapResult
 from bayes_lepu.inference.nuts import NutsOptions
 from bayes_lepu.inference.pymc_nuts import sample_pymc
 from bayes_lepu.inference.stopping import SamplingStopped
 from bayes_lepu.links import Array
 from bayes_lepu.models.density import LogDensity
-from bayes_lepu.models.parameters import Parameters
-from bayes_lepu.priors import Prior, Priors
+from bayes_lepu.models.parameters import Parameters, mean_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,16 +42,6 @@ class Posterior:
     mode_weights: tuple[float, ...]
     pareto_k: float | None = None
     partial: bool = False
-
-
-def known_scales(priors: Priors) -> dict[str, Prior]:
-    """The same priors with every unknown scale at the scale of its hyperprior."""
-    return {
-        name: prior.with_scale(float(prior.scale.scale))  # type: ignore[arg-type]
-        if isinstance(prior.scale, Prior)
-        else prior
-        for name, prior in priors.items()
-    }
 
 
 def sample_posterior(
@@ -100,22 +89,25 @@ def laplace_posterior(
 def _mixture(density: LogDensity, found: MapResult) -> Mixture:
     """Gaussians at the modes, with the mirror image of the best one where it is another mode."""
     mixture = laplace.mixture_at(density, [m.point for m in found.modes if m.gap <= 12.0])
+    if pooling.is_pooled(density):
+        return Mixture(tuple(_settled(density, part) for part in mixture.parts))
     if not nuts.can_fold(density):
         return mixture
     mirrored = found.point.swap()
     return laplace.mixture_at(density, [*mixture.points(density), mirrored])
 
 
+def _settled(density: LogDensity, part: Gaussian) -> Gaussian:
+    """The Gaussian of pooled annotators at the marginal mode of their scales."""
+    z = pooling.settle_scales(density, part.mean)
+    return replace(laplace.gaussian_near(density, z), log_evidence=part.log_evidence)
+
+
 def _labelled(
     density: LogDensity, sample: nuts.Sample, rule: str, weights: tuple[float, ...]
 ) -> Posterior:
     parameters = density.unpack(sample.z)
-    hyper = {
-        f"sigma_{n}": np.exp(sample.z[..., len(density.free) + j])
-        for j, n in enumerate(density.hyper)
-    }
-    flat = parameters.take_flat()
-    center = Parameters(*(v.mean(axis=0) for v in vars(flat).values()))
+    center = mean_of(parameters.take_flat())
     if sample.overruled:
         assert sample.probability is not None
         _warn_overruled(rule, sample.probability)
@@ -127,7 +119,7 @@ def _labelled(
         probability=sample.probability,
         overruled=sample.overruled,
     )
-    return Posterior(parameters, {**sample.stats, **hyper}, record, weights)
+    return Posterior(parameters, sample.stats, record, weights)
 
 
 def warn_partial(z: Array, options: NutsOptions) -> None:

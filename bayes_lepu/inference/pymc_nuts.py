@@ -9,12 +9,14 @@ import numpy as np
 
 from bayes_lepu.inference.nuts import NutsOptions
 from bayes_lepu.links import Array
+from bayes_lepu.models.blocks import Block, logs_to_ratios, ratios_to_logs
 from bayes_lepu.models.density import LogDensity
 from bayes_lepu.models.parameters import Parameters
 
 if TYPE_CHECKING:
     import pymc as pm
 
+INSIDE = 1e-4  # rates start at least so far from 0 and 1
 STATS = ("diverging", "energy", "n_steps", "tree_depth", "step_size", "acceptance_rate")
 
 
@@ -47,28 +49,43 @@ def sample_pymc(
 
 
 def _values(density: LogDensity, point: Parameters) -> dict[str, Any]:
-    data, spec = density.data, density.spec
-    values: dict[str, Any] = {"a": point.a[data.class_mask], "b": point.b}
-    if spec.has_selection:
-        values |= {"alpha": point.alpha[data.selection_mask], "beta": point.beta}
-    weights = np.clip(np.exp(point.log_w), 1e-4, 1 - 1e-4)
-    if spec.n_weights == 1:
-        values["c"] = weights[0]
-    if spec.n_weights == 2:
-        values["rates"] = weights / weights.sum()
-    return values
+    """The point as starting values of the PyMC variables, rates a little inside."""
+    z, out = density.pack(point), {}
+    for block in density.layout.blocks:
+        x = z[density.layout.slices[block.name]]
+        if block.size == 0:
+            continue
+        if block.transform == "log":
+            out[block.name] = np.exp(x[0])
+        elif block.transform == "identity":
+            out[block.name] = x.reshape(_shape(density, block)) if block.dims else x[0]
+        elif block.prior.form.support == "unit":
+            inside = np.clip(1 / (1 + np.exp(-x)), INSIDE, 1 - INSIDE)
+            out[block.name] = inside if block.dims else inside[0]
+        else:
+            w = np.clip(np.exp(ratios_to_logs(x)), INSIDE, 1 - INSIDE)
+            out[block.name] = w / w.sum()
+    return out
 
 
 def _coordinates(density: LogDensity, posterior: Any) -> Array:
-    spec = density.spec
-    parts = [posterior["a"].to_numpy(), posterior["b"].to_numpy()[..., None]]
-    if spec.has_selection:
-        parts += [posterior["alpha"].to_numpy(), posterior["beta"].to_numpy()[..., None]]
-    if spec.n_weights == 1:
-        c = posterior["c"].to_numpy()[..., None]
-        parts.append(np.log(c) - np.log1p(-c))
-    if spec.n_weights == 2:
-        log_w = np.log(posterior["rates"].to_numpy())
-        parts.append(log_w[..., :2] - log_w[..., 2:])
-    parts += [np.log(posterior[f"sigma_{name}"].to_numpy())[..., None] for name in density.hyper]
+    """Coordinates of the density from the natural values of the PyMC variables."""
+    parts = []
+    for block in density.layout.blocks:
+        if block.size == 0:
+            continue
+        values = posterior[block.name].to_numpy()
+        if block.transform == "log":
+            values = np.log(values)
+        elif block.transform == "ratios" and block.prior.form.support == "unit":
+            values = np.log(values) - np.log1p(-values)
+        elif block.transform == "ratios":
+            values = logs_to_ratios(np.log(values))
+        parts.append(values.reshape(*values.shape[:2], -1))
     return np.concatenate(parts, axis=-1)
+
+
+def _shape(density: LogDensity, block: Block) -> tuple[int, ...]:
+    """Shape of a block's PyMC variable: annotators first."""
+    J = density.data.n_annotators
+    return (J, block.size // J)[: len(block.dims)] if block.role == "deviation" else (block.size,)

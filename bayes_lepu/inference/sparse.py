@@ -98,7 +98,7 @@ def polish(density: LogDensity, z: Array, max_steps: int = 10) -> Array:
     """Newton steps on the coordinates away from their centres, none of which may cross it."""
     rate, loc = density.l1_rate, density.loc
     keep = (rate == 0) | (z != loc)
-    if keep.sum() > MAX_SUPPORT or np.any(loc[~keep]):
+    if keep.sum() > MAX_SUPPORT or np.any(loc[~keep]) or density.data.n_annotators > 1:
         return z
     small = _support(density, keep)
     x = z[keep]
@@ -131,15 +131,5 @@ def _support(density: LogDensity, keep: Array) -> LogDensity:
     a, alpha = free[:p], free[p + 1 : 2 * p + 1]
     columns = a | alpha
     columns[0] |= not columns.any()
-    return replace(
-        density,
-        data=replace(
-            data,
-            X=np.ascontiguousarray(data.X[:, columns]),
-            feature_names=tuple(np.array(data.feature_names)[columns]),
-            center=data.center[columns],
-            scale=data.scale[columns],
-            class_mask=a[columns],
-            selection_mask=alpha[columns],
-        ),
-    )
+    masked = replace(data, class_mask=a, selection_mask=alpha)
+    return replace(density, data=masked.columns(columns))

@@ -11,6 +11,8 @@ Random pairs have slopes N(0, 4/p) and intercepts N(0, 1) on the internal scale;
 units are brought to that scale by their spread.
 """
 
+from dataclasses import replace
+
 import numpy as np
 
 from bayes_lepu.data import PUData
@@ -23,14 +25,14 @@ ENOUGH_ROWS = 10_000
 
 def constant_starts(data: PUData) -> list[Parameters]:
     """Starts for naive and SCAR: no slope, and label frequencies 0.5 and 0.95."""
-    rate = float(data.l.mean())
+    rate = float(np.average(data.l, weights=data.row_weights))
     points = []
     for c in (0.5, 0.95):
         pi = min(rate / c, 0.9)
         points.append(
             Parameters.of(a=np.zeros(data.p), b=np.log(pi / (1 - pi)), gamma=c, lam=1 - c)
         )
-    return points
+    return [point.for_annotators(data.n_annotators) for point in points]
 
 
 def column_spread(data: PUData) -> Array:
@@ -49,6 +51,7 @@ def near_scar(
     with_weights: bool = False,
 ) -> Parameters:
     """The SCAR fit with a small random α; half of c and of 1 - c by guesses and lapses if asked."""
+    scar = scar.average()
     small = rng.normal(0.0, 0.3 / np.sqrt(data.p), data.p) / spread
     if with_weights:
         c = float(np.clip(scar.gamma, 0.1, 0.9))
@@ -62,6 +65,7 @@ def spm_starts(
     data: PUData, scar: Parameters, spread: Array, count: int, rng: np.random.Generator
 ) -> list[Parameters]:
     """``count`` starts for SPM."""
+    scar = scar.average()
     near = near_scar(data, scar, spread, rng)
     named = [near, Parameters.of(a=scar.a, b=scar.b, alpha=-scar.a, beta=near.beta)]
     named += random_points(data, spread, count - len(named), rng)
@@ -77,9 +81,10 @@ def psychm_starts(
     rng: np.random.Generator,
 ) -> list[Parameters]:
     """``count`` starts for PsychM."""
+    scar = scar.average()
     c = float(np.clip(scar.gamma, 0.1, 0.9))
     near = near_scar(data, scar, spread, rng, with_weights=True)
-    both = [spm, spm.swap()] if data.swap_symmetric else [spm]
+    both = [spm, spm.swap()] if _same_columns(data) else [spm]
     named = [_with_weights(p, SMALL, SMALL) for p in both]
     named += [
         near,
@@ -115,13 +120,19 @@ def with_small_weights(points: list[Parameters]) -> list[Parameters]:
 
 
 def _with_weights(point: Parameters, gamma: float, lam: float) -> Parameters:
-    return Parameters.of(
-        a=point.a, b=point.b, alpha=point.alpha, beta=point.beta, gamma=gamma, lam=lam
-    )
+    log_w = np.log([gamma, lam, 1.0 - gamma - lam])
+    return replace(point, log_w=np.broadcast_to(log_w, (*point.beta.shape, 3)))
+
+
+def _same_columns(data: PUData) -> bool:
+    """Whether the exchanged factors may be worth a start."""
+    several = data.n_annotators > 1 and np.array_equal(data.class_mask, data.selection_mask)
+    return data.swap_symmetric or several
 
 
 def _masked(data: PUData, points: list[Parameters]) -> list[Parameters]:
+    """The points for all annotators, zeros in masked columns."""
     return [
-        Parameters(p.a * data.class_mask, p.b, p.alpha * data.selection_mask, p.beta, p.log_w)
-        for p in points
+        replace(p, a=p.a * data.class_mask, alpha=p.alpha * data.selection_mask)
+        for p in (q.for_annotators(data.n_annotators) for q in points)
     ]

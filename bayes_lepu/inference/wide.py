@@ -49,6 +49,7 @@ def is_wide(density: LogDensity) -> bool:
     slopes = [density.priors[name] for name in _factors(density)]
     return (
         data.p > data.n
+        and data.n_annotators == 1
         and any(s.family == "laplace" for s in slopes)
         and all(s.family in ("normal", "laplace") for s in slopes)
         and all(s.loc == 0 and not s.hierarchical for s in slopes)
@@ -117,18 +118,7 @@ def _restricted(density: LogDensity, working: Working) -> LogDensity:
     ]
     table = np.ascontiguousarray(np.hstack(tables))
     of_class = np.arange(table.shape[1]) < tables[0].shape[1]
-    return replace(
-        density,
-        data=replace(
-            data,
-            X=table,
-            feature_names=tuple(map(str, range(table.shape[1]))),
-            center=np.zeros(table.shape[1]),
-            scale=np.ones(table.shape[1]),
-            class_mask=of_class,
-            selection_mask=~of_class,
-        ),
-    )
+    return replace(density, data=data.with_table(table, of_class, ~of_class))
 
 
 def _project(density: LogDensity, small: LogDensity, z: Array, working: Working) -> Array:

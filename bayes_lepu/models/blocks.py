@@ -117,22 +117,27 @@ def stems(spec: "ModelSpec", data: PUData) -> list[Stem]:
             Stem("beta", "beta", "identity", None, ("beta",), True),
         ]
     if spec.rates_name:
-        labels = spec.coordinate_names
+        labels = spec.propensity.coordinate_names
         dim = "rate" if len(labels) > 1 else None
         out.append(Stem(spec.rates_name, "rates", "ratios", dim, labels, True))
+    if spec.false_marks:
+        who = data.annotators if data.n_annotators > 1 else ()
+        labels = tuple(f"logit epsilon[{name}]" for name in who) or ("logit epsilon",)
+        dim = "annotator" if who else None
+        out.append(Stem("epsilon", "epsilon", "ratios", dim, labels, False))
     return out
 
 
 def prior_names(spec: "ModelSpec", annotators: int = 1) -> dict[str, str]:
     """Names of the parameters that carry a prior, each with its parameter before pooling."""
+    own = ["alpha", "beta"] if spec.has_selection else []
+    own += [spec.rates_name] if spec.rates_name else []
+    shared = {"a": "a", "b": "b"}
+    marks = {"epsilon": "epsilon"} if spec.false_marks else {}
     if annotators == 1:
-        return {name: name for name in spec.parameters}
-    own = [name for name in spec.parameters if name not in ("a", "b")]
-    return (
-        {"a": "a", "b": "b"}
-        | {f"{name}_mean": name for name in own}
-        | {f"sigma_{name}": name for name in own}
-    )
+        return shared | {name: name for name in own} | marks
+    means = {f"{name}_mean": name for name in own}
+    return shared | means | {f"sigma_{name}": name for name in own} | marks
 
 
 def table(spec: "ModelSpec", data: PUData, priors: Priors) -> tuple[Block, ...]:
@@ -164,7 +169,7 @@ def table(spec: "ModelSpec", data: PUData, priors: Priors) -> tuple[Block, ...]:
                     s.slot,
                     "deviation",
                     "identity",
-                    ("annotator", *dims),
+                    ("annotator", *(("log_ratio",) if s.dim == "rate" else dims)),
                     labels,
                     STANDARD,
                     s.name,
@@ -184,6 +189,7 @@ class Layout:
     blocks: tuple[Block, ...]
     p: int
     annotators: int
+    rate_places: tuple[int, ...]  # which of (u, v) each coordinate of the rates is
     columns: Mapping[str, NDArray[np.intp]]  # unmasked columns of a and of alpha
 
     @classmethod
@@ -194,7 +200,8 @@ class Layout:
             "alpha": np.flatnonzero(data.selection_mask),
         }
         blocks = table(spec, data, priors)
-        return cls(blocks, data.p, data.n_annotators, columns)
+        places = spec.propensity.coordinate_rates
+        return cls(blocks, data.p, data.n_annotators, places, columns)
 
     @cached_property
     def slices(self) -> dict[str, slice]:
@@ -253,7 +260,7 @@ class Layout:
                 offset = 0 if j < 0 else self.p + 1 + j * self.width
                 for k, position in enumerate(within):
                     place.append(offset + position)
-                    base.append(first + k)
+                    base.append(first + (j if block.slot == "epsilon" else k))
                     sigma = self.slices.get(f"sigma_{block.stem}", slice(0, 0))
                     free = pooled and sigma.stop > sigma.start
                     scale.append(sigma.start if free else -1)
@@ -283,8 +290,9 @@ class Layout:
         """Positions of a block's entries in the part of the full vector that it belongs to."""
         if block.slot in ("a", "alpha"):
             return self.columns[block.slot].tolist()
-        first = {"b": self.p, "beta": self.p, "rates": self.p + 1, "epsilon": self.p + 3}
-        return range(first[block.slot], first[block.slot] + block.size)
+        if block.slot == "rates":
+            return [self.p + 1 + place for place in self.rate_places]
+        return [self.p + 3 if block.slot == "epsilon" else self.p]
 
     def full(self, z: Array) -> Array:
         """The full vector, for any leading dimensions of z."""
@@ -296,10 +304,12 @@ class Layout:
         out[..., place] = values
         return out
 
-    def coordinates(self, full: Array) -> Array:
-        """Coordinates of one point: pooled blocks by mean and spread over annotators.
+    def coordinates(self, full: Array, pooling: Mapping[str, Array]) -> Array:
+        """Coordinates of one point.
 
-        Unknown scales are put at the size of what they scale.
+        What annotators share and how much they differ is taken from ``pooling`` where it stands
+        there, from their mean and spread elsewhere. Other unknown scales are put at the size of
+        what they scale.
         """
         z = np.zeros(self.dim)
         place, base, _, _ = self.arrays
@@ -308,16 +318,22 @@ class Layout:
         total = np.bincount(base, weights=values, minlength=self.dim)
         np.divide(total, count, out=z, where=count > 0)
         for block in self.blocks:
+            if block.role == "mean" and block.name in pooling:
+                z[self.slices[block.name]] = to_coordinates(block, pooling[block.name])
+        for block in self.blocks:
             if block.role == "scale":
                 apart = self._of_deviation(block.stem)
                 gap = values[apart] - z[base[apart]]
                 sigma = max(float(np.sqrt(np.mean(gap**2))), SMALLEST_SPREAD)
-                sigma = block.prior.loc if is_known(block.prior) else sigma
+                if is_known(block.prior):
+                    sigma = block.prior.loc
+                elif block.name in pooling:
+                    sigma = float(pooling[block.name])
                 z[self.slices[block.name]] = np.log(sigma)
                 z[self.arrays[3][apart]] = gap / sigma
         for slopes, block in self.hyper:
-            size = np.mean(z[self.slices[slopes.name]] ** 2) + 1e-6
-            z[self.slices[block.name]] = 0.5 * np.log(size)
+            size = np.sqrt(np.mean(z[self.slices[slopes.name]] ** 2) + 1e-6)
+            z[self.slices[block.name]] = np.log(pooling.get(block.name, size))
         return z
 
     def _of_deviation(self, stem: str) -> NDArray[np.bool_]:
@@ -347,6 +363,32 @@ class Layout:
                 here, there = self.slices[one], self.slices[other]
                 order[here], order[there] = np.r_[there], np.r_[here]
         return order
+
+
+def to_natural(block: Block, z: Array) -> Array:
+    """Natural values of a block from its coordinates ``(..., size)``; single ones lose the axis."""
+    if block.transform == "log":
+        return np.exp(z[..., 0])
+    if block.transform == "ratios":
+        if block.prior.form.support == "simplex":
+            return np.exp(ratios_to_logs(z))
+        z = 1.0 / (1.0 + np.exp(-z))
+    return z if block.dims else z[..., 0]
+
+
+def to_coordinates(block: Block, natural: Array) -> Array:
+    """Inverse of `to_natural`."""
+    x = np.asarray(natural, dtype=float)
+    if block.transform == "ratios" and block.prior.form.support == "simplex":
+        with np.errstate(divide="ignore"):
+            return logs_to_ratios(np.log(x))
+    x = x if block.dims else x[..., None]
+    if block.transform == "log":
+        return np.log(x)
+    if block.transform == "ratios":
+        with np.errstate(divide="ignore"):
+            return np.clip(np.log(x) - np.log1p(-x), -LARGEST, LARGEST)
+    return x
 
 
 def ratios_to_logs(u: Array) -> Array:

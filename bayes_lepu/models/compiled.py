@@ -1,7 +1,8 @@
 r"""The log posterior density as one compiled function, for samplers that call it from threads.
 
-The formulas are those of `density` and `kernel`; everything that depends on the data, the priors or
-the model arrives in one tuple of `Constants`, so that an evaluation never returns to Python.
+The formulas are those of `density` and `likelihood`; everything that depends on the data, the
+priors or the model arrives in one tuple of `Constants`, so that an evaluation never returns to
+Python.
 """
 
 import math
@@ -10,14 +11,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bayes_lepu import kernel
 from bayes_lepu.compilation import compiled
+from bayes_lepu.likelihood import Links, Point, Rows
+from bayes_lepu.likelihood import loglik_grad as row_loglik_grad
+from bayes_lepu.likelihood import loglik_grad_pair as row_loglik_grad_pair
 from bayes_lepu.links import Array
 
 _jit = compiled()
 
-# How the coordinates (u, v) of the rates become (log γ, log λ, log ρ).
-NO_RATES, CONSTANT, PSYCHOMETRIC = 0, 1, 2
+OWN = 3  # u, v and logit epsilon end the entries of every annotator
 
 
 class Terms(NamedTuple):
@@ -36,32 +38,18 @@ class Terms(NamedTuple):
 class Constants(NamedTuple):
     """All that an evaluation needs besides the coordinates."""
 
-    X: Array
-    kind: NDArray[np.int8]
-    form: int  # of the rates
-    log_w: Array  # rates that are not free
+    rows: Rows
+    links: Links
+    class_rates: Array  # (3,) log rates of the class probability
+    rates: Array  # (3,): 0 where a rate is free, its logarithm where it is fixed
+    has_free_rates: bool
+    false_marks: bool
     place: NDArray[np.intp]  # see `blocks.Layout`
     base: NDArray[np.intp]
     scale: NDArray[np.intp]
     deviation: NDArray[np.intp]
     spread: Array
     terms: Terms
-
-
-@_jit
-def log_weights(k: Constants, u: float, v: float) -> Array:
-    """(log γ, log λ, log ρ) from the coordinates."""
-    out = np.empty(3)
-    if k.form == PSYCHOMETRIC:
-        top = max(u, v, 0.0)
-        total = top + math.log(math.exp(u - top) + math.exp(v - top) + math.exp(-top))
-        out[0], out[1], out[2] = u - total, v - total, -total
-    elif k.form == CONSTANT:
-        tail = math.log1p(math.exp(-abs(u)))
-        out[0], out[1], out[2] = min(u, 0.0) - tail, min(-u, 0.0) - tail, -math.inf
-    else:
-        out[0], out[1], out[2] = k.log_w[0], k.log_w[1], k.log_w[2]
-    return out
 
 
 @_jit
@@ -109,7 +97,8 @@ def log_prior(z: Array, k: Terms, grad: Array) -> float:
 @_jit
 def expand(z: Array, k: Constants) -> Array:
     """The full vector of the row formula."""
-    full = np.zeros(2 * k.X.shape[1] + 5)
+    p, J = k.rows.X.shape[1], k.rows.labels.shape[0]
+    full = np.zeros(p + 1 + J * (p + k.rows.visits.shape[2] + 1 + OWN))
     for i in range(k.place.size):
         value = z[k.base[i]]
         if k.deviation[i] >= 0:
@@ -135,13 +124,38 @@ def collect(full_grad: Array, z: Array, k: Constants) -> Array:
 
 
 @_jit
+def point_of(full: Array, k: Constants) -> Point:
+    """The point of the row formula that a full vector stands for."""
+    p, J = k.rows.X.shape[1], k.rows.labels.shape[0]
+    q = p + k.rows.visits.shape[2]
+    width = q + 1 + OWN
+    alpha, beta = np.empty((J, q)), np.empty(J)
+    rates, epsilon = np.empty((J, 3)), np.zeros(J)
+    for j in range(J):
+        at = p + 1 + j * width
+        for i in range(q):
+            alpha[j, i] = full[at + i]
+        beta[j] = full[at + q]
+        if k.has_free_rates:
+            # softmax of (u, v, 0) over the rates that are free
+            u = full[at + q + 1] + k.rates[0]
+            v = full[at + q + 2] + k.rates[1]
+            r = k.rates[2]
+            top = max(u, v, r)
+            total = top + math.log(math.exp(u - top) + math.exp(v - top) + math.exp(r - top))
+            rates[j, 0], rates[j, 1], rates[j, 2] = u - total, v - total, r - total
+        else:
+            rates[j, 0], rates[j, 1], rates[j, 2] = k.rates[0], k.rates[1], k.rates[2]
+        if k.false_marks:
+            epsilon[j] = 1.0 / (1.0 + math.exp(-full[at + q + 3]))
+    return Point(full[:p], full[p], k.class_rates, alpha, beta, rates, epsilon)  # type: ignore[arg-type]
+
+
+@_jit
 def logp_grad(z: Array, k: Constants) -> tuple[float, Array]:
     """Log density and gradient."""
-    p, full = k.X.shape[1], expand(z, k)
-    log_w = log_weights(k, full[2 * p + 2], full[2 * p + 3])
-    ll, full_grad = kernel.loglik_grad(
-        k.X, k.kind, full[:p], full[p], full[p + 1 : 2 * p + 1], full[2 * p + 1], log_w
-    )
+    point = point_of(expand(z, k), k)
+    ll, full_grad = row_loglik_grad(k.rows, k.links, point)
     grad = collect(full_grad, z, k)
     return ll + log_prior(z, k.terms, grad), grad
 
@@ -149,11 +163,8 @@ def logp_grad(z: Array, k: Constants) -> tuple[float, Array]:
 @_jit
 def fold(z: Array, order: NDArray[np.intp], k: Constants) -> tuple[float, Array, float, Array]:
     """Log density at θ and at S θ, each with its gradient with respect to z."""
-    p, full = k.X.shape[1], expand(z, k)
-    log_w = log_weights(k, full[2 * p + 2], full[2 * p + 3])
-    ll, full_grad, ll_s, full_grad_s = kernel.loglik_grad_pair(
-        k.X, k.kind, full[:p], full[p], full[p + 1 : 2 * p + 1], full[2 * p + 1], log_w
-    )
+    point = point_of(expand(z, k), k)
+    ll, full_grad, ll_s, full_grad_s = row_loglik_grad_pair(k.rows, k.links, point)
     grad, grad_s = collect(full_grad, z, k), collect(full_grad_s, z, k)
     here = ll + log_prior(z, k.terms, grad)
     there = ll_s + log_prior(z[order], k.terms, grad_s)
@@ -161,9 +172,47 @@ def fold(z: Array, order: NDArray[np.intp], k: Constants) -> tuple[float, Array,
 
 
 @_jit
-def whitened(u: Array, mean: Array, root: Array, k: Constants) -> tuple[float, Array]:
-    """Log density and gradient in the coordinates u of z = mean + root u."""
-    value, grad = logp_grad(mean + root @ u, k)
+def uncentre(v: Array, centring: Array, k: Constants) -> Array:
+    """The deviations z from the sampling coordinates v = c mean + σ^c z."""
+    z = v.copy()
+    for i in range(k.place.size):
+        at = k.deviation[i]
+        if at >= 0 and k.scale[i] >= 0 and centring[at] != 0.0:
+            c = centring[at]
+            z[at] = (v[at] - c * v[k.base[i]]) * math.exp(-c * v[k.scale[i]])
+    return z
+
+
+@_jit
+def centred_grad(
+    value: float, grad: Array, z: Array, centring: Array, k: Constants
+) -> tuple[float, Array]:
+    """Log density and gradient carried over to the sampling coordinates, Jacobian included."""
+    out = grad.copy()
+    for i in range(k.place.size):
+        at, mean, scale = k.deviation[i], k.base[i], k.scale[i]
+        if at >= 0 and scale >= 0 and centring[at] != 0.0:
+            c = centring[at]
+            shrink = math.exp(-c * z[scale])
+            out[at] = grad[at] * shrink
+            out[mean] -= c * grad[at] * shrink
+            out[scale] -= c * (grad[at] * z[at] + 1.0)
+            value -= c * z[scale]
+    return value, out
+
+
+@_jit
+def whitened(
+    u: Array, mean: Array, root: Array, centring: Array, k: Constants
+) -> tuple[float, Array]:
+    """Log density and gradient in the coordinates u of v = mean + root u."""
+    v = mean + root @ u
+    if centring.size == 0:
+        value, grad = logp_grad(v, k)
+        return value, root.T @ grad
+    z = uncentre(v, centring, k)
+    value, grad = logp_grad(z, k)
+    value, grad = centred_grad(value, grad, z, centring, k)
     return value, root.T @ grad
 
 

@@ -2,11 +2,14 @@ r"""Log posterior density of a model on its free coordinates, with gradient and 
 
 .. math::
     \log p(z \mid l) = \log L(z) + \log p(z) \; [+ \log |\det J|]
+        \; [+ \log p(\hat\pi, \hat c \mid z)]
 
 The likelihood comes from the compiled row formula, the prior from the table of blocks. With
 ``jacobian=False`` the maximum is the paper's penalised MLE; with ``jacobian=True`` the density is
 that of the unconstrained coordinates, as a sampler needs it: the softmax map of the rates adds
 log(γ λ ρ) (SCAR: log c(1-c)). Unknown scales σ have the coordinate log σ, always with its Jacobian.
+A class prior π or label frequency c that is known from outside, with a standard error, is one more
+normal observation.
 """
 
 from dataclasses import dataclass, replace
@@ -16,13 +19,20 @@ from types import SimpleNamespace
 import numpy as np
 from numpy.typing import NDArray
 
-from bayes_lepu import kernel
 from bayes_lepu.data import PUData
-from bayes_lepu.links import Array
+from bayes_lepu.likelihood import (
+    CERTAIN_LINK,
+    Point,
+    loglik_grad,
+    loglik_grad_info,
+    make_links,
+    observed_information,
+)
+from bayes_lepu.links import Array, sigmoid
 from bayes_lepu.models import compiled
-from bayes_lepu.models.blocks import Block, Layout, logs_to_ratios
+from bayes_lepu.models.blocks import LARGEST, Block, Layout, logs_to_ratios, to_natural
 from bayes_lepu.models.compiled import Constants, Terms
-from bayes_lepu.models.hessian import observed_information
+from bayes_lepu.models.outside import known_terms
 from bayes_lepu.models.parameters import Parameters
 from bayes_lepu.models.prior_terms import Extra, prior_curvature, prior_terms
 from bayes_lepu.models.spec import ModelSpec
@@ -87,7 +97,7 @@ class LogDensity:
     @property
     def is_compiled(self) -> bool:
         """Whether `constants` holds all of the density."""
-        return not self._prior[1]
+        return not self._prior[1] and self.data.is_closed
 
     @property
     def l1_rate(self) -> Array:
@@ -98,6 +108,17 @@ class LogDensity:
     def loc(self) -> Array:
         """Centre of every coordinate's prior, where it is a parabola or an absolute value."""
         return self._prior[0].loc
+
+    @property
+    def can_exchange(self) -> bool:
+        """Whether exchanging the two factors maps the parameter space onto itself."""
+        same = np.array_equal(self.data.class_mask, self.data.selection_mask)
+        return self.spec.exchangeable and self.data.n_annotators == 1 and bool(same)
+
+    @property
+    def is_symmetric(self) -> bool:
+        """Whether exchanging the two factors leaves the likelihood as it is."""
+        return self.spec.symmetric and self.data.swap_symmetric
 
     @cached_property
     def swap_order(self) -> NDArray[np.intp]:
@@ -114,21 +135,74 @@ class LogDensity:
 
     def unpack(self, z: Array) -> Parameters:
         """Parameters of one point, or of draws of shape ``(..., dim)``."""
-        return self.spec.unpack(self.full(z))
+        full, p, J = self.full(z), self.data.p, self.data.n_annotators
+        own = full[..., p + 1 :].reshape(*z.shape[:-1], J, self.layout.width)
+        own = own if J > 1 else own[..., 0, :]
+        propensity = self.spec.propensity
+        uv = own[..., [p + 1 + place for place in propensity.coordinate_rates]]
+        log_w = propensity.log_rates(uv)
+        epsilon = np.asarray(sigmoid(own[..., p + 3])) if self.spec.false_marks else None
+        return Parameters(
+            full[..., :p],
+            full[..., p],
+            own[..., :p],
+            own[..., p],
+            np.broadcast_to(log_w, (*own.shape[:-1], 3)),
+            epsilon=epsilon,
+            pooling=self._pooling(z),
+            link=propensity.link,
+        )
+
+    def _pooling(self, z: Array) -> dict[str, Array]:
+        """Unknown scales, and what annotators share, by the names of their blocks."""
+        out: dict[str, Array] = {}
+        for block in self.layout.blocks:
+            if block.role in ("value", "deviation"):
+                continue
+            at = self.layout.slices[block.name]
+            known = np.full(z.shape[:-1], block.prior.loc)
+            out[block.name] = to_natural(block, z[..., at]) if block.size else known
+        return out
 
     def pack(self, point: Parameters) -> Array:
         """Coordinates of one point (unknown scales at the size of what they scale)."""
-        return self.layout.coordinates(self.spec.pack(point))
+        p, J = self.data.p, self.data.n_annotators
+        full = np.zeros(self.layout.full_size)
+        full[:p], full[p] = point.a, point.b
+        own = full[p + 1 :].reshape(J, -1)
+        own[:, :p], own[:, p] = point.alpha, point.beta
+        places = [p + 1 + place for place in self.spec.propensity.coordinate_rates]
+        own[:, places] = self.spec.propensity.coordinates(point.log_w)
+        if self.spec.false_marks:
+            epsilon = np.full(J, 0.01) if point.epsilon is None else np.asarray(point.epsilon)
+            with np.errstate(divide="ignore"):
+                logit = np.log(epsilon) - np.log1p(-epsilon)
+            own[:, p + 3] = np.clip(logit, -LARGEST, LARGEST)
+        return self.layout.coordinates(full, point.pooling)
+
+    def pack_draws(self, draws: Parameters) -> Array:
+        """Coordinates of draws along one axis, ``(draws, dim)``."""
+        return np.array([self.pack(draws.take(i)) for i in range(draws.b.size)])
 
     @cached_property
     def constants(self) -> Constants:
         """Everything the compiled density needs."""
         place, base, scale, deviation = self.layout.arrays
+        propensity = self.spec.propensity
+        free = self.spec.n_rates > 0
+        rates = propensity.log_rates(np.zeros(self.spec.n_rates))
+        if free:
+            rates = np.where(np.isneginf(rates), -np.inf, 0.0)
         return Constants(
-            X=self.data.X,
-            kind=self.data.kind,
-            form=self.spec.n_weights,
-            log_w=np.array(self.spec.fixed_log_w),
+            rows=self.data.as_rows,
+            links=make_links(
+                propensity.link,
+                single=self.data.n_annotators == 1 and not self.spec.false_marks,
+            ),
+            class_rates=CERTAIN_LINK,
+            rates=np.array(rates, dtype=float),
+            has_free_rates=free,
+            false_marks=self.spec.false_marks,
             place=place,
             base=base,
             scale=scale,
@@ -137,6 +211,10 @@ class LogDensity:
             terms=self._prior[0],
         )
 
+    def point(self, z: Array) -> Point:
+        """The point of the row formula."""
+        return compiled.point_of(self.full(z), self.constants)
+
     def logp(self, z: Array) -> float:
         """Log density."""
         return self.logp_grad(z)[0]
@@ -144,24 +222,20 @@ class LogDensity:
     def logp_grad(self, z: Array) -> tuple[float, Array]:
         """Log density and gradient."""
         value, grad = compiled.logp_grad(z, self.constants)
-        return value + self._add_extras(z, grad), grad
+        return value + self._add_rest(z, grad), grad
 
     def logp_grad_info(self, z: Array) -> tuple[float, Array, Array]:
-        """Log density, gradient, and expected information plus prior precision."""
-        full, k = self.full(z), self.constants
-        p = self.data.p
-        log_w = compiled.log_weights(k, full[2 * p + 2], full[2 * p + 3])
-        ll, full_grad, info = kernel.loglik_grad_info(
-            self.data.X,
-            self.data.kind,
-            full[:p],
-            full[p],
-            full[p + 1 : 2 * p + 1],
-            full[2 * p + 1],
-            log_w,
-        )
+        """Log density, gradient, and a positive semi-definite curvature plus prior precision.
+
+        The curvature of the likelihood is the expected information for one annotator, that of the
+        complete data (classes known) for several.
+        """
+        k, point = self.constants, self.point(z)
+        ll, full_grad, info = loglik_grad_info(k.rows, k.links, point)
+        if not self.data.is_closed:
+            info = info + known_terms(self.data, k.links, point)[2]
         grad = compiled.collect(full_grad, z, k)
-        value = ll + compiled.log_prior(z, k.terms, grad) + self._add_extras(z, grad)
+        value = ll + compiled.log_prior(z, k.terms, grad) + self._add_rest(z, grad)
         return value, grad, self._pulled(info, z) + self.prior_precision(z)
 
     def fold(self, z: Array) -> tuple[float, Array, float, Array]:
@@ -170,22 +244,38 @@ class LogDensity:
         if self.is_compiled:
             return here, grad, there, grad_there
         by_swapped = np.zeros_like(grad)
-        there += self._add_extras(z[self.swap_order], by_swapped)
-        here += self._add_extras(z, grad)
+        there += self._add_rest(z[self.swap_order], by_swapped)
+        here += self._add_rest(z, grad)
         return here, grad, there, grad_there + by_swapped[self.swap_order]
 
     def loglik(self, z: Array) -> float:
         """Log-likelihood alone."""
-        point = self.unpack(z)
-        rows = kernel.loglik_rows(
-            self.data.X, self.data.kind, point.a, point.b, point.alpha, point.beta, point.log_w
-        )
-        return float(rows.sum())
+        k = self.constants
+        return float(loglik_grad(k.rows, k.links, self.point(z))[0])
 
     def observed_information(self, z: Array, *, with_prior: bool = True) -> Array:
         """Minus the Hessian of the log likelihood, by default of the log density."""
-        info = self._pulled(observed_information(self.data.X, self.data.kind, self.unpack(z)), z)
-        return info + self.prior_precision(z) if with_prior else info
+        k, point = self.constants, self.point(z)
+        info = self._pulled(observed_information(k.rows, k.links, point), z)
+        if (self.layout.arrays[2] >= 0).any():
+            _, full_grad = loglik_grad(k.rows, k.links, point)
+            info -= self._bend(full_grad, z)
+        if not with_prior:
+            return info
+        if not self.data.is_closed:
+            info += self._pulled(known_terms(self.data, k.links, point)[2], z)
+        return info + self.prior_precision(z)
+
+    def _bend(self, full_grad: Array, z: Array) -> Array:
+        """Second derivatives of σ z, weighted by the gradient of the full vector."""
+        place, _, scale, deviation = self.layout.arrays
+        out, free = np.zeros((self.dim, self.dim)), scale >= 0
+        d = (full_grad[place] * self.layout.sigma(z))[free]
+        s, v = scale[free], deviation[free]
+        np.add.at(out, (s, v), d)
+        np.add.at(out, (v, s), d)
+        np.add.at(out, (s, s), d * z[v])
+        return out
 
     def log_prior(self, z: Array) -> float:
         """Log prior density alone (Jacobian included), up to a constant."""
@@ -228,6 +318,16 @@ class LogDensity:
 
     def _add_extras(self, z: Array, grad: Array) -> float:
         return sum(extra.add(z, grad) for extra in self._prior[1])
+
+    def _add_rest(self, z: Array, grad: Array) -> float:
+        """What the compiled density leaves out: other prior families, knowledge from outside."""
+        value = self._add_extras(z, grad)
+        if not self.data.is_closed:
+            k = self.constants
+            more, full_grad, _ = known_terms(self.data, k.links, self.point(z))
+            grad += compiled.collect(full_grad, z, k)
+            value += more
+        return value
 
     def _pulled(self, info: Array, z: Array) -> Array:
         """A curvature of the full vector as one of the coordinates."""

@@ -10,49 +10,121 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bayes_lepu.data import PUData
-from bayes_lepu.models.blocks import table
+from bayes_lepu.likelihood import NOT_SHOWN
+from bayes_lepu.models.blocks import Block, table
 from bayes_lepu.priors import Priors
+from bayes_lepu.propensities import RATES
 
 if TYPE_CHECKING:
     import pymc as pm
 
     from bayes_lepu.models.spec import ModelSpec
 
+NEVER = -1e10  # a log probability whose exponential is 0, with a finite difference to anything
 
-def new_model(data: PUData) -> "pm.Model":
-    """An empty PyMC model with the coordinates of the data."""
+
+def new_model(spec: "ModelSpec", data: PUData) -> "pm.Model":
+    """An empty PyMC model with the coordinates of the data and of the rates."""
     import pymc as pm
 
     names = np.array(data.feature_names)
     coords: dict[str, Any] = {"obs": np.arange(data.n), "feature": names}
     coords[data.class_dim] = names[data.class_mask]
     coords[data.selection_dim] = names[data.selection_mask]
+    if data.n_annotators > 1:
+        coords["annotator"] = list(data.annotators)
+    if spec.n_rates > 1:
+        coords["rate"] = list(spec.propensity.components)
+        coords["log_ratio"] = list(spec.propensity.coordinate_names)
     return pm.Model(coords=coords)
 
 
 def build(spec: "ModelSpec", data: PUData, priors: Priors) -> "pm.Model":
-    """The PyMC model: one variable per block of the table, and the observed labels."""
+    """The PyMC model: one variable per block of the table, and the observed labels.
+
+    The labels of one annotator are observed as ``l``, those of several as ``L`` with -1 where a row
+    was not shown. Weights enter as multiples of every row's log-likelihood.
+    """
+    import pytensor.tensor as pt
+
+    with new_model(spec, data) as model:
+        values: dict[str, Any] = {}
+        for block in table(spec, data, priors):
+            if block.role == "hyper":
+                continue  # made with the slopes it belongs to
+            if block.role == "deviation":
+                mean, sigma = values[f"{block.stem}_mean"], values[f"sigma_{block.stem}"]
+                z = block.prior.variable(block.name, dims=block.dims)
+                values[block.stem] = _pooled(block, mean, sigma, z, spec)
+                continue
+            values[block.name] = block.prior.variable(block.name, dims=block.dims or None)
+        tau = data.X[:, data.class_mask] @ values["a"] + values["b"]
+        several = data.n_annotators > 1
+        omega = pt.zeros((data.n, data.n_annotators) if several else data.n)
+        if spec.has_selection:
+            omega = data.X[:, data.selection_mask] @ values["alpha"].T + values["beta"]
+        log_rates = _log_rates(spec, values.get(spec.rates_name), several=several)
+        log_psi, log_not_psi = spec.propensity.graph(omega, log_rates)
+        epsilon = values.get("epsilon")
+        if several:
+            _observe_several(data, tau, log_psi, log_not_psi, epsilon)
+        else:
+            _observe_one(data, tau, log_psi, log_not_psi, epsilon)
+        _summaries(spec, data, model, pt.sigmoid(tau), pt.exp(log_psi))
+    return model
+
+
+def _pooled(block: Block, mean: Any, sigma: Any, z: Any, spec: "ModelSpec") -> Any:
+    """Coefficients of all annotators, mean + sigma z; rates by way of their coordinates."""
     import pymc as pm
     import pytensor.tensor as pt
 
-    with new_model(data) as model:
-        if len(spec.components) > 1:
-            model.add_coord("rate", list(spec.components))
-        values: dict[str, Any] = {
-            block.name: block.prior.variable(block.name, block.dims or None)
-            for block in table(spec, data, priors)
-            if block.role == "value"
-        }
-        tau = data.X[:, data.class_mask] @ values["a"] + values["b"]
-        omega = pt.zeros(data.n)
-        if spec.has_selection:
-            omega = data.X[:, data.selection_mask] @ values["alpha"] + values["beta"]
-        rates = values.get(spec.rates_name)
-        if len(spec.components) > 1:
-            for i, name in enumerate(spec.components[:-1]):
-                pm.Deterministic(name, values[spec.rates_name][i])
-        observe(data, tau, *spec.log_psi(omega, rates))
-    return model
+    if block.slot != "rates":
+        return pm.Deterministic(block.stem, mean + sigma * z, dims=block.dims)
+    if spec.n_rates == 1:
+        return pm.Deterministic(block.stem, pt.sigmoid(pt.log(mean / (1 - mean)) + sigma * z))
+    ratios = pt.log(mean[:-1]) - pt.log(mean[-1]) + sigma * z
+    logits = pt.concatenate([ratios, pt.zeros((z.shape[0], 1))], axis=1)
+    return pm.Deterministic(block.stem, pt.special.softmax(logits, axis=1))
+
+
+def _log_rates(spec: "ModelSpec", rates: Any, *, several: bool) -> Any:
+    """(log γ, log λ, log ρ) along the last axis, one set per annotator where they differ."""
+    import pytensor.tensor as pt
+
+    fixed = spec.propensity.log_rates(np.zeros(spec.n_rates))
+    if rates is None:
+        return pt.constant(fixed)
+    if spec.n_rates == 1:
+        first, last = (RATES.index(name) for name in spec.propensity.free)
+        parts: list[Any] = [pt.full_like(rates, -np.inf)] * 3
+        parts[first], parts[last] = pt.log(rates), pt.log1p(-rates)
+        return pt.stack(parts, axis=-1)
+    return pt.log(rates)
+
+
+def _summaries(spec: "ModelSpec", data: PUData, model: "pm.Model", t: Any, s: Any) -> None:
+    """π, c of every annotator, single rates, and what is known from outside about them."""
+    import pymc as pm
+    import pytensor.tensor as pt
+
+    share = np.full(data.n, 1 / data.n)
+    if data.weight.size:
+        share = data.weight / data.weight.sum()
+    pi = pm.Deterministic("pi", pt.dot(share, t))
+    several = data.n_annotators > 1
+    marked = pt.dot(share, s * (t[:, None] if several else t))
+    if several and "c" not in model.named_vars:
+        pm.Deterministic("c", marked / pi, dims="annotator")
+    if spec.n_rates == 2 and not several:
+        for i, name in enumerate(spec.propensity.components[:-1]):
+            pm.Deterministic(name, model[spec.rates_name][i])
+    frequency = (marked / pi).mean() if several else marked / pi
+    for name, value, (known, error) in zip(
+        ("class_prior", "label_frequency"), (pi, frequency), data.outside, strict=True
+    ):
+        if not np.isnan(known):
+            pm.Normal(name, value, np.float64(error), observed=np.float64(known))
 
 
 def log_sigmoid(z: Any) -> Any:
@@ -69,54 +141,143 @@ def logaddexp(x: Any, y: Any) -> Any:
     return pt.switch(x > y, x + pt.softplus(y - x), y + pt.softplus(x - y))
 
 
-def observe(data: PUData, tau: Any, log_psi: Any, log_not_psi: Any) -> None:
-    r"""Observed labels ``l`` (and audited classes ``y``), with class probability pi as a summary.
+def _observe_one(data: PUData, tau: Any, log_psi: Any, log_not_psi: Any, epsilon: Any) -> None:
+    r"""Observed labels ``l`` and audited classes ``y`` of one annotator.
 
-    Unaudited rows: P(l=1) = Ψ t and 1 - Ψ t = (1 - t) + t (1 - Ψ). An audited row contributes
-    P(y) P(l | y), where l | y=1 is Bernoulli(Ψ) and l | y=0 is 0.
+    Unaudited rows: P(l=1) = Ψ t + ε (1 - t) and P(l=0) = (1 - ε)(1 - t) + (1 - Ψ) t. An audited row
+    contributes P(y) P(l | y), where l | y=1 is Bernoulli(Ψ) and l | y=0 is Bernoulli(ε).
     """
-    import pymc as pm
     import pytensor.tensor as pt
 
     log_t, log_not_t = log_sigmoid(tau), log_sigmoid(-tau)
     log_h = log_psi + log_t
-    log_not_h = logaddexp(log_not_t, log_t + log_not_psi)
+    log_not_h = log_not_t
+    never, always = -np.inf * np.ones(data.n), np.zeros(data.n)
+    if epsilon is not None:
+        never, always = pt.log(epsilon) + 0 * tau, pt.log1p(-epsilon) + 0 * tau
+        log_h = logaddexp(log_h, log_not_t + never)
+        log_not_h = log_not_t + always
+    log_not_h = logaddexp(log_not_h, log_t + log_not_psi)
     if (audited := ~np.isnan(data.y)).any():
-        rows = np.flatnonzero(audited)
-        log_bernoulli("y", log_t[rows], log_not_t[rows], data.y[rows].astype(int))
-        never = -np.inf * np.ones(data.n)
+        _observe_audit(data, log_t, log_not_t)
         positive = data.y == 1
         log_h = pt.switch(audited, pt.switch(positive, log_psi + 0 * tau, never), log_h)
         log_not_h = pt.switch(
-            audited, pt.switch(positive, log_not_psi + 0 * tau, np.zeros(data.n)), log_not_h
+            audited, pt.switch(positive, log_not_psi + 0 * tau, always), log_not_h
         )
-    log_bernoulli("l", log_h, log_not_h, data.l.astype(int), dims="obs")
-    pm.Deterministic("pi", pt.sigmoid(tau).mean())
+    weight = data.weight if data.weight.size else None
+    log_bernoulli("l", log_h, log_not_h, data.l.astype(int), dims="obs", weight=weight)
 
 
-def log_bernoulli(name: str, log_p: Any, log_not_p: Any, observed: Any, dims: Any = None) -> Any:
-    """A Bernoulli variable given by log p and log(1 - p)."""
+def _observe_audit(data: PUData, log_t: Any, log_not_t: Any) -> None:
+    rows = np.flatnonzero(~np.isnan(data.y))
+    weight = data.weight[rows] if data.weight.size else None
+    log_bernoulli("y", log_t[rows], log_not_t[rows], data.y[rows].astype(int), weight=weight)
+
+
+def _observe_several(data: PUData, tau: Any, log_psi: Any, log_not_psi: Any, epsilon: Any) -> None:
+    """Observed labels ``L`` (n, J) and audited classes ``y`` of several annotators."""
+    import pymc as pm
+    import pytensor.tensor as pt
+
+    log_t, log_not_t = log_sigmoid(tau), log_sigmoid(-tau)
+    if (audited := ~np.isnan(data.y)).any():
+        _observe_audit(data, log_t, log_not_t)
+        positive = data.y == 1
+        log_t = pt.switch(audited, np.where(positive, 0.0, NEVER), log_t)
+        log_not_t = pt.switch(audited, np.where(positive, NEVER, 0.0), log_not_t)
+    false = pt.full((data.n_annotators,), NEVER) if epsilon is None else pt.log(epsilon)
+    silent = pt.zeros((data.n_annotators,)) if epsilon is None else pt.log1p(-epsilon)
+    pm.CustomDist(
+        "L",
+        log_t,
+        log_not_t,
+        log_psi,
+        log_not_psi,
+        pt.zeros_like(log_psi) + false,
+        pt.zeros_like(log_psi) + silent,
+        data.weight if data.weight.size else np.ones(data.n),
+        data.shown.astype(np.int64),
+        logp=_row_logp,
+        random=_row_draw,
+        signature="(),(),(j),(j),(j),(j),(),(j)->(j)",
+        observed=data.labels.astype(np.int64),
+        dims=("obs", "annotator"),
+        dtype="int64",
+    )
+
+
+def _row_logp(
+    value: Any,
+    log_t: Any,
+    log_not_t: Any,
+    log_s: Any,
+    log_not_s: Any,
+    log_false: Any,
+    log_silent: Any,
+    weight: Any,
+    shown: Any,
+) -> Any:
+    """W log[t Π s^l (1-s)^(1-l) + (1-t) Π ε^l (1-ε)^(1-l)] over the annotators who saw the row."""
+    import pytensor.tensor as pt
+
+    marked, seen = pt.eq(value, 1), pt.eq(shown, 1)
+
+    def product(if_marked: Any, if_not: Any) -> Any:
+        return pt.switch(seen, pt.switch(marked, if_marked, if_not), 0.0).sum(axis=-1)
+
+    positive = log_t + product(log_s, log_not_s)
+    negative = log_not_t + product(log_false, log_silent)
+    return weight * logaddexp(positive, negative)
+
+
+def _row_draw(
+    log_t: Any,
+    log_not_t: Any,
+    log_s: Any,
+    log_not_s: Any,
+    log_false: Any,
+    log_silent: Any,
+    weight: Any,
+    shown: Any,
+    rng: Any = None,
+    size: Any = None,
+) -> Any:
+    log_t, log_s = np.asarray(log_t)[..., None], np.asarray(log_s)
+    shape = np.broadcast_shapes(log_t.shape, log_s.shape)
+    y = rng.random((*shape[:-1], 1)) < np.exp(log_t)
+    labels = rng.random(shape) < np.where(y, np.exp(log_s), np.exp(log_false))
+    return np.where(shown == 1, labels, NOT_SHOWN).astype(np.int64)
+
+
+def log_bernoulli(
+    name: str, log_p: Any, log_not_p: Any, observed: Any, dims: Any = None, weight: Any = None
+) -> Any:
+    """A Bernoulli variable given by log p and log(1 - p), its log density times a weight."""
     import pymc as pm
 
     return pm.CustomDist(
         name,
         log_p,
         log_not_p,
+        np.ones(len(observed)) if weight is None else weight,
         logp=_bernoulli_logp,
         random=_bernoulli_draw,
         observed=observed,
         dims=dims,
         dtype="int64",
-        signature="(),()->()",
+        signature="(),(),()->()",
     )
 
 
-def _bernoulli_logp(value: Any, log_p: Any, log_not_p: Any) -> Any:
+def _bernoulli_logp(value: Any, log_p: Any, log_not_p: Any, weight: Any) -> Any:
     import pytensor.tensor as pt
 
-    return pt.switch(pt.eq(value, 1), log_p, log_not_p)
+    return weight * pt.switch(pt.eq(value, 1), log_p, log_not_p)
 
 
-def _bernoulli_draw(log_p: Any, log_not_p: Any, rng: Any = None, size: Any = None) -> Any:
+def _bernoulli_draw(
+    log_p: Any, log_not_p: Any, weight: Any, rng: Any = None, size: Any = None
+) -> Any:
     p, _ = np.broadcast_arrays(np.exp(log_p), log_not_p)
     return (rng.random(p.shape if size is None else size) < p).astype(np.int64)

@@ -1,37 +1,61 @@
-r"""Parameters of any model in one common form, and the functions they stand for.
+r"""Parameters of every model in one common form, and the functions they stand for.
 
 .. math::
     t(x) = \sigma(a \cdot x + b), \quad
-    s(x) = \gamma + \rho\,\sigma(\alpha \cdot x + \beta), \quad
-    h(x) = s(x)\,t(x), \quad \pi = E\,t(x), \quad c = E\,h(x) / \pi .
+    s_j(x) = \gamma_j + \rho_j\,F(\alpha_j \cdot x + \beta_j), \quad
+    h_j(x) = s_j(x)\,t(x) + \varepsilon_j\,(1 - t(x)), \quad \pi = E\,t(x) .
 
 Conventions
 -----------
-Any leading dimensions are draws: ``a`` and ``alpha`` are ``(..., p)``, ``b`` and ``beta`` are
-``(...)``, ``log_w = (log γ, log λ, log ρ)`` is ``(..., 3)``. All of them live on the internal scale
-of the data; masked columns hold zeros.
+Any leading dimensions are draws. With one annotator ``a`` and ``alpha`` are ``(..., p)``, ``b``,
+``beta`` and ``epsilon`` are ``(...)``, ``log_w = (log γ, log λ, log ρ)`` is ``(..., 3)``.
+Several annotators add an axis: ``alpha (..., J, p)``, ``beta (..., J)``, ``log_w (..., J, 3)``,
+``epsilon (..., J)``; what belongs to each of them, such as s, is then ``(..., J, n)``. All live on
+the internal scale of the data; masked columns hold zeros.
 """
 
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import log_expit
 
 from bayes_lepu import links
 from bayes_lepu.errors import ModelError
+from bayes_lepu.likelihood import NOT_SHOWN
 from bayes_lepu.links import Array
+from bayes_lepu.propensities import Link, log_factor
+from bayes_lepu.propensities.logistic import LINK as LOGISTIC
+
+ARRAYS = ("a", "b", "alpha", "beta", "log_w", "epsilon")
 
 
 @dataclass(frozen=True, eq=False)
 class Parameters:
-    """One point, or a stack of draws, in parameter space."""
+    """One point, or a stack of draws, in parameter space.
+
+    Attributes
+    ----------
+    a, b, alpha, beta, log_w : arrays
+    epsilon : array, optional
+        Rates of false marks; without them a mark is proof.
+    pooling : mapping of str to array
+        What annotators share and how much they differ (``alpha_mean``, ``sigma_alpha``, ...), and
+        unknown scales of priors.
+    link : Link
+        F of the propensity.
+    """
 
     a: Array
     b: Array
     alpha: Array
     beta: Array
     log_w: Array
+    epsilon: Array | None = None
+    pooling: Mapping[str, Array] = field(default_factory=dict)
+    link: Link = LOGISTIC
 
     @classmethod
     def of(
@@ -61,6 +85,11 @@ class Parameters:
         return cls(a, np.asarray(b, dtype=float), alpha, np.asarray(beta, dtype=float), log_w)
 
     @property
+    def several(self) -> bool:
+        """Whether there is an axis of annotators."""
+        return self.beta.ndim > self.b.ndim
+
+    @property
     def gamma(self) -> Array:
         """Guess rate γ."""
         return np.exp(self.log_w[..., 0])
@@ -80,7 +109,7 @@ class Parameters:
         return self.a @ X.T + self.b[..., None]
 
     def omega(self, X: Array) -> Array:
-        """Linear predictor of s, ``(..., n)``."""
+        """Linear predictor of s, ``(..., n)``; of several annotators ``(..., J, n)``."""
         return self.alpha @ X.T + self.beta[..., None]
 
     def t(self, X: Array) -> Array:
@@ -88,73 +117,173 @@ class Parameters:
         return links.sigmoid(self.tau(X))
 
     def s(self, X: Array) -> Array:
-        """Propensity P(l=1 | y=1, x)."""
-        return links.psychometric(self.omega(X), self._w())
+        """Propensity P(l=1 | y=1, x), of every annotator."""
+        if self.link is LOGISTIC:  # without logarithms
+            return links.psychometric(self.omega(X), np.moveaxis(self.log_w, -1, 0)[..., None])
+        return np.exp(self._log_s(X)[0])
 
     def h(self, X: Array) -> Array:
-        """Label probability P(l=1 | x)."""
-        return self.s(X) * self.t(X)
+        """Label probability P(l=1 | x), of every annotator."""
+        t = self.t(X)
+        t = t[..., None, :] if self.several else t
+        if self.epsilon is None:
+            return self.s(X) * t
+        return self.s(X) * t + self.epsilon[..., None] * (1 - t)
+
+    def anybody(self, X: Array, shown: NDArray[np.bool_]) -> Array:
+        """Probability ``(..., n)`` that somebody of those who are shown the row marks it."""
+        if not self.several:
+            return self.h(X)
+        see = shown.T
+        silent = np.exp((self._log_s(X)[1] * see).sum(axis=-2))
+        t, quiet = self.t(X), np.ones(len(X))
+        if self.epsilon is not None:
+            quiet = np.exp(np.log1p(-self.epsilon) @ see)
+        return t * (1 - silent) + (1 - t) * (1 - quiet)
 
     def missed(self, X: Array) -> Array:
-        """P(y=1 | x, l=0)."""
-        return links.missed_probability(self.tau(X), self.omega(X), self._w())
+        """P(y=1 | x, nobody labelled): t Π(1 - s_j) / [t Π(1 - s_j) + (1 - t) Π(1 - ε_j)]."""
+        tau, log_not_s = self.tau(X), self._log_s(X)[1]
+        log_positive = log_expit(tau) + (log_not_s.sum(axis=-2) if self.several else log_not_s)
+        log_negative = log_expit(-tau)
+        if self.epsilon is not None:
+            silent = np.log1p(-self.epsilon)
+            log_negative = (
+                log_negative + (silent.sum(axis=-1) if self.several else silent)[..., None]
+            )
+        return np.exp(log_positive - np.logaddexp(log_positive, log_negative))
 
     def loglik(self, X: Array, kind: NDArray[np.int8]) -> Array:
-        """Log-likelihood of every row, ``(..., n)``."""
-        return links.row_loglik(kind, self.tau(X), self.omega(X), self._w())
+        """Log-likelihood of every row given its kind, ``(..., n)``, for one annotator."""
+        tau = self.tau(X)
+        log_s, log_not_s = self._log_s(X)
+        log_t, log_not_t = log_expit(tau), log_expit(-tau)
+        log_true, log_false = log_t + log_s, np.full(tau.shape, -np.inf)
+        log_silent, log_missed = log_not_t, log_t + log_not_s
+        if self.epsilon is not None:
+            log_false = log_not_t + np.log(self.epsilon)[..., None]
+            log_silent = log_not_t + np.log1p(-self.epsilon)[..., None]
+        choices = [
+            np.logaddexp(log_silent, log_missed),
+            np.logaddexp(log_true, log_false),
+            log_missed,
+            log_silent,
+            log_false,
+        ]
+        return np.choose(np.asarray(kind), choices)
 
     def simulate(
-        self, X: Array, rng: np.random.Generator
+        self, X: Array, rng: np.random.Generator, *, shown: NDArray[np.bool_] | None = None
     ) -> tuple[NDArray[np.int8], NDArray[np.int8]]:
-        """Classes and labels (y, l) drawn from the model."""
-        t, s = self.t(X), self.s(X)
+        """Classes ``(..., n)`` and labels drawn from the model.
+
+        Labels are ``(..., n)``, of several annotators ``(..., n, J)``, `NOT_SHOWN` where ``shown``
+        (n, J) says so.
+        """
+        t = self.t(X)
         y = rng.random(t.shape) < t
-        l = y & (rng.random(t.shape) < s)
-        return y.astype(np.int8), l.astype(np.int8)
+        s = self.s(X)
+        positive = y[..., None, :] if self.several else y
+        chance = s if self.epsilon is None else np.where(positive, s, self.epsilon[..., None])
+        drawn = rng.random(s.shape) < chance
+        labels = (drawn & positive if self.epsilon is None else drawn).astype(np.int8)
+        if self.several:
+            labels = np.swapaxes(labels, -1, -2)
+        if shown is not None:
+            labels = np.where(shown, labels, np.int8(NOT_SHOWN))
+        return y.astype(np.int8), labels
 
     def swap(self) -> Self:
-        """The point S θ with (a, b) and (α, β) exchanged."""
-        return replace(self, a=self.alpha, b=self.beta, alpha=self.a, beta=self.b)
+        """The point S θ with (a, b) and (α, β) exchanged; of several annotators their means."""
+        if not self.several:
+            return replace(self, a=self.alpha, b=self.beta, alpha=self.a, beta=self.b)
+        alpha, beta = self.alpha.mean(axis=-2), self.beta.mean(axis=-1)
+        return replace(
+            self,
+            a=alpha,
+            b=beta,
+            alpha=self.alpha + (self.a - alpha)[..., None, :],
+            beta=self.beta + (self.b - beta)[..., None],
+            pooling={},
+        )
+
+    def for_annotators(self, count: int) -> Self:
+        """The same point with ``count`` annotators who are all alike."""
+        if count == 1 or self.several:
+            return self
+
+        def repeat(values: Array, axis: int) -> Array:
+            return np.repeat(np.expand_dims(values, axis), count, axis=axis)
+
+        return replace(
+            self,
+            alpha=repeat(self.alpha, -2),
+            beta=repeat(self.beta, -1),
+            log_w=repeat(self.log_w, -2),
+            epsilon=None if self.epsilon is None else repeat(self.epsilon, -1),
+        )
+
+    def average(self) -> Self:
+        """One annotator whose coefficients are the mean over annotators."""
+        if not self.several:
+            return self
+        with np.errstate(divide="ignore"):
+            log_w = np.log(np.exp(self.log_w).mean(axis=-2))
+        return replace(
+            self,
+            alpha=self.alpha.mean(axis=-2),
+            beta=self.beta.mean(axis=-1),
+            log_w=log_w,
+            epsilon=None if self.epsilon is None else self.epsilon.mean(axis=-1),
+            pooling={},
+        )
 
     def take(self, index: Any) -> Self:
         """Some of the draws."""
-        return type(self)(
-            self.a[index], self.b[index], self.alpha[index], self.beta[index], self.log_w[index]
-        )
+        return self._each(lambda values: values[index])
 
     def take_flat(self) -> Self:
         """All draws along one axis."""
-        k = self.b.size
-        return type(self)(
-            self.a.reshape(k, -1),
-            self.b.reshape(k),
-            self.alpha.reshape(k, -1),
-            self.beta.reshape(k),
-            self.log_w.reshape(k, 3),
-        )
+        k, lead = self.b.size, self.b.ndim
+        return self._each(lambda values: values.reshape(k, *values.shape[lead:]))
 
     def choose(self, mask: NDArray[np.bool_], other: "Parameters") -> Self:
         """Draw by draw: this one where ``mask`` holds, ``other`` elsewhere."""
-        m = mask[..., None]
-        return type(self)(
-            np.where(m, self.a, other.a),
-            np.where(mask, self.b, other.b),
-            np.where(m, self.alpha, other.alpha),
-            np.where(mask, self.beta, other.beta),
-            np.where(m, self.log_w, other.log_w),
-        )
 
-    def _w(self) -> Array:
-        """``log_w`` with its last axis first and one axis more, to broadcast over rows."""
-        return np.moveaxis(self.log_w, -1, 0)[..., None]
+        def pick(one: Array, two: Array) -> Array:
+            return np.where(mask.reshape(*mask.shape, *[1] * (one.ndim - mask.ndim)), one, two)
+
+        pooling = {k: pick(v, other.pooling[k]) for k, v in self.pooling.items()}
+        parts: dict[str, Any] = {
+            name: pick(value, getattr(other, name)) for name, value in self._arrays().items()
+        }
+        return replace(self, pooling=pooling, **parts)
+
+    def _arrays(self) -> dict[str, Any]:
+        values = {name: getattr(self, name) for name in ARRAYS}
+        return {name: value for name, value in values.items() if value is not None}
+
+    def _each(self, change: Callable[[Array], Array]) -> Self:
+        """The same with every array changed."""
+        pooling = {name: change(values) for name, values in self.pooling.items()}
+        parts: dict[str, Any] = {name: change(v) for name, v in self._arrays().items()}
+        return replace(self, pooling=pooling, **parts)
+
+    def _log_s(self, X: Array) -> tuple[Array, Array]:
+        """Logarithms of s and of 1 - s."""
+        return log_factor(self.link, self.omega(X), self.log_w[..., None, :])[:2]
 
 
 def stack(points: list[Parameters]) -> Parameters:
     """Several points as draws along a new first axis."""
-    return Parameters(
-        np.stack([p.a for p in points]),
-        np.stack([p.b for p in points]),
-        np.stack([p.alpha for p in points]),
-        np.stack([p.beta for p in points]),
-        np.stack([p.log_w for p in points]),
-    )
+    first = points[0]
+    parts: dict[str, Any] = {
+        name: np.stack([getattr(p, name) for p in points]) for name in first._arrays()
+    }
+    pooling = {name: np.stack([p.pooling[name] for p in points]) for name in first.pooling}
+    return replace(first, pooling=pooling, **parts)
+
+
+def mean_of(draws: Parameters) -> Parameters:
+    """The point at the mean of draws along the first axis, coordinate by coordinate."""
+    return draws._each(lambda values: values.mean(axis=0))

@@ -1,24 +1,23 @@
-r"""What a model is: a name, its propensity, and the table of parameters that follows from it.
+r"""What a model is: a name and a propensity; its table of parameters follows.
 
-.. math:: s(x) = \gamma + \rho\,\sigma(\alpha\cdot x+\beta), \qquad \gamma + \lambda + \rho = 1
+.. math:: h(x) = s(x)\,t(x), \qquad s(x) = \gamma + \rho\,F(\alpha\cdot x+\beta)
 
-A model says whether s has a predictor and which of the rates (γ, λ, ρ) are free; `blocks` makes the
-table of parameters, `graph` the PyMC model.
+The propensity says whether s has a predictor, its link F, and which of the rates (γ, λ, ρ) are
+free; `blocks` makes the table of parameters, `graph` the PyMC model.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bayes_lepu.data import PUData
 from bayes_lepu.errors import ModelError
 from bayes_lepu.families import FAMILIES
-from bayes_lepu.links import Array
-from bayes_lepu.models.blocks import LARGEST, prior_names, ratios_to_logs
-from bayes_lepu.models.parameters import Parameters
+from bayes_lepu.models.blocks import prior_names
 from bayes_lepu.priors import Prior, Priors
+from bayes_lepu.propensities import Propensity
+from bayes_lepu.propensities.logistic import LINK as LOGISTIC
 from bayes_lepu.suggestions import did_you_mean
 
 if TYPE_CHECKING:
@@ -32,71 +31,66 @@ class ModelSpec:
     Attributes
     ----------
     name : str
-    mechanism : str
-        The propensity s(x) in one line.
-    has_selection : bool
-        Whether s depends on x.
-    fixed_log_w : tuple of float
-        (log γ, log λ, log ρ) where no rate is free.
-    rates_name : str
-        Name of the free rates in priors and in the PyMC model; empty where none is free.
-    components : tuple of str
-        Names of the free rates, the last one being what the others leave.
-    coordinate_names : tuple of str
-        Readable names of the coordinates of the rates.
-    log_psi : callable
-        ``log_psi(omega, rates) -> (log s, log(1 - s))`` in PyTensor.
+    propensity : Propensity
+    false_marks : bool
+        Whether negatives may be marked, at a rate ε.
     """
 
     name: str
-    mechanism: str
-    has_selection: bool
-    log_psi: Callable[[Any, Any], tuple[Any, Any]]
-    fixed_log_w: tuple[float, float, float] = (-np.inf, -np.inf, 0.0)
-    rates_name: str = ""
-    components: tuple[str, ...] = ()
-    coordinate_names: tuple[str, ...] = ()
+    propensity: Propensity
+    false_marks: bool = False
 
     @property
-    def n_weights(self) -> int:
+    def mechanism(self) -> str:
+        """The propensity s(x) in one line."""
+        marks = "; negatives are marked at a rate ε" if self.false_marks else ""
+        return self.propensity.mechanism + marks
+
+    @property
+    def has_selection(self) -> bool:
+        """Whether s depends on x."""
+        return self.propensity.has_predictor
+
+    @property
+    def rates_name(self) -> str:
+        """Name of the free rates in priors and in the PyMC model; empty where none is free."""
+        return self.propensity.rates_name
+
+    @property
+    def n_rates(self) -> int:
         """How many coordinates the free rates have."""
-        return len(self.coordinate_names)
+        return self.propensity.n_coordinates
+
+    @property
+    def has_two_rates(self) -> bool:
+        """Whether guesses and lapses are both free."""
+        return self.n_rates == 2
+
+    @property
+    def exchangeable(self) -> bool:
+        """Whether exchanging the two factors of one annotator gives a point of the same model."""
+        return self.has_selection and self.propensity.link is LOGISTIC
+
+    @property
+    def symmetric(self) -> bool:
+        """Whether the exchange leaves the likelihood as it is (on equal columns, unaudited)."""
+        plain = self.n_rates == 0 and self.propensity.fixed is None
+        return self.exchangeable and plain and not self.false_marks
+
+    @property
+    def certain(self) -> bool:
+        """Whether every positive is marked."""
+        return bool(np.isneginf(self.propensity.log_rates(np.zeros(self.n_rates))[1:]).all())
+
+    @property
+    def constant(self) -> bool:
+        """Whether every positive is marked with the same unknown probability."""
+        return not self.has_selection and not self.certain
 
     @property
     def parameters(self) -> tuple[str, ...]:
         """Names of the parameters of one annotator that carry a prior."""
-        selection = ("alpha", "beta") if self.has_selection else ()
-        return ("a", "b", *selection, *((self.rates_name,) if self.rates_name else ()))
-
-    def log_w(self, uv: Array) -> Array:
-        """(log γ, log λ, log ρ) from the coordinates ``(..., 2)`` of the full vector."""
-        if self.n_weights == 2:
-            return ratios_to_logs(uv)
-        if self.n_weights == 1:
-            pair = ratios_to_logs(uv[..., :1])
-            return np.concatenate([pair, np.full((*uv.shape[:-1], 1), -np.inf)], axis=-1)
-        return np.broadcast_to(np.array(self.fixed_log_w), (*uv.shape[:-1], 3))
-
-    def unpack(self, full: Array) -> Parameters:
-        """Parameters from the full vector, with any leading draw dimensions."""
-        p = (full.shape[-1] - 5) // 2
-        return Parameters(
-            full[..., :p],
-            full[..., p],
-            full[..., p + 1 : 2 * p + 1],
-            full[..., 2 * p + 1],
-            self.log_w(full[..., 2 * p + 2 : 2 * p + 4]),
-        )
-
-    def pack(self, point: Parameters) -> Array:
-        """The full vector of one point; infinite log-odds are cut."""
-        log_gamma, log_lam, log_rho = point.log_w
-        reference = log_lam if self.n_weights == 1 else log_rho
-        with np.errstate(invalid="ignore"):
-            uv = np.array([log_gamma - reference, log_lam - reference])
-        uv = np.clip(np.nan_to_num(uv), -LARGEST, LARGEST)
-        head = [point.a, np.atleast_1d(point.b), point.alpha, np.atleast_1d(point.beta)]
-        return np.concatenate([*head, uv, [0.0]])
+        return tuple(prior_names(self))
 
     def build(self, data: PUData, priors: Priors) -> "pm.Model":
         """The PyMC model."""
@@ -107,13 +101,18 @@ class ModelSpec:
     def complete_priors(
         self, base: Priors, overrides: Priors | None, *, annotators: int = 1
     ) -> dict[str, Prior]:
-        """Priors of this model: the base set with the user's own on top, checked by name."""
+        """Priors of this model: the base set with the user's own on top, checked by name.
+
+        ``base`` holds priors by the names for one annotator; rates of a propensity from outside
+        bring their own default.
+        """
         overrides, names = overrides or {}, prior_names(self, annotators)
         for name, prior in overrides.items():
             if name not in names:
                 raise ModelError(
-                    f"priors names {name!r}, which is not a parameter of {self.name}."
-                    f"{did_you_mean(name, self.parameters)} "
+                    f"priors names {name!r}, which is not a parameter of {self.name}"
+                    f"{' for several annotators' if annotators > 1 else ''}."
+                    f"{did_you_mean(name, names)} "
                     f"Its parameters: {', '.join(names)}."
                 )
             if not isinstance(prior, Prior):
@@ -121,17 +120,40 @@ class ModelSpec:
                     f"priors[{name!r}] is {prior!r}; a Prior is expected, for example "
                     "Prior('normal', scale=1.0)."
                 )
-            self._check_family(name, prior, of_rates=names[name] == self.rates_name)
-        return {name: overrides.get(name, base[stem]) for name, stem in names.items()}
+            self._check_family(name, prior, names[name])
+        base = {**self.own_priors(), **base}
+        return {name: overrides.get(name, base[_source(name, base, names)]) for name in names}
 
-    def _check_family(self, name: str, prior: Prior, *, of_rates: bool) -> None:
-        support = "real"
-        if of_rates:
-            support = "unit" if self.n_weights == 1 else "simplex"
-        if prior.form.support != support:
-            known = ", ".join(f for f in FAMILIES if FAMILIES[f].support == support)
+    def own_priors(self) -> dict[str, Prior]:
+        """Default priors of the rates, and of how much annotators differ in them."""
+        out = {"epsilon": Prior("beta", concentration=FALSE_MARKS)}
+        if self.rates_name:
+            family = "beta" if self.n_rates == 1 else "dirichlet"
+            out[self.rates_name] = Prior(family, concentration=self.propensity.concentration)
+            out[f"sigma_{self.rates_name}"] = Prior("halfnormal", scale=SPREAD)
+        return out
+
+    def _check_family(self, name: str, prior: Prior, stem: str) -> None:
+        supports = ("real",)
+        if name.startswith("sigma_"):
+            supports = ("positive",)
+        elif stem == "epsilon" or (stem == self.rates_name and self.n_rates == 1):
+            supports = ("unit",)
+        elif stem == self.rates_name:
+            supports = ("simplex",)
+        if prior.form.support not in supports:
+            known = ", ".join(f for f in FAMILIES if FAMILIES[f].support in supports)
             raise ModelError(f"{name} cannot have a {prior.family} prior. Possible: {known}.")
-        if prior.hierarchical and name not in ("a", "alpha"):
+        if prior.hierarchical and name not in ("a", "alpha", "alpha_mean"):
             raise ModelError(f"{name} cannot have a hierarchical scale; only a and alpha can.")
         if prior.hierarchical and prior.family != "normal":
             raise ModelError("A hierarchical scale goes with the normal family only.")
+
+
+SPREAD = 1.0  # half-normal scale of the annotators' differences, in log-odds
+FALSE_MARKS = (1.0, 99.0)  # one mark in a hundred negatives: below any propensity worth the name
+
+
+def _source(name: str, base: Priors, names: dict[str, str]) -> str:
+    """The entry of the base set that serves a parameter."""
+    return name if name in base else names[name]

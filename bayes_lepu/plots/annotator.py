@@ -13,7 +13,7 @@ import numpy as np
 
 from bayes_lepu.errors import DataError
 from bayes_lepu.inference.orientation import sigma_norm
-from bayes_lepu.links import Array, psychometric, sigmoid
+from bayes_lepu.links import Array, sigmoid
 from bayes_lepu.models.parameters import Parameters
 from bayes_lepu.plots.panels import (
     CLASS,
@@ -25,6 +25,7 @@ from bayes_lepu.plots.panels import (
     some_rows,
     thin,
 )
+from bayes_lepu.propensities import log_factor
 from bayes_lepu.result import FittedModel
 from bayes_lepu.result.summaries import CI_PROB, tail_probabilities
 
@@ -87,7 +88,7 @@ def plot_propensity(
             ends = ends + np.array([-0.5, 0.5])
             panels.ticks(position, along.x, along.levels)
             panels.limits(position, x=(float(ends[0]), float(ends[1])))
-        if fit.spec.n_weights == 2:
+        if fit.spec.n_rates == 2:
             floor, ceiling = float(fit.draws.gamma.mean()), 1 - float(fit.draws.lam.mean())
             for level in (floor, ceiling):
                 panels.line(position, ends, np.full(2, level), GUIDE, dashed=True, width=0.8)
@@ -125,7 +126,7 @@ def effect_of(fit: FittedModel, name: str, *, ci_prob: float = CI_PROB) -> Effec
     places = list(data.terms.get(name) or (fit.feature_names.index(name),))
     values, x, levels = _settings(fit, name, places)
     tails = tail_probabilities(ci_prob)
-    draws, X = thin(fit.draws), data.X[some_rows(data.n, ROWS)]
+    draws, X = thin(fit.draws).average(), data.X[some_rows(data.n, ROWS)]
     s = _averaged(draws.omega(X), draws.alpha[:, places], X[:, places], values, draws)
     t = _averaged(draws.tau(X), draws.a[:, places], X[:, places], values, None)
     return Effect(x, mean_and_interval(s, tails), mean_and_interval(t, tails), levels)
@@ -167,14 +168,16 @@ def _averaged(
         if weights is None:
             out[:, g] = sigmoid(moved).mean(axis=1)
         else:
-            out[:, g] = psychometric(moved, weights.log_w.T[..., None]).mean(axis=1)
+            log_psi = log_factor(weights.link, moved, weights.log_w[:, None, :])[0]
+            out[:, g] = np.exp(log_psi).mean(axis=1)
     return out
 
 
 def top_features(fit: FittedModel, count: int = MAX_PANELS) -> list[str]:
     """The user's columns with the largest effects on s and t against the sizes of these factors."""
     share = np.zeros(fit.data.p)
-    for slope in (fit.draws.a, fit.draws.alpha):
+    average = fit.draws.average()
+    for slope in (average.a, average.alpha):
         mean = slope.mean(axis=0)
         size = float(sigma_norm(mean, fit.data.X))
         share += np.abs(mean * fit.data.X.std(axis=0)) / max(size, 1e-12)

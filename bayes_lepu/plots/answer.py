@@ -92,7 +92,7 @@ def ranked_groups(
     return (
         centre,
         mean_and_interval(grouped(t), tails),
-        mean_and_interval(grouped(t * draws.s(X)), tails),
+        mean_and_interval(grouped(draws.anybody(X, fit.data.shown[rows])), tails),
         grouped(labels.astype(float)),
     )
 
@@ -159,7 +159,8 @@ def prior_and_posterior(fit: FittedModel) -> dict[str, tuple[Array, Array]]:
     assert prior_pi is not None
     assert prior_c is not None
     pairs = {"pi": (prior_pi, fit.pi_draws), "c": (prior_c, fit.c_draws)}
-    if fit.spec.n_weights == 2:
-        pairs["gamma"] = (prior.gamma, fit.draws.gamma)
-        pairs["lambda"] = (prior.lam, fit.draws.lam)
+    if fit.spec.n_rates == 2:
+        prior, draws = prior.average(), fit.draws.average()
+        pairs["gamma"] = (prior.gamma, draws.gamma)
+        pairs["lambda"] = (prior.lam, draws.lam)
     return pairs

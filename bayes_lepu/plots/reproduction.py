@@ -66,7 +66,7 @@ def grouped_rates(
     """Per group: size, place on the axis, observed rate, predicted rate and its interval."""
     rows = some_rows(fit.data.n, MAX_ROWS)
     X, labels, draws = fit.data.X[rows], fit.data.l[rows].astype(float), thin(fit.draws, 200)
-    h = draws.h(X)
+    h = draws.anybody(X, fit.data.shown[rows])
     score = h.mean(axis=0)
     if by is not None and by not in fit.feature_names:
         raise DataError(f"Unknown column {by!r}; one of {', '.join(fit.feature_names[:10])}.")

@@ -20,6 +20,7 @@ from bayes_lepu.models.parameters import Parameters
 from bayes_lepu.models.spec import ModelSpec
 from bayes_lepu.priors import Priors
 from bayes_lepu.result import predictive, summaries
+from bayes_lepu.result.by_annotator import annotator_table, summary_by_annotator
 from bayes_lepu.result.display import facts_as_html, facts_as_text
 from bayes_lepu.result.summaries import CI_PROB
 from bayes_lepu.result.wording import worse
@@ -85,7 +86,7 @@ class FittedModel:
 
     @cached_property
     def _pi_and_c(self) -> tuple[Array, Array]:
-        return self.class_prior_draws(self.parameters)
+        return self._pi_and_frequencies(self.parameters)
 
     @property
     def pi_draws(self) -> Array:
@@ -94,15 +95,30 @@ class FittedModel:
 
     @property
     def c_draws(self) -> Array:
-        """Label frequency c, for every draw."""
+        """Label frequency c, for every draw; of several annotators their mean."""
+        return self._pi_and_c[1].mean(axis=1)
+
+    @property
+    def c_by_annotator(self) -> Array:
+        """Label frequency of every annotator, ``(draw, J)``."""
         return self._pi_and_c[1]
 
     def class_prior_draws(self, parameters: Parameters) -> tuple[Array, Array]:
-        """π = mean of t over the rows and c = P(l=1 | y=1) = E h / E t, for any draws."""
-        flat = parameters.take_flat()
-        pi = summaries.mean_over_rows(flat, Parameters.t, self.data.X)
-        h = summaries.mean_over_rows(flat, Parameters.h, self.data.X)
-        return pi, h / np.maximum(pi, np.finfo(float).tiny)
+        """π = mean of t over the rows and c = P(l=1 | y=1) = E[s t] / E t, for any draws."""
+        pi, c = self._pi_and_frequencies(parameters)
+        return pi, c.mean(axis=1)
+
+    def _pi_and_frequencies(self, parameters: Parameters) -> tuple[Array, Array]:
+        flat, weights = parameters.take_flat(), self.data.row_weights
+        pi = summaries.mean_over_rows(flat, Parameters.t, self.data.X, weights)
+
+        def marked(draws: Parameters, X: Array) -> Array:
+            t = draws.t(X)
+            return draws.s(X) * (t[..., None, :] if draws.several else t)
+
+        found = summaries.mean_over_rows(flat, marked, self.data.X, weights)
+        found = found if flat.several else found[:, None]
+        return pi, found / np.maximum(pi, np.finfo(float).tiny)[:, None]
 
     # Predictions ------------------------------------------------------------------------------
 
@@ -125,27 +141,45 @@ class FittedModel:
         return self._summarise(Parameters.t, X, ci_prob)
 
     def propensity(self, X: Any, *, ci_prob: float = CI_PROB) -> pd.DataFrame:
-        """s(x) = P(l=1 | y=1, x) with its interval."""
-        return self._summarise(Parameters.s, X, ci_prob)
+        """s(x) = P(l=1 | y=1, x) with its interval.
+
+        Several annotators have one line per row and annotator: ``.xs("anna", level="annotator")``
+        picks one, ``["mean"].unstack()`` makes one column of each.
+        """
+        return self._summarise_each(Parameters.s, X, ci_prob)
 
     def label_probability(self, X: Any, *, ci_prob: float = CI_PROB) -> pd.DataFrame:
         """h(x) = P(l=1 | x) = s(x) t(x) with its interval."""
-        return self._summarise(Parameters.h, X, ci_prob)
+        return self._summarise_each(Parameters.h, X, ci_prob)
 
     def missed(self, X: Any, *, ci_prob: float = CI_PROB) -> pd.DataFrame:
-        """P(y=1 | x, l=0): how likely an unlabelled row is a missed positive."""
+        """P(y=1 | x, l=0): how likely a row that nobody labelled is a missed positive."""
         return self._summarise(Parameters.missed, X, ci_prob)
 
     def class_prior(self, *, ci_prob: float = CI_PROB) -> pd.DataFrame:
         """π = E t(x), the class prior, and c = P(l=1 | y=1), the label frequency.
 
+        Several annotators have a label frequency each, and c is the mean of these.
+
         Draws come with the implied prior of both (rows ``prior of pi`` and ``prior of c``): a
         posterior as wide as its prior has learned nothing.
         """
         rows = {"pi": self.pi_draws, "c": self.c_draws}
+        if self.data.n_annotators > 1:
+            each = zip(self.data.annotators, self.c_by_annotator.T, strict=True)
+            rows |= {f"c[{name}]": c for name, c in each}
         if not self.is_point:
             rows["prior of pi"], rows["prior of c"] = self.class_prior_draws(self._prior_sample)
         return pd.DataFrame({k: summaries.describe_draws(v, ci_prob) for k, v in rows.items()}).T
+
+    def annotators(self, *, ci_prob: float = CI_PROB) -> pd.DataFrame:
+        """One line per annotator: rows seen and labelled, label frequency, what sets them apart.
+
+        ``shared`` counts the rows that somebody else labelled too; ``mean``, ``lower`` and
+        ``upper`` are of c_j = P(l_j=1 | y=1); ``differs_in`` names the columns whose slope is
+        higher (+) or lower (-) than the average annotator's with 95 % probability.
+        """
+        return annotator_table(self, ci_prob)
 
     @cached_property
     def _prior_sample(self) -> Parameters:
@@ -192,7 +226,7 @@ class FittedModel:
             return self._point_summary(var_names)
         import arviz as az
 
-        wanted = ("pi", "c", *self.spec.parameters, "gamma", "lambda")
+        wanted = ("pi", "c", *self.spec.parameters, "gamma", "lambda", *self.priors)
         available = self.tree["posterior"].data_vars
         default = [v for v in dict.fromkeys(wanted) if v in available]
         return az.summary(self.tree, var_names=var_names or default)
@@ -226,7 +260,10 @@ class FittedModel:
         """Labels l drawn from the fitted model, dims (chain, draw, obs), for these or new rows."""
         values = self.data.X if X is None else self.data.transform(X)[0]
         rng = np.random.default_rng(random_seed)
-        return _label_array(predictive.predictive_labels(self.parameters, values, rng))
+        shown = self.data.shown if X is None and self.parameters.several else None
+        return _label_array(
+            predictive.predictive_labels(self.parameters, values, rng, shown=shown), self.data
+        )
 
     def sample_prior_predictive(
         self, X: Any = None, *, draws: int = 500, random_seed: int | None = None
@@ -235,7 +272,7 @@ class FittedModel:
         values = self.data.X if X is None else self.data.transform(X)[0]
         rng = np.random.default_rng(random_seed)
         prior = predictive.prior_parameters(self.spec, self.data, self.priors, draws, rng)
-        return _label_array(predictive.predictive_labels(prior, values, rng)[None])
+        return _label_array(predictive.predictive_labels(prior, values, rng)[None], self.data)
 
     def save(self, path: str | Path) -> Path:
         """Write everything to one netCDF file; read it back with `load`."""
@@ -252,24 +289,30 @@ class FittedModel:
         return facts_as_html(self._headline(), self._facts())
 
     def _headline(self) -> str:
-        return f"bayes_lepu fit: {self.spec.name}, method={self.method}"
+        count = self.data.n_annotators
+        who = f", {count} annotators" if count > 1 else ""
+        return f"bayes_lepu fit: {self.spec.name}{who}, method={self.method}"
 
     def _facts(self) -> dict[str, str]:
         d = self.data
         facts = {
-            "data": f"{d.n} rows, {d.p} columns, {int(d.l.sum())} labelled, {d.n_audited} audited",
+            "data": _rows_in_words(d),
             "model": self.spec.mechanism,
             "priors": ", ".join(f"{name} ~ {prior.short()}" for name, prior in self.priors.items()),
         }
         if encoded := d.encoding.summary():
             facts["table"] = encoded
         table = self.class_prior()
-        for name, label in (("pi", "class prior pi"), ("c", "label freq. c")):
-            facts[label] = show_estimate(table.loc[name])
+        facts["class prior pi"] = show_estimate(table.loc["pi"])
+        if d.n_annotators == 1:
+            facts["label freq. c"] = show_estimate(table.loc["c"])
+        else:
+            means = zip(d.annotators, self.c_by_annotator.mean(axis=0), strict=True)
+            facts["label freq. c"] = ", ".join(f"{name} {c:.2f}" for name, c in means)
         if not self.is_point:
             low, high = table.loc["prior of pi", ["lower", "upper"]]
             facts["class prior pi"] += f"; prior {low:.3f} to {high:.3f}"
-        if self.spec.n_weights == 2:
+        if self.spec.n_rates == 2 and d.n_annotators == 1:
             for name, values in (("gamma", self.draws.gamma), ("lambda", self.draws.lam)):
                 facts[name] = show_estimate(summaries.describe_draws(values, CI_PROB))
         facts["orientation"] = orientation_sentence(self)
@@ -289,26 +332,52 @@ class FittedModel:
         values, index = self.data.transform(X)
         return summaries.summary_by_row(self.draws, function, values, index, ci_prob)
 
+    def _summarise_each(
+        self, function: summaries.RowFunction, X: Any, ci_prob: float
+    ) -> pd.DataFrame:
+        """The same for what every annotator has of his own."""
+        if self.data.n_annotators == 1:
+            return self._summarise(function, X, ci_prob)
+        values, index = self.data.transform(X)
+        return summary_by_annotator(self, function, values, index, ci_prob)
+
     def _factors(self) -> list[tuple[str, Array, Array]]:
         factors = [("t", self.draws.a, self.draws.b)]
-        if self.spec.has_selection:
+        if self.spec.has_selection and self.data.n_annotators == 1:
             factors.append(("s", self.draws.alpha, self.draws.beta))
+        elif self.spec.has_selection:
+            factors += [
+                (f"s[{name}]", self.draws.alpha[:, j], self.draws.beta[:, j])
+                for j, name in enumerate(self.data.annotators)
+            ]
         return factors
 
     def _point_summary(self, var_names: list[str] | None) -> pd.DataFrame:
         rows: dict[str, list[float]] = {}
-        for (slope, intercept), (_, values, level) in zip(
-            (("a", "b"), ("alpha", "beta")), self._factors(), strict=False
-        ):
+        several = self.data.n_annotators > 1
+        for factor, values, level in self._factors():
+            who = factor[2:-1] if several and factor != "t" else ""
+            slope, intercept = ("a", "b") if factor == "t" else ("alpha", "beta")
             raw, raw_level = self.data.original_scale(values, level)
             for name, internal, original in zip(self.feature_names, values[0], raw[0], strict=True):
-                rows[f"{slope}[{name}]"] = [internal, original]
-            rows[intercept] = [level[0], raw_level[0]]
+                rows[f"{slope}[{who}, {name}]" if who else f"{slope}[{name}]"] = [
+                    internal,
+                    original,
+                ]
+            rows[f"{intercept}[{who}]" if who else intercept] = [level[0], raw_level[0]]
         table = pd.DataFrame.from_dict(rows, orient="index", columns=["internal", "original"])
-        for name, value in (("pi", self.pi_draws[0]), ("c", self.c_draws[0])):
-            table.loc[name] = value
-        if self.spec.n_weights == 2:
-            table.loc["gamma"], table.loc["lambda"] = self.draws.gamma[0], self.draws.lam[0]
+        table.loc["pi"] = self.pi_draws[0]
+        scalars = {"c": self.c_by_annotator[0] if several else self.c_draws[0]}
+        if self.spec.n_rates == 2:
+            scalars |= {"gamma": self.draws.gamma[0], "lambda": self.draws.lam[0]}
+        if self.draws.epsilon is not None:
+            scalars["epsilon"] = self.draws.epsilon[0]
+        for name, value in scalars.items():
+            if not several:
+                table.loc[name] = value
+                continue
+            for annotator, own in zip(self.data.annotators, value, strict=True):
+                table.loc[f"{name}[{annotator}]"] = own
         if var_names is None:
             return table
         names = [str(i).split("[")[0] for i in table.index]
@@ -324,10 +393,14 @@ def orientation_sentence(fit: FittedModel) -> str:
     o = fit.orientation
     chance = "" if o.probability is None else f" (posterior probability {o.probability:.3f})"
     from_priors = "" if o.probability is None else f" (under the priors: {o.probability:.3f})"
+    if o.settled_by == "model" and fit.spec.has_selection:
+        return "t and s have different forms, and are told apart by them"
     if o.settled_by == "model":
         return "s does not depend on x, so t is the only factor with slopes"
     if o.settled_by == "columns":
         return "settled by the columns given to each factor" + chance
+    if o.settled_by == "annotators":
+        return "settled by what several annotators agree on"
     if o.settled_by == "audited rows":
         return "settled by the audited rows" + chance
     if o.settled_by == "rule":
@@ -344,10 +417,23 @@ def orientation_sentence(fit: FittedModel) -> str:
     return f"by the posterior density: {gap}"
 
 
-def _label_array(labels: NDArray[np.int8]) -> "xr.DataArray":
+def _label_array(labels: NDArray[np.int8], data: PUData) -> "xr.DataArray":
     import xarray as xr
 
-    return xr.DataArray(labels, dims=("chain", "draw", "obs"), name="l")
+    if labels.ndim == 3:
+        return xr.DataArray(labels, dims=("chain", "draw", "obs"), name="l")
+    dims, coords = ("chain", "draw", "obs", "annotator"), {"annotator": list(data.annotators)}
+    return xr.DataArray(labels, dims=dims, coords=coords, name="L")
+
+
+def _rows_in_words(d: PUData) -> str:
+    """How many rows, columns and labels there are."""
+    by = (
+        "labelled" if d.n_annotators == 1 else f"labelled by anybody, {d.recaptures} by two or more"
+    )
+    text = f"{d.n} rows, {d.p} columns, {int(d.l.sum())} {by}, {d.n_audited} audited"
+    text += f", {d.unseen} shown to nobody" if d.unseen else ""
+    return text + (", weighted" if d.weight.size else "")
 
 
 def show_estimate(row: Mapping[str, float] | pd.Series) -> str:

@@ -3,12 +3,12 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from bayes_lepu import kernel
 from bayes_lepu.data import PUData
 from bayes_lepu.errors import ModelError
 from bayes_lepu.links import Array
 from bayes_lepu.models.density import LogDensity
 from bayes_lepu.models.parameters import Parameters
+from bayes_lepu.models.row_terms import row_terms
 from bayes_lepu.models.spec import ModelSpec
 from bayes_lepu.priors import Priors
 
@@ -28,24 +28,28 @@ def prior_parameters(
 
 
 def log_likelihood(parameters: Parameters, data: PUData) -> Array:
-    """Log-likelihood of every row, ``(chain, draw, n)``."""
-    flat = parameters.take_flat()
-    out = np.empty((flat.b.size, data.n))
-    for i in range(flat.b.size):
-        q = flat.take(i)
-        log_w = np.ascontiguousarray(q.log_w)
-        out[i] = kernel.loglik_rows(
-            data.X, data.kind, q.a.copy(), float(q.b), q.alpha.copy(), float(q.beta), log_w
-        )
-    return out.reshape(*parameters.b.shape, data.n)
+    """Log-likelihood of every row, weights left out, ``(chain, draw, n)``."""
+    return row_terms(parameters, data)[0]
 
 
 def predictive_labels(
-    parameters: Parameters, X: Array, rng: np.random.Generator
+    parameters: Parameters,
+    X: Array,
+    rng: np.random.Generator,
+    *,
+    shown: NDArray[np.bool_] | None = None,
 ) -> NDArray[np.int8]:
-    """Labels drawn from h(x), ``(draws..., n)``, one draw of parameters at a time."""
+    """Labels drawn from the model, ``(draws..., n)``, one draw of parameters at a time.
+
+    Of several annotators ``(draws..., n, J)``; each is independent of the others given the class.
+    """
     flat = parameters.take_flat()
-    out = np.empty((flat.b.size, len(X)), dtype=np.int8)
+    J = flat.beta.shape[1:]
+    out = np.empty((flat.b.size, len(X), *J), dtype=np.int8)
     for i in range(flat.b.size):
-        out[i] = rng.random(len(X)) < flat.take(i).h(X)
-    return out.reshape(*parameters.b.shape, len(X))
+        point = flat.take(i)
+        if J:
+            out[i] = point.simulate(X, rng, shown=shown)[1]
+        else:
+            out[i] = rng.random(len(X)) < point.h(X)
+    return out.reshape(*parameters.b.shape, *out.shape[1:])

@@ -67,12 +67,15 @@ def summary_by_row[D: Draws](
     return pd.DataFrame(out, columns=["mean", "lower", "upper"], index=index)
 
 
-def mean_over_rows[D: Draws](draws: D, function: Callable[[D, Array], Array], X: Array) -> Array:
-    """Average of f(θ, x) over the rows, for every draw."""
-    total = np.zeros(draws.b.size)
+def mean_over_rows(
+    draws: Parameters, function: RowFunction, X: Array, weights: Array | None = None
+) -> Array:
+    """Average of f(θ, x) over the rows, for every draw (and annotator)."""
+    total: Any = 0.0
     for rows in row_blocks(len(X), draws.b.size):
-        total += function(draws, X[rows]).sum(axis=1)
-    return total / len(X)
+        values = function(draws, X[rows])
+        total = total + (values.sum(axis=-1) if weights is None else values @ weights[rows])
+    return total / (len(X) if weights is None else weights.sum())
 
 
 def tail_probabilities(ci_prob: float) -> tuple[float, float]:

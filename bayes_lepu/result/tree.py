@@ -8,7 +8,6 @@ attributes hold the format, its version, and the settings as JSON: the file expl
 """
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,14 +15,17 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from bayes_lepu.annotators import ONE
 from bayes_lepu.data import PUData
 from bayes_lepu.encoding import Encoding
 from bayes_lepu.errors import FileFormatError
 from bayes_lepu.inference.modes import Mode
 from bayes_lepu.inference.orientation import Orientation
-from bayes_lepu.models import REGISTRY
 from bayes_lepu.models.parameters import Parameters, stack
+from bayes_lepu.models.spec import ModelSpec
 from bayes_lepu.priors import Prior
+from bayes_lepu.propensities import REGISTRY as PROPENSITIES
+from bayes_lepu.propensities import Propensity
 from bayes_lepu.result import predictive
 from bayes_lepu.result.fit import FittedModel
 from bayes_lepu.result.storage import read_tree, write_tree
@@ -32,9 +34,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
 FORMAT = "bayes_lepu.fit"
-PANEL_FORMAT = "bayes_lepu.panel"
-READERS = {FORMAT: "lepu.load", PANEL_FORMAT: "lepu.load_panel"}
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 PRIOR_DRAWS = 1000
 MAX_CELLS = 40_000_000
 
@@ -52,14 +52,21 @@ def to_tree(fit: FittedModel) -> "xr.DataTree":
         return tree
     rng = np.random.default_rng([fit.settings["random_seed"], 2])
     prior = predictive.prior_parameters(fit.spec, fit.data, fit.priors, PRIOR_DRAWS, rng)
-    prior = Parameters(*(v[None] for v in vars(prior).values()))
+    prior = stack([prior])
     tree["prior"] = xr.DataTree(_parameters(fit, prior, ("chain", "draw")))
+    dims, several = ("chain", "draw", "obs"), fit.data.n_annotators > 1
+    observed = "L" if several else "l"
     if fit.draws.b.size * fit.data.n <= MAX_CELLS:
-        dims = ("chain", "draw", "obs")
         loglik = predictive.log_likelihood(fit.parameters, fit.data)
-        labels = predictive.predictive_labels(fit.parameters, fit.data.X, rng)
-        tree["log_likelihood"] = xr.DataTree(xr.Dataset({"l": (dims, loglik)}))
-        tree["posterior_predictive"] = xr.DataTree(xr.Dataset({"l": (dims, labels)}))
+        tree["log_likelihood"] = xr.DataTree(xr.Dataset({observed: (dims, loglik)}))
+    if fit.draws.b.size * fit.data.labels.size <= MAX_CELLS:
+        labels = predictive.predictive_labels(
+            fit.parameters, fit.data.X, rng, shown=fit.data.shown if several else None
+        )
+        variable = ((*dims, "annotator") if several else dims, labels)
+        tree["posterior_predictive"] = xr.DataTree(
+            xr.Dataset({observed: variable}, coords=_annotators(fit.data))
+        )
     return tree
 
 
@@ -79,16 +86,14 @@ def _stored(fit: FittedModel) -> "xr.DataTree":
         groups["/sample_stats"] = xr.Dataset(
             {k: (("chain", "draw"), np.asarray(v)) for k, v in fit.stats.items()}
         )
-        scales = [name for name in fit.stats if name.startswith("sigma_")]
-        groups["/posterior"] = groups["/posterior"].assign(
-            {name: (("chain", "draw"), np.asarray(fit.stats[name])) for name in scales}
-        )
     tree = xr.DataTree.from_dict(groups)
     tree.attrs.update(
         format=FORMAT,
         format_version=FORMAT_VERSION,
         about="bayes_lepu fit; read it with bayes_lepu.load(path) or xarray.open_datatree(path)",
         model=fit.spec.name,
+        propensity=fit.spec.propensity.name,
+        false_marks=int(fit.spec.false_marks),
         method=fit.method,
         settings=json.dumps(dict(fit.settings), default=lambda number: number.item()),
         priors=json.dumps({k: v.to_dict() for k, v in fit.priors.items()}),
@@ -102,36 +107,35 @@ def write(fit: FittedModel, path: Path) -> Path:
     return write_tree(_stored(fit), path)
 
 
-def read(path: Path) -> dict[str, Any]:
-    """The fields of a saved fit; files that are not one, or of another format, are refused."""
-    tree = open_saved(path, FORMAT)
-    if (model := tree.attrs["model"]) not in REGISTRY:
+def read(path: Path, propensity: Propensity | None = None) -> dict[str, Any]:
+    """The fields of a saved fit; files that are not one, or of another format, are refused.
+
+    A propensity that does not come with the library has to be given.
+    """
+    tree = open_saved(path)
+    name = tree.attrs.get("propensity")
+    known = PROPENSITIES if propensity is None else {propensity.name: propensity}
+    if name not in known:
         raise FileFormatError(
-            f"{path} holds a fit of model {model!r}; this release knows {', '.join(REGISTRY)}."
+            f"{path} holds a fit of model {tree.attrs.get('model')!r} with the propensity "
+            f"{name!r}; this release knows {', '.join(known)}. One of your own goes into "
+            "lepu.load(path, model=...)."
         )
-    return read_fields(path, tree, _from_tree)
-
-
-def read_fields(
-    path: Path, tree: "xr.DataTree", fields: "Callable[[xr.DataTree], dict[str, Any]]"
-) -> dict[str, Any]:
-    """The fields of a tree, or an error that names the file where something is missing."""
     try:
-        return fields(tree)
+        return _from_tree(tree, known[name])
     except (KeyError, ValueError, TypeError, AttributeError, IndexError) as error:
         raise FileFormatError(
             f"{path} is incomplete ({error}). Save the fit again, or use the release that wrote it."
         ) from error
 
 
-def open_saved(path: Path, wanted: str) -> "xr.DataTree":
-    """The tree of a file of the wanted format."""
+def open_saved(path: Path) -> "xr.DataTree":
+    """The tree of a file that holds a fit."""
     tree = read_tree(path)
     found = tree.attrs.get("format")
-    if found != wanted:
-        hint = f" Read it with {READERS[found]}." if found in READERS else ""
+    if found != FORMAT:
         raise FileFormatError(
-            f"{path} is not a saved fit of this kind (format {found!r}, {wanted!r} expected).{hint}"
+            f"{path} is not a saved fit of this kind (format {found!r}, {FORMAT!r} expected)."
         )
     version = tree.attrs.get("format_version")
     if version != FORMAT_VERSION:
@@ -142,9 +146,10 @@ def open_saved(path: Path, wanted: str) -> "xr.DataTree":
     return tree
 
 
-def _from_tree(tree: "xr.DataTree") -> dict[str, Any]:
+def _from_tree(tree: "xr.DataTree", propensity: Propensity) -> dict[str, Any]:
     main = tree["map"] if "map" in tree.children else tree["posterior"]
-    spec = REGISTRY[tree.attrs["model"]]
+    marks = bool(tree.attrs["false_marks"])
+    spec = ModelSpec(tree.attrs["model"], propensity, false_marks=marks)
     data = read_rows(tree)
     orientation = json.loads(tree.attrs["orientation"])
     orientation["sizes"] = {k: tuple(v) for k, v in orientation["sizes"].items()}
@@ -154,10 +159,8 @@ def _from_tree(tree: "xr.DataTree") -> dict[str, Any]:
         "data": data,
         "priors": {k: Prior.from_dict(v) for k, v in json.loads(tree.attrs["priors"]).items()},
         "method": tree.attrs["method"],
-        "parameters": _read_parameters(
-            main, tree["log_weights"], data, has_selection=spec.has_selection
-        ),
-        "modes": _read_modes(tree["modes"], data, has_selection=spec.has_selection),
+        "parameters": _read_parameters(main, tree["log_weights"], data, spec),
+        "modes": _read_modes(tree["modes"], data, spec),
         "orientation": Orientation(**orientation),
         "settings": json.loads(tree.attrs["settings"]),
         "stats": {str(k): v.to_numpy() for k, v in stats.items()},
@@ -168,45 +171,75 @@ def _parameters(fit: FittedModel, p: Parameters, dims: tuple[str, ...]) -> "xr.D
     """Named variables as in the PyMC model: masked columns and absent factors are left out."""
     import xarray as xr
 
+    data, several = fit.data, fit.data.n_annotators > 1
+    own = (*dims, "annotator") if several else dims
     variables: dict[str, Any] = {}
-    for factor in _factors(fit.data, has_selection=fit.spec.has_selection):
+    for factor in _factors(data, has_selection=fit.spec.has_selection):
         slope, intercept = getattr(p, factor.slope), getattr(p, factor.intercept)
-        raw_slope, raw_intercept = fit.data.original_scale(slope, intercept)
-        by_feature = (*dims, factor.dim)
+        raw_slope, raw_intercept = data.original_scale(slope, intercept)
+        lead = dims if factor.slope == "a" else own
+        by_feature = (*lead, factor.dim)
         variables |= {
             factor.slope: (by_feature, slope[..., factor.mask]),
-            factor.intercept: (dims, intercept),
+            factor.intercept: (lead, intercept),
             f"{factor.slope}_original": (by_feature, raw_slope[..., factor.mask]),
-            f"{factor.intercept}_original": (dims, raw_intercept),
+            f"{factor.intercept}_original": (lead, raw_intercept),
         }
         variables[factor.dim] = np.array(fit.feature_names)[factor.mask]
-    if fit.spec.n_weights == 2:
-        variables |= {"gamma": (dims, p.gamma), "lambda": (dims, p.lam)}
+    if fit.spec.n_rates == 2:
+        variables |= {"gamma": (own, p.gamma), "lambda": (own, p.lam)}
+    if p.epsilon is not None:
+        variables["epsilon"] = (own, p.epsilon)
+    by_name = {block.name: block for block in fit.density.layout.blocks}
+    for name, values in p.pooling.items():
+        extra = by_name[name].dims if values.ndim > p.b.ndim else ()
+        variables[name] = ((*dims, *extra), values)
     if dims == ("chain", "draw"):
-        pi, c = fit.class_prior_draws(p)
+        pi, c = fit._pi_and_frequencies(p)
         variables["pi"] = (dims, pi.reshape(p.b.shape))
-        if fit.spec.name != "naive":  # where c = 1 by assumption
-            variables["c"] = (dims, c.reshape(p.b.shape))
-    return xr.Dataset(variables)
+        if not fit.spec.certain:  # where c = 1 by assumption
+            variables["c"] = (own, c.reshape(p.beta.shape))
+    return xr.Dataset(variables, coords=_annotators(data))
+
+
+def _annotators(data: PUData) -> dict[str, list[str]]:
+    return {"annotator": list(data.annotators)} if data.n_annotators > 1 else {}
 
 
 def _log_weights(p: Parameters, dims: tuple[str, ...]) -> "xr.Dataset":
+    """Logarithms of the rates, which lose digits near 0 and 1 otherwise."""
     import xarray as xr
 
+    own = (*dims, "annotator") if p.several else dims
     return xr.Dataset(
-        {"log_weights": ((*dims, "weight"), p.log_w)},
+        {"log_weights": ((*own, "weight"), p.log_w)},
         coords={"weight": ["gamma", "lambda", "rho"]},
     )
 
 
-def _read_parameters(group: Any, log_w: Any, data: PUData, *, has_selection: bool) -> Parameters:
-    shape = group["b"].shape
-    values = {"a": np.zeros((*shape, data.p)), "alpha": np.zeros((*shape, data.p))}
-    levels = {"b": np.zeros(shape), "beta": np.zeros(shape)}
-    for factor in _factors(data, has_selection=has_selection):
+def _read_parameters(group: Any, log_w: Any, data: PUData, spec: ModelSpec) -> Parameters:
+    logs = log_w["log_weights"].to_numpy()
+    b, own = group["b"].to_numpy(), logs.shape[:-1]
+    values = {"a": np.zeros((*b.shape, data.p)), "alpha": np.zeros((*own, data.p))}
+    levels = {"b": b, "beta": np.zeros(own)}
+    for factor in _factors(data, has_selection=spec.has_selection):
         values[factor.slope][..., factor.mask] = group[factor.slope].to_numpy()
         levels[factor.intercept] = group[factor.intercept].to_numpy()
-    return Parameters(**values, **levels, log_w=log_w["log_weights"].to_numpy())
+    pooling = {
+        str(name): variable.to_numpy()
+        for name, variable in group.data_vars.items()
+        if str(name).startswith("sigma_") or str(name).endswith("_mean")
+    }
+    return Parameters(
+        values["a"],
+        levels["b"],
+        values["alpha"],
+        levels["beta"],
+        logs,
+        epsilon=group["epsilon"].to_numpy() if spec.false_marks else None,
+        pooling=pooling,
+        link=spec.propensity.link,
+    )
 
 
 class _Factor(NamedTuple):
@@ -237,8 +270,8 @@ def _modes(fit: FittedModel) -> "xr.Dataset":
     return dataset
 
 
-def _read_modes(group: Any, data: PUData, *, has_selection: bool) -> tuple[Mode, ...]:
-    points = _read_parameters(group, group, data, has_selection=has_selection)
+def _read_modes(group: Any, data: PUData, spec: ModelSpec) -> tuple[Mode, ...]:
+    points = _read_parameters(group, group, data, spec)
     plain = ("logp", "gap", "rms_h", "rms_t", "pi", "c", "norm_a", "norm_alpha")
     return tuple(
         Mode(
@@ -258,7 +291,11 @@ def observed_group(d: PUData) -> "xr.Dataset":
     """Labels and audited classes."""
     import xarray as xr
 
-    return xr.Dataset({"l": ("obs", d.l), "y": ("obs", d.y), "kind": ("obs", d.kind)})
+    if d.n_annotators > 1:
+        labels: dict[str, Any] = {"L": (("obs", "annotator"), d.labels)}
+    else:
+        labels = {"l": ("obs", d.l)}
+    return xr.Dataset(labels | {"y": ("obs", d.y)}, coords=_annotators(d))
 
 
 def constant_group(d: PUData) -> "xr.Dataset":
@@ -271,7 +308,10 @@ def constant_group(d: PUData) -> "xr.Dataset":
         "scale": ("feature", d.scale),
         "class_mask": ("feature", d.class_mask.astype(np.int8)),
         "selection_mask": ("feature", d.selection_mask.astype(np.int8)),
+        "outside": (("known", "value_and_error"), d.outside),
     }
+    if d.weight.size:
+        variables["weight"] = ("obs", d.weight)
     if not d.index.equals(pd.RangeIndex(d.n)):
         numeric = d.index.dtype.kind in "iuf"
         rows = d.index.to_numpy() if numeric else np.array([str(row) for row in d.index])
@@ -289,11 +329,12 @@ def read_rows(tree: "xr.DataTree") -> PUData:
     """The data from their two groups."""
     observed, constant = tree["observed_data"], tree["constant_data"]
     X = np.ascontiguousarray(constant["X"].to_numpy())
+    several = "L" in observed.data_vars
+    labels = observed["L" if several else "l"].to_numpy()
     return PUData(
         X=X,
-        l=observed["l"].to_numpy(),
+        labels=np.ascontiguousarray(labels if several else labels[:, None]),
         y=observed["y"].to_numpy(),
-        kind=observed["kind"].to_numpy(),
         feature_names=tuple(str(f) for f in constant["feature"].to_numpy()),
         named=bool(constant.attrs["named"]),
         center=constant["center"].to_numpy(),
@@ -302,6 +343,9 @@ def read_rows(tree: "xr.DataTree") -> PUData:
         selection_mask=constant["selection_mask"].to_numpy().astype(bool),
         index=_read_index(constant, len(X)),
         encoding=Encoding.from_dict(json.loads(str(constant["encoding"].item()))),
+        annotators=tuple(map(str, observed["annotator"].to_numpy())) if several else ONE,
+        weight=constant["weight"].to_numpy() if "weight" in constant else np.zeros(0),
+        outside=constant["outside"].to_numpy(),
     )
 
 

@@ -17,6 +17,12 @@ def options_of(fit: FittedModel) -> dict[str, Any]:
     usual = {"audits": None, "standardize": True, "orientation": "sigma-norm"}
     usual |= {"n_starts": None, "optimizer": "auto"}
     options |= {k: settings[k] for k, default in usual.items() if settings.get(k) != default}
+    if fit.spec.false_marks:
+        options["false_marks"] = True
+    known = ("class_prior", "label_frequency")
+    for name, (value, error) in zip(known, fit.data.outside, strict=True):
+        if not np.isnan(value):
+            options[name] = (float(value), float(error))
     if not fit.is_point:
         chains, draws = fit.parameters.b.shape
         options |= {"draws": int(draws), "chains": int(chains)}
@@ -41,7 +47,8 @@ def call_text(fit: FittedModel) -> str:
         if getattr(encoding, option) != "error":
             options[option] = getattr(encoding, option)
     priors = ",\n".join(f"    {name!r}: {prior!r}" for name, prior in fit.priors.items())
-    rows = "X, l, y=y" if data.n_audited else "X, l"
+    rows = "X, l, y=y" if not np.isnan(data.y).all() else "X, l"
+    rows += ", sample_weight=w" if data.weight.size else ""
     words = ",\n    ".join(f"{k}={v!r}" for k, v in options.items())
     return (
         "import bayes_lepu as lepu\n"

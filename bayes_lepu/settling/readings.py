@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from bayes_lepu.diagnostics.naming import ENOUGH_DRAWS, exchanged_peak
 from bayes_lepu.diagnostics.subject import Subject
 from bayes_lepu.links import Array, RowKind
-from bayes_lepu.models.parameters import Parameters
+from bayes_lepu.models.parameters import Parameters, stack
 from bayes_lepu.result import FittedModel
 from bayes_lepu.result.summaries import mean_by_row, summary_by_row
 
@@ -121,4 +121,4 @@ def _internal(fit: FittedModel, point: Parameters) -> Parameters:
     mean, sd = fit.data.X.mean(axis=0), np.maximum(fit.data.X.std(axis=0), 1e-300)
     a, alpha = point.a / sd, point.alpha / sd
     moved = replace(point, a=a, alpha=alpha, b=point.b - a @ mean, beta=point.beta - alpha @ mean)
-    return Parameters(*(np.asarray(v)[None] for v in vars(moved).values()))
+    return stack([moved])

@@ -73,7 +73,7 @@ def answer(fit: FittedModel, verdict: Identifiability) -> Answer:
         return min(len(ranked), int(np.clip(round(float(ranked.sum())), FEWEST, MOST)))
 
     decision = choose(fit, None, how_many, "a first look", ci_prob=CI_PROB, both=both)
-    if fit.spec.name == "naive":
+    if fit.spec.certain:
         return _nothing_missed(decision)
     help_, call = _help(fit, verdict)
     return Answer(

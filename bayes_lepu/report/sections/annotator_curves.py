@@ -7,7 +7,7 @@ from bayes_lepu.plots.answer import plot_prior_posterior
 from bayes_lepu.report.figures import Picture
 from bayes_lepu.report.page import Page
 from bayes_lepu.report.section import Section
-from bayes_lepu.report.tables import number
+from bayes_lepu.report.tables import Table, from_frame, number
 
 RATES = {
     "gamma": ("Guess rate γ", "How often even the least visible positives are labelled."),
@@ -19,6 +19,9 @@ def annotator_section(page: Page) -> Section:
     """Propensity curves (bars for categories and flags), guesses and lapses."""
     fit = page.fit
     lead, reading = f"In this model {fit.spec.mechanism}.", ""
+    several = fit.data.n_annotators > 1
+    if several:
+        lead += " Annotators are partially pooled; the curves are of the average one."
     pictures: list[Picture] = []
     if fit.spec.has_selection:
         if len(fit.data.terms) > MAX_PANELS:
@@ -34,7 +37,7 @@ def annotator_section(page: Page) -> Section:
             plot = partial(plot_propensity, fit, features=[name], show_class=True)
             pictures.append(page.album.picture(name, "", plot))
     facts = {}
-    if fit.spec.n_weights == 2:
+    if fit.spec.n_rates == 2:
         facts = {
             "guess rate γ": number(float(fit.draws.gamma.mean())),
             "lapse rate λ": number(float(fit.draws.lam.mean())),
@@ -43,10 +46,15 @@ def annotator_section(page: Page) -> Section:
             for name, (title, words) in RATES.items():
                 plot = partial(plot_prior_posterior, fit, var_names=[name])
                 pictures.append(page.album.picture(title, words, plot))
+    tables: tuple[tuple[str, Table], ...] = ()
+    if several:
+        people = fit.annotators().rename(columns={"differs_in": "differs in"})
+        tables = (("Annotators", from_frame(people, index="annotator")),)
     return Section(
         "annotator",
-        "The annotator",
+        "The annotators" if several else "The annotator",
         lead,
+        tables=tables,
         facts=facts,
         reading=reading,
         pictures=tuple(pictures),

@@ -70,12 +70,17 @@ def _scalars(fit: FittedModel) -> dict[str, Array]:
     out = {"π": fit.pi_draws.reshape(shape), "c": fit.c_draws.reshape(shape), "b": p.b}
     for j in np.flatnonzero(fit.data.class_mask):
         out[f"a[{fit.feature_names[j]}]"] = p.a[..., j]
-    if fit.spec.has_selection:
-        out["β"] = p.beta
-        for j in np.flatnonzero(fit.data.selection_mask):
-            out[f"α[{fit.feature_names[j]}]"] = p.alpha[..., j]
-    if fit.spec.n_weights == 2:
-        out |= {"γ": p.gamma, "λ": p.lam}
+    J = fit.data.n_annotators
+    beta, alpha = p.beta.reshape(*shape, J), p.alpha.reshape(*shape, J, -1)
+    rates = p.log_w.reshape(*shape, J, 3)
+    for who in range(J):
+        of = f" of {fit.data.annotators[who]}" if J > 1 else ""
+        if fit.spec.has_selection:
+            out[f"β{of}"] = beta[..., who]
+            for j in np.flatnonzero(fit.data.selection_mask):
+                out[f"α[{fit.feature_names[j]}]{of}"] = alpha[..., who, j]
+        if fit.spec.n_rates == 2:
+            out |= {f"γ{of}": np.exp(rates[..., who, 0]), f"λ{of}": np.exp(rates[..., who, 1])}
     return out
 
 

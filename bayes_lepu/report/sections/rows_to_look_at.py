@@ -6,7 +6,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from bayes_lepu.links import Array
 from bayes_lepu.models.parameters import Parameters
+from bayes_lepu.models.row_terms import row_terms
 from bayes_lepu.plots.annotator import top_features
 from bayes_lepu.plots.panels import thin
 from bayes_lepu.plots.ranking import plot_gain, plot_precision_recall
@@ -85,13 +87,18 @@ def ranked_rows(fit: FittedModel) -> pd.DataFrame:
     data, rows = fit.data, open_rows(fit)
     few = len(rows) * fit.draws.b.size <= ALL_DRAWS
     draws = fit.draws if few else thin(fit.draws, DRAWS)
-    probability = mean_by_row(draws, Parameters.missed, data.X[rows])
+
+    def positive(some: Parameters, i: NDArray[np.intp]) -> Array:
+        """P(y=1 | x, labels): given the silence of those who saw the row."""
+        return row_terms(some, data.rows(i))[1] if some.several else some.missed(data.X[i])
+
+    probability = mean_by_row(draws, positive, rows)
     first = rows[np.argsort(-probability, kind="stable")[:IN_FILE]]
     X = data.X[first]
-    frame = summary_by_row(draws, Parameters.missed, X, data.index[first], CI_PROB)
+    frame = summary_by_row(draws, positive, first, data.index[first], CI_PROB)
     frame = frame.rename(columns={"mean": PROBABILITY})
     frame["class t"] = mean_by_row(draws, Parameters.t, X)
-    frame["propensity s"] = mean_by_row(draws, Parameters.s, X)
+    frame["propensity s"] = mean_by_row(draws.average(), Parameters.s, X)
     values = {name: own_values(fit, name, first) for name in top_features(fit, FEATURES)}
     return pd.concat([frame, pd.DataFrame(values, index=frame.index)], axis=1)
 

@@ -23,7 +23,8 @@ def coefficients_section(page: Page) -> Section:
     scale = {"internal": "per sd" if fit.settings["standardize"] else "internal"}
     tables = []
     for key, part in frame.groupby("scale", sort=False):
-        part = part.assign(factor=part["factor"].map(factor)).drop(columns="scale")
+        named = [factor.get(f, f"propensity {f}") for f in part["factor"]]
+        part = part.assign(factor=named).drop(columns="scale")
         name = scale["internal"] if key == "internal" else "in the columns' own units"
         tables.append((f"Log-odds {name}", from_frame(part, note=note)))
     lead = "Change of the log-odds of being positive (t) and of being labelled if positive (s)."

@@ -1,20 +1,22 @@
-"""Small panels of annotators and their densities, shared by several tests."""
+"""Small tables of several annotators and their densities, shared by several tests."""
 
 import numpy as np
 import pandas as pd
 
-from bayes_lepu.links import sigmoid
-from bayes_lepu.panel.data import read_panel
-from bayes_lepu.panel.density import PanelDensity
-from bayes_lepu.panel.parameters import PanelParameters
-from bayes_lepu.panel.specification import complete_priors, get_form
+from bayes_lepu.data import read_data
+from bayes_lepu.links import LOG_W_SPM, sigmoid
+from bayes_lepu.models import get_model
+from bayes_lepu.models.density import LogDensity
+from bayes_lepu.models.parameters import Parameters
+from bayes_lepu.options import choose_priors
 
 # The annotators are steeper than the class: any norm rule would exchange the factors.
-PICKY = PanelParameters(
+PICKY = Parameters(
     a=np.array([1.6, 1.0, 0.0]),
     b=np.array(0.2),
     alpha=np.array([[0.0, 0.8, 2.6], [0.2, 0.4, 2.0], [0.0, 1.2, 3.0]]),
     beta=np.array([0.3, -0.3, 0.6]),
+    log_w=np.tile(LOG_W_SPM, (3, 1)),
 )
 
 
@@ -24,7 +26,7 @@ def simulate(n, *, point=PICKY, seed=0, hidden=0.0, difficulty=0.0):
     X = rng.standard_normal((n, point.a.size))
     y = rng.random(n) < point.t(X)
     hard = difficulty * rng.standard_normal(n)
-    s = np.column_stack([sigmoid(point.omega(X, j) - hard) for j in range(point.beta.size)])
+    s = sigmoid(point.omega(X) - hard).T
     L = (y[:, None] & (rng.random(s.shape) < s)).astype(float)
     L[rng.random(L.shape) < hidden] = np.nan
     frame = pd.DataFrame(L, columns=["anna", "ben", "cleo", "dora", "emil"][: point.beta.size])
@@ -37,6 +39,6 @@ def make_density(model="spm", *, priors=None, audited=False, masks=False, n=40, 
     L.iloc[:2] = np.nan
     checked = np.where(np.arange(n) % 3 == 0, y, np.nan) if audited else None
     keep = {"class_features": [0, 1], "selection_features": [1, 2]} if masks else {}
-    data = read_panel(scale * X, L, y=checked, standardize=False, **keep)
-    form = get_form(model)
-    return PanelDensity(form, data, complete_priors(form, data, priors))
+    data = read_data(scale * X, L, y=checked, standardize=False, **keep)
+    spec = get_model(model)
+    return LogDensity(spec, data, choose_priors(spec, data, priors=priors), jacobian=True)

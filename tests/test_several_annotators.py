@@ -5,11 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from panels import PICKY, simulate
+from annotated import PICKY, simulate
 
 import bayes_lepu as lepu
-from bayes_lepu.panel.agreement import Agreement, compare_agreement
-from bayes_lepu.panel.parameters import PanelParameters
+from bayes_lepu.data import read_data
+from bayes_lepu.diagnostics.agreement import Agreement, compare_agreement
+from bayes_lepu.models.parameters import stack
+from bayes_lepu.models.row_terms import row_terms
 
 QUICK = {"draws": 300, "tune": 300, "chains": 2, "cores": 1, "progressbar": False}
 
@@ -19,7 +21,7 @@ def picky():
     """Annotators steeper than the class, a third of the cells not shown, ten rows unseen."""
     X, y, L = simulate(1500, seed=11, hidden=0.3)
     L.iloc[:10] = np.nan
-    return X, y, L, lepu.fit_panel(X, L, random_seed=3, **QUICK)
+    return X, y, L, lepu.fit(X, L, model="spm", random_seed=3, **QUICK)
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +29,7 @@ def constant():
     """SCAR: every annotator marks positives at random."""
     point = replace(PICKY, alpha=np.zeros((3, 3)), beta=np.array([1.0, 0.0, -1.0]))
     X, y, L = simulate(800, point=point, seed=2)
-    fit = lepu.fit_panel(X, L, model="scar", random_seed=3, **QUICK)
+    fit = lepu.fit(X, L, model="scar", random_seed=3, **QUICK)
     return X, y, L, fit
 
 
@@ -43,17 +45,15 @@ def internal(point, table):
 
 def test_recovery_with_annotators_steeper_than_the_class(picky):
     X, y, _, fit = picky
-    table = fit.data.table
+    table = fit.data
     a, alpha = internal(PICKY, table)
     pi = PICKY.t(X.to_numpy()).mean()
     assert standard_score(fit.pi_draws, pi) < 4
     assert (standard_score(fit.draws.a, a) < 4).all()
     assert (standard_score(fit.draws.alpha, alpha) < 4).all()
     # The factor called t is the true one, not the steeper one.
-    steeper = [
-        np.std(PICKY.omega(X.to_numpy(), j)) > np.std(PICKY.tau(X.to_numpy())) for j in range(3)
-    ]
-    assert all(steeper)
+    inside = X.to_numpy()
+    assert (PICKY.omega(inside).std(axis=1) > np.std(PICKY.tau(inside))).all()
     best = (PICKY.t(X.to_numpy()) > 0.5) == y
     assert (fit.predict(X) == y).mean() > best.mean() - 0.02
     assert fit.identifiability.level == 1
@@ -64,7 +64,7 @@ def test_recovery_with_annotators_steeper_than_the_class(picky):
 def test_recovery_of_constant_propensities(constant):
     X, _, _, fit = constant
     assert standard_score(fit.pi_draws, PICKY.t(X.to_numpy()).mean()) < 4
-    assert (standard_score(fit.c_draws, 1 / (1 + np.exp([-1.0, 0.0, 1.0]))) < 4).all()
+    assert (standard_score(fit.c_by_annotator, 1 / (1 + np.exp([-1.0, 0.0, 1.0]))) < 4).all()
     assert not fit.draws.alpha.any()
     assert fit.annotators()["differs_in"].eq("").all()
     assert "assumption that every s_j is constant" in fit.identifiability.carried_by
@@ -79,17 +79,18 @@ def test_what_a_fit_answers(picky):
     assert (table["lower"] < table["mean"]).all()
     s = fit.propensity(X.head(4))
     assert list(s.index[:3]) == [(0, "anna"), (0, "ben"), (0, "cleo")]
-    inside = fit.data.table.transform(X.head(4))[0]
-    for j, name in enumerate(fit.annotator_names):
+    inside = fit.data.transform(X.head(4))[0]
+    for j, name in enumerate(fit.data.annotators):
         one = s.xs(name, level="annotator")["mean"]
-        np.testing.assert_allclose(one, fit.draws.s(inside, j).mean(axis=0))
+        np.testing.assert_allclose(one, fit.draws.s(inside)[:, j].mean(axis=0))
     prior = fit.class_prior()
-    assert list(prior.index) == ["pi", "c[anna]", "c[ben]", "c[cleo]", "prior of pi", "prior of c"]
+    names = ["c[anna]", "c[ben]", "c[cleo]"]
+    assert list(prior.index) == ["pi", "c", *names, "prior of pi", "prior of c"]
     assert prior.loc["prior of pi", "sd"] > 5 * prior.loc["pi", "sd"]
     people = fit.annotators()
     assert people["seen"].tolist() == L.notna().sum().tolist()
     assert people["labelled"].tolist() == L.sum().astype(int).tolist()
-    np.testing.assert_allclose(people["mean"], fit.c_draws.mean(axis=0))
+    np.testing.assert_allclose(people["mean"], fit.c_by_annotator.mean(axis=0))
     assert "motion +" in people.loc["cleo", "differs_in"]  # 1.2, where the average is 0.8
     assert "motion -" in people.loc["ben", "differs_in"]  # 0.4
 
@@ -98,23 +99,23 @@ def test_missed_rows(picky):
     _, y, L, fit = picky
     missed = fit.missed()
     marked = (L.max(axis=1) == 1).to_numpy()
-    assert (missed["mean"][marked] == 1).all()
+    np.testing.assert_allclose(missed["mean"][marked], 1.0, atol=1e-12)
     open_rows = ~marked
     expected, found = missed["mean"][open_rows].sum(), y[open_rows].sum()
     sd = np.sqrt((missed["mean"] * (1 - missed["mean"]))[open_rows].sum())
     assert abs(expected - found) < 4 * (sd + 1500 * fit.pi_draws.std())
     unseen = missed.iloc[:10]["mean"]  # nobody's silence says nothing
-    np.testing.assert_allclose(unseen, fit.draws.t(fit.data.table.X[:10]).mean(axis=0), rtol=1e-9)
+    np.testing.assert_allclose(unseen, fit.draws.t(fit.data.X[:10]).mean(axis=0), rtol=1e-9)
 
 
 def test_audited_rows_keep_their_class():
-    X, _, _ = simulate(300, seed=9)
-    point = replace(PICKY, b=np.array(0.0))
-    kind = np.array([0, 2, 3], dtype=np.int8)
-    labels = np.zeros((3, 3), dtype=np.int8)
-    positive = point.positive(X.to_numpy()[:3], labels, kind)
-    assert positive[1:].tolist() == [1.0, 0.0]
-    assert 0 < positive[0] < point.t(X.to_numpy()[:1])[0]
+    X, _, L = simulate(300, seed=9)
+    data = read_data(X, L, standardize=False)
+    silent = replace(data, labels=np.zeros_like(data.labels), y=np.resize([np.nan, 1, 0], 300))
+    positive = row_terms(PICKY, silent)[1]
+    np.testing.assert_allclose(positive[1::3], 1.0, atol=1e-12)
+    np.testing.assert_allclose(positive[2::3], 0.0, atol=1e-12)
+    assert (positive[::3] < PICKY.t(X.to_numpy())[::3]).all()
 
 
 def test_summary_and_tree(picky):
@@ -128,9 +129,9 @@ def test_summary_and_tree(picky):
     assert ((drawn == -1) == ~fit.data.shown).all()
     point = fit.parameters.take((1, 5))
     np.testing.assert_allclose(
-        tree["log_likelihood"]["L"].to_numpy()[1, 5], fit.density.loglik_rows(point)
+        tree["log_likelihood"]["L"].to_numpy()[1, 5], row_terms(point, fit.data)[0]
     )
-    raw = tree["posterior"]["a_original"].to_numpy() * fit.data.table.scale
+    raw = tree["posterior"]["a_original"].to_numpy() * fit.data.scale
     np.testing.assert_allclose(raw, fit.parameters.a)
     assert {v.name for v in fit.model.observed_RVs} == {"L"}
 
@@ -138,24 +139,21 @@ def test_summary_and_tree(picky):
 def test_saving(picky, tmp_path):
     X, _, _, fit = picky
     path = fit.save(tmp_path / "panel.nc")
-    again = lepu.load_panel(path)
+    again = lepu.load(path)
     np.testing.assert_array_equal(again.pi_draws, fit.pi_draws)
     np.testing.assert_array_equal(again.data.labels, fit.data.labels)
-    assert again.annotator_names == fit.annotator_names
+    assert again.data.annotators == fit.data.annotators
     assert again.priors == fit.priors
     pd.testing.assert_frame_equal(again.propensity(X.head()), fit.propensity(X.head()))
     assert repr(again) == repr(fit)
-    with pytest.raises(lepu.FileFormatError, match=r"lepu\.load_panel"):
-        lepu.load(path)
-    with pytest.raises(lepu.FileFormatError, match="does not exist"):
-        lepu.load_panel(tmp_path / "none.nc")
 
 
 def test_saving_constant_propensities(constant, tmp_path):
     fit = constant[-1]
-    again = lepu.load_panel(fit.save(tmp_path / "scar.nc"))
-    np.testing.assert_array_equal(again.c_draws, fit.c_draws)
+    again = lepu.load(fit.save(tmp_path / "scar.nc"))
+    np.testing.assert_array_equal(again.c_by_annotator, fit.c_by_annotator)
     assert "sigma_alpha" not in again.tree["posterior"].data_vars
+    assert "sigma_c" in again.tree["posterior"].data_vars
 
 
 def test_shown_in_short(picky):
@@ -169,7 +167,7 @@ def test_shown_in_short(picky):
 
 def test_seeds_reach_every_draw(constant):
     X, _, L, fit = constant
-    again = lepu.fit_panel(X, L, model="scar", random_seed=3, **QUICK)
+    again = lepu.fit(X, L, model="scar", random_seed=3, **QUICK)
     np.testing.assert_array_equal(again.pi_draws, fit.pi_draws)
     np.testing.assert_array_equal(again.agreement()["expected"], fit.agreement()["expected"])
 
@@ -178,7 +176,7 @@ def test_a_shared_difficulty_is_noticed():
     """Positives that are hard for everybody: π is too low, and the check says so."""
     point = replace(PICKY, alpha=PICKY.alpha * 0.5)
     X, y, L = simulate(1500, point=point, seed=1, difficulty=2.0)
-    fit = lepu.fit_panel(X, L, random_seed=1, **QUICK)
+    fit = lepu.fit(X, L, model="spm", random_seed=1, **QUICK)
     assert fit.pi_draws.mean() + 3 * fit.pi_draws.std() < y.mean()
     found = fit.identifiability
     check = next(c for c in found.checks if c.name == "independence of annotators")
@@ -199,13 +197,11 @@ def test_the_independence_test_is_not_too_eager():
     """Under the model itself, with draws at the truth, p < 0.01 is as rare as it should be."""
     rng = np.random.default_rng(0)
     X, _, L = simulate(300, seed=4)
-    template = lepu.panel.data.read_panel(X, L, standardize=False)
-    draws = PanelParameters(
-        *(np.repeat(v[None], 200, axis=0) for v in (PICKY.a, PICKY.b, PICKY.alpha, PICKY.beta))
-    )
+    template = read_data(X, L, standardize=False)
+    draws = stack([PICKY] * 200)
     p_values = []
     for _ in range(100):
-        _, labels = PICKY.simulate(template.table.X, template.shown, rng)
+        _, labels = PICKY.simulate(template.X, rng, shown=template.shown)
         p_values.append(compare_agreement(draws, replace(template, labels=labels), rng).p_value)
     below = np.mean(np.array(p_values) < 0.05)
     assert below < 0.05 + 4 * np.sqrt(0.05 * 0.95 / 100)
@@ -225,7 +221,7 @@ def test_which_way_annotators_depart_from_independence():
 def test_without_shared_rows_the_level_is_honest():
     X, _, L = simulate(240, seed=8)
     alone = L[["anna", "ben"]].where((np.arange(240) % 2)[:, None] == np.arange(2))
-    fit = lepu.fit_panel(X, alone, random_seed=1, **QUICK | {"draws": 100, "tune": 200})
+    fit = lepu.fit(X, alone, model="spm", random_seed=1, **QUICK | {"draws": 100, "tune": 200})
     found = fit.identifiability
     status = {c.name: c.status for c in found.checks}
     assert status["overlap"] == "failed"
@@ -235,28 +231,28 @@ def test_without_shared_rows_the_level_is_honest():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("model", ["spm", "scar"])
+@pytest.mark.parametrize("model", ["spm", "scar", "psychm"])
 def test_ranks_of_the_truth_are_uniform(model):
     """Simulation-based calibration, as for one annotator (see sbc.py)."""
     from sbc import RANKS, outside_band
 
-    from bayes_lepu.panel.density import PanelDensity
-    from bayes_lepu.panel.specification import complete_priors, get_form
+    from bayes_lepu.models import get_model
+    from bayes_lepu.models.density import LogDensity
+    from bayes_lepu.options import choose_priors
 
     results = []
     for seed in range(200):
         rng = np.random.default_rng([seed, 99])
         X, _, L = simulate(150, seed=seed, hidden=0.3)
-        template = lepu.panel.data.read_panel(X, L)
-        form = get_form(model)
-        density = PanelDensity(form, template, complete_priors(form, template, None))
+        template, spec = read_data(X, L), get_model(model)
+        density = LogDensity(spec, template, choose_priors(spec, template), jacobian=True)
         truth = density.unpack(density.sample_prior(1, rng)[0])
-        _, labels = truth.simulate(template.table.X, template.shown, rng)
+        _, labels = truth.simulate(template.X, rng, shown=template.shown)
         marked = labels == 1
         if not marked.any(axis=0).all() or marked.any(axis=1).all():
             continue
         drawn = np.where(template.shown, labels, np.nan)
-        fit = lepu.fit_panel(
+        fit = lepu.fit(
             X,
             drawn,
             model=model,
@@ -269,11 +265,15 @@ def test_ranks_of_the_truth_are_uniform(model):
         )
         thin = np.linspace(0, fit.draws.b.size - 1, RANKS).astype(int)
         pairs = {
-            "pi": (fit.pi_draws, truth.t(template.table.X).mean()),
+            "pi": (fit.pi_draws, truth.t(template.X).mean()),
             "b": (fit.draws.b, truth.b),
             "a": (fit.draws.a[:, 0], truth.a[0]),
-            "beta": (fit.draws.beta[:, 0], truth.beta[0]),
-            "sigma_beta": (fit.draws.pooling["sigma_beta"], truth.pooling["sigma_beta"]),
+            "s": (fit.draws.s(template.X[:1])[:, 0, 0], truth.s(template.X[:1])[0, 0]),
+            **{
+                name: (fit.draws.pooling[name], truth.pooling[name])
+                for name in truth.pooling
+                if name in ("sigma_beta", "sigma_c", "sigma_rates")
+            },
         }
         results.append({k: int(np.sum(v[thin] < true)) for k, (v, true) in pairs.items()})
     assert len(results) > 100

@@ -14,9 +14,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from bayes_lepu.data import PUData
 from bayes_lepu.links import Array
-from bayes_lepu.panel.data import PanelData
-from bayes_lepu.panel.parameters import PanelParameters
+from bayes_lepu.models.parameters import Parameters
 
 REPLICATES = 500
 LEAST_REPLICATES = 100
@@ -82,20 +82,21 @@ class Agreement:
         )
 
 
-def compare_agreement(
-    draws: PanelParameters, data: PanelData, rng: np.random.Generator
-) -> Agreement:
-    """Counts of the data against counts of labels replicated from the posterior."""
-    X, shown, J = data.table.X, data.shown, len(data.annotators)
+def compare_agreement(draws: Parameters, data: PUData, rng: np.random.Generator) -> Agreement:
+    """Counts of the data against counts of labels replicated from the posterior.
+
+    A point estimate is replicated many times as it is.
+    """
+    X, shown, J = data.X, data.shown, data.n_annotators
     affordable = max(LEAST_REPLICATES, min(REPLICATES, MAX_CELLS // (data.n * J)))
-    chosen = np.linspace(0, draws.b.size - 1, min(affordable, draws.b.size)).astype(int)
+    count = affordable if draws.b.size == 1 else min(affordable, draws.b.size)
     replicated = []
-    for i in chosen:
-        _, labels = draws.take(i).simulate(X, shown, rng)
+    for i in np.linspace(0, draws.b.size - 1, count).astype(int):
+        _, labels = draws.take(i).simulate(X, rng, shown=shown)
         replicated.append(counts(labels == 1, shown))
     names = [f"{one} and {other}" for one, other in combinations(data.annotators, 2)]
     names += ["nobody"] + [f"exactly {k}" for k in range(1, J + 1)]
-    return Agreement(names, counts(data.labelled, shown), np.array(replicated))
+    return Agreement(names, counts(data.marked, shown), np.array(replicated))
 
 
 def counts(labelled: NDArray[np.bool_], shown: NDArray[np.bool_]) -> Array:

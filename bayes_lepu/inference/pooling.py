@@ -1,0 +1,172 @@
+r"""Several annotators, partially pooled: the coordinates in which a sampler moves.
+
+.. math:: \alpha_j = \bar\alpha + \sigma z_j, \qquad v_j = c\,\bar\alpha + \sigma^c z_j
+
+The deviations z of the density are independent of σ where the data say little about an annotator;
+his own coefficients are where they say much. Every deviation is centred by its own share c.
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import NDArray
+
+from bayes_lepu.inference.laplace import Gaussian
+from bayes_lepu.links import Array
+from bayes_lepu.models.density import LogDensity
+from bayes_lepu.priors import Prior, Priors
+
+SETTLING_STEPS = 8  # of the search for the scales: they change by less than 1 % afterwards
+
+
+def known_scales(priors: Priors, *, hierarchical: bool = True) -> dict[str, Prior]:
+    """The same priors with every unknown scale taken as known: the scale of its own prior.
+
+    Parameters
+    ----------
+    hierarchical : bool
+        Whether scales of slopes' priors are meant too, or those of the annotators' differences
+        only.
+    """
+    out = {}
+    for name, prior in priors.items():
+        if isinstance(prior.scale, Prior) and hierarchical:
+            out[name] = prior.with_scale(prior.scale.known_scale)
+        elif name.startswith("sigma_") and prior.family != "known":
+            out[name] = Prior("known", loc=_typical(prior))
+        else:
+            out[name] = prior
+    return out
+
+
+def _typical(prior: Prior) -> float:
+    """The scale of a prior of a scale; its median where it has none."""
+    if not isinstance(prior.scale, Prior) and prior.scale is not None:
+        return float(prior.scale)
+    return float(np.median(prior.sample(np.random.default_rng(0), (2001,))))
+
+
+def is_pooled(density: LogDensity) -> bool:
+    """Whether the density has unknown scales of annotators."""
+    return bool((density.layout.arrays[2] >= 0).any())
+
+
+def settle_scales(density: LogDensity, z: Array) -> Array:
+    """Move the scales from the joint mode, which overstates them, to their marginal mode.
+
+    At the joint mode a large sigma pays because all deviations z can be small. An EM step sets
+    sigma² to the mean of squared deviations *and* their variance given sigma (half-normal prior
+    and Jacobian included), and climbs again with the scales held.
+    """
+    from bayes_lepu.inference.optimizers import climb_held
+
+    z = z.copy()
+    scales = _scales(density)
+    held = np.array([at for at, _, _ in scales.values()])
+    for _ in range(SETTLING_STEPS):
+        covariance = np.diag(_inverse(density.observed_information(z)))
+        for at, block, scale in scales.values():
+            squares = np.exp(2 * z[at]) * float(np.sum(z[block] ** 2 + covariance[block]))
+            free = block.stop - block.start - 1
+            variance = 0.5 * scale**2 * (np.sqrt(free**2 + 4 * squares / scale**2) - free)
+            z[block] *= np.exp(z[at]) / np.sqrt(variance)  # the coefficients stay where they are
+            z[at] = 0.5 * np.log(variance)
+        z = climb_held(density, z, held)
+    return z
+
+
+def _scales(density: LogDensity) -> Mapping[str, tuple[int, slice, float]]:
+    """Coordinate of every unknown scale, coordinates of its deviations, scale of its prior."""
+    layout = density.layout
+    return {
+        b.stem: (
+            layout.slices[b.name].start,
+            layout.slices[f"z_{b.stem}"],
+            _typical(b.prior),
+        )
+        for b in layout.blocks
+        if b.role == "scale" and b.size
+    }
+
+
+def choose_centring(density: LogDensity, z: Array) -> Array:
+    """How far to centre each deviation: the data's share of what is known about it.
+
+    Where the data know an annotator's coefficient, the coefficient itself is nearly independent of
+    the scale sigma; where only the pooling does, its standardised deviation is; between the two a
+    mixture is best (Papaspiliopoulos et al., 2007, doi:10.1214/088342307000000014).
+    """
+    total = np.diag(density.observed_information(z))  # of which the pooling contributes 1
+    centring = np.zeros(density.dim)
+    deviations = _deviations(density)[0]
+    centring[deviations] = 1.0 - 1.0 / np.maximum(total[deviations], 1.0)
+    return centring
+
+
+def _deviations(density: LogDensity) -> tuple[NDArray[np.intp], ...]:
+    """Coordinates of the deviations under unknown scales, of their means and of their log σ."""
+    _, base, scale, deviation = density.layout.arrays
+    free = scale >= 0
+    return deviation[free], base[free], scale[free]
+
+
+def to_centred(density: LogDensity, z: Array, centring: Array) -> Array:
+    """Sampling coordinates v = c mean + sigma^c z in place of the deviations z."""
+    at, mean, scale = _deviations(density)
+    c, v = centring[at], z.copy()
+    v[..., at] = c * z[..., mean] + np.exp(c * z[..., scale]) * z[..., at]
+    return v
+
+
+def from_centred(density: LogDensity, v: Array, centring: Array) -> Array:
+    """Inverse of `to_centred`."""
+    at, mean, scale = _deviations(density)
+    c, z = centring[at], v.copy()
+    z[..., at] = (v[..., at] - c * v[..., mean]) * np.exp(-c * v[..., scale])
+    return z
+
+
+def centred_gaussian(density: LogDensity, near: Gaussian, centring: Array) -> Gaussian:
+    """A Gaussian carried over to the sampling coordinates."""
+    root = _jacobian(density, near.mean, centring) @ near.root
+    return Gaussian(to_centred(density, near.mean, centring), _lower(root), near.log_evidence)
+
+
+def gaussian_of_draws(density: LogDensity, z: Array, log_evidence: float) -> Gaussian:
+    """Mean and covariance of draws ``(draws, dim)``; of pooled ones in sampling coordinates."""
+    if not is_pooled(density):
+        return Gaussian(z.mean(axis=0), _root_of(z), log_evidence)
+    centring = choose_centring(density, z.mean(axis=0))
+    v = to_centred(density, z, centring)
+    mean = from_centred(density, v.mean(axis=0), centring)
+    back = np.linalg.inv(_jacobian(density, mean, centring))
+    return Gaussian(mean, _lower(back @ _root_of(v)), log_evidence)
+
+
+def _root_of(draws: Array) -> Array:
+    covariance = np.cov(draws, rowvar=False).reshape(draws.shape[1], -1)
+    return np.linalg.cholesky(covariance + 1e-10 * np.eye(draws.shape[1]))
+
+
+def _jacobian(density: LogDensity, z: Array, centring: Array) -> Array:
+    """Derivative of `to_centred`."""
+    at, mean, scale = _deviations(density)
+    c = centring[at]
+    size = np.exp(c * z[scale])
+    jacobian = np.eye(density.dim)
+    jacobian[at, mean], jacobian[at, scale], jacobian[at, at] = c, c * size * z[at], size
+    return jacobian
+
+
+def _lower(root: Array) -> Array:
+    """The lower-triangular factor of root root'."""
+    lower = scipy.linalg.qr(root.T, mode="r")[0].T[:, : len(root)]
+    return np.ascontiguousarray(lower * np.sign(np.diag(lower)))
+
+
+def _inverse(curvature: Array) -> Array:
+    """Covariance; flat or rising directions get the prior's unit scale."""
+    values, vectors = np.linalg.eigh(curvature)
+    covariance = (vectors / np.where(values > 1e-3, values, 1.0)) @ vectors.T
+    return 0.5 * (covariance + covariance.T)

@@ -1,0 +1,31 @@
+r"""A class prior or label frequency known from outside: one more observation of the row formula.
+
+.. math::
+    \hat\pi \sim N(\pi(\theta), e), \quad \pi = \sum_i w_i t_i / \sum_i w_i; \qquad
+    \hat c \sim N(c(\theta), e), \quad c = \sum_i w_i s_i t_i / \sum_i w_i t_i .
+
+With several annotators c is the mean over them.
+"""
+
+import numpy as np
+
+from bayes_lepu.data import PUData
+from bayes_lepu.likelihood import Links, Point, outside_moments
+from bayes_lepu.links import Array
+
+
+def known_terms(data: PUData, links: Links, point: Point) -> tuple[float, Array, Array]:
+    """Log density, gradient and information in the full vector of the row formula."""
+    total, positive, d_positive, marked, d_marked = outside_moments(data.as_rows, links, point)
+    c = float(marked.mean()) / positive
+    figures = (positive / total, c)
+    slopes = (d_positive / total, (d_marked.mean(axis=0) - c * d_positive) / positive)
+    value, grad = 0.0, np.zeros_like(d_positive)
+    info = np.zeros((grad.size, grad.size))
+    for figure, slope, (known, error) in zip(figures, slopes, data.outside, strict=True):
+        if not np.isnan(known):
+            residual = (known - figure) / error
+            value -= 0.5 * residual**2
+            grad += residual / error * slope
+            info += np.outer(slope, slope) / error**2
+    return value, grad, info

@@ -1,0 +1,31 @@
+"""The row formula at many draws: log-likelihood and P(y=1 | x, labels) of every row."""
+
+import numpy as np
+
+from bayes_lepu import likelihood
+from bayes_lepu.data import PUData
+from bayes_lepu.likelihood import make_links, make_point
+from bayes_lepu.links import Array
+from bayes_lepu.models.parameters import Parameters
+
+
+def row_terms(parameters: Parameters, data: PUData) -> tuple[Array, Array]:
+    """Log-likelihood of every row (not weighted) and P(y=1 | x, labels), both ``(..., n)``.
+
+    The probability is 1 where a mark is proof, and audited rows keep their class.
+    """
+    flat, links = parameters.take_flat(), make_links(parameters.link)
+    loglik, positive = np.empty((flat.b.size, data.n)), np.empty((flat.b.size, data.n))
+    for i in range(flat.b.size):
+        q = flat.take(i)
+        point = make_point(
+            a=q.a,
+            b=q.b,
+            alpha=q.alpha,
+            beta=q.beta,
+            rates=q.log_w,
+            epsilon=0.0 if q.epsilon is None else q.epsilon,
+        )
+        loglik[i], positive[i] = likelihood.row_terms(data.as_rows, links, point)
+    shape = (*parameters.b.shape, data.n)
+    return loglik.reshape(shape), positive.reshape(shape)

@@ -1,0 +1,171 @@
+"""What the options of `fit` mean: checked, and turned into priors and forms."""
+
+import math
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from bayes_lepu.annotators import LongFormat
+from bayes_lepu.data import PUData, warn_if_small
+from bayes_lepu.defaults import default_penalties
+from bayes_lepu.errors import ModelError
+from bayes_lepu.inference.pooling import known_scales
+from bayes_lepu.inference.stopping import LEAST_DRAWS
+from bayes_lepu.links import RowKind
+from bayes_lepu.models.spec import SPREAD, ModelSpec
+from bayes_lepu.priors import DEFAULT_C, Prior, Priors, default_priors, penalty_priors
+from bayes_lepu.suggestions import unknown
+
+PICKED = ("random", "chosen")
+SAMPLERS = ("nutpie", "pymc")
+
+
+def choose_priors(
+    spec: ModelSpec,
+    data: PUData,
+    *,
+    method: str = "nuts",
+    penalty: str | Mapping[str, str] | None = None,
+    C: float | Mapping[str, float] | None = None,
+    priors: Priors | None = None,
+) -> dict[str, Prior]:
+    """The priors of a model on these data: defaults or penalties, the user's own on top."""
+    if method == "map" and penalty is None and C is None:
+        base = default_penalties(data)
+    elif method == "map":
+        base = penalty_priors(penalty or "l2", DEFAULT_C if C is None else C)
+    else:
+        if penalty is not None or C is not None:
+            raise ModelError(
+                "penalty and C belong to method='map' (they leave the intercepts flat, which has "
+                "no proper posterior). Give priors={'a': Prior(...), 'alpha': Prior(...)} instead."
+            )
+        base = default_priors(int(data.class_mask.sum()), int(data.selection_mask.sum()))
+    # How much annotators differ: by about one in the log-odds of a row, whatever the columns.
+    columns = max(int(data.selection_mask.sum()), 1)
+    base["sigma_alpha"] = Prior("halfnormal", scale=SPREAD / math.sqrt(columns))
+    base["sigma_beta"] = Prior("halfnormal", scale=SPREAD)
+    chosen = spec.complete_priors(base, priors, annotators=data.n_annotators)
+    if method == "map":
+        chosen = known_scales(chosen, hierarchical=False)
+    masks = {"a": data.class_mask, "alpha": data.selection_mask, "alpha_mean": data.selection_mask}
+    flat = sum(
+        int(mask.sum())
+        for name, mask in masks.items()
+        if name in chosen and not chosen[name].proper
+    )
+    if flat:
+        warn_if_small(data, flat)
+    return chosen
+
+
+def read_seed(random_seed: int | None) -> int:
+    """The seed of a fit; one is made where none is given."""
+    if random_seed is None:
+        return secrets.randbits(31)
+    whole = isinstance(random_seed, int | np.integer) and not isinstance(random_seed, bool)
+    if not whole or not 0 <= random_seed < 2**63:
+        raise ModelError(
+            f"random_seed = {random_seed!r}; a whole number from 0 to 2**63 - 1, or None for one "
+            "that is made and recorded, is expected."
+        )
+    return int(random_seed)
+
+
+def check_columns(
+    spec: ModelSpec, selection_features: Sequence[str | int] | None, selection_formula: str | None
+) -> None:
+    """Refuse columns of s in a model whose s has none."""
+    for option, value in (
+        ("selection_features", selection_features),
+        ("selection_formula", selection_formula),
+    ):
+        if value is not None and not spec.has_selection:
+            raise ModelError(
+                f"{option}={value!r}, but no column enters the propensity of "
+                f"model={spec.name!r}. Leave the option out, or use model='spm' or 'psychm'."
+            )
+
+
+def with_marks(
+    spec: ModelSpec, false_marks: bool | Prior, priors: Priors | None
+) -> tuple[ModelSpec, Priors | None]:
+    """The model with false marks where they are asked for, and their prior among the others."""
+    if isinstance(false_marks, Prior):
+        return replace(spec, false_marks=True), {**(priors or {}), "epsilon": false_marks}
+    if not isinstance(false_marks, bool):
+        raise ModelError(f"false_marks = {false_marks!r}; True, False or a Prior is expected.")
+    return (replace(spec, false_marks=True) if false_marks else spec), priors
+
+
+def long_format(item: str | None, annotator: str | None, label: str | None) -> LongFormat | None:
+    """Names of the columns of a long table of labels, where they are given."""
+    given = [name for name in (item, annotator, label) if name is not None]
+    if not given:
+        return None
+    if len(given) < 3:
+        raise ModelError(
+            f"item={item!r}, annotator={annotator!r}, label={label!r}: a long table of labels "
+            "needs all three names of columns."
+        )
+    return LongFormat(*given)
+
+
+def check_audit(spec: ModelSpec, data: PUData) -> None:
+    """Refuse rows that a model with s = 1 rules out."""
+    if not spec.certain:
+        return
+    missed = int(np.sum(data.kind == RowKind.MISSED))
+    if missed:
+        raise ModelError(
+            f"{missed} unlabelled row(s) are audited as positive, which the naive model (s = 1) "
+            "rules out. Use model='scar', 'spm' or 'psychm'."
+        )
+    torn = int(np.sum(data.marked.any(axis=1) & (data.labels == 0).any(axis=1)))
+    if torn:
+        raise ModelError(
+            f"{torn} row(s) are marked by one annotator and not by another who saw them, which the "
+            "naive model (s = 1) rules out. Use model='scar', 'spm' or 'psychm'."
+        )
+
+
+def check_picking(audits: str | None, y: Any) -> None:
+    """Refuse unknown words for how audited rows were picked."""
+    if audits is None:
+        return
+    if audits not in PICKED:
+        raise ModelError(f"audits = {audits!r}; one of {', '.join(PICKED)} is expected.")
+    if y is None:
+        raise ModelError(
+            f"audits={audits!r} says how the audited rows were picked, but none are given (y=)."
+        )
+
+
+def check_sampler(
+    sampler: str,
+    *,
+    draws: int,
+    tune: int,
+    chains: int,
+    cores: int | None,
+    target_accept: float,
+) -> None:
+    """Refuse an unknown sampler and numbers it cannot work with."""
+    if sampler not in SAMPLERS:
+        raise ModelError(unknown("sampler", sampler, SAMPLERS))
+    for name, value, least in (
+        ("draws", draws, LEAST_DRAWS),
+        ("tune", tune, 1),
+        ("chains", chains, 1),
+        ("cores", 1 if cores is None else cores, 1),
+    ):
+        whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+        if not whole or value < least:
+            raise ModelError(f"{name} = {value!r}; a whole number of at least {least} is expected.")
+    if not 0 < target_accept < 1:
+        raise ModelError(
+            f"target_accept = {target_accept!r}; a number between 0 and 1 is expected."
+        )

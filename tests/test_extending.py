@@ -1,0 +1,164 @@
+"""What comes from outside in one file each: a propensity and a prior family, end to end."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import logistic as logistic_distribution
+
+import bayes_lepu as lepu
+from bayes_lepu import Prior, families
+from bayes_lepu.propensities import Link, Propensity
+
+QUICK = {"draws": 60, "tune": 100, "chains": 2, "cores": 1, "progressbar": False}
+
+
+# A propensity: s(x) = F(ω) with the Gumbel distribution function, F = exp(-e^-ω). -----------------
+
+
+def gumbel_logs(z):
+    e = np.exp(-np.clip(z, -700, None))
+    log_not = np.log(-np.expm1(-e))
+    return -e, log_not, -z - e
+
+
+def gumbel_scalar(z):
+    e = math.exp(-max(z, -700.0))
+    return -e, math.log(-math.expm1(-e)), -z - e
+
+
+def gumbel_graph(z):
+    import pytensor.tensor as pt
+
+    e = pt.exp(-z)
+    return -e, pt.log(-pt.expm1(-e))
+
+
+GUMBEL = Propensity(
+    "gumbel",
+    "s(x) = exp(-exp(-(α·x + β)))",
+    Link("gumbel", gumbel_logs, lambda z: np.exp(-z) - 1, gumbel_scalar, gumbel_graph),
+)
+
+
+# A prior family: the logistic distribution. -------------------------------------------------------
+
+
+class LogisticPrior(families.Family):
+    name = "logistic-distribution"
+
+    def _z(self, prior, x):
+        return (x - prior.loc) / prior.known_scale
+
+    def logpdf(self, prior, x):
+        z = self._z(prior, x)
+        return -z - 2 * np.log1p(np.exp(-z))
+
+    def grad(self, prior, x):
+        return -np.tanh(0.5 * self._z(prior, x)) / prior.known_scale
+
+    def curvature(self, prior, x):
+        return 0.5 / np.cosh(0.5 * self._z(prior, x)) ** 2 / prior.known_scale**2
+
+    def log_normalizer(self, prior):
+        return -math.log(prior.known_scale)
+
+    def sample(self, prior, rng, size):
+        return rng.logistic(prior.loc, prior.known_scale, size)
+
+    def variable(self, prior, name, dims, scale):
+        import pymc as pm
+
+        return pm.Logistic(name, prior.loc, scale, dims=dims)
+
+
+@pytest.fixture
+def logistic_prior():
+    families.register(LogisticPrior())
+    yield Prior("logistic-distribution", scale=0.6)
+    del families.FAMILIES["logistic-distribution"]
+
+
+@pytest.fixture(scope="module")
+def table():
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(400, 2))
+    y = rng.random(400) < 1 / (1 + np.exp(-3 * X[:, 0]))
+    s = np.exp(-np.exp(-(1 + X[:, 1])))
+    return X, (y & (rng.random(400) < s)).astype(int)
+
+
+@pytest.mark.filterwarnings("ignore::bayes_lepu.errors.LepuWarning")
+@pytest.mark.parametrize("method", ["map", "laplace", "nuts"])
+def test_a_propensity_from_a_file_of_ones_own(table, tmp_path, method):
+    X, l = table
+    fit = lepu.fit(X, l, model=GUMBEL, method=method, random_seed=1, **QUICK)
+    point = fit.draws.take(0)
+    np.testing.assert_allclose(
+        point.s(fit.data.X), np.exp(-np.exp(-point.omega(fit.data.X))), rtol=1e-9
+    )
+    assert fit.identifiability.level in (1, 2, 3, 4)
+    assert "gumbel" in fit.report(tmp_path / "report.html").read_text(encoding="utf-8")
+    path = fit.save(tmp_path / "fit.nc")
+    with pytest.raises(lepu.FileFormatError, match=r"'gumbel'.*model="):
+        lepu.load(path)
+    again = lepu.load(path, model=GUMBEL)
+    np.testing.assert_array_equal(again.pi_draws, fit.pi_draws)
+    assert again.spec.propensity is GUMBEL
+
+
+def test_the_graph_of_a_propensity_from_outside(table):
+    X, l = table
+    fit = lepu.fit(X, l, model=GUMBEL, method="laplace", random_seed=1, **QUICK)
+    logp = fit.model.compile_logp(mode="FAST_COMPILE")
+    gaps = []
+    for i in range(3):
+        z = fit.density.pack(fit.draws.take(i))
+        point = {
+            name: z[fit.density.layout.slices[name]].reshape(np.shape(value))
+            for name, value in fit.model.initial_point().items()
+        }
+        gaps.append(float(logp(point)) - fit.density.logp(z))
+    np.testing.assert_allclose(gaps, gaps[0], atol=1e-9)
+
+
+def test_several_annotators_by_a_propensity_from_outside(table):
+    X, l = table
+    rng = np.random.default_rng(5)
+    L = np.column_stack([l, l * (rng.random(400) < 0.7)])
+    fit = lepu.fit(X, L, model=GUMBEL, method="laplace", random_seed=1, **QUICK)
+    assert fit.draws.alpha.shape == (120, 2, 2)
+    assert fit.identifiability.verdict
+
+
+@pytest.mark.filterwarnings("ignore::bayes_lepu.errors.LepuWarning")
+@pytest.mark.parametrize("method", ["map", "laplace", "nuts"])
+def test_a_prior_family_from_outside(table, tmp_path, logistic_prior, method):
+    X, l = table
+    x = np.linspace(-2, 2, 5)
+    wanted = logistic_distribution(0, 0.6).logpdf(x).sum()
+    assert logistic_prior.logpdf(x) + logistic_prior.log_normalizer(size=5) == pytest.approx(wanted)
+    priors = {"a": logistic_prior}
+    fit = lepu.fit(X, l, model="spm", method=method, priors=priors, random_seed=1, **QUICK)
+    z = fit.density.pack(fit.draws.take(0))
+    _, gradient = fit.density.logp_grad(z)
+    steps = 1e-6 * np.eye(z.size)
+    slopes = [(fit.density.logp(z + e) - fit.density.logp(z - e)) / 2e-6 for e in steps]
+    np.testing.assert_allclose(gradient, slopes, rtol=1e-4, atol=1e-4)
+    assert fit.identifiability.verdict
+    again = lepu.load(fit.save(tmp_path / "fit.nc"))
+    assert again.priors == fit.priors
+    assert eval(repr(again.priors["a"])) == logistic_prior
+
+
+def test_the_printed_call_gives_the_same_numbers(table):
+    """An L1 fit, whose penalties a call without its priors would lose."""
+    from bayes_lepu.settling.calls import call_text
+
+    X, l = table
+    fit = lepu.fit(X, l, model="spm", method="map", penalty="l1", C=3.0, random_seed=1)
+    code = call_text(fit).replace('fit.report("report.html")', "")
+    space = {"X": X, "l": l}
+    exec(code, space)
+    np.testing.assert_allclose(space["fit"].draws.a, fit.draws.a, atol=1e-8)
+    np.testing.assert_allclose(space["fit"].draws.alpha, fit.draws.alpha, atol=1e-8)

@@ -1,0 +1,240 @@
+"""The density of pooled annotators: against PyMC, enumeration, one annotator, far tails."""
+
+import itertools
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from annotated import PICKY, make_density
+from scipy.special import expit
+
+from bayes_lepu import Prior
+from bayes_lepu.data import read_data
+from bayes_lepu.inference import pooling
+from bayes_lepu.likelihood import NOT_SHOWN
+from bayes_lepu.links import LOG_W_SPM
+from bayes_lepu.models import compiled
+from bayes_lepu.models.parameters import Parameters
+from bayes_lepu.models.row_terms import row_terms
+
+OWN = {
+    "a": Prior("normal", scale=0.8, loc=-1.0),
+}
+VARIANTS = [
+    pytest.param(model, options, id=f"{model}-{name}")
+    for model in ("spm", "scar", "psychm")
+    for name, options in {
+        "plain": {},
+        "audited": {"audited": True},
+        "masks": {"masks": True, "audited": True},
+        "priors": {"priors": OWN},
+    }.items()
+]
+
+
+def points(density, count=3):
+    return np.random.default_rng(8).normal(0, 0.8, (count, density.dim))
+
+
+def pymc_point(density, model, z):
+    """Coordinates as PyMC has them, and by how much its volume element differs from ours."""
+    point, log_volume = {}, 0.0
+    for name, value in model.initial_point().items():
+        plain = name.removesuffix("_log__").removesuffix("_logodds__").removesuffix("_simplex__")
+        x = z[density.layout.slices[plain]]
+        if name.endswith("_simplex__"):
+            # PyMC's own coordinates of a simplex: logarithms minus their mean, the last left out.
+            logs = np.append(x, 0.0)
+            x = (logs - logs.mean())[:-1]
+            log_volume = np.log(3.0)
+        point[name] = x.reshape(np.shape(value))
+    return point, log_volume
+
+
+def constant(density):
+    """What the density leaves out of the normalised priors."""
+    total = 0.0
+    for block in density.layout.blocks:
+        size = 1 if block.transform == "ratios" else block.size
+        total += block.prior.log_normalizer(size=size)
+    return total
+
+
+@pytest.mark.parametrize(("model", "options"), VARIANTS)
+def test_the_density_is_that_of_the_pymc_model(model, options):
+    density = make_density(model, **options)
+    graph = density.spec.build(density.data, density.priors)
+    logp = graph.compile_logp(mode="FAST_COMPILE")
+    for z in points(density):
+        point, log_volume = pymc_point(density, graph, z)
+        ours = density.logp(z) + constant(density)
+        assert ours == pytest.approx(logp(point) - log_volume, rel=0, abs=1e-9)
+
+
+@pytest.mark.parametrize(("model", "options"), VARIANTS)
+def test_the_gradient_is_that_of_finite_differences(model, options):
+    density = make_density(model, **options)
+    for z in points(density):
+        _, gradient = density.logp_grad(z)
+        for i, step in enumerate(1e-5 * np.eye(density.dim)):
+            slope = (density.logp_grad(z + step)[0] - density.logp_grad(z - step)[0]) / 2e-5
+            assert gradient[i] == pytest.approx(slope, rel=1e-5, abs=1e-5)
+
+
+@pytest.mark.parametrize("model", ["spm", "scar", "psychm"])
+def test_centring_changes_the_coordinates_only(model):
+    """log p(v) = log p(z) - Σ c log sigma, and its gradient; c = 1 is the own coefficient."""
+    density = make_density(model)
+    _, _, scale, deviation = density.layout.arrays
+    at, scales = deviation[scale >= 0], scale[scale >= 0]
+    centring = np.zeros(density.dim)
+    centring[at] = np.resize([0.0, 1.0, 0.4], at.size)
+    k = density.constants
+
+    def centred(v):
+        z = compiled.uncentre(v, centring, k)
+        return compiled.centred_grad(*density.logp_grad(z), z, centring, k)
+
+    for z in points(density):
+        v = pooling.to_centred(density, z, centring)
+        np.testing.assert_allclose(pooling.from_centred(density, v, centring), z, atol=1e-12)
+        if model != "scar":
+            own = pooling.to_centred(density, z, np.ones(density.dim))
+            beta = own[density.layout.slices["z_beta"]]
+            np.testing.assert_allclose(beta, density.unpack(z).beta, atol=1e-12)
+        value, gradient = centred(v)
+        assert value == pytest.approx(density.logp(z) - centring[at] @ z[scales], abs=1e-9)
+        for i, step in enumerate(1e-5 * np.eye(density.dim)):
+            slope = (centred(v + step)[0] - centred(v - step)[0]) / 2e-5
+            assert gradient[i] == pytest.approx(slope, rel=1e-5, abs=1e-5)
+
+
+@pytest.mark.parametrize("model", ["spm", "scar", "psychm"])
+def test_curvature_is_that_of_finite_differences(model):
+    density = make_density(model, audited=True)
+    for z in points(density, 2):
+        steps = 1e-5 * np.eye(density.dim)
+        slopes = [density.logp_grad(z + e)[1] - density.logp_grad(z - e)[1] for e in steps]
+        observed = -np.array(slopes) / 2e-5
+        np.testing.assert_allclose(density.observed_information(z), observed, rtol=1e-5, atol=1e-5)
+
+
+def test_row_likelihood_by_enumeration():
+    """Every pattern of three cells (labelled, not labelled, not shown) and every audit."""
+    rng = np.random.default_rng(2)
+    patterns = list(itertools.product((1, 0, NOT_SHOWN), repeat=3))
+    X = rng.normal(size=(len(patterns), 3))
+    labels = np.array(patterns, dtype=np.int8)
+    t, s = PICKY.t(X), PICKY.s(X).T
+    template = make_density("spm").data
+    labelled = (labels == 1).any(axis=1)
+
+    def given_class(i, y):
+        """P(labels | y, x), cell by cell; a negative is never labelled."""
+        cells = 1.0
+        for j in range(3):
+            if labels[i, j] != NOT_SHOWN:
+                p = y * s[i, j]
+                cells *= p if labels[i, j] == 1 else 1 - p
+        return cells
+
+    for audit in (None, 1, 0):
+        classes = (0, 1) if audit is None else (audit,)
+        rows = np.flatnonzero(~labelled) if audit == 0 else np.arange(len(X))
+        known = np.full(len(X), np.nan if audit is None else audit)
+        data = replace(template, X=X, labels=labels, y=known)
+        loglik, responsibility = row_terms(PICKY, data)
+        for i in rows:
+            total = sum((t[i] if y else 1 - t[i]) * given_class(i, y) for y in classes)
+            assert np.exp(loglik[i]) == pytest.approx(total, rel=1e-12)
+            joint = t[i] * given_class(i, 1) if audit != 0 else 0.0
+            assert responsibility[i] == pytest.approx(joint / total, rel=1e-12)
+
+
+def test_one_annotator_per_row_is_the_model_of_one_annotator():
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(60, 3))
+    who, l = rng.integers(0, 3, 60), (rng.random(60) < 0.4).astype(float)
+    L = np.full((60, 3), np.nan)
+    L[np.arange(60), who] = l
+    y = np.where((l == 0) & (np.arange(60) < 16), np.arange(60) % 2, np.nan)
+    several, single = (read_data(X, labels, y=y, standardize=False) for labels in (L, l))
+    together = row_terms(PICKY, several)[0]
+    for j in range(3):
+        one = replace(PICKY, alpha=PICKY.alpha[j], beta=PICKY.beta[j], log_w=PICKY.log_w[j])
+        np.testing.assert_allclose(
+            together[who == j], row_terms(one, single)[0][who == j], rtol=1e-12
+        )
+
+
+def test_far_tails_are_finite_and_exact():
+    """Predictors of ±750: logarithms come from sums of positive terms, gradients stay bounded."""
+    X = np.ones((1, 1))
+    data = make_density("spm").data.rows(np.array([0]))
+    for tau, omega, marks in itertools.product((-750.0, 750.0), (-750.0, 750.0), [(0, 0), (1, 0)]):
+        labels = np.array([marks], dtype=np.int8)
+        point = Parameters(
+            np.array([tau]),
+            np.array(0.0),
+            np.full((2, 1), omega),
+            np.zeros(2),
+            np.tile(LOG_W_SPM, (2, 1)),
+        )
+        row = replace(data, X=X, labels=labels, y=np.array([np.nan]))
+        ours = row_terms(point, row)[0][0]
+        log_t, log_not_t = -np.logaddexp(0, -tau), -np.logaddexp(0, tau)
+        log_s, log_not_s = -np.logaddexp(0, -omega), -np.logaddexp(0, omega)
+        if marks == (1, 0):
+            expected = log_t + log_s + log_not_s
+        else:
+            expected = np.logaddexp(log_not_t, log_t + 2 * log_not_s)
+        assert ours == pytest.approx(expected, rel=1e-12, abs=1e-300)
+    density = make_density("spm", scale=300.0)
+    for z in 3 * points(density):
+        value, gradient = density.logp_grad(z)
+        assert np.isfinite(value)
+        assert np.isfinite(gradient).all()
+
+
+def test_a_row_nobody_saw_says_nothing():
+    density = make_density("spm")
+    z = points(density, 1)[0]
+    rows = row_terms(density.unpack(z), density.data)[0]
+    np.testing.assert_allclose(rows[:2], 0.0, atol=1e-15)
+    assert density.data.unseen >= 2
+
+
+def test_unpacked_parameters_are_those_of_the_graph():
+    density = make_density("spm", masks=True)
+    z = points(density, 1)[0]
+    point = density.unpack(z)
+    graph = density.spec.build(density.data, density.priors)
+    values = {v.name: v for v in graph.deterministics}
+    names = ["alpha", "beta", "pi", "c"]
+    outputs = graph.replace_rvs_by_values([values[n] for n in names])
+    function = graph.compile_fn(
+        outputs, inputs=graph.value_vars, mode="FAST_COMPILE", on_unused_input="ignore"
+    )
+    alpha, beta, pi, c = function(pymc_point(density, graph, z)[0])
+    X = density.data.X
+    np.testing.assert_allclose(point.alpha[:, density.data.selection_mask], alpha)
+    assert not point.alpha[:, 0].any()
+    np.testing.assert_allclose(point.beta, beta)
+    t = expit(X @ point.a + point.b)
+    assert pi == pytest.approx(t.mean())
+    np.testing.assert_allclose(c, (t * point.s(X)).mean(axis=1) / t.mean())
+
+
+def test_the_graph_draws_labels_of_shown_cells_only():
+    import pymc as pm
+    import pytensor
+
+    density = make_density("spm", audited=True)
+    graph = density.spec.build(density.data, density.priors)
+    with pytensor.config.change_flags(mode="FAST_COMPILE", cxx=""):
+        prior = pm.sample_prior_predictive(200, model=graph, random_seed=1)
+    drawn = prior["prior_predictive"]["L"].to_numpy()
+    shown, y = density.data.shown, density.data.y
+    assert ((drawn == NOT_SHOWN) == ~shown).all()
+    assert (drawn[:, :, y == 0][..., shown[y == 0]] == 0).all()
+    assert drawn[:, :, y == 1][..., shown[y == 1]].mean() > 0.2

@@ -1,0 +1,159 @@
+"""Weights, false marks and knowledge from outside: terms of one density, for every method."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from annotated import simulate
+from scipy.optimize import approx_fprime
+
+import bayes_lepu as lepu
+from bayes_lepu import Prior
+from bayes_lepu.data import read_data
+from bayes_lepu.models import REGISTRY, get_model
+from bayes_lepu.models.density import LogDensity
+from bayes_lepu.models.row_terms import row_terms
+from bayes_lepu.options import choose_priors
+
+QUICK = {"draws": 100, "tune": 150, "chains": 2, "cores": 1, "progressbar": False}
+OUTSIDE = {"class_prior": (0.4, 0.05), "label_frequency": (0.6, 0.1)}
+
+
+def make_density(model, *, several=False, marks=False, n=50, **options):
+    X, y, L = simulate(n, seed=3, hidden=0.2)
+    if model == "naive" and several:
+        L = L.mul(0).add(y, axis=0)  # annotators who never differ
+    labels = L if several else L["anna"].fillna(0)
+    data = read_data(X, labels, standardize=False, false_marks=marks, **options)
+    spec = replace(get_model(model), false_marks=marks)
+    return LogDensity(spec, data, choose_priors(spec, data), jacobian=True)
+
+
+@pytest.mark.parametrize("several", [False, True])
+@pytest.mark.parametrize("model", REGISTRY)
+def test_gradient_with_every_term(model, several):
+    rng = np.random.default_rng(1)
+    weight = rng.integers(0, 4, 50).astype(float)
+    density = make_density(model, several=several, marks=True, sample_weight=weight, **OUTSIDE)
+    for _ in range(2):
+        z = rng.normal(0, 0.5, density.dim)
+        value, gradient = density.logp_grad(z)
+        wanted = approx_fprime(z, density.logp, 1e-6)
+        np.testing.assert_allclose(gradient, wanted, rtol=1e-3, atol=2e-3)
+        again, _, curvature = density.logp_grad_info(z)
+        assert again == pytest.approx(value, rel=1e-12)
+        assert np.linalg.eigvalsh(curvature).min() > 0
+
+
+@pytest.mark.parametrize("several", [False, True])
+@pytest.mark.parametrize("model", ["scar", "spm", "psychm"])
+def test_weights_are_repeated_rows(model, several):
+    weight = np.random.default_rng(2).integers(0, 4, 50)
+    weighted = make_density(model, several=several, sample_weight=weight)
+    repeated = replace(
+        weighted,
+        data=replace(weighted.data.rows(np.repeat(np.arange(50), weight)), weight=np.zeros(0)),
+    )
+    z = np.random.default_rng(3).normal(0, 0.7, weighted.dim)
+    value, gradient, curvature = weighted.logp_grad_info(z)
+    wanted = repeated.logp_grad_info(z)
+    assert value == pytest.approx(wanted[0], rel=1e-12)
+    np.testing.assert_allclose(gradient, wanted[1], rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(curvature, wanted[2], rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(
+        weighted.observed_information(z), repeated.observed_information(z), rtol=1e-9, atol=1e-9
+    )
+
+
+@pytest.mark.parametrize("method", ["map", "laplace", "nuts"])
+def test_a_weighted_fit_is_that_of_repeated_rows(method):
+    X, _, L = simulate(300, seed=6)
+    X, l = X.to_numpy(), L["anna"].to_numpy()
+    weight = np.random.default_rng(5).integers(0, 3, 300)
+    rows = np.repeat(np.arange(300), weight)
+    options = {"model": "scar", "method": method, "random_seed": 1, **QUICK}
+    one = lepu.fit(X, l, sample_weight=weight, **options)
+    two = lepu.fit(X[rows], l[rows], **options)
+    assert one.modes[0].logp == pytest.approx(two.modes[0].logp, abs=1e-6)
+    sd = max(two.pi_draws.std(), 1e-4)
+    assert abs(one.pi_draws.mean() - two.pi_draws.mean()) < 0.5 * sd
+    np.testing.assert_allclose(one.data.scale, two.data.scale, rtol=1e-12)
+
+
+def test_weights_that_are_none():
+    X, _, L = simulate(60, seed=6)
+    for weight, words in ((-np.ones(60), ">= 0"), (np.zeros(60), "zeros only"), ([1.0], "60 rows")):
+        with pytest.raises(lepu.DataError, match=words):
+            read_data(X, L["anna"], sample_weight=weight)
+
+
+def test_a_known_class_prior_pulls_the_estimate():
+    X, _, L = simulate(800, seed=4)
+    options = {"model": "spm", "method": "map", "random_seed": 1, "C": 0.05}
+    free = lepu.fit(X, L["anna"], **options)
+    target = float(free.pi_draws[0]) + 0.1
+    held = lepu.fit(X, L["anna"], class_prior=(target, 0.001), **options)
+    loose = lepu.fit(X, L["anna"], class_prior=(target, 10.0), **options)
+    assert held.pi_draws[0] == pytest.approx(target, abs=0.01)
+    assert loose.pi_draws[0] == pytest.approx(float(free.pi_draws[0]), abs=0.01)
+    c = float(free.c_draws[0]) * 0.8
+    paced = lepu.fit(X, L["anna"], label_frequency=(c, 0.001), **options)
+    assert paced.c_draws[0] == pytest.approx(c, abs=0.01)
+    with pytest.raises(lepu.DataError, match=r"class_prior = 0\.3; .*standard error"):
+        lepu.fit(X, L["anna"], class_prior=0.3, **options)
+
+
+def test_false_marks_by_enumeration():
+    """P(l | x) = t s^l (1-s)^(1-l) + (1-t) ε^l (1-ε)^(1-l), and its halves where audited."""
+    density = make_density("spm", marks=True)
+    point = density.unpack(np.random.default_rng(8).normal(0, 0.5, density.dim))
+    data = density.data
+    t, s, eps = point.t(data.X), point.s(data.X), float(point.epsilon)
+    for audit in (np.nan, 1.0, 0.0):
+        loglik, positive = row_terms(point, replace(data, y=np.full(data.n, audit)))
+        marked = data.l == 1
+        one = t * np.where(marked, s, 1 - s)
+        none = (1 - t) * np.where(marked, eps, 1 - eps)
+        total = {1.0: one, 0.0: none}.get(audit, one + none)
+        np.testing.assert_allclose(np.exp(loglik), total, rtol=1e-12)
+        if np.isnan(audit):
+            np.testing.assert_allclose(positive, one / total, rtol=1e-12)
+            np.testing.assert_allclose(point.h(data.X), t * s + (1 - t) * eps, rtol=1e-12)
+
+
+def test_false_marks_are_learned_from_audits():
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(3000, 1))
+    y = rng.random(3000) < 1 / (1 + np.exp(-2 * X[:, 0]))
+    l = np.where(y, rng.random(3000) < 0.6, rng.random(3000) < 0.1)
+    audited = np.where(rng.random(3000) < 0.3, y, np.nan)
+    with pytest.raises(lepu.DataError, match="false_marks=True"):
+        lepu.fit(X, l, y=audited, model="scar", method="map")
+    wide = Prior("beta", concentration=(1, 9))
+    fit = lepu.fit(
+        X, l, y=audited, model="scar", method="laplace", false_marks=wide, random_seed=1, **QUICK
+    )
+    epsilon = fit.draws.epsilon
+    assert abs(epsilon.mean() - 0.1) < 4 * epsilon.std()
+    assert abs(fit.pi_draws.mean() - y.mean()) < 4 * fit.pi_draws.std()
+    assert fit.tree["posterior"]["epsilon"].shape == (2, 100)
+    again = lepu.fit(X, l, model="scar", method="map", random_seed=1)
+    assert again.draws.epsilon is None
+
+
+def test_the_graph_has_the_same_terms():
+    """PyMC's log density with weights, false marks and outside knowledge is ours."""
+    weight = np.random.default_rng(4).integers(1, 4, 50)
+    for several in (False, True):
+        density = make_density("spm", several=several, marks=True, sample_weight=weight, **OUTSIDE)
+        graph = density.spec.build(density.data, density.priors)
+        logp = graph.compile_logp(mode="FAST_COMPILE")
+        rng, gaps = np.random.default_rng(9), []
+        for _ in range(3):
+            z = rng.normal(0, 0.5, density.dim)
+            point = {}
+            for name, value in graph.initial_point().items():
+                plain = name.removesuffix("_log__").removesuffix("_logodds__")
+                point[name] = z[density.layout.slices[plain]].reshape(np.shape(value))
+            gaps.append(float(logp(point)) - density.logp(z))
+        np.testing.assert_allclose(gaps, gaps[0], atol=1e-9)  # normalising constants apart
