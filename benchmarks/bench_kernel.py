@@ -12,13 +12,14 @@ import pytensor
 import pytensor.tensor as pt
 from numba import njit
 
-from bayes_lepu import kernel
-from bayes_lepu.links import LOG_W_SPM
+from bayes_lepu import likelihood
+from bayes_lepu.likelihood import Links, Point, Rows, make_links, make_point, make_rows
 from benchmarks.machine import interleaved, ratio
 
 LOG_W_PSYCHM = np.log([0.1, 0.2, 0.7])
 Term = pt.TensorVariable
-MODELS = {"spm": LOG_W_SPM, "psychm": LOG_W_PSYCHM}
+MODELS = {"spm": likelihood.CERTAIN_LINK, "psychm": LOG_W_PSYCHM}
+Arguments = tuple[Rows, Links, Point]
 
 
 @njit(fastmath=True)
@@ -30,20 +31,23 @@ def read_once(x: np.ndarray) -> float:
     return total
 
 
-def arguments(n: int, p: int) -> tuple:
+def arguments(n: int, p: int, model: str, *, annotators: int = 1) -> Arguments:
     """Standard normal X, 30 % labelled, slopes of predictors with sd about 1."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n, p))
-    kind = (rng.random(n) < 0.3).astype(np.int8)
-    a, alpha = rng.normal(size=(2, p)) / np.sqrt(p)
-    return X, kind, a, 0.1, alpha, -0.2
+    labels = rng.random((n, annotators)) < 0.3
+    a, *alpha = rng.normal(size=(1 + annotators, p)) / np.sqrt(p)
+    beta = np.full(annotators, -0.2)
+    point = make_point(a=a, b=0.1, alpha=alpha, beta=beta, rates=MODELS[model])
+    return make_rows(X, labels), make_links(single=annotators == 1), point
 
 
-def pytensor_form(model: str, form: str, args: tuple) -> Callable[[], list]:
+def pytensor_form(model: str, form: str, args: Arguments) -> Callable[[], list]:
     """The compiled log-likelihood and gradient of PyTensor, as a call without arguments."""
-    X, kind, a, b, alpha, beta = args
+    rows, _, point = args
+    X, labels = rows.X, rows.labels[0]
     coefs = [pt.dvector("a"), pt.dscalar("b"), pt.dvector("alpha"), pt.dscalar("beta")]
-    values = [a, b, alpha, beta]
+    values = [point.a, point.b, point.alpha[0], point.beta[0]]
     tau = pt.dot(pt.constant(X), coefs[0]) + coefs[1]
     omega = pt.dot(pt.constant(X), coefs[2]) + coefs[3]
     logits = pt.dvector("logits")  # of (gamma, lambda) against rho
@@ -51,7 +55,7 @@ def pytensor_form(model: str, form: str, args: tuple) -> Callable[[], list]:
     if model == "psychm":
         coefs, values = [*coefs, logits], [*values, LOG_W_PSYCHM[:2] - LOG_W_PSYCHM[2]]
     make = {"logsumexp": _logsumexp_form, "positive terms": _positive_form}[form]
-    loglik = make(pt.constant(kind.astype(float)), tau, omega, None if model == "spm" else log_w)
+    loglik = make(pt.constant(labels.astype(float)), tau, omega, None if model == "spm" else log_w)
     compiled = pytensor.function(coefs, [loglik, *pt.grad(loglik, coefs)], mode="NUMBA")
     compiled.trust_input = True
     inputs = [np.asarray(value, dtype=float) for value in values]
@@ -85,8 +89,8 @@ def _positive_form(l: Term, tau: Term, omega: Term, log_w: Term | None) -> Term:
     return pt.sum(pt.log(pt.switch(pt.eq(l, 1), t * psi, not_t + t * not_psi)))
 
 
-def _check(model: str, form: str, args: tuple, output: list) -> None:
-    loglik, gradient = kernel.loglik_grad(*args, MODELS[model])
+def _check(model: str, form: str, args: Arguments, output: list) -> None:
+    loglik, gradient = likelihood.loglik_grad(*args)
     theirs = np.hstack([np.ravel(part) for part in output[1:]])
     if not np.allclose(output[0], loglik) or not np.allclose(theirs, gradient[: theirs.size]):
         raise RuntimeError(f"PyTensor's {form} form of {model} is not the kernel's density.")
@@ -95,24 +99,25 @@ def _check(model: str, form: str, args: tuple, output: list) -> None:
 def run() -> dict[str, float | str]:
     """Ratios of times, and milliseconds for orientation."""
     figures: dict[str, float | str] = {}
-    large = arguments(1_000_000, 20)
-    calls: dict[str, Callable] = {"read": lambda: read_once(large[0].ravel())}
-    for model, log_w in MODELS.items():
-        calls[model] = lambda log_w=log_w: kernel.loglik_grad(*large, log_w)
-        calls[f"{model} pair"] = lambda log_w=log_w: kernel.loglik_grad_pair(*large, log_w)
+    large = {model: arguments(1_000_000, 20, model) for model in MODELS}
+    X = large["spm"][0].X
+    calls: dict[str, Callable] = {"read": lambda: read_once(X.ravel())}
+    for model, args in large.items():
+        calls[model] = lambda args=args: likelihood.loglik_grad(*args)
+        calls[f"{model} pair"] = lambda args=args: likelihood.loglik_grad_pair(*args)
     times = interleaved(calls, repeats=21)
     figures["1M x 20: ms to read X once"] = 1e3 * min(times["read"])
     for model in MODELS:
         figures[f"1M x 20 {model}: gradient / one read of X"] = ratio(times, model, "read")
         figures[f"1M x 20 {model}: pair / gradient"] = ratio(times, f"{model} pair", model)
 
-    small = arguments(5_000, 5)
-    for model, log_w in MODELS.items():
+    for model in MODELS:
+        small = arguments(5_000, 5, model)
         calls = {
-            "ours": lambda log_w=log_w: kernel.loglik_grad(*small, log_w),
-            "pair": lambda log_w=log_w: kernel.loglik_grad_pair(*small, log_w),
-            "info": lambda log_w=log_w: kernel.loglik_grad_info(*small, log_w),
-            "rows": lambda log_w=log_w: kernel.loglik_rows(*small, log_w),
+            "ours": lambda args=small: likelihood.loglik_grad(*args),
+            "pair": lambda args=small: likelihood.loglik_grad_pair(*args),
+            "info": lambda args=small: likelihood.loglik_grad_info(*args),
+            "rows": lambda args=small: likelihood.row_terms(*args),
         }
         forms = ("logsumexp", "positive terms")
         calls |= {form: pytensor_form(model, form, small) for form in forms}
@@ -125,4 +130,19 @@ def run() -> dict[str, float | str]:
         figures[f"{name}: PyTensor / gradient"] = ratios[best]
         figures |= {f"{name}: {k} / gradient": ratio(times, k, "ours") for k in ("pair", "info")}
         figures[f"{name}: pointwise / gradient"] = ratio(times, "rows", "ours")
-    return figures
+    return figures | _annotators()
+
+
+def _annotators() -> dict[str, float | str]:
+    """The cost of further annotators of the same rows, and of the general form for one."""
+    one = arguments(10_000, 10, "spm")
+    calls: dict[str, Callable] = {"one": lambda: likelihood.loglik_grad(*one)}
+    general = (one[0], make_links(), one[2])
+    calls["general"] = lambda: likelihood.loglik_grad(*general)
+    five = arguments(10_000, 10, "spm", annotators=5)
+    calls["five"] = lambda: likelihood.loglik_grad(*five)
+    times = interleaved(calls, repeats=31)
+    return {
+        "10000 x 10 spm: general form / one annotator": ratio(times, "general", "one"),
+        "10000 x 10 spm: five annotators / one annotator": ratio(times, "five", "one"),
+    }

@@ -1,4 +1,4 @@
-"""The compiled likelihood against NumPy, the earlier kernel, and itself on other arrangements."""
+"""The compiled likelihood against NumPy, the paper's formula, and itself on other arrangements."""
 
 import math
 
@@ -8,7 +8,7 @@ import pytest
 from likelihoods import certain, links_of, make_data, unpack
 from scipy.special import log_expit
 
-from bayes_lepu import kernel, likelihood
+from bayes_lepu import likelihood
 from bayes_lepu.likelihood import (
     formula,
     information,
@@ -19,6 +19,7 @@ from bayes_lepu.likelihood import (
     make_rows,
 )
 from bayes_lepu.likelihood.tiles import TILE_ROWS
+from bayes_lepu.links import row_loglik
 from bayes_lepu.propensities import REGISTRY, Link, Propensity, ceiling
 
 EXTREMES = np.array([-750.0, -301, -299, -40, -5, 0, 0.3, 5, 40, 299, 301, 750])
@@ -197,24 +198,21 @@ def test_a_broken_promise_is_refused():
 
 
 @pytest.mark.parametrize("name", ["one", "constant", "logistic", "psychometric"])
-def test_one_annotator_is_the_earlier_kernel(name):
-    """The kernel of version 0.1, with u and v in the same places and e after them."""
-    rows, links, point = problem(name, n=1100, annotators=1, visits=0)
-    rows = rows._replace(weight=np.zeros(0), labels=np.abs(rows.labels))
+def test_one_annotator_is_the_formula_of_the_paper(name):
+    """Ψ t, 1 - Ψ t and the two audited kinds of rows, as `links` has them to 60 digits."""
+    rows, links, point = problem(name, n=600, annotators=1, visits=0)
+    rows = rows._replace(labels=np.abs(rows.labels))
     rows = certain(rows) if name == "one" else rows
-    negative = (rows.known == 0) & (rows.labels[0] == 0)
-    missed = (rows.known == 1) & (rows.labels[0] == 0)
-    kind = np.where(rows.labels[0] == 1, 1, np.where(missed, 2, np.where(negative, 3, 0)))
-    rows = rows._replace(known=np.where(rows.labels[0] == 1, -1, rows.known).astype(np.int8))
-    args = (rows.X, kind.astype(np.int8), point.a, point.b, point.alpha[0], point.beta[0])
+    marked, audited = rows.labels[0] == 1, rows.known
+    rows = rows._replace(known=np.where(marked, -1, audited).astype(np.int8))
+    kind = np.where(marked, 1, np.choose(audited + 1, [0, 3, 2]))
+    tau, omega = rows.X @ point.a + point.b, rows.X @ point.alpha[0] + point.beta[0]
+    expected = row_loglik(kind, tau, omega, point.rates[0])
     for form in (links, make_links()):
-        mine = likelihood.loglik_grad(rows, form, point)
-        expected = kernel.loglik_grad(*args, point.rates[0])
-        assert mine[0] == pytest.approx(expected[0], rel=1e-12)
-        np.testing.assert_allclose(mine[1][:-1], expected[1], rtol=1e-11, atol=1e-11)
-    info = likelihood.loglik_grad_info(rows, links, point)[2]
-    expected = kernel.loglik_grad_info(*args, point.rates[0])[2]
-    np.testing.assert_allclose(info[:-1, :-1], expected, rtol=1e-11, atol=1e-11)
+        total = likelihood.loglik_grad(rows, form, point)[0]
+        assert total == pytest.approx(rows.weight @ expected, rel=1e-12)
+        mine = likelihood.row_terms(rows, form, point)[0]
+        np.testing.assert_allclose(mine, expected, rtol=1e-12, atol=1e-14)
 
 
 def test_annotators_who_saw_nothing_of_a_tile_are_skipped():
