@@ -23,7 +23,6 @@ from bayes_lepu.sources import source_digest
 SOURCES = (
     "arithmetic.py",
     "compilation.py",
-    "kernel",
     "likelihood",
     "links.py",
     "models/compiled.py",
