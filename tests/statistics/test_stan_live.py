@@ -16,7 +16,7 @@ import pytest
 from tests.densities import VARIANTS, constant, make_density
 from tools.reference import NAMES
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 VENV = ROOT / ".stan-venv"
 DATA = ("plain", "masks", "audited", "both")
 

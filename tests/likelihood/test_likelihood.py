@@ -4,7 +4,6 @@ import itertools
 
 import numpy as np
 import pytest
-from likelihoods import certain, differences, links_of, make_data, unpack, used
 from scipy.special import expit
 
 from bayes_lepu.likelihood import (
@@ -18,6 +17,7 @@ from bayes_lepu.likelihood import (
     make_rows,
 )
 from bayes_lepu.propensities import REGISTRY, ceiling
+from tests.likelihoods import certain, differences, links_of, make_data, unpack, used
 
 CASES = [
     pytest.param(propensity, false_marks, id=f"{name}{'-false marks' if false_marks else ''}")

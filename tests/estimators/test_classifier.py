@@ -34,7 +34,7 @@ from bayes_lepu.estimators import (
 )
 from bayes_lepu.links import sigmoid
 
-DATA = Path(__file__).parent / "data"
+DATA = Path(__file__).parents[1] / "data"
 
 PLAIN = [
     PUClassifier(model="naive"),

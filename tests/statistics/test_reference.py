@@ -15,7 +15,7 @@ from tools.reference import (
     reference_data,
 )
 
-MODELS = Path(__file__).resolve().parent.parent / "models"
+MODELS = Path(__file__).resolve().parents[2] / "models"
 
 
 def load(name):

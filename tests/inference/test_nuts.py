@@ -20,7 +20,7 @@ from bayes_lepu.models.parameters import mean_of
 from bayes_lepu.priors import default_priors
 from tools.reference import reference_data
 
-MODELS = Path(__file__).parents[1] / "models"
+MODELS = Path(__file__).parents[2] / "models"
 QUICK = {"draws": 200, "tune": 300, "chains": 2, "progressbar": False}
 
 

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from diagnosed import TRUTH, simulated_rows
 
 import bayes_lepu as lepu
 from bayes_lepu.data import read_data
@@ -28,12 +27,13 @@ from bayes_lepu.models import get_model
 from bayes_lepu.result import predictive as predictive_of_result
 from bayes_lepu.result import wording
 from bayes_lepu.result.fit import orientation_sentence
+from tests.diagnosed import TRUTH, simulated_rows
 
 pytestmark = pytest.mark.filterwarnings("ignore::bayes_lepu.LepuWarning")
 PAIRS = {
     name.split()[0]: pair
     for name, pair in json.loads(
-        (Path(__file__).parent / "data" / "counterexamples.json").read_text()
+        (Path(__file__).parents[1] / "data" / "counterexamples.json").read_text()
     ).items()
 }
 

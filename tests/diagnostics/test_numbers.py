@@ -4,7 +4,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.linalg
-from diagnosed import simulated_rows
 from scipy.optimize import minimize
 from scipy.stats import norm
 
@@ -23,6 +22,7 @@ from bayes_lepu.diagnostics import (
     sensitivity,
 )
 from bayes_lepu.diagnostics.subject import Subject
+from tests.diagnosed import simulated_rows
 
 pytestmark = pytest.mark.filterwarnings("ignore::bayes_lepu.LepuWarning")
 

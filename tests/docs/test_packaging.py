@@ -10,7 +10,7 @@ import yaml
 
 import bayes_lepu as lepu
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 DISTRIBUTIONS = {  # where the name one imports is not the name one installs
     "arviz_base": "arviz-base",

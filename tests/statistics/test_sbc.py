@@ -1,7 +1,8 @@
 """Simulation-based calibration of the posteriors (long; `make test-all`)."""
 
 import pytest
-from sbc import outside_band, ranks
+
+from tests.sbc import outside_band, ranks
 
 REPLICATIONS = 200
 CASES = [("scar", False), ("spm", True), ("spm", False), ("psychm", False)]  # model, masked
