@@ -5,7 +5,6 @@ import math
 import numpy as np
 import pytensor.tensor as pt
 import pytest
-from likelihoods import certain, links_of, make_data, unpack
 from scipy.special import log_expit
 
 from bayes_lepu import likelihood
@@ -21,6 +20,7 @@ from bayes_lepu.likelihood import (
 from bayes_lepu.likelihood.tiles import TILE_ROWS
 from bayes_lepu.links import row_loglik
 from bayes_lepu.propensities import REGISTRY, Link, Propensity, ceiling
+from tests.likelihoods import certain, links_of, make_data, unpack
 
 EXTREMES = np.array([-750.0, -301, -299, -40, -5, 0, 0.3, 5, 40, 299, 301, 750])
 
