@@ -37,7 +37,8 @@ def printed(folder):
 def test_the_example_prints_what_the_readme_shows(printed):
     """Words are the same; figures agree to .01, several Monte-Carlo errors of an interval's end."""
     shown = blocks(README, "text")[0]
-    assert NUMBER.sub("#", printed[0]).split() == NUMBER.sub("#", shown).split()
+    now, then = (NUMBER.sub("#", text).split() for text in (printed[0], shown))
+    assert now == then, "run: python -m tools.example"
     pairs = zip(NUMBER.findall(printed[0]), NUMBER.findall(shown), strict=True)
     for now, then in pairs:
         assert float(now) == pytest.approx(float(then), abs=0.01)
