@@ -1,7 +1,4 @@
-"""The README's first example: run again, and what it prints put in the block below it.
-
-python -m tools.example
-"""
+"""Run the README's first example again and put what it prints in the block below it."""
 
 import contextlib
 import io
