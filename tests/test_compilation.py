@@ -14,7 +14,7 @@ from bayes_lepu.compilation import SOURCES
 from bayes_lepu.sources import source_digest
 
 PACKAGE = Path(bayes_lepu.__file__).parent
-NEVER_COMPILED = ("bayes_lepu.sources", "bayes_lepu.errors")
+NEVER_COMPILED = ("bayes_lepu.sources", "bayes_lepu.errors", "bayes_lepu.suggestions")
 CALLEE = """
 from bayes_lepu.compilation import compiled
 
