@@ -19,6 +19,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bayes_lepu.annotators import ONE, LongFormat, read_labels, refuse_label_among_features
+from bayes_lepu.arrays import refuse_swapped
 from bayes_lepu.encoding import Encoding
 from bayes_lepu.errors import OWN_CODE, DataError, DataWarning
 from bayes_lepu.formulas import read_design
@@ -26,9 +27,10 @@ from bayes_lepu.frames import row_count, take_roles
 from bayes_lepu.labels import read_classes, read_known, read_weights
 from bayes_lepu.likelihood import NOT_SHOWN, UNKNOWN, Rows, make_rows
 from bayes_lepu.links import Array, RowKind
+from bayes_lepu.matching import term_places
 from bayes_lepu.problems import gather
 from bayes_lepu.suggestions import did_you_mean, some
-from bayes_lepu.tables import Table, encode_rows, read_table, refuse_swapped, term_places
+from bayes_lepu.tables import Table, encode_rows, read_table
 
 TINY = 1e-100  # standard deviations below it are computed in other units
 
@@ -403,7 +405,7 @@ def _read_mask(
         return np.ones(len(names), dtype=bool)
     if isinstance(columns, str) or not isinstance(columns, Iterable):
         raise DataError(f"{option}={columns!r} is a single value; pass a list: [{columns!r}].")
-    position = term_places(table, X)
+    position = term_places(table.encoding, names, X)
     known = table.encoding.terms(names)
     mask = np.zeros(len(names), dtype=bool)
     for column in columns:

@@ -3,7 +3,6 @@
 `read_table` learns the encoding from training rows, `encode_rows` applies it to new ones.
 """
 
-from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -12,14 +11,16 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from bayes_lepu.arrays import numeric_array, object_array
 from bayes_lepu.cells import read_cells
 from bayes_lepu.encoding import MISSING, UNSEEN, Cells, Column, Encoding, check_choice, learn_column
 from bayes_lepu.errors import DataError
 from bayes_lepu.formulas import Design, learn_design
 from bayes_lepu.frames import as_frame, column_names
 from bayes_lepu.links import Array
+from bayes_lepu.matching import check_width, frame_names, match_columns, refuse_twins
 from bayes_lepu.problems import NEW_ROWS, Problem, TableError
-from bayes_lepu.suggestions import did_you_mean, nearest, some
+from bayes_lepu.suggestions import did_you_mean, some
 
 
 class Table(NamedTuple):
@@ -69,7 +70,7 @@ def read_table(
         aside = _outside(design, X, missing)
     frame = as_frame(X, without=aside)
     if frame is None:
-        values = _numeric_array(X)
+        values = numeric_array(X)
         names: tuple[str, ...] = tuple(f"x{j}" for j in range(values.shape[1]))
         _refuse_empty(values.shape)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -79,19 +80,8 @@ def read_table(
         frame = pd.DataFrame(values, columns=list(names))
         return _learn(frame, names, False, missing, unseen, (), None)
     _refuse_empty(frame.shape)
-    names = _frame_names(frame)
+    names = frame_names(frame)
     return _learn(frame, names, True, missing, unseen, tuple(aside), design)
-
-
-def refuse_swapped(X: Any, l: Any) -> None:
-    """Refuse a vector where the table belongs and a table where the labels belong."""
-    first: tuple[int, ...] = getattr(X, "shape", ())
-    second: tuple[int, ...] = getattr(l, "shape", ())
-    if len(first) == 1 and len(second) == 2 and second[-1] > 1:
-        raise DataError(
-            f"X has shape {first} and l has shape {second}: the two seem to be swapped. "
-            "The table comes first: fit(X, l)."
-        )
 
 
 def _learn(
@@ -158,7 +148,7 @@ def _learn(
         dropped=0 if kept is None else int((~kept).sum()),
         design=design,
     )
-    _refuse_twins(encoded)
+    refuse_twins(encoded)
     return Table(values, encoded, named, index, encoding, kept, True, masks)
 
 
@@ -180,8 +170,8 @@ def encode_rows(
     groups = () if design is None else {*design.groups[0], *design.groups[1]}
     wanted = tuple(c.name for c in encoding.columns) or names
     if frame is None:
-        array = _numeric_array(X, like=wanted) if not encoding.columns else _object_array(X, wanted)
-        _check_width(array.shape[1], wanted)
+        array = numeric_array(X, like=wanted) if not encoding.columns else object_array(X, wanted)
+        check_width(array.shape[1], wanted)
         with np.errstate(over="ignore", invalid="ignore"):
             if not encoding.columns and np.isfinite(array.sum()):
                 return array, _positions(array)
@@ -190,7 +180,7 @@ def encode_rows(
         _refuse_empty(frame.shape)
         frame = match_columns(frame, wanted)
     else:
-        _check_width(frame.shape[1], wanted)
+        check_width(frame.shape[1], wanted)
     _refuse_empty(frame.shape)
     columns = encoding.columns or tuple(Column(name) for name in names)
     read = [
@@ -327,69 +317,6 @@ def _refuse_empty(shape: tuple[int, ...]) -> None:
         )
 
 
-def _frame_names(X: pd.DataFrame) -> tuple[str, ...]:
-    names = tuple(str(c) for c in X.columns)
-    _refuse_twins(names)
-    return names
-
-
-def _refuse_twins(names: tuple[str, ...]) -> None:
-    twice = sorted(c for c, count in Counter(names).items() if count > 1)
-    if twice:
-        raise DataError(
-            f"X has duplicate column names: {some(twice)}. Every column needs its own name; "
-            "rename or drop the copies."
-        )
-
-
-def _numeric_array(X: Any, *, like: Sequence[str] = ()) -> Array:
-    if hasattr(X, "tocsr"):
-        raise DataError(
-            f"X is a sparse matrix ({type(X).__name__}); dense columns are expected. "
-            "Use X.toarray(), or reduce the columns first (for example TruncatedSVD)."
-        )
-    array = _two_dimensions(X, like)
-    if array.dtype.kind not in "fiub":
-        raise DataError(
-            f"X holds {array.dtype} values; numbers are expected. Convert with X.astype(float), "
-            "or pass a DataFrame, whose columns of text become categories."
-        )
-    return np.ascontiguousarray(array, dtype=float)
-
-
-def _object_array(X: Any, like: Sequence[str]) -> NDArray[Any]:
-    return _two_dimensions(X, like).astype(object)
-
-
-def _two_dimensions(X: Any, like: Sequence[str]) -> NDArray[Any]:
-    """An array of two dimensions, or advice that depends on what it has instead."""
-    if isinstance(X, np.ma.MaskedArray):
-        X = np.ma.filled(X.astype(float), np.nan)  # a masked cell is a missing one
-    if isinstance(X, str):
-        raise DataError(f"X is the text {X!r}; a table is expected. Use pd.read_csv({X!r}) first.")
-    if isinstance(X, dict):
-        raise DataError("X is a dict; a table is expected. Use pd.DataFrame(X).")
-    array = np.asarray(X)
-    if array.ndim == 2:
-        return array
-    if array.ndim == 0:
-        hint = "Pass a DataFrame or a 2-d array."
-    elif array.ndim > 2:
-        hint = "Use X.reshape(len(X), -1) to make one row of each entry."
-    elif isinstance(X, pd.Series) and len(like) == len(X) > 1:
-        hint = "Use X.to_frame().T for a single row."
-    elif len(like) == len(array) > 1:
-        hint = "Use X.reshape(1, -1) for a single row."
-    elif isinstance(X, pd.Series):
-        hint = "Use X.to_frame() for a single column."
-    else:
-        hint = "Use X.reshape(-1, 1) for a single column."
-    raise DataError(
-        f"X has {array.ndim} dimension(s), shape {array.shape}; a table of shape (rows, "
-        f"columns) is expected. {hint}"
-    )
-
-
 def _is_number(text: str) -> bool:
     try:
         float(text)
@@ -400,52 +327,3 @@ def _is_number(text: str) -> bool:
 
 def _positions(values: Array) -> pd.Index:
     return pd.RangeIndex(values.shape[0])
-
-
-def _check_width(got: int, wanted: Sequence[str]) -> None:
-    if got != len(wanted):
-        raise DataError(
-            f"X has {got} columns, but the model was fitted on {len(wanted)}: "
-            f"{some(wanted)}. Pass the same columns in the same order."
-        )
-
-
-def match_columns(X: pd.DataFrame, names: tuple[str, ...]) -> pd.DataFrame:
-    """The columns of these names in this order; missing and unknown ones are refused."""
-    got = _frame_names(X)
-    position, known = {c: j for j, c in enumerate(got)}, set(names)
-    missing = [c for c in names if c not in position]
-    extra = [c for c in got if c not in known]
-    if missing or extra:
-        parts = [f"missing column(s) {some(missing)}"] if missing else []
-        parts += [f"unknown column(s) {some(extra)}"] if extra else []
-        near = nearest(missing[0], extra) if missing else None
-        rename = f" Rename {near!r} to {missing[0]!r}?" if near else ""
-        raise DataError(
-            f"X does not match the fitted columns: {'; '.join(parts)}.{rename} "
-            "Select them with X[list(fit.data.terms)]."
-        )
-    return X.iloc[:, [position[c] for c in names]]
-
-
-def term_places(table: Table, X: Any) -> dict[Any, tuple[int, ...]]:
-    """Positions of the columns of numbers by every name a column of the user's may be asked for.
-
-    A category is asked for by its own name or by that of one level (``country=DE``).
-    """
-    terms = table.encoding.terms(table.names)
-    places: dict[Any, tuple[int, ...]] = {name: (j,) for j, name in enumerate(table.names)} | terms
-    names = column_names(X) or tuple(terms)
-    by_number = column_places(names, X)
-    return places | {key: terms[names[j]] for key, j in by_number.items() if names[j] in terms}
-
-
-def column_places(names: Sequence[str], X: Any) -> dict[Any, int]:
-    """Positions of the columns by name and by number, whichever way they are asked for.
-
-    In a table whose columns are labelled by numbers a number is a label, elsewhere a position.
-    """
-    places: dict[Any, int] = {name: j for j, name in enumerate(names)}
-    labels = X.columns if isinstance(X, pd.DataFrame) else ()
-    numbers = [c for c in labels if isinstance(c, int | np.integer)]
-    return places | ({c: places[str(c)] for c in numbers} or {j: j for j in range(len(names))})

@@ -12,6 +12,7 @@ import bayes_lepu as lepu
 from bayes_lepu import DataError
 from bayes_lepu.data import read_data
 from bayes_lepu.encoding import Encoding
+from tests.fraud import fraud_table
 
 N = 120
 
@@ -302,3 +303,21 @@ def test_a_category_is_the_same_model_as_dummies_by_hand(frame, labels):
     by_hand = raw(fit.data)
     plain = lepu.fit(by_hand, labels, model="spm", method="map", random_seed=1)
     np.testing.assert_allclose(plain.predict_proba(by_hand), fit.predict_proba(frame), atol=1e-6)
+
+
+def test_a_bank_table_goes_to_a_report_by_one_call(tmp_path):
+    table = fraud_table(30_000)
+    page = lepu.fit(
+        table.set_index("case_id"),
+        "flagged",
+        y="checked",
+        exclude=["opened"],
+        missing="indicator",
+        model="spm",
+        method="map",
+        selection_features=["log_amount", "channel"],
+        random_seed=1,
+    ).report(tmp_path / "report.html")
+    text = page.read_text("utf-8")
+    assert "country" in text
+    assert "channel" in text

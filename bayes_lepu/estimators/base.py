@@ -26,9 +26,9 @@ from bayes_lepu.errors import DataError
 from bayes_lepu.fitted import Fit
 from bayes_lepu.interruption import stops_at_once
 from bayes_lepu.links import Array, sigmoid
+from bayes_lepu.matching import column_places
 from bayes_lepu.models import get_model
 from bayes_lepu.suggestions import some
-from bayes_lepu.tables import column_places
 
 Columns = Sequence[str | int] | None
 
