@@ -199,6 +199,11 @@ class PUData:
             yield self.rows(np.arange(start, min(start + size, self.n)))
 
     @property
+    def columns(self) -> tuple[str, ...]:
+        """The user's columns, which new rows need."""
+        return tuple(c.name for c in self.encoding.columns) or self.feature_names
+
+    @property
     def n_audited(self) -> int:
         """Number of unlabelled rows whose class is known."""
         return int(np.sum(self.kind >= RowKind.MISSED))

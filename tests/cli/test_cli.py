@@ -487,6 +487,22 @@ def test_dropped_rows_keep_a_line_without_an_answer(here, frame, capsys):
     assert fit.data.encoding.missing_cells == {"wind": 3}
 
 
+def test_formulas_by_option(here, frame, capsys):
+    frame = frame.copy()
+    frame.loc[[3, 4], "wind"] = np.nan  # in no formula, so it is in nobody's way
+    frame.to_csv("photos.csv", index=False)
+    args = ["fit", "photos.csv", "--label", "marked", "--model", "spm", "--method", "map"]
+    args += ["--class-formula", "bs(heat, df=4)", "--selection-formula", "~ light"]
+    code, _, err = run(capsys, *args, "--quiet")
+    assert (code, err) == (0, "")
+    fit = lepu.load("lepu-photos/fit.nc")
+    assert set(fit.data.terms) == {"bs(heat, df=4)", "light"}
+    assert fit.data.columns == ("heat", "light")
+    code, _, err = run(capsys, "predict", "lepu-photos/fit.nc", "photos.csv", "--out", "p.csv")
+    assert code == 0, err
+    assert len(pd.read_csv("p.csv")) == len(frame)
+
+
 def test_priors_by_option():
     priors = read_priors(["a=normal(0, 2)", "alpha = normal(halfnormal(1))", "c=beta(1, 9)"])
     assert priors == {

@@ -31,6 +31,7 @@ examples:
   bayes-lepu fit photos.csv --label marked --method map --json --quiet
   bayes-lepu fit claims.csv.gz --label flagged --positive yes --id claim --missing indicator
   bayes-lepu fit photos.csv --label marked --method map --penalty a=l2,alpha=l1 --C 0.1
+  bayes-lepu fit claims.csv --label flagged --class-formula "bs(amount, df=5) + country"
   bayes-lepu fit photos.csv --label marked --prior "a=normal(0, 2)" --prior "b=normal(-2, 1)"
 
 writes to the folder given by --out:
@@ -66,6 +67,10 @@ def add(commands: Any) -> argparse.ArgumentParser:
     columns.add_argument(
         "--selection-features", metavar="NAMES", help="columns the annotator may respond to"
     )
+    columns.add_argument(
+        "--class-formula", metavar="TEXT", help="terms of the class, such as 'bs(age, df=5) + sex'"
+    )
+    columns.add_argument("--selection-formula", metavar="TEXT", help="terms of the annotator")
     columns.add_argument("--audited", metavar="NAME", help="known classes: 0, 1 or nothing")
     columns.add_argument("--id", metavar="NAME", help="column that names the rows")
     columns.add_argument(
@@ -133,6 +138,8 @@ def run(args: argparse.Namespace, terminal: Terminal) -> None:
                 method=args.method,
                 class_features=split_names(args.class_features),
                 selection_features=split_names(args.selection_features),
+                class_formula=args.class_formula,
+                selection_formula=args.selection_formula,
                 missing=args.missing,
                 unseen=args.unseen,
                 standardize=not args.no_standardize,
@@ -187,7 +194,11 @@ def write_all(
     with terminal.stage("Writing the fit and its predictions"):
         result.save(saved)
         # Rows left out for their blank cells keep a line of their own, without an answer.
-        kept = complete_rows(X) if result.data.encoding.dropped else np.ones(len(X), dtype=bool)
+        kept = (
+            complete_rows(X[list(result.data.columns)])
+            if result.data.encoding.dropped
+            else np.ones(len(X), dtype=bool)
+        )
         table = prediction_table(result, X[kept])
         if not kept.all():
             table = _spread(table, kept, X.index)
