@@ -199,7 +199,7 @@ class PUData:
             yield self.rows(np.arange(start, min(start + size, self.n)))
 
     @property
-    def columns(self) -> tuple[str, ...]:
+    def user_columns(self) -> tuple[str, ...]:
         """The user's columns, which new rows need."""
         return tuple(c.name for c in self.encoding.columns) or self.feature_names
 

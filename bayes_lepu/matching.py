@@ -43,7 +43,7 @@ def match_columns(X: pd.DataFrame, names: tuple[str, ...]) -> pd.DataFrame:
         rename = f" Rename {near!r} to {missing[0]!r}?" if near else ""
         raise DataError(
             f"X does not match the fitted columns: {'; '.join(parts)}.{rename} "
-            "Select them with X[list(fit.data.columns)]."
+            "Select them with X[list(fit.data.user_columns)]."
         )
     return X.iloc[:, [position[c] for c in names]]
 

@@ -419,9 +419,9 @@ def test_new_frames_after_a_fit_on_an_array_are_taken_in_order(frame, labels):
 
 def test_new_rows_with_missing_or_unknown_columns(frame, labels):
     data = read_data(frame, labels)
-    with refused("missing column", "width", "data.columns"):
+    with refused("missing column", "width", "data.user_columns"):
         data.transform(frame.drop(columns="width"))
-    with refused("unknown column", "weight", r"X\[list\(fit.data.columns\)\]"):
+    with refused("unknown column", "weight", r"X\[list\(fit.data.user_columns\)\]"):
         data.transform(frame.assign(weight=1.0))
     with refused("missing column.*width.*unknown column.*breadth"):
         data.transform(frame.rename(columns={"width": "breadth"}))

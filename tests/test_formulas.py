@@ -49,7 +49,7 @@ def test_each_factor_owns_the_columns_of_its_formula(frame):
         "country": 2,
         "log(amount)": 1,
     }
-    assert data.columns == ("amount", "country")
+    assert data.user_columns == ("amount", "country")
     assert data.class_mask.tolist() == [True] * 7 + [False]
     assert data.selection_mask.tolist() == [False] * 5 + [True] * 3
     log = data.X[:, data.terms["log(amount)"][0]]

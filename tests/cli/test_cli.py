@@ -497,7 +497,7 @@ def test_formulas_by_option(here, frame, capsys):
     assert (code, err) == (0, "")
     fit = lepu.load("lepu-photos/fit.nc")
     assert set(fit.data.terms) == {"bs(heat, df=4)", "light"}
-    assert fit.data.columns == ("heat", "light")
+    assert fit.data.user_columns == ("heat", "light")
     code, _, err = run(capsys, "predict", "lepu-photos/fit.nc", "photos.csv", "--out", "p.csv")
     assert code == 0, err
     assert len(pd.read_csv("p.csv")) == len(frame)

@@ -195,7 +195,7 @@ def write_all(
         result.save(saved)
         # Rows left out for their blank cells keep a line of their own, without an answer.
         kept = (
-            complete_rows(X[list(result.data.columns)])
+            complete_rows(X[list(result.data.user_columns)])
             if result.data.encoding.dropped
             else np.ones(len(X), dtype=bool)
         )

@@ -54,14 +54,14 @@ def run(args: argparse.Namespace, terminal: Terminal) -> None:
             id_column=args.id,
             blanks=split_names(args.blank) or (),
         )
-        missing = [name for name in fit.data.columns if name not in sheet.frame.columns]
+        missing = [name for name in fit.data.user_columns if name not in sheet.frame.columns]
         if missing:
             near = did_you_mean(missing[0], sheet.frame.columns)
             raise DataError(
                 f"{args.data}: there is no column {', '.join(map(repr, missing))}, which the fit "
                 f"needs.{near} Columns: {some(list(sheet.frame.columns), most=12)}."
             )
-        X = sheet.frame[list(fit.data.columns)]
+        X = sheet.frame[list(fit.data.user_columns)]
     with terminal.stage(f"Predicting {len(X)} rows"):
         try:
             table = prediction_table(fit, X)
