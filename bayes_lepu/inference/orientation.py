@@ -28,7 +28,7 @@ import numpy as np
 
 from bayes_lepu.data import PUData
 from bayes_lepu.errors import OWN_CODE, IdentifiabilityWarning, ModelError
-from bayes_lepu.links import Array, label_probability, sigmoid
+from bayes_lepu.links import Array, sigmoid
 from bayes_lepu.models.parameters import Parameters
 from bayes_lepu.models.spec import ModelSpec
 from bayes_lepu.suggestions import unknown
@@ -90,7 +90,7 @@ def sizes(point: Parameters, X: Array) -> dict[str, tuple[float, float]]:
     """Size of the factors (t, s) under every rule; s by σ(ω), of the average annotator."""
     point = point.average()
     tau, omega = point.tau(X), point.omega(X)
-    h = label_probability(tau, omega, point.log_w)
+    h = point.h(X)
     norm_t, norm_s = float(tau.std()), float(omega.std())
     energy_t, energy_s = (
         n**2 * float(np.mean((sigmoid(z) * sigmoid(-z)) ** 2))
