@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from bayes_lepu.diagnostics.bounds import bound_class_prior
 from bayes_lepu.diagnostics.identifiability import diagnose
 from bayes_lepu.diagnostics.records import Identifiability
 from bayes_lepu.diagnostics.several import agreement_of
@@ -41,6 +42,50 @@ class Fit(FittedModel):
         Computed once; `bayes_lepu.diagnose` recomputes, and adds the slow checks on request.
         """
         return diagnose(self)
+
+    def bounds(
+        self,
+        *,
+        s_min: float | None = None,
+        s_max: float | None = None,
+        gamma: float | None = None,
+        audits: str | None = None,
+        ci_prob: float = CI_PROB,
+    ) -> pd.DataFrame:
+        """Bounds of the class prior that hold without any form of t and s.
+
+        They need h = P(l=1 | x) alone, which can be checked, and what you are ready to assume on s.
+
+        Parameters
+        ----------
+        s_min, s_max : float, optional
+            Smallest and largest propensity of a positive row.
+        gamma : float, optional
+            The odds of being marked differ between positive rows by at most this factor, and the
+            rows most often marked are surely positive. 1 is a constant s.
+        audits : {"chosen", "random"}, optional
+            ``"random"``: the audited rows are a random part of the unlabelled ones, and tell the
+            class prior by themselves. Default: what the fit was told, else ``"chosen"``.
+        ci_prob : float
+            Probability of the intervals of the ends.
+
+        Returns
+        -------
+        DataFrame
+            One line per assumption (``nothing`` first): ``lower`` and ``upper``, and ``lowest`` and
+            ``highest``, the outer ends of their intervals (missing for a point estimate).
+
+        Examples
+        --------
+        >>> import bayes_lepu as lepu
+        >>> demo = lepu.load_demo()
+        >>> fit = lepu.fit(demo.X, demo.l, model="spm", method="map", random_seed=1)
+        >>> list(fit.bounds(s_min=0.2).index)
+        ['nothing', 's between 0.2 and 1']
+        """
+        return bound_class_prior(
+            self, s_min=s_min, s_max=s_max, gamma=gamma, audits=audits, ci_prob=ci_prob
+        )
 
     @cached_property
     def answer(self) -> Answer:

@@ -6,10 +6,10 @@ Every row of the labels has probability
 
 and the fitted model sets F = σ, κ = 1 and ε = 0. Here the class gets other links F (probit, both
 complementary log-log links, cauchit), a ceiling κ below one, squares and products of the columns
-that `columns` names; marks may be false at a small rate ε; and a constant s may rise with the
-class's own score. Each is refitted from the answer at hand, under the same weak ridge. Forms whose
-log likelihood lies within 4 units of the best predict the labels as well: what they say about π
-differs by the form alone, not by the data.
+that `columns` names; marks may be false at a small rate ε; and s may follow the class's own score
+where the model keeps columns out of it. Each is refitted from the answer at hand, under the same
+weak ridge. Forms whose log likelihood lies within 4 units of the best predict the labels as well:
+what they say about π differs by the form alone, not by the data.
 
 The range of π over them, widened by the distance from π to the ends of the usual likelihood set, is
 the *form range*.
@@ -75,7 +75,8 @@ class Form:
     false_marks : float
         Rate of marks on negative rows.
     rise : float
-        By how much the log odds of a constant s rise with one sd of the class's predictor.
+        By how much the log odds of s rise with one sd of the class's predictor, by the columns that
+        the model keeps out of s.
     floor : float
         Where positive, s follows t: s = floor + (1 - 2 floor) t.
     terms : tuple of Term
@@ -120,8 +121,8 @@ class FormRange:
         return self.table[self.table["kept"]]
 
 
-def list_forms(terms: tuple[Term, ...], *, constant: bool) -> list[Form]:
-    """All forms, the fitted model's own first."""
+def list_forms(terms: tuple[Term, ...], *, kept_out: bool) -> list[Form]:
+    """All forms, the fitted model's own first (``kept_out``: columns of t do not enter s)."""
     shapes = [Form("logistic", false_marks=0.0)]
     shapes += [Form(name, link=name) for name in LINK_SCALES if name != "logistic"]
     shapes += [Form(f"ceiling {top:g}", ceiling=top) for top in CEILINGS]
@@ -134,7 +135,7 @@ def list_forms(terms: tuple[Term, ...], *, constant: bool) -> list[Form]:
         for form in shapes
         for rate in FALSE_MARKS
     ]
-    if constant:
+    if kept_out:
         forms += [Form(f"s rises with t's score by {k:g} per sd", rise=k) for k in RISES]
         forms += [Form(f"s = {f:g} + {1 - 2 * f:g} t", floor=f) for f in FLOORS]
     return forms
@@ -148,7 +149,10 @@ def form_range(
         return None
     problem = Problem.of(subject)
     own = subject.peaks[0]
-    forms = list_forms(terms, constant=not subject.propensity.has_predictor)
+    data = subject.data
+    varies = subject.propensity.has_predictor
+    kept_out = not varies or bool(np.any(data.class_mask & ~data.selection_mask))
+    forms = list_forms(terms, kept_out=kept_out)
     records: list[dict[str, Any]] = []
     before: tuple[Form, Array] | None = None
     skip: Form | None = None
@@ -236,7 +240,8 @@ class Problem:
         return make_links(self._propensity(form).link, REGISTRY[form.link].link)
 
     def _propensity(self, form: Form) -> Propensity:
-        return REGISTRY["logistic"] if form.rise or form.floor else self.propensity
+        constant = not self.propensity.has_predictor
+        return REGISTRY["logistic"] if form.floor or (form.rise and constant) else self.propensity
 
     def free(self, form: Form) -> Array:
         """Which of the flat coordinates are free."""
@@ -246,7 +251,7 @@ class Problem:
         propensity = self._propensity(form)
         level = propensity.has_predictor and not form.floor
         slopes = [False] * extra + [level]
-        masked = self.selection_mask & (level and not form.rise)
+        masked = self.selection_mask & (level and self.propensity.has_predictor)
         free[where.of_selection(0)] = [*masked, *slopes]
         free[where.own(0).start + np.array(propensity.coordinate_rates, dtype=int)] = True
         return free
@@ -255,8 +260,10 @@ class Problem:
         """The point of free coordinates."""
         where, extra = layout(self.rows_of(form)), len(form.terms)
         flat = np.zeros(where.size)
-        if form.rise:
-            flat[where.of_selection(0)][: len(self.direction)] = form.rise * self.direction
+        if form.rise:  # of the columns that the model keeps out of s
+            kept_out = ~free[where.of_selection(0)][: len(self.direction)]
+            slopes = np.where(kept_out, form.rise * self.direction, 0.0)
+            flat[where.of_selection(0)][: len(self.direction)] = slopes
         flat[free] = z
         if form.floor:
             flat[where.of_selection(0)] = flat[where.of_class()]
@@ -281,9 +288,9 @@ class Problem:
         flat, start, scale = np.zeros(where.size), self.start, LINK_SCALES[form.link]
         flat[where.of_class()] = scale * np.concatenate([start.a, np.zeros(extra), [start.b]])
         propensity = self._propensity(form)
-        if propensity.has_predictor and not form.rise and not form.floor:
+        if self.propensity.has_predictor and not form.floor:
             flat[where.of_selection(0)] = [*start.alpha[0], *np.zeros(extra), start.beta[0]]
-        if form.rise:
+        elif form.rise:
             c = float(np.exp(start.rates[0, 0]))
             flat[where.of_selection(0)][-1] = np.log(c) - np.log1p(-min(c, 0.999))
         rates = np.clip(propensity.coordinates(start.rates[0]), -12, 12)

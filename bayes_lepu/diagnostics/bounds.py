@@ -1,0 +1,120 @@
+r"""What holds without any form: bounds of π from h alone and from what one is ready to assume on s.
+
+h = s t is identified and can be checked against the labels. Row by row,
+
+.. math::
+    h \le t \le 1; \qquad
+    s \ge s_0 \Rightarrow t \le h / s_0; \qquad
+    s \le s_1 \Rightarrow t \ge h / s_1 .
+
+*Bounded selectivity*: the odds of being marked differ between positive rows by a factor of at most
+Γ, and the rows most often marked are surely positive. With :math:`s^*` the highest h and
+:math:`o^*` its odds, s lies between the probabilities with odds :math:`o^*/\Gamma` and
+:math:`\Gamma o^*`. Γ = 1 is a constant s (Elkan and Noto's estimate), and as Γ grows the band opens
+to all that h allows.
+
+*Random audits*: of k unlabelled rows picked at random a share m̂ is positive; then
+:math:`\hat\pi = P(l=1) + P(l=0)\,\hat m`, whatever t and s look like.
+
+Every end is a function of draws of h, so it has an interval of its own.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+
+from bayes_lepu.errors import ModelError
+from bayes_lepu.links import Array, RowKind
+from bayes_lepu.result import FittedModel
+
+MAX_ROWS = 20_000
+DRAWS = 500
+SURE = 0.995  # quantile of h that stands for its highest value: the maximum itself is noise
+
+
+def bound_class_prior(
+    fit: FittedModel,
+    *,
+    s_min: float | None = None,
+    s_max: float | None = None,
+    gamma: float | None = None,
+    audits: str | None = None,
+    ci_prob: float,
+) -> pd.DataFrame:
+    """One line per assumption: the ends of π, each with the outer end of its interval."""
+    h = draws_of_h(fit)
+    lines: dict[str, tuple[Array, Array]] = {"nothing": (h.mean(axis=1), np.ones(len(h)))}
+    if s_min is not None or s_max is not None:
+        low, high = _share("s_min", s_min, 0.0), _share("s_max", s_max, 1.0)
+        if low >= high:
+            raise ModelError(f"s_min = {low:g} and s_max = {high:g}; s_min < s_max is expected.")
+        words = f"s between {low:g} and {high:g}"
+        lines[words] = band(h, lambda _: low, lambda _: high)
+    if gamma is not None:
+        if not gamma >= 1:
+            raise ModelError(f"gamma = {gamma!r}; a factor of at least 1 is expected.")
+        words = f"odds of being marked differ by a factor of at most {gamma:g}"
+        lines[words] = band(h, lambda top: _odds(top, 1 / gamma), lambda top: _odds(top, gamma))
+    told = audits or fit.settings.get("audits") or "chosen"
+    if told not in ("chosen", "random"):
+        raise ModelError(f"audits = {audits!r}; 'chosen' or 'random' is expected.")
+    if told == "random" and fit.data.n_audited:
+        pi = audited_pi(fit)
+        lines[f"{fit.data.n_audited} audited rows were picked at random"] = (pi, pi)
+    tail = (1 - ci_prob) / 2
+    records = []
+    for lower, upper in lines.values():
+        point = fit.is_point and lower is not upper
+        records.append(
+            {
+                "lower": float(np.mean(lower)),
+                "upper": float(np.mean(upper)),
+                "lowest": np.nan if point else float(np.quantile(lower, tail)),
+                "highest": np.nan if point else float(np.quantile(upper, 1 - tail)),
+            }
+        )
+    return pd.DataFrame(records, index=pd.Index(lines, name="assumed"))
+
+
+def draws_of_h(fit: FittedModel) -> Array:
+    """The values of h for every draw and row, at most 500 draws and 20,000 rows."""
+    flat, X = fit.draws, fit.data.X
+    some = flat.take(slice(None, None, max(1, -(-flat.b.size // DRAWS))))
+    return some.h(X[:: max(1, -(-len(X) // MAX_ROWS))])
+
+
+def band(
+    h: Array, smallest: Callable[[Array], Array | float], largest: Callable[[Array], Array | float]
+) -> tuple[Array, Array]:
+    """Both ends of π, draw by draw, for s between functions of the highest h."""
+    top = np.quantile(h, SURE, axis=1)[:, None]
+    low, high = np.asarray(smallest(top)), np.asarray(largest(top))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        lower = np.where(high > 0, np.minimum(h / high, 1.0), 1.0)
+        upper = np.where(low > 0, np.minimum(h / low, 1.0), 1.0)
+    return lower.mean(axis=1), upper.mean(axis=1)
+
+
+def audited_pi(fit: FittedModel, count: int = 4000) -> Array:
+    """Draws of π from random audits alone, under Jeffreys' prior of the share."""
+    data = fit.data
+    missed = int(np.sum(data.kind == RowKind.MISSED))
+    rng = np.random.default_rng([int(fit.settings["random_seed"]), 9])
+    m = rng.beta(missed + 0.5, data.n_audited - missed + 0.5, count)
+    rate = float(np.mean(data.l))
+    return rate + (1 - rate) * m
+
+
+def _odds(probability: Array, factor: float) -> Array:
+    """The probability with so many times the odds."""
+    scaled = factor * probability
+    return scaled / (1 - probability + scaled)
+
+
+def _share(name: str, value: float | None, default: float) -> float:
+    if value is None:
+        return default
+    if not 0 <= value <= 1:
+        raise ModelError(f"{name} = {value!r}; a probability between 0 and 1 is expected.")
+    return float(value)
