@@ -243,7 +243,7 @@ class Problem:
         constant = not self.propensity.has_predictor
         return REGISTRY["logistic"] if form.floor or (form.rise and constant) else self.propensity
 
-    def free(self, form: Form) -> Array:
+    def free(self, form: Form) -> NDArray[np.bool_]:
         """Which of the flat coordinates are free."""
         where, extra = layout(self.rows_of(form)), len(form.terms)
         free = np.zeros(where.size, dtype=bool)
@@ -256,7 +256,7 @@ class Problem:
         free[where.own(0).start + np.array(propensity.coordinate_rates, dtype=int)] = True
         return free
 
-    def point(self, form: Form, free: Array, z: Array) -> Point:
+    def point(self, form: Form, free: NDArray[np.bool_], z: Array) -> Point:
         """The point of free coordinates."""
         where, extra = layout(self.rows_of(form)), len(form.terms)
         flat = np.zeros(where.size)
@@ -282,7 +282,7 @@ class Problem:
             class_rates=_log([0.0, 1.0 - form.ceiling, form.ceiling]),
         )
 
-    def first(self, form: Form, free: Array) -> Array:
+    def first(self, form: Form, free: NDArray[np.bool_]) -> Array:
         """Where a form's refit starts: the answer at hand, slopes on the link's own scale."""
         where, extra = layout(self.rows_of(form)), len(form.terms)
         flat, start, scale = np.zeros(where.size), self.start, LINK_SCALES[form.link]
@@ -297,7 +297,7 @@ class Problem:
         flat[where.own(0).start + np.array(propensity.coordinate_rates, dtype=int)] = rates
         return flat[free]
 
-    def objective(self, form: Form, free: Array) -> Objective:
+    def objective(self, form: Form, free: NDArray[np.bool_]) -> Objective:
         """Log likelihood with the weak ridge."""
         rows, links = self.rows_of(form), self.links_of(form)
         precision = self._ridge(form)[free]
@@ -349,7 +349,7 @@ class Problem:
 
 
 def one_annotator(
-    rows: Rows, links: Links, free: Array
+    rows: Rows, links: Links, free: NDArray[np.bool_]
 ) -> Callable[[Point], tuple[float, Array, Array]]:
     """Log likelihood, gradient and expected information on the free coordinates only.
 
