@@ -43,6 +43,10 @@ def bound_class_prior(
     ci_prob: float,
 ) -> pd.DataFrame:
     """One line per assumption: the ends of π, each with the outer end of its interval."""
+    if fit.data.n_annotators > 1:
+        raise ModelError(
+            "Bounds are for one annotator; several of the same rows tell more: see the verdict."
+        )
     h = draws_of_h(fit)
     lines: dict[str, tuple[Array, Array]] = {"nothing": (h.mean(axis=1), np.ones(len(h)))}
     if s_min is not None or s_max is not None:

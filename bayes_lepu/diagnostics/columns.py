@@ -26,10 +26,10 @@ from scipy.special import chdtrc
 from bayes_lepu.diagnostics.factoring import solve
 from bayes_lepu.diagnostics.records import Aspect, Check
 from bayes_lepu.diagnostics.subject import Subject
-from bayes_lepu.likelihood import CERTAIN_LINK, layout, make_links, make_point, make_rows
+from bayes_lepu.likelihood import CERTAIN_LINK, layout, make_links, make_point
 from bayes_lepu.likelihood.formula import loglik_grad
 from bayes_lepu.likelihood.information import information
-from bayes_lepu.links import Array, RowKind
+from bayes_lepu.links import Array
 
 if TYPE_CHECKING:
     from bayes_lepu.diagnostics.evidence import Evidence
@@ -89,14 +89,13 @@ def list_terms(subject: Subject) -> list[Term]:
 def score_columns(subject: Subject) -> ColumnScores:
     """The four questions at the maximum of the weak density."""
     data, point = subject.weak.data, subject.inside(subject.peaks[0].point)
-    some = slice(None, None, max(1, -(-data.n // MAX_ROWS)))
-    X, kind = data.X[some], data.kind[some]
-    known = np.where(kind == RowKind.MISSED, 1, np.where(kind == RowKind.NEGATIVE, 0, -1))
+    part = data.rows(np.arange(0, data.n, max(1, -(-data.n // MAX_ROWS)))).as_rows
+    X = part.X
     tau = point.tau(X)
     z = (tau - tau.mean()) / max(float(tau.std()), 1e-12)
     terms = list_terms(subject)
     more = np.column_stack([*(t.values(X) for t in terms), z**2 - 1])
-    rows = make_rows(np.hstack([X, more]), data.l[some], known=known)
+    rows = part._replace(X=np.ascontiguousarray(np.hstack([X, more])))
     where, p, m = layout(rows), X.shape[1], more.shape[1]
     varies = subject.propensity.has_predictor
     nothing = np.zeros(m)
@@ -105,7 +104,14 @@ def score_columns(subject: Subject) -> ColumnScores:
     else:  # a constant s as a logistic one with α = 0, so that slopes of s have a score
         c = float(np.clip(point.s(X[:1])[0], 1e-9, 1 - 1e-9))
         alpha, beta, rates = np.zeros(p + m), np.log(c) - np.log1p(-c), CERTAIN_LINK
-    at = make_point(a=np.append(point.a, nothing), b=point.b, alpha=alpha, beta=beta, rates=rates)
+    at = make_point(
+        a=np.append(point.a, nothing),
+        b=point.b,
+        alpha=alpha,
+        beta=beta,
+        rates=rates,
+        epsilon=0.0 if point.epsilon is None else point.epsilon,
+    )
     links = make_links(subject.propensity.link)
     grad, info = loglik_grad(rows, links, at)[1], information(rows, links, at)
 

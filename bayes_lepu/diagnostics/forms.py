@@ -31,9 +31,9 @@ from bayes_lepu.diagnostics.profile import Profile
 from bayes_lepu.diagnostics.records import Aspect, Check
 from bayes_lepu.diagnostics.subject import WEAK_SLOPE_SCALE, Subject
 from bayes_lepu.diagnostics.thresholds import grade, in_words
-from bayes_lepu.likelihood import Links, Point, Rows, layout, make_links, make_point, make_rows
+from bayes_lepu.likelihood import Links, Point, Rows, layout, make_links, make_point
 from bayes_lepu.likelihood.formula import outside_moments, row_terms
-from bayes_lepu.links import Array, RowKind
+from bayes_lepu.links import Array
 from bayes_lepu.propensities import REGISTRY, Propensity, link_of, log_factor
 from bayes_lepu.result.wording import UNITS
 
@@ -145,8 +145,9 @@ def form_range(
     subject: Subject, profile: Profile | None, terms: tuple[Term, ...]
 ) -> FormRange | None:
     """Refit every form and keep those that predict the labels as well."""
-    if profile is None or subject.propensity.fixed is not None:
-        return None
+    known = subject.propensity.fixed is not None
+    if profile is None or known or subject.peaks[0].point.epsilon is not None:
+        return None  # fitted false marks are themselves one of the forms
     problem = Problem.of(subject)
     own = subject.peaks[0]
     data = subject.data
@@ -212,13 +213,10 @@ class Problem:
     def of(cls, subject: Subject) -> "Problem":
         """The problem on standardised columns."""
         data, point = subject.weak.data, subject.inside(subject.peaks[0].point)
-        some = slice(None, None, max(1, -(-data.n // MAX_ROWS)))
-        kind = data.kind[some]
-        known = np.where(kind == RowKind.MISSED, 1, np.where(kind == RowKind.NEGATIVE, 0, -1))
-        X = np.ascontiguousarray(data.X[some])
-        tau = point.tau(X)
+        rows = data.rows(np.arange(0, data.n, max(1, -(-data.n // MAX_ROWS)))).as_rows
+        tau = point.tau(rows.X)
         return cls(
-            make_rows(X, data.l[some], known=known),
+            rows,
             subject.propensity,
             data.class_mask,
             data.selection_mask,
@@ -341,7 +339,7 @@ class Problem:
         total, T, _, M, _ = outside_moments(rows, links, point)
         unlabelled = rows.labels[0] == 0
         return {
-            "loglik": float(loglik.sum()),
+            "loglik": float(rows.weight @ loglik if rows.weight.size else loglik.sum()),
             "pi": T / total,
             "c": float(M[0]) / max(T, 1e-300),
             "missed": m[unlabelled],
@@ -362,8 +360,9 @@ def one_annotator(
     of_selection = X1[:, free[where.of_selection(0)]]
     rates = free[where.own(0)][:2]
     marked, positive, negative = rows.labels[0] == 1, rows.known == 1, rows.known == 0
-    open_row = ~(positive | negative)
+    weight = rows.weight if rows.weight.size else np.ones(len(rows.X))
     audited = positive | negative
+    once = np.where(audited, 0.0, weight)  # of rows whose class is open
 
     def evaluate(point: Point) -> tuple[float, Array, Array]:
         tau = rows.X @ point.a + point.b
@@ -379,10 +378,9 @@ def one_annotator(
         d_psi = np.hstack([slope[:, None] * of_selection, own])
         d_t = t_slope[:, None] * of_class
         D = np.hstack([(psi - eps)[:, None] * d_t, t[:, None] * d_psi])
-        value = float(np.log(np.where(marked, h, not_h)[open_row]).sum())
-        residual = np.where(open_row, np.where(marked, 1 / h, -1 / not_h), 0.0)
-        grad = residual @ D
-        info = (D * np.where(open_row, 1 / (h * not_h), 0.0)[:, None]).T @ D
+        value = float(once @ np.log(np.where(marked, h, not_h)))
+        grad = (once * np.where(marked, 1 / h, -1 / not_h)) @ D
+        info = (D * (once / (h * not_h))[:, None]).T @ D
         if audited.any():  # the class is seen, and then the label given the class
             t, not_t, psi, not_psi = (np.maximum(v, TINY) for v in (t, not_t, psi, not_psi))
             k = of_class.shape[1]
@@ -392,13 +390,12 @@ def one_annotator(
                 t * np.where(marked, psi, not_psi),
                 not_t * np.where(marked, false, 1 - eps),
             )
-            value += float(np.log(given[audited]).sum())
-            grad[:k] += np.where(positive, 1 / t, np.where(negative, -1 / not_t, 0.0)) @ d_t
-            grad[k:] += np.where(positive, np.where(marked, 1 / psi, -1 / not_psi), 0.0) @ d_psi
-            info[:k, :k] += (d_t * np.where(audited, 1 / (t * not_t), 0.0)[:, None]).T @ d_t
-            info[k:, k:] += (
-                d_psi * np.where(positive, 1 / (psi * not_psi), 0.0)[:, None]
-            ).T @ d_psi
+            seen, found = weight * audited, weight * positive
+            value += float(seen @ np.log(given))
+            grad[:k] += (seen * np.where(positive, 1 / t, -1 / not_t)) @ d_t
+            grad[k:] += (found * np.where(marked, 1 / psi, -1 / not_psi)) @ d_psi
+            info[:k, :k] += (d_t * (seen / (t * not_t))[:, None]).T @ d_t
+            info[k:, k:] += (d_psi * (found / (psi * not_psi))[:, None]).T @ d_psi
         return value, grad, info
 
     return evaluate

@@ -12,6 +12,7 @@ from bayes_lepu.diagnostics.convergence import (
     check_optimum,
     sampler_went_well,
 )
+from bayes_lepu.diagnostics.difficulty import Panel, difficulty_curve
 from bayes_lepu.diagnostics.evidence import Evidence
 from bayes_lepu.diagnostics.levels import CI_PROB, interval
 from bayes_lepu.diagnostics.predictive import calibrate, check_calibration, check_rates, label_rates
@@ -26,6 +27,7 @@ from bayes_lepu.result import FittedModel
 RECAPTURES = (50.0, 10.0)  # rows labelled by two or more: relative error of a count about 1/sqrt
 MATERIAL = 0.05  # share of the evidence from which another mode matters
 INDEPENDENCE = (0.05, 0.01)  # posterior predictive p
+DIFFICULTY = (0.10, 0.10)  # by how much π may move over spreads that the labels do not exclude
 CARRIER = "annotators independent given x and y"
 SHARED_REMEDY = (
     "Show more rows to two annotators or more, audit some unlabelled rows (y=), or name a column "
@@ -78,6 +80,7 @@ def diagnose_several(fit: FittedModel) -> Identifiability:
         _ranking(fit),
         *_level(fit, evidence),
         _independence(fit, agreement),
+        _difficulty(fit),
         *check_rates(subject, evidence),
         *check_calibration(subject, evidence),
     ]
@@ -259,6 +262,50 @@ def _independence(fit: FittedModel, agreement: Agreement) -> Check:
         bears_on=(Aspect.LEVEL,),
         needs="weak",
         consequence=f"the annotators {side}",
+    )
+
+
+def _difficulty(fit: FittedModel) -> Check:
+    """How far π would move if some rows were harder for all annotators than x tells."""
+    data, draws, X = fit.data, fit.draws, fit.data.X
+    center, spread = X.mean(axis=0), np.maximum(X.std(axis=0), 1e-300)
+    a, alpha = draws.a.mean(axis=0), draws.alpha.mean(axis=0)
+    beta = draws.beta.mean(axis=0) + alpha @ center
+    if not fit.spec.has_selection:  # a constant s_j as a logistic one without slopes
+        s = np.clip(draws.take(slice(None, None, 50)).s(X[:1])[..., 0].mean(axis=0), 1e-6, 1 - 1e-6)
+        beta = np.log(s) - np.log1p(-s)
+    curve = difficulty_curve(
+        Panel(
+            (X - center) / spread,
+            data.labels,
+            data.as_rows.known,
+            data.class_mask,
+            data.selection_mask & fit.spec.has_selection,
+        ),
+        a=a * spread,
+        b=float(draws.b.mean() + a @ center),
+        alpha=alpha * spread,
+        beta=beta,
+    )
+    kept = curve[curve["kept"] | (curve.index == 0)]  # 0 is the fitted model itself
+    width = float(kept["pi"].max() - kept["pi"].min())
+    bounds = thresholds.relative(DIFFICULTY, float(fit.pi_draws.mean()))
+    status = grade(width, bounds)
+    told = ", ".join(f"{pi:.2f}" for pi in curve["pi"])
+    spreads = ", ".join(f"{s:g}" for s in curve.index)
+    out = int((~curve["kept"]).sum())
+    return Check(
+        "shared difficulty",
+        status,
+        width,
+        f"π moves by at most {bounds[0]:.2g}",
+        f"If some positives were harder for all annotators (sd {spreads} of the log odds), π would "
+        f"be {told}; the labels exclude {out or 'none'} of these.",
+        "" if status == "passed" else TOO_ALIKE,
+        bears_on=(Aspect.LEVEL,),
+        needs="passed",
+        consequence="positives that are hard for all annotators would move it "
+        f"({told} for a spread of {spreads})",
     )
 
 

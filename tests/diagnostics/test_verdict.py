@@ -9,7 +9,7 @@ import bayes_lepu as lepu
 from bayes_lepu.diagnostics import columns, convergence, factoring, forms, thresholds
 from bayes_lepu.diagnostics.subject import Subject
 from bayes_lepu.likelihood import formula, information
-from tools.verdict_regimes import REGIMES, WRONG, simulate
+from tools.verdict_regimes import FAMILIES, REGIMES, WRONG, simulate
 
 pytestmark = pytest.mark.filterwarnings("ignore::bayes_lepu.LepuWarning")
 
@@ -220,3 +220,21 @@ def test_regimes_are_thirty_and_half_are_wrong():
     assert len(REGIMES) == 30
     assert len(WRONG) == 15
     assert "tools.verdict_regimes" in sys.modules
+
+
+@pytest.mark.slow
+def test_the_verdict_over_all_regimes(capsys):
+    """120 data sets, half of them with a wrong model: what level 1 is worth."""
+    import pandas as pd
+
+    from tools.verdict_study import summarise, try_one
+
+    runs = [try_one(family, regime, 4) for family in FAMILIES for regime in REGIMES]
+    table = summarise(pd.DataFrame(runs)).set_index(["the model is", "family"])
+    with capsys.disabled():
+        print("\n" + table.to_string())
+    right, wrong = table.loc[("right", "all")], table.loc[("wrong", "all")]
+    assert right["π covered at level 1"] >= 0.93
+    assert wrong["π covered at level 1"] >= 0.90
+    assert table["factors exchanged"].sum() == 0
+    assert right["level 1"] >= 0.6 * right["data sets"]
