@@ -4,13 +4,14 @@ PY := $(VENV)/bin/python
 LIBRARY := $(VENV)/.library
 STAMP := $(VENV)/.installed
 
-.PHONY: help setup browser demo test test-all coverage test-lowest lint bench bench-real docs notebooks reproduce wheel clean
+.PHONY: help setup browser demo test test-all coverage mutants test-lowest lint bench bench-real docs notebooks reproduce wheel clean
 
 help:
 	@echo "make demo      install the library, fit the embedded data set, write demo-report.html"
 	@echo "make test      install the tools too; lint, types, import contract, fast tests"
 	@echo "make test-all  the same and the long statistical suite"
 	@echo "make coverage  which lines of the library the fast tests run"
+	@echo "make mutants   small changes of the numerics that no fast test notices (hours)"
 	@echo "make bench     benchmarks; ratios go to benchmarks/results and the README"
 	@echo "make bench-real public tables, labelled in many ways; goes on where it was stopped"
 	@echo "make reproduce the paper's tables in full, to docs/reproduction; goes on where it was stopped"
@@ -53,6 +54,9 @@ test-all: lint
 
 coverage: setup
 	$(PY) -m pytest -n 2 --dist loadfile --cov --cov-report=term:skip-covered
+
+mutants: setup
+	$(PY) -m tools.mutants
 
 bench: setup
 	@$(PY) -m pip install --quiet --no-deps pulearn pu-toolbox six

@@ -267,7 +267,8 @@ def fit(
             rule=orientation,
             n_starts=n_starts,
             optimizer=optimizer,
-            rng=np.random.default_rng(seed),
+            # The default search is the same for every seed: modes are no matter of chance.
+            rng=np.random.default_rng(0 if n_starts is None else seed),
         )
     if method == "map":
         _warn_doubtful(found)

@@ -244,3 +244,9 @@ def test_scales_whose_squares_cannot_be_computed_are_refused(scale):
         Prior("normal", scale=scale)
     with pytest.raises(ModelError, match=r"1e-100 to 1e\+100"):
         penalty_prior("l2", scale)
+
+
+def test_the_rate_of_labelling_is_uniform_unless_asked_otherwise():
+    for priors in (penalty_priors("l2"), default_priors(3, 2)):
+        assert priors["c"] == Prior("beta", concentration=(1, 1))
+        assert priors["rates"] == Prior("dirichlet", concentration=(1, 1, 1))

@@ -111,6 +111,9 @@ def fit_map(
     climb = partial(optimise, density, optimizer=optimizer)
     optima = [climb(z) for z in progress(map(density.pack, points))]
     optima = [o for o in optima if np.isfinite(o.logp)]
+    if n_starts is None and initial is None and optima and _can_exchange(density):
+        # Whether the other naming is a mode too must not depend on a start that happens to find it.
+        optima.append(climb(density.swap(max(optima, key=lambda o: o.logp).z)))
     if not optima:
         raise ConvergenceError(
             "No start reached a finite log posterior. Check the scale of X, or use a stronger "
@@ -181,6 +184,13 @@ def _with_propensity(density: LogDensity, propensity: Propensity) -> LogDensity:
     spec = replace(density.spec, propensity=propensity)
     priors = spec.complete_priors(density.priors, None, annotators=density.data.n_annotators)
     return LogDensity(spec, density.data, known_scales(priors, hierarchical=False))
+
+
+def _can_exchange(density: LogDensity) -> bool:
+    data = density.data
+    same = np.array_equal(data.class_mask, data.selection_mask)
+    one = data.n_annotators == 1 and density.spec.has_selection
+    return one and bool(same) and not is_exchangeable(density)
 
 
 def best_optimum(

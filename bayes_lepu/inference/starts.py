@@ -8,7 +8,8 @@ apart and the search ends on a saddle. The starts, in order, after one SCAR fit 
   reversed annotator with γ near c, the ridge α = a, β = b - 1; random pairs.
 
 Random pairs have slopes N(0, 4/p) and intercepts N(0, 1) on the internal scale; columns in other
-units are brought to that scale by their spread.
+units are brought to that scale by their spread. Random slopes go to the columns by what the labels
+say of them, not by their place, so that the order and the signs of columns change nothing.
 """
 
 from dataclasses import replace
@@ -52,7 +53,7 @@ def near_scar(
 ) -> Parameters:
     """The SCAR fit with a small random α; half of c and of 1 - c by guesses and lapses if asked."""
     scar = scar.average()
-    small = rng.normal(0.0, 0.3 / np.sqrt(data.p), data.p) / spread
+    small = 0.3 / np.sqrt(data.p) * random_slopes(data, rng) / spread
     if with_weights:
         c = float(np.clip(scar.gamma, 0.1, 0.9))
         weights = {"gamma": 0.5 * c, "lam": 0.5 * (1 - c)}
@@ -105,13 +106,22 @@ def random_points(
     sd = 2.0 / np.sqrt(data.p) / spread
     return [
         Parameters.of(
-            a=rng.normal(0.0, sd),
+            a=sd * random_slopes(data, rng),
             b=rng.normal(),
-            alpha=rng.normal(0.0, sd),
+            alpha=sd * random_slopes(data, rng),
             beta=rng.normal(),
         )
         for _ in range(count)
     ]
+
+
+def random_slopes(data: PUData, rng: np.random.Generator) -> Array:
+    """Standard normal slopes that follow their columns when these change places or signs."""
+    toward = (data.l - data.l.mean()) @ data.X
+    strength = np.abs(toward) / column_spread(data)
+    slopes = np.empty(data.p)
+    slopes[np.argsort(-strength, kind="stable")] = rng.normal(size=data.p)
+    return np.where(toward < 0, -slopes, slopes)
 
 
 def with_small_weights(points: list[Parameters]) -> list[Parameters]:

@@ -8,10 +8,11 @@ import pytest
 from scipy.stats import beta as beta_distribution
 from scipy.stats import dirichlet, halfnorm, laplace, norm
 
+from bayes_lepu.data import read_data
 from bayes_lepu.errors import ModelError
-from bayes_lepu.models import REGISTRY, Parameters
+from bayes_lepu.models import REGISTRY, Parameters, get_model
 from bayes_lepu.models.density import LogDensity
-from bayes_lepu.priors import penalty_priors
+from bayes_lepu.priors import Prior, default_priors, penalty_priors
 from tests.densities import HIERARCHICAL, VARIANTS, constant, make_data, make_density
 
 
@@ -211,3 +212,46 @@ def test_without_jacobian_it_is_minus_the_papers_loss(model, penalty):
         if spec.has_selection:
             loss += 0.7 * norm_of(point.alpha)
         assert density.logp(density.pack(point)) == pytest.approx(-loss, rel=1e-8)
+
+
+@pytest.mark.parametrize(
+    "family", [{"family": "normal", "scale": 0.8}, {"family": "laplace", "scale": 0.8}]
+)
+def test_centres_of_priors_count(family):
+    """Moving the centre of a prior changes value, gradient and curvature by the prior's own."""
+    rng = np.random.default_rng(0)
+    data = read_data(rng.normal(size=(50, 2)), np.arange(50) % 3 == 0)
+    base = default_priors(2, 2)
+    here, there = Prior(**family), Prior(**family, loc=0.7)
+    one, other = (LogDensity(get_model("spm"), data, {**base, "a": p}) for p in (here, there))
+    z = rng.normal(size=one.dim)
+    at = one.layout.slices["a"]
+    difference = there.logpdf(z[at]) - here.logpdf(z[at])
+    assert other.logp(z) - one.logp(z) == pytest.approx(difference, abs=1e-9)
+    change = other.logp_grad(z)[1] - one.logp_grad(z)[1]
+    np.testing.assert_allclose(change[at], there.grad(z[at]) - here.grad(z[at]), atol=1e-9)
+    np.testing.assert_allclose(
+        other.observed_information(z), one.observed_information(z), atol=1e-9
+    )
+
+
+def test_the_centre_of_a_prior_of_unknown_scale_counts():
+    rng = np.random.default_rng(0)
+    data = read_data(rng.normal(size=(50, 2)), np.arange(50) % 3 == 0)
+    unknown = Prior("halfnormal", scale=1.0)
+    one, other = (
+        LogDensity(
+            get_model("spm"),
+            data,
+            {**default_priors(2, 2), "a": Prior("normal", scale=unknown, loc=loc)},
+            jacobian=True,
+        )
+        for loc in (0.0, 0.7)
+    )
+    z = rng.normal(size=one.dim)
+    a, sigma = z[one.layout.slices["a"]], np.exp(z[-1])
+    difference = 0.5 * np.sum(a**2 - (a - 0.7) ** 2) / sigma**2
+    assert other.logp(z) - one.logp(z) == pytest.approx(difference, abs=1e-9)
+    steps = 1e-6 * np.eye(one.dim)
+    slopes = [(other.logp(z + e) - other.logp(z - e)) / 2e-6 for e in steps]
+    np.testing.assert_allclose(other.logp_grad(z)[1], slopes, atol=1e-5)
