@@ -179,17 +179,15 @@ def _two_readings(verdict: Identifiability) -> str:
 
 
 def _range(fit: FittedModel, verdict: Identifiability) -> str:
-    """What the likelihood leaves of the total, as numbers of rows."""
-    evidence = verdict.evidence
-    if evidence is None or evidence.profile is None:
-        return ""
-    pieces = evidence.profile.likelihood_set(branches=OWN_BRANCHES)
-    if not pieces:
+    """What the labels leave of the total, as numbers of rows: over other forms where known."""
+    evidence, ends = verdict.evidence, verdict.pi_range
+    if ends is None and evidence is not None and evidence.profile is not None:
+        pieces = evidence.profile.likelihood_set(branches=OWN_BRANCHES)
+        ends = (pieces[0][0], pieces[-1][1]) if pieces else None
+    if ends is None:
         return ""
     known, most = known_positives(fit), len(open_rows(fit))
-    low, high = (
-        min(max(pi * fit.data.n - known, 0.0), float(most)) for pi in (pieces[0][0], pieces[-1][1])
-    )
+    low, high = (min(max(pi * fit.data.n - known, 0.0), float(most)) for pi in ends)
     return f": the labels leave anything between {say_count(low)} and {say_count(high)}"
 
 

@@ -11,6 +11,7 @@ import pytest
 import bayes_lepu as lepu
 from bayes_lepu.cli import main
 from bayes_lepu.cli.app import COMMANDS
+from bayes_lepu.cli.commands.fit import with_audits
 from bayes_lepu.cli.penalties import read_priors
 from bayes_lepu.cli.tables import split_names
 from bayes_lepu.models.parameters import Parameters
@@ -460,7 +461,7 @@ def test_a_bank_table_goes_to_a_report_by_one_command(tmp_path, monkeypatch, cap
     assert result["rows"] == len(table)
     assert abs(result["class_prior"]["mean"] - table.attrs["fraud"].mean()) < 0.05
     predictions = pd.read_csv("lepu-claims/predictions.csv")
-    assert list(predictions["case_id"]) == list(table["case_id"])
+    assert list(predictions["case_id"]) == list(table.loc[table["checked"] != 0, "case_id"])
     assert "country" in (tmp_path / "lepu-claims" / "report.html").read_text("utf-8")
     new = table.head(50).drop(columns=["flagged", "checked"]).assign(country="AT")
     new.to_csv("new.tsv", index=False, sep="\t")
@@ -523,3 +524,20 @@ def test_labels_in_words(here, frame, capsys):
     once.to_csv("photos.csv", index=False)
     code, out, _ = run(capsys, *args, "--method", "map", "--json")
     assert json.loads(out)["labelled"] == int(frame["marked"].sum())
+
+
+def test_predictions_show_audits_and_leave_out_cleared_rows():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    l = (rng.random(60) < 0.3).astype(int)
+    y = np.full(60, np.nan)
+    open_rows = np.flatnonzero(l == 0)
+    y[open_rows[:4]] = [0, 1, 0, 1]
+    fit = lepu.fit(X, l, y=y, audits="random", model="scar", method="map", random_seed=1)
+    table = pd.DataFrame({"label": l, "class_probability": 0.5})
+    found = with_audits(table, fit, np.ones(60, dtype=bool))
+    assert list(found.columns) == ["label", "audited", "class_probability"]
+    assert len(found) == 58
+    assert found["audited"].dropna().tolist() == [1, 1]
+    unaudited = lepu.fit(X, l, model="scar", method="map", random_seed=1)
+    assert with_audits(table, unaudited, np.ones(60, dtype=bool)) is table

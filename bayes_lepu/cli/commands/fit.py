@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from bayes_lepu._fit import METHODS
 from bayes_lepu._fit import fit as fit_model
@@ -37,7 +38,7 @@ examples:
 writes to the folder given by --out:
   report.html          the page to look at and to send on
   fit.nc               the fit itself, for predict, report, compare and Python
-  predictions.csv      one row per row of the file
+  predictions.csv      one row per row of the file, but for rows audited as negative
   identifiability.csv  what these data can and cannot say
 """
 
@@ -45,7 +46,7 @@ writes to the folder given by --out:
 FILES = {
     "report.html": "the page to look at",
     "fit.nc": "the fit",
-    "predictions.csv": "predictions for every row",
+    "predictions.csv": "predictions for the rows",
     "identifiability.csv": "checks",
 }
 
@@ -72,6 +73,9 @@ def add(commands: Any) -> argparse.ArgumentParser:
     )
     columns.add_argument("--selection-formula", metavar="TEXT", help="terms of the annotator")
     columns.add_argument("--audited", metavar="NAME", help="known classes: 0, 1 or nothing")
+    columns.add_argument(
+        "--audits", choices=("random", "chosen"), help="how the audited rows were picked"
+    )
     columns.add_argument("--id", metavar="NAME", help="column that names the rows")
     columns.add_argument(
         "--missing", default="error", choices=MISSING, help="what to do about blank cells"
@@ -134,6 +138,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> None:
                 X,
                 labels,
                 y=audited,
+                audits=args.audits,
                 model=args.model,
                 method=args.method,
                 class_features=split_names(args.class_features),
@@ -175,6 +180,8 @@ def run(args: argparse.Namespace, terminal: Terminal) -> None:
             "level": found.level,
             "verdict": found.verdict,
             "carried_by": found.carried_by,
+            "answer": result.answer.facts(),
+            "missed": result.answer.decision.outcome.xs("total", level="quantity").to_dict("index"),
             "class_prior": prior["pi"],
             "class_prior_exchanged": found.exchanged_pi,
             "label_frequency": prior["c"],
@@ -203,6 +210,7 @@ def write_all(
         if not kept.all():
             table = _spread(table, kept, X.index)
         table.insert(0, "label", labels.to_numpy())
+        table = with_audits(table, result, kept)
         write_csv(table, predictions, index_label=X.index.name or "row")
         write_csv(result.identifiability.to_frame(), checks, index_label="name")
     with terminal.stage("Drawing the report"):
@@ -237,6 +245,17 @@ def read_columns(
                 complaints.append(complaint(error, args.data))
         raise DataError(together(complaints))
     return sheet.frame[names], labels, audited
+
+
+def with_audits(table: pd.DataFrame, result: Fit, kept: NDArray[np.bool_]) -> pd.DataFrame:
+    """The predictions with the audited classes beside; rows cleared as negative are left out."""
+    audited = np.full(len(table), np.nan)
+    audited[kept] = result.data.y
+    if np.isnan(audited).all():
+        return table
+    table = table.copy()
+    table.insert(1, "audited", pd.array(audited, dtype="Int8"))
+    return table[audited != 0]
 
 
 def feature_names(sheet: Sheet, args: argparse.Namespace) -> list[str]:
