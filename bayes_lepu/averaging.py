@@ -97,6 +97,9 @@ class AveragedFit(Fit):
         audits: str = "chosen",
         class_features: Sequence[str | int] | None = None,
         selection_features: Sequence[str | int] | None = None,
+        class_prior: tuple[float, float] | None = None,
+        label_frequency: tuple[float, float] | None = None,
+        false_marks: bool | None = None,
         method: str | None = None,
         random_seed: int | None = None,
     ) -> Fit:
@@ -113,6 +116,9 @@ class AveragedFit(Fit):
                 audits=audits,
                 class_features=class_features,
                 selection_features=selection_features if fit.spec.has_selection else None,
+                class_prior=class_prior,
+                label_frequency=label_frequency,
+                false_marks=false_marks,
                 method=method,
                 random_seed=random_seed,
             )

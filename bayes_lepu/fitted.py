@@ -205,6 +205,9 @@ class Fit(FittedModel):
         audits: str = "chosen",
         class_features: Sequence[str | int] | None = None,
         selection_features: Sequence[str | int] | None = None,
+        class_prior: tuple[float, float] | None = None,
+        label_frequency: tuple[float, float] | None = None,
+        false_marks: bool | None = None,
         method: str | None = None,
         random_seed: int | None = None,
     ) -> "Fit":
@@ -220,6 +223,10 @@ class Fit(FittedModel):
             How all audited rows together were picked; see `fit`.
         class_features, selection_features : sequence, optional
             Other columns for t and for s; see `fit`.
+        class_prior, label_frequency : (value, standard error), optional
+            π or c, known from elsewhere by now; see `fit`.
+        false_marks : bool, optional
+            Whether negatives may be marked; see `fit`.
         method : {"nuts", "map", "laplace"}, optional
             Another method; priors that it cannot use are replaced by its defaults.
         random_seed : int, optional
@@ -247,8 +254,13 @@ class Fit(FittedModel):
             audits=audits,
             class_features=class_features,
             selection_features=selection_features,
-            method=method,
-            random_seed=random_seed,
+            learned={
+                "class_prior": class_prior,
+                "label_frequency": label_frequency,
+                "false_marks": false_marks,
+                "method": method,
+                "random_seed": random_seed,
+            },
         )
 
     @property

@@ -1,6 +1,6 @@
 """Fitting again with the options of a fit, after more has been learned about its rows."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -23,18 +23,14 @@ def refit(
     audits: str,
     class_features: Sequence[str | int] | None,
     selection_features: Sequence[str | int] | None,
-    method: str | None,
-    random_seed: int | None,
+    learned: Mapping[str, Any],
 ) -> Fit:
     """The same rows, labels and options, with what is given here on top (see `Fit.update`)."""
     data = fit.data
     classes = data.y if y is None else add_classes(fit, y)
     known = not bool(np.isnan(classes).all())
     options = options_of(fit) | {"model": fit.spec, "audits": audits if known else None}
-    if method is not None:
-        options["method"] = method
-    if random_seed is not None:
-        options["random_seed"] = random_seed
+    options |= {name: value for name, value in learned.items() if value is not None}
     masks: dict[str, Any] = {
         option: _places(fit, option, given) or np.flatnonzero(mask).tolist()
         for option, given, mask in (
@@ -48,7 +44,7 @@ def refit(
         data.given_labels,
         y=classes if known else None,
         sample_weight=data.row_weights,
-        priors=fit.priors if method in (None, fit.method) else None,
+        priors=fit.priors if options["method"] == fit.method else None,
         progressbar=False,
         **masks,
         **options,

@@ -210,6 +210,7 @@ def _known_pi(subject: Subject, before: float, gap: float) -> Remedy:
         f"The class prior known from elsewhere to ±{KNOWN_SD:g}: "
         f"{_change(before, after, gap, gap_after)}."
     )
+    pi = float(np.mean(subject.pi_draws))
     return Remedy(
         "class prior known",
         before,
@@ -217,7 +218,11 @@ def _known_pi(subject: Subject, before: float, gap: float) -> Remedy:
         gap,
         gap_after,
         text,
-        advice=f"Bring the share of positives from elsewhere, good to ±{KNOWN_SD:g}",
+        advice=(
+            f"Bring the share of positives from elsewhere, good to ±{KNOWN_SD:g} (your figure in "
+            f"place of {pi:.3g})"
+        ),
+        call=f"fit.update(class_prior=({pi:.3g}, {KNOWN_SD:g}))",
     )
 
 

@@ -10,6 +10,7 @@ from bayes_lepu.diagnostics.evidence import Evidence
 from bayes_lepu.diagnostics.exceptional import check_exceptional
 from bayes_lepu.diagnostics.forms import check_forms
 from bayes_lepu.diagnostics.information import check_information, check_ranking, check_shape
+from bayes_lepu.diagnostics.knowledge import check_false_marks, check_knowledge
 from bayes_lepu.diagnostics.levels import (
     check_against_profile,
     check_contraction,
@@ -51,5 +52,7 @@ CHECKS: list[CheckFunction] = [
     check_calibration,
     check_columns,
     check_forms,
+    check_knowledge,
+    check_false_marks,
     check_plausibility,
 ]

@@ -79,6 +79,8 @@ def carriers(
     if not audits_tell_pi(subject, audits):
         # No or too few audited rows at random to tell π: its level is read from the form.
         found.append("parametric form")
+    if not subject.data.is_closed:
+        found.append("knowledge from outside")
     weak = any(
         c.status in ("failed", "weak") and c.needs and Aspect.PRIOR in c.bears_on for c in checks
     )

@@ -35,6 +35,7 @@ QUANTITIES = {
     "c": ("label frequency c", LABEL),
     "gamma": ("guess rate γ", PROPENSITY),
     "lambda": ("lapse rate λ", PROPENSITY),
+    "epsilon": ("rate of false marks ε", LABEL),
 }
 
 
@@ -163,4 +164,7 @@ def prior_and_posterior(fit: FittedModel) -> dict[str, tuple[Array, Array]]:
         prior, draws = prior.average(), fit.draws.average()
         pairs["gamma"] = (prior.gamma, draws.gamma)
         pairs["lambda"] = (prior.lam, draws.lam)
+    marks = prior.average().epsilon, fit.draws.average().epsilon
+    if marks[0] is not None and marks[1] is not None:
+        pairs["epsilon"] = marks[0], marks[1]
     return pairs

@@ -97,6 +97,17 @@ def add(commands: Any) -> argparse.ArgumentParser:
         metavar="NAME=FAMILY(...)",
         help="such as a=normal(0, 2); may be repeated",
     )
+    for option, what in (
+        ("class-prior", "share of positives"),
+        ("label-frequency", "share marked"),
+    ):
+        model.add_argument(
+            f"--{option}",
+            type=known_figure,
+            metavar="VALUE,ERROR",
+            help=f"{what} known from elsewhere, with its standard error",
+        )
+    model.add_argument("--false-marks", action="store_true", help="negatives may be marked")
     model.add_argument("--no-standardize", action="store_true", help="keep the columns' own scale")
     sampler = parser.add_argument_group("sampler")
     sampler.add_argument("--draws", type=int, default=1000, help="per chain; default 1000")
@@ -139,6 +150,9 @@ def run(args: argparse.Namespace, terminal: Terminal) -> None:
                 labels,
                 y=audited,
                 audits=args.audits,
+                class_prior=args.class_prior,
+                label_frequency=args.label_frequency,
+                false_marks=args.false_marks,
                 model=args.model,
                 method=args.method,
                 class_features=split_names(args.class_features),
@@ -245,6 +259,17 @@ def read_columns(
                 complaints.append(complaint(error, args.data))
         raise DataError(together(complaints))
     return sheet.frame[names], labels, audited
+
+
+def known_figure(text: str) -> tuple[float, float]:
+    """A figure and its standard error, as in ``0.12,0.02``."""
+    try:
+        value, error = (float(part) for part in text.split(","))
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"{text!r}; a value and its standard error, such as 0.12,0.02, are expected"
+        ) from None
+    return value, error
 
 
 def with_audits(table: pd.DataFrame, result: Fit, kept: NDArray[np.bool_]) -> pd.DataFrame:

@@ -46,6 +46,15 @@ def annotator_section(page: Page) -> Section:
             for name, (title, words) in RATES.items():
                 plot = partial(plot_prior_posterior, fit, var_names=[name])
                 pictures.append(page.album.picture(title, words, plot))
+    if fit.spec.false_marks and not fit.is_point:
+        pictures.append(
+            page.album.picture(
+                "Rate of false marks ε",
+                "How often a negative is marked: where colour lies on grey, the prior says it, not "
+                "the data.",
+                partial(plot_prior_posterior, fit, var_names=["epsilon"]),
+            )
+        )
     tables: tuple[tuple[str, Table], ...] = ()
     if several:
         people = fit.annotators().rename(columns={"differs_in": "differs in"})

@@ -1,0 +1,104 @@
+r"""Whether the labels agree with what is known from outside, and whether they tell the false marks.
+
+An outside figure p̂ ± e of π (or c) is one more observation. How much the labels resent it is the
+likelihood ratio between the best answer without it and the best answer with it,
+
+.. math:: \Delta = \max_\theta \ell(\theta)
+    - \max_\theta \{\ell(\theta) - \tfrac12 (\hat p - \pi(\theta))^2 / e^2\}
+
+under the weak density; 2Δ follows a χ² with one degree of freedom if both speak of the same thing.
+"""
+
+import warnings
+from collections.abc import Iterable
+from dataclasses import replace
+
+import numpy as np
+
+from bayes_lepu.diagnostics.evidence import Evidence
+from bayes_lepu.diagnostics.records import Aspect, Check, Status
+from bayes_lepu.diagnostics.subject import Subject
+from bayes_lepu.errors import IdentifiabilityWarning
+from bayes_lepu.inference.optimizers import optimise
+from bayes_lepu.links import Array
+from bayes_lepu.models.density import LogDensity
+from bayes_lepu.models.parameters import Parameters
+
+DOUBT, CONTRADICTION = 1.92, 3.32  # half the 95 % and 99 % points of χ² with one degree of freedom
+TOLD = 0.5  # share of the prior variance of ε that the labels have to remove
+
+
+def check_knowledge(subject: Subject, evidence: Evidence) -> Iterable[Check]:
+    """Hold π or c known from outside against what the labels say without it."""
+    data = subject.data
+    if data.is_closed or not subject.small:
+        return []
+    weak = subject.weak
+    unknown = replace(weak.data, outside=np.full((2, 2), np.nan))
+    free = LogDensity(weak.spec, unknown, weak.priors)
+    given = max(subject.peaks, key=lambda p: p.logp)
+    alone = max((optimise(free, p.z) for p in subject.peaks), key=lambda o: o.logp)
+    with_it, without = (_figures(p, unknown.X) for p in (given.point, free.unpack(alone.z)))
+    values, errors = data.outside.T
+    known = ~np.isnan(values)
+    misfit = 0.5 * float(np.sum(((values - with_it) / errors)[known] ** 2))
+    gap = float(alone.logp) - float(free.logp(given.z)) + misfit
+    status: Status = "passed" if gap < DOUBT else "weak" if gap < CONTRADICTION else "failed"
+    words = " and ".join(
+        f"{name} {values[i]:.3g} ± {errors[i]:.2g} from outside, {without[i]:.3g} by the labels"
+        for i, name in enumerate(("class prior", "label frequency"))
+        if known[i]
+    )
+    if status == "failed":
+        warnings.warn(
+            f"The labels contradict what is known from outside: {words} ({gap:.1f} log-likelihood "
+            "units apart). Check the figure, or the model.",
+            IdentifiabilityWarning,
+            stacklevel=2,
+        )
+    return [
+        Check(
+            "knowledge from outside",
+            status,
+            gap,
+            f"below {DOUBT:g} passes, above {CONTRADICTION:g} fails",
+            f"{words[0].upper()}{words[1:]}.",
+            ""
+            if status == "passed"
+            else "Check the figure from outside, or the form of the model.",
+            bears_on=(Aspect.LEVEL,),
+            consequence="the labels contradict what is known from outside",
+        )
+    ]
+
+
+def check_false_marks(subject: Subject, evidence: Evidence) -> Iterable[Check]:
+    """Whether the rate of false marks is the labels' or the prior's."""
+    fit = subject.fit
+    if not fit.spec.false_marks or fit.is_point or evidence.prior is None:
+        return []
+    before, after = evidence.prior.epsilon, fit.draws.epsilon
+    if before is None or after is None:
+        return []
+    removed = 1 - float(np.var(after) / max(float(np.var(before)), 1e-300))
+    told = removed >= TOLD
+    text = f"Rate of false marks {after.mean():.3f}, before the data {before.mean():.3f}; "
+    text += f"the data removed {max(removed, 0.0):.0%} of its variance"
+    return [
+        Check(
+            "false marks",
+            "passed" if told else "weak",
+            removed,
+            f"at least {TOLD:g}",
+            text + ("." if told else ": it is what its prior makes it."),
+            "" if told else "Audit some labelled rows (y=): only they tell false marks.",
+            bears_on=(Aspect.PRIOR,),
+        )
+    ]
+
+
+def _figures(point: Parameters, X: Array) -> Array:
+    """π and c of a point."""
+    t = point.t(X)
+    pi = float(t.mean())
+    return np.array([pi, float((point.s(X) * t).mean()) / max(pi, 1e-300)])
