@@ -1,6 +1,5 @@
 """`fit`: from a table and labels to an answer, the stages in order."""
 
-import warnings
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.metadata import version
@@ -10,17 +9,13 @@ import numpy as np
 
 from bayes_lepu.averaging import PRIOR_WEIGHTS, AveragedFit, average
 from bayes_lepu.data import read_data
-from bayes_lepu.errors import OWN_CODE, ConvergenceWarning, IdentifiabilityWarning, ModelError
+from bayes_lepu.errors import ModelError
 from bayes_lepu.fitted import Fit
-from bayes_lepu.inference.map import MapResult, fit_map
+from bayes_lepu.inference.engines import ENGINES, Request
 from bayes_lepu.inference.nuts import NutsOptions, refuse_improper
 from bayes_lepu.inference.orientation import check_rule
-from bayes_lepu.inference.pooling import known_scales
-from bayes_lepu.inference.posterior import laplace_posterior, sample_posterior
 from bayes_lepu.interruption import stops_at_once
 from bayes_lepu.models import get_model
-from bayes_lepu.models.density import LogDensity
-from bayes_lepu.models.parameters import Parameters, stack
 from bayes_lepu.models.spec import ModelSpec
 from bayes_lepu.options import (
     check_audit,
@@ -40,8 +35,6 @@ if TYPE_CHECKING:
     import pymc as pm
 
 AUTO = "auto"
-METHODS = ("nuts", "map", "laplace")
-STEEPEST = 100.0  # sd of a linear predictor beyond which probabilities are 0 or 1
 
 
 @stops_at_once
@@ -215,8 +208,9 @@ def fit(
             },
         )
     spec, priors = with_marks(get_model(model), false_marks, priors)
-    if method not in METHODS:
-        raise ModelError(unknown("method", method, METHODS))
+    if method not in ENGINES:
+        raise ModelError(unknown("method", method, ENGINES))
+    engine = ENGINES[method]
     check_rule(orientation)
     check_picking(audits, y)
     check_sampler(
@@ -243,8 +237,8 @@ def fit(
         standardize=standardize,
     )
     check_audit(spec, data)
-    chosen = choose_priors(spec, data, method=method, penalty=penalty, C=C, priors=priors)
-    if method != "map":
+    chosen = choose_priors(spec, data, point=engine.point, penalty=penalty, C=C, priors=priors)
+    if not engine.point:
         refuse_improper(chosen)
     settings: dict[str, Any] = {
         "model": spec.name,
@@ -257,53 +251,31 @@ def fit(
         "random_seed": seed,
         "versions": dict(library_versions()),
     }
-    with warnings.catch_warnings():
-        if method != "map":  # the posterior will say it, of its own answer
-            warnings.simplefilter("ignore", IdentifiabilityWarning)
-        found = fit_map(
-            spec,
-            data,
-            known_scales(chosen) if method != "map" else chosen,
-            rule=orientation,
-            n_starts=n_starts,
-            optimizer=optimizer,
-            # The default search is the same for every seed: modes are no matter of chance.
-            rng=np.random.default_rng(0 if n_starts is None else seed),
-        )
-    if method == "map":
-        _warn_doubtful(found)
-        return Fit(
+    found = engine.run(
+        Request(
             spec=spec,
             data=data,
             priors=chosen,
-            method=method,
-            parameters=_as_single_draw(found.point),
-            modes=found.modes,
-            orientation=found.orientation,
-            settings={**settings, "kkt_residual": found.kkt},
+            rule=orientation,
+            n_starts=n_starts,
+            optimizer=optimizer,
+            sampling=NutsOptions(
+                draws, tune, chains, cores, target_accept, seed, progressbar, keep_partial
+            ),
+            sampler=sampler,
         )
-    options = NutsOptions(
-        draws, tune, chains, cores, target_accept, seed, progressbar, keep_partial
     )
-    density = LogDensity(spec, data, chosen, jacobian=True)
-    if method == "nuts":
-        posterior = sample_posterior(density, found, options, rule=orientation, sampler=sampler)
-        settings |= {"sampler": sampler, "tune": tune, "target_accept": target_accept}
-        if posterior.partial:
-            settings |= {"partial": True, "draws_asked": draws, "chains_asked": chains}
-    else:
-        posterior = laplace_posterior(density, found, options, rule=orientation)
-        settings |= {"pareto_k": posterior.pareto_k}
     return Fit(
         spec=spec,
         data=data,
         priors=chosen,
         method=method,
-        parameters=posterior.parameters,
+        parameters=found.parameters,
         modes=found.modes,
-        orientation=posterior.orientation,
-        settings={**settings, "mode_weights": list(posterior.mode_weights)},
-        stats=posterior.stats,
+        orientation=found.orientation,
+        settings={**settings, **found.options},
+        stats=found.stats,
+        quality=found.quality,
     )
 
 
@@ -319,7 +291,7 @@ def _fit_all(
     options: Mapping[str, Any],
 ) -> AveragedFit:
     """Every model with these options, averaged."""
-    if method == "map" or penalties != (None, None):
+    if method in ENGINES and (ENGINES[method].point or penalties != (None, None)):
         raise ModelError(
             "model='auto' weighs models by how well their posteriors predict the labels, which "
             "needs draws. Use method='nuts' or 'laplace', without penalty and C."
@@ -393,38 +365,3 @@ def build_model(
 def library_versions() -> dict[str, str]:
     """Versions of what shaped the numbers (reading them takes longer than a small fit)."""
     return {p: version(p) for p in ("bayes-lepu", "numpy", "numba", "scipy", "pandas")}
-
-
-def _as_single_draw(point: Parameters) -> Parameters:
-    return stack([stack([point])])
-
-
-def _warn_doubtful(result: MapResult) -> None:
-    best = result.modes[0]
-    if (steepest := max(best.norm_a, best.norm_alpha)) > STEEPEST:
-        warnings.warn(
-            f"A linear predictor has standard deviation {steepest:.3g}: its slopes run off to "
-            "infinity because planes cut off the labelled rows, and only the penalty (if any) "
-            "stops them. Use a stronger penalty (C=) or fewer columns.",
-            ConvergenceWarning,
-            skip_file_prefixes=OWN_CODE,
-        )
-    if best.artefact:
-        described = [m for m in result.modes[1:] if not m.artefact]
-        others = (
-            f"{len(described)} of the other modes describe" if described else "No mode describes"
-        )
-        warnings.warn(
-            f"The best mode looks like an artefact: {best.artefact}, so the other factor does the "
-            f"work of both. {others} the rows (fit.mode_table()). Use the default penalties or a "
-            "larger C_alpha (C={'alpha': ...}), a simpler model ('scar'), or audited rows (y=).",
-            IdentifiabilityWarning,
-            skip_file_prefixes=OWN_CODE,
-        )
-    if not best.converged:
-        warnings.warn(
-            f"The best mode is not a converged optimum (residual {result.kkt:.2g}). Use more "
-            "starts (n_starts=), a stronger penalty (C=), or optimizer='lbfgs'.",
-            ConvergenceWarning,
-            skip_file_prefixes=OWN_CODE,
-        )

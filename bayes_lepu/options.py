@@ -27,15 +27,15 @@ def choose_priors(
     spec: ModelSpec,
     data: PUData,
     *,
-    method: str = "nuts",
+    point: bool = False,
     penalty: str | Mapping[str, str] | None = None,
     C: float | Mapping[str, float] | None = None,
     priors: Priors | None = None,
 ) -> dict[str, Prior]:
     """The priors of a model on these data: defaults or penalties, the user's own on top."""
-    if method == "map" and penalty is None and C is None:
+    if point and penalty is None and C is None:
         base = default_penalties(data)
-    elif method == "map":
+    elif point:
         base = penalty_priors(penalty or "l2", DEFAULT_C if C is None else C)
     else:
         if penalty is not None or C is not None:
@@ -49,7 +49,7 @@ def choose_priors(
     base["sigma_alpha"] = Prior("halfnormal", scale=SPREAD / math.sqrt(columns))
     base["sigma_beta"] = Prior("halfnormal", scale=SPREAD)
     chosen = spec.complete_priors(base, priors, annotators=data.n_annotators)
-    if method == "map":
+    if point:
         chosen = known_scales(chosen, hierarchical=False)
     masks = {"a": data.class_mask, "alpha": data.selection_mask, "alpha_mean": data.selection_mask}
     flat = sum(

@@ -8,6 +8,7 @@ from scipy.stats import logistic as logistic_distribution
 
 import bayes_lepu as lepu
 from bayes_lepu import Prior, families
+from bayes_lepu.inference import engines
 from bayes_lepu.propensities import Link, Propensity
 
 QUICK = {"draws": 60, "tune": 100, "chains": 2, "cores": 1, "progressbar": False}
@@ -149,6 +150,42 @@ def test_a_prior_family_from_outside(table, tmp_path, logistic_prior, method):
     again = lepu.load(fit.save(tmp_path / "fit.nc"))
     assert again.priors == fit.priors
     assert eval(repr(again.priors["a"])) == logistic_prior
+
+
+# An engine: independent draws around the best mode, as wide as one is told. -----------------------
+
+
+def narrow_draws(request):
+    found = request.modes_for_draws()
+    density, rng = request.density, np.random.default_rng(request.sampling.random_seed)
+    shape = (request.sampling.chains, request.sampling.draws, density.dim)
+    z = density.pack(found.point) + 0.01 * rng.standard_normal(shape)
+    return engines.Outcome(
+        density.unpack(z),
+        found.modes,
+        found.orientation,
+        engines.Quality("draws of a made-up width", False, {"width": 0.01}),
+    )
+
+
+@pytest.fixture
+def narrow():
+    yield engines.register(engines.Engine("narrow", narrow_draws))
+    del engines.ENGINES["narrow"]
+
+
+@pytest.mark.filterwarnings("ignore::bayes_lepu.errors.LepuWarning")
+def test_an_engine_from_outside(table, tmp_path, narrow):
+    X, l = table
+    fit = lepu.fit(X, l, model="spm", method="narrow", random_seed=1, **QUICK)
+    assert fit.parameters.b.shape == (2, 60)
+    assert "draws of a made-up width" in repr(fit)
+    convergence = next(c for c in fit.identifiability.checks if c.name == "convergence")
+    assert convergence.status == "failed"
+    assert "made-up" in fit.report(tmp_path / "report.html").read_text(encoding="utf-8")
+    again = lepu.load(fit.save(tmp_path / "fit.nc"))
+    assert again.quality == fit.quality
+    assert again.method == "narrow"
 
 
 def test_the_printed_call_gives_the_same_numbers(table):

@@ -27,7 +27,7 @@ def check_convergence(subject: Subject, evidence: "Evidence") -> list[Check]:
     if subject.fit.is_point:
         return [check_optimum(subject)]
     if not subject.fit.stats:
-        return [check_laplace(subject)]
+        return [check_independent(subject)]
     sampler = sampler_went_well(subject.fit.stats, subject.fit.parameters.b.size)
     return [_chains(subject), _raw_chains(subject), sampler]
 
@@ -160,7 +160,7 @@ def _e_bfmi(energy: Array) -> float:
 def check_optimum(subject: Subject) -> Check:
     """Whether the search of a point estimate ended at an optimum."""
     best = subject.fit.modes[0]
-    residual = float(subject.fit.settings.get("kkt_residual", np.nan))
+    residual = float(subject.fit.quality.figures.get("kkt_residual", np.nan))
     return Check(
         "convergence",
         "passed" if best.converged else "failed",
@@ -174,9 +174,14 @@ def check_optimum(subject: Subject) -> Check:
     )
 
 
-def check_laplace(subject: Subject) -> Check:
-    """Whether Gaussians describe the posterior."""
-    k = float(subject.fit.settings.get("pareto_k") or np.nan)
+def check_independent(subject: Subject) -> Check:
+    """Whether independent draws describe the posterior, by their engine's own measure."""
+    quality = subject.fit.quality
+    if "pareto_k" not in quality.figures:
+        status = {True: "passed", False: "failed", None: "not computed"}[quality.trusted]
+        words = quality.words or "The engine does not say how good its draws are."
+        return Check("convergence", status, None, "", words, **_DONE)  # type: ignore[arg-type]
+    k = float(quality.figures["pareto_k"])
     good = k <= MAX_PARETO_K
     return Check(
         "convergence",

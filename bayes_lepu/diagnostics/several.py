@@ -8,7 +8,7 @@ from bayes_lepu.diagnostics import thresholds
 from bayes_lepu.diagnostics.agreement import Agreement, compare_agreement
 from bayes_lepu.diagnostics.convergence import (
     chains_agree,
-    check_laplace,
+    check_independent,
     check_optimum,
     sampler_went_well,
 )
@@ -101,7 +101,7 @@ def _computation(subject: Subject) -> list[Check]:
     if fit.is_point:
         return [check_optimum(subject)]
     if not fit.stats:
-        return [check_laplace(subject)]
+        return [check_independent(subject)]
     draws = fit.parameters
     values: dict[str, Array] = {
         "pi": fit.pi_draws.reshape(draws.b.shape),
@@ -152,7 +152,7 @@ def _overlap(fit: FittedModel) -> Check:
 
 
 def _modes(fit: FittedModel) -> Check:
-    other = 1.0 - float(fit.settings.get("mode_weights", [1.0])[0])
+    other = 1.0 - float(fit.quality.figures.get("mode_weights", [1.0])[0])
     good = other < MATERIAL
     return Check(
         "modes",

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from bayes_lepu.data import PUData
 from bayes_lepu.errors import ModelError
+from bayes_lepu.inference.engines import Quality
 from bayes_lepu.inference.modes import Mode, mode_table
 from bayes_lepu.inference.orientation import Orientation
 from bayes_lepu.links import Array
@@ -41,7 +42,8 @@ class FittedModel:
     data : PUData
         The data on the internal scale.
     priors : mapping of str to Prior
-    method : {"map", "laplace", "nuts"}
+    method : str
+        Name of the engine.
     parameters : Parameters
         Draws of shape ``(chain, draw, ...)`` on the internal scale; ``(1, 1, ...)`` for MAP.
     modes : tuple of Mode
@@ -52,6 +54,8 @@ class FittedModel:
         Options of the call, seed and versions.
     stats : mapping of str to array
         Sampler statistics of shape ``(chain, draw)``, and what else belongs to single draws.
+    quality : Quality
+        How well the engine did, by its own measure.
     """
 
     spec: ModelSpec
@@ -63,6 +67,7 @@ class FittedModel:
     orientation: Orientation
     settings: Mapping[str, Any]
     stats: Mapping[str, Array] = field(default_factory=dict)
+    quality: Quality = field(default_factory=Quality)
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -77,7 +82,7 @@ class FittedModel:
     @property
     def partial(self) -> bool:
         """Whether sampling was interrupted, and these are the draws made until then."""
-        return bool(self.settings.get("partial", False))
+        return bool(self.quality.figures.get("partial", False))
 
     @cached_property
     def draws(self) -> Parameters:
@@ -317,15 +322,13 @@ class FittedModel:
                 facts[name] = show_estimate(summaries.describe_draws(values, CI_PROB))
         facts["orientation"] = orientation_sentence(self)
         if self.partial:
-            made, asked = self.parameters.b.shape, self.settings
+            made, asked = self.parameters.b.shape, self.quality.figures
             facts["interrupted"] = (
                 f"{made[0]} chain(s) of {made[1]} draws, of {asked['chains_asked']} chains of "
                 f"{asked['draws_asked']} asked for"
             )
-        if self.method == "laplace":
-            k = self.settings["pareto_k"]
-            trust = "usable" if k <= 0.7 else "do not trust it, use method='nuts'"
-            facts["approximation"] = f"Gaussians at the modes, Pareto k = {k:.2f}: {trust}"
+        if self.quality.words and not self.is_point:
+            facts["approximation"] = self.quality.words
         return facts
 
     def _summarise(self, function: summaries.RowFunction, X: Any, ci_prob: float) -> pd.DataFrame:

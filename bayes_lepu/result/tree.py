@@ -19,6 +19,7 @@ from bayes_lepu.annotators import ONE
 from bayes_lepu.data import PUData
 from bayes_lepu.encoding import Encoding
 from bayes_lepu.errors import FileFormatError
+from bayes_lepu.inference.engines import Quality
 from bayes_lepu.inference.modes import Mode
 from bayes_lepu.inference.orientation import Orientation
 from bayes_lepu.models.parameters import Parameters, stack
@@ -98,6 +99,7 @@ def _stored(fit: FittedModel) -> "xr.DataTree":
         settings=json.dumps(dict(fit.settings), default=lambda number: number.item()),
         priors=json.dumps({k: v.to_dict() for k, v in fit.priors.items()}),
         orientation=json.dumps(vars(fit.orientation)),
+        quality=json.dumps(vars(fit.quality), default=lambda number: number.item()),
     )
     return tree
 
@@ -164,6 +166,7 @@ def _from_tree(tree: "xr.DataTree", propensity: Propensity) -> dict[str, Any]:
         "orientation": Orientation(**orientation),
         "settings": json.loads(tree.attrs["settings"]),
         "stats": {str(k): v.to_numpy() for k, v in stats.items()},
+        "quality": Quality(**json.loads(tree.attrs["quality"])),
     }
 
 

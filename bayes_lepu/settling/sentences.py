@@ -193,7 +193,7 @@ def _range(fit: FittedModel, verdict: Identifiability) -> str:
 
 def _help(fit: FittedModel, verdict: Identifiability) -> tuple[str, str]:
     """The most helpful offer that can be taken up, and the call that does it."""
-    if fit.method != "nuts" and _unsettled(verdict):
+    if not fit.stats and _unsettled(verdict):
         return "Sample the posterior instead of approximating it.", 'fit.update(method="nuts")'
     offers = [r for r in verdict.remedies if r.helps]
     for offer in [*(r for r in offers if r.call), *offers][:1]:

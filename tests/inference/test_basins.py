@@ -75,7 +75,7 @@ def test_two_separate_answers_are_mixed_openly():
             random_seed=1,
             progressbar=False,
         )
-    shares = fit.settings["mode_weights"]
+    shares = fit.quality.figures["mode_weights"]
     assert sum(shares) == pytest.approx(1)
     mode = fit.stats["mode"]
     assert mode.mean() == pytest.approx(shares[1], abs=0.1)

@@ -117,7 +117,7 @@ def test_laplace_resembles_nuts_and_says_that_it_is_an_approximation():
     assert one.loc["pi", "mean"] == pytest.approx(other.loc["pi", "mean"], abs=0.02)
     assert one.loc["pi", "sd"] == pytest.approx(other.loc["pi", "sd"], rel=0.5)
     assert "Pareto k" in repr(quick)
-    assert quick.settings["pareto_k"] > 0
+    assert quick.quality.figures["pareto_k"] > 0
     assert quick.parameters.b.shape == (4, 1000)
 
 
@@ -172,4 +172,4 @@ def test_few_draws_are_enough(draws):
         chains=1,
         random_seed=1,
     )
-    assert np.isfinite(fit.settings["pareto_k"])
+    assert np.isfinite(fit.quality.figures["pareto_k"])

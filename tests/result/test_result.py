@@ -234,7 +234,7 @@ def check_round_trip(fit, path, X):
     loaded = lepu.load(path)
     assert type(loaded) is Fit
     same(loaded.parameters, fit.parameters)
-    assert loaded.spec is fit.spec
+    assert loaded.spec == fit.spec
     assert loaded.priors == dict(fit.priors)
     assert loaded.method == fit.method
     assert loaded.orientation == fit.orientation

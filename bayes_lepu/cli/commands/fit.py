@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from bayes_lepu._fit import METHODS
 from bayes_lepu._fit import fit as fit_model
 from bayes_lepu.cli.outputs import check_folder, write_csv
 from bayes_lepu.cli.penalties import read_penalty, read_priors, read_strength
@@ -19,6 +18,7 @@ from bayes_lepu.cli.terminal import Terminal
 from bayes_lepu.encoding import MISSING, UNSEEN
 from bayes_lepu.errors import DataError
 from bayes_lepu.fitted import Fit
+from bayes_lepu.inference.engines import ENGINES
 from bayes_lepu.inference.orientation import RULES
 from bayes_lepu.models import list_models
 from bayes_lepu.tables import complete_rows, read_table
@@ -87,7 +87,7 @@ def add(commands: Any) -> argparse.ArgumentParser:
     columns.add_argument("--separator", metavar="CHAR", help="cell separator; default , or tab")
     model = parser.add_argument_group("model")
     model.add_argument("--model", default="psychm", choices=list_models(), help="default psychm")
-    model.add_argument("--method", default="nuts", choices=METHODS, help="default nuts")
+    model.add_argument("--method", default="nuts", choices=tuple(ENGINES), help="default nuts")
     model.add_argument("--orientation", default="sigma-norm", choices=RULES)
     model.add_argument("--penalty", metavar="KIND", help="for map: l2, l1, none, or a=l2,alpha=l1")
     model.add_argument("--C", metavar="NUMBER", help="for map: 0.01, or a=0.01,alpha=0.1")

@@ -16,22 +16,26 @@ MAX_PARAMETERS = 40
 def health_section(page: Page) -> Section:
     """Divergences, E-BFMI, R-hat and effective sample sizes; residual or Pareto k elsewhere."""
     fit, title = page.fit, "Sampler health"
-    if fit.method == "map":
+    if fit.is_point:
         best = fit.modes[0]
         facts = {
             "optimum": "converged" if best.converged else "not converged",
-            "residual": number(float(fit.settings.get("kkt_residual", np.nan))),
+            "residual": number(float(fit.quality.figures.get("kkt_residual", np.nan))),
             "starts that ended here": f"{best.hits} of {sum(m.hits for m in fit.modes)}",
         }
         lead = "A point estimate has no draws; fit with method='nuts' for uncertainty."
         return Section("health", title, lead, facts=facts)
-    if fit.method == "laplace":
-        k = float(fit.settings.get("pareto_k") or np.nan)
+    if not fit.stats:
+        facts = {
+            name.replace("_", " "): number(float(value))
+            for name, value in fit.quality.figures.items()
+            if isinstance(value, int | float)
+        }
         lead = (
-            "Draws of Gaussians at the modes, a quick stand-in for the posterior; Pareto k below "
-            "0.7 means that they are close to it."
+            f"Independent draws, a quick stand-in for the posterior: {fit.quality.words}. Pareto k "
+            "below 0.7 means that they are close to it."
         )
-        return Section("health", title, lead, facts={"Pareto k": number(k)})
+        return Section("health", title, lead, facts=facts)
     return _sampled(fit, title)
 
 

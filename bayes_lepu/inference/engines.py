@@ -1,0 +1,249 @@
+"""The engines behind `fit`: from a density to draws (or a point) and a record of their quality.
+
+An engine is a function of a `Request`. One of your own is handed to `register`, and
+``fit(method=its name)`` runs it.
+"""
+
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from bayes_lepu.data import PUData
+from bayes_lepu.errors import OWN_CODE, ConvergenceWarning, IdentifiabilityWarning
+from bayes_lepu.inference.map import MapResult, fit_map
+from bayes_lepu.inference.modes import Mode
+from bayes_lepu.inference.nuts import NutsOptions
+from bayes_lepu.inference.optimizers import Climber
+from bayes_lepu.inference.orientation import Orientation
+from bayes_lepu.inference.pooling import known_scales
+from bayes_lepu.inference.posterior import laplace_posterior, sample_posterior
+from bayes_lepu.links import Array
+from bayes_lepu.models.density import LogDensity
+from bayes_lepu.models.parameters import Parameters, stack
+from bayes_lepu.models.spec import ModelSpec
+from bayes_lepu.priors import Priors
+
+STEEPEST = 100.0  # sd of a linear predictor beyond which probabilities are 0 or 1
+TRUSTED_K = 0.7  # Pareto k up to which importance weights have a usable mean (Vehtari et al.)
+
+
+@dataclass(frozen=True, eq=False)
+class Request:
+    """What `fit` asks of an engine.
+
+    Attributes
+    ----------
+    spec, data, priors : the model
+    rule : str
+        How SPM's factors are told apart.
+    n_starts : int or None
+    optimizer : str or callable
+        Options of the search for modes.
+    sampling : NutsOptions
+        Numbers of draws and chains, seed and the like.
+    sampler : str
+        Who samples.
+    """
+
+    spec: ModelSpec
+    data: PUData
+    priors: Priors
+    rule: str
+    n_starts: int | None
+    optimizer: str | Climber
+    sampling: NutsOptions
+    sampler: str
+
+    @property
+    def density(self) -> LogDensity:
+        """The log posterior on unconstrained coordinates."""
+        return LogDensity(self.spec, self.data, self.priors, jacobian=True)
+
+    def modes(self, priors: Priors) -> MapResult:
+        """The MAP modes under these priors."""
+        return fit_map(
+            self.spec,
+            self.data,
+            priors,
+            rule=self.rule,
+            n_starts=self.n_starts,
+            optimizer=self.optimizer,
+            # The default search is the same for every seed: modes are no matter of chance.
+            rng=np.random.default_rng(0 if self.n_starts is None else self.sampling.random_seed),
+        )
+
+    def modes_for_draws(self) -> MapResult:
+        """The modes with unknown scales at those of their priors, as a place to start.
+
+        Without warnings: the posterior will say it, of its own answer.
+        """
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", IdentifiabilityWarning)
+            return self.modes(known_scales(self.priors))
+
+
+@dataclass(frozen=True)
+class Quality:
+    """How well an engine did, by its own measure.
+
+    Attributes
+    ----------
+    words : str
+        One sentence; empty where the chains are to be judged.
+    trusted : bool or None
+        Whether the answer can be used; None where the chains are to be judged.
+    figures : mapping of str to number
+        What was measured: ``kkt_residual``, ``pareto_k``, ``mode_weights``, ``partial`` and others.
+    """
+
+    words: str = ""
+    trusted: bool | None = None
+    figures: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """What an engine returns.
+
+    Attributes
+    ----------
+    parameters : Parameters
+        Draws of shape ``(chain, draw, ...)``; ``(1, 1, ...)`` for a point.
+    modes : tuple of Mode
+    orientation : Orientation
+    quality : Quality
+    stats : mapping of str to (chain, draw) array
+    options : mapping
+        Options of the call that this engine uses besides those of every engine.
+    """
+
+    parameters: Parameters
+    modes: tuple[Mode, ...]
+    orientation: Orientation
+    quality: Quality
+    stats: Mapping[str, Array] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Engine:
+    """A way from a model to an answer.
+
+    Attributes
+    ----------
+    name : str
+        What ``fit(method=...)`` calls it.
+    run : callable
+        ``run(request) -> Outcome``.
+    point : bool
+        Whether it gives a point, for which penalties and flat priors are in order.
+    """
+
+    name: str
+    run: Callable[[Request], Outcome]
+    point: bool = False
+
+
+ENGINES: dict[str, Engine] = {}
+
+
+def register(engine: Engine) -> Engine:
+    """Make an engine known to `fit` by its name."""
+    ENGINES[engine.name] = engine
+    return engine
+
+
+def run_map(request: Request) -> Outcome:
+    """The mode of the posterior density: the paper's penalised MLE."""
+    found = request.modes(request.priors)
+    _warn_doubtful(found)
+    best = found.modes[0]
+    words = "a converged optimum" if best.converged else "not a converged optimum"
+    return Outcome(
+        parameters=stack([stack([found.point])]),
+        modes=found.modes,
+        orientation=found.orientation,
+        quality=Quality(words, best.converged, {"kkt_residual": found.kkt}),
+    )
+
+
+def run_laplace(request: Request) -> Outcome:
+    """Gaussians at the modes, weighted by evidence."""
+    found = request.modes_for_draws()
+    posterior = laplace_posterior(request.density, found, request.sampling, rule=request.rule)
+    k = float(np.nan if posterior.pareto_k is None else posterior.pareto_k)
+    good = k <= TRUSTED_K
+    trust = "usable" if good else "do not trust it, use method='nuts'"
+    return Outcome(
+        parameters=posterior.parameters,
+        modes=found.modes,
+        orientation=posterior.orientation,
+        quality=Quality(
+            f"Gaussians at the modes, Pareto k = {k:.2f}: {trust}",
+            good,
+            {"pareto_k": k, "mode_weights": list(posterior.mode_weights)},
+        ),
+    )
+
+
+def run_nuts(request: Request) -> Outcome:
+    """Posterior draws by NUTS, by nutpie on the compiled density or by PyMC on its own graph."""
+    found, asked = request.modes_for_draws(), request.sampling
+    posterior = sample_posterior(
+        request.density, found, asked, rule=request.rule, sampler=request.sampler
+    )
+    figures: dict[str, Any] = {"mode_weights": list(posterior.mode_weights)}
+    if posterior.partial:
+        figures |= {"partial": True, "draws_asked": asked.draws, "chains_asked": asked.chains}
+    return Outcome(
+        parameters=posterior.parameters,
+        modes=found.modes,
+        orientation=posterior.orientation,
+        quality=Quality(figures=figures),
+        stats=posterior.stats,
+        options={
+            "sampler": request.sampler,
+            "tune": asked.tune,
+            "target_accept": asked.target_accept,
+        },
+    )
+
+
+def _warn_doubtful(result: MapResult) -> None:
+    """Warn of a mode that a user should not take at its word."""
+    best = result.modes[0]
+    if (steepest := max(best.norm_a, best.norm_alpha)) > STEEPEST:
+        warnings.warn(
+            f"A linear predictor has standard deviation {steepest:.3g}: its slopes run off to "
+            "infinity because planes cut off the labelled rows, and only the penalty (if any) "
+            "stops them. Use a stronger penalty (C=) or fewer columns.",
+            ConvergenceWarning,
+            skip_file_prefixes=OWN_CODE,
+        )
+    if best.artefact:
+        described = [m for m in result.modes[1:] if not m.artefact]
+        others = (
+            f"{len(described)} of the other modes describe" if described else "No mode describes"
+        )
+        warnings.warn(
+            f"The best mode looks like an artefact: {best.artefact}, so the other factor does the "
+            f"work of both. {others} the rows (fit.mode_table()). Use the default penalties or a "
+            "larger C_alpha (C={'alpha': ...}), a simpler model ('scar'), or audited rows (y=).",
+            IdentifiabilityWarning,
+            skip_file_prefixes=OWN_CODE,
+        )
+    if not best.converged:
+        warnings.warn(
+            f"The best mode is not a converged optimum (residual {result.kkt:.2g}). Use more "
+            "starts (n_starts=), a stronger penalty (C=), or optimizer='lbfgs'.",
+            ConvergenceWarning,
+            skip_file_prefixes=OWN_CODE,
+        )
+
+
+register(Engine("nuts", run_nuts))
+register(Engine("map", run_map, point=True))
+register(Engine("laplace", run_laplace))
