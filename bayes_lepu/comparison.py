@@ -1,5 +1,6 @@
 """Comparing models of the labelling on the same rows by PSIS-LOO and stacking."""
 
+import warnings
 from collections.abc import Mapping
 
 import numpy as np
@@ -52,5 +53,7 @@ def compare(fits: Mapping[str, Fit], *, method: str = "stacking") -> pd.DataFram
             )
         if not np.array_equal(fit.data.kind, first.data.kind):
             raise DataError(f"{name!r} was fitted to other labels than {next(iter(fits))!r}.")
-    loos = {name: az.loo(fit.tree, pointwise=True, reff=1.0) for name, fit in fits.items()}
+    with warnings.catch_warnings():  # the table's column "warning" says it, model by model
+        warnings.filterwarnings("ignore", message="Estimated shape parameter of Pareto")
+        loos = {name: az.loo(fit.tree, pointwise=True, reff=1.0) for name, fit in fits.items()}
     return az.compare(loos, method=method)
