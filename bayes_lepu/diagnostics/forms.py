@@ -391,7 +391,7 @@ def one_annotator(
                 not_t * np.where(marked, false, 1 - eps),
             )
             seen, found = weight * audited, weight * positive
-            value += float(seen @ np.log(given))
+            value += float(seen[audited] @ np.log(np.maximum(given[audited], TINY)))
             grad[:k] += (seen * np.where(positive, 1 / t, -1 / not_t)) @ d_t
             grad[k:] += (found * np.where(marked, 1 / psi, -1 / not_psi)) @ d_psi
             info[:k, :k] += (d_t * (seen / (t * not_t))[:, None]).T @ d_t

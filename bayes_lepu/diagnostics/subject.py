@@ -32,7 +32,7 @@ from bayes_lepu.result import FittedModel
 WEAK_SLOPE_SCALE = 2.5
 WEAK_DEFAULTS = ("a", "b", "alpha", "beta")  # priors that a penalty leaves flat or too weak
 MAX_DIM = 300  # coordinates up to which dense curvature is affordable
-SEARCH_STARTS = 6
+SEARCH_STARTS = 4
 SEARCH_ROWS = 20_000  # so that the search does not grow with the rows
 SEARCHED = 3  # of the maxima that the search finds, the best
 NOT_EXCLUDED = 6.0  # log-likelihood units below the best maximum within which others count
