@@ -1,0 +1,73 @@
+"""Knowledge from outside: taken up, held against the labels, and named among what carries π."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import bayes_lepu as lepu
+from bayes_lepu.diagnostics.knowledge import check_false_marks, check_knowledge
+from bayes_lepu.diagnostics.remedies import KNOWN_SD
+from bayes_lepu.diagnostics.subject import Subject
+from bayes_lepu.errors import IdentifiabilityWarning
+
+MASKS = {"class_features": [0, 1], "selection_features": [2]}
+TRUTH = lepu.Parameters.of(a=[2.5, -1.5, 0], b=-0.5, alpha=[0, 0, 1.5], beta=0.5)
+
+
+def simulated(seed=1, n=1500):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3))
+    y, l = TRUTH.simulate(X, rng)
+    return X, y, l
+
+
+@pytest.fixture(scope="module")
+def fit():
+    X, _, l = simulated()
+    return lepu.fit(X, l, model="spm", method="map", n_starts=3, random_seed=1, **MASKS)
+
+
+def knowledge(fit):
+    return list(check_knowledge(Subject(fit), None))  # type: ignore[arg-type]
+
+
+def test_a_fit_without_knowledge_has_nothing_to_check(fit):
+    assert knowledge(fit) == []
+
+
+def test_a_true_figure_passes_and_is_taken_up(fit):
+    _, y, _ = simulated()
+    new = fit.update(class_prior=(float(y.mean()), 0.02))
+    assert new.data.outside[0].tolist() == [y.mean(), 0.02]
+    (record,) = knowledge(new)
+    assert record.status == "passed"
+    assert abs(new.pi_draws[0] - y.mean()) < 0.03
+
+
+def test_a_figure_the_labels_contradict_is_a_warning_with_both_numbers(fit):
+    _, y, _ = simulated()
+    wrong = float(y.mean()) + 0.25
+    new = fit.update(class_prior=(wrong, 0.01))
+    with pytest.warns(
+        IdentifiabilityWarning, match=f"{wrong:.3g} ± 0.01 from outside, 0\\."
+    ) as got:
+        (record,) = knowledge(new)
+    assert record.status == "failed"
+    assert len(got) == 1
+    assert record.open
+
+
+def test_the_remedy_can_be_run(fit):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        offers = {r.name: r for r in fit.identifiability.remedies}
+    call = offers["class prior known"].call
+    assert f", {KNOWN_SD:g}))" in call
+    scope = {"fit": fit}
+    exec(f"new = {call}", scope)  # the remedy's own promise
+    assert not scope["new"].data.is_closed
+
+
+def test_without_false_marks_there_is_nothing_to_say(fit):
+    assert list(check_false_marks(Subject(fit), None)) == []  # type: ignore[arg-type]
