@@ -31,7 +31,8 @@ def default_penalties(data: PUData) -> dict[str, Prior]:
     With more columns than rows α has an L2 penalty (C = 10): those fits are done in the row space
     of X, where sums of absolute values are not the same.
     """
-    labelled = int(data.l.sum())
+    # A row of weight 2 counts as two rows.
+    labelled = float(data.l @ data.weight) if data.weight.size else float(data.l.sum())
     wide = data.p > data.n
     return {
         "a": penalty_prior("l2", CLASS_C),

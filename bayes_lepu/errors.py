@@ -2,7 +2,10 @@
 
 from pathlib import Path
 
-OWN_CODE = (str(Path(__file__).parent),)  # warnings point at the first line outside of it
+import numpy as np
+
+# Warnings point at the first line outside of these: NumPy's, because its error state wraps `fit`.
+OWN_CODE = (str(Path(__file__).parent), str(Path(np.__file__).parent))
 
 
 class LepuError(Exception):

@@ -100,7 +100,7 @@ def test_json_is_one_document_and_quiet_is_silent(here, capsys):
     fit = lepu.load("lepu-photos/fit.nc")
     assert list(fit.data.selection_mask) == [False, True, True]
     assert fit.data.n_audited > 0
-    code, out, err = run(capsys, *args, "--seed", "1", "--quiet")
+    code, out, err = run(capsys, *args, "--seed", "1", "--quiet", "--overwrite")
     assert (code, out, err) == (0, "", "")
 
 
@@ -522,7 +522,7 @@ def test_labels_in_words(here, frame, capsys):
     assert json.loads(out)["labelled"] == int(frame["marked"].sum())
     once = frame.assign(marked=np.where(frame["marked"] == 1, 1, np.nan))
     once.to_csv("photos.csv", index=False)
-    code, out, _ = run(capsys, *args, "--method", "map", "--json")
+    code, out, _ = run(capsys, *args, "--method", "map", "--json", "--overwrite")
     assert json.loads(out)["labelled"] == int(frame["marked"].sum())
 
 

@@ -315,6 +315,7 @@ def test_a_search_over_models_finds_the_one_that_made_the_labels(sample):
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()
 
 
+@pytest.mark.filterwarnings("ignore::bayes_lepu.IdentifiabilityWarning")
 @pytest.mark.parametrize("model", ["naive", "scar", "spm", "psychm"])
 def test_a_larger_penalty_is_a_stronger_one(model, sample):
     X, l, _ = sample

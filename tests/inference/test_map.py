@@ -242,10 +242,9 @@ def test_mode_table(fits, model):
         "artefact",
     ]
     assert modes["role"].iloc[0] == "best"
-    assert (
-        modes["hits"].sum()
-        == {"naive": 1, "scar": 2, "spm": PAIR_STARTS, "psychm": RATES_STARTS}[model]
-    )
+    starts = {"naive": 1, "scar": 2, "spm": PAIR_STARTS, "psychm": RATES_STARTS}[model]
+    # The exchange of the best mode is one start more, where no climb ended there.
+    assert modes["hits"].sum() - starts in (0, 1)
     assert (modes["gap"] >= 0).all()
     assert (modes["logp"] + modes["gap"]).to_numpy() == pytest.approx(modes["logp"].iloc[0])
     for i, mode in enumerate(fit.modes):
@@ -477,13 +476,14 @@ def test_a_start_of_ones_own(table):
     assert [m.hits for m in result.modes] == [1]
 
 
+@pytest.mark.filterwarnings("ignore::bayes_lepu.IdentifiabilityWarning")
 @pytest.mark.parametrize("model", MODELS)
 def test_slopes_that_run_off_to_infinity_warn(model):
     X = np.linspace(-1, 1, 40)[:, None]
     l = (X[:, 0] > 0).astype(int)
     with pytest.warns(lepu.ConvergenceWarning, match=r"run off to infinity.*penalty") as caught:
         lepu.fit(X, l, model=model, method="map", penalty="none", orientation="none", random_seed=0)
-    assert caught[0].filename == __file__
+    assert {w.filename for w in caught} == {__file__}
 
 
 def test_an_optimum_that_is_none_warns(table, monkeypatch):

@@ -75,6 +75,7 @@ def test_propensity_curve_is_the_average_over_the_rows(fit):
     assert np.all(s[0] <= s[2])
 
 
+@pytest.mark.filterwarnings("ignore::bayes_lepu.IdentifiabilityWarning")
 def test_categories_and_flags_are_bars():
     rng = np.random.default_rng(0)
     n = 400

@@ -390,8 +390,10 @@ def test_files_of_other_versions_are_refused(fits, tmp_path):
 
 
 def test_files_of_unknown_models_are_refused(fits, tmp_path):
-    path = rewritten(fits["spm"], tmp_path / "m.nc", lambda t: t.attrs.update(model="newer"))
-    with pytest.raises(FileFormatError, match=r"model 'newer'.*naive, scar, spm, psychm"):
+    path = rewritten(fits["spm"], tmp_path / "m.nc", lambda t: t.attrs.update(propensity="newer"))
+    with pytest.raises(
+        FileFormatError, match=r"propensity .newer.; this release knows one, constant"
+    ):
         lepu.load(path)
 
 
