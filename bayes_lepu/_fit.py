@@ -179,9 +179,13 @@ def fit(
             penalties=(penalty, C),
             random_seed=read_seed(random_seed),
             priors=priors or {},
-            selection_features=selection_features,
+            selection={
+                "selection_features": selection_features,
+                "selection_formula": selection_formula,
+            },
             options={
                 "y": y,
+                "class_formula": class_formula,
                 "item": item,
                 "annotator": annotator,
                 "label": label,
@@ -287,10 +291,10 @@ def _fit_all(
     penalties: tuple[Any, Any],
     random_seed: int,
     priors: Priors,
-    selection_features: Sequence[str | int] | None,
+    selection: Mapping[str, Any],
     options: Mapping[str, Any],
 ) -> AveragedFit:
-    """Every model with these options, averaged."""
+    """Every model with these options, averaged; ``selection`` for those with columns in s."""
     if method in ENGINES and (ENGINES[method].point or penalties != (None, None)):
         raise ModelError(
             "model='auto' weighs models by how well their posteriors predict the labels, which "
@@ -308,8 +312,8 @@ def _fit_all(
             model=name,
             method=method,
             priors={k: v for k, v in priors.items() if k in spec.parameters} or None,
-            selection_features=selection_features if spec.has_selection else None,
             random_seed=random_seed,
+            **(selection if spec.has_selection else {}),
             **options,
         )
     return average(fits, random_seed=random_seed)

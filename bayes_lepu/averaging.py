@@ -30,7 +30,7 @@ from bayes_lepu.comparison import compare
 from bayes_lepu.diagnostics.records import Identifiability
 from bayes_lepu.errors import ModelError
 from bayes_lepu.fitted import Fit
-from bayes_lepu.models.parameters import Parameters
+from bayes_lepu.models.parameters import ARRAYS, Parameters
 
 PRIOR_WEIGHTS = {"naive": 0.02, "scar": 0.25, "spm": 0.5, "psychm": 0.25}
 TEMPERATURE = 4.0  # differences of elpd that say nothing
@@ -185,8 +185,11 @@ def weigh(fits: Mapping[str, Fit]) -> pd.DataFrame:
 def _pool(members: list[Parameters], which: NDArray[np.int64]) -> Parameters:
     """Draws of each member where ``which`` names it, by position."""
     pooled = {}
-    for name in vars(members[0]):
-        values = np.stack([getattr(m, name) for m in members])
+    for name in ARRAYS:
+        parts = [getattr(m, name) for m in members]
+        if any(part is None for part in parts):
+            continue  # no false marks
+        values = np.stack(np.broadcast_arrays(*parts))
         index = which.reshape(1, *which.shape, *(1,) * (values.ndim - 3))
         pooled[name] = np.take_along_axis(values, index, axis=0)[0]
     return Parameters(**pooled)

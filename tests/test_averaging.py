@@ -1,6 +1,7 @@
 """model="auto": the average of the models is what its parts and weights say."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import bayes_lepu as lepu
@@ -71,3 +72,15 @@ def test_audited_rows_leave_naive_out_and_update_averages_anew(fit, rows, tmp_pa
     assert "naive" not in updated.weights
     with pytest.raises(lepu.ModelError, match="Save its members"):
         fit.save(tmp_path / "fit.nc")
+
+
+def test_formulas_reach_every_member(rows):
+    X, l, _ = rows
+    frame = pd.DataFrame(X, columns=["u", "v"]).assign(marked=l)
+    options = {"method": "laplace", "draws": 50, "chains": 2, "random_seed": 1}
+    averaged = lepu.fit(
+        frame, "marked", model="auto", class_formula="~ u", selection_formula="~ v", **options
+    )
+    spm = averaged.members["spm"].data
+    assert [spm.feature_names[j] for j in np.flatnonzero(spm.class_mask)] == ["u"]
+    assert [spm.feature_names[j] for j in np.flatnonzero(spm.selection_mask)] == ["v"]
