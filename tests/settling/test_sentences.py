@@ -43,7 +43,8 @@ def test_every_remedy_that_has_a_call_can_be_run(fit):
     for offer in offers:
         assert offer.advice
         exec(offer.call, {"lepu": lepu, "fit": fit})  # the page's own promise
-    assert fit.answer.call in {r.call for r in offers}
+    # Laplace draws that cannot be trusted come first: the answer then asks for better ones.
+    assert fit.answer.call in {*(r.call for r in offers), 'fit.update(method="nuts")'}
 
 
 def test_what_is_known_of_a_column_is_taken_up(fit):
