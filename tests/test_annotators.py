@@ -124,7 +124,7 @@ def test_shapes():
         read_data(X, L.to_numpy()[..., None])
     with refused("l has shape (60, 0)"):
         read_data(X, L[[]])
-    with refused("X has 1 dimension"):
+    with refused("X has shape (60,)", "swapped"):
         read_data(X["heat"].to_numpy(), L)
     with refused("X has 0 dimension"):
         read_data(1.0, L)
