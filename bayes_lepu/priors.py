@@ -28,10 +28,9 @@ Penalty = Literal["l2", "l1", "none"]
 DEFAULT_C = 0.01
 SMALLEST = 1e-100  # scales whose squares, and sums of them, neither vanish nor overflow
 
-CLASS_SLOPE_SCALE = 5.0  # 2.5 flattened nearly separable classes: the interval of π missed it
+CLASS_SLOPE_SCALE = 2.5
 SELECTION_SLOPE_SCALE = 1.5
-CLASS_LEVEL_SCALE = 2.5  # grows with the slopes, or the prior of π would be narrow
-SELECTION_LEVEL_SCALE = 1.5
+INTERCEPT_SCALE = 1.5
 
 
 @dataclass(frozen=True)
@@ -274,8 +273,8 @@ def default_priors(n_class: int, n_selection: int) -> dict[str, Prior]:
     return {
         "a": Prior("normal", scale=CLASS_SLOPE_SCALE / math.sqrt(n_class)),
         "alpha": Prior("normal", scale=SELECTION_SLOPE_SCALE / math.sqrt(n_selection)),
-        "b": Prior("normal", scale=CLASS_LEVEL_SCALE),
-        "beta": Prior("normal", scale=SELECTION_LEVEL_SCALE),
+        "b": Prior("normal", scale=INTERCEPT_SCALE),
+        "beta": Prior("normal", scale=INTERCEPT_SCALE),
         "c": Prior("beta", concentration=(1, 1)),
         "rates": Prior("dirichlet", concentration=(1, 1, 1)),
     }
