@@ -163,12 +163,12 @@ def log_posterior(
 ) -> float:
     """Log prior + log likelihood at a point, every constant included, no Jacobian.
 
-    Built from `bayes_lepu.links.row_loglik` and the densities of `scipy.stats`; shares nothing
+    Built from `tools.row_formula` and the densities of `scipy.stats`; shares nothing
     with the Stan programs.
     """
     from scipy import stats
 
-    from bayes_lepu.links import LOG_W_NAIVE, LOG_W_SPM, row_loglik
+    from tools.row_formula import LOG_W_NAIVE, LOG_W_SPM, row_loglik
 
     hyper, recipe = priors(name), RECIPES[name]
     a = np.array(point["a"], dtype=float)

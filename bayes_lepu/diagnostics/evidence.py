@@ -6,7 +6,13 @@ import pandas as pd
 
 from bayes_lepu.diagnostics.columns import ColumnScores, score_columns
 from bayes_lepu.diagnostics.forms import FormRange, form_range
-from bayes_lepu.diagnostics.predictive import Calibration, calibrate, label_rates
+from bayes_lepu.diagnostics.predictive import (
+    Calibration,
+    calibrate,
+    form_scores,
+    label_rates,
+    scores,
+)
 from bayes_lepu.diagnostics.profile import Profile, trace_profile
 from bayes_lepu.diagnostics.records import Remedy
 from bayes_lepu.diagnostics.remedies import weigh_remedies
@@ -35,6 +41,9 @@ class Evidence:
         Observed and expected label rate by bin of the score h.
     calibration : Calibration
         Calibrated label rate over the score h, with the band of labels simulated from h.
+    form_rates, form_calibration : DataFrame, Calibration
+        The same for the h that the model's form can reach: a point estimate freed of its
+        penalties; of draws, the two above.
     columns : ColumnScores or None
         Whether the columns act in straight lines; None where too large.
     forms : FormRange or None
@@ -51,6 +60,8 @@ class Evidence:
     rivals: tuple[Rival, ...]
     label_rates: pd.DataFrame
     calibration: Calibration
+    form_rates: pd.DataFrame
+    form_calibration: Calibration
     columns: ColumnScores | None
     forms: FormRange | None
     remedies: tuple[Remedy, ...]
@@ -62,6 +73,8 @@ def gather(subject: Subject) -> Evidence:
     drawn = not fit.is_point
     profile = trace_profile(subject) if subject.small else None
     columns = score_columns(subject) if subject.small else None
+    seed = int(fit.settings["random_seed"])
+    fitted, reached = scores(fit), form_scores(subject)
     return Evidence(
         peaks=subject.peaks,
         profile=profile,
@@ -69,8 +82,10 @@ def gather(subject: Subject) -> Evidence:
         prior_pi=subject.prior_pi_and_c[0] if drawn else None,
         prior_c=subject.prior_pi_and_c[1] if drawn else None,
         rivals=compare_rivals(subject) if subject.small else (),
-        label_rates=label_rates(fit),
-        calibration=calibrate(fit),
+        label_rates=label_rates(*fitted),
+        calibration=calibrate(*fitted, seed),
+        form_rates=label_rates(*reached),
+        form_calibration=calibrate(*reached, seed),
         columns=columns,
         forms=form_range(subject, profile, () if columns is None else columns.named),
         remedies=weigh_remedies(subject),

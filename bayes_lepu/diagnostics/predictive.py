@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 from scipy.optimize import isotonic_regression
 
+from bayes_lepu.data import PUData
 from bayes_lepu.diagnostics.records import Aspect, Check
 from bayes_lepu.diagnostics.subject import Subject
 from bayes_lepu.links import Array
@@ -29,6 +30,7 @@ SIMULATIONS = 200
 GRID = 101
 MAX_ROWS = 20_000
 DRAWS = 500
+MAX_Z = 3.0
 WRONG_H = "the labels do not follow the fitted h"
 
 
@@ -59,9 +61,8 @@ class Calibration:
     p_value: float
 
 
-def label_rates(fit: FittedModel, *, bins: int = BINS) -> pd.DataFrame:
+def label_rates(h: Array, l: Array, *, bins: int = BINS) -> pd.DataFrame:
     """Observed and expected label rate by bin of the score h, with the standard score."""
-    h, l = _scores(fit)
     bins = min(bins, h.size)
     bin_of = np.minimum((np.argsort(np.argsort(h)) * bins) // h.size, bins - 1)
     count = np.bincount(bin_of, minlength=bins)
@@ -77,14 +78,13 @@ def label_rates(fit: FittedModel, *, bins: int = BINS) -> pd.DataFrame:
     ).rename_axis("bin")
 
 
-def calibrate(fit: FittedModel) -> Calibration:
+def calibrate(h: Array, l: Array, seed: int) -> Calibration:
     """The calibration of h, with labels simulated from it."""
-    h, l = _scores(fit)
     order = np.argsort(h, kind="stable")
     h, l = h[order], l[order]
     rate = isotonic_regression(l).x
     gain = _gain(h, l, rate)
-    rng = np.random.default_rng([int(fit.settings["random_seed"]), 6])
+    rng = np.random.default_rng([seed, 6])
     grid = np.quantile(h, np.linspace(0, 1, GRID))
     replicates, as_large = np.empty((SIMULATIONS, GRID)), 0
     for i in range(SIMULATIONS):
@@ -97,16 +97,16 @@ def calibrate(fit: FittedModel) -> Calibration:
 
 def check_rates(subject: Subject, evidence: "Evidence") -> list[Check]:
     """Label rates by bin of the score."""
-    table = evidence.label_rates
+    table = evidence.form_rates
     worst = table["z"].abs().idxmax()
     z = float(table.loc[worst, "z"])
-    good = abs(z) <= 3.0
+    good = abs(z) <= MAX_Z
     return [
         Check(
             "label rate by score",
             "passed" if good else "failed",
             abs(z),
-            f"at most 3 standard errors in each of {len(table)} bins",
+            f"at most {MAX_Z:.0f} standard errors in each of {len(table)} bins",
             f"Largest deviation in bin {worst}: {table.loc[worst, 'observed']:.3f} observed, "
             f"{table.loc[worst, 'expected']:.3f} expected ({z:+.1f} se).",
             "" if good else "The form of h is wrong: add transformed columns, or another model.",
@@ -119,7 +119,7 @@ def check_rates(subject: Subject, evidence: "Evidence") -> list[Check]:
 
 def check_calibration(subject: Subject, evidence: "Evidence") -> list[Check]:
     """Miscalibration of the Brier score against its distribution under the model."""
-    found = evidence.calibration
+    found = evidence.form_calibration
     good = found.p_value >= 0.01
     return [
         Check(
@@ -137,21 +137,53 @@ def check_calibration(subject: Subject, evidence: "Evidence") -> list[Check]:
     ]
 
 
+def check_shrinkage(subject: Subject, evidence: "Evidence") -> list[Check]:
+    """Whether the penalties of a point estimate pull h visibly away from the labels."""
+    if not subject.fit.is_point:
+        return []
+    own, form = (float(t["z"].abs().max()) for t in (evidence.label_rates, evidence.form_rates))
+    pulled = own > MAX_Z and form <= MAX_Z
+    return [
+        Check(
+            "shrinkage",
+            "weak" if pulled else "passed",
+            own,
+            f"at most {MAX_Z:.0f} standard errors in each bin, or as far off without penalties",
+            f"The penalties pull h {own:.1f} standard errors away from the labels in one bin of "
+            f"ten, where the form alone leaves {form:.1f}: slopes are too small for this table."
+            if pulled
+            else "The penalties do not pull h away from the labels.",
+            "Weaker penalties: fit.update(C=0.01), or method='nuts'." if pulled else "",
+        )
+    ]
+
+
 def _gain(h: Array, l: Array, curve: Array) -> float:
     return float(np.mean((l - h) ** 2) - np.mean((l - curve) ** 2))
 
 
-def _scores(fit: FittedModel) -> tuple[Array, Array]:
-    """Label probability and label of the rows; of several annotators, of every cell shown."""
-    X, labels = fit.data.X, fit.data.labels
-    keep = slice(None, None, max(1, -(-labels.size // MAX_ROWS)))
+def scores(fit: FittedModel) -> tuple[Array, Array]:
+    """Fitted label probability and label of the rows."""
     flat = fit.draws
-    some = flat.take(slice(None, None, max(1, flat.b.size // DRAWS)))
-    if fit.data.n_annotators == 1:
+    return _scores(flat.take(slice(None, None, max(1, flat.b.size // DRAWS))), fit.data)
+
+
+def form_scores(subject: Subject) -> tuple[Array, Array]:
+    """The same of what the model's form can reach: a point estimate without its penalties."""
+    if not subject.fit.is_point:
+        return scores(subject.fit)
+    return _scores(subject.peaks[0].point.take_flat(), subject.weak.data)
+
+
+def _scores(some: Parameters, data: PUData) -> tuple[Array, Array]:
+    """Label probability and label of the rows; of several annotators, of every cell shown."""
+    X, labels = data.X, data.labels
+    keep = slice(None, None, max(1, -(-labels.size // MAX_ROWS)))
+    if data.n_annotators == 1:
         return mean_by_row(some, Parameters.h, X[keep]), labels[keep, 0].astype(float)
 
     def of(j: int) -> Array:
         return mean_by_row(some, lambda draws, rows: draws.h(rows)[..., j, :], X[keep])
 
-    h, shown = np.column_stack([of(j) for j in range(labels.shape[1])]), fit.data.shown[keep]
+    h, shown = np.column_stack([of(j) for j in range(labels.shape[1])]), data.shown[keep]
     return h[shown], labels[keep][shown].astype(float)

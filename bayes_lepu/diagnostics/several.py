@@ -15,7 +15,13 @@ from bayes_lepu.diagnostics.convergence import (
 from bayes_lepu.diagnostics.difficulty import Panel, difficulty_curve
 from bayes_lepu.diagnostics.evidence import Evidence
 from bayes_lepu.diagnostics.levels import CI_PROB, interval
-from bayes_lepu.diagnostics.predictive import calibrate, check_calibration, check_rates, label_rates
+from bayes_lepu.diagnostics.predictive import (
+    calibrate,
+    check_calibration,
+    check_rates,
+    label_rates,
+    scores,
+)
 from bayes_lepu.diagnostics.records import Aspect, Check, Identifiability
 from bayes_lepu.diagnostics.subject import Subject
 from bayes_lepu.diagnostics.thresholds import grade, graded, in_words
@@ -47,6 +53,8 @@ def gather_several(subject: Subject) -> Evidence:
     """What the checks judge, computed once."""
     fit = subject.fit
     drawn = not fit.is_point
+    fitted = scores(fit)
+    rates, calibration = label_rates(*fitted), calibrate(*fitted, fit.settings["random_seed"])
     return Evidence(
         peaks=(),
         profile=None,
@@ -54,8 +62,10 @@ def gather_several(subject: Subject) -> Evidence:
         prior_pi=subject.prior_pi_and_c[0] if drawn else None,
         prior_c=subject.prior_pi_and_c[1] if drawn else None,
         rivals=(),
-        label_rates=label_rates(fit),
-        calibration=calibrate(fit),
+        label_rates=rates,
+        calibration=calibration,
+        form_rates=rates,
+        form_calibration=calibration,
         columns=None,
         forms=None,
         remedies=(),

@@ -20,7 +20,7 @@ from bayes_lepu.diagnostics.levels import (
 )
 from bayes_lepu.diagnostics.naming import check_modes, check_orientation
 from bayes_lepu.diagnostics.plausibility import check_existence, check_plausibility
-from bayes_lepu.diagnostics.predictive import check_calibration, check_rates
+from bayes_lepu.diagnostics.predictive import check_calibration, check_rates, check_shrinkage
 from bayes_lepu.diagnostics.records import Check
 from bayes_lepu.diagnostics.sensitivity import check_intercepts, check_power_scaling
 from bayes_lepu.diagnostics.subject import Subject
@@ -50,6 +50,7 @@ CHECKS: list[CheckFunction] = [
     check_constancy,
     check_rates,
     check_calibration,
+    check_shrinkage,
     check_columns,
     check_forms,
     check_knowledge,

@@ -175,8 +175,13 @@ def _misfit(density: LogDensity, points: Parameters, center: Gaussian, X: Array)
     target = density.unpack(center.mean)
     versions = [target, target.swap()] if can_fold(density) else [target]
     t, s = points.t(X), points.s(X)
-    misfits = [((t - v.t(X)) ** 2 + (s - v.s(X)) ** 2).sum(axis=-1) for v in versions]
+    misfits = [_squares(t - v.t(X)) + _squares(s - v.s(X)) for v in versions]
     return np.min(misfits, axis=0)
+
+
+def _squares(difference: Array) -> Array:
+    """Sum of squares of each draw, over rows and annotators."""
+    return np.square(difference).reshape(len(difference), -1).sum(axis=1)
 
 
 def _pool(runs: list[Run], shares: Array, rng: np.random.Generator) -> Run:

@@ -7,7 +7,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bayes_lepu.diagnostics.identifiability import verdict_of
-from bayes_lepu.diagnostics.predictive import calibrate
+from bayes_lepu.diagnostics.predictive import calibrate, scores
 from bayes_lepu.errors import DataError
 from bayes_lepu.links import Array
 from bayes_lepu.plots.panels import GUIDE, LABEL, PRIOR, Panels, short, some_rows, thin
@@ -124,7 +124,10 @@ def plot_calibration(
     """
     panels = Panels.of(["calibration"], plot_collection=plot_collection, backend=backend)
     evidence = verdict_of(fit).evidence
-    found = calibrate(fit) if evidence is None else evidence.calibration
+    if evidence is None:
+        found = calibrate(*scores(fit), int(fit.settings["random_seed"]))
+    else:
+        found = evidence.calibration
     grid = found.grid
     lower, upper = np.quantile(found.replicates, tail_probabilities(ci_prob), axis=0)
     panels.line(0, np.array([0.0, 1.0]), np.array([0.0, 1.0]), GUIDE, dashed=True, width=1.0)

@@ -264,11 +264,12 @@ def test_raw_and_pivoted_r_hat(rows):
 
 
 def test_label_rates_add_up(spm):
-    table = predictive.label_rates(spm)
+    h, l = predictive.scores(spm)
+    table = predictive.label_rates(h, l)
     assert table["rows"].sum() == spm.data.n
     assert (table["rows"] * table["observed"]).sum() == pytest.approx(spm.data.l.sum())
     assert table["expected"].is_monotonic_increasing
-    found = predictive.calibrate(spm)
+    found = predictive.calibrate(h, l, seed=0)
     assert np.all(np.diff(found.rate) >= 0)
     assert found.rate.mean() == pytest.approx(spm.data.l.mean())
     assert found.replicates.shape == (predictive.SIMULATIONS, found.grid.size)

@@ -102,16 +102,13 @@ def test_basins_connected_with_each_other_count_once(monkeypatch):
     assert shares == (0.5, 0.5)
 
 
-def test_of_two_runs_the_one_without_divergences_is_kept():
-    start = Gaussian(np.zeros(1), np.eye(1), 0.0)
-    rng = np.random.default_rng(2)
-    z = rng.standard_normal((4, 500, 1))
+def test_of_two_runs_the_one_without_divergences_is_kept(monkeypatch):
+    data, spec = read_data(np.arange(6.0)[:, None], np.arange(6) > 3), get_model("scar")
+    density = LogDensity(spec, data, spec.complete_priors(default_priors(1, 1), None), True)
+    start = gaussian_at(density, np.zeros(density.dim))
+    z = np.random.default_rng(2).standard_normal((4, 500, density.dim))
     shifted = z + np.linspace(0, 0.3, 4)[:, None, None]  # worse R-hat
-    runs = iter(
-        [
-            basins.Run(start, z, {"diverging": np.full((4, 500), 0.1)}),
-            basins.Run(start, shifted, {"diverging": np.zeros((4, 500))}),
-        ]
-    )
-    kept = basins.run_twice_if_hard(lambda gaussian, options: next(runs), start, OPTIONS)
-    assert kept.z is shifted
+    calm = np.zeros((4, 500))
+    runs = iter([(z, {"diverging": calm + 0.1}), (shifted, {"diverging": calm})])
+    monkeypatch.setattr(basins, "sample_nuts", lambda *args, **kwargs: next(runs))
+    assert basins.run_chains(density, start, OPTIONS).z is shifted

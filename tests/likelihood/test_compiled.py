@@ -18,9 +18,9 @@ from bayes_lepu.likelihood import (
     make_rows,
 )
 from bayes_lepu.likelihood.tiles import TILE_ROWS
-from bayes_lepu.links import row_loglik
 from bayes_lepu.propensities import REGISTRY, Link, Propensity, ceiling
 from tests.likelihoods import certain, links_of, make_data, unpack
+from tools.row_formula import row_loglik
 
 EXTREMES = np.array([-750.0, -301, -299, -40, -5, 0, 0.3, 5, 40, 299, 301, 750])
 
@@ -199,7 +199,7 @@ def test_a_broken_promise_is_refused():
 
 @pytest.mark.parametrize("name", ["one", "constant", "logistic", "psychometric"])
 def test_one_annotator_is_the_formula_of_the_paper(name):
-    """Ψ t, 1 - Ψ t and the two audited kinds of rows, as `links` has them to 60 digits."""
+    """Ψ t, 1 - Ψ t and the two audited kinds of rows, as 60 digits confirm them."""
     rows, links, point = problem(name, n=600, annotators=1, visits=0)
     rows = rows._replace(labels=np.abs(rows.labels))
     rows = certain(rows) if name == "one" else rows

@@ -12,10 +12,10 @@ from bayes_lepu import Prior
 from bayes_lepu.data import read_data
 from bayes_lepu.inference import pooling
 from bayes_lepu.likelihood import NOT_SHOWN
-from bayes_lepu.links import LOG_W_SPM
 from bayes_lepu.models import compiled
 from bayes_lepu.models.parameters import Parameters
 from bayes_lepu.models.row_terms import row_terms
+from tools.row_formula import LOG_W_SPM
 
 OWN = {
     "a": Prior("normal", scale=0.8, loc=-1.0),

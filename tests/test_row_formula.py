@@ -1,4 +1,4 @@
-"""Links: the factors of the labelling probability against 60-digit arithmetic."""
+"""The formula of a row that other tests rest on, and the links, against 60-digit arithmetic."""
 
 import itertools
 import math
@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from bayes_lepu import links
-from bayes_lepu.links import LOG_W_NAIVE, LOG_W_SPM, RowKind
+from bayes_lepu.links import RowKind
+from tools.row_formula import LOG_W_NAIVE, LOG_W_SPM, log_psychometric, row_loglik
 
 WEIGHTS = {
     "naive": LOG_W_NAIVE,
@@ -16,6 +17,7 @@ WEIGHTS = {
     "spm": LOG_W_SPM,
     "psychm": np.log([0.05, 0.1, 0.85]),
 }
+UNMISTAKEN = [kind for kind in RowKind if kind != RowKind.FALSE_MARK]
 GRID = (-750.0, -40.0, -3.0, 0.0, 0.7, 36.0, 750.0)
 
 
@@ -45,26 +47,15 @@ def test_every_row_kind_in_the_far_tails(model):
                 RowKind.NEGATIVE: log(not_t),
             }
         for kind, value in wanted.items():
-            got = float(links.row_loglik(kind, tau, omega, log_w))
+            got = float(row_loglik(kind, tau, omega, log_w))
             assert got == pytest.approx(value, rel=1e-12, abs=1e-15), (tau, omega, kind)
-
-
-@pytest.mark.parametrize("model", WEIGHTS)
-def test_missed_probability_is_bayes_rule(model):
-    log_w = WEIGHTS[model]
-    for tau, omega in itertools.product(GRID, GRID):
-        with localcontext(prec=60):
-            t, not_t, _, not_psi = exact(tau, omega, log_w)
-            wanted = float(t * not_psi / (not_t + t * not_psi))
-        got = float(links.missed_probability(tau, omega, log_w))
-        assert got == pytest.approx(wanted, rel=1e-12, abs=1e-300)
 
 
 @pytest.mark.parametrize("model", WEIGHTS)
 def test_psychometric_and_its_logarithms(model):
     log_w = WEIGHTS[model]
     omega = np.array(GRID)
-    log_psi, log_not_psi = links.log_psychometric(omega, log_w)
+    log_psi, log_not_psi = log_psychometric(omega, log_w)
     with localcontext(prec=60):
         pairs = [exact(0.0, w, log_w)[2:] for w in GRID]
         wanted = [float(psi) for psi, _ in pairs]
@@ -74,22 +65,12 @@ def test_psychometric_and_its_logarithms(model):
     np.testing.assert_allclose(log_not_psi, logs[:, 1], rtol=1e-13)
 
 
-def test_label_probability_has_the_closed_logit_of_spm():
-    """logit h = -logsumexp(-tau, -omega, -tau-omega), maths.md 5.1."""
-    tau, omega = np.random.default_rng(0).normal(0, 3, (2, 200))
-    h = links.label_probability(tau, omega, LOG_W_SPM)
-    logit = -np.logaddexp.reduce([-tau, -omega, -tau - omega])
-    np.testing.assert_allclose(np.log(h) - np.log1p(-h), logit, rtol=1e-10, atol=1e-10)
-
-
 def test_row_loglik_takes_one_kind_per_row():
     kind = np.array([0, 1, 2, 3], dtype=np.int8)
     tau, omega = np.array([0.3, -1.0, 2.0, 0.5]), np.array([1.0, 0.2, -0.4, 3.0])
     log_w = WEIGHTS["psychm"]
-    together = links.row_loglik(kind, tau, omega, log_w)
-    alone = [
-        float(links.row_loglik(k, t, w, log_w)) for k, t, w in zip(kind, tau, omega, strict=True)
-    ]
+    together = row_loglik(kind, tau, omega, log_w)
+    alone = [float(row_loglik(k, t, w, log_w)) for k, t, w in zip(kind, tau, omega, strict=True)]
     np.testing.assert_array_equal(together, alone)
 
 
@@ -97,7 +78,7 @@ def test_the_two_visible_outcomes_are_all_there_is(rng):
     """P(l=0) + P(l=1) = 1, and the same for the audited outcomes, at random points."""
     tau, omega = 20 * rng.normal(size=(2, 500))
     log_w = np.log(rng.dirichlet(np.ones(3), size=500).T)
-    chance = {kind: np.exp(links.row_loglik(kind, tau, omega, log_w)) for kind in RowKind}
+    chance = {kind: np.exp(row_loglik(kind, tau, omega, log_w)) for kind in UNMISTAKEN}
     visible = chance[RowKind.UNLABELLED] + chance[RowKind.LABELLED]
     np.testing.assert_allclose(visible, 1.0, rtol=1e-12)
     hidden = chance[RowKind.MISSED] + chance[RowKind.LABELLED] + chance[RowKind.NEGATIVE]
