@@ -7,19 +7,18 @@ or ``"bokeh"`` as in ArviZ. Save a picture with ``.savefig("s.png")``, show it w
 
 from bayes_lepu.plots.annotator import plot_propensity
 from bayes_lepu.plots.answer import plot_class_probability, plot_prior_posterior
+from bayes_lepu.plots.label_fit import plot_calibration, plot_label_rate
 from bayes_lepu.plots.naming import plot_modes, plot_orientation, plot_profile
-from bayes_lepu.plots.ranking import plot_gain, plot_precision_recall
-from bayes_lepu.plots.reproduction import plot_calibration, plot_label_rate
+from bayes_lepu.plots.ranking import plot_ranking
 
 __all__ = [
     "plot_calibration",
     "plot_class_probability",
-    "plot_gain",
     "plot_label_rate",
     "plot_modes",
     "plot_orientation",
-    "plot_precision_recall",
     "plot_prior_posterior",
     "plot_profile",
     "plot_propensity",
+    "plot_ranking",
 ]

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from bayes_lepu.errors import ModelError
 from bayes_lepu.plots.panels import CLASS, GUIDE, Panels
 from bayes_lepu.result import FittedModel
 from bayes_lepu.result.summaries import CI_PROB
@@ -16,19 +17,34 @@ COLORS = {AS_NAMED: CLASS, EXCHANGED: GUIDE}
 NAMES = {AS_NAMED: "as named", EXCHANGED: "factors exchanged"}
 
 
-def plot_gain(
+# of each kind: the columns on the two axes, and their names for people
+KINDS = {
+    "gain": ("rows", "found", "unlabelled rows looked at, most probable first", "positives found"),
+    "precision": (
+        "recall",
+        "precision",
+        "recall: share of the missed positives found",
+        "precision",
+    ),
+}
+
+
+def plot_ranking(
     fit: FittedModel,
     *,
+    kind: str = "gain",
     exchanged: bool = False,
     ci_prob: float = CI_PROB,
     plot_collection: "PlotCollection | None" = None,
     backend: str | None = None,
 ) -> "PlotCollection":
-    """Positives found by looking at the first k unlabelled rows, with its band.
+    """What the ranking of the unlabelled rows is worth, with its band.
 
     Parameters
     ----------
     fit : Fit
+    kind : {"gain", "precision"}
+        Positives found in the first k rows, or precision against recall.
     exchanged : bool
         Draw also what the same rows hold if the factors are exchanged, in grey.
     ci_prob : float
@@ -39,72 +55,20 @@ def plot_gain(
     PlotCollection
         One panel.
     """
-    return _draw(
-        fit,
-        ("rows", "found"),
-        ("unlabelled rows looked at, most probable first", "positives found"),
-        exchanged=exchanged,
-        ci_prob=ci_prob,
-        plot_collection=plot_collection,
-        backend=backend,
-    )
-
-
-def plot_precision_recall(
-    fit: FittedModel,
-    *,
-    exchanged: bool = False,
-    ci_prob: float = CI_PROB,
-    plot_collection: "PlotCollection | None" = None,
-    backend: str | None = None,
-) -> "PlotCollection":
-    """Precision against recall along the ranking of the unlabelled rows, with its band.
-
-    Parameters
-    ----------
-    fit : Fit
-    exchanged : bool
-        Draw also what the same rows hold if the factors are exchanged, in grey.
-    ci_prob : float
-        Probability of the equal-tailed band.
-
-    Returns
-    -------
-    PlotCollection
-        One panel.
-    """
-    return _draw(
-        fit,
-        ("recall", "precision"),
-        ("recall: share of the missed positives found", "precision"),
-        exchanged=exchanged,
-        ci_prob=ci_prob,
-        plot_collection=plot_collection,
-        backend=backend,
-    )
-
-
-def _draw(
-    fit: FittedModel,
-    axes: tuple[str, str],
-    labels: tuple[str, str],
-    *,
-    exchanged: bool,
-    ci_prob: float,
-    plot_collection: "PlotCollection | None",
-    backend: str | None,
-) -> "PlotCollection":
-    panels = Panels.of([axes[1]], plot_collection=plot_collection, backend=backend)
+    if kind not in KINDS:
+        raise ModelError(f"kind is {kind!r}; 'gain' or 'precision' is expected.")
+    across, up, x_label, y_label = KINDS[kind]
+    panels = Panels.of([up], plot_collection=plot_collection, backend=backend)
     curves = ranking_curves(fit, ci_prob=ci_prob, both=exchanged)
     shown = [str(name) for name in curves["reading"].unique()]
     for name in reversed(shown):  # the reading as named on top
         part: pd.DataFrame = curves[curves["reading"] == name]
-        y = part[[axes[1], f"{axes[1]}_lower", f"{axes[1]}_upper"]].to_numpy().T
-        panels.band(0, part[axes[0]].to_numpy(), y, COLORS[name])
-    top = 1.02 if axes[1] == "precision" else 1.05 * max(float(curves["found_upper"].max()), 1.0)
-    right = 1.0 if axes[0] == "recall" else float(curves["rows"].max())
+        y = part[[up, f"{up}_lower", f"{up}_upper"]].to_numpy().T
+        panels.band(0, part[across].to_numpy(), y, COLORS[name])
+    found = max(float(curves["found_upper"].max()), 1.0)
+    right, top = (float(curves["rows"].max()), 1.05 * found) if kind == "gain" else (1.0, 1.02)
     panels.limits(0, x=(0.0, right), y=(0.0, top))
-    panels.labels(0, x=labels[0], y=labels[1])
+    panels.labels(0, x=x_label, y=y_label)
     if plot_collection is None and len(shown) > 1:
         panels.legend([(NAMES[name], COLORS[name]) for name in shown])
     return panels.collection

@@ -178,7 +178,7 @@ def test_the_report_computes_nothing_that_the_verdict_has(fit, html, tmp_path, m
         "bayes_lepu.result.predictive.prior_parameters",
         "bayes_lepu.result.predictive.log_likelihood",
         "bayes_lepu.settling.sentences.answer",
-        "bayes_lepu.plots.reproduction.calibrate",
+        "bayes_lepu.plots.label_fit.calibrate",
     ):
         monkeypatch.setattr(target, _forbidden)
     assert fit.report(tmp_path / "again.html").exists()

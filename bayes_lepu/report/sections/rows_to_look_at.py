@@ -11,7 +11,7 @@ from bayes_lepu.models.parameters import Parameters
 from bayes_lepu.models.row_terms import row_terms
 from bayes_lepu.plots.annotator import top_features
 from bayes_lepu.plots.panels import thin
-from bayes_lepu.plots.ranking import plot_gain, plot_precision_recall
+from bayes_lepu.plots.ranking import plot_ranking
 from bayes_lepu.report.page import Page
 from bayes_lepu.report.section import Section
 from bayes_lepu.report.tables import Cell, Table, from_frame
@@ -56,12 +56,12 @@ def rows_section(page: Page) -> Section | None:
         (
             "Positives found",
             "How many positives one finds by looking at the most probable rows first.",
-            plot_gain,
+            "gain",
         ),
         (
             "Precision against recall",
             "How pure the list is when a given share of the missed positives has been found.",
-            plot_precision_recall,
+            "precision",
         ),
     )
     return Section(
@@ -69,8 +69,10 @@ def rows_section(page: Page) -> Section | None:
         "Rows to look at",
         f"{answer.look} Rows that have been checked are left out. Click a heading to sort.",
         pictures=tuple(
-            page.album.picture(title, reading, partial(plot, fit, exchanged=page.unnamed))
-            for title, reading, plot in curves
+            page.album.picture(
+                title, reading, partial(plot_ranking, fit, kind=kind, exchanged=page.unnamed)
+            )
+            for title, reading, kind in curves
         ),
         tables=((f"The first {len(shown)}", from_frame(shown, index="row")),),
         csv=frame.to_csv(index_label="row", float_format="%.6g"),
