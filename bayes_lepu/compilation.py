@@ -23,6 +23,7 @@ from bayes_lepu.sources import source_digest
 SOURCES = (
     "arithmetic.py",
     "compilation.py",
+    "inference/quadratic.py",
     "likelihood",
     "links.py",
     "models/compiled.py",

@@ -3,14 +3,14 @@ r"""MAP: the mode of the posterior density, which is the paper's penalised MLE.
 .. math:: \hat\theta = \arg\max_\theta \; \log L(\theta) - C_\alpha \lVert\alpha\rVert
     - C_a \lVert a\rVert
 
-Both SPM and PsychM have several local maxima, so the search starts from many points (see `starts`)
-and the table of distinct modes is part of the result. More columns than rows with L2 priors are
+Both SPM and PsychM have several local maxima, so the search starts from many points (`search`), and
+the table of distinct modes is part of the result. More columns than rows with L2 priors are
 handled exactly in the row space: with X = U S V', the optimum is a = V c, and the priors on a and
 c coincide.
 """
 
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -18,7 +18,7 @@ import numpy as np
 
 from bayes_lepu.data import PUData
 from bayes_lepu.errors import OWN_CODE, ConvergenceError, IdentifiabilityWarning, ModelError
-from bayes_lepu.inference import orientation, starts
+from bayes_lepu.inference import orientation
 from bayes_lepu.inference.modes import (
     SAME,
     Mode,
@@ -30,7 +30,7 @@ from bayes_lepu.inference.modes import (
     swap_mode,
 )
 from bayes_lepu.inference.optimizers import Climber, Optimum, optimise
-from bayes_lepu.inference.pooling import known_scales
+from bayes_lepu.inference.search import search
 from bayes_lepu.inference.sparse import kkt_residual
 from bayes_lepu.inference.wide import row_basis
 from bayes_lepu.links import Array
@@ -38,10 +38,6 @@ from bayes_lepu.models.density import LogDensity
 from bayes_lepu.models.parameters import Parameters
 from bayes_lepu.models.spec import ModelSpec
 from bayes_lepu.priors import Priors
-from bayes_lepu.propensities import Propensity, get_propensity
-
-# Starts of the search: with two curved factors, and with free rates besides.
-PAIR_STARTS, RATES_STARTS = 14, 25
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,16 +75,13 @@ def fit_map(
     optimizer: str | Climber = "auto",
     initial: Parameters | None = None,
     rng: np.random.Generator,
-    progress: Callable[[Iterable[Array]], Iterable[Array]] = iter,
 ) -> MapResult:
     """Find the modes and name the factors.
 
     Parameters
     ----------
     n_starts : int, optional
-        Number of starts, the named ones of `starts` first; one is a single random start.
-        Default: 14 for two factors, 25 with free rates. Naive has one, SCAR two, whatever is asked
-        for.
+        See `search`.
     optimizer : {"auto", "scoring", "sampled", "lbfgs"} or callable
         See `optimizers`.
     initial : Parameters, optional
@@ -102,18 +95,14 @@ def fit_map(
         )
     reduced, lift = row_space(data, priors)
     density = LogDensity(spec, reduced, priors)
-    if initial is None:
-        points = _starting_points(density, n_starts, optimizer, rng)
-    elif lift is None:
-        points = [initial]
-    else:
-        points = [replace(initial, a=initial.a @ lift.T, alpha=initial.alpha @ lift.T)]
     climb = partial(optimise, density, optimizer=optimizer)
-    optima = [climb(z) for z in progress(map(density.pack, points))]
+    if initial is None:
+        optima = search(density, n_starts=n_starts, optimizer=optimizer, rng=rng)
+    else:
+        if lift is not None:
+            initial = replace(initial, a=initial.a @ lift.T, alpha=initial.alpha @ lift.T)
+        optima = [climb(density.pack(initial))]
     optima = [o for o in optima if np.isfinite(o.logp)]
-    if n_starts is None and initial is None and optima and _can_exchange(density):
-        # Whether the other naming is a mode too must not depend on a start that happens to find it.
-        optima.append(climb(density.swap(max(optima, key=lambda o: o.logp).z)))
     if not optima:
         raise ConvergenceError(
             "No start reached a finite log posterior. Check the scale of X, or use a stronger "
@@ -125,80 +114,6 @@ def fit_map(
     modes = tuple(_lifted(full, m, lift) for m in modes)
     record = orientation.describe(modes[0].point, spec, data, rule, overruled=overruled)
     return MapResult(modes, record, kkt, full)
-
-
-def _starting_points(
-    density: LogDensity,
-    n_starts: int | None,
-    optimizer: str | Climber,
-    rng: np.random.Generator,
-) -> list[Parameters]:
-    spec, data = density.spec, density.data
-    n = (RATES_STARTS if spec.n_rates else PAIR_STARTS) if n_starts is None else n_starts
-    if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
-        raise ModelError(f"n_starts = {n!r}; a whole number, one or above, is expected.")
-    if not spec.has_selection:
-        return starts.constant_starts(data)[: 1 + spec.n_rates]
-    spread = starts.column_spread(data)
-    if n == 1:
-        pool = starts.random_points(data, spread, 1, rng)
-        pool = [point.for_annotators(data.n_annotators) for point in pool]
-        return pool if spec.n_rates == 0 else starts.with_small_weights(pool)
-    scar = best_optimum(constant_version(density), starts.constant_starts(data), optimizer)
-    if spec.n_rates == 0:
-        return _and_exchanged(density, starts.spm_starts(data, scar, spread, n, rng), optimizer)
-    spm = plain_version(density)
-    spm_best = best_optimum(
-        spm, starts.spm_starts(data, scar, spread, max(5, n // 3), rng), optimizer
-    )
-    return starts.psychm_starts(data, scar, spm_best, spread, n, rng)
-
-
-def _and_exchanged(
-    density: LogDensity, points: list[Parameters], optimizer: str | Climber
-) -> list[Parameters]:
-    """The starts; of several annotators also the best optimum with the factors exchanged.
-
-    Nothing there is symmetric, but where few rows are shared a mode near the exchanged answer can
-    remain.
-    """
-    data = density.data
-    same = np.array_equal(data.class_mask, data.selection_mask)
-    if data.n_annotators == 1 or not same:
-        return points
-    return [*points[:-1], best_optimum(density, points[:3], optimizer).swap()]
-
-
-def constant_version(density: LogDensity) -> LogDensity:
-    """The same data and slope priors with a constant propensity, as a source of starts."""
-    return _with_propensity(density, get_propensity("constant"))
-
-
-def plain_version(density: LogDensity) -> LogDensity:
-    """The same without free rates."""
-    own = density.spec.propensity
-    return _with_propensity(density, Propensity(own.name, own.mechanism, own.link))
-
-
-def _with_propensity(density: LogDensity, propensity: Propensity) -> LogDensity:
-    spec = replace(density.spec, propensity=propensity)
-    priors = spec.complete_priors(density.priors, None, annotators=density.data.n_annotators)
-    return LogDensity(spec, density.data, known_scales(priors, hierarchical=False))
-
-
-def _can_exchange(density: LogDensity) -> bool:
-    data = density.data
-    same = np.array_equal(data.class_mask, data.selection_mask)
-    one = data.n_annotators == 1 and density.spec.has_selection
-    return one and bool(same) and not is_exchangeable(density)
-
-
-def best_optimum(
-    density: LogDensity, points: list[Parameters], optimizer: str | Climber = "auto"
-) -> Parameters:
-    """The best of the optima that the points lead to."""
-    optima = [optimise(density, density.pack(p), optimizer=optimizer) for p in points]
-    return density.unpack(max(optima, key=lambda o: o.logp).z)
 
 
 def _oriented(

@@ -92,24 +92,36 @@ def mode_table(modes: tuple[Mode, ...]) -> pd.DataFrame:
     return pd.DataFrame([m.record() for m in modes]).rename_axis("mode")
 
 
-def distinct_modes(density: LogDensity, optima: list[Optimum]) -> tuple[Mode, ...]:
-    """Cluster optima into modes, best first."""
+def distinct_optima(density: LogDensity, optima: list[Optimum]) -> list[Optimum]:
+    """One optimum of every mode, best first, with the number of starts that ended there."""
     X = _some_rows(density.data.X)
     merge_swaps = is_exchangeable(density)
-    kept: list[tuple[Parameters, Optimum, int]] = []
+    kept: list[Optimum] = []
+    spoken: list[tuple[Array, Array]] = []  # t and s of those kept
     for optimum in sorted(optima, key=lambda o: -o.logp):
         point = density.unpack(optimum.z)
-        for i, (other, first, hits) in enumerate(kept):
-            same = distance(point, other, X) < SAME
-            if same or (merge_swaps and distance(point.swap(), other, X) < SAME):
-                kept[i] = (other, first, hits + 1)
+        t, s = point.t(X), point.s(X)
+        for i, (other_t, other_s) in enumerate(spoken):
+            apart = max(_rms(t - other_t), _rms(s - other_s))
+            if merge_swaps:
+                apart = min(apart, max(_rms(s - other_t), _rms(t - other_s)))
+            if apart < SAME:
+                kept[i] = replace(kept[i], hits=kept[i].hits + optimum.hits)
                 break
         else:
-            kept.append((point, optimum, 1))
-    best = kept[0][0]
+            kept.append(optimum)
+            spoken.append((t, s))
+    return kept
+
+
+def distinct_modes(density: LogDensity, optima: list[Optimum]) -> tuple[Mode, ...]:
+    """The distinct modes that optima belong to, best first."""
+    kept = distinct_optima(density, optima)
+    best = density.unpack(kept[0].z)
+    points = [best, *(density.unpack(o.z) for o in kept[1:])]
     return tuple(
-        describe_mode(density, point, o, best=best, best_logp=kept[0][1].logp, hits=hits)
-        for point, o, hits in kept
+        describe_mode(density, point, o, best=best, best_logp=kept[0].logp, hits=o.hits)
+        for point, o in zip(points, kept, strict=True)
     )
 
 

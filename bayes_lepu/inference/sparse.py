@@ -11,6 +11,7 @@ from dataclasses import replace
 import numpy as np
 from scipy.optimize import minimize
 
+from bayes_lepu.inference.scoring import SMALLEST, slopes
 from bayes_lepu.links import Array
 from bayes_lepu.models.density import LogDensity
 
@@ -26,10 +27,7 @@ def kkt_residual(density: LogDensity, z: Array) -> float:
     penalty), :math:`g_j = C_j\,\mathrm{sign}(z_j)` elsewhere, with g the gradient of the smooth
     part; for the others :math:`|g_j| = 0`.
     """
-    rate, away = density.l1_rate, z - density.loc
-    smooth = density.logp_grad(z)[1] + rate * np.sign(away)
-    at_center = np.maximum(np.abs(smooth) - rate, 0.0)
-    return float(np.max(np.where(away == 0, at_center, np.abs(smooth - rate * np.sign(away)))))
+    return float(np.max(np.abs(slopes(density, z, density.logp_grad(z)[1]))))
 
 
 def climb_sparse(
@@ -108,6 +106,8 @@ def polish(density: LogDensity, z: Array, max_steps: int = 10) -> Array:
         if np.max(np.abs(gradient)) < DONE:
             break
         information = small.observed_information(x)
+        flat = np.diag(information) < SMALLEST  # rates that have vanished
+        information[flat, flat] = 1.0
         try:
             np.linalg.cholesky(information)
             candidate = x + np.linalg.solve(information, gradient)

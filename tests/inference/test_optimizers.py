@@ -89,8 +89,8 @@ def test_many_rows_give_the_same_optimum_as_plain_lbfgs():
         assert sampled.gradient_norm < 1.0  # of 150,000 rows
 
 
-def test_many_rows_with_few_labels_are_not_sampled():
-    """Ten labelled rows among 150,000: a sample would hold none, so all rows are used."""
+def test_many_rows_with_few_labels():
+    """Ten labelled rows among 150,000: the subsample holds all of them."""
     rng = np.random.default_rng(3)
     X = rng.normal(size=(150_000, 3))
     l = np.zeros(150_000, dtype=int)
@@ -98,7 +98,8 @@ def test_many_rows_with_few_labels_are_not_sampled():
     density = density_of("spm", read_data(X, l), C=1.0)
     start = density.pack(TRUTH)
     sampled, plain = (optimise(density, start, optimizer=o) for o in ("sampled", "lbfgs"))
-    np.testing.assert_array_equal(sampled.z, plain.z)
+    assert sampled.logp == pytest.approx(plain.logp, abs=1e-6)
+    np.testing.assert_allclose(sampled.z, plain.z, atol=2e-3)
 
 
 def test_a_vanished_weight_is_no_trap(data):

@@ -1,0 +1,153 @@
+"""The search for modes: from many starts, over few rows first where there are many.
+
+Every start is climbed over a subsample (`subsample`) whose size depends on the number of parameters
+alone. The distinct modes found there are then climbed over all rows (in stages, of ten times as
+many rows each), so that the cost of the search does not grow with the number of rows.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from itertools import pairwise
+
+import numpy as np
+
+from bayes_lepu.errors import ModelError
+from bayes_lepu.inference import starts
+from bayes_lepu.inference.modes import distinct_optima, is_exchangeable
+from bayes_lepu.inference.optimizers import ROUGH, Climber, Optimum, optimise
+from bayes_lepu.inference.pooling import known_scales
+from bayes_lepu.inference.subsample import subsample
+from bayes_lepu.links import Array
+from bayes_lepu.models.density import LogDensity
+from bayes_lepu.models.parameters import Parameters
+from bayes_lepu.propensities import Propensity, get_propensity
+
+Climb = Callable[[LogDensity, Array], Optimum]
+
+# Starts of the search: with two curved factors, and with free rates besides.
+PAIR_STARTS, RATES_STARTS = 14, 25
+SEARCH_ROWS = 2_000  # of the subsample, at least
+ROWS_PER_PARAMETER = 50
+GROWTH = 10  # of the rows from stage to stage
+
+
+def search(
+    density: LogDensity,
+    *,
+    n_starts: int | None = None,
+    optimizer: str | Climber = "auto",
+    rng: np.random.Generator,
+) -> list[Optimum]:
+    """Where the climbs from all starts end.
+
+    Parameters
+    ----------
+    n_starts : int, optional
+        Number of starts, the named ones of `starts` first; one is a single random start.
+        Default: 14 for two factors, 25 with free rates. Naive has one, SCAR two, whatever is asked
+        for.
+    optimizer : str or callable
+        See `optimizers`. Any but "auto" climbs over all rows from every start.
+    """
+    climb: Climb = partial(optimise, optimizer=optimizer)
+    stages = _stages(density) if optimizer == "auto" else [density]
+    if len(stages) == 1:
+        return _from_all_starts(density, n_starts, climb, rng)
+    found = _from_all_starts(stages[0], n_starts, partial(optimise, tolerance=ROUGH), rng)
+    for before, stage in pairwise(stages):
+        found = [replace(climb(stage, o.z), hits=o.hits) for o in distinct_optima(before, found)]
+    return found
+
+
+def _stages(density: LogDensity) -> list[LogDensity]:
+    """The same density over more and more of the rows, in the end over all of them."""
+    data, size = density.data, max(SEARCH_ROWS, ROWS_PER_PARAMETER * density.dim)
+    stages = []
+    if data.n_annotators == 1:
+        while 3 * size < data.n:
+            stages.append(replace(density, data=subsample(data, size)))
+            size *= GROWTH
+    return [*stages, density]
+
+
+def _from_all_starts(
+    density: LogDensity, n_starts: int | None, climb: Climb, rng: np.random.Generator
+) -> list[Optimum]:
+    optima = [
+        climb(density, density.pack(point))
+        for point in _starting_points(density, n_starts, climb, rng)
+    ]
+    finite = [o for o in optima if np.isfinite(o.logp)]
+    if n_starts is None and finite and _can_exchange(density):
+        # Whether the other naming is a mode too must not depend on a start that happens to find it.
+        finite.append(climb(density, density.swap(max(finite, key=lambda o: o.logp).z)))
+    return finite
+
+
+def _starting_points(
+    density: LogDensity,
+    n_starts: int | None,
+    climb: Climb,
+    rng: np.random.Generator,
+) -> list[Parameters]:
+    spec, data = density.spec, density.data
+    n = (RATES_STARTS if spec.n_rates else PAIR_STARTS) if n_starts is None else n_starts
+    if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
+        raise ModelError(f"n_starts = {n!r}; a whole number, one or above, is expected.")
+    if not spec.has_selection:
+        return starts.constant_starts(data)[: 1 + spec.n_rates]
+    spread = starts.column_spread(data)
+    if n == 1:
+        pool = starts.random_points(data, spread, 1, rng)
+        pool = [point.for_annotators(data.n_annotators) for point in pool]
+        return pool if spec.n_rates == 0 else starts.with_small_weights(pool)
+    scar = best_optimum(constant_version(density), starts.constant_starts(data), climb)
+    if spec.n_rates == 0:
+        return _and_exchanged(density, starts.spm_starts(data, scar, spread, n, rng), climb)
+    spm = plain_version(density)
+    spm_best = best_optimum(spm, starts.spm_starts(data, scar, spread, max(5, n // 3), rng), climb)
+    return starts.psychm_starts(data, scar, spm_best, spread, n, rng)
+
+
+def _and_exchanged(density: LogDensity, points: list[Parameters], climb: Climb) -> list[Parameters]:
+    """The starts; of several annotators also the best optimum with the factors exchanged.
+
+    Nothing there is symmetric, but where few rows are shared a mode near the exchanged answer can
+    remain.
+    """
+    data = density.data
+    same = np.array_equal(data.class_mask, data.selection_mask)
+    if data.n_annotators == 1 or not same:
+        return points
+    return [*points[:-1], best_optimum(density, points[:3], climb).swap()]
+
+
+def constant_version(density: LogDensity) -> LogDensity:
+    """The same data and slope priors with a constant propensity, as a source of starts."""
+    return _with_propensity(density, get_propensity("constant"))
+
+
+def plain_version(density: LogDensity) -> LogDensity:
+    """The same without free rates."""
+    own = density.spec.propensity
+    return _with_propensity(density, Propensity(own.name, own.mechanism, own.link))
+
+
+def _with_propensity(density: LogDensity, propensity: Propensity) -> LogDensity:
+    spec = replace(density.spec, propensity=propensity)
+    priors = spec.complete_priors(density.priors, None, annotators=density.data.n_annotators)
+    return LogDensity(spec, density.data, known_scales(priors, hierarchical=False))
+
+
+def _can_exchange(density: LogDensity) -> bool:
+    data = density.data
+    same = np.array_equal(data.class_mask, data.selection_mask)
+    one = data.n_annotators == 1 and density.spec.has_selection
+    return one and bool(same) and not is_exchangeable(density)
+
+
+def best_optimum(density: LogDensity, points: list[Parameters], climb: Climb) -> Parameters:
+    """The best of the optima that the points lead to."""
+    optima = [climb(density, density.pack(p)) for p in points]
+    return density.unpack(max(optima, key=lambda o: o.logp).z)
