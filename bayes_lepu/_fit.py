@@ -269,7 +269,7 @@ def fit(
             sampler=sampler,
         )
     )
-    return Fit(
+    result = Fit(
         spec=spec,
         data=data,
         priors=chosen,
@@ -281,6 +281,8 @@ def fit(
         stats=found.stats,
         quality=found.quality,
     )
+    repr(result)  # π and c are part of the answer: found here, kept, and shown without a wait
+    return result
 
 
 def _fit_all(

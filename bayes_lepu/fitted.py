@@ -28,8 +28,6 @@ from bayes_lepu.settling.decisions import Decision, decide
 from bayes_lepu.settling.readings import UNNAMED_LEVEL
 from bayes_lepu.settling.sentences import Answer, answer
 
-QUICK_CELLS = 1_000_000  # rows x coordinates up to which showing a fit may diagnose it
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Fit(FittedModel):
@@ -305,9 +303,13 @@ class Fit(FittedModel):
             compare_with=compare_with,
         )
 
+    def __str__(self) -> str:
+        _ = self.answer  # judged first; repr() shows what is known and computes nothing
+        return repr(self)
+
     def _facts(self) -> dict[str, str]:
-        if self.data.n * self.density.dim > QUICK_CELLS and "identifiability" not in vars(self):
-            return super()._facts() | {"verdict": "not computed yet: ask for fit.identifiability"}
+        if "identifiability" not in vars(self):
+            return super()._facts() | {"verdict": "not asked for yet: print(fit), or fit.answer"}
         found, facts = self.identifiability, self.answer.facts() | super()._facts()
         if found.exchanged_pi is not None:
             facts["class prior pi"] += (

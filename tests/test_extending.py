@@ -1,4 +1,4 @@
-"""What comes from outside in one file each: a propensity and a prior family, end to end."""
+"""What comes from outside in one place each: propensity, prior family, engine, check, section."""
 
 import math
 
@@ -8,8 +8,12 @@ from scipy.stats import logistic as logistic_distribution
 
 import bayes_lepu as lepu
 from bayes_lepu import Prior, families
+from bayes_lepu.diagnostics import table as checks
+from bayes_lepu.diagnostics.records import Aspect, Check
 from bayes_lepu.inference import engines
 from bayes_lepu.propensities import Link, Propensity
+from bayes_lepu.report import order
+from bayes_lepu.report.section import Section
 
 QUICK = {"draws": 60, "tune": 100, "chains": 2, "cores": 1, "progressbar": False}
 
@@ -186,6 +190,44 @@ def test_an_engine_from_outside(table, tmp_path, narrow):
     again = lepu.load(fit.save(tmp_path / "fit.nc"))
     assert again.quality == fit.quality
     assert again.method == "narrow"
+
+
+# A check and a section of the report. -------------------------------------------------------------
+
+
+def check_coin(subject, evidence):
+    heads = float(subject.data.l.mean())
+    return [
+        Check(
+            "coin",
+            "failed",
+            heads,
+            "never",
+            "The coin fell on its edge.",
+            bears_on=(Aspect.RANKING,),
+            consequence="the coin cannot rank rows",
+        )
+    ]
+
+
+def coin_section(page):
+    return Section("coin", "What the coin says", f"Of {page.fit.data.n} rows it has seen none.")
+
+
+def test_a_check_and_a_section_from_outside(tmp_path, monkeypatch):
+    X = np.random.default_rng(3).normal(size=(3000, 2))
+    l = np.random.default_rng(4).random(3000) < 0.6 / (1 + np.exp(-4 * X[:, 0]))
+    fit = lepu.fit(X, l, model="scar", method="map", random_seed=1)
+    before = fit.identifiability.level
+    monkeypatch.setattr(checks, "CHECKS", [*checks.CHECKS, check_coin])
+    monkeypatch.setattr(order, "SECTIONS", [*order.SECTIONS, coin_section])
+    found = lepu.diagnose(fit)
+    assert before < found.level == 4
+    assert "coin" in found.to_frame().index
+    again = lepu.fit(X, l, model="scar", method="map", random_seed=1)
+    page = again.report(tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "What the coin says" in page
+    assert "fell on its edge" in page
 
 
 def test_the_printed_call_gives_the_same_numbers(table):

@@ -158,7 +158,7 @@ def test_saving_constant_propensities(constant, tmp_path):
 
 def test_shown_in_short(picky):
     fit = picky[-1]
-    text = repr(fit)
+    text = str(fit)
     assert "spm, 3 annotators" in text
     assert f"{fit.data.unseen} shown to nobody" in text
     assert "if annotators label independently" in text

@@ -169,13 +169,19 @@ class FittedModel:
         Draws come with the implied prior of both (rows ``prior of pi`` and ``prior of c``): a
         posterior as wide as its prior has learned nothing.
         """
+        rows = self._levels
+        return pd.DataFrame({k: summaries.describe_draws(v, ci_prob) for k, v in rows.items()}).T
+
+    @cached_property
+    def _levels(self) -> dict[str, Array]:
+        """Draws of π and c, of every annotator's c, and of the prior of π and c."""
         rows = {"pi": self.pi_draws, "c": self.c_draws}
         if self.data.n_annotators > 1:
             each = zip(self.data.annotators, self.c_by_annotator.T, strict=True)
             rows |= {f"c[{name}]": c for name, c in each}
         if not self.is_point:
             rows["prior of pi"], rows["prior of c"] = self.class_prior_draws(self._prior_sample)
-        return pd.DataFrame({k: summaries.describe_draws(v, ci_prob) for k, v in rows.items()}).T
+        return rows
 
     def annotators(self, *, ci_prob: float = CI_PROB) -> pd.DataFrame:
         """One line per annotator: rows seen and labelled, label frequency, what sets them apart.
@@ -299,6 +305,10 @@ class FittedModel:
         return f"bayes_lepu fit: {self.spec.name}{who}, method={self.method}"
 
     def _facts(self) -> dict[str, str]:
+        return dict(self._own_facts)
+
+    @cached_property
+    def _own_facts(self) -> dict[str, str]:
         d = self.data
         facts = {
             "data": _rows_in_words(d),

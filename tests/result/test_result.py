@@ -3,6 +3,7 @@
 import json
 import tracemalloc
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -199,6 +200,18 @@ def test_repr_says_what_was_done(fits, model):
     assert "class prior pi" in text
     assert "label freq. c" in text
     assert "orientation" in text
+
+
+def test_repr_computes_nothing(fits):
+    """What it shows was found by `fit`; the verdict comes with print(fit), and stays."""
+    fit = replace(fits["spm"])
+    repr(fit)
+    kept = set(vars(fit))
+    assert "print(fit)" in repr(fit)
+    assert set(vars(fit)) == kept
+    assert "identifiability" not in kept
+    assert fit.identifiability.verdict in str(fit)
+    assert repr(fit) == str(fit)
 
 
 @pytest.mark.parametrize("model", MODELS)
