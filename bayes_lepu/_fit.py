@@ -105,7 +105,7 @@ def fit(
     item, annotator, label : str, optional
         Names of the columns of ``l`` where it is a long table with one line per item and annotator;
         items are the index of X.
-    sample_weight : sequence of numbers >= 0, optional
+    sample_weight : sequence of numbers >= 0 or the name of a column of X, optional
         How often every row counts; the same as repeating rows.
     class_prior, label_frequency : (value, standard error), optional
         π = P(y=1) or c = P(l=1 | y=1) known from elsewhere, as one more observation.
@@ -195,6 +195,7 @@ def fit(
                 "false_marks": false_marks,
                 "audits": audits,
                 "class_features": class_features,
+                "class_formula": class_formula,
                 "exclude": exclude,
                 "missing": missing,
                 "unseen": unseen,

@@ -272,7 +272,7 @@ def read_data(
         Visible labels, one per row; of several annotators one column each, NaN where not shown.
     y : sequence or the name of a column of X, optional
         Audited classes: 0, 1, or NaN where unknown.
-    sample_weight : sequence of numbers >= 0, optional
+    sample_weight : sequence of numbers >= 0 or the name of a column of X, optional
         How often every row counts.
     long : LongFormat, optional
         Names of the columns of l, where it has one line per item and annotator.
@@ -296,7 +296,7 @@ def read_data(
     if not isinstance(standardize, bool | np.bool_):
         raise DataError(f"standardize={standardize!r}; True or False is expected.")
     refuse_swapped(X, l)
-    l, y, aside = take_roles(X, l, y, exclude)
+    l, y, sample_weight, aside = take_roles(X, l, y, sample_weight, exclude)
     design = None
     if class_formula is not None or selection_formula is not None:
         if class_features is not None or selection_features is not None:

@@ -70,22 +70,25 @@ def take_column(X: Any, name: str | Sequence[str], *, option: str) -> Any:
     return frame[name] if isinstance(name, str) else frame[list(name)]
 
 
-def take_roles(X: Any, l: Any, y: Any, exclude: Sequence[str]) -> tuple[Any, Any, tuple[str, ...]]:
-    """Labels and audits, from the columns of X they name; and which columns are no features.
+def take_roles(
+    X: Any, l: Any, y: Any, sample_weight: Any, exclude: Sequence[str]
+) -> tuple[Any, Any, Any, tuple[str, ...]]:
+    """Labels, audits and weights, from the columns of X they name; and what is no feature.
 
     Several names of labels, as a list, are several annotators.
     """
     aside: list[str] = []
     taken = []
-    for option, value in (("l", l), ("y", y)):
-        names = [value] if isinstance(value, str) else value if _are_names(value, X) else []
+    for option, value in (("l", l), ("y", y), ("sample_weight", sample_weight)):
+        several = option == "l" and _are_names(value, X)
+        names = [value] if isinstance(value, str) else value if several else []
         taken.append(take_column(X, value, option=option) if names else value)
         aside += names
     if isinstance(exclude, str):
         raise DataError(f"exclude={exclude!r} is a single value; pass a list: [{exclude!r}].")
     if len(exclude):
         take_column(X, [str(name) for name in exclude], option="exclude")
-    return taken[0], taken[1], (*aside, *map(str, exclude))
+    return taken[0], taken[1], taken[2], (*aside, *map(str, exclude))
 
 
 def row_count(X: Any) -> int:

@@ -104,6 +104,19 @@ class Sheet:
             )
         return values.astype(np.int8)
 
+    def annotators(self, names: Sequence[str]) -> pd.DataFrame:
+        """The columns of several annotators: 0, 1, or nothing where a row was not shown."""
+        for name in names:
+            column = self.require(name, "--label")
+            bad = ~(_to_numbers(column).isin([0, 1]) | _blank(column))
+            if bad.any():
+                raise DataError(
+                    f"{self.path}: column {name!r} (--label), "
+                    f"{first_row(bad.to_numpy(), bad.index)}: {_show(column[bad].iloc[0])}; 0, 1 "
+                    "or nothing (not shown) is expected."
+                )
+        return pd.DataFrame({name: _to_numbers(self.frame[name]) for name in names})
+
     def classes(self, name: str, labels: pd.Series | None) -> pd.Series:
         """The audited classes: 0, 1 or blank, and never 0 where the row is labelled."""
         column = self.require(name, "--audited")

@@ -504,6 +504,25 @@ def test_formulas_by_option(here, frame, capsys):
     assert len(pd.read_csv("p.csv")) == len(frame)
 
 
+def test_weights_and_several_annotators(here, frame, capsys):
+    rng = np.random.default_rng(0)
+    frame = frame.assign(
+        second=np.where(rng.random(400) < 0.2, np.nan, frame["marked"] * (rng.random(400) < 0.8)),
+        times=rng.integers(1, 4, 400),
+    )
+    frame.to_csv("photos.csv", index=False)
+    args = ["fit", "photos.csv", "--id", "file", "--exclude", "checked", "--weight", "times"]
+    args += ["--model", "spm", "--method", "map", "--json"]
+    code, out, err = run(capsys, *args, "--label", "marked,second")
+    assert code == 0, err
+    result = json.loads(out)
+    assert result["columns"] == ["heat", "wind", "light"]
+    assert result["labelled"] == int(frame["marked"].sum())
+    fit = lepu.load("lepu-photos/fit.nc")
+    assert fit.data.annotators == ("marked", "second")
+    np.testing.assert_array_equal(fit.data.weight, frame["times"])
+
+
 def test_priors_by_option():
     priors = read_priors(["a=normal(0, 2)", "alpha = normal(halfnormal(1))", "c=beta(1, 9)"])
     assert priors == {

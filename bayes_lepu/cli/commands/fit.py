@@ -59,7 +59,11 @@ def add(commands: Any) -> argparse.ArgumentParser:
     parser.add_argument("data", type=Path, help="CSV, TSV or Parquet file with one row per case")
     columns = parser.add_argument_group("columns (names separated by commas)")
     columns.add_argument(
-        "--label", required=True, metavar="NAME", help="0/1, or 1 and nothing: labelled positive"
+        "--label",
+        required=True,
+        metavar="NAMES",
+        help="0/1, or 1 and nothing: labelled positive; of several annotators one column each, "
+        "nothing where not shown",
     )
     columns.add_argument("--positive", metavar="VALUE", help="what the label holds where labelled")
     columns.add_argument("--features", metavar="NAMES", help="columns to use; default: all others")
@@ -76,6 +80,7 @@ def add(commands: Any) -> argparse.ArgumentParser:
     columns.add_argument(
         "--audits", choices=("random", "chosen"), help="how the audited rows were picked"
     )
+    columns.add_argument("--weight", metavar="NAME", help="how often every row counts")
     columns.add_argument("--id", metavar="NAME", help="column that names the rows")
     columns.add_argument(
         "--missing", default="error", choices=MISSING, help="what to do about blank cells"
@@ -140,7 +145,8 @@ def run(args: argparse.Namespace, terminal: Terminal) -> None:
             id_column=args.id,
             blanks=split_names(args.blank) or (),
         )
-        X, labels, audited = read_columns(sheet, args)
+        X, labels, audited, weight = read_columns(sheet, args)
+        marked = (labels == 1).any(axis=1) if isinstance(labels, pd.DataFrame) else labels
     with terminal.stage(
         f"Fitting {args.model} by {args.method}: {len(X)} rows, {X.shape[1]} columns"
     ):
@@ -153,6 +159,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> None:
                 class_prior=args.class_prior,
                 label_frequency=args.label_frequency,
                 false_marks=args.false_marks,
+                sample_weight=weight,
                 model=args.model,
                 method=args.method,
                 class_features=split_names(args.class_features),
@@ -178,7 +185,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> None:
             raise DataError(complaint(error, args.data)) from None
     with terminal.stage("Judging what these data can identify"):
         found = result.identifiability
-    files = write_all(result, X, labels, out, terminal)
+    files = write_all(result, X, marked, out, terminal)
     terminal.say()
     terminal.say(repr(result))
     terminal.say()
@@ -190,7 +197,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> None:
             "method": args.method,
             "rows": len(X),
             "columns": list(X.columns),
-            "labelled": int(labels.sum()),
+            "labelled": int(marked.sum()),
             "level": found.level,
             "verdict": found.verdict,
             "carried_by": found.carried_by,
@@ -223,7 +230,7 @@ def write_all(
         table = prediction_table(result, X[kept])
         if not kept.all():
             table = _spread(table, kept, X.index)
-        table.insert(0, "label", labels.to_numpy())
+        table.insert(0, "label", labels.to_numpy().astype(int))
         table = with_audits(table, result, kept)
         write_csv(table, predictions, index_label=X.index.name or "row")
         write_csv(result.identifiability.to_frame(), checks, index_label="name")
@@ -234,8 +241,8 @@ def write_all(
 
 def read_columns(
     sheet: Sheet, args: argparse.Namespace
-) -> tuple[pd.DataFrame, pd.Series, pd.Series | None]:
-    """Features, labels and audits; one error with everything that is wrong with any of them."""
+) -> tuple[pd.DataFrame, pd.Series | pd.DataFrame, pd.Series | None, pd.Series | None]:
+    """Features, labels, audits and weights; one error with all that is wrong with them."""
     complaints: list[str] = []
 
     def attempt[V](read: Callable[[], V]) -> V | None:
@@ -248,8 +255,17 @@ def read_columns(
     for option in ("features", "exclude", "class_features", "selection_features"):
         for name in split_names(getattr(args, option)) or []:
             attempt(lambda n=name, o=option: sheet.require(n, "--" + o.replace("_", "-")))  # type: ignore[misc]
-    labels = attempt(lambda: sheet.labels(args.label, positive=args.positive))
-    audited = None if args.audited is None else attempt(lambda: sheet.classes(args.audited, labels))
+    annotators = split_names(args.label) or []
+    labels: pd.Series | pd.DataFrame | None
+    if len(annotators) > 1:
+        labels = attempt(lambda: sheet.annotators(annotators))
+        known = None
+    else:
+        labels = known = attempt(lambda: sheet.labels(args.label, positive=args.positive))
+    audited = None if args.audited is None else attempt(lambda: sheet.classes(args.audited, known))
+    weight = (
+        None if args.weight is None else attempt(lambda: sheet.require(args.weight, "--weight"))
+    )
     names = attempt(lambda: feature_names(sheet, args))
     if complaints or labels is None or names is None:
         if names:
@@ -258,7 +274,7 @@ def read_columns(
             except DataError as error:
                 complaints.append(complaint(error, args.data))
         raise DataError(together(complaints))
-    return sheet.frame[names], labels, audited
+    return sheet.frame[names], labels, audited, weight
 
 
 def known_figure(text: str) -> tuple[float, float]:
@@ -287,9 +303,9 @@ def feature_names(sheet: Sheet, args: argparse.Namespace) -> list[str]:
     """The columns to use, those of ``--features`` or all that have no other role."""
     roles = {
         getattr(args, option): f"--{option}"
-        for option in ("label", "audited", "id")
+        for option in ("label", "audited", "id", "weight")
         if getattr(args, option) is not None
-    }
+    } | dict.fromkeys(split_names(args.label) or [], "--label")
     known = list(sheet.frame.columns)
     chosen = split_names(args.features)
     if chosen is not None:
