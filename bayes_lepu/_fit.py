@@ -195,7 +195,6 @@ def fit(
                 "false_marks": false_marks,
                 "audits": audits,
                 "class_features": class_features,
-                "class_formula": class_formula,
                 "exclude": exclude,
                 "missing": missing,
                 "unseen": unseen,
