@@ -6,12 +6,15 @@ from bayes_lepu.fitted import Fit
 
 
 def prediction_table(fit: Fit, X: pd.DataFrame) -> pd.DataFrame:
-    """P(y=1 | x) and P(y=1 | x, l=0) with intervals, s(x) and P(l=1 | x), one row per row of X."""
+    """P(y=1 | x) and P(y=1 | x, l=0) with intervals, s(x) and P(l=1 | x), one row per row of X.
+
+    Several annotators have a column each of s and P(l=1 | x).
+    """
     parts = {
         "class_probability": fit.class_probability(X),
         "missed_if_unlabelled": fit.missed(X),
-        "propensity": fit.propensity(X)[["mean"]],
-        "label_probability": fit.label_probability(X)[["mean"]],
+        "propensity": _means(fit.propensity(X)),
+        "label_probability": _means(fit.label_probability(X)),
     }
     return pd.concat(
         [
@@ -20,3 +23,9 @@ def prediction_table(fit: Fit, X: pd.DataFrame) -> pd.DataFrame:
         ],
         axis=1,
     )
+
+
+def _means(table: pd.DataFrame) -> pd.DataFrame:
+    if table.index.nlevels == 1:
+        return table[["mean"]]
+    return table["mean"].unstack("annotator", sort=False)
