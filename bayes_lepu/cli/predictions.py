@@ -28,4 +28,5 @@ def prediction_table(fit: Fit, X: pd.DataFrame) -> pd.DataFrame:
 def _means(table: pd.DataFrame) -> pd.DataFrame:
     if table.index.nlevels == 1:
         return table[["mean"]]
-    return table["mean"].unstack("annotator", sort=False)
+    each = table["mean"].groupby("annotator", sort=False)
+    return pd.DataFrame({name: means.droplevel("annotator") for name, means in each})
