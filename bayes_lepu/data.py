@@ -33,6 +33,7 @@ from bayes_lepu.suggestions import did_you_mean, some
 from bayes_lepu.tables import Table, encode_rows, read_table
 
 TINY = 1e-100  # standard deviations below it are computed in other units
+BLOCK_ROWS = 2048  # rows at a time where a table is gone through
 
 
 @dataclass(frozen=True, eq=False)
@@ -366,8 +367,13 @@ def _standardise(
     share = weight / weight.sum() if weight.size else np.full(len(values), 1 / len(values))
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         center = share @ values if weight.size else values.mean(axis=0)
-        centred = np.subtract(values, center, out=values if in_place and standardize else None)
-        spread = np.sqrt(np.einsum("i,ij,ij->j", share, centred, centred))
+        centred = values if in_place and standardize else np.empty_like(values)
+        squares = np.zeros_like(center)
+        for start in range(0, len(values), BLOCK_ROWS):  # which stay in cache
+            part = slice(start, start + BLOCK_ROWS)
+            block = np.subtract(values[part], center, out=centred[part])
+            squares += share[part] @ block**2
+        spread = np.sqrt(squares)
         # Squares vanish or overflow where the numbers themselves do not.
         extreme = np.flatnonzero((spread < TINY) | ~np.isfinite(spread))
         for j in extreme:
@@ -388,7 +394,7 @@ def _standardise(
     if not standardize:
         # The fit must not change when the caller's array does.
         return np.zeros_like(center), np.ones_like(center), values if in_place else values.copy()
-    centred /= spread
+    centred *= 1 / spread
     return center, spread, centred
 
 

@@ -92,7 +92,8 @@ def test_few_labels_do_not_end_at_all_positives_are_labelled():
 )
 def test_a_factor_that_is_1_on_almost_all_rows_is_named(point, name):
     X = np.random.default_rng(0).normal(size=(4000, 1))
-    found = artefact(Parameters.of(**point), X)
+    truth = Parameters.of(**point)
+    found = artefact(truth.t(X), truth.s(X))
     assert found.startswith(name)
     assert bool(found) == bool(name)
 

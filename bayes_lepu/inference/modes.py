@@ -135,11 +135,11 @@ def describe_mode(
     hits: int,
 ) -> Mode:
     """A mode with its figures."""
-    X = density.data.X
+    X, weight = density.data.X, density.data.row_weights
     tau, omega = point.tau(X), point.omega(X)
-    weight = density.data.row_weights
-    pi = float(np.average(sigmoid(tau), weights=weight))
-    marked = float(np.average(point.s(X) * sigmoid(tau), axis=-1, weights=weight).mean())
+    t, s = sigmoid(tau), point.s(X)
+    pi = float(np.average(t, weights=weight))
+    marked = float(np.average(s * t, axis=-1, weights=weight).mean())
     mode = Mode(
         point=point,
         z=optimum.z,
@@ -154,12 +154,12 @@ def describe_mode(
         norm_a=float(tau.std()),
         norm_alpha=float(omega.std(axis=-1).mean()),
         converged=optimum.converged,
-        artefact=artefact(point, X) if density.spec.has_selection else "",
+        artefact=artefact(t, s) if density.spec.has_selection else "",
     )
     return compare_mode(mode, best, X)
 
 
-def artefact(point: Parameters, X: Array) -> str:
+def artefact(t: Array, s: Array) -> str:
     """What makes a mode of a model with two factors an artefact, in words; empty if nothing does.
 
     A factor that is 1 on almost all rows says nothing of them. For t this means that almost
@@ -167,11 +167,11 @@ def artefact(point: Parameters, X: Array) -> str:
     every positive is labelled, which is the naive reading. A factor that leaves 1 only for a few
     rows beyond a steep plane is how an over-fitted optimum looks.
     """
-    for name, factor in (("t", point.t(X)), ("s", point.s(X))):
+    for name, factor in (("t", t), ("s", s)):
         if np.mean(factor > NEARLY_ONE) <= ALMOST_ALL:
             continue
         cut = int(np.sum(factor < 0.5))
-        tail = f" and cuts off {cut} of {len(X)}" if cut else ""
+        tail = f" and cuts off {cut} of {len(t)}" if cut else ""
         return f"{name} is 1 on almost all rows{tail}"
     return ""
 
@@ -180,6 +180,7 @@ def compare_mode(mode: Mode, best: Parameters, X: Array) -> Mode:
     """The mode with its role relative to the best one."""
     if mode.point is best:
         return replace(mode, role="best", rms_h=0.0, rms_t=0.0)
+    X = _some_rows(X, 20_000)
     return replace(
         mode,
         role=_role(mode.point, best, _some_rows(X)),
@@ -197,7 +198,8 @@ def is_exchangeable(density: LogDensity) -> bool:
 def swap_mode(density: LogDensity, mode: Mode) -> Mode:
     """The same mode with its factors exchanged."""
     point = mode.point.swap()
-    pi = float(np.average(point.t(density.data.X), weights=density.data.row_weights))
+    t = point.t(density.data.X)
+    pi = float(np.average(t, weights=density.data.row_weights))
     return replace(
         mode,
         point=point,
@@ -206,7 +208,7 @@ def swap_mode(density: LogDensity, mode: Mode) -> Mode:
         c=mode.pi * mode.c / max(pi, 1e-300),
         norm_a=mode.norm_alpha,
         norm_alpha=mode.norm_a,
-        artefact=artefact(point, density.data.X),
+        artefact=artefact(t, point.s(density.data.X)),
     )
 
 

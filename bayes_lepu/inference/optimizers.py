@@ -54,7 +54,7 @@ SAMPLE_WORK = 100_000  # rows x columns of the sample
 GRADIENT_TOLERANCE = 1e-6
 ROUGH = 3e-3  # tolerance on a subsample, whose optimum is a start only
 SMALL_RATE = 1e-5
-INSIDE = (1e-3, 1e-2, 5e-2)  # weights tried instead of a smaller one
+INSIDE = (1e-4, 1e-3, 1e-2, 5e-2)  # weights tried instead of a smaller one
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,8 +136,9 @@ def _off_the_face(density: LogDensity, z: Array) -> Array | None:
             candidate = z.copy()
             with np.errstate(divide="ignore"):
                 candidate[density.blocks.rates] = logs_to_ratios(np.log(raised))
-            if (value := density.logp(candidate)) > highest:
-                best, highest = candidate, value
+            if (value := density.logp(candidate)) <= highest:
+                break  # the log-likelihood is concave in the weights: no larger one is better
+            best, highest = candidate, value
     return best
 
 

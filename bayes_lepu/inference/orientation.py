@@ -90,17 +90,16 @@ def sizes(point: Parameters, X: Array) -> dict[str, tuple[float, float]]:
     """Size of the factors (t, s) under every rule; s by σ(ω), of the average annotator."""
     point = point.average()
     tau, omega = point.tau(X), point.omega(X)
-    h = point.h(X)
+    t, s, h = sigmoid(tau), sigmoid(omega), point.h(X)
     norm_t, norm_s = float(tau.std()), float(omega.std())
     energy_t, energy_s = (
-        n**2 * float(np.mean((sigmoid(z) * sigmoid(-z)) ** 2))
-        for n, z in ((norm_t, tau), (norm_s, omega))
+        n**2 * float(np.mean((f * (1 - f)) ** 2)) for n, f in ((norm_t, t), (norm_s, s))
     )
     return {
         "sigma-norm": (norm_t, norm_s),
         "norm": (float(np.linalg.norm(point.a)), float(np.linalg.norm(point.alpha))),
         "energy": (energy_t, energy_s),
-        "correlation": (_correlation(sigmoid(tau), h), _correlation(sigmoid(omega), h)),
+        "correlation": (_correlation(t, h), _correlation(s, h)),
     }
 
 

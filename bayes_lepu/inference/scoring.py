@@ -15,6 +15,7 @@ from bayes_lepu.models.density import LogDensity
 
 SMALLEST = 1e-8  # curvature below which a coordinate counts as flat
 LEFT = 1e-8  # nats that secant steps may leave
+FALLEN, NOTHING = -7.0, -50.0  # log ratios of a rate that is hardly there, and of one that is not
 
 
 def slopes(density: LogDensity, z: Array, grad: Array) -> Array:
@@ -35,11 +36,25 @@ def _peak(density: LogDensity, z: Array, grad: Array, H: Array, mu: float) -> Ar
     loc, rate = density.loc, density.l1_rate
     root = np.sqrt(np.maximum(np.diag(H), SMALLEST))
     damped = H / np.outer(root, root)
-    damped.flat[:: root.size + 1] += mu
+    damped.flat[:: root.size + 1] = 1.0 + mu
     away = z - loc
     smooth = grad + rate * np.sign(away)
     solved, found = highest(smooth / root, damped, away * root, rate / root)
     return loc + found / root if solved else None
+
+
+def _onto_the_face(density: LogDensity, z: Array, grad: Array) -> Array | None:
+    """The point with small rates that still fall at nothing; None where there are none.
+
+    Their coordinates are logarithms, in which they would take steps of about one for ever.
+    """
+    rates = z[density.blocks.rates]
+    falling = (rates < FALLEN) & (rates > NOTHING) & (grad[density.blocks.rates] < 0)
+    if not falling.any():
+        return None
+    face = z.copy()
+    face[density.blocks.rates][falling] = NOTHING
+    return face
 
 
 def _penalty_gain(density: LogDensity, z: Array, new: Array) -> float:
@@ -56,6 +71,10 @@ def climb_scoring(
     logp, grad, curvature = density.logp_grad_info(z)
     iteration = 0
     for iteration in range(1, max_iterations + 1):  # noqa: B007
+        face = _onto_the_face(density, z, grad)
+        if face is not None and density.logp(face) > logp:
+            z = face
+            logp, grad, curvature = density.logp_grad_info(z)
         scale = np.maximum(np.diag(curvature), SMALLEST)
         if left_to_gain(density, z, grad, scale) < enough:
             break
@@ -103,6 +122,10 @@ def climb_secant(
     logp, grad = density.logp_grad(z)
     iteration = 0
     for iteration in range(1, max_iterations + 1):  # noqa: B007
+        face = _onto_the_face(density, z, grad)
+        if face is not None and density.logp(face) > logp:
+            z = face
+            logp, grad = density.logp_grad(z)
         if left_to_gain(density, z, grad, np.maximum(np.diag(H), SMALLEST)) < LEFT:
             break
         new = _peak(density, z, grad, H, mu)

@@ -1,8 +1,8 @@
 """The search for modes: from many starts, over few rows first where there are many.
 
 Every start is climbed over a subsample (`subsample`) whose size depends on the number of parameters
-alone. The distinct modes found there are then climbed over all rows (in stages, of ten times as
-many rows each), so that the cost of the search does not grow with the number of rows.
+alone. The distinct modes found there are then climbed over all rows (in stages, of twenty times
+as many rows each), so that the cost of the search does not grow with the number of rows.
 """
 
 from collections.abc import Callable
@@ -29,7 +29,7 @@ Climb = Callable[[LogDensity, Array], Optimum]
 PAIR_STARTS, RATES_STARTS = 14, 25
 SEARCH_ROWS = 2_000  # of the subsample, at least
 ROWS_PER_PARAMETER = 50
-GROWTH = 10  # of the rows from stage to stage
+GROWTH = 20  # of the rows from stage to stage
 
 
 def search(

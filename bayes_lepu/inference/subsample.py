@@ -7,7 +7,7 @@ proportion, and penalties need no change.
 """
 
 from dataclasses import replace
-from functools import lru_cache
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,11 +15,21 @@ from numpy.typing import NDArray
 from bayes_lepu.data import PUData
 
 
-@lru_cache(maxsize=4)
+_drawn: WeakKeyDictionary[PUData, dict[int, PUData]] = WeakKeyDictionary()
+
+
 def subsample(data: PUData, size: int) -> PUData:
     """About ``size`` rows at random, the same ones every time, with weights."""
+    known = _drawn.setdefault(data, {})
+    if size not in known:
+        known[size] = _draw(data, size)
+    return known[size]
+
+
+def _draw(data: PUData, size: int) -> PUData:
     rng = np.random.default_rng(0)
-    kinds = [np.flatnonzero(data.kind == k) for k in np.unique(data.kind)]
+    present = np.flatnonzero(np.bincount(data.kind))
+    kinds = [np.flatnonzero(data.kind == k) for k in present]
     taken, weight = [], np.zeros(data.n)
     for places, count in zip(kinds, _shares([k.size for k in kinds], size), strict=True):
         chosen = places if count == places.size else rng.choice(places, count, replace=False)

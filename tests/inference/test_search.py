@@ -68,8 +68,8 @@ def test_stages_end_at_the_same_optimum_of_a_hundred_tables(monkeypatch):
 
 
 def test_the_stages_grow_to_all_rows():
-    data = drawn(0, 70_000, 3)
+    data = drawn(0, 150_000, 3)
     spec = get_model("spm")
     density = search.LogDensity(spec, data, spec.complete_priors(default_penalties(data), None))
     sizes = [stage.data.n for stage in search._stages(density)]
-    assert sizes == [2000, 20_000, 70_000]
+    assert sizes == [2000, 40_000, 150_000]
