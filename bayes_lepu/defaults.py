@@ -9,8 +9,10 @@ it constant, the slope of the log-likelihood in every :math:`\alpha_j` would be 
 deviation :math:`\sqrt{m (1 - c)}` at most, which the penalty absorbs in most columns, while a real
 dependence grows with m and passes. The weak priors of the intercepts keep the level of s away from
 0 and 1 where the labels do not determine it: without them small tables end at "all positives are
-labelled". The paper's own penalties are one argument (``C=0.01``). What was tried, and on which
-tables, is in ``docs/real-tables.md``.
+labelled". Beyond 100 columns the class has an L1 penalty too, :math:`C_a = 0.25 \sqrt{m}`: L2
+would let each of the many columns carry a little noise, and the sparse factor, meant for s, would
+take the class instead. The paper's own penalties are one argument (``C=0.01``). What was tried, and
+on which tables, is in ``docs/real-tables.md``.
 """
 
 import math
@@ -20,6 +22,8 @@ from bayes_lepu.priors import Prior, penalty_prior
 
 CLASS_C = 0.3  # weak: nearly separable classes need slopes of 5 and more
 SELECTION_C = 0.5  # times the root of the number of labelled rows
+MANY_COLUMNS = 100
+MANY_CLASS_C = 0.25  # times that root; at 0.5 dense slopes are lost, at 0.1 noise comes in
 WIDE_SELECTION_C = 10.0  # L2, with more columns than rows
 CLASS_LEVEL_SCALE = 2.5  # a rare class has its intercept far from 0
 SELECTION_LEVEL_SCALE = 1.0
@@ -33,12 +37,15 @@ def default_penalties(data: PUData) -> dict[str, Prior]:
     """
     # A row of weight 2 counts as two rows.
     labelled = float(data.l @ data.weight) if data.weight.size else float(data.l.sum())
-    wide = data.p > data.n
+    root = math.sqrt(max(labelled, 1))
+    wide, many = data.p > data.n, data.p > MANY_COLUMNS
     return {
-        "a": penalty_prior("l2", CLASS_C),
+        "a": penalty_prior("l1", MANY_CLASS_C * root)
+        if many and not wide
+        else penalty_prior("l2", CLASS_C),
         "alpha": penalty_prior("l2", WIDE_SELECTION_C)
         if wide
-        else penalty_prior("l1", SELECTION_C * math.sqrt(max(labelled, 1))),
+        else penalty_prior("l1", SELECTION_C * root),
         "b": Prior("normal", scale=CLASS_LEVEL_SCALE),
         "beta": Prior("normal", scale=SELECTION_LEVEL_SCALE),
         "c": Prior("beta", concentration=(2, 2)),

@@ -105,7 +105,8 @@ def optimise(
 
 def _climb(density: LogDensity, start: Array, *, optimizer: str, tolerance: float) -> Ended:
     """One climb by a named method."""
-    kinked, exact = bool(density.l1_rate.any()), tolerance <= GRADIENT_TOLERANCE
+    kinked, small = bool(density.l1_rate.any()), density.data.X.size <= MAX_SCORING_WORK
+    exact = small and tolerance <= GRADIENT_TOLERANCE  # the last Newton steps cost most of all
     if kinked and is_wide(density):
         return climb_wide(density, start, exact=exact)
     if optimizer == "auto":
@@ -114,7 +115,7 @@ def _climb(density: LogDensity, start: Array, *, optimizer: str, tolerance: floa
         z, iterations = climb_scoring(density, start, tolerance=tolerance)
     else:
         z, iterations = OPTIMIZERS[optimizer](density, start)
-    if kinked and exact and optimizer != "sampled":
+    if kinked and exact:
         z = polish(density, z)
     return z, iterations
 
@@ -173,7 +174,8 @@ def _sampled(density: LogDensity, start: Array) -> Ended:
 
 def _lbfgs(density: LogDensity, start: Array) -> Ended:
     if density.l1_rate.any():
-        return climb_sparse(density, start, density.logp_grad)
+        small = density.data.X.size <= MAX_SCORING_WORK
+        return climb_sparse(density, start, density.logp_grad, exact=small)
     result = minimize(
         _negative(density.logp_grad),
         start,

@@ -15,6 +15,7 @@ import numpy as np
 from bayes_lepu.errors import ModelError
 from bayes_lepu.inference import starts
 from bayes_lepu.inference.modes import distinct_optima, is_exchangeable
+from bayes_lepu.inference.narrow import has_many_columns, narrow
 from bayes_lepu.inference.optimizers import ROUGH, Climber, Optimum, optimise
 from bayes_lepu.inference.pooling import known_scales
 from bayes_lepu.inference.subsample import subsample
@@ -51,18 +52,35 @@ def search(
         See `optimizers`. Any but "auto" climbs over all rows from every start.
     """
     climb: Climb = partial(optimise, optimizer=optimizer)
+    rough: Climb = partial(optimise, tolerance=ROUGH)
+    if optimizer == "auto" and n_starts != 1 and has_many_columns(density):
+        start = starts.constant_starts(density.data)[:1]
+        small, lift = narrow(density, best_optimum(constant_version(density), start, rough))
+        if (rows := _rows_for(small)) < density.data.n:
+            small = replace(small, data=subsample(small.data, rows))
+        found = distinct_optima(small, _from_all_starts(small, n_starts, rough, rng))
+        ends = [lift(small.unpack(o.z)) for o in found]
+        return [
+            replace(climb(density, density.pack(point)), hits=o.hits)
+            for point, o in zip(ends, found, strict=True)
+        ]
     stages = _stages(density) if optimizer == "auto" else [density]
     if len(stages) == 1:
         return _from_all_starts(density, n_starts, climb, rng)
-    found = _from_all_starts(stages[0], n_starts, partial(optimise, tolerance=ROUGH), rng)
+    found = _from_all_starts(stages[0], n_starts, rough, rng)
     for before, stage in pairwise(stages):
         found = [replace(climb(stage, o.z), hits=o.hits) for o in distinct_optima(before, found)]
     return found
 
 
+def _rows_for(density: LogDensity) -> int:
+    """Rows on which a search for modes can be trusted."""
+    return max(SEARCH_ROWS, ROWS_PER_PARAMETER * density.dim)
+
+
 def _stages(density: LogDensity) -> list[LogDensity]:
     """The same density over more and more of the rows, in the end over all of them."""
-    data, size = density.data, max(SEARCH_ROWS, ROWS_PER_PARAMETER * density.dim)
+    data, size = density.data, _rows_for(density)
     stages = []
     if data.n_annotators == 1:
         while 3 * size < data.n:

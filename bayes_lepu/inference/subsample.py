@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from bayes_lepu.data import PUData
 
-
 _drawn: WeakKeyDictionary[PUData, dict[int, PUData]] = WeakKeyDictionary()
 
 

@@ -1,12 +1,12 @@
-r"""More columns than rows and an L1 penalty: exact, without climbing over all columns.
+r"""Many columns and an L1 penalty: exact, without climbing over all columns.
 
 .. math:: \max_{a, \alpha} \; \log L(Xa + b, X\alpha + \beta) - P_a(a) - P_\alpha(\alpha)
 
 An L2 factor lives in the row space: with X = U S V' the optimum has a = V c, and c meets the same
-penalty, n coordinates instead of p. Of an L1 factor few entries differ from zero, so the climb
-works on a set W of its columns, beginning with those of the start and the steepest ones, and takes
-in columns that break the optimality condition :math:`|g_j| \le C` of the full problem until none
-does.
+penalty, n coordinates instead of p (of use where p exceeds n). Of an L1 factor few entries differ
+from zero, so the climb works on a set W of its columns, beginning with those of the start and the
+steepest ones, and takes in columns that break the optimality condition :math:`|g_j| \le C` of the
+full problem until none does.
 """
 
 from dataclasses import replace
@@ -21,6 +21,7 @@ from bayes_lepu.inference.sparse import climb_sparse, polish
 from bayes_lepu.links import Array
 from bayes_lepu.models.density import LogDensity
 
+MANY_COLUMNS = 100
 FIRST_COLUMNS = 50
 MAX_ROUNDS = 50
 SLACK = 1e-6  # relative violation of the optimality condition that is let pass
@@ -47,8 +48,9 @@ def is_wide(density: LogDensity) -> bool:
     """Whether the problem has the form this module is for."""
     data = density.data
     slopes = [density.priors[name] for name in _factors(density)]
+    sparse = all(s.family == "laplace" for s in slopes)
     return (
-        data.p > data.n
+        (data.p > data.n or (sparse and data.p > MANY_COLUMNS))
         and data.n_annotators == 1
         and any(s.family == "laplace" for s in slopes)
         and all(s.family in ("normal", "laplace") for s in slopes)
@@ -71,7 +73,8 @@ def climb_wide(density: LogDensity, start: Array, *, exact: bool = True) -> tupl
     z, iterations = start, 0
     for _ in range(MAX_ROUNDS):
         small = _restricted(density, working)
-        x, count = climb_sparse(small, _project(density, small, z, working), small.logp_grad)
+        begin = _project(density, small, z, working)
+        x, count = climb_sparse(small, begin, small.logp_grad, exact=exact)
         z = _lift(density, small, polish(small, x) if exact else x, working)
         iterations += count
         if not _take_in(density, z, working):
