@@ -1,6 +1,7 @@
 """`fit`: from a table and labels to an answer, the stages in order."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
 from functools import cache
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,7 @@ from bayes_lepu.options import (
     check_columns,
     check_picking,
     check_sampler,
+    check_terms,
     choose_priors,
     long_format,
     read_seed,
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     import pymc as pm
 
 AUTO = "auto"
+VERSIONED = ("bayes-lepu", "numpy", "numba", "scipy", "pandas", "pymc", "nutpie")
 
 
 @stops_at_once
@@ -254,6 +257,7 @@ def fit(
         "optimizer": optimizer,
         "random_seed": seed,
         "versions": dict(library_versions()),
+        "created_at": datetime.now(UTC).isoformat(timespec="seconds"),
     }
     found = engine.run(
         Request(
@@ -336,10 +340,22 @@ def build_model(
     unseen: str = "error",
     standardize: bool = True,
     priors: Priors | None = None,
+    terms: Mapping[str, Callable[[], Any]] | None = None,
 ) -> "pm.Model":
     """The PyMC model, to inspect, extend, or sample by other means.
 
-    Arguments are those of `fit`; the priors are the default ones with ``priors`` on top.
+    Columns and labels are `pymc.Data` (``X``, ``labels``), the linear predictors of t and s the
+    named variables ``tau`` and ``omega``. A plain `pymc.sample` does not know that the factors of
+    SPM can be exchanged: its chains may end in different orders of t and s without a warning. `fit`
+    takes care of that. Arguments that are not listed here are those of `fit`.
+
+    Parameters
+    ----------
+    priors : mapping of str to Prior, optional
+        Priors by parameter name, on top of the defaults of NUTS.
+    terms : mapping of str to function, optional
+        What is added to the predictors ``"tau"`` and ``"omega"``: functions without arguments that
+        are called inside the model and give a value per row.
 
     Examples
     --------
@@ -364,10 +380,10 @@ def build_model(
         standardize=standardize,
     )
     check_audit(spec, data)
-    return spec.build(data, choose_priors(spec, data, priors=priors))
+    return spec.build(data, choose_priors(spec, data, priors=priors), check_terms(terms))
 
 
 @cache
 def library_versions() -> dict[str, str]:
     """Versions of what shaped the numbers (reading them takes longer than a small fit)."""
-    return {p: version(p) for p in ("bayes-lepu", "numpy", "numba", "scipy", "pandas")}
+    return {p: version(p) for p in VERSIONED}

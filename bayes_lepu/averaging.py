@@ -20,7 +20,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -31,6 +31,10 @@ from bayes_lepu.diagnostics.records import Identifiability
 from bayes_lepu.errors import ModelError
 from bayes_lepu.fitted import Fit
 from bayes_lepu.models.parameters import ARRAYS, Parameters
+from bayes_lepu.result.tree import to_tree
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 PRIOR_WEIGHTS = {"naive": 0.02, "scar": 0.25, "spm": 0.5, "psychm": 0.25}
 TEMPERATURE = 4.0  # differences of elpd that say nothing
@@ -83,7 +87,18 @@ class AveragedFit(Fit):
             f"well they predict the labels ({shown}), and {agree}."
         )
 
-    def save(self, path: str | Path) -> Path:
+    @cached_property
+    def tree(self) -> "xr.DataTree":
+        """The ArviZ DataTree of the averaged draws, under the names of the leading model.
+
+        An average has no prior of its own: there is neither ``log_prior`` nor ``lp``.
+        """
+        tree = to_tree(self)
+        del tree["log_prior"]
+        tree["sample_stats"] = tree["sample_stats"].to_dataset().drop_vars("lp")
+        return tree
+
+    def save(self, path: str | Path, *, all_groups: bool = False) -> Path:
         """An average is not saved as a whole; its members are."""
         raise ModelError(
             "An average of models has no file of its own. Save its members: "

@@ -145,6 +145,13 @@ class PUData:
         return np.where(self.shown, self.labels, np.nan)
 
     @property
+    def row_labels(self) -> NDArray[Any]:
+        """Row labels as a coordinate: numbers as they are, anything else as text."""
+        if self.index.dtype.kind in "iuf":
+            return self.index.to_numpy()
+        return np.array([str(row) for row in self.index])
+
+    @property
     def row_weights(self) -> Array | None:
         """Weights for `numpy.average`: None where every row counts once."""
         return self.weight if self.weight.size else None

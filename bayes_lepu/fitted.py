@@ -21,8 +21,8 @@ from bayes_lepu.models.row_terms import row_terms
 from bayes_lepu.propensities import Propensity
 from bayes_lepu.result import FittedModel
 from bayes_lepu.result.fit import show_estimate
+from bayes_lepu.result.saved import read
 from bayes_lepu.result.summaries import CI_PROB, summary_by_row, tail_probabilities
-from bayes_lepu.result.tree import read
 from bayes_lepu.settling.counting import count_missed
 from bayes_lepu.settling.decisions import Decision, decide
 from bayes_lepu.settling.readings import UNNAMED_LEVEL

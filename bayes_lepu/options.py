@@ -21,6 +21,7 @@ from bayes_lepu.suggestions import unknown
 
 PICKED = ("random", "chosen")
 SAMPLERS = ("nutpie", "pymc")
+PREDICTORS = ("tau", "omega")
 
 
 def choose_priors(
@@ -169,3 +170,16 @@ def check_sampler(
         raise ModelError(
             f"target_accept = {target_accept!r}; a number between 0 and 1 is expected."
         )
+
+
+def check_terms(terms: Any) -> Any:
+    """Terms of the predictors, or an error that lists the predictors."""
+    for name, term in (terms or {}).items():
+        if name not in PREDICTORS:
+            raise ModelError(unknown("predictor", name, PREDICTORS))
+        if not callable(term):
+            raise ModelError(
+                f"terms[{name!r}] is {type(term).__name__}; a function without arguments is "
+                "expected, which makes its variables inside the model."
+            )
+    return terms

@@ -125,11 +125,13 @@ def test_summary_and_tree(picky):
     tree = fit.tree
     groups = {"posterior", "sample_stats", "prior", "observed_data", "constant_data"}
     assert groups | {"log_likelihood", "posterior_predictive"} <= set(tree.children)
-    drawn = tree["posterior_predictive"]["L"].to_numpy()
+    drawn = fit.sample_posterior_predictive(random_seed=1).to_numpy()
     assert ((drawn == -1) == ~fit.data.shown).all()
+    assert tree["posterior_predictive"]["l"].dims == ("chain", "draw", "obs")
+    np.testing.assert_array_equal(tree["observed_data"]["l"], fit.data.l)
     point = fit.parameters.take((1, 5))
     np.testing.assert_allclose(
-        tree["log_likelihood"]["L"].to_numpy()[1, 5], row_terms(point, fit.data)[0]
+        tree["log_likelihood"]["l"].to_numpy()[1, 5], row_terms(point, fit.data)[0]
     )
     raw = tree["posterior"]["a_original"].to_numpy() * fit.data.scale
     np.testing.assert_allclose(raw, fit.parameters.a)

@@ -31,9 +31,13 @@ def describe(model: Any) -> tuple[dict[str, set[str]], dict[str, tuple[str, str]
     }
     observed = {v.name for v in model.observed_RVs}
     derived = {v.name for v in model.deterministics}
+    data = {v.name for v in model.data_vars}
+    free = {v.name for v in model.free_RVs}
     nodes = {}
     for name in parents:
-        if name in derived:
+        if name in data:
+            role, kind = "observed", "data"
+        elif name in derived or name not in observed | free:
             role, kind = "derived", "derived"
         elif name in observed:
             role, kind = "observed", "Bernoulli"

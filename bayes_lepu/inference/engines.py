@@ -4,6 +4,7 @@ An engine is a function of a `Request`. One of your own is handed to `register`,
 ``fit(method=its name)`` runs it.
 """
 
+import time
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -192,6 +193,7 @@ def run_laplace(request: Request) -> Outcome:
 def run_nuts(request: Request) -> Outcome:
     """Posterior draws by NUTS, by nutpie on the compiled density or by PyMC on its own graph."""
     found, asked = request.modes_for_draws(), request.sampling
+    begun = time.perf_counter()
     posterior = sample_posterior(
         request.density, found, asked, rule=request.rule, sampler=request.sampler
     )
@@ -208,6 +210,7 @@ def run_nuts(request: Request) -> Outcome:
             "sampler": request.sampler,
             "tune": asked.tune,
             "target_accept": asked.target_accept,
+            "sampling_time": round(time.perf_counter() - begun, 3),
         },
     )
 

@@ -5,9 +5,11 @@ own Bernoulli forms 1 - p (or a sigmoid of the logit) and returns -inf with NaN 
 τ = ω = 38 on, which optimisers and warm-up do visit.
 """
 
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bayes_lepu.data import PUData
 from bayes_lepu.likelihood import NOT_SHOWN
@@ -20,6 +22,9 @@ if TYPE_CHECKING:
 
     from bayes_lepu.models.spec import ModelSpec
 
+# What is added to a predictor ("tau" or "omega"), made inside the model.
+Terms = Mapping[str, Callable[[], Any]]
+
 NEVER = -1e10  # a log probability whose exponential is 0, with a finite difference to anything
 
 
@@ -28,7 +33,7 @@ def new_model(spec: "ModelSpec", data: PUData) -> "pm.Model":
     import pymc as pm
 
     names = np.array(data.feature_names)
-    coords: dict[str, Any] = {"obs": np.arange(data.n), "feature": names}
+    coords: dict[str, Any] = {"obs": data.row_labels, "feature": names}
     coords[data.class_dim] = names[data.class_mask]
     coords[data.selection_dim] = names[data.selection_mask]
     if data.n_annotators > 1:
@@ -39,12 +44,18 @@ def new_model(spec: "ModelSpec", data: PUData) -> "pm.Model":
     return pm.Model(coords=coords)
 
 
-def build(spec: "ModelSpec", data: PUData, priors: Priors) -> "pm.Model":
+def build(
+    spec: "ModelSpec", data: PUData, priors: Priors, terms: Terms | None = None
+) -> "pm.Model":
     """The PyMC model: one variable per block of the table, and the observed labels.
 
     The labels of one annotator are observed as ``l``, those of several as ``L`` with -1 where a row
-    was not shown. Weights enter as multiples of every row's log-likelihood.
+    was not shown. Weights enter as multiples of every row's log-likelihood. Columns and labels are
+    `pymc.Data` (``X`` on the internal scale, ``labels``); the predictors are the named variables
+    ``tau`` and ``omega``, which are not stored with the draws. ``terms`` holds what else is added
+    to them, as functions that are called inside the model.
     """
+    import pymc as pm
     import pytensor.tensor as pt
 
     with new_model(spec, data) as model:
@@ -58,11 +69,17 @@ def build(spec: "ModelSpec", data: PUData, priors: Priors) -> "pm.Model":
                 values[block.stem] = _pooled(block, mean, sigma, z, spec)
                 continue
             values[block.name] = block.prior.variable(block.name, dims=block.dims or None)
-        tau = data.X[:, data.class_mask] @ values["a"] + values["b"]
+        X = pm.Data("X", data.X, dims=("obs", "feature"))
+        if data.weight.size:
+            pm.Data("weight", data.weight, dims="obs")
+        tau = _columns(X, data.class_mask) @ values["a"] + values["b"]
         several = data.n_annotators > 1
-        omega = pt.zeros((data.n, data.n_annotators) if several else data.n)
+        omega = pt.zeros((X.shape[0], data.n_annotators)) if several else pt.zeros_like(tau)
         if spec.has_selection:
-            omega = data.X[:, data.selection_mask] @ values["alpha"].T + values["beta"]
+            omega = _columns(X, data.selection_mask) @ values["alpha"].T + values["beta"]
+        own = ("obs", "annotator") if several else ("obs",)
+        tau = _predictor(model, "tau", tau, ("obs",), terms)
+        omega = _predictor(model, "omega", omega, own, terms)
         log_rates = _log_rates(spec, values.get(spec.rates_name), several=several)
         log_psi, log_not_psi = spec.propensity.graph(omega, log_rates)
         epsilon = values.get("epsilon")
@@ -74,6 +91,23 @@ def build(spec: "ModelSpec", data: PUData, priors: Priors) -> "pm.Model":
     return model
 
 
+def _columns(X: Any, mask: NDArray[np.bool_]) -> Any:
+    return X if mask.all() else X[:, np.flatnonzero(mask)]
+
+
+def _predictor(
+    model: "pm.Model", name: str, value: Any, dims: tuple[str, ...], terms: Terms | None
+) -> Any:
+    """A predictor under its name, with what is added to it."""
+    import pytensor.tensor as pt
+
+    if terms and name in terms:
+        value = value + terms[name]()
+    named = pt.as_tensor(value).copy(name=name)
+    model.add_named_variable(named, dims=dims)
+    return named
+
+
 def _pooled(block: Block, mean: Any, sigma: Any, z: Any, spec: "ModelSpec") -> Any:
     """Coefficients of all annotators, mean + sigma z; rates by way of their coordinates."""
     import pymc as pm
@@ -82,10 +116,12 @@ def _pooled(block: Block, mean: Any, sigma: Any, z: Any, spec: "ModelSpec") -> A
     if block.slot != "rates":
         return pm.Deterministic(block.stem, mean + sigma * z, dims=block.dims)
     if spec.n_rates == 1:
-        return pm.Deterministic(block.stem, pt.sigmoid(pt.log(mean / (1 - mean)) + sigma * z))
+        c = pt.sigmoid(pt.log(mean / (1 - mean)) + sigma * z)
+        return pm.Deterministic(block.stem, c, dims="annotator")
     ratios = pt.log(mean[:-1]) - pt.log(mean[-1]) + sigma * z
     logits = pt.concatenate([ratios, pt.zeros((z.shape[0], 1))], axis=1)
-    return pm.Deterministic(block.stem, pt.special.softmax(logits, axis=1))
+    rates = pt.special.softmax(logits, axis=1)
+    return pm.Deterministic(block.stem, rates, dims=("annotator", "rate"))
 
 
 def _log_rates(spec: "ModelSpec", rates: Any, *, several: bool) -> Any:
@@ -108,17 +144,17 @@ def _summaries(spec: "ModelSpec", data: PUData, model: "pm.Model", t: Any, s: An
     import pymc as pm
     import pytensor.tensor as pt
 
-    share = np.full(data.n, 1 / data.n)
-    if data.weight.size:
-        share = data.weight / data.weight.sum()
+    weight = _weight(data, t)
+    share = weight / weight.sum()
     pi = pm.Deterministic("pi", pt.dot(share, t))
     several = data.n_annotators > 1
+    own = "annotator" if several else None
     marked = pt.dot(share, s * (t[:, None] if several else t))
-    if several and "c" not in model.named_vars:
-        pm.Deterministic("c", marked / pi, dims="annotator")
-    if spec.n_rates == 2 and not several:
+    if not spec.certain and "c" not in model.named_vars:
+        pm.Deterministic("c", marked / pi, dims=own)
+    if spec.n_rates == 2:
         for i, name in enumerate(spec.propensity.components[:-1]):
-            pm.Deterministic(name, model[spec.rates_name][i])
+            pm.Deterministic(name, model[spec.rates_name][..., i], dims=own)
     frequency = (marked / pi).mean() if several else marked / pi
     for name, value, (known, error) in zip(
         ("class_prior", "label_frequency"), (pi, frequency), data.outside, strict=True
@@ -147,12 +183,13 @@ def _observe_one(data: PUData, tau: Any, log_psi: Any, log_not_psi: Any, epsilon
     Unaudited rows: P(l=1) = Ψ t + ε (1 - t) and P(l=0) = (1 - ε)(1 - t) + (1 - Ψ) t. An audited row
     contributes P(y) P(l | y), where l | y=1 is Bernoulli(Ψ) and l | y=0 is Bernoulli(ε).
     """
+    import pymc as pm
     import pytensor.tensor as pt
 
     log_t, log_not_t = log_sigmoid(tau), log_sigmoid(-tau)
     log_h = log_psi + log_t
     log_not_h = log_not_t
-    never, always = -np.inf * np.ones(data.n), np.zeros(data.n)
+    never, always = -np.inf + pt.zeros_like(tau), pt.zeros_like(tau)
     if epsilon is not None:
         never, always = pt.log(epsilon) + 0 * tau, pt.log1p(-epsilon) + 0 * tau
         log_h = logaddexp(log_h, log_not_t + never)
@@ -165,14 +202,22 @@ def _observe_one(data: PUData, tau: Any, log_psi: Any, log_not_psi: Any, epsilon
         log_not_h = pt.switch(
             audited, pt.switch(positive, log_not_psi + 0 * tau, always), log_not_h
         )
-    weight = data.weight if data.weight.size else None
-    log_bernoulli("l", log_h, log_not_h, data.l.astype(int), dims="obs", weight=weight)
+    labels = pm.Data("labels", data.l.astype(np.int64), dims="obs")
+    log_bernoulli("l", log_h, log_not_h, labels, dims="obs", weight=_weight(data, tau))
 
 
 def _observe_audit(data: PUData, log_t: Any, log_not_t: Any) -> None:
     rows = np.flatnonzero(~np.isnan(data.y))
-    weight = data.weight[rows] if data.weight.size else None
+    weight = _weight(data, log_t)[rows]
     log_bernoulli("y", log_t[rows], log_not_t[rows], data.y[rows].astype(int), weight=weight)
+
+
+def _weight(data: PUData, like: Any) -> Any:
+    """Weights of the rows, as data of the model where they are given."""
+    import pymc as pm
+    import pytensor.tensor as pt
+
+    return pm.modelcontext(None)["weight"] if data.weight.size else pt.ones_like(like)
 
 
 def _observe_several(data: PUData, tau: Any, log_psi: Any, log_not_psi: Any, epsilon: Any) -> None:
@@ -188,6 +233,7 @@ def _observe_several(data: PUData, tau: Any, log_psi: Any, log_not_psi: Any, eps
         log_not_t = pt.switch(audited, np.where(positive, NEVER, 0.0), log_not_t)
     false = pt.full((data.n_annotators,), NEVER) if epsilon is None else pt.log(epsilon)
     silent = pt.zeros((data.n_annotators,)) if epsilon is None else pt.log1p(-epsilon)
+    labels = pm.Data("labels", data.labels.astype(np.int64), dims=("obs", "annotator"))
     pm.CustomDist(
         "L",
         log_t,
@@ -196,12 +242,12 @@ def _observe_several(data: PUData, tau: Any, log_psi: Any, log_not_psi: Any, eps
         log_not_psi,
         pt.zeros_like(log_psi) + false,
         pt.zeros_like(log_psi) + silent,
-        data.weight if data.weight.size else np.ones(data.n),
-        data.shown.astype(np.int64),
+        _weight(data, tau),
+        pt.neq(labels, NOT_SHOWN).astype("int64"),
         logp=_row_logp,
         random=_row_draw,
         signature="(),(),(j),(j),(j),(j),(),(j)->(j)",
-        observed=data.labels.astype(np.int64),
+        observed=labels,
         dims=("obs", "annotator"),
         dtype="int64",
     )
@@ -251,7 +297,7 @@ def _row_draw(
 
 
 def log_bernoulli(
-    name: str, log_p: Any, log_not_p: Any, observed: Any, dims: Any = None, weight: Any = None
+    name: str, log_p: Any, log_not_p: Any, observed: Any, *, weight: Any, dims: Any = None
 ) -> Any:
     """A Bernoulli variable given by log p and log(1 - p), its log density times a weight."""
     import pymc as pm
@@ -260,7 +306,7 @@ def log_bernoulli(
         name,
         log_p,
         log_not_p,
-        np.ones(len(observed)) if weight is None else weight,
+        weight,
         logp=_bernoulli_logp,
         random=_bernoulli_draw,
         observed=observed,

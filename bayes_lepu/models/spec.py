@@ -6,8 +6,9 @@ The propensity says whether s has a predictor, its link F, and which of the rate
 free; `blocks` makes the table of parameters, `graph` the PyMC model.
 """
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -92,11 +93,13 @@ class ModelSpec:
         """Names of the parameters of one annotator that carry a prior."""
         return tuple(prior_names(self))
 
-    def build(self, data: PUData, priors: Priors) -> "pm.Model":
-        """The PyMC model."""
+    def build(
+        self, data: PUData, priors: Priors, terms: Mapping[str, Callable[[], Any]] | None = None
+    ) -> "pm.Model":
+        """The PyMC model; ``terms`` are added to its predictors."""
         from bayes_lepu.models.graph import build
 
-        return build(self, data, priors)
+        return build(self, data, priors, terms)
 
     def complete_priors(
         self, base: Priors, overrides: Priors | None, *, annotators: int = 1

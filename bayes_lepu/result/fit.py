@@ -260,10 +260,18 @@ class FittedModel:
 
     @cached_property
     def tree(self) -> "xr.DataTree":
-        """The ArviZ DataTree of this fit."""
+        """The ArviZ DataTree of this fit, with all variables of `model` and all groups.
+
+        Groups with an entry for every draw and row are computed when they are looked at.
+        """
         from bayes_lepu.result.tree import to_tree
 
         return to_tree(self)
+
+    @property
+    def idata(self) -> "xr.DataTree":
+        """The same as `tree`."""
+        return self.tree
 
     def sample_posterior_predictive(
         self, X: Any = None, *, random_seed: int | None = None
@@ -285,11 +293,20 @@ class FittedModel:
         prior = predictive.prior_parameters(self.spec, self.data, self.priors, draws, rng)
         return _label_array(predictive.predictive_labels(prior, values, rng)[None], self.data)
 
-    def save(self, path: str | Path) -> Path:
-        """Write everything to one netCDF file; read it back with `load`."""
-        from bayes_lepu.result.tree import write
+    def save(self, path: str | Path, *, all_groups: bool = False) -> Path:
+        """Write everything to one netCDF file; read it back with `load`.
 
-        return write(self, Path(path))
+        Parameters
+        ----------
+        path : str or Path
+        all_groups : bool
+            Whether to write also what `load` makes again by itself and `arviz.from_netcdf` cannot:
+            log-likelihood, log prior, prior and predicted labels, so that `arviz.loo` and the like
+            work on the file. It grows by some 10 bytes for every row and draw.
+        """
+        from bayes_lepu.result.saved import write
+
+        return write(self, Path(path), all_groups=all_groups)
 
     # Display ----------------------------------------------------------------------------------
 

@@ -53,3 +53,13 @@ def predictive_labels(
         else:
             out[i] = rng.random(len(X)) < point.h(X)
     return out.reshape(*parameters.b.shape, *out.shape[1:])
+
+
+def marked_by_anybody(
+    parameters: Parameters, data: PUData, rng: np.random.Generator
+) -> NDArray[np.int8]:
+    """Whether a row is marked in labels drawn from the model, ``(draws..., n)``."""
+    if not parameters.several:
+        return predictive_labels(parameters, data.X, rng)
+    labels = predictive_labels(parameters, data.X, rng, shown=data.shown)
+    return (labels == 1).any(axis=-1).astype(np.int8)

@@ -1,212 +1,190 @@
-"""A fit as an ArviZ DataTree, and the file it is saved in.
+"""A fit as an ArviZ DataTree.
 
-Groups: ``posterior`` (``map`` for a point estimate), ``sample_stats``, ``modes``,
-``observed_data``, ``constant_data``; and, made again from the stored seed rather than saved,
-``prior``, ``posterior_predictive`` and ``log_likelihood``. Coefficients ``a, b, alpha, beta`` are
-on the internal scale, ``a_original`` and so on in the units of the user's columns. The root's
-attributes hold the format, its version, and the settings as JSON: the file explains itself.
+Groups of the schema: ``posterior`` with all variables of the PyMC model (``map`` for a point
+estimate), ``sample_stats``, ``log_likelihood``, ``log_prior``, ``prior``, ``prior_predictive``,
+``posterior_predictive``, ``observed_data`` and ``constant_data``; beside them ``modes``, and
+``log_weights``, the logarithms of the rates. What has an entry for every draw and row, and ``lp``,
+is computed when somebody looks at it, from the stored seed. Coefficients ``a, b, alpha, beta`` are
+on the internal scale, ``a_original`` and so on in the units of the user's columns. Of several
+annotators, ``l`` is whether anybody marked the row, and its log-likelihood that of all labels of
+the row.
 """
 
-import json
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
-from bayes_lepu.annotators import ONE
 from bayes_lepu.data import PUData
-from bayes_lepu.encoding import Encoding
-from bayes_lepu.errors import FileFormatError
-from bayes_lepu.inference.engines import Quality
-from bayes_lepu.inference.modes import Mode
-from bayes_lepu.inference.orientation import Orientation
+from bayes_lepu.links import Array
+from bayes_lepu.models.density import LogDensity
 from bayes_lepu.models.parameters import Parameters, stack
-from bayes_lepu.models.spec import ModelSpec
-from bayes_lepu.priors import Prior
-from bayes_lepu.propensities import REGISTRY as PROPENSITIES
-from bayes_lepu.propensities import Propensity
+from bayes_lepu.propensities import RATES
 from bayes_lepu.result import predictive
 from bayes_lepu.result.fit import FittedModel
-from bayes_lepu.result.storage import read_tree, write_tree
+from bayes_lepu.result.row_groups import annotator_coords, constant_group, observed_group
+from bayes_lepu.result.variables import annotator_values, free_variables, log_prior
 
 if TYPE_CHECKING:
     import xarray as xr
 
-FORMAT = "bayes_lepu.fit"
-FORMAT_VERSION = 2
 PRIOR_DRAWS = 1000
-MAX_CELLS = 40_000_000
+SAMPLE = ("chain", "draw")
+COUNTS = {"diverging": bool, "n_steps": np.int64, "tree_depth": np.int64}
 
 
 def to_tree(fit: FittedModel) -> "xr.DataTree":
-    """The DataTree of a fit with all its groups.
-
-    ``log_likelihood`` and ``posterior_predictive`` are left out where rows x draws exceeds
-    `MAX_CELLS`; `FittedModel.sample_posterior_predictive` still draws them on request.
-    """
+    """The DataTree of a fit with all its groups."""
     import xarray as xr
 
-    tree = _stored(fit)
-    if fit.is_point:
-        return tree
-    rng = np.random.default_rng([fit.settings["random_seed"], 2])
-    prior = predictive.prior_parameters(fit.spec, fit.data, fit.priors, PRIOR_DRAWS, rng)
-    prior = stack([prior])
-    tree["prior"] = xr.DataTree(_parameters(fit, prior, ("chain", "draw")))
-    dims, several = ("chain", "draw", "obs"), fit.data.n_annotators > 1
-    observed = "L" if several else "l"
-    if fit.draws.b.size * fit.data.n <= MAX_CELLS:
-        loglik = predictive.log_likelihood(fit.parameters, fit.data)
-        tree["log_likelihood"] = xr.DataTree(xr.Dataset({observed: (dims, loglik)}))
-    if fit.draws.b.size * fit.data.labels.size <= MAX_CELLS:
-        labels = predictive.predictive_labels(
-            fit.parameters, fit.data.X, rng, shown=fit.data.shown if several else None
-        )
-        variable = ((*dims, "annotator") if several else dims, labels)
-        tree["posterior_predictive"] = xr.DataTree(
-            xr.Dataset({observed: variable}, coords=_annotators(fit.data))
-        )
+    groups = stored_groups(fit)
+    if not fit.is_point:
+        groups |= _made_again(fit)
+        stats = groups.get("sample_stats", xr.Dataset()).assign(lp=_log_density(fit))
+        groups["sample_stats"] = _numbered(stats.assign_attrs(_attributes(fit)))
+    tree = xr.DataTree.from_dict({f"/{name}": group for name, group in groups.items()})
+    tree.attrs = _attributes(fit)
     return tree
 
 
-def _stored(fit: FittedModel) -> "xr.DataTree":
-    """The groups that are saved."""
+def stored_groups(fit: FittedModel) -> dict[str, "xr.Dataset"]:
+    """The groups that a saved fit cannot do without."""
     import xarray as xr
 
     main = "map" if fit.is_point else "posterior"
     groups = {
-        f"/{main}": _parameters(fit, fit.parameters, ("chain", "draw")),
-        "/log_weights": _log_weights(fit.parameters, ("chain", "draw")),
-        "/modes": _modes(fit),
-        "/observed_data": observed_group(fit.data),
-        "/constant_data": constant_group(fit.data),
+        main: parameter_group(fit, fit.parameters, SAMPLE),
+        "log_weights": _log_weights(fit.parameters, SAMPLE),
+        "modes": _modes(fit),
+        "observed_data": observed_group(fit.data),
+        "constant_data": constant_group(fit.data),
     }
     if fit.stats:
-        groups["/sample_stats"] = xr.Dataset(
-            {k: (("chain", "draw"), np.asarray(v)) for k, v in fit.stats.items()}
+        groups["sample_stats"] = xr.Dataset(
+            {k: (SAMPLE, np.asarray(v, dtype=COUNTS.get(k))) for k, v in fit.stats.items()}
         )
-    tree = xr.DataTree.from_dict(groups)
-    tree.attrs.update(
-        format=FORMAT,
-        format_version=FORMAT_VERSION,
-        about="bayes_lepu fit; read it with bayes_lepu.load(path) or xarray.open_datatree(path)",
-        model=fit.spec.name,
-        propensity=fit.spec.propensity.name,
-        false_marks=int(fit.spec.false_marks),
-        method=fit.method,
-        settings=json.dumps(dict(fit.settings), default=lambda number: number.item()),
-        priors=json.dumps({k: v.to_dict() for k, v in fit.priors.items()}),
-        orientation=json.dumps(vars(fit.orientation)),
-        quality=json.dumps(vars(fit.quality), default=lambda number: number.item()),
-    )
-    return tree
+    groups[main].attrs = _attributes(fit)
+    return {name: _numbered(group) for name, group in groups.items()}
 
 
-def write(fit: FittedModel, path: Path) -> Path:
-    """Write the tree to a file."""
-    return write_tree(_stored(fit), path)
+def _numbered(group: "xr.Dataset") -> "xr.Dataset":
+    """The same with numbers of the chains and draws as coordinates."""
+    return group.assign_coords({d: np.arange(group.sizes[d]) for d in SAMPLE if d in group.sizes})
 
 
-def read(path: Path, propensity: Propensity | None = None) -> dict[str, Any]:
-    """The fields of a saved fit; files that are not one, or of another format, are refused.
+def _made_again(fit: FittedModel) -> dict[str, "xr.Dataset"]:
+    """The groups that follow from the others."""
+    import xarray as xr
 
-    A propensity that does not come with the library has to be given.
-    """
-    tree = open_saved(path)
-    name = tree.attrs.get("propensity")
-    known = PROPENSITIES if propensity is None else {propensity.name: propensity}
-    if name not in known:
-        raise FileFormatError(
-            f"{path} holds a fit of model {tree.attrs.get('model')!r} with the propensity "
-            f"{name!r}; this release knows {', '.join(known)}. One of your own goes into "
-            "lepu.load(path, model=...)."
-        )
-    try:
-        return _from_tree(tree, known[name])
-    except (KeyError, ValueError, TypeError, AttributeError, IndexError) as error:
-        raise FileFormatError(
-            f"{path} is incomplete ({error}). Save the fit again, or use the release that wrote it."
-        ) from error
+    from bayes_lepu.result.lazy import computed
 
+    data, seed, rows = fit.data, fit.settings["random_seed"], {"obs": fit.data.row_labels}
+    rng = np.random.default_rng([seed, 2])
+    prior = stack([predictive.prior_parameters(fit.spec, data, fit.priors, PRIOR_DRAWS, rng)])
 
-def open_saved(path: Path) -> "xr.DataTree":
-    """The tree of a file that holds a fit."""
-    tree = read_tree(path)
-    found = tree.attrs.get("format")
-    if found != FORMAT:
-        raise FileFormatError(
-            f"{path} is not a saved fit of this kind (format {found!r}, {FORMAT!r} expected)."
-        )
-    version = tree.attrs.get("format_version")
-    if version != FORMAT_VERSION:
-        raise FileFormatError(
-            f"{path} has format version {version}; this release reads version {FORMAT_VERSION}. "
-            "Use the release that wrote it, or fit again."
-        )
-    return tree
+    def labels(parameters: Parameters, stream: int) -> "xr.Dataset":
+        def of_rows(at: NDArray[np.intp]) -> NDArray[np.int8]:
+            rng = np.random.default_rng([seed, stream])
+            return predictive.marked_by_anybody(parameters, data, rng)[:, :, at]
 
+        shape = (*parameters.b.shape, data.n)
+        return xr.Dataset({"l": computed((*SAMPLE, "obs"), shape, np.int8, of_rows)}, coords=rows)
 
-def _from_tree(tree: "xr.DataTree", propensity: Propensity) -> dict[str, Any]:
-    main = tree["map"] if "map" in tree.children else tree["posterior"]
-    marks = bool(tree.attrs["false_marks"])
-    spec = ModelSpec(tree.attrs["model"], propensity, false_marks=marks)
-    data = read_rows(tree)
-    orientation = json.loads(tree.attrs["orientation"])
-    orientation["sizes"] = {k: tuple(v) for k, v in orientation["sizes"].items()}
-    stats = tree["sample_stats"].data_vars if "sample_stats" in tree.children else {}
-    return {
-        "spec": spec,
-        "data": data,
-        "priors": {k: Prior.from_dict(v) for k, v in json.loads(tree.attrs["priors"]).items()},
-        "method": tree.attrs["method"],
-        "parameters": _read_parameters(main, tree["log_weights"], data, spec),
-        "modes": _read_modes(tree["modes"], data, spec),
-        "orientation": Orientation(**orientation),
-        "settings": json.loads(tree.attrs["settings"]),
-        "stats": {str(k): v.to_numpy() for k, v in stats.items()},
-        "quality": Quality(**json.loads(tree.attrs["quality"])),
+    def loglik(at: NDArray[np.intp]) -> Array:
+        return predictive.log_likelihood(fit.parameters, data.rows(at))
+
+    by_row = computed((*SAMPLE, "obs"), (*fit.parameters.b.shape, data.n), float, loglik)
+    weighed = log_prior(fit.density, free_variables(fit.density, fit.parameters))
+    groups = {
+        "log_likelihood": xr.Dataset({"l": by_row}, coords=rows),
+        "log_prior": xr.Dataset(
+            {name: ((*SAMPLE, *dims), values) for name, (dims, values) in weighed.items()},
+            coords=_coords(fit),
+        ),
+        "prior": parameter_group(fit, prior, SAMPLE),
+        "prior_predictive": labels(prior, 10),
+        "posterior_predictive": labels(fit.parameters, 11),
     }
+    return {name: _numbered(group) for name, group in groups.items()}
 
 
-def _parameters(fit: FittedModel, p: Parameters, dims: tuple[str, ...]) -> "xr.Dataset":
+def _log_density(fit: FittedModel) -> "xr.Variable":
+    """Log posterior density of the unconstrained coordinates of every draw, up to a constant."""
+    from bayes_lepu.result.lazy import computed
+
+    def of_draws(_: NDArray[np.intp]) -> Array:
+        density = LogDensity(fit.spec, fit.data, fit.priors, jacobian=True)
+        values = [density.logp(z) for z in density.pack_draws(fit.draws)]
+        return np.reshape(values, fit.parameters.b.shape)
+
+    return computed(SAMPLE, fit.parameters.b.shape, float, of_draws)
+
+
+def _attributes(fit: FittedModel) -> dict[str, Any]:
+    """Who made this, with what, when and how long it took, in ArviZ's words."""
+    settings = fit.settings
+    versions, library = settings.get("versions", {}), settings.get("sampler", "bayes_lepu")
+    known = {
+        "created_at": settings.get("created_at"),
+        "creation_library": "bayes_lepu",
+        "creation_library_version": versions.get("bayes-lepu"),
+        "inference_library": library,
+        "inference_library_version": versions.get(library.replace("_", "-")),
+        "sampling_time": settings.get("sampling_time"),
+        "tuning_steps": settings.get("tune"),
+    }
+    return {name: value for name, value in known.items() if value is not None}
+
+
+def parameter_group(fit: FittedModel, p: Parameters, dims: tuple[str, ...]) -> "xr.Dataset":
     """Named variables as in the PyMC model: masked columns and absent factors are left out."""
     import xarray as xr
 
     data, several = fit.data, fit.data.n_annotators > 1
     own = (*dims, "annotator") if several else dims
-    variables: dict[str, Any] = {}
-    for factor in _factors(data, has_selection=fit.spec.has_selection):
+    variables: dict[str, Any] = {
+        name: ((*dims, *extra), values)
+        for name, (extra, values) in free_variables(fit.density, p).items()
+    }
+    natural = annotator_values(fit.density, p)
+    for factor in factors(data, has_selection=fit.spec.has_selection):
         slope, intercept = getattr(p, factor.slope), getattr(p, factor.intercept)
         raw_slope, raw_intercept = data.original_scale(slope, intercept)
         lead = dims if factor.slope == "a" else own
         by_feature = (*lead, factor.dim)
         variables |= {
-            factor.slope: (by_feature, slope[..., factor.mask]),
+            factor.slope: (by_feature, natural[factor.slope]),
             factor.intercept: (lead, intercept),
             f"{factor.slope}_original": (by_feature, raw_slope[..., factor.mask]),
             f"{factor.intercept}_original": (lead, raw_intercept),
         }
-        variables[factor.dim] = np.array(fit.feature_names)[factor.mask]
+    rates = fit.spec.rates_name
     if fit.spec.n_rates == 2:
-        variables |= {"gamma": (own, p.gamma), "lambda": (own, p.lam)}
-    if p.epsilon is not None:
-        variables["epsilon"] = (own, p.epsilon)
-    by_name = {block.name: block for block in fit.density.layout.blocks}
-    for name, values in p.pooling.items():
-        extra = by_name[name].dims if values.ndim > p.b.ndim else ()
-        variables[name] = ((*dims, *extra), values)
-    if dims == ("chain", "draw"):
+        variables[rates] = ((*own, "rate"), natural[rates])
+        for name in fit.spec.propensity.components[:-1]:
+            variables[name] = (own, np.exp(p.log_w[..., RATES.index(name)]))
+    elif rates:
+        variables[rates] = (own, natural[rates])
+    if dims == SAMPLE:
         pi, c = fit._pi_and_frequencies(p)
         variables["pi"] = (dims, pi.reshape(p.b.shape))
         if not fit.spec.certain:  # where c = 1 by assumption
             variables["c"] = (own, c.reshape(p.beta.shape))
-    return xr.Dataset(variables, coords=_annotators(data))
+    return xr.Dataset(variables, coords=_coords(fit))
 
 
-def _annotators(data: PUData) -> dict[str, list[str]]:
-    return {"annotator": list(data.annotators)} if data.n_annotators > 1 else {}
+def _coords(fit: FittedModel) -> dict[str, Any]:
+    """Names of features, annotators and rates."""
+    names = np.array(fit.feature_names)
+    out: dict[str, Any] = {
+        factor.dim: names[factor.mask]
+        for factor in factors(fit.data, has_selection=fit.spec.has_selection)
+    }
+    if fit.spec.n_rates == 2:
+        out["rate"] = list(fit.spec.propensity.components)
+        if fit.data.n_annotators > 1:
+            out["log_ratio"] = list(fit.spec.propensity.coordinate_names)
+    return out | annotator_coords(fit.data)
 
 
 def _log_weights(p: Parameters, dims: tuple[str, ...]) -> "xr.Dataset":
@@ -220,49 +198,27 @@ def _log_weights(p: Parameters, dims: tuple[str, ...]) -> "xr.Dataset":
     )
 
 
-def _read_parameters(group: Any, log_w: Any, data: PUData, spec: ModelSpec) -> Parameters:
-    logs = log_w["log_weights"].to_numpy()
-    b, own = group["b"].to_numpy(), logs.shape[:-1]
-    values = {"a": np.zeros((*b.shape, data.p)), "alpha": np.zeros((*own, data.p))}
-    levels = {"b": b, "beta": np.zeros(own)}
-    for factor in _factors(data, has_selection=spec.has_selection):
-        values[factor.slope][..., factor.mask] = group[factor.slope].to_numpy()
-        levels[factor.intercept] = group[factor.intercept].to_numpy()
-    pooling = {
-        str(name): variable.to_numpy()
-        for name, variable in group.data_vars.items()
-        if str(name).startswith("sigma_") or str(name).endswith("_mean")
-    }
-    return Parameters(
-        values["a"],
-        levels["b"],
-        values["alpha"],
-        levels["beta"],
-        logs,
-        epsilon=group["epsilon"].to_numpy() if spec.false_marks else None,
-        pooling=pooling,
-        link=spec.propensity.link,
-    )
+class Factor(NamedTuple):
+    """The names of a factor's slopes and intercept, and the columns it has."""
 
-
-class _Factor(NamedTuple):
     slope: str
     intercept: str
     dim: str
     mask: NDArray[np.bool_]
 
 
-def _factors(data: PUData, *, has_selection: bool) -> list[_Factor]:
+def factors(data: PUData, *, has_selection: bool) -> list[Factor]:
+    """The factors with a predictor."""
     t_dim, s_dim = data.class_dim, data.selection_dim
-    factors = [_Factor("a", "b", t_dim, data.class_mask)]
+    out = [Factor("a", "b", t_dim, data.class_mask)]
     if has_selection:
-        factors.append(_Factor("alpha", "beta", s_dim, data.selection_mask))
-    return factors
+        out.append(Factor("alpha", "beta", s_dim, data.selection_mask))
+    return out
 
 
 def _modes(fit: FittedModel) -> "xr.Dataset":
     points = stack([m.point for m in fit.modes])
-    dataset = _parameters(fit, points, ("mode",)).merge(_log_weights(points, ("mode",)))
+    dataset = parameter_group(fit, points, ("mode",)).merge(_log_weights(points, ("mode",)))
     dataset["z"] = (("mode", "coordinate"), np.stack([m.z for m in fit.modes]))
     table = fit.mode_table().drop(columns=["gamma", "lambda"])
     for name in table.columns:
@@ -271,102 +227,3 @@ def _modes(fit: FittedModel) -> "xr.Dataset":
             values = values.astype(np.int8)
         dataset[str(name)] = ("mode", values.astype(str) if values.dtype == object else values)
     return dataset
-
-
-def _read_modes(group: Any, data: PUData, spec: ModelSpec) -> tuple[Mode, ...]:
-    points = _read_parameters(group, group, data, spec)
-    plain = ("logp", "gap", "rms_h", "rms_t", "pi", "c", "norm_a", "norm_alpha")
-    return tuple(
-        Mode(
-            point=points.take(i),
-            z=group["z"].to_numpy()[i],
-            hits=int(group["hits"][i]),
-            role=str(group["role"].to_numpy()[i]),  # type: ignore[arg-type]
-            converged=bool(group["converged"][i]),
-            artefact=str(group["artefact"].to_numpy()[i]),
-            **{name: float(group[name][i]) for name in plain},
-        )
-        for i in range(group.sizes["mode"])
-    )
-
-
-def observed_group(d: PUData) -> "xr.Dataset":
-    """Labels and audited classes."""
-    import xarray as xr
-
-    if d.n_annotators > 1:
-        labels: dict[str, Any] = {"L": (("obs", "annotator"), d.labels)}
-    else:
-        labels = {"l": ("obs", d.l)}
-    return xr.Dataset(labels | {"y": ("obs", d.y)}, coords=_annotators(d))
-
-
-def constant_group(d: PUData) -> "xr.Dataset":
-    """Columns, their scale, masks and row labels."""
-    import xarray as xr
-
-    variables: dict[str, Any] = {
-        "X": (("obs", "feature"), d.X),
-        "center": ("feature", d.center),
-        "scale": ("feature", d.scale),
-        "class_mask": ("feature", d.class_mask.astype(np.int8)),
-        "selection_mask": ("feature", d.selection_mask.astype(np.int8)),
-        "outside": (("known", "value_and_error"), d.outside),
-    }
-    if d.weight.size:
-        variables["weight"] = ("obs", d.weight)
-    if not d.index.equals(pd.RangeIndex(d.n)):
-        numeric = d.index.dtype.kind in "iuf"
-        rows = d.index.to_numpy() if numeric else np.array([str(row) for row in d.index])
-        variables["row"] = ("obs", rows)
-    # A variable, because the attributes of a netCDF file hold no more than 64 kB.
-    variables["encoding"] = json.dumps(d.encoding.to_dict())
-    dataset = xr.Dataset(variables, coords={"feature": list(d.feature_names)})
-    dataset.attrs["named"] = int(d.named)
-    if _is_time(str(d.index.dtype)):
-        dataset.attrs["row_dtype"] = str(d.index.dtype)
-    return dataset
-
-
-def read_rows(tree: "xr.DataTree") -> PUData:
-    """The data from their two groups."""
-    observed, constant = tree["observed_data"], tree["constant_data"]
-    X = np.ascontiguousarray(constant["X"].to_numpy())
-    several = "L" in observed.data_vars
-    labels = observed["L" if several else "l"].to_numpy()
-    return PUData(
-        X=X,
-        labels=np.ascontiguousarray(labels if several else labels[:, None]),
-        y=observed["y"].to_numpy(),
-        feature_names=tuple(str(f) for f in constant["feature"].to_numpy()),
-        named=bool(constant.attrs["named"]),
-        center=constant["center"].to_numpy(),
-        scale=constant["scale"].to_numpy(),
-        class_mask=constant["class_mask"].to_numpy().astype(bool),
-        selection_mask=constant["selection_mask"].to_numpy().astype(bool),
-        index=_read_index(constant, len(X)),
-        encoding=Encoding.from_dict(json.loads(str(constant["encoding"].item()))),
-        annotators=tuple(map(str, observed["annotator"].to_numpy())) if several else ONE,
-        weight=constant["weight"].to_numpy() if "weight" in constant else np.zeros(0),
-        outside=constant["outside"].to_numpy(),
-    )
-
-
-def _read_index(constant: Any, n: int) -> pd.Index:
-    """Row labels; dates are stored as text, and of other kinds the text is what is left."""
-    if "row" not in constant.data_vars:
-        return pd.RangeIndex(n)
-    rows, dtype = constant["row"].to_numpy(), constant.attrs.get("row_dtype")
-    if dtype is None:
-        return pd.Index(rows)
-    times = pd.to_datetime(rows, format="ISO8601", utc=True)
-    aware = isinstance(pd.api.types.pandas_dtype(dtype), pd.DatetimeTZDtype)
-    return (times if aware else times.tz_localize(None)).astype(dtype)
-
-
-def _is_time(dtype: str) -> bool:
-    """Whether these are dates whose time zone, if any, can be found again by its name."""
-    try:
-        return pd.api.types.is_datetime64_any_dtype(pd.api.types.pandas_dtype(dtype))
-    except TypeError:
-        return False

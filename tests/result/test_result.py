@@ -16,8 +16,8 @@ from bayes_lepu.fitted import Fit
 from bayes_lepu.models import REGISTRY
 from bayes_lepu.models.parameters import stack
 from bayes_lepu.result import summaries
+from bayes_lepu.result.saved import FORMAT_VERSION
 from bayes_lepu.result.storage import read_tree, write_tree
-from bayes_lepu.result.tree import FORMAT_VERSION
 
 MODELS = list(REGISTRY)
 ODD = ["a/b", "<b>height</b>", "größe (cm)", "x' OR 1=1; --", "new\nline"]
@@ -76,7 +76,7 @@ def with_draws(fit, n_chains=2, n_draws=30):
         **{n: fields[n] for n in names},
         method="laplace",
         parameters=draws,
-        stats={"lp": rng.normal(size=(n_chains, n_draws))},
+        stats={"energy": rng.normal(size=(n_chains, n_draws))},
     )
 
 

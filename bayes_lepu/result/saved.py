@@ -1,0 +1,156 @@
+"""The file of a fit: its tree without what can be made again, and the way back.
+
+The root's attributes hold the format, its version, and the settings as JSON: the file explains
+itself. `arviz.from_netcdf` reads it too.
+"""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bayes_lepu.data import PUData
+from bayes_lepu.errors import FileFormatError
+from bayes_lepu.inference.engines import Quality
+from bayes_lepu.inference.modes import Mode
+from bayes_lepu.inference.orientation import Orientation
+from bayes_lepu.models.parameters import Parameters
+from bayes_lepu.models.spec import ModelSpec
+from bayes_lepu.priors import Prior
+from bayes_lepu.propensities import REGISTRY as PROPENSITIES
+from bayes_lepu.propensities import Propensity
+from bayes_lepu.result.fit import FittedModel
+from bayes_lepu.result.row_groups import read_rows
+from bayes_lepu.result.storage import read_tree, write_tree
+from bayes_lepu.result.tree import factors, stored_groups
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+FORMAT = "bayes_lepu.fit"
+FORMAT_VERSION = 3
+
+
+def write(fit: FittedModel, path: Path, *, all_groups: bool = False) -> Path:
+    """Write the tree to a file, by default without the groups that `read` does not need."""
+    import xarray as xr
+
+    tree = fit.tree.copy() if all_groups else xr.DataTree.from_dict(stored_groups(fit))
+    tree.attrs |= {
+        "format": FORMAT,
+        "format_version": FORMAT_VERSION,
+        "about": "bayes_lepu fit; read it with bayes_lepu.load(path) or arviz.from_netcdf(path)",
+        "model": fit.spec.name,
+        "propensity": fit.spec.propensity.name,
+        "false_marks": int(fit.spec.false_marks),
+        "method": fit.method,
+        "settings": json.dumps(dict(fit.settings), default=lambda number: number.item()),
+        "priors": json.dumps({k: v.to_dict() for k, v in fit.priors.items()}),
+        "orientation": json.dumps(vars(fit.orientation)),
+        "quality": json.dumps(vars(fit.quality), default=lambda number: number.item()),
+    }
+    return write_tree(tree, path)
+
+
+def read(path: Path, propensity: Propensity | None = None) -> dict[str, Any]:
+    """The fields of a saved fit; files that are not one, or of another format, are refused.
+
+    A propensity that does not come with the library has to be given.
+    """
+    tree = open_saved(path)
+    name = tree.attrs.get("propensity")
+    known = PROPENSITIES if propensity is None else {propensity.name: propensity}
+    if name not in known:
+        raise FileFormatError(
+            f"{path} holds a fit of model {tree.attrs.get('model')!r} with the propensity "
+            f"{name!r}; this release knows {', '.join(known)}. One of your own goes into "
+            "lepu.load(path, model=...)."
+        )
+    try:
+        return _from_tree(tree, known[name])
+    except (KeyError, ValueError, TypeError, AttributeError, IndexError) as error:
+        raise FileFormatError(
+            f"{path} is incomplete ({error}). Save the fit again, or use the release that wrote it."
+        ) from error
+
+
+def open_saved(path: Path) -> "xr.DataTree":
+    """The tree of a file that holds a fit."""
+    tree = read_tree(path)
+    found = tree.attrs.get("format")
+    if found != FORMAT:
+        raise FileFormatError(
+            f"{path} is not a saved fit of this kind (format {found!r}, {FORMAT!r} expected)."
+        )
+    version = tree.attrs.get("format_version")
+    if version != FORMAT_VERSION:
+        raise FileFormatError(
+            f"{path} has format version {version}; this release reads version {FORMAT_VERSION}. "
+            "Use the release that wrote it, or fit again."
+        )
+    return tree
+
+
+def _from_tree(tree: "xr.DataTree", propensity: Propensity) -> dict[str, Any]:
+    main = tree["map"] if "map" in tree.children else tree["posterior"]
+    marks = bool(tree.attrs["false_marks"])
+    spec = ModelSpec(tree.attrs["model"], propensity, false_marks=marks)
+    data = read_rows(tree)
+    orientation = json.loads(tree.attrs["orientation"])
+    orientation["sizes"] = {k: tuple(v) for k, v in orientation["sizes"].items()}
+    stats = tree["sample_stats"].data_vars if "sample_stats" in tree.children else {}
+    return {
+        "spec": spec,
+        "data": data,
+        "priors": {k: Prior.from_dict(v) for k, v in json.loads(tree.attrs["priors"]).items()},
+        "method": tree.attrs["method"],
+        "parameters": _read_parameters(main, tree["log_weights"], data, spec),
+        "modes": _read_modes(tree["modes"], data, spec),
+        "orientation": Orientation(**orientation),
+        "settings": json.loads(tree.attrs["settings"]),
+        "stats": {str(k): v.to_numpy() for k, v in stats.items() if k != "lp"},
+        "quality": Quality(**json.loads(tree.attrs["quality"])),
+    }
+
+
+def _read_parameters(group: Any, log_w: Any, data: PUData, spec: ModelSpec) -> Parameters:
+    logs = log_w["log_weights"].to_numpy()
+    b, own = group["b"].to_numpy(), logs.shape[:-1]
+    values = {"a": np.zeros((*b.shape, data.p)), "alpha": np.zeros((*own, data.p))}
+    levels = {"b": b, "beta": np.zeros(own)}
+    for factor in factors(data, has_selection=spec.has_selection):
+        values[factor.slope][..., factor.mask] = group[factor.slope].to_numpy()
+        levels[factor.intercept] = group[factor.intercept].to_numpy()
+    pooling = {
+        str(name): variable.to_numpy()
+        for name, variable in group.data_vars.items()
+        if str(name).startswith("sigma_") or str(name).endswith("_mean")
+    }
+    return Parameters(
+        values["a"],
+        levels["b"],
+        values["alpha"],
+        levels["beta"],
+        logs,
+        epsilon=group["epsilon"].to_numpy() if spec.false_marks else None,
+        pooling=pooling,
+        link=spec.propensity.link,
+    )
+
+
+def _read_modes(group: Any, data: PUData, spec: ModelSpec) -> tuple[Mode, ...]:
+    points = _read_parameters(group, group, data, spec)
+    plain = ("logp", "gap", "rms_h", "rms_t", "pi", "c", "norm_a", "norm_alpha")
+    return tuple(
+        Mode(
+            point=points.take(i),
+            z=group["z"].to_numpy()[i],
+            hits=int(group["hits"][i]),
+            role=str(group["role"].to_numpy()[i]),  # type: ignore[arg-type]
+            converged=bool(group["converged"][i]),
+            artefact=str(group["artefact"].to_numpy()[i]),
+            **{name: float(group[name][i]) for name in plain},
+        )
+        for i in range(group.sizes["mode"])
+    )

@@ -1,0 +1,81 @@
+r"""The variables of the PyMC model, by name, at draws of the parameters.
+
+Free variables follow from the table of blocks: slopes, intercepts and rates as they are, what
+annotators share and unknown scales from ``pooling``, and the deviations
+:math:`z_j = (\alpha_j - \bar\alpha) / \sigma_\alpha` from these. Rates deviate on the scale of
+their coordinates.
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from bayes_lepu.links import Array
+from bayes_lepu.models.blocks import Block, Layout, is_known, to_coordinates
+from bayes_lepu.models.density import LogDensity
+from bayes_lepu.models.parameters import Parameters
+from bayes_lepu.models.spec import ModelSpec
+from bayes_lepu.propensities import RATES
+
+# Dimensions besides those of the draws, and values.
+Variables = dict[str, tuple[tuple[str, ...], Array]]
+
+
+def free_variables(density: LogDensity, p: Parameters) -> Variables:
+    """Values of every block of the table; of pooled ones that the draws do not hold, none."""
+    natural = annotator_values(density, p)
+    out: Variables = {}
+    for block in density.layout.blocks:
+        if block.name in p.pooling:
+            out[block.name] = block.dims, p.pooling[block.name]
+        elif block.role == "value":
+            out[block.name] = block.dims, natural[block.name]
+        elif block.role == "deviation" and f"sigma_{block.stem}" in p.pooling:
+            out[block.name] = block.dims, _deviation(density.layout, p, block, natural)
+    return out
+
+
+def annotator_values(density: LogDensity, p: Parameters) -> dict[str, Array]:
+    """Slopes, intercepts and rates of the row formula, without masked columns."""
+    columns = density.layout.columns
+    out = {"a": p.a[..., columns["a"]], "b": p.b}
+    if density.spec.has_selection:
+        out |= {"alpha": p.alpha[..., columns["alpha"]], "beta": p.beta}
+    if density.spec.rates_name:
+        out[density.spec.rates_name] = _rates(density.spec, p)
+    if p.epsilon is not None:
+        out["epsilon"] = p.epsilon
+    return out
+
+
+def log_prior(density: LogDensity, values: Variables) -> Variables:
+    """Normalised log prior density of every free variable, entry by entry, as PyMC computes it."""
+    out: Variables = {}
+    for block in density.layout.blocks:
+        if block.name not in values or is_known(block.prior):
+            continue
+        (dims, x), prior, log_scale = values[block.name], block.prior, np.zeros(1)
+        if prior.hierarchical:
+            scale = values[f"sigma_{block.name}"][1][..., None]
+            prior, log_scale = prior.with_scale(1.0), np.log(scale)
+            x = prior.loc + (x - prior.loc) / scale
+        dims = dims[:-1] if prior.form.support == "simplex" else dims
+        logp = prior.form.logpdf(prior, x) + prior.form.log_normalizer(prior) - log_scale
+        out[block.name] = dims, logp
+    return out
+
+
+def _deviation(layout: Layout, p: Parameters, block: Block, natural: Mapping[str, Array]) -> Array:
+    """How far every annotator is from what they share, in units of how much they differ."""
+    shared = next(b for b in layout.blocks if b.name == f"{block.stem}_mean")
+    own = to_coordinates(shared, natural[block.stem])
+    mean = to_coordinates(shared, p.pooling[shared.name])
+    z = (own - mean[..., None, :]) / p.pooling[f"sigma_{block.stem}"][..., None, None]
+    return z if len(block.dims) > 1 else z[..., 0]
+
+
+def _rates(spec: ModelSpec, p: Parameters) -> Array:
+    """The free rates as the PyMC model has them: a probability, or a simplex."""
+    if spec.n_rates == 1:
+        return np.exp(p.log_w[..., RATES.index(spec.propensity.free[0])])
+    return np.exp(p.log_w)

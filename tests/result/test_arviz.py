@@ -1,0 +1,208 @@
+"""Every statistic and plot of ArviZ that applies, on every model, from memory and from a file."""
+
+import arviz as az
+import numpy as np
+import pytest
+import xarray as xr
+
+import bayes_lepu as lepu
+from tests.tiny import FITS, tiny_fit, tiny_table
+
+pytestmark = [
+    # What ArviZ thinks of 400 draws of 60 rows is not what is tested here.
+    pytest.mark.filterwarnings("ignore::UserWarning"),
+    pytest.mark.filterwarnings("ignore::RuntimeWarning"),
+    pytest.mark.filterwarnings("ignore::FutureWarning"),
+]
+
+TWO = {"var_names": ["a", "pi"]}
+
+STATISTICS = {
+    "bfmi": {},
+    "ci_in_rope": {"rope": (-0.1, 0.1), **TWO},
+    "diagnose": TWO,
+    "ess": {},
+    "eti": {},
+    "extract": {},
+    "hdi": {},
+    "histogram": TWO,
+    "iqr": {},
+    "kde": TWO,
+    "loo": {},
+    "loo_expectations": {},
+    "loo_influence": {},
+    "loo_metrics": {"kind": "acc"},
+    "loo_pit": {},
+    "loo_r2": {"var_name": "l", "n_simulations": 50},
+    "loo_score": {},
+    "loo_subsample": {"observations": 20},
+    "mad": {},
+    "mcse": {},
+    "mean": {},
+    "median": {},
+    "metrics": {"kind": "acc"},
+    "mode": TWO,
+    "psense": TWO,
+    "psense_summary": TWO,
+    "qds": TWO,
+    "rhat": {},
+    "rhat_nested": {"superchain_ids": [0, 0, 1, 1]},
+    "std": {},
+    "summary": {},
+    "thin": {"factor": 2},
+    "var": {},
+}
+
+PLOTS = {
+    "plot_autocorr": TWO,
+    "plot_bf": {"var_names": "b", "ref_val": 0.0},
+    "plot_convergence_dist": TWO,
+    "plot_dgof": TWO,
+    "plot_dgof_dist": TWO,
+    "plot_dist": TWO,
+    "plot_energy": {},
+    "plot_ess": TWO,
+    "plot_ess_evolution": TWO,
+    "plot_forest": TWO,
+    "plot_loo_interval": {},
+    "plot_loo_pava": {},
+    "plot_loo_pit": {},
+    "plot_mcse": TWO,
+    "plot_pair": {"var_names": ["b", "pi"]},
+    "plot_pair_focus": {"focus_var": "pi", "var_names": ["b"]},
+    "plot_parallel": TWO,
+    "plot_ppc_dist": {"num_samples": 10},
+    "plot_ppc_interval": {},
+    "plot_ppc_pava": {},
+    "plot_ppc_pit": {},
+    "plot_ppc_rootogram": {},
+    "plot_ppc_tstat": {"t_stat": "mean"},
+    "plot_prior_posterior": TWO,
+    "plot_rank": TWO,
+    "plot_rank_dist": TWO,
+    "plot_ridge": TWO,
+    "plot_trace": TWO,
+    "plot_trace_dist": TWO,
+}
+
+# docs/pymc.md says why: they need what a fit of 0/1 labels does not have.
+OTHER_DATA = {
+    *("bayesian_r2", "residual_r2"),  # a normal predictor and its scale
+    *("generate_survival_curves", "kaplan_meier", "plot_ppc_censored"),  # times of events
+    "lfo_cv",  # rows in the order of time
+    "plot_lm",  # a straight line through one covariate
+    "plot_ecdf_pit",  # many fits, of simulation-based calibration
+    *("plot_ppc_dist_pit", "plot_ppc_pava_residuals"),  # see there
+}
+REFITTING = {"loo_kfold", "loo_moment_match", "reloo"}
+
+
+QUICK = {("psychm", "memory"), ("panel", "file")}
+EACH = [
+    pytest.param(name, where, marks=() if (name, where) in QUICK else pytest.mark.slow)
+    for name in FITS
+    for where in ("memory", "file")
+]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("trees")
+
+
+def tree_of(name, where, folder):
+    if where == "memory":
+        return tiny_fit(name).tree
+    return az.from_netcdf(tiny_fit(name).save(folder / f"{name}.nc", all_groups=True))
+
+
+@pytest.fixture(autouse=True)
+def no_drawing():
+    with az.rc_context({"plot.backend": "none"}):
+        yield
+
+
+@pytest.mark.parametrize(("name", "where"), EACH)
+def test_statistics(name, where, folder):
+    fitted = tree_of(name, where, folder)
+    for function, options in STATISTICS.items():
+        assert getattr(az, function)(fitted, **options) is not None, function
+    assert az.loo_i(0, fitted) is not None
+    assert az.bayes_factor(fitted, var_names="b", ref_vals=0.0) is not None
+    loo = az.loo(fitted, pointwise=True)
+    assert np.isfinite(loo.elpd)
+    assert list(loo.elpd_i["obs"].to_numpy()) == list(tiny_table()[0].index)
+
+
+@pytest.mark.parametrize(("name", "where"), EACH)
+def test_plots(name, where, folder):
+    fitted = tree_of(name, where, folder)
+    for function, options in PLOTS.items():
+        assert getattr(az, function)(fitted, **options) is not None, function
+    assert az.plot_khat(az.loo(fitted, pointwise=True)) is not None
+    # These two make a dimension "alpha" beside the variables of the posterior.
+    posterior = fitted["posterior"].to_dataset()
+    renamed = fitted.assign({"posterior": xr.DataTree(posterior.rename(_other_alpha(posterior)))})
+    assert az.plot_psense_dist(renamed, **TWO) is not None
+    assert az.plot_psense_quantities(renamed, **TWO) is not None
+
+
+def _other_alpha(posterior):
+    return {"alpha": "slopes of s"} if "alpha" in posterior else {}
+
+
+@pytest.mark.parametrize("where", ["memory", pytest.param("file", marks=pytest.mark.slow)])
+def test_several_fits(where, folder):
+    fits = {name: tree_of(name, where, folder) for name in FITS[:4]}
+    table = az.compare(fits)
+    assert set(table.index) == set(fits)
+    assert az.plot_compare(table) is not None
+    assert az.weight_predictions(list(fits.values()), weights=[0.25] * 4) is not None
+    assert az.plot_forest(fits, var_names=["a", "pi"]) is not None
+    both, options = (fits["spm"], fits["psychm"]), {"var_names": ["a"], "num_samples": 100}
+    assert az.wasserstein(*both, **options) >= 0
+    assert az.kl_divergence(*both, **options) is not None
+
+
+def test_everything_of_arviz_is_here_or_said_not_to_apply():
+    public = {n for n in dir(az) if n.startswith("plot_") and callable(getattr(az, n))}
+    public |= {n for n in dir(az) if n.startswith("loo") and callable(getattr(az, n))}
+    elsewhere = {"plot_khat", "plot_compare", "loo_i", "loo_approximate_posterior"}
+    elsewhere |= {"plot_psense_dist", "plot_psense_quantities"}
+    known = set(STATISTICS) | set(PLOTS) | elsewhere | OTHER_DATA | REFITTING
+    assert public <= known
+
+
+def test_a_plain_file_has_the_posterior_and_the_data(tmp_path):
+    fit = tiny_fit("scar")
+    with az.from_netcdf(fit.save(tmp_path / "fit.nc")) as tree:
+        assert {"posterior", "sample_stats", "observed_data"} <= set(tree.children)
+        assert "log_likelihood" not in tree.children
+        assert az.summary(tree, var_names=["c"]).shape[0] == 1
+
+
+def test_tree_says_where_it_comes_from():
+    fit = tiny_fit("spm")
+    assert fit.idata is fit.tree
+    attrs = fit.tree["posterior"].attrs
+    assert attrs["creation_library"] == "bayes_lepu"
+    assert attrs["inference_library"] == "nutpie"
+    assert attrs["tuning_steps"] == 200
+    assert attrs["sampling_time"] > 0
+    assert attrs["created_at"].startswith("20")
+    assert list(fit.tree["observed_data"].data_vars) == ["l"]
+    assert list(fit.tree["posterior"]["draw"].to_numpy()) == list(range(100))
+
+
+def test_rows_are_computed_as_far_as_they_are_asked_for(monkeypatch):
+    fit = lepu.fit(*tiny_table()[:2], model="scar", method="laplace", draws=50, random_seed=1)
+    values = fit.tree["log_likelihood"]["l"]
+    monkeypatch.setattr("bayes_lepu.result.lazy.MAX_CELLS", 50 * 4 * 3)
+    few = values.isel(obs=[5, 2, 9], chain=0).to_numpy()
+    with pytest.raises(lepu.ModelError, match=r"All draws of 60 rows are 1.2e\+04 numbers"):
+        values.to_numpy()
+    monkeypatch.undo()
+    np.testing.assert_array_equal(few, values.to_numpy()[0][:, [5, 2, 9]])
+    np.testing.assert_array_equal(values.isel(obs=7, draw=3), values.to_numpy()[:, 3, 7])
+    again = fit.tree["posterior_predictive"]["l"]
+    np.testing.assert_array_equal(again.isel(obs=slice(3, 6)), again.to_numpy()[..., 3:6])
