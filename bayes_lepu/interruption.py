@@ -1,8 +1,13 @@
 """Ctrl-C as the one exception it should be, wherever it strikes."""
 
+import signal
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
+from types import FrameType
+
+_noted = threading.Event()
 
 
 @contextmanager
@@ -11,13 +16,40 @@ def interruptible() -> Iterator[None]:
 
     Where the signal arrives while numba hands arguments over, its C code goes on with the
     exception set, and Python reports "SystemError: … returned a result with an exception set".
+    Where it arrives in a callback of the garbage collector it is lost, so it is noted as well.
     """
+    with _noting():
+        try:
+            yield
+        except SystemError as error:
+            if is_interrupt(error):
+                raise KeyboardInterrupt from None
+            raise
+
+
+def was_interrupted() -> bool:
+    """Whether an interrupt has arrived since the outermost call of ours began."""
+    return _noted.is_set()
+
+
+@contextmanager
+def _noting() -> Iterator[None]:
+    before = signal.getsignal(signal.SIGINT)
+    outermost = before is signal.default_int_handler
+    if not outermost or threading.current_thread() is not threading.main_thread():
+        yield  # somebody else's way with interrupts, or noted already
+        return
+
+    def note(number: int, frame: FrameType | None) -> None:
+        _noted.set()
+        signal.default_int_handler(number, frame)
+
+    signal.signal(signal.SIGINT, note)
     try:
         yield
-    except SystemError as error:
-        if is_interrupt(error):
-            raise KeyboardInterrupt from None
-        raise
+    finally:
+        signal.signal(signal.SIGINT, before)
+        _noted.clear()
 
 
 def stops_at_once[**P, T](function: Callable[P, T]) -> Callable[P, T]:

@@ -1,5 +1,6 @@
 """Ctrl-C: a `KeyboardInterrupt` within two seconds, whatever is going on, and nothing broken."""
 
+import contextlib
 import os
 import random
 import signal
@@ -12,8 +13,9 @@ import numpy as np
 import pytest
 
 import bayes_lepu as lepu
+from bayes_lepu.inference import stopping
 from bayes_lepu.inference.stopping import complete
-from bayes_lepu.interruption import interruptible
+from bayes_lepu.interruption import interruptible, was_interrupted
 from tests.patience import patience
 
 PROMPT = 2.0  # seconds from the signal to the end
@@ -27,6 +29,7 @@ while True:
     lepu.fit(X, l, model="psychm", method="map", random_seed=1)
 """,
     "nuts": """
+lepu.fit(demo.X[:99], demo.l[:99], draws=4, tune=9, chains=1, progressbar=False)  # compiled
 begin()
 lepu.fit(demo.X, demo.l, draws=400_000, random_seed=1, progressbar=False)
 """,
@@ -138,6 +141,29 @@ def test_draws_made_before_an_interrupt_can_be_kept(tmp_path):
     assert np.isfinite(fit.parameters.b).all()
     assert "of 4 chains of 10000000 asked for" in repr(fit)
     assert lepu.load(fit.save(tmp_path / "fit.nc")).partial
+
+
+def test_an_interrupt_that_was_swallowed_stops_the_sampler():
+    """As a callback of the garbage collector would: the exception is gone, the work goes on."""
+    sampler = Unfinished()
+    with interruptible():
+        with contextlib.suppress(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(1.0)
+        with pytest.raises(KeyboardInterrupt):
+            stopping.wait(sampler, None, {}, keep=False)
+    assert sampler.cancelled
+    assert not was_interrupted()
+
+
+class Unfinished:
+    cancelled = False
+
+    def wait(self, timeout):
+        raise TimeoutError
+
+    def cancel(self):
+        self.cancelled = True
 
 
 def test_the_largest_rectangle_of_draws_is_kept():

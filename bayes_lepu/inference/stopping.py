@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bayes_lepu.interruption import was_interrupted
 from bayes_lepu.links import Array
 
 if TYPE_CHECKING:
     from bayes_lepu.inference.laplace import Gaussian
 
+LOOK = 0.5  # seconds
 LEAST_DRAWS = 4  # per chain, from which R-hat and effective sizes can be computed
 
 
@@ -50,7 +52,7 @@ def wait(
         Whether an interrupt keeps the draws, if every kept chain has `LEAST_DRAWS` of them.
     """
     try:
-        return _read(sampler.wait(), names)
+        return _read(_finished(sampler), names)
     except KeyboardInterrupt:
         if not keep:
             sampler.cancel()
@@ -62,6 +64,16 @@ def wait(
     except BaseException:
         sampler.cancel()
         raise
+
+
+def _finished(sampler: Any) -> Any:
+    """What the sampler returns; looks now and then for an interrupt that was swallowed."""
+    while True:
+        try:
+            return sampler.wait(timeout=LOOK)
+        except TimeoutError:
+            if was_interrupted():
+                raise KeyboardInterrupt from None
 
 
 def complete(z: Array, stats: Mapping[str, Array]) -> tuple[Array, dict[str, Array]]:
