@@ -16,7 +16,7 @@ model inside. ``stats["model"]`` says which member a draw came from.
 """
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -105,19 +105,40 @@ class AveragedFit(Fit):
             f"fit.members[{self.leading.spec.name!r}].save({str(path)!r})."
         )
 
-    def update(self, **changes: Any) -> Fit:
+    def update(
+        self,
+        *,
+        y: Any = None,
+        audits: str = "chosen",
+        class_features: Sequence[str | int] | None = None,
+        selection_features: Sequence[str | int] | None = None,
+        class_prior: tuple[float, float] | None = None,
+        label_frequency: tuple[float, float] | None = None,
+        false_marks: bool | None = None,
+        method: str | None = None,
+        random_seed: int | None = None,
+    ) -> Fit:
         """Every member fitted again with what has been learned since, and averaged anew.
 
         Arguments are those of `Fit.update`; naive is left out once a missed positive is known.
         """
         updated: dict[str, Fit] = {}
         for name, fit in self.members.items():
-            if name == "naive" and changes.get("y") is not None:
+            if name == "naive" and y is not None:
                 continue
-            own = changes if fit.spec.has_selection else {**changes, "selection_features": None}
-            updated[name] = fit.update(**own)
-        seed = changes.get("random_seed")
-        return average(updated, random_seed=self.settings["random_seed"] if seed is None else seed)
+            updated[name] = fit.update(
+                y=y,
+                audits=audits,
+                class_features=class_features,
+                selection_features=selection_features if fit.spec.has_selection else None,
+                class_prior=class_prior,
+                label_frequency=label_frequency,
+                false_marks=false_marks,
+                method=method,
+                random_seed=random_seed,
+            )
+        seed = self.settings["random_seed"] if random_seed is None else random_seed
+        return average(updated, random_seed=seed)
 
     def _headline(self) -> str:
         return f"bayes_lepu fit: average of {len(self.members)} models, method={self.method}"

@@ -11,7 +11,6 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bayes_lepu.data import PUData
-from bayes_lepu.errors import ModelError
 from bayes_lepu.inference.engines import Quality
 from bayes_lepu.inference.modes import Mode, mode_table
 from bayes_lepu.inference.orientation import Orientation
@@ -23,6 +22,7 @@ from bayes_lepu.priors import Priors
 from bayes_lepu.result import predictive, summaries
 from bayes_lepu.result.by_annotator import annotator_table, summary_by_annotator
 from bayes_lepu.result.display import facts_as_html, facts_as_text
+from bayes_lepu.result.estimates import estimate_table
 from bayes_lepu.result.summaries import CI_PROB
 from bayes_lepu.result.wording import worse
 
@@ -234,7 +234,7 @@ class FittedModel:
     def summary(self, *, var_names: list[str] | None = None) -> pd.DataFrame:
         """Table of the parameters: `arviz.summary` of the draws, or the estimates for MAP."""
         if self.is_point:
-            return self._point_summary(var_names)
+            return estimate_table(self, var_names)
         import arviz as az
 
         wanted = ("pi", "c", *self.spec.parameters, "gamma", "lambda", *self.priors)
@@ -381,41 +381,6 @@ class FittedModel:
                 for j, name in enumerate(self.data.annotators)
             ]
         return factors
-
-    def _point_summary(self, var_names: list[str] | None) -> pd.DataFrame:
-        rows: dict[str, list[float]] = {}
-        several = self.data.n_annotators > 1
-        for factor, values, level in self._factors():
-            who = factor[2:-1] if several and factor != "t" else ""
-            slope, intercept = ("a", "b") if factor == "t" else ("alpha", "beta")
-            raw, raw_level = self.data.original_scale(values, level)
-            for name, internal, original in zip(self.feature_names, values[0], raw[0], strict=True):
-                rows[f"{slope}[{who}, {name}]" if who else f"{slope}[{name}]"] = [
-                    internal,
-                    original,
-                ]
-            rows[f"{intercept}[{who}]" if who else intercept] = [level[0], raw_level[0]]
-        table = pd.DataFrame.from_dict(rows, orient="index", columns=["internal", "original"])
-        table.loc["pi"] = self.pi_draws[0]
-        scalars = {"c": self.c_by_annotator[0] if several else self.c_draws[0]}
-        if self.spec.n_rates == 2:
-            scalars |= {"gamma": self.draws.gamma[0], "lambda": self.draws.lam[0]}
-        if self.draws.epsilon is not None:
-            scalars["epsilon"] = self.draws.epsilon[0]
-        for name, value in scalars.items():
-            if not several:
-                table.loc[name] = value
-                continue
-            for annotator, own in zip(self.data.annotators, value, strict=True):
-                table.loc[f"{name}[{annotator}]"] = own
-        if var_names is None:
-            return table
-        names = [str(i).split("[")[0] for i in table.index]
-        if unknown := sorted(set(var_names) - set(names)):
-            raise ModelError(
-                f"var_names holds {', '.join(unknown)}. Known: {', '.join(dict.fromkeys(names))}."
-            )
-        return table[[name in var_names for name in names]]
 
 
 def orientation_sentence(fit: FittedModel) -> str:

@@ -2,10 +2,13 @@
 
 from functools import partial
 
+import pandas as pd
+
+from bayes_lepu.diagnostics.bounds import bound_class_prior
 from bayes_lepu.plots.answer import plot_class_probability, plot_prior_posterior
 from bayes_lepu.report.page import Page
 from bayes_lepu.report.section import Section
-from bayes_lepu.report.tables import from_frame
+from bayes_lepu.report.tables import Table, from_frame
 from bayes_lepu.result.summaries import CI_PROB
 
 WORDS = {
@@ -41,5 +44,23 @@ def class_section(page: Page) -> Section:
     lead = "How many rows are positive, which ones, and how many of the positives carry a label."
     tables = ((f"Posterior with {CI_PROB:.0%} intervals", from_frame(frame, index="quantity")),)
     return Section(
-        "answer", "The class", lead, reading=reading, pictures=tuple(pictures), tables=tables
+        "answer",
+        "The class",
+        lead,
+        reading=reading,
+        pictures=tuple(pictures),
+        tables=tables + weaker_assumptions(page),
     )
+
+
+def weaker_assumptions(page: Page) -> tuple[tuple[str, Table], ...]:
+    """The ends of π when less is assumed: other forms, then bounds that need no form at all."""
+    if page.fit.data.n_annotators > 1:
+        return ()
+    ends = {}
+    if page.verdict.pi_range is not None:
+        ends["other forms that predict the labels as well"] = page.verdict.pi_range
+    bounds = bound_class_prior(page.fit, ci_prob=CI_PROB)[["lower", "upper"]]
+    ends |= {str(name): tuple(row) for name, row in reversed([*bounds.T.items()])}
+    frame = pd.DataFrame.from_dict(ends, orient="index", columns=["π at least", "π at most"])
+    return (("The share of positives when less is assumed", from_frame(frame, index="assumed")),)

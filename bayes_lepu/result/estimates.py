@@ -1,0 +1,47 @@
+"""The table of a point estimate."""
+
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from bayes_lepu.errors import ModelError
+
+if TYPE_CHECKING:
+    from bayes_lepu.result.fit import FittedModel
+
+
+def estimate_table(fit: "FittedModel", var_names: list[str] | None) -> pd.DataFrame:
+    """One line per parameter: on the scale of the fit and on that of the user's columns."""
+    rows: dict[str, list[float]] = {}
+    several = fit.data.n_annotators > 1
+    for factor, values, level in fit._factors():
+        who = factor[2:-1] if several and factor != "t" else ""
+        slope, intercept = ("a", "b") if factor == "t" else ("alpha", "beta")
+        raw, raw_level = fit.data.original_scale(values, level)
+        for name, internal, original in zip(fit.feature_names, values[0], raw[0], strict=True):
+            rows[f"{slope}[{who}, {name}]" if who else f"{slope}[{name}]"] = [
+                internal,
+                original,
+            ]
+        rows[f"{intercept}[{who}]" if who else intercept] = [level[0], raw_level[0]]
+    table = pd.DataFrame.from_dict(rows, orient="index", columns=["internal", "original"])
+    table.loc["pi"] = fit.pi_draws[0]
+    scalars = {"c": fit.c_by_annotator[0] if several else fit.c_draws[0]}
+    if fit.spec.n_rates == 2:
+        scalars |= {"gamma": fit.draws.gamma[0], "lambda": fit.draws.lam[0]}
+    if fit.draws.epsilon is not None:
+        scalars["epsilon"] = fit.draws.epsilon[0]
+    for name, value in scalars.items():
+        if not several:
+            table.loc[name] = value
+            continue
+        for annotator, own in zip(fit.data.annotators, value, strict=True):
+            table.loc[f"{name}[{annotator}]"] = own
+    if var_names is None:
+        return table
+    names = [str(i).split("[")[0] for i in table.index]
+    if unknown := sorted(set(var_names) - set(names)):
+        raise ModelError(
+            f"var_names holds {', '.join(unknown)}. Known: {', '.join(dict.fromkeys(names))}."
+        )
+    return table[[name in var_names for name in names]]
