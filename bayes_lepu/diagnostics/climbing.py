@@ -6,17 +6,25 @@ semi-definite curvature. Two objectives are built from a log density:
 * ``linear``: z = E w + z₀, coordinates tied or fixed (a = α, a = 0, γ = 0, ...);
 * ``held``: :math:`\log p(z) - \tfrac K2 (q(z) - q_0)^2` with q = logit π. Its maximum is the
   profile of π exactly, at the value of π it attains (which is close to the one asked for).
+
+Over many rows the curvature is that of a weighted subsample: it sets the steps, while values and
+gradients, which say where the maximum is, come from all rows.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
 from bayes_lepu.diagnostics.factoring import solve
+from bayes_lepu.inference.subsample import subsample
+from bayes_lepu.likelihood import outside_moments
 from bayes_lepu.links import Array
+from bayes_lepu.models.compiled import collect
 from bayes_lepu.models.density import LogDensity
 
 ENOUGH = 1e-3  # nats per step below which nothing that matters is left to gain
+CURVATURE_ROWS = 20_000
 
 Objective = Callable[[Array], tuple[float, Array, Array]]
 
@@ -46,11 +54,20 @@ def climb(objective: Objective, start: Array, *, max_iterations: int = 200) -> t
     return w, value
 
 
+def curved(density: LogDensity) -> Objective:
+    """The log density and its gradient, with a curvature from at most `CURVATURE_ROWS` rows."""
+    if density.data.n <= CURVATURE_ROWS or density.data.n_annotators > 1:
+        return density.logp_grad_info
+    small = replace(density, data=subsample(density.data, CURVATURE_ROWS))
+    return lambda z: (*density.logp_grad(z), small.logp_grad_info(z)[2])
+
+
 def linear(density: LogDensity, E: Array, offset: Array) -> Objective:
     """The log density on z = E w + offset."""
+    evaluate = curved(density)
 
     def objective(w: Array) -> tuple[float, Array, Array]:
-        value, grad, curvature = density.logp_grad_info(E @ w + offset)
+        value, grad, curvature = evaluate(E @ w + offset)
         return value, E.T @ grad, E.T @ curvature @ E
 
     return objective
@@ -58,9 +75,10 @@ def linear(density: LogDensity, E: Array, offset: Array) -> Objective:
 
 def held(density: LogDensity, target: float, strength: float) -> Objective:
     """The log density with logit π held close to ``target``."""
+    evaluate = curved(density)
 
     def objective(z: Array) -> tuple[float, Array, Array]:
-        value, grad, curvature = density.logp_grad_info(z)
+        value, grad, curvature = evaluate(z)
         q, slope = logit_pi(density, z)
         off = q - target
         return (
@@ -74,11 +92,8 @@ def held(density: LogDensity, target: float, strength: float) -> Objective:
 
 def logit_pi(density: LogDensity, z: Array) -> tuple[float, Array]:
     """Logit of π = mean of t over the rows, and its gradient in the coordinates."""
-    X, point = density.data.X, density.unpack(z)
-    t = point.t(X)
-    pi = float(np.clip(t.mean(), 1e-12, 1 - 1e-12))
-    weight = t * (1 - t) / (pi * (1 - pi) * X.shape[0])
-    out = np.zeros(density.dim)
-    out[density.blocks.a] = (X.T @ weight)[density.data.class_mask]
-    out[density.blocks.b] = weight.sum()
-    return float(np.log(pi) - np.log1p(-pi)), out
+    k = density.constants
+    total, positive, slope, _, _ = outside_moments(k.rows, k.links, density.point(z))
+    pi = float(np.clip(positive / total, 1e-12, 1 - 1e-12))
+    gradient = collect(slope / (total * pi * (1 - pi)), z, k)
+    return float(np.log(pi) - np.log1p(-pi)), gradient

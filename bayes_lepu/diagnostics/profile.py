@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from bayes_lepu.diagnostics.climbing import climb, held, logit_pi
+from bayes_lepu.diagnostics.climbing import climb, curved, held, logit_pi
 from bayes_lepu.diagnostics.factoring import solve
 from bayes_lepu.diagnostics.subject import Peak, Subject
 from bayes_lepu.diagnostics.thresholds import LIKELIHOOD_DROP
@@ -77,9 +77,10 @@ def _trace(density: LogDensity, peak: Peak) -> list[tuple[float, float]]:
             target += direction * step
             if abs(target) > FAR_LOGIT:
                 break
-            z, _ = climb(held(density, target, strength), z)
-            value, pi = density.logp(z), _inverse_logit(logit_pi(density, z)[0])
-            points.append((pi, value))
+            z, value = climb(held(density, target, strength), z)
+            q, _ = logit_pi(density, z)
+            value += 0.5 * strength * (q - target) ** 2
+            points.append((_inverse_logit(q), value))
             top = max(top, value)
             if value < top - STOP_DROP:
                 break
@@ -87,7 +88,7 @@ def _trace(density: LogDensity, peak: Peak) -> list[tuple[float, float]]:
 
 
 def _sd_logit(density: LogDensity, z: Array, slope: Array) -> float:
-    variance = float(slope @ solve(density.logp_grad_info(z)[2], slope))
+    variance = float(slope @ solve(curved(density)(z)[2], slope))
     return float(np.clip(np.sqrt(max(variance, 0.0)), 0.01, 0.8))
 
 

@@ -299,12 +299,16 @@ class Subject:
         climbed = self.climb_weak("as labelled", start)
         if not self.fit.spec.has_selection:
             return (climbed,)
-        points = [climbed.point.swap(), start.swap(), *self._searched]
+        # Where the exchange changes nothing, the mirror image of a maximum is one too.
+        swapped = [] if self.symmetric else [climbed.point.swap(), start.swap()]
+        points = [*swapped, *self._searched]
         for mode in self.fit.modes:
             if mode.gap <= 15 and mode.role != "divergent":
                 points.append(self.standardised(mode.point))
         found = [climbed, *(self.climb_weak("other", point) for point in points)]
-        best, X = max(p.logp for p in found), self.weak.data.X
+        if self.symmetric:
+            found += [self._mirrored(peak) for peak in found]
+        best, X = max(p.logp for p in found), self._sampled
         near = [p for p in found if p.logp > best - NOT_EXCLUDED]
         first = min(near, key=lambda p: distance(p.point, start, X))
         # Of maxima with the same answer the highest stands for it.
@@ -328,16 +332,25 @@ class Subject:
                 rng=np.random.default_rng(0),
             )
         points = [m.point for m in found.modes if m.role != "divergent"][:SEARCHED]
-        return points + [p.swap() for p in points[:1]]
+        return points if self.symmetric else points + [p.swap() for p in points[:1]]
+
+    def _mirrored(self, peak: Peak) -> Peak:
+        """The same maximum with the factors exchanged, where that leaves the weak density as is."""
+        return Peak("other", self.weak.swap(peak.z), peak.logp, peak.point.swap())
+
+    @cached_property
+    def _sampled(self) -> Array:
+        """Rows enough to see how far two answers are apart."""
+        return _some_rows(self.weak.data).X
 
     def differ(self, one: Parameters, other: Parameters) -> bool:
         """Whether two points say materially different things about t."""
-        X = self.weak.data.X
+        X = self._sampled
         return bool(np.sqrt(np.mean((one.t(X) - other.t(X)) ** 2)) > MATERIAL)
 
     def _role(self, point: Parameters, first: Parameters) -> str:
         """Exchanged where the logistic factors change places, other elsewhere."""
-        X = self.weak.data.X
+        X = self._sampled
         here, there = _factors(point), _factors(first)
         return (
             "exchanged" if distance(here.swap(), there, X) < distance(here, there, X) else "other"
