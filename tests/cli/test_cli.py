@@ -19,6 +19,7 @@ from tests.fraud import fraud_table
 
 QUICK = ["--method", "laplace", "--draws", "100", "--seed", "1"]
 FILES = {"report.html", "fit.nc", "predictions.csv", "identifiability.csv"}
+SCAR = ("--model", "scar", "--method", "map")  # the quickest to judge
 
 
 @pytest.fixture(scope="module")
@@ -107,7 +108,7 @@ def test_json_is_one_document_and_quiet_is_silent(here, capsys):
 def test_parquet_and_booleans(here, frame, capsys):
     frame.assign(marked=frame["marked"].astype(bool)).to_parquet("photos.parquet")
     args = ["fit", "photos.parquet", "--label", "marked", "--id", "file", "--exclude", "checked"]
-    code, out, _ = run(capsys, *args, "--method", "map", "--json")
+    code, out, _ = run(capsys, *args, *SCAR, "--json")
     assert code == 0
     assert json.loads(out)["labelled"] == int(frame["marked"].sum())
 
@@ -115,7 +116,7 @@ def test_parquet_and_booleans(here, frame, capsys):
 def test_other_separators_and_a_byte_order_mark(here, frame, capsys):
     text = frame.drop(columns=["file", "checked"]).to_csv(index=False, sep=";")
     (here / "semicolons.csv").write_text("\ufeff" + text, encoding="utf-8")
-    args = ["fit", "semicolons.csv", "--label", "marked", "--method", "map", "--json"]
+    args = ["fit", "semicolons.csv", "--label", "marked", *SCAR, "--json"]
     code, _, err = run(capsys, *args)
     assert code == 2
     assert "--separator" in err
@@ -512,7 +513,7 @@ def test_weights_and_several_annotators(here, frame, capsys):
     )
     frame.to_csv("photos.csv", index=False)
     args = ["fit", "photos.csv", "--id", "file", "--exclude", "checked", "--weight", "times"]
-    args += ["--model", "spm", "--method", "map", "--json"]
+    args += [*SCAR, "--json"]
     code, out, err = run(capsys, *args, "--label", "marked,second")
     assert code == 0, err
     result = json.loads(out)
@@ -536,12 +537,12 @@ def test_labels_in_words(here, frame, capsys):
     words = frame.assign(marked=frame["marked"].map({0: "no", 1: "yes"}))
     words.to_csv("photos.csv", index=False)
     args = ["fit", "photos.csv", "--label", "marked", "--id", "file", "--exclude", "checked"]
-    code, out, _ = run(capsys, *args, "--positive", "yes", "--method", "map", "--json")
+    code, out, _ = run(capsys, *args, "--positive", "yes", *SCAR, "--json")
     assert code == 0
     assert json.loads(out)["labelled"] == int(frame["marked"].sum())
     once = frame.assign(marked=np.where(frame["marked"] == 1, 1, np.nan))
     once.to_csv("photos.csv", index=False)
-    code, out, _ = run(capsys, *args, "--method", "map", "--json", "--overwrite")
+    code, out, _ = run(capsys, *args, *SCAR, "--json", "--overwrite")
     assert json.loads(out)["labelled"] == int(frame["marked"].sum())
 
 

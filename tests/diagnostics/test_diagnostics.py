@@ -16,7 +16,6 @@ from bayes_lepu.diagnostics import (
     profile,
     remedies,
     rivals,
-    table,
     thresholds,
     twins,
 )
@@ -109,32 +108,6 @@ def test_the_level_follows_from_the_aspects():
     ):
         assert choose_level([*good, a_check("failed", aspect)]) == level
         assert choose_level([c for c in good if c.bears_on != (aspect,)]) == level
-
-
-def test_a_check_from_outside_runs_end_to_end(rows, monkeypatch, tmp_path):
-    """One function, appended to the table: it is shown, and it decides."""
-
-    def check_season(subject, evidence):
-        figure = float(subject.fit.class_prior_draws(subject.pivoted)[0].mean())
-        return [
-            Check(
-                "season",
-                "failed",
-                figure,
-                "known seasons only",
-                "These rows are from winter.",
-                bears_on=(Aspect.RANKING,),
-                consequence="winter rows say nothing about summer",
-            )
-        ]
-
-    monkeypatch.setattr(table, "CHECKS", [*table.CHECKS, check_season])
-    fit = lepu.fit(*rows, model="spm", method="map", random_seed=1, selection_features=["v", "w"])
-    found = fit.identifiability
-    assert found.level == 4
-    assert "winter rows say nothing about summer" in found.verdict
-    page = fit.report(tmp_path / "r.html").read_text("utf-8")
-    assert "These rows are from winter." in page
 
 
 def test_plots_and_report_compute_nothing_that_the_verdict_has(drawn, monkeypatch, tmp_path):
