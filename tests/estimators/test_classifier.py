@@ -72,7 +72,14 @@ EXPECTED_FAILURES: dict[str, str] = {}
 
 
 @pytest.mark.filterwarnings("ignore::bayes_lepu.errors.LepuWarning")
-@pytest.mark.parametrize("estimator", PLAIN + SEARCHING, ids=name_of)
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        pytest.param(e, marks=[pytest.mark.slow] if name_of(e).endswith("psychm") else [])
+        for e in PLAIN + SEARCHING
+    ],
+    ids=name_of,
+)
 def test_scikit_learn_checks_pass(estimator):
     records = check_estimator(
         estimator, expected_failed_checks=EXPECTED_FAILURES, on_fail=None, on_skip=None

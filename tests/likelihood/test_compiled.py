@@ -50,8 +50,10 @@ def _graph(z):
 LINK = Link("squared", _logs, _bend, _scalar_logs, _graph)
 SQUARED = Propensity("squared", "s(x) = σ(α·x + β)²", LINK)
 PROPENSITIES = {**REGISTRY, "squared": SQUARED}
-# Every link costs seconds of compilation; the scalars of the others are tested with the links.
-NAMES = ("one", "constant", "logistic", "psychometric", "probit", "squared")
+# Every link costs half a minute of compilation; the scalars of the others are tested with the
+# links, and a link from outside end to end in `tests/test_extending.py`.
+PROBIT, OUTSIDE = (pytest.param(name, marks=pytest.mark.slow) for name in ("probit", "squared"))
+QUICK = ("one", "constant", "logistic", "psychometric")
 
 
 def problem(name, *, false_marks=False, scale=0.5, of_class="logistic", **options):
@@ -81,13 +83,13 @@ def assert_equal(rows, links, point):
         np.testing.assert_allclose(mine, theirs, rtol=1e-12, atol=1e-14)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [*QUICK, PROBIT, OUTSIDE])
 def test_every_propensity_with_several_annotators(name):
     assert_equal(*problem(name, n=60))
     assert_equal(*problem(name, n=60, false_marks=True))
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [*QUICK, "probit", OUTSIDE])
 def test_every_propensity_with_one_annotator(name):
     rows, links, point = problem(name, n=60, annotators=1, visits=0)
     assert_equal(rows, links, point)
@@ -116,7 +118,7 @@ def test_pair_is_two_evaluations(name, false_marks):
         np.testing.assert_allclose(mine, expected, rtol=1e-11, atol=1e-10)
 
 
-@pytest.mark.parametrize("name", ["constant", "psychometric", "squared"])
+@pytest.mark.parametrize("name", ["constant", "psychometric", OUTSIDE])
 def test_moments(name):
     args = problem(name, n=700, scale=1.0)
     for mine, expected in zip(
@@ -136,7 +138,7 @@ def test_steep_slopes_mix_near_and_far_rows(name, annotators):
         )
 
 
-@pytest.mark.parametrize("name", ["logistic", "psychometric", "squared"])
+@pytest.mark.parametrize("name", ["logistic", "psychometric", OUTSIDE])
 def test_far_tails_row_by_row(name):
     """One row at a time: a sum would hide the small ones.
 
@@ -244,6 +246,7 @@ def test_nan_is_not_hidden():
         assert np.isnan(gradient[:4]).all()
 
 
+@pytest.mark.slow
 def test_the_propensity_from_this_file_has_the_right_derivatives():
     from likelihoods import differences
 

@@ -292,6 +292,7 @@ def test_table1_writes_every_form_of_the_table(tmp_path: Path) -> None:
     pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "table1-scores.csv"), scores)
 
 
+@pytest.mark.slow
 def test_table2_and_the_ablation_use_the_trials_of_table1(tmp_path: Path) -> None:
     options: dict[str, Any] = {"trials": 3, "out": tmp_path, "progressbar": False}
     run_table1(settings=TINY, **options)
