@@ -22,6 +22,7 @@ from bayes_lepu.models import list_models
 from bayes_lepu.models.parameters import Parameters
 from bayes_lepu.priors import Prior
 from bayes_lepu.settling.audits import suggest_audit
+from bayes_lepu.traces import from_trace
 
 __all__ = [
     "AveragedFit",
@@ -41,6 +42,7 @@ __all__ = [
     "compare",
     "diagnose",
     "fit",
+    "from_trace",
     "list_models",
     "load",
     "load_demo",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bayes_lepu.averaging import PRIOR_WEIGHTS, AveragedFit, average
-from bayes_lepu.data import read_data
+from bayes_lepu.data import PUData, read_data
 from bayes_lepu.errors import ModelError
 from bayes_lepu.fitted import Fit
 from bayes_lepu.inference.engines import ENGINES, Request
@@ -23,13 +23,14 @@ from bayes_lepu.options import (
     check_columns,
     check_picking,
     check_sampler,
+    check_sampler_options,
     check_terms,
     choose_priors,
     long_format,
     read_seed,
     with_marks,
 )
-from bayes_lepu.priors import Prior, Priors
+from bayes_lepu.priors import GivenPriors, Prior
 from bayes_lepu.propensities import Propensity
 from bayes_lepu.suggestions import unknown
 
@@ -67,7 +68,7 @@ def fit(
     standardize: bool = True,
     penalty: str | Mapping[str, str] | None = None,
     C: float | Mapping[str, float] | None = None,
-    priors: Priors | None = None,
+    priors: GivenPriors | None = None,
     orientation: str = "sigma-norm",
     n_starts: int | None = None,
     optimizer: str = "auto",
@@ -77,6 +78,7 @@ def fit(
     cores: int | None = None,
     target_accept: float = 0.9,
     sampler: str = "nutpie",
+    sampler_options: Mapping[str, Any] | None = None,
     random_seed: int | None = None,
     progressbar: bool = True,
     keep_partial: bool = False,
@@ -144,7 +146,8 @@ def fit(
     C : float or mapping with keys "a", "alpha"
         The paper's penalty coefficients; 0.01 where only ``penalty`` is given.
     priors : mapping of str to Prior, optional
-        Priors by parameter name, on top of the defaults.
+        Priors by parameter name, on top of the defaults; of slopes also by column:
+        ``{"alpha": {"brightness": Prior("negative", scale=1.0)}}``.
     orientation : {"sigma-norm", "norm", "energy", "correlation", "none"}
         How SPM's two factors are told apart where the data cannot.
     n_starts : int, optional
@@ -155,6 +158,9 @@ def fit(
         Options of the sampler (``draws * chains`` draws for Laplace); four draws at least.
     sampler : {"nutpie", "pymc"}
         ``nutpie`` on the compiled density, or `pymc.sample` on the PyMC model itself.
+    sampler_options : mapping, optional
+        What else is handed to `nutpie.sample`, such as ``{"maxdepth": 12}``, or to `pymc.sample`,
+        such as ``{"initvals": ..., "nuts_sampler": "numpyro"}``.
     random_seed : int, optional
         Seed of every random draw; one is made and recorded where none is given.
     progressbar : bool
@@ -211,6 +217,7 @@ def fit(
                 "cores": cores,
                 "target_accept": target_accept,
                 "sampler": sampler,
+                "sampler_options": sampler_options,
                 "progressbar": progressbar,
             },
         )
@@ -268,7 +275,15 @@ def fit(
             n_starts=n_starts,
             optimizer=optimizer,
             sampling=NutsOptions(
-                draws, tune, chains, cores, target_accept, seed, progressbar, keep_partial
+                draws,
+                tune,
+                chains,
+                cores,
+                target_accept,
+                seed,
+                progressbar,
+                keep_partial,
+                check_sampler_options(sampler_options),
             ),
             sampler=sampler,
         )
@@ -296,7 +311,7 @@ def _fit_all(
     method: str,
     penalties: tuple[Any, Any],
     random_seed: int,
-    priors: Priors,
+    priors: GivenPriors,
     selection: Mapping[str, Any],
     options: Mapping[str, Any],
 ) -> AveragedFit:
@@ -339,7 +354,7 @@ def build_model(
     missing: str = "error",
     unseen: str = "error",
     standardize: bool = True,
-    priors: Priors | None = None,
+    priors: GivenPriors | None = None,
     terms: Mapping[str, Callable[[], Any]] | None = None,
 ) -> "pm.Model":
     """The PyMC model, to inspect, extend, or sample by other means.
@@ -364,11 +379,10 @@ def build_model(
     >>> [v.name for v in lepu.build_model(demo.X, demo.l, model="scar").free_RVs]
     ['a', 'b', 'c']
     """
-    spec = get_model(model)
-    check_columns(spec, selection_features, selection_formula)
-    data = read_data(
+    spec, data, chosen = read_model(
         X,
         l,
+        model=model,
         y=y,
         class_features=class_features,
         selection_features=selection_features,
@@ -378,9 +392,25 @@ def build_model(
         missing=missing,
         unseen=unseen,
         standardize=standardize,
+        priors=priors,
     )
+    return spec.build(data, chosen, check_terms(terms))
+
+
+def read_model(
+    X: Any,
+    l: Any,
+    *,
+    model: str | Propensity | ModelSpec,
+    priors: GivenPriors | None,
+    **columns: Any,
+) -> tuple[ModelSpec, PUData, dict[str, Prior]]:
+    """The model, data and priors that the arguments of `build_model` stand for."""
+    spec = get_model(model)
+    check_columns(spec, columns["selection_features"], columns["selection_formula"])
+    data = read_data(X, l, **columns)
     check_audit(spec, data)
-    return spec.build(data, choose_priors(spec, data, priors=priors), check_terms(terms))
+    return spec, data, choose_priors(spec, data, priors=priors)
 
 
 @cache

@@ -2,13 +2,23 @@
 
 import warnings
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
+from bayes_lepu.data import PUData
 from bayes_lepu.errors import DataError, ModelError
 from bayes_lepu.fitted import Fit
 from bayes_lepu.interruption import stops_at_once
+from bayes_lepu.models.parameters import mean_of
+from bayes_lepu.result.predictive import log_likelihood
+
+if TYPE_CHECKING:
+    import arviz as az
+
+MANY_CELLS = 40_000_000
+SOME_ROWS = 4000  # rows of which 4000 draws are 128 MB
 
 
 @stops_at_once
@@ -17,11 +27,16 @@ def compare(fits: Mapping[str, Fit], *, method: str = "stacking") -> pd.DataFram
 
     `arviz.compare` with PSIS-LOO on the log-likelihood of every row. A difference below
     ``max(4, 2 dse)`` says nothing; where SCAR is not beaten, its simpler answer is the honest one.
+    Draws of Laplace are importance-resampled, and taken as draws of the posterior; whether they can
+    be stands in ``fit.quality``. Where rows x draws exceeds `MANY_CELLS`, LOO is computed for
+    `SOME_ROWS` rows and carried over to the others by their likelihood at the posterior mean
+    (`arviz.loo_subsample`).
 
     Parameters
     ----------
     fits : mapping of str to Fit
-        Fits with draws (``method="nuts"`` or ``"laplace"``) of the same rows and labels.
+        Fits with draws (``method="nuts"`` or ``"laplace"``) of the same rows and labels. Their
+        columns may differ, those of the same name not.
     method : {"stacking", "BB-pseudo-BMA", "pseudo-BMA"}
         How the weights are made.
 
@@ -51,9 +66,47 @@ def compare(fits: Mapping[str, Fit], *, method: str = "stacking") -> pd.DataFram
             raise ModelError(
                 f"{name!r} is a point estimate; LOO needs draws. Fit it with method='nuts'."
             )
-        if not np.array_equal(fit.data.kind, first.data.kind):
-            raise DataError(f"{name!r} was fitted to other labels than {next(iter(fits))!r}.")
+        _refuse_other_rows(fit.data, first.data, name, next(iter(fits)))
     with warnings.catch_warnings():  # the table's column "warning" says it, model by model
         warnings.filterwarnings("ignore", message="Estimated shape parameter of Pareto")
-        loos = {name: az.loo(fit.tree, pointwise=True, reff=1.0) for name, fit in fits.items()}
+        loos = {name: _loo(fit) for name, fit in fits.items()}
     return az.compare(loos, method=method)
+
+
+def _refuse_other_rows(one: PUData, other: PUData, name: str, first: str) -> None:
+    """Refuse fits whose rows are not those of the first one."""
+    if not (one.n == other.n and np.array_equal(one.labels, other.labels)):
+        raise DataError(f"{name!r} was fitted to other labels than {first!r}.")
+    if not np.array_equal(one.kind, other.kind):
+        raise DataError(f"{name!r} was fitted to other audited classes than {first!r}.")
+    for column in set(one.feature_names) & set(other.feature_names):
+        mine, theirs = (
+            d.X[:, j] * d.scale[j] + d.center[j]
+            for d in (one, other)
+            for j in [d.feature_names.index(column)]
+        )
+        if not np.allclose(mine, theirs, rtol=1e-6, atol=1e-9 * max(1.0, np.abs(theirs).max())):
+            raise DataError(
+                f"{name!r} has other values in the column {column!r} than {first!r}. Compare fits "
+                "of the same rows, in the same order."
+            )
+
+
+def _loo(fit: Fit) -> "az.ELPDData":
+    """PSIS-LOO of every row, or of some of very many."""
+    import arviz as az
+    import xarray as xr
+
+    if fit.data.n * fit.draws.b.size <= MANY_CELLS:
+        return az.loo(fit.tree, pointwise=True, reff=1.0)
+    at_the_mean = log_likelihood(mean_of(fit.draws), fit.data)
+    groups = {"posterior": fit.tree["posterior"].to_dataset()[["b"]]}
+    groups |= {g: fit.tree[g].to_dataset() for g in ("log_likelihood", "observed_data")}
+    return az.loo_subsample(
+        xr.DataTree.from_dict(groups),
+        observations=min(SOME_ROWS, fit.data.n),
+        method="plpd",
+        log_lik_fn=lambda observed, _: observed.copy(data=at_the_mean),
+        pointwise=True,
+        reff=1.0,
+    )

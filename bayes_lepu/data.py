@@ -146,10 +146,8 @@ class PUData:
 
     @property
     def row_labels(self) -> NDArray[Any]:
-        """Row labels as a coordinate: numbers as they are, anything else as text."""
-        if self.index.dtype.kind in "iuf":
-            return self.index.to_numpy()
-        return np.array([str(row) for row in self.index])
+        """Row labels as a coordinate of xarray."""
+        return as_coordinate(self.index)
 
     @property
     def row_weights(self) -> Array | None:
@@ -349,6 +347,13 @@ def read_data(
             ]
         ),
     )
+
+
+def as_coordinate(index: pd.Index) -> NDArray[Any]:
+    """Row labels as xarray and files keep them: numbers as they are, anything else as text."""
+    if index.dtype.kind in "iuf":
+        return index.to_numpy()
+    return np.array([str(row) for row in index])
 
 
 def warn_if_small(data: PUData, n_parameters: int) -> None:

@@ -196,7 +196,8 @@ class StudentT(Family):
         """`pymc.StudentT`."""
         import pymc as pm
 
-        return pm.StudentT(name, np.float64(prior.nu), np.float64(prior.loc), scale, dims=dims)
+        nu, loc = np.float64(prior.nu), np.float64(prior.loc)
+        return pm.StudentT(name, nu=nu, mu=loc, sigma=scale, dims=dims)
 
 
 class Flat(Family):

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bayes_lepu.annotators import LongFormat
 from bayes_lepu.data import PUData, warn_if_small
@@ -16,12 +17,14 @@ from bayes_lepu.inference.pooling import known_scales
 from bayes_lepu.inference.stopping import LEAST_DRAWS
 from bayes_lepu.links import RowKind
 from bayes_lepu.models.spec import SPREAD, ModelSpec
-from bayes_lepu.priors import DEFAULT_C, Prior, Priors, default_priors, penalty_priors
+from bayes_lepu.priors import DEFAULT_C, GivenPriors, Prior, Priors, default_priors, penalty_priors
 from bayes_lepu.suggestions import unknown
 
 PICKED = ("random", "chosen")
 SAMPLERS = ("nutpie", "pymc")
 PREDICTORS = ("tau", "omega")
+TAKEN = {"draws", "tune", "chains", "cores", "target_accept", "progressbar", "progress_bar"}
+TAKEN |= {"seed", "random_seed", "blocking", "save_warmup", "compute_convergence_checks"}
 
 
 def choose_priors(
@@ -31,7 +34,7 @@ def choose_priors(
     point: bool = False,
     penalty: str | Mapping[str, str] | None = None,
     C: float | Mapping[str, float] | None = None,
-    priors: Priors | None = None,
+    priors: GivenPriors | None = None,
 ) -> dict[str, Prior]:
     """The priors of a model on these data: defaults or penalties, the user's own on top."""
     if point and penalty is None and C is None:
@@ -49,6 +52,8 @@ def choose_priors(
     columns = max(int(data.selection_mask.sum()), 1)
     base["sigma_alpha"] = Prior("halfnormal", scale=SPREAD / math.sqrt(columns))
     base["sigma_beta"] = Prior("halfnormal", scale=SPREAD)
+    several = data.n_annotators > 1
+    priors = by_column(priors, base, data, several=several) if priors else None
     chosen = spec.complete_priors(base, priors, annotators=data.n_annotators)
     if point:
         chosen = known_scales(chosen, hierarchical=False)
@@ -61,6 +66,43 @@ def choose_priors(
     if flat:
         warn_if_small(data, flat)
     return chosen
+
+
+def by_column(
+    priors: Mapping[str, Any], base: Priors, data: PUData, *, several: bool
+) -> dict[str, Any]:
+    """Priors given by the names of columns as one for each column, the default for the others."""
+    masks = {"a": data.class_mask, "alpha_mean" if several else "alpha": data.selection_mask}
+    out = dict(priors)
+    for name, mask in masks.items():
+        prior, count = priors.get(name), int(mask.sum())
+        if isinstance(prior, Mapping):
+            out[name] = _parts(name, prior, base[name.removesuffix("_mean")], data, mask)
+        elif isinstance(prior, Prior) and prior.parts and len(prior.parts) != count:
+            raise ModelError(
+                f"priors[{name!r}] has {len(prior.parts)} parts; one for each of the {count} "
+                "columns is expected. Give them by name: {'size': Prior(...)}."
+            )
+    return out
+
+
+def _parts(
+    name: str, given: Mapping[Any, Any], rest: Prior, data: PUData, mask: NDArray[np.bool_]
+) -> Prior:
+    names, terms = np.array(data.feature_names), data.terms
+    columns = {n: {n} for n in names[mask]}
+    columns |= {t: set(names[list(at)]) & set(names[mask]) for t, at in terms.items()}
+    chosen: dict[str, Prior] = {}
+    for column, prior in given.items():
+        if not columns.get(column):
+            raise ModelError(unknown(f"column in priors[{name!r}]", column, columns))
+        if not isinstance(prior, Prior):
+            raise ModelError(
+                f"priors[{name!r}][{column!r}] is {prior!r}; a Prior is expected, for example "
+                "Prior('positive', scale=1.0)."
+            )
+        chosen |= dict.fromkeys(columns[column], prior)
+    return Prior("columns", parts=tuple(chosen.get(n, rest) for n in names[mask]))
 
 
 def read_seed(random_seed: int | None) -> int:
@@ -92,8 +134,8 @@ def check_columns(
 
 
 def with_marks(
-    spec: ModelSpec, false_marks: bool | Prior, priors: Priors | None
-) -> tuple[ModelSpec, Priors | None]:
+    spec: ModelSpec, false_marks: bool | Prior, priors: GivenPriors | None
+) -> tuple[ModelSpec, GivenPriors | None]:
     """The model with false marks where they are asked for, and their prior among the others."""
     if isinstance(false_marks, Prior):
         return replace(spec, false_marks=True), {**(priors or {}), "epsilon": false_marks}
@@ -183,3 +225,14 @@ def check_terms(terms: Any) -> Any:
                 "expected, which makes its variables inside the model."
             )
     return terms
+
+
+def check_sampler_options(options: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Options of the sampler that are not options of `fit`."""
+    given = dict(options or {})
+    if taken := sorted(TAKEN & set(given)):
+        raise ModelError(
+            f"sampler_options holds {', '.join(taken)}, which `fit` has arguments for: draws, "
+            "tune, chains, cores, target_accept, random_seed, progressbar."
+        )
+    return given

@@ -18,6 +18,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from bayes_lepu import column_families, signed_families  # noqa: F401 - they register themselves
 from bayes_lepu.errors import ModelError
 from bayes_lepu.families import Family, get_family
 from bayes_lepu.links import Array
@@ -41,7 +42,8 @@ class Prior:
     ----------
     family : str
         Name of a registered family: "normal", "laplace", "student-t", "flat", "halfnormal",
-        "beta", "dirichlet", or one of your own (see `bayes_lepu.families`).
+        "positive", "negative", "beta", "dirichlet", "columns", or one of your own (see
+        `bayes_lepu.families`).
     scale : float or Prior, optional
         Standard deviation (normal), b (laplace), or a half-normal hyperprior over the scale.
     loc : float
@@ -50,6 +52,9 @@ class Prior:
         Parameters of a Beta or Dirichlet prior.
     nu : float, optional
         Degrees of freedom of a Student t.
+    parts : tuple of Prior
+        Of the family "columns", a prior for every column; ``priors={"a": {"size": Prior(...)}}``
+        makes one by the names of the columns.
 
     Examples
     --------
@@ -64,6 +69,7 @@ class Prior:
     loc: float = 0.0
     concentration: tuple[float, ...] = ()
     nu: float = 0.0
+    parts: "tuple[Prior, ...]" = ()
 
     def __post_init__(self) -> None:
         takes = self.form.takes
@@ -81,10 +87,24 @@ class Prior:
                 f"A {self.family} prior needs nu > 0 degrees of freedom; got {self.nu!r}."
             )
         object.__setattr__(self, "nu", float(self.nu))
+        if "parts" in takes:
+            self._check_parts()
+        elif self.parts:
+            raise ModelError(f"A {self.family} prior takes no parts; those are for 'columns'.")
         if "concentration" in takes:
             self._check_concentration(self.form.components)
         elif self.concentration:
             raise ModelError(f"A {self.family} prior takes no concentration; give its scale.")
+
+    def _check_parts(self) -> None:
+        for part in self.parts:
+            if part.form.support != "real" or part.hierarchical or part.parts:
+                raise ModelError(
+                    f"{part!r} cannot be the prior of a column; one of the real line with a known "
+                    "scale is expected, such as Prior('normal', scale=1.0) or Prior('positive', "
+                    "scale=1.0)."
+                )
+        object.__setattr__(self, "parts", tuple(self.parts))
 
     def _check_concentration(self, wanted: int) -> None:
         given = tuple(self.concentration) if isinstance(self.concentration, Iterable) else ()
@@ -121,12 +141,15 @@ class Prior:
         options += [f"loc={self.loc!r}"] if self.loc else []
         options += [f"concentration={self.concentration!r}"] if self.concentration else []
         options += [f"nu={self.nu!r}"] if self.nu else []
+        options += [f"parts={self.parts!r}"] if self.parts else []
         return f"Prior({', '.join([repr(self.family), *options])})"
 
     def short(self) -> str:
         """As statisticians write it: ``Normal(0, 2.5)``, ``Beta(1, 1)``, ``flat``."""
         if not self.form.takes:
             return self.family
+        if self.parts:
+            return f"[{', '.join(part.short() for part in self.parts)}]"
         name = "HalfNormal" if self.family == "halfnormal" else self.family.capitalize()
         numbers = [f"{k:g}" for k in self.concentration]
         numbers += [f"{self.nu:g}"] if self.nu else []
@@ -147,9 +170,14 @@ class Prior:
         return isinstance(self.scale, Prior)
 
     @property
+    def signed(self) -> bool:
+        """Whether it says the sign of a slope."""
+        return self.family in ("positive", "negative") or any(part.signed for part in self.parts)
+
+    @property
     def proper(self) -> bool:
         """Whether the density integrates to one."""
-        return self.form.proper
+        return self.form.proper and all(part.proper for part in self.parts)
 
     @property
     def known_scale(self) -> float:
@@ -204,6 +232,7 @@ class Prior:
             "loc": self.loc,
             "concentration": list(self.concentration),
             "nu": self.nu,
+            "parts": [part.to_dict() for part in self.parts],
         }
 
     @classmethod
@@ -216,10 +245,12 @@ class Prior:
             loc=values["loc"],
             concentration=tuple(values["concentration"]),
             nu=values.get("nu", 0.0),
+            parts=tuple(cls.from_dict(part) for part in values.get("parts", ())),
         )
 
 
 Priors = Mapping[str, Prior]
+GivenPriors = Mapping[str, "Prior | Mapping[str, Prior]"]  # slopes also by names of columns
 
 
 def penalty_prior(penalty: str, C: float) -> Prior:

@@ -85,6 +85,8 @@ def check_orientation(subject: Subject, evidence: "Evidence") -> list[Check]:
     if not fit.spec.has_selection:
         text = "s does not depend on x in this model, so t is the only factor with slopes."
         return [Check("orientation", "passed", None, "", text, **_WHICH)]
+    if fit.orientation.settled_by == "priors":
+        return [_by_signs(subject)]
     if subject.symmetric:
         return [_by_assumption(subject), _order(subject)]
     gap = exchange_gap(subject)
@@ -93,6 +95,20 @@ def check_orientation(subject: Subject, evidence: "Evidence") -> list[Check]:
     if probability is None:
         return [_by_gap(gap, likelihood, fit.orientation.settled_by)]
     return [_by_probability(probability, gap, likelihood)]
+
+
+def _by_signs(subject: Subject) -> Check:
+    probability = float(subject.fit.orientation.probability or 0.0)
+    return Check(
+        "orientation",
+        grade(probability, thresholds.ORIENTATION),
+        probability,
+        in_words(thresholds.ORIENTATION),
+        "Settled by the priors, not by the data: under the signs that they give the slopes this "
+        f"naming has probability {probability:.3f}. Exchanging t and s leaves the likelihood as it "
+        "is, so the answer is as good as these signs.",
+        **_WHICH,
+    )
 
 
 def _by_assumption(subject: Subject) -> Check:

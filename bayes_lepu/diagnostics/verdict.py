@@ -86,7 +86,9 @@ def carriers(
     )
     by_prior = prior_determined(subject, checks) or outside(subject, evidence)
     by_prior |= weak and not subject.fit.is_point
-    if subject.symmetric and subject.fit.orientation.rule != "none":
+    signs = subject.fit.orientation.settled_by == "priors"
+    by_prior |= signs
+    if subject.symmetric and subject.fit.orientation.rule != "none" and not signs:
         found.append("orientation rule")
     elif not settled(checks, Aspect.ORIENTATION):
         by_prior = True

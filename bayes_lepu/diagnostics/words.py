@@ -23,7 +23,7 @@ def sentence(
     """What the level means here (``other``: π with the factors exchanged)."""
     pi = pi_in_words(subject, evidence)
     if level == 1:
-        return f"t and s are separable from these data: {pi}."
+        return f"t and s are separable from these data{_signs(subject)}: {pi}."
     if level == 4:
         why = reasons(checks, Aspect.RANKING) or ["no check of the ranking by t supports more"]
         text = f"Only h = s·t is identified: {why[0]}"
@@ -35,7 +35,7 @@ def sentence(
         rest += _exchanged_in_words(other, evidence.profile)
         text = f"Only the unordered pair {{t, s}} is identified; {_naming(subject)}; {rest}"
     else:
-        text = f"The ranking by t is separable, its level is not: {pi}"
+        text = f"The ranking by t is separable{_signs(subject)}, its level is not: {pi}"
         why = [
             reason
             for aspect in (Aspect.LABELS, Aspect.COMPUTATION, Aspect.LEVEL)
@@ -45,6 +45,11 @@ def sentence(
     if not subject.fit.spec.certain and prior_determined(subject, checks):
         text += "; the class prior is prior-determined"
     return text + "."
+
+
+def _signs(subject: Subject) -> str:
+    by_signs = subject.fit.orientation.settled_by == "priors"
+    return " given the signs of the slopes in the priors" if by_signs else ""
 
 
 def _naming(subject: Subject) -> str:

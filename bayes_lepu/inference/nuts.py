@@ -9,6 +9,7 @@ Where the columns of the two factors are the same, the folded density is sampled
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -46,6 +47,7 @@ class NutsOptions:
     random_seed: int
     progressbar: bool
     keep_partial: bool = False
+    more: Mapping[str, Any] = field(default_factory=dict)  # what else the sampler is told
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,6 +147,7 @@ def sample_whitened(
         save_warmup=False,
         progress_bar=options.progressbar,
         blocking=False,
+        **options.more,
     )
     return wait(sampler, start, STATS, keep=options.keep_partial)
 

@@ -38,7 +38,7 @@ RULES: tuple[str, ...] = ("sigma-norm", "norm", "energy", "correlation", "none")
 
 BLOCK_ROWS = 4096
 
-SettledBy = Literal["rule", "density", "columns", "audited rows", "annotators", "model"]
+SettledBy = Literal["rule", "density", "priors", "columns", "audited rows", "annotators", "model"]
 
 
 @dataclass(frozen=True)
@@ -49,8 +49,9 @@ class Orientation:
     ----------
     rule : str
         The rule asked for.
-    settled_by : {"rule", "density", "columns", "audited rows", "annotators", "model"}
-        What decided: an assumption (the rule), the posterior density of the two orientations,
+    settled_by : {"rule", "density", "priors", "columns", "audited rows", "annotators", "model"}
+        What decided: an assumption (the rule), the posterior density of the two orientations, the
+        signs that the priors give the slopes,
         different columns, audited rows or several annotators (which break the symmetry), or the
         model itself, in which s does not depend on x or has another form than t.
     sizes : dict
@@ -140,6 +141,7 @@ def describe(
     *,
     probability: float | None = None,
     overruled: bool = False,
+    by_signs: bool = False,
 ) -> Orientation:
     """The orientation record of a labelled point; warns where two readings of the rule differ.
 
@@ -147,8 +149,11 @@ def describe(
     ----------
     overruled : bool
         Whether the density decided although a rule was to.
+    by_signs : bool
+        Whether the signs that the priors give the slopes leave no doubt.
     """
     how = "density" if overruled else settled_by(spec, data, rule)
+    how = "priors" if by_signs else how
     measured = sizes(point, data.X)
     agree = True
     if spec.has_selection:

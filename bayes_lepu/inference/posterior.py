@@ -12,10 +12,13 @@ from bayes_lepu.inference.laplace import Gaussian, Mixture
 from bayes_lepu.inference.map import MapResult
 from bayes_lepu.inference.nuts import NutsOptions
 from bayes_lepu.inference.pymc_nuts import sample_pymc
+from bayes_lepu.inference.returned import name_factors
 from bayes_lepu.inference.stopping import SamplingStopped
 from bayes_lepu.links import Array
 from bayes_lepu.models.density import LogDensity
 from bayes_lepu.models.parameters import Parameters, mean_of
+
+SETTLED = 0.95  # probability of a naming from which signs of the slopes are said to settle it
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,8 +58,8 @@ def sample_posterior(
     """NUTS around the mode with the largest evidence, factors named."""
     if sampler == "pymc":
         model = density.spec.build(density.data, density.priors)
-        sample = nuts.Sample(*sample_pymc(density, model, found.point, options))
-        return _labelled(density, sample, rule, (1.0,))
+        z, stats = sample_pymc(density, model, found.point, options)
+        return returned_posterior(density, found, z, stats, options, rule=rule)
     found_basins = basins.separate_basins(density, _mixture(density, found))
     partial = False
     try:
@@ -70,6 +73,21 @@ def sample_posterior(
     rng = np.random.default_rng([options.random_seed, 1])
     sample = nuts.label_draws(density, run.z, run.stats, run.start.mean, rule, rng)
     return replace(_labelled(density, sample, rule, shares), partial=partial)
+
+
+def returned_posterior(
+    density: LogDensity,
+    found: MapResult,
+    z: Array,
+    stats: Mapping[str, Array],
+    options: NutsOptions,
+    *,
+    rule: str,
+) -> Posterior:
+    """Draws that were made elsewhere, factors named."""
+    rng = np.random.default_rng([options.random_seed, 1])
+    sample = name_factors(density, z, stats, density.pack(found.point), rule, rng)
+    return _labelled(density, sample, rule, (1.0,))
 
 
 def laplace_posterior(
@@ -108,7 +126,9 @@ def _labelled(
 ) -> Posterior:
     parameters = density.unpack(sample.z)
     center = mean_of(parameters.take_flat())
-    if sample.overruled:
+    by_signs = density.is_symmetric and any(density.priors[name].signed for name in ("a", "alpha"))
+    by_signs &= sample.probability is not None and sample.probability >= SETTLED
+    if sample.overruled and not by_signs:
         assert sample.probability is not None
         _warn_overruled(rule, sample.probability)
     record = orientation.describe(
@@ -118,6 +138,7 @@ def _labelled(
         rule,
         probability=sample.probability,
         overruled=sample.overruled,
+        by_signs=by_signs,
     )
     return Posterior(parameters, sample.stats, record, weights)
 

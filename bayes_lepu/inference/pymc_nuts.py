@@ -1,13 +1,14 @@
 """NUTS by `pymc.sample` on the PyMC model itself: slower to compile, independent of the kernel.
 
-The density is not folded here. Chains start, without jitter, at the labelled MAP mode.
+The density is not folded here: `returned` brings the draws into one order. Chains start, without
+jitter, at the labelled MAP mode.
 """
 
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayes_lepu.inference.nuts import NutsOptions
+from bayes_lepu.inference.nuts import STATS, NutsOptions
 from bayes_lepu.links import Array
 from bayes_lepu.models.blocks import Block, logs_to_ratios, ratios_to_logs
 from bayes_lepu.models.density import LogDensity
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     import pymc as pm
 
 INSIDE = 1e-4  # rates start at least so far from 0 and 1
-STATS = ("diverging", "energy", "n_steps", "tree_depth", "step_size", "acceptance_rate")
 
 
 def sample_pymc(
@@ -26,6 +26,7 @@ def sample_pymc(
     """Draws ``(chain, draw, dim)`` in the coordinates of the density, and statistics."""
     import pymc as pm
 
+    usual: dict[str, Any] = {"nuts_sampler": "pymc", "init": "adapt_diag"}
     with model:
         trace = pm.sample(
             draws=options.draws,
@@ -35,17 +36,21 @@ def sample_pymc(
             target_accept=options.target_accept,
             random_seed=options.random_seed,
             progressbar=options.progressbar,
-            nuts_sampler="pymc",
-            init="adapt_diag",
-            initvals=_values(density, start),
             compute_convergence_checks=False,
+            **(usual | {"initvals": _values(density, start)} | dict(options.more)),
         )
     made = trace["posterior"].sizes if "posterior" in trace.children else {}
     if (made.get("chain"), made.get("draw")) != (options.chains, options.draws):
         raise KeyboardInterrupt  # PyMC swallows it and returns what it has
-    sample_stats = trace["sample_stats"]
-    stats = {name: sample_stats[name].to_numpy() for name in STATS if name in sample_stats}
-    return _coordinates(density, trace["posterior"]), stats
+    return coordinates_of(density, trace["posterior"]), stats_of(trace)
+
+
+def stats_of(trace: Any) -> dict[str, Array]:
+    """Statistics of the sampler under PyMC's names, of those that it kept."""
+    group: Any = trace.get("sample_stats", {})
+    named = {name: group[other] for name, other in STATS.items() if other in group}
+    named |= {name: group[name] for name in STATS if name in group}
+    return {name: values.to_numpy() for name, values in named.items()}
 
 
 def _values(density: LogDensity, point: Parameters) -> dict[str, Any]:
@@ -68,7 +73,7 @@ def _values(density: LogDensity, point: Parameters) -> dict[str, Any]:
     return out
 
 
-def _coordinates(density: LogDensity, posterior: Any) -> Array:
+def coordinates_of(density: LogDensity, posterior: Any) -> Array:
     """Coordinates of the density from the natural values of the PyMC variables."""
     parts = []
     for block in density.layout.blocks:

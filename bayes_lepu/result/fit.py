@@ -231,16 +231,42 @@ class FittedModel:
         index = pd.MultiIndex.from_product(levels.values(), names=list(levels))
         return pd.DataFrame(records, index=index)
 
-    def summary(self, *, var_names: list[str] | None = None) -> pd.DataFrame:
-        """Table of the parameters: `arviz.summary` of the draws, or the estimates for MAP."""
+    def summary(
+        self,
+        *,
+        var_names: list[str] | None = None,
+        ci_prob: float = CI_PROB,
+        kind: str = "all",
+        round_to: int | str = "auto",
+    ) -> pd.DataFrame:
+        """Table of the parameters: `arviz.summary` of the draws, or the estimates for MAP.
+
+        Parameters
+        ----------
+        var_names : list of str, optional
+            Variables of the PyMC model; by default the parameters, π and c.
+        ci_prob : float
+            Probability of the equal-tailed intervals.
+        kind : {"all", "stats", "diagnostics", "all_median", "stats_median", "diagnostics_median"}
+            Which columns; see `arviz.summary`.
+        round_to : int or {"auto", "none"}
+            Digits, as many as the Monte-Carlo error allows by default.
+        """
         if self.is_point:
             return estimate_table(self, var_names)
         import arviz as az
 
+        summaries.tail_probabilities(ci_prob)
         wanted = ("pi", "c", *self.spec.parameters, "gamma", "lambda", *self.priors)
         available = self.tree["posterior"].data_vars
-        default = [v for v in dict.fromkeys(wanted) if v in available]
-        return az.summary(self.tree, var_names=var_names or default)
+        default = [v for v in dict.fromkeys(wanted) if v in available and v != "rates"]
+        return az.summary(
+            self.tree,
+            var_names=var_names or default,
+            ci_prob=ci_prob,
+            kind=kind,
+            round_to=round_to,
+        )
 
     def mode_table(self) -> pd.DataFrame:
         """The distinct MAP modes, the answer's first."""
@@ -272,6 +298,21 @@ class FittedModel:
     def idata(self) -> "xr.DataTree":
         """The same as `tree`."""
         return self.tree
+
+    def extract(self, X: Any = None) -> "xr.Dataset":
+        """t(x), s(x), h(x) and P(y=1 | x, l=0) of these or new rows, every draw of them.
+
+        Returns
+        -------
+        Dataset
+            ``t``, ``s``, ``h`` and ``missed`` with dimensions (chain, draw, obs) and row labels;
+            ``s`` and ``h`` of several annotators one more. They are computed when looked at:
+            ``fit.extract()["t"].sel(obs=label)`` takes one row.
+        """
+        from bayes_lepu.result.extraction import extract_rows
+
+        rows = (self.data.X, self.data.index) if X is None else self.data.transform(X)
+        return extract_rows(self, *rows)
 
     def sample_posterior_predictive(
         self, X: Any = None, *, random_seed: int | None = None
@@ -398,6 +439,8 @@ def orientation_sentence(fit: FittedModel) -> str:
         return "settled by what several annotators agree on"
     if o.settled_by == "audited rows":
         return "settled by the audited rows" + chance
+    if o.settled_by == "priors":
+        return "settled by the signs that the priors give the slopes" + chance
     if o.settled_by == "rule":
         agree = "" if o.rules_agree else "; the energy rule says the opposite"
         return f"by assumption only: t is the factor with the larger {o.rule}{agree}" + from_priors

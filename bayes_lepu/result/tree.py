@@ -83,15 +83,16 @@ def _made_again(fit: FittedModel) -> dict[str, "xr.Dataset"]:
     prior = stack([predictive.prior_parameters(fit.spec, data, fit.priors, PRIOR_DRAWS, rng)])
 
     def labels(parameters: Parameters, stream: int) -> "xr.Dataset":
-        def of_rows(at: NDArray[np.intp]) -> NDArray[np.int8]:
+        def entries(*at: NDArray[np.intp]) -> NDArray[np.int8]:
             rng = np.random.default_rng([seed, stream])
-            return predictive.marked_by_anybody(parameters, data, rng)[:, :, at]
+            return predictive.marked_by_anybody(parameters, data, rng)[np.ix_(*at)]
 
         shape = (*parameters.b.shape, data.n)
-        return xr.Dataset({"l": computed((*SAMPLE, "obs"), shape, np.int8, of_rows)}, coords=rows)
+        return xr.Dataset({"l": computed((*SAMPLE, "obs"), shape, np.int8, entries)}, coords=rows)
 
-    def loglik(at: NDArray[np.intp]) -> Array:
-        return predictive.log_likelihood(fit.parameters, data.rows(at))
+    def loglik(chain: NDArray[Any], draw: NDArray[Any], at: NDArray[Any]) -> Array:
+        some = fit.parameters.take(np.ix_(chain, draw))
+        return predictive.log_likelihood(some, data.rows(at))
 
     by_row = computed((*SAMPLE, "obs"), (*fit.parameters.b.shape, data.n), float, loglik)
     weighed = log_prior(fit.density, free_variables(fit.density, fit.parameters))
@@ -112,12 +113,13 @@ def _log_density(fit: FittedModel) -> "xr.Variable":
     """Log posterior density of the unconstrained coordinates of every draw, up to a constant."""
     from bayes_lepu.result.lazy import computed
 
-    def of_draws(_: NDArray[np.intp]) -> Array:
+    def entries(*at: NDArray[Any]) -> Array:
         density = LogDensity(fit.spec, fit.data, fit.priors, jacobian=True)
-        values = [density.logp(z) for z in density.pack_draws(fit.draws)]
-        return np.reshape(values, fit.parameters.b.shape)
+        some = fit.parameters.take(np.ix_(*at))
+        values = [density.logp(z) for z in density.pack_draws(some.take_flat())]
+        return np.reshape(values, some.b.shape)
 
-    return computed(SAMPLE, fit.parameters.b.shape, float, of_draws)
+    return computed(SAMPLE, fit.parameters.b.shape, float, entries)
 
 
 def _attributes(fit: FittedModel) -> dict[str, Any]:

@@ -60,7 +60,8 @@ def log_prior(density: LogDensity, values: Variables) -> Variables:
             prior, log_scale = prior.with_scale(1.0), np.log(scale)
             x = prior.loc + (x - prior.loc) / scale
         dims = dims[:-1] if prior.form.support == "simplex" else dims
-        logp = prior.form.logpdf(prior, x) + prior.form.log_normalizer(prior) - log_scale
+        constant = [part.form.log_normalizer(part) for part in prior.parts or (prior,)]
+        logp = prior.form.logpdf(prior, x) + np.squeeze(constant) - log_scale
         out[block.name] = dims, logp
     return out
 

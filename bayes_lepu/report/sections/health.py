@@ -43,12 +43,14 @@ def _sampled(fit: FittedModel, title: str) -> Section:
     from arviz_stats.base import array_stats
 
     chains, draws = fit.parameters.b.shape
-    facts = {
-        "chains × draws": f"{chains} × {draws}",
-        "divergences": number(int(np.sum(fit.stats["diverging"]))),
-        "E-BFMI, smallest": number(_smallest_bfmi(np.asarray(fit.stats["energy"]))),
-        "largest tree depth": number(int(np.max(fit.stats["tree_depth"]))),
-    }
+    facts = {"chains × draws": f"{chains} × {draws}"}
+    for name, stat, figure in (
+        ("divergences", "diverging", np.sum),
+        ("E-BFMI, smallest", "energy", _smallest_bfmi),
+        ("largest tree depth", "tree_depth", np.max),
+    ):
+        if stat in fit.stats:  # other samplers keep less
+            facts[name] = number(np.asarray(figure(np.asarray(fit.stats[stat]))).item())
     rows: list[list[Any]] = []
     for name, values in _scalars(fit).items():
         r_hat = float(array_stats.rhat(values))

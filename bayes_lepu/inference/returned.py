@@ -1,0 +1,75 @@
+r"""Draws of the posterior that were made elsewhere, their factors brought into one order.
+
+A sampler that does not know that the factors can be exchanged leaves chains on one side, on the
+other, or on both, in shares :math:`n_A, n_B` that need not be those of the posterior,
+:math:`Z_A, Z_B`. Pivoted to one side, its draws θ are those of the mixture
+:math:`n_A\,p(\theta)/Z_A + n_B\,p(S\theta)/Z_B`, and become draws of the folded density
+:math:`p(\theta)+p(S\theta)` by the weights
+
+.. math:: W = \frac{1}{n_A\,w/Z_A + n_B\,(1-w)/Z_B}, \qquad
+    Z_A \propto \sum W w, \quad Z_B \propto \sum W (1-w),
+
+with :math:`w = p(\theta)/(p(\theta)+p(S\theta))`, where the masses are found by iteration
+(bridge sampling; Meng and Wong, 1996). Where the priors treat both factors alike, w = 1/2 and all
+weights are equal. From there on the draws are treated as those of the library's own sampler.
+"""
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayes_lepu.errors import OWN_CODE, ConvergenceWarning
+from bayes_lepu.inference import folding, nuts
+from bayes_lepu.links import Array
+from bayes_lepu.models.density import LogDensity
+
+ITERATIONS = 200  # of the masses; they settle in ten unless the sides hardly overlap
+SIDE = "side"  # on which the sampler left a draw
+FEW = 0.1  # share of the draws that the weights leave in effect below which they are not trusted
+
+
+def name_factors(
+    density: LogDensity,
+    z: Array,
+    stats: Mapping[str, Array],
+    reference: Array,
+    rule: str,
+    rng: np.random.Generator,
+) -> nuts.Sample:
+    """Draws ``(chain, draw, dim)`` of the posterior with their factors named, as `fit` does it."""
+    if not nuts.can_fold(density):
+        return nuts.Sample(z, stats)
+    folded = folding.pivot(density, z, reference)
+    weight = side_weights(folded.weight, folded.mirrored)
+    effective = weight.sum() ** 2 / (weight**2).sum() / weight.size
+    if effective < FEW:
+        warnings.warn(
+            f"The chains stayed on one side of the exchange of t and s, and to make up for it "
+            f"{effective:.1%} of the draws would have to stand for all. Use lepu.fit, which "
+            "samples both sides.",
+            ConvergenceWarning,
+            skip_file_prefixes=OWN_CODE,
+        )
+    index = folding.condition_on_naming(weight.reshape(1, -1), rng)[0]
+    by_draw = {**stats, SIDE: folded.mirrored.astype(float)}
+    taken = {name: v.reshape(-1)[index].reshape(weight.shape) for name, v in by_draw.items()}
+    drawn = folded.z.reshape(-1, z.shape[-1])[index].reshape(z.shape)
+    named = nuts.label_draws(density, drawn, taken, reference, rule, rng)
+    kept = dict(named.stats)
+    return replace(named, stats=kept | {"mirrored": kept.pop(SIDE)})
+
+
+def side_weights(w: Array, mirrored: NDArray[np.bool_]) -> Array:
+    """W of pivoted draws, from their w and from whether they came from the other side."""
+    there = float(np.mean(mirrored))
+    here = 1.0 - there
+    mass = here
+    if 0 < there < 1:
+        for _ in range(ITERATIONS):
+            weight = 1.0 / (here / mass * w + there / (1 - mass) * (1 - w))
+            mass = float(np.clip((weight * w).sum() / weight.sum(), 1e-12, 1 - 1e-12))
+        return 1.0 / (here / mass * w + there / (1 - mass) * (1 - w))
+    return 1.0 / np.maximum(w if there == 0 else 1 - w, 1e-12)

@@ -1,0 +1,191 @@
+"""`from_trace`: draws that PyMC made of `build_model`, as a fit."""
+
+import warnings
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bayes_lepu._fit import library_versions, read_model
+from bayes_lepu.errors import OWN_CODE, LepuWarning, ModelError
+from bayes_lepu.fitted import Fit
+from bayes_lepu.inference.engines import Quality, Request
+from bayes_lepu.inference.nuts import NutsOptions, refuse_improper
+from bayes_lepu.inference.orientation import check_rule
+from bayes_lepu.inference.posterior import returned_posterior
+from bayes_lepu.inference.pymc_nuts import coordinates_of, stats_of
+from bayes_lepu.interruption import stops_at_once
+from bayes_lepu.models.density import LogDensity
+from bayes_lepu.models.spec import ModelSpec
+from bayes_lepu.options import read_seed
+from bayes_lepu.priors import GivenPriors
+from bayes_lepu.propensities import Propensity
+from bayes_lepu.suggestions import some
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+
+@stops_at_once
+@np.errstate(all="ignore")  # the search for modes meets infinities and leaves them
+def from_trace(
+    trace: Any,
+    X: Any,
+    l: Any,
+    *,
+    model: str | Propensity | ModelSpec = "psychm",
+    y: Any = None,
+    class_features: Sequence[str | int] | None = None,
+    selection_features: Sequence[str | int] | None = None,
+    class_formula: str | None = None,
+    selection_formula: str | None = None,
+    exclude: Sequence[str] = (),
+    missing: str = "error",
+    unseen: str = "error",
+    standardize: bool = True,
+    priors: GivenPriors | None = None,
+    orientation: str = "sigma-norm",
+    random_seed: int | None = None,
+) -> Fit:
+    """The fit that belongs to draws of `build_model`, made by `pymc.sample` or another sampler.
+
+    Chains that ended with t and s in different orders are brought into one, with the weights that
+    it takes, and the factors are named as `fit` names them; verdict, report and everything else
+    follow. Arguments are those that `build_model` was called with.
+
+    Parameters
+    ----------
+    trace : DataTree
+        What the sampler returned, with a group ``posterior``.
+    orientation : {"sigma-norm", "norm", "energy", "correlation", "none"}
+        How SPM's two factors are told apart where the data cannot.
+    random_seed : int, optional
+        Seed of what is drawn here.
+
+    Returns
+    -------
+    Fit
+
+    Examples
+    --------
+    >>> import bayes_lepu as lepu
+    >>> demo = lepu.load_demo()
+    >>> fit = lepu.fit(demo.X, demo.l, model="scar", method="laplace", draws=50, random_seed=1)
+    >>> again = lepu.from_trace(fit.tree, demo.X, demo.l, model="scar", random_seed=1)
+    >>> bool(again.pi_draws.mean() == fit.pi_draws.mean())
+    True
+    """
+    check_rule(orientation)
+    seed = read_seed(random_seed)
+    spec, data, chosen = read_model(
+        X,
+        l,
+        model=model,
+        y=y,
+        class_features=class_features,
+        selection_features=selection_features,
+        class_formula=class_formula,
+        selection_formula=selection_formula,
+        exclude=exclude,
+        missing=missing,
+        unseen=unseen,
+        standardize=standardize,
+        priors=priors,
+    )
+    refuse_improper(chosen)
+    density = LogDensity(spec, data, chosen, jacobian=True)
+    posterior = _posterior(trace)
+    z = coordinates_of(density, _checked(density, posterior))
+    chains, draws = z.shape[:2]
+    tune, attrs = posterior.attrs.get("tuning_steps", 0), posterior.attrs
+    options = NutsOptions(draws, int(tune), chains, None, 0.8, seed, progressbar=False)
+    request = Request(spec, data, chosen, orientation, None, "auto", options, "pymc")
+    found = request.modes_for_draws()
+    stats = stats_of(trace)
+    named = returned_posterior(density, found, z, stats, options, rule=orientation)
+    settings = {
+        "model": spec.name,
+        "method": "nuts",
+        "audits": None,
+        "standardize": standardize,
+        "orientation": orientation,
+        "n_starts": None,
+        "optimizer": "auto",
+        "random_seed": seed,
+        "versions": dict(library_versions()),
+        "created_at": attrs.get("created_at", datetime.now(UTC).isoformat(timespec="seconds")),
+        "sampler": "pymc",
+        "tune": int(tune),
+        "sampling_time": float(attrs.get("sampling_time", np.nan)),
+    }
+    return Fit(
+        spec=spec,
+        data=data,
+        priors=chosen,
+        method="nuts",
+        parameters=named.parameters,
+        modes=found.modes,
+        orientation=named.orientation,
+        settings=settings,
+        stats=named.stats,
+        quality=Quality(),
+    )
+
+
+def _posterior(trace: Any) -> "xr.Dataset":
+    """The group of draws."""
+    import xarray as xr
+
+    if isinstance(trace, xr.Dataset):
+        return trace
+    if not isinstance(trace, xr.DataTree) or "posterior" not in trace.children:
+        raise ModelError(
+            f"trace is a {type(trace).__name__} without a group 'posterior'; what pymc.sample "
+            "returns is expected, an xarray DataTree."
+        )
+    return trace["posterior"].to_dataset()
+
+
+def _checked(density: LogDensity, posterior: "xr.Dataset") -> "xr.Dataset":
+    """The draws of this model's variables, columns in its order; what is lacking is listed."""
+    blocks = [block for block in density.layout.blocks if block.size]
+    lacking = [block.name for block in blocks if block.name not in posterior.data_vars]
+    if lacking:
+        raise ModelError(
+            f"The trace lacks {', '.join(lacking)} of the model {density.spec.name!r}. It has "
+            f"{some([str(name) for name in posterior.data_vars])}. Sample what lepu.build_model "
+            "gives with the same model=, columns and annotators, and keep its variables."
+        )
+    names = np.array(density.data.feature_names)
+    coords = {
+        density.data.class_dim: names[density.data.class_mask],
+        density.data.selection_dim: names[density.data.selection_mask],
+        "annotator": np.array(density.data.annotators),
+    }
+    coords = {dim: names for dim, names in coords.items() if dim in posterior.coords}
+    for dim, expected in coords.items():
+        found = [str(value) for value in posterior[dim].to_numpy()]
+        if sorted(found) != sorted(expected):
+            raise ModelError(
+                f"The trace has {some(found)} as {dim}; {some(list(expected))} is expected. Hand "
+                "over the table that the model was built with."
+            )
+    _warn_of_more(density, posterior)
+    return posterior.sel(coords).transpose("chain", "draw", ...)
+
+
+def _warn_of_more(density: LogDensity, posterior: "xr.Dataset") -> None:
+    """Say which variables a fit cannot hold."""
+    stems = {block.stem for block in density.layout.blocks}
+    derived = {f"{name}_original" for name in stems} | {"pi", "c"}
+    known = {block.name for block in density.layout.blocks} | stems | derived
+    known |= set(density.spec.propensity.components)
+    more = sorted(str(name) for name in posterior.data_vars if name not in known)
+    if more:
+        warnings.warn(
+            f"The trace also has {some(more)}, which model={density.spec.name!r} does not know. "
+            "Predictions, verdict and report leave them out.",
+            LepuWarning,
+            skip_file_prefixes=OWN_CODE,
+        )

@@ -1,0 +1,115 @@
+"""Draws of PyMC that come back as a fit."""
+
+import arviz as az
+import numpy as np
+import pymc as pm
+import pytest
+
+import bayes_lepu as lepu
+from bayes_lepu.inference.returned import side_weights
+from tests.tiny import tiny_fit, tiny_table
+
+EQUAL = {name: lepu.Prior("normal", scale=2.0) for name in ("a", "b", "alpha", "beta")}
+
+
+def rows(name):
+    X, l, L = tiny_table()
+    return X, L if name == "panel" else l
+
+
+@pytest.mark.parametrize("name", ["naive", "scar", "panel"])
+def test_a_fit_comes_back_from_its_own_tree(name):
+    fit = tiny_fit(name)
+    again = lepu.from_trace(fit.tree, *rows(name), model=fit.spec.name, random_seed=1)
+    for field in ("a", "b", "alpha", "beta", "log_w"):
+        ours, theirs = getattr(fit.parameters, field), getattr(again.parameters, field)
+        np.testing.assert_allclose(theirs, ours, rtol=1e-9, atol=1e-12)
+    assert again.settings["tune"] == 200
+    np.testing.assert_array_equal(again.stats["diverging"], fit.stats["diverging"])
+
+
+def exchanged(tree, chains):
+    """The posterior with the factors of some chains exchanged, as PyMC may leave them."""
+    posterior = tree["posterior"].to_dataset().copy(deep=True)
+    for one, other in (("a", "alpha"), ("b", "beta")):
+        mine, theirs = posterior[one].to_numpy().copy(), posterior[other].to_numpy().copy()
+        posterior[one][chains], posterior[other][chains] = theirs[chains], mine[chains]
+    return posterior
+
+
+def test_chains_in_different_orders_are_brought_into_one(tmp_path):
+    X, l = rows("spm")
+    fit = lepu.fit(
+        X, l, model="spm", priors=EQUAL, draws=100, tune=200, random_seed=1, progressbar=False
+    )
+    mixed = exchanged(fit.tree, [1, 3])
+    again = lepu.from_trace(mixed, X, l, model="spm", priors=EQUAL, random_seed=1)
+    np.testing.assert_allclose(again.parameters.a, fit.parameters.a)
+    np.testing.assert_allclose(again.parameters.beta, fit.parameters.beta)
+    assert again.orientation.settled_by == "rule"
+    assert again.orientation.probability == pytest.approx(0.5)
+    assert again.stats["mirrored"].mean(axis=1).round().tolist() == [0, 1, 0, 1]
+    assert again.identifiability.level == fit.identifiability.level
+    np.testing.assert_allclose(again.missed()["mean"], fit.missed()["mean"])
+    assert again.report(tmp_path / "page.html").stat().st_size > 1000
+
+
+@pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 1.0])
+def test_weights_make_up_for_the_shares_of_the_chains(share, rng):
+    """Normals of mass 0.7 and 0.3 on the two sides, sampled in other shares."""
+    n = 40_000
+    mirrored = rng.random(n) < share
+    u = rng.normal(np.where(mirrored, 0.5, 0.0))
+    odds = 0.7 / 0.3 * np.exp(-0.5 * u**2 + 0.5 * (u - 0.5) ** 2)
+    w = odds / (1 + odds)
+    W = side_weights(w, mirrored)
+    assert np.average(w, weights=W) == pytest.approx(0.7, abs=0.02)
+    assert np.average(u, weights=W) == pytest.approx(0.15, abs=0.05)
+
+
+def test_what_the_trace_lacks_is_listed():
+    X, l = rows("spm")
+    with pytest.raises(lepu.ModelError, match=r"lacks alpha, beta, rates of the model 'psychm'"):
+        lepu.from_trace(tiny_fit("scar").tree, X, l, model="psychm")
+    with pytest.raises(lepu.ModelError, match=r"has heat, light as feature; heat, size is expect"):
+        lepu.from_trace(tiny_fit("scar").tree, X.rename(columns={"light": "size"}), l, model="scar")
+    with pytest.raises(lepu.ModelError, match=r"trace is a dict without a group 'posterior'"):
+        lepu.from_trace({}, X, l)
+
+
+def test_columns_are_matched_by_name_and_other_variables_are_named():
+    X, l = rows("scar")
+    posterior = tiny_fit("scar").tree["posterior"].to_dataset()
+    posterior["shop"] = posterior["b"] * 0
+    with pytest.warns(lepu.LepuWarning, match="The trace also has shop, which model='scar'"):
+        fit = lepu.from_trace(posterior.isel(feature=[1, 0]), X, l, model="scar", random_seed=1)
+    np.testing.assert_array_equal(fit.parameters.a, tiny_fit("scar").parameters.a)
+
+
+def sampled(name, seed, **options):
+    """π of `pm.sample` and from_trace, and of `fit`, with the Monte-Carlo error of their gap."""
+    X, l = rows(name)
+    with lepu.build_model(X, l, model=name):
+        trace = pm.sample(random_seed=seed, progressbar=False, nuts_sampler="pymc", **options)
+    theirs = lepu.from_trace(trace, X, l, model=name, random_seed=seed)
+    ours = lepu.fit(X, l, model=name, random_seed=seed, progressbar=False)
+    error = np.hypot(*(float(az.mcse(f.tree["posterior"]["pi"])) for f in (theirs, ours)))
+    return theirs.pi_draws.mean() - ours.pi_draws.mean(), error, theirs
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_round_trip_through_pymc():
+    options = {"draws": 100, "tune": 150, "chains": 2, "cores": 1}
+    gap, error, fit = sampled("spm", 1, **options, compile_kwargs={"mode": "FAST_COMPILE"})
+    assert abs(gap) < 5 * error
+    assert fit.stats["diverging"].shape == (2, 100)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("name", ["spm", "psychm"])
+def test_round_trip_of_ten_seeds(name):
+    options = {"draws": 1000, "tune": 1000, "chains": 4, "target_accept": 0.9}
+    scores = [np.divide(*sampled(name, seed, **options)[:2]) for seed in range(10)]
+    assert np.abs(scores).max() < 4
+    assert abs(np.mean(scores)) < 4 / np.sqrt(10)
