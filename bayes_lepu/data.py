@@ -30,7 +30,7 @@ from bayes_lepu.links import Array, RowKind
 from bayes_lepu.matching import term_places
 from bayes_lepu.problems import gather
 from bayes_lepu.suggestions import did_you_mean, some
-from bayes_lepu.tables import Table, encode_rows, read_table
+from bayes_lepu.tables import Table, as_coordinate, encode_rows, read_table
 
 TINY = 1e-100  # standard deviations below it are computed in other units
 BLOCK_ROWS = 2048  # rows at a time where a table is gone through
@@ -347,13 +347,6 @@ def read_data(
             ]
         ),
     )
-
-
-def as_coordinate(index: pd.Index) -> NDArray[Any]:
-    """Row labels as xarray and files keep them: numbers as they are, anything else as text."""
-    if index.dtype.kind in "iuf":
-        return index.to_numpy()
-    return np.array([str(row) for row in index])
 
 
 def warn_if_small(data: PUData, n_parameters: int) -> None:

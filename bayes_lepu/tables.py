@@ -327,3 +327,10 @@ def _is_number(text: str) -> bool:
 
 def _positions(values: Array) -> pd.Index:
     return pd.RangeIndex(values.shape[0])
+
+
+def as_coordinate(index: pd.Index) -> NDArray[Any]:
+    """Row labels as xarray and files keep them: numbers as they are, anything else as text."""
+    if index.dtype.kind in "iuf":
+        return index.to_numpy()
+    return np.array([str(row) for row in index])

@@ -117,7 +117,7 @@ def from_trace(
         "created_at": attrs.get("created_at", datetime.now(UTC).isoformat(timespec="seconds")),
         "sampler": "pymc",
         "tune": int(tune),
-        "sampling_time": float(attrs.get("sampling_time", np.nan)),
+        "sampling_time": attrs.get("sampling_time"),
     }
     return Fit(
         spec=spec,

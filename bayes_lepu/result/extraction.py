@@ -7,10 +7,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from bayes_lepu.data import as_coordinate
 from bayes_lepu.links import Array
 from bayes_lepu.models.parameters import Parameters
 from bayes_lepu.result.fit import FittedModel
+from bayes_lepu.tables import as_coordinate
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -24,7 +24,7 @@ from bayes_lepu.result.by_annotator import annotator_table, summary_by_annotator
 from bayes_lepu.result.display import facts_as_html, facts_as_text
 from bayes_lepu.result.estimates import estimate_table
 from bayes_lepu.result.summaries import CI_PROB
-from bayes_lepu.result.wording import worse
+from bayes_lepu.result.wording import orientation_sentence, rows_in_words
 
 if TYPE_CHECKING:
     import pymc as pm
@@ -369,7 +369,7 @@ class FittedModel:
     def _own_facts(self) -> dict[str, str]:
         d = self.data
         facts = {
-            "data": _rows_in_words(d),
+            "data": rows_in_words(d),
             "model": self.spec.mechanism,
             "priors": ", ".join(f"{name} ~ {prior.short()}" for name, prior in self.priors.items()),
         }
@@ -424,37 +424,6 @@ class FittedModel:
         return factors
 
 
-def orientation_sentence(fit: FittedModel) -> str:
-    """Which factor is t, and what says so."""
-    o = fit.orientation
-    chance = "" if o.probability is None else f" (posterior probability {o.probability:.3f})"
-    from_priors = "" if o.probability is None else f" (under the priors: {o.probability:.3f})"
-    if o.settled_by == "model" and fit.spec.has_selection:
-        return "t and s have different forms, and are told apart by them"
-    if o.settled_by == "model":
-        return "s does not depend on x, so t is the only factor with slopes"
-    if o.settled_by == "columns":
-        return "settled by the columns given to each factor" + chance
-    if o.settled_by == "annotators":
-        return "settled by what several annotators agree on"
-    if o.settled_by == "audited rows":
-        return "settled by the audited rows" + chance
-    if o.settled_by == "priors":
-        return "settled by the signs that the priors give the slopes" + chance
-    if o.settled_by == "rule":
-        agree = "" if o.rules_agree else "; the energy rule says the opposite"
-        return f"by assumption only: t is the factor with the larger {o.rule}{agree}" + from_priors
-    swapped = [m.gap for m in fit.modes[1:] if m.role == "swapped"]
-    if chance:
-        return f"by the posterior density of the two orientations{chance}"
-    gap = (
-        f"the swapped mode is {worse(min(swapped), of='log-density units')}"
-        if swapped
-        else "no swapped mode found"
-    )
-    return f"by the posterior density: {gap}"
-
-
 def _label_array(labels: NDArray[np.int8], data: PUData) -> "xr.DataArray":
     import xarray as xr
 
@@ -462,16 +431,6 @@ def _label_array(labels: NDArray[np.int8], data: PUData) -> "xr.DataArray":
         return xr.DataArray(labels, dims=("chain", "draw", "obs"), name="l")
     dims, coords = ("chain", "draw", "obs", "annotator"), {"annotator": list(data.annotators)}
     return xr.DataArray(labels, dims=dims, coords=coords, name="L")
-
-
-def _rows_in_words(d: PUData) -> str:
-    """How many rows, columns and labels there are."""
-    by = (
-        "labelled" if d.n_annotators == 1 else f"labelled by anybody, {d.recaptures} by two or more"
-    )
-    text = f"{d.n} rows, {d.p} columns, {int(d.l.sum())} {by}, {d.n_audited} audited"
-    text += f", {d.unseen} shown to nobody" if d.unseen else ""
-    return text + (", weighted" if d.weight.size else "")
 
 
 def show_estimate(row: Mapping[str, float] | pd.Series) -> str:

@@ -1,9 +1,15 @@
-"""Differences of log likelihood or log density, in words that need no glossary.
+"""Differences of log likelihood, the rows and the orientation, in words that need no glossary.
 
 A difference of d units (natural logarithms, "nats") makes the data e^d times as likely.
 """
 
 import math
+from typing import TYPE_CHECKING
+
+from bayes_lepu.data import PUData
+
+if TYPE_CHECKING:
+    from bayes_lepu.result.fit import FittedModel
 
 UNITS = "log-likelihood units"
 NOTHING = 0.05
@@ -36,3 +42,44 @@ def worse(gap: float, *, of: str = UNITS) -> str:
         return "equally good"
     side = "worse" if gap > 0 else "better"
     return f"{units(abs(gap), of=of)} {side} ({as_likely(-gap)})"
+
+
+def orientation_sentence(fit: "FittedModel") -> str:
+    """Which factor is t, and what says so."""
+    o = fit.orientation
+    chance = "" if o.probability is None else f" (posterior probability {o.probability:.3f})"
+    from_priors = "" if o.probability is None else f" (under the priors: {o.probability:.3f})"
+    if o.settled_by == "model" and fit.spec.has_selection:
+        return "t and s have different forms, and are told apart by them"
+    if o.settled_by == "model":
+        return "s does not depend on x, so t is the only factor with slopes"
+    if o.settled_by == "columns":
+        return "settled by the columns given to each factor" + chance
+    if o.settled_by == "annotators":
+        return "settled by what several annotators agree on"
+    if o.settled_by == "audited rows":
+        return "settled by the audited rows" + chance
+    if o.settled_by == "priors":
+        return "settled by the signs that the priors give the slopes" + chance
+    if o.settled_by == "rule":
+        agree = "" if o.rules_agree else "; the energy rule says the opposite"
+        return f"by assumption only: t is the factor with the larger {o.rule}{agree}" + from_priors
+    swapped = [m.gap for m in fit.modes[1:] if m.role == "swapped"]
+    if chance:
+        return f"by the posterior density of the two orientations{chance}"
+    gap = (
+        f"the swapped mode is {worse(min(swapped), of='log-density units')}"
+        if swapped
+        else "no swapped mode found"
+    )
+    return f"by the posterior density: {gap}"
+
+
+def rows_in_words(d: PUData) -> str:
+    """How many rows, columns and labels there are."""
+    by = (
+        "labelled" if d.n_annotators == 1 else f"labelled by anybody, {d.recaptures} by two or more"
+    )
+    text = f"{d.n} rows, {d.p} columns, {int(d.l.sum())} {by}, {d.n_audited} audited"
+    text += f", {d.unseen} shown to nobody" if d.unseen else ""
+    return text + (", weighted" if d.weight.size else "")
