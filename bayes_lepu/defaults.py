@@ -23,7 +23,7 @@ from bayes_lepu.priors import Prior, penalty_prior
 CLASS_C = 0.3  # weak: nearly separable classes need slopes of 5 and more
 SELECTION_C = 0.5  # times the root of the number of labelled rows
 MANY_COLUMNS = 100
-MANY_CLASS_C = 0.25  # times that root; at 0.5 dense slopes are lost, at 0.1 noise comes in
+MANY_CLASS_C = 0.25  # times that root; at 0.5 dense slopes are lost
 WIDE_SELECTION_C = 10.0  # L2, with more columns than rows
 CLASS_LEVEL_SCALE = 2.5  # a rare class has its intercept far from 0
 SELECTION_LEVEL_SCALE = 1.0
