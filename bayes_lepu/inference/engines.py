@@ -210,6 +210,7 @@ def run_nuts(request: Request) -> Outcome:
             "sampler": request.sampler,
             "tune": asked.tune,
             "target_accept": asked.target_accept,
+            **({"sampler_options": dict(asked.more)} if asked.more else {}),
             "sampling_time": round(time.perf_counter() - begun, 3),
         },
     )

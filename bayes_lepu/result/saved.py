@@ -45,12 +45,17 @@ def write(fit: FittedModel, path: Path, *, all_groups: bool = False) -> Path:
         "propensity": fit.spec.propensity.name,
         "false_marks": int(fit.spec.false_marks),
         "method": fit.method,
-        "settings": json.dumps(dict(fit.settings), default=lambda number: number.item()),
+        "settings": json.dumps(dict(fit.settings), default=_plain),
         "priors": json.dumps({k: v.to_dict() for k, v in fit.priors.items()}),
         "orientation": json.dumps(vars(fit.orientation)),
         "quality": json.dumps(vars(fit.quality), default=lambda number: number.item()),
     }
     return write_tree(tree, path)
+
+
+def _plain(value: Any) -> Any:
+    """Numbers and arrays of NumPy as JSON knows them; of anything else what it is called."""
+    return value.tolist() if isinstance(value, np.generic | np.ndarray) else repr(value)
 
 
 def read(path: Path, propensity: Propensity | None = None) -> dict[str, Any]:

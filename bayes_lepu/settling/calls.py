@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from bayes_lepu.result import FittedModel
 
-SAMPLING = ("tune", "target_accept", "sampler")
+SAMPLING = ("tune", "target_accept", "sampler", "sampler_options")
 
 
 def options_of(fit: FittedModel) -> dict[str, Any]:

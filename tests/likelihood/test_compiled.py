@@ -99,7 +99,7 @@ def test_every_propensity_with_one_annotator(name):
     assert_equal(*problem(name, n=60, annotators=1, visits=0, false_marks=True))
 
 
-@pytest.mark.parametrize("of_class", ["ceiling", "probit"])
+@pytest.mark.parametrize("of_class", ["ceiling", PROBIT])
 def test_other_links_of_the_class(of_class):
     assert_equal(*problem("psychometric", of_class=of_class))
     rows, links, point = problem("psychometric", annotators=1, visits=0, of_class=of_class)

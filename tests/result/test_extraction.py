@@ -38,10 +38,12 @@ def test_summary_takes_the_options_of_arviz():
         fit.summary(ci_prob=2)
 
 
-def test_the_sampler_gets_its_options():
+def test_the_sampler_gets_its_options_and_keeps_them(tmp_path):
     X, l, _ = tiny_table()
     options = {"model": "scar", "draws": 20, "tune": 50, "chains": 1, "progressbar": False}
     fit = lepu.fit(X, l, sampler_options={"maxdepth": 2}, random_seed=1, **options)
     assert fit.stats["tree_depth"].max() == 2
+    again = lepu.load(fit.save(tmp_path / "fit.nc")).update(random_seed=2)
+    assert again.stats["tree_depth"].max() == 2
     with pytest.raises(lepu.ModelError, match=r"sampler_options holds seed, which `fit` has"):
         lepu.fit(X, l, sampler_options={"seed": 3}, **options)
