@@ -1,5 +1,6 @@
 """What all tests share: one seed, printed in the header, and other libraries' own warnings."""
 
+import signal
 from importlib.metadata import version
 from zlib import crc32
 
@@ -19,6 +20,9 @@ def pytest_report_header(config: pytest.Config) -> str:
 def pytest_configure(config: pytest.Config) -> None:
     # PyMC 6.3 imports this name from where PyTensor no longer wants it to be imported.
     config.addinivalue_line("filterwarnings", "ignore:Importing 'IfElse':DeprecationWarning")
+    # Shells start commands in the background deaf to Ctrl-C; tests interrupt themselves.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture

@@ -145,6 +145,7 @@ print(kept.one(), sum(kept.one.stats.cache_hits.values()))
 """
 
 
+@pytest.mark.slow
 def test_damaged_machine_code_is_compiled_again(tmp_path):
     (tmp_path / "kept.py").write_text(CALLEE)
     environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}

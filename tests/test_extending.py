@@ -127,6 +127,7 @@ def test_the_graph_of_a_propensity_from_outside(table):
     np.testing.assert_allclose(gaps, gaps[0], atol=1e-9)
 
 
+@pytest.mark.slow
 def test_several_annotators_by_a_propensity_from_outside(table):
     X, l = table
     rng = np.random.default_rng(5)

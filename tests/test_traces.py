@@ -37,6 +37,7 @@ def exchanged(tree, chains):
     return posterior
 
 
+@pytest.mark.slow
 def test_chains_in_different_orders_are_brought_into_one(tmp_path):
     X, l = rows("spm")
     fit = lepu.fit(

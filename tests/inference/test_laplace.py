@@ -108,6 +108,7 @@ def test_mixture_finds_the_mirror_mode_of_spm_with_the_right_weight():
     assert mixture.weights[0] == pytest.approx(np.mean(weights), abs=0.05)
 
 
+@pytest.mark.slow
 def test_laplace_resembles_nuts_and_says_that_it_is_an_approximation():
     X, l, _ = make("psychm", gamma=0.1, lam=0.05)
     options = {"model": "psychm", "random_seed": 1, "progressbar": False}

@@ -132,6 +132,7 @@ def test_pymc_sampler_agrees_with_the_compiled_one():
         assert abs(ours.loc[name, "mean"] - theirs.loc[name, "mean"]) < 4 * error
 
 
+@pytest.mark.slow
 def test_psychm_chains_agree_where_plain_nuts_gets_stuck():
     X, l, truth = simulate(0)
     fit = lepu.fit(X, l, model="psychm", random_seed=1, progressbar=False)
@@ -191,6 +192,7 @@ def test_columns_settle_the_orientation_and_masked_slopes_stay_zero():
     assert list(posterior["a"].coords["feature"].to_numpy()) == ["x0", "x1", "x2"]
 
 
+@pytest.mark.slow
 def test_unknown_scales_are_sampled_and_shrink_with_the_slopes():
     X, l, _ = simulate(5, n=800, p=4, norm_a=3.0, norm_alpha=0.2, gamma=0.0, lam=0.0)
     scale = Prior("normal", scale=Prior("halfnormal", scale=2.0))

@@ -178,6 +178,7 @@ def test_tables_for_both_protocols_with_the_printed_numbers(folder: Path, tmp_pa
     assert row["mean"] == pytest.approx((wide["SPM"] - wide["Naive"]).mean())
 
 
+@pytest.mark.slow
 def test_features_of_one_s_own_give_what_the_same_features_by_name_give(
     folder: Path, tmp_path: Path
 ) -> None:
@@ -211,6 +212,7 @@ def test_what_does_not_exist_is_refused(
         run(folder, tmp_path, **changes)
 
 
+@pytest.mark.slow
 def test_other_data_are_other_trials(folder: Path, tmp_path: Path) -> None:
     run(folder, tmp_path, protocols=("safe",), trials=1)
     file = tmp_path / "trials-animal.jsonl"
@@ -232,6 +234,7 @@ def test_missing_data_are_an_error_before_any_trial(tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow
 def test_posteriors_with_loo_verdict_and_the_known_class_prior(
     folder: Path, tmp_path: Path
 ) -> None:

@@ -48,6 +48,7 @@ def test_a_plain_install_says_so_in_its_help(installed: Path, tmp_path: Path):
     assert "Clone" in done.stdout
 
 
+@pytest.mark.slow
 def test_in_a_clone_it_runs_although_the_library_is_installed_elsewhere(
     installed: Path, tmp_path: Path
 ):
