@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 from bayes_lepu.diagnostics.bounds import bound_class_prior
 from bayes_lepu.diagnostics.identifiability import diagnose
 from bayes_lepu.diagnostics.records import Identifiability
-from bayes_lepu.diagnostics.several import agreement_of
+from bayes_lepu.diagnostics.several_annotators import agreement_of
 from bayes_lepu.errors import ModelError
 from bayes_lepu.links import Array
 from bayes_lepu.models.parameters import Parameters
 from bayes_lepu.models.row_terms import row_terms
 from bayes_lepu.propensities import Propensity
 from bayes_lepu.result import FittedModel
-from bayes_lepu.result.fit import show_estimate
+from bayes_lepu.result.fitted_model import show_estimate
 from bayes_lepu.result.saved import read
 from bayes_lepu.result.summaries import CI_PROB, summary_by_row, tail_probabilities
 from bayes_lepu.settling.counting import count_missed

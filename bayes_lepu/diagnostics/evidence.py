@@ -6,7 +6,7 @@ import pandas as pd
 
 from bayes_lepu.diagnostics.columns import ColumnScores, score_columns
 from bayes_lepu.diagnostics.forms import FormRange, form_range
-from bayes_lepu.diagnostics.predictive import (
+from bayes_lepu.diagnostics.label_checks import (
     Calibration,
     calibrate,
     form_scores,

@@ -10,7 +10,7 @@ from bayes_lepu.diagnostics.constancy import bootstrap_constancy
 from bayes_lepu.diagnostics.evidence import gather
 from bayes_lepu.diagnostics.naming import exchanged_pi
 from bayes_lepu.diagnostics.records import Check, Identifiability
-from bayes_lepu.diagnostics.several import diagnose_several
+from bayes_lepu.diagnostics.several_annotators import diagnose_several
 from bayes_lepu.diagnostics.subject import Subject
 from bayes_lepu.diagnostics.verdict import carriers, choose_level
 from bayes_lepu.diagnostics.words import sentence

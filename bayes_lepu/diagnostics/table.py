@@ -5,12 +5,13 @@ from collections.abc import Callable, Iterable
 from bayes_lepu.diagnostics.columns import check_columns
 from bayes_lepu.diagnostics.constancy import check_constancy, check_split
 from bayes_lepu.diagnostics.convergence import check_convergence
+from bayes_lepu.diagnostics.data_information import check_information, check_ranking, check_shape
 from bayes_lepu.diagnostics.design import check_design
 from bayes_lepu.diagnostics.evidence import Evidence
 from bayes_lepu.diagnostics.exceptional import check_exceptional
 from bayes_lepu.diagnostics.forms import check_forms
-from bayes_lepu.diagnostics.information import check_information, check_ranking, check_shape
 from bayes_lepu.diagnostics.knowledge import check_false_marks, check_knowledge
+from bayes_lepu.diagnostics.label_checks import check_calibration, check_rates, check_shrinkage
 from bayes_lepu.diagnostics.levels import (
     check_against_profile,
     check_contraction,
@@ -20,7 +21,6 @@ from bayes_lepu.diagnostics.levels import (
 )
 from bayes_lepu.diagnostics.naming import check_modes, check_orientation
 from bayes_lepu.diagnostics.plausibility import check_existence, check_plausibility
-from bayes_lepu.diagnostics.predictive import check_calibration, check_rates, check_shrinkage
 from bayes_lepu.diagnostics.records import Check
 from bayes_lepu.diagnostics.sensitivity import check_intercepts, check_power_scaling
 from bayes_lepu.diagnostics.subject import Subject

@@ -9,7 +9,7 @@ intercepts. Penalties refer to standardised columns unless ``standardize=False``
 
 from typing import Any, Self
 
-from bayes_lepu.estimators.base import Columns, LabelClassifier, fit_model_into
+from bayes_lepu.estimators.shared import Columns, LabelClassifier, fit_model_into
 
 
 class PUClassifier(LabelClassifier):

@@ -12,8 +12,8 @@ from sklearn.model_selection import check_cv
 
 from bayes_lepu.data import read_data
 from bayes_lepu.errors import DataError, ModelError
-from bayes_lepu.estimators.base import LabelClassifier, LabelledRows, among, usable_columns
 from bayes_lepu.estimators.scoring import label_brier, label_log_loss
+from bayes_lepu.estimators.shared import LabelClassifier, LabelledRows, among, usable_columns
 from bayes_lepu.inference.paths import PenaltyGrid, Score, score_path
 from bayes_lepu.interruption import stops_at_once
 from bayes_lepu.links import Array

@@ -12,8 +12,8 @@ from typing import Any, Self
 
 from numpy.typing import ArrayLike
 
-from bayes_lepu.estimators.base import Columns, LabelClassifier, fit_model_into
 from bayes_lepu.estimators.search import choose_penalties
+from bayes_lepu.estimators.shared import Columns, LabelClassifier, fit_model_into
 
 
 class PUClassifierCV(LabelClassifier):

@@ -19,6 +19,7 @@ import numpy as np
 from bayes_lepu.data import PUData
 from bayes_lepu.errors import OWN_CODE, ConvergenceError, IdentifiabilityWarning, ModelError
 from bayes_lepu.inference import orientation
+from bayes_lepu.inference.mode_search import search
 from bayes_lepu.inference.modes import (
     SAME,
     Mode,
@@ -30,7 +31,6 @@ from bayes_lepu.inference.modes import (
     swap_mode,
 )
 from bayes_lepu.inference.optimizers import Climber, Optimum, optimise
-from bayes_lepu.inference.search import search
 from bayes_lepu.inference.sparse import kkt_residual
 from bayes_lepu.inference.wide import row_basis
 from bayes_lepu.links import Array

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from bayes_lepu.errors import ModelError
-from bayes_lepu.inference.scoring import (
+from bayes_lepu.inference.ascent import (
     SMALLEST,
     climb_scoring,
     climb_secant,

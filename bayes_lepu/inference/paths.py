@@ -24,9 +24,9 @@ from bayes_lepu.data import PUData
 from bayes_lepu.errors import ModelError
 from bayes_lepu.inference import orientation, starts
 from bayes_lepu.inference.map import fit_map, row_space
+from bayes_lepu.inference.mode_search import constant_version
 from bayes_lepu.inference.modes import is_exchangeable
 from bayes_lepu.inference.optimizers import optimise
-from bayes_lepu.inference.search import constant_version
 from bayes_lepu.links import Array
 from bayes_lepu.models.density import LogDensity
 from bayes_lepu.models.parameters import Parameters

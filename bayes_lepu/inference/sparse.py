@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 from scipy.optimize import minimize
 
-from bayes_lepu.inference.scoring import SMALLEST, slopes
+from bayes_lepu.inference.ascent import SMALLEST, slopes
 from bayes_lepu.links import Array
 from bayes_lepu.models.density import LogDensity
 

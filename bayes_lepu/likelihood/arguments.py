@@ -5,8 +5,8 @@ gradient and the information are arranged in one flat order,
 
     a (p), b, and then for every annotator j: α_j (p + q), β_j, u_j, v_j, e_j,
 
-with u and v the coordinates of the rates γ and λ (see `bayes_lepu.propensities.base`) and e the
-logit of the rate of false marks.
+with u and v the coordinates of the rates γ and λ (see `bayes_lepu.propensities.propensity`) and
+e the logit of the rate of false marks.
 """
 
 from typing import Any, NamedTuple

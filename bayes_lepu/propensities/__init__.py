@@ -11,8 +11,8 @@ from bayes_lepu.propensities import (
     probit,
     psychometric,
 )
-from bayes_lepu.propensities.base import RATES, Link, Propensity, link_of, log_factor
 from bayes_lepu.propensities.logistic import ceiling
+from bayes_lepu.propensities.propensity import RATES, Link, Propensity, link_of, log_factor
 from bayes_lepu.suggestions import unknown
 
 __all__ = [

@@ -10,7 +10,7 @@ import numpy as np
 
 from bayes_lepu.arithmetic import jit
 from bayes_lepu.links import Array
-from bayes_lepu.propensities.base import Link, Propensity
+from bayes_lepu.propensities.propensity import Link, Propensity
 
 
 def logs(z: Array) -> tuple[Array, Array, Array]:

@@ -8,7 +8,7 @@ from typing import Any
 from bayes_lepu.arithmetic import jit
 from bayes_lepu.links import Array
 from bayes_lepu.propensities import loglog
-from bayes_lepu.propensities.base import Link, Propensity
+from bayes_lepu.propensities.propensity import Link, Propensity
 
 
 def logs(z: Array) -> tuple[Array, Array, Array]:

@@ -1,7 +1,7 @@
 """Positive rows are marked completely at random with probability ψ = c."""
 
-from bayes_lepu.propensities.base import Propensity
 from bayes_lepu.propensities.logistic import LINK
+from bayes_lepu.propensities.propensity import Propensity
 
 PROPENSITY = Propensity(
     "constant",

@@ -11,7 +11,7 @@ import numpy as np
 
 from bayes_lepu.arithmetic import jit
 from bayes_lepu.links import Array
-from bayes_lepu.propensities.base import Link, Propensity
+from bayes_lepu.propensities.propensity import Link, Propensity
 
 LOWEST = -700.0
 SMALL = 30.0  # from here on log(1 - exp(-e)) = log e - e/2 to all digits, e = exp(-z)

@@ -8,7 +8,7 @@ from scipy.special import log_ndtr
 
 from bayes_lepu.arithmetic import jit
 from bayes_lepu.links import Array
-from bayes_lepu.propensities.base import Link, Propensity
+from bayes_lepu.propensities.propensity import Link, Propensity
 
 HALF_LOG_TWO_PI = 0.5 * math.log(2 * math.pi)
 ROOT_HALF = math.sqrt(0.5)

@@ -3,8 +3,8 @@ r"""The psychometric function, :math:`\psi = \gamma + (1-\gamma-\lambda)\,\sigma
 A logistic propensity with guesses γ and lapses λ.
 """
 
-from bayes_lepu.propensities.base import Propensity
 from bayes_lepu.propensities.logistic import LINK
+from bayes_lepu.propensities.propensity import Propensity
 
 PROPENSITY = Propensity(
     "psychometric",

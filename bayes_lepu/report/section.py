@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from bayes_lepu.report.figures import Picture
-from bayes_lepu.report.tables import Table
+from bayes_lepu.report.html_tables import Table
 
 
 @dataclass(frozen=True)

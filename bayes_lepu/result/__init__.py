@@ -1,5 +1,5 @@
 """What a fit returns."""
 
-from bayes_lepu.result.fit import FittedModel
+from bayes_lepu.result.fitted_model import FittedModel
 
 __all__ = ["FittedModel"]

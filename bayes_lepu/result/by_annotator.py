@@ -11,7 +11,7 @@ from bayes_lepu.models.parameters import Parameters
 from bayes_lepu.result import summaries
 
 if TYPE_CHECKING:
-    from bayes_lepu.result.fit import FittedModel
+    from bayes_lepu.result.fitted_model import FittedModel
 
 DISTINCT = 0.95  # probability of the interval that decides which columns tell an annotator apart
 

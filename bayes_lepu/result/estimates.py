@@ -7,7 +7,7 @@ import pandas as pd
 from bayes_lepu.errors import ModelError
 
 if TYPE_CHECKING:
-    from bayes_lepu.result.fit import FittedModel
+    from bayes_lepu.result.fitted_model import FittedModel
 
 
 def estimate_table(fit: "FittedModel", var_names: list[str] | None) -> pd.DataFrame:

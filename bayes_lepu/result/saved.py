@@ -20,7 +20,7 @@ from bayes_lepu.models.spec import ModelSpec
 from bayes_lepu.priors import Prior
 from bayes_lepu.propensities import REGISTRY as PROPENSITIES
 from bayes_lepu.propensities import Propensity
-from bayes_lepu.result.fit import FittedModel
+from bayes_lepu.result.fitted_model import FittedModel
 from bayes_lepu.result.row_groups import read_rows
 from bayes_lepu.result.storage import read_tree, write_tree
 from bayes_lepu.result.tree import factors, stored_groups

@@ -21,7 +21,7 @@ from bayes_lepu.models.density import LogDensity
 from bayes_lepu.models.parameters import Parameters, stack
 from bayes_lepu.propensities import RATES
 from bayes_lepu.result import predictive
-from bayes_lepu.result.fit import FittedModel
+from bayes_lepu.result.fitted_model import FittedModel
 from bayes_lepu.result.row_groups import annotator_coords, constant_group, observed_group
 from bayes_lepu.result.variables import annotator_values, free_variables, log_prior
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from bayes_lepu.data import PUData
 
 if TYPE_CHECKING:
-    from bayes_lepu.result.fit import FittedModel
+    from bayes_lepu.result.fitted_model import FittedModel
 
 UNITS = "log-likelihood units"
 NOTHING = 0.05

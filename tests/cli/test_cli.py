@@ -13,7 +13,7 @@ from bayes_lepu.cli import main
 from bayes_lepu.cli.app import COMMANDS
 from bayes_lepu.cli.commands.fit import with_audits
 from bayes_lepu.cli.penalties import read_priors
-from bayes_lepu.cli.tables import split_names
+from bayes_lepu.cli.sheets import split_names
 from bayes_lepu.models.parameters import Parameters
 from tests.fraud import fraud_table
 

@@ -25,7 +25,7 @@ from bayes_lepu.diagnostics.verdict import choose_level
 from bayes_lepu.models import get_model
 from bayes_lepu.result import predictive as predictive_of_result
 from bayes_lepu.result import wording
-from bayes_lepu.result.fit import orientation_sentence
+from bayes_lepu.result.fitted_model import orientation_sentence
 from tests.diagnosed import TRUTH, simulated_rows
 
 pytestmark = pytest.mark.filterwarnings("ignore::bayes_lepu.LepuWarning")

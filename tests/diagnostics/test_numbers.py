@@ -12,10 +12,10 @@ from bayes_lepu.diagnostics import (
     climbing,
     constancy,
     convergence,
-    information,
+    data_information,
+    label_checks,
     levels,
     plausibility,
-    predictive,
     profile,
     remedies,
     rivals,
@@ -110,7 +110,7 @@ def test_the_profile_is_kept(spm):
 
 def test_spectrum_is_the_generalised_eigenvalue_problem(spm):
     local = Subject(spm).local
-    rho, directions = information.spectrum(local)
+    rho, directions = data_information.spectrum(local)
     np.testing.assert_allclose(
         rho, scipy.linalg.eigvalsh(local.data, local.prior), rtol=1e-8, atol=1e-10
     )
@@ -121,9 +121,9 @@ def test_spectrum_is_the_generalised_eigenvalue_problem(spm):
 
 def test_directions_in_words():
     names = ["a[u]", "b", "alpha[u]", "beta"]
-    words = information.name_direction(np.array([0.01, 0.7, 0.02, -0.7]), names)
+    words = data_information.name_direction(np.array([0.01, 0.7, 0.02, -0.7]), names)
     assert words == "b against beta (level of t against level of s)"
-    assert information.name_direction(np.array([0, 0, 1.0, 0]), names) == "alpha[u]"
+    assert data_information.name_direction(np.array([0, 0, 1.0, 0]), names) == "alpha[u]"
 
 
 def test_audit_information_by_differences(rows):
@@ -264,15 +264,15 @@ def test_raw_and_pivoted_r_hat(rows):
 
 
 def test_label_rates_add_up(spm):
-    h, l = predictive.scores(spm)
-    table = predictive.label_rates(h, l)
+    h, l = label_checks.scores(spm)
+    table = label_checks.label_rates(h, l)
     assert table["rows"].sum() == spm.data.n
     assert (table["rows"] * table["observed"]).sum() == pytest.approx(spm.data.l.sum())
     assert table["expected"].is_monotonic_increasing
-    found = predictive.calibrate(h, l, seed=0)
+    found = label_checks.calibrate(h, l, seed=0)
     assert np.all(np.diff(found.rate) >= 0)
     assert found.rate.mean() == pytest.approx(spm.data.l.mean())
-    assert found.replicates.shape == (predictive.SIMULATIONS, found.grid.size)
+    assert found.replicates.shape == (label_checks.SIMULATIONS, found.grid.size)
 
 
 def test_wrong_form_of_h_is_seen():

@@ -6,7 +6,7 @@ import pytest
 import bayes_lepu as lepu
 from bayes_lepu.data import read_data
 from bayes_lepu.defaults import default_penalties
-from bayes_lepu.inference import search
+from bayes_lepu.inference import mode_search
 from bayes_lepu.inference.map import fit_map
 from bayes_lepu.inference.narrow import _directions
 from bayes_lepu.models import Parameters, get_model
@@ -32,7 +32,7 @@ def test_few_directions_end_at_the_same_optimum(drawn, monkeypatch):
     for narrow in (True, False):
         with monkeypatch.context() as patch:
             if not narrow:
-                patch.setattr(search, "has_many_columns", lambda density: False)
+                patch.setattr(mode_search, "has_many_columns", lambda density: False)
             found = fit_map(spec, data, priors, rng=np.random.default_rng(0))
         assert found.modes[0].converged
         tops.append(max(mode.logp for mode in found.modes))

@@ -12,10 +12,10 @@ import bayes_lepu as lepu
 from bayes_lepu.diagnostics.records import Identifiability
 from bayes_lepu.models.parameters import Parameters
 from bayes_lepu.report import order, write_report
+from bayes_lepu.report.html_tables import Cell, Table, number, table
 from bayes_lepu.report.section import Section
 from bayes_lepu.report.sections.grouped_checks import grouped
 from bayes_lepu.report.sections.rows_to_look_at import PROBABILITY, ranked_rows
-from bayes_lepu.report.tables import Cell, Table, number, table
 from bayes_lepu.settling.calls import call_text
 from tests.reports import NAMES, QUOTE, SCRIPT, hostile_fit
 
@@ -178,7 +178,7 @@ def test_the_report_computes_nothing_that_the_verdict_has(fit, html, tmp_path, m
         "bayes_lepu.result.predictive.prior_parameters",
         "bayes_lepu.result.predictive.log_likelihood",
         "bayes_lepu.settling.sentences.answer",
-        "bayes_lepu.plots.label_fit.calibrate",
+        "bayes_lepu.plots.label_rates.calibrate",
     ):
         monkeypatch.setattr(target, _forbidden)
     assert fit.report(tmp_path / "again.html").exists()

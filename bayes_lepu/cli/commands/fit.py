@@ -13,7 +13,7 @@ from bayes_lepu._fit import fit as fit_model
 from bayes_lepu.cli.outputs import check_folder, write_csv
 from bayes_lepu.cli.penalties import read_penalty, read_priors, read_strength
 from bayes_lepu.cli.predictions import prediction_table
-from bayes_lepu.cli.tables import Sheet, complaint, read_sheet, split_names, together
+from bayes_lepu.cli.sheets import Sheet, complaint, read_sheet, split_names, together
 from bayes_lepu.cli.terminal import Terminal
 from bayes_lepu.encoding import MISSING, UNSEEN
 from bayes_lepu.errors import DataError

@@ -6,7 +6,7 @@ from typing import Any
 
 from bayes_lepu.cli.outputs import check_output, write_csv
 from bayes_lepu.cli.predictions import prediction_table
-from bayes_lepu.cli.tables import complaint, read_sheet, split_names
+from bayes_lepu.cli.sheets import complaint, read_sheet, split_names
 from bayes_lepu.cli.terminal import Terminal
 from bayes_lepu.encoding import UNSEEN
 from bayes_lepu.errors import DataError

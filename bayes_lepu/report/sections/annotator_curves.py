@@ -5,9 +5,9 @@ from functools import partial
 from bayes_lepu.plots.annotator import MAX_PANELS, plot_propensity, top_features
 from bayes_lepu.plots.answer import plot_prior_posterior
 from bayes_lepu.report.figures import Picture
+from bayes_lepu.report.html_tables import Table, from_frame, number
 from bayes_lepu.report.page import Page
 from bayes_lepu.report.section import Section
-from bayes_lepu.report.tables import Table, from_frame, number
 
 RATES = {
     "gamma": ("Guess rate γ", "How often even the least visible positives are labelled."),

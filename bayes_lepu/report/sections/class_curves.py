@@ -6,9 +6,9 @@ import pandas as pd
 
 from bayes_lepu.diagnostics.bounds import bound_class_prior
 from bayes_lepu.plots.answer import plot_class_probability, plot_prior_posterior
+from bayes_lepu.report.html_tables import Table, from_frame
 from bayes_lepu.report.page import Page
 from bayes_lepu.report.section import Section
-from bayes_lepu.report.tables import Table, from_frame
 from bayes_lepu.result.summaries import CI_PROB
 
 WORDS = {

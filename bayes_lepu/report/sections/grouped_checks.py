@@ -3,11 +3,11 @@
 from functools import partial
 
 from bayes_lepu.diagnostics.records import Aspect, Check
-from bayes_lepu.plots.naming import plot_modes, plot_orientation, plot_profile
+from bayes_lepu.plots.two_namings import plot_modes, plot_orientation, plot_profile
 from bayes_lepu.report.figures import Picture
+from bayes_lepu.report.html_tables import Cell, Table, from_frame, table
 from bayes_lepu.report.page import Page
 from bayes_lepu.report.section import Finding, Group, Section
-from bayes_lepu.report.tables import Cell, Table, from_frame, table
 from bayes_lepu.result import FittedModel
 from bayes_lepu.result.wording import orientation_sentence
 

@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 
 from bayes_lepu.links import Array
+from bayes_lepu.report.html_tables import Cell, number, table
 from bayes_lepu.report.page import Page
 from bayes_lepu.report.section import Section
-from bayes_lepu.report.tables import Cell, number, table
 from bayes_lepu.result import FittedModel
 
 MAX_PARAMETERS = 40

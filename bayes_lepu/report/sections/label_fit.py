@@ -3,7 +3,7 @@
 from functools import partial
 
 from bayes_lepu.plots.annotator import top_features
-from bayes_lepu.plots.label_fit import plot_calibration, plot_label_rate
+from bayes_lepu.plots.label_rates import plot_calibration, plot_label_rate
 from bayes_lepu.report.page import Page
 from bayes_lepu.report.section import Section
 

@@ -3,9 +3,9 @@
 import platform
 from importlib.metadata import PackageNotFoundError, version
 
+from bayes_lepu.report.html_tables import table
 from bayes_lepu.report.page import Page
 from bayes_lepu.report.section import Section
-from bayes_lepu.report.tables import table
 from bayes_lepu.settling.calls import call_text
 
 PACKAGES = ("bayes-lepu", "numpy", "scipy", "numba", "pandas", "nutpie", "pymc", "arviz")

@@ -12,9 +12,9 @@ from bayes_lepu.models.row_terms import row_terms
 from bayes_lepu.plots.annotator import top_features
 from bayes_lepu.plots.panels import thin
 from bayes_lepu.plots.ranking import plot_ranking
+from bayes_lepu.report.html_tables import Cell, Table, from_frame
 from bayes_lepu.report.page import Page
 from bayes_lepu.report.section import Section
-from bayes_lepu.report.tables import Cell, Table, from_frame
 from bayes_lepu.result import FittedModel
 from bayes_lepu.result.summaries import CI_PROB, mean_by_row, summary_by_row
 from bayes_lepu.settling.readings import open_rows

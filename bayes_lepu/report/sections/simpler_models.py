@@ -6,9 +6,9 @@ import numpy as np
 
 from bayes_lepu.diagnostics.rivals import LEAST_DIFFERENCE, Rival, compare_fits
 from bayes_lepu.errors import DataError
+from bayes_lepu.report.html_tables import table
 from bayes_lepu.report.page import Page
 from bayes_lepu.report.section import Section
-from bayes_lepu.report.tables import table
 from bayes_lepu.result import FittedModel
 
 

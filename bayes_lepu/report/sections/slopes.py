@@ -1,8 +1,8 @@
 """Slopes and intercepts of both factors."""
 
+from bayes_lepu.report.html_tables import from_frame
 from bayes_lepu.report.page import Page
 from bayes_lepu.report.section import Section
-from bayes_lepu.report.tables import from_frame
 
 MAX_COLUMNS = 60
 

@@ -3,9 +3,9 @@
 import numpy as np
 
 from bayes_lepu.links import RowKind
+from bayes_lepu.report.html_tables import number, table
 from bayes_lepu.report.page import Page
 from bayes_lepu.report.section import Section
-from bayes_lepu.report.tables import number, table
 from bayes_lepu.result import FittedModel
 
 MAX_COLUMNS = 60

@@ -8,7 +8,7 @@ import pytest
 from bayes_lepu import IdentifiabilityWarning
 from bayes_lepu.data import read_data
 from bayes_lepu.defaults import default_penalties
-from bayes_lepu.inference import search
+from bayes_lepu.inference import mode_search
 from bayes_lepu.inference.map import fit_map
 from bayes_lepu.models import Parameters, get_model
 from bayes_lepu.priors import penalty_priors
@@ -41,10 +41,10 @@ def highest_modes(data, model, seed, monkeypatch):
     given = default_penalties(data) if seed % 2 else penalty_priors("l2", 0.01)
     priors = spec.complete_priors(given, None)
     tops = []
-    for rows in (search.SEARCH_ROWS, data.n):
+    for rows in (mode_search.SEARCH_ROWS, data.n):
         with monkeypatch.context() as patch, warnings.catch_warnings():
             warnings.simplefilter("ignore", IdentifiabilityWarning)
-            patch.setattr(search, "SEARCH_ROWS", rows)
+            patch.setattr(mode_search, "SEARCH_ROWS", rows)
             found = fit_map(spec, data, priors, rng=np.random.default_rng(0))
         tops.append(max(mode.logp for mode in found.modes))
     return tops
@@ -70,6 +70,8 @@ def test_stages_end_at_the_same_optimum_of_a_hundred_tables(monkeypatch):
 def test_the_stages_grow_to_all_rows():
     data = drawn(0, 150_000, 3)
     spec = get_model("spm")
-    density = search.LogDensity(spec, data, spec.complete_priors(default_penalties(data), None))
-    sizes = [stage.data.n for stage in search._stages(density)]
+    density = mode_search.LogDensity(
+        spec, data, spec.complete_priors(default_penalties(data), None)
+    )
+    sizes = [stage.data.n for stage in mode_search._stages(density)]
     assert sizes == [2000, 40_000, 150_000]

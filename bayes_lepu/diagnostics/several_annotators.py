@@ -14,14 +14,14 @@ from bayes_lepu.diagnostics.convergence import (
 )
 from bayes_lepu.diagnostics.difficulty import Panel, difficulty_curve
 from bayes_lepu.diagnostics.evidence import Evidence
-from bayes_lepu.diagnostics.levels import CI_PROB, interval
-from bayes_lepu.diagnostics.predictive import (
+from bayes_lepu.diagnostics.label_checks import (
     calibrate,
     check_calibration,
     check_rates,
     label_rates,
     scores,
 )
+from bayes_lepu.diagnostics.levels import CI_PROB, interval
 from bayes_lepu.diagnostics.records import Aspect, Check, Identifiability
 from bayes_lepu.diagnostics.subject import Subject
 from bayes_lepu.diagnostics.thresholds import grade, graded, in_words

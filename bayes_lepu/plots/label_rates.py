@@ -7,7 +7,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bayes_lepu.diagnostics.identifiability import verdict_of
-from bayes_lepu.diagnostics.predictive import calibrate, scores
+from bayes_lepu.diagnostics.label_checks import calibrate, scores
 from bayes_lepu.errors import DataError
 from bayes_lepu.links import Array
 from bayes_lepu.plots.panels import GUIDE, LABEL, PRIOR, Panels, short, some_rows, thin
