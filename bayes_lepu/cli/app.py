@@ -12,12 +12,21 @@ import traceback
 from collections.abc import Sequence
 from typing import NoReturn
 
-from bayes_lepu.cli.commands import compare, demo, fit, models, predict, report, reproduce
+from bayes_lepu.cli.commands import (
+    compare,
+    demo,
+    fit,
+    models,
+    predict,
+    report,
+    reproduce,
+    warm_up,
+)
 from bayes_lepu.cli.terminal import Terminal
 from bayes_lepu.errors import LepuError
 from bayes_lepu.interruption import is_interrupt
 
-COMMANDS = (fit, predict, report, compare, models, demo, reproduce)
+COMMANDS = (fit, predict, report, compare, models, demo, reproduce, warm_up)
 
 EXAMPLES = """\
 examples:
