@@ -48,6 +48,8 @@ class Family:
         How many numbers ``concentration`` holds, 0 for none.
     proper : bool
         Whether the density integrates to one.
+    sign : float
+        1 or -1 where nearly all of its mass lies on that side of zero.
     """
 
     name: str
@@ -55,6 +57,7 @@ class Family:
     takes: tuple[str, ...] = ("scale", "loc")
     components: int = 0
     proper: bool = True
+    sign: float = 0.0
 
     def logpdf(self, prior: "Prior", x: Array) -> Array:
         """Log density of every entry of x without the constant of `log_normalizer`."""

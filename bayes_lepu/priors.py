@@ -170,9 +170,15 @@ class Prior:
         return isinstance(self.scale, Prior)
 
     @property
-    def signed(self) -> bool:
-        """Whether it says the sign of a slope."""
-        return self.family in ("positive", "negative") or any(part.signed for part in self.parts)
+    def sign(self) -> float:
+        """The sign that it says a slope has, 1 or -1; 0 where it says none."""
+        return self.form.sign
+
+    def unsigned(self) -> "Prior":
+        """The same without what it says about signs: a normal of its scale."""
+        if self.parts:
+            return replace(self, parts=tuple(part.unsigned() for part in self.parts))
+        return Prior("normal", scale=self.scale) if self.sign else self
 
     @property
     def proper(self) -> bool:

@@ -4,9 +4,8 @@ r"""Priors that know the sign of a slope: nearly all of their mass is on one sid
     \qquad k = 30,
 
 a skew normal (Azzalini, 1985). It is smooth, so that optimisers and samplers can cross zero, and
-gives the wrong sign a probability of arctan(1/k)/π = 1 %. Beyond zero it is a half-normal. The
-Gaussians of ``method="laplace"`` know nothing of such a wall; where it matters, their Pareto k says
-so.
+gives the wrong sign a probability of arctan(1/k)/π = 1 %. Beyond zero it is a half-normal. Draws of
+``method="laplace"`` all have the sign.
 """
 
 import math

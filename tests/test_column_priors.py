@@ -78,9 +78,9 @@ def test_a_fit_keeps_the_sign(method, tmp_path):
     fit = lepu.fit(
         X, l, model="spm", method=method, priors=priors, random_seed=1, progressbar=False, **options
     )
-    # Gaussians at the mode reach over the wall, and say that they are not to be trusted.
-    wrong_side = np.mean(fit.draws.alpha[:, 0] > 0.05)
-    assert wrong_side < 0.03 or not fit.quality.trusted
+    beyond = {"map": 0.0, "laplace": 0.0, "nuts": 0.1}[method]  # NUTS may cross the wall a little
+    assert fit.draws.alpha[:, 0].max() < beyond
+    assert fit.quality.trusted is not False
     again = lepu.load(fit.save(tmp_path / "fit.nc"))
     assert again.priors == fit.priors
     assert eval(repr(fit.priors["alpha"])) == fit.priors["alpha"]
@@ -103,27 +103,3 @@ def test_priors_that_are_none_of_a_column(priors, message):
 def test_a_column_needs_a_prior_of_the_real_line():
     with pytest.raises(lepu.ModelError, match="cannot be the prior of a column"):
         Prior("columns", parts=(Prior("beta", concentration=(1, 1)),))
-
-
-@pytest.mark.slow
-def test_signs_settle_which_factor_is_the_class():
-    """Equal priors leave the naming to the rule; a sign for each factor does not."""
-    rng = np.random.default_rng(5)
-    X = rng.normal(size=(3000, 2))
-    truth = lepu.Parameters.of(a=[-2.5, 1.5], b=0.3, alpha=[2.0, 1.5], beta=0.5)
-    l = truth.simulate(X, rng)[1]
-    equal = {name: Prior("normal", scale=2.0) for name in ("a", "alpha", "b", "beta")}
-    options = {"model": "spm", "random_seed": 1, "progressbar": False}
-    open_ = lepu.fit(X, l, priors=equal, **options)
-    assert open_.identifiability.level == 3
-    name = open_.feature_names[0]
-    signs = {
-        "a": {name: Prior("negative", scale=2.0)},
-        "alpha": {name: Prior("positive", scale=2.0)},
-    }
-    fit = lepu.fit(X, l, priors={**equal, **signs}, **options)
-    assert fit.orientation.settled_by == "priors"
-    assert fit.identifiability.level < 3
-    assert "prior" in fit.identifiability.carried_by
-    assert "given the signs of the slopes in the priors" in fit.identifiability.verdict
-    assert np.sign(fit.draws.a[:, 0].mean()) == -1

@@ -85,7 +85,7 @@ def check_orientation(subject: Subject, evidence: "Evidence") -> list[Check]:
     if not fit.spec.has_selection:
         text = "s does not depend on x in this model, so t is the only factor with slopes."
         return [Check("orientation", "passed", None, "", text, **_WHICH)]
-    if fit.orientation.settled_by == "priors":
+    if named_by_signs(subject):
         return [_by_signs(subject)]
     if subject.symmetric:
         return [_by_assumption(subject), _order(subject)]
@@ -97,16 +97,29 @@ def check_orientation(subject: Subject, evidence: "Evidence") -> list[Check]:
     return [_by_probability(probability, gap, likelihood)]
 
 
+def named_by_signs(subject: Subject) -> bool:
+    """Whether signs in the priors say which factor is t, and the data do not."""
+    if subject.fit.orientation.settled_by != "priors":
+        return False
+    return grade(exchange_gap(subject), thresholds.MODE_GAP) != "passed"
+
+
 def _by_signs(subject: Subject) -> Check:
     probability = float(subject.fit.orientation.probability or 0.0)
+    gap = exchange_gap(subject)
+    data = (
+        "Exchanging t and s leaves the likelihood as it is"
+        if subject.symmetric
+        else f"By the likelihood alone the best exchanged answer is {worse(gap)}"
+    )
     return Check(
         "orientation",
         grade(probability, thresholds.ORIENTATION),
         probability,
         in_words(thresholds.ORIENTATION),
         "Settled by the priors, not by the data: under the signs that they give the slopes this "
-        f"naming has probability {probability:.3f}. Exchanging t and s leaves the likelihood as it "
-        "is, so the answer is as good as these signs.",
+        f"naming has probability {probability:.3f}. {data}, so the answer is as good as these "
+        "signs.",
         **_WHICH,
     )
 

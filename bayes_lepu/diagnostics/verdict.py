@@ -7,6 +7,7 @@ import numpy as np
 from bayes_lepu.diagnostics import thresholds
 from bayes_lepu.diagnostics.evidence import Evidence
 from bayes_lepu.diagnostics.levels import OWN_BRANCHES
+from bayes_lepu.diagnostics.naming import named_by_signs
 from bayes_lepu.diagnostics.records import Aspect, Check, settled
 from bayes_lepu.diagnostics.subject import Subject
 from bayes_lepu.links import RowKind
@@ -86,7 +87,7 @@ def carriers(
     )
     by_prior = prior_determined(subject, checks) or outside(subject, evidence)
     by_prior |= weak and not subject.fit.is_point
-    signs = subject.fit.orientation.settled_by == "priors"
+    signs = named_by_signs(subject)
     by_prior |= signs
     if subject.symmetric and subject.fit.orientation.rule != "none" and not signs:
         found.append("orientation rule")

@@ -6,6 +6,7 @@ import numpy as np
 
 from bayes_lepu.diagnostics.evidence import Evidence
 from bayes_lepu.diagnostics.levels import CI_PROB, OWN_BRANCHES, interval
+from bayes_lepu.diagnostics.naming import named_by_signs
 from bayes_lepu.diagnostics.profile import Profile
 from bayes_lepu.diagnostics.records import Aspect, Check
 from bayes_lepu.diagnostics.subject import Subject
@@ -48,8 +49,7 @@ def sentence(
 
 
 def _signs(subject: Subject) -> str:
-    by_signs = subject.fit.orientation.settled_by == "priors"
-    return " given the signs of the slopes in the priors" if by_signs else ""
+    return " given the signs of the slopes in the priors" if named_by_signs(subject) else ""
 
 
 def _naming(subject: Subject) -> str:

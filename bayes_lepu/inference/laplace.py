@@ -85,7 +85,7 @@ def gaussian_at(density: LogDensity, start: Array) -> Gaussian:
 
 def gaussian_near(density: LogDensity, z: Array) -> Gaussian:
     """The Gaussian with mean z and the curvature there."""
-    root = _covariance_root(density, z)
+    root = covariance_root(density, z)
     log_det = np.log(np.diag(root)).sum()
     evidence = density.logp(z) + 0.5 * density.dim * np.log(2 * np.pi) + log_det
     return Gaussian(z, root, float(evidence))
@@ -133,7 +133,7 @@ def resample(
     return rng.permutation(z[index]), k
 
 
-def _covariance_root(density: LogDensity, z: Array) -> Array:
+def covariance_root(density: LogDensity, z: Array) -> Array:
     """Lower Cholesky factor of the inverse curvature; expected information where needed."""
     for curvature in (density.observed_information(z), density.logp_grad_info(z)[2]):
         try:

@@ -15,10 +15,11 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
+from scipy.special import expit
 
 from bayes_lepu.data import PUData
 from bayes_lepu.errors import OWN_CODE, ConvergenceError, IdentifiabilityWarning, ModelError
-from bayes_lepu.inference import orientation
+from bayes_lepu.inference import orientation, signs
 from bayes_lepu.inference.mode_search import search
 from bayes_lepu.inference.modes import (
     SAME,
@@ -108,24 +109,42 @@ def fit_map(
             "No start reached a finite log posterior. Check the scale of X, or use a stronger "
             "penalty (larger C)."
         )
-    modes, overruled = _oriented(density, distinct_modes(density, optima), rule, climb)
+    modes = distinct_modes(density, optima)
+    by, probability = _by_signs(density, modes[0], climb)
+    if by is None:
+        modes, by = _oriented(density, modes, rule, climb)
     kkt = kkt_residual(density, modes[0].z)
     full = LogDensity(spec, data, priors)
     modes = tuple(_lifted(full, m, lift) for m in modes)
-    record = orientation.describe(modes[0].point, spec, data, rule, overruled=overruled)
+    record = orientation.describe(modes[0].point, spec, data, rule, probability=probability, by=by)
     return MapResult(modes, record, kkt, full)
+
+
+def _by_signs(
+    density: LogDensity, best: Mode, climb: Callable[[Array], Optimum]
+) -> tuple[orientation.SettledBy | None, float | None]:
+    """Whether signs in the priors name the factors, and with which probability."""
+    if not (density.can_exchange and signs.sign_places(density)[0].size):
+        return None, None
+    other = climb(density.swap(best.z))
+    gap = best.logp - other.logp
+    if distance(density.unpack(other.z), best.point, density.data.X) < SAME:
+        gap = np.inf  # the climb came back: no optimum has the other naming
+    probability = float(expit(gap))
+    settled = signs.settle_naming(density, best.z, probability)
+    return ("priors", probability) if settled else (None, None)
 
 
 def _oriented(
     density: LogDensity, modes: tuple[Mode, ...], rule: str, climb: Callable[[Array], Optimum]
-) -> tuple[tuple[Mode, ...], bool]:
+) -> tuple[tuple[Mode, ...], orientation.SettledBy | None]:
     """The modes, the answer first, its factors named by the rule where one is to decide.
 
-    The second value says whether the penalties overruled it: no optimum near the exchanged factors
-    obeys the rule.
+    The second value is "density" where the penalties overruled it: no optimum near the exchanged
+    factors obeys the rule.
     """
     if orientation.settled_by(density.spec, density.data, rule) != "rule":
-        return modes, False
+        return modes, None
     X = density.data.X
     if is_exchangeable(density):
         # An exact symmetry: every mode stands for both of its orientations.
@@ -133,21 +152,21 @@ def _oriented(
             swap_mode(density, m) if orientation.rule_says_swap(m.point, X, rule) else m
             for m in modes
         ]
-        return tuple(compare_mode(m, named[0].point, X) for m in named), False
+        return tuple(compare_mode(m, named[0].point, X) for m in named), None
     best = modes[0]
     if not orientation.rule_says_swap(best.point, X, rule):
-        return modes, False
+        return modes, None
     # Unequal penalties: the relabelled factors were shrunk with each other's coefficient, so the
     # answer is the nearest optimum with the roles (and penalties) the right way round.
     optimum = climb(density.swap(best.z))
     point = density.unpack(optimum.z)
     if orientation.rule_says_swap(point, X, rule):
         _warn_overruled(rule)
-        return modes, True
+        return modes, "density"
     same = [m for m in modes if distance(m.point, point, X) < SAME]
     hits = sum(m.hits for m in same)
     answer = describe_mode(density, point, optimum, best=best.point, best_logp=best.logp, hits=hits)
-    return (answer, *(m for m in modes if m not in same)), False
+    return (answer, *(m for m in modes if m not in same)), None
 
 
 def _warn_overruled(rule: str) -> None:

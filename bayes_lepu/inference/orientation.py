@@ -51,15 +51,16 @@ class Orientation:
         The rule asked for.
     settled_by : {"rule", "density", "priors", "columns", "audited rows", "annotators", "model"}
         What decided: an assumption (the rule), the posterior density of the two orientations, the
-        signs that the priors give the slopes,
-        different columns, audited rows or several annotators (which break the symmetry), or the
-        model itself, in which s does not depend on x or has another form than t.
+        signs that the priors give the slopes, different columns, audited rows or several annotators
+        (which break the symmetry), or the model itself, in which s does not depend on x or has
+        another form than t.
     sizes : dict
         Size of (t, s) under each rule, after labelling.
     rules_agree : bool
         Whether sigma-norm and energy name the same factor.
     probability : float or None
-        Posterior probability of this orientation before any rule, where it was computed.
+        Posterior probability of this orientation before any rule, where it was computed; of a
+        point estimate named by signs that from the heights of the two optima.
     """
 
     rule: str
@@ -140,20 +141,16 @@ def describe(
     rule: str,
     *,
     probability: float | None = None,
-    overruled: bool = False,
-    by_signs: bool = False,
+    by: SettledBy | None = None,
 ) -> Orientation:
     """The orientation record of a labelled point; warns where two readings of the rule differ.
 
     Parameters
     ----------
-    overruled : bool
-        Whether the density decided although a rule was to.
-    by_signs : bool
-        Whether the signs that the priors give the slopes leave no doubt.
+    by : str, optional
+        What decided, where it was neither the data nor the rule that was to.
     """
-    how = "density" if overruled else settled_by(spec, data, rule)
-    how = "priors" if by_signs else how
+    how = by or settled_by(spec, data, rule)
     measured = sizes(point, data.X)
     agree = True
     if spec.has_selection:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from bayes_lepu.errors import OWN_CODE, ConvergenceWarning, IdentifiabilityWarning
-from bayes_lepu.inference import basins, laplace, nuts, orientation, pooling
+from bayes_lepu.inference import basins, laplace, nuts, orientation, pooling, signs
 from bayes_lepu.inference.laplace import Gaussian, Mixture
 from bayes_lepu.inference.map import MapResult
 from bayes_lepu.inference.nuts import NutsOptions
@@ -17,8 +17,6 @@ from bayes_lepu.inference.stopping import SamplingStopped
 from bayes_lepu.links import Array
 from bayes_lepu.models.density import LogDensity
 from bayes_lepu.models.parameters import Parameters, mean_of
-
-SETTLED = 0.95  # probability of a naming from which signs of the slopes are said to settle it
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,9 +94,12 @@ def laplace_posterior(
     """Draws of the Laplace mixture, factors named, with the Pareto k of their weights."""
     rng = np.random.default_rng([options.random_seed, 1])
     mixture = _mixture(density, found)
-    z, k = laplace.resample(density, mixture, rng, options.chains * options.draws)
+    proposal = mixture
+    if signs.sign_places(density)[0].size:
+        proposal = Mixture(tuple(signs.cut_gaussian(density, g.mean) for g in mixture.parts))
+    z, k = laplace.resample(density, proposal, rng, options.chains * options.draws)
     shaped = z.reshape(options.chains, options.draws, -1)
-    sample = nuts.label_draws(density, shaped, {}, nuts.dominant(mixture).mean, rule, rng)
+    sample = nuts.label_draws(density, shaped, {}, nuts.dominant(proposal).mean, rule, rng)
     sample = replace(sample, stats={})  # independent draws: no sampler to speak of
     shares = tuple(weight for _, weight in basins.separate_basins(density, mixture))
     return replace(_labelled(density, sample, rule, shares), pareto_k=k)
@@ -126,9 +127,10 @@ def _labelled(
 ) -> Posterior:
     parameters = density.unpack(sample.z)
     center = mean_of(parameters.take_flat())
-    by_signs = density.is_symmetric and any(density.priors[name].signed for name in ("a", "alpha"))
-    by_signs &= sample.probability is not None and sample.probability >= SETTLED
-    if sample.overruled and not by_signs:
+    by: orientation.SettledBy | None = "density" if sample.overruled else None
+    if signs.settle_naming(density, density.pack(center), sample.probability):
+        by = "priors"
+    elif sample.overruled:
         assert sample.probability is not None
         _warn_overruled(rule, sample.probability)
     record = orientation.describe(
@@ -137,8 +139,7 @@ def _labelled(
         density.data,
         rule,
         probability=sample.probability,
-        overruled=sample.overruled,
-        by_signs=by_signs,
+        by=by,
     )
     return Posterior(parameters, sample.stats, record, weights)
 
