@@ -1,8 +1,16 @@
-"""How long a test may wait on a machine that is busy with other things."""
+"""How long a test may wait on a machine that is busy, and what waits for the long suite."""
 
 import os
+
+import pytest
+from _pytest.mark.structures import ParameterSet
 
 
 def patience(seconds: float) -> float:
     """Seconds an idle machine may take, times the processes that wait for each core."""
     return seconds * max(1.0, 2.0 * os.getloadavg()[0] / (os.cpu_count() or 1))
+
+
+def slow(*values: object) -> ParameterSet:
+    """A case of a parametrised test that is left to the long suite."""
+    return pytest.param(*values, marks=pytest.mark.slow)

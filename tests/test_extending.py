@@ -14,6 +14,7 @@ from bayes_lepu.inference import engines
 from bayes_lepu.propensities import Link, Propensity
 from bayes_lepu.report import order
 from bayes_lepu.report.section import Section
+from tests.patience import slow
 
 QUICK = {"draws": 60, "tune": 100, "chains": 2, "cores": 1, "progressbar": False}
 
@@ -94,7 +95,7 @@ def table():
 
 
 @pytest.mark.filterwarnings("ignore::bayes_lepu.errors.LepuWarning")
-@pytest.mark.parametrize("method", ["map", "laplace", "nuts"])
+@pytest.mark.parametrize("method", ["map", slow("laplace"), "nuts"])
 def test_a_propensity_from_a_file_of_ones_own(table, tmp_path, method):
     X, l = table
     fit = lepu.fit(X, l, model=GUMBEL, method=method, random_seed=1, **QUICK)
@@ -138,7 +139,7 @@ def test_several_annotators_by_a_propensity_from_outside(table):
 
 
 @pytest.mark.filterwarnings("ignore::bayes_lepu.errors.LepuWarning")
-@pytest.mark.parametrize("method", ["map", "laplace", "nuts"])
+@pytest.mark.parametrize("method", ["map", "laplace", slow("nuts")])
 def test_a_prior_family_from_outside(table, tmp_path, logistic_prior, method):
     X, l = table
     x = np.linspace(-2, 2, 5)

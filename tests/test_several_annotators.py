@@ -168,6 +168,7 @@ def test_shown_in_short(picky):
     assert "<table>" in fit._repr_html_()
 
 
+@pytest.mark.slow
 def test_seeds_reach_every_draw(constant):
     X, _, L, fit = constant
     again = lepu.fit(X, L, model="scar", random_seed=3, **QUICK)
@@ -175,6 +176,7 @@ def test_seeds_reach_every_draw(constant):
     np.testing.assert_array_equal(again.agreement()["expected"], fit.agreement()["expected"])
 
 
+@pytest.mark.slow
 def test_a_shared_difficulty_is_noticed():
     """Positives that are hard for everybody: π is too low, and the check says so."""
     point = replace(PICKY, alpha=PICKY.alpha * 0.5)

@@ -74,7 +74,12 @@ def gather(subject: Subject) -> Evidence:
     profile = trace_profile(subject) if subject.small else None
     columns = score_columns(subject) if subject.small else None
     seed = int(fit.settings["random_seed"])
-    fitted, reached = scores(fit), form_scores(subject)
+    fitted = scores(fit)
+    rates, calibration = label_rates(*fitted), calibrate(*fitted, seed)
+    form_rates, form_calibration = rates, calibration
+    if fit.is_point:
+        reached = form_scores(subject)
+        form_rates, form_calibration = label_rates(*reached), calibrate(*reached, seed)
     return Evidence(
         peaks=subject.peaks,
         profile=profile,
@@ -82,10 +87,10 @@ def gather(subject: Subject) -> Evidence:
         prior_pi=subject.prior_pi_and_c[0] if drawn else None,
         prior_c=subject.prior_pi_and_c[1] if drawn else None,
         rivals=compare_rivals(subject) if subject.small else (),
-        label_rates=label_rates(*fitted),
-        calibration=calibrate(*fitted, seed),
-        form_rates=label_rates(*reached),
-        form_calibration=calibrate(*reached, seed),
+        label_rates=rates,
+        calibration=calibration,
+        form_rates=form_rates,
+        form_calibration=form_calibration,
         columns=columns,
         forms=form_range(subject, profile, () if columns is None else columns.named),
         remedies=weigh_remedies(subject),

@@ -170,8 +170,6 @@ def scores(fit: FittedModel) -> tuple[Array, Array]:
 
 def form_scores(subject: Subject) -> tuple[Array, Array]:
     """The same of what the model's form can reach: a point estimate without its penalties."""
-    if not subject.fit.is_point:
-        return scores(subject.fit)
     return _scores(subject.peaks[0].point.take_flat(), subject.weak.data)
 
 

@@ -43,8 +43,8 @@ def _peak(density: LogDensity, z: Array, grad: Array, H: Array, mu: float) -> Ar
     return loc + found / root if solved else None
 
 
-def _onto_the_face(density: LogDensity, z: Array, grad: Array) -> Array | None:
-    """The point with small rates that still fall at nothing; None where there are none.
+def _onto_the_face(density: LogDensity, z: Array, logp: float, grad: Array) -> Array | None:
+    """The point with small rates that still fall at nothing; None where that is no higher.
 
     Their coordinates are logarithms, in which they would take steps of about one for ever.
     """
@@ -54,7 +54,7 @@ def _onto_the_face(density: LogDensity, z: Array, grad: Array) -> Array | None:
         return None
     face = z.copy()
     face[density.blocks.rates][falling] = NOTHING
-    return face
+    return face if density.logp(face) > logp else None
 
 
 def _penalty_gain(density: LogDensity, z: Array, new: Array) -> float:
@@ -71,8 +71,8 @@ def climb_scoring(
     logp, grad, curvature = density.logp_grad_info(z)
     iteration = 0
     for iteration in range(1, max_iterations + 1):  # noqa: B007
-        face = _onto_the_face(density, z, grad)
-        if face is not None and density.logp(face) > logp:
+        face = _onto_the_face(density, z, logp, grad)
+        if face is not None:
             z = face
             logp, grad, curvature = density.logp_grad_info(z)
         scale = np.maximum(np.diag(curvature), SMALLEST)
@@ -122,8 +122,8 @@ def climb_secant(
     logp, grad = density.logp_grad(z)
     iteration = 0
     for iteration in range(1, max_iterations + 1):  # noqa: B007
-        face = _onto_the_face(density, z, grad)
-        if face is not None and density.logp(face) > logp:
+        face = _onto_the_face(density, z, logp, grad)
+        if face is not None:
             z = face
             logp, grad = density.logp_grad(z)
         if left_to_gain(density, z, grad, np.maximum(np.diag(H), SMALLEST)) < LEFT:

@@ -16,7 +16,7 @@ from bayes_lepu.links import Array
 from bayes_lepu.models.density import LogDensity
 from bayes_lepu.models.parameters import Parameters
 
-MANY_COLUMNS = 60
+MANY_FOR_SEARCH = 60
 KEPT = 12  # columns by slope, and again by gradient
 
 Lift = Callable[[Parameters], Parameters]
@@ -27,7 +27,7 @@ def has_many_columns(density: LogDensity) -> bool:
     data = density.data
     slopes = [density.priors[name] for name in ("a", "alpha") if name in density.priors]
     return (
-        data.p > MANY_COLUMNS
+        data.p > MANY_FOR_SEARCH
         and density.spec.has_selection
         and data.n_annotators == 1
         and all(s.family in ("normal", "laplace", "flat") for s in slopes)

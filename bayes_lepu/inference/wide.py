@@ -21,7 +21,7 @@ from bayes_lepu.inference.sparse import climb_sparse, polish
 from bayes_lepu.links import Array
 from bayes_lepu.models.density import LogDensity
 
-MANY_COLUMNS = 100
+MANY_SPARSE_COLUMNS = 100
 FIRST_COLUMNS = 50
 MAX_ROUNDS = 50
 SLACK = 1e-6  # relative violation of the optimality condition that is let pass
@@ -50,7 +50,7 @@ def is_wide(density: LogDensity) -> bool:
     slopes = [density.priors[name] for name in _factors(density)]
     sparse = all(s.family == "laplace" for s in slopes)
     return (
-        (data.p > data.n or (sparse and data.p > MANY_COLUMNS))
+        (data.p > data.n or (sparse and data.p > MANY_SPARSE_COLUMNS))
         and data.n_annotators == 1
         and any(s.family == "laplace" for s in slopes)
         and all(s.family in ("normal", "laplace") for s in slopes)

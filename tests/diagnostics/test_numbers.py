@@ -177,6 +177,7 @@ def test_promised_audit_is_kept(rows, spm):
 # Draws ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_rivals_against_leaving_rows_out(rows):
     """The plug-in elpd of SPM minus SCAR against PSIS-LOO of ArviZ on Laplace draws."""
     import arviz as az

@@ -12,6 +12,7 @@ import pytest
 
 from bayes_lepu.models import list_models
 from tests.documents import ROOT, blocks, run
+from tests.patience import slow
 from tools.figures import ROW, refreshed
 from tools.pictures import graph
 
@@ -25,6 +26,7 @@ PACKAGES = (
     "reproduction.experiments",
 )
 PAGES = sorted(DOCS.rglob("*.md"))
+LONG = ("choosing-a-model", "experiments", "panel")  # pages whose examples take long
 
 
 def public_names():
@@ -58,7 +60,11 @@ def test_reference_pages_are_the_public_names():
 
 # LOO on the few draws of an example may warn of influential rows, as it should.
 @pytest.mark.filterwarnings("ignore:Estimated shape parameter:UserWarning")
-@pytest.mark.parametrize("page", [p for p in PAGES if blocks(p, "python")], ids=lambda p: p.stem)
+@pytest.mark.parametrize(
+    "page",
+    [slow(p) if p.stem in LONG else p for p in PAGES if blocks(p, "python")],
+    ids=lambda p: p.stem,
+)
 def test_examples_of_the_pages_run(page, tmp_path):
     matplotlib.use("Agg")
     namespace = {}

@@ -33,6 +33,7 @@ from bayes_lepu.estimators import (
     PUClassifierCV,
 )
 from bayes_lepu.links import sigmoid
+from tests.patience import slow
 
 DATA = Path(__file__).parents[1] / "data"
 
@@ -68,16 +69,14 @@ def sample():
 # The contract -----------------------------------------------------------------------------------
 
 # Nothing is expected to fail: labels are two classes, which scikit-learn's binary checks cover.
+LONG = ("PUClassifier-psychm", "PUClassifierCV-psychm", "PUClassifierCV-spm")
 EXPECTED_FAILURES: dict[str, str] = {}
 
 
 @pytest.mark.filterwarnings("ignore::bayes_lepu.errors.LepuWarning")
 @pytest.mark.parametrize(
     "estimator",
-    [
-        pytest.param(e, marks=[pytest.mark.slow] if name_of(e).endswith("psychm") else [])
-        for e in PLAIN + SEARCHING
-    ],
+    [slow(e) if name_of(e) in LONG else e for e in PLAIN + SEARCHING],
     ids=name_of,
 )
 def test_scikit_learn_checks_pass(estimator):

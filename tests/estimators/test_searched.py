@@ -29,6 +29,7 @@ from bayes_lepu.models import get_model
 from bayes_lepu.models.density import LogDensity
 from bayes_lepu.models.parameters import Parameters
 from reproduction.datasets import simulate_paper
+from tests.patience import slow
 
 CS = np.array([1e-3, 1e-1, 10.0])
 
@@ -52,6 +53,7 @@ def brier(l, h):
 # The choice -------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_scores_are_those_of_separate_fits_on_the_folds(sample):
     X, l, _ = sample
     folds = list(StratifiedKFold(3).split(X, l))
@@ -228,7 +230,7 @@ def test_bad_options_are_refused(options, error, message):
 # The paths --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("model", ["spm", "psychm"])
+@pytest.mark.parametrize("model", ["spm", slow("psychm")])
 def test_paths_end_where_a_full_search_ends(model):
     """Weak to strong from both neighbours: no pair may end more than 0.01 nats below the search."""
     spec = get_model(model)

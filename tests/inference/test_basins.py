@@ -16,6 +16,7 @@ from bayes_lepu.result.predictive import log_likelihood, prior_parameters
 OPTIONS = NutsOptions(500, 500, 4, None, 0.9, 3, False)
 
 
+@pytest.mark.slow
 def test_bridge_evidence_agrees_with_the_prior_average_of_the_likelihood():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((30, 1))

@@ -14,6 +14,7 @@ from bayes_lepu.models.compiled import whitened_fold
 from bayes_lepu.models.density import LogDensity
 from bayes_lepu.priors import default_priors
 from bayes_lepu.result.predictive import log_likelihood, prior_parameters
+from tests.patience import slow
 
 
 def simulated(n=150, p=2, seed=0):
@@ -116,7 +117,7 @@ def test_spm_with_exchangeable_priors_leaves_the_naming_to_the_rule():
     assert "assumption" in repr(fit)
 
 
-@pytest.mark.parametrize(("model", "rule"), [("spm", "none"), ("psychm", "sigma-norm")])
+@pytest.mark.parametrize(("model", "rule"), [("spm", "none"), slow("psychm", "sigma-norm")])
 def test_labelled_draws_match_importance_sampling_from_the_prior(model, rule):
     """An independent check of exactness: no gradients, no folding, no modes."""
     X, l, _ = simulated(n=40, p=1, seed=5)

@@ -122,6 +122,7 @@ def test_laplace_resembles_nuts_and_says_that_it_is_an_approximation():
     assert quick.parameters.b.shape == (4, 1000)
 
 
+@pytest.mark.slow
 def test_orientation_probability_agrees_with_folded_nuts():
     X, l, _ = make("spm", n=300)
     options = {"model": "spm", "random_seed": 1, "progressbar": False}

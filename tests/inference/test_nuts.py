@@ -18,6 +18,7 @@ from bayes_lepu.models import get_model
 from bayes_lepu.models.density import LogDensity
 from bayes_lepu.models.parameters import mean_of
 from bayes_lepu.priors import default_priors
+from tests.patience import slow
 from tools.reference import reference_data
 
 MODELS = Path(__file__).parents[2] / "models"
@@ -90,7 +91,7 @@ def test_a_seed_is_made_and_recorded_where_none_is_given():
     np.testing.assert_array_equal(fit.parameters.a, again.parameters.a)
 
 
-@pytest.mark.parametrize("name", ["naive", "scar", "spm", "psychm"])
+@pytest.mark.parametrize("name", [slow("naive"), "scar", "spm", slow("psychm")])
 def test_means_agree_with_the_stan_reference(name):
     """Within four combined Monte-Carlo standard errors for every stored quantity."""
     import arviz as az
@@ -321,6 +322,7 @@ def test_predictions_for_many_rows_and_draws_stay_in_bounded_memory():
     assert peak < 200e6  # all of rows x draws would be 3.2e9 bytes
 
 
+@pytest.mark.slow
 def test_compare_ranks_the_true_mechanism_first_and_refuses_point_estimates():
     X, l, _ = simulate(11, n=1500, p=2, norm_a=4.0, norm_alpha=2.0, gamma=0.0, lam=0.0)
     options = {"method": "laplace", "draws": 500, "random_seed": 1, "progressbar": False}

@@ -195,6 +195,7 @@ def test_pictures_follow_the_theme(html):
     assert not re.findall(r"#[0-9a-fA-F]{6}", svgs)
 
 
+@pytest.mark.slow
 def test_same_fit_same_page(fit, html, tmp_path):
     again = fit.report(tmp_path / "again.html").read_text(encoding="utf-8")
 

@@ -308,6 +308,7 @@ def test_table2_and_the_ablation_use_the_trials_of_table1(tmp_path: Path) -> Non
     run_ablation(settings=TINY, cells=cells, **(options | {"trials": 1}))
 
 
+@pytest.mark.slow
 def test_the_command_runs_resumes_and_prints_json(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -368,6 +369,7 @@ def test_the_rule_as_written_ticks_what_is_better_in_55_per_cent_of_trials() -> 
     assert turned["lower"] > 0
 
 
+@pytest.mark.slow
 def test_the_interval_narrows_with_trials_and_the_quantile_does_not() -> None:
     rng = np.random.default_rng(0)
     width, quantile = [], []

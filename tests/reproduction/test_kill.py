@@ -8,6 +8,8 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
 TRIALS = 20
 CODE = """
 import sys
@@ -48,6 +50,7 @@ def kill_after(out: Path, jobs: int, new_trials: int, delay: float) -> None:
     assert run.returncode == -signal.SIGKILL
 
 
+@pytest.mark.slow
 def test_killed_three_times_and_resumed_the_table_is_byte_identical(tmp_path: Path) -> None:
     moments = random.Random(11)
     broken, whole = tmp_path / "broken", tmp_path / "whole"

@@ -215,6 +215,7 @@ def covered(seeds, n):
     return {name: float(np.mean(values)) for name, values in inside.items()}
 
 
+@pytest.mark.slow
 def test_a_few_simulated_sets_lie_inside_their_intervals():
     """12 sets: at least 8 inside (fewer with probability 0.004 if 90 % are)."""
     shares = covered(range(100, 112), 1000)
