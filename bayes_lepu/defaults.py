@@ -9,7 +9,14 @@ it constant, the slope of the log-likelihood in every :math:`\alpha_j` would be 
 deviation :math:`\sqrt{m (1 - c)}` at most, which the penalty absorbs in most columns, while a real
 dependence grows with m and passes. The weak priors of the intercepts keep the level of s away from
 0 and 1 where the labels do not determine it: without them small tables end at "all positives are
-labelled". Beyond 100 columns the class has an L1 penalty too, :math:`C_a = 0.25 \sqrt{m}`: L2
+labelled".
+
+Fewer than 50 labelled rows determine neither level nor slopes, and the priors follow the number of
+columns as those of a posterior do: a ~ Normal(0, 4/√p), α ~ Normal(0, 1.5/√p), b and β ~ Normal(0,
+1.5). Not so where fewer than one row in a hundred is labelled, most likely because the class is
+rare: these priors would have both factors share the smallness of h, and π too large.
+
+Beyond 100 columns the class has an L1 penalty too, :math:`C_a = 0.25 \sqrt{m}`: L2
 would let each of the many columns carry a little noise, and the sparse factor, meant for s, would
 take the class instead. The paper's own penalties are one argument (``C=0.01``). What was tried, and
 on which tables, is in ``docs/real-tables.md``.
@@ -17,9 +24,14 @@ on which tables, is in ``docs/real-tables.md``.
 
 import math
 
-from bayes_lepu.data import PUData
-from bayes_lepu.priors import Prior, penalty_prior
+import numpy as np
 
+from bayes_lepu.data import PUData
+from bayes_lepu.priors import Prior, default_priors, penalty_prior
+
+FEW_LABELS = 50
+RARE = 0.01  # share of labelled rows
+FEW_CLASS_SCALE = 4.0  # over the root of the number of columns
 CLASS_C = 0.3  # weak: nearly separable classes need slopes of 5 and more
 SELECTION_C = 0.5  # times the root of the number of labelled rows
 MANY_COLUMNS = 100
@@ -36,9 +48,19 @@ def default_penalties(data: PUData) -> dict[str, Prior]:
     of X, where sums of absolute values are not the same.
     """
     # A row of weight 2 counts as two rows.
-    labelled = float(data.l @ data.weight) if data.weight.size else float(data.l.sum())
+    weight = data.weight if data.weight.size else np.ones(data.n)
+    labelled, rows = float(data.l @ weight), float(weight.sum())
     root = math.sqrt(max(labelled, 1))
     wide, many = data.p > data.n, data.p > MANY_COLUMNS
+    rates = {
+        "c": Prior("beta", concentration=(2, 2)),
+        "rates": Prior("dirichlet", concentration=(1, 1, 1)),
+    }
+    few = RARE * rows < labelled < FEW_LABELS
+    if few and not (wide or many):
+        columns = int(data.class_mask.sum()), int(data.selection_mask.sum())
+        slopes = Prior("normal", scale=FEW_CLASS_SCALE / math.sqrt(columns[0]))
+        return {**default_priors(*columns), "a": slopes, **rates}
     return {
         "a": penalty_prior("l1", MANY_CLASS_C * root)
         if many and not wide
@@ -48,6 +70,5 @@ def default_penalties(data: PUData) -> dict[str, Prior]:
         else penalty_prior("l1", SELECTION_C * root),
         "b": Prior("normal", scale=CLASS_LEVEL_SCALE),
         "beta": Prior("normal", scale=SELECTION_LEVEL_SCALE),
-        "c": Prior("beta", concentration=(2, 2)),
-        "rates": Prior("dirichlet", concentration=(1, 1, 1)),
+        **rates,
     }

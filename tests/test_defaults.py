@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 import bayes_lepu as lepu
+from bayes_lepu.data import read_data
+from bayes_lepu.defaults import default_penalties
 from bayes_lepu.inference.modes import artefact
 from bayes_lepu.models.parameters import Parameters
 
@@ -25,6 +27,22 @@ def test_the_defaults_are_part_of_the_result_and_printed():
     assert fit.priors["beta"] == lepu.Prior("normal", scale=1.0)
     for name in ("a ~ Normal(0, 1.29)", "alpha ~ Laplace(0, ", "beta ~ Normal(0, 1)"):
         assert name in repr(fit)
+
+
+def test_few_labels_have_priors_that_follow_the_columns():
+    X, l, _ = data([0.0] * 4, -2.0, n=300)
+    assert 5 < l.sum() < 50
+    fit = lepu.fit(X, l, model="spm", method="map", random_seed=0)
+    assert fit.priors["a"] == lepu.Prior("normal", scale=2.0)
+    assert fit.priors["alpha"] == lepu.Prior("normal", scale=0.75)
+    assert fit.priors["b"] == fit.priors["beta"] == lepu.Prior("normal", scale=1.5)
+    # Weights count: ten times the rows are many labels.
+    heavy = default_penalties(read_data(X, l, sample_weight=np.full(300, 10.0)))
+    assert heavy["alpha"].family == "laplace"
+    # One mark in a thousand rows speaks of a rare class, not of a lazy annotator.
+    rare = np.concatenate([l, np.zeros(33 * 300, int)])
+    chosen = default_penalties(read_data(np.vstack([X, 2 * X.repeat(33, axis=0)]), rare))
+    assert chosen["b"] == lepu.Prior("normal", scale=2.5)
 
 
 def test_the_papers_penalties_are_one_argument():

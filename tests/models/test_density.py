@@ -8,9 +8,12 @@ import pytest
 from scipy.stats import beta as beta_distribution
 from scipy.stats import dirichlet, halfnorm, laplace, norm
 
+import bayes_lepu as lepu
 from bayes_lepu.data import read_data
 from bayes_lepu.errors import ModelError
+from bayes_lepu.likelihood import make_links
 from bayes_lepu.models import REGISTRY, Parameters, get_model
+from bayes_lepu.models import density as density_module
 from bayes_lepu.models.density import LogDensity
 from bayes_lepu.priors import Prior, default_priors, penalty_priors
 from tests.densities import HIERARCHICAL, VARIANTS, constant, make_data, make_density
@@ -255,3 +258,24 @@ def test_the_centre_of_a_prior_of_unknown_scale_counts():
     steps = 1e-6 * np.eye(one.dim)
     slopes = [(other.logp(z + e) - other.logp(z - e)) / 2e-6 for e in steps]
     np.testing.assert_allclose(other.logp_grad(z)[1], slopes, atol=1e-5)
+
+
+@pytest.mark.parametrize("model", ["spm", "psychm"])
+def test_one_annotator_through_the_form_for_several(model, monkeypatch):
+    """The short form for one annotator and the general one: one density, one mode."""
+    demo = lepu.load_demo()
+    fits = []
+    for single in (True, False):
+        with monkeypatch.context() as patch:
+            if not single:
+                patch.setattr(density_module, "make_links", lambda link, single: make_links(link))
+            fit = lepu.fit(demo.X, demo.l, model=model, method="map", random_seed=1)
+            target = LogDensity(fit.spec, fit.data, fit.priors)
+            z = target.pack(fit.parameters.take_flat().take(0))
+            form = target.constants.links.form
+            fits.append((type(form).__name__, target.logp(z), z, target.logp_grad(z + 0.1)[0]))
+    (short, logp, z, moved), (general, general_logp, general_z, general_moved) = fits
+    assert (short, general) == ("Single", "Several")
+    assert general_moved - moved == pytest.approx(general_logp - logp, abs=1e-9)
+    assert general_logp == pytest.approx(logp, rel=1e-12)
+    np.testing.assert_allclose(general_z, z, atol=1e-6)
