@@ -13,6 +13,7 @@ from bayes_lepu.annotators import LongFormat
 from bayes_lepu.data import PUData, warn_if_small
 from bayes_lepu.defaults import default_penalties
 from bayes_lepu.errors import ModelError
+from bayes_lepu.foreign_priors import read_priors
 from bayes_lepu.inference.pooling import known_scales
 from bayes_lepu.inference.stopping import LEAST_DRAWS
 from bayes_lepu.links import RowKind
@@ -53,7 +54,8 @@ def choose_priors(
     base["sigma_alpha"] = Prior("halfnormal", scale=SPREAD / math.sqrt(columns))
     base["sigma_beta"] = Prior("halfnormal", scale=SPREAD)
     several = data.n_annotators > 1
-    priors = by_column(priors, base, data, several=several) if priors else None
+    if priors:
+        priors = by_column(read_priors(priors), base, data, several=several)
     chosen = spec.complete_priors(base, priors, annotators=data.n_annotators)
     if point:
         chosen = known_scales(chosen, hierarchical=False)

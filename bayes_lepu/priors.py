@@ -256,7 +256,7 @@ class Prior:
 
 
 Priors = Mapping[str, Prior]
-GivenPriors = Mapping[str, "Prior | Mapping[str, Prior]"]  # slopes also by names of columns
+GivenPriors = Mapping[str, Any]  # of slopes also by column; also those of other libraries
 
 
 def penalty_prior(penalty: str, C: float) -> Prior:
