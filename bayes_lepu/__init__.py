@@ -2,7 +2,7 @@
 
 from bayes_lepu import plots
 from bayes_lepu._fit import build_model, fit
-from bayes_lepu.averaging import AveragedFit
+from bayes_lepu.averaging import AveragedFit, stack
 from bayes_lepu.comparison import compare
 from bayes_lepu.datasets import load_demo
 from bayes_lepu.diagnostics.identifiability import diagnose
@@ -47,6 +47,7 @@ __all__ = [
     "load",
     "load_demo",
     "plots",
+    "stack",
     "suggest_audit",
 ]
 

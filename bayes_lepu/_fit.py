@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayes_lepu.averaging import PRIOR_WEIGHTS, AveragedFit, average
+from bayes_lepu.averaging import AUTO, PRIOR_WEIGHTS, AveragedFit, average
 from bayes_lepu.data import PUData, read_data
 from bayes_lepu.errors import ModelError
 from bayes_lepu.fitted import Fit
@@ -37,7 +37,6 @@ from bayes_lepu.suggestions import unknown
 if TYPE_CHECKING:
     import pymc as pm
 
-AUTO = "auto"
 VERSIONED = ("bayes-lepu", "numpy", "numba", "scipy", "pandas", "pymc", "nutpie")
 
 
@@ -147,7 +146,8 @@ def fit(
         The paper's penalty coefficients; 0.01 where only ``penalty`` is given.
     priors : mapping of str to Prior, optional
         Priors by parameter name, on top of the defaults; of slopes also by column:
-        ``{"alpha": {"brightness": Prior("negative", scale=1.0)}}``.
+        ``{"alpha": {"brightness": Prior("negative", scale=1.0)}}``. Those of pymc-extras and PreliZ
+        are taken too.
     orientation : {"sigma-norm", "norm", "energy", "correlation", "none"}
         How SPM's two factors are told apart where the data cannot.
     n_starts : int, optional
@@ -283,7 +283,7 @@ def fit(
                 seed,
                 progressbar,
                 keep_partial,
-                check_sampler_options(sampler_options),
+                check_sampler_options(sampler_options, sampler),
             ),
             sampler=sampler,
         )

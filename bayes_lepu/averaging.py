@@ -1,4 +1,7 @@
-r"""`model="auto"`: one answer from several models of the labelling, weighted by their predictions.
+r"""One answer from several models of the labelling, weighted by how well they predict the labels.
+
+`stack` takes any fits of the same rows and the weights of stacking, or yours. ``model="auto"`` fits
+all models and weighs them by
 
 .. math:: w_k \propto p_k \exp(\mathrm{elpd}_k / 4), \qquad
     P(y=1 \mid x) = \sum_k w_k \, E_k[t(x)],
@@ -15,6 +18,7 @@ positives, π, c, decisions) is the average of the members' answers with the unc
 model inside. ``stats["model"]`` says which member a draw came from.
 """
 
+import math
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -26,17 +30,19 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from bayes_lepu.comparison import compare
+from bayes_lepu.comparison import compare, refuse_other_rows
 from bayes_lepu.diagnostics.records import Identifiability
-from bayes_lepu.errors import ModelError
+from bayes_lepu.errors import DataError, ModelError
 from bayes_lepu.fitted import Fit
 from bayes_lepu.models.parameters import ARRAYS, Parameters
 from bayes_lepu.result.tree import to_tree
+from bayes_lepu.suggestions import some
 
 if TYPE_CHECKING:
     import xarray as xr
 
 PRIOR_WEIGHTS = {"naive": 0.02, "scar": 0.25, "spm": 0.5, "psychm": 0.25}
+AUTO, STACKED = "auto", "stack"
 TEMPERATURE = 4.0  # differences of elpd that say nothing
 
 
@@ -64,7 +70,11 @@ class AveragedFit(Fit):
     @property
     def leading(self) -> Fit:
         """The member with the largest weight."""
-        return self.members[next(iter(self.weights))]
+        return self.members[self._first]
+
+    @property
+    def _first(self) -> str:
+        return next(iter(self.weights))
 
     @cached_property
     def identifiability(self) -> Identifiability:
@@ -83,7 +93,7 @@ class AveragedFit(Fit):
             else f"their class priors range from {min(spread):.2f} to {max(spread):.2f}"
         )
         return (
-            f"This is the verdict on {self.leading.spec.name}; the answer averages models by how "
+            f"This is the verdict on {self._first}; the answer averages models by how "
             f"well they predict the labels ({shown}), and {agree}."
         )
 
@@ -102,7 +112,7 @@ class AveragedFit(Fit):
         """An average is not saved as a whole; its members are."""
         raise ModelError(
             "An average of models has no file of its own. Save its members: "
-            f"fit.members[{self.leading.spec.name!r}].save({str(path)!r})."
+            f"fit.members[{self._first!r}].save({str(path)!r})."
         )
 
     def update(
@@ -121,10 +131,11 @@ class AveragedFit(Fit):
         """Every member fitted again with what has been learned since, and averaged anew.
 
         Arguments are those of `Fit.update`; naive is left out once a missed positive is known.
+        Weights are found anew.
         """
         updated: dict[str, Fit] = {}
         for name, fit in self.members.items():
-            if name == "naive" and y is not None:
+            if fit.spec.certain and y is not None:
                 continue
             updated[name] = fit.update(
                 y=y,
@@ -138,6 +149,8 @@ class AveragedFit(Fit):
                 random_seed=random_seed,
             )
         seed = self.settings["random_seed"] if random_seed is None else random_seed
+        if self.settings["model"] == STACKED:
+            return stack(updated, random_seed=seed)
         return average(updated, random_seed=seed)
 
     def _headline(self) -> str:
@@ -147,8 +160,8 @@ class AveragedFit(Fit):
         facts = super()._facts()
         shown = ", ".join(f"{name} {w:.2f}" for name, w in self.weights.items())
         of = {
-            "model": f"weights by predicted labels (PSIS-LOO): {shown}",
-            "priors": f"of {self.leading.spec.name}: {facts['priors']}",
+            "model": f"weights of the members: {shown}",
+            "priors": f"of {self._first}: {facts['priors']}",
         }
         kept = {k: v for k, v in facts.items() if k not in ("gamma", "lambda", "approximation")}
         return {**kept, **of}
@@ -164,7 +177,85 @@ def average(fits: Mapping[str, Fit], *, random_seed: int) -> AveragedFit:
     random_seed : int
         Seed of the choice of draws.
     """
-    table = weigh(fits)
+    return _averaged(fits, weigh(fits), AUTO, random_seed)
+
+
+def stack(
+    fits: Mapping[str, Fit],
+    *,
+    weights: Mapping[str, float] | pd.Series | None = None,
+    random_seed: int = 0,
+) -> AveragedFit:
+    r"""One answer from several fits of the same rows: :math:`P(y=1|x) = \sum_k w_k E_k[t(x)]`.
+
+    Weights of stacking are those under which the mixture would have predicted the labels of
+    left-out rows best (Yao et al., 2018, doi:10.1214/17-BA1091).
+
+    Parameters
+    ----------
+    fits : mapping of str to Fit
+        Fits with draws of the same rows, labels and columns.
+    weights : mapping of str to float, or the column "weight" of `compare`, optional
+        Weight of every fit; those of `compare` unless given.
+    random_seed : int
+        Seed of the choice of draws.
+
+    Returns
+    -------
+    AveragedFit
+
+    Examples
+    --------
+    >>> import bayes_lepu as lepu
+    >>> demo = lepu.load_demo()
+    >>> options = dict(method="laplace", draws=250, random_seed=1)
+    >>> fits = {m: lepu.fit(demo.X, demo.l, model=m, **options) for m in ("scar", "spm")}
+    >>> stacked = lepu.stack(fits, weights={"scar": 0.5, "spm": 0.5}, random_seed=1)
+    >>> stacked.predict_proba(demo.X).shape[1]
+    2
+    """
+    refuse_other_rows(fits)
+    _refuse_other_coordinates(fits)
+    if weights is None:
+        table = compare(fits)
+    else:
+        table = pd.DataFrame({"weight": _given(dict(weights), fits)})
+    table = table.assign(weight=table["weight"] / table["weight"].sum())
+    table = table.sort_values("weight", ascending=False, kind="stable")
+    return _averaged(fits, table, STACKED, random_seed)
+
+
+def _refuse_other_coordinates(fits: Mapping[str, Fit]) -> None:
+    """Refuse fits whose draws cannot be pooled."""
+    first, lead = next(iter(fits.items()))
+    for name, fit in fits.items():
+        if fit.data.feature_names != lead.data.feature_names:
+            raise DataError(
+                f"{name!r} has other columns than {first!r}. Hand the same table to every fit, and "
+                "name the columns of a factor by class_features= and selection_features=."
+            )
+        same = np.array_equal(fit.data.center, lead.data.center)
+        if not (same and np.array_equal(fit.data.scale, lead.data.scale)):
+            raise DataError(f"{name!r} was standardised otherwise than {first!r}.")
+        if fit.parameters.link != lead.parameters.link and fit.spec.has_selection:
+            raise ModelError(f"{name!r} has another link than {first!r}; they cannot be pooled.")
+
+
+def _given(weights: dict[Any, Any], fits: Mapping[str, Fit]) -> dict[str, float]:
+    if set(weights) != set(fits):
+        raise ModelError(
+            f"weights are given for {some(list(weights))}; {some(list(fits))} are expected."
+        )
+    values = np.array([weights[name] for name in fits], dtype=float)
+    if not (np.isfinite(values).all() and (values >= 0).all() and values.sum() > 0):
+        raise ModelError(f"weights = {weights!r}; numbers >= 0, not all 0, are expected.")
+    return dict(zip(fits, values.tolist(), strict=True))
+
+
+def _averaged(
+    fits: Mapping[str, Fit], table: pd.DataFrame, model: str, random_seed: int
+) -> AveragedFit:
+    """Draws of the fits in proportion to their weights, the largest first."""
     lead = fits[str(table.index[0])]
     rng = np.random.default_rng([random_seed, 8])
     shape = lead.parameters.b.shape
@@ -178,7 +269,7 @@ def average(fits: Mapping[str, Fit], *, random_seed: int) -> AveragedFit:
         parameters=_pool([f.parameters for f in members.values()], which),
         modes=lead.modes,
         orientation=lead.orientation,
-        settings={**lead.settings, "model": "auto"},
+        settings={**lead.settings, "model": model},
         stats={"model": which.astype(float)},
         members=members,
         comparison=table,
@@ -198,7 +289,8 @@ def weigh(fits: Mapping[str, Fit]) -> pd.DataFrame:
 
 
 def _pool(members: list[Parameters], which: NDArray[np.int64]) -> Parameters:
-    """Draws of each member where ``which`` names it, by position."""
+    """Draws of each member where ``which`` names it, by position; evenly where it has more."""
+    members = [_of_shape(m, which.shape) for m in members]
     pooled = {}
     for name in ARRAYS:
         parts = [getattr(m, name) for m in members]
@@ -207,4 +299,14 @@ def _pool(members: list[Parameters], which: NDArray[np.int64]) -> Parameters:
         values = np.stack(np.broadcast_arrays(*parts))
         index = which.reshape(1, *which.shape, *(1,) * (values.ndim - 3))
         pooled[name] = np.take_along_axis(values, index, axis=0)[0]
-    return Parameters(**pooled)
+    return Parameters(**pooled, link=members[0].link)
+
+
+def _of_shape(draws: Parameters, shape: tuple[int, ...]) -> Parameters:
+    """As many draws as asked for, evenly taken."""
+    if draws.b.shape == shape:
+        return draws
+    flat, count = draws.take_flat(), math.prod(shape)
+    some_draws = flat.take(np.arange(count) * flat.b.size // count)
+    arrays = {n: getattr(some_draws, n) for n in ARRAYS if getattr(some_draws, n) is not None}
+    return replace(some_draws, **{n: v.reshape(*shape, *v.shape[1:]) for n, v in arrays.items()})

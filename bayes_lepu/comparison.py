@@ -58,23 +58,27 @@ def compare(fits: Mapping[str, Fit], *, method: str = "stacking") -> pd.DataFram
     """
     import arviz as az
 
-    if len(fits) < 2:
-        raise ModelError(f"compare needs at least two fits, got {len(fits)}.")
-    first = next(iter(fits.values()))
-    for name, fit in fits.items():
-        if fit.is_point:
-            raise ModelError(
-                f"{name!r} is a point estimate; LOO needs draws. Fit it with method='nuts'."
-            )
-        _refuse_other_rows(fit.data, first.data, name, next(iter(fits)))
+    refuse_other_rows(fits)
     with warnings.catch_warnings():  # the table's column "warning" says it, model by model
         warnings.filterwarnings("ignore", message="Estimated shape parameter of Pareto")
         loos = {name: _loo(fit) for name, fit in fits.items()}
     return az.compare(loos, method=method)
 
 
-def _refuse_other_rows(one: PUData, other: PUData, name: str, first: str) -> None:
-    """Refuse fits whose rows are not those of the first one."""
+def refuse_other_rows(fits: Mapping[str, Fit]) -> None:
+    """Refuse fewer than two fits, points, and fits whose rows are not those of the first one."""
+    if len(fits) < 2:
+        raise ModelError(f"At least two fits are expected, got {len(fits)}.")
+    first = next(iter(fits))
+    for name, fit in fits.items():
+        if fit.is_point:
+            raise ModelError(
+                f"{name!r} is a point estimate; draws are needed. Fit it with method='nuts'."
+            )
+        _check_rows(fit.data, fits[first].data, name, first)
+
+
+def _check_rows(one: PUData, other: PUData, name: str, first: str) -> None:
     if not (one.n == other.n and np.array_equal(one.labels, other.labels)):
         raise DataError(f"{name!r} was fitted to other labels than {first!r}.")
     if not np.array_equal(one.kind, other.kind):

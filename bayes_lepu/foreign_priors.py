@@ -86,7 +86,7 @@ def _translated(prior: Any, form: str, given: dict[str, Any], name: str) -> Prio
 def _values(
     given: dict[str, Any], defaults: dict[str, float | None], prior: Any, name: str
 ) -> dict[str, Any]:
-    """The parameters as numbers, or a prior where a scale is unknown; PyMC's defaults for others."""
+    """The parameters as numbers, or a prior for an unknown scale; PyMC's defaults for others."""
     values = {**defaults, **{k: v for k, v in given.items() if v is not None}}
     if (more := set(values) - set(defaults)) or None in values.values():
         lacking = [k for k, v in values.items() if v is None]

@@ -4,6 +4,7 @@ import math
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,12 @@ from bayes_lepu.suggestions import unknown
 
 PICKED = ("random", "chosen")
 SAMPLERS = ("nutpie", "pymc")
+THROUGH_PYMC = {  # what pymc.sample can hand the model to, and what that needs
+    "pymc": (),
+    "nutpie": (),
+    "numpyro": ("jax", "numpyro"),
+    "blackjax": ("jax", "blackjax"),
+}
 PREDICTORS = ("tau", "omega")
 TAKEN = {"draws", "tune", "chains", "cores", "target_accept", "progressbar", "progress_bar"}
 TAKEN |= {"seed", "random_seed", "blocking", "save_warmup", "compute_convergence_checks"}
@@ -229,9 +236,23 @@ def check_terms(terms: Any) -> Any:
     return terms
 
 
-def check_sampler_options(options: Mapping[str, Any] | None) -> dict[str, Any]:
+def check_sampler_options(options: Mapping[str, Any] | None, sampler: str) -> dict[str, Any]:
     """Options of the sampler that are not options of `fit`."""
     given = dict(options or {})
+    if (through := given.get("nuts_sampler")) is not None:
+        if sampler != "pymc":
+            raise ModelError(
+                f"sampler_options holds nuts_sampler={through!r}, an option of pymc.sample. Add "
+                "sampler='pymc'."
+            )
+        if through not in THROUGH_PYMC:
+            raise ModelError(unknown("nuts_sampler", through, THROUGH_PYMC))
+        lacking = [name for name in THROUGH_PYMC[through] if find_spec(name) is None]
+        if lacking:
+            raise ModelError(
+                f"nuts_sampler={through!r} needs {' and '.join(lacking)}, which is not installed. "
+                f"Install it (pip install {' '.join(lacking)}), or leave nuts_sampler out."
+            )
     if taken := sorted(TAKEN & set(given)):
         raise ModelError(
             f"sampler_options holds {', '.join(taken)}, which `fit` has arguments for: draws, "

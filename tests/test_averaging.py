@@ -1,4 +1,4 @@
-"""model="auto": the average of the models is what its parts and weights say."""
+"""Averages of models are what their parts and weights say: model="auto" and `stack`."""
 
 import numpy as np
 import pandas as pd
@@ -84,3 +84,53 @@ def test_formulas_reach_every_member(rows):
     spm = averaged.members["spm"].data
     assert [spm.feature_names[j] for j in np.flatnonzero(spm.class_mask)] == ["u"]
     assert [spm.feature_names[j] for j in np.flatnonzero(spm.selection_mask)] == ["v"]
+
+
+@pytest.fixture(scope="module")
+def pair(rows):
+    X, l, _ = rows
+    options = {"method": "laplace", "random_seed": 1}
+    return {
+        "by chance": lepu.fit(X, l, model="scar", draws=400, chains=2, **options),
+        "by columns": lepu.fit(X, l, model="spm", draws=250, chains=4, **options),
+    }
+
+
+def test_a_stack_is_the_weighted_mean_of_fits_of_any_length(pair, rows, tmp_path):
+    X, _, y = rows
+    stacked = lepu.stack(pair, weights={"by chance": 1, "by columns": 3}, random_seed=2)
+    assert stacked.weights == {"by columns": 0.75, "by chance": 0.25}
+    parts = {name: fit.predict_proba(X)[:, 1] for name, fit in pair.items()}
+    wanted = 0.25 * parts["by chance"] + 0.75 * parts["by columns"]
+    np.testing.assert_allclose(stacked.predict_proba(X)[:, 1], wanted, atol=0.06)
+    assert "verdict on by columns" in stacked.identifiability.verdict
+    with pytest.raises(lepu.ModelError, match=r"fit.members\['by columns'\].save"):
+        stacked.save(tmp_path / "fit.nc")
+    assert set(stacked.update(y=np.where(np.arange(len(y)) < 9, y, np.nan)).weights) == set(pair)
+
+
+def test_weights_of_a_stack_are_those_of_compare(pair):
+    table = lepu.compare(pair)
+    for stacked in (lepu.stack(pair), lepu.stack(pair, weights=table["weight"])):
+        assert stacked.weights == pytest.approx(dict(table["weight"]))
+    assert stacked.weights["by columns"] > 0.9  # the propensity varies
+
+
+def test_what_cannot_be_stacked(pair, rows):
+    X, l, _ = rows
+    with pytest.raises(lepu.ModelError, match="At least two fits are expected, got 1"):
+        lepu.stack({"by chance": pair["by chance"]})
+    with pytest.raises(lepu.ModelError, match="given for scar; by chance, by columns are expected"):
+        lepu.stack(pair, weights={"scar": 1.0})
+    with pytest.raises(lepu.ModelError, match="numbers >= 0, not all 0"):
+        lepu.stack(pair, weights=dict.fromkeys(pair, 0.0))
+    options = {"model": "scar", "method": "laplace", "draws": 50, "random_seed": 1}
+    others = {
+        "was fitted to other labels": lepu.fit(X, 1 - l, **options),
+        "has other values in the column": lepu.fit(X[::-1], l, **options),
+        "has other columns": lepu.fit(X[:, :1], l, **options),
+        "was standardised otherwise": lepu.fit(X, l, standardize=False, **options),
+    }
+    for message, other in others.items():
+        with pytest.raises(lepu.DataError, match=message):
+            lepu.stack({**pair, "other": other})

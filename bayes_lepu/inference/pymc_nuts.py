@@ -1,7 +1,9 @@
 """NUTS by `pymc.sample` on the PyMC model itself: slower to compile, independent of the kernel.
 
-The density is not folded here: `returned` brings the draws into one order. Chains start, without
-jitter, at the labelled MAP mode.
+The density is not folded here: `returned` brings the draws into one order, and warns where the
+chains stayed on one side and the other one counts. Chains start, without jitter, at the labelled
+MAP mode. ``sampler_options={"nuts_sampler": "numpyro"}`` hands the model on to another sampler that
+PyMC knows.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -26,7 +28,9 @@ def sample_pymc(
     """Draws ``(chain, draw, dim)`` in the coordinates of the density, and statistics."""
     import pymc as pm
 
-    usual: dict[str, Any] = {"nuts_sampler": "pymc", "init": "adapt_diag"}
+    usual: dict[str, Any] = {"nuts_sampler": "pymc"}
+    if options.more.get("nuts_sampler", "pymc") == "pymc":
+        usual["init"] = "adapt_diag"  # the others find their own
     with model:
         trace = pm.sample(
             draws=options.draws,

@@ -1,5 +1,6 @@
 """t, s, h and missed positives as arrays, the table of parameters, and options of the sampler."""
 
+import arviz as az
 import numpy as np
 import pytest
 
@@ -47,3 +48,33 @@ def test_the_sampler_gets_its_options_and_keeps_them(tmp_path):
     assert again.stats["tree_depth"].max() == 2
     with pytest.raises(lepu.ModelError, match=r"sampler_options holds seed, which `fit` has"):
         lepu.fit(X, l, sampler_options={"seed": 3}, **options)
+
+
+@pytest.mark.parametrize(
+    ("through", "sampler", "message"),
+    [
+        ("numpyro", "pymc", r"needs jax and numpyro, which is not installed. Install it \(pip in"),
+        ("blackjax", "pymc", "needs jax and blackjax"),
+        ("stan", "pymc", "Unknown nuts_sampler 'stan'.*pymc, nutpie, numpyro, blackjax"),
+        ("numpyro", "nutpie", "an option of pymc.sample. Add sampler='pymc'"),
+    ],
+)
+def test_a_sampler_that_is_not_there_is_named(through, sampler, message, monkeypatch):
+    monkeypatch.setattr("bayes_lepu.options.find_spec", lambda _: None)
+    X, l, _ = tiny_table()
+    with pytest.raises(lepu.ModelError, match=message):
+        lepu.fit(X, l, sampler=sampler, sampler_options={"nuts_sampler": through})
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")  # JAX has its own
+@pytest.mark.parametrize("through", ["nutpie", "numpyro", "blackjax"])
+def test_samplers_through_pymc_agree(through):
+    pytest.importorskip(through)
+    X, l, _ = tiny_table()
+    options = {"model": "scar", "random_seed": 1, "progressbar": False}
+    ours = lepu.fit(X, l, **options)
+    theirs = lepu.fit(X, l, sampler="pymc", sampler_options={"nuts_sampler": through}, **options)
+    error = np.hypot(*(float(az.mcse(f.tree["posterior"]["pi"])) for f in (ours, theirs)))
+    assert abs(ours.pi_draws.mean() - theirs.pi_draws.mean()) < 4 * error
+    assert theirs.stats["diverging"].shape == (4, 1000)
