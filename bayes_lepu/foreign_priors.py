@@ -84,7 +84,7 @@ def _translated(prior: Any, form: str, given: dict[str, Any], name: str) -> Prio
 
 
 def _values(
-    given: dict[str, Any], defaults: dict[str, float | None], prior: Any, name: str
+    given: dict[str, Any], defaults: Mapping[str, float | None], prior: Any, name: str
 ) -> dict[str, Any]:
     """The parameters as numbers, or a prior for an unknown scale; PyMC's defaults for others."""
     values = {**defaults, **{k: v for k, v in given.items() if v is not None}}
