@@ -52,6 +52,7 @@ def fit(
     item: str | None = None,
     annotator: str | None = None,
     label: str | None = None,
+    visits: Any = None,
     sample_weight: Any = None,
     class_prior: tuple[float, float] | None = None,
     label_frequency: tuple[float, float] | None = None,
@@ -109,6 +110,10 @@ def fit(
     item, annotator, label : str, optional
         Names of the columns of ``l`` where it is a long table with one line per item and annotator;
         items are the index of X.
+    visits : mapping of str to table, or list of names of columns of a long ``l``, optional
+        Columns that differ between the annotators of a row, such as the weather at a visit: each a
+        table with one row per row of X and one column per annotator. They enter the propensities
+        with slopes ``delta`` that all annotators share; predictions are those of an average visit.
     sample_weight : sequence of numbers >= 0 or the name of a column of X, optional
         How often every row counts; the same as repeating rows.
     class_prior, label_frequency : (value, standard error), optional
@@ -191,6 +196,7 @@ def fit(
             selection={
                 "selection_features": selection_features,
                 "selection_formula": selection_formula,
+                "visits": visits,
             },
             options={
                 "y": y,
@@ -231,13 +237,14 @@ def fit(
         sampler, draws=draws, tune=tune, chains=chains, cores=cores, target_accept=target_accept
     )
     seed = read_seed(random_seed)
-    check_columns(spec, selection_features, selection_formula)
+    check_columns(spec, selection_features, selection_formula, visits)
     data = read_data(
         X,
         l,
         y=y,
         sample_weight=sample_weight,
         long=long_format(item, annotator, label),
+        visits=visits,
         class_prior=class_prior,
         label_frequency=label_frequency,
         false_marks=spec.false_marks,

@@ -40,7 +40,7 @@ class LongFormat(NamedTuple):
 def read_labels(l: Any, n: int, X: Any, long: LongFormat | None = None) -> Labels:
     """The labels of every row, in whichever of the three forms they come."""
     if long is not None:
-        l = _widened(l, X, n, long)
+        l = widened(l, X, n, long)
     shape = np.shape(l)
     if len(shape) == 2 and shape[1] == 0:
         raise DataError(
@@ -83,7 +83,7 @@ def _one(l: Any, n: int, X: Any) -> NDArray[np.int8]:
     return labels
 
 
-def _widened(l: Any, X: Any, n: int, long: LongFormat) -> pd.DataFrame:
+def widened(l: Any, X: Any, n: int, long: LongFormat) -> pd.DataFrame:
     """A table with one column per annotator from one with a line per item and annotator."""
     if not isinstance(l, pd.DataFrame):
         raise DataError(

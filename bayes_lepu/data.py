@@ -29,11 +29,10 @@ from bayes_lepu.likelihood import NOT_SHOWN, UNKNOWN, Rows, make_rows
 from bayes_lepu.links import Array, RowKind
 from bayes_lepu.matching import term_places
 from bayes_lepu.problems import gather
+from bayes_lepu.scaling import standardise
 from bayes_lepu.suggestions import did_you_mean, some
 from bayes_lepu.tables import Table, as_coordinate, encode_rows, read_table
-
-TINY = 1e-100  # standard deviations below it are computed in other units
-BLOCK_ROWS = 2048  # rows at a time where a table is gone through
+from bayes_lepu.visits import read_visits, visit_columns
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,6 +65,9 @@ class PUData:
     outside : (2, 2) array
         Value and standard error of the class prior π and of the label frequency c known from
         elsewhere; NaN where nothing is.
+    visit_names : tuple of str
+        Columns that differ between the annotators of a row; the last columns of X, one per
+        annotator for every name.
     """
 
     X: Array
@@ -82,6 +84,7 @@ class PUData:
     annotators: tuple[str, ...] = ONE
     weight: Array = field(default_factory=lambda: np.zeros(0))
     outside: Array = field(default_factory=lambda: np.full((2, 2), np.nan))
+    visit_names: tuple[str, ...] = ()
 
     @property
     def n(self) -> int:
@@ -96,7 +99,22 @@ class PUData:
     @property
     def terms(self) -> dict[str, tuple[int, ...]]:
         """Positions of the columns of X that belong to each column of the user's."""
-        return self.encoding.terms(self.feature_names)
+        return self.encoding.terms(self._own_names)
+
+    @property
+    def given_width(self) -> int:
+        """Number of columns of X that do not differ between annotators; these come first."""
+        return self.p - self.visit_places.size
+
+    @property
+    def _own_names(self) -> tuple[str, ...]:
+        return self.feature_names[: self.given_width]
+
+    @property
+    def visit_places(self) -> NDArray[np.intp]:
+        """Positions ``(q, J)`` of the columns of visits in X."""
+        shape = len(self.visit_names), self.n_annotators
+        return np.arange(self.p - shape[0] * shape[1], self.p).reshape(shape)
 
     @property
     def n_annotators(self) -> int:
@@ -143,6 +161,21 @@ class PUData:
         if self.n_annotators == 1:
             return self.l
         return np.where(self.shown, self.labels, np.nan)
+
+    @property
+    def given_table(self) -> Array:
+        """The columns that do not differ between annotators, in the user's units."""
+        k = self.given_width
+        return self.X[:, :k] * self.scale[:k] + self.center[:k]
+
+    @property
+    def given_visits(self) -> dict[str, Array] | None:
+        """The columns of visits as `fit` takes them, NaN where a row was not shown."""
+        raw = {
+            name: self.X[:, places] * self.scale[places] + self.center[places]
+            for name, places in zip(self.visit_names, self.visit_places, strict=True)
+        }
+        return {name: np.where(self.shown, v, np.nan) for name, v in raw.items()} or None
 
     @property
     def row_labels(self) -> NDArray[Any]:
@@ -207,7 +240,7 @@ class PUData:
     @property
     def user_columns(self) -> tuple[str, ...]:
         """The user's columns, which new rows need."""
-        return tuple(c.name for c in self.encoding.columns) or self.feature_names
+        return tuple(c.name for c in self.encoding.columns) or self._own_names
 
     @property
     def n_audited(self) -> int:
@@ -236,9 +269,15 @@ class PUData:
         return bool(np.isnan(self.outside[:, 0]).all())
 
     def transform(self, X: Any) -> tuple[Array, pd.Index]:
-        """New rows on the internal scale, columns matched by name where names are known."""
-        values, index = encode_rows(X, self.encoding, self.feature_names, named=self.named)
-        return (values - self.center) / self.scale, index
+        """New rows on the internal scale, columns matched by name where names are known.
+
+        Columns of visits are those of an average visit.
+        """
+        values, index = encode_rows(X, self.encoding, self._own_names, named=self.named)
+        out = np.zeros((len(values), self.p))
+        k = values.shape[1]
+        out[:, :k] = (values - self.center[:k]) / self.scale[:k]
+        return out, index
 
     def original_scale(self, slope: Array, intercept: Array) -> tuple[Array, Array]:
         """Coefficients on the user's own scale, from those on the internal scale.
@@ -256,6 +295,7 @@ def read_data(
     y: Any = None,
     sample_weight: Any = None,
     long: LongFormat | None = None,
+    visits: Any = None,
     class_prior: tuple[float, float] | None = None,
     label_frequency: tuple[float, float] | None = None,
     false_marks: bool = False,
@@ -282,6 +322,8 @@ def read_data(
         How often every row counts.
     long : LongFormat, optional
         Names of the columns of l, where it has one line per item and annotator.
+    visits : mapping of str to table (n, J), or names of columns of a long l, optional
+        Columns of the propensity that differ between the annotators of a row.
     class_prior, label_frequency : (value, standard error), optional
         What is known from elsewhere about π = P(y=1) and c = P(l=1 | y=1).
     false_marks : bool
@@ -317,15 +359,25 @@ def read_data(
     )
     audited = read_classes(y, labels.matrix, X, false_marks=false_marks)
     weight = read_weights(sample_weight, len(audited), X)
+    seen = read_visits(visits, l, labels, X, weight, long, standardize=standardize)
     if table.kept is not None:
         labels = labels._replace(matrix=np.ascontiguousarray(labels.matrix[table.kept]))
         audited = audited[table.kept]
         weight = weight[table.kept] if weight.size else weight
+        seen = seen._replace(columns=seen.columns[table.kept])
     values, names = table.numbers, table.names
     refuse_label_among_features(values, names, labels)
-    center, scale, values = _standardise(
+    center, scale, values = standardise(
         values, names, weight, standardize=standardize, in_place=table.owned
     )
+    class_mask = _read_mask("class_features", class_features, table, X)
+    selection_mask = _read_mask("selection_features", selection_features, table, X)
+    if seen.names:
+        more = visit_columns(seen, labels, names)
+        values, names = np.hstack([values, seen.columns]), names + more
+        center, scale = np.append(center, seen.center), np.append(scale, seen.scale)
+        neither = np.zeros(len(more), dtype=bool)  # their slopes are parameters of their own
+        class_mask, selection_mask = (np.append(m, neither) for m in (class_mask, selection_mask))
     return PUData(
         X=values,
         labels=labels.matrix,
@@ -334,8 +386,8 @@ def read_data(
         named=table.named,
         center=center,
         scale=scale,
-        class_mask=_read_mask("class_features", class_features, table, X),
-        selection_mask=_read_mask("selection_features", selection_features, table, X),
+        class_mask=class_mask,
+        selection_mask=selection_mask,
         index=table.index,
         encoding=table.encoding,
         annotators=labels.annotators,
@@ -346,6 +398,7 @@ def read_data(
                 read_known("label_frequency", label_frequency),
             ]
         ),
+        visit_names=seen.names,
     )
 
 
@@ -358,57 +411,6 @@ def warn_if_small(data: PUData, n_parameters: int) -> None:
             DataWarning,
             skip_file_prefixes=OWN_CODE,
         )
-
-
-def is_constant(center: Array, spread: Array) -> NDArray[np.bool_]:
-    """Columns that do not vary beyond rounding, by mean and standard deviation."""
-    # Relative to the centre alone, so that the units of a column do not matter.
-    return spread <= 1e-12 * np.abs(center)
-
-
-def _standardise(
-    values: Array, names: tuple[str, ...], weight: Array, *, standardize: bool, in_place: bool
-) -> tuple[Array, Array, Array]:
-    share = weight / weight.sum() if weight.size else np.full(len(values), 1 / len(values))
-    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-        center = share @ values if weight.size else values.mean(axis=0)
-        centred = values if in_place and standardize else np.empty_like(values)
-        squares = np.zeros_like(center)
-        for start in range(0, len(values), BLOCK_ROWS):  # which stay in cache
-            part = slice(start, start + BLOCK_ROWS)
-            block = np.subtract(values[part], center, out=centred[part])
-            squares += share[part] @ block**2
-        spread = np.sqrt(squares)
-        # Squares vanish or overflow where the numbers themselves do not.
-        extreme = np.flatnonzero((spread < TINY) | ~np.isfinite(spread))
-        for j in extreme:
-            spread[j] = _spread(centred[:, j], share)
-    constant = is_constant(center, spread) & np.isfinite(center)
-    if constant.any():
-        raise DataError(
-            f"Constant column(s): {some([names[j] for j in np.flatnonzero(constant)])}. They "
-            "carry no information and duplicate the intercept; drop them."
-        )
-    extreme = extreme if not standardize else np.flatnonzero(~np.isfinite(center + spread))
-    if extreme.size:
-        remedy = "Change the units." if standardize else "Change the units, or standardize=True."
-        raise DataError(
-            f"The values of column(s) {some([names[j] for j in extreme])} are too large or too "
-            f"small: their variance cannot be computed. {remedy}"
-        )
-    if not standardize:
-        # The fit must not change when the caller's array does.
-        return np.zeros_like(center), np.ones_like(center), values if in_place else values.copy()
-    centred *= 1 / spread
-    return center, spread, centred
-
-
-def _spread(centred: Array, share: Array) -> float:
-    """Standard deviation of a column in units of its largest deviation."""
-    largest = float(np.max(np.abs(centred)))
-    if largest == 0 or not np.isfinite(largest):
-        return largest
-    return largest * float(np.sqrt(share @ (centred / largest) ** 2))
 
 
 def _read_mask(

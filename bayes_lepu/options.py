@@ -63,7 +63,9 @@ def choose_priors(
     several = data.n_annotators > 1
     if priors:
         priors = by_column(read_priors(priors), base, data, several=several)
-    chosen = spec.complete_priors(base, priors, annotators=data.n_annotators)
+    chosen = spec.complete_priors(
+        base, priors, annotators=data.n_annotators, visits=bool(data.visit_names)
+    )
     if point:
         chosen = known_scales(chosen, hierarchical=False)
     masks = {"a": data.class_mask, "alpha": data.selection_mask, "alpha_mean": data.selection_mask}
@@ -128,12 +130,16 @@ def read_seed(random_seed: int | None) -> int:
 
 
 def check_columns(
-    spec: ModelSpec, selection_features: Sequence[str | int] | None, selection_formula: str | None
+    spec: ModelSpec,
+    selection_features: Sequence[str | int] | None,
+    selection_formula: str | None,
+    visits: Any = None,
 ) -> None:
     """Refuse columns of s in a model whose s has none."""
     for option, value in (
         ("selection_features", selection_features),
         ("selection_formula", selection_formula),
+        ("visits", visits),
     ):
         if value is not None and not spec.has_selection:
             raise ModelError(

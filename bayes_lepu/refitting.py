@@ -37,11 +37,12 @@ def refit(
             ("class_features", class_features, data.class_mask),
             ("selection_features", selection_features, data.selection_mask),
         )
-        if given is not None or not mask.all()
+        if given is not None or not mask[: data.given_width].all()
     }
     new = fit_rows(
-        data.X * data.scale + data.center,
+        data.given_table,
         data.given_labels,
+        visits=data.given_visits,
         y=classes if known else None,
         sample_weight=data.row_weights,
         priors=fit.priors if options["method"] == fit.method else None,

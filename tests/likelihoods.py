@@ -5,11 +5,11 @@ import numpy as np
 from bayes_lepu.likelihood import Links, Point, Rows, layout, make_links, make_point, make_rows
 from bayes_lepu.propensities import Propensity
 
-P, Q, J = 3, 2, 2
+P, J = 3, 2
 
 
 def make_data(
-    *, n: int = 40, annotators: int = J, visits: int = Q, false_marks: bool = False, seed: int = 0
+    *, n: int = 40, annotators: int = J, false_marks: bool = False, seed: int = 0
 ) -> Rows:
     """Labels with missing cells, audited classes and weights; possible without false marks."""
     rng = np.random.default_rng(seed)
@@ -22,7 +22,6 @@ def make_data(
         labels,
         known=known,
         weight=rng.uniform(0, 2, n),
-        visits=rng.normal(size=(n, annotators, visits)),
     )
 
 
@@ -39,7 +38,7 @@ def unpack(
     """The point with these coordinates in the flat order."""
     where = layout(rows)
     own = theta[where.p + 1 :].reshape(where.J, where.width)
-    k = where.p + where.q
+    k = where.p
     rates = propensity.log_rates(own[:, [k + 1 + i for i in propensity.coordinate_rates]])
     return make_point(
         a=theta[: where.p],

@@ -284,13 +284,15 @@ def _difficulty(fit: FittedModel) -> Check:
     if not fit.spec.has_selection:  # a constant s_j as a logistic one without slopes
         s = np.clip(draws.take(slice(None, None, 50)).s(X[:1])[..., 0].mean(axis=0), 1e-6, 1 - 1e-6)
         beta = np.log(s) - np.log1p(-s)
+    entering = data.selection_mask.copy()
+    entering[data.visit_places] = True
     curve = difficulty_curve(
         Panel(
             (X - center) / spread,
             data.labels,
             data.as_rows.known,
             data.class_mask,
-            data.selection_mask & fit.spec.has_selection,
+            entering & fit.spec.has_selection,
         ),
         a=a * spread,
         b=float(draws.b.mean() + a @ center),

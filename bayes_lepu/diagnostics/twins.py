@@ -13,6 +13,7 @@ SPM determines the unordered pair except where a = α = 0. With
 * γ = 0: the factors exchanged (with λ kept).
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -91,7 +92,7 @@ def opposite(p: Parameters) -> list[Twin]:
 
 def constant_propensity(a: Array, b: float, c: float) -> list[Twin]:
     """PsychM points with the same h = c σ(a·x + b) as a constant propensity c."""
-    gamma = c / np.e
+    gamma = c / math.e
     up = Parameters.of(a=a, b=b + np.log(c / gamma), alpha=a, beta=b, gamma=gamma, lam=1 - c)
     lam = 0.5 * (1 - c)
     down = Parameters.of(a=a, b=b - np.log((1 - lam) / c), alpha=-a, beta=-b, gamma=c, lam=lam)

@@ -21,13 +21,13 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bayes_lepu._fit import fit as fit_model
-from bayes_lepu.data import is_constant
 from bayes_lepu.errors import DataError
 from bayes_lepu.fitted import Fit
 from bayes_lepu.interruption import stops_at_once
 from bayes_lepu.links import Array, sigmoid
 from bayes_lepu.matching import column_places
 from bayes_lepu.models import get_model
+from bayes_lepu.scaling import is_constant
 from bayes_lepu.suggestions import some
 
 Columns = Sequence[str | int] | None

@@ -154,7 +154,12 @@ def plain_version(density: LogDensity) -> LogDensity:
 
 def _with_propensity(density: LogDensity, propensity: Propensity) -> LogDensity:
     spec = replace(density.spec, propensity=propensity)
-    priors = spec.complete_priors(density.priors, None, annotators=density.data.n_annotators)
+    priors = spec.complete_priors(
+        density.priors,
+        None,
+        annotators=density.data.n_annotators,
+        visits=bool(density.data.visit_names),
+    )
     return LogDensity(spec, density.data, known_scales(priors, hierarchical=False))
 
 

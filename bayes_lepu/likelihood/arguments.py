@@ -3,7 +3,7 @@ r"""What the likelihood is a function of: rows, links, and a point of parameter 
 Everything is a tuple of arrays, so that NumPy and compiled code take the same arguments. The
 gradient and the information are arranged in one flat order,
 
-    a (p), b, and then for every annotator j: α_j (p + q), β_j, u_j, v_j, e_j,
+    a (p), b, and then for every annotator j: α_j (p), β_j, u_j, v_j, e_j,
 
 with u and v the coordinates of the rates γ and λ (see `bayes_lepu.propensities.propensity`) and
 e the logit of the rate of false marks.
@@ -32,11 +32,10 @@ class Rows(NamedTuple):
     labels: NDArray[np.int8]  # (J, n): 1, 0 or NOT_SHOWN, annotator by annotator
     known: NDArray[np.int8]  # (n,): the audited class, 1, 0 or UNKNOWN
     weight: Array  # (n,), or (0,) where every row counts once
-    visits: Array  # (J, n, q): columns that differ between the annotators of a row
 
 
 class Single(NamedTuple):
-    """Tag of the form for one annotator without false marks or columns of visits."""
+    """Tag of the form for one annotator without false marks."""
 
 
 class Several(NamedTuple):
@@ -57,7 +56,7 @@ class Point(NamedTuple):
     a: Array  # (p,)
     b: float
     class_rates: Array  # (3,) log rates of the class probability
-    alpha: Array  # (J, p + q): slopes of X and of the visits
+    alpha: Array  # (J, p)
     beta: Array  # (J,)
     rates: Array  # (J, 3) log rates of the propensities
     epsilon: Array  # (J,) rates of false marks; 0 where a mark is proof
@@ -69,7 +68,6 @@ def make_rows(
     *,
     known: ArrayLike | None = None,
     weight: ArrayLike | None = None,
-    visits: ArrayLike | None = None,
 ) -> Rows:
     """Rows in the types and orders that compiled code expects.
 
@@ -82,22 +80,17 @@ def make_rows(
         Audited classes: 1, 0 or UNKNOWN.
     weight : (n,), optional
         How often every row counts.
-    visits : (n, J, q), optional
-        Columns of the propensity that differ between the annotators of a row.
     """
     X = np.ascontiguousarray(X, dtype=float)
     n = len(X)
     columns = np.asarray(labels, dtype=np.int8)
     columns = columns[:, None] if columns.ndim == 1 else columns
-    J = columns.shape[1]
     nobody = np.full(n, UNKNOWN, dtype=np.int8)
-    alike = np.zeros((n, J, 0)) if visits is None else np.asarray(visits, dtype=float)
     return Rows(
         X,
         np.ascontiguousarray(columns.T),
         nobody if known is None else np.ascontiguousarray(known, dtype=np.int8),
         np.zeros(0) if weight is None else np.ascontiguousarray(weight, dtype=float),
-        np.ascontiguousarray(np.moveaxis(alike, 1, 0)),
     )
 
 
@@ -133,28 +126,27 @@ def make_links(
 ) -> Links:
     """The two links as compiled code takes them, logistic unless said otherwise.
 
-    ``single`` promises one annotator, no false marks and no columns of visits, for which a shorter
-    form is compiled; the general form gives the same numbers in up to twice the time.
+    ``single`` promises one annotator and no false marks, for which a shorter form is compiled; the
+    general form gives the same numbers in up to twice the time.
     """
     return Links(of_class.tag, of_selection.tag, Single() if single else Several())
 
 
 def is_single(rows: Rows, epsilon: ArrayLike = 0.0) -> bool:
-    """Whether the form for one annotator without false marks or visits serves."""
-    return len(rows.labels) == 1 and rows.visits.shape[2] == 0 and not np.any(epsilon)
+    """Whether the form for one annotator without false marks serves."""
+    return len(rows.labels) == 1 and not np.any(epsilon)
 
 
 class Layout(NamedTuple):
     """Where everything stands in the flat order."""
 
     p: int
-    q: int
     J: int
 
     @property
     def width(self) -> int:
         """Entries of one annotator."""
-        return self.p + self.q + 1 + OWN
+        return self.p + 1 + OWN
 
     @property
     def size(self) -> int:
@@ -173,7 +165,7 @@ class Layout(NamedTuple):
     def of_selection(self, j: int) -> slice:
         """Entries of (α_j, β_j)."""
         start = self.of_annotator(j).start
-        return slice(start, start + self.p + self.q + 1)
+        return slice(start, start + self.p + 1)
 
     def own(self, j: int) -> slice:
         """Entries of (u_j, v_j, e_j)."""
@@ -183,4 +175,4 @@ class Layout(NamedTuple):
 
 def layout(rows: Rows) -> Layout:
     """The flat order for these rows."""
-    return Layout(rows.X.shape[1], rows.visits.shape[2], rows.labels.shape[0])
+    return Layout(rows.X.shape[1], rows.labels.shape[0])

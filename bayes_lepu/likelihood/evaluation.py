@@ -20,7 +20,6 @@ from bayes_lepu.likelihood.tails import cell_log, row_log
 from bayes_lepu.likelihood.tiles import (
     add_columns,
     add_columns_two,
-    add_predictor,
     curve,
     predict,
     predict_two,
@@ -42,8 +41,8 @@ def weighted_logs(weight: Array, value: Array) -> float:
 @jit
 def check_single(rows: Rows, point: Point) -> None:
     """Refuse what the form for one annotator cannot do."""
-    if rows.labels.shape[0] > 1 or rows.visits.shape[2] > 0 or point.epsilon[0] > 0.0:
-        raise ValueError("The links promise one annotator without false marks or visits.")
+    if rows.labels.shape[0] > 1 or point.epsilon[0] > 0.0:
+        raise ValueError("The links promise one annotator without false marks.")
 
 
 @jit
@@ -65,7 +64,7 @@ def add_far_row(
     labels = rows.labels[:, row]
     value, slope, m = row_log(labels, rows.known[row], tau[i], omega[:, i], links, point)
     d_tau[i] = w * slope
-    width = p + rows.visits.shape[2] + 1
+    width = p + 1
     for j in range(J):
         d_omega, d_u, d_v = cell_log(labels[j], omega[j, i], links.of_selection, point.rates[j])
         own = p + 1 + j * (width + OWN) + width
@@ -164,24 +163,22 @@ def cells_of_tile(
     Fills z, F, 1 - F and the slope of the class in ``cube[0:4, J]``, the first three also of the
     annotators, and in ``room`` A, B, 1 - A, the smallest factor, L, w m and w (1 - m).
     """
-    m, p, J = weight.size, rows.X.shape[1], rows.labels.shape[0]
+    m, J = weight.size, rows.labels.shape[0]
     X = rows.X[start : start + m]
     z, up, down = cube[0], cube[1], cube[2]
     predict(X, point.a, point.b, z[J, :m])
     curve(links.of_class, z[J, :m], up[J, :m], down[J, :m])
     for k in range(0, who.size - 1, 2):
         i, j = who[k], who[k + 1]
-        first, second = point.alpha[i, :p], point.alpha[j, :p]
+        first, second = point.alpha[i], point.alpha[j]
         predict_two(X, first, point.beta[i], second, point.beta[j], z[i, :m], z[j, :m])
     if who.size % 2 == 1:
         j = who[who.size - 1]
-        predict(X, point.alpha[j, :p], point.beta[j], z[j, :m])
+        predict(X, point.alpha[j], point.beta[j], z[j, :m])
     sums = (room[0, :m], room[1, :m], room[2, :m], room[3, :m])
     for i in range(m):
         sums[0][i], sums[1][i], sums[2][i], sums[3][i] = 1.0, 1.0, 0.0, 1.0
     for j in who:
-        if rows.visits.shape[2] > 0:
-            add_predictor(rows.visits[j, start : start + m], point.alpha[j, p:], z[j, :m])
         curve(links.of_selection, z[j, :m], up[j, :m], down[j, :m])
         labels = rows.labels[j, start : start + m]
         multiply_cells(
@@ -211,9 +208,9 @@ def add_several(
 
     Slopes of X are added to ``slopes`` (J, p + 1), everything else to ``grad``.
     """
-    m, p, q, J = weight.size, rows.X.shape[1], rows.visits.shape[2], rows.labels.shape[0]
+    m, p, J = weight.size, rows.X.shape[1], rows.labels.shape[0]
     X = rows.X[start : start + m]
-    width, d, d_tau = p + q + 1, cube[3], cube[3, J, :m]
+    width, d, d_tau = p + 1, cube[3], cube[3, J, :m]
     far = cells_of_tile(rows, start, links, point, who, weight, cube, room)
     loglik = weighted_logs(weight, room[4, :m])
     for j in who:
@@ -239,23 +236,17 @@ def add_several(
     if who.size % 2 == 1:
         j = who[who.size - 1]
         add_columns(X, d[j, :m], slopes[j])
-    if q > 0:
-        for j in who:
-            own = p + 1 + j * (width + OWN) + p
-            add_columns(rows.visits[j, start : start + m], d[j, :m], grad[own : own + q + 1])
     return loglik
 
 
 @jit
-def store_slopes(slopes: Array, q: int, grad: Array) -> None:
-    """Move the slopes of X into the flat order (the sum of visits brought its intercept along)."""
-    J, p = slopes.shape[0], slopes.shape[1] - 1
+def store_slopes(slopes: Array, grad: Array) -> None:
+    """Move the slopes of X and the intercepts into the flat order."""
+    J, width = slopes.shape
     for j in range(J):
-        at = p + 1 + j * (p + q + 1 + OWN)
-        for k in range(p):
+        at = width + j * (width + OWN)
+        for k in range(width):
             grad[at + k] = slopes[j, k]
-        if q == 0:
-            grad[at + p] = slopes[j, p]
 
 
 @jit
@@ -278,9 +269,9 @@ def single_grad(rows: Rows, links: Links, point: Point) -> tuple[float, Array]:
 def several_grad(rows: Rows, links: Links, point: Point) -> tuple[float, Array]:
     """`loglik_grad` for any number of annotators."""
     n, p = rows.X.shape
-    J, q, size = rows.labels.shape[0], rows.visits.shape[2], tile_rows(p)
+    J, size = rows.labels.shape[0], tile_rows(p)
     room, ones = np.empty((7, size)), np.ones(size)
-    loglik, grad = 0.0, np.zeros(p + 1 + J * (p + q + 1 + OWN))
+    loglik, grad = 0.0, np.zeros(p + 1 + J * (p + 1 + OWN))
     cube, slopes, who = np.empty((4, J + 1, size)), np.zeros((J, p + 1)), np.empty(J, np.intp)
     for start in range(0, n, size):
         stop = min(start + size, n)
@@ -289,7 +280,7 @@ def several_grad(rows: Rows, links: Links, point: Point) -> tuple[float, Array]:
         loglik += add_several(
             rows, start, links, point, who[:count], weight, cube, room, slopes, grad
         )
-    store_slopes(slopes, q, grad)
+    store_slopes(slopes, grad)
     return loglik, grad
 
 

@@ -35,11 +35,8 @@ class Terms:
 
     def __init__(self, rows: Rows, links: Links, point: Point) -> None:
         self.rows, self.point = rows, point
-        p = rows.X.shape[1]
         self.tau = rows.X @ point.a + point.b
-        across = point.alpha[:, :p] @ rows.X.T
-        own = np.einsum("jnq,jq->jn", rows.visits, point.alpha[:, p:])
-        self.omega = across + own + point.beta[:, None]
+        self.omega = point.alpha @ rows.X.T + point.beta[:, None]
         self.log_t, self.log_not_t, self.log_t_slope = log_factor(
             link_of(links.of_class), self.tau, point.class_rates
         )
@@ -122,8 +119,7 @@ def loglik_grad(rows: Rows, links: Links, point: Point) -> tuple[float, Array]:
     cells, false = terms.d_cells(), terms.d_false()
     for j in range(where.J):
         d = terms.weight * terms.m * cells[j]
-        design = np.hstack([rows.X, rows.visits[j]])
-        grad[where.of_selection(j)] = _spread(design, d[0])
+        grad[where.of_selection(j)] = _spread(rows.X, d[0])
         d_false = (terms.weight * (1 - terms.m)) @ false[j]
         grad[where.own(j)] = d[1].sum(), d[2].sum(), d_false
     return float(terms.weight @ terms.loglik), grad
@@ -131,9 +127,8 @@ def loglik_grad(rows: Rows, links: Links, point: Point) -> tuple[float, Array]:
 
 def loglik_grad_pair(rows: Rows, links: Links, point: Point) -> tuple[float, Array, float, Array]:
     """`loglik_grad` at θ and at S θ, which exchanges (a, b) and (α, β) of the one annotator."""
-    p = rows.X.shape[1]
     exchanged = point._replace(
-        a=point.alpha[0, :p], b=point.beta[0], alpha=point.a[None], beta=np.array([point.b])
+        a=point.alpha[0], b=point.beta[0], alpha=point.a[None], beta=np.array([point.b])
     )
     return *loglik_grad(rows, links, point), *loglik_grad(rows, links, exchanged)
 
@@ -160,9 +155,8 @@ def outside_moments(
     dT, dM = np.zeros(where.size), np.zeros((where.J, where.size))
     dT[where.of_class()] = _spread(rows.X, w * t_slope)
     for j in range(where.J):
-        design = np.hstack([rows.X, rows.visits[j]])
         dM[j, where.of_class()] = _spread(rows.X, w * t_slope * psi[j])
-        dM[j, where.of_selection(j)] = _spread(design, w * t * np.exp(terms.log_slope[j]))
+        dM[j, where.of_selection(j)] = _spread(rows.X, w * t * np.exp(terms.log_slope[j]))
         d_u = gamma[j] * (w * t) @ np.exp(terms.log_not_psi[j])
         dM[j, where.own(j)] = d_u, -lam[j] * (w * t) @ psi[j], 0.0
     return float(w.sum()), float(w @ t), dT, psi @ (w * t), dM

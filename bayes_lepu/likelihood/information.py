@@ -52,7 +52,6 @@ def blocks_of_rows(rows: Rows, size: int = BLOCK) -> Iterator[Rows]:
             rows.labels[:, part],
             rows.known[part],
             rows.weight[part],
-            rows.visits[:, part],
         )
 
 
@@ -71,13 +70,12 @@ def _hessian(rows: Rows, links: Links, point: Point) -> Array:
     X1 = _with_one(rows.X)
     H[where.of_class(), where.of_class()] += (X1 * by_class[:, None]).T @ X1
     for j in range(where.J):
-        design = _with_one(np.hstack([rows.X, rows.visits[j]]))
         bend = link_of(links.of_selection).bend(terms.omega[j])
         second = _times(w * m, _second_slopes(cells[j], bend, np.exp(point.rates[j])))
         slopes, own = where.of_selection(j), where.own(j)
         uv, e = slice(own.start, own.stop - 1), own.stop - 1
-        H[slopes, slopes] += (design * second[0, 0][:, None]).T @ design
-        mixed = design.T @ second[0, 1:].T
+        H[slopes, slopes] += (X1 * second[0, 0][:, None]).T @ X1
+        mixed = X1.T @ second[0, 1:].T
         H[slopes, uv] += mixed
         H[uv, slopes] += mixed.T
         H[uv, uv] += second[1:, 1:].sum(axis=-1)
@@ -161,10 +159,10 @@ def _d_psi(terms: Terms, log_scale: Array) -> Array:
 
 def _gram(rows: Rows, d_tau: Array, d_cells: Array, d_false: Array) -> Array:
     """Sum over rows of g g', for g spread from (τ, ω, u, v, e) over the flat order."""
-    parts = [_with_one(rows.X) * d_tau[:, None]]
+    X1 = _with_one(rows.X)
+    parts = [X1 * d_tau[:, None]]
     for j in range(len(d_cells)):
-        design = _with_one(np.hstack([rows.X, rows.visits[j]]))
-        parts += [design * d_cells[j, 0][:, None], d_cells[j, 1:].T, d_false[j][:, None]]
+        parts += [X1 * d_cells[j, 0][:, None], d_cells[j, 1:].T, d_false[j][:, None]]
     G = np.hstack(parts)
     return G.T @ G
 

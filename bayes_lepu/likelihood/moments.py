@@ -14,7 +14,6 @@ from bayes_lepu.likelihood.arguments import OWN, Links, Point, Rows
 from bayes_lepu.likelihood.tiles import (
     FAR,
     add_columns,
-    add_predictor,
     curve,
     predict,
     tile_rows,
@@ -81,8 +80,8 @@ def outside_moments(
     c_j = M_j / T, and their gradients (J, size).
     """
     n, p = rows.X.shape
-    J, q, size = rows.labels.shape[0], rows.visits.shape[2], tile_rows(p)
-    width = p + q + 1
+    J, size = rows.labels.shape[0], tile_rows(p)
+    width = p + 1
     room, ones = np.empty((7, size)), np.ones(size)
     W, T, dT = 0.0, 0.0, np.zeros(p + 1 + J * (width + OWN))
     M, dM = np.zeros(J), np.zeros((J, dT.size))
@@ -101,9 +100,7 @@ def outside_moments(
         W, T = W + total, T + positives
         add_columns(X, t_slope, dT[: p + 1])
         for j in range(J):
-            predict(X, point.alpha[j, :p], point.beta[j], z)
-            if q > 0:
-                add_predictor(rows.visits[j, start : start + m], point.alpha[j, p:], z)
+            predict(X, point.alpha[j], point.beta[j], z)
             curve(links.of_selection, z, up, down)
             marks, d_u, d_v = marked_positives(
                 links.of_selection, z, up, down, point.rates[j], t, t_slope, room[6, :m], d
@@ -114,13 +111,8 @@ def outside_moments(
             dM[j, at + width + 1] += d_v
             add_columns(X, room[6, :m], dM[j, : p + 1])
             add_columns(X, d, slopes[j])
-            if q > 0:
-                visits = rows.visits[j, start : start + m]
-                add_columns(visits, d, dM[j, at + p : at + p + q + 1])
     for j in range(J):
         at = p + 1 + j * (width + OWN)
-        for k in range(p):
+        for k in range(width):
             dM[j, at + k] = slopes[j, k]
-        if q == 0:
-            dM[j, at + p] = slopes[j, p]
     return W, T, dT, M, dM

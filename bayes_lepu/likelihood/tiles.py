@@ -56,16 +56,6 @@ def predict(X: Array, a: Array, b: float, z: Array) -> None:
 
 
 @jit_sums
-def add_predictor(X: Array, a: Array, z: Array) -> None:
-    """Add X a to z."""
-    for i in range(X.shape[0]):
-        x, total = X[i], 0.0
-        for j in range(x.size):
-            total += x[j] * a[j]
-        z[i] += total
-
-
-@jit_sums
 def predict_two(
     X: Array, a: Array, b: float, alpha: Array, beta: float, tau: Array, omega: Array
 ) -> None:

@@ -11,7 +11,8 @@ are partially pooled: each of these blocks becomes three,
 .. math:: \alpha_j = \bar\alpha + \sigma_\alpha z_j, \qquad z_j \sim N(0, 1),
 
 ``alpha_mean`` with the prior the block has for one annotator, ``sigma_alpha``, and the deviations
-``z_alpha``. Rates are pooled on the scale of their coordinates.
+``z_alpha``. Rates are pooled on the scale of their coordinates. Slopes ``delta`` of columns that
+differ between the annotators of a row are the same for all of them.
 
 Conventions
 -----------
@@ -25,7 +26,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,7 +39,7 @@ from bayes_lepu.priors import Prior, Priors
 if TYPE_CHECKING:
     from bayes_lepu.models.spec import ModelSpec
 
-Slot = Literal["a", "b", "alpha", "beta", "rates", "epsilon"]
+Slot = Literal["a", "b", "alpha", "beta", "delta", "rates", "epsilon"]
 Role = Literal["value", "mean", "scale", "deviation", "hyper"]
 Transform = Literal["identity", "log", "ratios"]
 
@@ -116,6 +117,9 @@ def stems(spec: "ModelSpec", data: PUData) -> list[Stem]:
             Stem("alpha", "alpha", "identity", data.selection_dim, labels, True),
             Stem("beta", "beta", "identity", None, ("beta",), True),
         ]
+    if data.visit_names:
+        labels = tuple(f"delta[{name}]" for name in data.visit_names)
+        out.append(Stem("delta", "delta", "identity", "visit", labels, False))
     if spec.rates_name:
         labels = spec.propensity.coordinate_names
         dim = "rate" if len(labels) > 1 else None
@@ -128,7 +132,7 @@ def stems(spec: "ModelSpec", data: PUData) -> list[Stem]:
     return out
 
 
-def prior_names(spec: "ModelSpec", annotators: int = 1) -> dict[str, str]:
+def prior_names(spec: "ModelSpec", annotators: int = 1, *, visits: bool = False) -> dict[str, str]:
     """Names of the parameters that carry a prior, each with its parameter before pooling."""
     own = ["alpha", "beta"] if spec.has_selection else []
     own += [spec.rates_name] if spec.rates_name else []
@@ -137,7 +141,8 @@ def prior_names(spec: "ModelSpec", annotators: int = 1) -> dict[str, str]:
     if annotators == 1:
         return shared | {name: name for name in own} | marks
     means = {f"{name}_mean": name for name in own}
-    return shared | means | {f"sigma_{name}": name for name in own} | marks
+    tied = {"delta": "delta"} if visits else {}
+    return shared | means | tied | {f"sigma_{name}": name for name in own} | marks
 
 
 def table(spec: "ModelSpec", data: PUData, priors: Priors) -> tuple[Block, ...]:
@@ -190,7 +195,7 @@ class Layout:
     p: int
     annotators: int
     rate_places: tuple[int, ...]  # which of (u, v) each coordinate of the rates is
-    columns: Mapping[str, NDArray[np.intp]]  # unmasked columns of a and of alpha
+    columns: Mapping[str, NDArray[np.intp]]  # unmasked columns of a and of alpha; visits (q, J)
 
     @classmethod
     def of(cls, spec: "ModelSpec", data: PUData, priors: Priors) -> "Layout":
@@ -198,6 +203,7 @@ class Layout:
         columns = {
             "a": np.flatnonzero(data.class_mask),
             "alpha": np.flatnonzero(data.selection_mask),
+            "delta": data.visit_places,
         }
         blocks = table(spec, data, priors)
         places = spec.propensity.coordinate_rates
@@ -233,7 +239,7 @@ class Layout:
     def by_slot(self) -> SimpleNamespace:
         """Coordinates of the values (or of what annotators share), by slot; empty where absent."""
         out = {}
-        for slot in ("a", "b", "alpha", "beta", "rates", "epsilon"):
+        for slot in get_args(Slot):
             mine = [self.slices[b.name] for b in self._values if b.slot == slot]
             out[slot] = slice(mine[0].start, mine[-1].stop) if mine else slice(0, 0)
         return SimpleNamespace(**out)
@@ -253,12 +259,11 @@ class Layout:
         """``place``, ``base``, ``scale``, ``deviation``; -1 where there is no such coordinate."""
         place, base, scale, deviation = [], [], [], []
         for block in self._values:
-            within = self._within(block)
             first, pooled = self.slices[block.name].start, block.role == "mean"
             owners = range(self.annotators) if block.slot not in ("a", "b") else (-1,)
             for j in owners:
                 offset = 0 if j < 0 else self.p + 1 + j * self.width
-                for k, position in enumerate(within):
+                for k, position in enumerate(self._within(block, j)):
                     place.append(offset + position)
                     base.append(first + (j if block.slot == "epsilon" else k))
                     sigma = self.slices.get(f"sigma_{block.stem}", slice(0, 0))
@@ -286,8 +291,10 @@ class Layout:
         scale = self.arrays[2]
         return np.where(scale >= 0, np.exp(z[..., np.maximum(scale, 0)]), self.spread)
 
-    def _within(self, block: Block) -> Sequence[int]:
-        """Positions of a block's entries in the part of the full vector that it belongs to."""
+    def _within(self, block: Block, j: int) -> Sequence[int]:
+        """Positions of a block's entries among those of the class, or of annotator j."""
+        if block.slot == "delta":
+            return self.columns["delta"][:, j].tolist()
         if block.slot in ("a", "alpha"):
             return self.columns[block.slot].tolist()
         if block.slot == "rates":

@@ -98,7 +98,7 @@ def log_prior(z: Array, k: Terms, grad: Array) -> float:
 def expand(z: Array, k: Constants) -> Array:
     """The full vector of the row formula."""
     p, J = k.rows.X.shape[1], k.rows.labels.shape[0]
-    full = np.zeros(p + 1 + J * (p + k.rows.visits.shape[2] + 1 + OWN))
+    full = np.zeros(p + 1 + J * (p + 1 + OWN))
     for i in range(k.place.size):
         value = z[k.base[i]]
         if k.deviation[i] >= 0:
@@ -127,19 +127,18 @@ def collect(full_grad: Array, z: Array, k: Constants) -> Array:
 def point_of(full: Array, k: Constants) -> Point:
     """The point of the row formula that a full vector stands for."""
     p, J = k.rows.X.shape[1], k.rows.labels.shape[0]
-    q = p + k.rows.visits.shape[2]
-    width = q + 1 + OWN
-    alpha, beta = np.empty((J, q)), np.empty(J)
+    width = p + 1 + OWN
+    alpha, beta = np.empty((J, p)), np.empty(J)
     rates, epsilon = np.empty((J, 3)), np.zeros(J)
     for j in range(J):
         at = p + 1 + j * width
-        for i in range(q):
+        for i in range(p):
             alpha[j, i] = full[at + i]
-        beta[j] = full[at + q]
+        beta[j] = full[at + p]
         if k.has_free_rates:
             # softmax of (u, v, 0) over the rates that are free
-            u = full[at + q + 1] + k.rates[0]
-            v = full[at + q + 2] + k.rates[1]
+            u = full[at + p + 1] + k.rates[0]
+            v = full[at + p + 2] + k.rates[1]
             r = k.rates[2]
             top = max(u, v, r)
             total = top + math.log(math.exp(u - top) + math.exp(v - top) + math.exp(r - top))
@@ -147,7 +146,7 @@ def point_of(full: Array, k: Constants) -> Point:
         else:
             rates[j, 0], rates[j, 1], rates[j, 2] = k.rates[0], k.rates[1], k.rates[2]
         if k.false_marks:
-            epsilon[j] = 1.0 / (1.0 + math.exp(-full[at + q + 3]))
+            epsilon[j] = 1.0 / (1.0 + math.exp(-full[at + p + 3]))
     return Point(full[:p], full[p], k.class_rates, alpha, beta, rates, epsilon)  # type: ignore[arg-type]
 
 

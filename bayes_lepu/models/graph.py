@@ -38,6 +38,8 @@ def new_model(spec: "ModelSpec", data: PUData) -> "pm.Model":
     coords[data.selection_dim] = names[data.selection_mask]
     if data.n_annotators > 1:
         coords["annotator"] = list(data.annotators)
+    if data.visit_names:
+        coords["visit"] = list(data.visit_names)
     if spec.n_rates > 1:
         coords["rate"] = list(spec.propensity.components)
         coords["log_ratio"] = list(spec.propensity.coordinate_names)
@@ -77,6 +79,9 @@ def build(
         omega = pt.zeros((X.shape[0], data.n_annotators)) if several else pt.zeros_like(tau)
         if spec.has_selection:
             omega = _columns(X, data.selection_mask) @ values["alpha"].T + values["beta"]
+        if data.visit_names:  # (n, q, J) times (q,)
+            visits = X[:, data.visit_places.ravel()].reshape((-1, *data.visit_places.shape))
+            omega = omega + (visits * values["delta"][:, None]).sum(axis=1)
         own = ("obs", "annotator") if several else ("obs",)
         tau = _predictor(model, "tau", tau, ("obs",), terms)
         omega = _predictor(model, "omega", omega, own, terms)

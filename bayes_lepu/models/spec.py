@@ -102,14 +102,15 @@ class ModelSpec:
         return build(self, data, priors, terms)
 
     def complete_priors(
-        self, base: Priors, overrides: Priors | None, *, annotators: int = 1
+        self, base: Priors, overrides: Priors | None, *, annotators: int = 1, visits: bool = False
     ) -> dict[str, Prior]:
         """Priors of this model: the base set with the user's own on top, checked by name.
 
         ``base`` holds priors by the names for one annotator; rates of a propensity from outside
         bring their own default.
         """
-        overrides, names = overrides or {}, prior_names(self, annotators)
+        overrides = overrides or {}
+        names = prior_names(self, annotators, visits=visits)
         for name, prior in overrides.items():
             if name not in names:
                 raise ModelError(
@@ -129,7 +130,7 @@ class ModelSpec:
 
     def own_priors(self) -> dict[str, Prior]:
         """Default priors of the rates, and of how much annotators differ in them."""
-        out = {"epsilon": Prior("beta", concentration=FALSE_MARKS)}
+        out = {"epsilon": Prior("beta", concentration=FALSE_MARKS), "delta": VISITS}
         if self.rates_name:
             family = "beta" if self.n_rates == 1 else "dirichlet"
             out[self.rates_name] = Prior(family, concentration=self.propensity.concentration)
@@ -156,6 +157,7 @@ class ModelSpec:
 
 
 SPREAD = 1.0  # half-normal scale of the annotators' differences, in log-odds
+VISITS = Prior("normal", scale=1.0)  # of slopes per standard deviation over the visits
 FALSE_MARKS = (1.0, 99.0)  # one mark in a hundred negatives: below any propensity worth the name
 
 

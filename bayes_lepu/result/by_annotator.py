@@ -63,7 +63,9 @@ def _differences(fit: "FittedModel", j: int) -> str:
     lower, upper = np.quantile(gap, summaries.tail_probabilities(DISTINCT), axis=0)
     apart = [
         (name, low > 0)
-        for name, low, high in zip(fit.feature_names, lower, upper, strict=True)
-        if low * high > 0
+        for name, mine, low, high in zip(
+            fit.feature_names, fit.data.selection_mask, lower, upper, strict=True
+        )
+        if mine and low * high > 0
     ]
     return ", ".join(f"{name} {'+' if more else '-'}" for name, more in apart)

@@ -48,6 +48,7 @@ def constant_group(d: PUData) -> "xr.Dataset":
     coords = {"obs": d.row_labels, "feature": list(d.feature_names)}
     dataset = xr.Dataset(variables, coords=coords | annotator_coords(d))
     dataset.attrs["named"] = int(d.named)
+    dataset.attrs["visits"] = json.dumps(d.visit_names)
     if _is_time(str(d.index.dtype)):
         dataset.attrs["row_dtype"] = str(d.index.dtype)
     return dataset
@@ -74,6 +75,7 @@ def read_rows(tree: "xr.DataTree") -> PUData:
         annotators=tuple(map(str, constant["annotator"].to_numpy())) if several else ONE,
         weight=constant["weight"].to_numpy() if "weight" in constant else np.zeros(0),
         outside=constant["outside"].to_numpy(),
+        visit_names=tuple(json.loads(constant.attrs["visits"])),
     )
 
 

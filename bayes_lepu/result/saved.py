@@ -127,6 +127,10 @@ def _read_parameters(group: Any, log_w: Any, data: PUData, spec: ModelSpec) -> P
     for factor in factors(data, has_selection=spec.has_selection):
         values[factor.slope][..., factor.mask] = group[factor.slope].to_numpy()
         levels[factor.intercept] = group[factor.intercept].to_numpy()
+    for k, places in enumerate(data.visit_places):
+        values["alpha"][..., np.arange(places.size), places] = group["delta"].to_numpy()[
+            ..., k, None
+        ]
     pooling = {
         str(name): variable.to_numpy()
         for name, variable in group.data_vars.items()

@@ -182,6 +182,8 @@ def _coords(fit: FittedModel) -> dict[str, Any]:
         factor.dim: names[factor.mask]
         for factor in factors(fit.data, has_selection=fit.spec.has_selection)
     }
+    if fit.data.visit_names:
+        out["visit"] = list(fit.data.visit_names)
     if fit.spec.n_rates == 2:
         out["rate"] = list(fit.spec.propensity.components)
         if fit.data.n_annotators > 1:

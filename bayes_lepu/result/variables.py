@@ -41,6 +41,8 @@ def annotator_values(density: LogDensity, p: Parameters) -> dict[str, Array]:
     out = {"a": p.a[..., columns["a"]], "b": p.b}
     if density.spec.has_selection:
         out |= {"alpha": p.alpha[..., columns["alpha"]], "beta": p.beta}
+    if density.data.visit_names:
+        out["delta"] = p.alpha[..., 0, columns["delta"][:, 0]]
     if density.spec.rates_name:
         out[density.spec.rates_name] = _rates(density.spec, p)
     if p.epsilon is not None:

@@ -40,7 +40,7 @@ def call_text(fit: FittedModel) -> str:
         ("class_features", data.class_mask),
         ("selection_features", data.selection_mask),
     ):
-        if not mask.all():
+        if not mask[: data.given_width].all():
             options[option] = _columns(fit, mask)
     encoding = data.encoding
     for option in ("missing", "unseen"):
@@ -49,6 +49,7 @@ def call_text(fit: FittedModel) -> str:
     priors = ",\n".join(f"    {name!r}: {prior!r}" for name, prior in fit.priors.items())
     rows = "X, l, y=y" if not np.isnan(data.y).all() else "X, l"
     rows += ", sample_weight=w" if data.weight.size else ""
+    rows += ", visits=visits" if data.visit_names else ""
     words = ",\n    ".join(f"{k}={v!r}" for k, v in options.items())
     return (
         "import bayes_lepu as lepu\n"

@@ -91,18 +91,18 @@ def test_every_propensity_with_several_annotators(name):
 
 @pytest.mark.parametrize("name", [*QUICK, "probit", OUTSIDE])
 def test_every_propensity_with_one_annotator(name):
-    rows, links, point = problem(name, n=60, annotators=1, visits=0)
+    rows, links, point = problem(name, n=60, annotators=1)
     assert_equal(rows, links, point)
     info = likelihood.loglik_grad_info(rows, links, point)[2]
     expected = information.information(rows, links, point)
     np.testing.assert_allclose(info, expected, rtol=1e-10, atol=1e-11)
-    assert_equal(*problem(name, n=60, annotators=1, visits=0, false_marks=True))
+    assert_equal(*problem(name, n=60, annotators=1, false_marks=True))
 
 
 @pytest.mark.parametrize("of_class", ["ceiling", PROBIT])
 def test_other_links_of_the_class(of_class):
     assert_equal(*problem("psychometric", of_class=of_class))
-    rows, links, point = problem("psychometric", annotators=1, visits=0, of_class=of_class)
+    rows, links, point = problem("psychometric", annotators=1, of_class=of_class)
     assert_equal(rows, links, point)
     pair = likelihood.loglik_grad_pair(rows, links, point)
     for mine, expected in zip(pair, formula.loglik_grad_pair(rows, links, point), strict=True):
@@ -112,7 +112,7 @@ def test_other_links_of_the_class(of_class):
 @pytest.mark.parametrize("false_marks", [False, True])
 @pytest.mark.parametrize("name", ["logistic", "psychometric"])
 def test_pair_is_two_evaluations(name, false_marks):
-    args = problem(name, n=1030, annotators=1, visits=0, false_marks=false_marks)
+    args = problem(name, n=1030, annotators=1, false_marks=false_marks)
     pair = likelihood.loglik_grad_pair(*args)
     for mine, expected in zip(pair, formula.loglik_grad_pair(*args), strict=True):
         np.testing.assert_allclose(mine, expected, rtol=1e-11, atol=1e-10)
@@ -132,9 +132,7 @@ def test_moments(name):
 def test_steep_slopes_mix_near_and_far_rows(name, annotators):
     for false_marks in (False, True):
         assert_equal(
-            *problem(
-                name, n=600, scale=200.0, annotators=annotators, visits=0, false_marks=false_marks
-            )
+            *problem(name, n=600, scale=200.0, annotators=annotators, false_marks=false_marks)
         )
 
 
@@ -166,12 +164,12 @@ def test_far_tails_row_by_row(name):
 @pytest.mark.parametrize("annotators", [1, 4])
 @pytest.mark.parametrize("n", [0, 1, 5, TILE_ROWS - 1, TILE_ROWS + 1])
 def test_any_number_of_rows(n, annotators):
-    assert_equal(*problem("psychometric", n=n, annotators=annotators, visits=0))
+    assert_equal(*problem("psychometric", n=n, annotators=annotators))
 
 
 @pytest.mark.parametrize("annotators", [1, 3])
 def test_unit_weights_change_nothing(annotators):
-    rows, links, point = problem("psychometric", n=800, annotators=annotators, visits=0)
+    rows, links, point = problem("psychometric", n=800, annotators=annotators)
     ones = rows._replace(weight=np.ones(800))
     none = rows._replace(weight=np.zeros(0))
     for mine, expected in zip(
@@ -184,7 +182,7 @@ def test_unit_weights_change_nothing(annotators):
 
 def test_hardly_any_false_marks_are_none():
     """The general form at ε = 0 and ε = 1e-300, and the form for one annotator at ε = 0."""
-    rows, links, point = problem("psychometric", n=800, annotators=1, visits=0)
+    rows, links, point = problem("psychometric", n=800, annotators=1)
     exactly = likelihood.loglik_grad(rows, links, point)
     for epsilon in (0.0, 1e-300):
         almost = point._replace(epsilon=np.array([epsilon]))
@@ -194,7 +192,7 @@ def test_hardly_any_false_marks_are_none():
 
 
 def test_a_broken_promise_is_refused():
-    rows, links, point = problem("logistic", annotators=1, visits=0)
+    rows, links, point = problem("logistic", annotators=1)
     with pytest.raises(ValueError, match="promise one annotator"):
         likelihood.loglik_grad(rows, links, point._replace(epsilon=np.array([0.1])))
 
@@ -202,7 +200,7 @@ def test_a_broken_promise_is_refused():
 @pytest.mark.parametrize("name", ["one", "constant", "logistic", "psychometric"])
 def test_one_annotator_is_the_formula_of_the_paper(name):
     """Ψ t, 1 - Ψ t and the two audited kinds of rows, as 60 digits confirm them."""
-    rows, links, point = problem(name, n=600, annotators=1, visits=0)
+    rows, links, point = problem(name, n=600, annotators=1)
     rows = rows._replace(labels=np.abs(rows.labels))
     rows = certain(rows) if name == "one" else rows
     marked, audited = rows.labels[0] == 1, rows.known
@@ -238,7 +236,7 @@ def test_an_impossible_row_is_minus_infinity():
 
 def test_nan_is_not_hidden():
     for annotators in (1, 2):
-        rows, links, point = problem("psychometric", n=200, annotators=annotators, visits=0)
+        rows, links, point = problem("psychometric", n=200, annotators=annotators)
         a = point.a.copy()
         a[1] = np.nan
         loglik, gradient = likelihood.loglik_grad(rows, links, point._replace(a=a))

@@ -112,7 +112,7 @@ def test_expected_information_is_the_mean_of_the_observed(name, false_marks):
     is logistic.
     """
     propensity = REGISTRY[name]
-    rows, _, theta, at = problem(propensity, false_marks, annotators=1, visits=0)
+    rows, _, theta, at = problem(propensity, false_marks, annotators=1)
     point = at(theta)._replace(class_rates=CERTAIN_LINK)
     links = make_links(propensity.link)
     both = [rows._replace(labels=np.full_like(rows.labels, l)) for l in (0, 1)]
@@ -148,7 +148,6 @@ def test_weights_are_repeated_rows(false_marks):
         labels=np.repeat(rows.labels, times, axis=1),
         known=np.repeat(rows.known, times),
         weight=np.zeros(0),
-        visits=np.repeat(rows.visits, times, axis=1),
     )
     for function in (
         formula.loglik_grad,

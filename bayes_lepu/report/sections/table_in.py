@@ -47,7 +47,11 @@ def data_section(page: Page) -> Section:
 
 
 def _used_in(fit: FittedModel, j: int) -> str:
-    parts = ["t"] if fit.data.class_mask[j] else []
-    if fit.spec.has_selection and fit.data.selection_mask[j]:
+    d = fit.data
+    parts = ["t"] if d.class_mask[j] else []
+    if fit.spec.has_selection and d.selection_mask[j]:
         parts.append("s")
+    parts += [
+        f"s of {who}" for who, k in zip(d.annotators, d.visit_places.T, strict=True) if j in k
+    ]
     return " and ".join(parts) or "neither"

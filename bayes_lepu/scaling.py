@@ -1,0 +1,66 @@
+"""The internal scale of the columns: centred, in units of the standard deviation (ddof = 0)."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayes_lepu.errors import DataError
+from bayes_lepu.links import Array
+from bayes_lepu.suggestions import some
+
+TINY = 1e-100  # standard deviations below it are computed in other units
+BLOCK_ROWS = 2048  # rows at a time where a table is gone through
+
+
+def is_constant(center: Array, spread: Array) -> NDArray[np.bool_]:
+    """Columns that do not vary beyond rounding, by mean and standard deviation."""
+    # Relative to the centre alone, so that the units of a column do not matter.
+    return spread <= 1e-12 * np.abs(center)
+
+
+def standardise(
+    values: Array, names: tuple[str, ...], weight: Array, *, standardize: bool, in_place: bool
+) -> tuple[Array, Array, Array]:
+    """Centre, scale and values of columns on the internal scale; constant ones are refused.
+
+    The values are a copy, or overwritten where ``in_place`` allows it.
+    """
+    share = weight / weight.sum() if weight.size else np.full(len(values), 1 / len(values))
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        center = share @ values if weight.size else values.mean(axis=0)
+        centred = values if in_place and standardize else np.empty_like(values)
+        squares = np.zeros_like(center)
+        for start in range(0, len(values), BLOCK_ROWS):  # which stay in cache
+            part = slice(start, start + BLOCK_ROWS)
+            block = np.subtract(values[part], center, out=centred[part])
+            squares += share[part] @ block**2
+        spread = np.sqrt(squares)
+        # Squares vanish or overflow where the numbers themselves do not.
+        extreme = np.flatnonzero((spread < TINY) | ~np.isfinite(spread))
+        for j in extreme:
+            spread[j] = _spread(centred[:, j], share)
+    constant = is_constant(center, spread) & np.isfinite(center)
+    if constant.any():
+        raise DataError(
+            f"Constant column(s): {some([names[j] for j in np.flatnonzero(constant)])}. They "
+            "carry no information and duplicate the intercept; drop them."
+        )
+    extreme = extreme if not standardize else np.flatnonzero(~np.isfinite(center + spread))
+    if extreme.size:
+        remedy = "Change the units." if standardize else "Change the units, or standardize=True."
+        raise DataError(
+            f"The values of column(s) {some([names[j] for j in extreme])} are too large or too "
+            f"small: their variance cannot be computed. {remedy}"
+        )
+    if not standardize:
+        # The fit must not change when the caller's array does.
+        return np.zeros_like(center), np.ones_like(center), values if in_place else values.copy()
+    centred *= 1 / spread
+    return center, spread, centred
+
+
+def _spread(centred: Array, share: Array) -> float:
+    """Standard deviation of a column in units of its largest deviation."""
+    largest = float(np.max(np.abs(centred)))
+    if largest == 0 or not np.isfinite(largest):
+        return largest
+    return largest * float(np.sqrt(share @ (centred / largest) ** 2))
