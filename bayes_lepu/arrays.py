@@ -51,7 +51,13 @@ def _two_dimensions(X: Any, like: Sequence[str]) -> NDArray[Any]:
         raise DataError(f"X is the text {X!r}; a table is expected. Use pd.read_csv({X!r}) first.")
     if isinstance(X, dict):
         raise DataError("X is a dict; a table is expected. Use pd.DataFrame(X).")
-    array = np.asarray(X)
+    try:
+        array = np.asarray(X)
+    except ValueError as error:
+        raise DataError(
+            f"X is no table ({type(X).__name__}): its rows differ in length. Give each row as many "
+            "cells, NaN where there is none."
+        ) from error
     if array.ndim == 2:
         return array
     if array.ndim == 0:

@@ -21,6 +21,11 @@ ACCEPTED = (
 
 def read_priors(priors: GivenPriors) -> dict[str, Any]:
     """The priors with those of other libraries as `Prior`; the rest as it is."""
+    if not isinstance(priors, Mapping):
+        raise ModelError(
+            f"priors = {priors!r}; a mapping of parameters to priors is expected, for example "
+            'priors={"a": Prior("normal", scale=2.0)}.'
+        )
     return {name: _read(prior, str(name)) for name, prior in priors.items()}
 
 

@@ -174,7 +174,8 @@ def _p_value(U: Array, V: Array, share: Array) -> tuple[float, Array]:
         return min(single, 1.0), z
     # Directions that the model's own terms nearly span carry no information and are left out.
     root = np.sqrt(np.diag(V)[use])
-    values, vectors = np.linalg.eigh(V[np.ix_(use, use)] / np.outer(root, root))
+    scaled = V[np.ix_(use, use)] / root / root[:, None]
+    values, vectors = np.linalg.eigh(np.clip(np.nan_to_num(scaled), -1.0, 1.0))
     clear = values > 1e-6
     inner = vectors[:, clear].T @ (U[use] / root)
     joint = float(chdtrc(int(clear.sum()), float(np.sum(inner**2 / values[clear]))))

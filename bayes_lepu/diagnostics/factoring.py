@@ -19,7 +19,7 @@ def solve(A: Array, b: Array) -> Array:
     b = np.where(np.isfinite(b), b, 0.0)
     diagonal = np.diag(A)
     root = np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
-    scaled = A / np.outer(root, root)
+    scaled = np.clip(A / root / root[:, None], -1.0, 1.0)  # beyond: rounding
     right = b / (root if b.ndim == 1 else root[:, None])
     try:
         found = scipy.linalg.cho_solve(scipy.linalg.cho_factor(scaled), right)

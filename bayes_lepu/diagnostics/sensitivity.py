@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 INTERCEPT_SCALES = (1.0, 2.5)
 LEAST_SHARE = 0.1
 POWER_DRAWS = 1000
+LEAST_DRAWS = 50  # for tails to be seen
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,8 @@ def check_power_scaling(subject: Subject, evidence: "Evidence") -> list[Check]:
     name = "power scaling"
     if subject.fit.is_point:
         return [Check(name, "not applicable", None, "", "A point estimate has no posterior.")]
+    if subject.pi_draws.size < LEAST_DRAWS:
+        return [Check(name, "not computed", None, "", f"Fewer than {LEAST_DRAWS} draws.")]
     prior, likelihood = power_scaling(subject)
     status = grade(prior, thresholds.POWER_SCALING)
     if status == "failed" and likelihood >= prior:

@@ -16,7 +16,9 @@ The paper's "Real" classifier, trained on the true classes, is
 ``PUClassifierCV(model="naive").fit(X, y)``: logistic regression under the same cross-validation.
 
 A fitted classifier keeps its parameters and not the rows it was trained on: it is small to store
-and to ship. For a report, draws or a verdict give the same options to `bayes_lepu.fit`.
+and to ship. ``save(path)`` and `load` keep it in a file of plain data; a pickle, scikit-learn's own
+way, runs whatever its author put into it, so load none that comes from a stranger. For a report,
+draws or a verdict give the same options to `bayes_lepu.fit`.
 
 Needs the extra ``sklearn``; ``import bayes_lepu`` does not import this package. What (X, l) can and
 cannot validate is set out in `bayes_lepu.estimators.scoring`.
@@ -30,6 +32,9 @@ except ImportError as error:  # pragma: no cover - exercised in a subprocess wit
         "pip install 'bayes-lepu[sklearn]', or use bayes_lepu.fit, which does without."
     ) from error
 
+from pathlib import Path
+
+from bayes_lepu.estimators import saving
 from bayes_lepu.estimators.classifier import PUClassifier
 from bayes_lepu.estimators.elkan_noto import ElkanNotoClassifier
 from bayes_lepu.estimators.scoring import (
@@ -66,4 +71,24 @@ __all__ = [
     "label_calibration_error",
     "label_log_loss",
     "label_scorer",
+    "load",
 ]
+
+_CLASSES = {kind.__name__: kind for kind in (PUClassifier, PUClassifierCV, ElkanNotoClassifier)}
+
+
+def load(path: str | Path) -> PUClassifier | PUClassifierCV | ElkanNotoClassifier:
+    """A classifier that its ``save(path)`` wrote. Nothing in the file is run.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from bayes_lepu import load_demo
+    >>> from bayes_lepu.estimators import PUClassifier, load
+    >>> demo = load_demo()
+    >>> with TemporaryDirectory() as folder:
+    ...     path = PUClassifier(model="scar").fit(demo.X, demo.l).save(f"{folder}/scar.json")
+    ...     load(path).predict_proba(demo.X).shape
+    (2500, 2)
+    """
+    return saving.read(Path(path), _CLASSES)

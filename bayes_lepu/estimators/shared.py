@@ -10,6 +10,7 @@ of the user's columns. The greater of the two labels in ``classes_`` means "labe
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -22,6 +23,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bayes_lepu._fit import fit as fit_model
 from bayes_lepu.errors import DataError
+from bayes_lepu.estimators import saving
 from bayes_lepu.fitted import Fit
 from bayes_lepu.interruption import stops_at_once
 from bayes_lepu.links import Array, sigmoid
@@ -124,6 +126,14 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
         h = self.predict_label_proba(X)
         labelled = np.asarray(y) == self.classes_[1]
         return -float(np.average((labelled - h) ** 2, weights=sample_weight))
+
+    def save(self, path: str | Path) -> Path:
+        """Write the fitted classifier to a file of plain data, which `load` reads.
+
+        Unlike a pickle the file can be taken from a stranger: reading it runs nothing.
+        """
+        check_is_fitted(self)
+        return saving.write(self, Path(path))
 
     def __sklearn_tags__(self) -> Any:
         """Two classes only: labelled and unlabelled."""

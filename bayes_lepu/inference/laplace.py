@@ -134,16 +134,26 @@ def resample(
 
 
 def covariance_root(density: LogDensity, z: Array) -> Array:
-    """Lower Cholesky factor of the inverse curvature; expected information where needed."""
+    """Lower Cholesky factor of the inverse curvature; expected information where needed.
+
+    With curvature = U U', U upper triangular, it is the inverse of U'.
+    """
     for curvature in (density.observed_information(z), density.logp_grad_info(z)[2]):
         try:
-            factor = np.linalg.cholesky(curvature)
+            upper = np.linalg.cholesky(curvature[::-1, ::-1])[::-1, ::-1]
         except np.linalg.LinAlgError:
             continue
-        inverse = scipy.linalg.solve_triangular(factor, np.eye(density.dim), lower=True)
-        return np.linalg.cholesky(inverse.T @ inverse)
+        root = scipy.linalg.solve_triangular(upper, np.eye(len(upper)), check_finite=False).T
+        if np.all(np.isfinite(root)):
+            return root
     scale = np.maximum(np.diag(density.logp_grad_info(z)[2]), 1e-6)
     return np.diag(scale**-0.5)
+
+
+def lower_factor(root: Array) -> Array:
+    """The lower-triangular factor of root root', however small its smallest direction."""
+    lower = scipy.linalg.qr(root.T, mode="r")[0].T[:, : len(root)]
+    return np.ascontiguousarray(lower * np.where(np.diag(lower) < 0, -1.0, 1.0))
 
 
 def _same(one: Gaussian, other: Gaussian) -> bool:

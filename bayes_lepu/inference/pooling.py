@@ -9,10 +9,9 @@ his own coefficients are where they say much. Every deviation is centred by its 
 from collections.abc import Mapping
 
 import numpy as np
-import scipy.linalg
 from numpy.typing import NDArray
 
-from bayes_lepu.inference.laplace import Gaussian
+from bayes_lepu.inference.laplace import Gaussian, lower_factor
 from bayes_lepu.links import Array
 from bayes_lepu.models.density import LogDensity
 from bayes_lepu.priors import Prior, Priors
@@ -130,7 +129,7 @@ def from_centred(density: LogDensity, v: Array, centring: Array) -> Array:
 def centred_gaussian(density: LogDensity, near: Gaussian, centring: Array) -> Gaussian:
     """A Gaussian carried over to the sampling coordinates."""
     root = _jacobian(density, near.mean, centring) @ near.root
-    return Gaussian(to_centred(density, near.mean, centring), _lower(root), near.log_evidence)
+    return Gaussian(to_centred(density, near.mean, centring), lower_factor(root), near.log_evidence)
 
 
 def gaussian_of_draws(density: LogDensity, z: Array, log_evidence: float) -> Gaussian:
@@ -141,12 +140,13 @@ def gaussian_of_draws(density: LogDensity, z: Array, log_evidence: float) -> Gau
     v = to_centred(density, z, centring)
     mean = from_centred(density, v.mean(axis=0), centring)
     back = np.linalg.inv(_jacobian(density, mean, centring))
-    return Gaussian(mean, _lower(back @ _root_of(v)), log_evidence)
+    return Gaussian(mean, lower_factor(back @ _root_of(v)), log_evidence)
 
 
 def _root_of(draws: Array) -> Array:
-    covariance = np.cov(draws, rowvar=False).reshape(draws.shape[1], -1)
-    return np.linalg.cholesky(covariance + 1e-10 * np.eye(draws.shape[1]))
+    """Lower factor of the draws' covariance, with a little added to every variance."""
+    centred = (draws - draws.mean(axis=0)) / np.sqrt(len(draws) - 1)
+    return lower_factor(np.hstack([centred.T, 1e-5 * np.eye(draws.shape[1])]))
 
 
 def _jacobian(density: LogDensity, z: Array, centring: Array) -> Array:
@@ -157,12 +157,6 @@ def _jacobian(density: LogDensity, z: Array, centring: Array) -> Array:
     jacobian = np.eye(density.dim)
     jacobian[at, mean], jacobian[at, scale], jacobian[at, at] = c, c * size * z[at], size
     return jacobian
-
-
-def _lower(root: Array) -> Array:
-    """The lower-triangular factor of root root'."""
-    lower = scipy.linalg.qr(root.T, mode="r")[0].T[:, : len(root)]
-    return np.ascontiguousarray(lower * np.sign(np.diag(lower)))
 
 
 def _inverse(curvature: Array) -> Array:

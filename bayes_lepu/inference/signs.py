@@ -21,7 +21,7 @@ import scipy.linalg
 from numpy.typing import NDArray
 from scipy.special import log_ndtr, logsumexp, ndtri_exp
 
-from bayes_lepu.inference.laplace import Gaussian, covariance_root
+from bayes_lepu.inference.laplace import Gaussian, covariance_root, lower_factor
 from bayes_lepu.links import Array
 from bayes_lepu.models.density import LogDensity
 
@@ -115,7 +115,7 @@ def cut_gaussian(density: LogDensity, z: Array) -> CutGaussian:
     root = covariance_root(free, z)
     step = root @ (root.T @ grad)
     order = np.r_[places, np.setdiff1d(np.arange(z.size), places)]
-    lower = np.linalg.cholesky((root @ root.T)[np.ix_(order, order)])
+    lower = lower_factor(root[order])
     evidence = value + 0.5 * float(grad @ step) + 0.5 * z.size * math.log(2 * math.pi)
     evidence += float(np.log(np.diag(lower)).sum())
     cut = CutGaussian(z, lower, evidence, (z + step)[order], order, sign)
