@@ -28,6 +28,8 @@ from bayes_lepu.suggestions import did_you_mean, some
 SPLINES = ("bs", "cr", "cc")
 SIMPLE = ("log", "log2", "log10", "log1p", "exp", "sqrt", "abs")
 FUNCTIONS = (*SPLINES, "poly", *SIMPLE, "center", "scale", "C", "I")
+HIGHEST = 10  # power
+MOST = 200  # columns of a spline or polynomial
 GROUP = re.compile(r"\(\s*1\s*\|\s*(\w+|`[^`]+`)\s*\)")
 # Outside the range of the training rows a spline keeps its value at the end of the range.
 CLIP = ", extrapolation='clip'"
@@ -145,9 +147,12 @@ def learn_design(design: Design, frame: pd.DataFrame) -> tuple[Design, list[list
 def _read(text: str, *, option: str = "formula") -> list[tuple[str, tuple[str, ...]]]:
     """The terms of a formula and the user's columns in each; anything but arithmetic is refused."""
     formulaic = _formulaic()
+    _refuse_powers(text, option)
     try:
         terms = list(formulaic.Formula(text))
-    except (formulaic.errors.FormulaicError, SyntaxError) as error:
+        if not all(hasattr(term, "factors") for term in terms):
+            raise SyntaxError("it has several parts")
+    except (formulaic.errors.FormulaicError, SyntaxError, RecursionError) as error:
         raise DataError(
             f"{option}={text!r} is not a formula: {' '.join(str(error).split())[:200]}. Write "
             "terms joined by +, such as '~ bs(amount, df=5) + country + (1 | merchant)'."
@@ -165,13 +170,24 @@ def _read(text: str, *, option: str = "formula") -> list[tuple[str, tuple[str, .
     return found
 
 
+def _refuse_powers(text: str, option: str) -> None:
+    """Refuse what could take for ever: powers of powers, and powers beyond any use."""
+    for exponent in re.findall(r"(?:\*\*|\^)\s*(-?[^\s()+\-:,]*)", text):
+        if not re.fullmatch(r"-?\d*\.?\d+", exponent) or float(exponent) > HIGHEST:
+            raise DataError(
+                f"{option}: the power {exponent!r} in {text!r}; a number up to {HIGHEST} is "
+                "expected."
+            )
+
+
 def _names(code: str, option: str) -> list[str]:
     """The columns in an expression, or an error that names what may not be there."""
     try:
         tree = ast.parse(code, mode="eval")
     except SyntaxError:
         raise DataError(f"{option}: {code!r} is no expression of columns.") from None
-    called = {node.func for node in ast.walk(tree) if isinstance(node, ast.Call)}
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    called = {node.func for node in calls}
     for node in ast.walk(tree):
         if not isinstance(node, NODES):
             raise DataError(
@@ -186,7 +202,19 @@ def _names(code: str, option: str) -> list[str]:
                 f"{option}: {name!r} in {code!r} is not a function of formulas."
                 f"{did_you_mean(name, FUNCTIONS)} Known: {', '.join(FUNCTIONS)}."
             )
+    for call in (c for c in calls if getattr(c.func, "id", "") in (*SPLINES, "poly")):
+        sizes = [*call.args[1:], *(k.value for k in call.keywords if k.arg in ("df", "degree"))]
+        for size in sizes:
+            if isinstance(size, ast.Constant) and not _is_size(size.value):
+                raise DataError(
+                    f"{option}: {size.value!r} in {code!r}; a whole number from 1 to {MOST} is "
+                    "expected."
+                )
     return [n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and n not in called]
+
+
+def _is_size(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= MOST
 
 
 def _columns(

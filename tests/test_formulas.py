@@ -165,3 +165,23 @@ def test_splines_find_a_curved_class():
         error[name] = np.sqrt(np.mean((fit.predict_proba(X)[:, 1] - t) ** 2))
     assert error["line"] > 0.2
     assert error["spline"] < 0.07
+
+
+@pytest.mark.parametrize(
+    ("formula", "message"),
+    [
+        ("~ I(amount ** 9 ** 9 ** 9)", "the power"),
+        ("~ (amount + country) ** 99", "the power '99'"),
+        ("~ amount ^ 1000", "the power '1000'"),
+        ("~ bs(amount, df=1000000)", "a whole number from 1 to 200"),
+        ("~ poly(amount, 1000000)", "a whole number from 1 to 200"),
+        ("~ bs(amount, df=0)", "a whole number from 1 to 200"),
+        ("~ amount | country", "several parts"),
+        ("~ __import__('os').system('true')", "is not a formula"),
+        ("~ amount.__class__", "uses attribute"),
+    ],
+)
+def test_a_hostile_formula_is_refused_at_once(frame, formula, message):
+    """A formula comes out of saved files too: none may run code or take for ever."""
+    with pytest.raises(lepu.DataError, match=message):
+        lepu.fit(frame, "marked", model="scar", method="map", class_formula=formula)

@@ -5,11 +5,14 @@ takes them to a cluster unchanged. Every worker computes on one thread: two tria
 faster than two threads inside one.
 """
 
+import os
 import sys
+import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +55,7 @@ class Task:
     hash: str
     trial: int
     seed: int
+    owner: int  # the process that started the run
 
 
 def trial_seed(seed: int, trial: int) -> int:
@@ -104,7 +108,7 @@ def run_trials(
         print(f"{experiment.name}: {older} trials made by other code left aside", file=sys.stderr)
     # All settings of one trial stand together: a run cut short compares like with like.
     tasks = [
-        Task(experiment, s, h, k, trial_seed(seed, k))
+        Task(experiment, s, h, k, trial_seed(seed, k), os.getpid())
         for k in range(trials)
         for s, h in zip(settings, hashes, strict=True)
     ]
@@ -124,6 +128,7 @@ def run_task(task: Task) -> Record:
     """One trial on one thread, with its settings, seed, CPU seconds and warnings."""
     from threadpoolctl import threadpool_limits
 
+    _end_with(task.owner)
     began = time.process_time()
     with threadpool_limits(limits=1), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -137,6 +142,20 @@ def run_task(task: Task) -> Record:
         "warnings": sorted({f"{w.category.__name__}: {w.message}" for w in caught}),
         "cpu_seconds": round(time.process_time() - began, 3),
     }
+
+
+@cache
+def _end_with(owner: int) -> None:
+    """In a worker: end when the process that started it has gone, were it killed outright."""
+    if os.getppid() != owner:  # the owner itself, or a worker on another machine
+        return
+
+    def watch() -> None:
+        while os.getppid() == owner:
+            time.sleep(1.0)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def _results(tasks: Sequence[Task], jobs: int | None) -> Iterator[Record]:
