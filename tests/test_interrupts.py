@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ import bayes_lepu as lepu
 from bayes_lepu.inference import stopping
 from bayes_lepu.inference.stopping import complete
 from bayes_lepu.interruption import interruptible, was_interrupted
-from tests.patience import patience
+from tests.patience import members, patience
 
 PROMPT = 2.0  # seconds from the signal to the end
 
@@ -46,11 +47,15 @@ while True:
 """,
     "report": """
 fit = lepu.fit(demo.X, demo.l, method="map", random_seed=1)
-import tempfile, pathlib
 begin()
-with tempfile.TemporaryDirectory() as folder:
-    while True:
-        fit.report(pathlib.Path(folder) / "report.html")
+while True:
+    fit.report(folder / "report.html")
+""",
+    "saving": """
+fit = lepu.fit(demo.X, demo.l, method="map", random_seed=1)
+begin()
+while True:
+    fit.save(folder / "fit.nc")
 """,
     "cv": """
 from bayes_lepu.estimators import PUClassifierCV
@@ -58,12 +63,33 @@ begin()
 while True:
     PUClassifierCV(model="psychm", random_state=1).fit(demo.X, demo.l)
 """,
+    "cv in two processes": """
+from bayes_lepu.estimators import PUClassifierCV
+begin()
+while True:
+    PUClassifierCV(model="psychm", random_state=1, n_jobs=2).fit(demo.X, demo.l)
+""",
+    "reproduction": """
+from reproduction.experiments import SyntheticSettings, run_table1
+settings = SyntheticSettings(n=200, p=2, Cs=(0.1, 1.0), models=("SPM", "Naive"))
+begin()
+run_table1(trials=5000, seed=7, jobs=2, out=folder, settings=settings, progressbar=False)
+""",
+    "command": """
+from bayes_lepu.cli import main
+demo.X.assign(marked=demo.l).to_csv(folder / "photos.csv", index=False)
+begin()
+sys.exit(main(["fit", str(folder / "photos.csv"), "--label", "marked", "--out", str(folder / "out"),
+               "--draws", "400000", "--quiet"]))
+""",
 }
 HEAD = """
 import sys, time, warnings
+from pathlib import Path
 import numpy as np
 import bayes_lepu as lepu
 warnings.simplefilter("ignore")
+folder = Path(sys.argv[1])
 demo = lepu.load_demo()
 def begin():
     print("begun", flush=True)
@@ -76,39 +102,69 @@ except KeyboardInterrupt:
 """
 
 
-def run_and_interrupt(work: str, wait: float) -> tuple[int, float, str]:
-    """Return code, seconds from the signal to the end, and stderr."""
+def run_and_interrupt(work: str, wait: float, folder: Path) -> tuple[int, float, str]:
+    """Return code, seconds from the signal to the end, and stderr; nothing is left behind.
+
+    The signal goes to the whole group, as a terminal sends it.
+    """
     code = HEAD + "".join(f"    {line}\n" for line in LONG[work].strip().splitlines()) + TAIL
     process = subprocess.Popen(
-        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [sys.executable, "-c", code, str(folder)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        cwd=Path(__file__).parents[1],
     )
     try:
         assert process.stdout is not None
         assert process.stdout.readline() == "begun\n", process.communicate()
         time.sleep(wait)
-        process.send_signal(signal.SIGINT)
+        os.killpg(process.pid, signal.SIGINT)
         sent = time.monotonic()
-        _, stderr = process.communicate(timeout=60)
-        return process.returncode, time.monotonic() - sent, stderr
+        process.wait(timeout=60)
+        seconds = time.monotonic() - sent
+        deadline = time.monotonic() + patience(PROMPT)
+        while (left := members(process.pid)) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert not left, f"still at work: {left}"
+        return process.returncode, seconds, process.communicate(timeout=60)[1]
     finally:
-        process.kill()
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
 
 
+def assert_whole(folder: Path) -> None:
+    """Every file that is there is a whole one."""
+    for file in folder.rglob("*"):
+        assert not file.name.endswith(".part"), file
+        if file.suffix == ".html":
+            assert file.read_text("utf-8").rstrip().endswith("</html>")
+        elif file.suffix == ".nc":
+            assert lepu.load(file).method == "map"
+
+
 @pytest.mark.parametrize(("work", "wait"), [("nuts", 6.0), ("map", 2.0), ("verdict", 1.5)])
-def test_an_interrupt_ends_the_work_at_once(work, wait):
-    code, seconds, stderr = run_and_interrupt(work, wait)
+def test_an_interrupt_ends_the_work_at_once(work, wait, tmp_path):
+    code, seconds, stderr = run_and_interrupt(work, wait, tmp_path)
     assert code == 130, stderr
     assert seconds < patience(PROMPT)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("trial", range(30))
-def test_interrupts_at_random_moments(trial):
+def test_interrupts_at_random_moments(trial, tmp_path):
     work = sorted(LONG)[trial % len(LONG)]
-    code, seconds, stderr = run_and_interrupt(work, random.Random(trial).uniform(0.05, 12.0))
+    earlier = tmp_path / "earlier.txt"
+    earlier.write_text("earlier")
+    wait = random.Random(trial).uniform(0.05, 12.0)
+    code, seconds, stderr = run_and_interrupt(work, wait, tmp_path)
+    print(f"{work}: return code {code} after {seconds:.2f} s, load {os.getloadavg()[0]:.0f}")
     assert code == 130, f"{work}: {stderr}"
     assert seconds < patience(PROMPT), work
+    assert earlier.read_text() == "earlier"
+    assert_whole(tmp_path)
 
 
 def interrupt_after(seconds: float) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.patience import patience
+from tests.patience import members, patience
 
 TRIALS = 20
 CODE = """
@@ -145,14 +145,6 @@ def test_workers_end_with_the_process_that_started_them(tmp_path: Path) -> None:
     while members(run.pid) and time.monotonic() - begun < patience(10.0):
         time.sleep(0.1)
     assert not members(run.pid)
-
-
-def members(session: int) -> list[str]:
-    """Command lines of the processes of a session that are still at work."""
-    found = subprocess.run(
-        ["ps", "-o", "stat=,args=", "-s", str(session)], capture_output=True, text=True, check=False
-    )
-    return [line for line in found.stdout.splitlines() if not line.startswith("Z")]
 
 
 @pytest.mark.slow
