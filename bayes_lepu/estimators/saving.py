@@ -98,7 +98,8 @@ def _encode(value: Any, name: str) -> Any:
         return {"array": _encode(value.tolist(), name), "dtype": value.dtype.str}
     if isinstance(value, pd.DataFrame):
         columns = {str(k): _encode(v.to_numpy(), name) for k, v in value.items()}
-        return {"table": columns, "index": _encode(value.index.to_numpy(), name)}
+        index = _encode(value.index.to_numpy(), name)
+        return {"table": columns, "index": index, "name": _encode(value.index.name, name)}
     if isinstance(value, Parameters):
         given = {k: getattr(value, k) for k in ARRAYS}
         arrays = {k: None if v is None else _encode(np.asarray(v), name) for k, v in given.items()}
@@ -126,7 +127,7 @@ def _decode(value: Any) -> Any:
         return np.ma.MaskedArray(_decode(value["masked"]), mask=_decode(value["mask"]))
     if "table" in value:
         columns = {k: _decode(v) for k, v in value["table"].items()}
-        return pd.DataFrame(columns, index=_decode(value["index"]))
+        return pd.DataFrame(columns, index=pd.Index(_decode(value["index"]), name=value["name"]))
     if "point" in value:
         links = {p.link.name: p.link for p in PROPENSITIES.values()}
         arrays = {k: _decode(value["point"][k]) for k in ARRAYS}
