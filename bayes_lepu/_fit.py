@@ -20,6 +20,7 @@ from bayes_lepu.models import get_model
 from bayes_lepu.models.spec import ModelSpec
 from bayes_lepu.options import (
     check_audit,
+    check_cases,
     check_columns,
     check_picking,
     check_sampler,
@@ -29,6 +30,7 @@ from bayes_lepu.options import (
     long_format,
     read_seed,
     with_marks,
+    with_sampling,
 )
 from bayes_lepu.priors import GivenPriors, Prior
 from bayes_lepu.propensities import Propensity
@@ -58,6 +60,7 @@ def fit(
     label_frequency: tuple[float, float] | None = None,
     false_marks: bool | Prior = False,
     audits: str | None = None,
+    sampling: str = "joint",
     class_features: Sequence[str | int] | None = None,
     selection_features: Sequence[str | int] | None = None,
     class_formula: str | None = None,
@@ -125,6 +128,11 @@ def fit(
         How the audited rows were picked: at random among the unlabelled ones, or by choice, for
         example as `suggest_audit` proposes. Only random ones can tell the class prior without the
         model; what is not said counts as chosen.
+    sampling : {"joint", "case-control"}
+        How the rows came about. ``joint``: one sample, some of whose positives were marked.
+        ``case-control``: marked rows and unmarked ones (the background, of both classes) are two
+        samples, so that the odds of a mark are C s(x) t(x) with C unknown; s is then known up to a
+        factor, and set to 1 where it is highest.
     class_features, selection_features : sequence, optional
         Columns that may enter t and s. Different columns settle which factor is which. The naive
         and SCAR models have no column in s, and refuse ``selection_features``.
@@ -209,6 +217,7 @@ def fit(
                 "label_frequency": label_frequency,
                 "false_marks": false_marks,
                 "audits": audits,
+                "sampling": sampling,
                 "class_features": class_features,
                 "exclude": exclude,
                 "missing": missing,
@@ -228,6 +237,7 @@ def fit(
             },
         )
     spec, priors = with_marks(get_model(model), false_marks, priors)
+    spec = with_sampling(spec, sampling, label_frequency=label_frequency)
     if method not in ENGINES:
         raise ModelError(unknown("method", method, ENGINES))
     engine = ENGINES[method]
@@ -248,6 +258,7 @@ def fit(
         class_prior=class_prior,
         label_frequency=label_frequency,
         false_marks=spec.false_marks,
+        cases=spec.cases,
         class_features=class_features,
         selection_features=selection_features,
         class_formula=class_formula,
@@ -258,6 +269,7 @@ def fit(
         standardize=standardize,
     )
     check_audit(spec, data)
+    check_cases(spec, data)
     chosen = choose_priors(spec, data, point=engine.point, penalty=penalty, C=C, priors=priors)
     if not engine.point:
         refuse_improper(chosen)
@@ -265,6 +277,7 @@ def fit(
         "model": spec.name,
         "method": method,
         "audits": audits,
+        "sampling": sampling,
         "standardize": standardize,
         "orientation": orientation,
         "n_starts": n_starts,
@@ -331,8 +344,8 @@ def _fit_all(
     fits = {}
     for name in PRIOR_WEIGHTS:
         spec = get_model(name)
-        # A missed positive among the audited rows rules the naive model out.
-        if name == "naive" and options["y"] is not None:
+        # A missed positive among the audited rows rules the naive model out, two samples do too.
+        if name == "naive" and (options["y"] is not None or options["sampling"] != "joint"):
             continue
         fits[name] = fit(
             X,
@@ -353,6 +366,11 @@ def build_model(
     *,
     model: str | Propensity | ModelSpec = "psychm",
     y: Any = None,
+    sample_weight: Any = None,
+    class_prior: tuple[float, float] | None = None,
+    label_frequency: tuple[float, float] | None = None,
+    false_marks: bool | Prior = False,
+    sampling: str = "joint",
     class_features: Sequence[str | int] | None = None,
     selection_features: Sequence[str | int] | None = None,
     class_formula: str | None = None,
@@ -391,6 +409,11 @@ def build_model(
         l,
         model=model,
         y=y,
+        sample_weight=sample_weight,
+        class_prior=class_prior,
+        label_frequency=label_frequency,
+        false_marks=false_marks,
+        sampling=sampling,
         class_features=class_features,
         selection_features=selection_features,
         class_formula=class_formula,
@@ -410,13 +433,17 @@ def read_model(
     *,
     model: str | Propensity | ModelSpec,
     priors: GivenPriors | None,
-    **columns: Any,
+    false_marks: bool | Prior,
+    sampling: str,
+    **rows: Any,
 ) -> tuple[ModelSpec, PUData, dict[str, Prior]]:
     """The model, data and priors that the arguments of `build_model` stand for."""
-    spec = get_model(model)
-    check_columns(spec, columns["selection_features"], columns["selection_formula"])
-    data = read_data(X, l, **columns)
+    spec, priors = with_marks(get_model(model), false_marks, priors)
+    spec = with_sampling(spec, sampling, label_frequency=rows["label_frequency"])
+    check_columns(spec, rows["selection_features"], rows["selection_formula"])
+    data = read_data(X, l, false_marks=spec.false_marks, cases=spec.cases, **rows)
     check_audit(spec, data)
+    check_cases(spec, data)
     return spec, data, choose_priors(spec, data, priors=priors)
 
 

@@ -8,7 +8,6 @@ Conventions
 scale ``(x - center) / scale``. ``y`` holds audited classes and NaN where the class is unknown.
 """
 
-import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -21,7 +20,7 @@ from numpy.typing import NDArray
 from bayes_lepu.annotators import ONE, LongFormat, read_labels, refuse_label_among_features
 from bayes_lepu.arrays import refuse_swapped
 from bayes_lepu.encoding import Encoding
-from bayes_lepu.errors import OWN_CODE, DataError, DataWarning
+from bayes_lepu.errors import DataError
 from bayes_lepu.formulas import read_design
 from bayes_lepu.frames import row_count, take_roles
 from bayes_lepu.labels import read_classes, read_known, read_weights
@@ -68,6 +67,8 @@ class PUData:
     visit_names : tuple of str
         Columns that differ between the annotators of a row; the last columns of X, one per
         annotator for every name.
+    cases : bool
+        Whether marked rows were drawn apart, so that only the others stand for the population.
     """
 
     X: Array
@@ -85,6 +86,7 @@ class PUData:
     weight: Array = field(default_factory=lambda: np.zeros(0))
     outside: Array = field(default_factory=lambda: np.full((2, 2), np.nan))
     visit_names: tuple[str, ...] = ()
+    cases: bool = False
 
     @property
     def n(self) -> int:
@@ -186,6 +188,13 @@ class PUData:
     def row_weights(self) -> Array | None:
         """Weights for `numpy.average`: None where every row counts once."""
         return self.weight if self.weight.size else None
+
+    @property
+    def population(self) -> Array | None:
+        """Weights of the rows in averages over the population, such as π."""
+        if not self.cases:
+            return self.row_weights
+        return (self.l == 0) * (self.weight if self.weight.size else 1.0)
 
     @cached_property
     def as_rows(self) -> Rows:
@@ -299,6 +308,7 @@ def read_data(
     class_prior: tuple[float, float] | None = None,
     label_frequency: tuple[float, float] | None = None,
     false_marks: bool = False,
+    cases: bool = False,
     class_features: Sequence[str | int] | None = None,
     selection_features: Sequence[str | int] | None = None,
     class_formula: str | None = None,
@@ -328,6 +338,8 @@ def read_data(
         What is known from elsewhere about π = P(y=1) and c = P(l=1 | y=1).
     false_marks : bool
         Whether a marked row may be audited as negative.
+    cases : bool
+        Whether marked rows were drawn apart from the others.
     class_formula, selection_formula : str, optional
         Terms of t and of s, such as ``"~ bs(amount, df=5) + country"``.
     exclude : sequence of names
@@ -399,18 +411,8 @@ def read_data(
             ]
         ),
         visit_names=seen.names,
+        cases=cases,
     )
-
-
-def warn_if_small(data: PUData, n_parameters: int) -> None:
-    """Warn when an unpenalised fit has more parameters than rows."""
-    if data.n < n_parameters:
-        warnings.warn(
-            f"{data.n} rows for {n_parameters} unpenalised parameters: the estimate is not "
-            "unique. Add a penalty (C > 0) or a proper prior, or use fewer columns.",
-            DataWarning,
-            skip_file_prefixes=OWN_CODE,
-        )
 
 
 def _read_mask(

@@ -2,6 +2,7 @@
 
 import math
 import secrets
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from importlib.util import find_spec
@@ -11,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayes_lepu.annotators import LongFormat
-from bayes_lepu.data import PUData, warn_if_small
+from bayes_lepu.data import PUData
 from bayes_lepu.defaults import default_penalties
-from bayes_lepu.errors import ModelError
+from bayes_lepu.errors import OWN_CODE, DataWarning, ModelError
 from bayes_lepu.foreign_priors import read_priors
 from bayes_lepu.inference.pooling import known_scales
 from bayes_lepu.inference.stopping import LEAST_DRAWS
@@ -23,6 +24,7 @@ from bayes_lepu.priors import DEFAULT_C, GivenPriors, Prior, Priors, default_pri
 from bayes_lepu.suggestions import unknown
 
 PICKED = ("random", "chosen")
+SAMPLINGS = ("joint", "case-control")
 SAMPLERS = ("nutpie", "pymc")
 THROUGH_PYMC = {  # what pymc.sample can hand the model to, and what that needs
     "pymc": (),
@@ -77,6 +79,17 @@ def choose_priors(
     if flat:
         warn_if_small(data, flat)
     return chosen
+
+
+def warn_if_small(data: PUData, n_parameters: int) -> None:
+    """Warn when an unpenalised fit has more parameters than rows."""
+    if data.n < n_parameters:
+        warnings.warn(
+            f"{data.n} rows for {n_parameters} unpenalised parameters: the estimate is not "
+            "unique. Add a penalty (C > 0) or a proper prior, or use fewer columns.",
+            DataWarning,
+            skip_file_prefixes=OWN_CODE,
+        )
 
 
 def by_column(
@@ -157,6 +170,47 @@ def with_marks(
     if not isinstance(false_marks, bool):
         raise ModelError(f"false_marks = {false_marks!r}; True, False or a Prior is expected.")
     return (replace(spec, false_marks=True) if false_marks else spec), priors
+
+
+def with_sampling(
+    spec: ModelSpec, sampling: str, *, label_frequency: tuple[float, float] | None = None
+) -> ModelSpec:
+    """The model for rows drawn together or case-control; what that cannot tell is refused."""
+    if sampling not in SAMPLINGS:
+        raise ModelError(unknown("sampling", sampling, SAMPLINGS))
+    if sampling == "joint":
+        return spec
+    why = "sampling='case-control' draws marked rows apart from the others, and then"
+    if spec.name == "naive":
+        raise ModelError(
+            f"{why} an unmarked row is no negative, as the naive model takes it. Use model='scar'."
+        )
+    if spec.false_marks:
+        raise ModelError(
+            f"{why} false marks cannot be told from guesses: only C ε and C s are in the labels. "
+            "Leave false_marks out, or audit marked rows and drop the false ones."
+        )
+    if label_frequency is not None:
+        raise ModelError(
+            f"{why} the labels know s up to a factor only: label_frequency says nothing of t. "
+            "Give class_prior=(value, standard error) instead."
+        )
+    apart = spec.for_cases()
+    if apart.propensity.has_lapses:
+        raise ModelError(
+            f"{why} the highest propensity 1 - λ is not identified, only ratios of propensities "
+            f"are. Use a propensity without lapses; {apart.propensity.name!r} has them."
+        )
+    return apart
+
+
+def check_cases(spec: ModelSpec, data: PUData) -> None:
+    """Refuse case-control rows of several annotators."""
+    if spec.cases and data.n_annotators > 1:
+        raise ModelError(
+            f"sampling='case-control' with {data.n_annotators} annotators: rows are drawn by one "
+            "mark, cases or background. Give one column of labels."
+        )
 
 
 def long_format(item: str | None, annotator: str | None, label: str | None) -> LongFormat | None:

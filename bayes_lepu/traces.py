@@ -19,7 +19,7 @@ from bayes_lepu.interruption import stops_at_once
 from bayes_lepu.models.density import LogDensity
 from bayes_lepu.models.spec import ModelSpec
 from bayes_lepu.options import read_seed
-from bayes_lepu.priors import GivenPriors
+from bayes_lepu.priors import GivenPriors, Prior
 from bayes_lepu.propensities import Propensity
 from bayes_lepu.suggestions import some
 
@@ -36,6 +36,11 @@ def from_trace(
     *,
     model: str | Propensity | ModelSpec = "psychm",
     y: Any = None,
+    sample_weight: Any = None,
+    class_prior: tuple[float, float] | None = None,
+    label_frequency: tuple[float, float] | None = None,
+    false_marks: bool | Prior = False,
+    sampling: str = "joint",
     class_features: Sequence[str | int] | None = None,
     selection_features: Sequence[str | int] | None = None,
     class_formula: str | None = None,
@@ -83,6 +88,11 @@ def from_trace(
         l,
         model=model,
         y=y,
+        sample_weight=sample_weight,
+        class_prior=class_prior,
+        label_frequency=label_frequency,
+        false_marks=false_marks,
+        sampling=sampling,
         class_features=class_features,
         selection_features=selection_features,
         class_formula=class_formula,
@@ -108,6 +118,7 @@ def from_trace(
         "model": spec.name,
         "method": "nuts",
         "audits": None,
+        "sampling": sampling,
         "standardize": standardize,
         "orientation": orientation,
         "n_starts": None,
@@ -178,7 +189,7 @@ def _checked(density: LogDensity, posterior: "xr.Dataset") -> "xr.Dataset":
 def _warn_of_more(density: LogDensity, posterior: "xr.Dataset") -> None:
     """Say which variables a fit cannot hold."""
     stems = {block.stem for block in density.layout.blocks}
-    derived = {f"{name}_original" for name in stems} | {"pi", "c"}
+    derived = {f"{name}_original" for name in stems} | {"pi", "c", "C"}
     known = {block.name for block in density.layout.blocks} | stems | derived
     known |= set(density.spec.propensity.components)
     more = sorted(str(name) for name in posterior.data_vars if name not in known)

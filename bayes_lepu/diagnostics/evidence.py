@@ -72,7 +72,7 @@ def gather(subject: Subject) -> Evidence:
     fit = subject.fit
     drawn = not fit.is_point
     profile = trace_profile(subject) if subject.small else None
-    columns = score_columns(subject) if subject.small else None
+    columns = score_columns(subject) if subject.small and not fit.spec.cases else None
     seed = int(fit.settings["random_seed"])
     fitted = scores(fit)
     rates, calibration = label_rates(*fitted), calibrate(*fitted, seed)

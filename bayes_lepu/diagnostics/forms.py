@@ -147,6 +147,8 @@ def form_range(
     known = subject.propensity.fixed is not None
     if profile is None or known or subject.peaks[0].point.epsilon is not None:
         return None  # fitted false marks are themselves one of the forms
+    if subject.fit.spec.cases:
+        return None  # the forms are those of rows that were drawn together
     problem = Problem.of(subject)
     own = subject.peaks[0]
     data = subject.data
@@ -356,7 +358,12 @@ def check_forms(subject: Subject, evidence: "Evidence") -> list[Check]:
     if found is None:
         if subject.propensity.fixed is not None:
             return []
-        text = "Too many coordinates: how far the form carries π is not known."
+        why = "Too many coordinates"
+        if subject.fit.spec.false_marks:
+            why = "False marks are fitted, and other forms are tried without them"
+        if subject.fit.spec.cases:
+            why = "Other forms are tried on rows that were drawn together only"
+        text = f"{why}: how far the form carries π is not known."
         return [Check("form range", "not computed", None, "", text, **_WIDTH)]
     kept, pi = found.kept, float(np.mean(subject.pi_draws))
     bounds = thresholds.relative(thresholds.FORM_WIDTH, pi)

@@ -15,6 +15,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from bayes_lepu.data import PUData
 from bayes_lepu.diagnostics.evidence import Evidence
 from bayes_lepu.diagnostics.records import Aspect, Check, Status
 from bayes_lepu.diagnostics.subject import Subject
@@ -38,7 +39,7 @@ def check_knowledge(subject: Subject, evidence: Evidence) -> Iterable[Check]:
     free = LogDensity(weak.spec, unknown, weak.priors)
     given = max(subject.peaks, key=lambda p: p.logp)
     alone = max((optimise(free, p.z) for p in subject.peaks), key=lambda o: o.logp)
-    with_it, without = (_figures(p, unknown.X) for p in (given.point, free.unpack(alone.z)))
+    with_it, without = (_figures(p, unknown) for p in (given.point, free.unpack(alone.z)))
     values, errors = data.outside.T
     known = ~np.isnan(values)
     misfit = 0.5 * float(np.sum(((values - with_it) / errors)[known] ** 2))
@@ -97,8 +98,9 @@ def check_false_marks(subject: Subject, evidence: Evidence) -> Iterable[Check]:
     ]
 
 
-def _figures(point: Parameters, X: Array) -> Array:
+def _figures(point: Parameters, data: PUData) -> Array:
     """π and c of a point."""
-    t = point.t(X)
-    pi = float(t.mean())
-    return np.array([pi, float((point.s(X) * t).mean()) / max(pi, 1e-300)])
+    t, weights = point.t(data.X), data.population
+    pi = float(np.average(t, weights=weights))
+    marked = float(np.average(point.s(data.X) * t, weights=weights))
+    return np.array([pi, marked / max(pi, 1e-300)])

@@ -109,12 +109,15 @@ def audit_information(subject: Subject) -> Array:
     ones = np.column_stack([X, np.ones(len(X))])
     rise = np.exp(subject.fit.spec.propensity.logs(point.omega(X), point.log_w)[2])
     slope = -rise / np.maximum(1 - psi, 1e-12)
+    gamma, lam = float(point.gamma), float(point.lam)
+    if subject.fit.spec.cases:  # a background row shows t alone
+        slope, gamma, lam = np.zeros(len(X)), 0.0, 0.0
     D = np.column_stack(
         [
             ones,
             slope[:, None] * ones,
-            np.full(len(X), -float(point.gamma)),
-            float(point.lam) * psi / np.maximum(1 - psi, 1e-12),
+            np.full(len(X), -gamma),
+            lam * psi / np.maximum(1 - psi, 1e-12),
             np.zeros(len(X)),  # of false marks: an audit of an unlabelled row says little
         ]
     )[:, density.free]

@@ -135,7 +135,7 @@ def describe_mode(
     hits: int,
 ) -> Mode:
     """A mode with its figures."""
-    X, weight = density.data.X, density.data.row_weights
+    X, weight = density.data.X, density.data.population
     tau, omega = point.tau(X), point.omega(X)
     t, s = sigmoid(tau), point.s(X)
     pi = float(np.average(t, weights=weight))
@@ -199,7 +199,7 @@ def swap_mode(density: LogDensity, mode: Mode) -> Mode:
     """The same mode with its factors exchanged."""
     point = mode.point.swap()
     t = point.t(density.data.X)
-    pi = float(np.average(t, weights=density.data.row_weights))
+    pi = float(np.average(t, weights=density.data.population))
     return replace(
         mode,
         point=point,

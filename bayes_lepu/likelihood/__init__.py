@@ -3,16 +3,20 @@ r"""The row likelihood of any number of annotators: in NumPy (`formula`), and co
 .. math:: L_i = t_i \prod_j \psi_{ij}^{l_{ij}} (1-\psi_{ij})^{1-l_{ij}}
     + (1-t_i) \prod_j \varepsilon_j^{l_{ij}} (1-\varepsilon_j)^{1-l_{ij}}
 
+or, where marked rows were drawn apart from the others, odds of :math:`C\,\psi_i t_i`
+(`case_formula`).
+
 Every function takes rows, links and a point (`arguments`). `loglik_grad`, `loglik_grad_pair`,
 `row_terms` and `outside_moments` are compiled without threads, release the GIL, and can be called
 from other compiled code; the information matrices are for Python.
 """
 
-from bayes_lepu.likelihood import information
+from bayes_lepu.likelihood import case_formula, information
 from bayes_lepu.likelihood.arguments import (
     CERTAIN_LINK,
     NOT_SHOWN,
     UNKNOWN,
+    Cases,
     Layout,
     Links,
     Point,
@@ -25,7 +29,6 @@ from bayes_lepu.likelihood.arguments import (
 )
 from bayes_lepu.likelihood.evaluation import loglik_grad, loglik_grad_pair, row_terms
 from bayes_lepu.likelihood.expected import expected_information
-from bayes_lepu.likelihood.information import observed_information
 from bayes_lepu.likelihood.moments import outside_moments
 from bayes_lepu.links import Array
 
@@ -57,7 +60,15 @@ def loglik_grad_info(rows: Rows, links: Links, point: Point) -> tuple[float, Arr
     The expected information for one annotator, the complete-data information for several
     (see `information`); compiled where one annotator makes no false marks.
     """
+    if isinstance(links.form, Cases):
+        return case_formula.loglik_grad_info(rows, links, point)
     if is_single(rows, point.epsilon):
         return expected_information(rows, links, point)
     loglik, grad = loglik_grad(rows, links, point)
     return loglik, grad, information.information(rows, links, point)
+
+
+def observed_information(rows: Rows, links: Links, point: Point) -> Array:
+    """Minus the Hessian of the log-likelihood in the flat order."""
+    cases = isinstance(links.form, Cases)
+    return (case_formula if cases else information).observed_information(rows, links, point)

@@ -42,12 +42,16 @@ class Several(NamedTuple):
     """Tag of the form for any number of annotators."""
 
 
+class Cases(NamedTuple):
+    """Tag of the form for case-control rows of one annotator (`bayes_lepu.likelihood.cases`)."""
+
+
 class Links(NamedTuple):
     """What is compiled anew when it changes, as tags. Build it with `make_links`."""
 
     of_class: tuple  # link of the class probability
     of_selection: tuple  # link of the propensity
-    form: tuple  # Single or Several
+    form: tuple  # Single, Several or Cases
 
 
 class Point(NamedTuple):
@@ -59,7 +63,7 @@ class Point(NamedTuple):
     alpha: Array  # (J, p)
     beta: Array  # (J,)
     rates: Array  # (J, 3) log rates of the propensities
-    epsilon: Array  # (J,) rates of false marks; 0 where a mark is proof
+    epsilon: Array  # (J,) rates of false marks; 0 where a mark is proof; of Cases log C
 
 
 def make_rows(
@@ -122,14 +126,20 @@ def make_point(
 
 
 def make_links(
-    of_selection: Link = LOGISTIC, of_class: Link = LOGISTIC, *, single: bool = False
+    of_selection: Link = LOGISTIC,
+    of_class: Link = LOGISTIC,
+    *,
+    single: bool = False,
+    cases: bool = False,
 ) -> Links:
     """The two links as compiled code takes them, logistic unless said otherwise.
 
     ``single`` promises one annotator and no false marks, for which a shorter form is compiled; the
-    general form gives the same numbers in up to twice the time.
+    general form gives the same numbers in up to twice the time. ``cases``: marked rows were drawn
+    apart from the others, and ``epsilon`` of a point is log C.
     """
-    return Links(of_class.tag, of_selection.tag, Single() if single else Several())
+    form = Cases() if cases else Single() if single else Several()
+    return Links(of_class.tag, of_selection.tag, form)
 
 
 def is_single(rows: Rows, epsilon: ArrayLike = 0.0) -> bool:

@@ -13,7 +13,8 @@ import numpy as np
 from numba.extending import overload
 
 from bayes_lepu.arithmetic import jit, jit_sums, log
-from bayes_lepu.likelihood.arguments import OWN, Links, Point, Rows, Single
+from bayes_lepu.likelihood.arguments import OWN, Cases, Links, Point, Rows, Single
+from bayes_lepu.likelihood.cases import cases_grad, cases_pair
 from bayes_lepu.likelihood.several import combine_cells, multiply_cells, slopes_of_annotator
 from bayes_lepu.likelihood.single import slopes_of_tile
 from bayes_lepu.likelihood.tails import cell_log, row_log
@@ -328,13 +329,13 @@ def choose_pair(form: tuple, rows: Rows, links: Links, point: Point) -> tuple:
 
 @overload(choose_grad)
 def _choose_grad(form, rows, links, point):  # type: ignore[no-untyped-def]
-    chosen = single_grad if form.instance_class is Single else several_grad
+    chosen = {Single: single_grad, Cases: cases_grad}.get(form.instance_class, several_grad)
     return lambda form, rows, links, point: chosen(rows, links, point)
 
 
 @overload(choose_pair)
 def _choose_pair(form, rows, links, point):  # type: ignore[no-untyped-def]
-    chosen = single_pair if form.instance_class is Single else several_pair
+    chosen = {Single: single_pair, Cases: cases_pair}.get(form.instance_class, several_pair)
     return lambda form, rows, links, point: chosen(rows, links, point)
 
 

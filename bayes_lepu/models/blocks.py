@@ -129,6 +129,8 @@ def stems(spec: "ModelSpec", data: PUData) -> list[Stem]:
         labels = tuple(f"logit epsilon[{name}]" for name in who) or ("logit epsilon",)
         dim = "annotator" if who else None
         out.append(Stem("epsilon", "epsilon", "ratios", dim, labels, False))
+    if spec.cases:
+        out.append(Stem("kappa", "epsilon", "ratios", None, ("log C",), False))
     return out
 
 
@@ -138,6 +140,7 @@ def prior_names(spec: "ModelSpec", annotators: int = 1, *, visits: bool = False)
     own += [spec.rates_name] if spec.rates_name else []
     shared = {"a": "a", "b": "b"}
     marks = {"epsilon": "epsilon"} if spec.false_marks else {}
+    marks |= {"kappa": "kappa"} if spec.cases else {}
     if annotators == 1:
         return shared | {name: name for name in own} | marks
     means = {f"{name}_mean": name for name in own}

@@ -44,6 +44,7 @@ class Constants(NamedTuple):
     rates: Array  # (3,): 0 where a rate is free, its logarithm where it is fixed
     has_free_rates: bool
     false_marks: bool
+    cases: bool  # log C stands where the false marks would
     place: NDArray[np.intp]  # see `blocks.Layout`
     base: NDArray[np.intp]
     scale: NDArray[np.intp]
@@ -147,6 +148,8 @@ def point_of(full: Array, k: Constants) -> Point:
             rates[j, 0], rates[j, 1], rates[j, 2] = k.rates[0], k.rates[1], k.rates[2]
         if k.false_marks:
             epsilon[j] = 1.0 / (1.0 + math.exp(-full[at + p + 3]))
+        elif k.cases:
+            epsilon[j] = full[at + p + 3]
     return Point(full[:p], full[p], k.class_rates, alpha, beta, rates, epsilon)  # type: ignore[arg-type]
 
 

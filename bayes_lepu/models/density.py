@@ -141,14 +141,15 @@ class LogDensity:
         propensity = self.spec.propensity
         uv = own[..., [p + 1 + place for place in propensity.coordinate_rates]]
         log_w = propensity.log_rates(uv)
-        epsilon = np.asarray(sigmoid(own[..., p + 3])) if self.spec.false_marks else None
+        last = np.asarray(sigmoid(own[..., p + 3]))
         return Parameters(
             full[..., :p],
             full[..., p],
             own[..., :p],
             own[..., p],
             np.broadcast_to(log_w, (*own.shape[:-1], 3)),
-            epsilon=epsilon,
+            epsilon=last if self.spec.false_marks else None,
+            kappa=last if self.spec.cases else None,
             pooling=self._pooling(z),
             link=propensity.link,
         )
@@ -178,7 +179,17 @@ class LogDensity:
             with np.errstate(divide="ignore"):
                 logit = np.log(epsilon) - np.log1p(-epsilon)
             own[:, p + 3] = np.clip(logit, -LARGEST, LARGEST)
+        if self.spec.cases:
+            kappa = self._ratio(point) if point.kappa is None else point.kappa
+            own[:, p + 3] = np.clip(np.log(kappa) - np.log1p(-kappa), -LARGEST, LARGEST)
         return self.layout.coordinates(full, point.pooling)
+
+    def _ratio(self, point: Parameters) -> float:
+        """κ = C / (1 + C) at which a point expects as many marked rows as there are."""
+        background = self.data.X[self.data.l == 0]
+        expected = float((point.s(background) * point.t(background)).sum())
+        C = (self.data.n - len(background)) / max(expected, SMALLEST_RATE)
+        return float(np.clip(C / (1 + C), 1e-6, 1 - 1e-6))
 
     def pack_draws(self, draws: Parameters) -> Array:
         """Coordinates of draws along one axis, ``(draws, dim)``."""
@@ -198,11 +209,13 @@ class LogDensity:
             links=make_links(
                 propensity.link,
                 single=self.data.n_annotators == 1 and not self.spec.false_marks,
+                cases=self.spec.cases,
             ),
             class_rates=CERTAIN_LINK,
             rates=np.array(rates, dtype=float),
             has_free_rates=free,
             false_marks=self.spec.false_marks,
+            cases=self.spec.cases,
             place=place,
             base=base,
             scale=scale,

@@ -10,13 +10,22 @@ With several annotators c is the mean over them.
 import numpy as np
 
 from bayes_lepu.data import PUData
-from bayes_lepu.likelihood import Links, Point, outside_moments
+from bayes_lepu.likelihood import Links, Point, Rows, outside_moments
 from bayes_lepu.links import Array
+
+
+def population_rows(data: PUData) -> Rows:
+    """The rows with their weights in averages over the population."""
+    if not data.cases:
+        return data.as_rows
+    return data.as_rows._replace(weight=np.asarray(data.population))
 
 
 def known_terms(data: PUData, links: Links, point: Point) -> tuple[float, Array, Array]:
     """Log density, gradient and information in the full vector of the row formula."""
-    total, positive, d_positive, marked, d_marked = outside_moments(data.as_rows, links, point)
+    total, positive, d_positive, marked, d_marked = outside_moments(
+        population_rows(data), links, point
+    )
     c = float(marked.mean()) / positive
     figures = (positive / total, c)
     slopes = (d_positive / total, (d_marked.mean(axis=0) - c * d_positive) / positive)

@@ -29,7 +29,7 @@ from bayes_lepu.links import Array
 from bayes_lepu.propensities import Link, log_factor
 from bayes_lepu.propensities.logistic import LINK as LOGISTIC
 
-ARRAYS = ("a", "b", "alpha", "beta", "log_w", "epsilon")
+ARRAYS = ("a", "b", "alpha", "beta", "log_w", "epsilon", "kappa")
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +41,8 @@ class Parameters:
     a, b, alpha, beta, log_w : arrays
     epsilon : array, optional
         Rates of false marks; without them a mark is proof.
+    kappa : array, optional
+        C / (1 + C) of case-control rows, whose odds of being marked are C s(x) t(x).
     pooling : mapping of str to array
         What annotators share and how much they differ (``alpha_mean``, ``sigma_alpha``, ...), and
         unknown scales of priors.
@@ -54,6 +56,7 @@ class Parameters:
     beta: Array
     log_w: Array
     epsilon: Array | None = None
+    kappa: Array | None = None
     pooling: Mapping[str, Array] = field(default_factory=dict)
     link: Link = LOGISTIC
 
@@ -123,7 +126,9 @@ class Parameters:
         return np.exp(self._log_s(X)[0])
 
     def h(self, X: Array) -> Array:
-        """Label probability P(l=1 | x), of every annotator."""
+        """Label probability P(l=1 | x), of every annotator; of case-control rows as drawn."""
+        if self.kappa is not None:
+            return links.sigmoid(self._log_odds(X))
         t = self.t(X)
         t = t[..., None, :] if self.several else t
         if self.epsilon is None:
@@ -142,7 +147,12 @@ class Parameters:
         return t * (1 - silent) + (1 - t) * (1 - quiet)
 
     def missed(self, X: Array) -> Array:
-        """P(y=1 | x, nobody labelled): t Π(1 - s_j) / [t Π(1 - s_j) + (1 - t) Π(1 - ε_j)]."""
+        """P(y=1 | x, nobody labelled): t Π(1 - s_j) / [t Π(1 - s_j) + (1 - t) Π(1 - ε_j)].
+
+        The background of case-control rows was drawn whatever its labels: there it is t.
+        """
+        if self.kappa is not None:
+            return self.t(X)
         tau, log_not_s = self.tau(X), self._log_s(X)[1]
         log_positive = log_expit(tau) + (log_not_s.sum(axis=-2) if self.several else log_not_s)
         log_negative = log_expit(-tau)
@@ -158,6 +168,11 @@ class Parameters:
         tau = self.tau(X)
         log_s, log_not_s = self._log_s(X)
         log_t, log_not_t = log_expit(tau), log_expit(-tau)
+        if self.kappa is not None:
+            z = self._log_odds(X)
+            drawn = log_expit(-z)
+            choices = [drawn, log_expit(z), drawn + log_t, drawn + log_not_t]
+            return np.choose(np.asarray(kind), choices)
         log_true, log_false = log_t + log_s, np.full(tau.shape, -np.inf)
         log_silent, log_missed = log_not_t, log_t + log_not_s
         if self.epsilon is not None:
@@ -182,6 +197,9 @@ class Parameters:
         """
         t = self.t(X)
         y = rng.random(t.shape) < t
+        if self.kappa is not None:  # which rows are cases; the background has any class
+            marked = rng.random(t.shape) < self.h(X)
+            return (y | marked).astype(np.int8), marked.astype(np.int8)
         s = self.s(X)
         positive = y[..., None, :] if self.several else y
         chance = s if self.epsilon is None else np.where(positive, s, self.epsilon[..., None])
@@ -268,6 +286,12 @@ class Parameters:
         pooling = {name: change(values) for name, values in self.pooling.items()}
         parts: dict[str, Any] = {name: change(v) for name, v in self._arrays().items()}
         return replace(self, pooling=pooling, **parts)
+
+    def _log_odds(self, X: Array) -> Array:
+        """Log-odds log(C s t) of case-control rows."""
+        assert self.kappa is not None
+        log_C = np.log(self.kappa) - np.log1p(-self.kappa)
+        return log_C[..., None] + log_expit(self.tau(X)) + self._log_s(X)[0]
 
     def _log_s(self, X: Array) -> tuple[Array, Array]:
         """Logarithms of s and of 1 - s."""

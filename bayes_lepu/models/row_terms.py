@@ -14,6 +14,9 @@ def row_terms(parameters: Parameters, data: PUData) -> tuple[Array, Array]:
 
     The probability is 1 where a mark is proof, and audited rows keep their class.
     """
+    if parameters.kappa is not None:
+        given = np.where(np.isnan(data.y), parameters.t(data.X), data.y)
+        return parameters.loglik(data.X, data.kind), np.where(data.l == 1, 1.0, given)
     flat, links = parameters.take_flat(), make_links(parameters.link)
     loglik, positive = np.empty((flat.b.size, data.n)), np.empty((flat.b.size, data.n))
     for i in range(flat.b.size):

@@ -5,6 +5,7 @@ from bayes_lepu.propensities import (
     cauchit,
     cloglog,
     constant,
+    guessing,
     logistic,
     loglog,
     one,
@@ -28,7 +29,17 @@ __all__ = [
 
 REGISTRY: dict[str, Propensity] = {
     module.PROPENSITY.name: module.PROPENSITY
-    for module in (one, constant, logistic, psychometric, probit, cloglog, loglog, cauchit)
+    for module in (
+        one,
+        constant,
+        logistic,
+        psychometric,
+        guessing,
+        probit,
+        cloglog,
+        loglog,
+        cauchit,
+    )
 }
 
 

@@ -150,6 +150,11 @@ class Propensity:
         return self.fixed[2] > 0 if self.fixed is not None else "rho" in self.free
 
     @property
+    def has_lapses(self) -> bool:
+        """Whether ψ stays below one however high its predictor."""
+        return self.fixed[1] > 0 if self.fixed is not None else "lambda" in self.free
+
+    @property
     def n_coordinates(self) -> int:
         """How many coordinates the free rates have."""
         return 0 if self.fixed is not None else len(self.free) - 1

@@ -29,8 +29,9 @@ def estimate_table(fit: "FittedModel", var_names: list[str] | None) -> pd.DataFr
     scalars = {"c": fit.c_by_annotator[0] if several else fit.c_draws[0]}
     if fit.spec.n_rates == 2:
         scalars |= {"gamma": fit.draws.gamma[0], "lambda": fit.draws.lam[0]}
-    if fit.draws.epsilon is not None:
-        scalars["epsilon"] = fit.draws.epsilon[0]
+    for name in ("epsilon", "kappa"):
+        if (rate := getattr(fit.draws, name)) is not None:
+            scalars[name] = rate[0]
     for name, value in scalars.items():
         if not several:
             table.loc[name] = value

@@ -114,8 +114,10 @@ class FittedModel:
         return pi, c.mean(axis=1)
 
     def _pi_and_frequencies(self, parameters: Parameters) -> tuple[Array, Array]:
-        flat, weights = parameters.take_flat(), self.data.row_weights
+        flat, weights = parameters.take_flat(), self.data.population
         pi = summaries.mean_over_rows(flat, Parameters.t, self.data.X, weights)
+        if self.data.cases:  # how many marks there could have been is not known
+            return pi, np.full((pi.size, 1), np.nan)
 
         def marked(draws: Parameters, X: Array) -> Array:
             t = draws.t(X)
@@ -164,7 +166,8 @@ class FittedModel:
     def class_prior(self, *, ci_prob: float = CI_PROB) -> pd.DataFrame:
         """π = E t(x), the class prior, and c = P(l=1 | y=1), the label frequency.
 
-        Several annotators have a label frequency each, and c is the mean of these.
+        Case-control rows do not tell c, and have π alone. Several annotators have a label
+        frequency each, and c is the mean of these.
 
         Draws come with the implied prior of both (rows ``prior of pi`` and ``prior of c``): a
         posterior as wide as its prior has learned nothing.
@@ -176,11 +179,16 @@ class FittedModel:
     def _levels(self) -> dict[str, Array]:
         """Draws of π and c, of every annotator's c, and of the prior of π and c."""
         rows = {"pi": self.pi_draws, "c": self.c_draws}
+        if self.data.cases:
+            del rows["c"]
         if self.data.n_annotators > 1:
             each = zip(self.data.annotators, self.c_by_annotator.T, strict=True)
             rows |= {f"c[{name}]": c for name, c in each}
         if not self.is_point:
-            rows["prior of pi"], rows["prior of c"] = self.class_prior_draws(self._prior_sample)
+            before = self.class_prior_draws(self._prior_sample)
+            rows |= {
+                f"prior of {k}": v for k, v in zip(("pi", "c"), before, strict=True) if k in rows
+            }
         return rows
 
     def annotators(self, *, ci_prob: float = CI_PROB) -> pd.DataFrame:
@@ -377,7 +385,9 @@ class FittedModel:
             facts["table"] = encoded
         table = self.class_prior()
         facts["class prior pi"] = show_estimate(table.loc["pi"])
-        if d.n_annotators == 1:
+        if d.cases:
+            facts["label freq. c"] = "not told by case-control rows"
+        elif d.n_annotators == 1:
             facts["label freq. c"] = show_estimate(table.loc["c"])
         else:
             means = zip(d.annotators, self.c_by_annotator.mean(axis=0), strict=True)

@@ -5,6 +5,7 @@ itself. `arviz.from_netcdf` reads it too.
 """
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -44,6 +45,7 @@ def write(fit: FittedModel, path: Path, *, all_groups: bool = False) -> Path:
         "model": fit.spec.name,
         "propensity": fit.spec.propensity.name,
         "false_marks": int(fit.spec.false_marks),
+        "cases": int(fit.spec.cases),
         "method": fit.method,
         "settings": json.dumps(dict(fit.settings), default=_plain),
         "priors": json.dumps({k: v.to_dict() for k, v in fit.priors.items()}),
@@ -99,9 +101,9 @@ def open_saved(path: Path) -> "xr.DataTree":
 
 def _from_tree(tree: "xr.DataTree", propensity: Propensity) -> dict[str, Any]:
     main = tree["map"] if "map" in tree.children else tree["posterior"]
-    marks = bool(tree.attrs["false_marks"])
-    spec = ModelSpec(tree.attrs["model"], propensity, false_marks=marks)
-    data = read_rows(tree)
+    marks, cases = bool(tree.attrs["false_marks"]), bool(tree.attrs["cases"])
+    spec = ModelSpec(tree.attrs["model"], propensity, false_marks=marks, cases=cases)
+    data = replace(read_rows(tree), cases=cases)
     orientation = json.loads(tree.attrs["orientation"])
     orientation["sizes"] = {k: tuple(v) for k, v in orientation["sizes"].items()}
     stats = tree["sample_stats"].data_vars if "sample_stats" in tree.children else {}
@@ -143,6 +145,7 @@ def _read_parameters(group: Any, log_w: Any, data: PUData, spec: ModelSpec) -> P
         levels["beta"],
         logs,
         epsilon=group["epsilon"].to_numpy() if spec.false_marks else None,
+        kappa=group["kappa"].to_numpy() if spec.cases else None,
         pooling=pooling,
         link=spec.propensity.link,
     )

@@ -45,8 +45,9 @@ def annotator_values(density: LogDensity, p: Parameters) -> dict[str, Array]:
         out["delta"] = p.alpha[..., 0, columns["delta"][:, 0]]
     if density.spec.rates_name:
         out[density.spec.rates_name] = _rates(density.spec, p)
-    if p.epsilon is not None:
-        out["epsilon"] = p.epsilon
+    for name in ("epsilon", "kappa"):
+        if (value := getattr(p, name)) is not None:
+            out[name] = value
     return out
 
 

@@ -15,6 +15,7 @@ def options_of(fit: FittedModel) -> dict[str, Any]:
     settings = fit.settings
     options: dict[str, Any] = {"model": fit.spec.name, "method": fit.method}
     usual = {"audits": None, "standardize": True, "orientation": "sigma-norm"}
+    usual |= {"sampling": "joint"}
     usual |= {"n_starts": None, "optimizer": "auto"}
     options |= {k: settings[k] for k, default in usual.items() if settings.get(k) != default}
     if fit.spec.false_marks:

@@ -109,6 +109,11 @@ def known_positives(fit: FittedModel) -> int:
     return int(np.sum((kind == RowKind.LABELLED) | (kind == RowKind.MISSED)))
 
 
+def population(fit: FittedModel) -> int:
+    """Rows that the total is about."""
+    return int(np.sum(fit.data.l == 0)) if fit.data.cases else fit.data.n
+
+
 def _missed(fit: FittedModel, verdict: Identifiability, decision: Decision) -> str:
     if decision.candidates == 0:
         return (
@@ -116,7 +121,8 @@ def _missed(fit: FittedModel, verdict: Identifiability, decision: Decision) -> s
             f"{say_count(known_positives(fit))} are positive."
         )
     own = _total(decision, AS_NAMED)
-    text = f"About {_count(own, 'positives were missed')}"
+    what = "positives are in the background" if fit.data.cases else "positives were missed"
+    text = f"About {_count(own, what)}"
     if EXCHANGED in decision.draws:
         text += f", or about {_count(_total(decision, EXCHANGED), 'in a second reading')}"
     if verdict.level == 4:
@@ -187,7 +193,9 @@ def _range(fit: FittedModel, verdict: Identifiability) -> str:
     if ends is None:
         return ""
     known, most = known_positives(fit), len(open_rows(fit))
-    low, high = (min(max(pi * fit.data.n - known, 0.0), float(most)) for pi in ends)
+    if fit.data.cases:  # those who were drawn as positives are no part of the population
+        known = int(np.sum(fit.data.kind == RowKind.MISSED))
+    low, high = (min(max(pi * population(fit) - known, 0.0), float(most)) for pi in ends)
     return f": the labels leave anything between {say_count(low)} and {say_count(high)}"
 
 
@@ -202,7 +210,7 @@ def _help(fit: FittedModel, verdict: Identifiability) -> tuple[str, str]:
 
 
 def _effect(fit: FittedModel, verdict: Identifiability, offer: Remedy) -> str:
-    now, then = (say_count(fit.data.n * sd) for sd in (offer.sd_before, offer.sd_after))
+    now, then = (say_count(population(fit) * sd) for sd in (offer.sd_before, offer.sd_after))
     parts = []
     if verdict.level == UNNAMED_LEVEL and offer.gap_after > offer.gap_before + 1:
         parts.append(

@@ -205,7 +205,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> None:
             "missed": result.answer.decision.outcome.xs("total", level="quantity").to_dict("index"),
             "class_prior": prior["pi"],
             "class_prior_exchanged": found.exchanged_pi,
-            "label_frequency": prior["c"],
+            "label_frequency": prior.get("c"),
             "random_seed": result.settings["random_seed"],
             "files": files,
         }
