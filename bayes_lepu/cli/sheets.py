@@ -134,7 +134,7 @@ class Sheet:
                 f"{self.path}: column {name!r} (--audited), "
                 f"{first_row(against.to_numpy(), against.index)}: the class is 0, but the row is "
                 "labelled (--label). A labelled row is positive by assumption; correct one of the "
-                "two."
+                "two, or add --false-marks if negatives may be labelled."
             )
         return classes
 

@@ -35,7 +35,7 @@ from bayes_lepu.likelihood import Links, Point, Rows, layout, make_links, make_p
 from bayes_lepu.likelihood.formula import outside_moments, row_terms
 from bayes_lepu.links import Array
 from bayes_lepu.propensities import REGISTRY, Propensity
-from bayes_lepu.result.wording import UNITS
+from bayes_lepu.result.wording import UNITS, share
 
 if TYPE_CHECKING:
     from bayes_lepu.diagnostics.evidence import Evidence
@@ -372,9 +372,9 @@ def check_forms(subject: Subject, evidence: "Evidence") -> list[Check]:
     subsample = "" if found.rows == subject.data.n else f" (refitted to {found.rows} of the rows)"
     text = (
         f"{len(kept)} of {len(found.table)} forms predict the labels as well; over them π is "
-        f"{found.low:.2f} to {found.high:.2f}, c {kept['c'].min():.2f} to {kept['c'].max():.2f}, "
-        f"and {kept['top'].min():.0%} or more of the {TOP} likeliest missed rows are the "
-        f"same{subsample}."
+        f"{share(found.low)} to {share(found.high)}, c {kept['c'].min():.2f} to "
+        f"{kept['c'].max():.2f}, and {kept['top'].min():.0%} or more of the {TOP} likeliest missed "
+        f"rows are the same{subsample}."
     )
     best = found.table["below"].idxmin()
     own_good = found.own_gap <= AS_WELL

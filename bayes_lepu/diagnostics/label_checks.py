@@ -21,6 +21,7 @@ from bayes_lepu.links import Array
 from bayes_lepu.models.parameters import Parameters
 from bayes_lepu.result import FittedModel
 from bayes_lepu.result.summaries import mean_by_row
+from bayes_lepu.result.wording import share
 
 if TYPE_CHECKING:
     from bayes_lepu.diagnostics.evidence import Evidence
@@ -107,8 +108,8 @@ def check_rates(subject: Subject, evidence: "Evidence") -> list[Check]:
             "passed" if good else "failed",
             abs(z),
             f"at most {MAX_Z:.0f} standard errors in each of {len(table)} bins",
-            f"Largest deviation in bin {worst}: {table.loc[worst, 'observed']:.3f} observed, "
-            f"{table.loc[worst, 'expected']:.3f} expected ({z:+.1f} se).",
+            f"Largest deviation in bin {worst}: {share(table.loc[worst, 'observed'], 3)} observed, "
+            f"{share(table.loc[worst, 'expected'], 3)} expected ({z:+.1f} se).",
             "" if good else "The form of h is wrong: add transformed columns, or another model.",
             bears_on=(Aspect.LABELS,),
             needs="passed",

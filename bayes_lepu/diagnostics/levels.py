@@ -15,6 +15,7 @@ from bayes_lepu.diagnostics.subject import Subject
 from bayes_lepu.diagnostics.thresholds import grade, in_words
 from bayes_lepu.links import Array
 from bayes_lepu.models.parameters import Parameters
+from bayes_lepu.result.wording import share
 
 if TYPE_CHECKING:
     from bayes_lepu.diagnostics.evidence import Evidence
@@ -62,7 +63,7 @@ def check_profile(subject: Subject, evidence: "Evidence") -> list[Check]:
     status = grade(width, bounds)
     if len(pieces) > 1:
         status = "failed"
-    words = " and ".join(f"{low:.2f} to {high:.2f}" for low, high in pieces)
+    words = " and ".join(f"{share(low)} to {share(high)}" for low, high in pieces)
     return [
         Check(
             name,
@@ -97,7 +98,7 @@ def check_sd(subject: Subject, evidence: "Evidence") -> list[Check]:
             status,
             sd,
             in_words(bounds),
-            f"π is known to ±{sd:.3f} ({source}, naming of the factors given).",
+            f"π is known to ±{share(sd, 3)} ({source}, naming of the factors given).",
             "" if status == "passed" else LEVEL_REMEDY,
             **_LEVEL,
         )
@@ -123,8 +124,8 @@ def check_against_profile(subject: Subject, evidence: "Evidence") -> list[Check]
             status,
             ratio,
             in_words(thresholds.PROFILE_RATIO),
-            f"π: likelihood {pieces[0][0]:.2f} to {pieces[-1][1]:.2f}, posterior {low:.2f} to "
-            f"{high:.2f}, prior {prior_low:.2f} to {prior_high:.2f}.",
+            f"π: likelihood {share(pieces[0][0])} to {share(pieces[-1][1])}, posterior "
+            f"{share(low)} to {share(high)}, prior {share(prior_low)} to {share(prior_high)}.",
             ""
             if status == "passed"
             else "The posterior is narrower than the data justify: it is the volume of the prior. "
@@ -190,7 +191,8 @@ def check_widths(subject: Subject, evidence: "Evidence") -> list[Check]:
             status,
             ratio,
             in_words((good, bad)),
-            f"h is known to ±{h / 2:.3f}, t to ±{t / 2:.3f} (95 %, mean over the rows).",
+            f"h is known to ±{share(h / 2, 3)}, t to ±{share(t / 2, 3)} (95 %, mean over the "
+            "rows).",
             "" if status != "failed" else "Use h(x) for ranking where t is this uncertain.",
             bears_on=(Aspect.LEVEL,),
         )

@@ -8,7 +8,7 @@ the data would then tell the two namings of the factors apart:
   :math:`m(1-m) D D'` is added to that at hand; draws are reweighted by simulated audits.
 * A column that does not enter s: the sd is that given α_j = 0, the gap comes from refits. Whether
   a column can be left out only the user knows, so up to three are offered.
-* π known from elsewhere to ±0.02.
+* π known from elsewhere to ±0.02, or to a tenth of itself where the class is rare.
 """
 
 from dataclasses import replace
@@ -25,7 +25,7 @@ from bayes_lepu.inference.optimizers import optimise
 from bayes_lepu.links import Array, RowKind
 from bayes_lepu.models.density import LogDensity
 from bayes_lepu.models.parameters import Parameters
-from bayes_lepu.result.wording import as_likely
+from bayes_lepu.result.wording import as_likely, share
 
 AUDITED = 50
 KNOWN_SD = 0.02
@@ -153,7 +153,7 @@ def _mask(subject: Subject, before: float, gap: float) -> Remedy:
         f"selection_features=: {_change(before, after, gap, gap_after)}."
     )
     if others:
-        more = (f"{other} (sd of π {sd:.3f}{_naming(g)})" for other, sd, g in others)
+        more = (f"{other} (sd of π {share(sd, 3)}{_naming(g)})" for other, sd, g in others)
         text += f" Or, if you know it of them: {' or '.join(more)}."
     return Remedy(
         f"{name} not in s",
@@ -208,14 +208,15 @@ def masked_gap(subject: Subject, column: int) -> float:
 
 
 def _known_pi(subject: Subject, before: float, gap: float) -> Remedy:
-    after = before * KNOWN_SD / float(np.hypot(before, KNOWN_SD))
+    pi = float(np.mean(subject.pi_draws))
+    error = known_sd(pi)
+    after = before * error / float(np.hypot(before, error))
     other = exchanged_peak(subject)
-    gap_after = gap if other is None else gap + held_gap(subject, other)
+    gap_after = gap if other is None else gap + held_gap(subject, other, error)
     text = (
-        f"The class prior known from elsewhere to ±{KNOWN_SD:g}: "
+        f"The class prior known from elsewhere to ±{error:g}: "
         f"{_change(before, after, gap, gap_after)}."
     )
-    pi = float(np.mean(subject.pi_draws))
     return Remedy(
         "class prior known",
         before,
@@ -224,25 +225,30 @@ def _known_pi(subject: Subject, before: float, gap: float) -> Remedy:
         gap_after,
         text,
         advice=(
-            f"Bring the share of positives from elsewhere, good to ±{KNOWN_SD:g} (your figure in "
+            f"Bring the share of positives from elsewhere, good to ±{error:g} (your figure in "
             f"place of {pi:.3g})"
         ),
-        call=f"fit.update(class_prior=({pi:.3g}, {KNOWN_SD:g}))",
+        call=f"fit.update(class_prior=({pi:.3g}, {error:g}))",
     )
 
 
-def held_gap(subject: Subject, other: Peak) -> float:
+def known_sd(pi: float) -> float:
+    """The error of a figure from elsewhere: 0.02, or about a tenth of a rare class, one digit."""
+    return min(KNOWN_SD, float(f"{max(pi, 1e-9) / 10:.0e}"))
+
+
+def held_gap(subject: Subject, other: Peak, error: float) -> float:
     """Log likelihood the exchanged answer loses when π is held near this answer's value."""
     density = subject.weak
     target, _ = logit_pi(density, subject.peaks[0].z)
     pi = 1 / (1 + np.exp(-target))
-    strength = (pi * (1 - pi) / KNOWN_SD) ** 2
+    strength = (pi * (1 - pi) / error) ** 2
     _, value = climb(held(density, target, strength), other.z)
     return other.logp - value
 
 
 def _change(before: float, after: float, gap: float, gap_after: float) -> str:
-    words = f"sd of π {before:.3f} → {after:.3f}"
+    words = f"sd of π {share(before, 3)} → {share(after, 3)}"
     if not np.isfinite(gap) or not np.isfinite(gap_after):
         return words
     if as_likely(gap) == as_likely(gap_after):

@@ -12,6 +12,7 @@ from bayes_lepu.diagnostics.records import Aspect, Check
 from bayes_lepu.diagnostics.subject import Subject
 from bayes_lepu.diagnostics.verdict import level_is_known, outside, prior_determined, reasons
 from bayes_lepu.links import Array
+from bayes_lepu.result.wording import share
 
 
 def sentence(
@@ -72,29 +73,29 @@ def pi_in_words(subject: Subject, evidence: Evidence) -> str:
         return words
     count = len(forms.kept)
     others = "the one form" if count == 1 else f"the {count} forms"
-    found = f"{forms.low:.2f} to {forms.high:.2f} under {others}"
+    found = f"{share(forms.low)} to {share(forms.high)} under {others}"
     return f"{words}; {found} that predict the labels as well"
 
 
 def _pi_under_this_form(subject: Subject, evidence: Evidence) -> str:
     fit, pieces = subject.fit, _likelihood_pieces(evidence.profile)
     pi = float(np.mean(subject.pi_given_naming))
-    likely = " and ".join(f"{low:.2f} to {high:.2f}" for low, high in pieces)
+    likely = " and ".join(f"{share(low)} to {share(high)}" for low, high in pieces)
     if fit.is_point:
         if outside(subject, evidence):
             return (
-                f"class prior {pi:.2f} (set by the penalty of this fit: under a weak one, sd 2.5 "
-                f"on every slope, the likelihood leaves {likely})"
+                f"class prior {share(pi)} (set by the penalty of this fit: under a weak one, sd "
+                f"2.5 on every slope, the likelihood leaves {likely})"
             )
-        return f"class prior {pi:.2f}" + (
+        return f"class prior {share(pi)}" + (
             f" (likelihood under a weak penalty {likely})" if likely else ""
         )
     low, high = interval(subject.pi_given_naming)
-    words = f"class prior {pi:.2f} (at {CI_PROB:.0%}: posterior {low:.2f} to {high:.2f}"
+    words = f"class prior {share(pi)} (at {CI_PROB:.0%}: posterior {share(low)} to {share(high)}"
     words += f", likelihood {likely}" if likely else ""
     if evidence.prior_pi is not None:
         prior_low, prior_high = interval(evidence.prior_pi)
-        words += f", prior {prior_low:.2f} to {prior_high:.2f}"
+        words += f", prior {share(prior_low)} to {share(prior_high)}"
     words += ")"
     if outside(subject, evidence):
         words += ", set by its priors outside of what the likelihood leaves"
@@ -104,12 +105,12 @@ def _pi_under_this_form(subject: Subject, evidence: Evidence) -> str:
 def _exchanged_in_words(other: Array | None, profile: Profile | None) -> str:
     if other is None:
         return ""
-    words = f", or {float(np.mean(other)):.2f}"
+    words = f", or {share(float(np.mean(other)))}"
     if other.size > 1:
         low, high = interval(other)
-        words += f" (posterior {low:.2f} to {high:.2f})"
+        words += f" (posterior {share(low)} to {share(high)})"
     elif pieces := _likelihood_pieces(profile, branches=("exchanged",)):
-        likely = " and ".join(f"{low:.2f} to {high:.2f}" for low, high in pieces)
+        likely = " and ".join(f"{share(low)} to {share(high)}" for low, high in pieces)
         words += f" (likelihood {likely})"
     return words + " with the factors exchanged"
 

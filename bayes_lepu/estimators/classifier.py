@@ -34,6 +34,12 @@ class PUClassifier(LabelClassifier):
         some are, the others are "l2" and 0.01.
     class_features, selection_features : sequence of names or positions, optional
         Columns that may enter t and s.
+    class_prior, label_frequency : (value, standard error), optional
+        π or c known from elsewhere, as one more observation.
+    false_marks : bool or Prior
+        Whether negatives may be marked, at a rate ε.
+    sampling : {"joint", "case-control"}
+        Whether marked and unmarked rows are one sample or two; see `bayes_lepu.fit`.
     standardize : bool
         Penalise the slopes of standardised columns.
     orientation : {"sigma-norm", "norm", "energy", "correlation", "none"}
@@ -50,6 +56,8 @@ class PUClassifier(LabelClassifier):
         Of s, on the scale of X, where columns enter the propensity.
     guess_rate_, lapse_rate_ : float
         γ and λ, 0 in SPM.
+    false_mark_rate_ : float
+        ε, with ``false_marks``.
     class_prior_ : float
         π, the mean of t over the training rows.
     label_frequency_ : float
@@ -87,6 +95,10 @@ class PUClassifier(LabelClassifier):
         selection_norm: str | None = None,
         class_features: Columns = None,
         selection_features: Columns = None,
+        class_prior: tuple[float, float] | None = None,
+        label_frequency: tuple[float, float] | None = None,
+        false_marks: Any = False,
+        sampling: str = "joint",
         standardize: bool = True,
         orientation: str = "sigma-norm",
         n_starts: int | None = None,
@@ -99,6 +111,10 @@ class PUClassifier(LabelClassifier):
         self.selection_norm = selection_norm
         self.class_features = class_features
         self.selection_features = selection_features
+        self.class_prior = class_prior
+        self.label_frequency = label_frequency
+        self.false_marks = false_marks
+        self.sampling = sampling
         self.standardize = standardize
         self.orientation = orientation
         self.n_starts = n_starts

@@ -34,6 +34,8 @@ class PUClassifierCV(LabelClassifier):
         Folds; an int is stratified by label.
     scoring : {"brier", "log_loss"} or callable
         Score of h on held-out labels; a callable ``f(l, h)`` where greater is better.
+    class_prior, label_frequency : (value, standard error), optional
+        π or c known from elsewhere, for the fit on all rows; penalties are chosen by the labels.
     class_features, selection_features, standardize, orientation, n_starts, random_state
         As in `PUClassifier`.
     n_jobs : int, optional
@@ -67,6 +69,8 @@ class PUClassifierCV(LabelClassifier):
         scoring: str | Callable = "brier",
         class_features: Columns = None,
         selection_features: Columns = None,
+        class_prior: tuple[float, float] | None = None,
+        label_frequency: tuple[float, float] | None = None,
         standardize: bool = True,
         orientation: str = "sigma-norm",
         n_starts: int | None = None,
@@ -82,6 +86,8 @@ class PUClassifierCV(LabelClassifier):
         self.scoring = scoring
         self.class_features = class_features
         self.selection_features = selection_features
+        self.class_prior = class_prior
+        self.label_frequency = label_frequency
         self.standardize = standardize
         self.orientation = orientation
         self.n_starts = n_starts

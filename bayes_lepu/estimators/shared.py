@@ -33,6 +33,7 @@ from bayes_lepu.scaling import is_constant
 from bayes_lepu.suggestions import some
 
 Columns = Sequence[str | int] | None
+LEARNED = ("class_prior", "label_frequency", "false_marks", "sampling")  # options of `fit`
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,6 +89,12 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
         """s(x) of checked rows; γ + ρ may exceed 1 by rounding."""
         return np.minimum(self.parameters_.s(X), 1.0)
 
+    @property
+    def _otherwise(self) -> bool:
+        """Whether h is more than s t: false marks, or rows drawn apart."""
+        found = getattr(self, "parameters_", None)
+        return found is not None and (found.epsilon is not None or found.kappa is not None)
+
     def _class_probability(self, X: Array) -> Array:
         """t(x) of checked rows."""
         return sigmoid(self._decision(X))
@@ -114,8 +121,10 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
         return self._propensity(self._rows(X))
 
     def predict_label_proba(self, X: Any) -> Array:
-        """h(x) = P(l=1 | x) = s(x) t(x), shape (n,)."""
+        """h(x) = P(l=1 | x), s(x) t(x) unless there are false marks, shape (n,)."""
         rows = self._rows(X)
+        if self._otherwise:
+            return self.parameters_.h(rows)
         return self._propensity(rows) * self._class_probability(rows)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
@@ -193,6 +202,7 @@ def fit_model_into[E: LabelClassifier](
         model=estimator.model,
         method="map",
         y=None if audited is None else np.asarray(audited),
+        **{name: getattr(estimator, name) for name in LEARNED if hasattr(estimator, name)},
         class_features=among(rows.positions("class_features", estimator.class_features), keep),
         selection_features=among(selection, keep),
         standardize=estimator.standardize,
@@ -220,6 +230,8 @@ def _set_fitted[E: LabelClassifier](estimator: E, result: Fit, keep: NDArray[np.
     estimator.class_prior_ = float(result.pi_draws[0])
     estimator.label_frequency_ = float(result.c_draws[0])
     estimator.modes_ = result.mode_table()
+    if point.epsilon is not None:
+        estimator.false_mark_rate_ = float(point.epsilon)
     if result.spec.has_selection:
         estimator.propensity_coef_ = found.alpha[None]
         estimator.propensity_intercept_ = np.atleast_1d(beta)

@@ -25,6 +25,7 @@ from bayes_lepu.plots.panels import (
     some_rows,
     thin,
 )
+from bayes_lepu.plots.ranges import enlarged
 from bayes_lepu.propensities import log_factor
 from bayes_lepu.result import FittedModel
 from bayes_lepu.result.summaries import CI_PROB, tail_probabilities
@@ -70,11 +71,12 @@ def plot_propensity(
     """
     names = top_features(fit) if features is None else _known(fit, features)
     panels = Panels.of(names, dim="feature", plot_collection=plot_collection, backend=backend)
-    for position, name in enumerate(names):
-        along = effect_of(fit, name, ci_prob=ci_prob)
+    effects = [effect_of(fit, name, ci_prob=ci_prob) for name in names]
+    times = enlarged(max(float(along.t.max()) for along in effects))
+    for position, (name, along) in enumerate(zip(names, effects, strict=True)):
         shown = [(along.s, PROPENSITY)]
         if show_class:
-            shown.insert(0, (along.t, CLASS))
+            shown.insert(0, (times * along.t, CLASS))
         for curve, color in shown:
             if along.levels:
                 # Side by side, so that the bars of t and s do not hide each other.
@@ -96,7 +98,8 @@ def plot_propensity(
         panels.labels(position, x=short(name), y="probability")
     if plot_collection is None:
         entries = [("propensity s", PROPENSITY)]
-        panels.legend([*entries, ("class t", CLASS)] if show_class else entries)
+        of_class = "class t" if times == 1 else f"class t, {times} times as large"
+        panels.legend([*entries, (of_class, CLASS)] if show_class else entries)
     return panels.collection
 
 

@@ -54,6 +54,9 @@ def plot_label_rate(
     name = "predicted label probability h" if by is None else short(by)
     top = max(1e-6, float(table[["upper", "observed"]].to_numpy().max()))
     panels.limits(0, y=(0.0, min(1.02, 1.15 * top)))
+    if by is not None and len(x) == 2:  # a flag: its two values, not an axis of numbers
+        panels.ticks(0, x, [f"{value:.4g}" for value in np.round(x, 10) + 0.0])
+        panels.limits(0, x=(float(1.5 * x[0] - 0.5 * x[1]), float(1.5 * x[1] - 0.5 * x[0])))
     panels.labels(0, x=name, y="share labelled")
     if plot_collection is None:
         panels.legend([("observed", LABEL), ("predicted", PRIOR)])
@@ -133,6 +136,9 @@ def plot_calibration(
     panels.line(0, np.array([0.0, 1.0]), np.array([0.0, 1.0]), GUIDE, dashed=True, width=1.0)
     panels.draw.fill_between_y(grid, lower, upper, panels.target(0), color=PRIOR, alpha=0.3)
     panels.line(0, grid, np.interp(grid, found.score, found.rate), LABEL)
-    panels.limits(0, x=share_range(grid), y=height(np.r_[upper, found.rate]))
+    # Calibrated rates of the very highest scores rest on a few rows and set no axis.
+    right = share_range(grid[:-1])[1]
+    inside = grid <= right
+    panels.limits(0, x=(0.0, right), y=height(np.r_[upper[inside][:-1], grid[inside]]))
     panels.labels(0, x="predicted label probability h", y="calibrated (PAV)")
     return panels.collection

@@ -14,6 +14,14 @@ def share_range(values: Array) -> tuple[float, float]:
     return (0.0, 1.0) if not np.isfinite(top) or top > WIDE else (0.0, max(ROOM * top, 1e-6))
 
 
+def enlarged(top: float) -> int:
+    """How many times as large a rare class is drawn beside the propensity: 1, 10, 100, ..."""
+    times = 1
+    while 0 < times * top < 0.1:
+        times *= 10
+    return times
+
+
 def height(values: Array) -> tuple[float, float]:
     """From 0 to a little above the largest probability."""
     top = float(np.max(values)) if len(values) else 1.0

@@ -2,8 +2,11 @@
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from bayes_lepu.errors import ModelError
 from bayes_lepu.plots.panels import CLASS, GUIDE, Panels
+from bayes_lepu.plots.ranges import height
 from bayes_lepu.result import FittedModel
 from bayes_lepu.result.summaries import CI_PROB
 from bayes_lepu.settling.curves import ranking_curves
@@ -13,6 +16,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from arviz_plots import PlotCollection
 
+SETTLED = 20
 COLORS = {AS_NAMED: CLASS, EXCHANGED: GUIDE}
 NAMES = {AS_NAMED: "as named", EXCHANGED: "factors exchanged"}
 
@@ -66,7 +70,11 @@ def plot_ranking(
         y = part[[up, f"{up}_lower", f"{up}_upper"]].to_numpy().T
         panels.band(0, part[across].to_numpy(), y, COLORS[name])
     found = max(float(curves["found_upper"].max()), 1.0)
-    right, top = (float(curves["rows"].max()), 1.05 * found) if kind == "gain" else (1.0, 1.02)
+    right, top = float(curves["rows"].max()), 1.05 * found
+    if kind == "precision":
+        # The first rows of a list are a coin toss each: the band of the first few sets no axis.
+        settled = curves.loc[curves["rows"] >= SETTLED, ["precision_upper", "precision"]]
+        right, top = 1.0, height(np.r_[settled.to_numpy().ravel(), curves["precision"]])[1]
     panels.limits(0, x=(0.0, right), y=(0.0, top))
     panels.labels(0, x=x_label, y=y_label)
     if plot_collection is None and len(shown) > 1:

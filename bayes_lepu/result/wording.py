@@ -16,6 +16,17 @@ NOTHING = 0.05
 MANY = 1e6
 
 
+def share(value: float, decimals: int = 2) -> str:
+    """A share with two decimals or more: two digits are left of any that is small.
+
+    >>> share(0.358), share(0.0117), share(0.00266, 3), share(0.0)
+    ('0.36', '0.012', '0.0027', '0.00')
+    """
+    small = 0 < abs(value) < 1
+    places = max(decimals, 1 - math.floor(math.log10(abs(value)))) if small else decimals
+    return f"{value:.{places}f}"
+
+
 def units(gap: float, *, of: str = UNITS) -> str:
     """A difference with its unit: "2.0 log-likelihood units"."""
     return f"{round(gap, 1) + 0.0:.1f} {of}"  # + 0.0: no "-0.0"

@@ -561,3 +561,29 @@ def test_predictions_show_audits_and_leave_out_cleared_rows():
     assert found["audited"].dropna().tolist() == [1, 1]
     unaudited = lepu.fit(X, l, model="scar", method="map", random_seed=1)
     assert with_audits(table, unaudited, np.ones(60, dtype=bool)) is table
+
+
+def test_knowledge_and_false_marks_by_option(here, frame, capsys):
+    """π from elsewhere, an audited false mark, and rows drawn apart."""
+    table = frame.copy()
+    table["checked"] = ""
+    marked = table.index[table["marked"] == 1][:30]
+    table.loc[marked, "checked"] = ["0", "1"] * 15
+    table.to_csv("audited.csv", index=False)
+    quick = ["--label", "marked", "--id", "file", "--method", "map", "--model", "scar", "--json"]
+    audited = [*quick, "--audited", "checked", "--out", "told"]
+    assert main(["fit", "audited.csv", *audited]) != 0
+    assert "--false-marks" in capsys.readouterr().err
+    known = ["--false-marks", "--class-prior", "0.4,0.01", "--audits", "chosen"]
+    assert main(["fit", "audited.csv", *audited, *known]) == 0
+    assert json.loads(capsys.readouterr().out)["class_prior"]["mean"] == pytest.approx(
+        0.4, abs=0.03
+    )
+    fit = lepu.load("told/fit.nc")
+    assert fit.spec.false_marks
+    assert fit.draws.epsilon[0] > 0.01
+    cleared = table.loc[marked[::2], "file"]
+    assert not pd.read_csv("told/predictions.csv")["file"].isin(cleared).any()
+    apart = [*quick, "--exclude", "checked", "--sampling", "case-control", "--out", "apart"]
+    assert main(["fit", "audited.csv", *apart]) == 0
+    assert lepu.load("apart/fit.nc").spec.cases

@@ -21,6 +21,7 @@ from bayes_lepu.fitted import Fit
 from bayes_lepu.inference.engines import ENGINES
 from bayes_lepu.inference.orientation import RULES
 from bayes_lepu.models import list_models
+from bayes_lepu.options import SAMPLINGS
 from bayes_lepu.tables import complete_rows, read_table
 
 EXAMPLES = """\
@@ -33,6 +34,8 @@ examples:
   bayes-lepu fit claims.csv.gz --label flagged --positive yes --id claim --missing indicator
   bayes-lepu fit photos.csv --label marked --method map --penalty a=l2,alpha=l1 --C 0.1
   bayes-lepu fit claims.csv --label flagged --class-formula "bs(amount, df=5) + country"
+  bayes-lepu fit claims.csv --label flagged --class-prior 0.012,0.002 --audited checked
+  bayes-lepu fit claims.csv --label flagged --audited checked --audits chosen --false-marks
   bayes-lepu fit photos.csv --label marked --prior "a=normal(0, 2)" --prior "b=normal(-2, 1)"
 
 writes to the folder given by --out:
@@ -113,6 +116,12 @@ def add(commands: Any) -> argparse.ArgumentParser:
             help=f"{what} known from elsewhere, with its standard error",
         )
     model.add_argument("--false-marks", action="store_true", help="negatives may be marked")
+    model.add_argument(
+        "--sampling",
+        default="joint",
+        choices=SAMPLINGS,
+        help="case-control: marked and other rows are two samples",
+    )
     model.add_argument("--no-standardize", action="store_true", help="keep the columns' own scale")
     sampler = parser.add_argument_group("sampler")
     sampler.add_argument("--draws", type=int, default=1000, help="per chain; default 1000")
@@ -159,6 +168,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> None:
                 class_prior=args.class_prior,
                 label_frequency=args.label_frequency,
                 false_marks=args.false_marks,
+                sampling=args.sampling,
                 sample_weight=weight,
                 model=args.model,
                 method=args.method,
@@ -262,6 +272,7 @@ def read_columns(
         known = None
     else:
         labels = known = attempt(lambda: sheet.labels(args.label, positive=args.positive))
+    known = None if args.false_marks else known  # a mark that was found to be false is legal then
     audited = None if args.audited is None else attempt(lambda: sheet.classes(args.audited, known))
     weight = (
         None if args.weight is None else attempt(lambda: sheet.require(args.weight, "--weight"))

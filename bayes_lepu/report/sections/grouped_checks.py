@@ -56,12 +56,13 @@ def grouped(checks: tuple[Check, ...]) -> list[Group]:
             continue
         asked.sort(key=lambda c: ORDER.index(c.status))
         worst = asked[0].status
-        findings = tuple(
-            Finding(c.status, STYLES.get(c.status, "muted"), c.text, c.remedy)
-            for c in asked
-            if c.status in ("failed", "weak")
-        )
-        groups.append(Group(question, worst, STYLES.get(worst, "muted"), findings))
+        findings, said = [], set()
+        for c in asked:
+            if c.status in ("failed", "weak"):
+                remedy = "" if c.remedy in said else c.remedy  # the same advice once
+                findings.append(Finding(c.status, STYLES.get(c.status, "muted"), c.text, remedy))
+                said.add(c.remedy)
+        groups.append(Group(question, worst, STYLES.get(worst, "muted"), tuple(findings)))
     return groups
 
 

@@ -17,11 +17,9 @@ from bayes_lepu.report.page import Page
 from bayes_lepu.report.section import Section
 from bayes_lepu.result import FittedModel
 from bayes_lepu.result.summaries import CI_PROB, mean_by_row, summary_by_row
-from bayes_lepu.settling.readings import open_rows
+from bayes_lepu.settling.readings import MAX_DRAWS, open_rows
 from bayes_lepu.settling.rounding import say_count, say_share
 
-DRAWS = 500
-ALL_DRAWS = 5_000_000
 SHOWN = 200
 IN_FILE = 5000
 FEATURES = 6
@@ -67,7 +65,8 @@ def rows_section(page: Page) -> Section | None:
     return Section(
         "rows",
         "Rows to look at",
-        f"{answer.look} Rows that have been checked are left out. Click a heading to sort.",
+        "The unlabelled rows, most probable first; those that have been checked are left out. "
+        "Click a heading to sort.",
         pictures=tuple(
             page.album.picture(
                 title, reading, partial(plot_ranking, fit, kind=kind, exchanged=page.unnamed)
@@ -83,12 +82,11 @@ def rows_section(page: Page) -> Section | None:
 def ranked_rows(fit: FittedModel) -> pd.DataFrame:
     """The unlabelled rows whose class is unknown, the most probable first, with their columns.
 
-    Means and intervals are those of `Fit.missed` up to `ALL_DRAWS` rows x draws, and over 500
-    evenly spaced draws beyond; at most the 5,000 most probable rows are returned.
+    Means and intervals are those of `Fit.decide`, over at most 1000 evenly spaced draws; at most
+    the 5,000 most probable rows are returned.
     """
     data, rows = fit.data, open_rows(fit)
-    few = len(rows) * fit.draws.b.size <= ALL_DRAWS
-    draws = fit.draws if few else thin(fit.draws, DRAWS)
+    draws = thin(fit.draws, MAX_DRAWS)
 
     def positive(some: Parameters, i: NDArray[np.intp]) -> Array:
         """P(y=1 | x, labels): given the silence of those who saw the row."""
