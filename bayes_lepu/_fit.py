@@ -20,7 +20,6 @@ from bayes_lepu.models import get_model
 from bayes_lepu.models.spec import ModelSpec
 from bayes_lepu.options import (
     check_audit,
-    check_cases,
     check_columns,
     check_picking,
     check_sampler,
@@ -269,7 +268,6 @@ def fit(
         standardize=standardize,
     )
     check_audit(spec, data)
-    check_cases(spec, data)
     chosen = choose_priors(spec, data, point=engine.point, penalty=penalty, C=C, priors=priors)
     if not engine.point:
         refuse_improper(chosen)
@@ -443,7 +441,6 @@ def read_model(
     check_columns(spec, rows["selection_features"], rows["selection_formula"])
     data = read_data(X, l, false_marks=spec.false_marks, cases=spec.cases, **rows)
     check_audit(spec, data)
-    check_cases(spec, data)
     return spec, data, choose_priors(spec, data, priors=priors)
 
 

@@ -204,15 +204,6 @@ def with_sampling(
     return apart
 
 
-def check_cases(spec: ModelSpec, data: PUData) -> None:
-    """Refuse case-control rows of several annotators."""
-    if spec.cases and data.n_annotators > 1:
-        raise ModelError(
-            f"sampling='case-control' with {data.n_annotators} annotators: rows are drawn by one "
-            "mark, cases or background. Give one column of labels."
-        )
-
-
 def long_format(item: str | None, annotator: str | None, label: str | None) -> LongFormat | None:
     """Names of the columns of a long table of labels, where they are given."""
     given = [name for name in (item, annotator, label) if name is not None]
@@ -227,7 +218,12 @@ def long_format(item: str | None, annotator: str | None, label: str | None) -> L
 
 
 def check_audit(spec: ModelSpec, data: PUData) -> None:
-    """Refuse rows that a model with s = 1 rules out."""
+    """Refuse rows that a model rules out: two samples of several annotators, misses at s = 1."""
+    if spec.cases and data.n_annotators > 1:
+        raise ModelError(
+            f"sampling='case-control' with {data.n_annotators} annotators: rows are drawn by one "
+            "mark, cases or background. Give one column of labels."
+        )
     if not spec.certain:
         return
     missed = int(np.sum(data.kind == RowKind.MISSED))
