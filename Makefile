@@ -47,13 +47,13 @@ lint: setup
 	$(VENV)/bin/lint-imports
 
 test: lint
-	$(PY) -m pytest -n 2 --dist loadfile
+	$(PY) -m pytest -n 2 --dist worksteal
 
 test-all: lint
-	$(PY) -m pytest -n 2 --dist loadfile -m "slow or not slow"
+	$(PY) -m pytest -n 2 --dist worksteal -m "slow or not slow"
 
 coverage: setup
-	$(PY) -m pytest -n 2 --dist loadfile --cov --cov-report=term:skip-covered
+	$(PY) -m pytest -n 2 --dist worksteal --cov --cov-report=term:skip-covered
 
 mutants: setup
 	$(PY) -m tools.mutants
@@ -86,7 +86,7 @@ test-lowest:
 	@PYTHON="$(PYTHON)" sh tools/bootstrap.sh .lowest-venv
 	@.lowest-venv/bin/python -m pip install --quiet uv
 	@.lowest-venv/bin/uv pip install --quiet --python .lowest-venv/bin/python --resolution lowest-direct --editable ".[dev]"
-	.lowest-venv/bin/python -m pytest -n 2 --dist loadfile
+	.lowest-venv/bin/python -m pytest -n 2 --dist worksteal
 
 clean:
 	rm -rf $(VENV) dist build site .pytest_cache .mypy_cache .ruff_cache .import_linter_cache

@@ -95,7 +95,7 @@ def table():
 
 
 @pytest.mark.filterwarnings("ignore::bayes_lepu.errors.LepuWarning")
-@pytest.mark.parametrize("method", ["map", slow("laplace"), "nuts"])
+@pytest.mark.parametrize("method", ["map", slow("laplace"), slow("nuts")])
 def test_a_propensity_from_a_file_of_ones_own(table, tmp_path, method):
     X, l = table
     fit = lepu.fit(X, l, model=GUMBEL, method=method, random_seed=1, **QUICK)

@@ -157,7 +157,7 @@ MISTAKES = {
         "set_index",
     ),
     "a file that is none": (lambda fitted: lepu.load("absent.nc"), "absent.nc", "Fit.save"),
-    "one fit to compare": (lambda fitted: lepu.compare({"a": fitted}), "at least two", "got 1"),
+    "one fit to compare": (lambda fitted: lepu.compare({"a": fitted}), "At least two", "got 1"),
 }
 
 

@@ -412,7 +412,9 @@ def test_our_warnings_are_printed_once_and_kept_in_the_json(capsys, monkeypatch)
 # Help -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("command", [m.__name__.rsplit(".", 1)[1] for m in COMMANDS])
+@pytest.mark.parametrize(
+    "command", [m.__name__.rsplit(".", 1)[1].replace("_", "-") for m in COMMANDS]
+)
 def test_every_command_has_help(command, capsys):
     with pytest.raises(SystemExit) as stop:
         main([command, "--help"])

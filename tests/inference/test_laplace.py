@@ -148,7 +148,7 @@ def test_a_mirror_image_that_is_no_mode_is_not_counted_as_one():
     assert fit.orientation.sizes["sigma-norm"][0] < fit.orientation.sizes["sigma-norm"][1]
 
 
-@pytest.mark.parametrize("method", ["laplace", "nuts"])
+@pytest.mark.parametrize("method", ["laplace", pytest.param("nuts", marks=pytest.mark.slow)])
 def test_priors_that_rule_out_the_steeper_class_overrule_the_rule(method):
     X, l, _ = make("spm", n=300)
     priors = {"a": lepu.Prior("normal", scale=0.3), "alpha": lepu.Prior("normal", scale=5.0)}

@@ -24,6 +24,7 @@ def drawn():
     return X, *Parameters.of(a=a, b=-0.5, alpha=alpha, beta=0.5).simulate(X, rng)
 
 
+@pytest.mark.slow
 def test_few_directions_end_at_the_same_optimum(drawn, monkeypatch):
     X, _, l = drawn
     data, spec = read_data(X, l), get_model("spm")

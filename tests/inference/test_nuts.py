@@ -119,6 +119,7 @@ def _our_name(key, fit):
     return f"{name}[{fit.feature_names[int(index)]}]"
 
 
+@pytest.mark.slow
 def test_pymc_sampler_agrees_with_the_compiled_one():
     import arviz as az
 

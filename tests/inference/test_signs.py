@@ -70,7 +70,7 @@ def labelled():
 
 CASES = [
     ("spm", "map"),
-    ("spm", "laplace"),
+    pytest.param("spm", "laplace", marks=pytest.mark.slow),
     pytest.param("spm", "nuts", marks=pytest.mark.slow),
     pytest.param("psychm", "map", marks=pytest.mark.slow),
     pytest.param("psychm", "nuts", marks=pytest.mark.slow),

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import bayes_lepu
+from tests.patience import slow
 
 PACKAGE = Path(bayes_lepu.__file__).parent
 
@@ -33,7 +34,7 @@ def reproduce(installed: Path, cwd: Path, *options: str) -> subprocess.Completed
     )
 
 
-@pytest.mark.parametrize("options", [[], ["table1", "--trials", "5"]])
+@pytest.mark.parametrize("options", [slow([]), ["table1", "--trials", "5"]])
 def test_a_plain_install_asks_for_the_clone(installed: Path, tmp_path: Path, options: list[str]):
     done = reproduce(installed, tmp_path, *options)
     assert done.returncode == 2
@@ -42,6 +43,7 @@ def test_a_plain_install_asks_for_the_clone(installed: Path, tmp_path: Path, opt
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_a_plain_install_says_so_in_its_help(installed: Path, tmp_path: Path):
     done = reproduce(installed, tmp_path, "--help")
     assert done.returncode == 0
