@@ -138,7 +138,9 @@ def fit(
     class_formula, selection_formula : str, optional
         Terms of t and of s instead of columns, such as ``"~ bs(amount, df=5) + country + log(age)
         + (1 | merchant)"``; the one not given is the other one. Splines keep their value outside
-        the range of these rows, and ``(1 | merchant)`` has a column for every merchant.
+        the range of these rows, and ``(1 | merchant)`` has a column for every merchant. The
+        coefficients of a spline, and those of a group, share a scale of their own with a
+        half-normal prior (``sigma_a``); a point estimate takes it from its marginal likelihood.
     exclude : sequence of str
         Columns of X that are no features; new rows may bring them along.
     missing : {"error", "drop", "indicator", "impute"}
@@ -309,7 +311,7 @@ def fit(
     result = Fit(
         spec=spec,
         data=data,
-        priors=chosen,
+        priors=chosen if found.priors is None else found.priors,
         method=method,
         parameters=found.parameters,
         modes=found.modes,

@@ -43,6 +43,14 @@ class Columns(Family):
         import pymc as pm
         import pytensor.tensor as pt
 
+        families = {part.family for part in prior.parts}
+        if families in ({"normal"}, {"halfnormal"}):  # a vector of them, as one would write it
+            first, scales = prior.parts[0], np.array([part.known_scale for part in prior.parts])
+            centres = np.array([part.loc for part in prior.parts])
+            if first.family == "halfnormal":
+                return pm.HalfNormal(name, scales, dims=dims)
+            return pm.Normal(name, centres, scales, dims=dims)
+
         with pm.Model(model=None):  # only their densities are wanted, not the variables
             parts = [part.variable(f"part {j}") for j, part in enumerate(prior.parts)]
 

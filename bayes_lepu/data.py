@@ -8,7 +8,7 @@ Conventions
 scale ``(x - center) / scale``. ``y`` holds audited classes and NaN where the class is unknown.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -21,15 +21,14 @@ from bayes_lepu.annotators import ONE, LongFormat, read_labels, refuse_label_amo
 from bayes_lepu.arrays import refuse_swapped
 from bayes_lepu.encoding import Encoding
 from bayes_lepu.errors import DataError
-from bayes_lepu.formulas import read_design
+from bayes_lepu.formulas import is_group, read_design
 from bayes_lepu.frames import row_count, take_roles
 from bayes_lepu.labels import read_classes, read_known, read_weights
 from bayes_lepu.likelihood import NOT_SHOWN, UNKNOWN, Rows, make_rows
 from bayes_lepu.links import Array, RowKind
-from bayes_lepu.matching import term_places
+from bayes_lepu.matching import read_mask
 from bayes_lepu.problems import gather
 from bayes_lepu.scaling import standardise
-from bayes_lepu.suggestions import did_you_mean, some
 from bayes_lepu.tables import Table, as_coordinate, encode_rows, read_table
 from bayes_lepu.visits import read_visits, visit_columns
 
@@ -117,6 +116,17 @@ class PUData:
         """Positions ``(q, J)`` of the columns of visits in X."""
         shape = len(self.visit_names), self.n_annotators
         return np.arange(self.p - shape[0] * shape[1], self.p).reshape(shape)
+
+    @property
+    def blocks(self) -> dict[str, tuple[int, ...]]:
+        """Those of smooth terms and group intercepts, whose coefficients share a scale."""
+        design, terms = self.encoding.design, self.terms
+        names = design.blocks if design is not None else ()
+        return {term: terms[term] for term in names if term in terms}
+
+    def is_group(self, term: str) -> bool:
+        """Whether a term is that of group intercepts."""
+        return term in self.blocks and is_group(term)
 
     @property
     def n_annotators(self) -> int:
@@ -380,10 +390,15 @@ def read_data(
     values, names = table.numbers, table.names
     refuse_label_among_features(values, names, labels)
     center, scale, values = standardise(
-        values, names, weight, standardize=standardize, in_place=table.owned
+        values,
+        names,
+        weight,
+        standardize=standardize,
+        in_place=table.owned,
+        unscaled=_block_columns(table),
     )
-    class_mask = _read_mask("class_features", class_features, table, X)
-    selection_mask = _read_mask("selection_features", selection_features, table, X)
+    class_mask = read_mask("class_features", class_features, table, X)
+    selection_mask = read_mask("selection_features", selection_features, table, X)
     if seen.names:
         more = visit_columns(seen, labels, names)
         values, names = np.hstack([values, seen.columns]), names + more
@@ -415,34 +430,10 @@ def read_data(
     )
 
 
-def _read_mask(
-    option: str, columns: Sequence[str | int] | None, table: Table, X: Any
-) -> NDArray[np.bool_]:
-    names = table.names
-    if table.masks is not None:
-        return table.masks[option == "selection_features"]
-    if columns is None:
-        return np.ones(len(names), dtype=bool)
-    if isinstance(columns, str) or not isinstance(columns, Iterable):
-        raise DataError(f"{option}={columns!r} is a single value; pass a list: [{columns!r}].")
-    position = term_places(table.encoding, names, X)
-    known = table.encoding.terms(names)
-    mask = np.zeros(len(names), dtype=bool)
-    for column in columns:
-        if isinstance(column, bool | np.bool_):
-            raise DataError(
-                f"{option} holds {column!r}; names or positions of columns are expected. From a "
-                "boolean mask: X.columns[mask], or np.flatnonzero(mask) for an array."
-            )
-        if column not in position:
-            raise DataError(
-                f"{option} names {column!r}, which is not a column of X."
-                f"{did_you_mean(column, known)} Columns: {some(tuple(known))}."
-            )
-        mask[list(position[column])] = True
-    if not mask.any():
-        raise DataError(
-            f"{option} is empty. Name at least one column, or use model='scar' for a constant "
-            "propensity."
-        )
-    return mask
+def _block_columns(table: Table) -> list[int]:
+    """Columns of terms whose coefficients share a scale, and so keep their units."""
+    design = table.encoding.design
+    if design is None:
+        return []
+    terms = table.encoding.terms(table.names)
+    return [j for term in design.blocks for j in terms.get(term, ())]

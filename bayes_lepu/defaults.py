@@ -28,6 +28,7 @@ import numpy as np
 
 from bayes_lepu.data import PUData
 from bayes_lepu.priors import Prior, default_priors, penalty_prior
+from bayes_lepu.term_priors import count_terms, terms_of_factors
 
 FEW_LABELS = 50
 RARE = 0.01  # share of labelled rows
@@ -51,14 +52,15 @@ def default_penalties(data: PUData) -> dict[str, Prior]:
     weight = data.weight if data.weight.size else np.ones(data.n)
     labelled, rows = float(data.l @ weight), float(weight.sum())
     root = math.sqrt(max(labelled, 1))
-    wide, many = data.p > data.n, data.p > MANY_COLUMNS
+    every = np.ones(data.p, dtype=bool)
+    wide, many = data.p > data.n, count_terms(data, every) > MANY_COLUMNS
     rates = {
         "c": Prior("beta", concentration=(2, 2)),
         "rates": Prior("dirichlet", concentration=(1, 1, 1)),
     }
     few = RARE * rows < labelled < FEW_LABELS
     if few and not (wide or many):
-        columns = int(data.class_mask.sum()), int(data.selection_mask.sum())
+        columns = terms_of_factors(data)
         slopes = Prior("normal", scale=FEW_CLASS_SCALE / math.sqrt(columns[0]))
         return {**default_priors(*columns), "a": slopes, **rates}
     return {

@@ -31,6 +31,7 @@ FUNCTIONS = (*SPLINES, "poly", *SIMPLE, "center", "scale", "C", "I")
 HIGHEST = 10  # power
 MOST = 200  # columns of a spline or polynomial
 GROUP = re.compile(r"\(\s*1\s*\|\s*(\w+|`[^`]+`)\s*\)")
+SPLINE = re.compile(r"\b(bs|cr|cc)\(")
 # Outside the range of the training rows a spline keeps its value at the end of the range.
 CLIP = ", extrapolation='clip'"
 NODES = (
@@ -79,6 +80,11 @@ class Design:
         return tuple(name for _, names, _ in self.terms for name in names)
 
     @property
+    def blocks(self) -> tuple[str, ...]:
+        """Terms whose coefficients share a scale of their own: splines and group intercepts."""
+        return tuple(term for term, _, _ in self.terms if is_group(term) or SPLINE.search(term))
+
+    @property
     def variables(self) -> tuple[str, ...]:
         """The user's columns that the formulas need."""
         used = [v for text in self.formulas for _, variables in _read(text) for v in variables]
@@ -91,6 +97,11 @@ class Design:
         for text, groups in zip(self.formulas, self.groups, strict=True):
             columns |= _columns(text, frame, state)[0] | _group_columns(groups, frame)
         return np.column_stack([columns[name] for name in self.names])
+
+
+def is_group(term: str) -> bool:
+    """Whether a term is that of group intercepts."""
+    return term.startswith("1 | ")
 
 
 def read_design(class_formula: str | None, selection_formula: str | None) -> Design:

@@ -1,16 +1,20 @@
 """Columns found by name: those of new rows, and those that options ask for."""
 
 from collections import Counter
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from bayes_lepu.encoding import Encoding
 from bayes_lepu.errors import DataError
 from bayes_lepu.frames import column_names
-from bayes_lepu.suggestions import nearest, some
+from bayes_lepu.suggestions import did_you_mean, nearest, some
+
+if TYPE_CHECKING:
+    from bayes_lepu.tables import Table
 
 
 def frame_names(X: pd.DataFrame) -> tuple[str, ...]:
@@ -82,3 +86,37 @@ def check_width(got: int, wanted: Sequence[str]) -> None:
             f"X has {got} columns, but the model was fitted on {len(wanted)}: "
             f"{some(wanted)}. Pass the same columns in the same order."
         )
+
+
+def read_mask(
+    option: str, columns: Sequence[str | int] | None, table: "Table", X: Any
+) -> NDArray[np.bool_]:
+    """Which columns an option such as ``class_features`` names; all of them by default."""
+    names = table.names
+    if table.masks is not None:
+        return table.masks[option == "selection_features"]
+    if columns is None:
+        return np.ones(len(names), dtype=bool)
+    if isinstance(columns, str) or not isinstance(columns, Iterable):
+        raise DataError(f"{option}={columns!r} is a single value; pass a list: [{columns!r}].")
+    position = term_places(table.encoding, names, X)
+    known = table.encoding.terms(names)
+    mask = np.zeros(len(names), dtype=bool)
+    for column in columns:
+        if isinstance(column, bool | np.bool_):
+            raise DataError(
+                f"{option} holds {column!r}; names or positions of columns are expected. From a "
+                "boolean mask: X.columns[mask], or np.flatnonzero(mask) for an array."
+            )
+        if column not in position:
+            raise DataError(
+                f"{option} names {column!r}, which is not a column of X."
+                f"{did_you_mean(column, known)} Columns: {some(tuple(known))}."
+            )
+        mask[list(position[column])] = True
+    if not mask.any():
+        raise DataError(
+            f"{option} is empty. Name at least one column, or use model='scar' for a constant "
+            "propensity."
+        )
+    return mask

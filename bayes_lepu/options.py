@@ -22,6 +22,7 @@ from bayes_lepu.links import RowKind
 from bayes_lepu.models.spec import SPREAD, ModelSpec
 from bayes_lepu.priors import DEFAULT_C, GivenPriors, Prior, Priors, default_priors, penalty_priors
 from bayes_lepu.suggestions import unknown
+from bayes_lepu.term_priors import terms_of_factors, with_blocks
 
 PICKED = ("random", "chosen")
 SAMPLINGS = ("joint", "case-control")
@@ -57,7 +58,8 @@ def choose_priors(
                 "penalty and C belong to method='map' (they leave the intercepts flat, which has "
                 "no proper posterior). Give priors={'a': Prior(...), 'alpha': Prior(...)} instead."
             )
-        base = default_priors(int(data.class_mask.sum()), int(data.selection_mask.sum()))
+        base = default_priors(*terms_of_factors(data))
+    base = with_blocks(base, data)
     # How much annotators differ: by about one in the log-odds of a row, whatever the columns.
     columns = max(int(data.selection_mask.sum()), 1)
     base["sigma_alpha"] = Prior("halfnormal", scale=SPREAD / math.sqrt(columns))
@@ -125,8 +127,12 @@ def _parts(
                 f"priors[{name!r}][{column!r}] is {prior!r}; a Prior is expected, for example "
                 "Prior('positive', scale=1.0)."
             )
+        if prior.hierarchical:
+            prior = replace(prior, block=str(column))
         chosen |= dict.fromkeys(columns[column], prior)
-    return Prior("columns", parts=tuple(chosen.get(n, rest) for n in names[mask]))
+    rests = rest.parts or (rest,) * int(mask.sum())
+    parts = (chosen.get(n, own) for n, own in zip(names[mask], rests, strict=True))
+    return Prior("columns", parts=tuple(parts))
 
 
 def read_seed(random_seed: int | None) -> int:

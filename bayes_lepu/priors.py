@@ -55,6 +55,8 @@ class Prior:
     parts : tuple of Prior
         Of the family "columns", a prior for every column; ``priors={"a": {"size": Prior(...)}}``
         makes one by the names of the columns.
+    block : str
+        Of a part with an unknown scale, the term whose columns share it.
 
     Examples
     --------
@@ -70,6 +72,7 @@ class Prior:
     concentration: tuple[float, ...] = ()
     nu: float = 0.0
     parts: "tuple[Prior, ...]" = ()
+    block: str = ""
 
     def __post_init__(self) -> None:
         takes = self.form.takes
@@ -98,11 +101,10 @@ class Prior:
 
     def _check_parts(self) -> None:
         for part in self.parts:
-            if part.form.support != "real" or part.hierarchical or part.parts:
+            if part.form.support not in ("real", "positive") or part.parts:
                 raise ModelError(
-                    f"{part!r} cannot be the prior of a column; one of the real line with a known "
-                    "scale is expected, such as Prior('normal', scale=1.0) or Prior('positive', "
-                    "scale=1.0)."
+                    f"{part!r} cannot be the prior of a column; one of the real line is expected, "
+                    "such as Prior('normal', scale=1.0) or Prior('positive', scale=1.0)."
                 )
         object.__setattr__(self, "parts", tuple(self.parts))
 
@@ -142,6 +144,7 @@ class Prior:
         options += [f"concentration={self.concentration!r}"] if self.concentration else []
         options += [f"nu={self.nu!r}"] if self.nu else []
         options += [f"parts={self.parts!r}"] if self.parts else []
+        options += [f"block={self.block!r}"] if self.block else []
         return f"Prior({', '.join([repr(self.family), *options])})"
 
     def short(self) -> str:
@@ -149,7 +152,10 @@ class Prior:
         if not self.form.takes:
             return self.family
         if self.parts:
-            return f"[{', '.join(part.short() for part in self.parts)}]"
+            # Columns of a block, and of the same prior, are named once.
+            found = dict.fromkeys((part.block, part.short()) for part in self.parts)
+            texts = [f"{text} in {block}" if block else text for block, text in found]
+            return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
         name = "HalfNormal" if self.family == "halfnormal" else self.family.capitalize()
         numbers = [f"{k:g}" for k in self.concentration]
         numbers += [f"{self.nu:g}"] if self.nu else []
@@ -166,8 +172,8 @@ class Prior:
 
     @property
     def hierarchical(self) -> bool:
-        """Whether the scale is itself unknown."""
-        return isinstance(self.scale, Prior)
+        """Whether the scale is itself unknown, or that of a part."""
+        return isinstance(self.scale, Prior) or any(part.hierarchical for part in self.parts)
 
     @property
     def sign(self) -> float:
@@ -222,11 +228,7 @@ class Prior:
         Numbers are handed over as float64: PyTensor takes a plain 1.5 for a float32 and computes
         its logarithm with seven digits.
         """
-        scale: Any = self.scale
-        if isinstance(scale, Prior):
-            scale = scale.variable(f"sigma_{name}")
-        elif scale is not None:
-            scale = np.float64(scale)
+        scale = None if self.scale is None else np.float64(self.known_scale)
         return self.form.variable(self, name, dims, scale)
 
     def to_dict(self) -> dict[str, Any]:
@@ -239,6 +241,7 @@ class Prior:
             "concentration": list(self.concentration),
             "nu": self.nu,
             "parts": [part.to_dict() for part in self.parts],
+            "block": self.block,
         }
 
     @classmethod
@@ -252,6 +255,7 @@ class Prior:
             concentration=tuple(values["concentration"]),
             nu=values.get("nu", 0.0),
             parts=tuple(cls.from_dict(part) for part in values.get("parts", ())),
+            block=values.get("block", ""),
         )
 
 

@@ -1,5 +1,7 @@
 """The internal scale of the columns: centred, in units of the standard deviation (ddof = 0)."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -18,11 +20,18 @@ def is_constant(center: Array, spread: Array) -> NDArray[np.bool_]:
 
 
 def standardise(
-    values: Array, names: tuple[str, ...], weight: Array, *, standardize: bool, in_place: bool
+    values: Array,
+    names: tuple[str, ...],
+    weight: Array,
+    *,
+    standardize: bool,
+    in_place: bool,
+    unscaled: Sequence[int] = (),
 ) -> tuple[Array, Array, Array]:
     """Centre, scale and values of columns on the internal scale; constant ones are refused.
 
-    The values are a copy, or overwritten where ``in_place`` allows it.
+    The values are a copy, or overwritten where ``in_place`` allows it. Columns that are
+    ``unscaled`` are centred only.
     """
     share = weight / weight.sum() if weight.size else np.full(len(values), 1 / len(values))
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
@@ -54,6 +63,7 @@ def standardise(
     if not standardize:
         # The fit must not change when the caller's array does.
         return np.zeros_like(center), np.ones_like(center), values if in_place else values.copy()
+    spread[list(unscaled)] = 1.0
     centred *= 1 / spread
     return center, spread, centred
 

@@ -35,6 +35,12 @@ HIERARCHICAL = {
     "a": Prior("normal", scale=Prior("halfnormal", scale=2.0)),
     "alpha": Prior("normal", scale=Prior("halfnormal", scale=0.7)),
 }
+# The first column has a known scale; the other two share an unknown one.
+SHARED = Prior("normal", scale=Prior("halfnormal", scale=0.7), loc=0.2, block="1 | g")
+BLOCKS = {
+    name: Prior("columns", parts=(Prior("normal", scale=scale), SHARED, SHARED))
+    for name, scale in (("a", 2.0), ("alpha", 1.0))
+}
 LAPLACE = {"a": Prior("laplace", scale=0.5), "alpha": Prior("laplace", scale=1.5, loc=0.3)}
 VARIANTS = {
     "plain": {},
@@ -43,6 +49,7 @@ VARIANTS = {
     "both": {"masks": True, "audited": True},
     "laplace": {"priors": LAPLACE},
     "hierarchical": {"priors": HIERARCHICAL, "masks": True},
+    "blocks": {"priors": BLOCKS},
     "one scale": {"priors": {"alpha": HIERARCHICAL["alpha"]}},
     "located": {"priors": {"a": Prior("normal", scale=0.8, loc=-1.0), "b": Prior("flat")}},
     "no jacobian": {"jacobian": False},
@@ -53,10 +60,10 @@ def constant(density):
     """What the density leaves out of the normalised priors."""
     total = 0.0
     for name, prior in density.priors.items():
-        block = density.layout.slices[name] if name not in ("c", "rates") else slice(0, 1)
-        size = len(range(*block.indices(density.dim)))
-        if prior.hierarchical:
-            total += prior.scale.log_normalizer() - size * 0.5 * math.log(2 * math.pi)
-        else:
-            total += prior.log_normalizer(size=size)
+        block = getattr(density.blocks, name) if name not in ("c", "rates") else slice(0, 1)
+        parts = prior.parts or (prior,) * len(range(*block.indices(density.dim)))
+        for part in parts:
+            hierarchical = part.hierarchical
+            total += -0.5 * math.log(2 * math.pi) if hierarchical else part.log_normalizer()
+        total += sum(scale.log_normalizer() for scale in {p.scale for p in parts if p.hierarchical})
     return total

@@ -21,6 +21,7 @@ from bayes_lepu.inference.modes import distance
 from bayes_lepu.inference.nuts import can_fold
 from bayes_lepu.inference.optimizers import optimise
 from bayes_lepu.inference.orientation import sigma_norm
+from bayes_lepu.inference.pooling import known_scales
 from bayes_lepu.links import Array
 from bayes_lepu.models.density import LogDensity
 from bayes_lepu.models.parameters import Parameters
@@ -28,6 +29,7 @@ from bayes_lepu.models.spec import ModelSpec
 from bayes_lepu.priors import Prior, default_priors
 from bayes_lepu.propensities import RATES, Propensity
 from bayes_lepu.result import FittedModel
+from bayes_lepu.term_priors import terms_of_factors, with_blocks
 
 WEAK_SLOPE_SCALE = 2.5
 WEAK_DEFAULTS = ("a", "b", "alpha", "beta")  # priors that a penalty leaves flat or too weak
@@ -226,7 +228,7 @@ class Subject:
     def proper_priors(self) -> dict[str, Prior]:
         """The fit's priors; for a point estimate the default weak ones on slopes and levels."""
         data = self.data
-        base = default_priors(int(data.class_mask.sum()), int(data.selection_mask.sum()))
+        base = known_scales(with_blocks(default_priors(*terms_of_factors(data)), data))
         own = self.fit.priors
         return {n: base[n] if self.fit.is_point and n in WEAK_DEFAULTS else own[n] for n in own}
 

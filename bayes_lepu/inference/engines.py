@@ -7,13 +7,14 @@ An engine is a function of a `Request`. One of your own is handed to `register`,
 import time
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from bayes_lepu.data import PUData
 from bayes_lepu.errors import OWN_CODE, ConvergenceWarning, IdentifiabilityWarning
+from bayes_lepu.inference.empirical_scales import estimate_scales
 from bayes_lepu.inference.map import MapResult, fit_map
 from bayes_lepu.inference.modes import Mode
 from bayes_lepu.inference.nuts import NutsOptions
@@ -119,6 +120,8 @@ class Outcome:
     stats : mapping of str to (chain, draw) array
     options : mapping
         Options of the call that this engine uses besides those of every engine.
+    priors : mapping of str to Prior, optional
+        Those that the answer belongs to, where the engine found unknown scales in them.
     """
 
     parameters: Parameters
@@ -127,6 +130,7 @@ class Outcome:
     quality: Quality
     stats: Mapping[str, Array] = field(default_factory=dict)
     options: Mapping[str, Any] = field(default_factory=dict)
+    priors: Priors | None = None
 
 
 @dataclass(frozen=True)
@@ -158,8 +162,15 @@ def register(engine: Engine) -> Engine:
 
 
 def run_map(request: Request) -> Outcome:
-    """The mode of the posterior density: the paper's penalised MLE."""
-    found = request.modes(request.priors)
+    """The mode of the posterior density: the paper's penalised MLE.
+
+    Scales that are unknown are found first, at the maximum of their marginal likelihood.
+    """
+    priors = request.priors
+    if any(prior.hierarchical for prior in priors.values()):
+        first, density = request.modes_for_draws(), replace(request.density, jacobian=False)
+        priors = estimate_scales(density, first.point)
+    found = request.modes(priors)
     _warn_doubtful(found)
     best = found.modes[0]
     words = "a converged optimum" if best.converged else "not a converged optimum"
@@ -168,6 +179,7 @@ def run_map(request: Request) -> Outcome:
         modes=found.modes,
         orientation=found.orientation,
         quality=Quality(words, best.converged, {"kkt_residual": found.kkt}),
+        priors=priors,
     )
 
 

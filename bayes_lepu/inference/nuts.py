@@ -92,17 +92,15 @@ def sample_nuts(
 ) -> tuple[Array, dict[str, Array]]:
     """Raw draws ``(chain, draw, dim)`` of the (folded) density and the sampler's statistics.
 
-    Where annotators are pooled, the sampler moves in coordinates that are centred as far as the
-    data know each annotator (see `pooling`).
+    Under unknown scales the sampler moves in coordinates that are centred as far as the data know
+    each of them (see `pooling`).
     """
     if not pooling.is_pooled(density):
-        return sample_whitened(lambda: _whitened(density, start), start, options)
+        return sample_whitened(lambda: _whitened(density, start, np.zeros(0)), start, options)
     centring = pooling.choose_centring(density, start.mean)
     carried = pooling.centred_gaussian(density, start, centring)
     try:
-        v, stats = sample_whitened(
-            lambda: _whitened_centred(density, carried, centring), carried, options
-        )
+        v, stats = sample_whitened(lambda: _whitened(density, carried, centring), carried, options)
     except SamplingStopped as stopped:
         z = pooling.from_centred(density, stopped.z, centring)
         raise SamplingStopped(start, z, stopped.stats) from None
@@ -201,41 +199,34 @@ def _rule_says_swap(density: LogDensity, z: Array, rule: str) -> bool:
     return float(np.mean(votes)) > 0.5
 
 
-def _whitened(density: LogDensity, start: Gaussian) -> WhitenedDensity:
-    """The (folded) log density in whitened coordinates; it runs without the interpreter's lock."""
+def _whitened(density: LogDensity, start: Gaussian, centring: Array) -> WhitenedDensity:
+    """The (folded) log density in whitened coordinates; it runs without the interpreter's lock.
+
+    Under unknown scales these are whitened coordinates of the partly centred ones.
+    """
     mean, root, constants = start.mean, np.ascontiguousarray(start.root), density.constants
     if not density.is_compiled:
-        return lambda u: _whitened_in_python(density, mean, root, u)
+        return lambda u: _whitened_in_python(density, mean, root, centring, u)
     if not can_fold(density):
-        nothing = np.zeros(0)
-        return lambda u: compiled.whitened(u, mean, root, nothing, constants)
-    order = density.swap_order
-    return lambda u: compiled.whitened_fold(u, mean, root, order, constants)
-
-
-def _whitened_centred(density: LogDensity, start: Gaussian, centring: Array) -> WhitenedDensity:
-    """The log density of pooled annotators in whitened, partly centred coordinates."""
-    mean, root, constants = start.mean, np.ascontiguousarray(start.root), density.constants
-    if density.is_compiled:
         return lambda u: compiled.whitened(u, mean, root, centring, constants)
-
-    def in_python(u: Array) -> tuple[float, Array]:
-        z = compiled.uncentre(mean + root @ u, centring, constants)
-        value, grad = compiled.centred_grad(*density.logp_grad(z), z, centring, constants)
-        return value, root.T @ grad
-
-    return in_python
+    order = density.swap_order
+    return lambda u: compiled.whitened_fold(u, mean, root, centring, order, constants)
 
 
 def _whitened_in_python(
-    density: LogDensity, mean: Array, root: Array, u: Array
+    density: LogDensity, mean: Array, root: Array, centring: Array, u: Array
 ) -> tuple[float, Array]:
     """The same for a density with a prior family that has no compiled form."""
     z = mean + root @ u
-    if not can_fold(density):
+    if centring.size:
+        z = compiled.uncentre(z, centring, density.constants)
+    if can_fold(density):
+        here, grad, there, grad_there = density.fold(z)
+        value = float(np.logaddexp(here, there))
+        w = np.exp(here - value)
+        grad = w * grad + (1.0 - w) * grad_there
+    else:
         value, grad = density.logp_grad(z)
-        return value, root.T @ grad
-    here, grad, there, grad_there = density.fold(z)
-    total = np.logaddexp(here, there)
-    w = np.exp(here - total)
-    return float(total), root.T @ (w * grad + (1.0 - w) * grad_there)
+    if centring.size:
+        value, grad = compiled.centred_grad(value, grad, z, centring, density.constants)
+    return value, root.T @ grad

@@ -40,8 +40,8 @@ from bayes_lepu.inference.sparse import climb_sparse, polish
 from bayes_lepu.inference.subsample import subsample
 from bayes_lepu.inference.wide import climb_wide, is_wide
 from bayes_lepu.links import Array
-from bayes_lepu.models.blocks import logs_to_ratios, ratios_to_logs
 from bayes_lepu.models.density import LogDensity
+from bayes_lepu.models.transforms import logs_to_ratios, ratios_to_logs
 from bayes_lepu.suggestions import unknown
 
 Objective = Callable[[Array], tuple[float, Array]]

@@ -1,12 +1,14 @@
-r"""Several annotators, partially pooled: the coordinates in which a sampler moves.
+r"""Unknown scales, of annotators or of slopes: the coordinates in which a sampler moves.
 
 .. math:: \alpha_j = \bar\alpha + \sigma z_j, \qquad v_j = c\,\bar\alpha + \sigma^c z_j
 
 The deviations z of the density are independent of σ where the data say little about an annotator;
-his own coefficients are where they say much. Every deviation is centred by its own share c.
+his own coefficients are where they say much. Every deviation is centred by its own share c. Slopes
+with an unknown scale, a = σ z, are centred alike: v = σ^c z.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,13 +32,22 @@ def known_scales(priors: Priors, *, hierarchical: bool = True) -> dict[str, Prio
     """
     out = {}
     for name, prior in priors.items():
-        if isinstance(prior.scale, Prior) and hierarchical:
-            out[name] = prior.with_scale(prior.scale.known_scale)
+        if prior.hierarchical and hierarchical:
+            out[name] = with_scales(prior, {})
         elif name.startswith("sigma_") and prior.family != "known":
             out[name] = Prior("known", loc=_typical(prior))
         else:
             out[name] = prior
     return out
+
+
+def with_scales(prior: Prior, scales: Mapping[str, float]) -> Prior:
+    """The same prior with these scales of its blocks; those that are not named at their prior's."""
+    if prior.parts:
+        return replace(prior, parts=tuple(with_scales(part, scales) for part in prior.parts))
+    if not isinstance(prior.scale, Prior):
+        return prior
+    return prior.with_scale(scales.get(prior.block, prior.scale.known_scale))
 
 
 def _typical(prior: Prior) -> float:
@@ -47,8 +58,8 @@ def _typical(prior: Prior) -> float:
 
 
 def is_pooled(density: LogDensity) -> bool:
-    """Whether the density has unknown scales of annotators."""
-    return bool((density.layout.arrays[2] >= 0).any())
+    """Whether the density has unknown scales."""
+    return bool(density.layout.scaled)
 
 
 def settle_scales(density: LogDensity, z: Array) -> Array:
@@ -61,32 +72,23 @@ def settle_scales(density: LogDensity, z: Array) -> Array:
     from bayes_lepu.inference.optimizers import climb_held
 
     z = z.copy()
-    scales = _scales(density)
-    held = np.array([at for at, _, _ in scales.values()])
+    scales = density.layout.scaled
+    held = np.array([at for at, _, _ in scales])
     for _ in range(SETTLING_STEPS):
-        covariance = np.diag(_inverse(density.observed_information(z)))
-        for at, block, scale in scales.values():
+        covariance = np.diag(inverse_curvature(density.observed_information(z)))
+        for at, block, prior in scales:
             squares = np.exp(2 * z[at]) * float(np.sum(z[block] ** 2 + covariance[block]))
-            free = block.stop - block.start - 1
-            variance = 0.5 * scale**2 * (np.sqrt(free**2 + 4 * squares / scale**2) - free)
+            variance = marginal_variance(squares, block.size, _typical(prior))
             z[block] *= np.exp(z[at]) / np.sqrt(variance)  # the coefficients stay where they are
             z[at] = 0.5 * np.log(variance)
         z = climb_held(density, z, held)
     return z
 
 
-def _scales(density: LogDensity) -> Mapping[str, tuple[int, slice, float]]:
-    """Coordinate of every unknown scale, coordinates of its deviations, scale of its prior."""
-    layout = density.layout
-    return {
-        b.stem: (
-            layout.slices[b.name].start,
-            layout.slices[f"z_{b.stem}"],
-            _typical(b.prior),
-        )
-        for b in layout.blocks
-        if b.role == "scale" and b.size
-    }
+def marginal_variance(squares: float, count: int, scale: float) -> float:
+    """σ² at the maximum of log σ - count log σ - squares / 2σ² - σ² / 2 scale²."""
+    free = count - 1
+    return 0.5 * scale**2 * float(np.sqrt(free**2 + 4 * squares / scale**2) - free)
 
 
 def choose_centring(density: LogDensity, z: Array) -> Array:
@@ -104,25 +106,36 @@ def choose_centring(density: LogDensity, z: Array) -> Array:
 
 
 def _deviations(density: LogDensity) -> tuple[NDArray[np.intp], ...]:
-    """Coordinates of the deviations under unknown scales, of their means and of their log σ."""
-    _, base, scale, deviation = density.layout.arrays
-    free = scale >= 0
-    return deviation[free], base[free], scale[free]
+    """Coordinates that unknown scales multiply, of what they deviate from (-1: 0), of log σ."""
+    layout = density.layout
+    _, base, scale, deviation = layout.arrays
+    stretch = layout.stretch[0]
+    free, own = scale >= 0, stretch >= 0
+    slopes, first = np.unique(base[own], return_index=True)
+    nothing = np.full(slopes.size, -1, dtype=np.intp)
+    return (
+        np.r_[slopes, deviation[free]],
+        np.r_[nothing, base[free]],
+        np.r_[stretch[own][first], scale[free]],
+    )
 
 
 def to_centred(density: LogDensity, z: Array, centring: Array) -> Array:
     """Sampling coordinates v = c mean + sigma^c z in place of the deviations z."""
     at, mean, scale = _deviations(density)
     c, v = centring[at], z.copy()
-    v[..., at] = c * z[..., mean] + np.exp(c * z[..., scale]) * z[..., at]
+    v[..., at] = np.exp(c * z[..., scale]) * z[..., at]
+    apart = mean >= 0
+    v[..., at[apart]] += c[apart] * v[..., mean[apart]]
     return v
 
 
 def from_centred(density: LogDensity, v: Array, centring: Array) -> Array:
     """Inverse of `to_centred`."""
     at, mean, scale = _deviations(density)
-    c, z = centring[at], v.copy()
-    z[..., at] = (v[..., at] - c * v[..., mean]) * np.exp(-c * v[..., scale])
+    c, z, apart = centring[at], v.copy(), mean >= 0
+    z[..., at[apart]] -= c[apart] * v[..., mean[apart]]
+    z[..., at] *= np.exp(-c * v[..., scale])
     return z
 
 
@@ -153,13 +166,15 @@ def _jacobian(density: LogDensity, z: Array, centring: Array) -> Array:
     """Derivative of `to_centred`."""
     at, mean, scale = _deviations(density)
     c = centring[at]
-    size = np.exp(c * z[scale])
+    size, apart = np.exp(c * z[scale]), mean >= 0
     jacobian = np.eye(density.dim)
-    jacobian[at, mean], jacobian[at, scale], jacobian[at, at] = c, c * size * z[at], size
+    jacobian[at, scale], jacobian[at, at] = c * size * z[at], size
+    # What annotators share may be such a slope itself: its row comes first.
+    jacobian[at[apart]] += c[apart, None] * jacobian[mean[apart]]
     return jacobian
 
 
-def _inverse(curvature: Array) -> Array:
+def inverse_curvature(curvature: Array) -> Array:
     """Covariance; flat or rising directions get the prior's unit scale."""
     values, vectors = np.linalg.eigh(curvature)
     covariance = (vectors / np.where(values > 1e-3, values, 1.0)) @ vectors.T

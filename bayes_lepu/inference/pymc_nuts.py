@@ -12,9 +12,10 @@ import numpy as np
 
 from bayes_lepu.inference.nuts import STATS, NutsOptions
 from bayes_lepu.links import Array
-from bayes_lepu.models.blocks import Block, logs_to_ratios, ratios_to_logs
+from bayes_lepu.models.blocks import Block
 from bayes_lepu.models.density import LogDensity
 from bayes_lepu.models.parameters import Parameters
+from bayes_lepu.models.transforms import logs_to_ratios, ratios_to_logs
 
 if TYPE_CHECKING:
     import pymc as pm
@@ -65,7 +66,7 @@ def _values(density: LogDensity, point: Parameters) -> dict[str, Any]:
         if block.size == 0:
             continue
         if block.transform == "log":
-            out[block.name] = np.exp(x[0])
+            out[block.name] = np.exp(x) if block.dims else np.exp(x[0])
         elif block.transform == "identity":
             out[block.name] = x.reshape(_shape(density, block)) if block.dims else x[0]
         elif block.prior.form.support == "unit":

@@ -127,11 +127,11 @@ def polish(density: LogDensity, z: Array, max_steps: int = 10) -> Array:
 
 def _support(density: LogDensity, keep: Array) -> LogDensity:
     """The same density with every coordinate outside ``keep`` held at zero."""
-    data, p = density.data, density.data.p
+    p = density.data.p
     free = np.zeros(density.layout.full_size, dtype=bool)
     free[density.free[keep]] = True
     a, alpha = free[:p], free[p + 1 : 2 * p + 1]
     columns = a | alpha
     columns[0] |= not columns.any()
-    masked = replace(data, class_mask=a, selection_mask=alpha)
-    return replace(density, data=masked.columns(columns))
+    masked = density.with_masks(a, alpha)
+    return replace(masked, data=masked.data.columns(columns))

@@ -12,7 +12,8 @@ are partially pooled: each of these blocks becomes three,
 
 ``alpha_mean`` with the prior the block has for one annotator, ``sigma_alpha``, and the deviations
 ``z_alpha``. Rates are pooled on the scale of their coordinates. Slopes ``delta`` of columns that
-differ between the annotators of a row are the same for all of them.
+differ between the annotators of a row are the same for all of them. Slopes with unknown scales are
+``z_a`` of unit scale times ``sigma_a``.
 
 Conventions
 -----------
@@ -34,6 +35,8 @@ from numpy.typing import NDArray
 from bayes_lepu.data import PUData
 from bayes_lepu.errors import ModelError
 from bayes_lepu.links import Array
+from bayes_lepu.models.slope_scales import SlopeScales, slope_scales
+from bayes_lepu.models.transforms import LARGEST, is_known, to_coordinates, to_natural
 from bayes_lepu.priors import Prior, Priors
 
 if TYPE_CHECKING:
@@ -45,7 +48,6 @@ Transform = Literal["identity", "log", "ratios"]
 
 STANDARD = Prior("normal", scale=1.0)  # of the annotators' deviations
 SMALLEST_SPREAD = 0.1  # of annotators who start alike: at 0 the search could not leave the point
-LARGEST = 700.0  # log ratios are cut here: e^700 is still a number
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,7 @@ class Block:
         Which part of the row formula it feeds.
     role : {"value", "mean", "scale", "deviation", "hyper"}
         The parameter itself; what annotators share, how much they differ, and by how much each
-        does; or the unknown scale of a prior on slopes.
+        does; or the unknown scales of slopes.
     transform : {"identity", "log", "ratios"}
         From the natural value to the coordinates.
     dims : tuple of str
@@ -69,6 +71,8 @@ class Block:
     prior : Prior
     stem : str
         The parameter it belongs to.
+    scales : SlopeScales, optional
+        Of slopes in units of unknown scales, and of these scales.
     """
 
     name: str
@@ -79,16 +83,12 @@ class Block:
     labels: tuple[str, ...]
     prior: Prior
     stem: str
+    scales: SlopeScales | None = None
 
     @property
     def size(self) -> int:
         """Number of coordinates."""
         return len(self.labels)
-
-
-def is_known(prior: Prior) -> bool:
-    """Whether the value is given, so that no coordinate is spent on it."""
-    return prior.family == "known"
 
 
 @dataclass(frozen=True)
@@ -156,14 +156,14 @@ def table(spec: "ModelSpec", data: PUData, priors: Priors) -> tuple[Block, ...]:
         dims = (s.dim,) if s.dim else ()
         pooled = several and s.pooled
         name = f"{s.name}_mean" if pooled else s.name
-        prior = priors[name]
         role: Role = "mean" if pooled else "value"
-        values.append(Block(name, s.slot, role, s.transform, dims, s.labels, prior, s.name))
-        if isinstance(prior.scale, Prior):
-            label = f"sigma_{name}"
-            hypers.append(
-                Block(label, s.slot, "hyper", "log", (), (f"log {label}",), prior.scale, name)
-            )
+        unknown = slope_scales(priors[name], len(s.labels))
+        of_scales, prior = (f"z_{name}", unknown.unit) if unknown else (name, priors[name])
+        values.append(
+            Block(of_scales, s.slot, role, s.transform, dims, s.labels, prior, s.name, unknown)
+        )
+        if unknown:
+            hypers.append(_scale_block(f"sigma_{name}", s, name, unknown))
         if pooled:
             label = f"sigma_{s.name}"
             log_label = () if is_known(priors[label]) else (f"log {label}",)
@@ -186,12 +186,21 @@ def table(spec: "ModelSpec", data: PUData, priors: Priors) -> tuple[Block, ...]:
     return (*values, *scales, *deviations, *hypers)
 
 
+def _scale_block(name: str, stem: Stem, of: str, unknown: SlopeScales) -> Block:
+    """The unknown scales of slopes."""
+    labels = tuple(f"log {name}[{block}]" for block in unknown.names) or (f"log {name}",)
+    dim = "class_block" if stem.slot == "a" else "selection_block"
+    dims = (dim,) if unknown.names else ()
+    return Block(name, stem.slot, "hyper", "log", dims, labels, unknown.prior, of, unknown)
+
+
 @dataclass(frozen=True, eq=False)
 class Layout:
     """Where every block stands among the coordinates, and how these make the full vector.
 
-    The entry ``place[i]`` of the full vector is z[base[i]], plus σ z[deviation[i]] where annotators
-    are pooled, with σ = e^z[scale[i]], or ``spread[i]`` where σ is known.
+    The entry ``place[i]`` of the full vector is z[base[i]], or shift[i] + e^z[stretch[i]]
+    z[base[i]] for slopes with an unknown scale, plus σ z[deviation[i]] where annotators are pooled,
+    with σ = e^z[scale[i]], or ``spread[i]`` where σ is known.
     """
 
     blocks: tuple[Block, ...]
@@ -252,10 +261,44 @@ class Layout:
         return [b for b in self.blocks if b.role in ("value", "mean")]
 
     @property
-    def hyper(self) -> list[tuple[Block, Block]]:
-        """Blocks of slopes whose prior scale is unknown, each with the block of that scale."""
+    def hyper(self) -> list[tuple[Block, Block, SlopeScales]]:
+        """Blocks of slopes whose prior scales are unknown, and the block of these scales."""
         by_name = {b.name: b for b in self.blocks}
-        return [(by_name[b.stem], b) for b in self.blocks if b.role == "hyper"]
+        return [
+            (by_name[f"z_{b.stem}"], b, b.scales)
+            for b in self.blocks
+            if b.role == "hyper" and b.scales is not None
+        ]
+
+    @property
+    def coords(self) -> dict[str, tuple[str, ...]]:
+        """Names along the dimensions of unknown scales."""
+        return {b.dims[0]: scales.names for _, b, scales in self.hyper if b.dims}
+
+    @cached_property
+    def stretch(self) -> tuple[NDArray[np.intp], Array]:
+        """Coordinate of the log scale of every free entry, -1 for none, and the centre then."""
+        log_scale, center = np.full(self.dim, -1, dtype=np.intp), np.zeros(self.dim)
+        for slopes, block, scales in self.hyper:
+            at, first = self.slices[slopes.name], self.slices[block.name].start
+            log_scale[at] = np.where(scales.group >= 0, first + scales.group, -1)
+            center[at] = scales.shift
+        return log_scale[self.arrays[1]], center[self.arrays[1]]
+
+    @cached_property
+    def scaled(self) -> list[tuple[int, NDArray[np.intp], Prior]]:
+        """Every unknown scale: coordinate of log σ, coordinates that it multiplies, its prior."""
+        out = []
+        for block in self.blocks:
+            at = self.slices[block.name]
+            if block.role == "scale" and block.size:
+                out.append((at.start, np.r_[self.slices[f"z_{block.stem}"]], block.prior))
+            elif block.role == "hyper" and block.scales is not None:
+                first = self.slices[f"z_{block.stem}"].start
+                for g, prior in enumerate(block.prior.parts or (block.prior,)):
+                    mine = first + np.flatnonzero(block.scales.group == g)
+                    out.append((at.start + g, mine, prior))
+        return out
 
     @cached_property
     def arrays(self) -> tuple[NDArray[np.intp], ...]:
@@ -306,13 +349,28 @@ class Layout:
 
     def full(self, z: Array) -> Array:
         """The full vector, for any leading dimensions of z."""
-        place, base, _, deviation = self.arrays
-        values = z[..., base]
+        place, _, _, deviation = self.arrays
+        values = self._bases(z)
         if (pooled := deviation >= 0).any():
             values[..., pooled] += (self.sigma(z) * z[..., deviation])[..., pooled]
         out = np.zeros((*z.shape[:-1], self.full_size))
         out[..., place] = values
         return out
+
+    def _bases(self, z: Array) -> Array:
+        """The free entries of the full vector without the annotators' deviations."""
+        values, (stretch, shift) = z[..., self.arrays[1]], self.stretch
+        if (on := stretch >= 0).any():
+            values[..., on] = shift[on] + np.exp(z[..., stretch[on]]) * values[..., on]
+        return values
+
+    def natural(self, block: Block, z: Array) -> Array:
+        """Natural values of a block; of slopes with unknown scales the slopes themselves."""
+        values = to_natural(block, z[..., self.slices[block.name]])
+        if block.role == "hyper" or block.scales is None:
+            return values
+        sigma = next(b for slopes, b, _ in self.hyper if slopes.name == block.name)
+        return block.scales.stretched(values, self.natural(sigma, z))
 
     def coordinates(self, full: Array, pooling: Mapping[str, Array]) -> Array:
         """Coordinates of one point.
@@ -328,8 +386,8 @@ class Layout:
         total = np.bincount(base, weights=values, minlength=self.dim)
         np.divide(total, count, out=z, where=count > 0)
         for block in self.blocks:
-            if block.role == "mean" and block.name in pooling:
-                z[self.slices[block.name]] = to_coordinates(block, pooling[block.name])
+            if block.role == "mean" and (name := block.name.removeprefix("z_")) in pooling:
+                z[self.slices[block.name]] = to_coordinates(block, pooling[name])
         for block in self.blocks:
             if block.role == "scale":
                 apart = self._of_deviation(block.stem)
@@ -341,9 +399,11 @@ class Layout:
                     sigma = float(pooling[block.name])
                 z[self.slices[block.name]] = np.log(sigma)
                 z[self.arrays[3][apart]] = gap / sigma
-        for slopes, block in self.hyper:
-            size = np.sqrt(np.mean(z[self.slices[slopes.name]] ** 2) + 1e-6)
-            z[self.slices[block.name]] = np.log(pooling.get(block.name, size))
+        for slopes, block, scales in self.hyper:
+            at = self.slices[slopes.name]
+            size = pooling.get(block.name, scales.sizes(z[at]))
+            z[self.slices[block.name]] = np.log(size)
+            z[at] = scales.units(z[at], size)
         return z
 
     def _of_deviation(self, stem: str) -> NDArray[np.bool_]:
@@ -353,62 +413,38 @@ class Layout:
 
     def jacobian(self, z: Array) -> Array:
         """Derivative of the free entries of the full vector by the coordinates."""
-        _, base, scale, deviation = self.arrays
-        rows = np.arange(base.size)
-        out = np.zeros((base.size, self.dim))
-        out[rows, base] = 1.0
-        sigma, pooled, free = self.sigma(z), deviation >= 0, scale >= 0
-        out[rows[pooled], deviation[pooled]] = sigma[pooled]
-        out[rows[free], scale[free]] = sigma[free] * z[deviation[free]]
+        rows = np.arange(self.arrays[0].size)
+        out = np.zeros((rows.size, self.dim))
+        for log_sigma, at, size in self.products(z):
+            out[rows[at >= 0], at[at >= 0]] = size[at >= 0]
+            free = log_sigma >= 0
+            out[rows[free], log_sigma[free]] = (size * z[at])[free]
         return out
+
+    def products(self, z: Array) -> list[tuple[NDArray[np.intp], NDArray[np.intp], Array]]:
+        """The products σ z in every free entry: coordinates of log σ and of z, and σ itself."""
+        _, base, scale, deviation = self.arrays
+        stretch = self.stretch[0]
+        own = np.exp(np.where(stretch >= 0, z[stretch], 0.0))
+        return [(stretch, base, own), (scale, deviation, self.sigma(z))]
+
+    @property
+    def mirrored(self) -> bool:
+        """Whether exchanging one annotator's factors maps the coordinates onto themselves."""
+        scales = {b.slot: b.scales for b in self._values}
+        one, other = scales["a"], scales.get("alpha")
+        alike = one is other if one is None or other is None else one.same_form(other)
+        return alike and np.array_equal(self.columns["a"], self.columns["alpha"])
 
     def exchange(self) -> NDArray[np.intp]:
         """Order of the coordinates after exchanging the two factors of one annotator."""
-        if not np.array_equal(self.columns["a"], self.columns["alpha"]):
-            raise ModelError("The factors cannot be exchanged: their columns differ.")
-        order = np.arange(self.dim)
-        pairs = {"a": "alpha", "b": "beta", "sigma_a": "sigma_alpha", "sigma_b": "sigma_beta"}
-        for one, other in pairs.items():
-            if one in self.slices and other in self.slices:
-                here, there = self.slices[one], self.slices[other]
-                order[here], order[there] = np.r_[there], np.r_[here]
+        if not self.mirrored:
+            raise ModelError(
+                "The factors cannot be exchanged: their columns differ, or the scales of these."
+            )
+        order, slots, at = np.arange(self.dim), self.by_slot, self.slices
+        pairs = [(slots.a, slots.alpha), (slots.b, slots.beta)]
+        pairs += [(at["sigma_a"], at["sigma_alpha"])] if "sigma_a" in at else []
+        for here, there in pairs:
+            order[here], order[there] = np.r_[there], np.r_[here]
         return order
-
-
-def to_natural(block: Block, z: Array) -> Array:
-    """Natural values of a block from its coordinates ``(..., size)``; single ones lose the axis."""
-    if block.transform == "log":
-        return np.exp(z[..., 0])
-    if block.transform == "ratios":
-        if block.prior.form.support == "simplex":
-            return np.exp(ratios_to_logs(z))
-        z = 1.0 / (1.0 + np.exp(-z))
-    return z if block.dims else z[..., 0]
-
-
-def to_coordinates(block: Block, natural: Array) -> Array:
-    """Inverse of `to_natural`."""
-    x = np.asarray(natural, dtype=float)
-    if block.transform == "ratios" and block.prior.form.support == "simplex":
-        with np.errstate(divide="ignore"):
-            return logs_to_ratios(np.log(x))
-    x = x if block.dims else x[..., None]
-    if block.transform == "log":
-        return np.log(x)
-    if block.transform == "ratios":
-        with np.errstate(divide="ignore"):
-            return np.clip(np.log(x) - np.log1p(-x), -LARGEST, LARGEST)
-    return x
-
-
-def ratios_to_logs(u: Array) -> Array:
-    """Logarithms of the components (..., k + 1) of a simplex from its coordinates (..., k)."""
-    z = np.concatenate([u, np.zeros((*u.shape[:-1], 1))], axis=-1)
-    return z - np.logaddexp.reduce(z, axis=-1, keepdims=True)
-
-
-def logs_to_ratios(log_w: Array) -> Array:
-    """Inverse of `ratios_to_logs`, cut at ±`LARGEST`."""
-    with np.errstate(invalid="ignore"):
-        ratios = log_w[..., :-1] - log_w[..., -1:]
-    return np.clip(np.nan_to_num(ratios), -LARGEST, LARGEST)

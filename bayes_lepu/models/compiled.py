@@ -32,7 +32,6 @@ class Terms(NamedTuple):
     exponents: Array  # (groups, components), of the components of each simplex
     positive: NDArray[np.intp]  # coordinates log σ with a half-normal prior on σ
     positive_scale: Array
-    hyper: NDArray[np.intp]  # (scales, 3): first and last + 1 of the slopes, and their log σ
 
 
 class Constants(NamedTuple):
@@ -50,6 +49,8 @@ class Constants(NamedTuple):
     scale: NDArray[np.intp]
     deviation: NDArray[np.intp]
     spread: Array
+    stretch: NDArray[np.intp]
+    shift: Array
     terms: Terms
 
 
@@ -82,16 +83,6 @@ def log_prior(z: Array, k: Terms, grad: Array) -> float:
         ratio = (math.exp(z[i]) / k.positive_scale[h]) ** 2
         value += z[i] - 0.5 * ratio
         grad[i] += 1.0 - ratio
-    for h in range(k.hyper.shape[0]):
-        # Normal(loc, σ) slopes.
-        first, last, i = k.hyper[h, 0], k.hyper[h, 1], k.hyper[h, 2]
-        sigma, size, quad = math.exp(z[i]), last - first, 0.0
-        for j in range(first, last):
-            r = (z[j] - k.loc[j]) / sigma
-            quad += r * r
-            grad[j] -= r / sigma
-        value -= 0.5 * quad + size * z[i]
-        grad[i] += quad - size
     return value
 
 
@@ -102,6 +93,8 @@ def expand(z: Array, k: Constants) -> Array:
     full = np.zeros(p + 1 + J * (p + 1 + OWN))
     for i in range(k.place.size):
         value = z[k.base[i]]
+        if k.stretch[i] >= 0:
+            value = k.shift[i] + math.exp(z[k.stretch[i]]) * value
         if k.deviation[i] >= 0:
             sigma = math.exp(z[k.scale[i]]) if k.scale[i] >= 0 else k.spread[i]
             value += sigma * z[k.deviation[i]]
@@ -115,7 +108,12 @@ def collect(full_grad: Array, z: Array, k: Constants) -> Array:
     grad = np.zeros(z.size)
     for i in range(k.place.size):
         d = full_grad[k.place[i]]
-        grad[k.base[i]] += d
+        if k.stretch[i] >= 0:
+            size = math.exp(z[k.stretch[i]])
+            grad[k.base[i]] += size * d
+            grad[k.stretch[i]] += size * z[k.base[i]] * d
+        else:
+            grad[k.base[i]] += d
         if k.deviation[i] >= 0:
             sigma = math.exp(z[k.scale[i]]) if k.scale[i] >= 0 else k.spread[i]
             grad[k.deviation[i]] += sigma * d
@@ -167,16 +165,21 @@ def fold(z: Array, order: NDArray[np.intp], k: Constants) -> tuple[float, Array,
     """Log density at θ and at S θ, each with its gradient with respect to z."""
     point = point_of(expand(z, k), k)
     ll, full_grad, ll_s, full_grad_s = row_loglik_grad_pair(k.rows, k.links, point)
-    grad, grad_s = collect(full_grad, z, k), collect(full_grad_s, z, k)
+    swapped = z[order]
+    grad, grad_s = collect(full_grad, z, k), collect(full_grad_s, swapped, k)
     here = ll + log_prior(z, k.terms, grad)
-    there = ll_s + log_prior(z[order], k.terms, grad_s)
+    there = ll_s + log_prior(swapped, k.terms, grad_s)
     return here, grad, there, grad_s[order]
 
 
 @_jit
 def uncentre(v: Array, centring: Array, k: Constants) -> Array:
-    """The deviations z from the sampling coordinates v = c mean + σ^c z."""
+    """The coordinates z from those of sampling: v = σ^c z, of annotators v = c mean + σ^c z."""
     z = v.copy()
+    for i in range(k.place.size):
+        at = k.base[i]
+        if k.stretch[i] >= 0:
+            z[at] = v[at] * math.exp(-centring[at] * v[k.stretch[i]])
     for i in range(k.place.size):
         at = k.deviation[i]
         if at >= 0 and k.scale[i] >= 0 and centring[at] != 0.0:
@@ -190,7 +193,14 @@ def centred_grad(
     value: float, grad: Array, z: Array, centring: Array, k: Constants
 ) -> tuple[float, Array]:
     """Log density and gradient carried over to the sampling coordinates, Jacobian included."""
-    out = grad.copy()
+    out, done = grad.copy(), np.zeros(grad.size, dtype=np.bool_)
+    for i in range(k.place.size):
+        at, scale = k.base[i], k.stretch[i]
+        if scale >= 0 and not done[at]:  # annotators share it
+            done[at] = True
+            out[at] = grad[at] * math.exp(-centring[at] * z[scale])
+            out[scale] -= centring[at] * (grad[at] * z[at] + 1.0)
+            value -= centring[at] * z[scale]
     for i in range(k.place.size):
         at, mean, scale = k.deviation[i], k.base[i], k.scale[i]
         if at >= 0 and scale >= 0 and centring[at] != 0.0:
@@ -220,11 +230,17 @@ def whitened(
 
 @_jit
 def whitened_fold(
-    u: Array, mean: Array, root: Array, order: NDArray[np.intp], k: Constants
+    u: Array, mean: Array, root: Array, centring: Array, order: NDArray[np.intp], k: Constants
 ) -> tuple[float, Array]:
     """The same for the folded density p(θ) + p(Sθ)."""
-    here, grad, there, grad_there = fold(mean + root @ u, order, k)
+    z = mean + root @ u
+    if centring.size:
+        z = uncentre(z, centring, k)
+    here, grad, there, grad_there = fold(z, order, k)
     top = max(here, there)
     total = top + math.log(math.exp(here - top) + math.exp(there - top))
     w = math.exp(here - total)
-    return total, root.T @ (w * grad + (1.0 - w) * grad_there)
+    grad = w * grad + (1.0 - w) * grad_there
+    if centring.size:
+        total, grad = centred_grad(total, grad, z, centring, k)
+    return total, root.T @ grad

@@ -14,6 +14,7 @@ normal observation.
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import compress
 from types import SimpleNamespace
 
 import numpy as np
@@ -30,13 +31,14 @@ from bayes_lepu.likelihood import (
 )
 from bayes_lepu.links import Array, sigmoid
 from bayes_lepu.models import compiled
-from bayes_lepu.models.blocks import LARGEST, Block, Layout, logs_to_ratios, to_natural
+from bayes_lepu.models.blocks import Block, Layout
 from bayes_lepu.models.compiled import Constants, Terms
 from bayes_lepu.models.outside import known_terms
 from bayes_lepu.models.parameters import Parameters
 from bayes_lepu.models.prior_terms import Extra, prior_curvature, prior_terms
 from bayes_lepu.models.spec import ModelSpec
-from bayes_lepu.priors import Priors
+from bayes_lepu.models.transforms import LARGEST, logs_to_ratios
+from bayes_lepu.priors import Prior, Priors
 
 SMALLEST_RATE = 1e-300  # of a draw that underflowed, so that its logarithm exists
 
@@ -77,8 +79,8 @@ class LogDensity:
 
     @property
     def hyper(self) -> tuple[str, ...]:
-        """Slopes whose prior scale is unknown, in the order of their log σ coordinates."""
-        return tuple(slopes.name for slopes, _ in self.layout.hyper)
+        """Slopes whose prior scales are unknown, in the order of their log σ coordinates."""
+        return tuple(block.stem for _, block, _ in self.layout.hyper)
 
     @property
     def dim(self) -> int:
@@ -112,8 +114,8 @@ class LogDensity:
     @property
     def can_exchange(self) -> bool:
         """Whether exchanging the two factors maps the parameter space onto itself."""
-        same = np.array_equal(self.data.class_mask, self.data.selection_mask)
-        return self.spec.exchangeable and self.data.n_annotators == 1 and bool(same)
+        one = self.spec.exchangeable and self.data.n_annotators == 1
+        return one and self.layout.mirrored
 
     @property
     def is_symmetric(self) -> bool:
@@ -128,6 +130,21 @@ class LogDensity:
     def swap(self, z: Array) -> Array:
         """Coordinates of S θ: (a, b) and (α, β) exchanged."""
         return z[..., self.swap_order]
+
+    def with_masks(
+        self, class_mask: NDArray[np.bool_], selection_mask: NDArray[np.bool_]
+    ) -> "LogDensity":
+        """The same density with some of the columns of each factor."""
+        data, priors = self.data, dict(self.priors)
+        for names, had, has in (
+            (("a",), data.class_mask, class_mask),
+            (("alpha", "alpha_mean"), data.selection_mask, selection_mask),
+        ):
+            for name in names:
+                if name in priors and (parts := priors[name].parts):
+                    priors[name] = Prior("columns", parts=tuple(compress(parts, has[had])))
+        masked = replace(data, class_mask=class_mask, selection_mask=selection_mask)
+        return replace(self, data=masked, priors=priors)
 
     def full(self, z: Array) -> Array:
         """The full vector of the row formula, zeros where nothing is free."""
@@ -160,9 +177,9 @@ class LogDensity:
         for block in self.layout.blocks:
             if block.role in ("value", "deviation"):
                 continue
-            at = self.layout.slices[block.name]
             known = np.full(z.shape[:-1], block.prior.loc)
-            out[block.name] = to_natural(block, z[..., at]) if block.size else known
+            name = block.name.removeprefix("z_")
+            out[name] = self.layout.natural(block, z) if block.size else known
         return out
 
     def pack(self, point: Parameters) -> Array:
@@ -221,6 +238,8 @@ class LogDensity:
             scale=scale,
             deviation=deviation,
             spread=self.layout.spread,
+            stretch=self.layout.stretch[0],
+            shift=self.layout.stretch[1],
             terms=self._prior[0],
         )
 
@@ -270,7 +289,7 @@ class LogDensity:
         """Minus the Hessian of the log likelihood, by default of the log density."""
         k, point = self.constants, self.point(z)
         info = self._pulled(observed_information(k.rows, k.links, point), z)
-        if (self.layout.arrays[2] >= 0).any():
+        if self.layout.scaled:
             _, full_grad = loglik_grad(k.rows, k.links, point)
             info -= self._bend(full_grad, z)
         if not with_prior:
@@ -281,13 +300,13 @@ class LogDensity:
 
     def _bend(self, full_grad: Array, z: Array) -> Array:
         """Second derivatives of σ z, weighted by the gradient of the full vector."""
-        place, _, scale, deviation = self.layout.arrays
-        out, free = np.zeros((self.dim, self.dim)), scale >= 0
-        d = (full_grad[place] * self.layout.sigma(z))[free]
-        s, v = scale[free], deviation[free]
-        np.add.at(out, (s, v), d)
-        np.add.at(out, (v, s), d)
-        np.add.at(out, (s, s), d * z[v])
+        out, by_entry = np.zeros((self.dim, self.dim)), full_grad[self.free]
+        for log_sigma, at, size in self.layout.products(z):
+            free = log_sigma >= 0
+            d, s, v = (by_entry * size)[free], log_sigma[free], at[free]
+            np.add.at(out, (s, v), d)
+            np.add.at(out, (v, s), d)
+            np.add.at(out, (s, s), d * z[v])
         return out
 
     def log_prior(self, z: Array) -> float:
@@ -302,22 +321,14 @@ class LogDensity:
     def sample_prior(self, count: int, rng: np.random.Generator) -> Array:
         """Coordinates drawn from the prior, ``(count, dim)``."""
         z = np.empty((count, self.dim))
-        hyper = {slopes.name: scale for slopes, scale in self.layout.hyper}
         for block in self.layout.blocks:
             at = self.layout.slices[block.name]
-            if block.role == "hyper" or at.stop == at.start:
+            if at.stop == at.start:
                 continue
-            prior = block.prior
-            if block.name in hyper:  # its unknown scale is drawn first, one for each draw
-                scale = hyper[block.name]
-                sigma = scale.prior.sample(rng, (count, 1))
-                z[:, self.layout.slices[scale.name]] = np.log(sigma)
-                unit = replace(prior, scale=1.0, loc=0.0)
-                z[:, at] = prior.loc + sigma * unit.sample(rng, (count, block.size))
-            elif block.transform == "ratios":
+            if block.transform == "ratios":
                 z[:, at] = self._sample_ratios(block, count, rng)
             else:
-                drawn = prior.sample(rng, (count, block.size))
+                drawn = block.prior.sample(rng, (count, block.size))
                 z[:, at] = np.log(drawn) if block.transform == "log" else drawn
         return z
 
@@ -345,9 +356,9 @@ class LogDensity:
     def _pulled(self, info: Array, z: Array) -> Array:
         """A curvature of the full vector as one of the coordinates."""
         info = info[np.ix_(self.free, self.free)]
-        if self.data.n_annotators == 1:  # the coordinates are the entries, before the scales
-            out = np.zeros((self.dim, self.dim))
-            out[: len(info), : len(info)] = info
-            return out
+        if (
+            self.data.n_annotators == 1 and not self.layout.scaled
+        ):  # the coordinates are the entries
+            return info
         J = self.layout.jacobian(z)
         return J.T @ info @ J

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from bayes_lepu.data import PUData
 from bayes_lepu.likelihood import NOT_SHOWN
-from bayes_lepu.models.blocks import Block, table
+from bayes_lepu.models.blocks import Block, Layout, table
 from bayes_lepu.priors import Priors
 from bayes_lepu.propensities import RATES
 
@@ -28,8 +28,8 @@ Terms = Mapping[str, Callable[[], Any]]
 NEVER = -1e10  # a log probability whose exponential is 0, with a finite difference to anything
 
 
-def new_model(spec: "ModelSpec", data: PUData) -> "pm.Model":
-    """An empty PyMC model with the coordinates of the data and of the rates."""
+def new_model(spec: "ModelSpec", data: PUData, priors: Priors) -> "pm.Model":
+    """An empty PyMC model with the coordinates of the data, of the rates and of unknown scales."""
     import pymc as pm
 
     names = np.array(data.feature_names)
@@ -43,7 +43,7 @@ def new_model(spec: "ModelSpec", data: PUData) -> "pm.Model":
     if spec.n_rates > 1:
         coords["rate"] = list(spec.propensity.components)
         coords["log_ratio"] = list(spec.propensity.coordinate_names)
-    return pm.Model(coords=coords)
+    return pm.Model(coords=coords | Layout.of(spec, data, priors).coords)
 
 
 def build(
@@ -60,11 +60,17 @@ def build(
     import pymc as pm
     import pytensor.tensor as pt
 
-    with new_model(spec, data) as model:
+    with new_model(spec, data, priors) as model:
         values: dict[str, Any] = {}
-        for block in table(spec, data, priors):
+        blocks = table(spec, data, priors)
+        hyper = {block.stem: block for block in blocks if block.role == "hyper"}
+        for block in blocks:
             if block.role == "hyper":
                 continue  # made with the slopes it belongs to
+            if block.scales is not None:
+                name = block.name.removeprefix("z_")
+                values[name] = _stretched(name, block, hyper[name])
+                continue
             if block.role == "deviation":
                 mean, sigma = values[f"{block.stem}_mean"], values[f"sigma_{block.stem}"]
                 z = block.prior.variable(block.name, dims=block.dims)
@@ -96,6 +102,19 @@ def build(
             _observe_one(data, tau, log_psi, log_not_psi, epsilon)
         _summaries(spec, data, model, pt.sigmoid(tau), pt.exp(log_psi))
     return model
+
+
+def _stretched(name: str, block: Block, hyper: Block) -> Any:
+    """Slopes with unknown scales, shift + sigma z; z itself where a column has none."""
+    import pymc as pm
+    import pytensor.tensor as pt
+
+    scales = block.scales
+    assert scales is not None
+    sigma = hyper.prior.variable(hyper.name, dims=hyper.dims or None)
+    z = block.prior.variable(block.name, dims=block.dims)
+    by_column = pt.concatenate([pt.atleast_1d(sigma), np.ones(1)])[scales.group]
+    return pm.Deterministic(name, scales.shift + by_column * z, dims=block.dims)
 
 
 def _columns(X: Any, mask: NDArray[np.bool_]) -> Any:

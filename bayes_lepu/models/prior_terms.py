@@ -12,8 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from bayes_lepu.links import Array
-from bayes_lepu.models.blocks import Block, Layout, is_known, ratios_to_logs
+from bayes_lepu.models.blocks import Block, Layout
 from bayes_lepu.models.compiled import Terms
+from bayes_lepu.models.transforms import is_known, ratios_to_logs
+from bayes_lepu.priors import Prior
 
 STEP = 1e-5  # of central differences where a family has no closed curvature on its coordinates
 
@@ -75,16 +77,14 @@ def prior_terms(layout: Layout, *, jacobian: bool) -> tuple[Terms, list[Extra]]:
         if is_known(prior):
             continue
         exponents = prior.form.exponents(prior) if block.transform == "ratios" else None
-        if prior.hierarchical:
-            loc[at] = prior.loc
-        elif block.transform == "identity" and (form := prior.form.parabola(prior)) is not None:
+        if block.transform == "identity" and (form := prior.form.parabola(prior)) is not None:
             loc[at], precision[at], rate[at] = form
         elif exponents is not None:
             size = len(exponents) - 1
             kappa = tuple(k + float(jacobian) for k in exponents)
             groups += [(i, size, kappa) for i in range(at.start, at.stop, size)]
-        elif block.transform == "log" and prior.family == "halfnormal":
-            positive.append((at.start, prior.known_scale))
+        elif block.transform == "log" and all(s.family == "halfnormal" for s in _each(block)):
+            positive += [(at.start + i, s.known_scale) for i, s in enumerate(_each(block))]
         else:
             extras.append(Extra(block, at, jacobian))
     longest = max((size for _, size, _ in groups), default=1) + 1
@@ -98,19 +98,13 @@ def prior_terms(layout: Layout, *, jacobian: bool) -> tuple[Terms, list[Extra]]:
         ),
         positive=np.array([i for i, _ in positive], dtype=np.intp),
         positive_scale=np.array([scale for _, scale in positive]),
-        hyper=np.array(
-            [
-                (
-                    layout.slices[slopes.name].start,
-                    layout.slices[slopes.name].stop,
-                    layout.slices[scale.name].start,
-                )
-                for slopes, scale in layout.hyper
-            ],
-            dtype=np.intp,
-        ).reshape(-1, 3),
     )
     return terms, extras
+
+
+def _each(block: Block) -> tuple[Prior, ...]:
+    """The prior of every coordinate."""
+    return block.prior.parts or (block.prior,) * block.size
 
 
 def prior_curvature(z: Array, terms: Terms, extras: list[Extra]) -> Array:
@@ -122,13 +116,6 @@ def prior_curvature(z: Array, terms: Terms, extras: list[Extra]) -> Array:
         P[at, at] += kappa.sum() * (np.diag(w) - np.outer(w, w))
     for i, scale in zip(terms.positive, terms.positive_scale, strict=True):
         P[i, i] += 2 * np.exp(2 * z[i]) / scale**2
-    for first, last, i in terms.hyper:
-        block, q = slice(first, last), np.exp(-2 * z[i])
-        r = z[block] - terms.loc[block]
-        P[block, block] += q * np.eye(r.size)
-        P[block, i] += -2 * q * r
-        P[i, block] += -2 * q * r
-        P[i, i] += 2 * q * (r @ r)
     for extra in extras:
         P[extra.at, extra.at] += extra.curvature(z)
     return P

@@ -170,8 +170,14 @@ class ModelSpec:
             raise ModelError(f"{name} cannot have a prior for every column; only slopes can.")
         if prior.hierarchical and name not in ("a", "alpha", "alpha_mean"):
             raise ModelError(f"{name} cannot have a hierarchical scale; only a and alpha can.")
-        if prior.hierarchical and prior.family != "normal":
-            raise ModelError("A hierarchical scale goes with the normal family only.")
+        for part in prior.parts or (prior,):
+            if part.hierarchical and part.family != "normal":
+                raise ModelError("A hierarchical scale goes with the normal family only.")
+            if prior.parts and part.form.support != "real":
+                raise ModelError(
+                    f"{part!r} cannot be the prior of a column; one of the real line is expected, "
+                    "such as Prior('normal', scale=1.0) or Prior('positive', scale=1.0)."
+                )
 
 
 SPREAD = 1.0  # half-normal scale of the annotators' differences, in log-odds

@@ -190,7 +190,8 @@ def _coords(fit: FittedModel) -> dict[str, Any]:
         out["rate"] = list(fit.spec.propensity.components)
         if fit.data.n_annotators > 1:
             out["log_ratio"] = list(fit.spec.propensity.coordinate_names)
-    return out | annotator_coords(fit.data)
+    scales = {dim: list(blocks) for dim, blocks in fit.density.layout.coords.items()}
+    return out | scales | annotator_coords(fit.data)
 
 
 def _log_weights(p: Parameters, dims: tuple[str, ...]) -> "xr.Dataset":

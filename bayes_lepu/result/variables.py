@@ -11,10 +11,11 @@ from collections.abc import Mapping
 import numpy as np
 
 from bayes_lepu.links import Array
-from bayes_lepu.models.blocks import Block, Layout, is_known, to_coordinates
+from bayes_lepu.models.blocks import Block, Layout
 from bayes_lepu.models.density import LogDensity
 from bayes_lepu.models.parameters import Parameters
 from bayes_lepu.models.spec import ModelSpec
+from bayes_lepu.models.transforms import is_known, to_coordinates
 from bayes_lepu.propensities import RATES
 
 # Dimensions besides those of the draws, and values.
@@ -28,6 +29,8 @@ def free_variables(density: LogDensity, p: Parameters) -> Variables:
     for block in density.layout.blocks:
         if block.name in p.pooling:
             out[block.name] = block.dims, p.pooling[block.name]
+        elif block.scales is not None:
+            out |= _with_scales(block, p, natural)
         elif block.role == "value":
             out[block.name] = block.dims, natural[block.name]
         elif block.role == "deviation" and f"sigma_{block.stem}" in p.pooling:
@@ -57,23 +60,30 @@ def log_prior(density: LogDensity, values: Variables) -> Variables:
     for block in density.layout.blocks:
         if block.name not in values or is_known(block.prior):
             continue
-        (dims, x), prior, log_scale = values[block.name], block.prior, np.zeros(1)
-        if prior.hierarchical:
-            scale = values[f"sigma_{block.name}"][1][..., None]
-            prior, log_scale = prior.with_scale(1.0), np.log(scale)
-            x = prior.loc + (x - prior.loc) / scale
+        (dims, x), prior = values[block.name], block.prior
         dims = dims[:-1] if prior.form.support == "simplex" else dims
         constant = [part.form.log_normalizer(part) for part in prior.parts or (prior,)]
-        logp = prior.form.logpdf(prior, x) + np.squeeze(constant) - log_scale
-        out[block.name] = dims, logp
+        out[block.name] = dims, prior.form.logpdf(prior, x) + np.squeeze(constant)
+    return out
+
+
+def _with_scales(block: Block, p: Parameters, natural: Mapping[str, Array]) -> Variables:
+    """Slopes in units of unknown scales; none where the draws do not hold the scales."""
+    name = block.name.removeprefix("z_")
+    sigma, out = p.pooling.get(f"sigma_{name}"), Variables()
+    slopes = p.pooling[name] if block.role == "mean" and name in p.pooling else natural[block.stem]
+    if block.role == "mean" and name in p.pooling:
+        out[name] = block.dims, slopes
+    if sigma is not None and block.scales is not None:
+        out[block.name] = block.dims, block.scales.units(slopes, sigma)
     return out
 
 
 def _deviation(layout: Layout, p: Parameters, block: Block, natural: Mapping[str, Array]) -> Array:
     """How far every annotator is from what they share, in units of how much they differ."""
-    shared = next(b for b in layout.blocks if b.name == f"{block.stem}_mean")
+    shared = next(b for b in layout.blocks if b.role == "mean" and b.stem == block.stem)
     own = to_coordinates(shared, natural[block.stem])
-    mean = to_coordinates(shared, p.pooling[shared.name])
+    mean = to_coordinates(shared, p.pooling[f"{block.stem}_mean"])
     z = (own - mean[..., None, :]) / p.pooling[f"sigma_{block.stem}"][..., None, None]
     return z if len(block.dims) > 1 else z[..., 0]
 

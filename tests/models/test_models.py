@@ -57,6 +57,7 @@ def _value_blocks(density, pymc_model):
             u, w = eye[density.blocks.rates]
             rows.append(np.stack([(2 * u - w) / 3, (2 * w - u) / 3]))
         else:
+            name = name.removeprefix("z_")
             rows.append(eye[density.blocks.rates if name == "c" else getattr(density.blocks, name)])
     return rows
 
