@@ -35,6 +35,7 @@ from bayes_lepu.diagnostics.records import Identifiability
 from bayes_lepu.errors import DataError, ModelError
 from bayes_lepu.fitted import Fit
 from bayes_lepu.models.parameters import ARRAYS, Parameters
+from bayes_lepu.propensities import RATES
 from bayes_lepu.result.tree import to_tree
 from bayes_lepu.suggestions import some
 
@@ -163,7 +164,7 @@ class AveragedFit(Fit):
             "model": f"weights of the members: {shown}",
             "priors": f"of {self._first}: {facts['priors']}",
         }
-        kept = {k: v for k, v in facts.items() if k not in ("gamma", "lambda", "approximation")}
+        kept = {k: v for k, v in facts.items() if k not in (*RATES, "approximation")}
         return {**kept, **of}
 
 

@@ -40,9 +40,7 @@ def quantities(subject: Subject, draws: Parameters) -> dict[str, Array]:
     out = {"pi": pi, "b": draws.b, "|a|": sigma_norm(draws.a, X)}
     if subject.fit.spec.has_selection:
         out |= {"beta": draws.beta, "|alpha|": sigma_norm(draws.alpha, X)}
-    if subject.fit.spec.n_rates == 2:
-        out |= {"gamma": draws.gamma, "lambda": draws.lam}
-    return out
+    return out | draws.rates(subject.fit.spec.shape_rates)
 
 
 def _mean_t(draws: Parameters, rows: Array) -> list[Array]:

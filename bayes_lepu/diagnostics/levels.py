@@ -165,9 +165,7 @@ def contractions(subject: Subject) -> dict[str, float]:
         out = {"pi": pi, "c": c, "b": flat.b}
         if fit.spec.has_selection:
             out |= {"beta": flat.beta, "|alpha|": np.linalg.norm(flat.alpha, axis=-1)}
-        if fit.spec.n_rates == 2:
-            out |= {"gamma": flat.gamma, "lambda": flat.lam}
-        return out
+        return out | flat.rates(fit.spec.shape_rates)
 
     after = values(subject.pivoted, *subject.pi_and_c)
     before = values(subject.prior_draws, *subject.prior_pi_and_c)

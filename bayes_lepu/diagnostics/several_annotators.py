@@ -122,8 +122,8 @@ def _computation(subject: Subject) -> list[Check]:
         if fit.spec.has_selection:
             values[f"beta[{name}]"] = draws.beta[..., j]
             values[f"|alpha[{name}]|"] = sigma_norm(draws.alpha[..., j, :], fit.data.X)
-        if fit.spec.n_rates:
-            values[f"gamma[{name}]"] = draws.gamma[..., j]
+        rates = draws.rates(fit.spec.propensity.free[:-1] if fit.spec.n_rates else ())
+        values |= {f"{rate}[{name}]": drawn[..., j] for rate, drawn in rates.items()}
     remedy = "The chains disagree. Take more draws (draws=, tune=) or use tighter priors (priors=)."
     return [chains_agree(values, "", remedy), sampler_went_well(fit.stats, draws.b.size)]
 

@@ -14,7 +14,7 @@ Several annotators add an axis: ``alpha (..., J, p)``, ``beta (..., J)``, ``log_
 the internal scale of the data; masked columns hold zeros.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
@@ -26,7 +26,7 @@ from bayes_lepu import links
 from bayes_lepu.errors import ModelError
 from bayes_lepu.likelihood import NOT_SHOWN
 from bayes_lepu.links import Array
-from bayes_lepu.propensities import Link, log_factor
+from bayes_lepu.propensities import RATES, Link, log_factor
 from bayes_lepu.propensities.logistic import LINK as LOGISTIC
 
 ARRAYS = ("a", "b", "alpha", "beta", "log_w", "epsilon", "kappa")
@@ -106,6 +106,10 @@ class Parameters:
     def rho(self) -> Array:
         """Contrast 1 - γ - λ."""
         return np.exp(self.log_w[..., 2])
+
+    def rates(self, names: Iterable[str]) -> dict[str, Array]:
+        """Some of the rates γ, λ and ρ, by name."""
+        return {name: np.exp(self.log_w[..., RATES.index(name)]) for name in names}
 
     def tau(self, X: Array) -> Array:
         """Linear predictor of t, ``(..., n)``."""

@@ -24,6 +24,8 @@ from bayes_lepu.suggestions import did_you_mean
 if TYPE_CHECKING:
     import pymc as pm
 
+RATE_WORDS = {"gamma": "guess rate γ", "lambda": "lapse rate λ"}
+
 
 @dataclass(frozen=True)
 class ModelSpec:
@@ -67,9 +69,10 @@ class ModelSpec:
         return self.propensity.n_coordinates
 
     @property
-    def has_two_rates(self) -> bool:
-        """Whether guesses and lapses are both free."""
-        return self.n_rates == 2
+    def shape_rates(self) -> tuple[str, ...]:
+        """Free rates of a propensity with a predictor: guesses, lapses, or both."""
+        free = self.propensity.free if self.n_rates and self.has_selection else ()
+        return tuple(name for name in free if name in RATE_WORDS)
 
     @property
     def exchangeable(self) -> bool:

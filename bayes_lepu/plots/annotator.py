@@ -90,9 +90,8 @@ def plot_propensity(
             ends = ends + np.array([-0.5, 0.5])
             panels.ticks(position, along.x, along.levels)
             panels.limits(position, x=(float(ends[0]), float(ends[1])))
-        if fit.spec.n_rates == 2:
-            floor, ceiling = float(fit.draws.gamma.mean()), 1 - float(fit.draws.lam.mean())
-            for level in (floor, ceiling):
+        if fit.spec.shape_rates:
+            for level in (float(fit.draws.gamma.mean()), 1 - float(fit.draws.lam.mean())):
                 panels.line(position, ends, np.full(2, level), GUIDE, dashed=True, width=0.8)
         panels.limits(position, y=(0.0, 1.0))
         panels.labels(position, x=short(name), y="probability")

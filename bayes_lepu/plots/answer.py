@@ -8,6 +8,7 @@ import numpy as np
 from bayes_lepu.diagnostics.identifiability import verdict_of
 from bayes_lepu.errors import ModelError
 from bayes_lepu.links import Array
+from bayes_lepu.models.spec import RATE_WORDS
 from bayes_lepu.plots.panels import (
     CLASS,
     LABEL,
@@ -33,8 +34,7 @@ RARE = 0.1  # class prior below which only the top of the ranking is drawn
 QUANTITIES = {
     "pi": ("class prior π", CLASS),
     "c": ("label frequency c", LABEL),
-    "gamma": ("guess rate γ", PROPENSITY),
-    "lambda": ("lapse rate λ", PROPENSITY),
+    **{name: (words, PROPENSITY) for name, words in RATE_WORDS.items()},
     "epsilon": ("rate of false marks ε", LABEL),
 }
 
@@ -111,8 +111,8 @@ def plot_prior_posterior(
     ----------
     fit : Fit
         A fit with draws.
-    var_names : sequence of {"pi", "c", "gamma", "lambda"}, optional
-        By default all that the model has.
+    var_names : sequence of str, optional
+        By default all that the model has: ``pi``, ``c``, its guess and lapse rates, ``epsilon``.
 
     Returns
     -------
@@ -152,7 +152,7 @@ def plot_prior_posterior(
 
 
 def prior_and_posterior(fit: FittedModel) -> dict[str, tuple[Array, Array]]:
-    """Prior and posterior draws of π, c and, for PsychM, γ and λ."""
+    """Prior and posterior draws of π, c, and the guesses and lapses that are free."""
     evidence = verdict_of(fit).evidence
     assert evidence is not None  # a verdict formed here keeps its evidence
     prior, prior_pi, prior_c = evidence.prior, evidence.prior_pi, evidence.prior_c
@@ -160,10 +160,9 @@ def prior_and_posterior(fit: FittedModel) -> dict[str, tuple[Array, Array]]:
     assert prior_pi is not None
     assert prior_c is not None
     pairs = {"pi": (prior_pi, fit.pi_draws), "c": (prior_c, fit.c_draws)}
-    if fit.spec.n_rates == 2:
-        prior, draws = prior.average(), fit.draws.average()
-        pairs["gamma"] = (prior.gamma, draws.gamma)
-        pairs["lambda"] = (prior.lam, draws.lam)
+    names = fit.spec.shape_rates
+    before, after = prior.average().rates(names), fit.draws.average().rates(names)
+    pairs |= {name: (before[name], after[name]) for name in names}
     marks = prior.average().epsilon, fit.draws.average().epsilon
     if marks[0] is not None and marks[1] is not None:
         pairs["epsilon"] = marks[0], marks[1]

@@ -27,8 +27,7 @@ def estimate_table(fit: "FittedModel", var_names: list[str] | None) -> pd.DataFr
     table = pd.DataFrame.from_dict(rows, orient="index", columns=["internal", "original"])
     table.loc["pi"] = fit.pi_draws[0]
     scalars = {"c": fit.c_by_annotator[0] if several else fit.c_draws[0]}
-    if fit.spec.n_rates == 2:
-        scalars |= {"gamma": fit.draws.gamma[0], "lambda": fit.draws.lam[0]}
+    scalars |= fit.draws.take(0).rates(fit.spec.shape_rates)
     for name in ("epsilon", "kappa"):
         if (rate := getattr(fit.draws, name)) is not None:
             scalars[name] = rate[0]

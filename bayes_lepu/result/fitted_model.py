@@ -265,7 +265,7 @@ class FittedModel:
         import arviz as az
 
         summaries.tail_probabilities(ci_prob)
-        wanted = ("pi", "c", *self.spec.parameters, "gamma", "lambda", *self.priors)
+        wanted = ("pi", "c", *self.spec.parameters, *self.spec.shape_rates, *self.priors)
         available = self.tree["posterior"].data_vars
         default = [v for v in dict.fromkeys(wanted) if v in available and v != "rates"]
         return az.summary(
@@ -395,8 +395,8 @@ class FittedModel:
         if not self.is_point:
             low, high = table.loc["prior of pi", ["lower", "upper"]]
             facts["class prior pi"] += f"; prior {low:.3f} to {high:.3f}"
-        if self.spec.n_rates == 2 and d.n_annotators == 1:
-            for name, values in (("gamma", self.draws.gamma), ("lambda", self.draws.lam)):
+        if d.n_annotators == 1:
+            for name, values in self.draws.rates(self.spec.shape_rates).items():
                 facts[name] = show_estimate(summaries.describe_draws(values, CI_PROB))
         facts["orientation"] = orientation_sentence(self)
         if self.partial:

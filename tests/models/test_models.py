@@ -296,3 +296,10 @@ def test_priors_that_do_not_fit_the_model(priors, message):
     X, l = np.random.default_rng(0).normal(size=(20, 2)), np.arange(20) % 2
     with pytest.raises(ModelError, match=f"(?s){message}"):
         lepu.build_model(X, l, model="spm", priors=priors)
+
+
+def test_every_free_rate_of_a_propensity_is_told():
+    assert get_model("psychm").shape_rates == ("gamma", "lambda")
+    assert get_model("guessing").shape_rates == ("gamma",)
+    for name in ("naive", "scar", "spm"):  # the rate of a constant propensity is c itself
+        assert get_model(name).shape_rates == ()

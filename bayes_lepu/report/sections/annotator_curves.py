@@ -2,6 +2,7 @@
 
 from functools import partial
 
+from bayes_lepu.models.spec import RATE_WORDS
 from bayes_lepu.plots.annotator import MAX_PANELS, plot_propensity, top_features
 from bayes_lepu.plots.answer import plot_prior_posterior
 from bayes_lepu.report.figures import Picture
@@ -9,9 +10,9 @@ from bayes_lepu.report.html_tables import Table, from_frame, number
 from bayes_lepu.report.page import Page
 from bayes_lepu.report.section import Section
 
-RATES = {
-    "gamma": ("Guess rate γ", "How often even the least visible positives are labelled."),
-    "lambda": ("Lapse rate λ", "How often even the most visible positives are missed."),
+RATE_MEANING = {
+    "gamma": "How often even the least visible positives are labelled.",
+    "lambda": "How often even the most visible positives are missed.",
 }
 
 
@@ -36,16 +37,13 @@ def annotator_section(page: Page) -> Section:
         for name in top_features(fit):
             plot = partial(plot_propensity, fit, features=[name], show_class=True)
             pictures.append(page.album.picture(name, "", plot))
-    facts = {}
-    if fit.spec.n_rates == 2:
-        facts = {
-            "guess rate γ": number(float(fit.draws.gamma.mean())),
-            "lapse rate λ": number(float(fit.draws.lam.mean())),
-        }
+    facts: dict[str, str] = {}
+    for name, drawn in fit.draws.rates(fit.spec.shape_rates).items():
+        facts[RATE_WORDS[name]] = number(float(drawn.mean()))
         if not fit.is_point:
-            for name, (title, words) in RATES.items():
-                plot = partial(plot_prior_posterior, fit, var_names=[name])
-                pictures.append(page.album.picture(title, words, plot))
+            plot = partial(plot_prior_posterior, fit, var_names=[name])
+            title = RATE_WORDS[name].capitalize()
+            pictures.append(page.album.picture(title, RATE_MEANING[name], plot))
     if fit.spec.false_marks and not fit.is_point:
         pictures.append(
             page.album.picture(

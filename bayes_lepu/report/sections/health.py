@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from bayes_lepu.links import Array
+from bayes_lepu.models.spec import RATE_WORDS
 from bayes_lepu.report.html_tables import Cell, number, table
 from bayes_lepu.report.page import Page
 from bayes_lepu.report.section import Section
@@ -78,15 +79,14 @@ def _scalars(fit: FittedModel) -> dict[str, Array]:
         out[f"a[{fit.feature_names[j]}]"] = p.a[..., j]
     J = fit.data.n_annotators
     beta, alpha = p.beta.reshape(*shape, J), p.alpha.reshape(*shape, J, -1)
-    rates = p.log_w.reshape(*shape, J, 3)
+    rates = {name: v.reshape(*shape, J) for name, v in p.rates(fit.spec.shape_rates).items()}
     for who in range(J):
         of = f" of {fit.data.annotators[who]}" if J > 1 else ""
         if fit.spec.has_selection:
             out[f"β{of}"] = beta[..., who]
             for j in np.flatnonzero(fit.data.selection_mask):
                 out[f"α[{fit.feature_names[j]}]{of}"] = alpha[..., who, j]
-        if fit.spec.n_rates == 2:
-            out |= {f"γ{of}": np.exp(rates[..., who, 0]), f"λ{of}": np.exp(rates[..., who, 1])}
+        out |= {f"{RATE_WORDS[name]}{of}": v[..., who] for name, v in rates.items()}
     return out
 
 
