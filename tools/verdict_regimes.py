@@ -1,8 +1,10 @@
-"""Truths on which the verdict is tried: thirty regimes of four families, half of them wrong.
+"""Truths on which the verdict is tried: fifty regimes of four families, most of them wrong.
 
-A *family* is a truth and the way it is fitted; a *regime* changes one thing about it. In the first
-half of the regimes the fitted model is right, in the second half it is not: the class has another
-link, a ceiling or a curve, marks are false, or the propensity follows the class's own score.
+A *family* is a truth and the way it is fitted; a *regime* changes one thing about it. In the
+regimes of `WELL` the fitted model is right. In those of `WRONG` it is not: the class has another
+link, a ceiling or a curve, marks are false, or the propensity follows the class's own score. Those
+of `HARD` were written later, to make a verdict lie that had held on the others: thresholds and
+bent columns, drift, groups, repeated rows, noise in one corner, a column that both factors miss.
 """
 
 from collections.abc import Callable
@@ -10,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from scipy.special import expit, ndtr
+from scipy.special import expit, ndtr, stdtr
 
 FAMILIES = ("mask", "audit", "scar", "psychm")
 
@@ -35,6 +37,12 @@ class Truth:
     curve_s: str = ""
     rise: float = 0.0  # of s with the standardised predictor of t
     s_of_t: bool = False
+    floor: float = 0.0  # of t
+    ceiling_s: float = 1.0
+    guess: float = 0.1  # of PsychM
+    corner: float = 0.0  # rate of false marks where the first column exceeds 1
+    near: float = 0.0  # rate of false marks where t is between .1 and .5
+    repeats: int = 1  # how often every row occurs, label and all
 
 
 WELL: dict[str, dict[str, Any]] = {
@@ -53,6 +61,11 @@ WELL: dict[str, dict[str, Any]] = {
     "correlated columns": {"columns": "correlated"},
     "uniform columns": {"columns": "uniform"},
     "two binary columns": {"columns": "binary"},
+    "very few rows": {"n": 400},
+    "very many rows": {"n": 20_000},
+    "long tails together": {"columns": "lognormal"},
+    "rare and few marked": {"b": -4.0, "beta": -1.0, "c": 0.3},
+    "guesses of 1 %": {"guess": 0.01},
 }
 WRONG: dict[str, dict[str, Any]] = {
     "probit class": {"link": "probit"},
@@ -71,7 +84,24 @@ WRONG: dict[str, dict[str, Any]] = {
     "column not measured": {"curve": "unmeasured"},
     "two populations": {"curve": "mixture"},
 }
-REGIMES = {**WELL, **WRONG}
+HARD: dict[str, dict[str, Any]] = {
+    "robit class": {"link": "robit"},
+    "floor .03": {"floor": 0.03},
+    "ceiling .7": {"ceiling": 0.7},
+    "bent columns": {"curve": "bent"},
+    "threshold": {"curve": "threshold"},
+    "drift in time": {"curve": "drift"},
+    "groups": {"curve": "groups"},
+    "repeated rows": {"repeats": 3},
+    "false marks in a corner": {"corner": 0.25},
+    "false marks near the border": {"near": 0.15},
+    "s falls with the score": {"rise": -0.75},
+    "s rises late": {"rise": 1.5, "beta": -1.0, "c": 0.3},
+    "ceiling of s .6": {"ceiling_s": 0.6},
+    "steps in s": {"curve_s": "threshold"},
+    "a column both miss": {"curve": "unmeasured", "curve_s": "unmeasured"},
+}
+REGIMES = {**WELL, **WRONG, **HARD}
 
 LINKS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "logistic": expit,
@@ -79,6 +109,7 @@ LINKS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "cloglog": lambda z: -np.expm1(-np.exp(np.minimum(z / 1.3 - 0.4, 30))),
     "loglog": lambda z: np.exp(-np.exp(np.minimum(-z / 1.3 - 0.4, 700))),
     "cauchit": lambda z: 0.5 + np.arctan(z / 1.3) / np.pi,
+    "robit": lambda z: stdtr(3, z / 1.5),
 }
 
 
@@ -108,11 +139,33 @@ def columns_of(truth: Truth, rng: np.random.Generator) -> np.ndarray:
         X = rng.exponential(size=(n, p)) - 1
     if truth.columns == "correlated":
         X = np.sqrt(0.5) * X + np.sqrt(0.5) * rng.normal(size=(n, 1))
+    if truth.columns == "lognormal":
+        X = np.exp(0.6 * (np.sqrt(0.5) * X + np.sqrt(0.5) * rng.normal(size=(n, 1))))
+        X = (X - np.exp(0.18)) / np.sqrt(np.exp(0.36) * np.expm1(0.36))
     if truth.columns == "uniform":
         X = rng.uniform(-1, 1, (n, p)) * np.sqrt(3)
     if truth.columns == "binary":
         X[:, -2:] = 2.0 * (rng.random((n, 2)) < 0.5) - 1
     return X
+
+
+def _curve(kind: str, X: np.ndarray, left_out: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """What joins the straight line of t's predictor, in units of the line's sd."""
+    if kind == "quadratic":
+        return 0.3 * (X[:, 1] ** 2 - 1)
+    if kind == "interaction":
+        return 0.4 * X[:, 0] * X[:, 1]
+    if kind == "unmeasured":
+        return 0.4 * left_out
+    if kind == "bent":
+        return 0.7 * np.tanh(2 * X[:, 1])
+    if kind == "threshold":
+        return 0.5 * np.sign(X[:, 1] - 0.5)
+    if kind == "drift":
+        return np.linspace(-0.5, 0.5, len(X))
+    if kind == "groups":
+        return 0.4 * rng.normal(size=40)[rng.integers(40, size=len(X))]
+    return np.zeros(len(X))
 
 
 def simulate(family: str, regime: str, seed: int) -> Case:
@@ -121,7 +174,7 @@ def simulate(family: str, regime: str, seed: int) -> Case:
     base = Truth(n=6000, size=5.0, size_s=5.0) if family == "psychm" else Truth()
     changes = dict(REGIMES[regime])
     if "n" in changes and family == "psychm":
-        changes["n"] = int(2.4 * changes["n"])
+        changes["n"] = min(int(2.4 * changes["n"]), 20_000)
     if family == "psychm":
         changes.pop("size_s", None)
     truth = replace(base, **changes)
@@ -138,32 +191,35 @@ def simulate(family: str, regime: str, seed: int) -> Case:
     alpha /= np.linalg.norm(alpha)
     b = rng.normal(0, 0.7) if truth.b is None else truth.b
     beta = rng.normal(0, 0.7) if truth.beta is None else truth.beta
-    tau = truth.size * X @ a + b
-    if truth.curve == "quadratic":
-        tau += 0.3 * truth.size * (X[:, 1] ** 2 - 1)
-    if truth.curve == "interaction":
-        tau += 0.4 * truth.size * X[:, 0] * X[:, 1]
-    if truth.curve == "unmeasured":
-        tau += 0.4 * truth.size * rng.normal(size=truth.n)
+    left_out = rng.normal(size=truth.n)
+    tau = truth.size * X @ a + b + truth.size * _curve(truth.curve, X, left_out, rng)
     if truth.curve == "mixture":
         tau *= np.where(rng.random(truth.n) < 0.7, 1.2, 0.3)
-    t = truth.ceiling * LINKS[truth.link](tau)
+    t = truth.floor + (truth.ceiling - truth.floor) * LINKS[truth.link](tau)
     omega = truth.size_s * X @ alpha + beta
     if family == "scar":
         omega = np.full(truth.n, np.log(truth.c / (1 - truth.c)))
     if truth.curve_s == "quadratic":
         omega += 0.8 * (X[:, 2] ** 2 - 1)
+    if truth.curve_s == "threshold":
+        omega += 1.5 * np.sign(X[:, 2])
+    if truth.curve_s == "unmeasured":
+        omega += left_out
     z = (tau - tau.mean()) / tau.std()
     omega += truth.rise * z
     if family == "scar" and truth.link_s != "logistic":
         omega += X @ alpha
-    s = LINKS[truth.link_s](omega)
+    s = truth.ceiling_s * LINKS[truth.link_s](omega)
     if family == "psychm":
-        s = 0.1 + 0.85 * s
+        s = truth.guess + (0.95 - truth.guess) * s
     if truth.s_of_t:
         s = 0.1 + 0.8 * t
     y = rng.random(truth.n) < t
-    l = (y & (rng.random(truth.n) < s)) | (~y & (rng.random(truth.n) < truth.false))
+    false = truth.false + truth.corner * (X[:, 0] > 1) + truth.near * ((t > 0.1) & (t < 0.5))
+    l = (y & (rng.random(truth.n) < s)) | (~y & (rng.random(truth.n) < false))
+    if truth.repeats > 1:
+        again = np.arange(truth.n) % (truth.n // truth.repeats)
+        X, t, tau, y, l = X[again], t[again], tau[again], y[again], l[again]
     model = {"mask": "spm", "audit": "spm"}.get(family, family)
     options: dict[str, Any] = {"model": model}
     if family == "mask":

@@ -175,9 +175,13 @@ def form_scores(subject: Subject) -> tuple[Array, Array]:
 
 
 def _scores(some: Parameters, data: PUData) -> tuple[Array, Array]:
-    """Label probability and label of the rows; of several annotators, of every cell shown."""
+    """Label probability and label of the rows; of several annotators, of one shown per row.
+
+    The labels of one row are not independent given x (they share its class), and what they are
+    held against is.
+    """
     X, labels = data.X, data.labels
-    keep = slice(None, None, max(1, -(-labels.size // MAX_ROWS)))
+    keep = slice(None, None, max(1, -(-len(labels) // MAX_ROWS)))
     if data.n_annotators == 1:
         return mean_by_row(some, Parameters.h, X[keep]), labels[keep, 0].astype(float)
 
@@ -185,4 +189,8 @@ def _scores(some: Parameters, data: PUData) -> tuple[Array, Array]:
         return mean_by_row(some, lambda draws, rows: draws.h(rows)[..., j, :], X[keep])
 
     h, shown = np.column_stack([of(j) for j in range(labels.shape[1])]), data.shown[keep]
-    return h[shown], labels[keep][shown].astype(float)
+    rng = np.random.default_rng(0)
+    chosen = np.argmax(shown * rng.random(shown.shape), axis=1)[:, None]
+    pick = [np.take_along_axis(v, chosen, axis=1)[:, 0] for v in (h, labels[keep].astype(float))]
+    seen = shown.any(axis=1)
+    return pick[0][seen], pick[1][seen]

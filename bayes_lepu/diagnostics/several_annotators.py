@@ -12,8 +12,8 @@ from bayes_lepu.diagnostics.convergence import (
     check_optimum,
     sampler_went_well,
 )
-from bayes_lepu.diagnostics.difficulty import Panel, difficulty_curve
 from bayes_lepu.diagnostics.evidence import Evidence
+from bayes_lepu.diagnostics.forms import FormRange
 from bayes_lepu.diagnostics.label_checks import (
     calibrate,
     check_calibration,
@@ -22,18 +22,20 @@ from bayes_lepu.diagnostics.label_checks import (
     scores,
 )
 from bayes_lepu.diagnostics.levels import CI_PROB, interval
+from bayes_lepu.diagnostics.panel_forms import AS_WELL, INDEPENDENT, Panel, panel_forms
 from bayes_lepu.diagnostics.records import Aspect, Check, Identifiability
 from bayes_lepu.diagnostics.subject import Subject
-from bayes_lepu.diagnostics.thresholds import grade, graded, in_words
+from bayes_lepu.diagnostics.thresholds import grade, graded, in_words, judged_on
 from bayes_lepu.diagnostics.verdict import choose_level, reasons
 from bayes_lepu.inference.orientation import sigma_norm
 from bayes_lepu.links import Array
 from bayes_lepu.result import FittedModel
+from bayes_lepu.result.wording import UNITS
 
 RECAPTURES = (50.0, 10.0)  # rows labelled by two or more: relative error of a count about 1/sqrt
 MATERIAL = 0.05  # share of the evidence from which another mode matters
 INDEPENDENCE = (0.05, 0.01)  # posterior predictive p
-DIFFICULTY = (0.10, 0.10)  # by how much π may move over spreads that the labels do not exclude
+WIDE = 1.96  # sd of π to either side of every form's own
 CARRIER = "annotators independent given x and y"
 SHARED_REMEDY = (
     "Show more rows to two annotators or more, audit some unlabelled rows (y=), or name a column "
@@ -43,6 +45,10 @@ TOO_ALIKE = (
     "Some positives are harder for everybody than x tells, or annotators copied each other: π "
     "comes out too low. Add columns that make rows hard, or audit rows nobody labelled (y=)."
 )
+REMEDY_OF_FORM = {
+    "marks at random": "Let marks be false (false_marks=True), or leave that annotator out.",
+    "propensities vary with x": "Fit model='spm', whose propensities vary with x.",
+}
 TOO_DIFFERENT = (
     "Annotators divide the positives among them, for example by skipping what others labelled: π "
     "comes out too high. Enter NaN for rows an annotator skipped, or audit rows (y=)."
@@ -67,7 +73,7 @@ def gather_several(subject: Subject) -> Evidence:
         form_rates=rates,
         form_calibration=calibration,
         columns=None,
-        forms=None,
+        forms=panel_range(fit),
         remedies=(),
     )
 
@@ -90,7 +96,7 @@ def diagnose_several(fit: FittedModel) -> Identifiability:
         _ranking(fit),
         *_level(fit, evidence),
         _independence(fit, agreement),
-        _difficulty(fit),
+        *_forms(fit, evidence.forms),
         *check_rates(subject, evidence),
         *check_calibration(subject, evidence),
     ]
@@ -102,6 +108,7 @@ def diagnose_several(fit: FittedModel) -> Identifiability:
         checks=tuple(checks),
         remedies=(),
         exchanged_pi=None,
+        pi_range=(evidence.forms.low, evidence.forms.high),
         evidence=evidence,
     )
 
@@ -275,50 +282,75 @@ def _independence(fit: FittedModel, agreement: Agreement) -> Check:
     )
 
 
-def _difficulty(fit: FittedModel) -> Check:
-    """How far π would move if some rows were harder for all annotators than x tells."""
+def panel_range(fit: FittedModel) -> FormRange:
+    """π over all forms of marking that predict the labels as well, and with its own width."""
     data, draws, X = fit.data, fit.draws, fit.data.X
     center, spread = X.mean(axis=0), np.maximum(X.std(axis=0), 1e-300)
     a, alpha = draws.a.mean(axis=0), draws.alpha.mean(axis=0)
     beta = draws.beta.mean(axis=0) + alpha @ center
+    rates = np.zeros((data.n_annotators, 2))
     if not fit.spec.has_selection:  # a constant s_j as a logistic one without slopes
         s = np.clip(draws.take(slice(None, None, 50)).s(X[:1])[..., 0].mean(axis=0), 1e-6, 1 - 1e-6)
         beta = np.log(s) - np.log1p(-s)
+    elif fit.spec.n_rates:
+        rates = np.column_stack([draws.gamma.mean(axis=0), draws.lam.mean(axis=0)])
     entering = data.selection_mask.copy()
     entering[data.visit_places] = True
-    curve = difficulty_curve(
-        Panel(
-            (X - center) / spread,
-            data.labels,
-            data.as_rows.known,
-            data.class_mask,
-            entering & fit.spec.has_selection,
+    panel = Panel(
+        (X - center) / spread,
+        data.labels,
+        data.as_rows.known,
+        data.class_mask,
+        entering & fit.spec.has_selection,
+        rates,
+    )
+    table = panel_forms(
+        panel, a=a * spread, b=float(draws.b.mean() + a @ center), alpha=alpha * spread, beta=beta
+    )
+    own_gap = float(table["below"].iloc[0])
+    table.loc[INDEPENDENT, "kept"] = True
+    kept, (low, high) = table[table["kept"]], interval(fit.pi_draws)
+    # The refits have a weak ridge instead of the fit's priors: the fit's own answer counts too.
+    low = min(low, float((kept["pi"] - WIDE * kept["sd"]).min()))
+    high = max(high, float((kept["pi"] + WIDE * kept["sd"]).max()))
+    return FormRange(table, max(low, 0.0), min(high, 1.0), own_gap, len(panel.some().X))
+
+
+def _forms(fit: FittedModel, found: FormRange) -> list[Check]:
+    """How far π would move if annotators did not mark independently, or marked at random."""
+    bounds = thresholds.relative(thresholds.FORM_WIDTH, float(fit.pi_draws.mean()))
+    status = grade(found.high - found.low, bounds)
+    told = ", ".join(f"{pi:.2f} ({name})" for name, pi in found.kept["pi"].items())
+    judged = (
+        "" if found.rows == fit.data.n else f" Judged on {found.rows:,} of {fit.data.n:,} rows."
+    )
+    best, good = found.table["below"].idxmin(), found.own_gap <= AS_WELL
+    return [
+        Check(
+            "form range",
+            status,
+            found.high - found.low,
+            "width of π " + in_words(bounds),
+            f"{len(found.kept)} of {len(found.table)} forms of marking predict the labels as well; "
+            f"over them π is {found.low:.2f} to {found.high:.2f}: {told}.{judged}",
+            "" if status == "passed" else TOO_ALIKE,
+            bears_on=(Aspect.LEVEL,),
+            needs="passed",
+            consequence="forms of marking that predict the labels as well disagree about it",
         ),
-        a=a * spread,
-        b=float(draws.b.mean() + a @ center),
-        alpha=alpha * spread,
-        beta=beta,
-    )
-    kept = curve[curve["kept"] | (curve.index == 0)]  # 0 is the fitted model itself
-    width = float(kept["pi"].max() - kept["pi"].min())
-    bounds = thresholds.relative(DIFFICULTY, float(fit.pi_draws.mean()))
-    status = grade(width, bounds)
-    told = ", ".join(f"{pi:.2f}" for pi in curve["pi"])
-    spreads = ", ".join(f"{s:g}" for s in curve.index)
-    out = int((~curve["kept"]).sum())
-    return Check(
-        "shared difficulty",
-        status,
-        width,
-        f"π moves by at most {bounds[0]:.2g}",
-        f"If some positives were harder for all annotators (sd {spreads} of the log odds), π would "
-        f"be {told}; the labels exclude {out or 'none'} of these.",
-        "" if status == "passed" else TOO_ALIKE,
-        bears_on=(Aspect.LEVEL,),
-        needs="passed",
-        consequence="positives that are hard for all annotators would move it "
-        f"({told} for a spread of {spreads})",
-    )
+        Check(
+            "form of marking",
+            "passed" if good else "failed",
+            found.own_gap,
+            f"at most {AS_WELL:g} {UNITS} below the best form",
+            f"The best form ({best}) is {found.own_gap:.1f} {UNITS} better than the fitted one."
+            + judged,
+            "" if good else REMEDY_OF_FORM.get(str(best), TOO_ALIKE),
+            bears_on=(Aspect.LABELS,),
+            needs="passed",
+            consequence=f"another form of marking predicts the labels better ({best})",
+        ),
+    ]
 
 
 def _verdict(fit: FittedModel, evidence: Evidence, checks: list[Check], level: int) -> str:
@@ -329,6 +361,11 @@ def _verdict(fit: FittedModel, evidence: Evidence, checks: list[Check], level: i
         pi += (
             f" (at {CI_PROB:.0%}: posterior {low:.2f} to {high:.2f}, prior {prior_low:.2f} to "
             f"{prior_high:.2f})"
+        )
+    if (forms := evidence.forms) is not None:
+        pi += (
+            f"; {forms.low:.2f} to {forms.high:.2f} under the {len(forms.kept)} forms of marking "
+            "that predict the labels as well"
         )
     if level == 4:
         return "Only the labels are described: not even the ranking by t is determined."

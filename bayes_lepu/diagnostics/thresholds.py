@@ -70,3 +70,8 @@ def in_words(bounds: tuple[float, float]) -> str:
         if good > bad
         else f"at most {good:.3g} (weak to {bad:.3g})"
     )
+
+
+def judged_on(some: int, n: int) -> str:
+    """What a check adds to its text where it looked at some of the rows only."""
+    return "" if some >= n else f" Judged on {some:,} of {n:,} rows."
