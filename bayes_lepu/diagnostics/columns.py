@@ -26,6 +26,7 @@ from scipy.special import chdtrc
 from bayes_lepu.diagnostics.factoring import solve
 from bayes_lepu.diagnostics.records import Aspect, Check
 from bayes_lepu.diagnostics.subject import Subject
+from bayes_lepu.diagnostics.thresholds import judged_on
 from bayes_lepu.likelihood import CERTAIN_LINK, layout, make_links, make_point
 from bayes_lepu.likelihood.formula import loglik_grad
 from bayes_lepu.likelihood.information import information
@@ -68,11 +69,14 @@ class ColumnScores:
         p of each question: "curves of t", "curves of s", "link of t", "s along t".
     named : tuple of Term
         The terms of t that stand out, the strongest first.
+    rows : int
+        How many rows were looked at.
     """
 
     table: pd.DataFrame
     p_values: dict[str, float]
     named: tuple[Term, ...]
+    rows: int
 
 
 def list_terms(subject: Subject) -> list[Term]:
@@ -148,7 +152,7 @@ def score_columns(subject: Subject) -> ColumnScores:
     named = tuple(terms[i] for i in order if stands_out[i])
     if not named and p_values["curves of t"] < P_VALUE:
         named = tuple(terms[i] for i in order)
-    return ColumnScores(table, p_values, named)
+    return ColumnScores(table, p_values, named, len(X))
 
 
 def efficient_scores(grad: Array, info: Array, own: Array, E: Array) -> tuple[Array, Array, Array]:
@@ -243,7 +247,8 @@ def check_columns(subject: Subject, evidence: "Evidence") -> list[Check]:
                 p,
                 f"p at least {P_VALUE:g}",
                 f"{what} would improve the fit with p = {p:.2g}"
-                + ("." if lone else f"; the strongest is {strongest}."),
+                + ("." if lone else f"; the strongest is {strongest}.")
+                + judged_on(found.rows, subject.data.n),
                 "" if good else remedy + ("" if lone else f"{strongest}."),
                 bears_on=(aspect,),
                 needs="passed",

@@ -13,6 +13,7 @@ import numpy as np
 from bayes_lepu.data import PUData
 from bayes_lepu.diagnostics.records import Aspect, Check
 from bayes_lepu.diagnostics.subject import Subject
+from bayes_lepu.diagnostics.thresholds import judged_on
 from bayes_lepu.links import Array
 from bayes_lepu.models.density import LogDensity
 from bayes_lepu.models.spec import ModelSpec
@@ -23,6 +24,18 @@ if TYPE_CHECKING:
 
 MAX_ROWS = 4000
 RANK_TOLERANCE = 1e-9
+
+
+def check_rows(subject: Subject, evidence: "Evidence") -> list[Check]:
+    """Which part of very many rows the likelihood's own checks looked at."""
+    some, n = subject.weak.data.n, subject.data.n
+    if some == n:
+        return []
+    text = (
+        "Modes, exceptional sets, profile of π, rivals and calibration are those of an evenly "
+        "spaced part of the rows, so what they leave open is wider than all rows would leave it."
+    )
+    return [Check("rows", "not applicable", float(some), "", text + judged_on(some, n))]
 
 
 def check_design(subject: Subject, evidence: "Evidence") -> list[Check]:

@@ -30,7 +30,7 @@ from bayes_lepu.diagnostics.profile import Profile
 from bayes_lepu.diagnostics.quick_likelihood import one_annotator
 from bayes_lepu.diagnostics.records import Aspect, Check
 from bayes_lepu.diagnostics.subject import WEAK_SLOPE_SCALE, Subject
-from bayes_lepu.diagnostics.thresholds import grade, in_words
+from bayes_lepu.diagnostics.thresholds import grade, in_words, judged_on
 from bayes_lepu.likelihood import Links, Point, Rows, layout, make_links, make_point
 from bayes_lepu.likelihood.formula import outside_moments, row_terms
 from bayes_lepu.links import Array
@@ -369,12 +369,11 @@ def check_forms(subject: Subject, evidence: "Evidence") -> list[Check]:
     bounds = thresholds.relative(thresholds.FORM_WIDTH, pi)
     width = found.high - found.low
     status = grade(width, bounds)
-    subsample = "" if found.rows == subject.data.n else f" (refitted to {found.rows} of the rows)"
     text = (
         f"{len(kept)} of {len(found.table)} forms predict the labels as well; over them π is "
         f"{share(found.low)} to {share(found.high)}, c {kept['c'].min():.2f} to "
         f"{kept['c'].max():.2f}, and {kept['top'].min():.0%} or more of the {TOP} likeliest missed "
-        f"rows are the same{subsample}."
+        f"rows are the same.{judged_on(found.rows, subject.data.n)}"
     )
     best = found.table["below"].idxmin()
     own_good = found.own_gap <= AS_WELL

@@ -280,7 +280,11 @@ def _evaluate(panel: Panel, z: Array, form: PanelForm, along: Array | float) -> 
 
 
 def _with_copies(
-    copied: tuple[int, int, float], labels: Array, at: Array, cells: Array, residual: Array
+    copied: tuple[int, int, float],
+    labels: NDArray[np.int8],
+    at: Array,
+    cells: Array,
+    residual: Array,
 ) -> tuple[Array, Array]:
     """Besides the independent rows those on which one annotator has another's label."""
     j, other, part = copied

@@ -30,7 +30,7 @@ from bayes_lepu.diagnostics.verdict import choose_level, reasons
 from bayes_lepu.inference.orientation import sigma_norm
 from bayes_lepu.links import Array
 from bayes_lepu.result import FittedModel
-from bayes_lepu.result.wording import UNITS
+from bayes_lepu.result.wording import UNITS, share
 
 RECAPTURES = (50.0, 10.0)  # rows labelled by two or more: relative error of a count about 1/sqrt
 MATERIAL = 0.05  # share of the evidence from which another mode matters
@@ -55,7 +55,7 @@ TOO_DIFFERENT = (
 )
 
 
-def gather_several(subject: Subject) -> Evidence:
+def gather_several(subject: Subject, forms: FormRange) -> Evidence:
     """What the checks judge, computed once."""
     fit = subject.fit
     drawn = not fit.is_point
@@ -73,7 +73,7 @@ def gather_several(subject: Subject) -> Evidence:
         form_rates=rates,
         form_calibration=calibration,
         columns=None,
-        forms=panel_range(fit),
+        forms=forms,
         remedies=(),
     )
 
@@ -87,7 +87,8 @@ def agreement_of(fit: FittedModel) -> Agreement:
 def diagnose_several(fit: FittedModel) -> Identifiability:
     """Run the checks and form the verdict."""
     subject = Subject(fit)
-    evidence = gather_several(subject)
+    forms = panel_range(fit)
+    evidence = gather_several(subject, forms)
     agreement = agreement_of(fit)
     checks = [
         *_computation(subject),
@@ -96,7 +97,7 @@ def diagnose_several(fit: FittedModel) -> Identifiability:
         _ranking(fit),
         *_level(fit, evidence),
         _independence(fit, agreement),
-        *_forms(fit, evidence.forms),
+        *_forms(fit, forms),
         *check_rates(subject, evidence),
         *check_calibration(subject, evidence),
     ]
@@ -108,7 +109,7 @@ def diagnose_several(fit: FittedModel) -> Identifiability:
         checks=tuple(checks),
         remedies=(),
         exchanged_pi=None,
-        pi_range=(evidence.forms.low, evidence.forms.high),
+        pi_range=(forms.low, forms.high),
         evidence=evidence,
     )
 
@@ -320,10 +321,8 @@ def _forms(fit: FittedModel, found: FormRange) -> list[Check]:
     """How far π would move if annotators did not mark independently, or marked at random."""
     bounds = thresholds.relative(thresholds.FORM_WIDTH, float(fit.pi_draws.mean()))
     status = grade(found.high - found.low, bounds)
-    told = ", ".join(f"{pi:.2f} ({name})" for name, pi in found.kept["pi"].items())
-    judged = (
-        "" if found.rows == fit.data.n else f" Judged on {found.rows:,} of {fit.data.n:,} rows."
-    )
+    told = ", ".join(f"{share(pi)} ({name})" for name, pi in found.kept["pi"].items())
+    judged = judged_on(found.rows, fit.data.n)
     best, good = found.table["below"].idxmin(), found.own_gap <= AS_WELL
     return [
         Check(
@@ -332,7 +331,7 @@ def _forms(fit: FittedModel, found: FormRange) -> list[Check]:
             found.high - found.low,
             "width of π " + in_words(bounds),
             f"{len(found.kept)} of {len(found.table)} forms of marking predict the labels as well; "
-            f"over them π is {found.low:.2f} to {found.high:.2f}: {told}.{judged}",
+            f"over them π is {share(found.low)} to {share(found.high)}: {told}.{judged}",
             "" if status == "passed" else TOO_ALIKE,
             bears_on=(Aspect.LEVEL,),
             needs="passed",
@@ -364,8 +363,8 @@ def _verdict(fit: FittedModel, evidence: Evidence, checks: list[Check], level: i
         )
     if (forms := evidence.forms) is not None:
         pi += (
-            f"; {forms.low:.2f} to {forms.high:.2f} under the {len(forms.kept)} forms of marking "
-            "that predict the labels as well"
+            f"; {share(forms.low)} to {share(forms.high)} under the {len(forms.kept)} forms of "
+            "marking that predict the labels as well"
         )
     if level == 4:
         return "Only the labels are described: not even the ranking by t is determined."

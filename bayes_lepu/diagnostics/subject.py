@@ -36,6 +36,8 @@ WEAK_DEFAULTS = ("a", "b", "alpha", "beta")  # priors that a penalty leaves flat
 MAX_DIM = 300  # coordinates up to which dense curvature is affordable
 SEARCH_STARTS = 4
 SEARCH_ROWS = 20_000  # so that the search does not grow with the rows
+JUDGED_ROWS = 100_000  # the likelihood's own answer is sharp long before
+JUDGED_LABELS = 5_000  # marked rows that are kept, where there are as many
 SEARCHED = 3  # of the maxima that the search finds, the best
 NOT_EXCLUDED = 6.0  # log-likelihood units below the best maximum within which others count
 MATERIAL = 0.05  # RMS difference of t that makes another mode another answer
@@ -264,10 +266,21 @@ class Subject:
 
     @cached_property
     def weak(self) -> LogDensity:
-        """Likelihood with a weak, even-handed ridge on standardised columns."""
+        """Likelihood with a weak, even-handed ridge on standardised columns.
+
+        Of very many rows an evenly spaced part is judged: what it leaves open is wider, not other.
+        """
         mean, sd = self._spread
-        X = np.ascontiguousarray((self.data.X - mean) / sd)
-        return weak_density(self.fit.spec, replace(self.data, X=X))
+        data = _evenly(self.data, self.judged)
+        return weak_density(
+            self.fit.spec, replace(data, X=np.ascontiguousarray((data.X - mean) / sd))
+        )
+
+    @cached_property
+    def judged(self) -> int:
+        """How many rows the weak density has: enough of all and of the marked ones."""
+        n, marked = self.data.n, int(np.sum(self.data.l))
+        return min(n, max(JUDGED_ROWS, n * JUDGED_LABELS // max(marked, 1)))
 
     def standardised(self, point: Parameters) -> Parameters:
         """A point on standardised columns."""
@@ -360,8 +373,13 @@ class Subject:
 
 
 def _some_rows(data: PUData) -> PUData:
-    """An evenly spaced part of the rows: the maxima found on it are climbed again on all."""
-    step = max(1, -(-data.n // SEARCH_ROWS))
+    """A part of the rows: the maxima found on it are climbed again on all."""
+    return _evenly(data, SEARCH_ROWS)
+
+
+def _evenly(data: PUData, most: int) -> PUData:
+    """An evenly spaced part of at most so many rows."""
+    step = max(1, -(-data.n // most))
     return data if step == 1 else data.rows(np.arange(0, data.n, step))
 
 

@@ -6,7 +6,7 @@ from bayes_lepu.diagnostics.columns import check_columns
 from bayes_lepu.diagnostics.constancy import check_constancy, check_split
 from bayes_lepu.diagnostics.convergence import check_convergence
 from bayes_lepu.diagnostics.data_information import check_information, check_ranking, check_shape
-from bayes_lepu.diagnostics.design import check_design
+from bayes_lepu.diagnostics.design import check_design, check_rows
 from bayes_lepu.diagnostics.evidence import Evidence
 from bayes_lepu.diagnostics.exceptional import check_exceptional
 from bayes_lepu.diagnostics.forms import check_forms
@@ -31,6 +31,7 @@ CheckFunction = Callable[[Subject, Evidence], Iterable[Check]]
 
 CHECKS: list[CheckFunction] = [
     check_design,
+    check_rows,
     check_split,
     check_existence,
     check_convergence,

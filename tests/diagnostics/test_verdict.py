@@ -1,6 +1,28 @@
-"""The verdict where the model is wrong: what was found to mislead, and must not again."""
+"""The verdict where the model is wrong: what was found to mislead, and must not again.
+
+What once misled, and the test that reproduces it:
+
+| found | test |
+|---|---|
+| 1 the level ignores h | `test_false_marks_are_no_level_one` |
+| 2 nothing looks at columns | `test_curved_columns_are_seen` |
+| 3 SCAR where s follows t | `test_scar_does_not_mislead_where_s_follows_t` |
+| 4 not computed counts as passed | `test_what_was_not_computed_supports_no_level` |
+|    300 columns | `test_a_wide_table` |
+| 5 annotators who are not independent | `test_panel_forms.py` |
+| 6 audits of obvious rows | `test_audits_of_obvious_rows_tell_nothing_about_pi` |
+| 7 Laplace draws not weighted | `test_a_poor_gaussian_is_no_level_one`, `test_laplace.py` |
+| 8 exchanged draws | `test_the_interval_given_the_naming_leaves_exchanged_draws_out` |
+| 9 the likelihood follows the penalty | `test_the_likelihood_does_not_depend_on_the_penalty` |
+| 10 absolute bars for rare classes | `test_a_rare_class_is_judged_by_its_own_size` |
+| 11 LOO-PIT of 0/1 labels | `test_calibration_sees_what_a_pit_does_not` |
+| 12 the likelihood follows the method | `test_the_likelihood_does_not_depend_on_the_method` |
+|    panels of ten, constant panels | `test_panel_forms.py` |
+| 13 R-hat of pooled basins | `test_each_basin_is_judged_by_itself` |
+"""
 
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,7 +32,7 @@ from bayes_lepu.diagnostics import columns, convergence, factoring, forms, thres
 from bayes_lepu.diagnostics.quick_likelihood import one_annotator
 from bayes_lepu.diagnostics.subject import Subject
 from bayes_lepu.likelihood import formula, information
-from tools.verdict_regimes import FAMILIES, REGIMES, WRONG, simulate
+from tools.verdict_regimes import FAMILIES, HARD, REGIMES, WELL, WRONG, simulate
 
 pytestmark = pytest.mark.filterwarnings("ignore::bayes_lepu.LepuWarning")
 
@@ -107,6 +129,56 @@ def test_what_was_not_computed_supports_no_level(monkeypatch):
     assert "not computed" in found.verdict
 
 
+@pytest.mark.slow
+def test_a_wide_table():
+    """2000 rows, 300 columns: π comes out .1 too low, and nothing may vouch for it."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(2000, 300))
+    truth = lepu.Parameters.of(a=np.r_[np.ones(10), np.zeros(290)], b=0.0, gamma=0.6, lam=0.4)
+    _, l = truth.simulate(X, rng)
+    fit = lepu.fit(X, l, model="scar", method="map", random_seed=0)
+    found = fit.identifiability
+    assert found.level > 1
+    assert {"profile of pi", "constancy of s"} <= {
+        c.name for c in found.checks if c.status == "not computed"
+    }
+
+
+def test_very_many_rows_are_judged_on_a_part_and_it_is_said(monkeypatch):
+    """A quarter of the rows: the same answer, wider."""
+    from bayes_lepu.diagnostics import forms, subject
+
+    _, fit = fitted("scar", "as usual")
+    sets = [fit.identifiability.evidence.profile.likelihood_set(branches=("as labelled",))]
+    monkeypatch.setattr(subject, "JUDGED_ROWS", 625)
+    monkeypatch.setattr(subject, "JUDGED_LABELS", 10)
+    monkeypatch.setattr(forms, "MAX_ROWS", 400)
+    found = lepu.diagnose(fit)
+    texts = {c.name: c.text for c in found.checks}
+    assert "Judged on 625 of 2,500 rows" in texts["rows"]
+    assert "Judged on 313 of 2,500 rows" in texts["form range"]
+    sets.append(found.evidence.profile.likelihood_set(branches=("as labelled",)))
+    (low, high), (wide_low, wide_high) = sets[0][0], sets[1][0]
+    assert wide_low < high
+    assert low < wide_high
+    assert wide_high - wide_low > 1.4 * (high - low)
+    monkeypatch.setattr(subject, "JUDGED_LABELS", 10**6)
+    assert Subject(fit).judged == 2500
+
+
+# Audits ---------------------------------------------------------------------------------------
+
+
+def test_audits_of_obvious_rows_tell_nothing_about_pi():
+    """60 of the most obvious negatives: no more is known than before."""
+    case = simulate("mask", "cauchit class", 1)
+    y = np.full(len(case.l), np.nan)
+    y[np.argsort(np.where(case.l == 0, case.tau, np.inf))[:60]] = 0
+    fit = lepu.fit(case.X, case.l, y=y, method="map", random_seed=0, **case.options)
+    assert "parametric form" in fit.identifiability.carried_by
+    assert honest(case, fit.identifiability)
+
+
 # Forms ----------------------------------------------------------------------------------------
 
 
@@ -169,7 +241,48 @@ def test_bounds_are_relative_for_rare_classes():
     assert thresholds.relative((0.2, 0.4), 0.05) == pytest.approx((0.025, 0.05))
 
 
+def test_a_rare_class_is_judged_by_its_own_size():
+    """A range of π that is narrow beside 1 and wide beside π itself is no level 1."""
+    case, fit = fitted("mask", "rare", 101)
+    found = fit.identifiability
+    low, high = found.pi_range
+    assert high - low < thresholds.FORM_WIDTH[0]
+    assert high > 2 * low
+    assert found.level > 1
+    assert low <= case.pi <= high
+
+
 # Draws ----------------------------------------------------------------------------------------
+
+
+def test_the_likelihood_does_not_depend_on_the_method():
+    case = simulate("mask", "as usual", 2)
+    X, l, ends = case.X[:1200], case.l[:1200], []
+    quick = {"draws": 100, "tune": 150, "chains": 2, "progressbar": False}
+    for method, options in (("map", {}), ("laplace", {"draws": 200}), ("nuts", quick)):
+        fit = lepu.fit(X, l, method=method, random_seed=0, **case.options, **options)
+        found = fit.identifiability
+        pieces = found.evidence.profile.likelihood_set(branches=("as labelled", "other"))
+        ends.append([*pieces[0], *found.pi_range])
+    np.testing.assert_allclose(ends[1], ends[0], atol=0.01)
+    np.testing.assert_allclose(ends[2], ends[0], atol=0.01)
+
+
+def test_a_poor_gaussian_is_no_level_one():
+    """Pareto k above .7: the draws do not describe the posterior, so nothing rests on them."""
+    case = simulate("scar", "as usual", 1)
+    fit = lepu.fit(case.X, case.l, model="scar", method="laplace", draws=250, random_seed=1)
+    assert fit.identifiability.level == 1
+    vars(fit)["quality"] = replace(fit.quality, figures={**fit.quality.figures, "pareto_k": 0.8})
+    assert lepu.diagnose(fit).level == 2
+
+
+def test_calibration_sees_what_a_pit_does_not():
+    """False marks in the fitted h, judged by bins; no PIT of 0/1 labels is among the checks."""
+    _, fit = fitted("psychm", "false marks .05")
+    names = {c.name for c in fit.identifiability.checks}
+    assert {"label rate by score", "calibration"} <= names
+    assert not any("PIT" in name for name in names)
 
 
 def test_each_basin_is_judged_by_itself():
@@ -217,25 +330,28 @@ def test_solving_is_exact_where_it_can_be():
     np.testing.assert_allclose(factoring.inverse(A), np.linalg.inv(A), rtol=1e-6)
 
 
-def test_regimes_are_thirty_and_half_are_wrong():
-    assert len(REGIMES) == 30
-    assert len(WRONG) == 15
+def test_regimes_are_fifty_and_most_are_wrong():
+    assert (len(WELL), len(WRONG), len(HARD)) == (20, 15, 15)
+    assert len(REGIMES) == 50
     assert "tools.verdict_regimes" in sys.modules
 
 
 @pytest.mark.slow
-def test_the_verdict_over_all_regimes(capsys):
-    """120 data sets, half of them with a wrong model: what level 1 is worth."""
+@pytest.mark.parametrize("kinds", ["right", "wrong"])
+def test_the_verdict_over_all_regimes(kinds, capsys):
+    """What level 1 is worth: the targets less two standard errors of a share over these sets."""
     import pandas as pd
 
     from tools.verdict_study import summarise, try_one
 
-    runs = [try_one(family, regime, 4) for family in FAMILIES for regime in REGIMES]
-    table = summarise(pd.DataFrame(runs)).set_index(["the model is", "family"])
+    regimes = WELL if kinds == "right" else {**WRONG, **HARD}
+    runs = pd.DataFrame([try_one(f, regime, 4) for f in FAMILIES for regime in regimes])
     with capsys.disabled():
-        print("\n" + table.to_string())
-    right, wrong = table.loc[("right", "all")], table.loc[("wrong", "all")]
-    assert right["π covered at level 1"] >= 0.93
-    assert wrong["π covered at level 1"] >= 0.90
-    assert table["factors exchanged"].sum() == 0
-    assert right["level 1"] >= 0.6 * right["data sets"]
+        print("\n" + summarise(runs).to_string())
+    one = runs[runs["level"] == 1]
+    target = 0.93 if kinds == "right" else 0.90
+    error = np.sqrt(target * (1 - target) / len(one))
+    assert one["covered"].mean() >= target - 2 * error
+    assert not one["exchanged"].any()
+    if kinds == "right":
+        assert len(one) >= 0.65 * len(runs)
