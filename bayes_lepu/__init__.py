@@ -1,5 +1,7 @@
 """Bayesian learning from positive and unlabelled data when the labelling is biased."""
 
+from typing import Any
+
 from bayes_lepu import plots
 from bayes_lepu._fit import build_model, fit
 from bayes_lepu.averaging import AveragedFit, stack
@@ -52,9 +54,13 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> str:
+def __getattr__(name: str) -> Any:
     if name == "__version__":  # read when asked for: the metadata take longer than a small fit
         from importlib.metadata import version
 
         return version("bayes-lepu")
+    if name == "dask":  # loaded when asked for, like what it needs
+        from importlib import import_module
+
+        return import_module("bayes_lepu.dask")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

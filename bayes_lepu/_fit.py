@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, partial
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
@@ -28,11 +28,13 @@ from bayes_lepu.options import (
     choose_priors,
     long_format,
     read_seed,
+    refuse_by_passes,
     with_marks,
     with_sampling,
 )
 from bayes_lepu.priors import GivenPriors, Prior
 from bayes_lepu.propensities import Propensity
+from bayes_lepu.streams import as_source, read_parts
 from bayes_lepu.suggestions import unknown
 
 if TYPE_CHECKING:
@@ -45,7 +47,7 @@ VERSIONED = ("bayes-lepu", "numpy", "numba", "scipy", "pandas", "pymc", "nutpie"
 @np.errstate(all="ignore")  # a search meets infinities and leaves them
 def fit(
     X: Any,
-    l: Any,
+    l: Any = None,
     *,
     model: str | Propensity | ModelSpec = "psychm",
     method: str = "nuts",
@@ -93,7 +95,10 @@ def fit(
     ----------
     X : DataFrame (pandas, polars, pyarrow, ...) or array of shape (n, p)
         Features: numbers, flags, and categories or text, which become one column per level but a
-        reference. Column names are kept and matched in predictions.
+        reference. Column names are kept and matched in predictions. Rows that do not fit in
+        memory are read in batches: the name of a file (Parquet, Feather, CSV) or folder, a list of
+        files, a data set of pyarrow, a list of data frames, or a function that returns an iterator
+        of them; see ``docs/large-data.md``.
     l : sequence of 0/1 or bool, table of them, or names of columns of X
         Visible labels: 1 only for positives. Where 1 is the only value, nothing means 0. A table
         with one column per annotator (1 marked, 0 seen and not marked, NaN not shown) tells the
@@ -111,7 +116,7 @@ def fit(
         Audited classes (0 or 1), NaN where unknown.
     item, annotator, label : str, optional
         Names of the columns of ``l`` where it is a long table with one line per item and annotator;
-        items are the index of X.
+        items are the index of X. ``label`` alone is the column of X that holds the labels.
     visits : mapping of str to table, or list of names of columns of a long ``l``, optional
         Columns that differ between the annotators of a row, such as the weather at a visit: each a
         table with one row per row of X and one column per annotator. They enter the propensities
@@ -249,8 +254,13 @@ def fit(
     )
     seed = read_seed(random_seed)
     check_columns(spec, selection_features, selection_formula, visits)
-    data = read_data(
-        X,
+    source = as_source(X)
+    if source is not None and not engine.by_passes:
+        refuse_by_passes(method)
+    if l is None and label is not None and item is None and annotator is None:
+        l, label = label, None
+    data = (read_data if source is None else partial(read_parts, progressbar=progressbar))(
+        X if source is None else source,
         l,
         y=y,
         sample_weight=sample_weight,
@@ -273,6 +283,11 @@ def fit(
     chosen = choose_priors(spec, data, point=engine.point, penalty=penalty, C=C, priors=priors)
     if not engine.point:
         refuse_improper(chosen)
+    sample_priors = None
+    if data.parts is not None:
+        sample_priors = choose_priors(
+            spec, data.held, point=engine.point, penalty=penalty, C=C, priors=priors
+        )
     settings: dict[str, Any] = {
         "model": spec.name,
         "method": method,
@@ -319,6 +334,7 @@ def fit(
         settings={**settings, **found.options},
         stats=found.stats,
         quality=found.quality,
+        sample_priors=sample_priors,
     )
     repr(result)  # π and c are part of the answer: found here, kept, and shown without a wait
     return result

@@ -8,9 +8,10 @@ Conventions
 scale ``(x - center) / scale``. ``y`` holds audited classes and NaN where the class is unknown.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from operator import methodcaller
 from typing import Any
 
 import numpy as np
@@ -27,9 +28,10 @@ from bayes_lepu.labels import read_classes, read_known, read_weights
 from bayes_lepu.likelihood import NOT_SHOWN, UNKNOWN, Rows, make_rows
 from bayes_lepu.links import Array, RowKind
 from bayes_lepu.matching import read_mask
+from bayes_lepu.parts import Parts, Sums, random_keys
 from bayes_lepu.problems import gather
 from bayes_lepu.scaling import standardise
-from bayes_lepu.tables import Table, as_coordinate, encode_rows, read_table
+from bayes_lepu.tables import as_coordinate, encode_rows, read_table
 from bayes_lepu.visits import read_visits, visit_columns
 
 
@@ -68,6 +70,8 @@ class PUData:
         annotator for every name.
     cases : bool
         Whether marked rows were drawn apart, so that only the others stand for the population.
+    parts : Parts or None
+        All rows, where those held here are a random sample of them.
     """
 
     X: Array
@@ -86,11 +90,17 @@ class PUData:
     outside: Array = field(default_factory=lambda: np.full((2, 2), np.nan))
     visit_names: tuple[str, ...] = ()
     cases: bool = False
+    parts: Parts | None = None
 
     @property
     def n(self) -> int:
-        """Number of rows."""
+        """Number of rows held here."""
         return self.X.shape[0]
+
+    @property
+    def n_all(self) -> int:
+        """Number of rows in all, wherever they are."""
+        return self.n if self.parts is None else self.parts.n
 
     @property
     def p(self) -> int:
@@ -141,11 +151,22 @@ class PUData:
     @cached_property
     def kind(self) -> NDArray[np.int8]:
         """`RowKind` of each row."""
-        kind = self.l.copy()
-        kind[(self.l == 0) & (self.y == 1)] = RowKind.MISSED
-        kind[(self.l == 0) & (self.y == 0)] = RowKind.NEGATIVE
-        kind[(self.l == 1) & (self.y == 0)] = RowKind.FALSE_MARK
-        return kind
+        return row_kinds(self.l, self.y)
+
+    @cached_property
+    def kind_counts(self) -> NDArray[np.int64]:
+        """Number of rows of every kind, in all."""
+        if self.parts is not None:
+            return self.parts.counts
+        return np.bincount(self.kind, minlength=len(RowKind))
+
+    @cached_property
+    def kind_weights(self) -> Array:
+        """Sum of the weights of the rows of every kind, in all."""
+        if self.parts is not None:
+            return self.parts.weights
+        weights = np.ones(self.n) if self.row_weights is None else self.row_weights
+        return np.bincount(self.kind, weights=weights, minlength=len(RowKind)).astype(float)
 
     @property
     def shown(self) -> NDArray[np.bool_]:
@@ -212,10 +233,36 @@ class PUData:
         known = np.where(np.isnan(self.y), UNKNOWN, self.y).astype(np.int8)
         return make_rows(self.X, self.labels, known=known, weight=self.row_weights)
 
+    @property
+    def as_population(self) -> Rows:
+        """The same with the weights of rows in averages over the population."""
+        if not self.cases:
+            return self.as_rows
+        return self.as_rows._replace(weight=np.asarray(self.population))
+
+    @property
+    def held(self) -> "PUData":
+        """The rows held here, as if they were all."""
+        return self if self.parts is None else replace(self, parts=None)
+
+    @property
+    def pool(self) -> tuple["PUData", Array]:
+        """Rows that samples are taken from, and their random numbers (see `parts`)."""
+        if self.parts is None:
+            return self, random_keys(0, self.n)
+        return self.parts.pool, self.parts.keys
+
+    def total(self, function: Callable[[Rows], Sums], *, population: bool = False) -> Sums:
+        """Sums over all rows: what the function gives for these, or for each part of them."""
+        if self.parts is not None:
+            return self.parts.total(function, population=population)
+        return function(self.as_population if population else self.as_rows)
+
     def rows(self, keep: NDArray[Any]) -> "PUData":
-        """Some of the rows, by position or by a boolean mask."""
+        """Some of the rows held here, by position or by a boolean mask."""
         return replace(
             self,
+            parts=None,
             X=np.ascontiguousarray(self.X[keep]),
             labels=np.ascontiguousarray(self.labels[keep]),
             y=self.y[keep],
@@ -227,6 +274,7 @@ class PUData:
         """Some of the columns, with their masks."""
         return replace(
             self,
+            parts=None if self.parts is None else self.parts.each(methodcaller("columns", keep)),
             X=np.ascontiguousarray(self.X[:, keep]),
             feature_names=tuple(np.array(self.feature_names)[keep].tolist()),
             center=self.center[keep],
@@ -263,8 +311,8 @@ class PUData:
 
     @property
     def n_audited(self) -> int:
-        """Number of unlabelled rows whose class is known."""
-        return int(np.sum(self.kind >= RowKind.MISSED))
+        """Number of rows whose class was checked, in all."""
+        return int(self.kind_counts[RowKind.MISSED :].sum())
 
     @property
     def class_dim(self) -> str:
@@ -395,7 +443,7 @@ def read_data(
         weight,
         standardize=standardize,
         in_place=table.owned,
-        unscaled=_block_columns(table),
+        unscaled=block_columns(table.encoding, names),
     )
     class_mask = read_mask("class_features", class_features, table, X)
     selection_mask = read_mask("selection_features", selection_features, table, X)
@@ -430,10 +478,19 @@ def read_data(
     )
 
 
-def _block_columns(table: Table) -> list[int]:
+def row_kinds(l: NDArray[np.int8], y: Array) -> NDArray[np.int8]:
+    """`RowKind` of rows, from whether they are marked and what is known of their class."""
+    kind = l.copy()
+    kind[(l == 0) & (y == 1)] = RowKind.MISSED
+    kind[(l == 0) & (y == 0)] = RowKind.NEGATIVE
+    kind[(l == 1) & (y == 0)] = RowKind.FALSE_MARK
+    return kind
+
+
+def block_columns(encoding: Encoding, names: tuple[str, ...]) -> list[int]:
     """Columns of terms whose coefficients share a scale, and so keep their units."""
-    design = table.encoding.design
+    design = encoding.design
     if design is None:
         return []
-    terms = table.encoding.terms(table.names)
+    terms = encoding.terms(names)
     return [j for term in design.blocks for j in terms.get(term, ())]

@@ -27,6 +27,7 @@ import math
 import numpy as np
 
 from bayes_lepu.data import PUData
+from bayes_lepu.links import RowKind
 from bayes_lepu.priors import Prior, default_priors, penalty_prior
 from bayes_lepu.term_priors import count_terms, terms_of_factors
 
@@ -49,11 +50,12 @@ def default_penalties(data: PUData) -> dict[str, Prior]:
     of X, where sums of absolute values are not the same.
     """
     # A row of weight 2 counts as two rows.
-    weight = data.weight if data.weight.size else np.ones(data.n)
-    labelled, rows = float(data.l @ weight), float(weight.sum())
+    weights = data.kind_weights
+    labelled = float(weights[RowKind.LABELLED] + weights[RowKind.FALSE_MARK])
+    rows = float(weights.sum())
     root = math.sqrt(max(labelled, 1))
     every = np.ones(data.p, dtype=bool)
-    wide, many = data.p > data.n, count_terms(data, every) > MANY_COLUMNS
+    wide, many = data.p > data.n_all, count_terms(data, every) > MANY_COLUMNS
     rates = {
         "c": Prior("beta", concentration=(2, 2)),
         "rates": Prior("dirichlet", concentration=(1, 1, 1)),

@@ -1,7 +1,7 @@
 """`Fit`: a fitted model with everything one can ask of it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,8 @@ from bayes_lepu.diagnostics.identifiability import diagnose
 from bayes_lepu.diagnostics.records import Identifiability
 from bayes_lepu.diagnostics.several_annotators import agreement_of
 from bayes_lepu.errors import ModelError
+from bayes_lepu.inference.engines import ENGINES, Request
+from bayes_lepu.inference.nuts import NutsOptions
 from bayes_lepu.links import Array
 from bayes_lepu.models.parameters import Parameters
 from bayes_lepu.models.row_terms import row_terms
@@ -37,9 +39,47 @@ class Fit(FittedModel):
     def identifiability(self) -> Identifiability:
         """What these data can and cannot say: level, verdict, and the checks behind them.
 
-        Computed once; `bayes_lepu.diagnose` recomputes, and adds the slow checks on request.
+        Computed once; `bayes_lepu.diagnose` recomputes, and adds the slow checks on request. Of
+        rows that are not in memory, those held here are judged (`sample`).
         """
-        return diagnose(self)
+        return diagnose(self.sample)
+
+    @cached_property
+    def sample(self) -> "Fit":
+        """The same fit to the rows held here: this one, unless they are a sample of all rows.
+
+        What is not a sum over the rows, such as the verdict and the report, is about this one.
+        """
+        if self.data.parts is None:
+            return self
+        settings, priors = self.settings, self.sample_priors
+        assert priors is not None  # goes with the parts
+        chains, draws = (4, 1000) if self.is_point else self.parameters.b.shape
+        found = ENGINES[self.method].run(
+            Request(
+                spec=self.spec,
+                data=self.data.held,
+                priors=priors,
+                rule=settings["orientation"],
+                n_starts=settings["n_starts"],
+                optimizer=settings["optimizer"],
+                sampling=NutsOptions(
+                    draws, 1000, chains, None, 0.9, settings["random_seed"], progressbar=False
+                ),
+                sampler="nutpie",
+            )
+        )
+        return replace(
+            self,
+            data=self.data.held,
+            priors=priors,
+            parameters=found.parameters,
+            modes=found.modes,
+            orientation=found.orientation,
+            stats=found.stats,
+            quality=found.quality,
+            sample_priors=None,
+        )
 
     def bounds(
         self,
@@ -115,6 +155,8 @@ class Fit(FittedModel):
             One line per row of X; or, of the total, one line per reading: ``as named`` and, where
             the data do not say which factor is the class, ``exchanged``.
         """
+        if X is None and not total:
+            self._refuse_elsewhere("missed")
         if total:
             return count_missed(self, X, ci_prob=ci_prob, both=self._unnamed)
         if X is None and self.data.n_annotators > 1:
@@ -186,6 +228,8 @@ class Fit(FittedModel):
         >>> len(fit.decide(budget=100).rows)
         100
         """
+        if X is None:
+            self._refuse_elsewhere("decide")
         return decide(
             self,
             X,
@@ -246,6 +290,7 @@ class Fit(FittedModel):
         """
         from bayes_lepu.refitting import refit
 
+        self._refuse_elsewhere("update")
         return refit(
             self,
             y=y,
@@ -260,6 +305,14 @@ class Fit(FittedModel):
                 "random_seed": random_seed,
             },
         )
+
+    def _refuse_elsewhere(self, method: str) -> None:
+        if self.data.parts is not None:
+            what = "fit again" if method == "update" else f"pass some of them: fit.{method}(X)"
+            raise ModelError(
+                f"Most of the {self.data.n_all} rows of this fit are not in memory; {what}. "
+                "fit.sample has the same fit to a random sample of them."
+            )
 
     @property
     def _unnamed(self) -> bool:
@@ -293,6 +346,11 @@ class Fit(FittedModel):
         """
         from bayes_lepu.report import write_report
 
+        if self.data.parts is not None:
+            sampled = f"A random sample of {self.data.n} of {self.data.n_all} rows"
+            return self.sample.report(
+                path, title=title or sampled, group_by=group_by, compare_with=compare_with
+            )
         _ = self.answer  # kept, so that the page says what print(fit) says
         return write_report(
             self,
@@ -315,7 +373,8 @@ class Fit(FittedModel):
             facts["class prior pi"] += (
                 f"; with the factors exchanged {show_estimate(found.exchanged_pi)}"
             )
-        facts["verdict"] = f"level {found.level}: {found.verdict}"
+        by = "" if self.data.parts is None else f" (judged by {self.data.n} rows at random)"
+        facts["verdict"] = f"level {found.level}{by}: {found.verdict}"
         return facts | {"carried by": ", ".join(found.carried_by)}
 
 

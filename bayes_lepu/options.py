@@ -16,6 +16,7 @@ from bayes_lepu.data import PUData
 from bayes_lepu.defaults import default_penalties
 from bayes_lepu.errors import OWN_CODE, DataWarning, ModelError
 from bayes_lepu.foreign_priors import read_priors
+from bayes_lepu.inference.engines import ENGINES
 from bayes_lepu.inference.pooling import known_scales
 from bayes_lepu.inference.stopping import LEAST_DRAWS
 from bayes_lepu.links import RowKind
@@ -85,9 +86,9 @@ def choose_priors(
 
 def warn_if_small(data: PUData, n_parameters: int) -> None:
     """Warn when an unpenalised fit has more parameters than rows."""
-    if data.n < n_parameters:
+    if data.n_all < n_parameters:
         warnings.warn(
-            f"{data.n} rows for {n_parameters} unpenalised parameters: the estimate is not "
+            f"{data.n_all} rows for {n_parameters} unpenalised parameters: the estimate is not "
             "unique. Add a penalty (C > 0) or a proper prior, or use fewer columns.",
             DataWarning,
             skip_file_prefixes=OWN_CODE,
@@ -165,6 +166,17 @@ def check_columns(
                 f"{option}={value!r}, but no column enters the propensity of "
                 f"model={spec.name!r}. Leave the option out, or use model='spm' or 'psychm'."
             )
+
+
+def refuse_by_passes(method: str) -> None:
+    """Say why an engine cannot work on rows that are not in memory."""
+    able = [name for name, engine in ENGINES.items() if engine.by_passes]
+    raise ModelError(
+        f"method={method!r} evaluates the posterior tens of thousands of times, and would go over "
+        "all rows each time, which are not in memory here. Use "
+        f"{' or '.join(f'method={name!r}' for name in sorted(able))} (laplace: a Gaussian at every "
+        "mode, with a check of its own), or a random part of the rows that is in memory."
+    )
 
 
 def with_marks(

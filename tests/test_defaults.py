@@ -7,6 +7,7 @@ import bayes_lepu as lepu
 from bayes_lepu.data import read_data
 from bayes_lepu.defaults import default_penalties
 from bayes_lepu.inference.modes import artefact
+from bayes_lepu.inference.point_figures import point_figures
 from bayes_lepu.models.parameters import Parameters
 
 
@@ -111,7 +112,8 @@ def test_few_labels_do_not_end_at_all_positives_are_labelled():
 def test_a_factor_that_is_1_on_almost_all_rows_is_named(point, name):
     X = np.random.default_rng(0).normal(size=(4000, 1))
     truth = Parameters.of(**point)
-    found = artefact(truth.t(X), truth.s(X))
+    data = read_data(X, np.arange(len(X)) % 2, standardize=False)
+    found = artefact(point_figures(truth, data))
     assert found.startswith(name)
     assert bool(found) == bool(name)
 

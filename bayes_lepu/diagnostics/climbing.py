@@ -22,7 +22,6 @@ from bayes_lepu.likelihood import outside_moments
 from bayes_lepu.links import Array
 from bayes_lepu.models.compiled import collect
 from bayes_lepu.models.density import LogDensity
-from bayes_lepu.models.outside import population_rows
 
 ENOUGH = 1e-3  # nats per step below which nothing that matters is left to gain
 CURVATURE_ROWS = 20_000
@@ -94,7 +93,7 @@ def held(density: LogDensity, target: float, strength: float) -> Objective:
 def logit_pi(density: LogDensity, z: Array) -> tuple[float, Array]:
     """Logit of π = mean of t over the rows, and its gradient in the coordinates."""
     k = density.constants
-    rows = population_rows(density.data)
+    rows = density.data.as_population
     total, positive, slope, _, _ = outside_moments(rows, k.links, density.point(z))
     pi = float(np.clip(positive / total, 1e-12, 1 - 1e-12))
     gradient = collect(slope / (total * pi * (1 - pi)), z, k)

@@ -66,8 +66,8 @@ def climb_scoring(
     density: LogDensity, start: Array, *, tolerance: float, max_iterations: int = 300
 ) -> tuple[Array, int]:
     """Where Fisher scoring ends, and after how many iterations."""
-    z, mu, rate, weight = start.copy(), 1e-2, density.l1_rate, density.data.weight
-    enough = tolerance**2 * (weight.sum() if weight.size else density.data.n)
+    z, mu, rate = start.copy(), 1e-2, density.l1_rate
+    enough = tolerance**2 * float(density.data.kind_weights.sum())
     logp, grad, curvature = density.logp_grad_info(z)
     iteration = 0
     for iteration in range(1, max_iterations + 1):  # noqa: B007

@@ -145,11 +145,14 @@ class Engine:
         ``run(request) -> Outcome``.
     point : bool
         Whether it gives a point, for which penalties and flat priors are in order.
+    by_passes : bool
+        Whether some dozen passes over the rows are enough, so that they need not be in memory.
     """
 
     name: str
     run: Callable[[Request], Outcome]
     point: bool = False
+    by_passes: bool = False
 
 
 ENGINES: dict[str, Engine] = {}
@@ -261,5 +264,5 @@ def _warn_doubtful(result: MapResult) -> None:
 
 
 register(Engine("nuts", run_nuts))
-register(Engine("map", run_map, point=True))
-register(Engine("laplace", run_laplace))
+register(Engine("map", run_map, point=True, by_passes=True))
+register(Engine("laplace", run_laplace, by_passes=True))

@@ -25,6 +25,10 @@ from numpy.typing import NDArray
 from bayes_lepu.links import Array
 from bayes_lepu.models.density import LogDensity
 
+MANY_ROWS = 30_000  # beyond which w of a few draws is looked at first
+FEW_DRAWS = 8
+ALIKE = 0.01  # range of w within which the few stand for all
+
 
 def naming_probability(density: LogDensity, z: Array) -> float:
     """Probability w(θ) of θ among {θ, Sθ}."""
@@ -69,8 +73,18 @@ def pivot(density: LogDensity, z: Array, reference: Array) -> Folded:
         chosen = np.where(mirrored[..., None], swapped, z)
         # The mean of the pivoted draws represents the mode better than its peak does.
         target = _profile(density, chosen.reshape(-1, z.shape[-1]), X).mean(axis=0, keepdims=True)
-    weight = np.array([[naming_probability(density, z) for z in chain] for chain in chosen])
-    return Folded(chosen, mirrored, weight)
+    return Folded(chosen, mirrored, _weights(density, chosen))
+
+
+def _weights(density: LogDensity, z: Array) -> Array:
+    """W of every draw; over very many rows, where it hardly differs, that of some of them."""
+    if density.data.parts is not None or density.data.n_all > MANY_ROWS:
+        flat = z.reshape(-1, z.shape[-1])
+        some = flat[:: -(-len(flat) // FEW_DRAWS)]
+        few = np.array([naming_probability(density, point) for point in some])
+        if np.ptp(few) < ALIKE or density.data.parts is not None:
+            return np.full(z.shape[:-1], few.mean())
+    return np.array([[naming_probability(density, point) for point in chain] for chain in z])
 
 
 def keep_or_exchange(

@@ -4,7 +4,9 @@ r"""Laplace: a Gaussian at every mode of the unconstrained posterior, weighted b
     \log Z_k \approx \log p(z_k) + \tfrac d2 \log 2\pi - \tfrac12 \log\det H_k,
 
 with H the observed information plus prior precision at mode k. Draws of the mixture are resampled
-by their importance weights, whose Pareto k says how far to trust them (above 0.7: not).
+by their importance weights, whose Pareto k says how far to trust them (above 0.7: not). Over very
+many rows, where a posterior with as much to go by is nearly Gaussian and every weight costs a pass,
+the weights of some draws tell k, and the draws stay those of the mixture.
 """
 
 from collections.abc import Iterable
@@ -20,6 +22,7 @@ from bayes_lepu.models.density import LogDensity
 from bayes_lepu.models.parameters import Parameters
 
 LEAST_DRAWS = 200  # of the mixture, for the tail of the weights to be seen
+MANY_ROWS = 30_000  # beyond which only `LEAST_DRAWS` weights are computed
 TRUSTED = 0.7  # Pareto k up to which importance weights can be relied on
 
 
@@ -109,7 +112,7 @@ def importance(density: LogDensity, mixture: Mixture, z: Array) -> tuple[Array, 
     """Weights p/q of draws, the largest smoothed, and their Pareto k (Vehtari et al., 2024)."""
     from arviz_stats.base import array_stats
 
-    log_weights = np.array([density.logp(point) for point in z]) - mixture.logpdf(z)
+    log_weights = density.logps(z) - mixture.logpdf(z)
     smoothed, k = array_stats.psislw(-log_weights)  # takes log densities of rows
     weights = np.exp(smoothed - np.max(smoothed))
     return weights / weights.sum(), float(k)
@@ -124,6 +127,9 @@ def resample(
     so that hardly any comes twice). Where k exceeds `TRUSTED` the weights mean nothing: the draws
     are then those of the mixture, and are not to be trusted.
     """
+    if density.data.parts is not None or density.data.n_all > MANY_ROWS:
+        z = mixture.sample(rng, max(count, LEAST_DRAWS))
+        return z[:count], importance(density, mixture, z[:LEAST_DRAWS])[1]
     z = mixture.sample(rng, max(2 * count, LEAST_DRAWS))
     weights, k = importance(density, mixture, z)
     if not k <= TRUSTED:

@@ -145,22 +145,22 @@ def _oriented(
     """
     if orientation.settled_by(density.spec, density.data, rule) != "rule":
         return modes, None
-    X = density.data.X
+    data, X = density.data, density.data.X
     if is_exchangeable(density):
         # An exact symmetry: every mode stands for both of its orientations.
         named = [
-            swap_mode(density, m) if orientation.rule_says_swap(m.point, X, rule) else m
+            swap_mode(density, m) if orientation.rule_says_swap(m.point, data, rule) else m
             for m in modes
         ]
         return tuple(compare_mode(m, named[0].point, X) for m in named), None
     best = modes[0]
-    if not orientation.rule_says_swap(best.point, X, rule):
+    if not orientation.rule_says_swap(best.point, data, rule):
         return modes, None
     # Unequal penalties: the relabelled factors were shrunk with each other's coefficient, so the
     # answer is the nearest optimum with the roles (and penalties) the right way round.
     optimum = climb(density.swap(best.z))
     point = density.unpack(optimum.z)
-    if orientation.rule_says_swap(point, X, rule):
+    if orientation.rule_says_swap(point, data, rule):
         _warn_overruled(rule)
         return modes, "density"
     same = [m for m in modes if distance(m.point, point, X) < SAME]
@@ -185,7 +185,7 @@ def row_space(data: PUData, priors: Priors) -> tuple[PUData, Array | None]:
     slopes = [priors[n] for n in ("a", "alpha") if n in priors]
     exact = all(s.family == "normal" and s.loc == 0 for s in slopes)
     exact &= bool((data.class_mask & data.selection_mask).all())
-    if data.p <= data.n or data.n_annotators > 1 or not exact:
+    if data.p <= data.n_all or data.n_annotators > 1 or not exact:
         return data, None
     basis = row_basis(data)
     every = np.ones(len(basis.directions), dtype=bool)

@@ -30,6 +30,7 @@ Climb = Callable[[LogDensity, Array], Optimum]
 PAIR_STARTS, RATES_STARTS = 14, 25
 SEARCH_ROWS = 2_000  # of the subsample, at least
 ROWS_PER_PARAMETER = 50
+MOST_ROWS = 60_000  # of a stage, which a sample of rows that are elsewhere has to hold
 GROWTH = 20  # of the rows from stage to stage
 
 
@@ -83,7 +84,7 @@ def _stages(density: LogDensity) -> list[LogDensity]:
     data, size = density.data, _rows_for(density)
     stages = []
     if data.n_annotators == 1:
-        while 3 * size < data.n:
+        while 3 * size < data.n_all and size <= MOST_ROWS:
             stages.append(replace(density, data=subsample(data, size)))
             size *= GROWTH
     return [*stages, density]

@@ -15,13 +15,13 @@ import numpy as np
 import pandas as pd
 
 from bayes_lepu.inference.optimizers import Optimum
-from bayes_lepu.links import Array, sigmoid
+from bayes_lepu.inference.point_figures import PointFigures, point_figures
+from bayes_lepu.links import Array
 from bayes_lepu.models.density import LogDensity
 from bayes_lepu.models.parameters import Parameters
 
 SAME = 0.02
 LIKE = 0.10
-NEARLY_ONE = 0.95  # a factor above it says yes
 ALMOST_ALL = 0.95  # share of the rows; a class prior of .9 with its own boundary stays below
 Role = Literal["best", "same h", "swapped", "reversed", "SCAR-like", "divergent", "other"]
 
@@ -135,11 +135,7 @@ def describe_mode(
     hits: int,
 ) -> Mode:
     """A mode with its figures."""
-    X, weight = density.data.X, density.data.population
-    tau, omega = point.tau(X), point.omega(X)
-    t, s = sigmoid(tau), point.s(X)
-    pi = float(np.average(t, weights=weight))
-    marked = float(np.average(s * t, axis=-1, weights=weight).mean())
+    found = point_figures(point, density.data)
     mode = Mode(
         point=point,
         z=optimum.z,
@@ -149,17 +145,17 @@ def describe_mode(
         role="best",
         rms_h=0.0,
         rms_t=0.0,
-        pi=pi,
-        c=marked / max(pi, 1e-300),
-        norm_a=float(tau.std()),
-        norm_alpha=float(omega.std(axis=-1).mean()),
+        pi=found.pi,
+        c=found.c,
+        norm_a=found.norm[0],
+        norm_alpha=found.norm[1],
         converged=optimum.converged,
-        artefact=artefact(t, s) if density.spec.has_selection else "",
+        artefact=artefact(found) if density.spec.has_selection else "",
     )
-    return compare_mode(mode, best, X)
+    return compare_mode(mode, best, density.data.X)
 
 
-def artefact(t: Array, s: Array) -> str:
+def artefact(found: PointFigures) -> str:
     """What makes a mode of a model with two factors an artefact, in words; empty if nothing does.
 
     A factor that is 1 on almost all rows says nothing of them. For t this means that almost
@@ -167,11 +163,11 @@ def artefact(t: Array, s: Array) -> str:
     every positive is labelled, which is the naive reading. A factor that leaves 1 only for a few
     rows beyond a steep plane is how an over-fitted optimum looks.
     """
-    for name, factor in (("t", t), ("s", s)):
-        if np.mean(factor > NEARLY_ONE) <= ALMOST_ALL:
+    for k, name in enumerate("ts"):
+        if found.nearly_one[k] <= ALMOST_ALL:
             continue
-        cut = int(np.sum(factor < 0.5))
-        tail = f" and cuts off {cut} of {len(t)}" if cut else ""
+        cut = int(found.below_half[k])
+        tail = f" and cuts off {cut} of {found.n}" if cut else ""
         return f"{name} is 1 on almost all rows{tail}"
     return ""
 
@@ -198,17 +194,16 @@ def is_exchangeable(density: LogDensity) -> bool:
 def swap_mode(density: LogDensity, mode: Mode) -> Mode:
     """The same mode with its factors exchanged."""
     point = mode.point.swap()
-    t = point.t(density.data.X)
-    pi = float(np.average(t, weights=density.data.population))
+    found = point_figures(point, density.data)
     return replace(
         mode,
         point=point,
         z=density.swap(mode.z),
-        pi=pi,
-        c=mode.pi * mode.c / max(pi, 1e-300),
+        pi=found.pi,
+        c=found.c,
         norm_a=mode.norm_alpha,
         norm_alpha=mode.norm_a,
-        artefact=artefact(t, point.s(density.data.X)),
+        artefact=artefact(found),
     )
 
 

@@ -194,8 +194,8 @@ def _rule_says_swap(density: LogDensity, z: Array, rule: str) -> bool:
     """Whether the rule names the other factor in most of the mode's draws."""
     flat = z.reshape(-1, z.shape[-1])
     some = flat[:: max(1, len(flat) // 200)]
-    X = density.data.X
-    votes = [orientation.rule_says_swap(density.unpack(point), X, rule) for point in some]
+    held = density.data.held
+    votes = [orientation.rule_says_swap(density.unpack(point), held, rule) for point in some]
     return float(np.mean(votes)) > 0.5
 
 

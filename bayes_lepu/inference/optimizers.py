@@ -105,7 +105,7 @@ def optimise(
 
 def _climb(density: LogDensity, start: Array, *, optimizer: str, tolerance: float) -> Ended:
     """One climb by a named method."""
-    kinked, small = bool(density.l1_rate.any()), density.data.X.size <= MAX_SCORING_WORK
+    kinked, small = bool(density.l1_rate.any()), _work(density) <= MAX_SCORING_WORK
     exact = small and tolerance <= GRADIENT_TOLERANCE  # the last Newton steps cost most of all
     if kinked and is_wide(density):
         return climb_wide(density, start, exact=exact)
@@ -120,10 +120,15 @@ def _climb(density: LogDensity, start: Array, *, optimizer: str, tolerance: floa
     return z, iterations
 
 
+def _work(density: LogDensity) -> int:
+    """Cells of the table, wherever they are."""
+    return density.data.n_all * density.data.p
+
+
 def _automatic(density: LogDensity) -> str:
     if density.dim > MAX_SCORING_DIM:
         return "lbfgs"
-    return "scoring" if density.data.X.size <= MAX_SCORING_WORK else "sampled"
+    return "scoring" if _work(density) <= MAX_SCORING_WORK else "sampled"
 
 
 def _off_the_face(density: LogDensity, z: Array) -> Array | None:
@@ -164,7 +169,7 @@ def _sampled(density: LogDensity, start: Array) -> Ended:
     """Scoring on a subsample, then secant steps on all rows with the curvature found there."""
     data = density.data
     size = max(SAMPLE_WORK // data.p, 50 * density.dim)
-    if size >= data.n or data.n_annotators > 1:
+    if size >= data.n_all or data.n_annotators > 1:
         return _lbfgs(density, start)
     small = replace(density, data=subsample(data, size))
     center, steps = climb_scoring(small, start, tolerance=ROUGH)
@@ -174,7 +179,7 @@ def _sampled(density: LogDensity, start: Array) -> Ended:
 
 def _lbfgs(density: LogDensity, start: Array) -> Ended:
     if density.l1_rate.any():
-        small = density.data.X.size <= MAX_SCORING_WORK
+        small = _work(density) <= MAX_SCORING_WORK
         return climb_sparse(density, start, density.logp_grad, exact=small)
     result = minimize(
         _negative(density.logp_grad),
@@ -196,13 +201,12 @@ def _negative(f: Objective) -> Objective:
 
 def _finish(density: LogDensity, z: Array, iterations: int) -> Optimum:
     """The optimum with its figures; converged if less than about 0.001 nats are left to gain."""
-    data = density.data
-    if density.dim <= MAX_SCORING_DIM and data.X.size <= MAX_SCORING_WORK:
+    if density.dim <= MAX_SCORING_DIM and _work(density) <= MAX_SCORING_WORK:
         logp, grad, curvature = density.logp_grad_info(z)
         left = left_to_gain(density, z, grad, np.maximum(np.diag(curvature), SMALLEST))
     else:
         logp, grad = density.logp_grad(z)
-        left = float(np.max(np.abs(slopes(density, z, grad)))) ** 2 / data.n
+        left = float(np.max(np.abs(slopes(density, z, grad)))) ** 2 / density.data.n_all
     residual = float(np.max(np.abs(slopes(density, z, grad))))
     return Optimum(z, logp, residual, iterations, left < 0.05**2)
 

@@ -28,7 +28,8 @@ import numpy as np
 
 from bayes_lepu.data import PUData
 from bayes_lepu.errors import OWN_CODE, IdentifiabilityWarning, ModelError
-from bayes_lepu.links import Array, sigmoid
+from bayes_lepu.inference.point_figures import point_figures
+from bayes_lepu.links import Array
 from bayes_lepu.models.parameters import Parameters
 from bayes_lepu.models.spec import ModelSpec
 from bayes_lepu.suggestions import unknown
@@ -88,34 +89,23 @@ def sigma_norm(slope: Array, X: Array) -> Array:
     return np.sqrt(np.einsum("...i,ij,...j->...", slope, covariance / len(X), slope))
 
 
-def sizes(point: Parameters, X: Array) -> dict[str, tuple[float, float]]:
+def sizes(point: Parameters, data: PUData) -> dict[str, tuple[float, float]]:
     """Size of the factors (t, s) under every rule; s by σ(ω), of the average annotator."""
-    point = point.average()
-    tau, omega = point.tau(X), point.omega(X)
-    t, s, h = sigmoid(tau), sigmoid(omega), point.h(X)
-    norm_t, norm_s = float(tau.std()), float(omega.std())
-    energy_t, energy_s = (
-        n**2 * float(np.mean((f * (1 - f)) ** 2)) for n, f in ((norm_t, t), (norm_s, s))
-    )
+    found, average = point_figures(point, data), point.average()
+    (norm_t, norm_s), (flat_t, flat_s) = found.norm, found.flatness
     return {
-        "sigma-norm": (norm_t, norm_s),
-        "norm": (float(np.linalg.norm(point.a)), float(np.linalg.norm(point.alpha))),
-        "energy": (energy_t, energy_s),
-        "correlation": (_correlation(t, h), _correlation(s, h)),
+        "sigma-norm": found.norm,
+        "norm": (float(np.linalg.norm(average.a)), float(np.linalg.norm(average.alpha))),
+        "energy": (norm_t**2 * flat_t, norm_s**2 * flat_s),
+        "correlation": found.correlation,
     }
 
 
-def _correlation(factor: Array, h: Array) -> float:
-    """Correlation over the rows; 0 where a factor is constant."""
-    f, g = factor - factor.mean(), h - h.mean()
-    return float(f @ g) / max(float(np.sqrt((f @ f) * (g @ g))), 1e-300)
-
-
-def rule_says_swap(point: Parameters, X: Array, rule: str) -> bool:
+def rule_says_swap(point: Parameters, data: PUData, rule: str) -> bool:
     """Whether the rule names the second factor as the classifier: t has the larger size."""
     if rule == "none":
         return False
-    size_t, size_s = sizes(point, X)[rule]
+    size_t, size_s = sizes(point, data)[rule]
     return size_s > size_t
 
 
@@ -151,7 +141,7 @@ def describe(
         What decided, where it was neither the data nor the rule that was to.
     """
     how = by or settled_by(spec, data, rule)
-    measured = sizes(point, data.X)
+    measured = sizes(point, data)
     agree = True
     if spec.has_selection:
         (nt, ns), (et, es) = measured["sigma-norm"], measured["energy"]

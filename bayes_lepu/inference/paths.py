@@ -204,12 +204,12 @@ def _named(density: LogDensity, point: Parameters, rule: str) -> Parameters:
     if (
         orientation.settled_by(density.spec, density.data, rule) != "rule"
         or is_exchangeable(density)
-        or not orientation.rule_says_swap(point, density.data.X, rule)
+        or not orientation.rule_says_swap(point, density.data, rule)
     ):
         return point
     swapped = density.pack(point.swap())
     other = density.unpack(optimise(density, swapped, tolerance=PATH_TOLERANCE).z)
-    return point if orientation.rule_says_swap(other, density.data.X, rule) else other
+    return point if orientation.rule_says_swap(other, density.data, rule) else other
 
 
 def _scar(density: LogDensity, previous: Parameters | None) -> Parameters:

@@ -26,18 +26,20 @@ def subsample(data: PUData, size: int) -> PUData:
 
 
 def _draw(data: PUData, size: int) -> PUData:
-    rng = np.random.default_rng(0)
-    present = np.flatnonzero(np.bincount(data.kind))
-    kinds = [np.flatnonzero(data.kind == k) for k in present]
-    taken, weight = [], np.zeros(data.n)
-    for places, count in zip(kinds, _shares([k.size for k in kinds], size), strict=True):
-        chosen = places if count == places.size else rng.choice(places, count, replace=False)
-        weight[chosen] = places.size / count
-        taken.append(chosen)
+    pool, keys = data.pool
+    present = np.flatnonzero(data.kind_counts)
+    counts = [int(data.kind_counts[k]) for k in present]
+    taken, weight = [], np.zeros(pool.n)
+    for kind, count, share in zip(present, counts, _shares(counts, size), strict=True):
+        places = np.flatnonzero(pool.kind == kind)
+        if share < places.size:
+            places = places[np.argpartition(keys[places], share)[:share]]
+        weight[places] = count / places.size
+        taken.append(places)
     rows: NDArray[np.intp] = np.sort(np.concatenate(taken))
-    if data.weight.size:
-        weight *= data.weight
-    return replace(data.rows(rows), weight=weight[rows])
+    if pool.weight.size:
+        weight *= pool.weight
+    return replace(pool.rows(rows), weight=weight[rows])
 
 
 def _shares(counts: list[int], size: int) -> list[int]:

@@ -50,7 +50,8 @@ def is_wide(density: LogDensity) -> bool:
     slopes = [density.priors[name] for name in _factors(density)]
     sparse = all(s.family == "laplace" for s in slopes)
     return (
-        (data.p > data.n or (sparse and data.p > MANY_SPARSE_COLUMNS))
+        data.parts is None
+        and (data.p > data.n or (sparse and data.p > MANY_SPARSE_COLUMNS))
         and data.n_annotators == 1
         and any(s.family == "laplace" for s in slopes)
         and all(s.family in ("normal", "laplace") for s in slopes)

@@ -12,8 +12,9 @@ A class prior π or label frequency c that is known from outside, with a standar
 normal observation.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import compress
 from types import SimpleNamespace
 
@@ -23,9 +24,12 @@ from numpy.typing import NDArray
 from bayes_lepu.data import PUData
 from bayes_lepu.likelihood import (
     CERTAIN_LINK,
+    Links,
     Point,
+    Rows,
     loglik_grad,
     loglik_grad_info,
+    loglik_grad_pair,
     make_links,
     observed_information,
 )
@@ -38,6 +42,7 @@ from bayes_lepu.models.parameters import Parameters
 from bayes_lepu.models.prior_terms import Extra, prior_curvature, prior_terms
 from bayes_lepu.models.spec import ModelSpec
 from bayes_lepu.models.transforms import LARGEST, logs_to_ratios
+from bayes_lepu.parts import Sums
 from bayes_lepu.priors import Prior, Priors
 
 SMALLEST_RATE = 1e-300  # of a draw that underflowed, so that its logarithm exists
@@ -247,14 +252,32 @@ class LogDensity:
         """The point of the row formula."""
         return compiled.point_of(self.full(z), self.constants)
 
+    def _at(self, sums: Callable[..., Sums], z: Array) -> Callable[[Rows], Sums]:
+        """Sums over rows at a point, as a function of the rows alone."""
+        return partial(sums, links=self.constants.links, point=self.point(z))
+
     def logp(self, z: Array) -> float:
         """Log density."""
         return self.logp_grad(z)[0]
 
     def logp_grad(self, z: Array) -> tuple[float, Array]:
         """Log density and gradient."""
-        value, grad = compiled.logp_grad(z, self.constants)
+        if self.data.parts is None:
+            value, grad = compiled.logp_grad(z, self.constants)
+        else:
+            k = self.constants
+            ll, full_grad = self.data.total(self._at(_value, z))
+            grad = compiled.collect(full_grad, z, k)
+            value = ll + compiled.log_prior(z, k.terms, grad)
         return value + self._add_rest(z, grad), grad
+
+    def logps(self, z: Array) -> Array:
+        """Log density of several points ``(count, dim)``, in one pass over rows elsewhere."""
+        if self.data.parts is None or not self.data.is_closed:
+            return np.array([self.logp(point) for point in z])
+        at = [self.point(point) for point in z]
+        (values,) = self.data.total(partial(_values, links=self.constants.links, points=at))
+        return values + [self.log_prior(point) for point in z]
 
     def logp_grad_info(self, z: Array) -> tuple[float, Array, Array]:
         """Log density, gradient, and a positive semi-definite curvature plus prior precision.
@@ -262,17 +285,25 @@ class LogDensity:
         The curvature of the likelihood is the expected information for one annotator, that of the
         complete data (classes known) for several.
         """
-        k, point = self.constants, self.point(z)
-        ll, full_grad, info = loglik_grad_info(k.rows, k.links, point)
+        k = self.constants
+        ll, full_grad, info = self.data.total(self._at(_value_and_information, z))
         if not self.data.is_closed:
-            info = info + known_terms(self.data, k.links, point)[2]
+            info = info + known_terms(self.data, k.links, self.point(z))[2]
         grad = compiled.collect(full_grad, z, k)
         value = ll + compiled.log_prior(z, k.terms, grad) + self._add_rest(z, grad)
         return value, grad, self._pulled(info, z) + self.prior_precision(z)
 
     def fold(self, z: Array) -> tuple[float, Array, float, Array]:
         """Log density at θ and at S θ, each with its gradient with respect to z."""
-        here, grad, there, grad_there = compiled.fold(z, self.swap_order, self.constants)
+        k, order = self.constants, self.swap_order
+        if self.data.parts is None:
+            here, grad, there, grad_there = compiled.fold(z, order, k)
+        else:
+            ll, d, ll_s, d_s = self.data.total(self._at(_pair, z))
+            grad, by_order = compiled.collect(d, z, k), compiled.collect(d_s, z, k)
+            here = ll + compiled.log_prior(z, k.terms, grad)
+            there = ll_s + compiled.log_prior(z[order], k.terms, by_order)
+            grad_there = by_order[order]
         if self.is_compiled:
             return here, grad, there, grad_there
         by_swapped = np.zeros_like(grad)
@@ -282,16 +313,14 @@ class LogDensity:
 
     def loglik(self, z: Array) -> float:
         """Log-likelihood alone."""
-        k = self.constants
-        return float(loglik_grad(k.rows, k.links, self.point(z))[0])
+        return float(self.data.total(self._at(_value, z))[0])
 
     def observed_information(self, z: Array, *, with_prior: bool = True) -> Array:
         """Minus the Hessian of the log likelihood, by default of the log density."""
         k, point = self.constants, self.point(z)
-        info = self._pulled(observed_information(k.rows, k.links, point), z)
+        info = self._pulled(self.data.total(self._at(_observed, z))[0], z)
         if self.layout.scaled:
-            _, full_grad = loglik_grad(k.rows, k.links, point)
-            info -= self._bend(full_grad, z)
+            info -= self._bend(self.data.total(self._at(_value, z))[1], z)
         if not with_prior:
             return info
         if not self.data.is_closed:
@@ -362,3 +391,26 @@ class LogDensity:
             return info
         J = self.layout.jacobian(z)
         return J.T @ info @ J
+
+
+# The compiled sums as functions that other machines know by their names.
+
+
+def _value(rows: Rows, links: Links, point: Point) -> Sums:
+    return loglik_grad(rows, links, point)
+
+
+def _values(rows: Rows, links: Links, points: list[Point]) -> Sums:
+    return (np.array([loglik_grad(rows, links, point)[0] for point in points]),)
+
+
+def _pair(rows: Rows, links: Links, point: Point) -> Sums:
+    return loglik_grad_pair(rows, links, point)
+
+
+def _value_and_information(rows: Rows, links: Links, point: Point) -> Sums:
+    return loglik_grad_info(rows, links, point)
+
+
+def _observed(rows: Rows, links: Links, point: Point) -> Sums:
+    return (observed_information(rows, links, point),)

@@ -7,25 +7,20 @@ r"""A class prior or label frequency known from outside: one more observation of
 With several annotators c is the mean over them.
 """
 
+from functools import partial
+
 import numpy as np
 
 from bayes_lepu.data import PUData
 from bayes_lepu.likelihood import Links, Point, Rows, outside_moments
 from bayes_lepu.links import Array
-
-
-def population_rows(data: PUData) -> Rows:
-    """The rows with their weights in averages over the population."""
-    if not data.cases:
-        return data.as_rows
-    return data.as_rows._replace(weight=np.asarray(data.population))
+from bayes_lepu.parts import Sums
 
 
 def known_terms(data: PUData, links: Links, point: Point) -> tuple[float, Array, Array]:
     """Log density, gradient and information in the full vector of the row formula."""
-    total, positive, d_positive, marked, d_marked = outside_moments(
-        population_rows(data), links, point
-    )
+    sums = data.total(partial(_moments, links=links, point=point), population=True)
+    total, positive, d_positive, marked, d_marked = sums
     c = float(marked.mean()) / positive
     figures = (positive / total, c)
     slopes = (d_positive / total, (d_marked.mean(axis=0) - c * d_positive) / positive)
@@ -38,3 +33,7 @@ def known_terms(data: PUData, links: Links, point: Point) -> tuple[float, Array,
             grad += residual / error * slope
             info += np.outer(slope, slope) / error**2
     return value, grad, info
+
+
+def _moments(rows: Rows, links: Links, point: Point) -> Sums:
+    return outside_moments(rows, links, point)

@@ -56,6 +56,10 @@ class FittedModel:
         Sampler statistics of shape ``(chain, draw)``, and what else belongs to single draws.
     quality : Quality
         How well the engine did, by its own measure.
+    sample_priors : mapping of str to Prior, optional
+        Where the rows held here are a sample of all: the priors of the same fit to the sample.
+    levels : pair of arrays, optional
+        π (draw,) and c (draw, J), where all rows would have to be gone over for them.
     """
 
     spec: ModelSpec
@@ -68,6 +72,8 @@ class FittedModel:
     settings: Mapping[str, Any]
     stats: Mapping[str, Array] = field(default_factory=dict)
     quality: Quality = field(default_factory=Quality)
+    sample_priors: Priors | None = None
+    levels: tuple[Array, Array] | None = None
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -91,7 +97,7 @@ class FittedModel:
 
     @cached_property
     def _pi_and_c(self) -> tuple[Array, Array]:
-        return self._pi_and_frequencies(self.parameters)
+        return self.levels or self._pi_and_frequencies(self.parameters)
 
     @property
     def pi_draws(self) -> Array:
@@ -114,18 +120,15 @@ class FittedModel:
         return pi, c.mean(axis=1)
 
     def _pi_and_frequencies(self, parameters: Parameters) -> tuple[Array, Array]:
-        flat, weights = parameters.take_flat(), self.data.population
-        pi = summaries.mean_over_rows(flat, Parameters.t, self.data.X, weights)
+        flat = parameters.take_flat()
+        positive, marked, total = summaries.over_all_rows(
+            self.data, summaries.positive_sums, flat, population=True
+        )
+        pi = positive / total
         if self.data.cases:  # how many marks there could have been is not known
             return pi, np.full((pi.size, 1), np.nan)
-
-        def marked(draws: Parameters, X: Array) -> Array:
-            t = draws.t(X)
-            return draws.s(X) * (t[..., None, :] if draws.several else t)
-
-        found = summaries.mean_over_rows(flat, marked, self.data.X, weights)
-        found = found if flat.several else found[:, None]
-        return pi, found / np.maximum(pi, np.finfo(float).tiny)[:, None]
+        found = marked if flat.several else marked[:, None]
+        return pi, found / np.maximum(positive, np.finfo(float).tiny)[:, None]
 
     # Predictions ------------------------------------------------------------------------------
 
@@ -185,7 +188,8 @@ class FittedModel:
             each = zip(self.data.annotators, self.c_by_annotator.T, strict=True)
             rows |= {f"c[{name}]": c for name, c in each}
         if not self.is_point:
-            before = self.class_prior_draws(self._prior_sample)
+            held = replace(self, data=self.data.held)  # near enough for a prior
+            before = held.class_prior_draws(self._prior_sample)
             rows |= {
                 f"prior of {k}": v for k, v in zip(("pi", "c"), before, strict=True) if k in rows
             }

@@ -18,6 +18,7 @@ from bayes_lepu.inference.modes import Mode
 from bayes_lepu.inference.orientation import Orientation
 from bayes_lepu.models.parameters import Parameters
 from bayes_lepu.models.spec import ModelSpec
+from bayes_lepu.parts import Parts
 from bayes_lepu.priors import Prior
 from bayes_lepu.propensities import REGISTRY as PROPENSITIES
 from bayes_lepu.propensities import Propensity
@@ -49,6 +50,7 @@ def write(fit: FittedModel, path: Path, *, all_groups: bool = False) -> Path:
         "method": fit.method,
         "settings": json.dumps(dict(fit.settings), default=_plain),
         "priors": json.dumps({k: v.to_dict() for k, v in fit.priors.items()}),
+        "sample_priors": json.dumps({k: v.to_dict() for k, v in (fit.sample_priors or {}).items()}),
         "orientation": json.dumps(vars(fit.orientation)),
         "quality": json.dumps(vars(fit.quality), default=lambda number: number.item()),
     }
@@ -107,10 +109,17 @@ def _from_tree(tree: "xr.DataTree", propensity: Propensity) -> dict[str, Any]:
     orientation = json.loads(tree.attrs["orientation"])
     orientation["sizes"] = {k: tuple(v) for k, v in orientation["sizes"].items()}
     stats = tree["sample_stats"].data_vars if "sample_stats" in tree.children else {}
+    levels = None
+    if "all_rows" in tree.children:
+        every = {str(k): v.to_numpy() for k, v in tree["all_rows"].data_vars.items()}
+        data = replace(data, parts=Parts(None, every["counts"], every["weights"]))
+        levels = every["pi"], every["c"]
     return {
         "spec": spec,
         "data": data,
-        "priors": {k: Prior.from_dict(v) for k, v in json.loads(tree.attrs["priors"]).items()},
+        "priors": _read_priors(tree.attrs["priors"]),
+        "sample_priors": _read_priors(tree.attrs.get("sample_priors", "{}")) or None,
+        "levels": levels,
         "method": tree.attrs["method"],
         "parameters": _read_parameters(main, tree["log_weights"], data, spec),
         "modes": _read_modes(tree["modes"], data, spec),
@@ -119,6 +128,10 @@ def _from_tree(tree: "xr.DataTree", propensity: Propensity) -> dict[str, Any]:
         "stats": {str(k): v.to_numpy() for k, v in stats.items() if k != "lp"},
         "quality": Quality(**json.loads(tree.attrs["quality"])),
     }
+
+
+def _read_priors(text: str) -> dict[str, Prior]:
+    return {name: Prior.from_dict(stored) for name, stored in json.loads(text).items()}
 
 
 def _read_parameters(group: Any, log_w: Any, data: PUData, spec: ModelSpec) -> Parameters:

@@ -5,15 +5,19 @@ that never more than `BLOCK_CELLS` numbers are held, whatever the number of rows
 """
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from bayes_lepu.data import PUData
 from bayes_lepu.errors import ModelError
+from bayes_lepu.likelihood import UNKNOWN, Rows
 from bayes_lepu.links import Array
-from bayes_lepu.models.parameters import Parameters
+from bayes_lepu.models.parameters import Parameters, mean_of, stack
+from bayes_lepu.parts import Sums
 
 BLOCK_CELLS = 2_000_000
 CI_PROB = 0.89  # the default of ArviZ 1
@@ -76,6 +80,51 @@ def mean_over_rows(
         values = function(draws, X[rows])
         total = total + (values.sum(axis=-1) if weights is None else values @ weights[rows])
     return total / (len(X) if weights is None else weights.sum())
+
+
+def over_all_rows(data: PUData, sums: Callable[..., Sums], draws: Parameters) -> tuple[Array, ...]:
+    r"""Sums over all rows, for every draw.
+
+    Where most rows are elsewhere, those of many draws would cost an evaluation of each on every
+    row. The sums are then exact at the mean of the draws, and the rows held here tell how each draw
+    differs from it:
+
+    .. math:: S(\theta_k) \approx S(\bar\theta) + [S_h(\theta_k) - S_h(\bar\theta)]\, W / W_h
+    """
+    if data.parts is None or draws.b.size == 1:
+        return data.total(partial(sums, draws=draws))
+    center = stack([mean_of(draws)])
+    exact = data.total(partial(sums, draws=center))
+    grown = float(data.kind_weights.sum() / data.held.kind_weights.sum())
+    here, there = (data.held.total(partial(sums, draws=d)) for d in (draws, center))
+    return tuple(e + (h - t) * grown for e, h, t in zip(exact, here, there, strict=True))
+
+
+def positive_sums(rows: Rows, draws: Parameters) -> Sums:
+    """Σ w t and Σ w s t over the rows, for every draw (and annotator)."""
+    positive: Any = 0.0
+    marked: Any = 0.0
+    for block in row_blocks(len(rows.X), draws.b.size):
+        X = rows.X[block]
+        w = rows.weight[block] if rows.weight.size else np.ones(len(X))
+        t, s = draws.t(X), draws.s(X)
+        positive = positive + t @ w
+        marked = marked + (s * (t[..., None, :] if draws.several else t)) @ w
+    return positive, marked
+
+
+def open_sums(rows: Rows, draws: Parameters) -> Sums:
+    """Σ m and Σ m (1 - m) over the unlabelled rows that nobody checked, for every draw.
+
+    m = P(y=1 | x, l=0): the mean and the variance of the number of positives among them.
+    """
+    X = rows.X[(rows.labels[0] == 0) & (rows.known == UNKNOWN)]
+    mean, variance = np.zeros(draws.b.size), np.zeros(draws.b.size)
+    for block in row_blocks(len(X), draws.b.size):
+        m = draws.missed(X[block])
+        mean += m.sum(axis=-1)
+        variance += (m * (1 - m)).sum(axis=-1)
+    return mean, variance
 
 
 def tail_probabilities(ci_prob: float) -> tuple[float, float]:

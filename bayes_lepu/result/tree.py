@@ -63,6 +63,16 @@ def stored_groups(fit: FittedModel) -> dict[str, "xr.Dataset"]:
         groups["sample_stats"] = xr.Dataset(
             {k: (SAMPLE, np.asarray(v, dtype=COUNTS.get(k))) for k, v in fit.stats.items()}
         )
+    if fit.data.parts is not None:
+        pi, c = fit.pi_draws, fit.c_by_annotator
+        groups["all_rows"] = xr.Dataset(
+            {
+                "pi": ("each", pi),
+                "c": (("each", "marker"), c),
+                "counts": ("kind", fit.data.kind_counts),
+                "weights": ("kind", fit.data.kind_weights),
+            }
+        )
     groups[main].attrs = _attributes(fit)
     return {name: _numbered(group) for name, group in groups.items()}
 

@@ -7,6 +7,7 @@ import math
 from typing import TYPE_CHECKING
 
 from bayes_lepu.data import PUData
+from bayes_lepu.links import RowKind
 
 if TYPE_CHECKING:
     from bayes_lepu.result.fitted_model import FittedModel
@@ -91,6 +92,8 @@ def rows_in_words(d: PUData) -> str:
     by = (
         "labelled" if d.n_annotators == 1 else f"labelled by anybody, {d.recaptures} by two or more"
     )
-    text = f"{d.n} rows, {d.p} columns, {int(d.l.sum())} {by}, {d.n_audited} audited"
+    labelled = int(d.kind_counts[RowKind.LABELLED] + d.kind_counts[RowKind.FALSE_MARK])
+    text = f"{d.n_all} rows, {d.p} columns, {labelled} {by}, {d.n_audited} audited"
     text += f", {d.unseen} shown to nobody" if d.unseen else ""
-    return text + (", weighted" if d.weight.size else "")
+    text += ", weighted" if d.weight.size else ""
+    return text + (f"; {d.n} rows at random held here" if d.parts is not None else "")

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from bayes_lepu.links import Array
 from bayes_lepu.result import FittedModel
-from bayes_lepu.result.summaries import describe_draws, row_blocks
+from bayes_lepu.result.summaries import describe_draws, open_sums, over_all_rows, row_blocks
 from bayes_lepu.settling.readings import Reading, open_rows, read
 
 STREAM = 7  # which of the streams of the fit's seed is used here
@@ -49,6 +49,15 @@ def count_positives(
     return expected, (drawn if reading.size > 1 else expected)
 
 
+def count_elsewhere(
+    fit: FittedModel, reading: Reading, rng: np.random.Generator
+) -> tuple[Array, Array]:
+    """The same over all rows of a fit, most of which are elsewhere; their coin tosses add up."""
+    expected, variance = over_all_rows(fit.data, open_sums, reading.draws)
+    tosses = np.sqrt(np.maximum(variance, 0.0)) * rng.standard_normal(expected.shape)
+    return expected, (expected + tosses if reading.size > 1 else expected)
+
+
 def describe(expected: Array, drawn: Array, ci_prob: float) -> dict[str, float]:
     """Mean of the expected number, sd and interval of the simulated one."""
     return describe_draws(drawn, ci_prob) | {"mean": float(expected.mean())}
@@ -61,8 +70,12 @@ def count_missed(fit: FittedModel, X: object = None, *, ci_prob: float, both: bo
     else:
         values, _ = fit.data.transform(X)
         rows = np.arange(len(values))
+    elsewhere = X is None and fit.data.parts is not None
     lines, rng = {}, stream(fit)
     for reading in read(fit, values, both=both):
-        expected, drawn = count_positives(reading, rows, (0, len(rows)), rng)
+        if elsewhere:
+            expected, drawn = count_elsewhere(fit, reading, rng)
+        else:
+            expected, drawn = count_positives(reading, rows, (0, len(rows)), rng)
         lines[reading.name] = describe(expected, drawn, ci_prob)
     return pd.DataFrame.from_dict(lines, orient="index").rename_axis("reading")

@@ -74,7 +74,7 @@ def read(fit: FittedModel, X: Array, *, both: bool) -> tuple[Reading, ...]:
     """
     if not both or not fit.spec.has_selection:
         return (Reading(AS_NAMED, _some(fit.draws), X),)
-    subject = Subject(fit)
+    subject = Subject(replace(fit, data=fit.data.held))
     pivoted = subject.pivoted.take_flat()
     if subject.symmetric:
         own = _some(pivoted)

@@ -16,8 +16,9 @@ from bayes_lepu.links import Array, RowKind
 from bayes_lepu.result import FittedModel
 from bayes_lepu.result.summaries import CI_PROB
 from bayes_lepu.result.wording import ratio
+from bayes_lepu.settling.counting import count_missed
 from bayes_lepu.settling.decisions import Decision, choose
-from bayes_lepu.settling.readings import AS_NAMED, EXCHANGED, UNNAMED_LEVEL, open_rows
+from bayes_lepu.settling.readings import AS_NAMED, EXCHANGED, UNNAMED_LEVEL
 from bayes_lepu.settling.rounding import has_interval, rounded_count, say_count
 
 # As many rows as there are positives to find, within what one looks through in a sitting.
@@ -76,12 +77,37 @@ def answer(fit: FittedModel, verdict: Identifiability) -> Answer:
     if fit.spec.certain:
         return _nothing_missed(decision)
     help_, call = _help(fit, verdict)
+    if fit.data.parts is not None:
+        return _answer_elsewhere(fit, verdict, decision, help_)
     return Answer(
         missed=_missed(fit, verdict, decision),
         look=_look(decision),
         trust=_trust(fit, verdict, decision),
         help=help_,
         call=call,
+        decision=decision,
+    )
+
+
+def _answer_elsewhere(
+    fit: FittedModel, verdict: Identifiability, decision: Decision, help_: str
+) -> Answer:
+    """The answer for rows that are not in memory: counts of all rows, the rest by a sample."""
+    both, data = verdict.level >= UNNAMED_LEVEL, fit.data
+    table = count_missed(fit, None, ci_prob=CI_PROB, both=both)
+    text = f"About {_count(table.loc[AS_NAMED], 'positives were missed')}"
+    if EXCHANGED in table.index:
+        text += f", or about {_count(table.loc[EXCHANGED], 'in a second reading')}"
+    rows = int(data.kind_counts[RowKind.UNLABELLED])
+    known = say_count(known_positives(fit))
+    judged = f"Judged by {say_count(data.n)} rows at random: "
+    trust = _trust(fit, verdict, decision)
+    return Answer(
+        missed=f"{text}. {known} are known, {say_count(rows)} rows are open.",
+        look="Rate the open rows batch by batch, fit.missed(X), and begin with the most probable.",
+        trust=judged + trust[0].lower() + trust[1:],
+        help=help_,
+        call="",
         decision=decision,
     )
 
@@ -105,13 +131,12 @@ def _nothing_missed(decision: Decision) -> Answer:
 
 def known_positives(fit: FittedModel) -> int:
     """Rows that are labelled, or audited as positive."""
-    kind = fit.data.kind
-    return int(np.sum((kind == RowKind.LABELLED) | (kind == RowKind.MISSED)))
+    return int(fit.data.kind_counts[[RowKind.LABELLED, RowKind.MISSED]].sum())
 
 
 def population(fit: FittedModel) -> int:
     """Rows that the total is about."""
-    return int(np.sum(fit.data.l == 0)) if fit.data.cases else fit.data.n
+    return int(np.sum(fit.data.l == 0)) if fit.data.cases else fit.data.n_all
 
 
 def _missed(fit: FittedModel, verdict: Identifiability, decision: Decision) -> str:
@@ -192,7 +217,7 @@ def _range(fit: FittedModel, verdict: Identifiability) -> str:
         ends = (pieces[0][0], pieces[-1][1]) if pieces else None
     if ends is None:
         return ""
-    known, most = known_positives(fit), len(open_rows(fit))
+    known, most = known_positives(fit), int(fit.data.kind_counts[RowKind.UNLABELLED])
     if fit.data.cases:  # those who were drawn as positives are no part of the population
         known = int(np.sum(fit.data.kind == RowKind.MISSED))
     low, high = (min(max(pi * population(fit) - known, 0.0), float(most)) for pi in ends)

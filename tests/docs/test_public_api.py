@@ -90,10 +90,10 @@ def test_no_catch_all_arguments(name):
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_options_are_keyword_only(name):
-    """What has a default is an option; only data (X) may also be given by position."""
+    """What has a default is an option; only data (X, l) may also be given by position."""
     for parameter in inspect.signature(FUNCTIONS[name]).parameters.values():
         optional = parameter.default is not parameter.empty
-        if optional and parameter.name != "X":
+        if optional and parameter.name not in ("X", "l"):
             assert parameter.kind == parameter.KEYWORD_ONLY, parameter
 
 

@@ -1,5 +1,7 @@
 """Laplace: evidence, mixture densities, Pareto k, and agreement with NUTS."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -68,13 +70,18 @@ def test_evidence_agrees_with_importance_sampling():
     assert importance(d, Mixture((g,)), z)[1] < 0.5
 
 
+class Target:
+    """The standard normal density, of few rows."""
+
+    data = SimpleNamespace(n_all=1, parts=None)
+
+    def logps(self, z):
+        return -0.5 * z[:, 0] ** 2
+
+
 @pytest.mark.parametrize(("scale", "trusted"), [(0.4, False), (1.5, True)])
 def test_pareto_k_tells_too_narrow_from_too_wide(scale, trusted):
     """Drawn from N(0, scale²) for N(0, 1), the weights have the Pareto shape 1 - scale²."""
-
-    class Target:
-        def logp(self, z):
-            return -0.5 * z[0] ** 2
 
     mixture = Mixture((Gaussian(np.zeros(1), scale * np.eye(1), 0.0),))
     z = mixture.sample(np.random.default_rng(3), 4000)
@@ -83,10 +90,6 @@ def test_pareto_k_tells_too_narrow_from_too_wide(scale, trusted):
 
 def test_draws_are_resampled_by_their_weights():
     """Drawn from N(0, 1.3²) for N(0, 1): the sd of the draws is that of the target."""
-
-    class Target:
-        def logp(self, z):
-            return -0.5 * z[0] ** 2
 
     mixture = Mixture((Gaussian(np.zeros(1), 1.3 * np.eye(1), 0.0),))
     z, k = resample(Target(), mixture, np.random.default_rng(3), 4000)

@@ -1,0 +1,106 @@
+r"""What a point of parameter space says of the rows as a whole: π, c, and the sizes of its factors.
+
+Everything here is made of sums over the rows, so that one pass is enough, wherever the rows are.
+"""
+
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from bayes_lepu.data import PUData
+from bayes_lepu.likelihood import Rows
+from bayes_lepu.links import sigmoid
+from bayes_lepu.models.parameters import Parameters
+from bayes_lepu.parts import Sums
+
+NEARLY_ONE = 0.95  # a factor above it says yes
+BLOCK_ROWS = 4096  # at a time, so that the numbers of a row stay in cache
+ENOUGH_ROWS = 2000  # for a rough mean
+
+Pair = tuple[float, float]  # of (t, s)
+
+
+@dataclass(frozen=True)
+class PointFigures:
+    """One point over all rows; what belongs to s is the mean over annotators.
+
+    Attributes
+    ----------
+    pi, c : float
+        Class prior and label frequency.
+    norm : pair of float
+        Standard deviations of the linear predictors.
+    flatness : pair of float
+        Mean of :math:`f^2 (1-f)^2` with f the logistic function of a linear predictor.
+    correlation : pair of float
+        Of these f with the label probability h.
+    nearly_one, below_half : pair of float
+        Share of the rows on which t and s are above 0.95, and number on which they are below 0.5.
+    n : int
+        Number of rows.
+    """
+
+    pi: float
+    c: float
+    norm: Pair
+    flatness: Pair
+    correlation: Pair
+    nearly_one: Pair
+    below_half: Pair
+    n: int
+
+
+def point_figures(point: Parameters, data: PUData) -> PointFigures:
+    """The figures of one point, in one pass over the rows."""
+    some = data.X[:: max(1, data.n // ENOUGH_ROWS)].mean(axis=0, keepdims=True)
+    average = point.average()
+    # Squares of what is left of a rough mean lose no digits, whatever the units.
+    shift = float(average.tau(some)[0]), float(average.omega(some)[0])
+    moments, marked, counts, n = data.total(
+        partial(_sums, point=point, shift=shift), population=True
+    )
+    means = moments / moments[0, 0]
+    first = means[0]
+    covariance = means - np.outer(first, first)
+    sd = np.sqrt(np.maximum(np.diag(covariance), 0.0))
+
+    def correlation(k: int) -> float:
+        return float(covariance[k, H] / max(sd[k] * sd[H], 1e-300))
+
+    pi = float(first[T])
+    return PointFigures(
+        pi=pi,
+        c=float(marked / moments[0, 0]) / max(pi, 1e-300),
+        norm=(float(sd[TAU]), float(sd[OMEGA])),
+        flatness=(float(means[FLAT_T, FLAT_T]), float(means[FLAT_S, FLAT_S])),
+        correlation=(correlation(T), correlation(S)),
+        nearly_one=(counts[0] / n, counts[1] / n),
+        below_half=(float(counts[2]), float(counts[3])),
+        n=int(n),
+    )
+
+
+# Places among what is averaged over the rows; the first is 1.
+TAU, OMEGA, T, S, H, FLAT_T, FLAT_S = range(1, 8)
+
+
+def _sums(rows: Rows, point: Parameters, shift: Pair) -> Sums:
+    """Weighted products of what is averaged, Σ w s t, counts of extreme rows, number of rows."""
+    average = point.average()
+    moments, marked, counts = np.zeros((8, 8)), 0.0, np.zeros(4)
+    for start in range(0, len(rows.X), BLOCK_ROWS):
+        X = rows.X[start : start + BLOCK_ROWS]
+        w = rows.weight[start : start + BLOCK_ROWS] if rows.weight.size else np.ones(len(X))
+        tau, omega, s = average.tau(X), average.omega(X), point.s(X)
+        t, f = sigmoid(tau), sigmoid(omega)
+        h = s * t if not point.several and point.epsilon is None else average.h(X)
+        columns = np.stack(
+            [np.ones(len(X)), tau - shift[0], omega - shift[1], t, f, h, t * (1 - t), f * (1 - f)]
+        )
+        moments += (columns * w) @ columns.T
+        marked += float(((s * t) @ w).mean())
+        each = s if point.several else s[None]
+        extreme = ((t > NEARLY_ONE).sum(), (each > NEARLY_ONE).sum() / len(each))
+        counts += np.array([*extreme, (t < 0.5).sum(), (each < 0.5).sum()], dtype=float)
+    return moments, marked, counts, len(rows.X)
