@@ -1,6 +1,6 @@
 """Bayesian learning from positive and unlabelled data when the labelling is biased."""
 
-from typing import Any
+from types import ModuleType as _Module
 
 from bayes_lepu import plots
 from bayes_lepu._fit import build_model, fit
@@ -54,7 +54,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> str | _Module:
     if name == "__version__":  # read when asked for: the metadata take longer than a small fit
         from importlib.metadata import version
 

@@ -126,10 +126,15 @@ def _open(files: Any) -> Any:
 
 
 def _from_dataset(dataset: Any) -> Batches:
+    import pyarrow.dataset as ds
+
+    options: dict[str, Any] = {"batch_size": BATCH_ROWS, "batch_readahead": READ_AHEAD}
+    if isinstance(getattr(dataset, "format", None), ds.ParquetFileFormat):
+        # Whole row groups would otherwise be read ahead, several at a time.
+        options["fragment_scan_options"] = ds.ParquetFragmentScanOptions(pre_buffer=False)
+
     def begin() -> Iterator[pd.DataFrame]:
-        batches = dataset.to_batches(
-            batch_size=BATCH_ROWS, batch_readahead=READ_AHEAD, fragment_readahead=1
-        )
+        batches = dataset.to_batches(fragment_readahead=1, **options)
         return (batch.to_pandas() for batch in batches if batch.num_rows)
 
     return Batches(begin)
@@ -191,11 +196,42 @@ def read_parts(
 
 def read_part(frame: Any, template: PUData, roles: Roles) -> PUData:
     """The rows of one part, encoded as those of the template are."""
-    X, index = template.transform(as_frame(frame))
+    table = _table(frame)
+    X, index = _plain_numbers(table, template), table.index
+    if X is None:
+        X, index = template.transform(table)
     labels, y, weight = roles.read(frame)
     return replace(
         template, X=X, labels=labels[:, None], y=y, index=index, weight=weight, annotators=ONE
     )
+
+
+def _table(frame: Any) -> pd.DataFrame:
+    table = as_frame(frame)
+    if table is None:
+        raise DataError(f"A part of X is a {type(frame).__name__}; a data frame is expected.")
+    return table
+
+
+def _plain_numbers(table: pd.DataFrame, template: PUData) -> Array | None:
+    """The rows on the internal scale where every column is a plain number; None elsewhere.
+
+    The same as `PUData.transform`, which looks at each cell, in half the time.
+    """
+    names = template.feature_names
+    if template.encoding.columns or template.encoding.design or not set(names) <= {*table.columns}:
+        return None
+    columns = [table[name] for name in names]
+    if any(not isinstance(c.dtype, np.dtype) or c.dtype.kind not in "fiub" for c in columns):
+        return None
+    X = np.empty((len(table), len(names)))
+    for j, column in enumerate(columns):
+        X[:, j] = column.to_numpy()
+    if not np.isfinite(X.sum()):
+        return None
+    X -= template.center
+    X /= template.scale
+    return X
 
 
 def _count(source: Source, roles: Roles) -> tuple[list[int], NDArray[np.int64], Array]:
@@ -242,9 +278,7 @@ def _sample_part(
     frame: Any, start: int, roles: Roles, counts: NDArray[np.int64]
 ) -> tuple[pd.DataFrame, Array]:
     """The rows of one part whose random numbers are small enough."""
-    table = as_frame(frame)
-    if table is None:
-        raise DataError(f"A part of X is a {type(frame).__name__}; a data frame is expected.")
+    table = _table(frame)
     wanted = min(POOL_ROWS, max(POOL_CELLS // table.shape[1], FEWEST_HELD))
     # As many as are wanted of each kind come out, give or take what chance does.
     bar = (wanted + 4 * np.sqrt(wanted)) / np.maximum(counts, 1)
