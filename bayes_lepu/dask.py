@@ -153,13 +153,13 @@ def predict_proba(fit: Fit, X: Any) -> Any:
         From any method, with or without Dask.
     X : dask.dataframe.DataFrame or dask.array.Array
     """
-    light = _without_rows(fit)
     if hasattr(X, "map_partitions"):
         meta = pd.DataFrame({0: np.empty(0), 1: np.empty(0)})
-        return X.map_partitions(_probabilities, light, meta=meta)
+        return X.map_partitions(_probabilities, _without_rows(fit), meta=meta)
     if hasattr(X, "map_blocks"):
         _one_block_of_columns(X)
-        return X.map_blocks(light.predict_proba, dtype=float, chunks=(X.chunks[0], (2,)))
+        rate = _without_rows(fit).predict_proba
+        return X.map_blocks(rate, dtype=float, chunks=(X.chunks[0], (2,)))
     raise DataError(
         f"X is a {type(X).__name__}; a Dask DataFrame or array is expected. For rows in memory use "
         "fit.predict_proba(X)."
