@@ -330,7 +330,7 @@ class PUData:
         same = bool(np.array_equal(self.class_mask, self.selection_mask))
         return same and self.n_audited == 0 and self.n_annotators == 1 and self.is_closed
 
-    @property
+    @cached_property
     def is_closed(self) -> bool:
         """Whether nothing is known from outside about π or c."""
         return bool(np.isnan(self.outside[:, 0]).all())

@@ -82,7 +82,9 @@ def mean_over_rows(
     return total / (len(X) if weights is None else weights.sum())
 
 
-def over_all_rows(data: PUData, sums: Callable[..., Sums], draws: Parameters) -> tuple[Array, ...]:
+def over_all_rows(
+    data: PUData, sums: Callable[..., Sums], draws: Parameters, *, population: bool = False
+) -> tuple[Array, ...]:
     r"""Sums over all rows, for every draw.
 
     Where most rows are elsewhere, those of many draws would cost an evaluation of each on every
@@ -92,16 +94,18 @@ def over_all_rows(data: PUData, sums: Callable[..., Sums], draws: Parameters) ->
     .. math:: S(\theta_k) \approx S(\bar\theta) + [S_h(\theta_k) - S_h(\bar\theta)]\, W / W_h
     """
     if data.parts is None or draws.b.size == 1:
-        return data.total(partial(sums, draws=draws))
+        return data.total(partial(sums, draws=draws), population=population)
     center = stack([mean_of(draws)])
-    exact = data.total(partial(sums, draws=center))
+    exact = data.total(partial(sums, draws=center), population=population)
     grown = float(data.kind_weights.sum() / data.held.kind_weights.sum())
-    here, there = (data.held.total(partial(sums, draws=d)) for d in (draws, center))
+    here, there = (
+        data.held.total(partial(sums, draws=d), population=population) for d in (draws, center)
+    )
     return tuple(e + (h - t) * grown for e, h, t in zip(exact, here, there, strict=True))
 
 
 def positive_sums(rows: Rows, draws: Parameters) -> Sums:
-    """Σ w t and Σ w s t over the rows, for every draw (and annotator)."""
+    """Σ w t and Σ w s t over the rows, for every draw (and annotator), and Σ w."""
     positive: Any = 0.0
     marked: Any = 0.0
     for block in row_blocks(len(rows.X), draws.b.size):
@@ -110,7 +114,7 @@ def positive_sums(rows: Rows, draws: Parameters) -> Sums:
         t, s = draws.t(X), draws.s(X)
         positive = positive + t @ w
         marked = marked + (s * (t[..., None, :] if draws.several else t)) @ w
-    return positive, marked
+    return positive, marked, float(rows.weight.sum() if rows.weight.size else len(rows.X))
 
 
 def open_sums(rows: Rows, draws: Parameters) -> Sums:
