@@ -2,8 +2,8 @@
 
 ``python -m benchmarks.bench_parts make 20000000 rows.parquet`` writes a table of 20 columns in
 single precision and its labels, ``... fit rows.parquet`` fits it and tells time and memory,
-``... dask rows.parquet`` does so with two workers, one of which is killed on the way. `run` does all
-of it for a million rows.
+``... dask rows.parquet`` does so with two workers, one of which is killed on the way. `run` does
+all of it for a million rows.
 """
 
 import json
