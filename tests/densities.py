@@ -1,6 +1,7 @@
 """Small data and densities of every model, with every option, shared by several tests."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
@@ -23,11 +24,13 @@ def make_data(*, masks=False, audited=False, n=40, naive=False, scale=1.0):
 
 
 def make_density(model, *, priors=None, jacobian=True, **options):
+    marks = model == "false_marks"
     data = make_data(naive=model == "naive", **options)
-    spec = REGISTRY[model]
+    spec = replace(REGISTRY["spm"], false_marks=True) if marks else REGISTRY[model]
     base = default_priors(int(data.class_mask.sum()), int(data.selection_mask.sum()))
     chosen = {**base, "c": Prior("beta", concentration=(2, 3)), **(priors or {})}
     chosen = {"rates": Prior("dirichlet", concentration=(1.5, 2, 5)), **chosen}
+    chosen["epsilon"] = Prior("beta", concentration=(1, 99))
     return LogDensity(spec, data, {n: chosen[n] for n in spec.parameters}, jacobian=jacobian)
 
 
@@ -60,7 +63,9 @@ def constant(density):
     """What the density leaves out of the normalised priors."""
     total = 0.0
     for name, prior in density.priors.items():
-        block = getattr(density.blocks, name) if name not in ("c", "rates") else slice(0, 1)
+        block = (
+            getattr(density.blocks, name) if name not in ("c", "rates", "epsilon") else slice(0, 1)
+        )
         parts = prior.parts or (prior,) * len(range(*block.indices(density.dim)))
         for part in parts:
             hierarchical = part.hierarchical

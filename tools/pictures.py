@@ -120,12 +120,15 @@ def graph(name: str) -> str:
     if name == "panel":
         labels = np.column_stack([demo.l, demo.y])
         return svg(lepu.build_model(demo.X, labels, model="spm"), "Graph of the model panel")
+    if name == "false_marks":
+        model = lepu.build_model(demo.X, demo.l, model="spm", false_marks=True)
+        return svg(model, "Graph of the model false_marks")
     return svg(lepu.build_model(demo.X, demo.l, model=name), f"Graph of the model {name}")
 
 
 def main() -> int:
     """Write all pictures."""
-    for name in [*list_models(), "panel"]:
+    for name in [*list_models(), "panel", "false_marks"]:
         (ROOT / "models" / name / "graph.svg").write_text(graph(name), encoding="utf-8")
     demo = lepu.load_demo()
     fit = lepu.fit(demo.X, demo.l, model="psychm", random_seed=1, progressbar=False)

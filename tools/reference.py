@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 ROOT = Path(__file__).resolve().parent.parent
-NAMES = ("naive", "scar", "spm", "psychm")
+NAMES = ("naive", "scar", "spm", "psychm", "false_marks")
 QUANTILES = (5, 25, 50, 75, 95)
 SETTINGS = {"chains": 4, "warmup": 1500, "draws": 6000, "thin": 1, "delta": 0.95, "seed": 20240}
 STARTS, AUDITED = 60, 60
@@ -51,6 +51,7 @@ class Recipe:
     beta: float
     weights: tuple[float, float, float]  # gamma, lambda, rho of the propensity
     selection_columns: tuple[int, ...]  # 0 fixes the slope of the propensity to 0
+    epsilon: float = 0.0  # rate of false marks
 
     @property
     def class_columns(self) -> tuple[int, ...]:
@@ -65,7 +66,11 @@ RECIPES = {
     "psychm": Recipe(
         2000, 104, (4.0, -2.0, 2.2), 0.5, (1.2, 3.4, 1.7), -0.4, (0.2, 0.05, 0.75), (1, 1, 1)
     ),
+    "false_marks": Recipe(
+        1500, 105, (1.6, -1.2, 2.2), 0.2, (0.9, 1.2, 0), 0.3, (0.0, 0.0, 1.0), (1, 1, 0), 0.05
+    ),
 }
+TWO_FACTORS = ("spm", "psychm", "false_marks")
 
 
 @dataclass(frozen=True)
@@ -100,7 +105,12 @@ def reference_data(name: str) -> ReferenceData:
     s = gamma + rho * _sigmoid(X @ np.array(recipe.alpha, dtype=float) + recipe.beta)
     y = rng.random(recipe.n) < _sigmoid(X @ np.array(recipe.a) + recipe.b)
     l = y & (rng.random(recipe.n) < s)
-    return ReferenceData(X, l.astype(np.int64), y.astype(np.int64))
+    if not recipe.epsilon:
+        return ReferenceData(X, l.astype(np.int64), y.astype(np.int64))
+    kind = (l | (~y & (rng.random(recipe.n) < recipe.epsilon))).astype(np.int64)
+    rows = np.flatnonzero(kind == 1)[:AUDITED]  # marked rows, audited: 5 for y=1, 4 for y=0
+    kind[rows] = np.where(y[rows], 5, 4)
+    return ReferenceData(X, kind, y.astype(np.int64))
 
 
 def audited_kinds(data: ReferenceData) -> NDArray[np.int64]:
@@ -117,10 +127,12 @@ def priors(name: str) -> dict[str, Any]:
     hyper: dict[str, Any] = {"scale_a": 2.5 / sum(recipe.class_columns) ** 0.5, "scale_b": 1.5}
     if name == "scar":
         hyper |= {"c_1": 1.0, "c_2": 1.0}
-    if name in ("spm", "psychm"):
+    if name in TWO_FACTORS:
         hyper |= {"scale_alpha": 1.5 / sum(recipe.selection_columns) ** 0.5, "scale_beta": 1.5}
     if name == "psychm":
         hyper |= {"conc": [1.0, 1.0, 1.0]}
+    if recipe.epsilon:
+        hyper |= {"epsilon_1": 1.0, "epsilon_2": 99.0}
     return hyper
 
 
@@ -130,10 +142,12 @@ def truth(name: str) -> Point:
     point: Point = {"a": list(recipe.a), "b": recipe.b}
     if name == "scar":
         point["c"] = recipe.weights[0]
-    if name in ("spm", "psychm"):
+    if name in TWO_FACTORS:
         point |= {"alpha": [float(v) for v in recipe.alpha], "beta": recipe.beta}
     if name == "psychm":
         point["w"] = list(recipe.weights)
+    if recipe.epsilon:
+        point["epsilon"] = recipe.epsilon
     return point
 
 
@@ -154,6 +168,8 @@ def density_points(name: str) -> list[Point]:
         if "w" in point and spread:
             gamma, lam = (round(float(v), 6) for v in rng.dirichlet([1, 1, 2])[:2])
             point["w"] = [gamma, lam, 1 - gamma - lam]
+        if "epsilon" in point and spread:
+            point["epsilon"] = round(float(rng.uniform(0.001, 0.3)), 6)
         points.append(point)
     return points
 
@@ -189,7 +205,22 @@ def log_posterior(
         w = np.array(point["w"], dtype=float)
         total += stats.dirichlet.logpdf(w / w.sum(), hyper["conc"])
         log_w = np.log(w)
+    if "epsilon" in point:
+        eps = float(point["epsilon"])
+        total += stats.beta.logpdf(eps, hyper["epsilon_1"], hyper["epsilon_2"])
+        return float(total + _with_false_marks(kind, X @ a + point["b"], omega, eps).sum())
     return float(total + row_loglik(kind, X @ a + point["b"], omega, log_w).sum())
+
+
+def _with_false_marks(
+    kind: NDArray[np.int64], tau: NDArray[np.float64], omega: NDArray[np.float64], eps: float
+) -> NDArray[np.float64]:
+    """Log-likelihood of every row of an SPM with false marks, by its kind."""
+    log_t, log_not_t = -np.logaddexp(0, -tau), -np.logaddexp(0, tau)
+    found, missed = log_t - np.logaddexp(0, -omega), log_t - np.logaddexp(0, omega)
+    false, clear = log_not_t + np.log(eps), log_not_t + np.log1p(-eps)
+    choices = [np.logaddexp(clear, missed), np.logaddexp(found, false), missed, clear, false, found]
+    return np.asarray(np.choose(kind, choices))
 
 
 def mode_gap(name: str) -> dict[str, float]:
@@ -217,6 +248,9 @@ def mode_gap(name: str) -> dict[str, float]:
         if "w" in start:
             log_w = np.append(rest, 0.0) - np.logaddexp.reduce(np.append(rest, 0.0))
             point["w"], jacobian = np.exp(log_w), float(log_w.sum())
+        if "epsilon" in start:
+            point["epsilon"] = float(_sigmoid(rest[0]))
+            jacobian = float(np.log(point["epsilon"]) + np.log1p(-point["epsilon"]))
         return point, jacobian
 
     def loss(z: NDArray[np.float64]) -> float:
@@ -226,7 +260,7 @@ def mode_gap(name: str) -> dict[str, float]:
     factors = [np.append(start["a"], start["b"])]
     if "alpha" in start:
         factors.append(np.append(start["alpha"], start["beta"]))
-    tail = np.zeros({"scar": 1, "psychm": 2}.get(name, 0))
+    tail = np.zeros({"scar": 1, "psychm": 2, "false_marks": 1}.get(name, 0))
     size = sum(len(f) for f in factors) + len(tail)
     starts = [np.concatenate([*factors, tail]), np.concatenate([*factors[::-1], tail])]
     starts += [rng.normal(0, 2, size) for _ in range(STARTS - 2)]
@@ -245,7 +279,7 @@ def stan_data(name: str, X: NDArray[np.float64], kind: NDArray[np.int64]) -> dic
     """The data block of the Stan program."""
     block: dict[str, Any] = {"N": len(X), "p": X.shape[1], "X": X.tolist(), "kind": kind.tolist()}
     block["class_columns"] = list(RECIPES[name].class_columns)
-    if name in ("spm", "psychm"):
+    if name in TWO_FACTORS:
         block["selection_columns"] = list(RECIPES[name].selection_columns)
     return block | priors(name)
 
@@ -292,7 +326,7 @@ def draw(name: str, file: Path) -> None:
         # pystan keeps one row per parameter and interleaves the chains, fastest index last
         return values.reshape(-1, draws, chains).swapaxes(1, 2)
 
-    for key in ("a", "b", "alpha", "beta", "gamma", "lambda", "c", "pi"):
+    for key in ("a", "b", "alpha", "beta", "gamma", "lambda", "c", "epsilon", "pi"):
         if key in fit.param_names or key in fit.constrained_param_names:
             out[f"draws_{key}"] = per_chain(fit[key])
     out["divergent"] = per_chain(fit["divergent__"])
@@ -364,7 +398,7 @@ def make_reference(name: str, stan_python: str) -> dict[str, Any]:
             "truth": truth(name),
             "class_columns": recipe.class_columns,
             "selection_columns": recipe.selection_columns,
-            "labelled": int(data.kind.sum()),
+            "labelled": int(np.isin(data.kind, (1, 4, 5)).sum()),
             "sha256": data.sha256(),
         },
         "priors": priors(name),

@@ -30,6 +30,7 @@ from bayes_lepu.links import Array, RowKind
 from bayes_lepu.models import get_model
 from bayes_lepu.models.density import LogDensity
 from bayes_lepu.models.parameters import Parameters
+from bayes_lepu.models.row_terms import row_terms
 from bayes_lepu.result import FittedModel
 
 LEAST_DIFFERENCE = 4.0  # log-likelihood units: below that two models predict alike
@@ -109,8 +110,7 @@ def plug_in_rows(density: LogDensity, z: Array) -> Array:
     _, _, total = density.logp_grad_info(z)
     data_part = total - density.prior_precision(z)
     effective = float(np.trace(solve(total, data_part)))
-    point, data = density.unpack(z), density.data
-    return point.loglik(data.X, data.kind) - effective / data.n
+    return row_terms(density.unpack(z), density.data)[0] - effective / density.data.n
 
 
 def _others(subject: Subject) -> list[str]:

@@ -137,7 +137,7 @@ def test_figures_are_told_from_wrong_ones():
     assert refreshed(text.replace(figure[0], figure[1] + "99999" + figure[3])) == text
 
 
-@pytest.mark.parametrize("name", [*list_models(), "panel"])
+@pytest.mark.parametrize("name", [*list_models(), "panel", "false_marks"])
 def test_graph_pictures_are_those_of_the_models(name):
     picture = ROOT / "models" / name / "graph.svg"
     assert picture.read_text(encoding="utf-8") == graph(name), "run: python -m tools.pictures"

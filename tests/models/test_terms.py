@@ -12,8 +12,10 @@ from bayes_lepu import Prior
 from bayes_lepu.data import read_data
 from bayes_lepu.models import REGISTRY, get_model
 from bayes_lepu.models.density import LogDensity
+from bayes_lepu.models.parameters import Parameters
 from bayes_lepu.models.row_terms import row_terms
 from bayes_lepu.options import choose_priors
+from tools.reference import density_points, log_posterior, priors, reference_data
 
 QUICK = {"draws": 100, "tune": 150, "chains": 2, "cores": 1, "progressbar": False}
 OUTSIDE = {"class_prior": (0.4, 0.05), "label_frequency": (0.6, 0.1)}
@@ -157,3 +159,20 @@ def test_the_graph_has_the_same_terms():
                 point[name] = z[density.layout.slices[plain]].reshape(np.shape(value))
             gaps.append(float(logp(point)) - density.logp(z))
         np.testing.assert_allclose(gaps, gaps[0], atol=1e-9)  # normalising constants apart
+
+
+def test_false_marks_are_those_of_the_catalogue():
+    """The density is the formula that Stan's twin is held against, at the points of the card."""
+    rows = reference_data("false_marks")
+    l = np.isin(rows.kind, (1, 4, 5)).astype(int)
+    y = np.select([np.isin(rows.kind, (2, 5)), np.isin(rows.kind, (3, 4))], [1.0, 0.0], np.nan)
+    data = read_data(rows.X, l, y=y, standardize=False, false_marks=True, selection_features=[0, 1])
+    spec, hyper = replace(get_model("spm"), false_marks=True), priors("false_marks")
+    scales = {n: Prior("normal", scale=hyper[f"scale_{n}"]) for n in ("a", "b", "alpha", "beta")}
+    density = LogDensity(spec, data, spec.complete_priors(scales, None))
+    gaps = []
+    for point in density_points("false_marks")[:5]:
+        at = Parameters.of(**{k: v for k, v in point.items() if k != "epsilon"})
+        z = density.pack(replace(at, epsilon=np.asarray(point["epsilon"])))
+        gaps.append(log_posterior("false_marks", point, rows.X, rows.kind) - density.logp(z))
+    np.testing.assert_allclose(gaps, gaps[0], atol=1e-8)

@@ -51,8 +51,9 @@ def points_of(density):
     far[:, density.blocks.beta] = np.array([[300.0], [300.0], [-300.0], [-300.0]])
     points = np.array([*ordinary, *steep, *far])
     # c and the weights are handed over as such, so that 1 - c must not be lost to rounding.
-    block = points[:, density.blocks.weights]
-    points[:, density.blocks.weights] = rng.normal(0, 1.5, block.shape)
+    block = points[:, density.blocks.rates]
+    points[:, density.blocks.rates] = rng.normal(0, 1.5, block.shape)
+    points[:, density.blocks.epsilon] = rng.normal(-3, 1, (len(points), density.spec.false_marks))
     return list(points)
 
 
@@ -61,20 +62,25 @@ def parameters_of(density, z):
     point, spec = density.unpack(z), density.spec
     values = {"a": point.a[density.data.class_mask], "b": point.b}
     values |= {"alpha": point.alpha[density.data.selection_mask], "beta": point.beta}
-    values |= {"c": point.gamma, "rates": np.exp(point.log_w)}
+    values |= {"c": point.gamma, "rates": np.exp(point.log_w), "epsilon": point.epsilon}
     return {name: np.asarray(values[name]) for name in spec.parameters}
 
 
 def stan_data(density):
     """The data block of the twin."""
     data, priors = density.data, density.priors
-    block = {"N": data.n, "p": data.p, "X": data.X.tolist(), "kind": data.kind.tolist()}
+    kind = data.kind.astype(int)
+    if density.spec.false_marks:  # a mark is no proof: that it was confirmed makes a kind
+        kind[(data.l == 1) & (data.y == 1)] = 5
+    block = {"N": data.n, "p": data.p, "X": data.X.tolist(), "kind": kind.tolist()}
     block |= {"class_columns": data.class_mask.astype(int).tolist()}
     if density.spec.has_selection:
         block |= {"selection_columns": data.selection_mask.astype(int).tolist()}
     for name, prior in priors.items():
         if name == "c":
             block["c_1"], block["c_2"] = prior.concentration
+        elif name == "epsilon":
+            block["epsilon_1"], block["epsilon_2"] = prior.concentration
         elif name == "rates":
             block["conc"] = list(prior.concentration)
         else:
