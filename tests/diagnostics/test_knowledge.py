@@ -1,13 +1,14 @@
 """Knowledge from outside: taken up, held against the labels, and named among what carries π."""
 
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import bayes_lepu as lepu
 from bayes_lepu.diagnostics.knowledge import check_false_marks, check_knowledge
-from bayes_lepu.diagnostics.remedies import KNOWN_SD
+from bayes_lepu.diagnostics.remedies import KNOWN_SD, known_sd
 from bayes_lepu.diagnostics.subject import Subject
 from bayes_lepu.errors import IdentifiabilityWarning
 
@@ -71,3 +72,23 @@ def test_the_remedy_can_be_run(fit):
 
 def test_without_false_marks_there_is_nothing_to_say(fit):
     assert list(check_false_marks(Subject(fit), None)) == []  # type: ignore[arg-type]
+
+
+def test_a_rare_class_is_asked_for_to_a_tenth_of_itself():
+    assert known_sd(0.4) == KNOWN_SD
+    assert known_sd(0.0188) == 0.002
+    assert known_sd(0.00042) == 4e-5
+
+
+def test_false_marks_of_several_annotators_are_held_against_their_prior():
+    """Nobody audited: the rate of at least one of two annotators is what its prior makes it."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(150, 1))
+    y = rng.random(150) < 1 / (1 + np.exp(-2 * X[:, 0]))
+    L = (y[:, None] & (rng.random((150, 2)) < 0.5)).astype(int)
+    new = lepu.fit(
+        X, L, model="scar", method="laplace", false_marks=True, draws=50, n_starts=1, random_seed=1
+    )
+    (record,) = check_false_marks(Subject(new), SimpleNamespace(prior=new._prior_sample))
+    assert record.status == "weak"
+    assert "prior makes it" in record.text

@@ -12,6 +12,7 @@ from bayes_lepu import plots
 from bayes_lepu.errors import DataError, ModelError
 from bayes_lepu.links import psychometric, sigmoid
 from bayes_lepu.plots import annotator, answer, panels
+from bayes_lepu.plots.ranges import enlarged
 from bayes_lepu.result.summaries import mean_by_row
 from tests.reports import NAMES, hostile_fit
 
@@ -190,3 +191,7 @@ def test_import_of_the_library_leaves_matplotlib_alone():
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert out.stdout.strip() == "False"
     assert lepu.plots is plots
+
+
+def test_a_rare_class_is_drawn_larger():
+    assert [enlarged(top) for top in (0.5, 0.1, 0.03, 0.004, 0.0)] == [1, 1, 10, 100, 1]

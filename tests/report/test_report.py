@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import bayes_lepu as lepu
-from bayes_lepu.diagnostics.records import Identifiability
+from bayes_lepu.diagnostics.records import Aspect, Check, Identifiability
 from bayes_lepu.models.parameters import Parameters
 from bayes_lepu.report import order, write_report
 from bayes_lepu.report.html_tables import Cell, Table, number, table
@@ -334,3 +334,14 @@ def test_large_data_stay_small_and_quick(tmp_path):
         sizes[n] = path.stat().st_size
     assert sizes[5_000] < 5e6
     assert sizes[100_000] < 8e6
+
+
+def test_the_same_advice_is_given_once():
+    """Two findings with one remedy: both are told, what to do about them once."""
+    checks = tuple(
+        Check(name, "weak", 1.0, "", f"Finding {name}.", "Audit.", bears_on=(Aspect.LEVEL,))
+        for name in ("one", "two")
+    )
+    (group,) = grouped(checks)
+    assert [f.text for f in group.findings] == ["Finding one.", "Finding two."]
+    assert [f.remedy for f in group.findings] == ["Audit.", ""]
