@@ -12,7 +12,6 @@ import argparse
 import json
 import warnings
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -31,8 +30,9 @@ MASKS = {"class_features": [0, 1, 2], "selection_features": [3, 4]}
 # Columns tell the factors apart: a set at level 1.
 CLEAR = lepu.Parameters.of(a=[2.5, -1.5, 1, 0, 0], b=-1.0, alpha=[0, 0, 0, 1.5, -1], beta=0.3)
 
-# The same with fewer positives, so that false marks are a larger share of the marks.
-FEWER = replace(CLEAR, b=np.asarray(-3.0))
+# Labelled at random among the positives: steep slopes, and slopes that never leave the middle.
+STEEP = lepu.Parameters.of(a=[2.5, -1.5, 1, 0, 0], b=-1.0, gamma=0.5, lam=0.5)
+GENTLE = lepu.Parameters.of(a=[0.5, -0.5, 0.5, 0, 0], b=0.0, gamma=0.5, lam=0.5)
 
 
 def rows(seed: int) -> tuple[np.random.Generator, Any]:
@@ -48,9 +48,9 @@ def slanted(rng: np.random.Generator, steep: float, other: float) -> lepu.Parame
 
 
 def laplace(X: Any, l: Any, **options: Any) -> lepu.Fit:
-    """A quick posterior by SPM."""
-    settings = {"draws": 250, "n_starts": 4, "random_seed": 1} | options
-    return lepu.fit(X, l, model="spm", method="laplace", **settings)
+    """A quick posterior, by SPM unless said otherwise."""
+    settings = {"model": "spm", "draws": 250, "n_starts": 4, "random_seed": 1} | options
+    return lepu.fit(X, l, method="laplace", **settings)
 
 
 def interval(fit: lepu.Fit, prob: float) -> tuple[float, float]:
@@ -104,26 +104,30 @@ def audits(seed: int) -> dict[str, Any]:
 
 
 def false_marks(seed: int) -> dict[str, Any]:
-    """One negative in twenty is marked, and 200 marked rows are audited."""
+    """One negative in twenty is marked, and 200 marked rows are audited; SCAR."""
     rng, X = rows(seed)
-    y, l = FEWER.simulate(X, rng)
-    l = np.where(y == 1, l, rng.random(N) < 0.05).astype(int)
-    pi, audited = float(FEWER.t(X).mean()), np.full(N, np.nan)
+    y, l = marked(STEEP, X, rng)
+    pi, audited = float(STEEP.t(X).mean()), np.full(N, np.nan)
     some = rng.choice(np.flatnonzero(l == 1), 200, replace=False)
     audited[some] = y[some]
-    told = laplace(X, l, y=audited, false_marks=True, **MASKS)
+    told = laplace(X, l, model="scar", y=audited, false_marks=True)
     # without a rate of false marks only the audits that found a positive are legal
-    legal = np.where(audited == 1, 1.0, np.nan)
-    deaf = laplace(X, l, y=legal, **MASKS)
-    found: dict[str, Any] = {}
-    for name, fit in (("covered", told), ("covered without", deaf)):
+    deaf = laplace(X, l, model="scar", y=np.where(audited == 1, 1.0, np.nan))
+    found: dict[str, Any] = {"epsilon": float(np.mean(np.asarray(told.draws.epsilon)))}
+    for name, fit in (("", told), (" without", deaf)):
         low, high = interval(fit, 0.95)
-        found[name] = bool(low <= pi <= high)
-        found[name.replace("covered", "error of π")] = float(fit.pi_draws.mean()) - pi
-    found["epsilon"] = float(np.mean(told.draws.epsilon))
+        found[f"covered{name}"] = bool(low <= pi <= high)
+        found[f"error of π{name}"] = float(fit.pi_draws.mean()) - pi
     if seed < 5:
-        found["prior said"] = says_prior(laplace(X, l, false_marks=True, **MASKS))
+        _, l = marked(GENTLE, X, rng)
+        found["prior said"] = says_prior(laplace(X, l, model="scar", false_marks=True))
     return found
+
+
+def marked(truth: lepu.Parameters, X: Any, rng: np.random.Generator) -> tuple[Any, Any]:
+    """Classes and labels, with one negative in twenty marked."""
+    y, l = truth.simulate(X, rng)
+    return y, np.where(y == 1, l, rng.random(N) < 0.05).astype(int)
 
 
 def says_prior(fit: lepu.Fit) -> bool:
