@@ -8,6 +8,7 @@ import pytest
 
 from tools.reference import (
     NAMES,
+    TWINS,
     audited_kinds,
     density_points,
     log_posterior,
@@ -23,7 +24,7 @@ def load(name):
 
 
 def test_folders_are_the_models():
-    assert {path.name for path in MODELS.iterdir() if path.is_dir()} == {*NAMES, "panel"}
+    assert {path.name for path in MODELS.iterdir() if path.is_dir()} == {*TWINS, "panel"}
     assert not list(MODELS.rglob("*.py"))
 
 
