@@ -357,6 +357,11 @@ def _fit_all(
             "model='auto' weighs models by how well their posteriors predict the labels, which "
             "needs draws. Use method='nuts' or 'laplace', without penalty and C."
         )
+    if as_source(X) is not None:
+        raise ModelError(
+            "model='auto' compares models row by row, which needs the rows in memory. Choose one on "
+            "a random part of the rows, and fit that one here."
+        )
     fits = {}
     for name in PRIOR_WEIGHTS:
         spec = get_model(name)

@@ -160,6 +160,11 @@ def test_nuts_is_refused_with_the_reason(table):
         lepu.fit(batches(table), "marked")
 
 
+def test_models_are_averaged_in_memory_only(table):
+    with pytest.raises(lepu.ModelError, match="row by row"):
+        lepu.fit(batches(table), "marked", model="auto", method="laplace")
+
+
 @pytest.mark.parametrize(
     ("X", "l", "message"),
     [
