@@ -359,8 +359,8 @@ def _fit_all(
         )
     if as_source(X) is not None:
         raise ModelError(
-            "model='auto' compares models row by row, which needs the rows in memory. Choose one on "
-            "a random part of the rows, and fit that one here."
+            "model='auto' compares models row by row, which needs the rows in memory. Choose one "
+            "on a random part of the rows, and fit that one here."
         )
     fits = {}
     for name in PRIOR_WEIGHTS:
