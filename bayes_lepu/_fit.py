@@ -126,8 +126,7 @@ def fit(
     class_prior, label_frequency : (value, standard error), optional
         π = P(y=1) or c = P(l=1 | y=1) known from elsewhere, as one more observation.
     false_marks : bool or Prior
-        Whether negatives may be marked, at a rate ε of each annotator; its prior is Beta(1, 99)
-        unless given.
+        Whether negatives may be marked, at a rate ε of each annotator; by default ~ Beta(1, 99).
     audits : {"random", "chosen"}, optional
         How the audited rows were picked: at random among the unlabelled ones, or by choice, for
         example as `suggest_audit` proposes. Only random ones can tell the class prior without the
@@ -138,14 +137,12 @@ def fit(
         samples, so that the odds of a mark are C s(x) t(x) with C unknown; s is then known up to a
         factor, and set to 1 where it is highest.
     class_features, selection_features : sequence, optional
-        Columns that may enter t and s. Different columns settle which factor is which. The naive
-        and SCAR models have no column in s, and refuse ``selection_features``.
+        Columns that may enter t and s (naive and SCAR: t only). Different ones settle the naming.
     class_formula, selection_formula : str, optional
         Terms of t and of s instead of columns, such as ``"~ bs(amount, df=5) + country + log(age)
         + (1 | merchant)"``; the one not given is the other one. Splines keep their value outside
-        the range of these rows, and ``(1 | merchant)`` has a column for every merchant. The
-        coefficients of a spline, and those of a group, share a scale of their own with a
-        half-normal prior (``sigma_a``); a point estimate takes it from its marginal likelihood.
+        the range of these rows. The coefficients of a spline, and those of the groups, share an
+        unknown scale (``sigma_a``); a point estimate takes it from its marginal likelihood.
     exclude : sequence of str
         Columns of X that are no features; new rows may bring them along.
     missing : {"error", "drop", "indicator", "impute"}
@@ -304,7 +301,7 @@ def fit(
     found = engine.run(
         Request(
             spec=spec,
-            data=data,
+            data=data.distinct,
             priors=chosen,
             rule=orientation,
             n_starts=n_starts,

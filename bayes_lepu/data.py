@@ -30,6 +30,7 @@ from bayes_lepu.links import Array, RowKind
 from bayes_lepu.matching import read_mask
 from bayes_lepu.parts import Parts, Sums, random_keys
 from bayes_lepu.problems import gather
+from bayes_lepu.repeats import find_repeats
 from bayes_lepu.scaling import standardise
 from bayes_lepu.tables import as_coordinate, encode_rows, read_table
 from bayes_lepu.visits import read_visits, visit_columns
@@ -226,6 +227,16 @@ class PUData:
         if not self.cases:
             return self.row_weights
         return (self.l == 0) * (self.weight if self.weight.size else 1.0)
+
+    @cached_property
+    def distinct(self) -> "PUData":
+        """The same with identical rows counted instead of repeated, where many are identical."""
+        found = None if self.parts else find_repeats(self.X, self.labels, self.y)
+        if found is None:
+            return self
+        first, kind = found
+        counts = np.bincount(kind, weights=self.row_weights).astype(float)
+        return replace(self.rows(first), weight=counts)
 
     @cached_property
     def as_rows(self) -> Rows:

@@ -32,6 +32,7 @@ HIGHEST = 10  # power
 MOST = 200  # columns of a spline or polynomial
 GROUP = re.compile(r"\(\s*1\s*\|\s*(\w+|`[^`]+`)\s*\)")
 SPLINE = re.compile(r"\b(bs|cr|cc)\(")
+PLAIN_SPLINE = re.compile(r"(bs|cr|cc)\((\w+)(?:,[^()]*)?\)")
 # Outside the range of the training rows a spline keeps its value at the end of the range.
 CLIP = ", extrapolation='clip'"
 NODES = (
@@ -89,6 +90,17 @@ class Design:
         """The user's columns that the formulas need."""
         used = [v for text in self.formulas for _, variables in _read(text) for v in variables]
         return tuple(dict.fromkeys([*used, *self.groups[0], *self.groups[1]]))
+
+    def curve(self, term: str, count: int) -> tuple[Array, Array] | None:
+        """Values along the one column of a spline and its columns there; None for other terms."""
+        found = PLAIN_SPLINE.fullmatch(term)
+        state = _unpack(self.state)
+        if found is None or (bounds := state.get(_clipped(term))) is None:
+            return None
+        x = np.linspace(bounds["lower_bound"], bounds["upper_bound"], count)
+        columns = _columns(term, pd.DataFrame({found.group(2): x}), state)[0]
+        names = next(names for known, names, _ in self.terms if known == term)
+        return x, np.column_stack([columns[name] for name in names])
 
     def evaluate(self, frame: pd.DataFrame) -> Array:
         """The columns for rows without missing cells, categories with their training levels."""
@@ -234,9 +246,8 @@ def _columns(
     """The columns of a formula, those of each term, and what was learned."""
     formulaic = _formulaic()
     variables = dict(_read(text))
-    clipped = re.sub(r"\b(bs|cr|cc)\(([^()]*)\)", _with_clip, text)
     spec = formulaic.ModelSpec(
-        formula=formulaic.Formula(clipped), transform_state=dict(state), na_action="raise"
+        formula=formulaic.Formula(_clipped(text)), transform_state=dict(state), na_action="raise"
     )
     try:
         with np.errstate(all="ignore"):
@@ -275,6 +286,11 @@ def _group_columns(groups: tuple[str, ...], frame: pd.DataFrame) -> dict[str, Ar
         for group in groups
         for level in frame[group].cat.categories
     }
+
+
+def _clipped(text: str) -> str:
+    """The same formula with splines that keep their value outside the range."""
+    return re.sub(r"\b(bs|cr|cc)\(([^()]*)\)", _with_clip, text)
 
 
 def _with_clip(found: re.Match[str]) -> str:

@@ -185,3 +185,16 @@ def test_a_hostile_formula_is_refused_at_once(frame, formula, message):
     """A formula comes out of saved files too: none may run code or take for ever."""
     with pytest.raises(lepu.DataError, match=message):
         lepu.fit(frame, "marked", model="scar", method="map", class_formula=formula)
+
+
+def test_the_curve_of_a_spline_is_that_of_its_rows(frame):
+    """The columns along a spline's range are those that rows with these values have."""
+    data = read(frame, "~ bs(amount, df=5) + country + (1 | merchant)")
+    design = data.encoding.design
+    x, columns = design.curve("bs(amount, df=5)", 5)
+    np.testing.assert_allclose([x[0], x[-1]], [frame["amount"].min(), frame["amount"].max()])
+    rows = frame.head(5).assign(amount=x)
+    wanted = data.transform(rows)[0][:, list(data.terms["bs(amount, df=5)"])]
+    np.testing.assert_allclose(columns, wanted, atol=1e-12)
+    assert design.curve("country", 5) is None
+    assert design.blocks == ("bs(amount, df=5)", "1 | merchant")

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 MAX_PANELS = 12
 GRID = 41
 ROWS = 200
+MAX_NAMED = 12  # groups below an axis
 MAX_LEVEL = 12  # letters of a level's name below an axis
 
 
@@ -138,8 +139,12 @@ def _settings(
     fit: FittedModel, name: str, places: list[int]
 ) -> tuple[Array, Array, tuple[str, ...]]:
     """Values on the internal scale to move the columns to, their place on the axis, and names."""
-    data = fit.data
+    data, design = fit.data, fit.data.encoding.design
     center, scale = data.center[places], data.scale[places]
+    if data.is_group(name):
+        return _group_settings(fit, name, places)
+    if design is not None and (curve := design.curve(name, GRID)) is not None:
+        return (curve[1] - center) / scale, curve[0], ()
     column = next((c for c in data.encoding.columns if c.name == name), None)
     if column is not None and column.levels is not None and len(column.names) == len(places):
         raw = np.vstack([np.zeros(len(places)), np.eye(len(places))])
@@ -157,6 +162,21 @@ def _settings(
     values = np.tile(data.X[:, places].mean(axis=0), (GRID, 1))
     values[:, 0] = grid
     return values, grid * data.scale[j] + data.center[j], ()
+
+
+def _group_settings(
+    fit: FittedModel, name: str, places: list[int]
+) -> tuple[Array, Array, tuple[str, ...]]:
+    """One setting per group, in the order of their intercepts; of many only the ends are named."""
+    data, draws = fit.data, fit.draws.average()
+    slope = draws.a if data.class_mask[places].any() else draws.alpha
+    order = np.argsort(slope[:, places].mean(axis=0), kind="stable")
+    raw = np.eye(len(places))[order]
+    levels = [short(data.feature_names[places[k]].split("=", 1)[1], MAX_LEVEL) for k in order]
+    if len(levels) > MAX_NAMED:
+        levels[1:-1] = [""] * (len(levels) - 2)
+    x = np.arange(len(places), dtype=float)
+    return (raw - data.center[places]) / data.scale[places], x, tuple(levels)
 
 
 def _averaged(

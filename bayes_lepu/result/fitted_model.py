@@ -122,7 +122,7 @@ class FittedModel:
     def _pi_and_frequencies(self, parameters: Parameters) -> tuple[Array, Array]:
         flat = parameters.take_flat()
         positive, marked, total = summaries.over_all_rows(
-            self.data, summaries.positive_sums, flat, population=True
+            self.data.distinct, summaries.positive_sums, flat, population=True
         )
         pi = positive / total
         if self.data.cases:  # how many marks there could have been is not known
