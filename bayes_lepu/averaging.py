@@ -109,7 +109,7 @@ class AveragedFit(Fit):
         tree["sample_stats"] = tree["sample_stats"].to_dataset().drop_vars("lp")
         return tree
 
-    def save(self, path: str | Path, *, all_groups: bool = False) -> Path:
+    def save(self, path: str | Path, *, all_groups: bool = False, data: bool = True) -> Path:
         """An average is not saved as a whole; its members are."""
         raise ModelError(
             "An average of models has no file of its own. Save its members: "

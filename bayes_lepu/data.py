@@ -106,7 +106,7 @@ class PUData:
     @property
     def p(self) -> int:
         """Number of columns."""
-        return self.X.shape[1]
+        return len(self.feature_names)
 
     @property
     def terms(self) -> dict[str, tuple[int, ...]]:
@@ -142,7 +142,7 @@ class PUData:
     @property
     def n_annotators(self) -> int:
         """Number of annotators."""
-        return self.labels.shape[1]
+        return len(self.annotators)
 
     @cached_property
     def l(self) -> NDArray[np.int8]:
@@ -309,6 +309,10 @@ class PUData:
             selection_mask=selection_mask,
             encoding=Encoding(),
         )
+
+    def with_encoding(self, encoding: Encoding) -> "PUData":
+        """The same rows; new ones are encoded in another way."""
+        return replace(self, encoding=encoding)
 
     def batches(self, size: int) -> Iterator["PUData"]:
         """Blocks of at most ``size`` rows, in order."""

@@ -2,11 +2,22 @@
 
 import os
 import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 
 def replace_file(path: Path, content: bytes) -> Path:
-    """Write a file in one go: to a temporary neighbour first, which then takes its name.
+    """Write a file in one go; see `new_file`."""
+    with new_file(path) as file:
+        file.write(content)
+    return path
+
+
+@contextmanager
+def new_file(path: Path) -> Iterator[BinaryIO]:
+    """A file to write to: a temporary neighbour, which takes the name when all is written.
 
     A process that is killed, a full disk or a limit on file sizes leaves the old file as it was;
     an error removes what was begun. Permissions of an existing file are kept, links followed.
@@ -17,12 +28,13 @@ def replace_file(path: Path, content: bytes) -> Path:
     if not target.parent.is_dir():
         raise FileNotFoundError(f"{path} cannot be written: there is no folder {target.parent}.")
     if target.exists() and not target.is_file():  # a pipe or a device, such as /dev/stdout
-        path.write_bytes(content)
-        return path
+        with path.open("wb") as file:
+            yield file
+        return
     part = target.with_name(f".{target.name[:80]}.{secrets.token_hex(4)}.part")
     try:
         with part.open("xb") as file:
-            file.write(content)
+            yield file
             file.flush()
             os.fsync(file.fileno())
         if target.exists():
@@ -38,7 +50,6 @@ def replace_file(path: Path, content: bytes) -> Path:
         part.unlink(missing_ok=True)
         raise
     _flush_folder(target.parent)
-    return path
 
 
 def _flush_folder(folder: Path) -> None:

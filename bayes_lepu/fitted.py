@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from bayes_lepu.diagnostics.bounds import bound_class_prior
 from bayes_lepu.diagnostics.identifiability import diagnose
@@ -17,17 +16,16 @@ from bayes_lepu.diagnostics.several_annotators import agreement_of
 from bayes_lepu.errors import ModelError
 from bayes_lepu.inference.engines import ENGINES, Request
 from bayes_lepu.inference.nuts import NutsOptions
-from bayes_lepu.links import Array
 from bayes_lepu.models.parameters import Parameters
-from bayes_lepu.models.row_terms import row_terms
 from bayes_lepu.propensities import Propensity
 from bayes_lepu.result import FittedModel
 from bayes_lepu.result.fitted_model import show_estimate
-from bayes_lepu.result.saved import read
+from bayes_lepu.result.saved import read, write
 from bayes_lepu.result.summaries import CI_PROB, summary_by_row, tail_probabilities
+from bayes_lepu.result.without_rows import Remembered
 from bayes_lepu.settling.counting import count_missed
 from bayes_lepu.settling.decisions import Decision, decide
-from bayes_lepu.settling.readings import UNNAMED_LEVEL
+from bayes_lepu.settling.readings import UNNAMED_LEVEL, positive_given_labels
 from bayes_lepu.settling.sentences import Answer, answer
 
 
@@ -168,11 +166,7 @@ class Fit(FittedModel):
 
     def _positive_given_labels(self, ci_prob: float) -> pd.DataFrame:
         """P(y=1 | x, labels) of the fit's rows: 1 where anybody's mark is proof."""
-
-        def positive(draws: Parameters, i: NDArray[np.intp]) -> Array:
-            return row_terms(draws, self.data.rows(i))[1]
-
-        rows = np.arange(self.data.n)
+        rows, positive = np.arange(self.data.n), positive_given_labels(self.data)
         return summary_by_row(self.draws, positive, rows, self.data.index, ci_prob)
 
     def agreement(self, *, ci_prob: float = CI_PROB) -> pd.DataFrame:
@@ -316,7 +310,44 @@ class Fit(FittedModel):
 
     @property
     def _unnamed(self) -> bool:
-        return self.identifiability.level >= UNNAMED_LEVEL
+        known = self.identifiability if self.remembered is None else self.remembered
+        return known.level >= UNNAMED_LEVEL
+
+    def save(self, path: str | Path, *, all_groups: bool = False, data: bool = True) -> Path:
+        """Write the fit to one netCDF file; read it back with `load`.
+
+        Parameters
+        ----------
+        path : str or Path
+        all_groups : bool
+            Whether to write also what `load` makes again by itself and `arviz.from_netcdf` cannot:
+            log-likelihood, log prior, prior and predicted labels, so that `arviz.loo` and the like
+            work on the file. It grows by some 10 bytes for every row and draw.
+        data : bool
+            Whether to write the rows. Without them the file is small and holds nobody's data; it
+            predicts new rows, and decides on them where the verdict names the factors (levels 1
+            and 2); the verdict is made before saving and shown. What needs the rows (report,
+            update, `tree`, another verdict) is an error then.
+
+        Returns
+        -------
+        Path
+            The file written.
+        """
+        if not data and all_groups:
+            raise ModelError("all_groups=True writes what belongs to the rows; data=False no rows.")
+        return write(
+            self,
+            Path(path),
+            all_groups=all_groups,
+            remembered=self.remembered if data else self._remember(),
+        )
+
+    def _remember(self) -> Remembered:
+        self.answer  # noqa: B018  the facts then tell the verdict
+        prior = (np.zeros(0),) * 2 if self.is_point else self._prior_pi_and_c
+        level = self.identifiability.level
+        return Remembered(self.pi_draws, self.c_by_annotator, *prior, level, self._facts())
 
     def report(
         self,
@@ -362,10 +393,13 @@ class Fit(FittedModel):
         )
 
     def __str__(self) -> str:
-        _ = self.answer  # judged first; repr() shows what is known and computes nothing
+        if self.remembered is None:
+            _ = self.answer  # judged first; repr() shows what is known and computes nothing
         return repr(self)
 
     def _facts(self) -> dict[str, str]:
+        if self.remembered is not None:
+            return super()._facts()
         if "identifiability" not in vars(self):
             return super()._facts() | {"verdict": "not asked for yet: print(fit), or fit.answer"}
         found, facts = self.identifiability, self.answer.facts() | super()._facts()

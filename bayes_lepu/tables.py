@@ -19,7 +19,7 @@ from bayes_lepu.formulas import Design, learn_design
 from bayes_lepu.frames import as_frame, column_names
 from bayes_lepu.links import Array
 from bayes_lepu.matching import check_width, frame_names, match_columns, refuse_twins
-from bayes_lepu.problems import NEW_ROWS, Problem, TableError
+from bayes_lepu.problems import NEW_ROWS, Problem, TableError, first_row
 from bayes_lepu.suggestions import did_you_mean, some
 
 
@@ -188,7 +188,7 @@ def encode_rows(
         for j, column in enumerate(columns)
     ]
     cells = [
-        found if isinstance(found, Problem) else _like_training(found, column)
+        found if isinstance(found, Problem) else _like_training(found, column, frame.index)
         for column, found in zip(columns, read, strict=True)
     ]
     problems = [found for found in cells if isinstance(found, Problem)]
@@ -204,14 +204,15 @@ def encode_rows(
     return values, frame.index
 
 
-def _like_training(cells: Cells, column: Column) -> Cells | Problem:
+def _like_training(cells: Cells, column: Column, index: pd.Index) -> Cells | Problem:
     """Numbers where the fit has numbers, levels where it has levels."""
     if column.levels is None and cells.levels is not None:
         try:
             numbers = np.array([*map(float, cells.levels), np.nan])
         except ValueError:
-            wrong = next(v for v in cells.levels if not _is_number(v))
-            return Problem("text among numbers", column.name, repr(wrong))
+            code, wrong = next((k, v) for k, v in enumerate(cells.levels) if not _is_number(v))
+            where = first_row(cells.numbers == code, index)
+            return Problem("text among numbers", column.name, f"{wrong!r} in {where}")
         return Problem("number as text", column.name, repr(numbers[0]))
     if column.levels is not None and cells.levels is None:
         found, codes = np.unique(cells.numbers, return_inverse=True)

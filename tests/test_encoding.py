@@ -12,7 +12,7 @@ import bayes_lepu as lepu
 from bayes_lepu import DataError
 from bayes_lepu.data import read_data
 from bayes_lepu.encoding import Encoding
-from tests.fraud import fraud_table
+from notebooks.made_tables import fraud_table
 
 N = 120
 

@@ -72,6 +72,7 @@ def main() -> int:
     if args.check:
         os.environ |= {"BAYES_LEPU_FAST": "1", "MPLBACKEND": "Agg"}
         os.chdir(FOLDER)
+        sys.path.insert(0, str(FOLDER))  # as in a kernel: the tables are made by a script there
     for path in wanted:
         start = time.monotonic()
         try:

@@ -98,5 +98,5 @@ def command_help() -> str:
             build_parser().parse_args([*argv, "--help"])
         return f"## bayes-lepu {' '.join(argv)}".rstrip() + f"\n\n```text\n{out.getvalue()}```\n"
 
-    names = [module.__name__.rsplit(".", 1)[-1] for module in COMMANDS]
+    names = [m.__name__.rsplit(".", 1)[-1].replace("_", "-") for m in COMMANDS]
     return "\n".join([page(), *map(page, names)])

@@ -2,11 +2,13 @@
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import BinaryIO
 
 import pandas as pd
 
+from bayes_lepu.cli.sheets import PARQUET
 from bayes_lepu.errors import DataError
-from bayes_lepu.files import replace_file
+from bayes_lepu.files import new_file, replace_file
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # a cell that begins so is run by spreadsheets
 
@@ -39,9 +41,44 @@ def check_folder(out: Path, names: Iterable[str], *, overwrite: bool) -> Path:
 
 def write_csv(table: pd.DataFrame, path: Path, *, index_label: str) -> Path:
     """Write a table that starts no formula in a spreadsheet, whatever its texts are."""
+    return replace_file(path, _csv(table, index_label))
+
+
+def write_batches(tables: Iterable[pd.DataFrame], path: Path, *, index_label: str) -> Path:
+    """Write tables below each other as they come: Parquet by the ending of the file, or CSV."""
+    with new_file(path) as file:
+        if path.suffix.lower() in PARQUET:
+            _write_parquet(tables, file, index_label)
+        else:
+            for number, table in enumerate(tables):
+                file.write(_csv(table, index_label, headings=number == 0))
+    return path
+
+
+def _csv(table: pd.DataFrame, index_label: str, *, headings: bool = True) -> bytes:
     shown = table.rename(index=_inert, columns=_inert).map(_inert)
-    text = shown.to_csv(index_label=_inert(index_label), float_format="%.6g", lineterminator="\n")
-    return replace_file(path, text.encode())
+    text = shown.to_csv(
+        index_label=_inert(index_label),
+        header=headings,
+        float_format="%.6g",
+        lineterminator="\n",
+    )
+    return text.encode()
+
+
+def _write_parquet(tables: Iterable[pd.DataFrame], file: BinaryIO, index_label: str) -> None:
+    import pyarrow as pa
+    from pyarrow.parquet import ParquetWriter
+
+    writer = None
+    try:
+        for table in tables:
+            rows = pa.Table.from_pandas(table.reset_index(names=index_label), preserve_index=False)
+            writer = writer or ParquetWriter(file, rows.schema)
+            writer.write_table(rows)
+    finally:
+        if writer is not None:
+            writer.close()
 
 
 def _inert(value: object) -> object:

@@ -8,7 +8,7 @@ import re
 import warnings
 import zlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -150,6 +150,24 @@ def read_sheet(
 
     Cells that hold one of the ``blanks`` count as cells without a value.
     """
+    (sheet,) = read_batches(path, separator=separator, id_column=id_column, blanks=blanks)
+    return sheet
+
+
+def read_batches(
+    path: str | Path,
+    *,
+    rows: int | None = None,
+    separator: str | None = None,
+    id_column: str | None = None,
+    blanks: Sequence[str] = (),
+    text_columns: Sequence[str] = (),
+) -> Iterator[Sheet]:
+    """Read a file as `read_sheet` does, so many rows at a time, or all at once.
+
+    The kinds of columns are told from the rows of a batch; those that hold text even where a batch
+    looks like numbers have to be named.
+    """
     path = Path(path)
     if not path.is_file():
         what = "is a folder" if path.is_dir() else "does not exist"
@@ -160,24 +178,32 @@ def read_sheet(
         path.suffixes[-2] if path.suffix in (".gz", ".zst") and path.suffixes[1:] else path.suffix
     )
     if suffix.lower() in PARQUET:
-        frame = _read_parquet(path).replace(list(blanks), None)
+        frames = _read_parquet(path, blanks, rows)
     elif suffix.lower() in SEPARATORS:
-        frame = _read_text(path, separator or SEPARATORS[suffix.lower()], id_column, blanks)
+        separator = separator or SEPARATORS[suffix.lower()]
+        frames = _read_text(path, separator, id_column, blanks, rows, text_columns)
     else:
         raise DataError(
             f"{path}: files ending in {path.suffix or 'nothing'} are not read; "
             f"{', '.join([*SEPARATORS, *PARQUET])} are."
         )
-    if isinstance(frame.columns, pd.MultiIndex):
-        raise DataError(f"{path} has headings in several levels; one name per column is expected.")
-    if frame.empty:
+    first = 1
+    for frame in frames:
+        if isinstance(frame.columns, pd.MultiIndex):
+            raise DataError(
+                f"{path} has headings in several levels; one name per column is expected."
+            )
+        if frame.empty:
+            break
+        frame.columns = frame.columns.astype(str)
+        frame.index = pd.RangeIndex(first, first + len(frame))
+        first += len(frame)
+        sheet = Sheet(path, frame)
+        if id_column is not None:
+            frame.index = pd.Index(sheet.require(id_column, "--id").astype(str), name=id_column)
+        yield sheet
+    if first == 1:
         raise DataError(f"{path} holds headings but no rows.")
-    frame.columns = frame.columns.astype(str)
-    frame.index = pd.RangeIndex(1, len(frame) + 1)
-    sheet = Sheet(path, frame)
-    if id_column is not None:
-        frame.index = pd.Index(sheet.require(id_column, "--id").astype(str), name=id_column)
-    return sheet
 
 
 def complaint(error: DataError, path: Path, *, new_rows: bool = False) -> str:
@@ -208,24 +234,30 @@ def split_names(text: str | None) -> list[str] | None:
 
 
 def _read_text(
-    path: Path, separator: str, id_column: str | None, blanks: Sequence[str]
-) -> pd.DataFrame:
+    path: Path,
+    separator: str,
+    id_column: str | None,
+    blanks: Sequence[str],
+    rows: int | None,
+    texts: Sequence[str],
+) -> Iterator[pd.DataFrame]:
     options: dict[str, Any] = {"sep": separator, "encoding": "utf-8-sig"}
     try:
         heads = pd.read_csv(path, header=None, nrows=1, dtype=str, **options).iloc[0]
         _check_headings(path, heads)
-        with warnings.catch_warnings():
-            # More cells than headings would be cut off with a warning only.
-            warnings.simplefilter("error", pd.errors.ParserWarning)
-            converters = {id_column: str} if id_column in set(heads) else None
-            return pd.read_csv(
-                path,
-                index_col=False,
-                low_memory=False,
-                converters=converters,
-                na_values=list(blanks),
-                **options,
-            )
+        options |= {
+            "converters": {id_column: str} if id_column in set(heads) else None,
+            "dtype": {name: str for name in texts if name != id_column},
+            "index_col": False,
+            "low_memory": False,
+            "na_values": list(blanks),
+        }
+        if rows is None:
+            yield _strictly(lambda: pd.read_csv(path, **options))
+            return
+        with pd.read_csv(path, chunksize=rows, **options) as reader:
+            while (frame := _strictly(lambda: next(reader, None))) is not None:
+                yield frame
     except pd.errors.EmptyDataError:
         raise DataError(f"{path} is empty.") from None
     except (pd.errors.ParserError, pd.errors.ParserWarning) as error:
@@ -238,6 +270,13 @@ def _read_text(
         ) from None
     except ValueError as error:
         raise DataError(f"{path} is not readable as a table ({error}).") from None
+
+
+def _strictly[T](read: Callable[[], T]) -> T:
+    """Rows with more cells than headings would be cut off with a warning only: refuse them."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", pd.errors.ParserWarning)
+        return read()
 
 
 def _check_headings(path: Path, heads: pd.Series) -> None:
@@ -259,9 +298,16 @@ def _parser_words(error: Exception) -> str:
     return f"not readable as a table ({error})."
 
 
-def _read_parquet(path: Path) -> pd.DataFrame:
+def _read_parquet(path: Path, blanks: Sequence[str], rows: int | None) -> Iterator[pd.DataFrame]:
     try:
-        return pd.read_parquet(path)
+        if rows is None:
+            yield pd.read_parquet(path).replace(list(blanks), None)
+            return
+        from pyarrow.parquet import ParquetFile
+
+        with ParquetFile(path) as file:
+            for batch in file.iter_batches(rows):
+                yield batch.to_pandas().replace(list(blanks), None)
     except ImportError:
         raise DataError(
             f"{path}: reading Parquet needs pyarrow. Install it (pip install "

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -24,6 +23,7 @@ from bayes_lepu.result.by_annotator import annotator_table, summary_by_annotator
 from bayes_lepu.result.display import facts_as_html, facts_as_text
 from bayes_lepu.result.estimates import estimate_table
 from bayes_lepu.result.summaries import CI_PROB
+from bayes_lepu.result.without_rows import Remembered
 from bayes_lepu.result.wording import orientation_sentence, rows_in_words
 
 if TYPE_CHECKING:
@@ -60,6 +60,8 @@ class FittedModel:
         Where the rows held here are a sample of all: the priors of the same fit to the sample.
     levels : pair of arrays, optional
         π (draw,) and c (draw, J), where all rows would have to be gone over for them.
+    remembered : Remembered, optional
+        What is known of the rows, where the fit was saved without them.
     """
 
     spec: ModelSpec
@@ -74,6 +76,7 @@ class FittedModel:
     quality: Quality = field(default_factory=Quality)
     sample_priors: Priors | None = None
     levels: tuple[Array, Array] | None = None
+    remembered: Remembered | None = None
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -97,6 +100,8 @@ class FittedModel:
 
     @cached_property
     def _pi_and_c(self) -> tuple[Array, Array]:
+        if self.remembered is not None:
+            return self.remembered.pi, self.remembered.c
         return self.levels or self._pi_and_frequencies(self.parameters)
 
     @property
@@ -188,12 +193,18 @@ class FittedModel:
             each = zip(self.data.annotators, self.c_by_annotator.T, strict=True)
             rows |= {f"c[{name}]": c for name, c in each}
         if not self.is_point:
-            held = replace(self, data=self.data.held)  # near enough for a prior
-            before = held.class_prior_draws(self._prior_sample)
+            before = self._prior_pi_and_c
             rows |= {
                 f"prior of {k}": v for k, v in zip(("pi", "c"), before, strict=True) if k in rows
             }
         return rows
+
+    @cached_property
+    def _prior_pi_and_c(self) -> tuple[Array, Array]:
+        if self.remembered is not None:
+            return self.remembered.prior_pi, self.remembered.prior_c
+        held = replace(self, data=self.data.held)  # near enough for a prior
+        return held.class_prior_draws(self._prior_sample)
 
     def annotators(self, *, ci_prob: float = CI_PROB) -> pd.DataFrame:
         """One line per annotator: rows seen and labelled, label frequency, what sets them apart.
@@ -218,9 +229,8 @@ class FittedModel:
             What stands in for such a level: an average row of that column, the reference level,
             or nothing.
         """
-        return replace(
-            self, data=replace(self.data, encoding=self.data.encoding.accept_unseen(how))
-        )
+        encoding = self.data.encoding.accept_unseen(how)
+        return replace(self, data=self.data.with_encoding(encoding))
 
     # Parameters -------------------------------------------------------------------------------
 
@@ -239,8 +249,9 @@ class FittedModel:
             "scale": ["internal", "original"],
             "feature": [*self.feature_names, "(intercept)"],
         }
-        # From a product, in which the levels keep this order: the index counts as sorted.
-        index = pd.MultiIndex.from_product(levels.values(), names=list(levels))
+        # With levels in this order the index counts as sorted; from_product would sort the names.
+        codes = np.indices([len(names) for names in levels.values()]).reshape(len(levels), -1)
+        index = pd.MultiIndex(levels=list(levels.values()), codes=codes, names=list(levels))
         return pd.DataFrame(records, index=index)
 
     def summary(
@@ -346,21 +357,6 @@ class FittedModel:
         prior = predictive.prior_parameters(self.spec, self.data, self.priors, draws, rng)
         return _label_array(predictive.predictive_labels(prior, values, rng)[None], self.data)
 
-    def save(self, path: str | Path, *, all_groups: bool = False) -> Path:
-        """Write everything to one netCDF file; read it back with `load`.
-
-        Parameters
-        ----------
-        path : str or Path
-        all_groups : bool
-            Whether to write also what `load` makes again by itself and `arviz.from_netcdf` cannot:
-            log-likelihood, log prior, prior and predicted labels, so that `arviz.loo` and the like
-            work on the file. It grows by some 10 bytes for every row and draw.
-        """
-        from bayes_lepu.result.saved import write
-
-        return write(self, Path(path), all_groups=all_groups)
-
     # Display ----------------------------------------------------------------------------------
 
     def __repr__(self) -> str:
@@ -375,7 +371,7 @@ class FittedModel:
         return f"bayes_lepu fit: {self.spec.name}{who}, method={self.method}"
 
     def _facts(self) -> dict[str, str]:
-        return dict(self._own_facts)
+        return dict(self._own_facts if self.remembered is None else self.remembered.facts)
 
     @cached_property
     def _own_facts(self) -> dict[str, str]:

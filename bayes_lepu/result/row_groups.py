@@ -9,6 +9,7 @@ import pandas as pd
 from bayes_lepu.annotators import ONE
 from bayes_lepu.data import PUData
 from bayes_lepu.encoding import Encoding
+from bayes_lepu.result.without_rows import ColumnsOnly
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -26,57 +27,69 @@ def observed_group(d: PUData) -> "xr.Dataset":
     return xr.Dataset({"l": ("obs", d.l)}, coords={"obs": d.row_labels})
 
 
-def constant_group(d: PUData) -> "xr.Dataset":
-    """Columns, their scale and masks, audited classes, weights, labels of several annotators."""
+def column_group(d: PUData) -> "xr.Dataset":
+    """The scale and masks of the columns, their encoding, and what is known from outside."""
     import xarray as xr
 
     variables: dict[str, Any] = {
-        "X": (("obs", "feature"), d.X),
-        "audited": ("obs", d.y),
         "center": ("feature", d.center),
         "scale": ("feature", d.scale),
         "class_mask": ("feature", d.class_mask.astype(np.int8)),
         "selection_mask": ("feature", d.selection_mask.astype(np.int8)),
         "outside": (("known", "value_and_error"), d.outside),
+        # A variable, because the attributes of a netCDF file hold no more than 64 kB.
+        "encoding": json.dumps(d.encoding.to_dict()),
     }
+    coords = {"feature": list(d.feature_names)} | annotator_coords(d)
+    attrs = {"named": int(d.named), "visits": json.dumps(d.visit_names)}
+    return xr.Dataset(variables, coords=coords, attrs=attrs)
+
+
+def constant_group(d: PUData) -> "xr.Dataset":
+    """Columns, their scale and masks, audited classes, weights, labels of several annotators."""
+    variables: dict[str, Any] = {"X": (("obs", "feature"), d.X), "audited": ("obs", d.y)}
     if d.weight.size:
         variables["weight"] = ("obs", d.weight)
-    # A variable, because the attributes of a netCDF file hold no more than 64 kB.
-    variables["encoding"] = json.dumps(d.encoding.to_dict())
     if d.n_annotators > 1:
         variables["labels"] = (("obs", "annotator"), d.labels)
-    coords = {"obs": d.row_labels, "feature": list(d.feature_names)}
-    dataset = xr.Dataset(variables, coords=coords | annotator_coords(d))
-    dataset.attrs["named"] = int(d.named)
-    dataset.attrs["visits"] = json.dumps(d.visit_names)
+    dataset = column_group(d).assign(variables).assign_coords(obs=d.row_labels)
     if _is_time(str(d.index.dtype)):
         dataset.attrs["row_dtype"] = str(d.index.dtype)
     return dataset
 
 
-def read_rows(tree: "xr.DataTree") -> PUData:
-    """The data from their two groups."""
-    observed, constant = tree["observed_data"], tree["constant_data"]
-    X = np.ascontiguousarray(constant["X"].to_numpy())
+def read_rows(tree: "xr.DataTree", *, cases: bool) -> PUData:
+    """The data from their two groups; without the rows where these were left out."""
+    constant = tree["constant_data"]
+    columns = _read_columns(constant) | {"cases": cases}
+    if "X" not in constant.data_vars:
+        return ColumnsOnly(**columns)
     several = "labels" in constant.data_vars
-    labels = (constant["labels"] if several else observed["l"]).to_numpy()
+    labels = (constant["labels"] if several else tree["observed_data"]["l"]).to_numpy()
     return PUData(
-        X=X,
+        X=np.ascontiguousarray(constant["X"].to_numpy()),
         labels=np.ascontiguousarray(labels if several else labels[:, None]),
         y=constant["audited"].to_numpy(),
-        feature_names=tuple(str(f) for f in constant["feature"].to_numpy()),
-        named=bool(constant.attrs["named"]),
-        center=constant["center"].to_numpy(),
-        scale=constant["scale"].to_numpy(),
-        class_mask=constant["class_mask"].to_numpy().astype(bool),
-        selection_mask=constant["selection_mask"].to_numpy().astype(bool),
         index=_read_index(constant),
-        encoding=Encoding.from_dict(json.loads(str(constant["encoding"].item()))),
-        annotators=tuple(map(str, constant["annotator"].to_numpy())) if several else ONE,
         weight=constant["weight"].to_numpy() if "weight" in constant else np.zeros(0),
-        outside=constant["outside"].to_numpy(),
-        visit_names=tuple(json.loads(constant.attrs["visits"])),
+        **columns,
     )
+
+
+def _read_columns(constant: Any) -> dict[str, Any]:
+    several = "annotator" in constant.coords
+    return {
+        "feature_names": tuple(str(f) for f in constant["feature"].to_numpy()),
+        "named": bool(constant.attrs["named"]),
+        "center": constant["center"].to_numpy(),
+        "scale": constant["scale"].to_numpy(),
+        "class_mask": constant["class_mask"].to_numpy().astype(bool),
+        "selection_mask": constant["selection_mask"].to_numpy().astype(bool),
+        "encoding": Encoding.from_dict(json.loads(str(constant["encoding"].item()))),
+        "annotators": tuple(map(str, constant["annotator"].to_numpy())) if several else ONE,
+        "outside": constant["outside"].to_numpy(),
+        "visit_names": tuple(json.loads(constant.attrs["visits"])),
+    }
 
 
 def _read_index(constant: Any) -> pd.Index:

@@ -25,7 +25,8 @@ from bayes_lepu.propensities import Propensity
 from bayes_lepu.result.fitted_model import FittedModel
 from bayes_lepu.result.row_groups import read_rows
 from bayes_lepu.result.storage import read_tree, write_tree
-from bayes_lepu.result.tree import factors, stored_groups
+from bayes_lepu.result.tree import factors, groups_without_rows, stored_groups
+from bayes_lepu.result.without_rows import Remembered
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -34,11 +35,23 @@ FORMAT = "bayes_lepu.fit"
 FORMAT_VERSION = 3
 
 
-def write(fit: FittedModel, path: Path, *, all_groups: bool = False) -> Path:
-    """Write the tree to a file, by default without the groups that `read` does not need."""
+def write(
+    fit: FittedModel,
+    path: Path,
+    *,
+    all_groups: bool = False,
+    remembered: Remembered | None = None,
+) -> Path:
+    """Write the tree to a file, by default without the groups that `read` does not need.
+
+    Where something is to be remembered of the rows, these are left out.
+    """
     import xarray as xr
 
-    tree = fit.tree.copy() if all_groups else xr.DataTree.from_dict(stored_groups(fit))
+    if remembered is not None:
+        tree = xr.DataTree.from_dict(groups_without_rows(fit, remembered))
+    else:
+        tree = fit.tree.copy() if all_groups else xr.DataTree.from_dict(stored_groups(fit))
     tree.attrs |= {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
@@ -105,9 +118,10 @@ def _from_tree(tree: "xr.DataTree", propensity: Propensity) -> dict[str, Any]:
     main = tree["map"] if "map" in tree.children else tree["posterior"]
     marks, cases = bool(tree.attrs["false_marks"]), bool(tree.attrs["cases"])
     spec = ModelSpec(tree.attrs["model"], propensity, false_marks=marks, cases=cases)
-    data = replace(read_rows(tree), cases=cases)
+    data = read_rows(tree, cases=cases)
     orientation = json.loads(tree.attrs["orientation"])
     orientation["sizes"] = {k: tuple(v) for k, v in orientation["sizes"].items()}
+    group = tree.children.get("remembered")
     stats = tree["sample_stats"].data_vars if "sample_stats" in tree.children else {}
     levels = None
     if "all_rows" in tree.children:
@@ -127,6 +141,7 @@ def _from_tree(tree: "xr.DataTree", propensity: Propensity) -> dict[str, Any]:
         "settings": json.loads(tree.attrs["settings"]),
         "stats": {str(k): v.to_numpy() for k, v in stats.items() if k != "lp"},
         "quality": Quality(**json.loads(tree.attrs["quality"])),
+        "remembered": Remembered.from_group(group) if group else None,
     }
 
 

@@ -22,7 +22,7 @@ from bayes_lepu.parts import Sums
 BLOCK_CELLS = 2_000_000
 CI_PROB = 0.89  # the default of ArviZ 1
 
-RowFunction = Callable[[Parameters, Array], Array]
+RowFunction = Callable[[Parameters, NDArray[Any]], Array]
 
 
 class Draws(Protocol):

@@ -22,8 +22,14 @@ from bayes_lepu.models.parameters import Parameters, stack
 from bayes_lepu.propensities import RATES
 from bayes_lepu.result import predictive
 from bayes_lepu.result.fitted_model import FittedModel
-from bayes_lepu.result.row_groups import annotator_coords, constant_group, observed_group
+from bayes_lepu.result.row_groups import (
+    annotator_coords,
+    column_group,
+    constant_group,
+    observed_group,
+)
 from bayes_lepu.result.variables import annotator_values, free_variables, log_prior
+from bayes_lepu.result.without_rows import Remembered
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -75,6 +81,20 @@ def stored_groups(fit: FittedModel) -> dict[str, "xr.Dataset"]:
         )
     groups[main].attrs = _attributes(fit)
     return {name: _numbered(group) for name, group in groups.items()}
+
+
+def groups_without_rows(fit: FittedModel, remembered: Remembered) -> dict[str, "xr.Dataset"]:
+    """The groups that predictions need, and what is to be remembered of the rows."""
+    of_rows = ("observed_data", "constant_data", "sample_stats", "all_rows")
+    kept = {
+        name: group[[v for v in group.data_vars if not str(v).endswith("_original")]]
+        for name, group in stored_groups(fit).items()
+        if name not in of_rows
+    }
+    return kept | {
+        "constant_data": column_group(fit.data),
+        "remembered": remembered.to_dataset(),
+    }
 
 
 def _numbered(group: "xr.Dataset") -> "xr.Dataset":

@@ -29,7 +29,12 @@ from bayes_lepu.result import FittedModel
 from bayes_lepu.result.summaries import CI_PROB, mean_over_rows, row_blocks, tail_probabilities
 from bayes_lepu.settling.counting import stream
 from bayes_lepu.settling.plans import AuditPlan
-from bayes_lepu.settling.readings import MAX_DRAWS, exchanged_draws, open_rows
+from bayes_lepu.settling.readings import (
+    MAX_DRAWS,
+    exchanged_draws,
+    open_rows,
+    positive_given_labels,
+)
 from bayes_lepu.suggestions import unknown
 
 GOALS = ("pi", "orientation", "rows")
@@ -217,17 +222,17 @@ def _start(
     always: NDArray[np.intp],
 ) -> tuple[_Covariances, NDArray[np.intp]]:
     """Targets, and the candidates that tell most when audited alone (``always`` among them)."""
-    X = fit.data.X
+    positive = positive_given_labels(fit.data)
     if goal == "rows":
         free = open_rows(fit)
         some = free[np.linspace(0, len(free) - 1, min(len(free), MAX_TARGETS)).astype(int)]
-        target = draws.missed(X[some])
+        target = positive(draws, some)
     else:
         target = (pi if goal == "pi" else side)[:, None]
     targets = np.column_stack([target, pi])
 
     def look(rows: NDArray[np.intp]) -> _Covariances:
-        m = draws.missed(X[rows])
+        m = positive(draws, rows)
         return _Covariances(targets, m, target.shape[1])
 
     if len(among) <= MAX_CANDIDATES:
@@ -283,7 +288,7 @@ def _random_sd(
     """Expected sd of π after k rows drawn at random, for comparison."""
     variances = []
     for _ in range(repeats):
-        m = draws.missed(fit.data.X[rng.choice(among, k, replace=False)])
+        m = positive_given_labels(fit.data)(draws, rng.choice(among, k, replace=False))
         state = _Covariances(pi[:, None], m, 1)
         for i in range(k):
             state.condition(i)
@@ -300,7 +305,7 @@ def _table(
     why: list[str],
     ci_prob: float,
 ) -> pd.DataFrame:
-    m = draws.missed(fit.data.X[positions])
+    m = positive_given_labels(fit.data)(draws, positions)
     lower, upper = np.quantile(m, tail_probabilities(ci_prob), axis=0)
     n_random = len(positions) - n_chosen
     return pd.DataFrame(

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from bayes_lepu.links import Array
 from bayes_lepu.result import FittedModel
 from bayes_lepu.result.summaries import describe_draws, open_sums, over_all_rows, row_blocks
-from bayes_lepu.settling.readings import Reading, open_rows, read
+from bayes_lepu.settling.readings import Reading, read, read_open
 
 STREAM = 7  # which of the streams of the fit's seed is used here
 
@@ -66,16 +66,17 @@ def describe(expected: Array, drawn: Array, ci_prob: float) -> dict[str, float]:
 def count_missed(fit: FittedModel, X: object = None, *, ci_prob: float, both: bool) -> pd.DataFrame:
     """How many unlabelled rows are positive: mean, sd and interval, a line per reading."""
     if X is None:
-        values, rows = fit.data.X, open_rows(fit)
+        rows, readings = read_open(fit, both=both)
     else:
         values, _ = fit.data.transform(X)
-        rows = np.arange(len(values))
+        rows, readings = np.arange(len(values)), read(fit, values, both=both)
     elsewhere = X is None and fit.data.parts is not None
+    order = np.arange(len(rows))
     lines, rng = {}, stream(fit)
-    for reading in read(fit, values, both=both):
+    for reading in readings:
         if elsewhere:
             expected, drawn = count_elsewhere(fit, reading, rng)
         else:
-            expected, drawn = count_positives(reading, rows, (0, len(rows)), rng)
+            expected, drawn = count_positives(reading, order, (0, len(rows)), rng)
         lines[reading.name] = describe(expected, drawn, ci_prob)
     return pd.DataFrame.from_dict(lines, orient="index").rename_axis("reading")

@@ -7,7 +7,7 @@ from bayes_lepu.links import Array
 from bayes_lepu.result import FittedModel
 from bayes_lepu.result.summaries import tail_probabilities
 from bayes_lepu.settling.counting import count_positives, stream
-from bayes_lepu.settling.readings import Reading, open_rows, read
+from bayes_lepu.settling.readings import Reading, read_open
 
 STEPS = 100
 
@@ -21,8 +21,8 @@ def ranking_curves(fit: FittedModel, *, ci_prob: float, both: bool) -> pd.DataFr
         Per reading and k (``rows``): ``found``, ``precision`` and ``recall``, each with ``_lower``
         and ``_upper``. Rows are ranked by the reading as named.
     """
-    among, rng = open_rows(fit), stream(fit)
-    readings = read(fit, fit.data.X[among], both=both)
+    among, readings = read_open(fit, both=both)
+    rng = stream(fit)
     order = np.argsort(-readings[0].mean(), kind="stable")
     edges = _edges(len(among))
     parts = [_along(reading, order, edges, ci_prob, rng) for reading in readings]

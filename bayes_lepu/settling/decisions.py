@@ -20,7 +20,7 @@ from bayes_lepu.errors import ModelError
 from bayes_lepu.links import Array
 from bayes_lepu.result import FittedModel
 from bayes_lepu.settling.counting import count_positives, describe, stream
-from bayes_lepu.settling.readings import Reading, open_rows, read
+from bayes_lepu.settling.readings import Reading, read, read_open
 from bayes_lepu.settling.rounding import rounded_count, rounded_share
 
 PROBABILITY = "missed"
@@ -101,11 +101,11 @@ def choose(
 ) -> Decision:
     """Take as many rows as a function of the ranked probabilities says."""
     if X is None:
-        among, values, index = open_rows(fit), fit.data.X, fit.data.index
+        index = fit.data.index
+        among, readings = read_open(fit, both=both)
     else:
         values, index = fit.data.transform(X)
-        among = np.arange(len(values))
-    readings = read(fit, values[among], both=both)
+        among, readings = np.arange(len(values)), read(fit, values, both=both)
     probability = readings[0].mean()
     order = np.argsort(-probability, kind="stable")
     count = how_many(probability[order])

@@ -5,17 +5,20 @@ reading, with the two factors exchanged. A reading is the draws that belong to o
 """
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from bayes_lepu.data import PUData
 from bayes_lepu.diagnostics.naming import ENOUGH_DRAWS, exchanged_peak
 from bayes_lepu.diagnostics.subject import Subject
 from bayes_lepu.links import Array, RowKind
 from bayes_lepu.models.parameters import Parameters, stack
+from bayes_lepu.models.row_terms import row_terms
 from bayes_lepu.result import FittedModel
-from bayes_lepu.result.summaries import mean_by_row, summary_by_row
+from bayes_lepu.result.summaries import RowFunction, mean_by_row, summary_by_row
 
 AS_NAMED = "as named"
 EXCHANGED = "exchanged"
@@ -33,13 +36,16 @@ class Reading:
     name : {"as named", "exchanged"}
     draws : Parameters
         Along one axis.
-    X : (n, p) array
-        Rows on the internal scale.
+    X : array
+        The rows: on the internal scale, or whatever ``probability`` takes.
+    probability : function of draws and rows
+        P(y=1 | x, what the annotators left unlabelled).
     """
 
     name: str
     draws: Parameters
-    X: Array
+    X: NDArray[Any]
+    probability: RowFunction = Parameters.missed
 
     @property
     def size(self) -> int:
@@ -48,16 +54,16 @@ class Reading:
 
     def missed(self, rows: NDArray[np.intp]) -> Array:
         """P(y=1 | x, l=0), ``(draws, rows)``."""
-        return self.draws.missed(self.X[rows])
+        return self.probability(self.draws, self.X[rows])
 
     def mean(self) -> Array:
         """Posterior mean of P(y=1 | x, l=0) for every row."""
-        return mean_by_row(self.draws, Parameters.missed, self.X)
+        return mean_by_row(self.draws, self.probability, self.X)
 
     def intervals(self, rows: NDArray[np.intp], ci_prob: float) -> Array:
         """Mean, lower and upper of P(y=1 | x, l=0), ``(rows, 3)``; the mean alone for a point."""
         index = pd.RangeIndex(len(rows))
-        table = summary_by_row(self.draws, Parameters.missed, self.X[rows], index, ci_prob)
+        table = summary_by_row(self.draws, self.probability, self.X[rows], index, ci_prob)
         return table.to_numpy()
 
 
@@ -66,34 +72,59 @@ def open_rows(fit: FittedModel) -> NDArray[np.intp]:
     return np.flatnonzero(fit.data.kind == RowKind.UNLABELLED)
 
 
-def read(fit: FittedModel, X: Array, *, both: bool) -> tuple[Reading, ...]:
+def positive_given_labels(data: PUData) -> RowFunction:
+    """P(y=1 | x, labels) of the data's rows, by position: not shown is not missed."""
+
+    def positive(draws: Parameters, rows: NDArray[Any]) -> Array:
+        return row_terms(draws, data.rows(rows))[1] if draws.several else draws.missed(data.X[rows])
+
+    return positive
+
+
+def read_open(fit: FittedModel, *, both: bool) -> tuple[NDArray[np.intp], tuple[Reading, ...]]:
+    """The unlabelled rows of a fit, by position, and their readings."""
+    rows = open_rows(fit)
+    return rows, read(fit, rows, both=both, probability=positive_given_labels(fit.data))
+
+
+def read(
+    fit: FittedModel,
+    X: NDArray[Any],
+    *,
+    both: bool,
+    probability: RowFunction = Parameters.missed,
+) -> tuple[Reading, ...]:
     """The reading as named and, where ``both`` are asked for and there is one, the exchanged.
 
     A symmetric likelihood gives every draw a mirror image. Elsewhere the draws are told apart by
     the side they fell on, and the best exchanged answer stands in where these are too few.
     """
-    if not both or not fit.spec.has_selection:
-        return (Reading(AS_NAMED, _some(fit.draws), X),)
+    if not both or not _has_exchange(fit):
+        return (Reading(AS_NAMED, _some(fit.draws), X, probability),)
     subject = Subject(replace(fit, data=fit.data.held))
     pivoted = subject.pivoted.take_flat()
     if subject.symmetric:
         own = _some(pivoted)
-        return Reading(AS_NAMED, own, X), Reading(EXCHANGED, own.swap(), X)
+        return (
+            Reading(AS_NAMED, own, X, probability),
+            Reading(EXCHANGED, own.swap(), X, probability),
+        )
     side = exchanged_draws(fit)
-    named = Reading(AS_NAMED, _some(fit.draws.take(~side) if (~side).any() else fit.draws), X)
+    kept = fit.draws.take(~side) if (~side).any() else fit.draws
+    named = Reading(AS_NAMED, _some(kept), X, probability)
     if side.sum() >= ENOUGH_DRAWS:
-        return named, Reading(EXCHANGED, _some(fit.draws.take(side)), X)
+        return named, Reading(EXCHANGED, _some(fit.draws.take(side)), X, probability)
     peak = exchanged_peak(subject)
     if peak is None:
         return (named,)
-    return named, Reading(EXCHANGED, _internal(fit, peak.point), X)
+    return named, Reading(EXCHANGED, _internal(fit, peak.point), X, probability)
 
 
 def exchanged_draws(fit: FittedModel) -> NDArray[np.bool_]:
     """Which draws name the factors the other way round than the best mode does."""
     if "exchanged" in fit.stats:
         return np.asarray(fit.stats["exchanged"]).ravel() > 0.5
-    if not fit.spec.has_selection:
+    if not _has_exchange(fit):
         return np.zeros(fit.draws.b.size, dtype=bool)
     X, draws, best = fit.data.X, fit.draws, fit.modes[0].point
     metric = np.cov(X.T, ddof=0).reshape(X.shape[1], -1)
@@ -110,6 +141,11 @@ def exchanged_draws(fit: FittedModel) -> NDArray[np.bool_]:
         return out
 
     return distance(best.swap()) < distance(best)
+
+
+def _has_exchange(fit: FittedModel) -> bool:
+    """One annotator with slopes: several have no single factor to exchange with the class."""
+    return fit.spec.has_selection and not fit.parameters.several
 
 
 def _some(draws: Parameters) -> Parameters:

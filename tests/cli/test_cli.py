@@ -15,7 +15,7 @@ from bayes_lepu.cli.commands.fit import with_audits
 from bayes_lepu.cli.penalties import read_priors
 from bayes_lepu.cli.sheets import split_names
 from bayes_lepu.models.parameters import Parameters
-from tests.fraud import fraud_table
+from notebooks.made_tables import fraud_table
 
 QUICK = ["--method", "laplace", "--draws", "100", "--seed", "1"]
 FILES = {"report.html", "fit.nc", "predictions.csv", "identifiability.csv"}
@@ -135,6 +135,38 @@ def test_predict_finds_columns_by_name(fitted, here, frame, capsys):
     whole = pd.read_csv(fitted / "psychm" / "predictions.csv").head(10)
     columns = ["file", "class_probability", "propensity", "missed_if_unlabelled"]
     pd.testing.assert_frame_equal(table[columns], whole[columns], rtol=1e-4)
+
+
+@pytest.mark.parametrize(("source", "out"), [("new.csv", "p.csv"), ("new.parquet", "p.parquet")])
+def test_predict_goes_by_batches(here, capsys, monkeypatch, source, out):
+    """As one batch does, also where a batch of a text column looks like numbers."""
+    codes = pd.Categorical(np.tile(["1", "2", "x"], 40))
+    X = pd.DataFrame({"code": codes, "heat": np.linspace(-1, 1, 120) + (codes == "x")})
+    fit = lepu.fit(X, np.tile([1, 0, 0, 1], 30), model="scar", method="map", random_seed=1)
+    fit.save("fit.nc", data=False)
+    new = X.sort_values("code", ignore_index=True)
+    new.to_csv("new.csv", index=False)
+    new.to_parquet("new.parquet")
+    monkeypatch.setattr("bayes_lepu.cli.commands.predict.ROWS", 25)
+    code, said, _ = run(capsys, "predict", "fit.nc", source, "--out", out, "--json")
+    assert code == 0
+    table = pd.read_csv(out) if out.endswith("csv") else pd.read_parquet(out)
+    assert list(table["row"]) == list(range(1, 121))
+    expected = fit.predict_proba(new)[:, 1]
+    np.testing.assert_allclose(table["class_probability"], expected, rtol=1e-5)
+    assert json.loads(said)["rows"] == 120
+    assert json.loads(said)["expected_share_positive"] == pytest.approx(expected.mean())
+
+
+def test_predict_names_the_row_of_a_later_batch(here, fitted, frame, capsys, monkeypatch):
+    monkeypatch.setattr("bayes_lepu.cli.commands.predict.ROWS", 25)
+    new = frame.astype({"heat": object})
+    new.loc[60, "heat"] = "hot"
+    new.to_csv("new.csv", index=False)
+    code, _, err = run(capsys, "predict", str(fitted / "scar" / "fit.nc"), "new.csv")
+    assert code == 2
+    assert "row 61" in err
+    assert not list(here.glob("*predictions*")), "nothing is left half written"
 
 
 def test_report_of_a_saved_fit(fitted, here, capsys):
@@ -462,7 +494,7 @@ def test_a_bank_table_goes_to_a_report_by_one_command(tmp_path, monkeypatch, cap
     assert code == 0
     result = json.loads(out)
     assert result["rows"] == len(table)
-    assert abs(result["class_prior"]["mean"] - table.attrs["fraud"].mean()) < 0.05
+    assert abs(result["class_prior"]["mean"] - table.attrs["truth"].mean()) < 0.05
     predictions = pd.read_csv("lepu-claims/predictions.csv")
     assert list(predictions["case_id"]) == list(table.loc[table["checked"] != 0, "case_id"])
     assert "country" in (tmp_path / "lepu-claims" / "report.html").read_text("utf-8")

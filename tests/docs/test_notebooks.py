@@ -14,8 +14,8 @@ NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 MAX_KB = 150
 
 
-def test_all_seven_are_here():
-    assert [path.name[:2] for path in NOTEBOOKS] == [f"{i:02d}" for i in range(1, 8)]
+def test_all_are_here():
+    assert [path.name[:2] for path in NOTEBOOKS] == [f"{i:02d}" for i in range(1, 12)]
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
@@ -34,9 +34,13 @@ def test_all_are_pages_of_the_documentation():
         """MkDocs writes some options as Python names."""
 
     nav = yaml.load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"), Loader)["nav"]
-    section = next(entry["Notebooks"] for entry in nav if "Notebooks" in entry)
-    pages = [uri for entry in section for uri in entry.values()]
+    sections = [*_section(nav, "Notebooks"), *_section(nav, "Gallery")]
+    pages = [uri for entry in sections for uri in entry.values()]
     assert pages == [f"notebooks/{path.stem}.md" for path in NOTEBOOKS]
+
+
+def _section(nav, name):
+    return next(entry[name] for entry in nav if name in entry)
 
 
 def check(data, *notebooks):

@@ -11,6 +11,7 @@ from bayes_lepu.settling.curves import ranking_curves
 from bayes_lepu.settling.decisions import decide
 from bayes_lepu.settling.readings import read
 from bayes_lepu.settling.rounding import say_count, say_share
+from tests.tiny import tiny_fit, tiny_table
 
 MASKS = {"class_features": [0, 1, 2], "selection_features": [3, 4]}
 TRUTH = lepu.Parameters.of(a=[2.5, -1.5, 1, 0, 0], b=-1.0, alpha=[0, 0, 0, 1.5, -1], beta=0.3)
@@ -227,3 +228,17 @@ def test_realised_figures_lie_in_their_intervals():
     """200 sets: 85 to 95 per cent inside the 90 % intervals."""
     shares = covered(range(1000, 1200), 2500)
     assert all(0.85 <= share <= 0.95 for share in shares.values()), shares
+
+
+def test_rows_that_were_not_shown_were_not_missed_by_everybody():
+    """Totals, decisions and audits of several annotators count who saw which row."""
+    fit = tiny_fit("panel")
+    unmarked = fit.data.l == 0
+    by_row = fit.missed()["mean"].to_numpy()[unmarked]
+    assert fit.missed(total=True)["mean"].iloc[0] == pytest.approx(by_row.sum())
+    seen_by_all = fit.missed(tiny_table()[0])["mean"].to_numpy()[unmarked]
+    assert by_row.sum() > seen_by_all.sum()
+    rows = fit.decide(budget=5).rows["missed"]
+    np.testing.assert_allclose(rows, fit.missed().loc[rows.index, "mean"])
+    plan = lepu.suggest_audit(fit, k=5).rows["missed"]
+    np.testing.assert_allclose(plan, fit.missed().loc[plan.index, "mean"])

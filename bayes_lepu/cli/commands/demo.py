@@ -40,7 +40,11 @@ def run(args: argparse.Namespace, terminal: Terminal) -> None:
     terminal.say()
     terminal.say(f"True class prior {truth['pi']:.3f}, true label frequency {truth['c']:.3f}.")
     terminal.say(f"Accuracy on the true classes, which the fit never saw: {accuracy:.3f}.")
-    terminal.say(f"Report: {args.out}")
+    terminal.say()
+    terminal.say(f"Look at {args.out} in a browser: how many were missed, which rows, whether to")
+    terminal.say(
+        "trust it, then the pictures. Your own table: bayes-lepu fit TABLE.csv --label COLUMN"
+    )
     terminal.result(
         {
             "level": found.level,

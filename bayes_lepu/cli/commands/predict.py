@@ -1,25 +1,30 @@
 """``bayes-lepu predict``: class probabilities for new rows."""
 
 import argparse
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from bayes_lepu.cli.outputs import check_output, write_csv
+import pandas as pd
+
+from bayes_lepu.cli.outputs import check_output, write_batches
 from bayes_lepu.cli.predictions import prediction_table
-from bayes_lepu.cli.sheets import complaint, read_sheet, split_names
+from bayes_lepu.cli.sheets import Sheet, complaint, read_batches, split_names
 from bayes_lepu.cli.terminal import Terminal
 from bayes_lepu.encoding import UNSEEN
 from bayes_lepu.errors import DataError
-from bayes_lepu.fitted import load
+from bayes_lepu.fitted import Fit, load
 from bayes_lepu.suggestions import did_you_mean, some
 
 EXAMPLES = """\
 examples:
   bayes-lepu predict lepu-photos/fit.nc new.csv
-  bayes-lepu predict lepu-photos/fit.nc new.parquet --id file --out new-predictions.csv
+  bayes-lepu predict lepu-photos/fit.nc new.parquet --id file --out predictions.parquet
 
-Columns are found by name; those that the fit does not know are left aside.
+Columns are found by name; those that the fit does not know are left aside. Files of any size are
+read and written a batch of rows at a time.
 """
+ROWS = 20_000  # at a time
 
 
 def add(commands: Any) -> argparse.ArgumentParser:
@@ -30,7 +35,7 @@ def add(commands: Any) -> argparse.ArgumentParser:
     parser.add_argument("fit", type=Path, help="fit.nc written by bayes-lepu fit")
     parser.add_argument("data", type=Path, help="CSV, TSV or Parquet file with the same columns")
     parser.add_argument(
-        "--out", type=Path, help="CSV to write; default <name of data>-predictions.csv"
+        "--out", type=Path, help="CSV or Parquet to write; default <name of data>-predictions.csv"
     )
     parser.add_argument("--id", metavar="NAME", help="column that names the rows")
     parser.add_argument("--unseen", choices=UNSEEN, help="levels that the fit has not seen")
@@ -47,30 +52,39 @@ def run(args: argparse.Namespace, terminal: Terminal) -> None:
     fit = load(args.fit)
     if args.unseen is not None:
         fit = fit.accept_unseen(args.unseen)
-    with terminal.stage(f"Reading {args.data}"):
-        sheet = read_sheet(
-            args.data,
-            separator=args.separator,
-            id_column=args.id,
-            blanks=split_names(args.blank) or (),
-        )
-        missing = [name for name in fit.data.user_columns if name not in sheet.frame.columns]
-        if missing:
-            near = did_you_mean(missing[0], sheet.frame.columns)
-            raise DataError(
-                f"{args.data}: there is no column {', '.join(map(repr, missing))}, which the fit "
-                f"needs.{near} Columns: {some(list(sheet.frame.columns), most=12)}."
-            )
-        X = sheet.frame[list(fit.data.user_columns)]
-    with terminal.stage(f"Predicting {len(X)} rows"):
-        try:
-            table = prediction_table(fit, X)
-        except DataError as error:
-            raise DataError(complaint(error, args.data, new_rows=True)) from None
-        write_csv(table, out, index_label=X.index.name or "row")
-    share = float(table["class_probability"].mean())
-    terminal.say(f"{len(X)} rows, expected share of positives {share:.3f}.")
-    terminal.files({"predictions": out})
-    terminal.result(
-        {"rows": len(X), "expected_share_positive": share, "files": {"predictions": out}}
+    sheets = read_batches(
+        args.data,
+        rows=ROWS,
+        separator=args.separator,
+        id_column=args.id,
+        blanks=split_names(args.blank) or (),
+        text_columns=[c.name for c in fit.data.encoding.columns if c.levels is not None],
     )
+    rows, positives = 0, 0.0
+
+    def predictions() -> Iterator[pd.DataFrame]:
+        nonlocal rows, positives
+        for sheet in sheets:
+            table = _predict(fit, sheet)
+            rows, positives = rows + len(table), positives + table["class_probability"].sum()
+            yield table
+
+    with terminal.stage(f"Predicting the rows of {args.data}"):
+        write_batches(predictions(), out, index_label=args.id or "row")
+    share = float(positives / rows)
+    terminal.say(f"{rows} rows, expected share of positives {share:.3f}.")
+    terminal.files({"predictions": out})
+    terminal.result({"rows": rows, "expected_share_positive": share, "files": {"predictions": out}})
+
+
+def _predict(fit: Fit, sheet: Sheet) -> pd.DataFrame:
+    known, needed = sheet.frame.columns, list(fit.data.user_columns)
+    if missing := [name for name in needed if name not in known]:
+        raise DataError(
+            f"{sheet.path}: there is no column {', '.join(map(repr, missing))}, which the fit "
+            f"needs.{did_you_mean(missing[0], known)} Columns: {some(list(known), most=12)}."
+        )
+    try:
+        return prediction_table(fit, sheet.frame[needed])
+    except DataError as error:
+        raise DataError(complaint(error, sheet.path, new_rows=True)) from None

@@ -1,0 +1,84 @@
+"""A fit saved without its rows answers as the whole one does, or says why it cannot."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+import bayes_lepu as lepu
+from bayes_lepu.errors import ModelError
+from tests.tiny import tiny_fit, tiny_table
+
+NEEDS_ROWS = {
+    "verdict": lambda fit: fit.identifiability,
+    "report": lambda fit: fit.report("report.html"),
+    "update": lambda fit: fit.update(random_seed=2),
+    "tree": lambda fit: fit.tree,
+    "rows of the fit": lambda fit: fit.missed(),
+    "open rows": lambda fit: fit.decide(budget=3),
+    "model": lambda fit: fit.model,
+    "audits": lambda fit: lepu.suggest_audit(fit, k=3),
+    "save": lambda fit: fit.save("again.nc"),
+}
+
+
+@pytest.fixture(scope="module", params=["psychm", "panel"])
+def pair(request, tmp_path_factory):
+    """A fit, and what is left of it in a file without rows."""
+    fit = tiny_fit(request.param)
+    path = tmp_path_factory.mktemp("shipped") / "fit.nc"
+    return fit, lepu.load(fit.save(path, data=False)), path
+
+
+def test_predictions_are_the_same(pair):
+    fit, shipped, _ = pair
+    X = tiny_table()[0].head(7)
+    np.testing.assert_array_equal(shipped.predict_proba(X), fit.predict_proba(X))
+    for ask in ("class_probability", "propensity", "label_probability", "missed"):
+        found, expected = (getattr(each, ask)(X) for each in (shipped, fit))
+        assert found.equals(expected), ask
+
+
+def test_it_says_what_the_fit_said(pair):
+    fit, shipped, _ = pair
+    assert str(shipped) == repr(shipped) == str(fit)
+    assert "verdict" in str(shipped)
+    assert shipped.class_prior().equals(fit.class_prior())
+    assert shipped.coefficients().equals(fit.coefficients())
+
+
+def test_no_row_is_in_the_file(pair, tmp_path):
+    fit, _, path = pair
+    whole = fit.save(tmp_path / "fit.nc").read_bytes()
+    for found, there in ((whole, True), (path.read_bytes(), False)):
+        assert (str(fit.data.index[5]).encode() in found) is there
+        assert (fit.data.X[5].tobytes() in found) is there
+
+
+@pytest.mark.parametrize("what", NEEDS_ROWS)
+def test_what_needs_the_rows_says_so(pair, what, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ModelError, match=r"saved without its rows \(data=False\)"):
+        NEEDS_ROWS[what](pair[1])
+    assert not list(tmp_path.iterdir())
+
+
+def test_it_can_be_pickled_and_accept_levels(pair):
+    fit, shipped, _ = pair
+    X = tiny_table()[0]
+    again = pickle.loads(pickle.dumps(shipped)).accept_unseen("average")
+    np.testing.assert_array_equal(again.predict_proba(X), fit.predict_proba(X))
+    assert str(again) == str(fit)
+
+
+def test_a_point_estimate_too(tmp_path):
+    X, l, _ = tiny_table()
+    fit = lepu.fit(X, l, model="scar", method="map", random_seed=1)
+    path = fit.save(tmp_path / "fit.nc", data=False)
+    assert str(lepu.load(path)) == str(fit)
+    shipped = lepu.load(path)
+    assert shipped.summary().equals(fit.summary())
+    assert shipped.decide(X, budget=3).rows.equals(fit.decide(X, budget=3).rows)
+    assert shipped.missed(X, total=True).equals(fit.missed(X, total=True))
+    with pytest.raises(ModelError, match="all_groups=True"):
+        fit.save(tmp_path / "other.nc", data=False, all_groups=True)
