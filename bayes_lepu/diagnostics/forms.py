@@ -50,6 +50,7 @@ FLOORS = (0.05, 0.1, 0.2)  # of an s that follows t, from s = floor to s = 1 - f
 # Slopes of a link against those of the logistic one for about the same curve.
 LINK_SCALES = {"logistic": 1.0, "probit": 0.6, "cloglog": 0.8, "loglog": 0.8, "cauchit": 0.8}
 TOP = 100
+MOVED = "the penalty or prior of this fit moved it out of what the labels leave"
 
 
 _WIDTH: dict[str, Any] = {
@@ -369,12 +370,17 @@ def check_forms(subject: Subject, evidence: "Evidence") -> list[Check]:
     bounds = thresholds.relative(thresholds.FORM_WIDTH, pi)
     width = found.high - found.low
     status = grade(width, bounds)
+    outside = not found.low - thresholds.ROUNDING <= pi <= found.high + thresholds.ROUNDING
+    if outside and status == "passed":
+        status = "weak"
     text = (
         f"{len(kept)} of {len(found.table)} forms predict the labels as well; over them π is "
         f"{share(found.low)} to {share(found.high)}, c {kept['c'].min():.2f} to "
         f"{kept['c'].max():.2f}, and {kept['top'].min():.0%} or more of the {TOP} likeliest missed "
         f"rows are the same.{judged_on(found.rows, subject.data.n)}"
     )
+    if outside:
+        text += f" The estimate, {share(pi)}, lies outside: the penalty or prior put it there."
     best = found.table["below"].idxmin()
     own_good = found.own_gap <= AS_WELL
     return [
@@ -385,7 +391,7 @@ def check_forms(subject: Subject, evidence: "Evidence") -> list[Check]:
             "width of π " + in_words(bounds),
             text,
             "" if status == "passed" else LEVEL_REMEDY,
-            **_WIDTH,
+            **(_WIDTH | {"consequence": MOVED} if outside else _WIDTH),
         ),
         Check(
             "form of h",

@@ -63,7 +63,7 @@ def exchanged_pi(subject: Subject) -> Array | None:
         other = np.asarray(fit.stats["exchanged"]).ravel() > 0.5
         if other.sum() >= ENOUGH_DRAWS:
             return fit.pi_draws.ravel()[other]
-    peak = exchanged_peak(subject)
+    peak = subject.peaks[0] if subject.contradicted else exchanged_peak(subject)
     return None if peak is None else np.array([peak.point.t(subject.weak.data.X).mean()])
 
 
@@ -90,6 +90,8 @@ def check_orientation(subject: Subject, evidence: "Evidence") -> list[Check]:
     if subject.symmetric:
         return [_by_assumption(subject), _order(subject)]
     gap = exchange_gap(subject)
+    if subject.contradicted:
+        return [_contradicted(gap)]
     likelihood = grade(gap, thresholds.MODE_GAP)
     probability = fit.orientation.probability
     if probability is None:
@@ -162,6 +164,19 @@ def _order(subject: Subject) -> Check:
         ""
         if firm >= thresholds.ORIENTATION[1]
         else "The rule itself is undecided: report both namings.",
+    )
+
+
+def _contradicted(gap: float) -> Check:
+    return Check(
+        "orientation",
+        "failed",
+        -gap,
+        f"{UNITS} for this naming, {in_words(thresholds.MODE_GAP)}",
+        "The penalties or priors of this fit name the factors one way, the likelihood the other: "
+        f"by it this naming is {worse(gap)}.",
+        "Weaker penalties (fit.update(C=0.01)) or method='nuts'; or s" + SETTLE[1:],
+        **_WHICH,
     )
 
 

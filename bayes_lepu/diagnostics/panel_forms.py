@@ -36,6 +36,7 @@ COPIED = (0.25, 0.5)  # shares of the rows that one annotator copies
 RISES = (0.5, 1.0)  # of the log odds of a constant s, over one sd of the class's predictor
 # Slopes of a link against those of the logistic one for about the same curve.
 LINK_SCALES = {"probit": 0.6, "cloglog": 0.8, "loglog": 0.8, "cauchit": 0.8}
+FEW = 2.5  # labels per row that cannot tell a difficulty from a link of the class
 NODES = 9
 MAX_CELLS = 20_000
 SLOPE_SCALE = 2.5  # of the weak ridge, on standardised columns
@@ -122,7 +123,7 @@ def list_panel_forms(panel: Panel, pair: tuple[int, int]) -> list[PanelForm]:
     share, shift = HARD
     hard = PanelForm("some rows hard", np.array([0.0, shift]), np.array([1 - share, share]))
     forms = [PanelForm(INDEPENDENT), *map(shared_difficulty, SPREADS), hard]
-    if panel.labels.shape[1] == 2:  # who cannot tell a difficulty from a link of the class
+    if (panel.labels >= 0).sum() < FEW * len(panel.labels):
         forms += [shared_difficulty(u, link) for link in ("probit", "cauchit") for u in SPREADS[1:]]
     forms += [
         PanelForm(f"{part:.0%} copied", copied=(*order, part))

@@ -335,6 +335,14 @@ class Subject:
         return tuple(peaks)
 
     @cached_property
+    def contradicted(self) -> bool:
+        """Whether the likelihood excludes the fit's naming of the factors and allows the other."""
+        if not self.fit.spec.has_selection or self.symmetric:
+            return False
+        start, first = self.standardised(self.point), self.peaks[0].point
+        return self.differ(start, first) and self._role(start, first) == "exchanged"
+
+    @cached_property
     def _searched(self) -> list[Parameters]:
         """Maxima of the weak density from starts that know nothing of the fit."""
         with warnings.catch_warnings():  # about naming, which the fit has settled for itself

@@ -23,6 +23,7 @@ RANKING = (0.95, 0.85)  # mean correlation of a·x between draws and their mean
 R_HAT = (1.01, 1.05)
 LIKELIHOOD_DROP = 1.92  # half the 95 % point of χ² with one degree of freedom
 POWER_SCALING = (0.05, 0.20)
+ROUNDING = 0.005  # of π as it is printed
 
 
 def relative(bounds: tuple[float, float], pi: float) -> tuple[float, float]:

@@ -12,8 +12,6 @@ from bayes_lepu.diagnostics.records import Aspect, Check, settled
 from bayes_lepu.diagnostics.subject import Subject
 from bayes_lepu.links import RowKind
 
-ROUNDING = 0.005  # of π as it is printed
-
 
 def choose_level(checks: Iterable[Check]) -> int:
     """The best level that the checks support."""
@@ -49,8 +47,8 @@ def outside(subject: Subject, evidence: Evidence) -> bool:
     if evidence.profile is None:
         return False
     pieces = evidence.profile.likelihood_set(branches=OWN_BRANCHES)
-    pi = float(np.mean(subject.pi_given_naming))
-    return bool(pieces) and not any(low - ROUNDING <= pi <= high + ROUNDING for low, high in pieces)
+    pi, rounding = float(np.mean(subject.pi_given_naming)), thresholds.ROUNDING
+    return bool(pieces) and not any(low - rounding <= pi <= high + rounding for low, high in pieces)
 
 
 def audits_tell_pi(subject: Subject, audits: str) -> bool:

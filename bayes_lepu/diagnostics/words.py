@@ -55,6 +55,8 @@ def _signs(subject: Subject) -> str:
 
 def _naming(subject: Subject) -> str:
     rule = subject.fit.orientation.rule
+    if subject.contradicted:
+        return "the likelihood names them the other way than this fit"
     if not subject.symmetric:
         return "the data do not settle which of them is t"
     if rule == "none":

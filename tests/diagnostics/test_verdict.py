@@ -33,6 +33,7 @@ from bayes_lepu.diagnostics.quick_likelihood import one_annotator
 from bayes_lepu.diagnostics.subject import Subject
 from bayes_lepu.likelihood import formula, information
 from tools.verdict_regimes import FAMILIES, HARD, REGIMES, WELL, WRONG, simulate
+from tools.verdict_study import is_exchanged
 
 pytestmark = pytest.mark.filterwarnings("ignore::bayes_lepu.LepuWarning")
 
@@ -306,6 +307,30 @@ def test_the_interval_given_the_naming_leaves_exchanged_draws_out():
     vars(fit)["stats"] = {"exchanged": exchanged}
     kept = Subject(fit).pi_given_naming
     np.testing.assert_allclose(kept, fit.pi_draws.reshape(4, -1)[1:].ravel())
+
+
+# The fit against the likelihood ---------------------------------------------------------------
+
+
+def test_a_penalty_that_exchanges_the_factors_is_no_level_one():
+    """One guess in a hundred: the likelihood tells t from s, and the default penalty does not."""
+    case, fit = fitted("psychm", "guesses of 1 %", 201)
+    found = fit.identifiability
+    exchanged = is_exchanged(fit, case)
+    assert Subject(fit).contradicted == exchanged
+    assert not (exchanged and found.level == 1)
+
+
+def test_an_estimate_outside_of_its_own_range_is_no_level_one():
+    case = simulate("scar", "as usual", 1)
+    strong = {"c": lepu.Prior("beta", concentration=(50_000, 1_000))}
+    fit = lepu.fit(case.X, case.l, model="scar", method="map", priors=strong, random_seed=0)
+    found = fit.identifiability
+    low, high = found.pi_range
+    pi = float(fit.pi_draws.mean())
+    assert not low <= pi <= high
+    assert found.level > 1
+    assert "lies outside" in next(c.text for c in found.checks if c.name == "form range")
 
 
 # Nothing crashes ------------------------------------------------------------------------------
