@@ -65,7 +65,8 @@ bench: setup
 
 # TABLES names a folder of CSV tables (a last column y); the default is ../shared/data/uci.
 bench-real: setup
-	$(PY) -m benchmarks.real $(if $(TABLES),--tables $(TABLES)) --page benchmarks/results/real.md
+	$(PY) -m benchmarks.real $(if $(TABLES),--tables $(TABLES))
+	$(PY) -m tools.figures
 
 notebooks: setup
 	$(PY) -m tools.notebooks

@@ -156,8 +156,8 @@ def fit(
         Work on standardised columns; penalties and priors refer to that scale.
     penalty : {"l2", "l1", "none"} or mapping with keys "a", "alpha"
         The paper's penalty on each factor's slopes, with free intercepts; "l2" where only ``C`` is
-        given. Neither of them: the priors of `bayes_lepu.defaults`, which shrink the propensity
-        towards a constant; they are part of the result (``fit.priors``) and printed.
+        given. Neither of them: the priors of a posterior (`bayes_lepu.defaults`), which keep s
+        smoother than t; they are part of the result (``fit.priors``) and printed.
     C : float or mapping with keys "a", "alpha"
         The paper's penalty coefficients; 0.01 where only ``penalty`` is given.
     priors : mapping of str to Prior, optional

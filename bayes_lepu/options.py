@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from bayes_lepu.annotators import LongFormat
 from bayes_lepu.data import PUData
-from bayes_lepu.defaults import default_penalties
+from bayes_lepu.defaults import default_penalties, posterior_priors
 from bayes_lepu.errors import OWN_CODE, DataWarning, ModelError
 from bayes_lepu.foreign_priors import read_priors
 from bayes_lepu.inference.engines import ENGINES
@@ -21,9 +21,9 @@ from bayes_lepu.inference.pooling import known_scales
 from bayes_lepu.inference.stopping import LEAST_DRAWS
 from bayes_lepu.links import RowKind
 from bayes_lepu.models.spec import SPREAD, ModelSpec
-from bayes_lepu.priors import DEFAULT_C, GivenPriors, Prior, Priors, default_priors, penalty_priors
+from bayes_lepu.priors import DEFAULT_C, GivenPriors, Prior, Priors, penalty_priors
 from bayes_lepu.suggestions import unknown
-from bayes_lepu.term_priors import terms_of_factors, with_blocks
+from bayes_lepu.term_priors import with_blocks
 
 PICKED = ("random", "chosen")
 SAMPLINGS = ("joint", "case-control")
@@ -59,7 +59,7 @@ def choose_priors(
                 "penalty and C belong to method='map' (they leave the intercepts flat, which has "
                 "no proper posterior). Give priors={'a': Prior(...), 'alpha': Prior(...)} instead."
             )
-        base = default_priors(*terms_of_factors(data))
+        base = posterior_priors(data)
     base = with_blocks(base, data)
     # How much annotators differ: by about one in the log-odds of a row, whatever the columns.
     columns = max(int(data.selection_mask.sum()), 1)

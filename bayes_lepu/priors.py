@@ -29,9 +29,12 @@ Penalty = Literal["l2", "l1", "none"]
 DEFAULT_C = 0.01
 SMALLEST = 1e-100  # scales whose squares, and sums of them, neither vanish nor overflow
 
-CLASS_SLOPE_SCALE = 2.5
-SELECTION_SLOPE_SCALE = 1.5
-INTERCEPT_SCALE = 1.5
+# Standard deviations that the columns together give the log-odds of a row. Chosen on real tables.
+CLASS_SCALE = 2.5  # at least: few labels cannot carry more
+WIDEST_CLASS_SCALE = 10.0  # nearly separable classes, given enough labels
+SELECTION_SCALE = 1.2  # at least, and a quarter of the class's
+CLASS_LEVEL = 0.6  # of the scale above: π then has the same prior whatever that scale
+SELECTION_LEVEL_SCALE = 2.5  # an annotator may mark one positive in a hundred
 
 
 @dataclass(frozen=True)
@@ -304,18 +307,31 @@ def penalty_priors(
     }
 
 
-def default_priors(n_class: int, n_selection: int) -> dict[str, Prior]:
-    """Weakly informative priors for standardised columns.
+def default_priors(n_class: int, n_selection: int, *, labelled: float = 0.0) -> dict[str, Prior]:
+    r"""Weakly informative priors for standardised columns.
 
-    The slope scale shrinks with the number of columns so that the implied prior of the class
-    prior π stays wide; the propensity's slopes are given the smaller scale, which encodes the
-    paper's Assumption 3 (s is smoother than t) softly.
+    .. math:: a_j \sim N(0, A^2/p), \quad b \sim N(0, (0.6 A)^2), \quad
+        \alpha_j \sim N(0, S^2/p_s), \quad \beta \sim N(0, 2.5^2), \\
+        A = \sqrt{m/p} \text{ within } [2.5, 10], \qquad S = \max(1.2, A/4).
+
+    Slopes shrink with the number of columns, so that the implied prior of the class prior π stays
+    wide. The propensity's are given the smaller scale, which encodes the paper's Assumption 3 (s is
+    smoother than t) softly. The class may be the steeper, the more labels m there are for a column:
+    nearly separable classes need it, and few labels would be fitted too closely.
+
+    Parameters
+    ----------
+    n_class, n_selection : int
+        Columns of t and of s.
+    labelled : float
+        Weight of the labelled rows.
     """
+    scale = min(max(CLASS_SCALE, math.sqrt(labelled / max(n_class, 1))), WIDEST_CLASS_SCALE)
     return {
-        "a": Prior("normal", scale=CLASS_SLOPE_SCALE / math.sqrt(n_class)),
-        "alpha": Prior("normal", scale=SELECTION_SLOPE_SCALE / math.sqrt(n_selection)),
-        "b": Prior("normal", scale=INTERCEPT_SCALE),
-        "beta": Prior("normal", scale=INTERCEPT_SCALE),
+        "a": Prior("normal", scale=scale / math.sqrt(n_class)),
+        "alpha": Prior("normal", scale=max(SELECTION_SCALE, scale / 4) / math.sqrt(n_selection)),
+        "b": Prior("normal", scale=CLASS_LEVEL * scale),
+        "beta": Prior("normal", scale=SELECTION_LEVEL_SCALE),
         "c": Prior("beta", concentration=(1, 1)),
         "rates": Prior("dirichlet", concentration=(1, 1, 1)),
     }

@@ -38,6 +38,7 @@ def ranks(model: str, seed: int, *, n: int = 200, p: int = 2, mask: bool = False
             l,
             model=model,
             selection_features=columns,
+            priors=priors,
             orientation="none",
             draws=7 * RANKS,
             tune=400,

@@ -5,7 +5,7 @@ import pytest
 
 import bayes_lepu as lepu
 from bayes_lepu.data import read_data
-from bayes_lepu.defaults import default_penalties
+from bayes_lepu.defaults import default_penalties, posterior_priors
 from bayes_lepu.inference.modes import artefact
 from bayes_lepu.inference.point_figures import point_figures
 from bayes_lepu.models.parameters import Parameters
@@ -22,28 +22,35 @@ def data(alpha, beta, n=2000, p=4, seed=0):
 def test_the_defaults_are_part_of_the_result_and_printed():
     X, l, _ = data([0.0] * 4, 0.0)
     fit = lepu.fit(X, l, model="spm", method="map", random_seed=0)
-    assert fit.priors["a"] == lepu.Prior("normal", scale=0.6**-0.5)
-    assert fit.priors["alpha"] == lepu.Prior("laplace", scale=1 / (0.5 * np.sqrt(l.sum())))
-    assert fit.priors["b"] == lepu.Prior("normal", scale=2.5)
-    assert fit.priors["beta"] == lepu.Prior("normal", scale=1.0)
-    for name in ("a ~ Normal(0, 1.29)", "alpha ~ Laplace(0, ", "beta ~ Normal(0, 1)"):
+    assert l.sum() > 400  # a hundred for every column: as wide as they get
+    assert fit.priors["a"] == lepu.Prior("normal", scale=5.0)
+    assert fit.priors["alpha"] == lepu.Prior("normal", scale=1.25)
+    assert fit.priors["b"] == lepu.Prior("normal", scale=6.0)
+    for name in ("a ~ Normal(0, 5)", "alpha ~ Normal(0, 1.25)", "beta ~ Normal(0, 2.5)"):
         assert name in repr(fit)
 
 
-def test_few_labels_have_priors_that_follow_the_columns():
+def test_a_point_estimate_is_the_mode_of_the_default_posterior():
     X, l, _ = data([0.0] * 4, -2.0, n=300)
-    assert 5 < l.sum() < 50
-    fit = lepu.fit(X, l, model="spm", method="map", random_seed=0)
-    assert fit.priors["a"] == lepu.Prior("normal", scale=2.0)
-    assert fit.priors["alpha"] == lepu.Prior("normal", scale=0.75)
-    assert fit.priors["b"] == fit.priors["beta"] == lepu.Prior("normal", scale=1.5)
-    # Weights count: ten times the rows are many labels.
-    heavy = default_penalties(read_data(X, l, sample_weight=np.full(300, 10.0)))
-    assert heavy["alpha"].family == "laplace"
-    # One mark in a thousand rows speaks of a rare class, not of a lazy annotator.
-    rare = np.concatenate([l, np.zeros(33 * 300, int)])
-    chosen = default_penalties(read_data(np.vstack([X, 2 * X.repeat(33, axis=0)]), rare))
-    assert chosen["b"] == lepu.Prior("normal", scale=2.5)
+    table = read_data(X, l)
+    point, posterior = default_penalties(table), posterior_priors(table)
+    assert {k: point[k] for k in ("a", "b", "alpha", "beta")} == {
+        k: posterior[k] for k in ("a", "b", "alpha", "beta")
+    }
+
+
+@pytest.mark.parametrize(
+    ("labelled", "scale"), [(20, 2.5), (100, 5.0), (10_000, 10.0)], ids=["few", "some", "many"]
+)
+def test_the_class_may_be_the_steeper_the_more_labels_a_column_has(labelled, scale):
+    l = np.arange(20_000) < labelled
+    X = np.random.default_rng(0).normal(size=(20_000, 4))
+    priors = posterior_priors(read_data(X, l))
+    assert priors["a"] == lepu.Prior("normal", scale=scale / 2)
+    assert priors["b"] == lepu.Prior("normal", scale=0.6 * scale)
+    assert priors["beta"] == lepu.Prior("normal", scale=2.5)
+    half = read_data(X, l, sample_weight=np.full(len(l), 0.25))  # four of them count as one
+    assert posterior_priors(half)["a"] == posterior_priors(read_data(X[::4], l[::4]))["a"]
 
 
 def test_the_papers_penalties_are_one_argument():
@@ -55,7 +62,7 @@ def test_the_papers_penalties_are_one_argument():
 
 
 def test_a_constant_propensity_is_found_constant_and_a_varying_one_is_not():
-    """Four columns that say nothing: noise passes 0.5 root m here and there, and stays small."""
+    """Four columns that say nothing have small slopes in s."""
     X, l, y = data([0.0] * 4, 0.0)
     flat = lepu.fit(X, l, model="spm", method="map", random_seed=0)
     assert flat.propensity(X)["mean"].std() < 0.1

@@ -1,4 +1,6 @@
-"""The figures in the README, refreshed from benchmarks/results/*.json and docs/reproduction/*.csv.
+"""The figures in the README and in docs/real-tables.md, refreshed from what is stored.
+
+They are stored in benchmarks/results and docs/reproduction.
 
 A row of the table of speeds ends in the place its figure is stored at, `file: key`, and the figure
 is that value with two significant digits:
@@ -20,9 +22,12 @@ from typing import Any
 
 import pandas as pd
 
+from benchmarks.real import page
+
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
 PAGES = ROOT / "docs" / "reproduction"
+DOCUMENTS = (ROOT / "README.md", ROOT / "docs" / "real-tables.md")
 TABLE = re.compile(r"(<!-- (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 ROW = re.compile(r"^(\|[^|]*\| )([^|]*)( \| `(\w+): ([^`]+)` \|)$", re.MULTILINE)
 
@@ -95,7 +100,17 @@ METHODS = {
     "bayes_lepu, SPM": "SPM",
     "bayes_lepu, SPM, 50 audited rows": "SPM with 50 audited rows",
 }
-TABLES: dict[str, Callable[[], str]] = {"peers": peers, "table1": table1}
+TABLES: dict[str, Callable[[], str]] = {
+    "peers": peers,
+    "table1": table1,
+    "real": page.short_table,
+    "real_methods": page.whole_table,
+    "real_marks": page.few_and_fair,
+    "real_mechanisms": page.by_mechanism,
+    "real_tables": page.by_table,
+    "real_scar": page.published_scar,
+    "real_few": page.published_few,
+}
 
 
 def _markdown(header: list[str], rows: list[list[str]]) -> str:
@@ -104,9 +119,9 @@ def _markdown(header: list[str], rows: list[list[str]]) -> str:
 
 
 def main() -> int:
-    """Rewrite the README."""
-    readme = ROOT / "README.md"
-    readme.write_text(refreshed(readme.read_text(encoding="utf-8")), encoding="utf-8")
+    """Rewrite the documents."""
+    for path in DOCUMENTS:
+        path.write_text(refreshed(path.read_text(encoding="utf-8")), encoding="utf-8")
     return 0
 
 

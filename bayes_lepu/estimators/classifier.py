@@ -30,7 +30,7 @@ class PUClassifier(LabelClassifier):
         should not be the one that is shrunk more.
     class_norm, selection_norm : {"l2", "l1", "none"}, optional
         Norm of the slopes that is penalised. Where none of these four is given, the penalties are
-        the defaults of `bayes_lepu.fit`, which shrink the propensity towards a constant; where
+        the defaults of `bayes_lepu.fit`, which keep the propensity smoother than the class; where
         some are, the others are "l2" and 0.01.
     class_features, selection_features : sequence of names or positions, optional
         Columns that may enter t and s.

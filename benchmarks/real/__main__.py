@@ -10,12 +10,12 @@ THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 def main(arguments: list[str]) -> int:
-    """Run what is missing, print the table, and write the page."""
+    """Run what is missing, store the means of every cell, and print the table of methods."""
     for variable in THREADS:  # read when NumPy is first imported, which is below
         os.environ.setdefault(variable, "1")
     from benchmarks.real.contestants import CONTESTANTS, DEFAULT
     from benchmarks.real.labelling import MECHANISMS
-    from benchmarks.real.page import write_page
+    from benchmarks.real.page import STORED, overall, summarise
     from benchmarks.real.public_tables import load_tables
     from benchmarks.real.trials import Key, finished, run_missing
 
@@ -26,8 +26,8 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--methods", nargs="+", default=[*DEFAULT], choices=[*CONTESTANTS])
     parser.add_argument("--repetitions", type=int, default=20)
     parser.add_argument("--jobs", type=int, default=1, help="processes")
-    parser.add_argument("--trials", type=Path, default=HERE.parent / "results" / "real.jsonl")
-    parser.add_argument("--page", type=Path, help="where to write the page of results")
+    parser.add_argument("--trials", type=Path, default=HERE.parents[1] / "results" / "real.jsonl")
+    parser.add_argument("--cells", type=Path, default=STORED, help="where to store the means")
     options = parser.parse_args(arguments)
 
     tables = load_tables(options.tables, wanted=tuple(options.only))
@@ -41,9 +41,9 @@ def main(arguments: list[str]) -> int:
     for count, record in enumerate(run_missing(tables, keys, options.trials, jobs=options.jobs)):
         if count % 100 == 0:
             print(f"{count} of at most {len(keys)}: {record['table']}", file=sys.stderr, flush=True)
-    wanted = [r for r in finished(options.trials) if r["method"] in options.methods]
-    page = options.page or options.trials.with_suffix(".md")
-    print(write_page(wanted, page).round(3).to_string())
+    cells = summarise(finished(options.trials))
+    cells.to_csv(options.cells, index=False)
+    print(overall(cells).round(3).to_string())
     return 0
 
 

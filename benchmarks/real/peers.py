@@ -9,7 +9,7 @@ SAR-EM and LBE, which differ in where they begin:
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,13 +37,16 @@ class Answer:
     interval : tuple of float, optional
         95 % interval of pi.
     facts : dict
-        What else is worth keeping: the level of a verdict, weights.
+        What else is worth keeping: the level of a verdict.
+    members : dict of str to Answer
+        Of an average, what each of its members says, by name of the method.
     """
 
     class_probability: Callable[[Array], Array]
     pi: float
     interval: tuple[float, float] | None = None
-    facts: dict[str, float] | None = None
+    facts: dict[str, float] = field(default_factory=dict)
+    members: "dict[str, Answer]" = field(default_factory=dict)
 
 
 def fit_naive(X: Array, l: Marks, rng: np.random.Generator) -> Answer:

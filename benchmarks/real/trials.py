@@ -17,8 +17,9 @@ import numpy as np
 
 from bayes_lepu.errors import LepuError
 from benchmarks.real.contestants import CONTESTANTS
-from benchmarks.real.labelling import draw_trial
+from benchmarks.real.labelling import Trial, draw_trial
 from benchmarks.real.measures import class_scores, prior_scores
+from benchmarks.real.peers import Answer
 from benchmarks.real.public_tables import Table
 
 Record = dict[str, float | int | str | None]
@@ -34,8 +35,8 @@ class Key:
     method: str
 
 
-def run(table: Table, key: Key) -> Record:
-    """One trial: scores, or what went wrong."""
+def run(table: Table, key: Key) -> list[Record]:
+    """One trial: scores of the method and of its members, or what went wrong."""
     place = f"{key.table}|{key.mechanism}|{key.repetition}"
     seed = zlib.crc32(place.encode())
     trial = draw_trial(table, key.mechanism, np.random.default_rng(seed))
@@ -48,11 +49,17 @@ def run(table: Table, key: Key) -> Record:
             rng = np.random.default_rng([seed, 1])
             answer = CONTESTANTS[key.method](trial.X, trial.l, rng)
         except (LepuError, np.linalg.LinAlgError) as error:
-            return {**facts, "error": str(error)}
-        seconds = time.process_time() - began
-        scores = class_scores(trial, answer.class_probability(trial.X_test))
-    scores |= prior_scores(trial, answer.pi, answer.interval) | (answer.facts or {})
-    return {**facts, **scores, "CPU seconds": round(seconds, 4)}
+            return [{**facts, "error": str(error)}]
+        facts["CPU seconds"] = round(time.process_time() - began, 4)
+        own = {**facts, **_scores(trial, answer)}
+        del facts["CPU seconds"]  # the members' are not known apart
+        members = answer.members.items()
+        return [own, *({**facts, "method": name, **_scores(trial, m)} for name, m in members)]
+
+
+def _scores(trial: Trial, answer: Answer) -> Record:
+    scores = class_scores(trial, answer.class_probability(trial.X_test))
+    return {**scores, **prior_scores(trial, answer.pi, answer.interval), **answer.facts}
 
 
 def finished(path: Path) -> list[Record]:
@@ -79,13 +86,13 @@ def run_missing(
     torn = path.exists() and not path.read_bytes().endswith(b"\n") and path.stat().st_size > 0
     with path.open("a", encoding="utf-8") as file:
         file.write("\n" if torn else "")
-        for record in _results(by_name, missing, jobs):
-            file.write(json.dumps(record, ensure_ascii=False) + "\n")
+        for records in _results(by_name, missing, jobs):
+            file.write("".join(json.dumps(r, ensure_ascii=False) + "\n" for r in records))
             file.flush()
-            yield record
+            yield from records
 
 
-def _results(tables: dict[str, Table], keys: list[Key], jobs: int) -> Iterator[Record]:
+def _results(tables: dict[str, Table], keys: list[Key], jobs: int) -> Iterator[list[Record]]:
     if jobs == 1:
         yield from (run(tables[key.table], key) for key in keys)
         return

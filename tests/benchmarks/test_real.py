@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks.real.labelling import MECHANISMS, draw_trial
 from benchmarks.real.measures import auc, class_scores, prior_scores
-from benchmarks.real.page import frame, overall
+from benchmarks.real.page import overall, summarise
 from benchmarks.real.peers import PEERS
 from benchmarks.real.public_tables import Table, load_tables, read_csv
 from benchmarks.real.trials import Key, finished, run_missing
@@ -80,7 +80,7 @@ def test_a_stopped_run_goes_on(table, tmp_path):
     assert [(r["repetition"], r["method"]) for r in rest] == [(1, "Elkan-Noto")]
     records = finished(path)
     assert len(records) == 4
-    summary = overall(frame(records))
+    summary = overall(summarise(records))
     assert summary.loc["naive", "loses to naive"] == 0
     assert summary.loc["Elkan-Noto", "accuracy"] == pytest.approx(
         pd.DataFrame(records).query("method == 'Elkan-Noto'")["accuracy"].mean()

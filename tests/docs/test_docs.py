@@ -13,7 +13,7 @@ import pytest
 from bayes_lepu.models import list_models
 from tests.documents import ROOT, blocks, run
 from tests.patience import slow
-from tools.figures import ROW, refreshed
+from tools.figures import DOCUMENTS, ROW, TABLE, refreshed
 from tools.pictures import graph
 
 DOCS = ROOT / "docs"
@@ -125,9 +125,10 @@ def test_map_goes_down():
     assert depth == sorted(depth)
 
 
-def test_quoted_figures_are_the_stored_ones():
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert len(ROW.findall(text)) >= 3
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+def test_quoted_figures_are_the_stored_ones(path):
+    text = path.read_text(encoding="utf-8")
+    assert len(ROW.findall(text)) + len(TABLE.findall(text)) >= 3
     assert refreshed(text) == text, "run: python -m tools.figures"
 
 

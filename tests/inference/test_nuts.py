@@ -99,7 +99,11 @@ def test_means_agree_with_the_stan_reference(name):
     reference = json.loads((MODELS / name / "reference.json").read_text())
     data = reference_data(name)
     columns = {"selection_features": [0, 1]} if name == "spm" else {}
-    fit = lepu.fit(data.X, data.kind, model=name, random_seed=5, progressbar=False, **columns)
+    scales = {k: v for k, v in reference["priors"].items() if k.startswith("scale_")}
+    priors = {k.removeprefix("scale_"): lepu.Prior("normal", scale=v) for k, v in scales.items()}
+    fit = lepu.fit(
+        data.X, data.kind, model=name, priors=priors, random_seed=5, progressbar=False, **columns
+    )
     summary = az.summary(fit.tree, round_to="none")
     stored = reference["posterior"]
     compared = 0

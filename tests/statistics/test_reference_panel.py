@@ -67,6 +67,10 @@ def test_our_posterior_is_stans(recorded):
         np.where(data.L < 0, np.nan, data.L),
         model="spm",
         selection_features=[1, 2],
+        priors={
+            name: lepu.Prior("normal", scale=PRIORS[f"scale_{name}"])
+            for name in ("a", "b", "alpha_mean", "beta_mean")
+        },
         standardize=False,
         draws=2000,
         random_seed=1,
