@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayes_lepu.data import PUData
-from bayes_lepu.priors import CLASS_SLOPE_SCALE, SELECTION_SLOPE_SCALE, Prior
+from bayes_lepu.priors import CLASS_SCALE, SELECTION_SCALE, Prior
 
 # Scales s of the half-normal priors. Splines may take what a column may; groups differ by less.
 # Those of the propensity are smaller in the proportion of the slopes' (Assumption 3, softly).
-SMOOTH = {"a": CLASS_SLOPE_SCALE, "alpha": SELECTION_SLOPE_SCALE}
-GROUPS = {"a": 1.0, "alpha": SELECTION_SLOPE_SCALE / CLASS_SLOPE_SCALE}
+SMOOTH = {"a": CLASS_SCALE, "alpha": SELECTION_SCALE}
+GROUPS = {"a": 1.0, "alpha": SELECTION_SCALE / CLASS_SCALE}
 
 
 def count_terms(data: PUData, mask: NDArray[np.bool_]) -> int:

@@ -2,8 +2,9 @@ r"""How much of π is the prior: power scaling, and other scales of the intercep
 
 Draws are reweighted, not sampled again: by :math:`p(\theta)^{\alpha-1}` for the power scaling
 (Kallioinen et al. 2024, https://doi.org/10.1007/s11222-023-10366-5), and by the ratio of two normal
-densities for intercepts with sd 1 and 2.5. Where the weights leave fewer than a tenth of the draws'
-effective size the Gaussian approximation is refitted instead.
+densities for intercepts with priors of two thirds and five thirds of the scale. Where the weights
+leave fewer than a tenth of the draws' effective size the Gaussian approximation is refitted
+instead.
 """
 
 from dataclasses import dataclass
@@ -25,7 +26,8 @@ from bayes_lepu.priors import Prior
 if TYPE_CHECKING:
     from bayes_lepu.diagnostics.evidence import Evidence
 
-INTERCEPT_SCALES = (1.0, 2.5)
+INTERCEPT_FACTORS = (2 / 3, 5 / 3)
+FLAT_SCALE = 1.5  # stands for the scale of a prior that has none
 LEAST_SHARE = 0.1
 POWER_DRAWS = 1000
 LEAST_DRAWS = 50  # for tails to be seen
@@ -33,9 +35,9 @@ LEAST_DRAWS = 50  # for tails to be seen
 
 @dataclass(frozen=True)
 class Alternative:
-    """π under another scale of the intercepts' prior."""
+    """π with the scales of the intercepts' priors times a factor."""
 
-    scale: float
+    factor: float
     mean: float
     lower: float
     upper: float
@@ -113,9 +115,11 @@ def check_intercepts(subject: Subject, evidence: "Evidence") -> list[Check]:
     bounds = (0.05, 0.10)
     status = grade(shift, bounds)
     if subject.fit.is_point:
-        words = ", ".join(f"{f.mean:.2f} with sd {f.scale:g}" for f in found)
+        words = ", ".join(f"{f.mean:.2f} with scales times {f.factor:.2g}" for f in found)
     else:
-        words = ", ".join(f"{f.lower:.2f} to {f.upper:.2f} with sd {f.scale:g}" for f in found)
+        words = ", ".join(
+            f"{f.lower:.2f} to {f.upper:.2f} with scales times {f.factor:.2g}" for f in found
+        )
     return [
         Check(
             name,
@@ -132,29 +136,34 @@ def check_intercepts(subject: Subject, evidence: "Evidence") -> list[Check]:
 
 
 def other_intercepts(subject: Subject) -> list[Alternative]:
-    """π with every intercept's prior N(0, sd²), sd 1 and 2.5."""
+    """π with normal priors of the intercepts, narrower and wider than the fit's own."""
     return [
-        _refitted(subject, scale) if subject.fit.is_point else _reweighted(subject, scale)
-        for scale in INTERCEPT_SCALES
+        _refitted(subject, factor) if subject.fit.is_point else _reweighted(subject, factor)
+        for factor in INTERCEPT_FACTORS
     ]
 
 
-def _with_intercepts(subject: Subject, scale: float, *, jacobian: bool) -> LogDensity:
+def _scaled(prior: Prior, factor: float) -> float:
+    known = prior.family == "normal" and not prior.hierarchical
+    return factor * (prior.known_scale if known else FLAT_SCALE)
+
+
+def _with_intercepts(subject: Subject, factor: float, *, jacobian: bool) -> LogDensity:
     priors = {
-        n: Prior("normal", scale=scale) if n in ("b", "beta") else p
+        n: Prior("normal", scale=_scaled(p, factor)) if n in ("b", "beta") else p
         for n, p in subject.fit.priors.items()
     }
     return LogDensity(subject.fit.spec, subject.data, priors, jacobian=jacobian)
 
 
-def _refitted(subject: Subject, scale: float) -> Alternative:
-    density = _with_intercepts(subject, scale, jacobian=False)
+def _refitted(subject: Subject, factor: float) -> Alternative:
+    density = _with_intercepts(subject, factor, jacobian=False)
     z = optimise(density, density.pack(subject.inside(subject.point))).z
     pi = float(density.unpack(z).t(subject.data.X).mean())
-    return Alternative(scale, pi, pi, pi)
+    return Alternative(factor, pi, pi, pi)
 
 
-def _reweighted(subject: Subject, scale: float) -> Alternative:
+def _reweighted(subject: Subject, factor: float) -> Alternative:
     flat = subject.pivoted.take_flat()
     log_ratio = np.zeros(flat.b.size)
     exact = True
@@ -165,17 +174,18 @@ def _reweighted(subject: Subject, scale: float) -> Alternative:
         exact &= prior.family == "normal"
         if exact:
             own = float(prior.scale)  # type: ignore[arg-type]
-            log_ratio += 0.5 * ((values - prior.loc) / own) ** 2 - 0.5 * (values / scale) ** 2
+            other = _scaled(prior, factor)
+            log_ratio += 0.5 * ((values - prior.loc) / own) ** 2 - 0.5 * (values / other) ** 2
     w = np.exp(log_ratio - log_ratio.max())
     w /= w.sum()
     pi = subject.pi_draws.ravel()
     if not exact or 1 / float(w @ w) < LEAST_SHARE * w.size:
-        density = _with_intercepts(subject, scale, jacobian=True)
+        density = _with_intercepts(subject, factor, jacobian=True)
         z = gaussian_at(density, density.pack(subject.inside(subject.point))).sample(
             np.random.default_rng(0), 1000
         )
         pi, _ = subject.fit.class_prior_draws(density.unpack(z))
-        return Alternative(scale, float(pi.mean()), *interval(pi))
+        return Alternative(factor, float(pi.mean()), *interval(pi))
     order = np.argsort(pi)
     low, high = np.interp([0.025, 0.975], np.cumsum(w[order]), pi[order])
-    return Alternative(scale, float(w @ pi), float(low), float(high))
+    return Alternative(factor, float(w @ pi), float(low), float(high))

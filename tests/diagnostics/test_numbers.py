@@ -211,7 +211,7 @@ def test_log_prior_of_draws(drawn):
 
 
 def test_the_same_intercept_prior_changes_nothing(drawn, monkeypatch):
-    monkeypatch.setattr(sensitivity, "INTERCEPT_SCALES", (drawn.priors["b"].scale,))
+    monkeypatch.setattr(sensitivity, "INTERCEPT_FACTORS", (1.0,))
     subject = Subject(drawn)
     (same,) = sensitivity.other_intercepts(subject)
     low, high = levels.interval(subject.pi_draws)
