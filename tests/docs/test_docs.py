@@ -26,7 +26,7 @@ PACKAGES = (
     "reproduction.experiments",
 )
 PAGES = sorted(DOCS.rglob("*.md"))
-LONG = ("choosing-a-model", "experiments", "panel")  # pages whose examples take long
+LONG = ("coming-from", "choosing-a-model", "experiments", "panel")  # pages whose examples take long
 
 
 def public_names():
