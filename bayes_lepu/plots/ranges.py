@@ -1,11 +1,14 @@
 """Axis ranges that fit what is shown: a class of one per cent needs another axis than a half."""
 
+from itertools import cycle
+
 import numpy as np
 
 from bayes_lepu.links import Array
 
 WIDE = 0.4  # what reaches further than this is shown on the whole axis from 0 to 1
 ROOM = 1.35
+RARE = 0.15  # what stays below it is a line on the floor of an axis from 0 to 1
 
 
 def share_range(values: Array) -> tuple[float, float]:
@@ -15,10 +18,10 @@ def share_range(values: Array) -> tuple[float, float]:
 
 
 def enlarged(top: float) -> int:
-    """How many times as large a rare class is drawn beside the propensity: 1, 10, 100, ..."""
-    times = 1
-    while 0 < times * top < 0.1:
-        times *= 10
+    """How many times as large a rare class is drawn beside the propensity: 1, 5, 10, 50, ..."""
+    times, steps = 1, cycle((5, 2))
+    while 0 < times * top < RARE:
+        times *= next(steps)
     return times
 
 

@@ -194,4 +194,4 @@ def test_import_of_the_library_leaves_matplotlib_alone():
 
 
 def test_a_rare_class_is_drawn_larger():
-    assert [enlarged(top) for top in (0.5, 0.1, 0.03, 0.004, 0.0)] == [1, 1, 10, 100, 1]
+    assert [enlarged(top) for top in (0.5, 0.1, 0.03, 0.004, 0.0)] == [1, 5, 5, 50, 1]
