@@ -10,6 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bayes_lepu._fit import fit as fit_model
+from bayes_lepu.cli.long_sheets import widened
 from bayes_lepu.cli.outputs import check_folder, write_csv
 from bayes_lepu.cli.penalties import read_penalty, read_priors, read_strength
 from bayes_lepu.cli.predictions import prediction_table
@@ -68,6 +69,8 @@ def add(commands: Any) -> argparse.ArgumentParser:
         help="0/1, or 1 and nothing: labelled positive; of several annotators one column each, "
         "nothing where not shown",
     )
+    columns.add_argument("--item", metavar="NAME", help="of a file with one line per item and ...")
+    columns.add_argument("--annotator", metavar="NAME", help="... annotator: who labelled the item")
     columns.add_argument("--positive", metavar="VALUE", help="what the label holds where labelled")
     columns.add_argument("--features", metavar="NAMES", help="columns to use; default: all others")
     columns.add_argument("--exclude", metavar="NAMES", help="columns to leave out")
@@ -154,6 +157,9 @@ def run(args: argparse.Namespace, terminal: Terminal) -> None:
             id_column=args.id,
             blanks=split_names(args.blank) or (),
         )
+        if args.item is not None or args.annotator is not None:
+            sheet, names = widened(sheet, **_long_names(args))
+            args.label = ",".join(names)
         X, labels, audited, weight = read_columns(sheet, args)
         marked = (labels == 1).any(axis=1) if isinstance(labels, pd.DataFrame) else labels
     with terminal.stage(
@@ -338,6 +344,16 @@ def _spread(table: pd.DataFrame, kept: Any, index: pd.Index) -> pd.DataFrame:
     values = np.full((len(index), table.shape[1]), np.nan)
     values[kept] = table.to_numpy()
     return pd.DataFrame(values, index=index, columns=table.columns)
+
+
+def _long_names(args: argparse.Namespace) -> dict[str, str]:
+    """The columns of a file with one line per item and annotator."""
+    if args.item is None or args.annotator is None or args.id is not None:
+        raise DataError(
+            "A file with one line per item and annotator needs both --item and --annotator, and no "
+            "--id: its rows are named by their items."
+        )
+    return {"item": args.item, "annotator": args.annotator, "label": args.label}
 
 
 def _separator(text: str | None) -> str | None:
