@@ -116,6 +116,12 @@ def _strongest(values: Array, count: int = FIRST_COLUMNS) -> NDArray[np.bool_]:
 def _restricted(density: LogDensity, working: Working) -> LogDensity:
     """The density of the coordinates at work: one table, a mask of columns for each factor."""
     data = density.data
+    if len(working) == len(_factors(density)):  # columns of X only, most of them of both factors
+        of_class = working["a"]
+        of_selection = working.get("alpha", np.zeros_like(of_class))
+        used = np.flatnonzero(of_class | of_selection)
+        table = np.take(data.X, used, axis=1)
+        return replace(density, data=data.with_table(table, of_class[used], of_selection[used]))
     tables = [
         data.X[:, working[name]] if name in working else row_basis(data).coordinates
         for name in _factors(density)
