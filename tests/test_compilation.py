@@ -160,3 +160,23 @@ def test_damaged_machine_code_is_compiled_again(tmp_path):
         (file,) = (tmp_path / "cache").rglob(f"kept.one*.{ending}")
         file.write_bytes(file.read_bytes()[:20])
         assert run().startswith("1 ")
+
+
+@pytest.mark.slow
+def test_one_cache_serves_processes_at_once_and_other_machines(tmp_path):
+    (tmp_path / "kept.py").write_text(CALLEE)
+    command = [sys.executable, "-c", DAMAGED, str(tmp_path)]
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+
+    def start(**settings: str) -> subprocess.Popen:
+        return subprocess.Popen(
+            command, env=environment | settings, stdout=subprocess.PIPE, text=True
+        )
+
+    both = [start(), start()]
+    assert all(process.communicate()[0].startswith("1 ") for process in both)
+    assert start().communicate()[0] == "1 1\n"
+    other = {"NUMBA_CPU_NAME": "generic"}  # as where the folder is shared with another CPU
+    assert start(**other).communicate()[0] == "1 0\n"
+    assert start(**other).communicate()[0] == "1 1\n"
+    assert start().communicate()[0] == "1 1\n"

@@ -83,6 +83,12 @@ def main(argv: Sequence[str] | None = None) -> int:
             traceback.print_exc()
         terminal.error(str(error))
         return 2
+    except MemoryError as error:
+        terminal.error(
+            f"not enough memory ({error or 'nothing more could be allocated'}). Take fewer rows, "
+            "columns or draws, or --method map."
+        )
+        return 2
     except Exception as error:  # a fault of ours must not bury the user in a traceback
         if is_interrupt(error):
             return _interrupted(terminal)

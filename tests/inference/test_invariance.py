@@ -1,5 +1,8 @@
 """The answer does not depend on the order of rows and columns, on units, or on the seed."""
 
+from multiprocessing import get_context
+from multiprocessing.pool import ThreadPool
+
 import numpy as np
 import pytest
 from scipy.special import expit
@@ -68,3 +71,40 @@ def test_the_default_search_is_the_same_for_every_seed():
     X, l = table(5)
     fits = [lepu.fit(X, l, model="psychm", method="map", random_seed=seed) for seed in (1, 2, 3)]
     assert {f.modes[0].logp for f in fits} == {fits[0].modes[0].logp}
+
+
+@pytest.mark.parametrize("model", ["scar", "spm", "psychm"])
+def test_rows_told_twice_are_rows_of_weight_two(model):
+    X, l = table(6)
+    weighted = lepu.fit(X, l, model=model, method="map", sample_weight=np.full(len(l), 2.0))
+    told = lepu.fit(np.vstack([X, X]), np.r_[l, l], model=model, method="map")
+    assert told.modes[0].logp == pytest.approx(weighted.modes[0].logp, abs=1e-4)
+    np.testing.assert_allclose(told.predict_proba(X), weighted.predict_proba(X), atol=2e-3)
+
+
+def seeded(method):
+    """A fit of its own seed, from whatever thread or process."""
+    X, l = table(7, n=80, p=2)
+    options = {"draws": 20, "tune": 30, "chains": 2, "cores": 1, "progressbar": False}
+    fit = lepu.fit(X, l, model="scar", method=method, random_seed=3, **options)
+    return fit.parameters.a
+
+
+@pytest.mark.parametrize("method", ["map", "laplace", "nuts"])
+def test_one_seed_gives_one_result_in_any_thread(method):
+    here = seeded(method)
+    with ThreadPool(2) as pool:
+        for there in pool.map(seeded, [method] * 3):
+            np.testing.assert_array_equal(there, here)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["map", "nuts"])
+def test_one_seed_gives_one_result_in_any_process(method):
+    from joblib import Parallel, delayed
+
+    here = seeded(method)
+    with get_context("spawn").Pool(2) as pool:
+        of_pool = pool.map(seeded, [method] * 2)
+    for there in (*of_pool, *Parallel(n_jobs=2)(delayed(seeded)(method) for _ in range(2))):
+        np.testing.assert_array_equal(there, here)
