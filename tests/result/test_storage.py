@@ -109,7 +109,7 @@ def test_many_damaged_files_are_refused(fits, saved, tmp_path, name):
 
 
 def newer(whole: bytes, rng: random.Random) -> bytes:
-    """As a later release might write it: another version, group or attribute, its checksum right."""
+    """As a later release might write it: another version, group or attribute, a right checksum."""
     import h5py
 
     file = BytesIO(whole[:-TRAILER])
