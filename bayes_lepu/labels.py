@@ -101,13 +101,16 @@ def read_vector(name: str, values: Any, n: int, X: Any) -> NDArray[Any]:
     return array
 
 
-def read_weights(sample_weight: Any, n: int, X: Any) -> Array:
-    """How often every row counts; nothing where every row counts once."""
+def read_weights(sample_weight: Any, n: int, X: Any, *, part: bool = False) -> Array:
+    """How often every row counts; nothing where every row counts once.
+
+    No row of a ``part`` of a table need count.
+    """
     if sample_weight is None:
         return np.zeros(0)
     values = read_vector("sample_weight", sample_weight, n, X)
     weight = as_numbers("sample_weight", values, "numbers >= 0 are")
-    if not (np.isfinite(weight).all() and weight.min() >= 0 and weight.sum() > 0):
+    if not (np.isfinite(weight).all() and weight.min() >= 0 and (part or weight.sum() > 0)):
         raise DataError(
             "sample_weight holds negative or missing values, or zeros only; one finite number >= 0 "
             "per row is expected."

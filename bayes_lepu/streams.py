@@ -7,6 +7,7 @@ judged and shown of single rows.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -60,7 +61,7 @@ class Roles:
             weight = take_column(frame, self.weight, option="sample_weight")
         n = len(labels)
         classes = read_classes(y, labels[:, None], None, false_marks=self.false_marks)
-        return labels, classes, read_weights(weight, n, None)
+        return labels, classes, read_weights(weight, n, None, part=True)
 
     def marks(self, frame: Any) -> NDArray[np.int8]:
         """Labels of one part as 0 and 1."""
@@ -122,7 +123,22 @@ def _open(files: Any) -> Any:
             "Pass others as pyarrow.dataset.dataset(path, format=...)."
         )
     names = [str(path) for path in paths]
-    return ds.dataset(names if len(names) > 1 else names[0], format=SUFFIXES[suffix])
+    with _readable():
+        return ds.dataset(names if len(names) > 1 else names[0], format=SUFFIXES[suffix])
+
+
+@contextmanager
+def _readable() -> Iterator[None]:
+    """An error of ours where pyarrow finds a file empty, cut short or damaged."""
+    import pyarrow as pa
+
+    try:
+        yield
+    except (pa.ArrowException, OSError) as error:
+        raise DataError(
+            f"X cannot be read: {' '.join(str(error).split())[:300]}. Take another copy of the "
+            "file, or pass a table."
+        ) from error
 
 
 def _from_dataset(dataset: Any) -> Batches:
@@ -134,8 +150,10 @@ def _from_dataset(dataset: Any) -> Batches:
         options["fragment_scan_options"] = ds.ParquetFragmentScanOptions(pre_buffer=False)
 
     def begin() -> Iterator[pd.DataFrame]:
-        batches = dataset.to_batches(fragment_readahead=1, **options)
-        return (batch.to_pandas() for batch in batches if batch.num_rows)
+        with _readable():
+            for batch in dataset.to_batches(fragment_readahead=1, **options):
+                if batch.num_rows:
+                    yield batch.to_pandas()
 
     return Batches(begin)
 
@@ -293,6 +311,8 @@ def _standardised(pool: PUData, source: Source, roles: Roles) -> PUData:
     template = pool.rows(np.arange(0))
     W, mean, squares = 0.0, np.zeros(pool.p), np.zeros(pool.p)
     for w, m, q in source.map(partial(_moments, template=template, roles=roles)):
+        if w == 0:
+            continue  # no row of this part counts
         # Means and squares of two parts together (Chan, Golub and LeVeque, 1983).
         away = m - mean
         mean = mean + away * (w / (W + w))
@@ -308,7 +328,7 @@ def _moments(frame: Any, template: PUData, roles: Roles) -> tuple[float, Array, 
     part = read_part(frame, template, roles)
     weight = part.weight if part.weight.size else np.ones(part.n)
     W = float(weight.sum())
-    mean = weight @ part.X / W
+    mean = weight @ part.X / (W or 1.0)
     away = part.X - mean
     return W, mean, weight @ (away * away)
 

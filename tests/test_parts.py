@@ -194,3 +194,31 @@ def test_an_unseen_level_is_named(table):
         **OPTIONS | {"model": "naive"},
     )  # fmt: skip
     assert fitted.data.n_all == N
+
+
+@pytest.mark.parametrize("ending", ["parquet", "feather", "csv"])
+@pytest.mark.parametrize("damage", ["empty", "cut", "noise"])
+def test_a_damaged_file_is_an_error_that_says_so(table, tmp_path, ending, damage):
+    path, small = tmp_path / f"rows.{ending}", table[["size", "marked"]].iloc[:3000]
+    {"parquet": small.to_parquet, "feather": small.reset_index(drop=True).to_feather}.get(
+        ending, lambda p: small.to_csv(p, index=False)
+    )(path)
+    noise = np.random.default_rng(0).bytes(5000)
+    content = {"empty": b"", "cut": path.read_bytes()[:1000], "noise": noise}[damage]
+    path.write_bytes(content)
+    if (ending, damage) == ("csv", "cut"):  # the rows that are left are a table
+        path.write_bytes(content + b",,,\n")
+    with pytest.raises(lepu.DataError):
+        lepu.fit(path, "marked", **OPTIONS)
+
+
+def test_a_part_whose_rows_do_not_count_changes_nothing(table):
+    small = table[["size", "light", "marked", "weight"]].iloc[:900].copy()
+    small.loc[small.index[300:600], "weight"] = 0
+    options = {"y": None, "sample_weight": "weight", "false_marks": False, "missing": "error"}
+    parts = read_parts(
+        as_source(batches(small, 300)), "marked", standardize=True, progressbar=False, **options
+    )
+    whole = read_data(small, "marked", standardize=True, **options)
+    np.testing.assert_allclose(parts.center, whole.center)
+    np.testing.assert_allclose(parts.scale, whole.scale)
