@@ -5,6 +5,7 @@ from types import ModuleType as _Module
 from bayes_lepu import plots
 from bayes_lepu._fit import build_model, fit
 from bayes_lepu.averaging import AveragedFit, stack
+from bayes_lepu.calibration import Calibration, calibrate
 from bayes_lepu.comparison import compare
 from bayes_lepu.datasets import load_demo
 from bayes_lepu.diagnostics.identifiability import diagnose
@@ -28,6 +29,7 @@ from bayes_lepu.traces import from_trace
 
 __all__ = [
     "AveragedFit",
+    "Calibration",
     "ConvergenceError",
     "ConvergenceWarning",
     "DataError",
@@ -41,6 +43,7 @@ __all__ = [
     "Parameters",
     "Prior",
     "build_model",
+    "calibrate",
     "compare",
     "diagnose",
     "fit",

@@ -70,7 +70,8 @@ PLOTS = {
     "plot_mcse": TWO,
     "plot_pair": {"var_names": ["b", "pi"]},
     "plot_pair_focus": {"focus_var": "pi", "var_names": ["b"]},
-    "plot_parallel": TWO,
+    # ArviZ cannot colour divergences where there is exactly one.
+    "plot_parallel": {**TWO, "aes_by_visuals": {"line": []}},
     "plot_ppc_dist": {"num_samples": 10},
     "plot_ppc_interval": {},
     "plot_ppc_pava": {},
