@@ -134,7 +134,8 @@ def calibrate(
 
     Each replication draws parameters from the priors, labels from the parameters and a posterior
     from the labels, and ranks every parameter, π and c in it. Factors are named by the density
-    alone (``orientation="none"``), as the priors have them.
+    alone (``orientation="none"``), as the priors have them. Default priors are those for labels of
+    which half are marks, in every replication.
 
     Parameters
     ----------
@@ -181,9 +182,15 @@ standardize
     if draws * chains < THINNED:
         raise ModelError(f"draws x chains = {draws * chains}; {THINNED} or more are expected.")
     alternating = _alternating(len(X), shown)
-    rest: dict[str, Any] = {"y": None, "exclude": (), "missing": "error", "unseen": "error"}
     spec, template, chosen = read_model(
-        X, alternating, model=model, priors=priors, **columns, **rest
+        X,
+        alternating,
+        model=model,
+        priors=priors,
+        false_marks=False,
+        sampling="joint",
+        label_frequency=None,
+        **columns,
     )
     refuse_improper(chosen)
     density = LogDensity(spec, template, chosen, jacobian=True)

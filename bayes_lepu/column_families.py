@@ -43,6 +43,8 @@ class Columns(Family):
         import pymc as pm
         import pytensor.tensor as pt
 
+        if len(set(prior.parts)) == 1:
+            return prior.parts[0].variable(name, dims=dims)
         families = {part.family for part in prior.parts}
         if families in ({"normal"}, {"halfnormal"}):  # a vector of them, as one would write it
             first, scales = prior.parts[0], np.array([part.known_scale for part in prior.parts])
@@ -61,7 +63,16 @@ class Columns(Family):
             return self.sample(prior, rng, (*(size or ())[:-1], len(parts)))
 
         places = np.arange(len(parts))
-        return pm.CustomDist(name, places, logp=logp, random=draw, dims=dims, signature="()->()")
+        positive = {part.form.support for part in prior.parts} == {"positive"}
+        return pm.CustomDist(
+            name,
+            places,
+            logp=logp,
+            random=draw,
+            dims=dims,
+            signature="()->()",
+            default_transform=pm.distributions.transforms.log if positive else None,
+        )
 
     def parabola(self, prior: "Prior") -> Parabola | None:
         """Those of the parts, where all of them are parabolas."""

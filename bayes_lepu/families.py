@@ -43,7 +43,8 @@ class Family:
     support : {"real", "positive", "unit", "simplex"}
         Where its values live; a simplex has its components along the last axis.
     takes : tuple of str
-        The options of `Prior` that it uses, of ``scale``, ``loc``, ``concentration``, ``nu``.
+        The options of `Prior` that it uses, of ``scale``, ``loc``, ``concentration``, ``nu``,
+        ``slab``, ``parts``.
     components : int
         How many numbers ``concentration`` holds, 0 for none.
     proper : bool

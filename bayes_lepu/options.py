@@ -22,6 +22,7 @@ from bayes_lepu.inference.stopping import LEAST_DRAWS
 from bayes_lepu.links import RowKind
 from bayes_lepu.models.spec import SPREAD, ModelSpec
 from bayes_lepu.priors import DEFAULT_C, GivenPriors, Prior, Priors, penalty_priors
+from bayes_lepu.scale_families import of_column
 from bayes_lepu.suggestions import unknown
 from bayes_lepu.term_priors import with_blocks
 
@@ -103,6 +104,8 @@ def by_column(
     out = dict(priors)
     for name, mask in masks.items():
         prior, count = priors.get(name), int(mask.sum())
+        if isinstance(prior, Prior) and prior.family == "horseshoe":
+            prior = dict.fromkeys(np.array(data.feature_names)[mask], prior)
         if isinstance(prior, Mapping):
             out[name] = _parts(name, prior, base[name.removesuffix("_mean")], data, mask)
         elif isinstance(prior, Prior) and prior.parts and len(prior.parts) != count:
@@ -128,6 +131,7 @@ def _parts(
                 f"priors[{name!r}][{column!r}] is {prior!r}; a Prior is expected, for example "
                 "Prior('positive', scale=1.0)."
             )
+        prior = of_column(prior, str(column))
         if prior.hierarchical:
             prior = replace(prior, block=str(column))
         chosen |= dict.fromkeys(columns[column], prior)

@@ -18,7 +18,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from bayes_lepu import column_families, signed_families  # noqa: F401 - they register themselves
+from bayes_lepu import (  # noqa: F401 - they register themselves
+    column_families,
+    scale_families,
+    signed_families,
+)
 from bayes_lepu.errors import ModelError
 from bayes_lepu.families import Family, get_family
 from bayes_lepu.links import Array
@@ -27,6 +31,7 @@ from bayes_lepu.suggestions import unknown
 PENALTIES: tuple[str, ...] = ("l2", "l1", "none")
 Penalty = Literal["l2", "l1", "none"]
 DEFAULT_C = 0.01
+CAPITALS = {"halfnormal": "HalfNormal", "half-cauchy": "HalfCauchy"}
 SMALLEST = 1e-100  # scales whose squares, and sums of them, neither vanish nor overflow
 
 # Standard deviations that the columns together give the log-odds of a row. Chosen on real tables.
@@ -45,10 +50,11 @@ class Prior:
     ----------
     family : str
         Name of a registered family: "normal", "laplace", "student-t", "flat", "halfnormal",
-        "positive", "negative", "beta", "dirichlet", "columns", or one of your own (see
-        `bayes_lepu.families`).
+        "half-cauchy", "horseshoe", "positive", "negative", "beta", "dirichlet", "columns", or one
+        of your own (see `bayes_lepu.families`).
     scale : float or Prior, optional
-        Standard deviation (normal), b (laplace), or a half-normal hyperprior over the scale.
+        Standard deviation (normal), b (laplace), or the prior of an unknown scale. Of a horseshoe,
+        the scale to which it draws slopes.
     loc : float
         Centre of a prior on the real line.
     concentration : tuple of float
@@ -60,6 +66,8 @@ class Prior:
         makes one by the names of the columns.
     block : str
         Of a part with an unknown scale, the term whose columns share it.
+    slab : float
+        Of a horseshoe, the scale of the slopes that are not drawn to zero.
 
     Examples
     --------
@@ -76,6 +84,7 @@ class Prior:
     nu: float = 0.0
     parts: "tuple[Prior, ...]" = ()
     block: str = ""
+    slab: float = 0.0
 
     def __post_init__(self) -> None:
         takes = self.form.takes
@@ -93,6 +102,12 @@ class Prior:
                 f"A {self.family} prior needs nu > 0 degrees of freedom; got {self.nu!r}."
             )
         object.__setattr__(self, "nu", float(self.nu))
+        if "slab" in takes and not (_is_number(self.slab) and self.slab > 0):
+            raise ModelError(
+                f"A {self.family} prior needs a slab > 0, the scale of slopes that are not drawn "
+                f"to zero; got {self.slab!r}."
+            )
+        object.__setattr__(self, "slab", float(self.slab))
         if "parts" in takes:
             self._check_parts()
         elif self.parts:
@@ -122,7 +137,8 @@ class Prior:
 
     def _check_scale(self) -> None:
         if isinstance(self.scale, Prior):
-            if self.form.support != "real" or self.scale.family != "halfnormal":
+            known = self.scale.family in ("halfnormal", "half-cauchy")
+            if self.form.support != "real" or not known:
                 raise ModelError(
                     "A hierarchical scale is written Prior('normal', scale=Prior('halfnormal', "
                     f"scale=...)); got {self.scale!r} as the scale of a {self.family} prior."
@@ -148,6 +164,7 @@ class Prior:
         options += [f"nu={self.nu!r}"] if self.nu else []
         options += [f"parts={self.parts!r}"] if self.parts else []
         options += [f"block={self.block!r}"] if self.block else []
+        options += [f"slab={self.slab!r}"] if self.slab else []
         return f"Prior({', '.join([repr(self.family), *options])})"
 
     def short(self) -> str:
@@ -159,13 +176,14 @@ class Prior:
             found = dict.fromkeys((part.block, part.short()) for part in self.parts)
             texts = [f"{text} in {block}" if block else text for block, text in found]
             return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
-        name = "HalfNormal" if self.family == "halfnormal" else self.family.capitalize()
+        name = CAPITALS.get(self.family, self.family.capitalize())
         numbers = [f"{k:g}" for k in self.concentration]
         numbers += [f"{self.nu:g}"] if self.nu else []
         numbers += [f"{self.loc:g}"] if "loc" in self.form.takes else []
         if self.scale is not None:
             known = not isinstance(self.scale, Prior)
             numbers.append(f"{self.scale:.3g}" if known else self.scale.short())  # type: ignore[union-attr]
+        numbers += [f"{self.slab:g}"] if self.slab else []
         return f"{name}({', '.join(numbers)})"
 
     @property
@@ -177,6 +195,11 @@ class Prior:
     def hierarchical(self) -> bool:
         """Whether the scale is itself unknown, or that of a part."""
         return isinstance(self.scale, Prior) or any(part.hierarchical for part in self.parts)
+
+    @property
+    def has_peak(self) -> bool:
+        """Whether the density is infinite at its centre, as that of a horseshoe."""
+        return isinstance(self.scale, Prior) and self.scale.family == "half-cauchy"
 
     @property
     def sign(self) -> float:
@@ -245,6 +268,7 @@ class Prior:
             "nu": self.nu,
             "parts": [part.to_dict() for part in self.parts],
             "block": self.block,
+            "slab": self.slab,
         }
 
     @classmethod
@@ -259,6 +283,7 @@ class Prior:
             nu=values.get("nu", 0.0),
             parts=tuple(cls.from_dict(part) for part in values.get("parts", ())),
             block=values.get("block", ""),
+            slab=values.get("slab", 0.0),
         )
 
 

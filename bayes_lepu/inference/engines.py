@@ -13,7 +13,12 @@ from typing import Any
 import numpy as np
 
 from bayes_lepu.data import PUData
-from bayes_lepu.errors import OWN_CODE, ConvergenceWarning, IdentifiabilityWarning
+from bayes_lepu.errors import (
+    OWN_CODE,
+    ConvergenceWarning,
+    IdentifiabilityWarning,
+    ModelError,
+)
 from bayes_lepu.inference.empirical_scales import estimate_scales
 from bayes_lepu.inference.map import MapResult, fit_map
 from bayes_lepu.inference.modes import Mode
@@ -170,6 +175,7 @@ def run_map(request: Request) -> Outcome:
     Scales that are unknown are found first, at the maximum of their marginal likelihood.
     """
     priors = request.priors
+    _refuse_peaks(priors)
     if any(prior.hierarchical for prior in priors.values()):
         first, density = request.modes_for_draws(), replace(request.density, jacobian=False)
         priors = estimate_scales(density, first.point)
@@ -188,6 +194,7 @@ def run_map(request: Request) -> Outcome:
 
 def run_laplace(request: Request) -> Outcome:
     """Gaussians at the modes, weighted by evidence."""
+    _refuse_peaks(request.priors)
     found = request.modes_for_draws()
     posterior = laplace_posterior(request.density, found, request.sampling, rule=request.rule)
     k = float(np.nan if posterior.pareto_k is None else posterior.pareto_k)
@@ -229,6 +236,17 @@ def run_nuts(request: Request) -> Outcome:
             "sampling_time": round(time.perf_counter() - begun, 3),
         },
     )
+
+
+def _refuse_peaks(priors: Priors) -> None:
+    """Refuse horseshoes, whose densities have no mode."""
+    peaked = [n for n, p in priors.items() if any(part.has_peak for part in p.parts or (p,))]
+    if peaked:
+        raise ModelError(
+            f"The horseshoe prior of {' and '.join(peaked)} has no mode (its density is infinite "
+            "at zero). Use method='nuts', or a prior with a mode: Prior('laplace', scale=...) for "
+            "exact zeros, Prior('student-t', scale=..., nu=4) for a few large slopes."
+        )
 
 
 def _warn_doubtful(result: MapResult) -> None:

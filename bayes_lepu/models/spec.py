@@ -169,6 +169,8 @@ class ModelSpec:
         if prior.form.support not in supports:
             known = ", ".join(f for f in FAMILIES if FAMILIES[f].support in supports)
             raise ModelError(f"{name} cannot have a {prior.family} prior. Possible: {known}.")
+        if prior.family == "horseshoe":  # of slopes it is written out by now
+            raise ModelError(f"{name} cannot have a horseshoe prior; only slopes can.")
         if prior.parts and name not in ("a", "alpha", "alpha_mean"):
             raise ModelError(f"{name} cannot have a prior for every column; only slopes can.")
         if prior.hierarchical and name not in ("a", "alpha", "alpha_mean"):
