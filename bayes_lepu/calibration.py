@@ -247,7 +247,7 @@ def quantities(density: LogDensity, draws: Parameters) -> dict[str, Array]:
         out |= dict(zip(map(_plain, block.labels), z[:, at].T, strict=True))
     t, s = draws.t(density.data.X), draws.s(density.data.X)
     out["pi"] = t.mean(axis=-1)
-    if not draws.several and density.spec.has_two_rates:
+    if not draws.several and density.spec.n_rates == 2:
         out |= {"gamma": draws.gamma, "lambda": draws.lam}
     if not draws.several and not density.spec.certain:
         out["c"] = (s * t).mean(axis=-1) / t.mean(axis=-1)
