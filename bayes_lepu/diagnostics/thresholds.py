@@ -16,7 +16,7 @@ INFORMATION = (10.0, 1.0)  # data information in units of prior precision
 CONTRACTION = (0.9, 0.5)
 WIDTH_RATIO = (2.0, 3.5)  # interval width of t against that of h, at c = 1/2
 PROFILE_RATIO = (1.5, 3.0)  # likelihood set of π against its posterior interval
-FORM_WIDTH = (0.25, 0.40)  # of the range of π over forms that predict the labels as well
+FORM_WIDTH = (0.28, 0.40)  # of the range of π over forms that predict the labels as well
 STEEPNESS = (3.0, 1.5)  # larger of the two predictors' sd
 COSINE = (0.85, 0.97)  # between a and α
 RANKING = (0.95, 0.85)  # mean correlation of a·x between draws and their mean
