@@ -6,7 +6,6 @@ import pytest
 
 import bayes_lepu as lepu
 from bayes_lepu.links import sigmoid
-from tests.patience import slow
 
 SEEDS = range(4)
 
@@ -43,7 +42,7 @@ def estimate(frame, formula):
     )
 
 
-@slow
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", SEEDS)
 def test_splines_follow_a_curve(seed):
     """RMSE of t from .22 to .03 (ten seeds: .218 ± .001, .032 ± .002); the score test passes."""
@@ -60,7 +59,7 @@ def test_splines_follow_a_curve(seed):
     assert outcomes == ("failed", "passed")
 
 
-@slow
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", SEEDS)
 def test_group_intercepts_beat_dummies_and_pooling(seed):
     """Held-out Brier, 40 groups, ten seeds: .1482 pooled, .1310 dummies, .1283 groups (± .0016)."""
@@ -72,7 +71,7 @@ def test_group_intercepts_beat_dummies_and_pooling(seed):
     assert intercepts < dummies < pooled
 
 
-@slow
+@pytest.mark.slow
 def test_weights_are_repeated_rows_for_a_point_estimate_and_for_nuts():
     """MAP to 1e-8; means of NUTS within four Monte-Carlo standard errors of their difference."""
     frame, _ = quadratic(5, n=600)
