@@ -195,8 +195,10 @@ def _read(text: str, *, option: str = "formula") -> list[tuple[str, tuple[str, .
 
 def _refuse_powers(text: str, option: str) -> None:
     """Refuse what could take for ever: powers of powers, and powers beyond any use."""
-    for exponent in re.findall(r"(?:\*\*|\^)\s*(-?[^\s()+\-:,]*)", text):
-        if not re.fullmatch(r"-?\d*\.?\d+", exponent) or float(exponent) > HIGHEST:
+    powers = re.findall(r"(?:\*\*|\^)(-?[\w.]*)(\*\*|\^)?", re.sub(r"\s", "", text))
+    for exponent, another in powers:
+        number = re.fullmatch(r"-?\d*\.?\d+", exponent) and float(exponent)
+        if another or number is None or number > HIGHEST:
             raise DataError(
                 f"{option}: the power {exponent!r} in {text!r}; a number up to {HIGHEST} is "
                 "expected."
