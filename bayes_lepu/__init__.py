@@ -3,8 +3,9 @@
 from types import ModuleType as _Module
 
 from bayes_lepu import plots
-from bayes_lepu._fit import build_model, fit
+from bayes_lepu._fit import fit
 from bayes_lepu.averaging import AveragedFit, stack
+from bayes_lepu.building import build_model
 from bayes_lepu.calibration import Calibration, calibrate
 from bayes_lepu.comparison import compare
 from bayes_lepu.datasets import load_demo

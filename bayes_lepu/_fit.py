@@ -1,6 +1,6 @@
 """`fit`: from a table and labels to an answer, the stages in order."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache, partial
 from importlib.metadata import version
@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bayes_lepu.averaging import AUTO, PRIOR_WEIGHTS, AveragedFit, average
-from bayes_lepu.data import PUData, read_data
 from bayes_lepu.errors import ModelError
 from bayes_lepu.fitted import Fit
 from bayes_lepu.inference.engines import ENGINES, Request
@@ -24,7 +23,6 @@ from bayes_lepu.options import (
     check_picking,
     check_sampler,
     check_sampler_options,
-    check_terms,
     choose_priors,
     long_format,
     read_seed,
@@ -34,11 +32,12 @@ from bayes_lepu.options import (
 )
 from bayes_lepu.priors import GivenPriors, Prior
 from bayes_lepu.propensities import Propensity
+from bayes_lepu.reading import read_data
 from bayes_lepu.streams import as_source, read_parts
 from bayes_lepu.suggestions import unknown
 
 if TYPE_CHECKING:
-    import pymc as pm
+    pass
 
 VERSIONED = ("bayes-lepu", "numpy", "numba", "scipy", "pandas", "pymc", "nutpie")
 
@@ -376,92 +375,6 @@ def _fit_all(
             **options,
         )
     return average(fits, random_seed=random_seed)
-
-
-def build_model(
-    X: Any,
-    l: Any,
-    *,
-    model: str | Propensity | ModelSpec = "psychm",
-    y: Any = None,
-    sample_weight: Any = None,
-    class_prior: tuple[float, float] | None = None,
-    label_frequency: tuple[float, float] | None = None,
-    false_marks: bool | Prior = False,
-    sampling: str = "joint",
-    class_features: Sequence[str | int] | None = None,
-    selection_features: Sequence[str | int] | None = None,
-    class_formula: str | None = None,
-    selection_formula: str | None = None,
-    exclude: Sequence[str] = (),
-    missing: str = "error",
-    unseen: str = "error",
-    standardize: bool = True,
-    priors: GivenPriors | None = None,
-    terms: Mapping[str, Callable[[], Any]] | None = None,
-) -> "pm.Model":
-    """The PyMC model, to inspect, extend, or sample by other means.
-
-    Columns and labels are `pymc.Data` (``X``, ``labels``), the linear predictors of t and s the
-    named variables ``tau`` and ``omega``. A plain `pymc.sample` does not know that the factors of
-    SPM can be exchanged: its chains may end in different orders of t and s without a warning. `fit`
-    takes care of that. Arguments that are not listed here are those of `fit`.
-
-    Parameters
-    ----------
-    priors : mapping of str to Prior, optional
-        Priors by parameter name, on top of the defaults of NUTS.
-    terms : mapping of str to function, optional
-        What is added to the predictors ``"tau"`` and ``"omega"``: functions without arguments that
-        are called inside the model and give a value per row.
-
-    Examples
-    --------
-    >>> import bayes_lepu as lepu
-    >>> demo = lepu.load_demo()
-    >>> [v.name for v in lepu.build_model(demo.X, demo.l, model="scar").free_RVs]
-    ['a', 'b', 'c']
-    """
-    spec, data, chosen = read_model(
-        X,
-        l,
-        model=model,
-        y=y,
-        sample_weight=sample_weight,
-        class_prior=class_prior,
-        label_frequency=label_frequency,
-        false_marks=false_marks,
-        sampling=sampling,
-        class_features=class_features,
-        selection_features=selection_features,
-        class_formula=class_formula,
-        selection_formula=selection_formula,
-        exclude=exclude,
-        missing=missing,
-        unseen=unseen,
-        standardize=standardize,
-        priors=priors,
-    )
-    return spec.build(data, chosen, check_terms(terms))
-
-
-def read_model(
-    X: Any,
-    l: Any,
-    *,
-    model: str | Propensity | ModelSpec,
-    priors: GivenPriors | None,
-    false_marks: bool | Prior,
-    sampling: str,
-    **rows: Any,
-) -> tuple[ModelSpec, PUData, dict[str, Prior]]:
-    """The model, data and priors that the arguments of `build_model` stand for."""
-    spec, priors = with_marks(get_model(model), false_marks, priors)
-    spec = with_sampling(spec, sampling, label_frequency=rows["label_frequency"])
-    check_columns(spec, rows["selection_features"], rows["selection_formula"])
-    data = read_data(X, l, false_marks=spec.false_marks, cases=spec.cases, **rows)
-    check_audit(spec, data)
-    return spec, data, choose_priors(spec, data, priors=priors)
 
 
 @cache

@@ -21,7 +21,8 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import stats
 
-from bayes_lepu._fit import fit, read_model
+from bayes_lepu._fit import fit
+from bayes_lepu.building import read_model
 from bayes_lepu.errors import DataError, LepuWarning, ModelError
 from bayes_lepu.inference.nuts import refuse_improper
 from bayes_lepu.interruption import stops_at_once

@@ -18,12 +18,13 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bayes_lepu.annotators import ONE
-from bayes_lepu.data import PUData, block_columns, read_data, row_kinds
+from bayes_lepu.data import PUData, block_columns, row_kinds
 from bayes_lepu.errors import DataError
 from bayes_lepu.frames import as_frame, take_column
 from bayes_lepu.labels import as_numbers, read_classes, read_vector, read_weights, zero_or_one
 from bayes_lepu.links import Array, RowKind
 from bayes_lepu.parts import Batches, Parts, Source, random_keys
+from bayes_lepu.reading import read_data
 
 BATCH_ROWS = 131_072  # of a file at a time; 20 columns of them take 20 MB
 READ_AHEAD = 2  # batches of a file

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayes_lepu._fit import library_versions, read_model
+from bayes_lepu._fit import library_versions
+from bayes_lepu.building import read_model
 from bayes_lepu.errors import OWN_CODE, LepuWarning, ModelError
 from bayes_lepu.fitted import Fit
 from bayes_lepu.inference.engines import Quality, Request

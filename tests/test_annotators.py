@@ -9,11 +9,11 @@ from annotated import simulate
 
 import bayes_lepu as lepu
 from bayes_lepu.annotators import LongFormat
-from bayes_lepu.data import read_data
 from bayes_lepu.likelihood import NOT_SHOWN
 from bayes_lepu.links import RowKind
 from bayes_lepu.models import get_model
 from bayes_lepu.options import choose_priors
+from bayes_lepu.reading import read_data
 
 N = 60
 X, Y, L = simulate(N, seed=5, hidden=0.2)

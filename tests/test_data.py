@@ -7,8 +7,8 @@ import scipy.sparse
 
 import bayes_lepu as lepu
 from bayes_lepu import DataError, DataWarning, ModelError
-from bayes_lepu.data import read_data
 from bayes_lepu.links import RowKind
+from bayes_lepu.reading import read_data
 
 N = 60
 

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 import bayes_lepu as lepu
-from bayes_lepu.data import read_data
 from bayes_lepu.defaults import default_penalties, posterior_priors
 from bayes_lepu.inference.modes import artefact
 from bayes_lepu.inference.point_figures import point_figures
 from bayes_lepu.models.parameters import Parameters
+from bayes_lepu.reading import read_data
 
 
 def data(alpha, beta, n=2000, p=4, seed=0):

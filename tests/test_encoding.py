@@ -10,8 +10,8 @@ import pytest
 
 import bayes_lepu as lepu
 from bayes_lepu import DataError
-from bayes_lepu.data import read_data
 from bayes_lepu.encoding import Encoding
+from bayes_lepu.reading import read_data
 from notebooks.made_tables import fraud_table
 
 N = 120

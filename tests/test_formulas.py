@@ -7,8 +7,8 @@ from scipy.interpolate import BSpline
 
 import bayes_lepu as lepu
 from bayes_lepu import DataError
-from bayes_lepu.data import read_data
 from bayes_lepu.links import sigmoid
+from bayes_lepu.reading import read_data
 
 N = 150
 

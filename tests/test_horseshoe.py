@@ -5,10 +5,10 @@ import pytest
 from scipy import integrate, stats
 
 import bayes_lepu as lepu
-from bayes_lepu.data import read_data
 from bayes_lepu.models import get_model
 from bayes_lepu.models.density import LogDensity
 from bayes_lepu.options import choose_priors
+from bayes_lepu.reading import read_data
 from tests.tiny import tiny_table
 
 Prior = lepu.Prior

@@ -5,9 +5,9 @@ import pandas as pd
 import pytest
 
 import bayes_lepu as lepu
-from bayes_lepu.data import read_data
 from bayes_lepu.inference.subsample import subsample
 from bayes_lepu.parts import random_keys
+from bayes_lepu.reading import read_data
 from bayes_lepu.streams import as_source, read_parts
 
 N = 30_000

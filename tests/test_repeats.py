@@ -5,11 +5,11 @@ import pandas as pd
 import pytest
 
 import bayes_lepu as lepu
-from bayes_lepu.data import read_data
 from bayes_lepu.links import sigmoid
 from bayes_lepu.models import get_model
 from bayes_lepu.models.density import LogDensity
 from bayes_lepu.options import choose_priors
+from bayes_lepu.reading import read_data
 from bayes_lepu.repeats import find_repeats
 
 

@@ -9,10 +9,10 @@ from scipy.special import expit
 
 import bayes_lepu as lepu
 from bayes_lepu.annotators import LongFormat
-from bayes_lepu.data import read_data
 from bayes_lepu.models import get_model
 from bayes_lepu.models.density import LogDensity
 from bayes_lepu.options import choose_priors
+from bayes_lepu.reading import read_data
 
 DELTA = 1.2
 SLOPES = np.array([1.6, 1.0, 0.0])

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import bayes_lepu as lepu
-from bayes_lepu.data import read_data
 from bayes_lepu.diagnostics import (
     design,
     evidence,
@@ -23,6 +22,7 @@ from bayes_lepu.diagnostics.records import Aspect, Check, Identifiability, settl
 from bayes_lepu.diagnostics.subject import Subject
 from bayes_lepu.diagnostics.verdict import choose_level
 from bayes_lepu.models import get_model
+from bayes_lepu.reading import read_data
 from bayes_lepu.result import predictive as predictive_of_result
 from bayes_lepu.result import wording
 from bayes_lepu.result.fitted_model import orientation_sentence

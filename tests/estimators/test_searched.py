@@ -14,7 +14,6 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegressionCV
 from sklearn.model_selection import KFold, StratifiedKFold
 
-from bayes_lepu.data import read_data
 from bayes_lepu.errors import DataError, ModelError
 from bayes_lepu.estimators import (
     PUClassifier,
@@ -28,6 +27,7 @@ from bayes_lepu.inference.wide import climb_wide, is_wide
 from bayes_lepu.models import get_model
 from bayes_lepu.models.density import LogDensity
 from bayes_lepu.models.parameters import Parameters
+from bayes_lepu.reading import read_data
 from reproduction.datasets import simulate_paper
 from tests.patience import slow
 

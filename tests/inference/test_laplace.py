@@ -8,7 +8,6 @@ from scipy import stats
 from scipy.special import logsumexp
 
 import bayes_lepu as lepu
-from bayes_lepu.data import read_data
 from bayes_lepu.inference.folding import naming_probability
 from bayes_lepu.inference.laplace import (
     Gaussian,
@@ -21,6 +20,7 @@ from bayes_lepu.inference.laplace import (
 from bayes_lepu.models import get_model
 from bayes_lepu.models.density import LogDensity
 from bayes_lepu.priors import default_priors
+from bayes_lepu.reading import read_data
 
 
 def make(model, *, n=2000, p=2, seed=0, gamma=0.0, lam=0.0):

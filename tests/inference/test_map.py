@@ -10,7 +10,6 @@ from sklearn.linear_model import LogisticRegression
 
 import bayes_lepu as lepu
 from bayes_lepu import IdentifiabilityWarning, ModelError, Prior
-from bayes_lepu.data import read_data
 from bayes_lepu.inference import starts
 from bayes_lepu.inference.map import fit_map, row_space
 from bayes_lepu.inference.mode_search import PAIR_STARTS, RATES_STARTS
@@ -18,6 +17,7 @@ from bayes_lepu.inference.sparse import kkt_residual
 from bayes_lepu.models import REGISTRY, Parameters, get_model
 from bayes_lepu.models.density import LogDensity
 from bayes_lepu.priors import penalty_priors
+from bayes_lepu.reading import read_data
 
 MODELS = list(REGISTRY)
 TRUTH = Parameters.of(

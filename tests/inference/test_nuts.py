@@ -10,7 +10,6 @@ import pytest
 
 import bayes_lepu as lepu
 from bayes_lepu import Prior
-from bayes_lepu.data import read_data
 from bayes_lepu.inference.laplace import gaussian_at
 from bayes_lepu.inference.modes import distance
 from bayes_lepu.inference.nuts import label_draws
@@ -18,6 +17,7 @@ from bayes_lepu.models import get_model
 from bayes_lepu.models.density import LogDensity
 from bayes_lepu.models.parameters import mean_of
 from bayes_lepu.priors import default_priors
+from bayes_lepu.reading import read_data
 from tests.patience import slow
 from tools.reference import reference_data
 

@@ -9,13 +9,13 @@ from scipy.stats import beta as beta_distribution
 from scipy.stats import dirichlet, halfnorm, laplace, norm
 
 import bayes_lepu as lepu
-from bayes_lepu.data import read_data
 from bayes_lepu.errors import ModelError
 from bayes_lepu.likelihood import make_links
 from bayes_lepu.models import REGISTRY, Parameters, get_model
 from bayes_lepu.models import density as density_module
 from bayes_lepu.models.density import LogDensity
 from bayes_lepu.priors import Prior, default_priors, penalty_priors
+from bayes_lepu.reading import read_data
 from tests.densities import HIERARCHICAL, VARIANTS, constant, make_data, make_density
 
 
