@@ -7,6 +7,7 @@ likelihood ratio between the best answer without it and the best answer with it,
     - \max_\theta \{\ell(\theta) - \tfrac12 (\hat p - \pi(\theta))^2 / e^2\}
 
 under the weak density; 2Δ follows a χ² with one degree of freedom if both speak of the same thing.
+With several annotators it is the fit's own density, whose pooling they need, with scales held.
 """
 
 import warnings
@@ -21,6 +22,7 @@ from bayes_lepu.diagnostics.records import Aspect, Check, Status
 from bayes_lepu.diagnostics.subject import Subject
 from bayes_lepu.errors import IdentifiabilityWarning
 from bayes_lepu.inference.optimizers import optimise
+from bayes_lepu.inference.pooling import known_scales
 from bayes_lepu.links import Array
 from bayes_lepu.models.density import LogDensity
 from bayes_lepu.models.parameters import Parameters
@@ -34,16 +36,16 @@ def check_knowledge(subject: Subject, evidence: Evidence) -> Iterable[Check]:
     data = subject.data
     if data.is_closed or not subject.small:
         return []
-    weak = subject.weak
-    unknown = replace(weak.data, outside=np.full((2, 2), np.nan))
-    free = LogDensity(weak.spec, unknown, weak.priors)
-    given = max(subject.peaks, key=lambda p: p.logp)
-    alone = max((optimise(free, p.z) for p in subject.peaks), key=lambda o: o.logp)
-    with_it, without = (_figures(p, unknown) for p in (given.point, free.unpack(alone.z)))
+    known_too, tops = _tops(subject)
+    unknown = replace(known_too.data, outside=np.full((2, 2), np.nan))
+    free = LogDensity(known_too.spec, unknown, known_too.priors)
+    given = max(tops, key=known_too.logp)
+    alone = max((optimise(free, z) for z in tops), key=lambda o: o.logp)
+    with_it, without = (_figures(free.unpack(z), unknown) for z in (given, alone.z))
     values, errors = data.outside.T
     known = ~np.isnan(values)
     misfit = 0.5 * float(np.sum(((values - with_it) / errors)[known] ** 2))
-    gap = float(alone.logp) - float(free.logp(given.z)) + misfit
+    gap = float(alone.logp) - float(free.logp(given)) + misfit
     status: Status = "passed" if gap < DOUBT else "weak" if gap < CONTRADICTION else "failed"
     words = " and ".join(
         f"{name} {values[i]:.3g} ± {errors[i]:.2g} from outside, {without[i]:.3g} by the labels"
@@ -100,9 +102,18 @@ def check_false_marks(subject: Subject, evidence: Evidence) -> Iterable[Check]:
     ]
 
 
+def _tops(subject: Subject) -> tuple[LogDensity, list[Array]]:
+    """The density that knows the outside figure, and its maxima."""
+    fit = subject.fit
+    if fit.data.n_annotators == 1:
+        return subject.weak, [peak.z for peak in subject.peaks]
+    density = LogDensity(fit.spec, fit.data, known_scales(fit.priors))
+    return density, [optimise(density, density.pack(fit.draws.take(0))).z]
+
+
 def _figures(point: Parameters, data: PUData) -> Array:
-    """π and c of a point."""
+    """π and c of a point; of several annotators the mean c."""
     t, weights = point.t(data.X), data.population
     pi = float(np.average(t, weights=weights))
-    marked = float(np.average(point.s(data.X) * t, weights=weights))
+    marked = float(np.mean(np.average(point.s(data.X) * t, axis=-1, weights=weights)))
     return np.array([pi, marked / max(pi, 1e-300)])

@@ -14,7 +14,7 @@ from bayes_lepu.diagnostics.convergence import (
 )
 from bayes_lepu.diagnostics.evidence import Evidence
 from bayes_lepu.diagnostics.forms import FormRange
-from bayes_lepu.diagnostics.knowledge import check_false_marks
+from bayes_lepu.diagnostics.knowledge import check_false_marks, check_knowledge
 from bayes_lepu.diagnostics.label_checks import (
     calibrate,
     check_calibration,
@@ -101,6 +101,7 @@ def diagnose_several(fit: FittedModel) -> Identifiability:
         *_forms(fit, forms),
         *check_rates(subject, evidence),
         *check_calibration(subject, evidence),
+        *check_knowledge(subject, evidence),
         *check_false_marks(subject, evidence),
     ]
     level = choose_level(checks)

@@ -17,6 +17,8 @@ from bayes_lepu.inference.paths import PenaltyGrid, Score, score_path
 from bayes_lepu.interruption import stops_at_once
 from bayes_lepu.links import Array
 from bayes_lepu.models import get_model
+from bayes_lepu.models.spec import ModelSpec
+from bayes_lepu.options import with_marks, with_sampling
 from bayes_lepu.reading import read_data
 
 L2_RANGE = (-4.0, 2.0)  # powers of ten
@@ -29,7 +31,9 @@ def choose_penalties(
     estimator: LabelClassifier, rows: LabelledRows, audited: Any
 ) -> dict[str, float]:
     """The weights with the best score; sets those tried, the choice and the table of scores."""
-    selects = get_model(estimator.model).has_selection
+    spec, others = with_marks(get_model(estimator.model), estimator.false_marks, None)
+    spec = with_sampling(spec, estimator.sampling, label_frequency=estimator.label_frequency)
+    selects = spec.has_selection
     top = _null_penalty(rows.X, rows.l, estimator.standardize)
     wanted = estimator.class_penalties
     estimator.class_penalties_ = _values("class_penalties", wanted, estimator.class_norm, top)
@@ -44,9 +48,10 @@ def choose_penalties(
         C_a=estimator.class_penalties_,
         penalty_alpha=estimator.selection_norm,
         penalty_a=estimator.class_norm,
+        others=others,
     )
     task = FoldTask(
-        estimator.model,
+        spec,
         rows.X,
         rows.l,
         _classes(audited, rows.l),
@@ -66,7 +71,7 @@ def choose_penalties(
 class FoldTask:
     """What one fold of a MAP model needs; calling it gives the scores (C_α, C_a)."""
 
-    model: str
+    spec: ModelSpec
     X: Array
     l: NDArray[np.int8]
     classes: Array
@@ -89,10 +94,12 @@ class FoldTask:
             class_features=among(self.class_columns, keep),
             selection_features=among(self.selection_columns, keep),
             standardize=self.standardize,
+            false_marks=self.spec.false_marks,
+            cases=self.spec.cases,
         )
         rows = (self.X[np.ix_(test, keep)] - data.center) / data.scale
         return score_path(
-            get_model(self.model),
+            self.spec,
             data,
             rows,
             self.l[test],

@@ -36,7 +36,8 @@ class PUClassifierCV(LabelClassifier):
         Score of h on held-out labels; a callable ``f(l, h)`` where greater is better.
     class_prior, label_frequency : (value, standard error), optional
         π or c known from elsewhere, for the fit on all rows; penalties are chosen by the labels.
-    class_features, selection_features, standardize, orientation, n_starts, random_state
+    class_features, selection_features, false_marks, sampling, standardize, orientation, n_starts,
+    random_state
         As in `PUClassifier`.
     n_jobs : int, optional
         Folds in parallel, by joblib.
@@ -52,7 +53,7 @@ class PUClassifierCV(LabelClassifier):
     cv_results_ : dict
         One row per candidate, as in `GridSearchCV`: ``pandas.DataFrame(clf.cv_results_)``.
     coef_, intercept_, propensity_coef_, propensity_intercept_, guess_rate_, lapse_rate_,
-    class_prior_, label_frequency_, modes_, parameters_, classes_, n_features_in_,
+    false_mark_rate_, class_prior_, label_frequency_, modes_, parameters_, classes_, n_features_in_,
     feature_names_in_
         As in `PUClassifier`, of the fit on all rows.
     """
@@ -71,6 +72,8 @@ class PUClassifierCV(LabelClassifier):
         selection_features: Columns = None,
         class_prior: tuple[float, float] | None = None,
         label_frequency: tuple[float, float] | None = None,
+        false_marks: Any = False,
+        sampling: str = "joint",
         standardize: bool = True,
         orientation: str = "sigma-norm",
         n_starts: int | None = None,
@@ -88,6 +91,8 @@ class PUClassifierCV(LabelClassifier):
         self.selection_features = selection_features
         self.class_prior = class_prior
         self.label_frequency = label_frequency
+        self.false_marks = false_marks
+        self.sampling = sampling
         self.standardize = standardize
         self.orientation = orientation
         self.n_starts = n_starts

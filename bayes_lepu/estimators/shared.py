@@ -202,7 +202,7 @@ def fit_model_into[E: LabelClassifier](
         model=estimator.model,
         method="map",
         y=None if audited is None else np.asarray(audited),
-        **{name: getattr(estimator, name) for name in LEARNED if hasattr(estimator, name)},
+        **{name: getattr(estimator, name) for name in LEARNED},
         class_features=among(rows.positions("class_features", estimator.class_features), keep),
         selection_features=among(selection, keep),
         standardize=estimator.standardize,

@@ -31,7 +31,7 @@ from bayes_lepu.links import Array
 from bayes_lepu.models.density import LogDensity
 from bayes_lepu.models.parameters import Parameters
 from bayes_lepu.models.spec import ModelSpec
-from bayes_lepu.priors import Prior, penalty_priors
+from bayes_lepu.priors import Prior, Priors, penalty_priors
 
 Score = Callable[[NDArray[np.int8], Array], float]
 PATH_TOLERANCE = 1e-5  # 2.5e-7 nats on 2500 rows: below what a held-out score can show
@@ -49,12 +49,15 @@ class PenaltyGrid:
     C_alpha, C_a : arrays
         Ascending, without repetition.
     penalty_alpha, penalty_a : {"l2", "l1", "none"}
+    others : mapping of str to Prior, optional
+        Priors of other parameters, the same for every pair.
     """
 
     C_alpha: Array
     C_a: Array
     penalty_alpha: str = "l2"
     penalty_a: str = "l2"
+    others: Priors | None = None
 
     def __post_init__(self) -> None:
         for name in ("C_alpha", "C_a"):
@@ -78,7 +81,7 @@ class PenaltyGrid:
             {"a": self.penalty_a, "alpha": self.penalty_alpha},
             {"a": float(self.C_a[j]), "alpha": float(self.C_alpha[i])},
         )
-        return spec.complete_priors(base, None)
+        return spec.complete_priors(base, self.others)
 
 
 def score_path(

@@ -4,7 +4,9 @@ import warnings
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
+from annotated import simulate
 
 import bayes_lepu as lepu
 from bayes_lepu.diagnostics.knowledge import check_false_marks, check_knowledge
@@ -92,3 +94,27 @@ def test_false_marks_of_several_annotators_are_held_against_their_prior():
     (record,) = check_false_marks(Subject(new), SimpleNamespace(prior=new._prior_sample))
     assert record.status == "weak"
     assert "prior makes it" in record.text
+
+
+@pytest.mark.parametrize("model", ["scar", "spm"])
+def test_a_figure_that_several_annotators_contradict_is_a_warning(model):
+    """Rows labelled by two tell π: a true figure passes, one that is off by .25 does not."""
+    X, y, L = simulate(500, seed=5)
+    pi, wrong = float(y.mean()), float(y.mean()) + 0.25
+    options = {"model": model, "method": "map", "n_starts": 1, "random_seed": 1}
+    if model == "scar":  # every annotator finds half of the positives, whatever they look like
+        marks = np.random.default_rng(6).random(L.shape) < 0.5
+        L = pd.DataFrame(y[:, None] * marks, columns=L.columns)
+    (record,) = knowledge(lepu.fit(X, L, class_prior=(pi, 0.02), **options))
+    assert record.status == "passed"
+    new = lepu.fit(X, L, class_prior=(wrong, 0.01), **options)
+    with pytest.warns(IdentifiabilityWarning, match=f"{wrong:.3g} ± 0.01 from outside, 0\\."):
+        (record,) = knowledge(new)
+    assert record.status == "failed"
+    assert "knowledge from outside" in {c.name for c in diagnosed(new)}
+
+
+def diagnosed(fit):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return fit.identifiability.checks

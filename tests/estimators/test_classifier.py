@@ -403,13 +403,15 @@ def test_knowledge_reaches_the_classifiers():
     X = rng.normal(size=(600, 2))
     y = rng.random(600) < 1 / (1 + np.exp(-2 * X[:, 0]))
     l = (y & (rng.random(600) < 0.5)).astype(int)
-    for classifier in (PUClassifier, PUClassifierCV):
-        known = classifier(model="scar", class_prior=(0.7, 0.001), random_state=1).fit(X, l)
+    few = {"class_penalties": [0.01, 1.0]}
+    for classifier, own in ((PUClassifier, {}), (PUClassifierCV, few)):
+        options = {"model": "scar", "random_state": 1} | own
+        known = classifier(class_prior=(0.7, 0.001), **options).fit(X, l)
         assert known.class_prior_ == pytest.approx(0.7, abs=0.02)
-    marks = PUClassifier(model="scar", false_marks=True, random_state=1).fit(X, l)
-    h = marks.predict_propensity(X) * marks.predict_proba(X)[:, 1]
-    h += marks.false_mark_rate_ * marks.predict_proba(X)[:, 0]
-    np.testing.assert_allclose(marks.predict_label_proba(X), h)
-    apart = PUClassifier(model="scar", sampling="case-control", random_state=1).fit(X, l)
-    assert np.isnan(apart.label_frequency_)
-    assert apart.predict_label_proba(X).mean() == pytest.approx(l.mean(), abs=0.02)
+        marks = classifier(false_marks=True, **options).fit(X, l)
+        h = marks.predict_propensity(X) * marks.predict_proba(X)[:, 1]
+        h += marks.false_mark_rate_ * marks.predict_proba(X)[:, 0]
+        np.testing.assert_allclose(marks.predict_label_proba(X), h)
+        apart = classifier(sampling="case-control", **options).fit(X, l)
+        assert np.isnan(apart.label_frequency_)
+        assert apart.predict_label_proba(X).mean() == pytest.approx(l.mean(), abs=0.02)
