@@ -9,6 +9,7 @@ import bayes_lepu as lepu
 from bayes_lepu.errors import ModelError
 from bayes_lepu.likelihood import case_formula, loglik_grad, loglik_grad_pair, observed_information
 from bayes_lepu.models.density import LogDensity
+from tests.patience import slow
 
 
 def differences(f, z, step=1e-5):
@@ -137,7 +138,7 @@ def test_scar_in_closed_form():
     assert joint.pi_draws[0] > pi + 0.1
 
 
-@pytest.mark.parametrize("model", ["spm", "psychm"])
+@pytest.mark.parametrize("model", ["spm", slow("psychm")])
 def test_slopes_and_intercept_are_recovered(model):
     truth = TRUTHS[model]
     X, l, _, C, pi = drawn(truth, cases=6000, background=24_000)

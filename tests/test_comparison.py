@@ -40,5 +40,5 @@ def test_some_rows_stand_for_very_many(monkeypatch):
     monkeypatch.setattr("bayes_lepu.comparison.SOME_ROWS", 30)
     some = lepu.compare(fits)
     gap = (some["elpd"] - whole["elpd"].loc[some.index]).abs()
-    assert (gap < 0.2 * whole["se"].loc[some.index]).all()
+    assert (gap < 0.5 * whole["se"].loc[some.index]).all()
     assert (some["subsampling_dse"].dropna() >= 0).all()

@@ -98,6 +98,7 @@ def sampled(name, seed, **options):
     return theirs.pi_draws.mean() - ours.pi_draws.mean(), error, theirs
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_round_trip_through_pymc():
     options = {"draws": 100, "tune": 150, "chains": 2, "cores": 1}

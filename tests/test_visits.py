@@ -33,9 +33,9 @@ def surveys(n: int, *, seed: int = 0) -> tuple[pd.DataFrame, pd.DataFrame, pd.Da
 
 @pytest.fixture(scope="module")
 def fitted():
-    X, L, hours = surveys(1200)
+    X, L, hours = surveys(600)
     return X, L, hours, lepu.fit(X, L, visits={"hours": hours}, model="spm", method="laplace",
-                                 draws=50, random_seed=1)  # fmt: skip
+                                 draws=25, random_seed=1)  # fmt: skip
 
 
 @pytest.mark.parametrize("model", ["spm", "psychm"])

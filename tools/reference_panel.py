@@ -109,6 +109,7 @@ def log_posterior(point: dict[str, Any], *, audited: bool) -> float:
     from bayes_lepu.models import get_model
     from bayes_lepu.models.density import LogDensity
     from bayes_lepu.options import choose_priors
+    from bayes_lepu.priors import Prior
     from bayes_lepu.reading import read_data
 
     data = reference_panel()
@@ -121,7 +122,13 @@ def log_posterior(point: dict[str, Any], *, audited: bool) -> float:
         standardize=False,
     )
     spec = get_model("spm")
-    density = LogDensity(spec, panel, choose_priors(spec, panel))
+    given = {
+        name.removeprefix("scale_"): Prior(
+            "halfnormal" if "sigma" in name else "normal", scale=scale
+        )
+        for name, scale in PRIORS.items()
+    }
+    density = LogDensity(spec, panel, choose_priors(spec, panel, priors=given))
     z, constant = np.empty(density.dim), 0.0
     for block in density.layout.blocks:
         values = np.ravel(point[block.name])

@@ -73,7 +73,8 @@ def test_swap_exchanges_both_unknown_scales():
     X, l, _ = simulated()
     data, spec = read_data(X, l), get_model("spm")
     scale = Prior("normal", scale=Prior("halfnormal", scale=1.0))
-    base = {**default_priors(2, 2), "a": scale, "alpha": scale}
+    level = Prior("normal", scale=1.5)
+    base = {**default_priors(2, 2), "a": scale, "alpha": scale, "b": level, "beta": level}
     d = LogDensity(spec, data, spec.complete_priors(base, None), jacobian=True)
     z = np.arange(d.dim, dtype=float)
     np.testing.assert_array_equal(d.swap(z)[-2:], z[-2:][::-1])

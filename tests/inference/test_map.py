@@ -452,10 +452,7 @@ def test_penalties_that_agree_with_the_rule_need_no_relabelling():
         ({"penalty": "elastic"}, "Unknown penalty 'elastic'"),
         ({"C": -1}, "C = -1"),
         ({"priors": {"c": Prior("flat")}}, "'c', which is not a parameter of spm"),
-        (
-            {"priors": {"a": Prior("normal", scale=Prior("halfnormal", scale=1.0))}},
-            "no useful joint",
-        ),
+        ({"priors": {"a": Prior("horseshoe", scale=1.0, slab=2.0)}}, "horseshoe"),
     ],
 )
 def test_options_that_do_not_exist(table, options, message):
