@@ -35,8 +35,9 @@ def compare(fits: Mapping[str, Fit], *, method: str = "stacking") -> pd.DataFram
     Parameters
     ----------
     fits : mapping of str to Fit
-        Fits with draws (``method="nuts"`` or ``"laplace"``) of the same rows and labels. Their
-        columns may differ, those of the same name not.
+        Fits with draws (``method="nuts"`` or ``"laplace"``) of the same rows. Other rows, labels,
+        audited classes, or values in a column of the same name are refused; other columns of the
+        same rows are allowed, so that formulas and choices of columns can be compared.
     method : {"stacking", "BB-pseudo-BMA", "pseudo-BMA"}
         How the weights are made.
 

@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 from scipy.stats import beta, dirichlet, halfnorm, laplace, norm
 
+import bayes_lepu as lepu
 from bayes_lepu import ModelError, Prior
 from bayes_lepu.priors import DEFAULT_C, default_priors, penalty_prior, penalty_priors
+from tests.tiny import tiny_table
 
 SCIPY = {
     "normal": (Prior("normal", scale=0.7, loc=-0.3), norm(-0.3, 0.7)),
@@ -224,6 +226,31 @@ def test_student_t_is_scipys():
     np.testing.assert_allclose(prior.grad(x), slopes, rtol=1e-6)
     bends = (prior.grad(x - h) - prior.grad(x + h)) / (2 * h)
     np.testing.assert_allclose(prior.form.curvature(prior, x), bends, rtol=1e-5)
+
+
+@pytest.mark.parametrize("method", ["map", "laplace", pytest.param("nuts", marks=pytest.mark.slow)])
+def test_posterior_under_student_t_is_that_of_a_grid(method):
+    """Mode and means of a logistic regression with heavy tails, by SciPy's densities on a grid."""
+    from scipy.stats import t
+
+    X, l, _ = tiny_table()
+    priors = {"a": Prior("student-t", scale=0.3, nu=3.0), "b": Prior("normal", scale=1.0)}
+    options = {} if method == "map" else {"draws": 500, "chains": 2, "random_seed": 1}
+    fit = lepu.fit(X, l, model="naive", method=method, priors=priors, progressbar=False, **options)
+    axes = np.linspace(-1.0, 3.0, 61), np.linspace(-2.5, 1.5, 61), np.linspace(-3.0, 1.0, 61)
+    grid = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 3)
+    eta = grid[:, :2] @ fit.data.X.T + grid[:, 2:]
+    logp = eta @ l.to_numpy() - np.logaddexp(0, eta).sum(axis=1)
+    logp += t(3.0, 0.0, 0.3).logpdf(grid[:, :2]).sum(axis=1) + norm(0, 1).logpdf(grid[:, 2])
+    ours = np.column_stack([fit.draws.a, fit.draws.b])
+    if method == "map":
+        np.testing.assert_allclose(ours[0], grid[logp.argmax()], atol=0.5 * 4 / 60)
+        return
+    mass = np.exp(logp - logp.max())
+    mean = np.average(grid, axis=0, weights=mass)
+    sd = np.sqrt(np.average((grid - mean) ** 2, axis=0, weights=mass))
+    np.testing.assert_allclose((ours.mean(axis=0) - mean) / sd, 0, atol=0.2)
+    np.testing.assert_allclose(ours.std(axis=0) / sd, 1, atol=0.2)
 
 
 @pytest.mark.parametrize("prior", ALL, ids=repr)

@@ -1,5 +1,7 @@
 """Draws of PyMC that come back as a fit."""
 
+import warnings
+
 import arviz as az
 import numpy as np
 import pymc as pm
@@ -53,6 +55,20 @@ def test_chains_in_different_orders_are_brought_into_one(tmp_path):
     assert again.identifiability.level == fit.identifiability.level
     np.testing.assert_allclose(again.missed()["mean"], fit.missed()["mean"])
     assert again.report(tmp_path / "page.html").stat().st_size > 1000
+
+
+@pytest.mark.parametrize("scale", [1.0, 0.3, 0.03])
+def test_chains_that_all_stayed_in_the_improbable_order_are_noticed(scale):
+    """All mass is in one order of t and s by the priors, and all chains are in the other one."""
+    X, l = rows("spm")
+    priors = EQUAL | {"alpha": lepu.Prior("normal", scale=scale)}
+    options = {"model": "spm", "priors": priors, "orientation": "none", "random_seed": 1}
+    fit = lepu.fit(X, l, method="laplace", draws=50, chains=2, **options)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", lepu.ConvergenceWarning)
+        lepu.from_trace(fit.tree, X, l, **options)
+    with pytest.warns(lepu.ConvergenceWarning, match="stayed on one side of the exchange"):
+        lepu.from_trace(exchanged(fit.tree, [0, 1]), X, l, **options)
 
 
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 1.0])

@@ -29,6 +29,7 @@ from bayes_lepu.models.density import LogDensity
 ITERATIONS = 200  # of the masses; they settle in ten unless the sides hardly overlap
 SIDE = "side"  # on which the sampler left a draw
 FEW = 0.1  # share of the draws that the weights leave in effect below which they are not trusted
+LOST = 1e-6  # odds of a draw against its mirror image that a side of any mass hardly ever has
 
 
 def name_factors(
@@ -45,6 +46,8 @@ def name_factors(
     folded = folding.pivot(density, z, reference)
     weight = side_weights(folded.weight, folded.mirrored)
     effective = weight.sum() ** 2 / (weight**2).sum() / weight.size
+    own = np.where(folded.mirrored, 1 - folded.weight, folded.weight)
+    effective = min(effective, np.mean(own > LOST))
     if effective < FEW:
         warnings.warn(
             f"The chains stayed on one side of the exchange of t and s, and to make up for it "
