@@ -91,18 +91,30 @@ def test_a_seed_is_made_and_recorded_where_none_is_given():
     np.testing.assert_array_equal(fit.parameters.a, again.parameters.a)
 
 
-@pytest.mark.parametrize("name", [slow("naive"), "scar", "spm", slow("psychm")])
+@pytest.mark.parametrize(
+    "name", [slow("naive"), "scar", "spm", slow("psychm"), slow("false_marks")]
+)
 def test_means_agree_with_the_stan_reference(name):
     """Within four combined Monte-Carlo standard errors for every stored quantity."""
     import arviz as az
 
     reference = json.loads((MODELS / name / "reference.json").read_text())
     data = reference_data(name)
-    columns = {"selection_features": [0, 1]} if name == "spm" else {}
+    options = {"model": name}
+    if name in ("spm", "false_marks"):
+        options |= {"model": "spm", "selection_features": [0, 1]}
+    if name == "false_marks":  # kinds 4 and 5 are marks that an audit found false and right
+        y = np.select([data.kind == 4, data.kind == 5], [0.0, 1.0], np.nan)
+        options |= {"false_marks": True, "y": y}
     scales = {k: v for k, v in reference["priors"].items() if k.startswith("scale_")}
     priors = {k.removeprefix("scale_"): lepu.Prior("normal", scale=v) for k, v in scales.items()}
     fit = lepu.fit(
-        data.X, data.kind, model=name, priors=priors, random_seed=5, progressbar=False, **columns
+        data.X,
+        (data.kind > 0).astype(int),
+        priors=priors,
+        random_seed=5,
+        progressbar=False,
+        **options,
     )
     summary = az.summary(fit.tree, round_to="none")
     stored = reference["posterior"]

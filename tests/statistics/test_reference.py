@@ -8,7 +8,6 @@ import pytest
 
 from tools.reference import (
     NAMES,
-    TWINS,
     audited_kinds,
     density_points,
     log_posterior,
@@ -24,7 +23,7 @@ def load(name):
 
 
 def test_folders_are_the_models():
-    assert {path.name for path in MODELS.iterdir() if path.is_dir()} == {*TWINS, "panel"}
+    assert {path.name for path in MODELS.iterdir() if path.is_dir()} == {*NAMES, "panel"}
     assert not list(MODELS.rglob("*.py"))
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from tests.densities import VARIANTS, constant, make_density
-from tools.reference import TWINS
+from tools.reference import NAMES
 
 ROOT = Path(__file__).resolve().parents[2]
 VENV = ROOT / ".stan-venv"
@@ -116,7 +116,7 @@ def pymc_logp(density):
     return evaluate
 
 
-@pytest.mark.parametrize("name", TWINS)
+@pytest.mark.parametrize("name", NAMES)
 def test_stan_pymc_and_the_compiled_density_agree(name, stan_python, tmp_path):
     densities = [make_density(name, jacobian=False, **VARIANTS[variant]) for variant in DATA]
     points = [points_of(density) for density in densities]
