@@ -30,9 +30,9 @@ def compare(fits: Mapping[str, Fit], *, method: str = "stacking") -> pd.DataFram
     Draws of Laplace are importance-resampled, and taken as draws of the posterior; whether they can
     be stands in ``fit.quality`` (`arviz.loo_approximate_posterior` on the Gaussian's own draws gave
     an elpd within 0.2 of it for an SPM and within 0.9 for a PsychM of 800 rows, of standard error
-    13; Pareto k of the draws 0.54 and 0.70). Where rows x draws exceeds `MANY_CELLS`, LOO is computed for
-    `SOME_ROWS` rows and carried over to the others by their likelihood at the posterior mean
-    (`arviz.loo_subsample`).
+    13; Pareto k of the draws 0.54 and 0.70). Where rows x draws exceeds `MANY_CELLS`, LOO is
+    computed for `SOME_ROWS` rows and carried over to the others by their likelihood at the
+    posterior mean (`arviz.loo_subsample`).
 
     Parameters
     ----------
