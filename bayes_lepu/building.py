@@ -28,6 +28,7 @@ def build_model(
     *,
     model: str | Propensity | ModelSpec = "psychm",
     y: Any = None,
+    visits: Any = None,
     sample_weight: Any = None,
     class_prior: tuple[float, float] | None = None,
     label_frequency: tuple[float, float] | None = None,
@@ -71,6 +72,7 @@ def build_model(
         l,
         model=model,
         y=y,
+        visits=visits,
         sample_weight=sample_weight,
         class_prior=class_prior,
         label_frequency=label_frequency,
@@ -102,7 +104,7 @@ def read_model(
     """The model, data and priors that the arguments of `build_model` stand for."""
     spec, priors = with_marks(get_model(model), false_marks, priors)
     spec = with_sampling(spec, sampling, label_frequency=rows["label_frequency"])
-    check_columns(spec, rows["selection_features"], rows["selection_formula"])
+    check_columns(spec, rows["selection_features"], rows["selection_formula"], rows["visits"])
     data = read_data(X, l, false_marks=spec.false_marks, cases=spec.cases, **rows)
     check_audit(spec, data)
     return spec, data, choose_priors(spec, data, priors=priors)

@@ -191,6 +191,7 @@ standardize
         false_marks=False,
         sampling="joint",
         label_frequency=None,
+        visits=None,
         **columns,
     )
     refuse_improper(chosen)

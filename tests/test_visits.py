@@ -75,6 +75,14 @@ def test_the_slope_is_found_and_travels(fitted, tmp_path):
     pd.testing.assert_frame_equal(again.missed(), fit.missed())
 
 
+def test_draws_of_its_pymc_model_come_back(fitted):
+    X, L, hours, fit = fitted
+    options = {"visits": {"hours": hours}, "model": "spm", "priors": dict(fit.priors)}
+    assert "delta" in lepu.build_model(X, L, **options).named_vars
+    again = lepu.from_trace(fit.tree, X, L, random_seed=1, **options)
+    np.testing.assert_allclose(again.pi_draws, fit.pi_draws, atol=1e-9)
+
+
 def test_visits_explain_the_labels_and_are_kept_by_an_update():
     X, L, hours = surveys(300, seed=5)
     without = lepu.fit(X, L, model="spm", method="map", n_starts=1)
