@@ -6,9 +6,10 @@ import arviz as az
 import numpy as np
 import pymc as pm
 import pytest
+from scipy.special import expit
 
 import bayes_lepu as lepu
-from bayes_lepu.inference.returned import side_weights
+from bayes_lepu.inference.returned import log_side_weights
 from tests.tiny import tiny_fit, tiny_table
 
 EQUAL = {name: lepu.Prior("normal", scale=2.0) for name in ("a", "b", "alpha", "beta")}
@@ -71,17 +72,29 @@ def test_chains_that_all_stayed_in_the_improbable_order_are_noticed(scale):
         lepu.from_trace(exchanged(fit.tree, [0, 1]), X, l, **options)
 
 
+def test_chains_in_an_order_without_mass_are_noticed():
+    """Half of the chains are in an order that the priors all but exclude."""
+    X, l = rows("spm")
+    priors = EQUAL | {"alpha": lepu.Prior("normal", scale=0.03)}
+    options = {"model": "spm", "priors": priors, "orientation": "none", "random_seed": 1}
+    fit = lepu.fit(X, l, method="laplace", draws=50, chains=2, **options)
+    with pytest.warns(lepu.ConvergenceWarning, match="1 of 2 chains stayed in an order of t and s"):
+        again = lepu.from_trace(exchanged(fit.tree, [1]), X, l, **options)
+    assert np.abs(again.parameters.alpha).max() < 0.2
+    assert again.orientation.probability > 1 - 1e-12
+
+
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 1.0])
-def test_weights_make_up_for_the_shares_of_the_chains(share, rng):
-    """Normals of mass 0.7 and 0.3 on the two sides, sampled in other shares."""
+@pytest.mark.parametrize("mass", [0.7, 1 - 1e-9, 1e-40])
+def test_weights_make_up_for_the_shares_of_the_chains(share, mass, rng):
+    """Normals of these masses on the two sides, sampled in other shares."""
     n = 40_000
     mirrored = rng.random(n) < share
     u = rng.normal(np.where(mirrored, 0.5, 0.0))
-    odds = 0.7 / 0.3 * np.exp(-0.5 * u**2 + 0.5 * (u - 0.5) ** 2)
-    w = odds / (1 + odds)
-    W = side_weights(w, mirrored)
-    assert np.average(w, weights=W) == pytest.approx(0.7, abs=0.02)
-    assert np.average(u, weights=W) == pytest.approx(0.15, abs=0.05)
+    log_odds = np.log(mass) - np.log1p(-mass) - 0.5 * u**2 + 0.5 * (u - 0.5) ** 2
+    W = np.exp(log_side_weights(log_odds, mirrored))
+    assert np.average(expit(log_odds), weights=W) == pytest.approx(mass, abs=0.02)
+    assert np.average(u, weights=W) == pytest.approx(0.5 * (1 - mass), abs=0.05)
 
 
 def test_what_the_trace_lacks_is_listed():

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit, log_expit, logsumexp
 
 from bayes_lepu.links import Array
 from bayes_lepu.models.density import LogDensity
@@ -30,10 +31,10 @@ FEW_DRAWS = 8
 ALIKE = 0.01  # range of w within which the few stand for all
 
 
-def naming_probability(density: LogDensity, z: Array) -> float:
-    """Probability w(θ) of θ among {θ, Sθ}."""
+def naming_log_odds(density: LogDensity, z: Array) -> float:
+    """Log p(θ) - log p(Sθ): log odds of θ among {θ, Sθ}."""
     here, _, there, _ = density.fold(z)
-    return float(np.exp(here - np.logaddexp(here, there)))
+    return float(here - there)
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,13 +47,18 @@ class Folded:
         Pivoted coordinates.
     mirrored : (chain, draw) bool array
         Whether the sampler's draw was exchanged to get there.
-    weight : (chain, draw) array
-        w of the pivoted draw.
+    log_odds : (chain, draw) array
+        log w/(1-w) of the pivoted draw: also where one order has no mass to speak of.
     """
 
     z: Array
     mirrored: NDArray[np.bool_]
-    weight: Array
+    log_odds: Array
+
+    @property
+    def weight(self) -> Array:
+        """W of every pivoted draw."""
+        return expit(self.log_odds)
 
     @property
     def probability(self) -> float:
@@ -73,18 +79,18 @@ def pivot(density: LogDensity, z: Array, reference: Array) -> Folded:
         chosen = np.where(mirrored[..., None], swapped, z)
         # The mean of the pivoted draws represents the mode better than its peak does.
         target = _profile(density, chosen.reshape(-1, z.shape[-1]), X).mean(axis=0, keepdims=True)
-    return Folded(chosen, mirrored, _weights(density, chosen))
+    return Folded(chosen, mirrored, _log_odds(density, chosen))
 
 
-def _weights(density: LogDensity, z: Array) -> Array:
-    """W of every draw; over very many rows, where it hardly differs, that of some of them."""
+def _log_odds(density: LogDensity, z: Array) -> Array:
+    """Of every draw; over very many rows, where w hardly differs, those of the mean of some w."""
     if density.data.parts is not None or density.data.n_all > MANY_ROWS:
         flat = z.reshape(-1, z.shape[-1])
         some = flat[:: -(-len(flat) // FEW_DRAWS)]
-        few = np.array([naming_probability(density, point) for point in some])
-        if np.ptp(few) < ALIKE or density.data.parts is not None:
-            return np.full(z.shape[:-1], few.mean())
-    return np.array([[naming_probability(density, point) for point in chain] for chain in z])
+        few = np.array([naming_log_odds(density, point) for point in some])
+        if np.ptp(expit(few)) < ALIKE or density.data.parts is not None:
+            return np.full(z.shape[:-1], logsumexp(log_expit(few)) - logsumexp(log_expit(-few)))
+    return np.array([[naming_log_odds(density, point) for point in chain] for chain in z])
 
 
 def keep_or_exchange(

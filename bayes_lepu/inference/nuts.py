@@ -170,7 +170,7 @@ def label_draws(
     asked = orientation.settled_by(density.spec, density.data, rule) == "rule"
     named = folded
     if asked and _rule_says_swap(density, folded.z, rule):
-        named = folding.Folded(density.swap(folded.z), ~folded.mirrored, 1 - folded.weight)
+        named = folding.Folded(density.swap(folded.z), ~folded.mirrored, -folded.log_odds)
     if asked and named.probability >= UNLIKELY:
         index = folding.condition_on_naming(named.weight, rng)
         kept = np.take_along_axis(named.z, index[..., None], axis=1)

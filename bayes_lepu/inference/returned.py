@@ -14,12 +14,14 @@ with :math:`w = p(\theta)/(p(\theta)+p(S\theta))`, where the masses are found by
 weights are equal. From there on the draws are treated as those of the library's own sampler.
 """
 
+import math
 import warnings
 from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import log_expit, logsumexp
 
 from bayes_lepu.errors import OWN_CODE, ConvergenceWarning
 from bayes_lepu.inference import folding, nuts
@@ -29,6 +31,7 @@ from bayes_lepu.models.density import LogDensity
 ITERATIONS = 200  # of the masses; they settle in ten unless the sides hardly overlap
 SIDE = "side"  # on which the sampler left a draw
 FEW = 0.1  # share of the draws that the weights leave in effect below which they are not trusted
+FARTHEST = 1e6  # log odds; a sign that the priors give can leave no mass at all
 LOST = 1e-6  # odds of a draw against its mirror image that a side of any mass hardly ever has
 
 
@@ -44,18 +47,12 @@ def name_factors(
     if not nuts.can_fold(density):
         return nuts.Sample(z, stats)
     folded = folding.pivot(density, z, reference)
-    weight = side_weights(folded.weight, folded.mirrored)
+    log_weight = log_side_weights(folded.log_odds, folded.mirrored)
+    weight = np.exp(log_weight - log_weight.max())
     effective = weight.sum() ** 2 / (weight**2).sum() / weight.size
-    own = np.where(folded.mirrored, 1 - folded.weight, folded.weight)
-    effective = min(effective, np.mean(own > LOST))
-    if effective < FEW:
-        warnings.warn(
-            f"The chains stayed on one side of the exchange of t and s, and to make up for it "
-            f"{effective:.1%} of the draws would have to stand for all. Use lepu.fit, which "
-            "samples both sides.",
-            ConvergenceWarning,
-            skip_file_prefixes=OWN_CODE,
-        )
+    own = np.where(folded.mirrored, -folded.log_odds, folded.log_odds)
+    lost = own < math.log(LOST)
+    _warn_lost(min(effective, np.mean(~lost)), int((lost.mean(axis=1) > 0.5).sum()), len(lost))
     index = folding.condition_on_naming(weight.reshape(1, -1), rng)[0]
     by_draw = {**stats, SIDE: folded.mirrored.astype(float)}
     taken = {name: v.reshape(-1)[index].reshape(weight.shape) for name, v in by_draw.items()}
@@ -65,14 +62,36 @@ def name_factors(
     return replace(named, stats=kept | {"mirrored": kept.pop(SIDE)})
 
 
-def side_weights(w: Array, mirrored: NDArray[np.bool_]) -> Array:
-    """W of pivoted draws, from their w and from whether they came from the other side."""
+def log_side_weights(log_odds: Array, mirrored: NDArray[np.bool_]) -> Array:
+    """Log W of pivoted draws, from log w/(1-w) and from whether they came from the other side."""
+    log_odds = np.clip(log_odds, -FARTHEST, FARTHEST)
+    log_w, log_not_w = log_expit(log_odds), log_expit(-log_odds)
     there = float(np.mean(mirrored))
-    here = 1.0 - there
-    mass = here
-    if 0 < there < 1:
-        for _ in range(ITERATIONS):
-            weight = 1.0 / (here / mass * w + there / (1 - mass) * (1 - w))
-            mass = float(np.clip((weight * w).sum() / weight.sum(), 1e-12, 1 - 1e-12))
-        return 1.0 / (here / mass * w + there / (1 - mass) * (1 - w))
-    return 1.0 / np.maximum(w if there == 0 else 1 - w, 1e-12)
+    if there in (0.0, 1.0):
+        return -(log_not_w if there else log_w)
+    log_here, log_there = math.log1p(-there), math.log(there)
+    log_mass = np.array([log_here, log_there])
+    for _ in range(ITERATIONS):
+        weight = -np.logaddexp(log_here - log_mass[0] + log_w, log_there - log_mass[1] + log_not_w)
+        log_mass = np.array([logsumexp(weight + log_w), logsumexp(weight + log_not_w)])
+        log_mass -= logsumexp(log_mass)
+    return weight
+
+
+def _warn_lost(effective: float, lost: int, chains: int) -> None:
+    """Say where chains stayed in the wrong order of t and s."""
+    if effective < FEW:
+        text = (
+            f"The chains stayed on one side of the exchange of t and s, and to make up for it "
+            f"{effective:.1%} of the draws would have to stand for all. Use lepu.fit, which "
+            "samples both sides."
+        )
+    elif lost:
+        text = (
+            f"{lost} of {chains} chains stayed in an order of t and s that has next to no "
+            "posterior mass. Their draws are weighted by what they count in the other order, and "
+            "the answer rests on the other chains. Use lepu.fit, which samples both orders."
+        )
+    else:
+        return
+    warnings.warn(text, ConvergenceWarning, skip_file_prefixes=OWN_CODE)

@@ -5,10 +5,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from scipy import stats
-from scipy.special import logsumexp
+from scipy.special import expit, logsumexp
 
 import bayes_lepu as lepu
-from bayes_lepu.inference.folding import naming_probability
+from bayes_lepu.inference.folding import naming_log_odds
 from bayes_lepu.inference.laplace import (
     Gaussian,
     Mixture,
@@ -107,7 +107,7 @@ def test_mixture_finds_the_mirror_mode_of_spm_with_the_right_weight():
     mixture = mixture_at(d, [d.unpack(first.mean), d.unpack(d.swap(first.mean))])
     assert len(mixture.parts) == 2
     draws = mixture.parts[0].sample(np.random.default_rng(4), 400)
-    weights = [naming_probability(d, z) for z in draws]
+    weights = expit([naming_log_odds(d, z) for z in draws])
     assert mixture.weights[0] == pytest.approx(np.mean(weights), abs=0.05)
 
 
