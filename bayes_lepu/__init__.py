@@ -2,31 +2,34 @@
 
 from types import ModuleType as _Module
 
-from bayes_lepu import plots
-from bayes_lepu._fit import fit
-from bayes_lepu.averaging import AveragedFit, stack
-from bayes_lepu.building import build_model
-from bayes_lepu.calibration import Calibration, calibrate
-from bayes_lepu.comparison import compare
-from bayes_lepu.datasets import load_demo
-from bayes_lepu.diagnostics.identifiability import diagnose
-from bayes_lepu.errors import (
-    ConvergenceError,
-    ConvergenceWarning,
-    DataError,
-    DataWarning,
-    FileFormatError,
-    IdentifiabilityWarning,
-    LepuError,
-    LepuWarning,
-    ModelError,
-)
-from bayes_lepu.fitted import Fit, load
-from bayes_lepu.models import list_models
-from bayes_lepu.models.parameters import Parameters
-from bayes_lepu.priors import Prior
-from bayes_lepu.settling.audits import suggest_audit
-from bayes_lepu.traces import from_trace
+from bayes_lepu.interruption import importing as _importing
+
+with _importing():
+    from bayes_lepu import plots
+    from bayes_lepu._fit import fit
+    from bayes_lepu.averaging import AveragedFit, stack
+    from bayes_lepu.building import build_model
+    from bayes_lepu.calibration import Calibration, calibrate
+    from bayes_lepu.comparison import compare
+    from bayes_lepu.datasets import load_demo
+    from bayes_lepu.diagnostics.identifiability import diagnose
+    from bayes_lepu.errors import (
+        ConvergenceError,
+        ConvergenceWarning,
+        DataError,
+        DataWarning,
+        FileFormatError,
+        IdentifiabilityWarning,
+        LepuError,
+        LepuWarning,
+        ModelError,
+    )
+    from bayes_lepu.fitted import Fit, load
+    from bayes_lepu.models import list_models
+    from bayes_lepu.models.parameters import Parameters
+    from bayes_lepu.priors import Prior
+    from bayes_lepu.settling.audits import suggest_audit
+    from bayes_lepu.traces import from_trace
 
 __all__ = [
     "AveragedFit",

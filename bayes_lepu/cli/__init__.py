@@ -1,5 +1,8 @@
 """The command line ``bayes-lepu``."""
 
-from bayes_lepu.cli.app import main
+from bayes_lepu.interruption import importing as _importing
+
+with _importing():
+    from bayes_lepu.cli.app import main
 
 __all__ = ["main"]

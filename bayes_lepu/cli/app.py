@@ -24,7 +24,7 @@ from bayes_lepu.cli.commands import (
 )
 from bayes_lepu.cli.terminal import Terminal
 from bayes_lepu.errors import LepuError
-from bayes_lepu.interruption import is_interrupt
+from bayes_lepu.interruption import importing, is_interrupt
 
 COMMANDS = (fit, predict, report, compare, models, demo, reproduce, warm_up)
 
@@ -68,7 +68,8 @@ def build_parser() -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code."""
-    args = build_parser().parse_args(argv)
+    with importing():  # some commands import what they offer
+        args = build_parser().parse_args(argv)
     terminal = Terminal(quiet=args.quiet, as_json=args.json)
     try:
         with terminal.warnings(), terminal.notes():
