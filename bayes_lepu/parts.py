@@ -105,19 +105,34 @@ class Parts:
             totals = (
                 list(sums) if totals is None else [a + b for a, b in zip(totals, sums, strict=True)]
             )
-        assert totals is not None  # there is a row, and so a part
-        return tuple(totals)
+        n, *found = totals or (0,)
+        refuse_other_rows(n, self.n)
+        return tuple(found)
 
 
 @dataclass(frozen=True)
 class _OfRows:
-    """A function of rows as one of the data of a part; other machines know it by its name."""
+    """A function of rows as one of the data of a part, which counts them too.
+
+    It has a name, by which other machines know it.
+    """
 
     function: Callable[[Rows], Sums]
     population: bool
 
     def __call__(self, part: Any) -> Sums:
-        return self.function(part.as_population if self.population else part.as_rows)
+        rows = part.as_population if self.population else part.as_rows
+        return part.n, *self.function(rows)
+
+
+def refuse_other_rows(got: int, n: int) -> None:
+    """Refuse a table that is not the same in every pass, of which no sum means anything."""
+    if got != n:
+        raise DataError(
+            f"X had {n} rows in the first pass and {got} in a later one; the same rows are "
+            "expected in every pass. Fit a copy that nobody changes; an iterator that can be gone "
+            "through once only is to be made anew each time, by a function."
+        )
 
 
 def random_keys(start: int, count: int) -> Array:

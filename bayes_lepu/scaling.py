@@ -55,17 +55,22 @@ def standardise(
         )
     extreme = extreme if not standardize else np.flatnonzero(~np.isfinite(center + spread))
     if extreme.size:
-        remedy = "Change the units." if standardize else "Change the units, or standardize=True."
-        raise DataError(
-            f"The values of column(s) {some([names[j] for j in extreme])} are too large or too "
-            f"small: their variance cannot be computed. {remedy}"
-        )
+        raise too_extreme([names[j] for j in extreme], standardize=not standardize)
     if not standardize:
         # The fit must not change when the caller's array does.
         return np.zeros_like(center), np.ones_like(center), values if in_place else values.copy()
     spread[list(unscaled)] = 1.0
     centred *= 1 / spread
     return center, spread, centred
+
+
+def too_extreme(names: Sequence[str], *, standardize: bool = False) -> DataError:
+    """The error where a variance cannot be computed; standardize says whether that would help."""
+    remedy = ", or standardize=True, of a table in memory." if standardize else "."
+    return DataError(
+        f"The values of column(s) {some(names)} are too large or too small: their variance cannot "
+        f"be computed. Change the units{remedy}"
+    )
 
 
 def _spread(centred: Array, share: Array) -> float:

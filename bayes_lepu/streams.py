@@ -23,8 +23,11 @@ from bayes_lepu.errors import DataError
 from bayes_lepu.frames import as_frame, take_column
 from bayes_lepu.labels import as_numbers, read_classes, read_vector, read_weights, zero_or_one
 from bayes_lepu.links import Array, RowKind
-from bayes_lepu.parts import Batches, Parts, Source, random_keys
+from bayes_lepu.matching import frame_names
+from bayes_lepu.parts import Batches, Parts, Source, random_keys, refuse_other_rows
 from bayes_lepu.reading import read_data
+from bayes_lepu.scaling import too_extreme
+from bayes_lepu.suggestions import some
 
 BATCH_ROWS = 131_072  # of a file at a time; 20 columns of them take 20 MB
 READ_AHEAD = 2  # batches of a file
@@ -94,7 +97,17 @@ def as_source(X: Any) -> Source | None:
         )
     if isinstance(X, Iterable):
         return Batches(lambda: iter(X))
-    return Batches(lambda: iter(X())) if callable(X) else None
+    return Batches(partial(_begin, X)) if callable(X) else None
+
+
+def _begin(make: Callable[[], Any]) -> Iterator[Any]:
+    batches = make()
+    if not isinstance(batches, Iterable):
+        raise DataError(
+            f"X is a function that returned a {type(batches).__name__}; an iterator of data frames "
+            "is expected."
+        )
+    return iter(batches)
 
 
 def _are_files(X: Any) -> bool:
@@ -150,13 +163,30 @@ def _from_dataset(dataset: Any) -> Batches:
         # Whole row groups would otherwise be read ahead, several at a time.
         options["fragment_scan_options"] = ds.ParquetFragmentScanOptions(pre_buffer=False)
 
+    before = _stamps(dataset)
+
     def begin() -> Iterator[pd.DataFrame]:
         with _readable():
+            if _stamps(dataset) != before:
+                raise DataError(
+                    "A file of X was changed while it was being read, pass by pass. Fit a copy "
+                    "that nobody changes."
+                )
             for batch in dataset.to_batches(fragment_readahead=1, **options):
                 if batch.num_rows:
                     yield batch.to_pandas()
 
     return Batches(begin)
+
+
+def _stamps(dataset: Any) -> list[tuple[int, int]]:
+    """Size and time of the last change of every file on this machine."""
+    from pyarrow.fs import LocalFileSystem
+
+    if not isinstance(getattr(dataset, "filesystem", None), LocalFileSystem):
+        return []
+    found = [Path(file).stat() for file in dataset.files]
+    return [(file.st_size, file.st_mtime_ns) for file in found]
 
 
 def read_parts(
@@ -287,16 +317,26 @@ def _sample(
     starts = np.concatenate([[0], np.cumsum(sizes)[:-1]]).tolist()
     frames: list[pd.DataFrame] = []
     keys: list[Array] = []
-    for frame, key in source.map(partial(_sample_part, roles=roles, counts=counts), starts):
+    n = 0
+    for size, frame, key in source.map(partial(_sample_part, roles=roles, counts=counts), starts):
+        n += size
         frames.append(frame)
         keys.append(key)
+    refuse_other_rows(n, sum(sizes))
+    names = [frame_names(frame) for frame in frames]
+    for part, found in enumerate(names):
+        if {*found} != {*names[0]}:
+            raise DataError(
+                f"Part {part} of X has the columns {some(found, most=12)}; those of part 0, "
+                f"{some(names[0], most=12)}, are expected."
+            )
     return pd.concat(frames), np.concatenate(keys)
 
 
 def _sample_part(
     frame: Any, start: int, roles: Roles, counts: NDArray[np.int64]
-) -> tuple[pd.DataFrame, Array]:
-    """The rows of one part whose random numbers are small enough."""
+) -> tuple[int, pd.DataFrame, Array]:
+    """How many rows one part has, and those whose random numbers are small enough."""
     table = _table(frame)
     wanted = min(POOL_ROWS, max(POOL_CELLS // table.shape[1], FEWEST_HELD))
     # As many as are wanted of each kind come out, give or take what chance does.
@@ -304,7 +344,8 @@ def _sample_part(
     labels, y, _ = roles.read(frame)
     keys = random_keys(start, len(labels))
     keep = np.flatnonzero(keys < bar[row_kinds(labels, y)])
-    return table.iloc[keep].set_axis(pd.RangeIndex(start, start + len(keys))[keep]), keys[keep]
+    places = pd.RangeIndex(start, start + len(keys))[keep]
+    return len(keys), table.iloc[keep].set_axis(places), keys[keep]
 
 
 def _standardised(pool: PUData, source: Source, roles: Roles) -> PUData:
@@ -320,6 +361,8 @@ def _standardised(pool: PUData, source: Source, roles: Roles) -> PUData:
         squares += q + away**2 * (W * w / (W + w))
         W += w
     scale = np.sqrt(squares / W)
+    if (extreme := np.flatnonzero(~np.isfinite(mean + scale))).size:
+        raise too_extreme([pool.feature_names[j] for j in extreme])
     scale[block_columns(pool.encoding, pool.feature_names)] = 1.0
     return replace(pool, X=(pool.X - mean) / scale, center=mean, scale=scale)
 

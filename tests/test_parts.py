@@ -175,11 +175,60 @@ def test_models_are_averaged_in_memory_only(table):
         (lambda t: [t.assign(marked=0)], "marked", "0 everywhere"),
         (lambda t: [t.assign(marked=2)], "marked", "only 0"),
         (lambda t: lambda: iter([]), "marked", "empty"),
+        (lambda t: lambda: None, "marked", "returned a NoneType"),
+        (lambda t: Once(batches(t)), "marked", "30000 rows in the first pass and 0 in a later"),
+        (lambda t: [t, t[["light", "marked"]]], "marked", "Part 1 of X has the columns light"),
+        (lambda t: [t, pd.concat([t, t[["size"]]], axis=1)], "marked", "duplicate column names"),
     ],
 )
 def test_what_cannot_be_read(table, X, l, message):
     with pytest.raises(lepu.DataError, match=message):
         lepu.fit(X(table), l(table) if callable(l) else l, **OPTIONS)
+
+
+class Once:
+    """What says that it can be gone through, and gives its batches the first time only."""
+
+    def __init__(self, parts):
+        self.parts = iter(parts)
+
+    def __iter__(self):
+        return self.parts
+
+
+@pytest.mark.parametrize("passes", [1, 2, 3, 5])
+@pytest.mark.parametrize("then", [lambda parts: parts[:1], lambda parts: [*parts, *parts]])
+def test_a_table_that_changes_between_passes_is_refused(table, passes, then):
+    small = batches(table[["size", "light", "marked"]].iloc[:900], 300)
+    begun = []
+
+    def begin():
+        begun.append(True)
+        return iter(small if len(begun) <= passes else then(small))
+
+    with pytest.raises(lepu.DataError, match=r"900 rows in .* and \d+ in a later"):
+        lepu.fit(begin, "marked", n_starts=1, **OPTIONS)
+
+
+def test_a_file_that_changes_between_passes_is_refused(table, tmp_path):
+    path = tmp_path / "rows.parquet"
+    table[["size", "light", "marked"]].iloc[:900].to_parquet(path)
+    source = as_source(path)
+    assert sum(len(part) for part in source) == 900
+    table[["light", "size", "marked"]].iloc[900:1800].to_parquet(path)
+    with pytest.raises(lepu.DataError, match="changed while it was being read"):
+        list(source)
+    path.unlink()
+    with pytest.raises(lepu.DataError, match="No such file"):
+        list(source)
+
+
+@pytest.mark.parametrize(("value", "message"), [(np.nan, "without a value"), (np.inf, "Infinite")])
+def test_a_bad_cell_of_a_later_part_is_found(table, value, message):
+    small = table[["size", "light", "marked"]].iloc[:900].astype(float)
+    small.iloc[777, 1] = value
+    with pytest.raises(lepu.DataError, match=f"{message}.*light"):
+        lepu.fit(batches(small, 300), "marked", **OPTIONS)
 
 
 def test_missing_rows_cannot_be_dropped_by_passes(table):

@@ -143,7 +143,7 @@ class Passed:
             self.seconds[report.nodeid] = time.process_time() - self.begun
 
 
-def run_tests(tree: str, tests: list[str], compiled: bool, cpu: int, to: Any) -> None:
+def run_tests(tree: str, tests: list[str], options: list[str], cpu: int, to: Any) -> None:
     """In a process of its own: run the tests of a tree and send what passed and what failed."""
     resource.setrlimit(resource.RLIMIT_CPU, (cpu, cpu))
     os.chdir(tree)
@@ -153,25 +153,24 @@ def run_tests(tree: str, tests: list[str], compiled: bool, cpu: int, to: Any) ->
     os.dup2(log, 2)
     import pytest
 
-    plugins = ["-p", "tools.interpreted"] if compiled else []
-    command = ["-q", "-n", "0", "-p", "no:cacheprovider", *plugins, *REWRITE]
-    command += [] if cpu > LONGEST else ["-x"]
     passed = Passed()
-    code = pytest.main([*command, *tests], plugins=[passed])
+    code = pytest.main([*QUIETLY, *options, *tests], plugins=[passed])
     to.send((int(code), passed.seconds, passed.failed))
 
 
-REWRITE = ["-W", "ignore::pytest.PytestAssertRewriteWarning"]  # of what was preloaded
-LONGEST = 120  # seconds of CPU that the tests of one mutant may take
-SLOWEST = 0.7  # seconds of CPU that one of its tests may take without a change
-BASELINE = 3000
+QUIETLY = ["-q", "-n", "0", "-p", "no:cacheprovider"]
+QUIETLY += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]  # of what was preloaded
+SLOWEST = 0.7  # seconds of CPU that one of the tests may take without a change
+BASELINE = 3000  # and all of them
 
 
 class Tree:
     """A copy of the working copy in which one file at a time is changed."""
 
     def __init__(self, folder: Path, *, compiled: bool) -> None:
-        self.folder, self.compiled = folder / "tree", compiled
+        self.folder = folder / "tree"
+        self.options = ["-p", "tools.interpreted"] if compiled else []
+        self.seconds: dict[str, dict[str, float]] = {}
         leave = shutil.ignore_patterns(
             ".git", ".venv", "__pycache__", "site", "*.ipynb", ".*cache", "results", "img"
         )
@@ -181,10 +180,12 @@ class Tree:
         self.context = multiprocessing.get_context("forkserver")
         self.context.set_forkserver_preload(PRELOAD)
 
-    def run(self, tests: list[str], cpu: int) -> tuple[int, dict[str, float], list[str]]:
+    def run(
+        self, tests: list[str], cpu: int, *options: str
+    ) -> tuple[int, dict[str, float], list[str]]:
         """Exit code of pytest, what passed, what failed; code -1 where there was no end."""
         ours, theirs = self.context.Pipe(duplex=False)
-        work = (str(self.folder), tests, self.compiled, cpu, theirs)
+        work = (str(self.folder), tests, [*self.options, *options], cpu, theirs)
         process = self.context.Process(target=run_tests, args=work)
         process.start()
         theirs.close()
@@ -195,22 +196,25 @@ class Tree:
         process.join()
         return found
 
-    def tests(self, names: list[str]) -> list[str]:
-        """The tests that pass and are quick, quickest first."""
-        _, seconds, failed = self.run([f"tests/{name}" for name in names], BASELINE)
-        quick = [n for n, s in seconds.items() if s < SLOWEST and n not in failed]
+    def tests(self, names: list[str]) -> tuple[list[str], int]:
+        """The tests that pass and are quick, and the seconds of CPU after which there is no end."""
+        for name in (name for name in names if name not in self.seconds):
+            _, seconds, failed = self.run([f"tests/{name}"], BASELINE)
+            self.seconds[name] = {n: s for n, s in seconds.items() if n not in failed}
+        passed = {n: s for name in names for n, s in self.seconds[name].items()}
+        quick = [name for name, seconds in passed.items() if seconds < SLOWEST]
         if not quick:
             said = (self.folder / "pytest.log").read_text("utf-8")[-2000:]
             raise RuntimeError(f"None of the tests {names} passes without a change:\n{said}")
-        return sorted(quick, key=lambda name: name.partition("::")[0])
+        return quick, 60 + 3 * round(sum(passed.values()))
 
-    def kills(self, tests: list[str], mutant: Mutant, source: str) -> str:
+    def kills(self, tests: list[str], cpu: int, mutant: Mutant, source: str) -> str:
         """The first test that fails with this change; empty where none does."""
         place = self.folder / mutant.path
         shutil.copy2(place, spare := place.with_suffix(".spare"))
         place.write_text(source, encoding="utf-8")
         try:
-            code, _, failed = self.run(tests, LONGEST)
+            code, _, failed = self.run(tests, cpu, "-x")
         finally:
             shutil.move(spare, place)
         return "" if code == 0 else (failed or [f"exit code {code}"])[0]
@@ -241,10 +245,10 @@ def run(parts: Iterable[str], out: Path, *, compiled: bool, sample: int, survivo
         tree = Tree(Path(folder), compiled=compiled)
         for part in parts:
             chosen = choose(part, read(out), sample=sample, survivors=survivors)
-            tests = tree.tests(table[part]) if chosen else []
+            tests, cpu = tree.tests(table[part]) if chosen else ([], 0)
             print(f"{part}: {len(chosen)} mutants, {len(tests)} tests", flush=True)
             for mutant, source in chosen:
-                killer = tree.kills(tests, mutant, source)
+                killer = tree.kills(tests, cpu, mutant, source)
                 with out.open("a", encoding="utf-8") as file:
                     file.write(json.dumps(asdict(mutant) | {"killer": killer}) + "\n")
                 if not killer:
