@@ -80,8 +80,8 @@ reproduce: setup
 	$(PY) -m reproduction
 
 # The wheel as a stranger would use it: built, installed in an environment of its own, tried there.
-wheel: setup
-	@sh tools/wheel.sh $(PY)
+wheel:
+	@PYTHON="$(PYTHON)" sh tools/wheel.sh
 
 # The fast tests with the oldest versions of every direct dependency.
 test-lowest:
