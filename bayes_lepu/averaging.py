@@ -18,6 +18,7 @@ positives, π, c, decisions) is the average of the members' answers with the unc
 model inside. ``stats["model"]`` says which member a draw came from.
 """
 
+import json
 import math
 import warnings
 from collections.abc import Mapping, Sequence
@@ -32,11 +33,13 @@ from numpy.typing import NDArray
 
 from bayes_lepu.comparison import compare, refuse_other_rows
 from bayes_lepu.diagnostics.records import Identifiability
-from bayes_lepu.errors import DataError, ModelError
+from bayes_lepu.errors import DataError, FileFormatError, ModelError
 from bayes_lepu.fitted import Fit
 from bayes_lepu.models.parameters import ARRAYS, Parameters
-from bayes_lepu.propensities import RATES
+from bayes_lepu.propensities import RATES, Propensity
+from bayes_lepu.result.saved import fields_of, to_saved, write
 from bayes_lepu.result.tree import to_tree
+from bayes_lepu.result.without_rows import Remembered
 from bayes_lepu.suggestions import some
 
 if TYPE_CHECKING:
@@ -44,6 +47,7 @@ if TYPE_CHECKING:
 
 PRIOR_WEIGHTS = {"naive": 0.02, "scar": 0.3, "spm": 0.6, "psychm": 0.1}
 AUTO, STACKED = "auto", "stack"
+MEMBERS, REMEMBERED = "members", "remembered"  # groups of a saved average
 TEMPERATURE = 4.0  # differences of elpd that say nothing
 
 
@@ -110,11 +114,38 @@ class AveragedFit(Fit):
         return tree
 
     def save(self, path: str | Path, *, all_groups: bool = False, data: bool = True) -> Path:
-        """An average is not saved as a whole; its members are."""
-        raise ModelError(
-            "An average of models has no file of its own. Save its members: "
-            f"fit.members[{self._first!r}].save({str(path)!r})."
+        """Write the members and their weights to one netCDF file; read it back with `load`.
+
+        Parameters
+        ----------
+        path : str or Path
+        all_groups : bool
+            Not for averages: what belongs to rows and draws is written by the members.
+        data : bool
+            Whether to write the rows, once for every member. Without them the file predicts new
+            rows and shows the verdicts made before; see `Fit.save`.
+        """
+        import xarray as xr
+
+        if all_groups:
+            raise ModelError(
+                "An average has no log prior and no log density to write. Save a member: "
+                f"fit.members[{self._first!r}].save({str(path)!r}, all_groups=True)."
+            )
+        whole = {} if data else {REMEMBERED: self._remember().to_dataset()}
+        tree = xr.DataTree.from_dict({"/": xr.Dataset(), **whole})
+        tree[MEMBERS] = xr.DataTree(
+            children={
+                f"{number}": to_saved(fit, remembered=None if data else fit._remember())
+                for number, fit in enumerate(self.members.values())
+            }
         )
+        tree.attrs = {
+            "average": self.settings["model"],
+            "random_seed": self.settings["random_seed"],
+            "comparison": json.dumps(self.comparison.to_dict(orient="split")),
+        }
+        return write(tree, Path(path))
 
     def update(
         self,
@@ -159,6 +190,8 @@ class AveragedFit(Fit):
 
     def _facts(self) -> dict[str, str]:
         facts = super()._facts()
+        if self.remembered is not None:
+            return facts
         shown = ", ".join(f"{name} {w:.2f}" for name, w in self.weights.items())
         of = {
             "model": f"weights of the members: {shown}",
@@ -270,11 +303,33 @@ def _averaged(
         parameters=_pool([f.parameters for f in members.values()], which),
         modes=lead.modes,
         orientation=lead.orientation,
-        settings={**lead.settings, "model": model},
+        settings={**lead.settings, "model": model, "random_seed": random_seed},
         stats={"model": which.astype(float)},
         members=members,
         comparison=table,
     )
+
+
+def is_average(tree: "xr.DataTree") -> bool:
+    """Whether a saved tree holds the members of an average."""
+    return MEMBERS in tree.children
+
+
+def from_saved(tree: "xr.DataTree", path: Path, propensity: Propensity | None) -> AveragedFit:
+    """The average that `AveragedFit.save` wrote, its draws chosen anew by the same seed."""
+    try:
+        table = pd.DataFrame(**json.loads(tree.attrs["comparison"]))
+        model, seed = str(tree.attrs["average"]), int(tree.attrs["random_seed"])
+        saved = [tree[MEMBERS][f"{number}"] for number in range(len(table))]
+        group = tree.children.get(REMEMBERED)
+        remembered = Remembered.from_group(group) if group else None
+    except (KeyError, ValueError, TypeError) as error:
+        raise FileFormatError(
+            f"{path} is incomplete ({error}). Save the fit again, or use the release that wrote it."
+        ) from error
+    members = zip(table.index, saved, strict=True)
+    fits = {str(name): Fit(**fields_of(member, path, propensity)) for name, member in members}
+    return replace(_averaged(fits, table, model, seed), remembered=remembered)
 
 
 def weigh(fits: Mapping[str, Fit]) -> pd.DataFrame:

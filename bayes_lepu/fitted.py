@@ -17,10 +17,9 @@ from bayes_lepu.errors import ModelError
 from bayes_lepu.inference.engines import ENGINES, Request
 from bayes_lepu.inference.nuts import NutsOptions
 from bayes_lepu.models.parameters import Parameters
-from bayes_lepu.propensities import Propensity
 from bayes_lepu.result import FittedModel
 from bayes_lepu.result.fitted_model import show_estimate
-from bayes_lepu.result.saved import read, write
+from bayes_lepu.result.saved import to_saved, write
 from bayes_lepu.result.summaries import CI_PROB, summary_by_row, tail_probabilities
 from bayes_lepu.result.without_rows import Remembered
 from bayes_lepu.settling.counting import count_missed
@@ -336,12 +335,8 @@ class Fit(FittedModel):
         """
         if not data and all_groups:
             raise ModelError("all_groups=True writes what belongs to the rows; data=False no rows.")
-        return write(
-            self,
-            Path(path),
-            all_groups=all_groups,
-            remembered=self.remembered if data else self._remember(),
-        )
+        remembered = self.remembered if data else self._remember()
+        return write(to_saved(self, all_groups=all_groups, remembered=remembered), Path(path))
 
     def _remember(self) -> Remembered:
         self.answer  # noqa: B018  the facts then tell the verdict
@@ -410,15 +405,3 @@ class Fit(FittedModel):
         by = "" if self.data.parts is None else f" (judged by {self.data.n} rows at random)"
         facts["verdict"] = f"level {found.level}{by}: {found.verdict}"
         return facts | {"carried by": ", ".join(found.carried_by)}
-
-
-def load(path: str | Path, *, model: Propensity | None = None) -> Fit:
-    """Read a fit written by `Fit.save`.
-
-    Parameters
-    ----------
-    path : str or Path
-    model : Propensity, optional
-        The propensity of the fit, where it is one of your own.
-    """
-    return Fit(**read(Path(path), model))

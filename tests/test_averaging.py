@@ -63,15 +63,42 @@ def test_points_have_no_weights(rows):
         lepu.fit(X, l, model="auto", method="laplace", C=0.1)
 
 
-def test_audited_rows_leave_naive_out_and_update_averages_anew(fit, rows, tmp_path):
+def test_audited_rows_leave_naive_out_and_update_averages_anew(fit, rows):
     _, l, y = rows
     audited = np.full(len(y), np.nan)
     audited[np.flatnonzero(l == 0)[:20]] = y[np.flatnonzero(l == 0)[:20]]
     updated = fit.update(y=audited)
     assert isinstance(updated, AveragedFit)
     assert "naive" not in updated.weights
-    with pytest.raises(lepu.ModelError, match="Save its members"):
-        fit.save(tmp_path / "fit.nc")
+
+
+def test_an_average_comes_back_from_its_file(fit, rows, tmp_path):
+    X, _, _ = rows
+    loaded = lepu.load(fit.save(tmp_path / "fit.nc"))
+    assert isinstance(loaded, AveragedFit)
+    np.testing.assert_array_equal(loaded.predict_proba(X), fit.predict_proba(X))
+    pd.testing.assert_frame_equal(loaded.comparison, fit.comparison, check_dtype=False)
+    assert loaded.settings["random_seed"] == fit.settings["random_seed"]
+    assert str(loaded) == str(fit)
+    with pytest.raises(lepu.ModelError, match=r"fit.members\['\w+'\].save\(.*all_groups=True"):
+        fit.save(tmp_path / "other.nc", all_groups=True)
+
+
+def test_an_average_without_its_rows(pair, rows, tmp_path):
+    X, _, _ = rows
+    fit = lepu.stack(pair, weights={"by chance": 1, "by columns": 3}, random_seed=2)
+    shipped = lepu.load(fit.save(tmp_path / "fit.nc", data=False))
+    assert shipped.class_probability(X).equals(fit.class_probability(X))
+    assert shipped.missed(X).equals(fit.missed(X))
+    assert shipped.class_prior().equals(fit.class_prior())
+    assert str(shipped) == str(fit)
+    assert "weights of the members: by columns 0.75" in str(shipped)
+    assert fit.data.X[5].tobytes() not in (tmp_path / "fit.nc").read_bytes()
+    for needs_rows in ("identifiability", "tree"):
+        with pytest.raises(lepu.ModelError, match="saved without its rows"):
+            getattr(shipped, needs_rows)
+    with pytest.raises(lepu.ModelError, match="saved without its rows"):
+        shipped.update(random_seed=3)
 
 
 def test_formulas_reach_every_member(rows):
@@ -96,7 +123,7 @@ def pair(rows):
     }
 
 
-def test_a_stack_is_the_weighted_mean_of_fits_of_any_length(pair, rows, tmp_path):
+def test_a_stack_is_the_weighted_mean_of_fits_of_any_length(pair, rows):
     X, _, y = rows
     stacked = lepu.stack(pair, weights={"by chance": 1, "by columns": 3}, random_seed=2)
     assert stacked.weights == {"by columns": 0.75, "by chance": 0.25}
@@ -104,8 +131,6 @@ def test_a_stack_is_the_weighted_mean_of_fits_of_any_length(pair, rows, tmp_path
     wanted = 0.25 * parts["by chance"] + 0.75 * parts["by columns"]
     np.testing.assert_allclose(stacked.predict_proba(X)[:, 1], wanted, atol=0.06)
     assert "verdict on by columns" in stacked.identifiability.verdict
-    with pytest.raises(lepu.ModelError, match=r"fit.members\['by columns'\].save"):
-        stacked.save(tmp_path / "fit.nc")
     assert set(stacked.update(y=np.where(np.arange(len(y)) < 9, y, np.nan)).weights) == set(pair)
 
 

@@ -34,7 +34,9 @@ def main(path: str) -> None:
             for line in body.splitlines():
                 if line.startswith("bayes-lepu "):
                     print("$", line, flush=True)
-                    subprocess.run([sys.executable, "-m", "bayes_lepu", *line.split()[1:]], check=True)
+                    subprocess.run(
+                        [sys.executable, "-m", "bayes_lepu", *line.split()[1:]], check=True
+                    )
 
 
 if __name__ == "__main__":

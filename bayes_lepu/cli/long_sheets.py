@@ -1,20 +1,41 @@
 """A file with one line per item and annotator, as one with one line per item."""
 
+from collections.abc import Sequence
+from typing import NamedTuple
+
 import pandas as pd
 
-from bayes_lepu.cli.sheets import Sheet
+from bayes_lepu.cli.sheets import Sheet, split_names
 from bayes_lepu.errors import DataError
 from bayes_lepu.suggestions import some
 
 
-def widened(sheet: Sheet, *, item: str, annotator: str, label: str) -> tuple[Sheet, list[str]]:
-    """The items, named by their column, with a column of labels for every annotator.
+class Widened(NamedTuple):
+    """One line per item.
 
-    All other columns describe the item: they must be the same in all of its lines.
+    Attributes
+    ----------
+    sheet : Sheet
+        The items, named by their column, with a column of labels for every annotator.
+    annotators : list of str
+    visits : dict of str to DataFrame
+        Columns that differ between the annotators of an item, each with a column per annotator.
     """
+
+    sheet: Sheet
+    annotators: list[str]
+    visits: dict[str, pd.DataFrame]
+
+
+def widened(
+    sheet: Sheet, *, item: str, annotator: str, label: str, visits: Sequence[str] = ()
+) -> Widened:
+    """One line per item; but for ``visits``, other columns must be the same in all of its lines."""
     named = {"--item": item, "--annotator": annotator, "--label": label}
-    for option, name in named.items():
+    for option, name in (*named.items(), *(("--visits", name) for name in visits)):
         sheet.require(name, option)
+    if clash := [name for name in visits if name in named.values()]:
+        raise DataError(f"Column {clash[0]!r} is named by --visits and by another option.")
     frame = sheet.frame
     for option in ("--item", "--annotator"):
         if (gaps := int(frame[named[option]].isna().sum())) > 0:
@@ -29,22 +50,46 @@ def widened(sheet: Sheet, *, item: str, annotator: str, label: str) -> tuple[She
             f"{first[item]!r} by {first[annotator]!r}; one line for each is expected. Remove the "
             "copies."
         )
-    items = frame.drop(columns=[annotator, label]).drop_duplicates().set_index(item)
+    items = frame.drop(columns=[annotator, label, *visits]).drop_duplicates().set_index(item)
     if items.index.has_duplicates:
         torn = items.groupby(level=0).nunique(dropna=False).max()
         raise DataError(
             f"{sheet.path}: column(s) {some(list(torn.index[torn > 1]))} differ between lines of "
             f"one item ({item!r}); what describes an item must be the same in all of its lines. "
-            "Correct them, or leave them out of the file."
+            "Correct them, or name them by --visits if they belong to who looked at the item."
         )
-    by_both = frame.set_index([item, annotator])[label]
-    marks = pd.DataFrame(
-        {str(who): by_both.xs(who, level=annotator) for who in sorted(frame[annotator].unique())}
-    )
-    names = [str(name) for name in marks.columns]
+    by_both = frame.set_index([item, annotator])
+    everybody = sorted(frame[annotator].unique())
+
+    def by_annotator(column: str) -> pd.DataFrame:
+        cells = by_both[column]
+        table = pd.DataFrame({str(who): cells.xs(who, level=annotator) for who in everybody})
+        return table.reindex(items.index)
+
+    names = [str(who) for who in everybody]
     if clash := [name for name in names if name in items.columns or "," in name]:
         raise DataError(
             f"{sheet.path}: annotator(s) {some(clash)} have the name of a column, or a comma in "
             "it. Rename them."
         )
-    return Sheet(sheet.path, pd.concat([items, marks.reindex(items.index)], axis=1)), names
+    wide = Sheet(sheet.path, pd.concat([items, by_annotator(label)], axis=1))
+    return Widened(wide, names, {name: by_annotator(name) for name in visits})
+
+
+def read_visits(
+    sheet: Sheet, texts: Sequence[str], annotators: Sequence[str]
+) -> dict[str, pd.DataFrame]:
+    """The same columns of visits from a file with one line per item: ``hours=hours_1,hours_2``."""
+    tables = {}
+    for text in texts:
+        name, _, columns = text.partition("=")
+        chosen = split_names(columns) or []
+        if len(chosen) != len(annotators):
+            raise DataError(
+                f"--visits {text!r} names {len(chosen)} column(s) for {len(annotators)} "
+                "annotator(s); a name and one column for each of them, in the order of --label, is "
+                "expected, such as hours=hours_anna,hours_ben."
+            )
+        cells = (sheet.require(column, "--visits") for column in chosen)
+        tables[name.strip()] = pd.DataFrame(dict(zip(annotators, cells, strict=True)))
+    return tables

@@ -35,14 +35,10 @@ FORMAT = "bayes_lepu.fit"
 FORMAT_VERSION = 3
 
 
-def write(
-    fit: FittedModel,
-    path: Path,
-    *,
-    all_groups: bool = False,
-    remembered: Remembered | None = None,
-) -> Path:
-    """Write the tree to a file, by default without the groups that `read` does not need.
+def to_saved(
+    fit: FittedModel, *, all_groups: bool = False, remembered: Remembered | None = None
+) -> "xr.DataTree":
+    """The tree to write, by default without the groups that `fields_of` does not need.
 
     Where something is to be remembered of the rows, these are left out.
     """
@@ -53,9 +49,6 @@ def write(
     else:
         tree = fit.tree.copy() if all_groups else xr.DataTree.from_dict(stored_groups(fit))
     tree.attrs |= {
-        "format": FORMAT,
-        "format_version": FORMAT_VERSION,
-        "about": "bayes_lepu fit; read it with bayes_lepu.load(path) or arviz.from_netcdf(path)",
         "model": fit.spec.name,
         "propensity": fit.spec.propensity.name,
         "false_marks": int(fit.spec.false_marks),
@@ -67,6 +60,16 @@ def write(
         "orientation": json.dumps(vars(fit.orientation)),
         "quality": json.dumps(vars(fit.quality), default=lambda number: number.item()),
     }
+    return tree
+
+
+def write(tree: "xr.DataTree", path: Path) -> Path:
+    """Write such a tree, marked as one of ours."""
+    tree.attrs |= {
+        "format": FORMAT,
+        "format_version": FORMAT_VERSION,
+        "about": "bayes_lepu fit; read it with bayes_lepu.load(path) or arviz.from_netcdf(path)",
+    }
     return write_tree(tree, path)
 
 
@@ -75,14 +78,15 @@ def _plain(value: Any) -> Any:
     return value.tolist() if isinstance(value, np.generic | np.ndarray) else repr(value)
 
 
-def read(path: Path, propensity: Propensity | None = None) -> dict[str, Any]:
-    """The fields of a saved fit; files that are not one, or of another format, are refused.
+def fields_of(
+    tree: "xr.DataTree", path: Path, propensity: Propensity | None = None
+) -> dict[str, Any]:
+    """The fields of the fit that a tree of this file holds.
 
     A propensity that does not come with the library has to be given.
     """
-    tree = open_saved(path)
     name = tree.attrs.get("propensity")
-    known = PROPENSITIES if propensity is None else {propensity.name: propensity}
+    known = dict(PROPENSITIES) | ({} if propensity is None else {propensity.name: propensity})
     if name not in known:
         raise FileFormatError(
             f"{path} holds a fit of model {tree.attrs.get('model')!r} with the propensity "
@@ -98,7 +102,7 @@ def read(path: Path, propensity: Propensity | None = None) -> dict[str, Any]:
 
 
 def open_saved(path: Path) -> "xr.DataTree":
-    """The tree of a file that holds a fit."""
+    """The tree of a file that holds a fit; other files and formats are refused."""
     tree = read_tree(path)
     found = tree.attrs.get("format")
     if found != FORMAT:

@@ -6,6 +6,7 @@ import pytest
 
 from bayes_lepu import DataError
 from bayes_lepu.cli.app import main
+from bayes_lepu.cli.commands import fit as command
 from bayes_lepu.cli.long_sheets import widened
 from bayes_lepu.cli.sheets import read_sheet
 
@@ -30,7 +31,7 @@ def wide(lines, tmp_path):
 
 
 def test_long_files_are_made_wide(lines, tmp_path):
-    sheet, names = wide(lines, tmp_path)
+    sheet, names, _ = wide(lines, tmp_path)
     assert names == ["anna", "ben"]
     for (photo, who), label in lines.set_index(["photo", "who"])["seen"].items():
         assert float(sheet.frame.loc[photo, who]) == label
@@ -46,6 +47,45 @@ def test_a_long_file_is_fitted(lines, tmp_path):
     assert main([*call, *options]) == 0
     table = pd.read_csv(tmp_path / "out" / "predictions.csv", index_col=0)
     assert list(table.index) == list(dict.fromkeys(lines["photo"]))
+
+
+def test_columns_of_visits_long_and_wide(lines, tmp_path, monkeypatch, capsys):
+    """A file with a line per visit and one with a line per item hand the same tables to `fit`."""
+    handed = []
+
+    def stop(X, labels, **options):
+        handed.append((X, labels, options["visits"]["hours"]))
+        raise DataError("enough")
+
+    monkeypatch.setattr(command, "fit_model", stop)
+    monkeypatch.chdir(tmp_path)
+    lines = lines.assign(hours=np.random.default_rng(2).gamma(2.0, size=len(lines)))
+    lines.to_csv("long.csv", index=False)
+    X = lines.drop_duplicates("photo").set_index("photo")[["size"]]
+    marks = lines.pivot_table(index="photo", columns="who", values="seen").reindex(X.index)
+    hours = lines.pivot_table(index="photo", columns="who", values="hours").reindex(X.index)
+    X.join(marks).join(hours.add_prefix("hours_")).to_csv("wide.csv")
+    long = ["long.csv", "--label", "seen", "--item", "photo", "--annotator", "who"]
+    wide = ["wide.csv", "--label", "anna,ben", "--id", "photo"]
+    for call, visits in [(long, "hours"), (wide, "hours=hours_anna,hours_ben")]:
+        assert main(["fit", *call, "--visits", visits]) == 2
+    for found in handed:
+        for table, expected in zip(found, (X, marks, hours), strict=True):
+            pd.testing.assert_frame_equal(table, expected, check_names=False)
+    assert len(handed) == 2
+
+
+def test_columns_of_visits_that_make_no_sense(lines, tmp_path, capsys):
+    path = tmp_path / "lines.csv"
+    lines.assign(other=1.0).to_csv(path, index=False)
+    for options, words in [
+        (["--label", "seen", "--visits", "hours"], "0 column(s) for 1 annotator(s)"),
+        (["--label", "seen,other", "--visits", "h=size,hour"], "no column 'hour' (--visits)"),
+        (["--label", "seen", "--item", "photo", "--annotator", "who", "--visits", "seen"],
+         "'seen' is named by --visits and by another option"),
+    ]:  # fmt: skip
+        assert main(["fit", str(path), *options, "--out", str(tmp_path / "out")]) == 2
+        assert words in " ".join(capsys.readouterr().err.split())
 
 
 @pytest.mark.parametrize(

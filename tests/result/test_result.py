@@ -4,6 +4,7 @@ import json
 import tracemalloc
 import warnings
 from dataclasses import replace
+from datetime import timedelta, timezone
 
 import numpy as np
 import pandas as pd
@@ -326,7 +327,7 @@ def test_round_trip_of_row_labels(table, tmp_path, index):
 @pytest.mark.parametrize(
     "index",
     [
-        pd.date_range("2020", periods=400, tz="dateutil/Europe/Berlin"),
+        pd.date_range("2020", periods=400, tz=timezone(timedelta(hours=1), "here")),
         pd.MultiIndex.from_product([["a", "b"], range(200)]),
         pd.CategoricalIndex(["x", "y"] * 200),
     ],

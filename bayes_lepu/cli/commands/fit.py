@@ -10,7 +10,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bayes_lepu._fit import fit as fit_model
-from bayes_lepu.cli.long_sheets import widened
+from bayes_lepu.averaging import AUTO
+from bayes_lepu.cli.long_sheets import read_visits, widened
 from bayes_lepu.cli.outputs import check_folder, write_csv
 from bayes_lepu.cli.penalties import read_penalty, read_priors, read_strength
 from bayes_lepu.cli.predictions import prediction_table
@@ -37,6 +38,8 @@ examples:
   bayes-lepu fit claims.csv --label flagged --class-formula "bs(amount, df=5) + country"
   bayes-lepu fit claims.csv --label flagged --class-prior 0.012,0.002 --audited checked
   bayes-lepu fit claims.csv --label flagged --audited checked --audits chosen --false-marks
+  bayes-lepu fit surveys.csv --label seen --item site --annotator visit --visits hours,wind
+  bayes-lepu fit sites.csv --label v1,v2,v3 --visits hours=h1,h2,h3 --model spm
   bayes-lepu fit photos.csv --label marked --prior "a=normal(0, 2)" --prior "b=normal(-2, 1)"
 
 writes to the folder given by --out:
@@ -71,6 +74,13 @@ def add(commands: Any) -> argparse.ArgumentParser:
     )
     columns.add_argument("--item", metavar="NAME", help="of a file with one line per item and ...")
     columns.add_argument("--annotator", metavar="NAME", help="... annotator: who labelled the item")
+    columns.add_argument(
+        "--visits",
+        action="append",
+        metavar="NAMES",
+        help="columns that differ between the annotators of an item; in a file with one line per "
+        "item NAME=COLUMN,COLUMN,... with a column for each; may be repeated",
+    )
     columns.add_argument("--positive", metavar="VALUE", help="what the label holds where labelled")
     columns.add_argument("--features", metavar="NAMES", help="columns to use; default: all others")
     columns.add_argument("--exclude", metavar="NAMES", help="columns to leave out")
@@ -97,7 +107,12 @@ def add(commands: Any) -> argparse.ArgumentParser:
     columns.add_argument("--blank", metavar="TEXTS", help="cells to read as blank, such as ?")
     columns.add_argument("--separator", metavar="CHAR", help="cell separator; default , or tab")
     model = parser.add_argument_group("model")
-    model.add_argument("--model", default="psychm", choices=list_models(), help="default psychm")
+    model.add_argument(
+        "--model",
+        default="psychm",
+        choices=(*list_models(), AUTO),
+        help="default psychm; auto averages all models (by nuts or laplace)",
+    )
     model.add_argument("--method", default="nuts", choices=tuple(ENGINES), help="default nuts")
     model.add_argument("--orientation", default="sigma-norm", choices=RULES)
     model.add_argument("--penalty", metavar="KIND", help="for map: l2, l1, none, or a=l2,alpha=l1")
@@ -158,8 +173,11 @@ def run(args: argparse.Namespace, terminal: Terminal) -> None:
             blanks=split_names(args.blank) or (),
         )
         if args.item is not None or args.annotator is not None:
-            sheet, names = widened(sheet, **_long_names(args))
-            args.label = ",".join(names)
+            names = [name for text in args.visits or [] for name in split_names(text) or []]
+            sheet, everybody, visits = widened(sheet, **_long_names(args), visits=names)
+            args.label, args.visits = ",".join(everybody), None
+        else:
+            visits = read_visits(sheet, args.visits or [], split_names(args.label) or [])
         X, labels, audited, weight = read_columns(sheet, args)
         marked = (labels == 1).any(axis=1) if isinstance(labels, pd.DataFrame) else labels
     with terminal.stage(
@@ -169,6 +187,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> None:
             result = fit_model(
                 X,
                 labels,
+                visits=visits or None,
                 y=audited,
                 audits=args.audits,
                 class_prior=args.class_prior,
@@ -323,6 +342,8 @@ def feature_names(sheet: Sheet, args: argparse.Namespace) -> list[str]:
         for option in ("label", "audited", "id", "weight")
         if getattr(args, option) is not None
     } | dict.fromkeys(split_names(args.label) or [], "--label")
+    for text in args.visits or []:
+        roles |= dict.fromkeys(split_names(text.partition("=")[2]) or [], "--visits")
     known = list(sheet.frame.columns)
     chosen = split_names(args.features)
     if chosen is not None:

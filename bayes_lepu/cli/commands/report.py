@@ -7,7 +7,7 @@ from typing import Any
 from bayes_lepu.cli.outputs import check_output
 from bayes_lepu.cli.sheets import split_names
 from bayes_lepu.cli.terminal import Terminal
-from bayes_lepu.fitted import load
+from bayes_lepu.loading import load
 
 EXAMPLES = """\
 examples:

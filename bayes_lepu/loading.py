@@ -1,0 +1,24 @@
+"""`load`: a fit, or an average of fits, back from its file."""
+
+from pathlib import Path
+
+from bayes_lepu.averaging import from_saved, is_average
+from bayes_lepu.fitted import Fit
+from bayes_lepu.propensities import Propensity
+from bayes_lepu.result.saved import fields_of, open_saved
+
+
+def load(path: str | Path, *, model: Propensity | None = None) -> Fit:
+    """Read a fit written by `Fit.save`.
+
+    Parameters
+    ----------
+    path : str or Path
+    model : Propensity, optional
+        The propensity of the fit, where it is one of your own.
+    """
+    path = Path(path)
+    tree = open_saved(path)
+    if is_average(tree):
+        return from_saved(tree, path, model)
+    return Fit(**fields_of(tree, path, model))
