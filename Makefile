@@ -73,7 +73,7 @@ notebooks: setup
 
 docs: setup
 	NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --strict
-	@echo "Look at them, search included, without any network: $(PY) -m http.server --directory site"
+	@echo "Open site/index.html in a browser; the search works without any network."
 
 # The human annotators need their tables: BAYES_LEPU_DATA names the folder that holds them.
 reproduce: setup

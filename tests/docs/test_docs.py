@@ -2,7 +2,6 @@
 
 import contextlib
 import importlib
-import os
 import re
 import subprocess
 import sys
@@ -144,31 +143,3 @@ def test_graph_pictures_are_those_of_the_models(name):
     picture = ROOT / "models" / name / "graph.svg"
     assert picture.read_text(encoding="utf-8") == graph(name), "run: python -m tools.pictures"
     assert "](graph.svg)" in (picture.parent / "card.md").read_text(encoding="utf-8")
-
-
-def test_docs_build_without_warnings(tmp_path):
-    """Offline: MkDocs with every page, strictly; nothing in the pages is fetched from elsewhere."""
-    code = (
-        "import socket, sys\n"
-        "def refuse(*_): raise OSError('the build reached for the network')\n"
-        "socket.socket.connect = refuse\n"
-        "from mkdocs.__main__ import cli\n"
-        f"cli(['build', '--strict', '--quiet', '--site-dir', {str(tmp_path / 'site')!r}])\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=ROOT,
-        env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    page = (tmp_path / "site" / "reference" / "fitting" / "index.html").read_text("utf-8")
-    assert "<math" in page
-    assert ":math:" not in page
-    assert ".. math::" not in page
-    row = page[page.index("<code>model</code>") :].split("</tr>")[0]
-    assert "psychm" in row.split("</td>")[3], "the default is the signature's"
-    fetched = re.findall(r"<(?:script|link|img)[^>]+(?:src|href)=\"?(https?://[^\"> ]+)", page)
-    assert not fetched

@@ -1,28 +1,12 @@
 """The report in a real browser: headless Chromium with the page opened from disk."""
 
-import json
-import os
-import shutil
 import time
 
 import pandas as pd
 import pytest
 
+from tests.browsing import opened, requests, require_browser, set_screen
 from tests.reports import NAMES, SCRIPT, hostile_fit
-
-BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
-DRIVER = shutil.which("chromedriver")
-MISSING = "chromium and chromedriver are not installed; `make browser` installs them"
-FLAGS = (
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-dev-shm-usage",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--no-first-run",
-)
 
 # Every piece of text outside scrolling boxes that leaves the window, or its own picture.
 OVERFLOWING = """
@@ -60,41 +44,13 @@ def page(fit, tmp_path_factory):
 
 @pytest.fixture(scope="module", autouse=True)
 def _installed():
-    """A missing browser is a skip on one's own machine and an error where LEPU_REQUIRE_BROWSER."""
-    if BROWSER is None or DRIVER is None:
-        if os.environ.get("LEPU_REQUIRE_BROWSER"):
-            pytest.fail(MISSING)
-        pytest.skip(MISSING)
+    require_browser()
 
 
 @pytest.fixture
 def browser(page, tmp_path):
-    from selenium import webdriver
-    from selenium.webdriver.chrome.service import Service
-
-    options = webdriver.ChromeOptions()
-    options.binary_location = BROWSER
-    for flag in (*FLAGS, f"--user-data-dir={tmp_path / 'profile'}"):
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    driver = webdriver.Chrome(options=options, service=Service(DRIVER))
-    try:
-        set_screen(driver, 1200)
-        driver.get(page.as_uri())
+    with opened(page, profile=tmp_path / "profile", width=1200) as driver:
         yield driver
-    finally:
-        driver.quit()
-
-
-def set_screen(driver, width, *, scheme="light"):
-    driver.execute_cdp_cmd(
-        "Emulation.setDeviceMetricsOverride",
-        {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False},
-    )
-    driver.execute_cdp_cmd(
-        "Emulation.setEmulatedMedia",
-        {"features": [{"name": "prefers-color-scheme", "value": scheme}]},
-    )
 
 
 def brightness(driver):
@@ -120,14 +76,7 @@ def test_no_error_and_no_request(browser, page):
     assert browser.title == "800 rows: what the labels missed"
     messages = browser.get_log("browser")
     assert messages == []
-    events = [json.loads(e["message"])["message"] for e in browser.get_log("performance")]
-    asked = [
-        e["params"]["request"]["url"]
-        for e in events
-        if e["method"] == "Network.requestWillBeSent"
-        and e["params"]["documentURL"] == page.as_uri()  # not the browser's own start page
-    ]
-    assert asked == [page.as_uri()]
+    assert requests(browser, page) == [page.as_uri()]
 
 
 def test_the_table_sorts(browser):
