@@ -320,7 +320,7 @@ def from_saved(tree: "xr.DataTree", path: Path, propensity: Propensity | None) -
     try:
         table = pd.DataFrame(**json.loads(tree.attrs["comparison"]))
         model, seed = str(tree.attrs["average"]), int(tree.attrs["random_seed"])
-        saved = [tree[MEMBERS][f"{number}"] for number in range(len(table))]
+        saved = [tree.children[MEMBERS].children[f"{number}"] for number in range(len(table))]
         group = tree.children.get(REMEMBERED)
         remembered = Remembered.from_group(group) if group else None
     except (KeyError, ValueError, TypeError) as error:
