@@ -27,6 +27,7 @@ from bayes_lepu.suggestions import did_you_mean, some
 
 SPLINES = ("bs", "cr", "cc")
 SIMPLE = ("log", "log2", "log10", "log1p", "exp", "sqrt", "abs")
+MORE = {"log1p": np.log1p, "sqrt": np.sqrt}  # which formulaic does not know
 FUNCTIONS = (*SPLINES, "poly", *SIMPLE, "center", "scale", "C", "I")
 HIGHEST = 10  # power
 MOST = 200  # columns of a spline or polynomial
@@ -125,7 +126,8 @@ def read_design(class_formula: str | None, selection_formula: str | None) -> Des
     ):
         if not isinstance(text, str):
             raise DataError(f"{option} is {text!r}; text such as '~ log(amount)' is expected.")
-        left, _, right = text.rpartition("~")
+        cut = _without_names(text).rfind("~")
+        left, right = text[: max(cut, 0)], text[cut + 1 :]
         if left.strip():
             raise DataError(
                 f"{option}={text!r} has a left-hand side; the label is given to fit itself: "
@@ -142,6 +144,11 @@ def read_design(class_formula: str | None, selection_formula: str | None) -> Des
     if not design.variables:
         raise DataError("The formulas name no column; one is expected, such as '~ log(amount)'.")
     return design
+
+
+def _without_names(text: str) -> str:
+    """A text of the same length in which names in backticks have no operators."""
+    return re.sub("`[^`]*`", lambda name: "x" * len(name[0]), text)
 
 
 def learn_design(design: Design, frame: pd.DataFrame) -> tuple[Design, list[list[bool]]]:
@@ -177,7 +184,7 @@ def _read(text: str, *, option: str = "formula") -> list[tuple[str, tuple[str, .
             raise SyntaxError("it has several parts")
     except (formulaic.errors.FormulaicError, SyntaxError, RecursionError) as error:
         raise DataError(
-            f"{option}={text!r} is not a formula: {' '.join(str(error).split())[:200]}. Write "
+            f"{option}={text!r} is not a formula: {_plain(error)}. Write "
             "terms joined by +, such as '~ bs(amount, df=5) + country + (1 | merchant)'."
         ) from None
     found = []
@@ -253,16 +260,14 @@ def _columns(
     )
     try:
         with np.errstate(all="ignore"):
-            matrix = spec.get_model_matrix(frame)
+            matrix = spec.get_model_matrix(frame, context=MORE)
+            values = np.asarray(matrix, dtype=float)
     except (formulaic.errors.FormulaicError, ValueError) as error:
-        raise DataError(
-            f"The formula {text!r} cannot be evaluated: {' '.join(str(error).split())[:300]}"
-        ) from None
+        raise DataError(f"The formula {text!r} cannot be evaluated: {_plain(error)}") from None
     learned = matrix.model_spec
     columns: dict[str, Array] = {}
     terms: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {}
     names = [name.replace(CLIP, "") for name in matrix.columns]
-    values = np.asarray(matrix, dtype=float)
     for term, places in learned.term_slices.items():
         name = str(term).replace(CLIP, "")
         if name == "1":
@@ -279,6 +284,11 @@ def _columns(
             "or of a negative number is none. Use log1p(x), or correct the values."
         )
     return columns, terms, dict(learned.transform_state)
+
+
+def _plain(error: Exception) -> str:
+    """What formulaic says, in one line and without its colours."""
+    return " ".join(re.sub("\x1b\\[[0-9;]*m|[⧛⧚]", "", str(error)).split())[:300]
 
 
 def _group_columns(groups: tuple[str, ...], frame: pd.DataFrame) -> dict[str, Array]:

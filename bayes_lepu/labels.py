@@ -15,6 +15,9 @@ from bayes_lepu.errors import DataError
 from bayes_lepu.links import Array
 from bayes_lepu.suggestions import some
 
+# Sums of so many rows hold differences of log densities of .001 and more.
+MOST_WEIGHT = 1e12
+
 
 def zero_or_one(array: NDArray[Any]) -> NDArray[np.int8]:
     """Visible labels as 0 and 1; where 1 is the only value, a missing one is 0."""
@@ -116,6 +119,20 @@ def read_weights(sample_weight: Any, n: int, X: Any, *, part: bool = False) -> A
             "per row is expected."
         )
     return weight
+
+
+def check_weights(marked: float, unmarked: float) -> None:
+    """Refuse weights that leave no marked or no unmarked row, and sums that are no counts."""
+    if not marked + unmarked <= MOST_WEIGHT:
+        raise DataError(
+            f"sample_weight sums to {marked + unmarked:.3g}; weights say how often rows count, and "
+            f"up to {MOST_WEIGHT:.0e} in all is expected. Divide them, for example w / w.mean()."
+        )
+    if not (marked and unmarked):
+        raise DataError(
+            f"Every {'unmarked' if marked else 'marked'} row has sample_weight 0; labelled and "
+            "unlabelled rows that count are needed."
+        )
 
 
 def read_known(option: str, known: tuple[float, float] | None) -> tuple[float, float]:

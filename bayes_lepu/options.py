@@ -167,7 +167,7 @@ def check_columns(
     ):
         if value is not None and not spec.has_selection:
             raise ModelError(
-                f"{option}={value!r}, but no column enters the propensity of "
+                f"{option} is given, but no column enters the propensity of "
                 f"model={spec.name!r}. Leave the option out, or use model='spm' or 'psychm'."
             )
 

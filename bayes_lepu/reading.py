@@ -14,7 +14,7 @@ from bayes_lepu.data import PUData, block_columns
 from bayes_lepu.errors import DataError
 from bayes_lepu.formulas import read_design
 from bayes_lepu.frames import row_count, take_roles
-from bayes_lepu.labels import read_classes, read_known, read_weights
+from bayes_lepu.labels import check_weights, read_classes, read_known, read_weights
 from bayes_lepu.matching import read_mask
 from bayes_lepu.problems import gather
 from bayes_lepu.scaling import standardise
@@ -96,6 +96,9 @@ def read_data(
     )
     audited = read_classes(y, labels.matrix, X, false_marks=false_marks)
     weight = read_weights(sample_weight, len(audited), X)
+    if weight.size:
+        marked, unmarked = ((labels.matrix == value).any(axis=1) for value in (1, 0))
+        check_weights(float(weight @ marked), float(weight @ unmarked))
     seen = read_visits(visits, l, labels, X, weight, long, standardize=standardize)
     if table.kept is not None:
         labels = labels._replace(matrix=np.ascontiguousarray(labels.matrix[table.kept]))

@@ -21,7 +21,14 @@ from bayes_lepu.annotators import ONE
 from bayes_lepu.data import PUData, block_columns, row_kinds
 from bayes_lepu.errors import DataError
 from bayes_lepu.frames import as_frame, take_column
-from bayes_lepu.labels import as_numbers, read_classes, read_vector, read_weights, zero_or_one
+from bayes_lepu.labels import (
+    as_numbers,
+    check_weights,
+    read_classes,
+    read_vector,
+    read_weights,
+    zero_or_one,
+)
 from bayes_lepu.links import Array, RowKind
 from bayes_lepu.matching import frame_names
 from bayes_lepu.parts import Batches, Parts, Source, random_keys, refuse_other_rows
@@ -298,6 +305,8 @@ def _count(source: Source, roles: Roles) -> tuple[list[int], NDArray[np.int64], 
     if not marks.any() or not counts[[RowKind.UNLABELLED, RowKind.MISSED, RowKind.NEGATIVE]].any():
         everywhere = int(marks.any())
         raise DataError(f"l is {everywhere} everywhere; labelled and unlabelled rows are needed.")
+    of_marked = weights[[RowKind.LABELLED, RowKind.FALSE_MARK]].sum()
+    check_weights(float(of_marked), float(weights.sum() - of_marked))
     return sizes, counts, weights
 
 

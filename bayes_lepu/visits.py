@@ -6,7 +6,7 @@ Each of them becomes one column of X per annotator. It enters that annotator's p
 with a slope δ that all annotators share.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +17,7 @@ from bayes_lepu.errors import DataError
 from bayes_lepu.labels import as_numbers
 from bayes_lepu.likelihood import NOT_SHOWN
 from bayes_lepu.links import Array
+from bayes_lepu.scaling import standardise
 from bayes_lepu.suggestions import some
 
 
@@ -52,8 +53,7 @@ def read_visits(
         )
     tables = _tables(visits, l, X, n, long)
     shown = labels.matrix != NOT_SHOWN
-    share = shown * (weight[:, None] if weight.size else 1.0)
-    share = share / share.sum()
+    counted = np.broadcast_to(weight[:, None], shown.shape)[shown] if weight.size else weight
     columns, centers, scales = [], [], []
     for name, table in tables.items():
         values = _cells(name, table, labels, X)
@@ -64,13 +64,16 @@ def read_visits(
                 "annotator saw the row; a number for every label is expected. Fill them in, or "
                 "enter NaN as the label if the row was not shown."
             )
-        values = np.where(shown, values, 0.0)
-        center = float((share * values).sum())
-        spread = float(np.sqrt((share * (values - center) ** 2).sum()))
-        if spread <= 1e-12 * abs(center):
-            raise DataError(f"visits[{name!r}] is constant and carries no information; drop it.")
-        center, spread = (center, spread) if standardize else (0.0, 1.0)
-        columns.append(np.where(shown, (values - center) / spread, 0.0))
+        (center,), (spread,), cells = standardise(
+            values[shown][:, None],
+            (f"visits[{name!r}]",),
+            counted,
+            standardize=standardize,
+            in_place=True,
+        )
+        column = np.zeros(shown.shape)
+        column[shown] = cells[:, 0]
+        columns.append(column)
         centers += [center] * J
         scales += [spread] * J
     return Visits(tuple(tables), np.hstack(columns), np.array(centers), np.array(scales))
@@ -92,13 +95,21 @@ def _tables(visits: Any, l: Any, X: Any, n: int, long: LongFormat | None) -> dic
                 f"visits={visits!r}; with a long table of labels a list of names of its columns is "
                 "expected, for example visits=['hours']."
             )
-        return {str(name): widened(l, X, n, long._replace(label=name)) for name in visits}
+        tables = [widened(l, X, n, long._replace(label=name)) for name in visits]
+        return dict(zip(_names(visits), tables, strict=True))
     if not isinstance(visits, Mapping) or not visits:
         raise DataError(
             "visits is expected as {'hours': table}, each table with one row per row of X and one "
             "column per annotator; with a long table of labels as a list of names of its columns."
         )
-    return {str(name): table for name, table in visits.items()}
+    return dict(zip(_names(visits), visits.values(), strict=True))
+
+
+def _names(visits: Iterable[Any]) -> list[str]:
+    names = [str(name) for name in visits]
+    if len({*names}) < len(names):
+        raise DataError(f"visits has names that are the same as text: {some(names)}. Rename one.")
+    return names
 
 
 def _cells(name: str, table: Any, labels: Labels, X: Any) -> Array:

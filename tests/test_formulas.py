@@ -7,6 +7,7 @@ from scipy.interpolate import BSpline
 
 import bayes_lepu as lepu
 from bayes_lepu import DataError
+from bayes_lepu.formulas import SIMPLE
 from bayes_lepu.links import sigmoid
 from bayes_lepu.reading import read_data
 
@@ -112,6 +113,8 @@ def test_missing_cells(frame):
         ("~ log(amount - amount)", ("no finite number", "log1p")),
         ("~ 1", ("no column", "expected")),
         ("~ {amount.shape}", ("attribute", "expected")),
+        ("~ I([amount])", ("cannot be evaluated",)),
+        ("~ amount # all of it", (r"Unknown operator '#'. amount # all",)),
     ],
 )
 def test_formulas_that_are_refused(frame, formula, parts):
@@ -119,10 +122,22 @@ def test_formulas_that_are_refused(frame, formula, parts):
         read(frame, formula)
 
 
+@pytest.mark.parametrize("name", SIMPLE)
+def test_every_function_is_that_of_numpy(frame, name):
+    data = read(frame, f"~ {name}(amount)")
+    np.testing.assert_allclose(data.X[:, 0], getattr(np, name)(frame["amount"]))
+
+
+@pytest.mark.parametrize("name", ["in ~ out", "a + b", "log", "C", "1st", "None", "<b>"])
+def test_columns_of_any_name_stand_in_backticks(frame, name):
+    data = read(frame.rename(columns={"amount": name}), f"~ `{name}`")
+    assert data.p == 1
+
+
 def test_formulas_and_lists_exclude_each_other(frame):
     with refused("Formulas and class_features", "Leave the lists out"):
         read_data(frame, "marked", class_formula="~ amount", class_features=["amount"])
-    with pytest.raises(lepu.ModelError, match=r"selection_formula='~ amount'.*'scar'"):
+    with pytest.raises(lepu.ModelError, match=r"selection_formula is given.*'scar'"):
         lepu.fit(frame, "marked", model="scar", selection_formula="~ amount")
 
 

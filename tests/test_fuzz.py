@@ -8,12 +8,12 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 
 import bayes_lepu as lepu
 
-FAST, SLOW = 300, 2000
+FAST, SLOW, BATCHES = 300, 2000, 20
 SCALES = (1e-300, 1e-160, 1e-30, 1e-8, 1.0, 1e8, 1e30, 1e160, 1e300)
 KINDS = ("array", "float32", "int", "bool", "frame", "index", "fortran", "read-only")
 
@@ -122,10 +122,15 @@ def test_any_table_gets_an_answer_or_a_clear_error(table, options):
 
 
 @pytest.mark.slow
-@settings(quiet, max_examples=SLOW)
-@given(table=tables(), options=OPTIONS)
-def test_many_tables_get_an_answer_and_a_verdict(table, options):
-    check(table, options, judge=True)
+@pytest.mark.parametrize("batch", range(BATCHES))
+def test_many_tables_get_an_answer_and_a_verdict(batch):
+    @seed(batch)
+    @settings(quiet, max_examples=SLOW // BATCHES, derandomize=False)
+    @given(table=tables(), options=OPTIONS)
+    def run(table, options):
+        check(table, options, judge=True)
+
+    run()
 
 
 @settings(quiet, max_examples=15)

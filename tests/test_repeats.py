@@ -67,3 +67,20 @@ def test_a_fit_of_counted_rows_speaks_of_all_rows(monkeypatch):
     np.testing.assert_allclose(fit.parameters.a, plain.parameters.a, atol=1e-6)
     assert fit.pi_draws[0] == pytest.approx(plain.pi_draws[0], abs=1e-6)
     assert fit.pi_draws[0] == pytest.approx(fit.predict_proba(X)[:, 1].mean(), abs=1e-10)
+
+
+@pytest.mark.parametrize("in_parts", [False, True])
+@pytest.mark.parametrize(
+    ("weigh", "message"),
+    [
+        (lambda l: np.full(60, 1e300), "sums to .*up to 1e[+]12 in all"),
+        (lambda l: l * 1.0, "Every unmarked row has sample_weight 0"),
+        (lambda l: 1.0 - l, "Every marked row has sample_weight 0"),
+    ],
+)
+def test_weights_that_are_no_counts_are_refused(weigh, message, in_parts, rng):
+    l = np.arange(60) % 3 == 0
+    table = pd.DataFrame({"heat": rng.normal(size=60), "marked": l, "weight": weigh(l)})
+    X = [table[:30], table[30:]] if in_parts else table
+    with pytest.raises(lepu.DataError, match=message):
+        lepu.fit(X, "marked", sample_weight="weight", method="map", progressbar=False)

@@ -118,7 +118,9 @@ def test_long_format_is_the_same(fitted):
         (lambda v: {"visits": {"hours": v.iloc[:, :2]}}, "the annotators"),
         (lambda v: {"visits": {"hours": v.to_numpy()[:5]}}, "shape"),
         (lambda v: {"visits": {"hours": v * np.nan}}, "lacks"),
-        (lambda v: {"visits": {"hours": v * 0 + 1}}, "constant"),
+        (lambda v: {"visits": {"hours": v * 0 + 1}}, "Constant"),
+        (lambda v: {"visits": {1: v, "1": v}}, "the same as text"),
+        (lambda v: {"visits": {"hours": v * 1e300}, "standardize": False}, "variance cannot"),
         (lambda v: {"visits": {"hours": v.astype(str)}}, "numbers are expected"),
     ],
 )
@@ -126,6 +128,18 @@ def test_what_cannot_be_used_is_refused(change, message):
     X, L, hours = surveys(60, seed=3)
     with pytest.raises(lepu.DataError, match=message):
         lepu.fit(X, L, model="spm", method="map", **change(hours))
+
+
+@pytest.mark.parametrize("unit", [1e-300, 1e-160, 1e160, 1e300])
+def test_the_units_of_visits_do_not_matter(unit):
+    X, L, hours = surveys(60, seed=3)
+    L.iloc[3, 1] = np.nan  # not shown: what the visit was like is no matter
+    plain, scaled = (
+        read_data(X, L, visits={"hours": hours * k}, sample_weight=np.arange(60.0))
+        for k in (1.0, unit)
+    )
+    np.testing.assert_allclose(scaled.X, plain.X, rtol=1e-12, atol=1e-12)
+    assert scaled.X[3, -2] == 0
 
 
 def test_visits_need_several_annotators_and_a_propensity():
