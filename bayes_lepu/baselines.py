@@ -31,6 +31,7 @@ Array = NDArray[np.float64]
 type Features = ArrayLike | pd.DataFrame
 
 _MAX_STEPS = 200
+_LARGEST = 1e140
 _TOLERANCE = 1e-9
 _SATURATED = 1e-15  # f (1 - f) of the least certain row below which no curvature is left
 
@@ -279,6 +280,10 @@ def _matrix(X: Features) -> tuple[Array, tuple[str, ...] | None]:
         raise DataError(
             f"X has missing or infinite values in {int(bad.sum())} rows (first: row "
             f"{int(np.flatnonzero(bad)[0])}). Drop or impute them first."
+        )
+    if values.size and np.abs(values).max() > _LARGEST:
+        raise DataError(
+            f"X has values above {_LARGEST:g}, whose squares cannot be added up. Change the units."
         )
     return values, names
 

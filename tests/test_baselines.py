@@ -85,6 +85,14 @@ def test_logistic_shares_a_slope_among_equal_columns() -> None:
     np.testing.assert_allclose(2 * fit.coef[:3], real_classifier(X, y, C=0.1).coef, rtol=1e-9)
 
 
+@pytest.mark.parametrize("unit", [1e-300, 1e-160, 1e-30, 1e30, 1e138])
+def test_logistic_in_any_units(unit: float) -> None:
+    X = np.random.default_rng(0).normal(size=(60, 2)) * unit
+    p = naive(X, np.arange(60) % 3 == 0).predict_proba(X)
+    assert np.isfinite(p).all()
+    assert p[:, 1].mean() == pytest.approx(1 / 3, abs=0.01)
+
+
 def test_logistic_is_deterministic_and_frozen() -> None:
     X, l, _ = scar(200, 0.5, seed=4)
     one, two = naive(X, l), naive(X, l)
@@ -275,6 +283,7 @@ L3 = np.array([0, 1, 0, 1, 0, 1])
         (X3, np.where(L3 == 1, np.nan, 0), r"holds .*'nan'"),
         (X3, np.zeros(6, dtype=int), "is 0 in every row"),
         (X3, np.ones(6, dtype=bool), "is True in every row"),
+        (X3 * 1e160, L3, "squares cannot be added up"),
     ],
 )
 def test_refuses_bad_data(fit, X, l, message: str) -> None:

@@ -35,6 +35,46 @@ def test_gradient_by_finite_differences(family):
     np.testing.assert_allclose(prior.grad(x), wanted, rtol=1e-7)
 
 
+DERIVED = [
+    Prior("normal", scale=0.7, loc=-0.3),
+    Prior("laplace", scale=0.4, loc=0.2),
+    Prior("student-t", scale=0.7, loc=0.3, nu=4),
+    Prior("positive", scale=0.7),
+    Prior("negative", scale=0.7),
+    Prior("halfnormal", scale=0.7),
+    Prior("half-cauchy", scale=0.7, slab=2.0),
+    Prior("beta", concentration=(2.5, 4.0)),
+]
+
+
+@pytest.mark.parametrize("prior", DERIVED, ids=lambda prior: prior.family)
+def test_slope_and_curvature_of_every_family_are_the_derivatives(prior):
+    """By central differences, in the middle of every support."""
+    h, form = 1e-6, prior.form
+    x = np.array([0.15, 0.35, 0.62, 0.85]) * (-1 if prior.family == "negative" else 1)
+    slope = (form.logpdf(prior, x + h) - form.logpdf(prior, x - h)) / (2 * h)
+    bend = -(form.grad(prior, x + h) - form.grad(prior, x - h)) / (2 * h)
+    np.testing.assert_allclose(form.grad(prior, x), slope, rtol=1e-6, atol=1e-7)
+    np.testing.assert_allclose(form.curvature(prior, x), bend, rtol=1e-6, atol=1e-7)
+
+
+def test_slope_and_curvature_of_a_dirichlet_are_the_derivatives():
+    prior, x, h = Prior("dirichlet", concentration=(1.5, 2, 4)), np.array([0.2, 0.3, 0.5]), 1e-6
+    form = prior.form
+    slope = [
+        (form.logpdf(prior, x + e) - form.logpdf(prior, x - e)) / (2 * h) for e in h * np.eye(3)
+    ]
+    bend = -(form.grad(prior, x + h) - form.grad(prior, x - h)) / (2 * h)
+    np.testing.assert_allclose(form.grad(prior, x), slope, rtol=1e-6)
+    np.testing.assert_allclose(form.curvature(prior, x), bend, rtol=1e-6)
+
+
+def test_columns_of_one_prior_are_written_once():
+    same, other = Prior("normal", scale=1.5), Prior("laplace", scale=0.5)
+    assert Prior("columns", parts=(same, same)).short() == "Normal(0, 1.5)"
+    assert Prior("columns", parts=(same, other)).short() == "[Normal(0, 1.5), Laplace(0, 0.5)]"
+
+
 def test_normalizers_of_bounded_priors():
     half, b, d = halfnorm(scale=2.0), beta(2, 3), dirichlet([1.5, 2, 4])
     assert Prior("halfnormal", scale=2.0).log_normalizer() == pytest.approx(half.logpdf(0.0))
@@ -263,6 +303,12 @@ def test_numbers_of_other_types_become_floats():
     prior = Prior("normal", scale=np.float32(1.5), loc=np.int8(2))
     assert (type(prior.scale), type(prior.loc)) == (float, float)
     assert type(penalty_prior("l1", np.float32(0.25)).scale) is float
+
+
+@pytest.mark.parametrize("scale", [1e-100, 1e100])
+def test_the_widest_and_the_narrowest_scale(scale):
+    assert Prior("normal", scale=scale).scale == scale
+    assert 0 < penalty_prior("l1", scale).scale < np.inf
 
 
 @pytest.mark.parametrize("scale", [1e-300, 1e-101, 1e101, 1e300])

@@ -65,6 +65,11 @@ def test_psychometric_and_its_logarithms(model):
     np.testing.assert_allclose(log_not_psi, logs[:, 1], rtol=1e-13)
 
 
+def test_the_psychometric_function_is_at_most_one():
+    """Rates that add up to one may round to a little more."""
+    assert links.psychometric(750.0, np.log([0.4, 0.1, 0.6 * (1 + 1e-15)])) == 1
+
+
 def test_row_loglik_takes_one_kind_per_row():
     kind = np.array([0, 1, 2, 3], dtype=np.int8)
     tau, omega = np.array([0.3, -1.0, 2.0, 0.5]), np.array([1.0, 0.2, -0.4, 3.0])

@@ -6,35 +6,43 @@ stopped. ``--survivors`` tries those again that survived, after a test was added
 either a test that is missing or a change that does not change the value (an equivalent mutant);
 docs/robustness.md explains each.
 
-The working copy is never touched: every mutant is made in a temporary copy of the tree. The tests
-that must notice are those that pass there without a change, and take little time each. Compiled
-sources are interpreted (`tools.interpreted`), so that a mutant takes seconds.
+No file is touched. One process per target collects its tests and finds out which pass and are
+quick; a fork of it per mutant exchanges the code of the functions in memory and runs them, those
+first that have noticed most. Compiled sources are interpreted (`tools.interpreted`). A mutant thus
+takes about a second.
 """
 
 import argparse
 import ast
 import copy
+import gc
 import json
 import multiprocessing
 import os
 import random
 import resource
-import shutil
 import sys
-import tempfile
 import time
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from types import CodeType, FunctionType
 from typing import Any
 
+import pytest
+from _pytest.runner import runtestprotocol
+
 ROOT = Path(__file__).resolve().parent.parent
+SLOWEST = 0.7  # seconds of CPU that one of the tests may take without a change
+LONGEST = 3000  # and all of them
+QUIETLY = ["-q", "-n", "0", "-p", "no:cacheprovider"]
 
 # What is mutated, and the fast tests that must notice.
 COMPILED = {
     "links.py": ["propensities", "test_row_formula.py"],
     "arithmetic.py": ["likelihood", "test_row_formula.py"],
-    "likelihood": ["likelihood", "test_row_formula.py"],
+    "likelihood": ["likelihood", "test_row_formula.py", "test_case_control.py"],
     "propensities": ["propensities", "likelihood"],
     "models/compiled.py": ["models/test_density.py"],
     "inference/quadratic.py": ["inference/test_quadratic.py"],
@@ -66,8 +74,6 @@ SWAPS: dict[type, type] = {
     ast.And: ast.Or,
     ast.Or: ast.And,
 }
-# Imported once, before the processes of the mutants are forked off.
-PRELOAD = ["pytest", "numba", "pandas", "scipy.stats", "xarray", "pymc", "sklearn"]
 
 
 @dataclass(frozen=True)
@@ -92,8 +98,9 @@ class Mutant:
 def mutants(path: Path) -> Iterator[tuple[Mutant, str]]:
     """All mutants of a file with its changed text: operators, comparisons, numbers and signs."""
     tree = ast.parse(path.read_text("utf-8"))
+    inside = {id(node) for node in _bodies(tree)}
     for position, node in enumerate(ast.walk(tree)):
-        for change in _changes(node):
+        for change in _changes(node) if id(node) in inside else ():
             changed = copy.deepcopy(tree)
             twin: Any = next(n for i, n in enumerate(ast.walk(changed)) if i == position)
             before = ast.unparse(twin)
@@ -102,6 +109,17 @@ def mutants(path: Path) -> Iterator[tuple[Mutant, str]]:
             name = str(path.relative_to(ROOT))
             text = f"{before}  ->  {after}"
             yield Mutant(name, twin.lineno, twin.col_offset, text), ast.unparse(changed)
+
+
+def _bodies(tree: ast.Module) -> Iterator[ast.AST]:
+    """What can be exchanged in memory: bodies of functions, and constants of the module."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef):
+            for statement in node.body:
+                yield from ast.walk(statement)
+    for statement in tree.body:
+        if isinstance(statement, ast.Assign):
+            yield from ast.walk(statement.value)
 
 
 def _changes(node: ast.AST) -> Iterator[Any]:
@@ -123,101 +141,107 @@ def files(part: str) -> list[Path]:
     return sorted(place.rglob("*.py")) if place.is_dir() else [place]
 
 
-class Passed:
-    """A plug-in of pytest: which tests passed and their seconds of CPU, by their names."""
-
-    def __init__(self) -> None:
-        self.seconds: dict[str, float] = {}
-        self.failed: list[str] = []
-        self.begun = 0.0
-
-    def pytest_runtest_setup(self, item: Any) -> None:
-        """Take the time."""
-        self.begun = time.process_time()
-
-    def pytest_runtest_logreport(self, report: Any) -> None:
-        """Note how it ended."""
-        if report.failed:
-            self.failed.append(report.nodeid)
-        elif report.when == "call" and report.passed:
-            self.seconds[report.nodeid] = time.process_time() - self.begun
-
-
-def run_tests(tree: str, tests: list[str], options: list[str], cpu: int, to: Any) -> None:
-    """In a process of its own: run the tests of a tree and send what passed and what failed."""
-    resource.setrlimit(resource.RLIMIT_CPU, (cpu, cpu))
-    os.chdir(tree)
-    sys.path.insert(0, tree)
-    log = os.open("pytest.log", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-    os.dup2(log, 1)
-    os.dup2(log, 2)
-    import pytest
-
-    passed = Passed()
-    code = pytest.main([*QUIETLY, *options, *tests], plugins=[passed])
-    to.send((int(code), passed.seconds, passed.failed))
+def exchange(module: Any, source: str) -> None:
+    """Give the functions and constants of a module, wherever they are held, their changed form."""
+    code = compile(source, module.__file__, "exec")
+    new = {inner.co_qualname: inner for inner in _codes(code)}
+    for function in gc.get_objects():
+        if isinstance(function, FunctionType) and function.__module__ == module.__name__:
+            changed = new.get(function.__code__.co_qualname)
+            if changed and changed.co_freevars == function.__code__.co_freevars:
+                function.__code__ = changed
+    before = _constants(Path(module.__file__).read_text("utf-8"))
+    for name, value in _constants(source).items():
+        if value == before[name]:
+            continue
+        old, now = vars(module)[name], eval(value, vars(module))
+        ours = [m for key, m in sys.modules.items() if key.startswith("bayes_lepu")]
+        for holder in (m for m in ours if vars(m).get(name) is old):
+            setattr(holder, name, now)
 
 
-QUIETLY = ["-q", "-n", "0", "-p", "no:cacheprovider"]
-QUIETLY += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]  # of what was preloaded
-SLOWEST = 0.7  # seconds of CPU that one of the tests may take without a change
-BASELINE = 3000  # and all of them
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    for inner in code.co_consts:
+        if isinstance(inner, CodeType):
+            yield inner
+            yield from _codes(inner)
 
 
-class Tree:
-    """A copy of the working copy in which one file at a time is changed."""
+def _constants(source: str) -> dict[str, str]:
+    """The constants of a module, as they are written."""
+    found = [node for node in ast.parse(source).body if isinstance(node, ast.Assign)]
+    return {ast.unparse(node.targets[0]): ast.unparse(node.value) for node in found}
 
-    def __init__(self, folder: Path, *, compiled: bool) -> None:
-        self.folder = folder / "tree"
-        self.options = ["-p", "tools.interpreted"] if compiled else []
-        self.seconds: dict[str, dict[str, float]] = {}
-        leave = shutil.ignore_patterns(
-            ".git", ".venv", "__pycache__", "site", "*.ipynb", ".*cache", "results", "img"
-        )
-        shutil.copytree(ROOT, self.folder, ignore=leave)
-        environment = {"NUMBA_CACHE_DIR": str(self.folder / ".numba"), "PYTHONPATH": str(ROOT)}
-        os.environ |= environment | ({"NUMBA_DISABLE_JIT": "1"} if compiled else {})
-        self.context = multiprocessing.get_context("forkserver")
-        self.context.set_forkserver_preload(PRELOAD)
 
-    def run(
-        self, tests: list[str], cpu: int, *options: str
-    ) -> tuple[int, dict[str, float], list[str]]:
-        """Exit code of pytest, what passed, what failed; code -1 where there was no end."""
-        ours, theirs = self.context.Pipe(duplex=False)
-        work = (str(self.folder), tests, [*self.options, *options], cpu, theirs)
-        process = self.context.Process(target=run_tests, args=work)
-        process.start()
-        theirs.close()
-        try:
-            found = ours.recv()
-        except EOFError:
-            found = (-1, {}, ["no end"])
+class Session:
+    """A plug-in of pytest that runs the collected tests again and again, each time in a fork."""
+
+    def __init__(self, part: str, out: Path, *, sample: int, survivors: bool) -> None:
+        self.part, self.out, self.sample, self.survivors = part, out, sample, survivors
+        self.killers: Counter[str] = Counter()
+
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        """Try all mutants of the target."""
+        chosen = choose(self.part, read(self.out), sample=self.sample, survivors=self.survivors)
+        seconds = _forked(lambda tell: _time(session.items, tell), LONGEST) if chosen else []
+        quick = [item for item in session.items if dict(seconds).get(item.nodeid, 99) < SLOWEST]
+        print(f"{self.part}: {len(chosen)} mutants, {len(quick)} tests", file=sys.__stderr__)
+        limit = 30 + 3 * round(sum(s for _, s in seconds if s < 99))
+        for mutant, source in chosen if quick else []:
+            self._try(mutant, source, quick, limit)
+        return True
+
+    def _try(self, mutant: Mutant, source: str, tests: list[Any], limit: int) -> None:
+        name = mutant.path.removesuffix(".py").replace("/", ".").removesuffix(".__init__")
+        tests = sorted(tests, key=lambda item: -self.killers[item.nodeid])
+
+        def run(tell: Callable[[Any], None]) -> None:
+            exchange(sys.modules[name], source)
+            for place, item in enumerate(tests):
+                following = tests[place + 1] if place + 1 < len(tests) else None
+                if any(r.failed for r in runtestprotocol(item, log=False, nextitem=following)):
+                    return tell(item.nodeid)
+            return tell("")
+
+        killer = (_forked(run, limit) or ["no end"])[0]
+        self.killers[killer] += 1
+        with self.out.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(asdict(mutant) | {"killer": killer}) + "\n")
+        if not killer:
+            print(f"survived  {mutant.path}:{mutant.line}  {mutant.text}", file=sys.__stderr__)
+
+
+def _time(items: list[Any], tell: Callable[[Any], None]) -> None:
+    """Seconds of CPU of every test; 99 of one that does not pass."""
+    for place, item in enumerate(items):
+        begun = time.process_time()
+        following = items[place + 1] if place + 1 < len(items) else None
+        reports = runtestprotocol(item, log=False, nextitem=following)
+        passed = all(report.passed for report in reports)
+        tell((item.nodeid, time.process_time() - begun if passed else 99.0))
+
+
+def _forked(work: Callable[[Callable[[Any], None]], None], cpu: int) -> list[Any]:
+    """What a fork of this process tells until it ends or has used its seconds of CPU."""
+    ours, theirs = multiprocessing.Pipe(duplex=False)
+    process = multiprocessing.get_context("fork").Process(
+        target=_limited, args=(work, theirs.send, cpu)
+    )
+    process.start()
+    theirs.close()
+    told = []
+    try:
+        while True:
+            told.append(ours.recv())
+    except EOFError:
         process.join()
-        return found
+    return told
 
-    def tests(self, names: list[str]) -> tuple[list[str], int]:
-        """The tests that pass and are quick, and the seconds of CPU after which there is no end."""
-        for name in (name for name in names if name not in self.seconds):
-            _, seconds, failed = self.run([f"tests/{name}"], BASELINE)
-            self.seconds[name] = {n: s for n, s in seconds.items() if n not in failed}
-        passed = {n: s for name in names for n, s in self.seconds[name].items()}
-        quick = [name for name, seconds in passed.items() if seconds < SLOWEST]
-        if not quick:
-            said = (self.folder / "pytest.log").read_text("utf-8")[-2000:]
-            raise RuntimeError(f"None of the tests {names} passes without a change:\n{said}")
-        return quick, 60 + 3 * round(sum(passed.values()))
 
-    def kills(self, tests: list[str], cpu: int, mutant: Mutant, source: str) -> str:
-        """The first test that fails with this change; empty where none does."""
-        place = self.folder / mutant.path
-        shutil.copy2(place, spare := place.with_suffix(".spare"))
-        place.write_text(source, encoding="utf-8")
-        try:
-            code, _, failed = self.run(tests, cpu, "-x")
-        finally:
-            shutil.move(spare, place)
-        return "" if code == 0 else (failed or [f"exit code {code}"])[0]
+def _limited(work: Callable[..., None], tell: Callable[[Any], None], cpu: int) -> None:
+    resource.setrlimit(resource.RLIMIT_CPU, (cpu, cpu))
+    work(tell)
+    os._exit(0)
 
 
 def read(path: Path) -> dict[Mutant, str]:
@@ -231,28 +255,25 @@ def choose(
     part: str, done: dict[Mutant, str], *, sample: int, survivors: bool
 ) -> list[tuple[Mutant, str]]:
     """The mutants of a target to be tried: a sample of all, or those that survived."""
-    found = [pair for path in files(part) for pair in mutants(path)]
+    place = ROOT / "bayes_lepu" / part
+    paths = sorted(place.rglob("*.py")) if place.is_dir() else [place]
+    found = [pair for path in paths for pair in mutants(path)]
     if survivors:
         return [(m, source) for m, source in found if done.get(m) == ""]
-    chosen = random.Random(part).sample(found, min(sample, len(found)))
-    return [(m, source) for m, source in chosen if m not in done]
+    files = {str(path.relative_to(ROOT)) for path in paths}
+    tried = sum(mutant.path in files for mutant in done)
+    left = [(m, source) for m, source in found if m not in done]
+    random.Random(part).shuffle(left)
+    return left[: max(sample - tried, 0)]
 
 
-def run(parts: Iterable[str], out: Path, *, compiled: bool, sample: int, survivors: bool) -> None:
-    """Try mutants of some targets; every one becomes a line of the file."""
-    table = COMPILED if compiled else PLAIN
-    with tempfile.TemporaryDirectory() as folder:
-        tree = Tree(Path(folder), compiled=compiled)
-        for part in parts:
-            chosen = choose(part, read(out), sample=sample, survivors=survivors)
-            tests, cpu = tree.tests(table[part]) if chosen else ([], 0)
-            print(f"{part}: {len(chosen)} mutants, {len(tests)} tests", flush=True)
-            for mutant, source in chosen:
-                killer = tree.kills(tests, cpu, mutant, source)
-                with out.open("a", encoding="utf-8") as file:
-                    file.write(json.dumps(asdict(mutant) | {"killer": killer}) + "\n")
-                if not killer:
-                    print(f"survived  {mutant.path}:{mutant.line}  {mutant.text}", flush=True)
+def try_target(part: str, out: Path, sample: int, survivors: bool) -> None:
+    """In a process of its own, whose tests are those of the target."""
+    tests = [f"tests/{name}" for name in (COMPILED | PLAIN)[part]]
+    plugins = ["-p", "tools.interpreted"] if part in COMPILED else []
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what is found goes to stderr
+    session = Session(part, out, sample=sample, survivors=survivors)
+    pytest.main([*QUIETLY, *plugins, *tests], plugins=[session])
 
 
 def main() -> int:
@@ -263,13 +284,10 @@ def main() -> int:
     parser.add_argument("--survivors", action="store_true", help="try those again that survived")
     parser.add_argument("--out", type=Path, default=Path("mutants.jsonl"))
     args = parser.parse_args()
-    wanted = args.targets or [*COMPILED, *PLAIN]
-    for table, compiled in ((COMPILED, True), (PLAIN, False)):
-        parts = [part for part in table if part in wanted]
-        # A process of its own for each way of running: numba reads its switch only once.
-        context = multiprocessing.get_context("spawn")
-        options = {"compiled": compiled, "sample": args.sample, "survivors": args.survivors}
-        process = context.Process(target=run, args=(parts, args.out), kwargs=options)
+    for part in args.targets or [*COMPILED, *PLAIN]:
+        os.environ["NUMBA_DISABLE_JIT"] = str(int(part in COMPILED))  # read once per process
+        work = (part, args.out.absolute(), args.sample, args.survivors)
+        process = multiprocessing.get_context("spawn").Process(target=try_target, args=work)
         process.start()
         process.join()
     tried = read(args.out)
