@@ -3,6 +3,8 @@ VENV := .venv
 PY := $(VENV)/bin/python
 LIBRARY := $(VENV)/.library
 STAMP := $(VENV)/.installed
+LOWEST := .lowest-venv
+UV := VIRTUAL_ENV=$(LOWEST) $(LOWEST)/bin/uv pip
 
 .PHONY: help setup browser demo test test-all coverage mutants test-lowest lint bench bench-real docs notebooks reproduce wheel clean
 
@@ -10,6 +12,8 @@ help:
 	@echo "make demo      install the library, fit the embedded data set, write demo-report.html"
 	@echo "make test      install the tools too; lint, types, import contract, fast tests"
 	@echo "make test-all  the same and the long statistical suite"
+	@echo "make wheel     build wheel and sdist, and try the wheel in an environment of its own"
+	@echo "make test-lowest the fast tests with the oldest versions of what the library needs"
 	@echo "make coverage  which lines of the library the fast tests run"
 	@echo "make mutants   small changes of the numerics that no fast test notices (hours)"
 	@echo "make bench     benchmarks; ratios go to benchmarks/results and the README"
@@ -83,12 +87,15 @@ reproduce: setup
 wheel:
 	@PYTHON="$(PYTHON)" sh tools/wheel.sh
 
-# The fast tests with the oldest versions of every direct dependency.
+# The fast tests with the oldest versions that pyproject.toml allows, as far as this Python has wheels of
+# them; 3.12 has them all.
 test-lowest:
-	@PYTHON="$(PYTHON)" sh tools/bootstrap.sh .lowest-venv
-	@.lowest-venv/bin/python -m pip install --quiet uv
-	@.lowest-venv/bin/uv pip install --quiet --python .lowest-venv/bin/python --resolution lowest-direct --editable ".[dev]"
-	.lowest-venv/bin/python -m pytest -n 2 --dist worksteal
+	@PYTHON="$(PYTHON)" sh tools/bootstrap.sh $(LOWEST)
+	@$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check uv
+	@$(UV) compile --quiet --resolution lowest-direct --no-build --extra dev pyproject.toml --output-file $(LOWEST)/versions.txt
+	@$(UV) install --quiet --requirement $(LOWEST)/versions.txt
+	@$(UV) install --quiet --no-deps --editable .
+	$(LOWEST)/bin/python -m pytest -n 2 --dist worksteal
 
 clean:
-	rm -rf $(VENV) dist build site .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) $(LOWEST) dist build site .pytest_cache .mypy_cache .ruff_cache .import_linter_cache

@@ -251,7 +251,7 @@ def stack(
     refuse_other_rows(fits)
     _refuse_other_coordinates(fits)
     if weights is None:
-        table = compare(fits)
+        table = compare(fits, round_to="none")
     else:
         table = pd.DataFrame({"weight": _given(dict(weights), fits)})
     table = table.assign(weight=table["weight"] / table["weight"].sum())
@@ -337,7 +337,7 @@ def weigh(fits: Mapping[str, Fit]) -> pd.DataFrame:
     with warnings.catch_warnings():
         # Which members have hard rows stands in the column "warning"; weights need no more.
         warnings.filterwarnings("ignore", message="Estimated shape parameter")
-        table = compare(fits, method="pseudo-BMA")
+        table = compare(fits, method="pseudo-BMA", round_to="none")
     prior = np.array([PRIOR_WEIGHTS[str(name)] for name in table.index])
     score = np.log(prior) + table["elpd"].to_numpy() / TEMPERATURE
     weight = np.exp(score - score.max())

@@ -22,7 +22,9 @@ SOME_ROWS = 4000  # rows of which 4000 draws are 128 MB
 
 
 @stops_at_once
-def compare(fits: Mapping[str, Fit], *, method: str = "stacking") -> pd.DataFrame:
+def compare(
+    fits: Mapping[str, Fit], *, method: str = "stacking", round_to: int | str = "auto"
+) -> pd.DataFrame:
     """Expected log predictive density of the labels under each model, best first.
 
     `arviz.compare` with PSIS-LOO on the log-likelihood of every row. A difference below
@@ -42,6 +44,9 @@ def compare(fits: Mapping[str, Fit], *, method: str = "stacking") -> pd.DataFram
         same rows are allowed, so that formulas and choices of columns can be compared.
     method : {"stacking", "BB-pseudo-BMA", "pseudo-BMA"}
         How the weights are made.
+    round_to : int or {"auto", "none"}
+        Digits. By default `arviz.compare` rounds elpd by its standard error: to tens where that is
+        above 5, to hundreds above 50. Small differences stand in ``elpd_diff``, or take "none".
 
     Returns
     -------
@@ -65,7 +70,7 @@ def compare(fits: Mapping[str, Fit], *, method: str = "stacking") -> pd.DataFram
     with warnings.catch_warnings():  # the table's column "warning" says it, model by model
         warnings.filterwarnings("ignore", message="Estimated shape parameter of Pareto")
         loos = {name: _loo(fit) for name, fit in fits.items()}
-    return az.compare(loos, method=method)
+    return az.compare(loos, method=method, round_to=round_to)
 
 
 def refuse_other_rows(fits: Mapping[str, Fit]) -> None:

@@ -1,5 +1,6 @@
 """Averages of models are what their parts and weights say: model="auto" and `stack`."""
 
+import arviz as az
 import numpy as np
 import pandas as pd
 import pytest
@@ -36,9 +37,11 @@ def test_the_average_is_the_weighted_mean_of_its_members(fit, rows):
     assert fit.stats["model"].shape == (2, 500)
 
 
+# A few draws of a rare row may weigh much; how many do is no matter here.
+@pytest.mark.filterwarnings("ignore:Estimated shape parameter:UserWarning")
 def test_weights_follow_the_predictions_and_the_prior(fit):
-    table = fit.comparison
-    scores = {n: np.log(PRIOR_WEIGHTS[n]) + table.loc[n, "elpd"] / 4 for n in fit.weights}
+    elpd = {name: az.loo(member.tree, reff=1.0).elpd for name, member in fit.members.items()}
+    scores = {n: np.log(PRIOR_WEIGHTS[n]) + elpd[n] / 4 for n in fit.weights}
     best = max(scores.values())
     for name, weight in fit.weights.items():
         ratio = weight / fit.weights[fit.leading.spec.name]
@@ -135,7 +138,7 @@ def test_a_stack_is_the_weighted_mean_of_fits_of_any_length(pair, rows):
 
 
 def test_weights_of_a_stack_are_those_of_compare(pair):
-    table = lepu.compare(pair)
+    table = lepu.compare(pair, round_to="none")
     for stacked in (lepu.stack(pair), lepu.stack(pair, weights=table["weight"])):
         assert stacked.weights == pytest.approx(dict(table["weight"]))
     assert stacked.weights["by columns"] > 0.9  # the propensity varies
