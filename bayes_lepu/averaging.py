@@ -333,13 +333,19 @@ def from_saved(tree: "xr.DataTree", path: Path, propensity: Propensity | None) -
 
 
 def weigh(fits: Mapping[str, Fit]) -> pd.DataFrame:
-    """`compare` with weights p exp(elpd / 4), the largest first."""
+    """`compare` with weights p exp(elpd / 4), the largest first.
+
+    A model's effective number of parameters is no larger than their number. Where PSIS says
+    otherwise it has failed (draws of Laplace near separable classes), and the number stands in.
+    """
     with warnings.catch_warnings():
         # Which members have hard rows stands in the column "warning"; weights need no more.
         warnings.filterwarnings("ignore", message="Estimated shape parameter")
         table = compare(fits, method="pseudo-BMA", round_to="none")
     prior = np.array([PRIOR_WEIGHTS[str(name)] for name in table.index])
-    score = np.log(prior) + table["elpd"].to_numpy() / TEMPERATURE
+    dims = np.array([fits[str(name)].density.dim for name in table.index])
+    elpd = table["elpd"].to_numpy() + np.maximum(table["p"].to_numpy() - dims, 0.0)
+    score = np.log(prior) + elpd / TEMPERATURE
     weight = np.exp(score - score.max())
     return table.assign(weight=weight / weight.sum()).sort_values("weight", ascending=False)
 

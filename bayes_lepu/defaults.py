@@ -1,8 +1,12 @@
 r"""The priors of a fit for which nobody named any, chosen on real tables.
 
-Those of a posterior are `default_priors`, and a point estimate is the mode of that posterior, so
-that the two agree on what they assume. A point needs the rate c of the SCAR model away from its
-ends: it has a Beta(2, 2) there.
+.. math:: a_j \sim N(0, A^2/p), \quad b \sim N(0, (0.6 A)^2), \quad
+    \alpha_j \sim N(0, S^2/p_s), \quad \beta \sim N(0, 2.5^2), \quad S = \max(S_0, A_m/4)
+
+with A from the labels (`class_scale`), :math:`A_m = \sqrt{m/p}` within [2.5, 10] for m labelled
+rows, and :math:`S_0` = 1.2 in a posterior and 0.75 in a point estimate. A point needs more
+smoothness of s, because it may end in a mode where s has taken the class, which a posterior only
+counts among others, and it needs the rate c of the SCAR model away from its ends, a Beta(2, 2).
 
 Beyond 100 columns a point estimate has penalties instead, with m the number of labelled rows,
 
@@ -21,11 +25,11 @@ import math
 import numpy as np
 
 from bayes_lepu.data import PUData
-from bayes_lepu.links import RowKind
-from bayes_lepu.priors import Prior, default_priors, penalty_prior
+from bayes_lepu.inference.class_scale import MANY_TERMS, class_scale, labelled, scale_by_count
+from bayes_lepu.priors import SELECTION_SCALE, Prior, default_priors, penalty_prior
 from bayes_lepu.term_priors import count_terms, terms_of_factors
 
-MANY_COLUMNS = 100
+POINT_SELECTION_SCALE = 0.75
 MANY_CLASS_C = 0.25  # times the root of the number of labelled rows; at 0.5 dense slopes are lost
 MANY_SELECTION_C = 0.5  # times that root
 WIDE_CLASS_C, WIDE_SELECTION_C = 0.3, 10.0  # L2, with more columns than rows
@@ -33,9 +37,13 @@ CLASS_LEVEL_SCALE = 2.5  # a rare class has its intercept far from 0
 SELECTION_LEVEL_SCALE = 1.0
 
 
-def posterior_priors(data: PUData) -> dict[str, Prior]:
-    """The priors of `fit` with ``method="nuts"`` or ``"laplace"``."""
-    return default_priors(*terms_of_factors(data), labelled=_labelled(data))
+def posterior_priors(data: PUData, *, smoothness: float = SELECTION_SCALE) -> dict[str, Prior]:
+    """The priors of `fit` with ``method="nuts"`` or ``"laplace"``: S_0 is ``smoothness``."""
+    return default_priors(
+        *terms_of_factors(data),
+        class_scale=class_scale(data),
+        selection_scale=max(smoothness, scale_by_count(data) / 4),
+    )
 
 
 def default_penalties(data: PUData) -> dict[str, Prior]:
@@ -49,9 +57,9 @@ def default_penalties(data: PUData) -> dict[str, Prior]:
         "rates": Prior("dirichlet", concentration=(1, 1, 1)),
     }
     wide = data.p > data.n_all
-    if not wide and count_terms(data, np.ones(data.p, dtype=bool)) <= MANY_COLUMNS:
-        return {**posterior_priors(data), **rates}
-    root = math.sqrt(max(_labelled(data), 1))
+    if not wide and count_terms(data, np.ones(data.p, dtype=bool)) <= MANY_TERMS:
+        return {**posterior_priors(data, smoothness=POINT_SELECTION_SCALE), **rates}
+    root = math.sqrt(max(labelled(data), 1))
     if wide:
         slopes = penalty_prior("l2", WIDE_CLASS_C), penalty_prior("l2", WIDE_SELECTION_C)
     else:
@@ -64,8 +72,3 @@ def default_penalties(data: PUData) -> dict[str, Prior]:
         "beta": Prior("normal", scale=SELECTION_LEVEL_SCALE),
         **rates,
     }
-
-
-def _labelled(data: PUData) -> float:
-    """Weight of the labelled rows: one of weight 2 counts as two."""
-    return float(data.kind_weights[RowKind.LABELLED] + data.kind_weights[RowKind.FALSE_MARK])

@@ -35,9 +35,8 @@ CAPITALS = {"halfnormal": "HalfNormal", "half-cauchy": "HalfCauchy"}
 SMALLEST = 1e-100  # scales whose squares, and sums of them, neither vanish nor overflow
 
 # Standard deviations that the columns together give the log-odds of a row. Chosen on real tables.
-CLASS_SCALE = 2.5  # at least: few labels cannot carry more
-WIDEST_CLASS_SCALE = 10.0  # nearly separable classes, given enough labels
-SELECTION_SCALE = 1.2  # at least, and a quarter of the class's
+CLASS_SCALE = 2.5
+SELECTION_SCALE = 1.2
 CLASS_LEVEL = 0.6  # of the scale above: π then has the same prior whatever that scale
 SELECTION_LEVEL_SCALE = 2.5  # an annotator may mark one positive in a hundred
 
@@ -332,30 +331,33 @@ def penalty_priors(
     }
 
 
-def default_priors(n_class: int, n_selection: int, *, labelled: float = 0.0) -> dict[str, Prior]:
+def default_priors(
+    n_class: int,
+    n_selection: int,
+    *,
+    class_scale: float = CLASS_SCALE,
+    selection_scale: float = SELECTION_SCALE,
+) -> dict[str, Prior]:
     r"""Weakly informative priors for standardised columns.
 
     .. math:: a_j \sim N(0, A^2/p), \quad b \sim N(0, (0.6 A)^2), \quad
-        \alpha_j \sim N(0, S^2/p_s), \quad \beta \sim N(0, 2.5^2), \\
-        A = \sqrt{m/p} \text{ within } [2.5, 10], \qquad S = \max(1.2, A/4).
+        \alpha_j \sim N(0, S^2/p_s), \quad \beta \sim N(0, 2.5^2).
 
     Slopes shrink with the number of columns, so that the implied prior of the class prior π stays
     wide. The propensity's are given the smaller scale, which encodes the paper's Assumption 3 (s is
-    smoother than t) softly. The class may be the steeper, the more labels m there are for a column:
-    nearly separable classes need it, and few labels would be fitted too closely.
+    smoother than t) softly.
 
     Parameters
     ----------
     n_class, n_selection : int
         Columns of t and of s.
-    labelled : float
-        Weight of the labelled rows.
+    class_scale, selection_scale : float
+        A and S: what the columns together give the log-odds of a row.
     """
-    scale = min(max(CLASS_SCALE, math.sqrt(labelled / max(n_class, 1))), WIDEST_CLASS_SCALE)
     return {
-        "a": Prior("normal", scale=scale / math.sqrt(n_class)),
-        "alpha": Prior("normal", scale=max(SELECTION_SCALE, scale / 4) / math.sqrt(n_selection)),
-        "b": Prior("normal", scale=CLASS_LEVEL * scale),
+        "a": Prior("normal", scale=class_scale / math.sqrt(n_class)),
+        "alpha": Prior("normal", scale=selection_scale / math.sqrt(n_selection)),
+        "b": Prior("normal", scale=CLASS_LEVEL * class_scale),
         "beta": Prior("normal", scale=SELECTION_LEVEL_SCALE),
         "c": Prior("beta", concentration=(1, 1)),
         "rates": Prior("dirichlet", concentration=(1, 1, 1)),

@@ -2,9 +2,12 @@
 
 import numpy as np
 import pytest
+from scipy.special import expit, log_expit, logsumexp
+from scipy.stats import norm
 
 import bayes_lepu as lepu
 from bayes_lepu.defaults import default_penalties, posterior_priors
+from bayes_lepu.inference.class_scale import MANY_ROWS, SCALES, class_scale, scale_by_count
 from bayes_lepu.inference.modes import artefact
 from bayes_lepu.inference.point_figures import point_figures
 from bayes_lepu.models.parameters import Parameters
@@ -30,27 +33,58 @@ def test_the_defaults_are_part_of_the_result_and_printed():
         assert name in repr(fit)
 
 
-def test_a_point_estimate_is_the_mode_of_the_default_posterior():
+def test_a_point_estimate_has_the_priors_of_the_posterior_and_a_smoother_propensity():
     X, l, _ = data([0.0] * 4, -2.0, n=300)
     table = read_data(X, l)
     point, posterior = default_penalties(table), posterior_priors(table)
-    assert {k: point[k] for k in ("a", "b", "alpha", "beta")} == {
-        k: posterior[k] for k in ("a", "b", "alpha", "beta")
-    }
+    assert all(point[k] == posterior[k] for k in ("a", "b", "beta"))
+    assert point["alpha"] == lepu.Prior("normal", scale=0.75 / 2)
+    assert posterior["alpha"] == lepu.Prior("normal", scale=1.2 / 2)
 
 
 @pytest.mark.parametrize(
     ("labelled", "scale"), [(20, 2.5), (100, 5.0), (10_000, 10.0)], ids=["few", "some", "many"]
 )
-def test_the_class_may_be_the_steeper_the_more_labels_a_column_has(labelled, scale):
-    l = np.arange(20_000) < labelled
-    X = np.random.default_rng(0).normal(size=(20_000, 4))
+def test_with_very_many_rows_the_scale_follows_the_labels_for_a_column(labelled, scale):
+    rows = MANY_ROWS + 4
+    l = np.arange(rows) < labelled
+    X = np.random.default_rng(0).normal(size=(rows, 4))
     priors = posterior_priors(read_data(X, l))
     assert priors["a"] == lepu.Prior("normal", scale=scale / 2)
     assert priors["b"] == lepu.Prior("normal", scale=0.6 * scale)
     assert priors["beta"] == lepu.Prior("normal", scale=2.5)
     half = read_data(X, l, sample_weight=np.full(len(l), 0.25))  # four of them count as one
-    assert posterior_priors(half)["a"] == posterior_priors(read_data(X[::4], l[::4]))["a"]
+    assert scale_by_count(half) == scale_by_count(read_data(X[::4], l[::4]))
+
+
+@pytest.mark.parametrize(("slope", "found"), [(3.0, 2.5), (8.0, 10.0)])
+def test_the_scale_of_the_class_has_the_largest_evidence(slope, found):
+    """Against the integral over c, b and the one slope on a grid; Laplace's is off by a little."""
+    rng = np.random.default_rng(3)
+    x = rng.normal(size=150)
+    l = (rng.random(150) < 0.7 * expit(slope * x)).astype(int)
+    unit = norm.ppf((np.arange(100) + 0.5) / 100)
+    exact = []
+    for scale in SCALES:
+        a, b = np.meshgrid(scale * unit, 0.6 * scale * unit)
+        tau = a.reshape(-1, 1) * x + b.reshape(-1, 1)
+        marked, t = log_expit(tau[:, l == 1]).sum(axis=1), expit(tau[:, l == 0])
+        rates = np.linspace(0.02, 0.98, 30)
+        logs = [marked + l.sum() * np.log(c) + np.log1p(-c * t).sum(axis=1) for c in rates]
+        exact.append(logsumexp(logs))
+    assert class_scale(read_data(x[:, None], l, standardize=False)) == found
+    assert exact[SCALES.index(found)] > max(exact) - 0.3
+    assert min(exact) < max(exact) - 2
+
+
+def test_the_scale_of_the_class_is_the_same_for_counted_rows_and_for_any_order_of_columns():
+    X, l, _ = data([0.0] * 4, -1.0, n=200)
+    scale = class_scale(read_data(X, l))
+    assert scale < class_scale(read_data(X, (X[:, 0] > 0.3).astype(int)))  # separable: steeper
+    assert class_scale(read_data(X[::-1, ::-1].copy(), l[::-1].copy())) == scale
+    assert class_scale(read_data(np.repeat(X, 3, axis=0), np.repeat(l, 3))) == class_scale(
+        read_data(X, l, sample_weight=np.full(len(l), 3.0))
+    )
 
 
 def test_the_papers_penalties_are_one_argument():

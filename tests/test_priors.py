@@ -231,9 +231,9 @@ def test_unknown_scales_have_no_density_of_their_own():
 
 
 def test_default_priors_make_the_propensity_smoother():
-    """Assumption 3 as a prior: α below a, both shrinking so that π stays wide for any p and m."""
-    for p, labelled in ((1, 0), (5, 0), (5, 200), (4, 10**6), (100, 50)):
-        priors = default_priors(p, p, labelled=labelled)
+    """Assumption 3 as a prior: α below a, both shrinking so that π stays wide for any p and A."""
+    for p, scale in ((1, 2.5), (5, 2.5), (5, 10.0), (4, 40.0), (100, 2.5)):
+        priors = default_priors(p, p, class_scale=scale)
         assert priors["alpha"].scale < priors["a"].scale
         assert all(prior.proper for prior in priors.values())
         rng = np.random.default_rng(5)
