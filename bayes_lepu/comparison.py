@@ -16,6 +16,7 @@ from bayes_lepu.result.predictive import log_likelihood
 
 if TYPE_CHECKING:
     import arviz as az
+    import xarray as xr
 
 MANY_CELLS = 40_000_000
 SOME_ROWS = 4000  # rows of which 4000 draws are 128 MB
@@ -109,16 +110,34 @@ def _loo(fit: Fit) -> "az.ELPDData":
     import arviz as az
     import xarray as xr
 
-    if fit.data.n * fit.draws.b.size <= MANY_CELLS:
-        return az.loo(fit.tree, pointwise=True, reff=1.0)
-    at_the_mean = log_likelihood(mean_of(fit.draws), fit.data)
     groups = {"posterior": fit.tree["posterior"].to_dataset()[["b"]]}
     groups |= {g: fit.tree[g].to_dataset() for g in ("log_likelihood", "observed_data")}
+    groups["log_likelihood"] = groups["log_likelihood"].map(_without_ties)
+    tree = xr.DataTree.from_dict(groups)
+    if fit.data.n * fit.draws.b.size <= MANY_CELLS:
+        return az.loo(tree, pointwise=True, reff=1.0)
+    at_the_mean = log_likelihood(mean_of(fit.draws), fit.data)
     return az.loo_subsample(
-        xr.DataTree.from_dict(groups),
+        tree,
         observations=min(SOME_ROWS, fit.data.n),
         method="plpd",
         log_lik_fn=lambda observed, _: observed.copy(data=at_the_mean),
         pointwise=True,
         reff=1.0,
     )
+
+
+def _without_ties(values: "xr.DataArray") -> "xr.DataArray":
+    """Log likelihoods of which a row's smallest are not all the same.
+
+    Rows far from the boundary have a likelihood of exactly 1 in every draw, and ArviZ refuses to
+    fit a tail to equal values. Differences of 1e-9 change nothing else.
+    """
+    flat = values.transpose(..., "chain", "draw").to_numpy()
+    flat = flat.reshape(*flat.shape[:-2], -1)
+    tail = max(1, int(min(0.2 * flat.shape[-1], 3 * flat.shape[-1] ** 0.5)))  # as ArviZ takes it
+    smallest = np.partition(flat, tail - 1, axis=-1)[..., :tail]
+    if not (tied := np.ptp(smallest, axis=-1) == 0).any():
+        return values
+    steps = values["draw"].copy(data=np.linspace(0, 1e-9, values.sizes["draw"]))
+    return values - values.isel(chain=0, draw=0, drop=True).copy(data=tied) * steps

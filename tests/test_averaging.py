@@ -40,7 +40,9 @@ def test_the_average_is_the_weighted_mean_of_its_members(fit, rows):
 # A few draws of a rare row may weigh much; how many do is no matter here.
 @pytest.mark.filterwarnings("ignore:Estimated shape parameter:UserWarning")
 def test_weights_follow_the_predictions_and_the_prior(fit):
-    elpd = {name: az.loo(member.tree, reff=1.0).elpd for name, member in fit.members.items()}
+    loos = {name: az.loo(member.tree, reff=1.0) for name, member in fit.members.items()}
+    dims = {"naive": 3, "scar": 4, "spm": 6, "psychm": 8}  # no more effective parameters than these
+    elpd = {name: loo.elpd + max(loo.p - dims[name], 0) for name, loo in loos.items()}
     scores = {n: np.log(PRIOR_WEIGHTS[n]) + elpd[n] / 4 for n in fit.weights}
     best = max(scores.values())
     for name, weight in fit.weights.items():
@@ -48,6 +50,16 @@ def test_weights_follow_the_predictions_and_the_prior(fit):
         assert ratio == pytest.approx(np.exp(scores[name] - best), rel=1e-6)
     assert fit.leading.spec.name in ("spm", "psychm")  # the propensity varies: they predict better
     assert fit.weights["naive"] < 0.01
+
+
+def test_a_failed_loo_does_not_hand_the_average_to_naive():
+    """Separable classes: the Gaussians are far too wide, and PSIS finds hundreds of parameters."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 2))
+    l = ((X[:, 0] > 0) & (rng.random(400) < 0.3)).astype(int)
+    fit = lepu.fit(X, l, model="auto", method="laplace", draws=200, random_seed=1)
+    assert fit.weights["naive"] < 0.1
+    assert abs(float(fit.pi_draws.mean()) - np.mean(X[:, 0] > 0)) < 0.1
 
 
 def test_the_verdict_says_what_the_average_rests_on(fit):

@@ -73,7 +73,8 @@ def test_gradient_and_graph_of_mixed_columns():
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_a_fit_keeps_the_sign(method, tmp_path):
     X, l, _ = tiny_table()
-    priors = {"alpha": {"heat": Prior("negative", scale=1.0)}}
+    negative = {"heat": Prior("negative", scale=1.0)}
+    priors = {"a": Prior("normal", scale=1.8), "alpha": negative}
     options = {} if method == "map" else {"draws": 50, "chains": 2, "tune": 200}
     fit = lepu.fit(
         X, l, model="spm", method=method, priors=priors, random_seed=1, progressbar=False, **options
