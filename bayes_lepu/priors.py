@@ -31,7 +31,11 @@ from bayes_lepu.suggestions import unknown
 PENALTIES: tuple[str, ...] = ("l2", "l1", "none")
 Penalty = Literal["l2", "l1", "none"]
 DEFAULT_C = 0.01
-CAPITALS = {"halfnormal": "HalfNormal", "half-cauchy": "HalfCauchy"}
+CAPITALS = {
+    "halfnormal": "HalfNormal",
+    "half-cauchy": "HalfCauchy",
+    "half-student-t": "HalfStudentT",
+}
 SMALLEST = 1e-100  # scales whose squares, and sums of them, neither vanish nor overflow
 
 # Standard deviations that the columns together give the log-odds of a row. Chosen on real tables.
@@ -49,11 +53,11 @@ class Prior:
     ----------
     family : str
         Name of a registered family: "normal", "laplace", "student-t", "flat", "halfnormal",
-        "half-cauchy", "horseshoe", "positive", "negative", "beta", "dirichlet", "columns", or one
-        of your own (see `bayes_lepu.families`).
+        "half-cauchy", "half-student-t", "horseshoe", "positive", "negative", "beta", "dirichlet",
+        "columns", or one of your own (see `bayes_lepu.families`).
     scale : float or Prior, optional
         Standard deviation (normal), b (laplace), or the prior of an unknown scale. Of a horseshoe,
-        the scale to which it draws slopes.
+        the scale to which it draws slopes, or its prior.
     loc : float
         Centre of a prior on the real line.
     concentration : tuple of float
@@ -66,7 +70,8 @@ class Prior:
     block : str
         Of a part with an unknown scale, the term whose columns share it.
     slab : float
-        Of a horseshoe, the scale of the slopes that are not drawn to zero.
+        Of a horseshoe, the scale of the slopes that are not drawn to zero; of a half-Cauchy
+        optional.
 
     Examples
     --------
@@ -101,7 +106,8 @@ class Prior:
                 f"A {self.family} prior needs nu > 0 degrees of freedom; got {self.nu!r}."
             )
         object.__setattr__(self, "nu", float(self.nu))
-        if "slab" in takes and not (_is_number(self.slab) and self.slab > 0):
+        enough = 0 if self.family == "half-cauchy" and self.slab == 0 else SMALLEST
+        if "slab" in takes and not (_is_number(self.slab) and self.slab >= enough):
             raise ModelError(
                 f"A {self.family} prior needs a slab > 0, the scale of slopes that are not drawn "
                 f"to zero; got {self.slab!r}."
@@ -135,8 +141,16 @@ class Prior:
         object.__setattr__(self, "concentration", tuple(map(float, given)))
 
     def _check_scale(self) -> None:
-        if isinstance(self.scale, Prior):
+        if self.family in ("horseshoe", "half-cauchy") and isinstance(self.scale, Prior):
+            if self.scale.family not in scale_families.GLOBAL or self.scale.hierarchical:
+                raise ModelError(
+                    f"The scale of a {self.family} prior is {self.scale!r}; a number is expected, "
+                    "or a prior of it such as Prior('half-student-t', scale=0.1, nu=3). Possible: "
+                    f"{', '.join(scale_families.GLOBAL)}."
+                )
+        elif isinstance(self.scale, Prior):
             known = self.scale.family in ("halfnormal", "half-cauchy")
+            known &= bool(self.block) or not self.scale.hierarchical
             if self.form.support != "real" or not known:
                 raise ModelError(
                     "A hierarchical scale is written Prior('normal', scale=Prior('halfnormal', "
@@ -247,13 +261,14 @@ class Prior:
         """Independent draws; a Dirichlet adds a last axis."""
         return self.form.sample(self, rng, size)
 
-    def variable(self, name: str, *, dims: Any = None) -> Any:
+    def variable(self, name: str, *, dims: Any = None, scale: Any = None) -> Any:
         """A PyMC variable with this prior (inside a model context).
 
         Numbers are handed over as float64: PyTensor takes a plain 1.5 for a float32 and computes
-        its logarithm with seven digits.
+        its logarithm with seven digits. ``scale`` is the variable of an unknown scale.
         """
-        scale = None if self.scale is None else np.float64(self.known_scale)
+        if not self.hierarchical:
+            scale = None if self.scale is None else np.float64(self.known_scale)
         return self.form.variable(self, name, dims, scale)
 
     def to_dict(self) -> dict[str, Any]:

@@ -1,5 +1,8 @@
 """The horseshoe: its density and draws, and a posterior under it."""
 
+import warnings
+
+import arviz as az
 import numpy as np
 import pytest
 from scipy import integrate, stats
@@ -37,29 +40,75 @@ def test_the_scale_has_a_density(scale, rng):
         assert curvature == pytest.approx(-(up - down) / (2 * step), rel=1e-4)
 
 
-def sparse_density(model="spm"):
+@pytest.mark.parametrize(
+    ("prior", "nu"),
+    [(Prior("half-cauchy", scale=0.3), 1), (Prior("half-student-t", scale=0.3, nu=3), 3)],
+)
+def test_a_global_scale_has_the_density_of_its_family(prior, nu, rng):
+    t = stats.t(nu, scale=0.3)
+    x = np.array([0.01, 0.3, 7.0])
+    ours = [prior.logpdf(v) + prior.log_normalizer() for v in x]
+    np.testing.assert_allclose(ours, t.logpdf(x) + np.log(2), rtol=1e-12)
+    step = 1e-6
+    slopes = [(prior.logpdf(v + step) - prior.logpdf(v - step)) / (2 * step) for v in x]
+    np.testing.assert_allclose(prior.grad(x), slopes, rtol=1e-5)
+    assert stats.kstest(prior.sample(rng, (4000,)), lambda v: 2 * t.cdf(v) - 1).pvalue > 1e-4
+
+
+KNOWN = Prior("horseshoe", scale=0.3, slab=2.0)
+LEARNED = Prior("horseshoe", scale=Prior("half-student-t", scale=0.3, nu=3), slab=2.0)
+BLOCKS = {
+    "a number": {"alpha": KNOWN},
+    "learned": {"alpha": LEARNED},
+    "both factors": {"a": LEARNED, "alpha": LEARNED},
+    "columns": {"a": {"heat": LEARNED, "light": KNOWN}},
+}
+
+
+def sparse_density(priors):
     X, l, _ = tiny_table()
-    given = {"alpha": Prior("horseshoe", scale=0.3, slab=2.0)}
-    data, spec = read_data(X, l), get_model(model)
-    return LogDensity(spec, data, choose_priors(spec, data, priors=given), jacobian=True)
+    data, spec = read_data(X, l), get_model("spm")
+    return LogDensity(spec, data, choose_priors(spec, data, priors=priors), jacobian=True)
 
 
-def test_the_density_is_that_of_the_pymc_model():
-    density = sparse_density()
+@pytest.mark.parametrize("priors", BLOCKS.values(), ids=BLOCKS)
+def test_the_density_is_that_of_the_pymc_model(priors):
+    """Log density up to a constant, and its gradient."""
+    density = sparse_density(priors)
     graph = density.spec.build(density.data, density.priors)
-    logp = graph.compile_logp(mode="FAST_COMPILE")
+    logp = graph.compile_fn(
+        [graph.logp(), graph.dlogp()], inputs=graph.value_vars, mode="FAST_COMPILE"
+    )
+    names = [v.name.removesuffix("_log__") for v in graph.value_vars]
+    assert set(names) == {block.name for block in density.layout.blocks}
+    places = [np.r_[density.layout.slices[name]] for name in names]
     rng, gaps = np.random.default_rng(1), []
     for _ in range(3):
         z = rng.normal(size=density.dim)
-        at = density.layout.slices
-        names = [v.name for v in graph.value_vars]
-        assert "sigma_alpha_log__" in names
-        point = {n: z[at[n.removesuffix("_log__")]] for n in names}
-        point |= {n: point[n][0] for n in ("b", "beta")}
-        gaps.append(logp(point) - density.logp(z))
-    np.testing.assert_allclose(gaps, gaps[0], atol=1e-8)
-    sigma = np.exp(density.sample_prior(4000, rng)[:, density.layout.slices["sigma_alpha"]])
-    assert stats.ks_2samp(sigma.ravel(), SCALE.sample(rng, (8000,))).pvalue > 1e-4
+        values = [z[at] if graph[n].ndim else z[at[0]] for n, at in zip(names, places, strict=True)]
+        theirs, slopes = logp(dict(zip(map(str, graph.value_vars), values, strict=True)))
+        ours, grad = density.logp_grad(z)
+        np.testing.assert_allclose(slopes, grad[np.concatenate(places)], atol=1e-9)
+        gaps.append(theirs - ours)
+        step = 1e-5 * np.eye(density.dim)
+        H = [(density.logp_grad(z + e)[1] - density.logp_grad(z - e)[1]) / 2e-5 for e in step]
+        np.testing.assert_allclose(density.observed_information(z), -np.array(H), atol=1e-5)
+        np.testing.assert_allclose(density.pack(density.unpack(z)), z, atol=1e-12)
+    np.testing.assert_allclose(gaps, gaps[0], atol=1e-9)
+
+
+def test_scales_are_drawn_given_the_global_one(rng):
+    """As by hand: τ first, then every σ from its density on a grid."""
+    density = sparse_density(BLOCKS["learned"])
+    z = np.exp(density.sample_prior(3000, rng))
+    tau, sigma = (z[:, density.layout.slices[f"{n}_alpha"]] for n in ("global_scale", "sigma"))
+    assert stats.kstest(tau[:, 0] / 0.3, lambda x: 2 * stats.t(3).cdf(x) - 1).pvalue > 1e-4
+    x = np.geomspace(1e-5, 20, 4000)
+    mass = x * np.exp(-0.5 * (x / 2) ** 2) / (1 + (x / tau) ** 2)
+    cdf = np.cumsum(mass, axis=1) / mass.sum(axis=1, keepdims=True)
+    for j in range(2):
+        u = [np.interp(s, x, row) for s, row in zip(sigma[:, j], cdf, strict=True)]
+        assert stats.kstest(u, "uniform").pvalue > 1e-4
 
 
 def test_a_horseshoe_needs_its_slab_and_a_sampler():
@@ -72,6 +121,61 @@ def test_a_horseshoe_needs_its_slab_and_a_sampler():
             lepu.fit(X, l, method=method, **given)
     with pytest.raises(lepu.ModelError, match="b cannot have a horseshoe prior; only slopes can"):
         lepu.fit(X, l, model="spm", priors={"b": Prior("horseshoe", scale=0.1, slab=1.0)})
+    with pytest.raises(lepu.ModelError, match=r"Possible: half-cauchy, half-student-t, halfnormal"):
+        Prior("horseshoe", scale=Prior("beta", concentration=(1, 1)), slab=1.0)
+    other = Prior("horseshoe", scale=Prior("halfnormal", scale=0.1), slab=2.0)
+    with pytest.raises(lepu.ModelError, match="one is learned for all of them"):
+        lepu.build_model(X, l, model="spm", priors={"a": {"heat": LEARNED, "light": other}})
+
+
+def test_a_learned_global_scale_is_a_variable_of_the_fit(tmp_path):
+    """In the tree, in its log prior (that of PyMC), in a saved file."""
+    X, l, _ = tiny_table()
+    options = {"draws": 20, "tune": 100, "chains": 1, "cores": 1, "progressbar": False}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", lepu.LepuWarning)
+        fit = lepu.fit(X, l, model="spm", priors=BLOCKS["learned"], random_seed=1, **options)
+    posterior, weighed = fit.tree["posterior"], fit.tree["log_prior"]
+    names = ["global_scale_alpha", "sigma_alpha", "z_alpha"]
+    logp = fit.model.compile_logp(
+        [fit.model[name] for name in names], jacobian=False, sum=False, mode="FAST_COMPILE"
+    )
+    at = {"chain": 0, "draw": 7}
+    values = {name: posterior[name].isel(at).to_numpy() for name in names[:2]}
+    inside = {f"{name}_log__": np.log(x) for name, x in values.items()}
+    inside |= {name: posterior[name].isel(at).to_numpy() for name in ("z_alpha", "a", "b", "beta")}
+    for name, theirs in zip(names, logp(inside), strict=True):
+        # PyMC takes the logarithm of 2 in a half-Student-t in single precision.
+        np.testing.assert_allclose(weighed[name].isel(at), theirs, rtol=1e-9, atol=1e-8)
+    again = lepu.load(fit.save(tmp_path / "fit.nc"))
+    assert again.priors == fit.priors
+    for name in names:
+        np.testing.assert_array_equal(again.tree["posterior"][name], posterior[name])
+
+
+def sparse_table(slopes, seed=3):
+    """600 rows of 8 columns; these slopes of t, two of s."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(600, 8))
+    truth = lepu.Parameters.of(a=slopes, b=0.0, alpha=[0, 0, 0, 1.5, 1, 0, 0, 0], beta=0.3)
+    return X, truth.simulate(X, rng)[1]
+
+
+@pytest.mark.slow
+def test_the_global_scale_is_learned():
+    """Chains mix, and τ is smaller where fewer columns matter."""
+    medians = []
+    prior = Prior("horseshoe", scale=Prior("half-student-t", scale=0.1, nu=3), slab=2.0)
+    for slopes in ([2.5, 0, 0, 0, 0, 0, 0, 0], [1.5, -1.2, 1, 1, -1, 1.2, -1, 1]):
+        X, l = sparse_table(slopes)
+        given = {"model": "spm", "priors": {"a": prior, "alpha": prior}, "random_seed": 1}
+        fit = lepu.fit(X, l, draws=300, tune=400, progressbar=False, **given)
+        names = ["a", "b", "alpha", "beta", "pi", "sigma_a", "global_scale_a", "sigma_alpha"]
+        rhat = az.rhat(fit.tree["posterior"].to_dataset()[names])
+        assert max(float(rhat[name].max()) for name in names) < 1.03
+        assert fit.stats["diverging"].mean() < 0.02
+        medians.append(float(fit.tree["posterior"]["global_scale_a"].median()))
+    assert medians[0] < 0.7 * medians[1]
 
 
 @pytest.mark.slow

@@ -47,12 +47,16 @@ def with_scales(prior: Prior, scales: Mapping[str, float]) -> Prior:
         return replace(prior, parts=tuple(with_scales(part, scales) for part in prior.parts))
     if not isinstance(prior.scale, Prior):
         return prior
-    return prior.with_scale(scales.get(prior.block, prior.scale.known_scale))
+    return prior.with_scale(scales.get(prior.block, _typical(prior.scale)))
 
 
 def _typical(prior: Prior) -> float:
-    """The scale of a prior of a scale; its median where it has none."""
-    if not isinstance(prior.scale, Prior) and prior.scale is not None:
+    """The scale of a prior of a scale, of horseshoes the slab; its median where it has none."""
+    if prior.slab:
+        return prior.slab  # under the scale that draws slopes to zero a search would not leave it
+    if isinstance(prior.scale, Prior):
+        return _typical(prior.scale)
+    if prior.scale is not None:
         return float(prior.scale)
     return float(np.median(prior.sample(np.random.default_rng(0), (2001,))))
 
@@ -78,11 +82,23 @@ def settle_scales(density: LogDensity, z: Array) -> Array:
         covariance = np.diag(inverse_curvature(density.observed_information(z)))
         for at, block, prior in scales:
             squares = np.exp(2 * z[at]) * float(np.sum(z[block] ** 2 + covariance[block]))
-            variance = marginal_variance(squares, block.size, _typical(prior))
+            variance = _marginal_variance(squares, block.size, prior)
             z[block] *= np.exp(z[at]) / np.sqrt(variance)  # the coefficients stay where they are
             z[at] = 0.5 * np.log(variance)
         z = climb_held(density, z, held)
     return z
+
+
+def _marginal_variance(squares: float, count: int, prior: Prior) -> float:
+    """The same for any prior of σ; of a half-Cauchy on a grid, and not to the last digit."""
+    if prior.family != "half-cauchy":
+        return marginal_variance(squares, count, _typical(prior))
+    if isinstance(prior.scale, Prior):
+        prior = prior.with_scale(_typical(prior.scale))
+    log_sigma = np.linspace(-10.0, 7.0, 341)
+    sigma = np.exp(log_sigma)
+    value = (1 - count) * log_sigma - 0.5 * squares / sigma**2 + prior.form.logpdf(prior, sigma)
+    return float(sigma[np.argmax(value)] ** 2)
 
 
 def marginal_variance(squares: float, count: int, scale: float) -> float:

@@ -13,7 +13,8 @@ are partially pooled: each of these blocks becomes three,
 ``alpha_mean`` with the prior the block has for one annotator, ``sigma_alpha``, and the deviations
 ``z_alpha``. Rates are pooled on the scale of their coordinates. Slopes ``delta`` of columns that
 differ between the annotators of a row are the same for all of them. Slopes with unknown scales are
-``z_a`` of unit scale times ``sigma_a``.
+``z_a`` of unit scale times ``sigma_a``; where these have an unknown scale themselves (a horseshoe)
+it is ``global_scale_a``.
 
 Conventions
 -----------
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
     from bayes_lepu.models.spec import ModelSpec
 
 Slot = Literal["a", "b", "alpha", "beta", "delta", "rates", "epsilon"]
-Role = Literal["value", "mean", "scale", "deviation", "hyper"]
+Role = Literal["value", "mean", "scale", "deviation", "hyper", "global"]
 Transform = Literal["identity", "log", "ratios"]
 
 STANDARD = Prior("normal", scale=1.0)  # of the annotators' deviations
@@ -60,9 +61,9 @@ class Block:
         The name of the PyMC variable.
     slot : str
         Which part of the row formula it feeds.
-    role : {"value", "mean", "scale", "deviation", "hyper"}
+    role : {"value", "mean", "scale", "deviation", "hyper", "global"}
         The parameter itself; what annotators share, how much they differ, and by how much each
-        does; or the unknown scales of slopes.
+        does; the unknown scales of slopes; or the scale of these.
     transform : {"identity", "log", "ratios"}
         From the natural value to the coordinates.
     dims : tuple of str
@@ -163,6 +164,10 @@ def table(spec: "ModelSpec", data: PUData, priors: Priors) -> tuple[Block, ...]:
             Block(of_scales, s.slot, role, s.transform, dims, s.labels, prior, s.name, unknown)
         )
         if unknown:
+            if unknown.top is not None:
+                label = f"global_scale_{name}"
+                one = (f"log {label}",)
+                hypers.append(Block(label, s.slot, "global", "log", (), one, unknown.top, name))
             hypers.append(_scale_block(f"sigma_{name}", s, name, unknown))
         if pooled:
             label = f"sigma_{s.name}"
@@ -404,6 +409,10 @@ class Layout:
             size = pooling.get(block.name, scales.sizes(z[at]))
             z[self.slices[block.name]] = np.log(size)
             z[at] = scales.units(z[at], size)
+            if scales.top is not None:  # the median of a half-Cauchy is its scale
+                name = f"global_scale_{block.stem}"
+                typical = np.median(np.atleast_1d(size)[scales.tied[0]])
+                z[self.slices[name]] = np.log(pooling.get(name, typical))
         return z
 
     def _of_deviation(self, stem: str) -> NDArray[np.bool_]:
@@ -444,7 +453,8 @@ class Layout:
             )
         order, slots, at = np.arange(self.dim), self.by_slot, self.slices
         pairs = [(slots.a, slots.alpha), (slots.b, slots.beta)]
-        pairs += [(at["sigma_a"], at["sigma_alpha"])] if "sigma_a" in at else []
+        for name in ("sigma", "global_scale"):
+            pairs += [(at[f"{name}_a"], at[f"{name}_alpha"])] if f"{name}_a" in at else []
         for here, there in pairs:
             order[here], order[there] = np.r_[there], np.r_[here]
         return order

@@ -63,13 +63,14 @@ def build(
     with new_model(spec, data, priors) as model:
         values: dict[str, Any] = {}
         blocks = table(spec, data, priors)
-        hyper = {block.stem: block for block in blocks if block.role == "hyper"}
+        hyper = {(b.role, b.stem): b for b in blocks if b.role in ("hyper", "global")}
         for block in blocks:
-            if block.role == "hyper":
+            if block.role in ("hyper", "global"):
                 continue  # made with the slopes it belongs to
             if block.scales is not None:
                 name = block.name.removeprefix("z_")
-                values[name] = _stretched(name, block, hyper[name])
+                own, top = hyper["hyper", name], hyper.get(("global", name))
+                values[name] = _stretched(name, block, own, top)
                 continue
             if block.role == "deviation":
                 mean, sigma = values[f"{block.stem}_mean"], values[f"sigma_{block.stem}"]
@@ -104,14 +105,15 @@ def build(
     return model
 
 
-def _stretched(name: str, block: Block, hyper: Block) -> Any:
+def _stretched(name: str, block: Block, hyper: Block, top: Block | None) -> Any:
     """Slopes with unknown scales, shift + sigma z; z itself where a column has none."""
     import pymc as pm
     import pytensor.tensor as pt
 
     scales = block.scales
     assert scales is not None
-    sigma = hyper.prior.variable(hyper.name, dims=hyper.dims or None)
+    shared = None if top is None else top.prior.variable(top.name)
+    sigma = hyper.prior.variable(hyper.name, dims=hyper.dims or None, scale=shared)
     z = block.prior.variable(block.name, dims=block.dims)
     by_column = pt.concatenate([pt.atleast_1d(sigma), np.ones(1)])[scales.group]
     return pm.Deterministic(name, scales.shift + by_column * z, dims=block.dims)

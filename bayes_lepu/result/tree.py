@@ -155,7 +155,8 @@ def _log_density(fit: FittedModel) -> "xr.Variable":
 def _attributes(fit: FittedModel) -> dict[str, Any]:
     """Who made this, with what, when and how long it took, in ArviZ's words."""
     settings = fit.settings
-    versions, library = settings.get("versions", {}), settings.get("sampler", "bayes_lepu")
+    versions, told = settings.get("versions", {}), settings.get("sampler_options") or {}
+    library = told.get("nuts_sampler", settings.get("sampler", "bayes_lepu"))
     known = {
         "created_at": settings.get("created_at"),
         "creation_library": "bayes_lepu",
