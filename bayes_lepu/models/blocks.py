@@ -163,12 +163,7 @@ def table(spec: "ModelSpec", data: PUData, priors: Priors) -> tuple[Block, ...]:
         values.append(
             Block(of_scales, s.slot, role, s.transform, dims, s.labels, prior, s.name, unknown)
         )
-        if unknown:
-            if unknown.top is not None:
-                label = f"global_scale_{name}"
-                one = (f"log {label}",)
-                hypers.append(Block(label, s.slot, "global", "log", (), one, unknown.top, name))
-            hypers.append(_scale_block(f"sigma_{name}", s, name, unknown))
+        hypers += _scale_blocks(s, name, unknown) if unknown else []
         if pooled:
             label = f"sigma_{s.name}"
             log_label = () if is_known(priors[label]) else (f"log {label}",)
@@ -176,27 +171,23 @@ def table(spec: "ModelSpec", data: PUData, priors: Priors) -> tuple[Block, ...]:
                 Block(label, s.slot, "scale", "log", (), log_label, priors[label], s.name)
             )
             labels = tuple(f"z of {c}, {who}" for who in data.annotators for c in s.labels)
+            own = ("annotator", *(("log_ratio",) if s.dim == "rate" else dims))
+            z = f"z_{s.name}"
             deviations.append(
-                Block(
-                    f"z_{s.name}",
-                    s.slot,
-                    "deviation",
-                    "identity",
-                    ("annotator", *(("log_ratio",) if s.dim == "rate" else dims)),
-                    labels,
-                    STANDARD,
-                    s.name,
-                )
+                Block(z, s.slot, "deviation", "identity", own, labels, STANDARD, s.name)
             )
     return (*values, *scales, *deviations, *hypers)
 
 
-def _scale_block(name: str, stem: Stem, of: str, unknown: SlopeScales) -> Block:
-    """The unknown scales of slopes."""
+def _scale_blocks(stem: Stem, of: str, unknown: SlopeScales) -> list[Block]:
+    """The unknown scales of slopes, after the global scale of these where they have one."""
+    name, top = f"sigma_{of}", f"global_scale_{of}"
     labels = tuple(f"log {name}[{block}]" for block in unknown.names) or (f"log {name}",)
-    dim = "class_block" if stem.slot == "a" else "selection_block"
-    dims = (dim,) if unknown.names else ()
-    return Block(name, stem.slot, "hyper", "log", dims, labels, unknown.prior, of, unknown)
+    dims = ("class_block" if stem.slot == "a" else "selection_block",) if unknown.names else ()
+    own = Block(name, stem.slot, "hyper", "log", dims, labels, unknown.prior, of, unknown)
+    if unknown.top is None:
+        return [own]
+    return [Block(top, stem.slot, "global", "log", (), (f"log {top}",), unknown.top, of), own]
 
 
 @dataclass(frozen=True, eq=False)
@@ -409,10 +400,8 @@ class Layout:
             size = pooling.get(block.name, scales.sizes(z[at]))
             z[self.slices[block.name]] = np.log(size)
             z[at] = scales.units(z[at], size)
-            if scales.top is not None:  # the median of a half-Cauchy is its scale
-                name = f"global_scale_{block.stem}"
-                typical = np.median(np.atleast_1d(size)[scales.tied[0]])
-                z[self.slices[name]] = np.log(pooling.get(name, typical))
+            if (top := f"global_scale_{block.stem}") in self.slices:
+                z[self.slices[top]] = np.log(pooling.get(top, scales.typical(size)))
         return z
 
     def _of_deviation(self, stem: str) -> NDArray[np.bool_]:
@@ -453,8 +442,8 @@ class Layout:
             )
         order, slots, at = np.arange(self.dim), self.by_slot, self.slices
         pairs = [(slots.a, slots.alpha), (slots.b, slots.beta)]
-        for name in ("sigma", "global_scale"):
-            pairs += [(at[f"{name}_a"], at[f"{name}_alpha"])] if f"{name}_a" in at else []
+        of_scales = [name for name in ("sigma", "global_scale") if f"{name}_a" in at]
+        pairs += [(at[f"{name}_a"], at[f"{name}_alpha"]) for name in of_scales]
         for here, there in pairs:
             order[here], order[there] = np.r_[there], np.r_[here]
         return order

@@ -54,6 +54,10 @@ class SlopeScales:
         inverse = np.array([inverse_slab(part) for part in parts if part.hierarchical])
         return np.array([part.hierarchical for part in parts]), inverse
 
+    def typical(self, sigma: Array) -> float:
+        """A global scale that goes with these scales: the median of a half-Cauchy is its scale."""
+        return float(np.median(sigma[self.tied[0]]))
+
     def log_density(self, sigma: Array, tau: Array) -> Array:
         """Normalised log p(σ | τ) of every scale ``(..., scales)``."""
         tied, inverse = self.tied

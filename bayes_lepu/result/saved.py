@@ -168,7 +168,7 @@ def _read_parameters(group: Any, log_w: Any, data: PUData, spec: ModelSpec) -> P
     pooling = {
         str(name): variable.to_numpy()
         for name, variable in group.data_vars.items()
-        if str(name).startswith("sigma_")
+        if str(name).startswith(("sigma_", "global_scale_"))
         or (str(name).endswith("_mean") and not str(name).startswith("z_"))
     }
     return Parameters(
