@@ -69,8 +69,8 @@ def build(
                 continue  # made with the slopes it belongs to
             if block.scales is not None:
                 name = block.name.removeprefix("z_")
-                own, top = hyper["hyper", name], hyper.get(("global", name))
-                values[name] = _stretched(name, block, own, top)
+                top = hyper.get(("global", name))
+                values[name] = _stretched(name, block, hyper["hyper", name], top)
                 continue
             if block.role == "deviation":
                 mean, sigma = values[f"{block.stem}_mean"], values[f"sigma_{block.stem}"]
