@@ -86,6 +86,8 @@ PLOTS = {
     "plot_trace_dist": TWO,
 }
 
+NEWER = {"plot_loo_pava"}  # than the oldest ArviZ that will do
+
 # docs/pymc.md says why: they need what a fit of 0/1 labels does not have.
 OTHER_DATA = {
     *("bayesian_r2", "residual_r2"),  # a normal predictor and its scale
@@ -139,6 +141,8 @@ def test_statistics(name, where, folder):
 def test_plots(name, where, folder):
     fitted = tree_of(name, where, folder)
     for function, options in PLOTS.items():
+        if function in NEWER and not hasattr(az, function):
+            continue
         assert getattr(az, function)(fitted, **options) is not None, function
     assert az.plot_khat(az.loo(fitted, pointwise=True)) is not None
     # These two make a dimension "alpha" beside the variables of the posterior.
