@@ -20,7 +20,7 @@ from bayes_lepu.data import PUData
 from bayes_lepu.diagnostics.evidence import Evidence
 from bayes_lepu.diagnostics.records import Aspect, Check, Status
 from bayes_lepu.diagnostics.subject import Subject
-from bayes_lepu.errors import IdentifiabilityWarning
+from bayes_lepu.errors import OWN_CODE, IdentifiabilityWarning
 from bayes_lepu.inference.optimizers import optimise
 from bayes_lepu.inference.pooling import known_scales
 from bayes_lepu.links import Array
@@ -57,7 +57,7 @@ def check_knowledge(subject: Subject, evidence: Evidence) -> Iterable[Check]:
             f"The labels contradict what is known from outside: {words} ({gap:.1f} log-likelihood "
             "units apart). Check the figure, or the model.",
             IdentifiabilityWarning,
-            stacklevel=2,
+            skip_file_prefixes=OWN_CODE,
         )
     return [
         Check(

@@ -51,7 +51,8 @@ def plot_label_rate(
     panels.bars(0, x, table["lower"].to_numpy(), table["upper"].to_numpy(), PRIOR)
     panels.dots(0, x, table["predicted"].to_numpy(), PRIOR, size=10)
     panels.dots(0, x, table["observed"].to_numpy(), LABEL, size=18)
-    name = "predicted label probability h" if by is None else short(by)
+    axis = "predicted label probability h"
+    name = axis if by is None else short(fit.feature_names[_place(fit, by)])
     top = max(1e-6, float(table[["upper", "observed"]].to_numpy().max()))
     panels.limits(0, y=(0.0, min(1.02, 1.15 * top)))
     if by is not None and len(x) == 2:  # a flag: its two values, not an axis of numbers
@@ -71,11 +72,9 @@ def grouped_rates(
     X, labels, draws = fit.data.X[rows], fit.data.l[rows].astype(float), thin(fit.draws, 200)
     h = draws.anybody(X, fit.data.shown[rows])
     score = h.mean(axis=0)
-    if by is not None and by not in fit.feature_names:
-        raise DataError(f"Unknown column {by!r}; one of {', '.join(fit.feature_names[:10])}.")
     along = score
     if by is not None:
-        j = fit.feature_names.index(by)
+        j = _place(fit, by)
         along = X[:, j] * fit.data.scale[j] + fit.data.center[j]
     group = _groups(along)
     rng = np.random.default_rng([fit.settings["random_seed"], 5])
@@ -96,6 +95,16 @@ def grouped_rates(
             }
         )
     return pd.DataFrame(records)
+
+
+def _place(fit: FittedModel, name: str) -> int:
+    """Where a column of numbers stands, or one of the user's that became a single one."""
+    if name in fit.feature_names:
+        return fit.feature_names.index(name)
+    places = fit.data.terms.get(name, ())
+    if len(places) != 1:
+        raise DataError(f"Unknown column {name!r}; one of {', '.join(fit.feature_names[:10])}.")
+    return int(places[0])
 
 
 def _groups(values: Array) -> NDArray[np.intp]:

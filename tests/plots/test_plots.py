@@ -11,7 +11,7 @@ import bayes_lepu as lepu
 from bayes_lepu import plots
 from bayes_lepu.errors import DataError, ModelError
 from bayes_lepu.links import psychometric, sigmoid
-from bayes_lepu.plots import annotator, answer, panels
+from bayes_lepu.plots import annotator, answer, label_rates, panels
 from bayes_lepu.plots.ranges import enlarged
 from bayes_lepu.result.summaries import mean_by_row
 from tests.reports import NAMES, hostile_fit
@@ -105,6 +105,20 @@ def test_categories_and_flags_are_bars():
     assert at_west == pytest.approx(float(draws.t(moved).mean()))
     axes = plots.plot_propensity(fit, features=["land"]).viz["plot"].to_numpy().ravel()[0]
     assert [t.get_text() for t in axes.get_xticklabels()] == levels
+
+
+def test_label_rates_by_a_category_of_two_levels():
+    """Such a column becomes one of numbers under another name, which the report asks for."""
+    rng = np.random.default_rng(4)
+    X = pd.DataFrame({"size": rng.normal(size=300), "sort": rng.choice(["old", "new"], 300)})
+    l = (rng.random(300) < 0.3 + 0.2 * (X["sort"] == "new")).astype(int)
+    fit = lepu.fit(X, l, model="naive", method="map", random_seed=1)
+    table = label_rates.grouped_rates(fit, by="sort")
+    observed = l.groupby(X["sort"]).mean()
+    np.testing.assert_allclose(sorted(table["observed"]), sorted(observed))
+    made = plots.plot_label_rate(fit, by="sort")
+    (axes,) = made.viz["plot"].to_numpy().ravel()
+    assert axes.get_xlabel() in ("sort=old", "sort=new")
 
 
 def test_rare_classes_get_axes_that_fit_them():
