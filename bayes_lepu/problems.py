@@ -39,8 +39,8 @@ REMEDIES = {
     "date": "Turn a date into a number, for example (pd.to_datetime(X[{first}]) - "
     'pd.Timestamp("2020-01-01")).dt.days; or leave it out: exclude={columns}.',
     "duration": "Turn it into a number, for example X[{first}].dt.total_seconds().",
-    "identifier": "They cannot be learned from. Leave them out: exclude={columns}; name the rows by "
-    "them: X.set_index({first}); or, of texts, make numbers first (scikit-learn's TfidfVectorizer).",
+    "identifier": "They cannot be learned from. Leave them out: exclude={columns}; name the rows "
+    "by them: X.set_index({first}); or make numbers of texts (scikit-learn's TfidfVectorizer).",
     "levels": "Join rare levels into one, for example X[{first}].where(X[{first}].map("
     'X[{first}].value_counts()) >= 100, "other"); or leave it out: exclude={columns}.',
     "number as text": "Use pd.to_numeric(X[{first}]), or X[{first}].astype('category') if they are "
