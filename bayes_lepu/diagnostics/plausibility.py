@@ -87,7 +87,7 @@ def linearly_separable(X: Array, labelled: Array) -> bool:
     """Whether some hyperplane has all labelled rows on one side and the others on the other."""
     sign = np.where(labelled, 1.0, -1.0)
     scaled = (X - X.mean(axis=0)) / np.maximum(X.std(axis=0), 1e-300)
-    A = np.unique(-sign[:, None] * np.column_stack([scaled, np.ones(len(X))]), axis=0)
+    A = -sign[:, None] * np.column_stack([scaled, np.ones(len(X))])
     result = linprog(
         np.zeros(A.shape[1]), A_ub=A, b_ub=-np.ones(len(A)), bounds=(None, None), method="highs"
     )

@@ -148,7 +148,8 @@ def prior_curvature(z: Array, terms: Terms, extras: list[Extra]) -> Array:
         P[i, i] += 2 * np.exp(2 * z[i]) / scale**2
     for i, scale, nu in zip(terms.heavy, terms.heavy_scale, terms.heavy_nu, strict=True):
         P[i, i] += 2 * (nu + 1) * _share(2 * (z[i] - np.log(scale)) - np.log(nu))
-    _add_cauchy(P, z, terms)
+    if terms.cauchy.size:
+        _add_cauchy(P, z, terms)
     for extra in extras:
         P[extra.at, extra.at] += extra.curvature(z)
     return P
