@@ -49,7 +49,8 @@ def weigh_remedies(subject: Subject) -> tuple[Remedy, ...]:
         and subject.data.selection_mask.sum() > 1
     ):
         offers.append(_mask(subject, before, gap))
-    offers.append(_known_pi(subject, before, gap))
+    if np.isnan(subject.data.outside[0, 0]):  # a figure that was brought already is not asked for
+        offers.append(_known_pi(subject, before, gap))
     if gap < MODE_GAP[0]:
         return tuple(sorted(offers, key=lambda r: -r.gap_after))
     return tuple(sorted(offers, key=lambda r: r.sd_after))

@@ -10,7 +10,7 @@ from annotated import simulate
 
 import bayes_lepu as lepu
 from bayes_lepu.diagnostics.knowledge import check_false_marks, check_knowledge
-from bayes_lepu.diagnostics.remedies import KNOWN_SD, known_sd
+from bayes_lepu.diagnostics.remedies import KNOWN_SD, known_sd, weigh_remedies
 from bayes_lepu.diagnostics.subject import Subject
 from bayes_lepu.errors import IdentifiabilityWarning
 
@@ -46,6 +46,8 @@ def test_a_true_figure_passes_and_is_taken_up(fit):
     (record,) = knowledge(new)
     assert record.status == "passed"
     assert abs(new.pi_draws[0] - y.mean()) < 0.03
+    asked_for = [{r.name for r in weigh_remedies(Subject(each))} for each in (fit, new)]
+    assert asked_for[0] - asked_for[1] == {"class prior known"}
 
 
 def test_a_figure_the_labels_contradict_is_a_warning_with_both_numbers(fit):
