@@ -12,6 +12,7 @@ from bayes_lepu.models import get_model
 from bayes_lepu.models.density import LogDensity
 from bayes_lepu.options import choose_priors
 from bayes_lepu.reading import read_data
+from bayes_lepu.result.variables import free_variables
 from tests.tiny import tiny_table
 
 Prior = lepu.Prior
@@ -151,6 +152,22 @@ def test_a_learned_global_scale_is_a_variable_of_the_fit(tmp_path):
     assert again.priors == fit.priors
     for name in names:
         np.testing.assert_array_equal(again.tree["posterior"][name], posterior[name])
+
+
+def test_a_point_of_several_annotators_has_no_unknown_scales():
+    """A mode, found with known scales, among the variables of a model that has unknown ones."""
+    X, _, L = tiny_table()
+    data, spec = read_data(X, L), get_model("spm")
+    known, learned = (
+        LogDensity(spec, data, choose_priors(spec, data, priors=priors), jacobian=True)
+        for priors in ({}, {"alpha_mean": LEARNED})
+    )
+    z = np.random.default_rng(1).normal(size=(2, learned.dim))
+    assert {"sigma_alpha_mean", "global_scale_alpha_mean", "z_alpha_mean"} <= set(
+        free_variables(learned, learned.unpack(z))
+    )
+    point = known.unpack(z[..., : known.dim])
+    assert "sigma_alpha_mean" not in free_variables(learned, point)
 
 
 def sparse_table(slopes, seed=3):

@@ -134,19 +134,28 @@ def sample_whitened(
     logging.getLogger(__name__).info(
         "Sampling %d chains of %d warm-up and %d draws", options.chains, options.tune, options.draws
     )
-    sampler = nutpie.sample(
-        model,
-        draws=options.draws,
-        tune=options.tune,
-        chains=options.chains,
-        cores=options.cores,
-        seed=options.random_seed,
-        target_accept=options.target_accept,
-        save_warmup=False,
-        progress_bar=options.progressbar,
-        blocking=False,
-        **options.more,
-    )
+    try:
+        sampler = nutpie.sample(
+            model,
+            draws=options.draws,
+            tune=options.tune,
+            chains=options.chains,
+            cores=options.cores,
+            seed=options.random_seed,
+            target_accept=options.target_accept,
+            save_warmup=False,
+            progress_bar=options.progressbar,
+            blocking=False,
+            **options.more,
+        )
+    except (AttributeError, TypeError) as error:
+        if not options.more:
+            raise
+        raise ModelError(
+            f"nutpie does not take sampler_options={dict(options.more)!r} ({error}). Options of "
+            "nutpie.sample are expected, such as maxdepth=8; with sampler='pymc' those of "
+            "pymc.sample."
+        ) from error
     return wait(sampler, start, STATS, keep=options.keep_partial)
 
 

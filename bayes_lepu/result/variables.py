@@ -29,7 +29,7 @@ def free_variables(density: LogDensity, p: Parameters) -> Variables:
     for block in density.layout.blocks:
         if block.name in p.pooling:
             out[block.name] = block.dims, p.pooling[block.name]
-        elif block.scales is not None:
+        elif block.scales is not None and block.role != "hyper":
             out |= _with_scales(block, p, natural)
         elif block.role == "value":
             out[block.name] = block.dims, natural[block.name]

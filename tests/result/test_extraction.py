@@ -46,6 +46,8 @@ def test_the_sampler_gets_its_options_and_keeps_them(tmp_path):
     assert fit.stats["tree_depth"].max() == 2
     again = lepu.load(fit.save(tmp_path / "fit.nc")).update(random_seed=2)
     assert again.stats["tree_depth"].max() == 2
+    with pytest.raises(lepu.ModelError, match=r"nutpie does not take .*'max_treedepth'.*maxdepth"):
+        lepu.fit(X, l, sampler_options={"max_treedepth": 3}, **options)
     with pytest.raises(lepu.ModelError, match=r"sampler_options holds seed, which `fit` has"):
         lepu.fit(X, l, sampler_options={"seed": 3}, **options)
 
