@@ -88,14 +88,14 @@ wheel:
 	@PYTHON="$(PYTHON)" sh tools/wheel.sh
 
 # The fast tests with the oldest versions that pyproject.toml allows, as far as this Python has wheels of
-# them; 3.12 has them all.
+# them; 3.12 has them all. TESTS names some of the tests.
 test-lowest:
 	@PYTHON="$(PYTHON)" sh tools/bootstrap.sh $(LOWEST)
 	@$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check uv
 	@$(UV) compile --quiet --resolution lowest-direct --no-build --extra dev pyproject.toml --output-file $(LOWEST)/versions.txt
 	@$(UV) install --quiet --requirement $(LOWEST)/versions.txt
 	@$(UV) install --quiet --no-deps --editable .
-	$(LOWEST)/bin/python -m pytest -n 2 --dist worksteal
+	$(LOWEST)/bin/python -m pytest -n 2 --dist worksteal $(TESTS)
 
 clean:
 	rm -rf $(VENV) $(LOWEST) dist build site .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
