@@ -186,9 +186,13 @@ class Prior:
             return self.family
         if self.parts:
             # Columns of a block, and of the same prior, are named once.
-            found = dict.fromkeys((part.block, part.short()) for part in self.parts)
+            found = dict.fromkeys(
+                ("" if part.has_peak else part.block, part.short()) for part in self.parts
+            )
             texts = [f"{text} in {block}" if block else text for block, text in found]
             return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
+        if self.has_peak and self.block:  # a column of a horseshoe
+            return self.scale.short().replace("HalfCauchy", "Horseshoe", 1)  # type: ignore[union-attr]
         name = CAPITALS.get(self.family, self.family.capitalize())
         numbers = [f"{k:g}" for k in self.concentration]
         numbers += [f"{self.nu:g}"] if self.nu else []

@@ -98,6 +98,12 @@ def test_the_density_is_that_of_the_pymc_model(priors):
     np.testing.assert_allclose(gaps, gaps[0], atol=1e-9)
 
 
+def test_a_horseshoe_is_printed_as_one():
+    priors = sparse_density(BLOCKS["learned"]).priors
+    assert priors["alpha"].short() == "Horseshoe(HalfStudentT(3, 0.3), 2)"
+    assert sparse_density(BLOCKS["a number"]).priors["alpha"].short() == "Horseshoe(0.3, 2)"
+
+
 def test_scales_are_drawn_given_the_global_one(rng):
     """As by hand: τ first, then every σ from its density on a grid."""
     density = sparse_density(BLOCKS["learned"])
