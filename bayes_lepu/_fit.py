@@ -27,6 +27,7 @@ from bayes_lepu.options import (
     long_format,
     read_seed,
     refuse_by_passes,
+    refuse_by_products,
     with_marks,
     with_sampling,
 )
@@ -68,6 +69,7 @@ def fit(
     exclude: Sequence[str] = (),
     missing: str = "error",
     unseen: str = "error",
+    feature_names: Sequence[str] | None = None,
     standardize: bool = True,
     penalty: str | Mapping[str, str] | None = None,
     C: float | Mapping[str, float] | None = None,
@@ -92,12 +94,13 @@ def fit(
 
     Parameters
     ----------
-    X : DataFrame (pandas, polars, pyarrow, ...) or array of shape (n, p)
+    X : DataFrame (pandas, polars, pyarrow, ...), array or sparse matrix of shape (n, p)
         Features: numbers, flags, and categories or text, which become one column per level but a
         reference. Column names are kept and matched in predictions. Rows that do not fit in
         memory are read in batches: the name of a file (Parquet, Feather, CSV) or folder, a list of
         files, a data set of pyarrow, a list of data frames, or a function that returns an iterator
-        of them; see ``docs/large-data.md``.
+        of them; see ``docs/large-data.md``. A sparse matrix (scipy, or a pandas frame of sparse
+        columns) is fitted by ``method="map"`` and stays sparse; see ``docs/tables.md``.
     l : sequence of 0/1 or bool, table of them, or names of columns of X
         Visible labels: 1 only for positives. Where 1 is the only value, nothing means 0. A table
         with one column per annotator (1 marked, 0 seen and not marked, NaN not shown) tells the
@@ -151,8 +154,11 @@ def fit(
     unseen : {"error", "average", "reference"}
         What stands in for levels of new rows that no row of X has: nothing, an average row of that
         column, or the reference level.
+    feature_names : sequence of str, optional
+        Names of the columns of X, where it is an array or a sparse matrix.
     standardize : bool
-        Work on standardised columns; penalties and priors refer to that scale.
+        Work on standardised columns; penalties and priors refer to that scale. Those of a sparse
+        matrix are divided by their standard deviations and not centred.
     penalty : {"l2", "l1", "none"} or mapping with keys "a", "alpha"
         The paper's penalty on each factor's slopes, with free intercepts; "l2" where only ``C`` is
         given. Neither of them: the priors of a posterior (`bayes_lepu.defaults`), which keep s
@@ -224,6 +230,7 @@ def fit(
                 "exclude": exclude,
                 "missing": missing,
                 "unseen": unseen,
+                "feature_names": feature_names,
                 "standardize": standardize,
                 "orientation": orientation,
                 "optimizer": optimizer,
@@ -273,8 +280,11 @@ def fit(
         exclude=exclude,
         missing=missing,
         unseen=unseen,
+        feature_names=feature_names,
         standardize=standardize,
     )
+    if data.is_sparse and not engine.by_products:
+        refuse_by_products(method, data)
     check_audit(spec, data)
     chosen = choose_priors(spec, data, point=engine.point, penalty=penalty, C=C, priors=priors)
     if not engine.point:

@@ -16,7 +16,9 @@ from numpy.typing import NDArray
 from bayes_lepu.errors import DataError
 from bayes_lepu.labels import as_numbers, read_vector, zero_or_one
 from bayes_lepu.likelihood import NOT_SHOWN
+from bayes_lepu.likelihood.products import as_dense, is_sparse
 from bayes_lepu.links import Array
+from bayes_lepu.sparse_tables import tells
 from bayes_lepu.suggestions import did_you_mean, some
 
 ONE = ("annotator",)
@@ -171,8 +173,12 @@ def _refuse_idle(labels: NDArray[np.int8], annotators: tuple[str, ...]) -> None:
         )
 
 
-def refuse_label_among_features(values: Array, names: tuple[str, ...], labels: Labels) -> None:
-    """Columns that tell the labels of an annotator exactly."""
+def refuse_label_among_features(values: Any, names: tuple[str, ...], labels: Labels) -> None:
+    """Columns that tell the labels of an annotator exactly (of a sparse matrix: of the one)."""
+    if is_sparse(values):
+        marks = labels.matrix[:, 0] == 1
+        suspects = [*tells(values, marks), *tells(values, ~marks)]
+        values, names = as_dense(values[:, suspects]), tuple(names[j] for j in suspects)
     for j, who in enumerate(labels.annotators):
         shown = labels.matrix[:, j] != NOT_SHOWN
         marks = labels.matrix[shown, j] == 1

@@ -26,8 +26,8 @@ def numeric_array(X: Any, *, like: Sequence[str] = ()) -> Array:
     """The values as float64; ``like`` names the columns that are expected, if any."""
     if hasattr(X, "tocsr"):
         raise DataError(
-            f"X is a sparse matrix ({type(X).__name__}); dense columns are expected. "
-            "Use X.toarray(), or reduce the columns first (for example TruncatedSVD)."
+            f"X is a sparse matrix ({type(X).__name__}), and the columns of this fit are centred; "
+            "dense rows are expected. Use X.toarray()."
         )
     array = _two_dimensions(X, like)
     if array.dtype.kind not in "fiub":

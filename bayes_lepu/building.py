@@ -41,6 +41,7 @@ def build_model(
     exclude: Sequence[str] = (),
     missing: str = "error",
     unseen: str = "error",
+    feature_names: Sequence[str] | None = None,
     standardize: bool = True,
     priors: GivenPriors | None = None,
     terms: Mapping[str, Callable[[], Any]] | None = None,
@@ -85,6 +86,7 @@ def build_model(
         exclude=exclude,
         missing=missing,
         unseen=unseen,
+        feature_names=feature_names,
         standardize=standardize,
         priors=priors,
     )

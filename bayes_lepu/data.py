@@ -3,10 +3,11 @@
 Conventions
 -----------
 ``n`` rows, ``p`` columns. ``X`` is C-contiguous float64 of shape ``(n, p)`` on the internal
-scale ``(x - center) / scale``. ``y`` holds audited classes and NaN where the class is unknown.
+scale ``(x - center) / scale``, or a sparse matrix (`scipy.sparse.csr_array`) of that shape, with a
+center of 0. ``y`` holds audited classes and NaN where the class is unknown.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from operator import methodcaller
@@ -20,10 +21,13 @@ from bayes_lepu.annotators import ONE
 from bayes_lepu.encoding import Encoding
 from bayes_lepu.formulas import is_group
 from bayes_lepu.likelihood import NOT_SHOWN, UNKNOWN, Rows, make_rows
+from bayes_lepu.likelihood.products import as_dense, is_sparse
 from bayes_lepu.links import Array, RowKind
 from bayes_lepu.parts import Parts, Sums, random_keys
 from bayes_lepu.repeats import find_repeats
-from bayes_lepu.tables import as_coordinate, encode_rows
+from bayes_lepu.scaling import column_moments
+from bayes_lepu.sparse_tables import as_sparse, scaled
+from bayes_lepu.tables import as_coordinate, encode_rows, match_sparse
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +36,7 @@ class PUData:
 
     Attributes
     ----------
-    X : (n, p) array
+    X : (n, p) array or csr_array
         Features on the internal scale.
     labels : (n, J) int8 array
         1 marked, 0 seen and not marked, -1 not shown; one column per annotator.
@@ -89,6 +93,21 @@ class PUData:
         return self.X.shape[0]
 
     @property
+    def is_sparse(self) -> bool:
+        """Whether X is a sparse matrix, of which only products are taken."""
+        return is_sparse(self.X)
+
+    @property
+    def in_kernel(self) -> bool:
+        """Whether the compiled density can go over the rows by itself: all here, and dense."""
+        return self.parts is None and not self.is_sparse
+
+    @property
+    def dense(self) -> "PUData":
+        """The same with a dense X."""
+        return replace(self, X=as_dense(self.X)) if self.is_sparse else self
+
+    @property
     def n_all(self) -> int:
         """Number of rows in all, wherever they are."""
         return self.n if self.parts is None else self.parts.n
@@ -121,9 +140,11 @@ class PUData:
     @property
     def blocks(self) -> dict[str, tuple[int, ...]]:
         """Those of smooth terms and group intercepts, whose coefficients share a scale."""
-        design, terms = self.encoding.design, self.terms
-        names = design.blocks if design is not None else ()
-        return {term: terms[term] for term in names if term in terms}
+        design = self.encoding.design
+        if design is None:
+            return {}
+        terms = self.terms
+        return {term: terms[term] for term in design.blocks if term in terms}
 
     def is_group(self, term: str) -> bool:
         """Whether a term is that of group intercepts."""
@@ -190,6 +211,8 @@ class PUData:
     def given_table(self) -> Array:
         """The columns that do not differ between annotators, in the user's units."""
         k = self.given_width
+        if self.is_sparse:
+            return scaled(self.X, self.scale)
         return self.X[:, :k] * self.scale[:k] + self.center[:k]
 
     @property
@@ -221,7 +244,7 @@ class PUData:
     @cached_property
     def distinct(self) -> "PUData":
         """The same with identical rows counted instead of repeated, where many are identical."""
-        found = None if self.parts else find_repeats(self.X, self.labels, self.y)
+        found = None if self.parts or self.is_sparse else find_repeats(self.X, self.labels, self.y)
         if found is None:
             return self
         first, kind = found
@@ -233,6 +256,11 @@ class PUData:
         """The data as the row formula takes them."""
         known = np.where(np.isnan(self.y), UNKNOWN, self.y).astype(np.int8)
         return make_rows(self.X, self.labels, known=known, weight=self.row_weights)
+
+    @property
+    def no_rows(self) -> Rows:
+        """None of the rows, with as many columns and annotators."""
+        return make_rows(np.empty((0, self.p)), self.labels[:0])
 
     @property
     def as_population(self) -> Rows:
@@ -264,7 +292,7 @@ class PUData:
         return replace(
             self,
             parts=None,
-            X=np.ascontiguousarray(self.X[keep]),
+            X=_in_row_order(self.X[keep]),
             labels=np.ascontiguousarray(self.labels[keep]),
             y=self.y[keep],
             index=self.index[keep],
@@ -276,7 +304,7 @@ class PUData:
         return replace(
             self,
             parts=None if self.parts is None else self.parts.each(methodcaller("columns", keep)),
-            X=np.ascontiguousarray(self.X[:, keep]),
+            X=_in_row_order(self.X[:, keep]),
             feature_names=tuple(np.array(self.feature_names)[keep].tolist()),
             center=self.center[keep],
             scale=self.scale[keep],
@@ -284,13 +312,17 @@ class PUData:
             selection_mask=self.selection_mask[keep],
         )
 
+    def cells(self, columns: Sequence[int] | NDArray[np.intp], rows: Any = slice(None)) -> Array:
+        """Some columns of some rows, dense."""
+        return as_dense(self.X[rows][:, list(columns)])
+
     def with_table(
         self, X: Array, class_mask: NDArray[np.bool_], selection_mask: NDArray[np.bool_]
     ) -> "PUData":
         """The same labels with other columns, on their own scale and without names."""
         return replace(
             self,
-            X=np.ascontiguousarray(X),
+            X=_in_row_order(X),
             feature_names=tuple(f"direction {j}" for j in range(X.shape[1])),
             named=False,
             center=np.zeros(X.shape[1]),
@@ -308,6 +340,11 @@ class PUData:
         """Blocks of at most ``size`` rows, in order."""
         for start in range(0, self.n, size):
             yield self.rows(np.arange(start, min(start + size, self.n)))
+
+    @cached_property
+    def column_moments(self) -> tuple[Array, Array]:
+        """Mean and standard deviation of the columns of X."""
+        return column_moments(self.X)
 
     @property
     def user_columns(self) -> tuple[str, ...]:
@@ -345,6 +382,9 @@ class PUData:
 
         Columns of visits are those of an average visit.
         """
+        if not self.center.any() and (table := as_sparse(X, without=self.encoding.aside)):
+            matrix, index = match_sparse(table, self.feature_names, named=self.named)
+            return scaled(matrix, 1 / self.scale), index
         values, index = encode_rows(X, self.encoding, self._own_names, named=self.named)
         out = np.zeros((len(values), self.p))
         k = values.shape[1]
@@ -358,6 +398,11 @@ class PUData:
         """
         raw = slope / self.scale
         return raw, intercept - raw @ self.center
+
+
+def _in_row_order(X: Any) -> Any:
+    """A table in the order that everything goes over it."""
+    return X if is_sparse(X) else np.ascontiguousarray(X)
 
 
 def row_kinds(l: NDArray[np.int8], y: Array) -> NDArray[np.int8]:

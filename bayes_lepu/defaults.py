@@ -18,6 +18,10 @@ L2 would let each of the many columns carry a little noise. A slope of zero has 
 deviation :math:`\sqrt{m (1 - c)}` at most, which the penalty absorbs in most columns, while a real
 dependence grows with m and passes. The paper's own penalties are one argument (``C=0.01``). What
 was tried, and on which tables, is in ``docs/real-tables.md``.
+
+The slopes of a sparse matrix keep the priors of the posterior however many columns it has:
+:math:`N(0, A/\sqrt p)` lets the predictor vary as much as with few columns. On columns of zeros and
+ones that is close to the ridge of one that is usual there.
 """
 
 import math
@@ -57,10 +61,14 @@ def default_penalties(data: PUData) -> dict[str, Prior]:
         "rates": Prior("dirichlet", concentration=(1, 1, 1)),
     }
     wide = data.p > data.n_all
-    if not wide and count_terms(data, np.ones(data.p, dtype=bool)) <= MANY_TERMS:
-        return {**posterior_priors(data, smoothness=POINT_SELECTION_SCALE), **rates}
+    few = count_terms(data, np.ones(data.p, dtype=bool)) <= MANY_TERMS
+    usual = posterior_priors(data, smoothness=POINT_SELECTION_SCALE)
+    if few and not wide:
+        return {**usual, **rates}
     root = math.sqrt(max(labelled(data), 1))
-    if wide:
+    if data.is_sparse:
+        slopes = usual["a"], usual["alpha"]
+    elif wide:
         slopes = penalty_prior("l2", WIDE_CLASS_C), penalty_prior("l2", WIDE_SELECTION_C)
     else:
         sizes = MANY_CLASS_C * root, MANY_SELECTION_C * root

@@ -15,7 +15,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bayes_lepu.errors import DataError
-from bayes_lepu.formulas import Design
+from bayes_lepu.formulas import Design, gap_name
 from bayes_lepu.links import Array
 from bayes_lepu.problems import Problem, first_row
 from bayes_lepu.suggestions import did_you_mean, some
@@ -68,7 +68,7 @@ class Column:
         """Names of the columns of numbers."""
         if self.levels is not None:
             return tuple(f"{self.name}={level}" for level in self.levels[1:])
-        return (self.name, f"{self.name} missing") if self.indicator else (self.name,)
+        return (self.name, gap_name(self.name)) if self.indicator else (self.name,)
 
     @property
     def plain(self) -> bool:

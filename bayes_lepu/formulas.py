@@ -14,7 +14,7 @@ Only the functions in `FUNCTIONS` may be called, because a formula also comes ou
 
 import ast
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,9 +31,11 @@ MORE = {"log1p": np.log1p, "sqrt": np.sqrt}  # which formulaic does not know
 FUNCTIONS = (*SPLINES, "poly", *SIMPLE, "center", "scale", "C", "I")
 HIGHEST = 10  # power
 MOST = 200  # columns of a spline or polynomial
+STEPS = 1000  # along a spline, where its argument is looked up
 GROUP = re.compile(r"\(\s*1\s*\|\s*(\w+|`[^`]+`)\s*\)")
 SPLINE = re.compile(r"\b(bs|cr|cc)\(")
-PLAIN_SPLINE = re.compile(r"(bs|cr|cc)\((\w+)(?:,[^()]*)?\)")
+QUOTED = re.compile(r"`[^`]*`|'[^']*'|\"[^\"]*\"")
+ARGUMENT = "value"  # of a spline whose own argument is left out
 # Outside the range of the training rows a spline keeps its value at the end of the range.
 CLIP = ", extrapolation='clip'"
 NODES = (
@@ -68,6 +70,9 @@ class Design:
         Each term with its columns and the user's columns in it.
     means : tuple of float
         Means of the columns over the training rows, which stand in for levels nobody has seen.
+    gaps : tuple of tuple of str
+        The user's columns of numbers with missing cells, for each factor that uses them: a further
+        column says which cells had no value.
     """
 
     formulas: tuple[str, str]
@@ -75,6 +80,7 @@ class Design:
     state: tuple[Any, ...] = ()
     terms: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = ()
     means: tuple[float, ...] = ()
+    gaps: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -93,28 +99,67 @@ class Design:
         return tuple(dict.fromkeys([*used, *self.groups[0], *self.groups[1]]))
 
     def curve(self, term: str, count: int) -> tuple[Array, Array] | None:
-        """Values along the one column of a spline and its columns there; None for other terms."""
-        found = PLAIN_SPLINE.fullmatch(term)
-        state = _unpack(self.state)
-        if found is None or (bounds := state.get(_clipped(term))) is None:
+        """Values along the argument of a spline and its columns there; None for other terms."""
+        found = spline_argument(term)
+        state = _unpack(self.state).get(_clipped(term))
+        if found is None or state is None:
             return None
-        x = np.linspace(bounds["lower_bound"], bounds["upper_bound"], count)
-        columns = _columns(term, pd.DataFrame({found.group(2): x}), state)[0]
-        names = next(names for known, names, _ in self.terms if known == term)
-        return x, np.column_stack([columns[name] for name in names])
+        x = np.linspace(state["lower_bound"], state["upper_bound"], count)
+        same = found[1]  # with a plain argument
+        columns = _columns(same, pd.DataFrame({ARGUMENT: x}), {_clipped(same): state})[0]
+        return x, np.column_stack(list(columns.values()))
+
+    def argument(self, term: str, columns: Array) -> Array | None:
+        """The argument of a spline in rows with these columns; None for other terms.
+
+        Splines hold straight lines, so that it is a sum of their columns; a cyclic one does not,
+        and the nearest point of its curve tells it.
+        """
+        curve = self.curve(term, STEPS)
+        if curve is None:
+            return None
+        x, along = curve
+        with_one = np.column_stack([np.ones(x.size), along])
+        weights = np.linalg.lstsq(with_one, x, rcond=None)[0]
+        if np.max(np.abs(with_one @ weights - x)) <= 1e-9 * np.ptp(x):
+            return weights[0] + columns @ weights[1:]
+        return x[[np.argmin(((along - row) ** 2).sum(axis=1)) for row in columns]]
 
     def evaluate(self, frame: pd.DataFrame) -> Array:
         """The columns for rows without missing cells, categories with their training levels."""
         state = _unpack(self.state)
         columns: dict[str, Array] = {}
-        for text, groups in zip(self.formulas, self.groups, strict=True):
+        for text, groups, gaps in zip(self.formulas, self.groups, self.gaps, strict=True):
             columns |= _columns(text, frame, state)[0] | _group_columns(groups, frame)
+            columns |= _gap_columns(gaps, frame)
         return np.column_stack([columns[name] for name in self.names])
 
 
 def is_group(term: str) -> bool:
     """Whether a term is that of group intercepts."""
     return term.startswith("1 | ")
+
+
+def gap_name(column: str) -> str:
+    """Name of the column that says which cells of another one had no value."""
+    return f"{column} missing"
+
+
+def spline_argument(term: str) -> tuple[str, str] | None:
+    """What a spline is of, and the same spline of a plain column; None for other terms.
+
+    >>> spline_argument("bs(log(amount), df=4)")
+    ('log(amount)', 'bs(value, df=4)')
+    """
+    try:
+        call = ast.parse(term, mode="eval").body
+    except SyntaxError:
+        return None  # an interaction, or a group
+    if not isinstance(call, ast.Call) or getattr(call.func, "id", "") not in SPLINES:
+        return None
+    of = ast.unparse(call.args[0])
+    call.args[0] = ast.Name(ARGUMENT)
+    return of, ast.unparse(call)
 
 
 def read_design(class_formula: str | None, selection_formula: str | None) -> Design:
@@ -151,26 +196,36 @@ def _without_names(text: str) -> str:
     return re.sub("`[^`]*`", lambda name: "x" * len(name[0]), text)
 
 
-def learn_design(design: Design, frame: pd.DataFrame) -> tuple[Design, list[list[bool]]]:
-    """What the functions learn from these rows, and which columns belong to which factor."""
+def learn_design(
+    design: Design, frame: pd.DataFrame, gaps: Sequence[str] = ()
+) -> tuple[Design, list[list[bool]]]:
+    """What the functions learn from these rows, and which columns belong to which factor.
+
+    The columns ``gaps`` of the user's have missing cells that the factors are to know of.
+    """
     state: dict[str, Any] = {}
     columns: dict[str, Array] = {}
     terms: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {}
-    owned = []
+    owned, of_factors = [], []
     for text, groups in zip(design.formulas, design.groups, strict=True):
         found, of_terms, learned = _columns(text, frame, state)
         state |= learned
-        of_groups = _group_columns(groups, frame)
+        used = {name for _, variables in _read(text) for name in variables}
+        mine = tuple(name for name in gaps if name in used)
+        more = _group_columns(groups, frame) | _gap_columns(mine, frame)
         of_terms |= {f"1 | {g}": (tuple(_group_columns((g,), frame)), (g,)) for g in groups}
-        owned.append({*found, *of_groups})
-        columns |= found | of_groups
+        of_terms |= {gap_name(g): ((gap_name(g),), (g,)) for g in mine}
+        owned.append({*found, *more})
+        of_factors.append(mine)
+        columns |= found | more
         terms |= of_terms
     if not all(owned):
         raise DataError("A formula has no column; name at least one, such as '~ log(amount)'.")
     kept = tuple((term, *rest) for term, rest in terms.items())
     names = [name for _, of_term, _ in kept for name in of_term]
     means = tuple(float(columns[name].mean()) for name in names)
-    made = Design(design.formulas, design.groups, _pack(state), kept, means)
+    known = of_factors[0], of_factors[1]
+    made = Design(design.formulas, design.groups, _pack(state), kept, means, known)
     return made, [[name in one for name in names] for one in owned]
 
 
@@ -300,14 +355,28 @@ def _group_columns(groups: tuple[str, ...], frame: pd.DataFrame) -> dict[str, Ar
     }
 
 
+def _gap_columns(columns: Sequence[str], frame: pd.DataFrame) -> dict[str, Array]:
+    """One column for each of the user's that says which cells had no value."""
+    return {gap_name(c): frame[gap_name(c)].to_numpy(dtype=float) for c in columns}
+
+
 def _clipped(text: str) -> str:
     """The same formula with splines that keep their value outside the range."""
-    return re.sub(r"\b(bs|cr|cc)\(([^()]*)\)", _with_clip, text)
+    for begin in reversed([found.end() for found in SPLINE.finditer(text)]):
+        end = _closing(text, begin)
+        if "extrapolation" not in text[begin:end]:
+            text = text[:end] + CLIP + text[end:]
+    return text
 
 
-def _with_clip(found: re.Match[str]) -> str:
-    inside = found.group(2)
-    return found.group(0) if "extrapolation" in inside else f"{found.group(1)}({inside}{CLIP})"
+def _closing(text: str, begin: int) -> int:
+    """Where the bracket that is open at ``begin`` is closed."""
+    bare, depth = QUOTED.sub(lambda found: "_" * len(found.group()), text), 1
+    for place in range(begin, len(bare)):
+        depth += {"(": 1, ")": -1}.get(bare[place], 0)
+        if depth == 0:
+            return place
+    return len(text)
 
 
 def _pack(value: Any) -> Any:

@@ -183,6 +183,17 @@ def refuse_by_passes(method: str) -> None:
     )
 
 
+def refuse_by_products(method: str, data: PUData) -> None:
+    """Say why an engine cannot work on a sparse matrix."""
+    able = [name for name, engine in ENGINES.items() if engine.by_products]
+    raise ModelError(
+        f"method={method!r} needs the curvature of all columns at once, and X is a sparse matrix "
+        f"of {data.n} x {data.p}. Use {' or '.join(f'method={name!r}' for name in sorted(able))}, "
+        f"or dense columns: X.toarray() ({8e-9 * data.n * data.p:.2g} GB), or fewer of them "
+        "(TruncatedSVD, or those that a point estimate with penalty='l1' keeps)."
+    )
+
+
 def with_marks(
     spec: ModelSpec, false_marks: bool | Prior, priors: GivenPriors | None
 ) -> tuple[ModelSpec, GivenPriors | None]:

@@ -15,9 +15,10 @@ from bayes_lepu.errors import DataError
 from bayes_lepu.formulas import read_design
 from bayes_lepu.frames import row_count, take_roles
 from bayes_lepu.labels import check_weights, read_classes, read_known, read_weights
+from bayes_lepu.likelihood.products import is_sparse
 from bayes_lepu.matching import read_mask
 from bayes_lepu.problems import gather
-from bayes_lepu.scaling import standardise
+from bayes_lepu.scaling import standardise, standardise_sparse
 from bayes_lepu.tables import read_table
 from bayes_lepu.visits import read_visits, visit_columns
 
@@ -41,6 +42,7 @@ def read_data(
     exclude: Sequence[str] = (),
     missing: str = "error",
     unseen: str = "error",
+    feature_names: Sequence[str] | None = None,
     standardize: bool = True,
 ) -> PUData:
     """Check and normalise everything the user hands in; one error tells all that is wrong.
@@ -75,8 +77,11 @@ def read_data(
         What stands in for levels of new rows that no row here has.
     class_features, selection_features : sequence of names or positions, optional
         Columns allowed in the classifier t and in the propensity s. All by default.
+    feature_names : sequence of str, optional
+        Names of the columns of an array or a sparse matrix.
     standardize : bool
-        Centre every column and divide it by its standard deviation (ddof = 0).
+        Centre every column and divide it by its standard deviation (ddof = 0); those of a sparse
+        matrix are not centred.
     """
     if not isinstance(standardize, bool | np.bool_):
         raise DataError(f"standardize={standardize!r}; True or False is expected.")
@@ -91,7 +96,14 @@ def read_data(
             )
         design = read_design(class_formula, selection_formula)
     table, labels = gather(
-        lambda: read_table(X, missing=missing, unseen=unseen, aside=aside, design=design),
+        lambda: read_table(
+            X,
+            missing=missing,
+            unseen=unseen,
+            aside=aside,
+            design=design,
+            feature_names=feature_names,
+        ),
         lambda: read_labels(l, row_count(X), X, long),
     )
     audited = read_classes(y, labels.matrix, X, false_marks=false_marks)
@@ -106,15 +118,20 @@ def read_data(
         weight = weight[table.kept] if weight.size else weight
         seen = seen._replace(columns=seen.columns[table.kept])
     values, names = table.numbers, table.names
+    if is_sparse(values):
+        _refuse_for_sparse(len(labels.annotators), cases=cases)
     refuse_label_among_features(values, names, labels)
-    center, scale, values = standardise(
-        values,
-        names,
-        weight,
-        standardize=standardize,
-        in_place=table.owned,
-        unscaled=block_columns(table.encoding, names),
-    )
+    if is_sparse(values):
+        center, scale, values = standardise_sparse(values, names, weight, standardize=standardize)
+    else:
+        center, scale, values = standardise(
+            values,
+            names,
+            weight,
+            standardize=standardize,
+            in_place=table.owned,
+            unscaled=block_columns(table.encoding, names),
+        )
     class_mask = read_mask("class_features", class_features, table, X)
     selection_mask = read_mask("selection_features", selection_features, table, X)
     if seen.names:
@@ -146,3 +163,13 @@ def read_data(
         visit_names=seen.names,
         cases=cases,
     )
+
+
+def _refuse_for_sparse(annotators: int, *, cases: bool) -> None:
+    """Refuse what has no form in products with X."""
+    what = "l has several annotators" if annotators > 1 else "sampling='case-control'"
+    if annotators > 1 or cases:
+        raise DataError(
+            f"X is a sparse matrix and {what}; one annotator and sampling='joint' are expected "
+            "there. Use X.toarray(), or reduce the columns first (for example TruncatedSVD)."
+        )

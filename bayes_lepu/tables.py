@@ -15,11 +15,12 @@ from bayes_lepu.arrays import numeric_array, object_array
 from bayes_lepu.cells import read_cells
 from bayes_lepu.encoding import MISSING, UNSEEN, Cells, Column, Encoding, check_choice, learn_column
 from bayes_lepu.errors import DataError
-from bayes_lepu.formulas import Design, learn_design
+from bayes_lepu.formulas import Design, gap_name, learn_design
 from bayes_lepu.frames import as_frame, column_names
 from bayes_lepu.links import Array
 from bayes_lepu.matching import check_width, frame_names, match_columns, refuse_twins
 from bayes_lepu.problems import NEW_ROWS, Problem, TableError, first_row
+from bayes_lepu.sparse_tables import SparseTable, as_sparse
 from bayes_lepu.suggestions import did_you_mean, some
 
 
@@ -28,7 +29,7 @@ class Table(NamedTuple):
 
     Attributes
     ----------
-    numbers : (n, p) array
+    numbers : (n, p) array, or csr_array
         C-contiguous float64, without missing or infinite values.
     names : tuple of str
         One per column of numbers.
@@ -62,26 +63,69 @@ def read_table(
     unseen: str = "error",
     aside: Collection[str] = (),
     design: Design | None = None,
+    feature_names: Sequence[str] | None = None,
 ) -> Table:
     """Training rows as numbers, and how new rows become numbers in the same way."""
     check_choice("missing", missing, MISSING)
     check_choice("unseen", unseen, UNSEEN)
     if design is not None:
-        aside = _outside(design, X, missing)
+        aside = _outside(design, X)
+    elif (sparse := as_sparse(X, without=aside)) is not None:
+        _refuse_empty(sparse.matrix.shape)
+        names, named = _given_names(feature_names, sparse.names, sparse.matrix.shape[1])
+        refuse_twins(names)
+        plain = Encoding(missing=missing, unseen=unseen, aside=tuple(aside))
+        return Table(sparse.matrix, names, named, sparse.index, plain, None, True)
     frame = as_frame(X, without=aside)
     if frame is None:
         values = numeric_array(X)
-        names: tuple[str, ...] = tuple(f"x{j}" for j in range(values.shape[1]))
+        names, named = _given_names(feature_names, None, values.shape[1])
+        refuse_twins(names)
         _refuse_empty(values.shape)
         with np.errstate(over="ignore", invalid="ignore"):
             if np.isfinite(values.sum()):  # one pass without a temporary settles the usual case
                 plain = Encoding(missing=missing, unseen=unseen)
-                return Table(values, names, False, _positions(values), plain, None, False)
+                return Table(values, names, named, _positions(values), plain, None, False)
         frame = pd.DataFrame(values, columns=list(names))
-        return _learn(frame, names, False, missing, unseen, (), None)
+        return _learn(frame, names, named, missing, unseen, (), None)
     _refuse_empty(frame.shape)
-    names = frame_names(frame)
+    names = _given_names(feature_names, frame_names(frame), frame.shape[1])[0]
     return _learn(frame, names, True, missing, unseen, tuple(aside), design)
+
+
+def _given_names(
+    given: Sequence[str] | None, own: tuple[str, ...] | None, width: int
+) -> tuple[tuple[str, ...], bool]:
+    """Names of the columns, and whether they are the user's: a frame's own, or those given."""
+    if own is not None:
+        if given is not None:
+            raise DataError(
+                "feature_names is given, but X has names of its own. Rename its columns instead: "
+                "X.set_axis(feature_names, axis=1)."
+            )
+        return own, True
+    if given is None:
+        return tuple(f"x{j}" for j in range(width)), False
+    if isinstance(given, str) or len(given) != width:
+        got = repr(given) if isinstance(given, str) else f"{len(given)} names"
+        raise DataError(
+            f"feature_names is {got}, and X has {width} columns; a list with one name "
+            "for each is expected."
+        )
+    return tuple(str(name) for name in given), True
+
+
+def match_sparse(
+    table: SparseTable, names: tuple[str, ...], *, named: bool
+) -> tuple[Any, pd.Index]:
+    """New rows as the columns ``names``, matched by name where both have names."""
+    matrix, own, index = table
+    _refuse_empty(matrix.shape)
+    if named and own is not None:
+        order = match_columns(pd.DataFrame([range(len(own))], columns=list(own)), names)
+        return matrix[:, order.to_numpy()[0]], index
+    check_width(matrix.shape[1], names)
+    return matrix, index
 
 
 def _learn(
@@ -134,7 +178,8 @@ def _learn(
         encoded = tuple(name for c in columns for name in c.names)
     else:
         clean, _, _ = _clean(pairs, index, unseen)
-        design, owned = learn_design(design, clean)
+        flagged = [column.name for column in columns if column.indicator]
+        design, owned = learn_design(design, clean, flagged)
         values, encoded = design.evaluate(clean), design.names
         masks = (np.array(owned[0]), np.array(owned[1]))
     # Of dropped rows the counts stay known, although the columns were learned without them.
@@ -259,6 +304,8 @@ def _clean(
             new[column.name] = strange
             series = series.where(~strange, series.cat.categories[0])
         found[column.name] = series
+        if column.indicator:
+            found[gap_name(column.name)] = cells.missing.astype(float)
     return pd.DataFrame(found, index=index), new, problems
 
 
@@ -277,12 +324,8 @@ def _evaluate(
     return values
 
 
-def _outside(design: Design, X: Any, missing: str) -> tuple[str, ...]:
+def _outside(design: Design, X: Any) -> tuple[str, ...]:
     """The columns of X that no formula needs; those a formula needs must be there."""
-    if missing == "indicator":
-        raise DataError(
-            "missing='indicator' adds columns, which formulas do not have. Use 'impute' or 'drop'."
-        )
     names = column_names(X)
     if names is None:
         raise DataError("Formulas name columns, but X has none. Pass a DataFrame.")

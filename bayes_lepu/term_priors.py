@@ -36,6 +36,8 @@ def terms_of_factors(data: PUData) -> tuple[int, int]:
 def with_blocks(base: Mapping[str, Prior], data: PUData) -> dict[str, Prior]:
     """The same priors with scales of their own for smooth terms and groups."""
     out = dict(base)
+    if not data.blocks:
+        return out
     for name, mask in (("a", data.class_mask), ("alpha", data.selection_mask)):
         parts = [base[name]] * data.p
         for term, places in data.blocks.items():

@@ -50,6 +50,7 @@ def from_trace(
     exclude: Sequence[str] = (),
     missing: str = "error",
     unseen: str = "error",
+    feature_names: Sequence[str] | None = None,
     standardize: bool = True,
     priors: GivenPriors | None = None,
     orientation: str = "sigma-norm",
@@ -103,6 +104,7 @@ def from_trace(
         exclude=exclude,
         missing=missing,
         unseen=unseen,
+        feature_names=feature_names,
         standardize=standardize,
         priors=priors,
     )

@@ -3,7 +3,6 @@
 import numpy as np
 import pandas as pd
 import pytest
-import scipy.sparse
 
 import bayes_lepu as lepu
 from bayes_lepu import DataError, DataWarning, ModelError
@@ -310,12 +309,6 @@ def test_columns_that_are_not_numbers(frame, labels, column, parts):
 def test_arrays_that_are_not_numbers(frame, labels, dtype):
     with refused("X holds", "numbers are expected", "astype"):
         read_data(frame.to_numpy().astype(dtype), labels)
-
-
-@pytest.mark.parametrize("form", [scipy.sparse.csr_matrix, scipy.sparse.coo_array])
-def test_sparse_matrices(frame, labels, form):
-    with refused("sparse matrix", "dense", "toarray", "TruncatedSVD"):
-        read_data(form(frame.to_numpy()), labels)
 
 
 @pytest.mark.parametrize(

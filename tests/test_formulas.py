@@ -1,5 +1,7 @@
 """Formulas: columns of both factors, splines, groups; what they learn travels with the fit."""
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,9 +9,11 @@ from scipy.interpolate import BSpline
 
 import bayes_lepu as lepu
 from bayes_lepu import DataError
+from bayes_lepu.encoding import Encoding
 from bayes_lepu.formulas import SIMPLE
 from bayes_lepu.links import sigmoid
 from bayes_lepu.reading import read_data
+from bayes_lepu.report.sections.rows_to_look_at import own_values
 
 N = 150
 
@@ -97,8 +101,111 @@ def test_missing_cells(frame):
     data = read(frame, "~ log(amount) + country", missing="impute")
     np.testing.assert_allclose(data.X[3:6, 0], np.log(frame["amount"].mean()))
     assert read(frame, "~ log(amount)", missing="drop").n == N - 3
-    with refused("indicator", "'impute' or 'drop'"):
-        read(frame, "~ log(amount)", missing="indicator")
+
+
+def test_missing_cells_have_a_column_that_says_so_in_the_factors_that_use_them(frame):
+    """The mean in their place and one more column; a level of its own for a category."""
+    full = frame["amount"].copy()
+    frame.loc[3:5, "amount"] = np.nan
+    frame.loc[7:8, "country"] = None
+    data = read(
+        frame,
+        "~ bs(amount, df=4) + country + (1 | merchant)",
+        "~ country",
+        missing="indicator",
+    )
+    gap = data.terms["amount missing"]
+    assert np.flatnonzero(data.X[:, gap[0]]).tolist() == [3, 4, 5]
+    assert data.class_mask[list(gap)].all()
+    assert not data.selection_mask[list(gap)].any()
+    country = data.terms["country"]
+    assert [data.feature_names[j] for j in country][-1] == "country[T.(missing)]"
+    assert np.flatnonzero(data.X[:, country[-1]]).tolist() == [7, 8]
+    # the filled cells lie on the spline at the mean of the others
+    whole = read(
+        frame.assign(amount=full.where(~frame["amount"].isna(), frame["amount"].mean())),
+        "~ bs(amount, df=4)",
+        missing="drop",
+    )
+    spline = list(data.terms["bs(amount, df=4)"])
+    np.testing.assert_allclose(data.X[:, spline][[3, 10]], whole.X[[3, 8 + 2]], atol=1e-10)
+    # new rows, and a file
+    new = frame.head(3).assign(amount=[np.nan, 1.0, np.nan])
+    assert data.transform(new)[0][:, gap[0]].tolist() == [1.0, 0.0, 1.0]
+    again = Encoding.from_dict(json.loads(json.dumps(data.encoding.to_dict())))
+    np.testing.assert_array_equal(
+        data.with_encoding(again).transform(new)[0], data.transform(new)[0]
+    )
+
+
+@pytest.mark.parametrize("term", ["bs(amount, df=4)", "bs(log(amount), df=4)", "cr(amount + 1, 4)"])
+def test_splines_keep_their_value_outside_the_range(frame, term):
+    """Whatever they are of."""
+    data = read(frame, f"~ {term}")
+    order = frame["amount"].to_numpy().argsort()
+    ends = data.X[order[[0, -1]]]
+    beyond = frame.head(2).assign(amount=[frame["amount"].min() / 3, 100 * frame["amount"].max()])
+    np.testing.assert_allclose(data.transform(beyond)[0], ends, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("term", "function"),
+    [
+        ("bs(amount, df=6)", lambda x: x),
+        ("bs(log(amount), df=4)", np.log),
+        ("cr(amount, df=5)", lambda x: x),
+    ],
+)
+def test_what_a_spline_is_of_follows_from_its_columns(frame, term, function):
+    design = read(frame, f"~ {term}").encoding.design
+    data = read(frame, f"~ {term}")
+    found = design.argument(design.terms[0][0], data.X)
+    np.testing.assert_allclose(found, function(frame["amount"]), rtol=1e-8)
+    assert design.argument("country", data.X) is None
+
+
+def test_what_a_cyclic_spline_is_of_is_found_to_a_step(frame):
+    data = read(frame, "~ cc(amount, df=4)")
+    found = data.encoding.design.argument("cc(amount, df=4)", data.X)
+    inside = (frame["amount"] > frame["amount"].min()) & (frame["amount"] < frame["amount"].max())
+    step = np.ptp(frame["amount"]) / 500
+    assert np.abs(found - frame["amount"])[inside].max() < step
+
+
+def test_rows_to_look_at_show_the_columns_of_the_user(frame):
+    """Not those of a spline, of a group or of an indicator."""
+    frame.loc[3:5, "amount"] = np.nan
+    fit = lepu.fit(
+        frame,
+        "marked",
+        class_formula="~ bs(amount, df=4) + country + (1 | merchant) + amount:merchant",
+        missing="indicator",
+        model="scar",
+        method="map",
+        random_seed=1,
+    )
+    rows = np.arange(N)
+    shown = dict(own_values(fit, term, rows) for term in fit.data.terms if ":" not in term)
+    amount = frame["amount"].fillna(frame["amount"].mean())
+    np.testing.assert_allclose(shown["amount"].astype(float), amount, rtol=1e-8)
+    assert shown["country"].tolist() == frame["country"].tolist()
+    assert shown["merchant"].tolist() == frame["merchant"].astype(str).tolist()
+    assert shown["amount missing"].tolist() == frame["amount"].isna().astype(float).tolist()
+
+
+def test_rows_to_look_at_leave_a_missing_cell_missing(frame):
+    frame.loc[3:5, "amount"] = np.nan
+    fit = lepu.fit(
+        frame[["amount", "country", "marked"]],
+        "marked",
+        missing="indicator",
+        model="scar",
+        method="map",
+        random_seed=1,
+    )
+    name, values = own_values(fit, "amount", np.arange(N))
+    assert name == "amount"
+    np.testing.assert_allclose(values, frame["amount"], rtol=1e-9)
 
 
 @pytest.mark.parametrize(

@@ -75,10 +75,17 @@ MISTAKES = {
     "three dimensions": (fitting(A[..., None]), "3 dimension", r"reshape\(len\(X\), -1\)"),
     "a dict": (fitting({"a": [1, 2]}), "dict", "table is expected", r"pd.DataFrame\(X\)"),
     "a file name": (fitting("table.csv"), "'table.csv'", "no such file", "expected"),
-    "a sparse matrix": (
-        fitting(scipy.sparse.csr_matrix(A)),
+    "a sparse matrix for NUTS": (
+        fitting(scipy.sparse.csr_matrix(A), method="nuts"),
+        "method='nuts'",
+        "sparse matrix of 60 x 3",
+        "Use method='map'",
+        "toarray",
+    ),
+    "sparse rows for a fit with centred columns": (
+        lambda fitted: fitted.predict_proba(scipy.sparse.csr_matrix(A)),
         "csr_matrix",
-        "dense columns are expected",
+        "dense rows are expected",
         "toarray",
     ),
     "a mistyped column of new rows": (

@@ -11,6 +11,7 @@ from bayes_lepu.diagnostics.evidence import gather
 from bayes_lepu.diagnostics.naming import exchanged_pi
 from bayes_lepu.diagnostics.records import Check, Identifiability
 from bayes_lepu.diagnostics.several_annotators import diagnose_several
+from bayes_lepu.diagnostics.sparse_rows import diagnose_sparse, made_dense
 from bayes_lepu.diagnostics.subject import Subject
 from bayes_lepu.diagnostics.verdict import carriers, choose_level
 from bayes_lepu.diagnostics.words import sentence
@@ -69,6 +70,9 @@ def diagnose(
         raise ModelError(f"audits = {audits!r}; 'chosen' or 'random' is expected.")
     if fit.data.n_annotators > 1:
         return diagnose_several(fit)
+    fit = made_dense(fit)
+    if fit.data.is_sparse:
+        return diagnose_sparse(fit)
     subject = Subject(fit)
     evidence = gather(subject)
     checks: list[Check] = [record for check in table.CHECKS for record in check(subject, evidence)]

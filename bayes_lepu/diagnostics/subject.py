@@ -262,8 +262,8 @@ class Subject:
 
     @cached_property
     def _spread(self) -> tuple[Array, Array]:
-        X = self.data.X
-        return X.mean(axis=0), np.maximum(X.std(axis=0), 1e-300)
+        mean, sd = self.data.column_moments
+        return mean, np.maximum(sd, 1e-300)
 
     @cached_property
     def weak(self) -> LogDensity:

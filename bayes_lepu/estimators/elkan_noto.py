@@ -46,6 +46,8 @@ class ElkanNotoClassifier(LabelClassifier):
     Elkan and Noto (2008), doi 10.1145/1401890.1401920.
     """
 
+    _accept_sparse = False
+
     def __init__(
         self,
         *,

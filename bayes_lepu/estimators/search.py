@@ -20,6 +20,7 @@ from bayes_lepu.models import get_model
 from bayes_lepu.models.spec import ModelSpec
 from bayes_lepu.options import with_marks, with_sampling
 from bayes_lepu.reading import read_data
+from bayes_lepu.scaling import column_moments
 
 L2_RANGE = (-4.0, 2.0)  # powers of ten
 L1_RANGE = (-3.5, -0.1)  # the same, of the coefficient that leaves nothing
@@ -88,7 +89,7 @@ class FoldTask:
         train, test = fold
         keep = usable_columns(self.X[train])
         data = read_data(
-            self.X[np.ix_(train, keep)],
+            self.X[train][:, keep],
             self.l[train],
             y=self.classes[train],
             class_features=among(self.class_columns, keep),
@@ -97,7 +98,7 @@ class FoldTask:
             false_marks=self.spec.false_marks,
             cases=self.spec.cases,
         )
-        rows = (self.X[np.ix_(test, keep)] - data.center) / data.scale
+        rows = data.transform(self.X[test][:, keep])[0]
         return score_path(
             self.spec,
             data,
@@ -171,10 +172,9 @@ def _null_penalty(X: Array, l: NDArray[np.int8], standardize: bool) -> float:
     From there down runs the range of L1 coefficients. (The coefficient that empties α beside a
     fitted t is smaller, and zero where t explains l alone.)
     """
-    X = X[:, usable_columns(X)]
-    if standardize:
-        X = (X - X.mean(axis=0)) / X.std(axis=0)
-    return float(np.abs((l - l.mean()) @ X).max())
+    used = usable_columns(X)
+    toward = ((l - l.mean()) @ X)[used]
+    return float(np.abs(toward / column_moments(X)[1][used] if standardize else toward).max())
 
 
 def _minus_brier(l: NDArray[np.int8], h: Array) -> float:

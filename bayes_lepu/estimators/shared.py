@@ -29,7 +29,7 @@ from bayes_lepu.interruption import stops_at_once
 from bayes_lepu.links import Array, sigmoid
 from bayes_lepu.matching import column_places
 from bayes_lepu.models import get_model
-from bayes_lepu.scaling import is_constant
+from bayes_lepu.scaling import column_moments, is_constant
 from bayes_lepu.suggestions import some
 
 Columns = Sequence[str | int] | None
@@ -42,7 +42,7 @@ class LabelledRows:
 
     Attributes
     ----------
-    X : (n, p) array
+    X : (n, p) array or sparse matrix
     l : (n,) array of 0/1
     names : array of str or None
         The columns' names, where there are any.
@@ -55,12 +55,13 @@ class LabelledRows:
     names: NDArray[Any] | None
     places: Mapping[Any, int]
 
-    def table(self, keep: NDArray[np.bool_]) -> pd.DataFrame | Array:
-        """The columns ``keep`` under the user's names, where there are names or gaps."""
-        if self.names is None and keep.all():
-            return self.X
-        names = unnamed(self.X.shape[1]) if self.names is None else self.names
-        return pd.DataFrame(self.X[:, keep], columns=names[keep])
+    def table(self, keep: NDArray[np.bool_]) -> dict[str, Any]:
+        """The columns ``keep`` and the user's names of them, as `fit` takes them."""
+        names = self.names
+        if names is None and not keep.all():
+            names = unnamed(self.X.shape[1])
+        used = self.X if keep.all() else self.X[:, keep]
+        return {"X": used, "feature_names": None if names is None else names[keep].tolist()}
 
     def positions(self, option: str, columns: Columns) -> list[int] | None:
         """Names or positions of columns as positions."""
@@ -80,6 +81,8 @@ class LabelledRows:
 
 class LabelClassifier(ClassifierMixin, BaseEstimator):
     """Base of the classifiers: a logistic t(x) and some propensity s(x)."""
+
+    _accept_sparse: str | bool = "csr"
 
     def fit(self, X: Any, y: Any) -> Self:
         """Learn from rows X and visible labels y."""
@@ -148,16 +151,26 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
         """Two classes only: labelled and unlabelled."""
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
+        tags.input_tags.sparse = bool(self._accept_sparse)
         return tags
 
     def _rows(self, X: Any) -> Array:
         check_is_fitted(self)
-        return validate_data(self, X, dtype=np.float64, reset=False)
+        return validate_data(
+            self, X, dtype=np.float64, accept_sparse=self._accept_sparse, reset=False
+        )
 
     def _read(self, X: Any, y: Any) -> LabelledRows:
         """Checked rows and labels; sets ``classes_``, ``n_features_in_`` and the names."""
         table = X
-        X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
+        X, y = validate_data(
+            self,
+            X,
+            y,
+            dtype=np.float64,
+            accept_sparse=self._accept_sparse,
+            ensure_min_samples=2,
+        )
         names = getattr(self, "feature_names_in_", None)
         # scikit-learn forgets labels that are numbers, and options may name columns by these.
         framed = isinstance(table, pd.DataFrame)
@@ -197,8 +210,8 @@ def fit_model_into[E: LabelClassifier](
     if not get_model(estimator.model).has_selection:
         norms, penalties, selection = {"a": norms["a"]}, {"a": penalties["a"]}, None
     result = fit_model(
-        rows.table(keep),
-        rows.l,
+        l=rows.l,
+        **rows.table(keep),
         model=estimator.model,
         method="map",
         y=None if audited is None else np.asarray(audited),
@@ -241,7 +254,7 @@ def _set_fitted[E: LabelClassifier](estimator: E, result: Fit, keep: NDArray[np.
 
 def varying(X: Array) -> NDArray[np.bool_]:
     """Columns that are not constant; the others say nothing beyond the intercept."""
-    return ~is_constant(X.mean(axis=0), X.std(axis=0))
+    return ~is_constant(*column_moments(X))
 
 
 def usable_columns(X: Array) -> NDArray[np.bool_]:

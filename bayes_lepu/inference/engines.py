@@ -152,12 +152,15 @@ class Engine:
         Whether it gives a point, for which penalties and flat priors are in order.
     by_passes : bool
         Whether some dozen passes over the rows are enough, so that they need not be in memory.
+    by_products : bool
+        Whether products with X are enough, so that it may be sparse.
     """
 
     name: str
     run: Callable[[Request], Outcome]
     point: bool = False
     by_passes: bool = False
+    by_products: bool = False
 
 
 ENGINES: dict[str, Engine] = {}
@@ -177,6 +180,11 @@ def run_map(request: Request) -> Outcome:
     priors = request.priors
     _refuse_peaks(priors)
     if any(prior.hierarchical for prior in priors.values()):
+        if request.data.is_sparse:
+            raise ModelError(
+                "A prior has an unknown scale, which is found by the curvature in all columns; of "
+                "a sparse matrix only products are taken. Give a fixed scale, or use X.toarray()."
+            )
         first, density = request.modes_for_draws(), replace(request.density, jacobian=False)
         priors = estimate_scales(density, first.point)
     found = request.modes(priors)
@@ -282,5 +290,5 @@ def _warn_doubtful(result: MapResult) -> None:
 
 
 register(Engine("nuts", run_nuts))
-register(Engine("map", run_map, point=True, by_passes=True))
+register(Engine("map", run_map, point=True, by_passes=True, by_products=True))
 register(Engine("laplace", run_laplace, by_passes=True))

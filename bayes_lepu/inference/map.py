@@ -31,7 +31,7 @@ from bayes_lepu.inference.modes import (
     is_exchangeable,
     swap_mode,
 )
-from bayes_lepu.inference.optimizers import Climber, Optimum, optimise
+from bayes_lepu.inference.optimizers import MAX_SCORING_WORK, Climber, Optimum, optimise
 from bayes_lepu.inference.sparse import kkt_residual
 from bayes_lepu.inference.wide import row_basis
 from bayes_lepu.links import Array
@@ -181,7 +181,12 @@ def _warn_overruled(rule: str) -> None:
 
 
 def row_space(data: PUData, priors: Priors) -> tuple[PUData, Array | None]:
-    """The data in the coordinates of their own row space, where that loses nothing."""
+    """The data in the coordinates of their own row space, where that loses nothing.
+
+    A small sparse table is made dense, since curvature is at hand there.
+    """
+    if data.is_sparse:
+        return (data.dense if data.n * data.p <= MAX_SCORING_WORK else data), None
     slopes = [priors[n] for n in ("a", "alpha") if n in priors]
     exact = all(s.family == "normal" and s.loc == 0 for s in slopes)
     exact &= bool((data.class_mask & data.selection_mask).all())

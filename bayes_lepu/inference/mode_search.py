@@ -32,6 +32,7 @@ SEARCH_ROWS = 2_000  # of the subsample, at least
 ROWS_PER_PARAMETER = 50
 MOST_ROWS = 60_000  # of a stage, which a sample of rows that are elsewhere has to hold
 GROWTH = 20  # of the rows from stage to stage
+BEHIND = 100.0  # nats after a rough climb, which leaves a few at most
 
 
 def search(
@@ -60,11 +61,11 @@ def search(
         if (rows := _rows_for(small)) < density.data.n:
             small = replace(small, data=subsample(small.data, rows))
         found = distinct_optima(small, _from_all_starts(small, n_starts, rough, rng))
-        ends = [lift(small.unpack(o.z)) for o in found]
-        return [
-            replace(climb(density, density.pack(point)), hits=o.hits)
-            for point, o in zip(ends, found, strict=True)
-        ]
+        optima: list[Optimum] = []
+        for o in found:
+            lifted = density.pack(lift(small.unpack(o.z)))
+            optima.append(replace(_unless_behind(density, lifted, optima, climb), hits=o.hits))
+        return optima
     stages = _stages(density) if optimizer == "auto" else [density]
     if len(stages) == 1:
         return _from_all_starts(density, n_starts, climb, rng)
@@ -72,6 +73,18 @@ def search(
     for before, stage in pairwise(stages):
         found = [replace(climb(stage, o.z), hits=o.hits) for o in distinct_optima(before, found)]
     return found
+
+
+def _unless_behind(
+    density: LogDensity, start: Array, before: list[Optimum], climb: Climb
+) -> Optimum:
+    """Where a climb ends; a rough one, if that ends far below what others have reached."""
+    if before:
+        rough = optimise(density, start, tolerance=ROUGH)
+        if rough.logp < max(o.logp for o in before) - BEHIND:
+            return rough
+        start = rough.z
+    return climb(density, start)
 
 
 def _rows_for(density: LogDensity) -> int:

@@ -222,8 +222,8 @@ def _role(point: Parameters, best: Parameters, X: Array) -> Role:
 
 
 def _cosine(u: Array, v: Array, X: Array) -> float:
-    Xc = X - X.mean(axis=0)
-    f, g = Xc @ u, Xc @ v
+    f, g = X @ u, X @ v
+    f, g = f - f.mean(), g - g.mean()
     return float(f @ g) / max(float(np.sqrt((f @ f) * (g @ g))), 1e-300)
 
 

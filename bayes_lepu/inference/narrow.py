@@ -59,4 +59,6 @@ def _directions(slope: Array, toward: Array) -> Array:
     chosen = np.unique(np.concatenate(strongest))
     rest = np.column_stack([slope, toward])
     rest[chosen] = 0.0
-    return np.hstack([np.eye(slope.size)[:, chosen], np.linalg.qr(rest)[0]])
+    single = np.zeros((slope.size, chosen.size))
+    single[chosen, np.arange(chosen.size)] = 1.0
+    return np.hstack([single, np.linalg.qr(rest)[0]])

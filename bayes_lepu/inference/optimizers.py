@@ -114,7 +114,7 @@ def _climb(density: LogDensity, start: Array, *, optimizer: str, tolerance: floa
     if optimizer == "scoring":
         z, iterations = climb_scoring(density, start, tolerance=tolerance)
     else:
-        z, iterations = OPTIMIZERS[optimizer](density, start)
+        z, iterations = OPTIMIZERS[optimizer](density, start, tolerance=tolerance)
     if kinked and exact:
         z = polish(density, z)
     return z, iterations
@@ -165,28 +165,31 @@ def climb_held(density: LogDensity, start: Array, held: NDArray[np.intp]) -> Arr
     return z
 
 
-def _sampled(density: LogDensity, start: Array) -> Ended:
+def _sampled(density: LogDensity, start: Array, *, tolerance: float) -> Ended:
     """Scoring on a subsample, then secant steps on all rows with the curvature found there."""
     data = density.data
     size = max(SAMPLE_WORK // data.p, 50 * density.dim)
     if size >= data.n_all or data.n_annotators > 1:
-        return _lbfgs(density, start)
+        return _lbfgs(density, start, tolerance=tolerance)
     small = replace(density, data=subsample(data, size))
     center, steps = climb_scoring(small, start, tolerance=ROUGH)
     z, more = climb_secant(density, center, small.logp_grad_info(center)[2])
     return z, steps + more
 
 
-def _lbfgs(density: LogDensity, start: Array) -> Ended:
+def _lbfgs(density: LogDensity, start: Array, *, tolerance: float) -> Ended:
+    small, rough = _work(density) <= MAX_SCORING_WORK, tolerance > GRADIENT_TOLERANCE
     if density.l1_rate.any():
-        small = _work(density) <= MAX_SCORING_WORK
         return climb_sparse(density, start, density.logp_grad, exact=small)
+    # Relative to a log density of some tenths of a nat a row: on large tables the last step of a
+    # climb gives less than about 1e-5 nats, that of a rough one less than 0.1.
+    enough = 1e-6 if rough else 1e-13 if small else 1e-10
     result = minimize(
         _negative(density.logp_grad),
         start,
         jac=True,
         method="L-BFGS-B",
-        options={"maxiter": 2000, "maxcor": 20, "ftol": 1e-13, "gtol": 1e-5},
+        options={"maxiter": 2000, "maxcor": 20 if small else 10, "ftol": enough, "gtol": 1e-5},
     )
     return result.x, int(result.nit)
 

@@ -29,6 +29,7 @@ import numpy as np
 from bayes_lepu.data import PUData
 from bayes_lepu.errors import OWN_CODE, IdentifiabilityWarning, ModelError
 from bayes_lepu.inference.point_figures import point_figures
+from bayes_lepu.likelihood.products import is_sparse, predict
 from bayes_lepu.links import Array
 from bayes_lepu.models.parameters import Parameters
 from bayes_lepu.models.spec import ModelSpec
@@ -80,8 +81,8 @@ def check_rule(rule: str) -> str:
 
 def sigma_norm(slope: Array, X: Array) -> Array:
     """Standard deviation of the linear predictor over the rows, ``(...)`` for ``(..., p)``."""
-    if slope.ndim == 1:
-        return np.asarray(np.std(X @ slope))
+    if slope.ndim == 1 or is_sparse(X):
+        return np.asarray(np.std(predict(slope, X), axis=-1))
     center, covariance = X.mean(axis=0), np.zeros((X.shape[1], X.shape[1]))
     for start in range(0, len(X), BLOCK_ROWS):  # no second copy of X
         block = X[start : start + BLOCK_ROWS] - center

@@ -53,7 +53,7 @@ class PointFigures:
 
 def point_figures(point: Parameters, data: PUData) -> PointFigures:
     """The figures of one point, in one pass over the rows."""
-    some = data.X[:: max(1, data.n // ENOUGH_ROWS)].mean(axis=0, keepdims=True)
+    some = data.X[:: max(1, data.n // ENOUGH_ROWS)].mean(axis=0)[None]
     average = point.average()
     # Squares of what is left of a rough mean lose no digits, whatever the units.
     shift = float(average.tau(some)[0]), float(average.omega(some)[0])
@@ -89,18 +89,20 @@ def _sums(rows: Rows, point: Parameters, shift: Pair) -> Sums:
     """Weighted products of what is averaged, Σ w s t, counts of extreme rows, number of rows."""
     average = point.average()
     moments, marked, counts = np.zeros((8, 8)), 0.0, np.zeros(4)
-    for start in range(0, len(rows.X), BLOCK_ROWS):
+    n = rows.X.shape[0]
+    for start in range(0, n, BLOCK_ROWS):
         X = rows.X[start : start + BLOCK_ROWS]
-        w = rows.weight[start : start + BLOCK_ROWS] if rows.weight.size else np.ones(len(X))
+        m = X.shape[0]
+        w = rows.weight[start : start + BLOCK_ROWS] if rows.weight.size else np.ones(m)
         tau, omega, s = average.tau(X), average.omega(X), point.s(X)
         t, f = sigmoid(tau), sigmoid(omega)
         h = s * t if not point.several and point.epsilon is None else average.h(X)
         columns = np.stack(
-            [np.ones(len(X)), tau - shift[0], omega - shift[1], t, f, h, t * (1 - t), f * (1 - f)]
+            [np.ones(m), tau - shift[0], omega - shift[1], t, f, h, t * (1 - t), f * (1 - f)]
         )
         moments += (columns * w) @ columns.T
         marked += float(((s * t) @ w).mean())
         each = s if point.several else s[None]
         extreme = ((t > NEARLY_ONE).sum(), (each > NEARLY_ONE).sum() / len(each))
         counts += np.array([*extreme, (t < 0.5).sum(), (each < 0.5).sum()], dtype=float)
-    return moments, marked, counts, len(rows.X)
+    return moments, marked, counts, n

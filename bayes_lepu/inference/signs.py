@@ -45,6 +45,8 @@ def sign_places(density: LogDensity) -> tuple[NDArray[np.intp], Array]:
     places, signs = [], []
     for block in density.layout.blocks:
         at = density.layout.slices[block.name]
+        if not any(part.sign for part in block.prior.parts or (block.prior,)):
+            continue
         parts = block.prior.parts or (block.prior,) * block.size
         for place, part in zip(range(at.start, at.stop), parts, strict=True):
             if part.sign:

@@ -19,6 +19,7 @@ import numpy as np
 from bayes_lepu.data import PUData
 from bayes_lepu.links import Array
 from bayes_lepu.models.parameters import Parameters
+from bayes_lepu.scaling import column_moments
 
 SMALL = 0.05
 ENOUGH_ROWS = 10_000
@@ -39,7 +40,7 @@ def constant_starts(data: PUData) -> list[Parameters]:
 def column_spread(data: PUData) -> Array:
     """Standard deviation of every column on the internal scale."""
     X = data.X if data.n <= ENOUGH_ROWS else data.X[:: data.n // ENOUGH_ROWS]
-    spread = X.std(axis=0)
+    spread = column_moments(X)[1]
     return np.where(spread > 0, spread, 1.0)
 
 

@@ -51,7 +51,7 @@ def is_wide(density: LogDensity) -> bool:
     sparse = all(s.family == "laplace" for s in slopes)
     return (
         data.parts is None
-        and (data.p > data.n or (sparse and data.p > MANY_SPARSE_COLUMNS))
+        and ((data.p > data.n and not data.is_sparse) or (sparse and data.p > MANY_SPARSE_COLUMNS))
         and data.n_annotators == 1
         and any(s.family == "laplace" for s in slopes)
         and all(s.family in ("normal", "laplace") for s in slopes)
@@ -120,7 +120,7 @@ def _restricted(density: LogDensity, working: Working) -> LogDensity:
         of_class = working["a"]
         of_selection = working.get("alpha", np.zeros_like(of_class))
         used = np.flatnonzero(of_class | of_selection)
-        table = np.take(data.X, used, axis=1)
+        table = data.X[:, used] if data.is_sparse else np.take(data.X, used, axis=1)
         return replace(density, data=data.with_table(table, of_class[used], of_selection[used]))
     tables = [
         data.X[:, working[name]] if name in working else row_basis(data).coordinates

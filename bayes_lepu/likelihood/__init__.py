@@ -11,7 +11,7 @@ Every function takes rows, links and a point (`arguments`). `loglik_grad`, `logl
 from other compiled code; the information matrices are for Python.
 """
 
-from bayes_lepu.likelihood import case_formula, information
+from bayes_lepu.likelihood import case_formula, information, products
 from bayes_lepu.likelihood.arguments import (
     CERTAIN_LINK,
     NOT_SHOWN,
@@ -60,6 +60,8 @@ def loglik_grad_info(rows: Rows, links: Links, point: Point) -> tuple[float, Arr
     The expected information for one annotator, the complete-data information for several
     (see `information`); compiled where one annotator makes no false marks.
     """
+    if products.is_sparse(rows.X):
+        return products.in_dense_blocks(loglik_grad_info, rows, links, point)
     if isinstance(links.form, Cases):
         return case_formula.loglik_grad_info(rows, links, point)
     if is_single(rows, point.epsilon):
@@ -70,5 +72,11 @@ def loglik_grad_info(rows: Rows, links: Links, point: Point) -> tuple[float, Arr
 
 def observed_information(rows: Rows, links: Links, point: Point) -> Array:
     """Minus the Hessian of the log-likelihood in the flat order."""
+    if products.is_sparse(rows.X):
+        return products.in_dense_blocks(_observed, rows, links, point)[0]
     cases = isinstance(links.form, Cases)
     return (case_formula if cases else information).observed_information(rows, links, point)
+
+
+def _observed(rows: Rows, links: Links, point: Point) -> tuple[Array]:
+    return (observed_information(rows, links, point),)

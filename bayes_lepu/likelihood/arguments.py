@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
 
 from bayes_lepu.links import Array
 from bayes_lepu.propensities import Link
@@ -67,7 +68,7 @@ class Point(NamedTuple):
 
 
 def make_rows(
-    X: ArrayLike,
+    X: Any,
     labels: ArrayLike,
     *,
     known: ArrayLike | None = None,
@@ -78,6 +79,7 @@ def make_rows(
     Parameters
     ----------
     X : (n, p)
+        Also a sparse matrix, for what `products` can do.
     labels : (n,) or (n, J)
         1, 0 or NOT_SHOWN.
     known : (n,), optional
@@ -85,8 +87,8 @@ def make_rows(
     weight : (n,), optional
         How often every row counts.
     """
-    X = np.ascontiguousarray(X, dtype=float)
-    n = len(X)
+    X = X if issparse(X) else np.ascontiguousarray(X, dtype=float)
+    n = X.shape[0]
     columns = np.asarray(labels, dtype=np.int8)
     columns = columns[:, None] if columns.ndim == 1 else columns
     nobody = np.full(n, UNKNOWN, dtype=np.int8)

@@ -193,7 +193,7 @@ def cells_of_tile(
 
 
 @jit
-def add_several(
+def slopes_of_rows(
     rows: Rows,
     start: int,
     links: Links,
@@ -202,15 +202,14 @@ def add_several(
     weight: Array,
     cube: Array,
     room: Array,
-    slopes: Array,
     grad: Array,
 ) -> float:
-    """Log-likelihood of a tile of rows with any number of annotators; adds its gradient.
+    """Log-likelihood of a tile of rows with any number of annotators.
 
-    Slopes of X are added to ``slopes`` (J, p + 1), everything else to ``grad``.
+    Fills the slopes of every row in the predictors, ``cube[3]`` with the class last, and adds
+    everything but the slopes of X to ``grad``.
     """
     m, p, J = weight.size, rows.X.shape[1], rows.labels.shape[0]
-    X = rows.X[start : start + m]
     width, d, d_tau = p + 1, cube[3], cube[3, J, :m]
     far = cells_of_tile(rows, start, links, point, who, weight, cube, room)
     loglik = weighted_logs(weight, room[4, :m])
@@ -230,7 +229,30 @@ def add_several(
                 loglik += add_far_row(
                     rows, links, point, start + i, i, cube[0, J], omega, d_tau, d[:J], grad
                 )
-    add_columns(X, d_tau, grad[: p + 1])
+    return loglik
+
+
+@jit
+def add_several(
+    rows: Rows,
+    start: int,
+    links: Links,
+    point: Point,
+    who: Array,
+    weight: Array,
+    cube: Array,
+    room: Array,
+    slopes: Array,
+    grad: Array,
+) -> float:
+    """Log-likelihood of a tile of rows with any number of annotators; adds its gradient.
+
+    Slopes of X are added to ``slopes`` (J, p + 1), everything else to ``grad``.
+    """
+    m, p, J = weight.size, rows.X.shape[1], rows.labels.shape[0]
+    X, d = rows.X[start : start + m], cube[3]
+    loglik = slopes_of_rows(rows, start, links, point, who, weight, cube, room, grad)
+    add_columns(X, d[J, :m], grad[: p + 1])
     for k in range(0, who.size - 1, 2):
         i, j = who[k], who[k + 1]
         add_columns_two(X, d[i, :m], d[j, :m], slopes[i], slopes[j])
@@ -283,6 +305,29 @@ def several_grad(rows: Rows, links: Links, point: Point) -> tuple[float, Array]:
         )
     store_slopes(slopes, grad)
     return loglik, grad
+
+
+@jit
+def row_slopes(rows: Rows, links: Links, point: Point) -> tuple[float, Array, Array]:
+    """Log-likelihood, its slopes (J + 1, n) in the predictors of every row, and its gradient.
+
+    The class comes last among the slopes; the gradient is in the flat order, without those of X.
+    """
+    n, p = rows.X.shape
+    J, size = rows.labels.shape[0], tile_rows(p)
+    room, ones = np.empty((7, size)), np.ones(size)
+    loglik, grad = 0.0, np.zeros(p + 1 + J * (p + 1 + OWN))
+    cube, out, who = np.empty((4, J + 1, size)), np.zeros((J + 1, n)), np.empty(J + 1, np.intp)
+    for start in range(0, n, size):
+        stop = min(start + size, n)
+        weight = rows.weight[start:stop] if rows.weight.size > 0 else ones[: stop - start]
+        count = active_annotators(rows.labels[:, start:stop], who)
+        loglik += slopes_of_rows(rows, start, links, point, who[:count], weight, cube, room, grad)
+        who[count] = J
+        for j in who[: count + 1]:
+            for i in range(stop - start):
+                out[j, start + i] = cube[3, j, i]
+    return loglik, out, grad
 
 
 @jit

@@ -45,7 +45,7 @@ def information(rows: Rows, links: Links, point: Point) -> Array:
 
 def blocks_of_rows(rows: Rows, size: int = BLOCK) -> Iterator[Rows]:
     """The rows in blocks."""
-    for start in range(0, len(rows.X), size):
+    for start in range(0, rows.X.shape[0], size):
         part = slice(start, start + size)
         yield Rows(
             rows.X[part],

@@ -24,9 +24,10 @@ rates. It holds zeros where nothing is free. Coordinates z are the free entries.
 have the coordinates log(w_k / w_last): a probability is a simplex of two, its coordinate a logit.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import compress
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Literal, get_args
 
@@ -106,8 +107,8 @@ class Stem:
 
 def stems(spec: "ModelSpec", data: PUData) -> list[Stem]:
     """The parameters of a model on these data, before pooling."""
-    names = np.array(data.feature_names)
-    t_names, s_names = names[data.class_mask], names[data.selection_mask]
+    t_names = compress(data.feature_names, data.class_mask)
+    s_names = compress(data.feature_names, data.selection_mask)
     out = [
         Stem("a", "a", "identity", data.class_dim, tuple(f"a[{f}]" for f in t_names), False),
         Stem("b", "b", "identity", None, ("b",), False),
@@ -299,21 +300,20 @@ class Layout:
     @cached_property
     def arrays(self) -> tuple[NDArray[np.intp], ...]:
         """``place``, ``base``, ``scale``, ``deviation``; -1 where there is no such coordinate."""
-        place, base, scale, deviation = [], [], [], []
+        parts = []
         for block in self._values:
             first, pooled = self.slices[block.name].start, block.role == "mean"
-            owners = range(self.annotators) if block.slot not in ("a", "b") else (-1,)
-            for j in owners:
-                offset = 0 if j < 0 else self.p + 1 + j * self.width
-                for k, position in enumerate(self._within(block, j)):
-                    place.append(offset + position)
-                    base.append(first + (j if block.slot == "epsilon" else k))
-                    sigma = self.slices.get(f"sigma_{block.stem}", slice(0, 0))
-                    free = pooled and sigma.stop > sigma.start
-                    scale.append(sigma.start if free else -1)
-                    start = self.slices[f"z_{block.stem}"].start if pooled else 0
-                    deviation.append(start + j * block.size + k if pooled else -1)
-        return tuple(np.array(v, dtype=np.intp) for v in (place, base, scale, deviation))
+            sigma = self.slices.get(f"sigma_{block.stem}", slice(0, 0))
+            free = pooled and sigma.stop > sigma.start
+            start = self.slices[f"z_{block.stem}"].start if pooled else 0
+            for j in range(self.annotators) if block.slot not in ("a", "b") else (-1,):
+                place = self._within(block, j) + (0 if j < 0 else self.p + 1 + j * self.width)
+                k = np.arange(place.size)
+                base = first + (np.full_like(k, j) if block.slot == "epsilon" else k)
+                scale = np.full_like(k, sigma.start if free else -1)
+                deviation = start + j * block.size + k if pooled else np.full_like(k, -1)
+                parts.append((place, base, scale, deviation))
+        return tuple(np.concatenate(v).astype(np.intp) for v in zip(*parts, strict=True))
 
     @cached_property
     def spread(self) -> Array:
@@ -333,15 +333,15 @@ class Layout:
         scale = self.arrays[2]
         return np.where(scale >= 0, np.exp(z[..., np.maximum(scale, 0)]), self.spread)
 
-    def _within(self, block: Block, j: int) -> Sequence[int]:
+    def _within(self, block: Block, j: int) -> NDArray[np.intp]:
         """Positions of a block's entries among those of the class, or of annotator j."""
         if block.slot == "delta":
-            return self.columns["delta"][:, j].tolist()
+            return self.columns["delta"][:, j]
         if block.slot in ("a", "alpha"):
-            return self.columns[block.slot].tolist()
+            return self.columns[block.slot]
         if block.slot == "rates":
-            return [self.p + 1 + place for place in self.rate_places]
-        return [self.p + 3 if block.slot == "epsilon" else self.p]
+            return np.array([self.p + 1 + place for place in self.rate_places])
+        return np.array([self.p + 3 if block.slot == "epsilon" else self.p])
 
     def full(self, z: Array) -> Array:
         """The full vector, for any leading dimensions of z."""

@@ -32,6 +32,7 @@ from bayes_lepu.likelihood import (
     loglik_grad_pair,
     make_links,
     observed_information,
+    products,
 )
 from bayes_lepu.links import Array, sigmoid
 from bayes_lepu.models import compiled
@@ -227,7 +228,7 @@ class LogDensity:
         if free:
             rates = np.where(np.isneginf(rates), -np.inf, 0.0)
         return Constants(
-            rows=self.data.as_rows,
+            rows=self.data.no_rows if self.data.is_sparse else self.data.as_rows,
             links=make_links(
                 propensity.link,
                 single=self.data.n_annotators == 1 and not self.spec.false_marks,
@@ -262,7 +263,7 @@ class LogDensity:
 
     def logp_grad(self, z: Array) -> tuple[float, Array]:
         """Log density and gradient."""
-        if self.data.parts is None:
+        if self.data.in_kernel:
             value, grad = compiled.logp_grad(z, self.constants)
         else:
             k = self.constants
@@ -288,7 +289,8 @@ class LogDensity:
         k = self.constants
         ll, full_grad, info = self.data.total(self._at(_value_and_information, z))
         if not self.data.is_closed:
-            info = info + known_terms(self.data, k.links, self.point(z))[2]
+            roots = known_terms(self.data, k.links, self.point(z))[2]
+            info = info + roots.T @ roots
         grad = compiled.collect(full_grad, z, k)
         value = ll + compiled.log_prior(z, k.terms, grad) + self._add_rest(z, grad)
         return value, grad, self._pulled(info, z) + self.prior_precision(z)
@@ -296,7 +298,7 @@ class LogDensity:
     def fold(self, z: Array) -> tuple[float, Array, float, Array]:
         """Log density at θ and at S θ, each with its gradient with respect to z."""
         k, order = self.constants, self.swap_order
-        if self.data.parts is None:
+        if self.data.in_kernel:
             here, grad, there, grad_there = compiled.fold(z, order, k)
         else:
             ll, d, ll_s, d_s = self.data.total(self._at(_pair, z))
@@ -324,7 +326,8 @@ class LogDensity:
         if not with_prior:
             return info
         if not self.data.is_closed:
-            info += self._pulled(known_terms(self.data, k.links, point)[2], z)
+            roots = known_terms(self.data, k.links, point)[2]
+            info += self._pulled(roots.T @ roots, z)
         return info + self.prior_precision(z)
 
     def _bend(self, full_grad: Array, z: Array) -> Array:
@@ -399,11 +402,13 @@ class LogDensity:
 
 
 def _value(rows: Rows, links: Links, point: Point) -> Sums:
+    if products.is_sparse(rows.X):
+        return products.loglik_grad(rows, links, point)
     return loglik_grad(rows, links, point)
 
 
 def _values(rows: Rows, links: Links, points: list[Point]) -> Sums:
-    return (np.array([loglik_grad(rows, links, point)[0] for point in points]),)
+    return (np.array([_value(rows, links, point)[0] for point in points]),)
 
 
 def _pair(rows: Rows, links: Links, point: Point) -> Sums:

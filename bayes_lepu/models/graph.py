@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayes_lepu.data import PUData
+from bayes_lepu.errors import ModelError
 from bayes_lepu.likelihood import NOT_SHOWN
 from bayes_lepu.models.blocks import Block, Layout, table
 from bayes_lepu.priors import Priors
@@ -57,6 +58,11 @@ def build(
     ``tau`` and ``omega``, which are not stored with the draws. ``terms`` holds what else is added
     to them, as functions that are called inside the model.
     """
+    if data.is_sparse:
+        raise ModelError(
+            "X is a sparse matrix, of which the PyMC model has no form. Use X.toarray(), or fewer "
+            "columns; fit(method='map') takes it as it is."
+        )
     import pymc as pm
     import pytensor.tensor as pt
 

@@ -12,28 +12,32 @@ from functools import partial
 import numpy as np
 
 from bayes_lepu.data import PUData
-from bayes_lepu.likelihood import Links, Point, Rows, outside_moments
+from bayes_lepu.likelihood import Links, Point, Rows, formula, outside_moments, products
 from bayes_lepu.links import Array
 from bayes_lepu.parts import Sums
 
 
 def known_terms(data: PUData, links: Links, point: Point) -> tuple[float, Array, Array]:
-    """Log density, gradient and information in the full vector of the row formula."""
+    """Log density and gradient in the full vector of the row formula, and roots of its information.
+
+    The information is R'R, with one row of R for each of the two that is known.
+    """
     sums = data.total(partial(_moments, links=links, point=point), population=True)
     total, positive, d_positive, marked, d_marked = sums
     c = float(marked.mean()) / positive
     figures = (positive / total, c)
     slopes = (d_positive / total, (d_marked.mean(axis=0) - c * d_positive) / positive)
-    value, grad = 0.0, np.zeros_like(d_positive)
-    info = np.zeros((grad.size, grad.size))
+    value, grad, roots = 0.0, np.zeros_like(d_positive), []
     for figure, slope, (known, error) in zip(figures, slopes, data.outside, strict=True):
         if not np.isnan(known):
             residual = (known - figure) / error
             value -= 0.5 * residual**2
             grad += residual / error * slope
-            info += np.outer(slope, slope) / error**2
-    return value, grad, info
+            roots.append(slope / error)
+    return value, grad, np.array(roots)
 
 
 def _moments(rows: Rows, links: Links, point: Point) -> Sums:
+    if products.is_sparse(rows.X):
+        return formula.outside_moments(rows, links, point)
     return outside_moments(rows, links, point)

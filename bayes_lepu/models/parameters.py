@@ -25,6 +25,7 @@ from scipy.special import log_expit
 from bayes_lepu import links
 from bayes_lepu.errors import ModelError
 from bayes_lepu.likelihood import NOT_SHOWN
+from bayes_lepu.likelihood.products import predict
 from bayes_lepu.links import Array
 from bayes_lepu.propensities import RATES, Link, log_factor
 from bayes_lepu.propensities.logistic import LINK as LOGISTIC
@@ -113,11 +114,11 @@ class Parameters:
 
     def tau(self, X: Array) -> Array:
         """Linear predictor of t, ``(..., n)``."""
-        return self.a @ X.T + self.b[..., None]
+        return predict(self.a, X) + self.b[..., None]
 
     def omega(self, X: Array) -> Array:
         """Linear predictor of s, ``(..., n)``; of several annotators ``(..., J, n)``."""
-        return self.alpha @ X.T + self.beta[..., None]
+        return predict(self.alpha, X) + self.beta[..., None]
 
     def t(self, X: Array) -> Array:
         """Class probability P(y=1 | x)."""
@@ -145,7 +146,7 @@ class Parameters:
             return self.h(X)
         see = shown.T
         silent = np.exp((self._log_s(X)[1] * see).sum(axis=-2))
-        t, quiet = self.t(X), np.ones(len(X))
+        t, quiet = self.t(X), np.ones(X.shape[0])
         if self.epsilon is not None:
             quiet = np.exp(np.log1p(-self.epsilon) @ see)
         return t * (1 - silent) + (1 - t) * (1 - quiet)

@@ -130,8 +130,9 @@ def effect_of(fit: FittedModel, name: str, *, ci_prob: float = CI_PROB) -> Effec
     values, x, levels = _settings(fit, name, places)
     tails = tail_probabilities(ci_prob)
     draws, X = thin(fit.draws).average(), data.X[some_rows(data.n, ROWS)]
-    s = _averaged(draws.omega(X), draws.alpha[:, places], X[:, places], values, draws)
-    t = _averaged(draws.tau(X), draws.a[:, places], X[:, places], values, None)
+    columns = data.cells(places, some_rows(data.n, ROWS))
+    s = _averaged(draws.omega(X), draws.alpha[:, places], columns, values, draws)
+    t = _averaged(draws.tau(X), draws.a[:, places], columns, values, None)
     return Effect(x, mean_and_interval(s, tails), mean_and_interval(t, tails), levels)
 
 
@@ -151,15 +152,16 @@ def _settings(
         levels = tuple(short(level, MAX_LEVEL) for level in column.levels)
         return (raw - center) / scale, np.arange(len(raw), dtype=float), levels
     j = places[0]  # of a column with an indicator of missing cells, the values
-    distinct = np.unique(data.X[:, j])
+    columns = data.cells(places)
+    distinct = np.unique(columns[:, 0])
     if len(distinct) == 2:
         raw_values = distinct * data.scale[j] + data.center[j]
-        values = np.tile(data.X[:, places].mean(axis=0), (2, 1))
+        values = np.tile(columns.mean(axis=0), (2, 1))
         values[:, 0] = distinct
         return values, np.arange(2.0), tuple(f"{v:.4g}" for v in np.round(raw_values, 10) + 0.0)
-    low, high = np.quantile(data.X[:, j], [0.005, 0.995])
+    low, high = np.quantile(columns[:, 0], [0.005, 0.995])
     grid = np.linspace(low, high, GRID)
-    values = np.tile(data.X[:, places].mean(axis=0), (GRID, 1))
+    values = np.tile(columns.mean(axis=0), (GRID, 1))
     values[:, 0] = grid
     return values, grid * data.scale[j] + data.center[j], ()
 
@@ -202,7 +204,7 @@ def top_features(fit: FittedModel, count: int = MAX_PANELS) -> list[str]:
     for slope in (average.a, average.alpha):
         mean = slope.mean(axis=0)
         size = float(sigma_norm(mean, fit.data.X))
-        share += np.abs(mean * fit.data.X.std(axis=0)) / max(size, 1e-12)
+        share += np.abs(mean * fit.data.column_moments[1]) / max(size, 1e-12)
     effects = {name: float(share[list(places)].max()) for name, places in fit.data.terms.items()}
     return sorted(effects, key=lambda name: -effects[name])[:count]
 

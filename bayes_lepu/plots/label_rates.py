@@ -75,7 +75,7 @@ def grouped_rates(
     along = score
     if by is not None:
         j = _place(fit, by)
-        along = X[:, j] * fit.data.scale[j] + fit.data.center[j]
+        along = fit.data.cells([j], rows)[:, 0] * fit.data.scale[j] + fit.data.center[j]
     group = _groups(along)
     rng = np.random.default_rng([fit.settings["random_seed"], 5])
     replicated = rng.random(h.shape) < h

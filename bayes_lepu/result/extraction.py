@@ -41,7 +41,7 @@ def extract_rows(fit: FittedModel, X: Array, index: pd.Index) -> "xr.Dataset":
             return np.moveaxis(values, 2, 3) if own else values
 
         dims: tuple[str, ...] = ("chain", "draw", "obs")
-        shape: tuple[int, ...] = (chains, draws, len(X))
+        shape: tuple[int, ...] = (chains, draws, X.shape[0])
         if own:
             dims, shape = (*dims, "annotator"), (*shape, fit.data.n_annotators)
         return computed(dims, shape, float, of)

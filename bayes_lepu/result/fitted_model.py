@@ -24,7 +24,7 @@ from bayes_lepu.result.display import facts_as_html, facts_as_text
 from bayes_lepu.result.estimates import estimate_table
 from bayes_lepu.result.summaries import CI_PROB
 from bayes_lepu.result.without_rows import Remembered
-from bayes_lepu.result.wording import orientation_sentence, rows_in_words
+from bayes_lepu.result.wording import orientation_sentence, rows_in_words, table_in_words
 
 if TYPE_CHECKING:
     import pymc as pm
@@ -381,7 +381,7 @@ class FittedModel:
             "model": self.spec.mechanism,
             "priors": ", ".join(f"{name} ~ {prior.short()}" for name, prior in self.priors.items()),
         }
-        if encoded := d.encoding.summary():
+        if encoded := table_in_words(d):
             facts["table"] = encoded
         table = self.class_prior()
         facts["class prior pi"] = show_estimate(table.loc["pi"])

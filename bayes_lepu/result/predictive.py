@@ -45,13 +45,13 @@ def predictive_labels(
     """
     flat = parameters.take_flat()
     J = flat.beta.shape[1:]
-    out = np.empty((flat.b.size, len(X), *J), dtype=np.int8)
+    out = np.empty((flat.b.size, X.shape[0], *J), dtype=np.int8)
     for i in range(flat.b.size):
         point = flat.take(i)
         if J:
             out[i] = point.simulate(X, rng, shown=shown)[1]
         else:
-            out[i] = rng.random(len(X)) < point.h(X)
+            out[i] = rng.random(X.shape[0]) < point.h(X)
     return out.reshape(*parameters.b.shape, *out.shape[1:])
 
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+from scipy.sparse import csr_array
 
 from bayes_lepu.annotators import ONE
 from bayes_lepu.data import PUData
@@ -13,6 +14,10 @@ from bayes_lepu.result.without_rows import ColumnsOnly
 
 if TYPE_CHECKING:
     import xarray as xr
+
+
+# The parts of a sparse X, by rows, and their dimensions.
+SPARSE = {"X_data": "cell", "X_indices": "cell", "X_indptr": "row_end"}
 
 
 def annotator_coords(d: PUData) -> dict[str, Any]:
@@ -47,7 +52,13 @@ def column_group(d: PUData) -> "xr.Dataset":
 
 def constant_group(d: PUData) -> "xr.Dataset":
     """Columns, their scale and masks, audited classes, weights, labels of several annotators."""
-    variables: dict[str, Any] = {"X": (("obs", "feature"), d.X), "audited": ("obs", d.y)}
+    variables: dict[str, Any] = {"audited": ("obs", d.y)}
+    if d.is_sparse:
+        variables |= {
+            name: (dim, getattr(d.X, name.removeprefix("X_"))) for name, dim in SPARSE.items()
+        }
+    else:
+        variables["X"] = (("obs", "feature"), d.X)
     if d.weight.size:
         variables["weight"] = ("obs", d.weight)
     if d.n_annotators > 1:
@@ -62,18 +73,28 @@ def read_rows(tree: "xr.DataTree", *, cases: bool) -> PUData:
     """The data from their two groups; without the rows where these were left out."""
     constant = tree["constant_data"]
     columns = _read_columns(constant) | {"cases": cases}
-    if "X" not in constant.data_vars:
+    if "audited" not in constant.data_vars:
         return ColumnsOnly(**columns)
     several = "labels" in constant.data_vars
     labels = (constant["labels"] if several else tree["observed_data"]["l"]).to_numpy()
     return PUData(
-        X=np.ascontiguousarray(constant["X"].to_numpy()),
+        X=_read_table(constant, columns["scale"].size),
         labels=np.ascontiguousarray(labels if several else labels[:, None]),
         y=constant["audited"].to_numpy(),
         index=_read_index(constant),
         weight=constant["weight"].to_numpy() if "weight" in constant else np.zeros(0),
         **columns,
     )
+
+
+def _read_table(constant: Any, p: int) -> Any:
+    """X, dense or sparse."""
+    if "X" in constant.data_vars:
+        return np.ascontiguousarray(constant["X"].to_numpy())
+    parts = tuple(constant[name].to_numpy() for name in SPARSE)
+    X = csr_array(parts, shape=(constant.sizes["obs"], p))
+    X.check_format(full_check=True)
+    return X
 
 
 def _read_columns(constant: Any) -> dict[str, Any]:

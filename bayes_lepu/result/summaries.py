@@ -44,7 +44,8 @@ def mean_by_row[D: Draws](
     draws: D, function: Callable[[D, NDArray[Any]], Array], X: NDArray[Any]
 ) -> Array:
     """Posterior mean of f(θ, x) for every row."""
-    parts = [function(draws, X[rows]).mean(axis=0) for rows in row_blocks(len(X), draws.b.size)]
+    blocks = row_blocks(X.shape[0], draws.b.size)
+    parts = [function(draws, X[rows]).mean(axis=0) for rows in blocks]
     return np.concatenate(parts) if parts else np.empty(0)
 
 
@@ -63,8 +64,9 @@ def summary_by_row[D: Draws](
     if draws.b.size == 1:
         return pd.DataFrame({"mean": mean_by_row(draws, function, X)}, index=index)
     tails = tail_probabilities(ci_prob)
-    out = np.empty((len(X), 3))
-    for rows in row_blocks(len(X), draws.b.size):
+    n = X.shape[0]
+    out = np.empty((n, 3))
+    for rows in row_blocks(n, draws.b.size):
         values = function(draws, X[rows])
         out[rows, 0] = values.mean(axis=0)
         out[rows, 1:] = np.quantile(values, tails, axis=0).T
@@ -76,10 +78,10 @@ def mean_over_rows(
 ) -> Array:
     """Average of f(θ, x) over the rows, for every draw (and annotator)."""
     total: Any = 0.0
-    for rows in row_blocks(len(X), draws.b.size):
+    for rows in row_blocks(X.shape[0], draws.b.size):
         values = function(draws, X[rows])
         total = total + (values.sum(axis=-1) if weights is None else values @ weights[rows])
-    return total / (len(X) if weights is None else weights.sum())
+    return total / (X.shape[0] if weights is None else weights.sum())
 
 
 def over_all_rows(
@@ -108,13 +110,14 @@ def positive_sums(rows: Rows, draws: Parameters) -> Sums:
     """Σ w t and Σ w s t over the rows, for every draw (and annotator), and Σ w."""
     positive: Any = 0.0
     marked: Any = 0.0
-    for block in row_blocks(len(rows.X), draws.b.size):
+    for block in row_blocks(rows.X.shape[0], draws.b.size):
         X = rows.X[block]
-        w = rows.weight[block] if rows.weight.size else np.ones(len(X))
+        w = rows.weight[block] if rows.weight.size else np.ones(X.shape[0])
         t, s = draws.t(X), draws.s(X)
         positive = positive + t @ w
         marked = marked + (s * (t[..., None, :] if draws.several else t)) @ w
-    return positive, marked, float(rows.weight.sum() if rows.weight.size else len(rows.X))
+    total = rows.weight.sum() if rows.weight.size else rows.X.shape[0]
+    return positive, marked, float(total)
 
 
 def open_sums(rows: Rows, draws: Parameters) -> Sums:
@@ -124,7 +127,7 @@ def open_sums(rows: Rows, draws: Parameters) -> Sums:
     """
     X = rows.X[(rows.labels[0] == 0) & (rows.known == UNKNOWN)]
     mean, variance = np.zeros(draws.b.size), np.zeros(draws.b.size)
-    for block in row_blocks(len(X), draws.b.size):
+    for block in row_blocks(X.shape[0], draws.b.size):
         m = draws.missed(X[block])
         mean += m.sum(axis=-1)
         variance += (m * (1 - m)).sum(axis=-1)

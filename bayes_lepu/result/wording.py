@@ -4,7 +4,7 @@ A difference of d units (natural logarithms, "nats") makes the data e^d times as
 """
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bayes_lepu.data import PUData
 from bayes_lepu.links import RowKind
@@ -54,6 +54,17 @@ def worse(gap: float, *, of: str = UNITS) -> str:
         return "equally good"
     side = "worse" if gap > 0 else "better"
     return f"{units(abs(gap), of=of)} {side} ({as_likely(-gap)})"
+
+
+def table_in_words(data: PUData) -> str:
+    """What was done to the table; nothing where it was taken as it is."""
+    if not data.is_sparse:
+        return data.encoding.summary()
+    X: Any = data.X
+    filled = f"sparse, {X.nnz / (data.n * data.p):.2g} of the cells filled"
+    if (data.scale == 1).all():
+        return filled
+    return f"{filled}; columns divided by their standard deviations, not centred"
 
 
 def orientation_sentence(fit: "FittedModel") -> str:

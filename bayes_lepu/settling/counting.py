@@ -69,7 +69,7 @@ def count_missed(fit: FittedModel, X: object = None, *, ci_prob: float, both: bo
         rows, readings = read_open(fit, both=both)
     else:
         values, _ = fit.data.transform(X)
-        rows, readings = np.arange(len(values)), read(fit, values, both=both)
+        rows, readings = np.arange(values.shape[0]), read(fit, values, both=both)
     elsewhere = X is None and fit.data.parts is not None
     order = np.arange(len(rows))
     lines, rng = {}, stream(fit)

@@ -105,7 +105,7 @@ def choose(
         among, readings = read_open(fit, both=both)
     else:
         values, index = fit.data.transform(X)
-        among, readings = np.arange(len(values)), read(fit, values, both=both)
+        among, readings = np.arange(values.shape[0]), read(fit, values, both=both)
     probability = readings[0].mean()
     order = np.argsort(-probability, kind="stable")
     count = how_many(probability[order])

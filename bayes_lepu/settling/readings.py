@@ -114,6 +114,9 @@ def read(
     named = Reading(AS_NAMED, _some(kept), X, probability)
     if side.sum() >= ENOUGH_DRAWS:
         return named, Reading(EXCHANGED, _some(fit.draws.take(side)), X, probability)
+    if fit.data.is_sparse:
+        swapped = [stack([mode.point]) for mode in fit.modes if mode.role == "swapped"]
+        return (named, *(Reading(EXCHANGED, point, X, probability) for point in swapped[:1]))
     peak = exchanged_peak(subject)
     if peak is None:
         return (named,)
@@ -127,6 +130,8 @@ def exchanged_draws(fit: FittedModel) -> NDArray[np.bool_]:
     if not _has_exchange(fit):
         return np.zeros(fit.draws.b.size, dtype=bool)
     X, draws, best = fit.data.X, fit.draws, fit.modes[0].point
+    if fit.data.is_sparse:  # a point estimate, which is a mode itself
+        return np.zeros(draws.b.size, dtype=bool)
     metric = np.cov(X.T, ddof=0).reshape(X.shape[1], -1)
 
     def distance(point: Parameters) -> Array:
@@ -154,7 +159,8 @@ def _some(draws: Parameters) -> Parameters:
 
 def _internal(fit: FittedModel, point: Parameters) -> Parameters:
     """A point on standardised columns as a single draw on the internal scale."""
-    mean, sd = fit.data.X.mean(axis=0), np.maximum(fit.data.X.std(axis=0), 1e-300)
+    mean, sd = fit.data.column_moments
+    sd = np.maximum(sd, 1e-300)
     a, alpha = point.a / sd, point.alpha / sd
     moved = replace(point, a=a, alpha=alpha, b=point.b - a @ mean, beta=point.beta - alpha @ mean)
     return stack([moved])

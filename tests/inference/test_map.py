@@ -487,7 +487,7 @@ def test_slopes_that_run_off_to_infinity_warn(model):
 def test_an_optimum_that_is_none_warns(table, monkeypatch):
     from bayes_lepu.inference import optimizers
 
-    def lazy(target, start):
+    def lazy(target, start, *, tolerance):
         return start, 0
 
     monkeypatch.setitem(optimizers.OPTIMIZERS, "lbfgs", lazy)

@@ -1,11 +1,14 @@
 """The rows to look at first, and what looking at them brings."""
 
+from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from bayes_lepu.formulas import spline_argument
 from bayes_lepu.links import Array
 from bayes_lepu.models.parameters import Parameters
 from bayes_lepu.models.row_terms import row_terms
@@ -99,18 +102,41 @@ def ranked_rows(fit: FittedModel) -> pd.DataFrame:
     frame = frame.rename(columns={"mean": PROBABILITY})
     frame["class t"] = mean_by_row(draws, Parameters.t, X)
     frame["propensity s"] = mean_by_row(draws.average(), Parameters.s, X)
-    values = {name: own_values(fit, name, first) for name in top_features(fit, FEATURES)}
+    shown = [own_values(fit, name, first) for name in top_features(fit, FEATURES)]
+    values = dict(pair for pair in shown if pair is not None)
     return pd.concat([frame, pd.DataFrame(values, index=frame.index)], axis=1)
 
 
-def own_values(fit: FittedModel, name: str, rows: NDArray[np.intp]) -> NDArray[np.object_]:
-    """A column of the user's as they know it: numbers in their units, levels by name."""
-    data = fit.data
+def own_values(
+    fit: FittedModel, name: str, rows: NDArray[np.intp]
+) -> tuple[str, NDArray[Any]] | None:
+    """A column as the user knows it, and its name: numbers in their units, levels by name.
+
+    A spline is shown by what it is of, a group by its level; other terms of several columns, such
+    as interactions, have no single value: None.
+    """
+    data, design = fit.data, fit.data.encoding.design
     places = list(data.terms[name])
-    raw = data.X[np.ix_(rows, places)] * data.scale[places] + data.center[places]
+    raw = data.cells(places, rows) * data.scale[places] + data.center[places]
+    if design is not None and (of := spline_argument(name)):
+        values = design.argument(name, raw)
+        return None if values is None else (of[0], _rounded(values))
+    if data.is_group(name):
+        levels = [data.feature_names[j].split("=", 1)[1] for j in places]
+        return name.removeprefix("1 | "), _levels(levels, np.argmax(raw, axis=1))
     column = next((c for c in data.encoding.columns if c.name == name), None)
-    if column is None or column.levels is None or len(column.names) != len(places):
-        # Undo the rounding of the way to the internal scale and back.
-        return np.round(raw[:, 0], 10) + 0.0
-    level = np.where(raw.max(axis=1) > 0.5, 1 + np.argmax(raw, axis=1), 0)
-    return np.array(column.levels, dtype=object)[level]
+    if column is not None and column.levels is not None and len(column.names) == len(places):
+        at = np.where(raw.max(axis=1) > 0.5, 1 + np.argmax(raw, axis=1), 0)
+        return name, _levels(column.levels, at)
+    if column is not None and column.indicator and len(places) == 2:
+        return name, np.where(raw[:, 1] > 0.5, np.nan, _rounded(raw[:, 0]))
+    return (name, _rounded(raw[:, 0])) if len(places) == 1 else None
+
+
+def _levels(levels: Sequence[str], at: NDArray[np.intp]) -> NDArray[Any]:
+    return np.array(levels, dtype=object)[at]
+
+
+def _rounded(values: Array) -> Array:
+    """Undo the rounding of the way to the internal scale and back."""
+    return np.round(values, 10) + 0.0

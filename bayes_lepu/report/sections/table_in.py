@@ -26,23 +26,25 @@ def data_section(page: Page) -> Section:
         missed = int(np.sum(d.kind == RowKind.MISSED))
         facts["audited"] = f"{d.n_audited} ({missed} missed positives, {d.n_audited - missed} not)"
         facts["audited rows were"] = fit.settings.get("audits") or "picked in a way not said"
-    raw_mean, raw_sd = d.X.mean(axis=0) * d.scale + d.center, d.X.std(axis=0) * d.scale
-    low, high = d.X.min(axis=0) * d.scale + d.center, d.X.max(axis=0) * d.scale + d.center
+    mean, sd = d.column_moments
     contrast = d.X[d.l == 1].mean(axis=0) - d.X[d.l == 0].mean(axis=0)
-    contrast /= np.maximum(d.X.std(axis=0), 1e-300)
-    chosen = np.argsort(-np.abs(contrast), kind="stable")[:MAX_COLUMNS]
+    contrast /= np.maximum(sd, 1e-300)
+    chosen = np.sort(np.argsort(-np.abs(contrast), kind="stable")[:MAX_COLUMNS])
+    columns = d.cells(chosen)
+    figures = np.array([mean[chosen], columns.min(axis=0), columns.max(axis=0)])
+    figures = figures * d.scale[chosen] + d.center[chosen]
     rows = [
-        [d.feature_names[j], raw_mean[j], raw_sd[j], low[j], high[j], contrast[j], _used_in(fit, j)]
-        for j in sorted(chosen)
+        [d.feature_names[j], center, sd[j] * d.scale[j], low, high, contrast[j], _used_in(fit, j)]
+        for j, (center, low, high) in zip(chosen, figures.T, strict=True)
     ]
     note = "" if d.p <= MAX_COLUMNS else f"The {MAX_COLUMNS} columns that differ most are shown."
-    columns = ("column", "mean", "sd", "min", "max", "labelled − unlabelled, in sd", "enters")
+    heads = ("column", "mean", "sd", "min", "max", "labelled − unlabelled, in sd", "enters")
     return Section(
         "data",
         "The data",
         "A label is always right; a missing label can mean negative or overlooked.",
         facts=facts,
-        folded=(("Columns", table(columns, rows, note=note)),),
+        folded=(("Columns", table(heads, rows, note=note)),),
     )
 
 
