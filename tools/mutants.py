@@ -6,8 +6,8 @@ stopped. ``--survivors`` tries those again that survived, after a test was added
 either a test that is missing or a change that does not change the value (an equivalent mutant);
 docs/robustness.md explains each.
 
-No file is touched. One process per target collects its tests and finds out which pass and are
-quick; a fork of it per mutant exchanges the code of the functions in memory and runs them, those
+No file is touched. One process per group of targets collects their tests and finds out which pass
+and are quick; a fork per mutant exchanges the code of functions in memory and runs them, those
 first that have noticed most. Compiled sources are interpreted (`tools.interpreted`). A mutant thus
 takes about a second.
 """
@@ -39,26 +39,30 @@ LONGEST = 3000  # and all of them
 QUIETLY = ["-q", "-n", "0", "-p", "no:cacheprovider"]
 
 # What is mutated, and the fast tests that must notice.
+KERNEL = ("likelihood", "propensities", "test_row_formula.py", "test_case_control.py")
+DENSITY = ("models/test_density.py", "models/test_pooled_density.py", "models/test_terms.py")
+PRIORS = ("test_priors.py", "models/test_density.py", "test_column_priors.py")
+CHECKS = ("diagnostics/test_numbers.py", "diagnostics/test_diagnostics.py")
 COMPILED = {
-    "links.py": ["propensities", "test_row_formula.py"],
-    "arithmetic.py": ["likelihood", "test_row_formula.py"],
-    "likelihood": ["likelihood", "test_row_formula.py", "test_case_control.py"],
-    "propensities": ["propensities", "likelihood"],
-    "models/compiled.py": ["models/test_density.py"],
-    "inference/quadratic.py": ["inference/test_quadratic.py"],
+    "links.py": KERNEL,
+    "arithmetic.py": KERNEL,
+    "likelihood": KERNEL,
+    "propensities": KERNEL,
+    "models/compiled.py": ("models/test_density.py",),
+    "inference/quadratic.py": ("inference/test_quadratic.py",),
 }
 PLAIN = {
-    "priors.py": ["test_priors.py", "models/test_density.py", "test_fit_options.py"],
-    "families.py": ["test_priors.py", "models/test_density.py", "test_column_priors.py"],
-    "models/blocks.py": ["models/test_density.py", "models/test_terms.py"],
-    "models/density.py": ["models/test_density.py", "models/test_pooled_density.py"],
-    "models/prior_terms.py": ["models/test_density.py", "models/test_pooled_density.py"],
-    "inference/folding.py": ["inference/test_folding.py"],
-    "inference/orientation.py": ["inference/test_orientation.py"],
-    "diagnostics/levels.py": ["diagnostics"],
-    "diagnostics/profile.py": ["diagnostics"],
-    "diagnostics/exceptional.py": ["diagnostics"],
-    "diagnostics/data_information.py": ["diagnostics"],
+    "priors.py": PRIORS,
+    "families.py": PRIORS,
+    "models/blocks.py": DENSITY,
+    "models/density.py": DENSITY,
+    "models/prior_terms.py": DENSITY,
+    "inference/folding.py": ("inference/test_folding.py",),
+    "inference/orientation.py": ("inference/test_orientation.py",),
+    "diagnostics/levels.py": CHECKS,
+    "diagnostics/profile.py": CHECKS,
+    "diagnostics/exceptional.py": CHECKS,
+    "diagnostics/data_information.py": CHECKS,
 }
 SWAPS: dict[type, type] = {
     ast.Add: ast.Sub,
@@ -176,17 +180,18 @@ def _constants(source: str) -> dict[str, str]:
 class Session:
     """A plug-in of pytest that runs the collected tests again and again, each time in a fork."""
 
-    def __init__(self, part: str, out: Path, *, sample: int, survivors: bool) -> None:
-        self.part, self.out, self.sample, self.survivors = part, out, sample, survivors
+    def __init__(self, parts: list[str], out: Path, *, sample: int, survivors: bool) -> None:
+        self.parts, self.out, self.sample, self.survivors = parts, out, sample, survivors
         self.killers: Counter[str] = Counter()
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
-        """Try all mutants of the target."""
-        chosen = choose(self.part, read(self.out), sample=self.sample, survivors=self.survivors)
-        seconds = _forked(lambda tell: _time(session.items, tell), LONGEST) if chosen else []
-        quick = [item for item in session.items if dict(seconds).get(item.nodeid, 99) < SLOWEST]
-        print(f"{self.part}: {len(chosen)} mutants, {len(quick)} tests", file=sys.__stderr__)
-        limit = 30 + 3 * round(sum(s for _, s in seconds if s < 99))
+        """Try all mutants of the targets."""
+        done, options = read(self.out), {"sample": self.sample, "survivors": self.survivors}
+        chosen = [pair for part in self.parts for pair in choose(part, done, **options)]
+        seconds = dict(_forked(lambda tell: _time(session.items, tell), LONGEST) if chosen else [])
+        quick = [item for item in session.items if seconds.get(item.nodeid, 99) < SLOWEST]
+        say(f"{', '.join(self.parts)}: {len(chosen)} mutants, {len(quick)} tests")
+        limit = 30 + 3 * round(sum(s for s in seconds.values() if s < 99))
         for mutant, source in chosen if quick else []:
             self._try(mutant, source, quick, limit)
         return True
@@ -208,7 +213,12 @@ class Session:
         with self.out.open("a", encoding="utf-8") as file:
             file.write(json.dumps(asdict(mutant) | {"killer": killer}) + "\n")
         if not killer:
-            print(f"survived  {mutant.path}:{mutant.line}  {mutant.text}", file=sys.__stderr__)
+            say(f"survived  {mutant.path}:{mutant.line}  {mutant.text}")
+
+
+def say(text: str) -> None:
+    """Tell it past pytest, which holds what tests print."""
+    print(text, file=sys.__stderr__, flush=True)
 
 
 def _time(items: list[Any], tell: Callable[[Any], None]) -> None:
@@ -267,13 +277,11 @@ def choose(
     return left[: max(sample - tried, 0)]
 
 
-def try_target(part: str, out: Path, sample: int, survivors: bool) -> None:
-    """In a process of its own, whose tests are those of the target."""
-    tests = [f"tests/{name}" for name in (COMPILED | PLAIN)[part]]
-    plugins = ["-p", "tools.interpreted"] if part in COMPILED else []
+def try_targets(parts: list[str], tests: list[str], out: Path, options: dict[str, Any]) -> None:
+    """In a process of its own: targets that are looked after by the same tests."""
+    plugins = ["-p", "tools.interpreted"] if parts[0] in COMPILED else []
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what is found goes to stderr
-    session = Session(part, out, sample=sample, survivors=survivors)
-    pytest.main([*QUIETLY, *plugins, *tests], plugins=[session])
+    pytest.main([*QUIETLY, *plugins, *tests], plugins=[Session(parts, out, **options)])
 
 
 def main() -> int:
@@ -284,10 +292,14 @@ def main() -> int:
     parser.add_argument("--survivors", action="store_true", help="try those again that survived")
     parser.add_argument("--out", type=Path, default=Path("mutants.jsonl"))
     args = parser.parse_args()
+    groups: dict[tuple[bool, tuple[str, ...]], list[str]] = {}
     for part in args.targets or [*COMPILED, *PLAIN]:
-        os.environ["NUMBA_DISABLE_JIT"] = str(int(part in COMPILED))  # read once per process
-        work = (part, args.out.absolute(), args.sample, args.survivors)
-        process = multiprocessing.get_context("spawn").Process(target=try_target, args=work)
+        groups.setdefault((part in COMPILED, (COMPILED | PLAIN)[part]), []).append(part)
+    options = {"sample": args.sample, "survivors": args.survivors}
+    for (compiled, names), parts in groups.items():
+        os.environ["NUMBA_DISABLE_JIT"] = str(int(compiled))  # read once per process
+        work = (parts, [f"tests/{name}" for name in names], args.out.absolute(), options)
+        process = multiprocessing.get_context("spawn").Process(target=try_targets, args=work)
         process.start()
         process.join()
     tried = read(args.out)

@@ -104,8 +104,23 @@ def test_resampling_by_weight_keeps_order_and_proportions():
     assert (np.diff(index, axis=1) >= 0).all()
     # Systematic resampling gets every proportion right to one draw.
     assert abs(int((index[0] >= 500).sum()) - 800) <= 1
+    assert index[0, -1] == 999
     same = folding.condition_on_naming(np.full((1, 5), 0.5), rng)
     np.testing.assert_array_equal(same, [np.arange(5)])
+
+
+class Late:
+    """Random numbers as near to 1 as can be."""
+
+    def random(self):
+        return np.nextafter(1.0, 0.0)
+
+
+def test_resampling_survives_sums_that_round():
+    weights = np.random.default_rng(0).random((200, 300))
+    short = np.cumsum(weights, axis=1)[:, -1] < weights.sum(axis=1)
+    assert short.any()
+    assert folding.condition_on_naming(weights[short], Late()).max() == 299
 
 
 def test_spm_with_exchangeable_priors_leaves_the_naming_to_the_rule():
@@ -167,3 +182,28 @@ def test_conditioning_on_the_rule_matches_importance_weights():
     got = sample.z.reshape(-1, d.dim).mean(axis=0)
     assert np.all(np.abs(got - expected) < 0.1 * sd)
     assert sample.probability == pytest.approx(folded.probability, abs=1e-9)
+
+
+def test_over_very_many_rows_some_draws_tell_the_probability_of_the_naming(monkeypatch):
+    d, rng = density(), np.random.default_rng(4)
+    z = rng.normal(0, 0.4, (2, 40, d.dim))
+    every = folding.pivot(d, z, z[0, 0])
+    monkeypatch.setattr(folding, "MANY_ROWS", d.data.n - 1)
+    monkeypatch.setattr(folding, "FEW_DRAWS", 7)
+    alone = folding.pivot(d, z, z[0, 0])  # w differs between draws: each has its own
+    np.testing.assert_array_equal(alone.log_odds, every.log_odds)
+    monkeypatch.setattr(folding, "ALIKE", 2.0)
+    some = folding.pivot(d, z, z[0, 0])
+    w = every.weight.ravel()[::12].mean()  # 80 draws, every twelfth of them
+    np.testing.assert_allclose(some.log_odds, np.log(w / (1 - w)), rtol=1e-9)
+    assert some.log_odds.shape == (2, 40)
+
+
+def test_distances_of_many_draws_are_those_of_each(monkeypatch):
+    d, rng = density(), np.random.default_rng(5)
+    z, X = rng.normal(0, 0.4, (2003, d.dim)), d.data.X[:3]
+    target = folding._profile(d, z[:1], X)
+    together = folding._distance(d, z, X, target)
+    for k in (0, 999, 1000, 1001, 2000, 2002):
+        alone = folding._distance(d, z[k : k + 1], X, target)
+        assert together[k] == pytest.approx(alone[0], rel=1e-12)

@@ -52,6 +52,14 @@ def test_no_rule_never_swaps():
     assert not rule_says_swap(STEEP.swap(), data, "none")
 
 
+@pytest.mark.parametrize("rule", ["sigma-norm", "norm", "energy"])
+def test_factors_of_one_size_stay_as_they_are(rule):
+    twin = Parameters.of(a=[1.0, 2.0], b=0.3, alpha=[1.0, 2.0], beta=0.3)
+    data = rows(np.random.default_rng(0).normal(size=(50, 2)))
+    assert not rule_says_swap(twin, data, rule)
+    assert orientation.describe(twin, get_model("spm"), data, rule).rules_agree
+
+
 def test_sizes_are_what_they_are_called():
     rng = np.random.default_rng(1)
     X = rng.normal(size=(400, 3)) @ rng.normal(size=(3, 3)) + [5.0, 0.0, -3.0]
