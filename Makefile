@@ -15,7 +15,7 @@ help:
 	@echo "make wheel     build wheel and sdist, and try the wheel in an environment of its own"
 	@echo "make test-lowest the fast tests with the oldest versions of what the library needs"
 	@echo "make coverage  which lines of the library the fast tests run"
-	@echo "make mutants   small changes of the numerics that no fast test notices (hours)"
+	@echo "make mutants   small changes of the numerics that no fast test notices (an hour)"
 	@echo "make bench     benchmarks; ratios go to benchmarks/results and the README"
 	@echo "make bench-real public tables, labelled in many ways; goes on where it was stopped"
 	@echo "make reproduce the paper's tables in full, to docs/reproduction; goes on where it was stopped"

@@ -225,6 +225,15 @@ def test_unpacked_parameters_are_those_of_the_graph():
     np.testing.assert_allclose(c, (t * point.s(X)).mean(axis=1) / t.mean())
 
 
+@pytest.mark.parametrize("model", ["spm", "scar", "psychm"])
+def test_coordinates_of_a_point_are_those_it_is_unpacked_from(model):
+    density = make_density(model)
+    point = density.unpack(points(density, 1)[0])
+    again = density.unpack(density.pack(point))  # the unknown scales may be others
+    for name in ("a", "b", "alpha", "beta", "log_w"):
+        np.testing.assert_allclose(getattr(again, name), getattr(point, name), atol=1e-9)
+
+
 def test_the_graph_draws_labels_of_shown_cells_only():
     import pymc as pm
     import pytensor
