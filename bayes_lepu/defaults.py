@@ -4,9 +4,10 @@ r"""The priors of a fit for which nobody named any, chosen on real tables.
     \alpha_j \sim N(0, S^2/p_s), \quad \beta \sim N(0, 2.5^2), \quad S = \max(S_0, A_m/4)
 
 with A from the labels (`class_scale`), :math:`A_m = \sqrt{m/p}` within [2.5, 10] for m labelled
-rows, and :math:`S_0` = 1.2 in a posterior and 0.75 in a point estimate. A point needs more
-smoothness of s, because it may end in a mode where s has taken the class, which a posterior only
-counts among others, and it needs the rate c of the SCAR model away from its ends, a Beta(2, 2).
+rows, and :math:`S_0` = 1.2. A point estimate has :math:`S_0` = 0.75, because it may end in a mode
+where s has taken the class, which a posterior only counts among others; and
+:math:`\beta \sim N(-2, 1.5^2)`, for SCAR :math:`c \sim \mathrm{Beta}(1.3, 3)`, because the mode
+lies where more of the positives are labelled than at the posterior's mean.
 
 Beyond 100 columns a point estimate has penalties instead, with m the number of labelled rows,
 
@@ -34,6 +35,10 @@ from bayes_lepu.priors import SELECTION_SCALE, Prior, default_priors, penalty_pr
 from bayes_lepu.term_priors import count_terms, terms_of_factors
 
 POINT_SELECTION_SCALE = 0.75
+POINT_LEVELS = {  # of the propensity: one positive in eight is labelled, or one in three
+    "beta": Prior("normal", loc=-2.0, scale=1.5),
+    "c": Prior("beta", concentration=(1.3, 3)),
+}
 MANY_CLASS_C = 0.25  # times the root of the number of labelled rows; at 0.5 dense slopes are lost
 MANY_SELECTION_C = 0.5  # times that root
 WIDE_CLASS_C, WIDE_SELECTION_C = 0.3, 10.0  # L2, with more columns than rows
@@ -56,15 +61,11 @@ def default_penalties(data: PUData) -> dict[str, Prior]:
     With more columns than rows both factors have an L2 penalty: those fits are done in the row
     space of X, where sums of absolute values are not the same.
     """
-    rates = {
-        "c": Prior("beta", concentration=(2, 2)),
-        "rates": Prior("dirichlet", concentration=(1, 1, 1)),
-    }
     wide = data.p > data.n_all
     few = count_terms(data, np.ones(data.p, dtype=bool)) <= MANY_TERMS
     usual = posterior_priors(data, smoothness=POINT_SELECTION_SCALE)
     if few and not wide:
-        return {**usual, **rates}
+        return {**usual, **POINT_LEVELS}
     root = math.sqrt(max(labelled(data), 1))
     if data.is_sparse:
         slopes = usual["a"], usual["alpha"]
@@ -78,5 +79,6 @@ def default_penalties(data: PUData) -> dict[str, Prior]:
         "alpha": slopes[1],
         "b": Prior("normal", scale=CLASS_LEVEL_SCALE),
         "beta": Prior("normal", scale=SELECTION_LEVEL_SCALE),
-        **rates,
+        "c": Prior("beta", concentration=(2, 2)),
+        "rates": Prior("dirichlet", concentration=(1, 1, 1)),
     }

@@ -29,7 +29,7 @@ def test_the_defaults_are_part_of_the_result_and_printed():
     assert fit.priors["a"] == lepu.Prior("normal", scale=5.0)
     assert fit.priors["alpha"] == lepu.Prior("normal", scale=1.25)
     assert fit.priors["b"] == lepu.Prior("normal", scale=6.0)
-    for name in ("a ~ Normal(0, 5)", "alpha ~ Normal(0, 1.25)", "beta ~ Normal(0, 2.5)"):
+    for name in ("a ~ Normal(0, 5)", "alpha ~ Normal(0, 1.25)", "beta ~ Normal(-2, 1.5)"):
         assert name in repr(fit)
 
 
@@ -37,7 +37,8 @@ def test_a_point_estimate_has_the_priors_of_the_posterior_and_a_smoother_propens
     X, l, _ = data([0.0] * 4, -2.0, n=300)
     table = read_data(X, l)
     point, posterior = default_penalties(table), posterior_priors(table)
-    assert all(point[k] == posterior[k] for k in ("a", "b", "beta"))
+    assert all(point[k] == posterior[k] for k in ("a", "b", "rates"))
+    assert point["beta"] == lepu.Prior("normal", loc=-2.0, scale=1.5)
     assert point["alpha"] == lepu.Prior("normal", scale=0.75 / 2)
     assert posterior["alpha"] == lepu.Prior("normal", scale=1.2 / 2)
 
