@@ -185,7 +185,9 @@ def test_sampler_options_are_checked():
 def test_seeds_and_needless_columns_are_refused():
     with refused("random_seed = -1", "0 to 2**63 - 1", error=lepu.ModelError):
         lepu.fit(X, L, random_seed=-1)
-    with refused("selection_features is given", "'scar'", "Leave the option out", error=lepu.ModelError):
+    with refused(
+        "selection_features is given", "'scar'", "Leave the option out", error=lepu.ModelError
+    ):
         lepu.fit(X, L, model="scar", selection_features=[0])
 
 
