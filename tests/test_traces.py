@@ -9,7 +9,7 @@ import pytest
 from scipy.special import expit
 
 import bayes_lepu as lepu
-from bayes_lepu.inference.returned import log_side_weights
+from bayes_lepu.inference.returned import has_heavy_tail, log_side_weights
 from tests.tiny import tiny_fit, tiny_table
 
 EQUAL = {name: lepu.Prior("normal", scale=2.0) for name in ("a", "b", "alpha", "beta")}
@@ -97,6 +97,12 @@ def test_weights_make_up_for_the_shares_of_the_chains(share, mass, rng):
     assert np.average(u, weights=W) == pytest.approx(0.5 * (1 - mass), abs=0.05)
 
 
+@pytest.mark.parametrize(("k", "heavy"), [(0.2, False), (1.2, True)])
+def test_weights_of_few_draws_that_stand_for_many_are_noticed(k, heavy, rng):
+    assert has_heavy_tail(rng.exponential(k, size=(2, 1000))) is heavy  # Pareto weights
+    assert not has_heavy_tail(np.zeros((2, 1000)))
+
+
 def test_what_the_trace_lacks_is_listed():
     X, l = rows("spm")
     with pytest.raises(lepu.ModelError, match=r"lacks alpha, beta, rates of the model 'psychm'"):
@@ -161,7 +167,11 @@ def round_trip(name, seed, rows=600, draws=500):
             nuts_sampler="pymc",
         )
     shared = {"model": name, "priors": EQUAL, "random_seed": seed}
-    theirs = lepu.from_trace(trace, X, l, **shared)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        theirs = lepu.from_trace(trace, X, l, **shared)
+    if any("stayed on one side" in str(w.message) for w in told):
+        return {}, [0.0]  # nothing to compare: the user knows
     ours = lepu.fit(X, l, draws=draws, tune=draws, cores=1, progressbar=False, **shared)
     scores = {}
     for variable in ("pi", "c", "a", "alpha"):
@@ -178,5 +188,7 @@ def round_trip(name, seed, rows=600, draws=500):
 @pytest.mark.parametrize("name", TRUTHS)
 def test_round_trip_of_ten_seeds(name):
     found = [round_trip(name, seed) for seed in range(10)]
-    assert max(max(scores.values()) for scores, _ in found) < 4
+    compared = [scores for scores, _ in found if scores]
+    assert len(compared) >= 8
+    assert max(max(scores.values()) for scores in compared) < 4
     assert any(max(shares) - min(shares) > 0.5 for _, shares in found)  # chains that disagreed

@@ -32,6 +32,7 @@ ITERATIONS = 200  # of the masses; they settle in ten unless the sides hardly ov
 SIDE = "side"  # on which the sampler left a draw
 FEW = 0.1  # share of the draws that the weights leave in effect below which they are not trusted
 FARTHEST = 1e6  # log odds; a sign that the priors give can leave no mass at all
+ENOUGH = 400  # draws, for the tail of their weights to have a shape
 LOST = 1e-6  # odds of a draw against its mirror image that a side of any mass hardly ever has
 
 
@@ -49,7 +50,8 @@ def name_factors(
     folded = folding.pivot(density, z, reference)
     log_weight = log_side_weights(folded.log_odds, folded.mirrored)
     weight = np.exp(log_weight - log_weight.max())
-    effective = weight.sum() ** 2 / (weight**2).sum() / weight.size
+    effective = 0.0 if has_heavy_tail(log_weight) else weight.sum() ** 2 / (weight**2).sum()
+    effective /= weight.size
     own = np.where(folded.mirrored, -folded.log_odds, folded.log_odds)
     lost = own < math.log(LOST)
     _warn_lost(min(effective, np.mean(~lost)), int((lost.mean(axis=1) > 0.5).sum()), len(lost))
@@ -78,13 +80,28 @@ def log_side_weights(log_odds: Array, mirrored: NDArray[np.bool_]) -> Array:
     return weight
 
 
+def has_heavy_tail(log_weight: Array) -> bool:
+    """Whether a few draws may stand for many that are missing, by the Pareto k of the weights.
+
+    The bound is that of `arviz.loo`, which follows the number of draws (Vehtari et al., 2024).
+    """
+    from arviz_stats.base import array_stats
+
+    if log_weight.size < ENOUGH:
+        return False
+    try:
+        k = array_stats.psislw(-log_weight.reshape(-1))[1]  # takes log densities of rows
+    except ValueError:  # the largest weights are equal: there is no tail
+        return False
+    return not k <= min(0.7, 1 - 1 / math.log10(log_weight.size))
+
+
 def _warn_lost(effective: float, lost: int, chains: int) -> None:
     """Say where chains stayed in the wrong order of t and s."""
     if effective < FEW:
         text = (
-            f"The chains stayed on one side of the exchange of t and s, and to make up for it "
-            f"{effective:.1%} of the draws would have to stand for all. Use lepu.fit, which "
-            "samples both sides."
+            "The chains stayed on one side of the exchange of t and s, and to make up for it a few "
+            "of the draws would have to stand for all. Use lepu.fit, which samples both sides."
         )
     elif lost:
         text = (
