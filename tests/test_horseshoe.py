@@ -213,8 +213,9 @@ def test_a_horseshoe_finds_the_columns_that_matter(seed):
     _, l = truth.simulate(X, rng)
     options = {"model": "spm", "draws": 500, "tune": 500, "random_seed": 1, "progressbar": False}
     prior = Prior("horseshoe", scale=0.1, slab=2.0)
-    sparse = lepu.fit(X, l, priors={"a": prior, "alpha": prior}, **options)
-    usual = lepu.fit(X, l, **options)
+    level = Prior("normal", scale=2.5)
+    alike = {"a": prior, "alpha": prior, "b": level, "beta": level}
+    sparse, usual = lepu.fit(X, l, priors=alike, **options), lepu.fit(X, l, **options)
     assert sparse.stats["diverging"].mean() < 0.02
     assert sparse.orientation.probability == pytest.approx(0.5)
 
