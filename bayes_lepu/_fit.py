@@ -112,8 +112,8 @@ def fit(
         by how well they predict the labels (`AveragedFit`); for whoever does not know the
         mechanism.
     method : {"nuts", "map", "laplace"}
-        ``nuts``: posterior draws; ``map``: the mode of the posterior, which is the paper's
-        penalised MLE; ``laplace``: a quick Gaussian approximation at the modes.
+        ``nuts``: posterior draws; ``map``: the mode of the posterior, with ``C`` the
+        paper's penalised MLE; ``laplace``: a quick Gaussian approximation at the modes.
     y : sequence or the name of a column of X, optional
         Audited classes (0 or 1), NaN where unknown.
     item, annotator, label : str, optional

@@ -63,11 +63,11 @@ def default_penalties(data: PUData) -> dict[str, Prior]:
     """
     wide = data.p > data.n_all
     few = count_terms(data, np.ones(data.p, dtype=bool)) <= MANY_TERMS
-    usual = posterior_priors(data, smoothness=POINT_SELECTION_SCALE)
     if few and not wide:
-        return {**usual, **POINT_LEVELS}
+        return {**posterior_priors(data, smoothness=POINT_SELECTION_SCALE), **POINT_LEVELS}
     root = math.sqrt(max(labelled(data), 1))
     if data.is_sparse:
+        usual = posterior_priors(data, smoothness=POINT_SELECTION_SCALE)
         slopes = usual["a"], usual["alpha"]
     elif wide:
         slopes = penalty_prior("l2", WIDE_CLASS_C), penalty_prior("l2", WIDE_SELECTION_C)

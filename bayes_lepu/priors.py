@@ -39,7 +39,7 @@ CAPITALS = {
 SMALLEST = 1e-100  # scales whose squares, and sums of them, neither vanish nor overflow
 
 # Standard deviations that the columns together give the log-odds of a row. Chosen on real tables.
-CLASS_SCALE = 2.5
+CLASS_SCALE = 2.5  # at least
 SELECTION_SCALE = 1.2
 CLASS_LEVEL = 0.6  # of the scale above: π then has the same prior whatever that scale
 SELECTION_LEVEL_SCALE = 2.5  # an annotator may mark one positive in a hundred

@@ -23,11 +23,11 @@ from bayes_lepu.inference.starts import constant_starts
 from bayes_lepu.links import RowKind
 from bayes_lepu.models import get_model
 from bayes_lepu.models.density import LogDensity
-from bayes_lepu.priors import default_priors
+from bayes_lepu.priors import CLASS_SCALE, default_priors
 from bayes_lepu.term_priors import count_terms, with_blocks
 
-NARROWEST, WIDEST_BY_COUNT = 2.5, 10.0
-SCALES = (NARROWEST, 5.0, 10.0, 20.0, 40.0)
+WIDEST_BY_COUNT = 10.0  # the likelihood outweighs the prior of so many labels
+SCALES = (CLASS_SCALE, 5.0, 10.0, 20.0, 40.0)
 MANY_TERMS, MANY_ROWS = 100, 20_000  # above which the scale follows the number of labels alone
 
 
@@ -39,7 +39,7 @@ def labelled(data: PUData) -> float:
 def scale_by_count(data: PUData) -> float:
     """The root of the number of labelled rows for a column, within [2.5, 10]."""
     found = math.sqrt(labelled(data) / count_terms(data, data.class_mask))
-    return min(max(NARROWEST, found), WIDEST_BY_COUNT)
+    return min(max(CLASS_SCALE, found), WIDEST_BY_COUNT)
 
 
 def class_scale(data: PUData) -> float:

@@ -275,8 +275,8 @@ def _warn_doubtful(result: MapResult) -> None:
         )
         warnings.warn(
             f"The best mode looks like an artefact: {best.artefact}, so the other factor does the "
-            f"work of both. {others} the rows (fit.mode_table()). Use the default penalties or a "
-            "larger C_alpha (C={'alpha': ...}), a simpler model ('scar'), or audited rows (y=).",
+            f"work of both. {others} the rows (fit.mode_table()). Use a simpler "
+            "model ('scar'), a larger C_alpha (C={'alpha': ...}), or audited rows (y=).",
             IdentifiabilityWarning,
             skip_file_prefixes=OWN_CODE,
         )
