@@ -64,8 +64,8 @@ def test_a_fit_of_counted_rows_speaks_of_all_rows(monkeypatch):
         plain = lepu.fit(X, l, model="spm", method="map", random_seed=1, **masks)
     assert fit.data.n == len(X)
     assert fit.data.distinct.n < 100
-    np.testing.assert_allclose(fit.parameters.a, plain.parameters.a, atol=1e-8)
-    assert fit.pi_draws[0] == pytest.approx(plain.pi_draws[0], abs=1e-8)
+    np.testing.assert_allclose(fit.parameters.a, plain.parameters.a, atol=1e-6)
+    assert fit.pi_draws[0] == pytest.approx(plain.pi_draws[0], abs=1e-6)
     assert fit.pi_draws[0] == pytest.approx(fit.predict_proba(X)[:, 1].mean(), abs=1e-10)
 
 

@@ -32,7 +32,7 @@ from bayes_lepu.inference.modes import (
     swap_mode,
 )
 from bayes_lepu.inference.optimizers import MAX_SCORING_WORK, Climber, Optimum, optimise
-from bayes_lepu.inference.sparse import kkt_residual, polish
+from bayes_lepu.inference.sparse import kkt_residual
 from bayes_lepu.inference.wide import row_basis
 from bayes_lepu.links import Array
 from bayes_lepu.models.density import LogDensity
@@ -113,8 +113,6 @@ def fit_map(
     by, probability = _by_signs(density, modes[0], climb)
     if by is None:
         modes, by = _oriented(density, modes, rule, climb)
-    if optimizer == "auto":
-        modes = (_at_the_top(density, modes[0]), *modes[1:])
     kkt = kkt_residual(density, modes[0].z)
     full = LogDensity(spec, data, priors)
     modes = tuple(_lifted(full, m, lift) for m in modes)
@@ -197,15 +195,6 @@ def row_space(data: PUData, priors: Priors) -> tuple[PUData, Array | None]:
     basis = row_basis(data)
     every = np.ones(len(basis.directions), dtype=bool)
     return data.with_table(basis.coordinates, every, every), basis.directions
-
-
-def _at_the_top(density: LogDensity, mode: Mode) -> Mode:
-    """The answer after its last Newton steps: the same wherever the climb to it stopped."""
-    data = density.data
-    if data.parts is not None or data.n * data.p > MAX_SCORING_WORK:
-        return mode
-    z = polish(density, mode.z)
-    return replace(mode, z=z, point=density.unpack(z))
 
 
 def _lifted(density: LogDensity, mode: Mode, lift: Array | None) -> Mode:
