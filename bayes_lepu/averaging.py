@@ -35,6 +35,7 @@ from bayes_lepu.comparison import compare, refuse_other_rows
 from bayes_lepu.diagnostics.records import Identifiability
 from bayes_lepu.errors import DataError, FileFormatError, ModelError
 from bayes_lepu.fitted import Fit
+from bayes_lepu.interruption import stops_at_once
 from bayes_lepu.models.parameters import ARRAYS, Parameters
 from bayes_lepu.propensities import RATES, Propensity
 from bayes_lepu.result.saved import fields_of, to_saved, write
@@ -113,6 +114,7 @@ class AveragedFit(Fit):
         tree["sample_stats"] = tree["sample_stats"].to_dataset().drop_vars("lp")
         return tree
 
+    @stops_at_once
     def save(self, path: str | Path, *, all_groups: bool = False, data: bool = True) -> Path:
         """Write the members and their weights to one netCDF file; read it back with `load`.
 
@@ -132,6 +134,7 @@ class AveragedFit(Fit):
                 "An average has no log prior and no log density to write. Save a member: "
                 f"fit.members[{self._first!r}].save({str(path)!r}, all_groups=True)."
             )
+        data = data and self.remembered is None
         whole = {} if data else {REMEMBERED: self._remember().to_dataset()}
         tree = xr.DataTree.from_dict({"/": xr.Dataset(), **whole})
         tree[MEMBERS] = xr.DataTree(

@@ -102,17 +102,13 @@ def fit(
         As from `bayes_lepu.fit`. It holds a random sample of the rows, by which it is judged, and
         needs the cluster only for sums over all rows, such as ``missed(total=True)``.
     """
-    if client is None:
-        from distributed import get_client
-
-        try:
-            client = get_client()
-        except ValueError as error:
-            raise DataError(
-                "No Dask client is active. Start one: from distributed import Client; Client(), "
-                "or pass client=."
-            ) from error
     delayed, name = _delayed(X, l)
+    client = _active_client() if client is None else client
+    if not hasattr(client, "compute") or getattr(client, "asynchronous", False):
+        raise DataError(
+            f"client is a {type(client).__name__}; a distributed.Client that is not asynchronous "
+            "is expected."
+        )
     return fit_parts(
         Partitions(client, client.compute(delayed)),
         name,
@@ -166,6 +162,23 @@ def predict_proba(fit: Fit, X: Any) -> Any:
     )
 
 
+def _active_client() -> Any:
+    try:
+        from distributed import get_client
+
+        return get_client()
+    except ImportError as error:
+        raise DataError(
+            "Partitions are fitted by distributed, which is not installed. Use pip install "
+            "'bayes-lepu[dask]'."
+        ) from error
+    except ValueError as error:
+        raise DataError(
+            "No Dask client is active. Start one: from distributed import Client; Client(), or "
+            "pass client=."
+        ) from error
+
+
 def _probabilities(frame: pd.DataFrame, fit: Fit) -> pd.DataFrame:
     if not len(frame):
         return pd.DataFrame({0: np.empty(0), 1: np.empty(0)}, index=frame.index)
@@ -174,21 +187,28 @@ def _probabilities(frame: pd.DataFrame, fit: Fit) -> pd.DataFrame:
 
 def _without_rows(fit: Fit) -> Fit:
     """The same fit without its training rows, light enough to be sent to every worker."""
+    if fit.remembered is not None:
+        return fit
     return replace(fit, data=fit.data.rows(np.arange(0)), levels=(fit.pi_draws, fit.c_by_annotator))
 
 
 def _delayed(X: Any, l: Any) -> tuple[list[Any], str]:
     """The partitions as data frames that hold their labels, and the name of the labels."""
-    from dask import delayed
-
-    if hasattr(X, "to_delayed") and hasattr(X, "columns"):
+    if hasattr(X, "to_delayed") and hasattr(X, "columns") and isinstance(l, str):
         return list(X.to_delayed()), l
-    if not hasattr(X, "to_delayed") or not hasattr(l, "to_delayed"):
+    if not hasattr(X, "chunks") or not hasattr(l, "chunks"):
         raise DataError(
             f"X is a {type(X).__name__} and l a {type(l).__name__}; a Dask DataFrame and the name "
             "of its column of labels, or two Dask arrays, are expected."
         )
+    from dask import delayed
+
     _one_block_of_columns(X)
+    if np.isnan(X.chunks[0]).any() or np.isnan(l.chunks[0]).any():
+        raise DataError(
+            "The blocks of X or l have lengths that Dask does not know. Use "
+            "X.compute_chunk_sizes() and l.compute_chunk_sizes()."
+        )
     if l.ndim != 1 or X.chunks[0] != l.chunks[0]:
         raise DataError(
             f"X is cut into blocks of {X.chunks[0]} rows and l into {l.chunks}; both need the same "
@@ -203,7 +223,9 @@ def _frame(X: Array, l: Array) -> pd.DataFrame:
 
 
 def _one_block_of_columns(X: Any) -> None:
-    if X.ndim != 2 or len(X.chunks[1]) > 1:
+    if X.ndim != 2:
+        raise DataError(f"X has shape {X.shape}; rows and columns are expected.")
+    if len(X.chunks[1]) > 1:
         raise DataError(
             f"X has chunks {X.chunks}; it is to be cut along its rows only. Use "
             "X.rechunk({1: -1})."

@@ -16,6 +16,7 @@ from bayes_lepu.diagnostics.several_annotators import agreement_of
 from bayes_lepu.errors import ModelError
 from bayes_lepu.inference.engines import ENGINES, Request
 from bayes_lepu.inference.nuts import NutsOptions
+from bayes_lepu.interruption import stops_at_once
 from bayes_lepu.models.parameters import Parameters
 from bayes_lepu.result import FittedModel
 from bayes_lepu.result.fitted_model import show_estimate
@@ -312,6 +313,7 @@ class Fit(FittedModel):
         known = self.identifiability if self.remembered is None else self.remembered
         return known.level >= UNNAMED_LEVEL
 
+    @stops_at_once
     def save(self, path: str | Path, *, all_groups: bool = False, data: bool = True) -> Path:
         """Write the fit to one netCDF file; read it back with `load`.
 
@@ -326,19 +328,23 @@ class Fit(FittedModel):
             Whether to write the rows. Without them the file is small and holds nobody's data; it
             predicts new rows, and decides on them where the verdict names the factors (levels 1
             and 2); the verdict is made before saving and shown. What needs the rows (report,
-            update, `tree`, another verdict) is an error then.
+            update, `tree`, another verdict) is an error then. A fit that was loaded without rows is
+            saved without them.
 
         Returns
         -------
         Path
             The file written.
         """
+        data = data and self.remembered is None
         if not data and all_groups:
             raise ModelError("all_groups=True writes what belongs to the rows; data=False no rows.")
-        remembered = self.remembered if data else self._remember()
+        remembered = None if data else self._remember()
         return write(to_saved(self, all_groups=all_groups, remembered=remembered), Path(path))
 
     def _remember(self) -> Remembered:
+        if self.remembered is not None:
+            return self.remembered
         self.answer  # noqa: B018  the facts then tell the verdict
         prior = (np.zeros(0),) * 2 if self.is_point else self._prior_pi_and_c
         level = self.identifiability.level

@@ -18,7 +18,8 @@ def interruptible() -> Iterator[None]:
 
     Where the signal arrives while numba hands arguments over, its C code goes on with the
     exception set, and Python reports "SystemError: … returned a result with an exception set".
-    Where it arrives in a callback of the garbage collector it is lost, so it is noted as well.
+    Where it arrives in a callback of the garbage collector it is lost, so it is noted as well, and
+    raised when the call of ours that was under way ends.
     """
     with _noting():
         try:
@@ -27,11 +28,18 @@ def interruptible() -> Iterator[None]:
             if is_interrupt(error):
                 raise KeyboardInterrupt from None
             raise
+        if was_interrupted():
+            raise KeyboardInterrupt
 
 
 def was_interrupted() -> bool:
     """Whether an interrupt has arrived since the outermost call of ours began."""
     return _noted.is_set()
+
+
+def forget_interrupt() -> None:
+    """It has been answered by something else than an exception."""
+    _noted.clear()
 
 
 @contextmanager

@@ -167,8 +167,11 @@ def _from_dataset(dataset: Any) -> Batches:
 
     options: dict[str, Any] = {"batch_size": BATCH_ROWS, "batch_readahead": READ_AHEAD}
     if isinstance(getattr(dataset, "format", None), ds.ParquetFileFormat):
-        # Whole row groups would otherwise be read ahead, several at a time.
-        options["fragment_scan_options"] = ds.ParquetFragmentScanOptions(pre_buffer=False)
+        # Whole row groups would otherwise be read ahead, several at a time. Pages that were written
+        # with a checksum are held to it.
+        options["fragment_scan_options"] = ds.ParquetFragmentScanOptions(
+            pre_buffer=False, page_checksum_verification=True
+        )
 
     before = _stamps(dataset)
 

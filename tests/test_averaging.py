@@ -109,6 +109,9 @@ def test_an_average_without_its_rows(pair, rows, tmp_path):
     assert str(shipped) == str(fit)
     assert "weights of the members: by columns 0.75" in str(shipped)
     assert fit.data.X[5].tobytes() not in (tmp_path / "fit.nc").read_bytes()
+    again = lepu.load(shipped.save(tmp_path / "again.nc"))
+    assert again.class_probability(X).equals(fit.class_probability(X))
+    assert str(again) == str(fit)
     for needs_rows in ("identifiability", "tree"):
         with pytest.raises(lepu.ModelError, match="saved without its rows"):
             getattr(shipped, needs_rows)

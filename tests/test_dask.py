@@ -12,6 +12,7 @@ import bayes_lepu as lepu
 
 dd = pytest.importorskip("dask.dataframe", reason="dask is not installed")
 da = pytest.importorskip("dask.array")
+bag = pytest.importorskip("dask.bag")
 distributed = pytest.importorskip("distributed", reason="distributed is not installed")
 
 OPTIONS = {"model": "naive", "method": "map", "random_seed": 0, "progressbar": False}
@@ -72,6 +73,37 @@ def test_what_cannot_be_read(table):
         lepu.dask.fit(da.ones((10, 2)), da.ones(10, chunks=5), client=object(), **OPTIONS)
     with pytest.raises(lepu.DataError, match="Dask DataFrame or array"):
         lepu.dask.predict_proba(None, table)
+
+
+ROWS, MARKS = da.ones((10, 2), chunks=5), da.ones(10, chunks=5)
+ODD = {
+    "labels apart": (dd.from_pandas(pd.DataFrame({"x": [1.0, 2.0]})), MARKS, "l a Array"),
+    "a table in memory": (pd.DataFrame({"x": [1.0]}), "x", "X is a DataFrame and l a str"),
+    "a bag": (bag.from_sequence([1, 2]), bag.from_sequence([0, 1]), "X is a Bag"),
+    "one dimension": (MARKS, MARKS, r"shape \(10,\); rows and columns"),
+    "unknown lengths": (ROWS[MARKS > 0], MARKS[MARKS > 0], "compute_chunk_sizes"),
+    "labels as a table": (ROWS, ROWS, "the same rows in the same blocks"),
+    "no client": (ROWS, MARKS, "client is a object"),
+}
+
+
+@pytest.mark.parametrize("what", ODD)
+def test_odd_input_is_an_error_that_says_what_is_expected(what):
+    X, l, message = ODD[what]
+    with pytest.raises(lepu.DataError, match=message):
+        lepu.dask.fit(X, l, client=object(), **OPTIONS)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_empty_partitions_and_fits_without_rows(table, alone, in_this_process, tmp_path):
+    rows = dd.from_pandas(table, npartitions=3)
+    some = rows[rows.index >= 1000]  # the first partition has no rows left
+    fit = lepu.dask.fit(some, "marked", **OPTIONS)
+    own = lepu.fit(table.iloc[1000:], "marked", **OPTIONS)
+    np.testing.assert_allclose(fit.draws.a, own.draws.a, atol=1e-8)
+    shipped = lepu.load(alone.save(tmp_path / "fit.nc", data=False))
+    scores = lepu.dask.predict_proba(shipped, some.drop(columns="marked")).compute()
+    np.testing.assert_allclose(scores, alone.predict_proba(table.iloc[1000:]), atol=1e-12)
 
 
 @pytest.mark.slow

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import bayes_lepu as lepu
+from bayes_lepu import fitted
 from bayes_lepu.inference import stopping
 from bayes_lepu.inference.stopping import complete
 from bayes_lepu.interruption import importing, interruptible, was_interrupted
@@ -200,23 +201,42 @@ def test_draws_made_before_an_interrupt_can_be_kept(tmp_path):
     assert lepu.load(fit.save(tmp_path / "fit.nc")).partial
 
 
+def swallow_an_interrupt():
+    with contextlib.suppress(KeyboardInterrupt):
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(1.0)
+
+
 def test_an_interrupt_that_was_swallowed_stops_the_sampler():
     """As a callback of the garbage collector would: the exception is gone, the work goes on."""
     sampler = Unfinished()
-    with interruptible():
-        with contextlib.suppress(KeyboardInterrupt):
-            os.kill(os.getpid(), signal.SIGINT)
-            time.sleep(1.0)
-        with pytest.raises(KeyboardInterrupt):
-            stopping.wait(sampler, None, {}, keep=False)
+    with pytest.raises(KeyboardInterrupt), interruptible():
+        stopping.wait(sampler, None, {}, keep=False)
     assert sampler.cancelled
     assert not was_interrupted()
+
+
+def test_an_interrupt_that_was_swallowed_ends_the_call_that_was_under_way(monkeypatch, tmp_path):
+    X, l = np.arange(40.0)[:, None] % 7, np.arange(40) % 2
+    fit = lepu.fit(X, l, model="naive", method="map", random_seed=1)
+    to_saved = fitted.to_saved
+
+    def interrupted(*args, **kwargs):
+        swallow_an_interrupt()
+        return to_saved(*args, **kwargs)
+
+    monkeypatch.setattr(fitted, "to_saved", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        fit.save(tmp_path / "fit.nc")
+    assert not was_interrupted()
+    assert_whole(tmp_path)
 
 
 class Unfinished:
     cancelled = False
 
     def wait(self, timeout):
+        swallow_an_interrupt()
         raise TimeoutError
 
     def cancel(self):

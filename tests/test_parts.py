@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 import bayes_lepu as lepu
+from bayes_lepu.cli.sheets import read_batches, read_sheet
 from bayes_lepu.inference.subsample import subsample
 from bayes_lepu.parts import random_keys
 from bayes_lepu.reading import read_data
@@ -259,6 +260,27 @@ def test_a_damaged_file_is_an_error_that_says_so(table, tmp_path, ending, damage
         path.write_bytes(content + b",,,\n")
     with pytest.raises(lepu.DataError):
         lepu.fit(path, "marked", **OPTIONS)
+
+
+def damaged_page(path, table):
+    """A Parquet file with checksums, in which a stretch of one page became zeros."""
+    table.to_parquet(path, compression="none", use_dictionary=False, write_page_checksum=True)
+    content = bytearray(path.read_bytes())
+    at = content.find(table["size"].to_numpy()[1000:1010].tobytes())
+    assert at > 0
+    content[at : at + 400] = bytes(400)
+    path.write_bytes(content)
+
+
+def test_zeros_in_a_page_with_a_checksum_are_no_numbers(table, tmp_path):
+    path = tmp_path / "rows.parquet"
+    damaged_page(path, table[["size", "marked"]].iloc[:3000])
+    with pytest.raises(lepu.DataError, match="CRC"):
+        lepu.fit(path, "marked", **OPTIONS)
+    with pytest.raises(lepu.DataError, match="CRC"):
+        read_sheet(path)
+    with pytest.raises(lepu.DataError, match="CRC"):
+        list(read_batches(path, rows=500))
 
 
 def test_a_part_whose_rows_do_not_count_changes_nothing(table):

@@ -24,7 +24,7 @@ from bayes_lepu.cli.commands import (
 )
 from bayes_lepu.cli.terminal import Terminal
 from bayes_lepu.errors import LepuError
-from bayes_lepu.interruption import importing, is_interrupt
+from bayes_lepu.interruption import importing, interruptible, is_interrupt
 
 COMMANDS = (fit, predict, report, compare, models, demo, reproduce, warm_up)
 
@@ -72,7 +72,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         args = build_parser().parse_args(argv)
     terminal = Terminal(quiet=args.quiet, as_json=args.json)
     try:
-        with terminal.warnings(), terminal.notes():
+        with interruptible(), terminal.warnings(), terminal.notes():
             args.run(args, terminal)
     except BrokenPipeError:  # the reader of our output has gone, for example `| head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

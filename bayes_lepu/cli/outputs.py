@@ -74,7 +74,7 @@ def _write_parquet(tables: Iterable[pd.DataFrame], file: BinaryIO, index_label: 
     try:
         for table in tables:
             rows = pa.Table.from_pandas(table.reset_index(names=index_label), preserve_index=False)
-            writer = writer or ParquetWriter(file, rows.schema)
+            writer = writer or ParquetWriter(file, rows.schema, write_page_checksum=True)
             writer.write_table(rows)
     finally:
         if writer is not None:

@@ -301,11 +301,12 @@ def _parser_words(error: Exception) -> str:
 def _read_parquet(path: Path, blanks: Sequence[str], rows: int | None) -> Iterator[pd.DataFrame]:
     try:
         if rows is None:
-            yield pd.read_parquet(path).replace(list(blanks), None)
+            whole = pd.read_parquet(path, engine="pyarrow", page_checksum_verification=True)
+            yield whole.replace(list(blanks), None)
             return
         from pyarrow.parquet import ParquetFile
 
-        with ParquetFile(path) as file:
+        with ParquetFile(path, page_checksum_verification=True) as file:
             for batch in file.iter_batches(rows):
                 yield batch.to_pandas().replace(list(blanks), None)
     except ImportError:

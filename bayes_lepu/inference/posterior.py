@@ -14,6 +14,7 @@ from bayes_lepu.inference.nuts import NutsOptions
 from bayes_lepu.inference.pymc_nuts import sample_pymc
 from bayes_lepu.inference.returned import name_factors
 from bayes_lepu.inference.stopping import SamplingStopped
+from bayes_lepu.interruption import forget_interrupt
 from bayes_lepu.links import Array
 from bayes_lepu.models.density import LogDensity
 from bayes_lepu.models.parameters import Parameters, mean_of
@@ -65,6 +66,7 @@ def sample_posterior(
     except SamplingStopped as stopped:
         run, shares = basins.Run(stopped.start, stopped.z, stopped.stats), (1.0,)
         partial = True
+        forget_interrupt()
         warn_partial(run.z, options)
     if len(shares) > 1:
         _warn_separate(shares)

@@ -57,11 +57,7 @@ def stored_groups(fit: FittedModel) -> dict[str, "xr.Dataset"]:
     """The groups that a saved fit cannot do without."""
     import xarray as xr
 
-    main = "map" if fit.is_point else "posterior"
-    groups = {
-        main: parameter_group(fit, fit.parameters, SAMPLE),
-        "log_weights": _log_weights(fit.parameters, SAMPLE),
-        "modes": _modes(fit),
+    groups = _parameter_groups(fit) | {
         "observed_data": observed_group(fit.data),
         "constant_data": constant_group(fit.data),
     }
@@ -79,17 +75,24 @@ def stored_groups(fit: FittedModel) -> dict[str, "xr.Dataset"]:
                 "weights": ("kind", fit.data.kind_weights),
             }
         )
-    groups[main].attrs = _attributes(fit)
     return {name: _numbered(group) for name, group in groups.items()}
+
+
+def _parameter_groups(fit: FittedModel) -> dict[str, "xr.Dataset"]:
+    """The groups that say nothing of single rows."""
+    main = parameter_group(fit, fit.parameters, SAMPLE).assign_attrs(_attributes(fit))
+    return {
+        "map" if fit.is_point else "posterior": main,
+        "log_weights": _log_weights(fit.parameters, SAMPLE),
+        "modes": _modes(fit),
+    }
 
 
 def groups_without_rows(fit: FittedModel, remembered: Remembered) -> dict[str, "xr.Dataset"]:
     """The groups that predictions need, and what is to be remembered of the rows."""
-    of_rows = ("observed_data", "constant_data", "sample_stats", "all_rows")
     kept = {
-        name: group[[v for v in group.data_vars if not str(v).endswith("_original")]]
-        for name, group in stored_groups(fit).items()
-        if name not in of_rows
+        name: _numbered(group[[v for v in group.data_vars if not str(v).endswith("_original")]])
+        for name, group in _parameter_groups(fit).items()
     }
     return kept | {
         "constant_data": column_group(fit.data),
@@ -199,7 +202,7 @@ def parameter_group(fit: FittedModel, p: Parameters, dims: tuple[str, ...]) -> "
     elif rates:
         variables[rates] = (own, natural[rates])
     if dims == SAMPLE:
-        pi, c = fit._pi_and_frequencies(p)
+        pi, c = fit._pi_and_c if p is fit.parameters else fit._pi_and_frequencies(p)
         variables["pi"] = (dims, pi.reshape(p.b.shape))
         if p.kappa is not None:
             variables["C"] = (dims, p.kappa / (1 - p.kappa))

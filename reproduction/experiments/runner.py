@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from bayes_lepu.errors import ModelError
+from bayes_lepu.interruption import stops_at_once
 from reproduction.experiments.store import (
     Record,
     TrialStore,
@@ -64,6 +65,7 @@ def trial_seed(seed: int, trial: int) -> int:
     return int(state[0] >> np.uint64(11))
 
 
+@stops_at_once
 def run_trials(
     experiment: Experiment,
     settings: Sequence[Any],

@@ -324,6 +324,11 @@ MISTAKES = {
         "no column 'cold' (--selection-features)",
     ),
     "label as feature": (None, ["--features", "heat,marked"], "'marked' is named by both"),
+    "name as selection feature": (
+        None,
+        ["--id", "light", "--selection-features", "light"],
+        "'light' is named by both --selection-features and --id",
+    ),
     "nothing left": (None, ["--exclude", "heat,wind,light"], "no column is left"),
     "no draws": (None, ["--draws", "0"], "draws = 0"),
     "negative seed": (None, ["--seed", "-1"], "random_seed = -1"),
@@ -383,6 +388,14 @@ def test_predict_names_the_missing_column(fitted, here, frame, capsys):
     code, _, err = run(capsys, "predict", str(fitted / "psychm" / "fit.nc"), "new.csv")
     assert code == 2
     assert "no column 'wind'" in err
+
+
+def test_predict_does_not_name_rows_by_what_it_needs(fitted, here, frame, capsys):
+    frame.to_csv("new.csv", index=False)
+    fit = str(fitted / "scar" / "fit.nc")
+    code, _, err = run(capsys, "predict", fit, "new.csv", "--id", "heat")
+    assert code == 2
+    assert "--id names 'heat', which the fit learned from" in err
 
 
 @pytest.mark.parametrize("args", [[], ["fit"], ["fit", "x.csv", "--label"], ["no-such-command"]])

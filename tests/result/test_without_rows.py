@@ -18,7 +18,6 @@ NEEDS_ROWS = {
     "open rows": lambda fit: fit.decide(budget=3),
     "model": lambda fit: fit.model,
     "audits": lambda fit: lepu.suggest_audit(fit, k=3),
-    "save": lambda fit: fit.save("again.nc"),
 }
 
 
@@ -45,6 +44,19 @@ def test_it_says_what_the_fit_said(pair):
     assert "verdict" in str(shipped)
     assert shipped.class_prior().equals(fit.class_prior())
     assert shipped.coefficients().equals(fit.coefficients())
+
+
+@pytest.mark.parametrize("data", [True, False])
+def test_it_can_be_saved_again_still_without_rows(pair, data, tmp_path):
+    fit, shipped, path = pair
+    again = shipped.save(tmp_path / "again.nc", data=data)
+    assert again.stat().st_size == path.stat().st_size
+    X, loaded = tiny_table()[0].head(7), lepu.load(again)
+    np.testing.assert_array_equal(loaded.predict_proba(X), fit.predict_proba(X))
+    assert str(loaded) == str(fit)
+    assert loaded.class_prior().equals(fit.class_prior())
+    with pytest.raises(ModelError, match="what belongs to the rows"):
+        shipped.save(tmp_path / "more.nc", all_groups=True)
 
 
 def test_no_row_is_in_the_file(pair, tmp_path):

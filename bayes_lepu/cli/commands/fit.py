@@ -345,14 +345,15 @@ def feature_names(sheet: Sheet, args: argparse.Namespace) -> list[str]:
     for text in args.visits or []:
         roles |= dict.fromkeys(split_names(text.partition("=")[2]) or [], "--visits")
     known = list(sheet.frame.columns)
-    chosen = split_names(args.features)
-    if chosen is not None:
-        clash = [name for name in chosen if name in roles]
+    for option in ("features", "class_features", "selection_features"):
+        clash = [name for name in split_names(getattr(args, option)) or [] if name in roles]
         if clash:
             raise DataError(
-                f"Column {clash[0]!r} is named by both --features and {roles[clash[0]]}."
+                f"Column {clash[0]!r} is named by both --{option.replace('_', '-')} and "
+                f"{roles[clash[0]]}; a column to learn from has no other role."
             )
-    else:
+    chosen = split_names(args.features)
+    if chosen is None:
         chosen = [name for name in known if name not in roles]
     excluded = split_names(args.exclude) or []
     names = [name for name in chosen if name not in excluded and name in known]

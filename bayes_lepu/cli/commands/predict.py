@@ -51,6 +51,11 @@ def run(args: argparse.Namespace, terminal: Terminal) -> None:
     out = args.out or Path(f"{args.data.name.split('.')[0]}-predictions.csv")
     check_output(out, (args.fit, args.data))
     fit = load(args.fit)
+    if args.id in fit.data.user_columns:
+        raise DataError(
+            f"--id names {args.id!r}, which the fit learned from; a column that only names the "
+            "rows is expected. Without --id they are numbered."
+        )
     if args.unseen is not None:
         fit = fit.accept_unseen(args.unseen)
     sheets = read_batches(
