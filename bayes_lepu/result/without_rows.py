@@ -38,6 +38,13 @@ class ColumnsOnly(PUData):
             "it printed when it was saved. For this, load the fit that was saved with them."
         )
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(self.feature_names)})"
+
+    def __dask_tokenize__(self) -> list[tuple[str, Any]]:
+        """By what is there; Dask would ask for every field."""
+        return sorted(vars(self).items())
+
     def with_encoding(self, encoding: Encoding) -> Self:
         """The same columns, encoded in another way."""
         return type(self)(**vars(self) | {"encoding": encoding})

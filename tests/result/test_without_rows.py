@@ -44,6 +44,7 @@ def test_it_says_what_the_fit_said(pair):
     assert "verdict" in str(shipped)
     assert shipped.class_prior().equals(fit.class_prior())
     assert shipped.coefficients().equals(fit.coefficients())
+    assert fit.feature_names[0] in repr(shipped.data)
 
 
 @pytest.mark.parametrize("data", [True, False])
