@@ -28,9 +28,12 @@ def make_density(model, *, priors=None, jacobian=True, **options):
     data = make_data(naive=model == "naive", **options)
     spec = replace(REGISTRY["spm"], false_marks=True) if marks else REGISTRY[model]
     base = default_priors(int(data.class_mask.sum()), int(data.selection_mask.sum()))
-    chosen = {**base, "c": Prior("beta", concentration=(2, 3)), **(priors or {})}
-    chosen = {"rates": Prior("dirichlet", concentration=(1.5, 2, 5)), **chosen}
-    chosen["epsilon"] = Prior("beta", concentration=(1, 99))
+    own = {
+        "c": Prior("beta", concentration=(2, 3)),
+        "rates": Prior("dirichlet", concentration=(1.5, 2, 5)),
+        "epsilon": Prior("beta", concentration=(1, 99)),
+    }
+    chosen = {**base, **own, **(priors or {})}
     return LogDensity(spec, data, {n: chosen[n] for n in spec.parameters}, jacobian=jacobian)
 
 

@@ -41,6 +41,7 @@ QUIETLY = ["-q", "-n", "0", "-p", "no:cacheprovider"]
 # What is mutated, and the fast tests that must notice.
 KERNEL = ("likelihood", "propensities", "test_row_formula.py", "test_case_control.py")
 DENSITY = ("models/test_density.py", "models/test_pooled_density.py", "models/test_terms.py")
+DENSITY += ("test_horseshoe.py",)
 PRIORS = ("test_priors.py", "models/test_density.py", "test_column_priors.py")
 CHECKS = ("diagnostics/test_numbers.py", "diagnostics/test_diagnostics.py")
 COMPILED = {

@@ -14,6 +14,8 @@ from bayes_lepu.likelihood import make_links
 from bayes_lepu.models import REGISTRY, Parameters, get_model
 from bayes_lepu.models import density as density_module
 from bayes_lepu.models.density import LogDensity
+from bayes_lepu.options import choose_priors
+from bayes_lepu.parts import Batches, Parts
 from bayes_lepu.priors import Prior, default_priors, penalty_priors
 from bayes_lepu.reading import read_data
 from tests.densities import HIERARCHICAL, VARIANTS, constant, make_data, make_density
@@ -145,6 +147,20 @@ def test_swap_is_its_own_inverse_and_exchanges_the_factors():
     assert swapped[-1] == z[-2]
 
 
+def test_what_can_be_exchanged():
+    """Two factors of the same columns and one annotator; the likelihood stays in the SPM alone."""
+    assert make_density("spm").can_exchange
+    assert make_density("spm").is_symmetric
+    assert make_density("psychm").can_exchange
+    assert not make_density("psychm").is_symmetric
+    assert not make_density("spm", audited=True).is_symmetric
+    assert not make_density("spm", masks=True).can_exchange
+    assert not make_density("scar").can_exchange
+    data = read_data(np.arange(8.0)[:, None] % 3, np.tile([[0, 1], [1, 0], [0, 0], [1, 1]], (2, 1)))
+    several = LogDensity(get_model("spm"), data, choose_priors(get_model("spm"), data))
+    assert not several.can_exchange
+
+
 def test_factors_with_different_columns_cannot_be_swapped():
     density = make_density("spm", masks=True)
     with pytest.raises(ModelError, match="columns differ"):
@@ -185,6 +201,46 @@ def test_loglik_adds_over_blocks_of_rows(model):
     point, data = density.unpack(z), density.data
     rows = point.loglik(data.X, data.kind)
     assert density.loglik(z) == pytest.approx(rows[:17].sum() + rows[17:].sum(), rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    "prior", [Prior("normal", scale=2.0), Prior("student-t", nu=4.0, scale=2.0)]
+)
+@pytest.mark.parametrize("known", [{}, {"class_prior": (0.3, 0.1)}])
+def test_rows_in_parts_have_the_density_of_the_whole(prior, known):
+    """With a prior that the compiled density knows and one that it does not."""
+    rng = np.random.default_rng(11)
+    data = read_data(rng.normal(size=(50, 2)), np.arange(50) % 3 == 0, **known)
+    halves = [data.rows(np.arange(20)), data.rows(np.arange(20, 50))]
+    parts = Parts(Batches(lambda: iter(halves)), data.kind_counts, data.kind_weights)
+    priors = {**default_priors(2, 2), "a": prior}
+    whole = LogDensity(get_model("spm"), data, priors)
+    apart = LogDensity(get_model("spm"), replace(data.rows([0]), parts=parts), priors)
+    z = rng.normal(size=(3, whole.dim))
+    np.testing.assert_allclose(apart.logps(z), [whole.logp(point) for point in z], rtol=1e-12)
+    for ask in ("logp_grad", "logp_grad_info", "fold"):
+        for got, want in zip(getattr(apart, ask)(z[0]), getattr(whole, ask)(z[0]), strict=True):
+            np.testing.assert_allclose(got, want, rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(
+        apart.observed_information(z[0]), whole.observed_information(z[0]), rtol=1e-9, atol=1e-9
+    )
+    assert whole.fold(z[0])[2] == pytest.approx(whole.logp(whole.swap(z[0])), rel=1e-12)
+
+
+@pytest.mark.parametrize("model", ["scar", "psychm", "false_marks"])
+def test_draws_of_the_prior_have_its_means(model):
+    density, count = make_density(model, priors=HIERARCHICAL), 4000
+    draws = density.unpack(density.sample_prior(count, np.random.default_rng(12)))
+    beta, rates = (2 / 5, 3 / 5), np.array([1.5, 2, 5]) / 8.5
+    found = {"scar": np.exp(draws.log_w[:, :2]), "psychm": np.exp(draws.log_w)}.get(model)
+    found = draws.epsilon[:, None] if model == "false_marks" else found
+    wanted = {"scar": beta, "psychm": rates, "false_marks": [0.01]}[model]
+    error = 4 * found.std(axis=0) / math.sqrt(count)
+    assert (np.abs(found.mean(axis=0) - wanted) < error).all()
+    # a = σ z with σ ~ HalfNormal(2): E a² = E σ² = 4, and E |a| = E σ E |z| = 2 · 2/π.
+    assert np.mean(draws.a**2) == pytest.approx(4.0, rel=0.15)
+    assert np.mean(np.abs(draws.a)) == pytest.approx(4 / math.pi, rel=0.05)
+    assert np.mean(draws.a) == pytest.approx(0.0, abs=0.1)
 
 
 @pytest.mark.parametrize("penalty", ["l2", "l1"])

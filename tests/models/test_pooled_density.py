@@ -5,15 +5,17 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from annotated import PICKY, make_density
+from annotated import PICKY, make_density, simulate
 from scipy.special import expit
 
 from bayes_lepu import Prior
 from bayes_lepu.inference import pooling
 from bayes_lepu.likelihood import NOT_SHOWN
-from bayes_lepu.models import compiled
+from bayes_lepu.models import compiled, get_model
+from bayes_lepu.models.density import LogDensity
 from bayes_lepu.models.parameters import Parameters
 from bayes_lepu.models.row_terms import row_terms
+from bayes_lepu.options import choose_priors
 from bayes_lepu.reading import read_data
 from tools.row_formula import LOG_W_SPM
 
@@ -232,6 +234,52 @@ def test_coordinates_of_a_point_are_those_it_is_unpacked_from(model):
     again = density.unpack(density.pack(point))  # the unknown scales may be others
     for name in ("a", "b", "alpha", "beta", "log_w"):
         np.testing.assert_allclose(getattr(again, name), getattr(point, name), atol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["sigma_alpha", "sigma_beta", "sigma_rates"])
+def test_a_known_scale_is_an_unknown_one_that_is_held(name):
+    """The same parameters and slopes, and a density that differs by the scale's own prior."""
+    free = make_density("psychm")
+    held = make_density("psychm", priors={name: Prior("known", loc=0.6)})
+    at = free.layout.slices[name].start
+    gaps = []
+    for z in points(free):
+        z[at] = np.log(0.6)
+        rest = np.delete(z, at)
+        one, other = free.unpack(z), held.unpack(rest)
+        for part in ("a", "b", "alpha", "beta", "log_w"):
+            np.testing.assert_allclose(getattr(other, part), getattr(one, part), rtol=1e-12)
+        value, slope = held.logp_grad(rest)
+        np.testing.assert_allclose(slope, np.delete(free.logp_grad(z)[1], at), atol=1e-9)
+        gaps.append(free.logp(z) - value)
+        np.testing.assert_allclose(held.unpack(held.pack(other)).alpha, one.alpha, atol=1e-9)
+    np.testing.assert_allclose(gaps, gaps[0], atol=1e-9)
+
+
+def test_curvature_where_all_scales_are_known():
+    known = dict.fromkeys(("sigma_alpha", "sigma_beta"), Prior("known", loc=0.6))
+    density = make_density("spm", priors=known)
+    assert not density.layout.scaled
+    for z in points(density, 2):
+        steps = 1e-5 * np.eye(density.dim)
+        slopes = [density.logp_grad(z + e)[1] - density.logp_grad(z - e)[1] for e in steps]
+        observed = -np.array(slopes) / 2e-5
+        np.testing.assert_allclose(density.observed_information(z), observed, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("annotators", [1, 2, 3])
+def test_every_annotator_makes_false_marks_of_their_own(annotators):
+    X, _, L = simulate(30, seed=3)
+    labels = L.iloc[:, :annotators] if annotators > 1 else L["anna"]
+    data = read_data(X, labels, standardize=False, false_marks=True)
+    spec = replace(get_model("spm"), false_marks=True)
+    density = LogDensity(spec, data, choose_priors(spec, data), jacobian=True)
+    at = density.layout.slices["epsilon"]
+    assert at.stop - at.start == annotators
+    z = points(density, 1)[0]
+    epsilon = np.atleast_1d(density.unpack(z).epsilon)
+    np.testing.assert_allclose(epsilon, expit(z[at]))
+    np.testing.assert_allclose(density.pack(density.unpack(z))[at], z[at], rtol=1e-12)
 
 
 def test_the_graph_draws_labels_of_shown_cells_only():

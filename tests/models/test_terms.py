@@ -48,6 +48,25 @@ def test_gradient_with_every_term(model, several):
 
 
 @pytest.mark.parametrize("several", [False, True])
+def test_figures_from_outside_add_their_information(several):
+    """Minus the Hessian, where the figures are those of the point itself."""
+    z = np.random.default_rng(4).normal(0, 0.5, make_density("spm", several=several).dim)
+    point, X = (bare := make_density("spm", several=several)).unpack(z), bare.data.X
+    pi, c = point.t(X).mean(), (point.s(X) * point.t(X)).mean() / point.t(X).mean()
+    known = {"class_prior": (pi, 0.05), "label_frequency": (c, 0.1)}
+    density = make_density("spm", several=several, **known)
+    steps = 1e-5 * np.eye(density.dim)
+    slopes = [density.logp_grad(z + e)[1] - density.logp_grad(z - e)[1] for e in steps]
+    information = density.observed_information(z)
+    np.testing.assert_allclose(information, -np.array(slopes) / 2e-5, rtol=1e-5, atol=1e-4)
+    added = np.linalg.eigvalsh(information - bare.observed_information(z))
+    assert added[-1] > 1.0
+    assert added[-2] > 1.0  # one direction for each of the two
+    expected = density.logp_grad_info(z)[2] - bare.logp_grad_info(z)[2]
+    np.testing.assert_allclose(np.linalg.eigvalsh(expected), added, atol=1e-6)
+
+
+@pytest.mark.parametrize("several", [False, True])
 @pytest.mark.parametrize("model", ["scar", "spm", "psychm"])
 def test_weights_are_repeated_rows(model, several):
     weight = np.random.default_rng(2).integers(0, 4, 50)
