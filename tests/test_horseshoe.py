@@ -91,11 +91,21 @@ def test_the_density_is_that_of_the_pymc_model(priors):
         ours, grad = density.logp_grad(z)
         np.testing.assert_allclose(slopes, grad[np.concatenate(places)], atol=1e-9)
         gaps.append(theirs - ours)
-        step = 1e-5 * np.eye(density.dim)
-        H = [(density.logp_grad(z + e)[1] - density.logp_grad(z - e)[1]) / 2e-5 for e in step]
-        np.testing.assert_allclose(density.observed_information(z), -np.array(H), atol=1e-5)
-        np.testing.assert_allclose(density.pack(density.unpack(z)), z, atol=1e-12)
     np.testing.assert_allclose(gaps, gaps[0], atol=1e-9)
+
+
+@pytest.mark.parametrize("priors", BLOCKS.values(), ids=BLOCKS)
+def test_gradient_curvature_and_coordinates(priors, rng):
+    density = sparse_density(priors)
+    for z in rng.normal(size=(3, density.dim)):
+        step = 1e-5 * np.eye(density.dim)
+        slope = [(density.logp(z + e) - density.logp(z - e)) / 2e-5 for e in step]
+        np.testing.assert_allclose(density.logp_grad(z)[1], slope, rtol=1e-5, atol=1e-5)
+        H = [(density.logp_grad(z + e)[1] - density.logp_grad(z - e)[1]) / 2e-5 for e in step]
+        np.testing.assert_allclose(
+            density.observed_information(z), -np.array(H), rtol=1e-6, atol=1e-5
+        )
+        np.testing.assert_allclose(density.pack(density.unpack(z)), z, atol=1e-12)
 
 
 def test_a_horseshoe_is_printed_as_one():

@@ -14,6 +14,7 @@ from bayes_lepu.likelihood import make_links
 from bayes_lepu.models import REGISTRY, Parameters, get_model
 from bayes_lepu.models import density as density_module
 from bayes_lepu.models.density import LogDensity
+from bayes_lepu.models.prior_terms import Extra
 from bayes_lepu.options import choose_priors
 from bayes_lepu.parts import Batches, Parts
 from bayes_lepu.priors import Prior, default_priors, penalty_priors
@@ -240,6 +241,25 @@ def test_rows_in_parts_have_the_density_of_the_whole(prior, known):
         apart.observed_information(z[0]), whole.observed_information(z[0]), rtol=1e-9, atol=1e-9
     )
     assert whole.fold(z[0])[2] == pytest.approx(whole.logp(whole.swap(z[0])), rel=1e-12)
+
+
+@pytest.mark.parametrize("jacobian", [True, False])
+@pytest.mark.parametrize("model", ["scar", "psychm", "false_marks"])
+def test_priors_by_their_own_functions_are_those_compiled(model, jacobian):
+    """As a family from outside is evaluated, which the compiled density does not know."""
+    density = make_density(model, jacobian=jacobian, priors=HIERARCHICAL)
+    blocks = density.layout.blocks
+    extras = [Extra(b, density.layout.slices[b.name], jacobian) for b in blocks]
+    gaps = []
+    for z in np.random.default_rng(13).normal(size=(3, density.dim)):
+        grad, value = np.zeros(density.dim), density.log_prior(z)
+        gaps.append(sum(extra.add(z, grad) for extra in extras) - value)
+        slope = finite_difference(density.log_prior, z)
+        np.testing.assert_allclose(grad, slope, rtol=1e-6, atol=1e-6)
+        for extra in extras:
+            precision = density.prior_precision(z)[extra.at, extra.at]
+            np.testing.assert_allclose(extra.curvature(z), precision, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(gaps, gaps[0], atol=1e-9)
 
 
 @pytest.mark.parametrize("model", ["scar", "psychm", "false_marks"])

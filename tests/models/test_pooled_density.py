@@ -280,6 +280,8 @@ def test_every_annotator_makes_false_marks_of_their_own(annotators):
     epsilon = np.atleast_1d(density.unpack(z).epsilon)
     np.testing.assert_allclose(epsilon, expit(z[at]))
     np.testing.assert_allclose(density.pack(density.unpack(z))[at], z[at], rtol=1e-12)
+    unsaid = density.unpack(density.pack(replace(density.unpack(z), epsilon=None))).epsilon
+    assert ((unsaid > 0) & (unsaid < 0.05)).all()  # a search begins with few of them
 
 
 def test_the_graph_draws_labels_of_shown_cells_only():
