@@ -15,7 +15,11 @@ from bayes_lepu.models.density import LogDensity
 
 SMALLEST = 1e-8  # curvature below which a coordinate counts as flat
 LEFT = 1e-8  # nats that secant steps may leave
-FALLEN, NOTHING = -7.0, -50.0  # log ratios of a rate that is hardly there, and of one that is not
+ROUNDING = 1e-13  # of a log density, relative to it: sums over many rows are no more exact
+# Log ratios of a rate below which it moves on its own scale, below which it may fall to nothing at
+# once, and of one that has.
+SMALL, FALLEN, GONE, NOTHING = -2.0, -5.0, -40.0, -50.0
+LARGEST_FALL = 0.9  # of a rate in one step, as a share of it
 
 
 def slopes(density: LogDensity, z: Array, grad: Array) -> Array:
@@ -31,8 +35,8 @@ def left_to_gain(density: LogDensity, z: Array, grad: Array, scale: Array) -> fl
     return float(d @ (d / scale))
 
 
-def _peak(density: LogDensity, z: Array, grad: Array, H: Array, mu: float) -> Array | None:
-    """Top of the parabola whose curvature is H, plus mu times its diagonal."""
+def _step(density: LogDensity, z: Array, grad: Array, H: Array, mu: float) -> Array | None:
+    """The way to the top of the parabola whose curvature is H, plus mu times its diagonal."""
     loc, rate = density.loc, density.l1_rate
     root = np.sqrt(np.maximum(np.diag(H), SMALLEST))
     damped = H / np.outer(root, root)
@@ -40,21 +44,23 @@ def _peak(density: LogDensity, z: Array, grad: Array, H: Array, mu: float) -> Ar
     away = z - loc
     smooth = grad + rate * np.sign(away)
     solved, found = highest(smooth / root, damped, away * root, rate / root)
-    return loc + found / root if solved else None
+    return loc + found / root - z if solved else None
 
 
-def _onto_the_face(density: LogDensity, z: Array, logp: float, grad: Array) -> Array | None:
-    """The point with small rates that still fall at nothing; None where that is no higher.
+def _after(density: LogDensity, z: Array, step: Array) -> Array:
+    """The point that a step leads to.
 
-    Their coordinates are logarithms, in which they would take steps of about one for ever.
+    Coordinates of rates are logarithms. A small rate w moves on its own scale, to w (1 + step), and
+    vanishes where that is not positive: in steps of its logarithm it would never get there.
     """
-    rates = z[density.blocks.rates]
-    falling = (rates < FALLEN) & (rates > NOTHING) & (grad[density.blocks.rates] < 0)
-    if not falling.any():
-        return None
-    face = z.copy()
-    face[density.blocks.rates][falling] = NOTHING
-    return face if density.logp(face) > logp else None
+    new, at = z + step, density.blocks.rates
+    u, relative = z[at], step[at]
+    fall = np.where(u < FALLEN, NOTHING, u + np.log1p(-LARGEST_FALL))
+    own = np.where(
+        relative > -LARGEST_FALL, u + np.log1p(np.maximum(relative, -LARGEST_FALL)), fall
+    )
+    new[at] = np.where(u < SMALL, np.maximum(own, NOTHING), new[at])
+    return new
 
 
 def _penalty_gain(density: LogDensity, z: Array, new: Array) -> float:
@@ -65,43 +71,51 @@ def _penalty_gain(density: LogDensity, z: Array, new: Array) -> float:
 def climb_scoring(
     density: LogDensity, start: Array, *, tolerance: float, max_iterations: int = 300
 ) -> tuple[Array, int]:
-    """Where Fisher scoring ends, and after how many iterations."""
+    """Where Fisher scoring ends, and after how many iterations.
+
+    An information matrix costs many gradients. It is kept, and corrected by what a step shows of
+    the true curvature, as long as it predicts well what a step gives.
+    """
     z, mu, rate = start.copy(), 1e-2, density.l1_rate
     enough = tolerance**2 * float(density.data.kind_weights.sum())
-    logp, grad, curvature = density.logp_grad_info(z)
+    (logp, grad, H), fresh = density.logp_grad_info(z), True
     iteration = 0
     for iteration in range(1, max_iterations + 1):  # noqa: B007
-        face = _onto_the_face(density, z, logp, grad)
-        if face is not None:
-            z = face
-            logp, grad, curvature = density.logp_grad_info(z)
-        scale = np.maximum(np.diag(curvature), SMALLEST)
-        if left_to_gain(density, z, grad, scale) < enough:
+        if left_to_gain(density, z, grad, np.maximum(np.diag(H), SMALLEST)) < enough:
             break
-        new = _peak(density, z, grad, curvature, mu)
-        if new is None:
+        step = _step(density, z, grad, H, mu)
+        if step is None:
             mu = max(10 * mu, 1e-6)
             continue
-        step = new - z
         smooth = grad + rate * np.sign(z - density.loc)
-        slope = float(smooth @ step) + _penalty_gain(density, z, new)
-        predicted = slope - 0.5 * float(step @ curvature @ step)
-        new_logp = density.logp(new)
+        slope = float(smooth @ step) + _penalty_gain(density, z, z + step)
+        predicted = slope - 0.5 * float(step @ H @ step)
+        new = _after(density, z, step)
+        new_logp, new_grad = density.logp_grad(new)
         ratio = (new_logp - logp) / max(predicted, 1e-300)
-        if np.isfinite(new_logp) and not 0.7 < ratio < 1.3:
+        well = 0.7 < ratio < 1.3
+        if np.isfinite(new_logp) and not well:
             # The expected curvature is off along this step; the parabola through both values
             # knows better, and one more log density costs a fraction of an information matrix.
-            length = _parabola(slope, new_logp - logp)
-            other = density.logp(z + length * step)
+            further = _after(density, z, _parabola(slope, new_logp - logp) * step)
+            other, other_grad = density.logp_grad(further)
             if other > new_logp:
-                new, new_logp = z + length * step, other
+                new, new_logp, new_grad = further, other, other_grad
         if not np.isfinite(new_logp) or new_logp < logp:
+            if not fresh:
+                (logp, grad, H), fresh = density.logp_grad_info(z), True
+                continue
             if mu > 1e12 or float(np.max(np.abs(step))) < 1e-13:
                 break
             mu = max(4 * mu, 1e-6)
             continue
-        gain, z = new_logp - logp, new
-        logp, grad, curvature = density.logp_grad_info(z)
+        gain = new_logp - logp
+        if well:
+            H = _seen(density, H, (z, grad), (new, new_grad))
+            z, logp, grad, fresh = new, new_logp, new_grad, False
+        else:
+            z = new
+            (logp, grad, H), fresh = density.logp_grad_info(z), True
         mu = max(mu / 5, 1e-9) if ratio > 0.6 else (mu if ratio > 0.2 else 3 * mu)
         if gain < 1e-12 * (1 + abs(logp)) and ratio > 0.2:
             break
@@ -115,37 +129,57 @@ def _parabola(slope: float, gain: float, longest: float = 4.0) -> float:
 
 
 def climb_secant(
-    density: LogDensity, start: Array, curvature: Array, max_iterations: int = 200
+    density: LogDensity,
+    start: Array,
+    curvature: Array,
+    *,
+    left: float = LEFT,
+    max_iterations: int = 200,
 ) -> tuple[Array, int]:
-    """Where secant steps from a first guess of the curvature end; one pass over X each."""
-    z, H, mu, rate = start.copy(), curvature.copy(), 0.0, density.l1_rate
+    """Where secant steps from a first guess of the curvature end; one pass over X each.
+
+    They may leave about ``left`` nats.
+    """
+    z, H, mu = start.copy(), curvature, 0.0
     logp, grad = density.logp_grad(z)
     iteration = 0
     for iteration in range(1, max_iterations + 1):  # noqa: B007
-        face = _onto_the_face(density, z, logp, grad)
-        if face is not None:
-            z = face
-            logp, grad = density.logp_grad(z)
-        if left_to_gain(density, z, grad, np.maximum(np.diag(H), SMALLEST)) < LEFT:
+        if left_to_gain(density, z, grad, np.maximum(np.diag(H), SMALLEST)) < left:
             break
-        new = _peak(density, z, grad, H, mu)
-        if new is None:
+        step = _step(density, z, grad, H, mu)
+        if step is None:
             mu = max(10 * mu, 1e-6)
             continue
+        new = _after(density, z, step)
         step = new - z
         new_logp, new_grad = density.logp_grad(new)
         if not np.isfinite(new_logp):
             mu = max(10 * mu, 1e-2)
             continue
-        signs = rate * (np.sign(new - density.loc) - np.sign(z - density.loc))
-        H = _corrected(H, step, grad - new_grad - signs)
-        if new_logp < logp:
+        H = _seen(density, H, (z, grad), (new, new_grad))
+        if new_logp < logp - ROUNDING * abs(logp):
             if float(np.max(np.abs(step))) < 1e-12:
                 break
             mu = max(4 * mu, 1e-2)
             continue
         z, logp, grad, mu = new, new_logp, new_grad, mu / 10 if mu > 1e-6 else 0.0
     return z, iteration
+
+
+def _seen(
+    density: LogDensity, H: Array, old: tuple[Array, Array], new: tuple[Array, Array]
+) -> Array:
+    """The curvature after what the gradients at two points show of it."""
+    (z, grad), (new_z, new_grad) = old, new
+    kinks = density.l1_rate * (np.sign(new_z - density.loc) - np.sign(z - density.loc))
+    step, change = new_z - z, grad - new_grad - kinks
+    # A rate that has vanished says nothing of the others any more, and its way there nothing at all
+    gone = density.blocks.rates.start + np.flatnonzero(new_z[density.blocks.rates] < GONE)
+    if gone.size:
+        H = H.copy()
+        H[gone], H[:, gone], step[gone], change[gone] = 0.0, 0.0, 0.0, 0.0
+        H[gone, gone] = 1.0
+    return _corrected(H, step, change)
 
 
 def _corrected(H: Array, step: Array, change: Array) -> Array:

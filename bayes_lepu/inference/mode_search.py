@@ -14,9 +14,9 @@ import numpy as np
 
 from bayes_lepu.errors import ModelError
 from bayes_lepu.inference import starts
-from bayes_lepu.inference.modes import distinct_optima, is_exchangeable
+from bayes_lepu.inference.modes import LIKE, distance, distinct_optima, is_exchangeable
 from bayes_lepu.inference.narrow import has_many_columns, narrow
-from bayes_lepu.inference.optimizers import ROUGH, Climber, Optimum, optimise
+from bayes_lepu.inference.optimizers import MOST_ROWS, ROUGH, Climber, Optimum, optimise
 from bayes_lepu.inference.pooling import known_scales
 from bayes_lepu.inference.subsample import subsample
 from bayes_lepu.links import Array
@@ -24,15 +24,17 @@ from bayes_lepu.models.density import LogDensity
 from bayes_lepu.models.parameters import Parameters
 from bayes_lepu.propensities import Propensity, get_propensity
 
-Climb = Callable[[LogDensity, Array], Optimum]
+Climb = Callable[..., Optimum]  # of a density and a start
 
 # Starts of the search: with two curved factors, and with free rates besides.
 PAIR_STARTS, RATES_STARTS = 14, 25
 SEARCH_ROWS = 2_000  # of the subsample, at least
 ROWS_PER_PARAMETER = 50
-MOST_ROWS = 60_000  # of a stage, which a sample of rows that are elsewhere has to hold
+SKETCHED = 0.03  # tolerance of a fit that only tells which columns are strong
+SHARP = 1e-4  # tolerance of climbs that show whether two ends are one mode
 GROWTH = 20  # of the rows from stage to stage
 BEHIND = 100.0  # nats after a rough climb, which leaves a few at most
+SURELY = 4.0  # standard errors of a difference that was measured on a subsample
 
 
 def search(
@@ -57,10 +59,11 @@ def search(
     rough: Climb = partial(optimise, tolerance=ROUGH)
     if optimizer == "auto" and n_starts != 1 and has_many_columns(density):
         start = starts.constant_starts(density.data)[:1]
-        small, lift = narrow(density, best_optimum(constant_version(density), start, rough))
+        sketch: Climb = partial(optimise, tolerance=SKETCHED)
+        small, lift = narrow(density, best_optimum(constant_version(density), start, sketch))
         if (rows := _rows_for(small)) < density.data.n:
             small = replace(small, data=subsample(small.data, rows))
-        found = distinct_optima(small, _from_all_starts(small, n_starts, rough, rng))
+        found = _distinct_ends(small, _from_all_starts(small, n_starts, rough, rng))
         optima: list[Optimum] = []
         for o in found:
             lifted = density.pack(lift(small.unpack(o.z)))
@@ -71,8 +74,37 @@ def search(
         return _from_all_starts(density, n_starts, climb, rng)
     found = _from_all_starts(stages[0], n_starts, rough, rng)
     for before, stage in pairwise(stages):
-        found = [replace(climb(stage, o.z), hits=o.hits) for o in distinct_optima(before, found)]
+        go_on = partial(climb if stage is density else rough, near=True)
+        ends = _distinct_ends(before, found)
+        found = [replace(go_on(stage, o.z), hits=o.hits) for o in ends]
     return found
+
+
+def _distinct_ends(density: LogDensity, found: list[Optimum]) -> list[Optimum]:
+    """One end of every mode of a subsample that may matter for all rows.
+
+    Rough climbs to the same mode may stop apart on a flat ridge, so those that seem to differ go on
+    to the top.
+    """
+    ends = _within_reach(density, distinct_optima(density, found))
+    if len(ends) == 1:
+        return ends
+    tops = [replace(optimise(density, o.z, tolerance=SHARP, near=True), hits=o.hits) for o in ends]
+    return distinct_optima(density, tops)
+
+
+def _within_reach(density: LogDensity, ends: list[Optimum]) -> list[Optimum]:
+    """The ends that are not surely far behind the first, as all rows see it, and its exchange."""
+    data, points = density.data, [density.unpack(o.z) for o in ends]
+    rows = [point.loglik(data.X, data.kind) for point in points]
+    kept = []
+    for o, point, values in zip(ends, points, rows, strict=True):
+        difference = rows[0] - values
+        error = float(np.linalg.norm(difference * data.weight if data.weight.size else difference))
+        behind = ends[0].logp - o.logp > max(BEHIND, SURELY * error)
+        if not behind or distance(point.swap(), points[0], data.X) < LIKE:
+            kept.append(o)
+    return kept
 
 
 def _unless_behind(

@@ -5,7 +5,7 @@ r"""Local maximisers of a log density.
     which is positive semi-definite everywhere, and adapt μ. The default for few columns.
 ``sampled``
     Scoring on a subsample of the rows, then secant steps on all of them, from there and with the
-    subsample's information: a few passes over X. The default for many rows.
+    information of a tenth of them: a few passes over X. The default for many rows.
 ``lbfgs``
     SciPy's L-BFGS on the fused log density. The default for many columns.
 
@@ -30,13 +30,14 @@ from scipy.optimize import minimize
 
 from bayes_lepu.errors import ModelError
 from bayes_lepu.inference.ascent import (
+    LEFT,
     SMALLEST,
     climb_scoring,
     climb_secant,
     left_to_gain,
     slopes,
 )
-from bayes_lepu.inference.sparse import climb_sparse, polish
+from bayes_lepu.inference.sparse import EXACT, climb_sparse, polish
 from bayes_lepu.inference.subsample import subsample
 from bayes_lepu.inference.wide import climb_wide, is_wide
 from bayes_lepu.links import Array
@@ -50,7 +51,8 @@ Climber = Callable[[LogDensity, Array], Ended]
 
 MAX_SCORING_DIM = 120
 MAX_SCORING_WORK = 400_000  # rows x columns above which a Gram matrix per step stops paying
-SAMPLE_WORK = 100_000  # rows x columns of the sample
+SAMPLE_WORK = 100_000  # rows x columns of a sample, at least
+MOST_ROWS = 60_000  # of a sample, which one of rows that are elsewhere has to hold
 GRADIENT_TOLERANCE = 1e-6
 ROUGH = 3e-3  # tolerance on a subsample, whose optimum is a start only
 SMALL_RATE = 1e-5
@@ -75,6 +77,7 @@ def optimise(
     *,
     optimizer: str | Climber = "auto",
     tolerance: float = GRADIENT_TOLERANCE,
+    near: bool = False,
 ) -> Optimum:
     """Climb from one start to a local maximum of the log density.
 
@@ -85,12 +88,16 @@ def optimise(
     tolerance : float
         Scoring stops when about ``tolerance**2 n`` nats are left to gain; the other methods have
         criteria of their own. A looser one than the default spares L1 the final Newton steps.
+    near : bool
+        Whether the start is known to be close to the maximum, so that no subsample leads closer.
     """
     climb: Climber
+    again: Climber
     if callable(optimizer):
-        climb = optimizer
+        climb = again = optimizer
     elif optimizer in OPTIMIZERS:
-        climb = partial(_climb, optimizer=optimizer, tolerance=tolerance)
+        again = partial(_climb, optimizer=optimizer, tolerance=tolerance, near=True)
+        climb = partial(again, near=near)
     else:
         raise ModelError(unknown("optimizer", optimizer, OPTIMIZERS))
     z, iterations = climb(density, start)
@@ -98,24 +105,25 @@ def optimise(
         inside = _off_the_face(density, z)
         if inside is None:
             break
-        z, more = climb(density, inside)
+        z, more = again(density, inside)
         iterations += more
-    return _finish(density, z, iterations)
+    return _finish(density, z, iterations, curved=tolerance < ROUGH)
 
 
-def _climb(density: LogDensity, start: Array, *, optimizer: str, tolerance: float) -> Ended:
+def _climb(
+    density: LogDensity, start: Array, *, optimizer: str, tolerance: float, near: bool
+) -> Ended:
     """One climb by a named method."""
-    kinked, small = bool(density.l1_rate.any()), _work(density) <= MAX_SCORING_WORK
-    exact = small and tolerance <= GRADIENT_TOLERANCE  # the last Newton steps cost most of all
+    kinked = bool(density.l1_rate.any())
     if kinked and is_wide(density):
-        return climb_wide(density, start, exact=exact)
+        return climb_wide(density, start, enough=_enough(density, tolerance))
     if optimizer == "auto":
         optimizer = _automatic(density)
-    if optimizer == "scoring":
-        z, iterations = climb_scoring(density, start, tolerance=tolerance)
+    if optimizer == "sampled":
+        z, iterations = _sampled(density, start, tolerance=tolerance, near=near)
     else:
         z, iterations = OPTIMIZERS[optimizer](density, start, tolerance=tolerance)
-    if kinked and exact:
+    if kinked and _enough(density, tolerance) == EXACT:
         z = polish(density, z)
     return z, iterations
 
@@ -165,25 +173,26 @@ def climb_held(density: LogDensity, start: Array, held: NDArray[np.intp]) -> Arr
     return z
 
 
-def _sampled(density: LogDensity, start: Array, *, tolerance: float) -> Ended:
-    """Scoring on a subsample, then secant steps on all rows with the curvature found there."""
+def _sampled(density: LogDensity, start: Array, *, tolerance: float, near: bool = False) -> Ended:
+    """Secant steps with the curvature of a tenth of the rows, from where these lead to."""
     data = density.data
-    size = max(SAMPLE_WORK // data.p, 50 * density.dim)
+    size = max(SAMPLE_WORK // data.p, 50 * density.dim, min(data.n_all // 10, MOST_ROWS))
     if size >= data.n_all or data.n_annotators > 1:
         return _lbfgs(density, start, tolerance=tolerance)
-    small = replace(density, data=subsample(data, size))
-    center, steps = climb_scoring(small, start, tolerance=ROUGH)
-    z, more = climb_secant(density, center, small.logp_grad_info(center)[2])
+    part, steps = replace(density, data=subsample(data, size)), 0
+    if not near:
+        lead = climb_scoring if _work(part) <= MAX_SCORING_WORK else _sampled
+        start, steps = lead(part, start, tolerance=ROUGH)
+    rough = tolerance > GRADIENT_TOLERANCE
+    left = tolerance**2 * float(data.kind_weights.sum()) if rough else LEFT
+    z, more = climb_secant(density, start, part.logp_grad_info(start)[2], left=left)
     return z, steps + more
 
 
 def _lbfgs(density: LogDensity, start: Array, *, tolerance: float) -> Ended:
-    small, rough = _work(density) <= MAX_SCORING_WORK, tolerance > GRADIENT_TOLERANCE
+    small, enough = _work(density) <= MAX_SCORING_WORK, _enough(density, tolerance)
     if density.l1_rate.any():
-        return climb_sparse(density, start, density.logp_grad, exact=small)
-    # Relative to a log density of some tenths of a nat a row: on large tables the last step of a
-    # climb gives less than about 1e-5 nats, that of a rough one less than 0.1.
-    enough = 1e-6 if rough else 1e-13 if small else 1e-10
+        return climb_sparse(density, start, density.logp_grad, enough=enough)
     result = minimize(
         _negative(density.logp_grad),
         start,
@@ -194,6 +203,21 @@ def _lbfgs(density: LogDensity, start: Array, *, tolerance: float) -> Ended:
     return result.x, int(result.nit)
 
 
+def _enough(density: LogDensity, tolerance: float) -> float:
+    """Share of the log density that the last step of a climb by gradients may give.
+
+    Log densities are some tenths of a nat a row: on large tables the last step gives less than
+    about 1e-5 nats, that of a rough climb less than 0.1.
+    """
+    kinked = bool(density.l1_rate.any())
+    rough = tolerance > GRADIENT_TOLERANCE
+    if tolerance >= ROUGH or (rough and not kinked):
+        return max(1e-6, 0.1 * tolerance**2)
+    if rough or _work(density) > MAX_SCORING_WORK:
+        return 1e-10
+    return EXACT if kinked else 1e-13
+
+
 def _negative(f: Objective) -> Objective:
     def negated(z: Array) -> tuple[float, Array]:
         value, grad = f(z)
@@ -202,9 +226,12 @@ def _negative(f: Objective) -> Objective:
     return negated
 
 
-def _finish(density: LogDensity, z: Array, iterations: int) -> Optimum:
-    """The optimum with its figures; converged if less than about 0.001 nats are left to gain."""
-    if density.dim <= MAX_SCORING_DIM and _work(density) <= MAX_SCORING_WORK:
+def _finish(density: LogDensity, z: Array, iterations: int, *, curved: bool) -> Optimum:
+    """The optimum with its figures; converged if less than about 0.001 nats are left to gain.
+
+    ``curved`` allows for an information matrix to tell.
+    """
+    if curved and density.dim <= MAX_SCORING_DIM and _work(density) <= MAX_SCORING_WORK:
         logp, grad, curvature = density.logp_grad_info(z)
         left = left_to_gain(density, z, grad, np.maximum(np.diag(curvature), SMALLEST))
     else:

@@ -5,6 +5,7 @@ Everything here is made of sums over the rows, so that one pass is enough, where
 
 from dataclasses import dataclass
 from functools import partial
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -19,6 +20,10 @@ BLOCK_ROWS = 4096  # at a time, so that the numbers of a row stay in cache
 ENOUGH_ROWS = 2000  # for a rough mean
 
 Pair = tuple[float, float]  # of (t, s)
+
+_known: "WeakKeyDictionary[Parameters, WeakKeyDictionary[PUData, PointFigures]]" = (
+    WeakKeyDictionary()
+)
 
 
 @dataclass(frozen=True)
@@ -52,7 +57,14 @@ class PointFigures:
 
 
 def point_figures(point: Parameters, data: PUData) -> PointFigures:
-    """The figures of one point, in one pass over the rows."""
+    """The figures of one point, in one pass over the rows; asked for again, without one."""
+    known = _known.setdefault(point, WeakKeyDictionary())
+    if data not in known:
+        known[data] = _figures(point, data)
+    return known[data]
+
+
+def _figures(point: Parameters, data: PUData) -> PointFigures:
     some = data.X[:: max(1, data.n // ENOUGH_ROWS)].mean(axis=0)[None]
     average = point.average()
     # Squares of what is left of a rough mean lose no digits, whatever the units.

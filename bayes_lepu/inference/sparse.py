@@ -17,6 +17,7 @@ from bayes_lepu.models.density import LogDensity
 
 MAX_RESTARTS = 10
 DONE = 1e-10
+EXACT = 1e-15  # share of the log density, below which no step can be told from rounding
 MAX_SUPPORT = 1000  # Newton steps on more coordinates than this would cost more than they give
 
 
@@ -35,13 +36,13 @@ def climb_sparse(
     start: Array,
     objective: Callable[[Array], tuple[float, Array]],
     *,
-    exact: bool = True,
+    enough: float = EXACT,
     max_iterations: int = 5000,
 ) -> tuple[Array, int]:
     """Where the search ends, and its number of iterations.
 
     ``objective`` is the log density with its gradient, in coordinates that leave the slopes as
-    they are. Without ``exact`` the search ends where a step gives less than about 1e-6 nats.
+    they are. The search ends where a step gives less than the share ``enough`` of the log density.
     """
     rate = density.l1_rate
     split = np.flatnonzero(rate)
@@ -83,13 +84,13 @@ def climb_sparse(
                 "maxiter": max_iterations,
                 "maxfun": 4 * max_iterations,
                 "maxcor": 30,
-                "ftol": 1e-15 if exact else 1e-10,
+                "ftol": enough,
                 "gtol": 1e-7,
             },
         )
         z, iterations = join(result.x), iterations + int(result.nit)
         left = np.where(bounded & (result.x <= 0), np.minimum(result.jac, 0.0), result.jac)
-        if not exact or np.max(np.abs(left)) < 1e-3 * max(1.0, float(C.max())):
+        if enough > EXACT or np.max(np.abs(left)) < 1e-3 * max(1.0, float(C.max())):
             break  # otherwise a line search failed, which new curvature estimates mend
     return z, iterations
 

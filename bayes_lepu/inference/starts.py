@@ -12,6 +12,7 @@ units are brought to that scale by their spread. Random slopes go to the columns
 say of them, not by their place, so that the order and the signs of columns change nothing.
 """
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -54,7 +55,7 @@ def near_scar(
 ) -> Parameters:
     """The SCAR fit with a small random α; half of c and of 1 - c by guesses and lapses if asked."""
     scar = scar.average()
-    small = 0.3 / np.sqrt(data.p) * random_slopes(data, rng) / spread
+    small = 0.3 / np.sqrt(data.p) * next(random_slopes(data, rng)) / spread
     if with_weights:
         c = float(np.clip(scar.gamma, 0.1, 0.9))
         weights = {"gamma": 0.5 * c, "lam": 0.5 * (1 - c)}
@@ -105,24 +106,23 @@ def random_points(
 ) -> list[Parameters]:
     """Random pairs of factors, different by construction."""
     sd = 2.0 / np.sqrt(data.p) / spread
+    slopes = random_slopes(data, rng, 2 * count)
     return [
         Parameters.of(
-            a=sd * random_slopes(data, rng),
-            b=rng.normal(),
-            alpha=sd * random_slopes(data, rng),
-            beta=rng.normal(),
+            a=sd * next(slopes), b=rng.normal(), alpha=sd * next(slopes), beta=rng.normal()
         )
         for _ in range(count)
     ]
 
 
-def random_slopes(data: PUData, rng: np.random.Generator) -> Array:
+def random_slopes(data: PUData, rng: np.random.Generator, count: int = 1) -> Iterator[Array]:
     """Standard normal slopes that follow their columns when these change places or signs."""
     toward = (data.l - data.l.mean()) @ data.X
-    strength = np.abs(toward) / column_spread(data)
-    slopes = np.empty(data.p)
-    slopes[np.argsort(-strength, kind="stable")] = rng.normal(size=data.p)
-    return np.where(toward < 0, -slopes, slopes)
+    order = np.argsort(-np.abs(toward) / column_spread(data), kind="stable")
+    for _ in range(count):
+        slopes = np.empty(data.p)
+        slopes[order] = rng.normal(size=data.p)
+        yield np.where(toward < 0, -slopes, slopes)
 
 
 def with_small_weights(points: list[Parameters]) -> list[Parameters]:

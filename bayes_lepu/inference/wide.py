@@ -17,13 +17,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayes_lepu.data import PUData
-from bayes_lepu.inference.sparse import climb_sparse, polish
+from bayes_lepu.inference.sparse import EXACT, climb_sparse, polish
 from bayes_lepu.links import Array
 from bayes_lepu.models.density import LogDensity
 
 MANY_SPARSE_COLUMNS = 100
 FIRST_COLUMNS = 50
+GROWTH = 4  # at most, of the columns at work in one round
+MOST = 0.6  # share of the columns
 MAX_ROUNDS = 50
+UNTIL_COMPLETE = 1e-6  # asked of climbs over columns that others will join
 SLACK = 1e-6  # relative violation of the optimality condition that is let pass
 
 Working = dict[str, NDArray[np.bool_]]  # columns at work, for each L1 factor
@@ -60,10 +63,14 @@ def is_wide(density: LogDensity) -> bool:
     )
 
 
-def climb_wide(density: LogDensity, start: Array, *, exact: bool = True) -> tuple[Array, int]:
+def climb_wide(
+    density: LogDensity, start: Array, *, enough: float = EXACT
+) -> tuple[Array, int]:
     """Where the climb ends, on the coordinates of ``density``, and its number of iterations.
 
-    ``exact`` adds Newton steps that bring the residual of the optimality conditions to rounding.
+    ``enough`` is what `climb_sparse` asks for; an exact climb also takes Newton steps that bring
+    the residual of the optimality conditions to rounding. As long as columns are missing, a rough
+    climb tells which.
     """
     working: Working = {}
     gradient = _smooth_gradient(density, start)
@@ -71,15 +78,18 @@ def climb_wide(density: LogDensity, start: Array, *, exact: bool = True) -> tupl
         if density.priors[name].family == "laplace":
             block = getattr(density.blocks, name)
             working[name] = _strongest(start[block]) | _strongest(gradient[block])
-    z, iterations = start, 0
+    z, iterations, asked = start, 0, max(enough, UNTIL_COMPLETE)
     for _ in range(MAX_ROUNDS):
         small = _restricted(density, working)
         begin = _project(density, small, z, working)
-        x, count = climb_sparse(small, begin, small.logp_grad, exact=exact)
-        z = _lift(density, small, polish(small, x) if exact else x, working)
+        x, count = climb_sparse(small, begin, small.logp_grad, enough=asked)
+        z = _lift(density, small, polish(small, x) if asked == EXACT else x, working)
         iterations += count
-        if not _take_in(density, z, working):
+        if _take_in(density, z, working):
+            continue
+        if asked == enough:
             break
+        asked = enough
     return z, iterations
 
 
@@ -90,7 +100,7 @@ def _take_in(density: LogDensity, z: Array, working: Working) -> bool:
         block = getattr(density.blocks, name)
         excess = np.abs(gradient[block]) - density.l1_rate[block] * (1 + SLACK)
         excess[columns] = 0.0
-        new = _strongest(np.maximum(excess, 0.0), max(FIRST_COLUMNS, int(columns.sum())))
+        new = _strongest(np.maximum(excess, 0.0), max(FIRST_COLUMNS, GROWTH * int(columns.sum())))
         working[name] = columns | new
         any_broken |= bool(new.any())
     return any_broken
@@ -119,8 +129,10 @@ def _restricted(density: LogDensity, working: Working) -> LogDensity:
     if len(working) == len(_factors(density)):  # columns of X only, most of them of both factors
         of_class = working["a"]
         of_selection = working.get("alpha", np.zeros_like(of_class))
-        used = np.flatnonzero(of_class | of_selection)
-        table = data.X[:, used] if data.is_sparse else np.take(data.X, used, axis=1)
+        used = of_class | of_selection
+        if used.mean() > MOST:  # a copy of them would cost more than it gives
+            return replace(density, data=data.with_table(data.X, of_class, of_selection))
+        table = data.X[:, used] if data.is_sparse else np.compress(used, data.X, axis=1)
         return replace(density, data=data.with_table(table, of_class[used], of_selection[used]))
     tables = [
         data.X[:, working[name]] if name in working else row_basis(data).coordinates
