@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 FEWEST_ROWS = 1_000  # below which counting rows saves nothing
 LOOK = 20_000  # rows of a first look: without a repeat among them, the table has too few to matter
+FEW_COLUMNS = 3  # which tell rows of measurements apart already
 WORTH = 2  # rows for every distinct one, at least
 MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # odd, with bits all over: 2^64 over the golden ratio
 
@@ -25,8 +26,9 @@ def find_repeats(*tables: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[np.in
         return None
     columns = [table.reshape(n, -1)[:, j] for table in tables for j in range(table.size // n)]
     some = np.random.default_rng(0).choice(n, min(n, LOOK), replace=False)
-    if len(np.unique(_keys([column[some] for column in columns]))) == some.size:
-        return None
+    for seen in (columns[:FEW_COLUMNS], columns):
+        if len(np.unique(_keys([column[some] for column in seen]))) == some.size:
+            return None
     kind, found = pd.factorize(_keys(columns))
     if len(found) * WORTH > n:
         return None

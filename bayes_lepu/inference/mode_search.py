@@ -30,7 +30,7 @@ Climb = Callable[..., Optimum]  # of a density and a start
 PAIR_STARTS, RATES_STARTS = 14, 25
 SEARCH_ROWS = 2_000  # of the subsample, at least
 ROWS_PER_PARAMETER = 50
-SKETCHED = 0.03  # tolerance of a fit that only tells which columns are strong
+SKETCHED = 0.03  # tolerance of climbs that tell strong columns, and modes that are far behind
 SHARP = 1e-4  # tolerance of climbs that show whether two ends are one mode
 GROWTH = 20  # of the rows from stage to stage
 BEHIND = 100.0  # nats after a rough climb, which leaves a few at most
@@ -110,12 +110,12 @@ def _within_reach(density: LogDensity, ends: list[Optimum]) -> list[Optimum]:
 def _unless_behind(
     density: LogDensity, start: Array, before: list[Optimum], climb: Climb
 ) -> Optimum:
-    """Where a climb ends; a rough one, if that ends far below what others have reached."""
+    """Where a climb ends; a sketch of it, if that ends far below what others have reached."""
     if before:
-        rough = optimise(density, start, tolerance=ROUGH)
-        if rough.logp < max(o.logp for o in before) - BEHIND:
-            return rough
-        start = rough.z
+        sketch = optimise(density, start, tolerance=SKETCHED)
+        if sketch.logp < max(o.logp for o in before) - BEHIND:
+            return sketch
+        start = sketch.z
     return climb(density, start)
 
 
