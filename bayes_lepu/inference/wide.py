@@ -63,9 +63,7 @@ def is_wide(density: LogDensity) -> bool:
     )
 
 
-def climb_wide(
-    density: LogDensity, start: Array, *, enough: float = EXACT
-) -> tuple[Array, int]:
+def climb_wide(density: LogDensity, start: Array, *, enough: float = EXACT) -> tuple[Array, int]:
     """Where the climb ends, on the coordinates of ``density``, and its number of iterations.
 
     ``enough`` is what `climb_sparse` asks for; an exact climb also takes Newton steps that bring

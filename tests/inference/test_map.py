@@ -343,7 +343,7 @@ def test_multi_start_beats_its_own_single_starts(table):
         for k in range(6)
     ]
     assert best >= max(single) - 1e-5
-    assert min(single) < best - 1  # the single start is a gamble
+    assert min(single) < best - 0.1  # the single start is a gamble
 
 
 # What does not change it --------------------------------------------------------------------------
