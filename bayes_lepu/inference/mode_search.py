@@ -33,6 +33,7 @@ ROWS_PER_PARAMETER = 50
 SKETCHED = 0.03  # tolerance of climbs that tell strong columns, and modes that are far behind
 SHARP = 1e-4  # tolerance of climbs that show whether two ends are one mode
 GROWTH = 20  # of the rows from stage to stage
+MUCH = 12  # times as many rows, on which climbs to the same mode would be dear
 BEHIND = 100.0  # nats after a rough climb, which leaves a few at most
 SURELY = 4.0  # standard errors of a difference that was measured on a subsample
 
@@ -63,7 +64,8 @@ def search(
         small, lift = narrow(density, best_optimum(constant_version(density), start, sketch))
         if (rows := _rows_for(small)) < density.data.n:
             small = replace(small, data=subsample(small.data, rows))
-        found = _distinct_ends(small, _from_all_starts(small, n_starts, rough, rng))
+        found = distinct_optima(small, _from_all_starts(small, n_starts, rough, rng))
+        found = _tops(small, _within_reach(small, found))
         optima: list[Optimum] = []
         for o in found:
             lifted = density.pack(lift(small.unpack(o.z)))
@@ -75,18 +77,15 @@ def search(
     found = _from_all_starts(stages[0], n_starts, rough, rng)
     for before, stage in pairwise(stages):
         go_on = partial(climb if stage is density else rough, near=True)
-        ends = _distinct_ends(before, found)
+        ends = _within_reach(before, distinct_optima(before, found))
+        if stage.data.n_all > MUCH * before.data.n:
+            ends = _tops(before, ends)
         found = [replace(go_on(stage, o.z), hits=o.hits) for o in ends]
     return found
 
 
-def _distinct_ends(density: LogDensity, found: list[Optimum]) -> list[Optimum]:
-    """One end of every mode of a subsample that may matter for all rows.
-
-    Rough climbs to the same mode may stop apart on a flat ridge, so those that seem to differ go on
-    to the top.
-    """
-    ends = _within_reach(density, distinct_optima(density, found))
+def _tops(density: LogDensity, ends: list[Optimum]) -> list[Optimum]:
+    """One end of every mode: rough climbs to the same one may stop apart on a flat ridge."""
     if len(ends) == 1:
         return ends
     tops = [replace(optimise(density, o.z, tolerance=SHARP, near=True), hits=o.hits) for o in ends]
