@@ -274,6 +274,12 @@ class PUData:
         """The rows held here, as if they were all."""
         return self if self.parts is None else replace(self, parts=None)
 
+    def some(self, count: int) -> "PUData":
+        """At most so many of the rows held here, at random and the same ones every time."""
+        if self.n <= count:
+            return self.held
+        return self.rows(np.sort(np.argpartition(random_keys(0, self.n), count)[:count]))
+
     @property
     def pool(self) -> tuple["PUData", Array]:
         """Rows that samples are taken from, and their random numbers (see `parts`)."""

@@ -100,6 +100,7 @@ def optimise(
         climb = partial(again, near=near)
     else:
         raise ModelError(unknown("optimizer", optimizer, OPTIMIZERS))
+    several = density.data.n_annotators > 1
     z, iterations = climb(density, start)
     for _ in range(density.spec.n_rates):
         inside = _off_the_face(density, z)
@@ -107,7 +108,7 @@ def optimise(
             break
         z, more = again(density, inside)
         iterations += more
-    return _finish(density, z, iterations, curved=tolerance < ROUGH)
+    return _finish(density, z, iterations, curved=tolerance < ROUGH and not several)
 
 
 def _climb(

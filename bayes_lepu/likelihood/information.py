@@ -37,8 +37,10 @@ def information(rows: Rows, links: Links, point: Point) -> Array:
     info = np.zeros((layout(rows).size,) * 2)
     for block in blocks_of_rows(rows):
         terms = Terms(block, links, point)
-        vectors = _expected(terms) if len(rows.labels) == 1 else _complete(terms)
-        for d_tau, d_cells, d_false in vectors:
+        if len(rows.labels) > 1:
+            _add_complete(info, terms)
+            continue
+        for d_tau, d_cells, d_false in _expected(terms):
             info += _gram(block, d_tau, d_cells, d_false)
     return info
 
@@ -127,21 +129,22 @@ def _expected(terms: Terms) -> list[tuple[Array, Array, Array]]:
     ]
 
 
-def _complete(terms: Terms) -> list[tuple[Array, Array, Array]]:
-    """The same for the complete-data information, one vector for every factor."""
-    J, n = terms.omega.shape
+def _add_complete(info: Array, terms: Terms) -> None:
+    """Add the complete-data information, a block for the class and one for every annotator."""
+    where, X1 = layout(terms.rows), _with_one(terms.rows.X)
     w, eps = terms.weight, terms.point.epsilon
     class_slope = exp_ratio(terms.log_t_slope, 0.5 * (terms.log_t + terms.log_not_t))
-    of_class = _times(np.sqrt(w), class_slope)
+    G = X1 * _times(np.sqrt(w), class_slope)[:, None]
+    info[where.of_class(), where.of_class()] += G.T @ G
     label_slopes = _d_psi(terms, 0.5 * (terms.log_psi + terms.log_not_psi))
     positive = _times(np.sqrt(w * terms.m) * terms.shown[:, None], label_slopes)
-    negative = np.sqrt(w * (1 - terms.m) * (eps * (1 - eps))[:, None]) * terms.shown
-    vectors = [(of_class, np.zeros((J, 3, n)), np.zeros((J, n)))]
-    for j in range(J):
-        only = (np.arange(J) == j)[:, None]
-        vectors.append((np.zeros(n), positive * only[:, None], np.zeros((J, n))))
-        vectors.append((np.zeros(n), np.zeros((J, 3, n)), negative * only))
-    return vectors
+    negative = terms.shown @ (w * (1 - terms.m))
+    for j, (omega, *rates) in enumerate(positive):
+        e = where.own(j).stop - 1
+        of_cells = slice(where.of_selection(j).start, e)
+        G = np.column_stack([X1 * omega[:, None], *rates])
+        info[of_cells, of_cells] += G.T @ G
+        info[e, e] += eps[j] * (1 - eps[j]) * negative[j]
 
 
 def _d_psi(terms: Terms, log_scale: Array) -> Array:

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     import pymc as pm
     import xarray as xr
 
+PRIOR_ROWS = 2_000  # of which the prior of π and c is told
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FittedModel:
@@ -203,8 +205,8 @@ class FittedModel:
     def _prior_pi_and_c(self) -> tuple[Array, Array]:
         if self.remembered is not None:
             return self.remembered.prior_pi, self.remembered.prior_c
-        held = replace(self, data=self.data.held)  # near enough for a prior
-        return held.class_prior_draws(self._prior_sample)
+        some = replace(self, data=self.data.some(PRIOR_ROWS))
+        return some.class_prior_draws(self._prior_sample)
 
     def annotators(self, *, ci_prob: float = CI_PROB) -> pd.DataFrame:
         """One line per annotator: rows seen and labelled, label frequency, what sets them apart.
