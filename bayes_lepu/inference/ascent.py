@@ -18,7 +18,7 @@ LEFT = 1e-8  # nats that secant steps may leave
 ROUNDING = 1e-13  # of a log density, relative to it: sums over many rows are no more exact
 # Log ratios of a rate below which it moves on its own scale, below which it may fall to nothing at
 # once, and of one that has.
-SMALL, FALLEN, GONE, NOTHING = -2.0, -5.0, -40.0, -50.0
+SMALL, FALLEN, GONE, NOTHING = -2.0, -7.0, -40.0, -50.0
 LARGEST_FALL = 0.9  # of a rate in one step, as a share of it
 
 

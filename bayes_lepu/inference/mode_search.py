@@ -2,10 +2,13 @@
 
 Every start is climbed over a subsample (`subsample`) whose size depends on the number of parameters
 alone. The distinct modes found there are then climbed over all rows (in stages, of twenty times
-as many rows each), so that the cost of the search does not grow with the number of rows.
+as many rows each), so that the cost of the search does not grow with the number of rows. Where
+modes are nearly as high as the best and the rows not too many, all starts are climbed over all rows
+as well.
 """
 
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
@@ -16,7 +19,15 @@ from bayes_lepu.errors import ModelError
 from bayes_lepu.inference import starts
 from bayes_lepu.inference.modes import LIKE, distance, distinct_optima, is_exchangeable
 from bayes_lepu.inference.narrow import has_many_columns, narrow
-from bayes_lepu.inference.optimizers import MOST_ROWS, ROUGH, Climber, Optimum, optimise
+from bayes_lepu.inference.optimizers import (
+    MAX_SCORING_WORK,
+    MOST_ROWS,
+    ROUGH,
+    Climber,
+    Optimum,
+    optimise,
+    work,
+)
 from bayes_lepu.inference.pooling import known_scales
 from bayes_lepu.inference.subsample import subsample
 from bayes_lepu.links import Array
@@ -34,6 +45,7 @@ SKETCHED = 0.03  # tolerance of climbs that tell strong columns, and modes that 
 SHARP = 1e-4  # tolerance of climbs that show whether two ends are one mode
 GROWTH = 20  # of the rows from stage to stage
 MUCH = 12  # times as many rows, on which climbs to the same mode would be dear
+RIVAL = 5.0  # nats
 BEHIND = 100.0  # nats after a rough climb, which leaves a few at most
 SURELY = 4.0  # standard errors of a difference that was measured on a subsample
 
@@ -74,6 +86,7 @@ def search(
     stages = _stages(density) if optimizer == "auto" else [density]
     if len(stages) == 1:
         return _from_all_starts(density, n_starts, climb, rng)
+    same = deepcopy(rng)
     found = _from_all_starts(stages[0], n_starts, rough, rng)
     for before, stage in pairwise(stages):
         go_on = partial(climb if stage is density else rough, near=True)
@@ -81,7 +94,19 @@ def search(
         if stage.data.n_all > MUCH * before.data.n:
             ends = _tops(before, ends)
         found = [replace(go_on(stage, o.z), hits=o.hits) for o in ends]
+    if work(density) <= MAX_SCORING_WORK and _have_rivals(density, found):
+        found += _from_all_starts(density, n_starts, climb, same)
     return found
+
+
+def _have_rivals(density: LogDensity, found: list[Optimum]) -> bool:
+    """Whether modes are nearly as high as the best: then a subsample may have shown others."""
+    best, *others = distinct_optima(density, found)
+    first, X = density.unpack(best.z), density.data.X
+    return any(
+        best.logp - o.logp < RIVAL and distance(density.unpack(o.z).swap(), first, X) > LIKE
+        for o in others
+    )
 
 
 def _tops(density: LogDensity, ends: list[Optimum]) -> list[Optimum]:

@@ -129,7 +129,7 @@ def _climb(
     return z, iterations
 
 
-def _work(density: LogDensity) -> int:
+def work(density: LogDensity) -> int:
     """Cells of the table, wherever they are."""
     return density.data.n_all * density.data.p
 
@@ -137,7 +137,7 @@ def _work(density: LogDensity) -> int:
 def _automatic(density: LogDensity) -> str:
     if density.dim > MAX_SCORING_DIM:
         return "lbfgs"
-    return "scoring" if _work(density) <= MAX_SCORING_WORK else "sampled"
+    return "scoring" if work(density) <= MAX_SCORING_WORK else "sampled"
 
 
 def _off_the_face(density: LogDensity, z: Array) -> Array | None:
@@ -182,7 +182,7 @@ def _sampled(density: LogDensity, start: Array, *, tolerance: float, near: bool 
         return _lbfgs(density, start, tolerance=tolerance)
     part, steps = replace(density, data=subsample(data, size)), 0
     if not near:
-        lead = climb_scoring if _work(part) <= MAX_SCORING_WORK else _sampled
+        lead = climb_scoring if work(part) <= MAX_SCORING_WORK else _sampled
         start, steps = lead(part, start, tolerance=ROUGH)
     rough = tolerance > GRADIENT_TOLERANCE
     left = tolerance**2 * float(data.kind_weights.sum()) if rough else LEFT
@@ -191,7 +191,7 @@ def _sampled(density: LogDensity, start: Array, *, tolerance: float, near: bool 
 
 
 def _lbfgs(density: LogDensity, start: Array, *, tolerance: float) -> Ended:
-    small, enough = _work(density) <= MAX_SCORING_WORK, _enough(density, tolerance)
+    small, enough = work(density) <= MAX_SCORING_WORK, _enough(density, tolerance)
     if density.l1_rate.any():
         return climb_sparse(density, start, density.logp_grad, enough=enough)
     result = minimize(
@@ -214,7 +214,7 @@ def _enough(density: LogDensity, tolerance: float) -> float:
     rough = tolerance > GRADIENT_TOLERANCE
     if tolerance >= ROUGH or (rough and not kinked):
         return max(1e-6, 0.1 * tolerance**2)
-    if rough or _work(density) > MAX_SCORING_WORK:
+    if rough or work(density) > MAX_SCORING_WORK:
         return 1e-10
     return EXACT if kinked else 1e-13
 
@@ -232,7 +232,7 @@ def _finish(density: LogDensity, z: Array, iterations: int, *, curved: bool) -> 
 
     ``curved`` allows for an information matrix to tell.
     """
-    if curved and density.dim <= MAX_SCORING_DIM and _work(density) <= MAX_SCORING_WORK:
+    if curved and density.dim <= MAX_SCORING_DIM and work(density) <= MAX_SCORING_WORK:
         logp, grad, curvature = density.logp_grad_info(z)
         left = left_to_gain(density, z, grad, np.maximum(np.diag(curvature), SMALLEST))
     else:
