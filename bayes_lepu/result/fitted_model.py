@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     import pymc as pm
     import xarray as xr
 
-PRIOR_ROWS = 2_000  # of which the prior of π and c is told
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FittedModel:
@@ -205,7 +203,7 @@ class FittedModel:
     def _prior_pi_and_c(self) -> tuple[Array, Array]:
         if self.remembered is not None:
             return self.remembered.prior_pi, self.remembered.prior_c
-        some = replace(self, data=self.data.some(PRIOR_ROWS))
+        some = replace(self, data=self.data.some(summaries.PRIOR_ROWS))
         return some.class_prior_draws(self._prior_sample)
 
     def annotators(self, *, ci_prob: float = CI_PROB) -> pd.DataFrame:

@@ -21,6 +21,7 @@ from bayes_lepu.parts import Sums
 
 BLOCK_CELLS = 2_000_000
 CI_PROB = 0.89  # the default of ArviZ 1
+PRIOR_ROWS = 2_000  # of which the prior of π and c is told
 MANY_ROWS = 20_000  # which tell how draws differ to a hundredth of their spread
 
 RowFunction = Callable[[Parameters, NDArray[Any]], Array]
