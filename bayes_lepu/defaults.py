@@ -1,13 +1,15 @@
 r"""The priors of a fit for which nobody named any, chosen on real tables.
 
-.. math:: a_j \sim N(0, A^2/p), \quad b \sim N(0, (0.6 A)^2), \quad
-    \alpha_j \sim N(0, S^2/p_s), \quad \beta \sim N(0, 2.5^2), \quad S = \max(S_0, A_m/4)
+.. math:: a_j \sim N(0, A^2/p), \quad b \sim t_2(0, r/4), \quad
+    \alpha_j \sim N(0, S^2/p_s), \quad \beta \sim N(-2.5, \max(1, r/4)^2), \\
+    S = \max(0.5, r/8), \quad r = \sqrt{m/p} \text{ within } [2.5, 10]
 
-with A from the labels (`class_scale`), :math:`A_m = \sqrt{m/p}` within [2.5, 10] for m labelled
-rows, and :math:`S_0` = 1.2. A point estimate has :math:`S_0` = 0.75, because it may end in a mode
-where s has taken the class, which a posterior only counts among others; and
-:math:`\beta \sim N(-2, 1.5^2)`, for SCAR :math:`c \sim \mathrm{Beta}(1.3, 3)`, because the mode
-lies where more of the positives are labelled than at the posterior's mean.
+for m labelled rows, with A from the labels (`class_scale`). So s is smoother than t, and few of the
+positives are labelled until the labels say otherwise: they hardly tell a class that is labelled
+often from a larger one that is labelled seldom. The more labels there are for a column, the less
+the priors say. The heavy tails of b let a rare class be rare. Of SCAR,
+:math:`c \sim \mathrm{Beta}(1 + d, 1 + 13 d)` with d = 1 for r = 2.5 and 0 for r = 10. A point
+estimate is the mode of the same posterior.
 
 Beyond 100 columns a point estimate has penalties instead, with m the number of labelled rows,
 
@@ -30,15 +32,18 @@ import math
 import numpy as np
 
 from bayes_lepu.data import PUData
-from bayes_lepu.inference.class_scale import MANY_TERMS, class_scale, labelled, scale_by_count
-from bayes_lepu.priors import SELECTION_SCALE, Prior, default_priors, penalty_prior
+from bayes_lepu.inference.class_scale import (
+    MANY_TERMS,
+    WIDEST_BY_COUNT,
+    class_scale,
+    labelled,
+    scale_by_count,
+)
+from bayes_lepu.priors import CLASS_SCALE, Prior, penalty_prior, weak_priors
 from bayes_lepu.term_priors import count_terms, terms_of_factors
 
-POINT_SELECTION_SCALE = 0.75
-POINT_LEVELS = {  # of the propensity: one positive in eight is labelled, or one in three
-    "beta": Prior("normal", loc=-2.0, scale=1.5),
-    "c": Prior("beta", concentration=(1.3, 3)),
-}
+SMOOTHNESS = 0.5  # what the columns give the log-odds of being labelled, at least
+FEW_LABELLED = -2.5  # log-odds: one positive in thirteen
 MANY_CLASS_C = 0.25  # times the root of the number of labelled rows; at 0.5 dense slopes are lost
 MANY_SELECTION_C = 0.5  # times that root
 WIDE_CLASS_C, WIDE_SELECTION_C = 0.3, 10.0  # L2, with more columns than rows
@@ -46,13 +51,18 @@ CLASS_LEVEL_SCALE = 2.5  # a rare class has its intercept far from 0
 SELECTION_LEVEL_SCALE = 1.0
 
 
-def posterior_priors(data: PUData, *, smoothness: float = SELECTION_SCALE) -> dict[str, Prior]:
-    """The priors of `fit` with ``method="nuts"`` or ``"laplace"``: S_0 is ``smoothness``."""
-    return default_priors(
-        *terms_of_factors(data),
-        class_scale=class_scale(data),
-        selection_scale=max(smoothness, scale_by_count(data) / 4),
-    )
+def default_priors(data: PUData) -> dict[str, Prior]:
+    """The priors of `fit` where neither priors nor penalties are named and columns are few."""
+    r = scale_by_count(data)
+    few = (WIDEST_BY_COUNT - r) / (WIDEST_BY_COUNT - CLASS_SCALE)  # 1 with few labels, 0 with many
+    n_class, n_selection = terms_of_factors(data)
+    smooth = max(SMOOTHNESS, r / 8)
+    usual = weak_priors(n_class, n_selection, class_scale=class_scale(data), selection_scale=smooth)
+    return usual | {
+        "b": Prior("student-t", nu=2, scale=r / 4),
+        "beta": Prior("normal", loc=FEW_LABELLED, scale=max(1.0, r / 4)),
+        "c": Prior("beta", concentration=(1 + few, 1 + 13 * few)),
+    }
 
 
 def default_penalties(data: PUData) -> dict[str, Prior]:
@@ -64,10 +74,10 @@ def default_penalties(data: PUData) -> dict[str, Prior]:
     wide = data.p > data.n_all
     few = count_terms(data, np.ones(data.p, dtype=bool)) <= MANY_TERMS
     if few and not wide:
-        return {**posterior_priors(data, smoothness=POINT_SELECTION_SCALE), **POINT_LEVELS}
+        return default_priors(data)
     root = math.sqrt(max(labelled(data), 1))
     if data.is_sparse:
-        usual = posterior_priors(data, smoothness=POINT_SELECTION_SCALE)
+        usual = default_priors(data)
         slopes = usual["a"], usual["alpha"]
     elif wide:
         slopes = penalty_prior("l2", WIDE_CLASS_C), penalty_prior("l2", WIDE_SELECTION_C)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from bayes_lepu.annotators import LongFormat
 from bayes_lepu.data import PUData
-from bayes_lepu.defaults import default_penalties, posterior_priors
+from bayes_lepu.defaults import default_penalties, default_priors
 from bayes_lepu.errors import OWN_CODE, DataWarning, ModelError
 from bayes_lepu.foreign_priors import read_priors
 from bayes_lepu.inference.engines import ENGINES
@@ -60,7 +60,7 @@ def choose_priors(
                 "penalty and C belong to method='map' (they leave the intercepts flat, which has "
                 "no proper posterior). Give priors={'a': Prior(...), 'alpha': Prior(...)} instead."
             )
-        base = posterior_priors(data)
+        base = default_priors(data)
     base = with_blocks(base, data)
     # How much annotators differ: by about one in the log-odds of a row, whatever the columns.
     columns = max(int(data.selection_mask.sum()), 1)

@@ -350,7 +350,7 @@ def penalty_priors(
     }
 
 
-def default_priors(
+def weak_priors(
     n_class: int,
     n_selection: int,
     *,

@@ -8,7 +8,7 @@ import numpy as np
 from bayes_lepu import Prior
 from bayes_lepu.models import REGISTRY
 from bayes_lepu.models.density import LogDensity
-from bayes_lepu.priors import default_priors
+from bayes_lepu.priors import weak_priors
 from bayes_lepu.reading import read_data
 
 
@@ -27,7 +27,7 @@ def make_density(model, *, priors=None, jacobian=True, **options):
     marks = model == "false_marks"
     data = make_data(naive=model == "naive", **options)
     spec = replace(REGISTRY["spm"], false_marks=True) if marks else REGISTRY[model]
-    base = default_priors(int(data.class_mask.sum()), int(data.selection_mask.sum()))
+    base = weak_priors(int(data.class_mask.sum()), int(data.selection_mask.sum()))
     own = {
         "c": Prior("beta", concentration=(2, 3)),
         "rates": Prior("dirichlet", concentration=(1.5, 2, 5)),

@@ -6,7 +6,7 @@ from scipy.special import expit, log_expit, logsumexp
 from scipy.stats import norm
 
 import bayes_lepu as lepu
-from bayes_lepu.defaults import default_penalties, posterior_priors
+from bayes_lepu.defaults import default_penalties, default_priors
 from bayes_lepu.inference.class_scale import MANY_ROWS, SCALES, class_scale, scale_by_count
 from bayes_lepu.inference.modes import artefact
 from bayes_lepu.inference.point_figures import point_figures
@@ -26,21 +26,40 @@ def test_the_defaults_are_part_of_the_result_and_printed():
     X, l, _ = data([0.0] * 4, 0.0)
     fit = lepu.fit(X, l, model="spm", method="map", random_seed=0)
     assert l.sum() > 400  # a hundred for every column: as wide as they get
-    assert fit.priors["a"] == lepu.Prior("normal", scale=5.0)
-    assert fit.priors["alpha"] == lepu.Prior("normal", scale=1.25)
-    assert fit.priors["b"] == lepu.Prior("normal", scale=6.0)
-    for name in ("a ~ Normal(0, 5)", "alpha ~ Normal(0, 1.25)", "beta ~ Normal(-2, 1.5)"):
+    assert fit.priors["a"] == lepu.Prior("normal", scale=10 / 2)
+    assert fit.priors["alpha"] == lepu.Prior("normal", scale=1.25 / 2)
+    assert fit.priors["b"] == lepu.Prior("student-t", scale=2.5, nu=2)
+    for name in ("a ~ Normal(0, 5)", "b ~ Student-t(2, 0, 2.5)", "beta ~ Normal(-2.5, 2.5)"):
         assert name in repr(fit)
 
 
-def test_a_point_estimate_has_the_priors_of_the_posterior_and_a_smoother_propensity():
-    X, l, _ = data([0.0] * 4, -2.0, n=300)
-    table = read_data(X, l)
-    point, posterior = default_penalties(table), posterior_priors(table)
-    assert all(point[k] == posterior[k] for k in ("a", "b", "rates"))
-    assert point["beta"] == lepu.Prior("normal", loc=-2.0, scale=1.5)
-    assert point["alpha"] == lepu.Prior("normal", scale=0.75 / 2)
-    assert posterior["alpha"] == lepu.Prior("normal", scale=1.2 / 2)
+def test_the_fewer_labels_the_more_the_priors_say():
+    """And a point estimate is the mode of the posterior."""
+    X, l, _ = data([0.0] * 4, -2.0, n=200)
+    few = default_priors(read_data(X, l))
+    assert few == default_penalties(read_data(X, l))
+    assert l.sum() < 25  # fewer than 6.25 for every column
+    assert few["alpha"] == lepu.Prior("normal", scale=0.5 / 2)
+    assert few["b"] == lepu.Prior("student-t", scale=0.625, nu=2)
+    assert few["beta"] == lepu.Prior("normal", loc=-2.5, scale=1.0)
+    assert few["c"] == lepu.Prior("beta", concentration=(2, 14))
+    X, l, _ = data([0.0] * 4, 0.0)
+    many = default_priors(read_data(X, l))
+    assert many["beta"] == lepu.Prior("normal", loc=-2.5, scale=2.5)
+    assert many["c"] == lepu.Prior("beta", concentration=(1, 1))
+
+
+def test_a_rare_class_may_be_rare():
+    """One positive in a hundred, half of them labelled: the heavy tails of b let go."""
+    rng = np.random.default_rng(7)
+    X = rng.normal(size=(6000, 4))
+    truth = Parameters.of(a=[1.5, -1, 0.8, 0], b=-6.2, alpha=[0.3, 0.3, 0, -0.4], beta=0.0)
+    y, l = truth.simulate(X, rng)
+    options = {"model": "spm", "method": "map", "random_seed": 0}
+    fit = lepu.fit(X, l, **options)
+    tight = lepu.fit(X, l, priors={"b": lepu.Prior("normal", scale=0.7)}, **options)
+    assert 0.005 < y.mean() < 0.015
+    assert fit.pi_draws[0] < 0.06 < 0.15 < tight.pi_draws[0]
 
 
 @pytest.mark.parametrize(
@@ -50,10 +69,9 @@ def test_with_very_many_rows_the_scale_follows_the_labels_for_a_column(labelled,
     rows = MANY_ROWS + 4
     l = np.arange(rows) < labelled
     X = np.random.default_rng(0).normal(size=(rows, 4))
-    priors = posterior_priors(read_data(X, l))
+    priors = default_priors(read_data(X, l))
     assert priors["a"] == lepu.Prior("normal", scale=scale / 2)
-    assert priors["b"] == lepu.Prior("normal", scale=0.6 * scale)
-    assert priors["beta"] == lepu.Prior("normal", scale=2.5)
+    assert priors["alpha"] == lepu.Prior("normal", scale=max(0.5, scale / 8) / 2)
     half = read_data(X, l, sample_weight=np.full(len(l), 0.25))  # four of them count as one
     assert scale_by_count(half) == scale_by_count(read_data(X[::4], l[::4]))
 
@@ -73,7 +91,8 @@ def test_the_scale_of_the_class_has_the_largest_evidence(slope, found):
         rates = np.linspace(0.02, 0.98, 30)
         logs = [marked + l.sum() * np.log(c) + np.log1p(-c * t).sum(axis=1) for c in rates]
         exact.append(logsumexp(logs))
-    assert class_scale(read_data(x[:, None], l, standardize=False)) == found
+    table = read_data(x[:, None], l, standardize=False)
+    assert class_scale(table) == max(found, scale_by_count(table))
     assert exact[SCALES.index(found)] > max(exact) - 0.3
     assert min(exact) < max(exact) - 2
 

@@ -8,7 +8,7 @@ from scipy.stats import beta, dirichlet, halfnorm, laplace, norm
 
 import bayes_lepu as lepu
 from bayes_lepu import ModelError, Prior
-from bayes_lepu.priors import DEFAULT_C, default_priors, penalty_prior, penalty_priors
+from bayes_lepu.priors import DEFAULT_C, penalty_prior, penalty_priors, weak_priors
 from tests.tiny import tiny_table
 
 SCIPY = {
@@ -230,10 +230,10 @@ def test_unknown_scales_have_no_density_of_their_own():
     assert prior.with_scale(0.5) == Prior("normal", scale=0.5)
 
 
-def test_default_priors_make_the_propensity_smoother():
+def test_weak_priors_make_the_propensity_smoother():
     """Assumption 3 as a prior: α below a, both shrinking so that π stays wide for any p and A."""
     for p, scale in ((1, 2.5), (5, 2.5), (5, 10.0), (4, 40.0), (100, 2.5)):
-        priors = default_priors(p, p, class_scale=scale)
+        priors = weak_priors(p, p, class_scale=scale)
         assert priors["alpha"].scale < priors["a"].scale
         assert all(prior.proper for prior in priors.values())
         rng = np.random.default_rng(5)
@@ -320,6 +320,6 @@ def test_scales_whose_squares_cannot_be_computed_are_refused(scale):
 
 
 def test_the_rate_of_labelling_is_uniform_unless_asked_otherwise():
-    for priors in (penalty_priors("l2"), default_priors(3, 2)):
+    for priors in (penalty_priors("l2"), weak_priors(3, 2)):
         assert priors["c"] == Prior("beta", concentration=(1, 1))
         assert priors["rates"] == Prior("dirichlet", concentration=(1, 1, 1))

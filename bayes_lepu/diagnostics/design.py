@@ -17,7 +17,7 @@ from bayes_lepu.diagnostics.thresholds import judged_on
 from bayes_lepu.links import Array
 from bayes_lepu.models.density import LogDensity
 from bayes_lepu.models.spec import ModelSpec
-from bayes_lepu.priors import default_priors
+from bayes_lepu.priors import weak_priors
 
 if TYPE_CHECKING:
     from bayes_lepu.diagnostics.evidence import Evidence
@@ -118,7 +118,7 @@ def jacobian_rank(spec: ModelSpec, data: PUData, rows: Array, needed: int) -> in
 
 
 def _jacobian(spec: ModelSpec, data: PUData, rows: Array, full: Array) -> Array:
-    density = LogDensity(spec, data, spec.complete_priors(default_priors(1, 1), None))
+    density = LogDensity(spec, data, spec.complete_priors(weak_priors(1, 1), None))
     point = density.unpack(full[density.free])
     ones = np.column_stack([rows, np.ones(len(rows))])
     t, psi = point.t(rows), point.s(rows)

@@ -1,7 +1,7 @@
 r"""How much of π is the prior: power scaling, and other scales of the intercepts' priors.
 
 Draws are reweighted, not sampled again: by :math:`p(\theta)^{\alpha-1}` for the power scaling
-(Kallioinen et al. 2024, https://doi.org/10.1007/s11222-023-10366-5), and by the ratio of two normal
+(Kallioinen et al. 2024, https://doi.org/10.1007/s11222-023-10366-5), and by the ratio of two
 densities for intercepts with priors of two thirds and five thirds of the scale. Where the weights
 leave fewer than a tenth of the draws' effective size the Gaussian approximation is refitted
 instead.
@@ -136,22 +136,23 @@ def check_intercepts(subject: Subject, evidence: "Evidence") -> list[Check]:
 
 
 def other_intercepts(subject: Subject) -> list[Alternative]:
-    """π with normal priors of the intercepts, narrower and wider than the fit's own."""
+    """π with priors of the intercepts that are narrower and wider than the fit's own."""
     return [
         _refitted(subject, factor) if subject.fit.is_point else _reweighted(subject, factor)
         for factor in INTERCEPT_FACTORS
     ]
 
 
-def _scaled(prior: Prior, factor: float) -> float:
-    known = prior.family == "normal" and not prior.hierarchical
-    return factor * (prior.known_scale if known else FLAT_SCALE)
+def _scaled(prior: Prior, factor: float) -> Prior:
+    """The same with its scale times a factor; of one that has no scale a normal."""
+    if isinstance(prior.scale, float):
+        return prior.with_scale(factor * prior.scale)
+    return Prior("normal", scale=factor * FLAT_SCALE)
 
 
 def _with_intercepts(subject: Subject, factor: float, *, jacobian: bool) -> LogDensity:
     priors = {
-        n: Prior("normal", scale=_scaled(p, factor)) if n in ("b", "beta") else p
-        for n, p in subject.fit.priors.items()
+        n: _scaled(p, factor) if n in ("b", "beta") else p for n, p in subject.fit.priors.items()
     }
     return LogDensity(subject.fit.spec, subject.data, priors, jacobian=jacobian)
 
@@ -171,11 +172,10 @@ def _reweighted(subject: Subject, factor: float) -> Alternative:
         prior = subject.fit.priors.get(name)
         if prior is None:
             continue
-        exact &= prior.family == "normal"
+        exact &= isinstance(prior.scale, float)
         if exact:
-            own = float(prior.scale)  # type: ignore[arg-type]
             other = _scaled(prior, factor)
-            log_ratio += 0.5 * ((values - prior.loc) / own) ** 2 - 0.5 * (values / other) ** 2
+            log_ratio += other.form.logpdf(other, values) - prior.form.logpdf(prior, values)
     w = np.exp(log_ratio - log_ratio.max())
     w /= w.sum()
     pi = subject.pi_draws.ravel()

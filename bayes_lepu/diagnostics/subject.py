@@ -13,10 +13,10 @@ from functools import cached_property
 import numpy as np
 
 from bayes_lepu.data import PUData
-from bayes_lepu.defaults import posterior_priors
 from bayes_lepu.diagnostics.climbing import logit_pi
 from bayes_lepu.diagnostics.factoring import inverse, solve
 from bayes_lepu.errors import LepuWarning
+from bayes_lepu.inference.class_scale import scale_by_count
 from bayes_lepu.inference.map import fit_map
 from bayes_lepu.inference.modes import distance
 from bayes_lepu.inference.nuts import can_fold
@@ -27,10 +27,10 @@ from bayes_lepu.links import Array
 from bayes_lepu.models.density import LogDensity
 from bayes_lepu.models.parameters import Parameters
 from bayes_lepu.models.spec import ModelSpec
-from bayes_lepu.priors import Prior
+from bayes_lepu.priors import SELECTION_SCALE, Prior, weak_priors
 from bayes_lepu.propensities import RATES, Propensity
 from bayes_lepu.result import FittedModel
-from bayes_lepu.term_priors import with_blocks
+from bayes_lepu.term_priors import terms_of_factors, with_blocks
 
 WEAK_SLOPE_SCALE = 2.5
 WEAK_DEFAULTS = ("a", "b", "alpha", "beta")  # priors that a penalty leaves flat or too weak
@@ -229,9 +229,12 @@ class Subject:
         return Local(z, density.names, total - prior, prior + np.diag(floor), slope * pi * (1 - pi))
 
     def proper_priors(self) -> dict[str, Prior]:
-        """The fit's priors; for a point estimate the default weak ones on slopes and levels."""
+        """The fit's priors; for a point estimate weak ones on slopes and levels."""
         data = self.data
-        base = known_scales(with_blocks(posterior_priors(data), data))
+        scale = scale_by_count(data)
+        smooth = max(SELECTION_SCALE, scale / 4)
+        weak = weak_priors(*terms_of_factors(data), class_scale=scale, selection_scale=smooth)
+        base = known_scales(with_blocks(weak, data))
         own = self.fit.priors
         return {n: base[n] if self.fit.is_point and n in WEAK_DEFAULTS else own[n] for n in own}
 

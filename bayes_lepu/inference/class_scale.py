@@ -23,7 +23,7 @@ from bayes_lepu.inference.starts import constant_starts
 from bayes_lepu.links import RowKind
 from bayes_lepu.models import get_model
 from bayes_lepu.models.density import LogDensity
-from bayes_lepu.priors import CLASS_SCALE, default_priors
+from bayes_lepu.priors import CLASS_SCALE, weak_priors
 from bayes_lepu.term_priors import count_terms, with_blocks
 
 WIDEST_BY_COUNT = 10.0  # the likelihood outweighs the prior of so many labels
@@ -43,7 +43,7 @@ def scale_by_count(data: PUData) -> float:
 
 
 def class_scale(data: PUData) -> float:
-    """The scale A; `scale_by_count` where labels are many, or the rows or columns too many."""
+    """The scale A, at least `scale_by_count`; that where labels, rows or columns are many."""
     by_count = scale_by_count(data)
     many_terms = count_terms(data, data.class_mask) > MANY_TERMS
     if by_count == WIDEST_BY_COUNT or data.parts is not None or data.cases or many_terms:
@@ -63,12 +63,12 @@ def class_scale(data: PUData) -> float:
         slopes = density.priors["a"].parts or (density.priors["a"],) * rows.p
         left_out = sum(prior.log_normalizer() for prior in (*slopes, density.priors["b"]))
         scores.append(found.log_evidence + left_out)
-    return SCALES[int(np.argmax(scores))]
+    return max(by_count, SCALES[int(np.argmax(scores))])
 
 
 def _density(data: PUData, scale: float) -> LogDensity:
     """Of the SCAR model with this scale."""
     terms = count_terms(data, data.class_mask)
-    base = with_blocks(default_priors(terms, 1, class_scale=scale), data)
+    base = with_blocks(weak_priors(terms, 1, class_scale=scale), data)
     spec = get_model("scar")
     return LogDensity(spec, data, spec.complete_priors(known_scales(base), None), jacobian=True)

@@ -29,6 +29,9 @@ class Terms(NamedTuple):
     loc: Array  # location, normal precision and Laplace rate of every coordinate
     precision: Array
     rate: Array
+    student: NDArray[np.intp]  # coordinates with a Student-t prior
+    student_scale: Array
+    student_nu: Array
     simplex: NDArray[np.intp]  # (groups, 2): first coordinate and number of coordinates
     exponents: Array  # (groups, components), of the components of each simplex
     positive: NDArray[np.intp]  # coordinates log σ with a half-normal prior on σ
@@ -82,6 +85,11 @@ def log_prior(z: Array, k: Terms, grad: Array) -> float:
         r = z[j] - k.loc[j]
         value -= 0.5 * k.precision[j] * r * r + k.rate[j] * abs(r)
         grad[j] -= k.precision[j] * r + k.rate[j] * np.sign(r)
+    for h in range(k.student.size):
+        i, nu, scale = k.student[h], k.student_nu[h], k.student_scale[h]
+        r = (z[i] - k.loc[i]) / scale
+        value -= 0.5 * (nu + 1.0) * math.log1p(r * r / nu)
+        grad[i] -= (nu + 1.0) * r / ((nu + r * r) * scale)
     for g in range(k.simplex.shape[0]):
         # Σ κ log w with w the softmax of the coordinates and 0.
         first, size = k.simplex[g, 0], k.simplex[g, 1]

@@ -2,9 +2,9 @@ r"""The log prior density of a table of blocks on unconstrained coordinates.
 
 .. math:: \log p(z) = \sum_{\text{blocks}} \log f(T(z)) \; [+ \log |\det T'(z)|]
 
-Parabolas, absolute values, Beta, Dirichlet and the families of scales are handed to the compiled
-density as numbers (`compiled.Terms`). Every other family is evaluated by its own functions and the
-chain rule (`Extra`).
+Parabolas, absolute values, Student t, Beta, Dirichlet and the families of scales are handed to the
+compiled density as numbers (`compiled.Terms`). Every other family is evaluated by its own functions
+and the chain rule (`Extra`).
 """
 
 from collections.abc import Mapping
@@ -75,6 +75,7 @@ class Extra:
 def prior_terms(layout: Layout, *, jacobian: bool) -> tuple[Terms, list[Extra]]:
     """The compiled part of the log prior, and the blocks that are not part of it."""
     loc, precision, rate = (np.zeros(layout.dim) for _ in range(3))
+    students: list[tuple[int, float, float]] = []  # coordinate, scale, degrees of freedom
     groups: list[tuple[int, int, tuple[float, ...]]] = []
     # Coordinate, prior, and the coordinate of a global scale, which comes before its block.
     scales: dict[str, list[tuple[int, Prior, int]]] = {family: [] for family in SCALES}
@@ -86,6 +87,9 @@ def prior_terms(layout: Layout, *, jacobian: bool) -> tuple[Terms, list[Extra]]:
         exponents = prior.form.exponents(prior) if block.transform == "ratios" else None
         if block.transform == "identity" and (form := prior.form.parabola(prior)) is not None:
             loc[at], precision[at], rate[at] = form
+        elif block.transform == "identity" and prior.family == "student-t":
+            loc[at] = prior.loc
+            students += [(i, prior.known_scale, prior.nu) for i in range(at.start, at.stop)]
         elif exponents is not None:
             size = len(exponents) - 1
             kappa = tuple(k + float(jacobian) for k in exponents)
@@ -100,6 +104,9 @@ def prior_terms(layout: Layout, *, jacobian: bool) -> tuple[Terms, list[Extra]]:
         loc=loc,
         precision=precision,
         rate=rate,
+        student=np.array([i for i, _, _ in students], dtype=np.intp),
+        student_scale=np.array([scale for _, scale, _ in students]),
+        student_nu=np.array([nu for _, _, nu in students]),
         simplex=np.array([g[:2] for g in groups], dtype=np.intp).reshape(-1, 2),
         exponents=np.array([(*k, *[0.0] * (longest - len(k))) for _, _, k in groups]).reshape(
             -1, longest
@@ -140,6 +147,9 @@ def _each(block: Block) -> tuple[Prior, ...]:
 def prior_curvature(z: Array, terms: Terms, extras: list[Extra]) -> Array:
     """Minus the Hessian of the log prior (Jacobian included), 0 for Laplace priors."""
     P = np.diag(terms.precision)
+    i, nu = terms.student, terms.student_nu
+    square = ((z[i] - terms.loc[i]) / terms.student_scale) ** 2
+    P[i, i] += (nu + 1) * (nu - square) / ((nu + square) * terms.student_scale) ** 2
     for (first, size), kappa in zip(terms.simplex, terms.exponents, strict=True):
         at = slice(first, first + size)
         w = np.exp(ratios_to_logs(z[at]))[:-1]

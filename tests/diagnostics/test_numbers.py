@@ -6,6 +6,7 @@ import pytest
 import scipy.linalg
 from scipy.optimize import minimize
 from scipy.stats import norm
+from scipy.stats import t as student
 
 import bayes_lepu as lepu
 from bayes_lepu.diagnostics import (
@@ -197,15 +198,10 @@ def test_log_prior_of_draws(drawn):
     z = subject.coordinates[:50]
     point = drawn.density.unpack(z)
     priors = drawn.priors
-    expected = sum(
-        norm.logpdf(v, scale=priors[n].scale).reshape(50, -1).sum(axis=1)
-        for n, v in (
-            ("a", point.a),
-            ("b", point.b),
-            ("alpha", point.alpha),
-            ("beta", point.beta),
-        )
-    )
+    expected = student.logpdf(point.b, priors["b"].nu, scale=priors["b"].scale)
+    for name in ("a", "alpha", "beta"):
+        prior, values = priors[name], getattr(point, name).reshape(50, -1)
+        expected = expected + norm.logpdf(values, prior.loc, prior.scale).sum(axis=1)
     ours = sensitivity.log_prior(drawn.density, z)
     np.testing.assert_allclose(ours - ours[0], expected - expected[0], atol=1e-8)
 

@@ -9,7 +9,7 @@ from bayes_lepu.inference.laplace import Gaussian, gaussian_at
 from bayes_lepu.inference.nuts import NutsOptions, sample_nuts
 from bayes_lepu.models import get_model
 from bayes_lepu.models.density import LogDensity
-from bayes_lepu.priors import default_priors
+from bayes_lepu.priors import weak_priors
 from bayes_lepu.reading import read_data
 from bayes_lepu.result.predictive import log_likelihood, prior_parameters
 
@@ -22,7 +22,7 @@ def test_bridge_evidence_agrees_with_the_prior_average_of_the_likelihood():
     X = rng.standard_normal((30, 1))
     l = rng.random(30) < 0.4
     data, spec = read_data(X, l), get_model("scar")
-    priors = spec.complete_priors(default_priors(1, 1), None)
+    priors = spec.complete_priors(weak_priors(1, 1), None)
     density = LogDensity(spec, data, priors, jacobian=True)
     start = gaussian_at(density, np.zeros(density.dim))
     run = basins.Run(start, *sample_nuts(density, start, options=OPTIONS))
@@ -105,7 +105,7 @@ def test_basins_connected_with_each_other_count_once(monkeypatch):
 
 def test_of_two_runs_the_one_without_divergences_is_kept(monkeypatch):
     data, spec = read_data(np.arange(6.0)[:, None], np.arange(6) > 3), get_model("scar")
-    density = LogDensity(spec, data, spec.complete_priors(default_priors(1, 1), None), True)
+    density = LogDensity(spec, data, spec.complete_priors(weak_priors(1, 1), None), True)
     start = gaussian_at(density, np.zeros(density.dim))
     z = np.random.default_rng(2).standard_normal((4, 500, density.dim))
     shifted = z + np.linspace(0, 0.3, 4)[:, None, None]  # worse R-hat

@@ -11,7 +11,7 @@ from bayes_lepu.inference.nuts import NutsOptions, label_draws, sample_nuts
 from bayes_lepu.models import get_model
 from bayes_lepu.models.compiled import whitened_fold
 from bayes_lepu.models.density import LogDensity
-from bayes_lepu.priors import default_priors
+from bayes_lepu.priors import weak_priors
 from bayes_lepu.reading import read_data
 from bayes_lepu.result.predictive import log_likelihood, prior_parameters
 from tests.patience import slow
@@ -32,7 +32,7 @@ def density(model="psychm", **options):
     X, l, _ = simulated(**options)
     data = read_data(X, l)
     spec = get_model(model)
-    priors = spec.complete_priors(default_priors(data.p, data.p), None)
+    priors = spec.complete_priors(weak_priors(data.p, data.p), None)
     return LogDensity(spec, data, priors, jacobian=True)
 
 
@@ -74,7 +74,7 @@ def test_swap_exchanges_both_unknown_scales():
     data, spec = read_data(X, l), get_model("spm")
     scale = Prior("normal", scale=Prior("halfnormal", scale=1.0))
     level = Prior("normal", scale=1.5)
-    base = {**default_priors(2, 2), "a": scale, "alpha": scale, "b": level, "beta": level}
+    base = {**weak_priors(2, 2), "a": scale, "alpha": scale, "b": level, "beta": level}
     d = LogDensity(spec, data, spec.complete_priors(base, None), jacobian=True)
     z = np.arange(d.dim, dtype=float)
     np.testing.assert_array_equal(d.swap(z)[-2:], z[-2:][::-1])
@@ -140,7 +140,7 @@ def test_labelled_draws_match_importance_sampling_from_the_prior(model, rule):
     """An independent check of exactness: no gradients, no folding, no modes."""
     X, l, _ = simulated(n=40, p=1, seed=5)
     data, spec = read_data(X, l), get_model(model)
-    priors = spec.complete_priors(default_priors(1, 1), None)
+    priors = spec.complete_priors(weak_priors(1, 1), None)
     d = LogDensity(spec, data, priors, jacobian=True)
     start = gaussian_at(d, np.full(d.dim, 0.3) * np.arange(1, d.dim + 1))
     options = NutsOptions(1500, 500, 4, None, 0.9, 7, False)

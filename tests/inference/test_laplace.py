@@ -19,7 +19,7 @@ from bayes_lepu.inference.laplace import (
 )
 from bayes_lepu.models import get_model
 from bayes_lepu.models.density import LogDensity
-from bayes_lepu.priors import default_priors
+from bayes_lepu.priors import weak_priors
 from bayes_lepu.reading import read_data
 
 
@@ -31,7 +31,7 @@ def make(model, *, n=2000, p=2, seed=0, gamma=0.0, lam=0.0):
     )
     _, l = truth.simulate(X, rng)
     data, spec = read_data(X, l), get_model(model)
-    priors = spec.complete_priors(default_priors(p, p), None)
+    priors = spec.complete_priors(weak_priors(p, p), None)
     return X, l, LogDensity(spec, data, priors, jacobian=True)
 
 

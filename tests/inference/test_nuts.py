@@ -16,7 +16,7 @@ from bayes_lepu.inference.nuts import label_draws
 from bayes_lepu.models import get_model
 from bayes_lepu.models.density import LogDensity
 from bayes_lepu.models.parameters import mean_of
-from bayes_lepu.priors import default_priors
+from bayes_lepu.priors import weak_priors
 from bayes_lepu.reading import read_data
 from tests.patience import slow
 from tools.reference import reference_data
@@ -69,9 +69,7 @@ def test_the_seed_decides_whatever_the_number_of_threads():
 def test_statistics_stay_with_their_draws_where_a_rule_resamples_them():
     X, l, _ = simulate(1, n=300, p=2)
     data, spec = read_data(X, l), get_model("spm")
-    density = LogDensity(
-        spec, data, spec.complete_priors(default_priors(2, 2), None), jacobian=True
-    )
+    density = LogDensity(spec, data, spec.complete_priors(weak_priors(2, 2), None), jacobian=True)
     start = gaussian_at(density, np.array([1.0, 0.5, 0.0, 0.2, 0.1, 0.5]))
     rng = np.random.default_rng(0)
     z = start.sample(rng, 400).reshape(2, 200, -1)
