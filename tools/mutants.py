@@ -43,7 +43,7 @@ KERNEL = ("likelihood", "propensities", "test_row_formula.py", "test_case_contro
 DENSITY = ("models/test_density.py", "models/test_pooled_density.py", "models/test_terms.py")
 DENSITY += ("test_horseshoe.py",)
 PRIORS = ("test_priors.py", "models/test_density.py", "test_column_priors.py")
-CHECKS = ("diagnostics/test_numbers.py", "diagnostics/test_diagnostics.py")
+CHECKS = ("diagnostics/test_figures.py", "diagnostics/test_numbers.py")
 COMPILED = {
     "links.py": KERNEL,
     "arithmetic.py": KERNEL,
