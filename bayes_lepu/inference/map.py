@@ -40,6 +40,8 @@ from bayes_lepu.models.parameters import Parameters
 from bayes_lepu.models.spec import ModelSpec
 from bayes_lepu.priors import Priors
 
+TIED = 1e-6  # log densities of two optima that differ by rounding and by where their climbs stop
+
 
 @dataclass(frozen=True, eq=False)
 class MapResult:
@@ -143,9 +145,12 @@ def _oriented(
     The second value is "density" where the penalties overruled it: no optimum near the exchanged
     factors obeys the rule.
     """
-    if orientation.settled_by(density.spec, density.data, rule) != "rule":
-        return modes, None
     data, X = density.data, density.data.X
+    decides = orientation.settled_by(density.spec, data, rule)
+    if decides == "density" and rule != "none":
+        return _of_two_alike(density, modes, rule)
+    if decides != "rule":
+        return modes, None
     if is_exchangeable(density):
         # An exact symmetry: every mode stands for both of its orientations.
         named = [
@@ -167,6 +172,23 @@ def _oriented(
     hits = sum(m.hits for m in same)
     answer = describe_mode(density, point, optimum, best=best.point, best_logp=best.logp, hits=hits)
     return (answer, *(m for m in modes if m not in same)), None
+
+
+def _of_two_alike(
+    density: LogDensity, modes: tuple[Mode, ...], rule: str
+) -> tuple[tuple[Mode, ...], orientation.SettledBy | None]:
+    """Where the density of both orders is the same, the one that obeys the rule first.
+
+    Without guesses and lapses the PsychM is the SPM; rounding would choose otherwise.
+    """
+    data, X = density.data, density.data.X
+    alike = [m for m in modes[1:] if m.role == "swapped" and m.gap < TIED]
+    if not alike:
+        return modes, None
+    if not orientation.rule_says_swap(modes[0].point, data, rule):
+        return modes, "rule"
+    ordered = (alike[0], *(m for m in modes if m is not alike[0]))
+    return tuple(compare_mode(m, alike[0].point, X) for m in ordered), "rule"
 
 
 def _warn_overruled(rule: str) -> None:

@@ -7,7 +7,9 @@ import pytest
 
 import bayes_lepu as lepu
 from bayes_lepu import IdentifiabilityWarning, ModelError, Parameters
+from bayes_lepu.inference import map as map_engine
 from bayes_lepu.inference import orientation
+from bayes_lepu.inference.modes import compare_mode
 from bayes_lepu.inference.orientation import RULES, rule_says_swap, settled_by, sigma_norm, sizes
 from bayes_lepu.models import get_model
 from bayes_lepu.reading import read_data
@@ -155,6 +157,25 @@ def test_psychm_is_left_to_its_density():
     assert fit.modes[0].norm_alpha > fit.modes[0].norm_a  # against the norm rule, and right
     assert angle(fit.draws.alpha[0], truth.alpha) > 0.9
     assert "swapped mode" in repr(fit)
+
+
+def test_of_two_namings_alike_the_rule_chooses():
+    """Without guesses PsychM is SPM: both orders are as high, and rounding must not decide."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 2))
+    steep = Parameters.of(a=[3.0, 0.5], b=0.0, alpha=[0.0, 1.5], beta=1.0)
+    fit = quick(X, steep.simulate(X, rng)[1], model="psychm", penalty="l2", C=0.5)
+    best, other, *rest = fit.modes
+    assert best.point.gamma < 1e-9
+    assert other.role == "swapped"
+    assert other.logp == pytest.approx(best.logp, abs=1e-6)
+    assert fit.orientation.settled_by == "rule"
+    assert best.norm_a > best.norm_alpha
+    backwards = tuple(compare_mode(m, other.point, fit.data.X) for m in (other, best, *rest))
+    for modes in (fit.modes, backwards):
+        again, by = map_engine._oriented(fit.density, modes, "sigma-norm", None)
+        assert (again[0].point is best.point, again[1].role, by) == (True, "swapped", "rule")
+        assert map_engine._oriented(fit.density, modes, "none", None) == (modes, None)
 
 
 def test_no_rule_leaves_it_to_the_density():
