@@ -185,6 +185,7 @@ def _by_gap(gap: float, status: Status, settled_by: str) -> Check:
         "columns": "the columns given to each factor",
         "audited rows": "the audited rows",
         "density": "the likelihood",
+        "rule": "the likelihood",
     }.get(settled_by, settled_by)
     found = (
         "no maximum with exchanged factors was found"
