@@ -11,6 +11,7 @@ from collections.abc import Callable
 from statistics import median
 
 import numpy as np
+from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
 import bayes_lepu as lepu
@@ -27,7 +28,12 @@ TABLES = (
     (5_000, 500, "spm", 3),
     (20_000, 300, "spm", 3),
     (2_000, 2_000, "psychm", 3),
+    (10_000, 5, "spm", 3),
+    (10_000, 60, "spm", 3),
+    (10_000, 200, "spm", 3),
+    (10_000, 500, "spm", 3),
 )
+PANELS = (2, 5, 10, 20)  # annotators of 5,000 x 5
 VERDICTS = ((100_000, 20), (1_000_000, 20))
 
 
@@ -57,6 +63,11 @@ def run() -> dict[str, float]:
         figures[f"{name}, smallest"], figures[f"{name}, largest"] = min(ratios), max(ratios)
         figures[f"{n} x {p}: {model}, CPU seconds"] = median(own)
         figures[f"{n} x {p}: LogisticRegression, CPU seconds"] = median(base)
+    for J in PANELS:
+        X, L = panel(5_000, 5, J)
+        figures[f"5000 x 5, {J} annotators: spm, CPU seconds"] = median(
+            seconds(lambda X=X, L=L: default_fit(X, L, "spm")) for _ in range(3)
+        )
     for n, p in VERDICTS:
         X, l = simulated(n, p)
         start = time.process_time()
@@ -66,6 +77,15 @@ def run() -> dict[str, float]:
         fitted, judged = between - start, time.process_time() - between
         figures[f"{n} x {p}: verdict / default fit of spm"] = judged / fitted
     return figures
+
+
+def panel(n: int, p: int, J: int) -> tuple[np.ndarray, np.ndarray]:
+    """Standard normal X with the marks of J annotators who differ a little."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, p))
+    y = rng.random(n) < expit(X @ np.full(p, 2 / np.sqrt(p)))
+    omega = X @ (0.5 + 0.3 * rng.normal(size=(p, J))) + 0.5 * rng.normal(size=J)
+    return X, (y[:, None] & (rng.random((n, J)) < expit(omega))).astype(int)
 
 
 def default_fit(X: np.ndarray, l: np.ndarray, model: str) -> lepu.Fit:

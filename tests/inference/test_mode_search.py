@@ -1,6 +1,7 @@
 """The search over a part of the rows ends where the search over all rows ends."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -75,3 +76,22 @@ def test_the_stages_grow_to_all_rows():
     )
     sizes = [stage.data.n for stage in mode_search._stages(density)]
     assert sizes == [2000, 40_000, 150_000]
+
+
+def test_ends_that_all_rows_cannot_prefer_are_left_behind():
+    """Far behind the best on a subsample: not followed, unless it is the best one exchanged."""
+    data = drawn(1, 2000, 3)
+    spec = get_model("spm")
+    density = mode_search.LogDensity(
+        spec, data, spec.complete_priors(default_penalties(data), None)
+    )
+    start = Parameters.of(a=[1.0, 1.0, 1.0], b=0.0, alpha=[0.0, 0.0, 0.5], beta=0.0)
+    best = mode_search.optimise(density, density.pack(start))
+    mirror = density.swap(best.z)
+    ends = [
+        replace(best, z=z, logp=density.logp(z) - 500.0 * (z is not best.z))
+        for z in (best.z, mirror, best.z + 0.01, -best.z)
+    ]
+    kept = mode_search._within_reach(density, ends)
+    assert [o.z is e.z for o, e in zip(kept, ends, strict=False)] == [True, True]
+    assert len(kept) == 2

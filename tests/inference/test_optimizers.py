@@ -7,6 +7,7 @@ import pytest
 from scipy.optimize import minimize
 
 from bayes_lepu import ModelError, Prior
+from bayes_lepu.inference.ascent import NOTHING, _after
 from bayes_lepu.inference.optimizers import OPTIMIZERS, optimise
 from bayes_lepu.inference.sparse import kkt_residual
 from bayes_lepu.models import Parameters, get_model
@@ -111,6 +112,22 @@ def test_a_vanished_weight_is_no_trap(data):
         start[density.blocks.rates][weight] = -50.0
         trapped = optimise(density, start)
         assert trapped.logp == pytest.approx(best.logp, abs=1e-5)
+
+
+def test_a_small_rate_moves_on_its_own_scale(data):
+    """w becomes w (1 + step); below zero it vanishes, from far away in several steps."""
+    density = density_of("psychm", data)
+    z, step = near_truth(density), np.zeros(density.dim)
+    at = density.blocks.rates
+    for u, relative, expected in (
+        (-4.0, 1.0, -4.0 + np.log(2)),
+        (-4.0, -0.5, -4.0 + np.log(0.5)),
+        (-4.0, -3.0, -4.0 + np.log(0.1)),
+        (-8.0, -3.0, NOTHING),
+        (-1.0, -3.0, -4.0),
+    ):
+        z[at], step[at] = u, relative
+        np.testing.assert_allclose(_after(density, z, step)[at], expected)
 
 
 def test_a_maximum_on_the_face_stays_there():

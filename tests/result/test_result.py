@@ -424,3 +424,15 @@ def test_the_model_of_a_loaded_fit_can_be_built(fits, tmp_path):
     loaded = lepu.load(fits["psychm"].save(tmp_path / "fit.nc"))
     assert [v.name for v in loaded.model.free_RVs] == ["a", "b", "alpha", "beta", "rates"]
     assert list(loaded.model.coords["feature"]) == ODD
+
+
+def test_many_rows_tell_pi_by_some_of_them(monkeypatch):
+    """Exact at the mean draw, and every draw to a small part of the spread."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(5000, 3))
+    l = (rng.random(5000) < 0.5 / (1 + np.exp(-2 * X[:, 0]))).astype(int)
+    fit = lepu.fit(X, l, model="scar", method="laplace", draws=100, random_seed=0)
+    exact = fit.class_prior_draws(fit.parameters)[0]
+    monkeypatch.setattr(summaries, "MANY_ROWS", 1500)
+    near = fit.class_prior_draws(fit.parameters)[0]
+    assert 0 < np.max(np.abs(near - exact)) < 0.2 * np.std(exact)
