@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize
 
 import bayes_lepu as lepu
 from bayes_lepu.diagnostics import data_information, exceptional, levels, profile
@@ -132,6 +133,26 @@ def test_the_distance_is_what_the_set_costs(subject, nearest):
         z = subject.weak.pack(nearest[name].point)
         assert top - subject.weak.logp(z) == pytest.approx(nearest[name].distance, abs=1e-6), name
         assert nearest[name].distance >= 0
+
+
+@pytest.mark.parametrize(("name", "sign"), [("a = alpha", 1.0), ("a = -alpha", -1.0)])
+def test_no_point_of_the_set_is_nearer(subject, nearest, name, sign):
+    """A climb over what is free on it gains no more than a second solution may cost."""
+    density, at = subject.weak, subject.weak.blocks
+    rest = np.r_[at.b, at.beta, at.rates]
+    z = density.pack(nearest[name].point)
+
+    def whole(w):
+        out = np.zeros(density.dim)
+        out[at.a], out[at.alpha] = w[: subject.data.p], sign * w[: subject.data.p]
+        out[rest] = w[subject.data.p :]
+        return out
+
+    start = np.r_[z[at.a], z[rest]]
+    np.testing.assert_allclose(whole(start), z)
+    bounds = [(w - 3, w + 3) for w in start]
+    climbed = minimize(lambda w: -density.logp(whole(w)), start, method="L-BFGS-B", bounds=bounds)
+    assert -climbed.fun - density.logp(z) < exceptional.NEARLY
 
 
 def test_second_solutions_have_the_same_h(subject, nearest):
