@@ -11,7 +11,7 @@ import bayes_lepu as lepu
 from bayes_lepu.diagnostics import data_information, exceptional, levels, profile
 from bayes_lepu.diagnostics.exceptional import Nearest
 from bayes_lepu.diagnostics.records import Aspect
-from bayes_lepu.diagnostics.subject import Subject
+from bayes_lepu.diagnostics.subject import Peak, Subject
 from bayes_lepu.result.wording import share
 from tests.diagnosed import simulated_rows
 
@@ -94,6 +94,19 @@ def test_every_branch_is_one_curve_through_its_best_peak(subject, evidence):
         steps = np.diff(np.log(part["pi"] / (1 - part["pi"])))
         assert (steps > 0).all()
         assert steps.max() < 0.5  # close enough to join by straight lines
+
+
+def test_the_best_peak_of_each_kind_is_followed(monkeypatch):
+    """The labelled one, then the best exchanged and the best other one, if not excluded."""
+    heights = [("as labelled", 0.0), ("other", -2.0), ("exchanged", -3.0), ("exchanged", -1.0)]
+    peaks = [Peak(name, np.zeros(1), logp, None) for name, logp in [*heights, ("other", -1e9)]]
+    monkeypatch.setattr(profile, "_trace", lambda _, peak: [(0.5, peak.logp)])
+    table = profile.trace_profile(SimpleNamespace(peaks=peaks, weak=None)).table
+    assert list(zip(table["branch"], table["delta"], strict=True)) == [
+        ("as labelled", 0.0),
+        ("exchanged", -1.0),
+        ("other", -2.0),
+    ]
 
 
 def test_a_set_that_reaches_the_end_of_its_curve():

@@ -206,6 +206,8 @@ def test_names_follow_the_coordinates():
         "log sigma_a",
         "log sigma_alpha",
     ]
+    dims = {block.name: block.dims for block in density.layout.blocks}
+    assert (dims["z_a"], dims["b"], dims["rates"]) == (("class_feature",), (), ("rate",))
     assert make_density("scar").names == ["a[x0]", "a[x1]", "a[x2]", "b", "logit c"]
 
 
