@@ -8,7 +8,12 @@ from scipy.stats import beta, dirichlet, halfnorm, laplace, norm
 
 import bayes_lepu as lepu
 from bayes_lepu import ModelError, Prior
-from bayes_lepu.priors import DEFAULT_C, penalty_prior, penalty_priors, weak_priors
+from bayes_lepu.priors import (
+    DEFAULT_C,
+    penalty_prior,
+    penalty_priors,
+    weak_priors,
+)
 from tests.tiny import tiny_table
 
 SCIPY = {
@@ -323,3 +328,29 @@ def test_the_rate_of_labelling_is_uniform_unless_asked_otherwise():
     for priors in (penalty_priors("l2"), weak_priors(3, 2)):
         assert priors["c"] == Prior("beta", concentration=(1, 1))
         assert priors["rates"] == Prior("dirichlet", concentration=(1, 1, 1))
+
+
+@pytest.mark.parametrize("nu", [0, -1.0, np.nan, "3"])
+def test_degrees_of_freedom_are_positive(nu):
+    with pytest.raises(ModelError, match="needs nu > 0"):
+        Prior("student-t", scale=1.0, nu=nu)
+
+
+def test_only_a_scale_may_do_without_a_slab():
+    assert Prior("half-cauchy", scale=0.3).slab == 0
+    for family, slab in (("horseshoe", 0), ("half-cauchy", -1.0), ("half-cauchy", 1e-200)):
+        with pytest.raises(ModelError, match="needs a slab > 0"):
+            Prior(family, scale=0.3, slab=slab)
+
+
+def test_penalties_have_bounds():
+    assert penalty_prior("l1", 1e100).scale == pytest.approx(1e-100)
+    for C in (1.5e100, 0.5e-100):
+        with pytest.raises(ModelError, match=r"1e-100 to 1e\+100 is expected"):
+            penalty_prior("l1", C)
+
+
+def test_default_priors_share_their_scale_among_the_columns():
+    priors = weak_priors(4, 9, class_scale=5.0, selection_scale=2.0)
+    scales = [priors[name].scale for name in ("a", "alpha", "b", "beta")]
+    assert scales == pytest.approx([5 / 2, 2 / 3, 0.6 * 5, 2.5])

@@ -202,6 +202,7 @@ def test_the_worst_direction_is_named_and_measured(subject):
     rho, directions = data_information.spectrum(subject.local)
     assert known.figure == rho[0] == rho.min()
     assert data_information.name_direction(directions[:, 0], subject.local.names) in known.text
+    assert f"carry {rho[0]:.2g} times" in known.text
     assert f"decides {(rho < 1).sum()} of {rho.size}" in known.text
     assert f"{shared.figure:.0%}" in shared.text
 
