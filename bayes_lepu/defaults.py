@@ -1,7 +1,7 @@
 r"""The priors of a fit for which nobody named any, chosen on real tables.
 
 .. math:: a_j \sim N(0, A^2/p), \quad b \sim t_2(0, r/4), \quad
-    \alpha_j \sim N(0, S^2/p_s), \quad \beta \sim N(-2.5, \max(1, r/4)^2), \\
+    \alpha_j \sim N(0, S^2/p_s), \quad \beta \sim N(-2.5, \min(r/2.5, 2.5)^2), \\
     S = \max(0.5, r/8), \quad r = \sqrt{m/p} \text{ within } [2.5, 10]
 
 for m labelled rows, with A from the labels (`class_scale`). So s is smoother than t, and few of the
@@ -60,7 +60,7 @@ def default_priors(data: PUData) -> dict[str, Prior]:
     usual = weak_priors(n_class, n_selection, class_scale=class_scale(data), selection_scale=smooth)
     return usual | {
         "b": Prior("student-t", nu=2, scale=r / 4),
-        "beta": Prior("normal", loc=FEW_LABELLED, scale=max(1.0, r / 4)),
+        "beta": Prior("normal", loc=FEW_LABELLED, scale=min(r, 6.25) / 2.5),
         "c": Prior("beta", concentration=(1 + few, 1 + 13 * few)),
     }
 
