@@ -71,6 +71,7 @@ def test_two_separate_answers_are_mixed_openly():
             l,
             model="spm",
             selection_features=[0, 1],
+            priors=dict.fromkeys(("a", "b", "alpha", "beta"), lepu.Prior("normal", scale=2.5)),
             draws=300,
             tune=300,
             random_seed=1,
