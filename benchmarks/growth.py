@@ -39,8 +39,12 @@ def main() -> None:
     figures = json.loads((HERE / "results" / "scale.json").read_text(encoding="utf-8"))["figures"]
     figure, places = plt.subplots(1, len(PANELS), figsize=(10, 3.5), layout="constrained")
     for axes, (title, grows, fixed) in zip(places, PANELS, strict=True):
-        for name, points in curves(figures, grows, fixed).items():
+        drawn = curves(figures, grows, fixed)
+        for name, points in drawn.items():
             axes.loglog(*zip(*points, strict=True), "o-", label=name)
+        sizes = sorted({size for points in drawn.values() for size, _ in points})
+        axes.set_xticks(sizes, [f"{size:,}".replace(",", " ") for size in sizes])
+        axes.set_xticks([], minor=True)
         axes.set(xlabel=title)
         axes.legend(frameon=False)
     places[0].set(ylabel="CPU seconds of the default fit")
