@@ -38,7 +38,7 @@ CAPITALS = {
 }
 SMALLEST = 1e-100  # scales whose squares, and sums of them, neither vanish nor overflow
 
-# Standard deviations that the columns together give the log-odds of a row. Chosen on real tables.
+# Standard deviations that the columns together give the log-odds of a row, in the weak priors.
 CLASS_SCALE = 2.5  # at least
 SELECTION_SCALE = 1.2
 CLASS_LEVEL = 0.6  # of the scale above: π then has the same prior whatever that scale

@@ -103,7 +103,7 @@ def log_prior(density: LogDensity, z: Array) -> Array:
 
 
 def check_intercepts(subject: Subject, evidence: "Evidence") -> list[Check]:
-    """π under intercepts with sd 1 and 2.5."""
+    """π under narrower and wider priors of the intercepts."""
     name = "intercept prior"
     if subject.fit.spec.certain:
         return [Check(name, "not applicable", None, "", "t = h in this model.")]

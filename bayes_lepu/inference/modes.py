@@ -21,7 +21,6 @@ from bayes_lepu.models.density import LogDensity
 from bayes_lepu.models.parameters import Parameters
 
 SAME = 0.02
-TIE = 1e-6  # nats
 LIKE = 0.10
 ALMOST_ALL = 0.95  # share of the rows; a class prior of .9 with its own boundary stays below
 Role = Literal["best", "same h", "swapped", "reversed", "SCAR-like", "divergent", "other"]
@@ -116,16 +115,8 @@ def distinct_optima(density: LogDensity, optima: list[Optimum]) -> list[Optimum]
 
 
 def distinct_modes(density: LogDensity, optima: list[Optimum]) -> tuple[Mode, ...]:
-    """The distinct modes that optima belong to, best first; of equal ones the steeper class.
-
-    Without guesses and lapses both namings of two factors can be equally high, to rounding.
-    """
+    """The distinct modes that optima belong to, best first."""
     kept = distinct_optima(density, optima)
-    equal = [o for o in kept if kept[0].logp - o.logp < TIE]
-    if len(equal) > 1:
-        X = _some_rows(density.data.X)
-        first = max(equal, key=lambda o: float(np.std(density.unpack(o.z).tau(X))))
-        kept = [first, *(o for o in kept if o is not first)]
     best = density.unpack(kept[0].z)
     points = [best, *(density.unpack(o.z) for o in kept[1:])]
     return tuple(
@@ -149,7 +140,7 @@ def describe_mode(
         point=point,
         z=optimum.z,
         logp=optimum.logp,
-        gap=max(best_logp - optimum.logp, 0.0),
+        gap=best_logp - optimum.logp,
         hits=hits,
         role="best",
         rms_h=0.0,
