@@ -109,6 +109,8 @@ def test_gradient_curvature_and_coordinates(priors, rng):
 
 
 def test_a_horseshoe_is_printed_as_one():
+    nested = Prior("half-cauchy", scale=Prior("half-cauchy", scale=0.3), slab=2.0)
+    assert Prior("normal", scale=nested, block="w").short() == "Horseshoe(HalfCauchy(0.3), 2)"
     priors = sparse_density(BLOCKS["learned"]).priors
     assert priors["alpha"].short() == "Horseshoe(HalfStudentT(3, 0.3), 2)"
     assert sparse_density(BLOCKS["a number"]).priors["alpha"].short() == "Horseshoe(0.3, 2)"

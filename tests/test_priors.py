@@ -343,11 +343,12 @@ def test_only_a_scale_may_do_without_a_slab():
             Prior(family, scale=0.3, slab=slab)
 
 
-def test_penalties_have_bounds():
+@pytest.mark.parametrize("penalty", ["l1", "l2"])
+def test_penalties_have_bounds(penalty):
     assert penalty_prior("l1", 1e100).scale == pytest.approx(1e-100)
     for C in (1.5e100, 0.5e-100):
         with pytest.raises(ModelError, match=r"1e-100 to 1e\+100 is expected"):
-            penalty_prior("l1", C)
+            penalty_prior(penalty, C)
 
 
 def test_default_priors_share_their_scale_among_the_columns():

@@ -47,8 +47,9 @@ def name_direction(direction: Array, names: list[str]) -> str:
     loud = np.argsort(-np.abs(direction))
     share = np.cumsum(direction[loud] ** 2) / np.sum(direction**2)
     chosen = loud[: min(4, int(np.searchsorted(share, NAMED_SHARE)) + 1)]
-    first = [names[i] for i in chosen if direction[i] * direction[chosen[0]] > 0]
-    second = [names[i] for i in chosen if direction[i] * direction[chosen[0]] < 0]
+    side = np.sign(direction)
+    first = [names[i] for i in chosen if side[i] == side[chosen[0]]]
+    second = [names[i] for i in chosen if side[i] != side[chosen[0]]]
     words = " and ".join(first) + (" against " + " and ".join(second) if second else "")
     if {names[i] for i in chosen} == {"b", "beta"}:
         return f"{words} (level of t against level of s)" if second else f"{words} (both levels)"
@@ -77,19 +78,19 @@ def check_information(subject: Subject, evidence: "Evidence") -> list[Check]:
     )
     share = prior_share(local)
     bounds = (0.1, 0.5)
-    status = grade(share, bounds)
+    known = grade(float(rho[0]), thresholds.INFORMATION)
     return [
         Check(
             "information",
-            grade(float(rho[0]), thresholds.INFORMATION),
+            known,
             float(rho[0]),
             in_words(thresholds.INFORMATION),
             text,
-            "" if rho[0] >= 1 else f"Nothing about {worst} can be read from the estimate.",
+            "" if known != "failed" else f"Nothing about {worst} can be read from the estimate.",
         ),
         Check(
             "prior share of pi",
-            status,
+            grade(share, bounds),
             share,
             in_words(bounds),
             f"{share:.0%} of what is known about π comes from {whose}, the rest from the data.",
@@ -106,6 +107,7 @@ def check_shape(subject: Subject, evidence: "Evidence") -> list[Check]:
     norm_a, norm_alpha, cosine = norms_and_cosine(subject)
     steep = max(norm_a, norm_alpha)
     angle = abs(cosine)
+    apart = grade(angle, thresholds.COSINE)
     opposite = "opposite" if cosine < 0 else "the same"
     return [
         Check(
@@ -118,12 +120,12 @@ def check_shape(subject: Subject, evidence: "Evidence") -> list[Check]:
         ),
         Check(
             "angle",
-            grade(angle, thresholds.COSINE),
+            apart,
             angle,
             in_words(thresholds.COSINE),
             f"a and α point in {opposite} direction with |cosine| {angle:.2f}.",
             ""
-            if angle < thresholds.COSINE[1]
+            if apart != "failed"
             else "Nearly parallel factors cannot be told apart: name a column that enters only one "
             "of them (selection_features= or class_features=).",
         ),
@@ -157,15 +159,16 @@ def check_ranking(subject: Subject, evidence: "Evidence") -> list[Check]:
             )
         ]
     figure = ranking_stability(subject)
+    status = grade(figure, thresholds.RANKING)
     return [
         Check(
             "ranking by t",
-            grade(figure, thresholds.RANKING),
+            status,
             figure,
             in_words(thresholds.RANKING),
             f"Rankings of the rows by t agree with their mean to a correlation of {figure:.3f}.",
             ""
-            if figure >= thresholds.RANKING[1]
+            if status != "failed"
             else "Rank by h(x) (label_probability) instead, or bring more rows.",
             bears_on=(Aspect.RANKING,),
             needs="weak",
@@ -176,7 +179,7 @@ def check_ranking(subject: Subject, evidence: "Evidence") -> list[Check]:
 
 def ranking_stability(subject: Subject) -> float:
     """Mean correlation of a·x over the data between draws of a and their mean."""
-    covariance = np.cov(subject.data.X, rowvar=False, ddof=0).reshape(subject.data.p, -1)
+    covariance = np.atleast_2d(np.cov(subject.data.X, rowvar=False, ddof=0))
     if subject.fit.is_point:
         rng = np.random.default_rng(0)
         draws = np.zeros((500, subject.data.p))

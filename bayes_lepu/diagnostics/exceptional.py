@@ -279,12 +279,10 @@ def _gamma_zero(subject: Subject) -> Nearest:
 def _s_constant(subject: Subject) -> Nearest:
     """α = 0 and γ + λ = 1 give the same h: the SCAR model."""
     point, logp = scar_peak(subject)
-    X = subject.weak.data.X
-    found = twins.constant_propensity(point.a, float(point.b), float(point.gamma))
     allowed = np.array_equal(subject.data.class_mask, subject.data.selection_mask)
-    same = [t for t in found if allowed and t.difference(point, X) < 1e-9]
+    found = twins.constant_propensity(point.a, float(point.b), float(point.gamma))
     freed = subject.weak.dim - (int(subject.data.class_mask.sum()) + 2)
-    return Nearest("s constant", _distance(subject, logp), freed, point, same)
+    return Nearest("s constant", _distance(subject, logp), freed, point, found if allowed else [])
 
 
 def _one_factor(subject: Subject) -> Nearest:
@@ -293,15 +291,14 @@ def _one_factor(subject: Subject) -> Nearest:
     masks = [data.class_mask]
     if subject.foldable or subject.fit.spec.has_selection:
         masks.append(data.selection_mask)
-    best: tuple[float, Parameters] | None = None
+    found = []
     for mask in masks:
         density = weak_density(get_model("naive"), replace(data, class_mask=mask))
         optimum = optimise(density, np.zeros(density.dim))
-        if best is None or optimum.logp > best[0]:
-            best = optimum.logp, density.unpack(optimum.z)
-    assert best is not None
-    freed = subject.weak.dim - int(np.count_nonzero(best[1].a)) - 1
-    return Nearest("one factor = 1", _distance(subject, best[0]), freed, best[1], [])
+        found.append((optimum.logp, density.unpack(optimum.z)))
+    logp, point = max(found, key=lambda pair: pair[0])
+    freed = subject.weak.dim - int(np.count_nonzero(point.a)) - 1
+    return Nearest("one factor = 1", _distance(subject, logp), freed, point, [])
 
 
 def scar_peak(subject: Subject, data: PUData | None = None) -> tuple[Parameters, float]:

@@ -164,7 +164,7 @@ def contractions(subject: Subject) -> dict[str, float]:
         flat = draws.take_flat()
         out = {"pi": pi, "c": c, "b": flat.b}
         if fit.spec.has_selection:
-            out |= {"beta": flat.beta, "|alpha|": np.linalg.norm(flat.alpha, axis=-1)}
+            out |= {"beta": flat.beta, "|alpha|": np.linalg.norm(flat.alpha, axis=1)}
         return out | flat.rates(fit.spec.shape_rates)
 
     after = values(subject.pivoted, *subject.pi_and_c)

@@ -69,23 +69,22 @@ class Folded:
 def pivot(density: LogDensity, z: Array, reference: Array) -> Folded:
     """Bring every draw to the side of the reference mode."""
     X = density.data.X[:: max(1, density.data.n // 500)]
-    swapped = density.swap(z)
+    draws = np.concatenate(z)  # of all chains
+    swapped = density.swap(draws)
     target = _profile(density, reference[None], X)
     for _ in range(2):
-        shape = z.shape[:-1]
-        here = _distance(density, z.reshape(-1, z.shape[-1]), X, target).reshape(shape)
-        there = _distance(density, swapped.reshape(-1, z.shape[-1]), X, target).reshape(shape)
-        mirrored = there < here
-        chosen = np.where(mirrored[..., None], swapped, z)
+        mirrored = _distance(density, swapped, X, target) < _distance(density, draws, X, target)
+        pivoted = np.where(mirrored[:, None], swapped, draws)
         # The mean of the pivoted draws represents the mode better than its peak does.
-        target = _profile(density, chosen.reshape(-1, z.shape[-1]), X).mean(axis=0, keepdims=True)
-    return Folded(chosen, mirrored, _log_odds(density, chosen))
+        target = _profile(density, pivoted, X).mean(axis=0, keepdims=True)
+    chosen = pivoted.reshape(z.shape)
+    return Folded(chosen, mirrored.reshape(z.shape[:-1]), _log_odds(density, chosen))
 
 
 def _log_odds(density: LogDensity, z: Array) -> Array:
     """Of every draw; over very many rows, where w hardly differs, those of the mean of some w."""
     if density.data.parts is not None or density.data.n_all > MANY_ROWS:
-        flat = z.reshape(-1, z.shape[-1])
+        flat = np.concatenate(z)
         some = flat[:: -(-len(flat) // FEW_DRAWS)]
         few = np.array([naming_log_odds(density, point) for point in some])
         if np.ptp(expit(few)) < ALIKE or density.data.parts is not None:

@@ -48,7 +48,7 @@ def highest(g: Array, H: Array, z: Array, C: Array) -> tuple[bool, Array]:
             for r in range(k):
                 slope[r] -= H[j, r] * d
         if first >= 0:
-            x[first], sign[first], free[first] = 0.0, 0.0, False
+            x[first], free[first] = 0.0, False
             continue
         strongest, pull = -1, 0.0
         for j in range(k):

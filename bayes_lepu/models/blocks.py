@@ -305,27 +305,24 @@ class Layout:
             first, pooled = self.slices[block.name].start, block.role == "mean"
             sigma = self.slices.get(f"sigma_{block.stem}", slice(0, 0))
             free = pooled and sigma.stop > sigma.start
-            start = self.slices[f"z_{block.stem}"].start if pooled else 0
             for j in range(self.annotators) if block.slot not in ("a", "b") else (-1,):
                 place = self._within(block, j) + (0 if j < 0 else self.p + 1 + j * self.width)
                 k = np.arange(place.size)
                 base = first + (np.full_like(k, j) if block.slot == "epsilon" else k)
                 scale = np.full_like(k, sigma.start if free else -1)
-                deviation = start + j * block.size + k if pooled else np.full_like(k, -1)
+                deviation = np.full_like(k, -1)
+                if pooled:
+                    deviation = self.slices[f"z_{block.stem}"].start + j * block.size + k
                 parts.append((place, base, scale, deviation))
         return tuple(np.concatenate(v).astype(np.intp) for v in zip(*parts, strict=True))
 
     @cached_property
     def spread(self) -> Array:
         """Known σ of every free entry of the full vector, 0 where it is not known."""
-        known = {
-            self.slices[f"z_{b.stem}"].start: (b.prior.loc, self.slices[f"z_{b.stem}"].stop)
-            for b in self.blocks
-            if b.role == "scale" and is_known(b.prior)
-        }
         out = np.zeros(self.arrays[0].size)
-        for start, (value, stop) in known.items():
-            out[(self.arrays[3] >= start) & (self.arrays[3] < stop)] = value
+        for block in self.blocks:
+            if block.role == "scale" and is_known(block.prior):
+                out[self._of_deviation(block.stem)] = block.prior.loc
         return out
 
     def sigma(self, z: Array) -> Array:

@@ -193,7 +193,7 @@ class LogDensity:
         p, J = self.data.p, self.data.n_annotators
         full = np.zeros(self.layout.full_size)
         full[:p], full[p] = point.a, point.b
-        own = full[p + 1 :].reshape(J, -1)
+        own = full[p + 1 :].reshape(J, self.layout.width)
         own[:, :p], own[:, p] = point.alpha, point.beta
         places = [p + 1 + place for place in self.spec.propensity.coordinate_rates]
         own[:, places] = self.spec.propensity.coordinates(point.log_w)

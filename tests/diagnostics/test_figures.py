@@ -8,7 +8,7 @@ import pytest
 from scipy.optimize import minimize
 
 import bayes_lepu as lepu
-from bayes_lepu.diagnostics import data_information, exceptional, levels, profile
+from bayes_lepu.diagnostics import climbing, data_information, exceptional, levels, profile
 from bayes_lepu.diagnostics.exceptional import Nearest
 from bayes_lepu.diagnostics.records import Aspect
 from bayes_lepu.diagnostics.subject import Peak, Subject
@@ -24,6 +24,12 @@ def subject():
     return Subject(
         lepu.fit(X[:600], l[:600], model="psychm", method="laplace", draws=200, random_seed=1)
     )
+
+
+@pytest.fixture(scope="module")
+def spm():
+    X, l = simulated_rows()
+    return Subject(lepu.fit(X[:600], l[:600], model="spm", method="map", random_seed=1))
 
 
 @pytest.fixture(scope="module")
@@ -62,6 +68,14 @@ def test_widths_of_t_and_h_row_by_row(subject):
     assert f"h is known to ±{share(h / 2, 3)}, t to ±{share(t / 2, 3)}" in check.text
 
 
+def test_widths_are_of_some_draws_and_rows(subject):
+    """Of at least a thousand draws and five hundred rows where there are more."""
+    draws = subject.pivoted.take_flat().take(np.arange(2000) % 200)
+    many = SimpleNamespace(pivoted=draws, data=SimpleNamespace(X=np.tile(subject.data.X, (2, 1))))
+    low, high = np.quantile(draws.take(slice(None, None, 2)).t(many.data.X[::2]), [0.025, 0.975], 0)
+    assert levels.mean_width(many, type(draws).t) == pytest.approx(np.mean(high - low), rel=1e-12)
+
+
 def test_contraction_is_the_share_of_variance_removed(subject):
     found = levels.contractions(subject)
     after, before = subject.pivoted.take_flat(), subject.prior_draws.take_flat()
@@ -94,6 +108,16 @@ def test_every_branch_is_one_curve_through_its_best_peak(subject, evidence):
         steps = np.diff(np.log(part["pi"] / (1 - part["pi"])))
         assert (steps > 0).all()
         assert steps.max() < 0.5  # close enough to join by straight lines
+
+
+def test_steps_follow_the_standard_error_of_pi(subject):
+    """That of logit π by the delta method, within bounds."""
+    density, z = subject.weak, subject.peaks[0].z
+    slope = climbing.logit_pi(density, z)[1]
+    sd = np.sqrt(slope @ np.linalg.solve(density.logp_grad_info(z)[2], slope))
+    for times in (1e-6, 0.1 / sd, 0.5 / sd, 1e6):
+        wanted = min(max(times * sd, 0.01), 0.8)
+        assert profile._sd_logit(density, z, times * slope) == pytest.approx(wanted, rel=1e-6)
 
 
 def test_the_best_peak_of_each_kind_is_followed(monkeypatch):
@@ -168,6 +192,33 @@ def test_no_point_of_the_set_is_nearer(subject, nearest, name, sign):
     assert -climbed.fun - density.logp(z) < exceptional.NEARLY
 
 
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_slopes_alone_are_tied(subject, sign):
+    """Levels and rates keep a coordinate each."""
+    E, _ = exceptional._tied(subject, sign)
+    w, at = np.arange(1.0, E.shape[1] + 1), subject.weak.blocks
+    z = E @ w
+    np.testing.assert_array_equal(z[np.r_[at.a, at.b, at.beta, at.rates]], w)
+    np.testing.assert_array_equal(z[at.alpha], sign * z[at.a])
+
+
+def test_the_sets_of_two_logistic_factors(spm):
+    p, density = spm.data.p, spm.weak
+    nearest = {found.name: found for found in exceptional.nearest_points(spm)}
+    names = ["a = alpha = 0", "(a, b) = (alpha, beta)", "one factor = 1"]
+    assert [nearest[name].freed for name in names] == [2 * p, p + 1, p + 1]
+    still, equal = (nearest[name].point for name in names[:2])
+    assert not still.a.any()
+    assert not still.alpha.any()
+    np.testing.assert_array_equal(equal.a, equal.alpha)
+    assert equal.b == equal.beta
+    # A step to the best point with equal factors would gain next to nothing.
+    _, slope, info = density.logp_grad_info(density.pack(equal))
+    both = np.tile(np.eye(p + 1), 2)
+    slope, info = both @ slope, both @ info @ both.T
+    assert 0.5 * slope @ np.linalg.solve(info, slope) < climbing.ENOUGH
+
+
 def test_second_solutions_have_the_same_h(subject, nearest):
     X = subject.weak.data.X
     twins = [(found, twin) for found in nearest.values() for twin in found.twins]
@@ -228,6 +279,9 @@ def test_rankings_agree_as_their_correlations_say(subject):
     scores, mean = X @ draws.T, X @ draws.mean(axis=0)
     wanted = np.mean([np.corrcoef(score, mean)[0, 1] for score in scores.T])
     assert data_information.ranking_stability(subject) == pytest.approx(wanted, rel=1e-9)
+    small = replace(subject.pivoted, a=1e-3 * subject.pivoted.a)
+    small = SimpleNamespace(fit=subject.fit, data=subject.data, pivoted=small)
+    assert data_information.ranking_stability(small) == pytest.approx(wanted, rel=1e-9)
     (check,) = data_information.check_ranking(subject, None)
     assert check.figure == pytest.approx(wanted, rel=1e-9)
     steep, _ = data_information.check_shape(subject, None)
