@@ -1,15 +1,17 @@
 r"""The priors of a fit for which nobody named any, chosen on real tables.
 
 .. math:: a_j \sim N(0, A^2/p), \quad b \sim t_2(0, r/4), \quad
-    \alpha_j \sim N(0, S^2/p_s), \quad \beta \sim N(-2.5, \min(r/2.5, 2.5)^2), \\
-    S = \max(0.5, r/8), \quad r = \sqrt{m/p} \text{ within } [2.5, 10]
+    \alpha_j \sim N(0, S^2/p_s), \quad \beta \sim N(-2.5, \sigma^2), \quad
+    c \sim \mathrm{Beta}(1 + d, 1 + 13 d), \quad
+    (\gamma, \lambda, 1 - \gamma - \lambda) \sim \mathrm{Dirichlet}(1, 1, 1 + 13 d), \\
+    r = \sqrt{m/p} \text{ within } [2.5, 10], \quad S = \max(0.5, r/8), \quad
+    \sigma = \sqrt{m/p}/2.5 \text{ within } [0.5, 2.5], \quad d = \sigma^{-2} - 2.5^{-2}
 
 for m labelled rows, with A from the labels (`class_scale`). So s is smoother than t, and few of the
 positives are labelled until the labels say otherwise: they hardly tell a class that is labelled
 often from a larger one that is labelled seldom. The more labels there are for a column, the less
-the priors say. The heavy tails of b let a rare class be rare. Of SCAR,
-:math:`c \sim \mathrm{Beta}(1 + d, 1 + 13 d)` with d = 1 for r = 2.5 and 0 for r = 10. A point
-estimate is the mode of the same posterior.
+the priors say. The heavy tails of b let a rare class be rare. A point estimate is the mode of the
+same posterior.
 
 Beyond 100 columns a point estimate has penalties instead, with m the number of labelled rows,
 
@@ -34,16 +36,17 @@ import numpy as np
 from bayes_lepu.data import PUData
 from bayes_lepu.inference.class_scale import (
     MANY_TERMS,
-    WIDEST_BY_COUNT,
     class_scale,
     labelled,
+    root_labels,
     scale_by_count,
 )
-from bayes_lepu.priors import CLASS_SCALE, Prior, penalty_prior, weak_priors
+from bayes_lepu.priors import Prior, penalty_prior, weak_priors
 from bayes_lepu.term_priors import count_terms, terms_of_factors
 
 SMOOTHNESS = 0.5  # what the columns give the log-odds of being labelled, at least
 FEW_LABELLED = -2.5  # log-odds: one positive in thirteen
+FIRMEST, LOOSEST = 0.5, 2.5  # standard deviations of those log-odds
 MANY_CLASS_C = 0.25  # times the root of the number of labelled rows; at 0.5 dense slopes are lost
 MANY_SELECTION_C = 0.5  # times that root
 WIDE_CLASS_C, WIDE_SELECTION_C = 0.3, 10.0  # L2, with more columns than rows
@@ -54,14 +57,16 @@ SELECTION_LEVEL_SCALE = 1.0
 def default_priors(data: PUData) -> dict[str, Prior]:
     """The priors of `fit` where neither priors nor penalties are named and columns are few."""
     r = scale_by_count(data)
-    few = (WIDEST_BY_COUNT - r) / (WIDEST_BY_COUNT - CLASS_SCALE)  # 1 with few labels, 0 with many
+    level = min(max(FIRMEST, root_labels(data) / 2.5), LOOSEST)
+    few = level**-2 - LOOSEST**-2  # pretended labels: none where the labels can decide
     n_class, n_selection = terms_of_factors(data)
     smooth = max(SMOOTHNESS, r / 8)
     usual = weak_priors(n_class, n_selection, class_scale=class_scale(data), selection_scale=smooth)
     return usual | {
         "b": Prior("student-t", nu=2, scale=r / 4),
-        "beta": Prior("normal", loc=FEW_LABELLED, scale=min(r, 6.25) / 2.5),
+        "beta": Prior("normal", loc=FEW_LABELLED, scale=level),
         "c": Prior("beta", concentration=(1 + few, 1 + 13 * few)),
+        "rates": Prior("dirichlet", concentration=(1, 1, 1 + 13 * few)),
     }
 
 

@@ -41,12 +41,17 @@ def test_the_fewer_labels_the_more_the_priors_say():
     assert l.sum() < 25  # fewer than 6.25 for every column
     assert few["alpha"] == lepu.Prior("normal", scale=0.5 / 2)
     assert few["b"] == lepu.Prior("student-t", scale=0.625, nu=2)
-    assert few["beta"] == lepu.Prior("normal", loc=-2.5, scale=1.0)
-    assert few["c"] == lepu.Prior("beta", concentration=(2, 14))
+    level = np.sqrt(l.sum() / 4) / 2.5
+    assert 0.5 < level < 1
+    assert few["beta"] == lepu.Prior("normal", loc=-2.5, scale=level)
+    d = level**-2 - 0.16
+    assert few["c"].concentration == pytest.approx((1 + d, 1 + 13 * d))
+    assert few["rates"].concentration == pytest.approx((1, 1, 1 + 13 * d))
     X, l, _ = data([0.0] * 4, 0.0)
     many = default_priors(read_data(X, l))
     assert many["beta"] == lepu.Prior("normal", loc=-2.5, scale=2.5)
     assert many["c"] == lepu.Prior("beta", concentration=(1, 1))
+    assert many["rates"] == lepu.Prior("dirichlet", concentration=(1, 1, 1))
 
 
 def test_a_rare_class_may_be_rare():

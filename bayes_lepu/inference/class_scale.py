@@ -36,10 +36,14 @@ def labelled(data: PUData) -> float:
     return float(data.kind_weights[RowKind.LABELLED] + data.kind_weights[RowKind.FALSE_MARK])
 
 
+def root_labels(data: PUData) -> float:
+    """The root of the number of labelled rows for a column."""
+    return math.sqrt(labelled(data) / count_terms(data, data.class_mask))
+
+
 def scale_by_count(data: PUData) -> float:
-    """The root of the number of labelled rows for a column, within [2.5, 10]."""
-    found = math.sqrt(labelled(data) / count_terms(data, data.class_mask))
-    return min(max(CLASS_SCALE, found), WIDEST_BY_COUNT)
+    """The same within [2.5, 10]."""
+    return min(max(CLASS_SCALE, root_labels(data)), WIDEST_BY_COUNT)
 
 
 def class_scale(data: PUData) -> float:
