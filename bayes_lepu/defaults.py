@@ -4,7 +4,7 @@ r"""The priors of a fit for which nobody named any, chosen on real tables.
     \alpha_j \sim N(0, S^2/p_s), \quad \beta \sim N(-2.5, \sigma^2), \quad
     c \sim \mathrm{Beta}(1 + d, 1 + 13 d), \quad
     (\gamma, \lambda, 1 - \gamma - \lambda) \sim \mathrm{Dirichlet}(1, 1, 1 + 13 d), \\
-    r = \sqrt{m/p} \text{ within } [2.5, 10], \quad S = \max(0.5, r/8), \quad
+    r = \sqrt{m/p} \text{ within } [2.5, 10], \quad S = r/8, \quad
     \sigma = \sqrt{m/p}/2.5 \text{ within } [0.5, 2.5], \quad d = \sigma^{-2} - 2.5^{-2}
 
 for m labelled rows, with A from the labels (`class_scale`). So s is smoother than t, and few of the
@@ -44,7 +44,6 @@ from bayes_lepu.inference.class_scale import (
 from bayes_lepu.priors import Prior, penalty_prior, weak_priors
 from bayes_lepu.term_priors import count_terms, terms_of_factors
 
-SMOOTHNESS = 0.5  # what the columns give the log-odds of being labelled, at least
 FEW_LABELLED = -2.5  # log-odds: one positive in thirteen
 FIRMEST, LOOSEST = 0.5, 2.5  # standard deviations of those log-odds
 MANY_CLASS_C = 0.25  # times the root of the number of labelled rows; at 0.5 dense slopes are lost
@@ -60,8 +59,7 @@ def default_priors(data: PUData) -> dict[str, Prior]:
     level = min(max(FIRMEST, root_labels(data) / 2.5), LOOSEST)
     few = level**-2 - LOOSEST**-2  # pretended labels: none where the labels can decide
     n_class, n_selection = terms_of_factors(data)
-    smooth = max(SMOOTHNESS, r / 8)
-    usual = weak_priors(n_class, n_selection, class_scale=class_scale(data), selection_scale=smooth)
+    usual = weak_priors(n_class, n_selection, class_scale=class_scale(data), selection_scale=r / 8)
     return usual | {
         "b": Prior("student-t", nu=2, scale=r / 4),
         "beta": Prior("normal", loc=FEW_LABELLED, scale=level),

@@ -39,7 +39,7 @@ def test_the_fewer_labels_the_more_the_priors_say():
     few = default_priors(read_data(X, l))
     assert few == default_penalties(read_data(X, l))
     assert l.sum() < 25  # fewer than 6.25 for every column
-    assert few["alpha"] == lepu.Prior("normal", scale=0.5 / 2)
+    assert few["alpha"] == lepu.Prior("normal", scale=2.5 / 8 / 2)
     assert few["b"] == lepu.Prior("student-t", scale=0.625, nu=2)
     level = np.sqrt(l.sum() / 4) / 2.5
     assert 0.5 < level < 1
@@ -76,7 +76,7 @@ def test_with_very_many_rows_the_scale_follows_the_labels_for_a_column(labelled,
     X = np.random.default_rng(0).normal(size=(rows, 4))
     priors = default_priors(read_data(X, l))
     assert priors["a"] == lepu.Prior("normal", scale=scale / 2)
-    assert priors["alpha"] == lepu.Prior("normal", scale=max(0.5, scale / 8) / 2)
+    assert priors["alpha"] == lepu.Prior("normal", scale=scale / 8 / 2)
     half = read_data(X, l, sample_weight=np.full(len(l), 0.25))  # four of them count as one
     assert scale_by_count(half) == scale_by_count(read_data(X[::4], l[::4]))
 
