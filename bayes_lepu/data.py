@@ -28,6 +28,7 @@ from bayes_lepu.repeats import find_repeats
 from bayes_lepu.scaling import column_moments
 from bayes_lepu.sparse_tables import as_sparse, scaled
 from bayes_lepu.tables import as_coordinate, encode_rows, match_sparse
+from bayes_lepu.threads import is_cut, total
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +68,8 @@ class PUData:
         Whether marked rows were drawn apart, so that only the others stand for the population.
     parts : Parts or None
         All rows, where those held here are a random sample of them.
+    threads : int
+        How many may work on a sum over the rows held here.
     """
 
     X: Array
@@ -86,6 +89,7 @@ class PUData:
     visit_names: tuple[str, ...] = ()
     cases: bool = False
     parts: Parts | None = None
+    threads: int = 1
 
     @property
     def n(self) -> int:
@@ -99,8 +103,13 @@ class PUData:
 
     @property
     def in_kernel(self) -> bool:
-        """Whether the compiled density can go over the rows by itself: all here, and dense."""
-        return self.parts is None and not self.is_sparse
+        """Whether the compiled density goes over the rows alone: all here, dense, not shared."""
+        return self.parts is None and not self.is_sparse and not self.by_threads
+
+    @property
+    def by_threads(self) -> bool:
+        """Whether several threads share the rows held here."""
+        return self.threads > 1 and not self.is_sparse and is_cut(self.X.shape)
 
     @property
     def dense(self) -> "PUData":
@@ -287,11 +296,19 @@ class PUData:
             return self, random_keys(0, self.n)
         return self.parts.pool, self.parts.keys
 
-    def total(self, function: Callable[[Rows], Sums], *, population: bool = False) -> Sums:
-        """Sums over all rows: what the function gives for these, or for each part of them."""
+    def total(
+        self, function: Callable[[Rows], Sums], *, population: bool = False, shared: bool = False
+    ) -> Sums:
+        """Sums over all rows: what the function gives for these, or for each part of them.
+
+        Threads may share a function that leaves Python alone; others would wait for its lock.
+        """
         if self.parts is not None:
             return self.parts.total(function, population=population)
-        return function(self.as_population if population else self.as_rows)
+        rows = self.as_population if population else self.as_rows
+        if shared and self.by_threads:
+            return total(function, rows, self.threads)
+        return function(rows)
 
     def rows(self, keep: NDArray[Any]) -> "PUData":
         """Some of the rows held here, by position or by a boolean mask."""

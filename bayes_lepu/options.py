@@ -292,6 +292,7 @@ def check_sampler(
     tune: int,
     chains: int,
     cores: int | None,
+    threads: int,
     target_accept: float,
 ) -> None:
     """Refuse an unknown sampler and numbers it cannot work with."""
@@ -302,6 +303,7 @@ def check_sampler(
         ("tune", tune, 1),
         ("chains", chains, 1),
         ("cores", 1 if cores is None else cores, 1),
+        ("threads", threads, 1),
     ):
         whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
         if not whole or value < least:

@@ -100,12 +100,7 @@ class Parts:
                 f"The {self.n} rows of this fit are not here, only a sample of them. Fit them "
                 "again, or ask for rows that you pass (X=)."
             )
-        totals: list[Any] | None = None
-        for sums in self.show(self.rows.map(_OfRows(function, population))):
-            totals = (
-                list(sums) if totals is None else [a + b for a, b in zip(totals, sums, strict=True)]
-            )
-        n, *found = totals or (0,)
+        n, *found = added(self.show(self.rows.map(_OfRows(function, population)))) or (0,)
         refuse_other_rows(n, self.n)
         return tuple(found)
 
@@ -123,6 +118,14 @@ class _OfRows:
     def __call__(self, part: Any) -> Sums:
         rows = part.as_population if self.population else part.as_rows
         return part.n, *self.function(rows)
+
+
+def added(parts: Iterable[Sums]) -> Sums:
+    """The sums of all parts, in their order; nothing of no parts."""
+    totals: Sums = ()
+    for sums in parts:
+        totals = tuple(a + b for a, b in zip(totals, sums, strict=True)) if totals else sums
+    return totals
 
 
 def refuse_other_rows(got: int, n: int) -> None:

@@ -46,6 +46,7 @@ def refit(
         y=classes if known else None,
         sample_weight=data.row_weights,
         priors=fit.priors if options["method"] == fit.method else None,
+        threads=data.threads,
         progressbar=False,
         **masks,
         **options,

@@ -7,13 +7,14 @@ Where the columns of the two factors are the same, the folded density is sampled
 """
 
 import logging
+import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from bayes_lepu.errors import ModelError
+from bayes_lepu.errors import OWN_CODE, LepuWarning, ModelError
 from bayes_lepu.inference import folding, orientation, pooling
 from bayes_lepu.inference.laplace import Gaussian, Mixture
 from bayes_lepu.inference.stopping import SamplingStopped, wait
@@ -21,8 +22,10 @@ from bayes_lepu.links import Array
 from bayes_lepu.models import compiled
 from bayes_lepu.models.density import LogDensity
 from bayes_lepu.priors import Priors
+from bayes_lepu.threads import count_cores
 
 UNLIKELY = 0.05
+VOTING_ROWS = 20_000  # by which a rule looks at every draw; sizes of predictors need no more
 WhitenedDensity = Callable[[Array], tuple[float, Array]]
 
 STATS = {
@@ -95,6 +98,7 @@ def sample_nuts(
     Under unknown scales the sampler moves in coordinates that are centred as far as the data know
     each of them (see `pooling`).
     """
+    density = _within_cores(density, options)
     if not pooling.is_pooled(density):
         return sample_whitened(lambda: _whitened(density, start, np.zeros(0)), start, options)
     centring = pooling.choose_centring(density, start.mean)
@@ -203,9 +207,29 @@ def _rule_says_swap(density: LogDensity, z: Array, rule: str) -> bool:
     """Whether the rule names the other factor in most of the mode's draws."""
     flat = z.reshape(-1, z.shape[-1])
     some = flat[:: max(1, len(flat) // 200)]
-    held = density.data.held
-    votes = [orientation.rule_says_swap(density.unpack(point), held, rule) for point in some]
+    rows = density.data.some(VOTING_ROWS)
+    votes = [orientation.rule_says_swap(density.unpack(point), rows, rule) for point in some]
     return float(np.mean(votes)) > 0.5
+
+
+def _within_cores(density: LogDensity, options: NutsOptions) -> LogDensity:
+    """The density by as many threads as chains that run at the same time leave cores for.
+
+    Threads that wait for each other's cores would make every chain slower.
+    """
+    asked, cores = density.data.threads, count_cores()
+    chains = min(options.chains, options.cores or cores)
+    threads = max(1, min(asked, cores // chains))
+    if threads == asked or not density.data.by_threads:
+        return density
+    warnings.warn(
+        f"threads={asked}, but {chains} chain(s) at a time on {cores} core(s) leave room for "
+        f"{threads} thread(s) each, and that many are used for sampling. Use cores=1 to run one "
+        "chain after the other, or threads=1.",
+        LepuWarning,
+        skip_file_prefixes=OWN_CODE,
+    )
+    return replace(density, data=replace(density.data, threads=threads))
 
 
 def _whitened(density: LogDensity, start: Gaussian, centring: Array) -> WhitenedDensity:
@@ -214,7 +238,7 @@ def _whitened(density: LogDensity, start: Gaussian, centring: Array) -> Whitened
     Under unknown scales these are whitened coordinates of the partly centred ones.
     """
     mean, root, constants = start.mean, np.ascontiguousarray(start.root), density.constants
-    if not density.is_compiled:
+    if not (density.is_compiled and density.data.in_kernel):
         return lambda u: _whitened_in_python(density, mean, root, centring, u)
     if not can_fold(density):
         return lambda u: compiled.whitened(u, mean, root, centring, constants)
@@ -225,7 +249,7 @@ def _whitened(density: LogDensity, start: Gaussian, centring: Array) -> Whitened
 def _whitened_in_python(
     density: LogDensity, mean: Array, root: Array, centring: Array, u: Array
 ) -> tuple[float, Array]:
-    """The same for a density with a prior family that has no compiled form."""
+    """The same for a prior family that has no compiled form, or rows shared by threads."""
     z = mean + root @ u
     if centring.size:
         z = compiled.uncentre(z, centring, density.constants)

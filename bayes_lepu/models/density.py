@@ -253,9 +253,10 @@ class LogDensity:
         """The point of the row formula."""
         return compiled.point_of(self.full(z), self.constants)
 
-    def _at(self, sums: Callable[..., Sums], z: Array) -> Callable[[Rows], Sums]:
-        """Sums over rows at a point, as a function of the rows alone."""
-        return partial(sums, links=self.constants.links, point=self.point(z))
+    def _total(self, sums: Callable[..., Sums], z: Array) -> Sums:
+        """Sums over all rows at a point."""
+        at = partial(sums, links=self.constants.links, point=self.point(z))
+        return self.data.total(at, shared=True)
 
     def logp(self, z: Array) -> float:
         """Log density."""
@@ -267,7 +268,7 @@ class LogDensity:
             value, grad = compiled.logp_grad(z, self.constants)
         else:
             k = self.constants
-            ll, full_grad = self.data.total(self._at(_value, z))
+            ll, full_grad = self._total(_value, z)
             grad = compiled.collect(full_grad, z, k)
             value = ll + compiled.log_prior(z, k.terms, grad)
         return value + self._add_rest(z, grad), grad
@@ -287,7 +288,7 @@ class LogDensity:
         complete data (classes known) for several.
         """
         k = self.constants
-        ll, full_grad, info = self.data.total(self._at(_value_and_information, z))
+        ll, full_grad, info = self._total(_value_and_information, z)
         if not self.data.is_closed:
             roots = known_terms(self.data, k.links, self.point(z))[2]
             info = info + roots.T @ roots
@@ -301,7 +302,7 @@ class LogDensity:
         if self.data.in_kernel:
             here, grad, there, grad_there = compiled.fold(z, order, k)
         else:
-            ll, d, ll_s, d_s = self.data.total(self._at(_pair, z))
+            ll, d, ll_s, d_s = self._total(_pair, z)
             grad, by_order = compiled.collect(d, z, k), compiled.collect(d_s, z, k)
             here = ll + compiled.log_prior(z, k.terms, grad)
             there = ll_s + compiled.log_prior(z[order], k.terms, by_order)
@@ -315,14 +316,14 @@ class LogDensity:
 
     def loglik(self, z: Array) -> float:
         """Log-likelihood alone."""
-        return float(self.data.total(self._at(_value, z))[0])
+        return float(self._total(_value, z)[0])
 
     def observed_information(self, z: Array, *, with_prior: bool = True) -> Array:
         """Minus the Hessian of the log likelihood, by default of the log density."""
         k, point = self.constants, self.point(z)
-        info = self._pulled(self.data.total(self._at(_observed, z))[0], z)
+        info = self._pulled(self._total(_observed, z)[0], z)
         if self.layout.scaled:
-            info -= self._bend(self.data.total(self._at(_value, z))[1], z)
+            info -= self._bend(self._total(_value, z)[1], z)
         if not with_prior:
             return info
         if not self.data.is_closed:

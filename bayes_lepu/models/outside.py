@@ -22,7 +22,7 @@ def known_terms(data: PUData, links: Links, point: Point) -> tuple[float, Array,
 
     The information is R'R, with one row of R for each of the two that is known.
     """
-    sums = data.total(partial(_moments, links=links, point=point), population=True)
+    sums = data.total(partial(_moments, links=links, point=point), population=True, shared=True)
     total, positive, d_positive, marked, d_marked = sums
     c = float(marked.mean()) / positive
     figures = (positive / total, c)

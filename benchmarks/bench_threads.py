@@ -1,0 +1,126 @@
+"""Two threads against one: sums over many rows, and whole fits, on idle and on busy cores.
+
+All times are wall times, taken in turn; ratios are medians over the repeats, with the smallest and
+the largest. "Busy": as many processes that do nothing but count as there are cores, of the same
+priority. Other work on the machine is to be kept out of the idle case, if need be by a high
+priority (nice -n -19).
+"""
+
+import subprocess
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from statistics import median
+
+import bayes_lepu as lepu
+from bayes_lepu.models.density import LogDensity
+from bayes_lepu.threads import count_cores
+from benchmarks.bench_scale import simulated
+from benchmarks.machine import interleaved
+
+SIZES = (100_000, 1_000_000)
+SUMS = {
+    "density and gradient": "logp_grad",
+    "density of both namings": "fold",
+    "density and information": "logp_grad_info",
+}
+# Method, rows, options and repeats; NUTS takes one chain, since as many as cores leave none idle.
+FITS = (
+    ("map", 100_000, {}, 9),
+    ("map", 1_000_000, {}, 5),
+    ("laplace", 1_000_000, {}, 3),
+    ("nuts", 100_000, {"chains": 1, "draws": 50, "tune": 50}, 5),
+)
+
+
+def run() -> dict[str, float]:
+    """Ratios of wall times by table, task and state of the cores."""
+    warnings.simplefilter("ignore", lepu.LepuWarning)
+    figures: dict[str, float] = {}
+    tables = {n: simulated(n, 20) for n in SIZES}
+    for name, state in (("idle", idle), ("busy", busy)):
+        with state():
+            for n, (X, l) in tables.items():
+                for what, times in _sums(X, l).items():
+                    figures |= _ratios(f"{n} x 20 {name}: {what}", times)
+            for method, n, options, repeats in FITS:
+                times = _fits(*tables[n], method, options, repeats)
+                figures |= _ratios(f"{n} x 20 {name}: {method}", times)
+    return figures
+
+
+@contextmanager
+def idle() -> Iterator[None]:
+    """The machine as it is."""
+    yield
+
+
+@contextmanager
+def busy() -> Iterator[None]:
+    """A competing process for every core."""
+    command = [sys.executable, "-c", "while True: pass"]
+    others = [subprocess.Popen(command) for _ in range(count_cores())]
+    try:
+        yield
+    finally:
+        for process in others:
+            process.kill()
+            process.wait()
+
+
+def _sums(X, l) -> dict[str, dict[str, list[float]]]:  # type: ignore[no-untyped-def]
+    """Seconds of the sums that fits are made of, at the mode, by one and by two threads."""
+    fit = lepu.fit(X, l, model="spm", method="map", random_seed=0)
+    densities = {
+        str(k): LogDensity(fit.spec, replace(fit.data, threads=k), fit.priors) for k in (1, 2)
+    }
+    z = fit.modes[0].z
+    return {
+        what: interleaved(
+            {k: lambda d=d, f=f: getattr(d, f)(z) for k, d in densities.items()},
+            repeats=9,
+            seconds=0.2,
+        )
+        for what, f in SUMS.items()
+    }
+
+
+def _fits(X, l, method, options, repeats) -> dict[str, list[float]]:  # type: ignore[no-untyped-def]
+    """Seconds of whole fits of the SPM by one and by two threads, a new seed for every repeat."""
+    times: dict[str, list[float]] = {"1": [], "2": []}
+    for seed in range(repeats):
+        for threads, taken in times.items():
+            taken.append(
+                _seconds(
+                    lambda seed=seed, threads=threads: lepu.fit(
+                        X,
+                        l,
+                        model="spm",
+                        method=method,
+                        threads=int(threads),
+                        random_seed=seed,
+                        progressbar=False,
+                        **options,
+                    )
+                )
+            )
+    return times
+
+
+def _seconds(call: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    call()
+    return time.perf_counter() - start
+
+
+def _ratios(name: str, times: dict[str, list[float]]) -> dict[str, float]:
+    ratios = [two / one for one, two in zip(times["1"], times["2"], strict=True)]
+    return {
+        f"{name}, 2 threads / 1": median(ratios),
+        f"{name}, smallest": min(ratios),
+        f"{name}, largest": max(ratios),
+        f"{name}, seconds by 1": median(times["1"]),
+    }
