@@ -180,7 +180,7 @@ def fit(
     draws, tune, chains, cores, target_accept
         Options of the sampler (``draws * chains`` draws for Laplace); four draws at least.
     threads : int
-        How many threads share a sum over the rows of a dense table in memory, from two million
+        How many threads share a sum over the rows of a dense table in memory, from four million
         cells on. Worth it where cores are idle: for NUTS (by nutpie) with fewer chains at a time
         than cores, and for Laplace; chains that fill the cores leave nothing to share. The answer
         is the same for any number from 2 on, and that of 1 to rounding (by which draws of NUTS

@@ -19,7 +19,7 @@ from bayes_lepu import data, threads
 from bayes_lepu.inference import nuts
 from bayes_lepu.likelihood import make_rows
 
-CELLS = 30  # of a block: ten rows of three columns
+CELLS = 15  # of a block: five rows of three columns
 QUICK = {"random_seed": 0, "progressbar": False}
 POINT = QUICK | {"model": "spm", "method": "map", "n_starts": 1}
 SAMPLED = QUICK | {"model": "scar", "draws": 5, "tune": 5, "chains": 1}
@@ -75,7 +75,7 @@ def test_small_tables_and_sparse_ones_are_not_cut():
 
 
 def test_fits_by_threads_are_the_same(monkeypatch):
-    monkeypatch.setattr(threads, "BLOCK_CELLS", 400)
+    monkeypatch.setattr(threads, "BLOCK_CELLS", 200)
     X, _, L = annotated.simulate(300)
     for labels, options in ((L["anna"], {"class_prior": (0.4, 0.1)}), (L, {})):
         one, two = (lepu.fit(X, labels, threads=count, **POINT, **options) for count in (1, 2))
@@ -122,7 +122,7 @@ def test_helpers_take_part_and_know_what_to_ignore(rows):
     names = set()
 
     def function(block):
-        if block.X[0, 0] < 60:  # each of the two takes one of the first two blocks
+        if block.X[0, 0] < 30:  # each of the two takes one of the first two blocks
             met.wait(timeout=30)
         names.add(threading.current_thread().name)
         return (np.exp(block.X.sum() + 1000), block.X.sum())
@@ -137,7 +137,7 @@ def test_errors_of_helpers_are_raised(rows):
     met = threading.Barrier(2)
 
     def function(block):
-        if block.X[0, 0] < 60:
+        if block.X[0, 0] < 30:
             met.wait(timeout=30)
         if threading.current_thread() is not threading.main_thread():
             raise ValueError("in a helper")
