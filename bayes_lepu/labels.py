@@ -17,6 +17,8 @@ from bayes_lepu.suggestions import some
 
 # Sums of so many rows hold differences of log densities of .001 and more.
 MOST_WEIGHT = 1e12
+# Below it a climb stands still on the surface that the known value defines.
+SMALLEST_ERROR = 1e-5
 
 
 def zero_or_one(array: NDArray[Any]) -> NDArray[np.int8]:
@@ -144,6 +146,11 @@ def read_known(option: str, known: tuple[float, float] | None) -> tuple[float, f
         raise DataError(
             f"{option} = {known!r}; a value between 0 and 1 and its standard error are expected, "
             f"for example {option}=(0.12, 0.02)."
+        )
+    if known[1] < SMALLEST_ERROR:
+        raise DataError(
+            f"{option} = {known!r}; a standard error of at least {SMALLEST_ERROR:g} is expected, "
+            f"also of a value that is known exactly: {option}=({known[0]:g}, {SMALLEST_ERROR:g})."
         )
     return float(known[0]), float(known[1])
 

@@ -20,12 +20,20 @@ if TYPE_CHECKING:
 def frame_names(X: pd.DataFrame) -> tuple[str, ...]:
     """Names of the columns as text; each must be there once."""
     names = tuple(str(c) for c in X.columns)
-    refuse_twins(names)
+    check_names(names)
     return names
 
 
-def refuse_twins(names: tuple[str, ...]) -> None:
-    """Refuse names that occur twice."""
+def check_names(names: tuple[str, ...]) -> None:
+    """Refuse names that occur twice, and those that are no text."""
+    try:
+        "".join(names).encode()
+    except UnicodeEncodeError as error:
+        start, stop = error.start, error.end
+        raise DataError(
+            f"A column name holds {error.object[start:stop]!a}, half of a character, which no file "
+            "can hold. Rename the column."
+        ) from None
     twice = sorted(c for c, count in Counter(names).items() if count > 1)
     if twice:
         raise DataError(

@@ -18,7 +18,7 @@ from bayes_lepu.errors import DataError
 from bayes_lepu.formulas import Design, gap_name, learn_design
 from bayes_lepu.frames import as_frame, column_names
 from bayes_lepu.links import Array
-from bayes_lepu.matching import check_width, frame_names, match_columns, refuse_twins
+from bayes_lepu.matching import check_names, check_width, frame_names, match_columns
 from bayes_lepu.problems import NEW_ROWS, Problem, TableError, first_row
 from bayes_lepu.sparse_tables import SparseTable, as_sparse
 from bayes_lepu.suggestions import did_you_mean, some
@@ -73,14 +73,14 @@ def read_table(
     elif (sparse := as_sparse(X, without=aside)) is not None:
         _refuse_empty(sparse.matrix.shape)
         names, named = _given_names(feature_names, sparse.names, sparse.matrix.shape[1])
-        refuse_twins(names)
+        check_names(names)
         plain = Encoding(missing=missing, unseen=unseen, aside=tuple(aside))
         return Table(sparse.matrix, names, named, sparse.index, plain, None, True)
     frame = as_frame(X, without=aside)
     if frame is None:
         values = numeric_array(X)
         names, named = _given_names(feature_names, None, values.shape[1])
-        refuse_twins(names)
+        check_names(names)
         _refuse_empty(values.shape)
         with np.errstate(over="ignore", invalid="ignore"):
             if np.isfinite(values.sum()):  # one pass without a temporary settles the usual case
@@ -193,7 +193,7 @@ def _learn(
         dropped=0 if kept is None else int((~kept).sum()),
         design=design,
     )
-    refuse_twins(encoded)
+    check_names(encoded)
     return Table(values, encoded, named, index, encoding, kept, True, masks)
 
 

@@ -275,6 +275,11 @@ def test_duplicate_names(frame, labels):
         read_data(frame.set_axis([1, "1", 2], axis=1), labels)
 
 
+def test_names_that_no_file_can_hold(frame, labels):
+    with refused(r"holds '\\ud800', half of a character", "Rename the column"):
+        read_data(frame.to_numpy(), labels, feature_names=["height", "wide\ud800", "depth"])
+
+
 def test_labelled_rows_audited_as_negative(frame, labels):
     y = np.full(N, np.nan)
     y[[3, 6]] = 0

@@ -21,6 +21,7 @@ import multiprocessing
 import os
 import random
 import resource
+import signal
 import sys
 import time
 from collections import Counter
@@ -49,7 +50,7 @@ COMPILED = {
     "arithmetic.py": KERNEL,
     "likelihood": KERNEL,
     "propensities": KERNEL,
-    "models/compiled.py": ("models/test_density.py",),
+    "models/compiled.py": (*DENSITY, "inference/test_scales.py", "inference/test_folding.py"),
     "inference/quadratic.py": ("inference/test_quadratic.py",),
 }
 PLAIN = {
@@ -223,19 +224,26 @@ def say(text: str) -> None:
 
 
 def _time(items: list[Any], tell: Callable[[Any], None]) -> None:
-    """Seconds of CPU of every test without its fixtures; 99 of one that does not pass."""
+    """Seconds of CPU of every test without its fixtures; 99 of one that fails or is too slow."""
+    signal.signal(signal.SIGPROF, _give_up)
     for place, item in enumerate(items):
         spent = [99.0]
 
         def timed(run: Callable[[], None] = item.runtest, spent: list[float] = spent) -> None:
             begun = time.process_time()
+            signal.setitimer(signal.ITIMER_PROF, SLOWEST)
             run()
+            signal.setitimer(signal.ITIMER_PROF, 0)
             spent.append(time.process_time() - begun)
 
         item.runtest = timed
         following = items[place + 1] if place + 1 < len(items) else None
         runtestprotocol(item, log=False, nextitem=following)
         tell((item.nodeid, spent[-1]))
+
+
+def _give_up(*_: object) -> None:
+    raise TimeoutError
 
 
 def _forked(work: Callable[[Callable[[Any], None]], None], cpu: int) -> list[Any]:

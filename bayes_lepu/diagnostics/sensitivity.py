@@ -21,7 +21,7 @@ from bayes_lepu.inference.laplace import gaussian_at
 from bayes_lepu.inference.optimizers import optimise
 from bayes_lepu.links import Array
 from bayes_lepu.models.density import LogDensity
-from bayes_lepu.priors import Prior
+from bayes_lepu.priors import SMALLEST, Prior
 
 if TYPE_CHECKING:
     from bayes_lepu.diagnostics.evidence import Evidence
@@ -146,7 +146,7 @@ def other_intercepts(subject: Subject) -> list[Alternative]:
 def _scaled(prior: Prior, factor: float) -> Prior:
     """The same with its scale times a factor; of one that has no scale a normal."""
     if isinstance(prior.scale, float):
-        return prior.with_scale(factor * prior.scale)
+        return prior.with_scale(float(np.clip(factor * prior.scale, SMALLEST, 1 / SMALLEST)))
     return Prior("normal", scale=factor * FLAT_SCALE)
 
 

@@ -216,6 +216,11 @@ def test_the_same_intercept_prior_changes_nothing(drawn, monkeypatch):
     )
 
 
+@pytest.mark.parametrize(("scale", "factor"), [(1e-100, 2 / 3), (1e100, 5 / 3)])
+def test_other_scales_stay_within_the_bounds_of_a_prior(scale, factor):
+    assert sensitivity._scaled(lepu.Prior("normal", scale=scale), factor).scale == scale
+
+
 def test_tighter_intercepts_pull_pi_to_the_middle():
     """Nearly flat likelihood of the level: π follows the prior of the intercepts."""
     rng = np.random.default_rng(1)
