@@ -7,7 +7,7 @@ from decimal import Decimal, localcontext
 import numpy as np
 import pytest
 
-from bayes_lepu import links
+from bayes_lepu import arithmetic, links
 from bayes_lepu.links import RowKind
 from tools.row_formula import LOG_W_NAIVE, LOG_W_SPM, log_psychometric, row_loglik
 
@@ -68,6 +68,15 @@ def test_psychometric_and_its_logarithms(model):
 def test_the_psychometric_function_is_at_most_one():
     """Rates that add up to one may round to a little more."""
     assert links.psychometric(750.0, np.log([0.4, 0.1, 0.6 * (1 + 1e-15)])) == 1
+
+
+def test_exponential_and_logarithm_to_the_last_digits():
+    """Above all at the ends of the interval of their series."""
+    ends = [2**0.5 * (1 - 1e-9), 0.5**0.5 * (1 + 1e-9)]
+    for x in [*ends, 1.001, 0.999, 3.0, 1e-300, 1e300]:
+        assert abs(Decimal(arithmetic.log(x)) / Decimal(x).ln() - 1) < 5e-16, x
+    for x in [0.3465, -0.3465, 1.0, -40.0, 690.0]:
+        assert abs(Decimal(arithmetic.exp(x)) / Decimal(x).exp() - 1) < 5e-16, x
 
 
 def test_row_loglik_takes_one_kind_per_row():
