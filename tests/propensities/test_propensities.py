@@ -1,5 +1,7 @@
 """Links and propensities: NumPy, numba and PyTensor against 60-digit arithmetic and each other."""
 
+from dataclasses import replace
+
 import mpmath
 import numpy as np
 import pytensor
@@ -15,7 +17,7 @@ from bayes_lepu.propensities.scalars import link_logs, link_slope, link_value
 LINKS = {p.link.name: p.link for p in REGISTRY.values()}
 PROPENSITIES = [*REGISTRY.values(), ceiling(0.9)]
 GRID = np.array(
-    [-750.0, -320, -40, -21, -19, -6, -3, -1, 0, 0.2, 0.7, 1, 4.9, 5.1, 29, 31, 40, 750]
+    [-750.0, -320, -40, -21, -19, -6, -3, -1.5, -1, 0, 0.2, 0.7, 1, 4.9, 5.1, 29, 31, 40, 750]
 )
 
 
@@ -138,6 +140,13 @@ def test_a_wrong_description_is_refused():
         Link("mine", link.logs, link.bend, link.scalar_logs, link.graph, scalar=link.scalar)
     with pytest.raises(ModelError, match="Known: one, constant"):
         get_propensity("two")
+
+
+def test_lapses_keep_a_propensity_below_one():
+    guesses = replace(ceiling(0.9), fixed=(0.2, 0.0, 0.8))
+    for propensity in (*PROPENSITIES, guesses):
+        highest = propensity.value(750.0, propensity.log_rates(coordinates(propensity)))
+        assert propensity.has_lapses == (highest < 0.99)
 
 
 def test_probit_is_the_normal_distribution_function():
