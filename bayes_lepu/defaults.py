@@ -45,26 +45,28 @@ from bayes_lepu.priors import Prior, penalty_prior, weak_priors
 from bayes_lepu.term_priors import count_terms, terms_of_factors
 
 FEW_LABELLED = -2.5  # log-odds: one positive in thirteen
+UNLABELLED = 13  # for every labelled one, among the positives that the priors pretend
 FIRMEST, LOOSEST = 0.5, 2.5  # standard deviations of those log-odds
+UNIT_ROOT = 2.5  # root of the labels for a column at which that deviation is 1
 MANY_CLASS_C = 0.25  # times the root of the number of labelled rows; at 0.5 dense slopes are lost
 MANY_SELECTION_C = 0.5  # times that root
 WIDE_CLASS_C, WIDE_SELECTION_C = 0.3, 10.0  # L2, with more columns than rows
-CLASS_LEVEL_SCALE = 2.5  # a rare class has its intercept far from 0
-SELECTION_LEVEL_SCALE = 1.0
+# Of the intercepts with so many columns; a rare class has its intercept far from 0.
+MANY_CLASS_LEVEL, MANY_SELECTION_LEVEL = 2.5, 1.0
 
 
 def default_priors(data: PUData) -> dict[str, Prior]:
     """The priors of `fit` where neither priors nor penalties are named and columns are few."""
     r = scale_by_count(data)
-    level = min(max(FIRMEST, root_labels(data) / 2.5), LOOSEST)
-    few = level**-2 - LOOSEST**-2  # pretended labels: none where the labels can decide
+    level = min(max(FIRMEST, root_labels(data) / UNIT_ROOT), LOOSEST)
+    pretended = level**-2 - LOOSEST**-2  # labels: none where those of the data can decide
     n_class, n_selection = terms_of_factors(data)
     usual = weak_priors(n_class, n_selection, class_scale=class_scale(data), selection_scale=r / 8)
     return usual | {
         "b": Prior("student-t", nu=2, scale=r / 4),
         "beta": Prior("normal", loc=FEW_LABELLED, scale=level),
-        "c": Prior("beta", concentration=(1 + few, 1 + 13 * few)),
-        "rates": Prior("dirichlet", concentration=(1, 1, 1 + 13 * few)),
+        "c": Prior("beta", concentration=(1 + pretended, 1 + UNLABELLED * pretended)),
+        "rates": Prior("dirichlet", concentration=(1, 1, 1 + UNLABELLED * pretended)),
     }
 
 
@@ -90,8 +92,8 @@ def default_penalties(data: PUData) -> dict[str, Prior]:
     return {
         "a": slopes[0],
         "alpha": slopes[1],
-        "b": Prior("normal", scale=CLASS_LEVEL_SCALE),
-        "beta": Prior("normal", scale=SELECTION_LEVEL_SCALE),
+        "b": Prior("normal", scale=MANY_CLASS_LEVEL),
+        "beta": Prior("normal", scale=MANY_SELECTION_LEVEL),
         "c": Prior("beta", concentration=(2, 2)),
         "rates": Prior("dirichlet", concentration=(1, 1, 1)),
     }

@@ -17,8 +17,10 @@ from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from multiprocessing import get_context
 from statistics import median
+from typing import Any
 
 import bayes_lepu as lepu
+from bayes_lepu.links import Array
 from bayes_lepu.models.density import LogDensity
 from bayes_lepu.threads import count_cores
 from benchmarks.bench_scale import simulated
@@ -31,7 +33,7 @@ SUMS = {
     "density and information": "logp_grad_info",
 }
 # Method, rows, options and repeats; NUTS takes one chain, since as many as cores leave none idle.
-FITS = (
+FITS: tuple[tuple[str, int, dict[str, Any], int], ...] = (
     ("map", 1_000_000, {}, 5),
     ("laplace", 1_000_000, {}, 3),
     ("nuts", 200_000, {"chains": 1, "draws": 30, "tune": 30}, 5),
@@ -78,7 +80,7 @@ def busy() -> Iterator[None]:
             process.wait()
 
 
-def _sums(X, l) -> dict[str, dict[str, list[float]]]:  # type: ignore[no-untyped-def]
+def _sums(X: Array, l: Array) -> dict[str, dict[str, list[float]]]:
     """Seconds of the sums that fits are made of, at the mode, by one and by two threads."""
     fit = lepu.fit(X, l, model="spm", method="map", random_seed=0)
     densities = {
@@ -95,7 +97,9 @@ def _sums(X, l) -> dict[str, dict[str, list[float]]]:  # type: ignore[no-untyped
     }
 
 
-def _fits(X, l, method, options, repeats) -> dict[str, list[float]]:  # type: ignore[no-untyped-def]
+def _fits(
+    X: Array, l: Array, method: str, options: dict[str, Any], repeats: int
+) -> dict[str, list[float]]:
     """Seconds of whole fits of the SPM by one and by two threads, a new seed for every repeat."""
     times: dict[str, list[float]] = {"1": [], "2": []}
     for seed in range(repeats):
