@@ -10,16 +10,18 @@ from pathlib import Path
 from types import FrameType
 
 _noted = threading.Event()
+HANDING_OVER = "_numba_unpickle"  # numba's function in Python on the way out of compiled code
 
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Turn an interrupt that compiled code has wrapped back into `KeyboardInterrupt`.
+    """Make of an interrupt one `KeyboardInterrupt`, and of nothing else.
 
-    Where the signal arrives while numba hands arguments over, its C code goes on with the
-    exception set, and Python reports "SystemError: … returned a result with an exception set".
-    Where it arrives in a callback of the garbage collector it is lost, so it is noted as well, and
-    raised when the call of ours that was under way ends.
+    Where numba looks up, in Python, the class of what it returns, an exception would leave its C
+    code with a null pointer: a crash, or "SystemError: … returned a result with an exception set".
+    There an interrupt waits; where somebody else's handler raises, the second is turned back. In a
+    callback of the garbage collector it would be lost, so it is noted as well, and raised when the
+    call of ours that was under way ends.
     """
     with _noting():
         try:
@@ -52,7 +54,10 @@ def _noting() -> Iterator[None]:
 
     def note(number: int, frame: FrameType | None) -> None:
         _noted.set()
-        signal.default_int_handler(number, frame)
+        if _is_handing_over(frame):
+            _raise_afterwards()
+        else:
+            signal.default_int_handler(number, frame)
 
     signal.signal(signal.SIGINT, note)
     try:
@@ -60,6 +65,30 @@ def _noting() -> Iterator[None]:
     finally:
         signal.signal(signal.SIGINT, before)
         _noted.clear()
+
+
+def _is_handing_over(frame: FrameType | None) -> bool:
+    while frame is not None:
+        if frame.f_code.co_name == HANDING_OVER:
+            return True
+        frame = frame.f_back
+    return False
+
+
+def _raise_afterwards() -> None:
+    """Raise as soon as anything is called or returns outside numba's function.
+
+    Sending the signal again would not do: where most of the time is spent in compiled code, it
+    arrives there and is seen on the way out, every time.
+    """
+    before = sys.getprofile()
+
+    def watch(frame: FrameType, event: str, arg: object) -> None:
+        if not _is_handing_over(frame):
+            sys.setprofile(before)
+            raise KeyboardInterrupt
+
+    sys.setprofile(watch)
 
 
 def stops_at_once[**P, T](function: Callable[P, T]) -> Callable[P, T]:

@@ -17,7 +17,7 @@ import bayes_lepu as lepu
 from bayes_lepu import fitted
 from bayes_lepu.inference import stopping
 from bayes_lepu.inference.stopping import complete
-from bayes_lepu.interruption import importing, interruptible, was_interrupted
+from bayes_lepu.interruption import importing, interruptible, stops_at_once, was_interrupted
 from tests.patience import members, patience
 
 PROMPT = 2.0  # seconds from the signal to the end
@@ -199,6 +199,57 @@ def test_draws_made_before_an_interrupt_can_be_kept(tmp_path):
     assert np.isfinite(fit.parameters.b).all()
     assert "of 4 chains of 10000000 asked for" in repr(fit)
     assert lepu.load(fit.save(tmp_path / "fit.nc")).partial
+
+
+def test_an_interrupt_waits_until_numba_has_handed_its_result_over():
+    """Numba would go on with a null pointer where its own function in Python raised."""
+    steps = []
+
+    def _numba_unpickle():
+        os.kill(os.getpid(), signal.SIGINT)
+        steps.append("handed over")
+
+    @stops_at_once
+    def work():
+        _numba_unpickle()
+        steps.append("gone on")
+
+    with pytest.raises(KeyboardInterrupt):
+        work()
+    assert steps == ["handed over"]
+    assert sys.getprofile() is None
+
+
+HUNDREDS = """
+import random, signal, sys
+import numpy as np
+import bayes_lepu as lepu
+rng = np.random.default_rng(0)
+X = rng.normal(size=(300, 4)); l = (rng.random(300) < 0.2).astype(int)
+lepu.fit(X, l, method="map", random_seed=1)
+signal.signal(signal.SIGALRM, lambda number, frame: signal.raise_signal(signal.SIGINT))
+waits = random.Random(1)
+for _ in range(int(sys.argv[1])):
+    try:
+        signal.setitimer(signal.ITIMER_REAL, waits.uniform(1e-4, 0.1))
+        while True:
+            lepu.fit(X, l, method="map", random_seed=1)
+    except KeyboardInterrupt:
+        pass
+"""
+
+
+@pytest.mark.slow
+def test_hundreds_of_interrupts_in_one_process():
+    done = subprocess.run(
+        [sys.executable, "-c", HUNDREDS, "600"],
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=Path(__file__).parents[1],
+        timeout=patience(300),
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
 
 
 def swallow_an_interrupt():
