@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from bayes_lepu.data import PUData
 from bayes_lepu.errors import DataError, ModelError
 from bayes_lepu.fitted import Fit
 from bayes_lepu.interruption import stops_at_once
+from bayes_lepu.links import Array
 from bayes_lepu.models.parameters import mean_of
 from bayes_lepu.result.predictive import log_likelihood
 
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     import arviz as az
     import xarray as xr
 
+Indices = NDArray[np.intp]
 MANY_CELLS = 40_000_000
 SOME_ROWS = 4000  # rows of which 4000 draws are 128 MB
 
@@ -115,6 +118,7 @@ def _loo(fit: Fit) -> "az.ELPDData":
     groups["log_likelihood"] = groups["log_likelihood"].map(_without_ties)
     tree = xr.DataTree.from_dict(groups)
     if fit.data.n * fit.draws.b.size <= MANY_CELLS:
+        tree["log_likelihood"].load()  # ArviZ reads it several times
         return az.loo(tree, pointwise=True, reff=1.0)
     at_the_mean = log_likelihood(mean_of(fit.draws), fit.data)
     return az.loo_subsample(
@@ -128,16 +132,18 @@ def _loo(fit: Fit) -> "az.ELPDData":
 
 
 def _without_ties(values: "xr.DataArray") -> "xr.DataArray":
-    """Log likelihoods of which a row's smallest are not all the same.
+    """Log likelihoods of which a row's smallest are not all the same, of the rows looked at.
 
     Rows far from the boundary have a likelihood of exactly 1 in every draw, and ArviZ refuses to
     fit a tail to equal values. Differences of 1e-9 change nothing else.
     """
-    flat = values.transpose(..., "chain", "draw").to_numpy()
-    flat = flat.reshape(*flat.shape[:-2], -1)
-    tail = max(1, int(min(0.2 * flat.shape[-1], 3 * flat.shape[-1] ** 0.5)))  # as ArviZ takes it
-    smallest = np.partition(flat, tail - 1, axis=-1)[..., :tail]
-    if not (tied := np.ptp(smallest, axis=-1) == 0).any():
-        return values
-    steps = values["draw"].copy(data=np.linspace(0, 1e-9, values.sizes["draw"]))
-    return values - values.isel(chain=0, draw=0, drop=True).copy(data=tied) * steps
+    from bayes_lepu.result.lazy import computed
+
+    def entries(chain: Indices, draw: Indices, row: Indices) -> Array:
+        some = values[chain, draw, row].to_numpy()
+        flat = some.reshape(-1, row.size)
+        tail = max(1, int(min(0.2 * len(flat), 3 * len(flat) ** 0.5)))  # as ArviZ takes it
+        tied = np.ptp(np.partition(flat, tail - 1, axis=0)[:tail], axis=0) == 0
+        return some - np.linspace(0, 1e-9, draw.size)[:, None] * tied
+
+    return values.copy(data=computed(("chain", "draw", "obs"), values.shape, float, entries))
