@@ -36,6 +36,8 @@ CAPITALS = {
     "half-cauchy": "HalfCauchy",
     "half-student-t": "HalfStudentT",
 }
+SLOPES = ("a", "alpha")  # of the classifier and of the propensity
+INTERCEPTS = ("b", "beta")
 SMALLEST = 1e-100  # scales whose squares, and sums of them, neither vanish nor overflow
 
 # Standard deviations that the columns together give the log-odds of a row, in the weak priors.
@@ -390,11 +392,11 @@ def _is_number(value: Any) -> bool:
 
 def _per_factor(option: str, value: Any, default: Any) -> dict[str, Any]:
     if not isinstance(value, Mapping):
-        return {"a": value, "alpha": value}
-    unknown = set(value) - {"a", "alpha"}
+        return dict.fromkeys(SLOPES, value)
+    unknown = set(value) - set(SLOPES)
     if unknown:
         raise ModelError(
             f"{option} has unknown key(s) {sorted(map(str, unknown))}; "
             "'a' (classifier) and 'alpha' (propensity) are expected."
         )
-    return {"a": default, "alpha": default, **value}
+    return {**dict.fromkeys(SLOPES, default), **value}

@@ -2,12 +2,13 @@ r"""How much of π is the prior: power scaling, and other scales of the intercep
 
 Draws are reweighted, not sampled again: by :math:`p(\theta)^{\alpha-1}` for the power scaling
 (Kallioinen et al. 2024, https://doi.org/10.1007/s11222-023-10366-5), and by the ratio of two
-densities for intercepts with priors of two thirds and five thirds of the scale. Where the weights
+densities for intercepts with priors of two thirds and five thirds of the scale, and rates with
+priors as much more or less certain. Where the weights
 leave fewer than a tenth of the draws' effective size the Gaussian approximation is refitted
 instead.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,7 +22,8 @@ from bayes_lepu.inference.laplace import gaussian_at
 from bayes_lepu.inference.optimizers import optimise
 from bayes_lepu.links import Array
 from bayes_lepu.models.density import LogDensity
-from bayes_lepu.priors import SMALLEST, Prior
+from bayes_lepu.priors import INTERCEPTS, SMALLEST, Prior
+from bayes_lepu.result.variables import annotator_values
 
 if TYPE_CHECKING:
     from bayes_lepu.diagnostics.evidence import Evidence
@@ -103,7 +105,7 @@ def log_prior(density: LogDensity, z: Array) -> Array:
 
 
 def check_intercepts(subject: Subject, evidence: "Evidence") -> list[Check]:
-    """π under narrower and wider priors of the intercepts."""
+    """π under narrower and wider priors of the intercepts and rates."""
     name = "intercept prior"
     if subject.fit.spec.certain:
         return [Check(name, "not applicable", None, "", "t = h in this model.")]
@@ -126,17 +128,17 @@ def check_intercepts(subject: Subject, evidence: "Evidence") -> list[Check]:
             status,
             shift,
             "shift of π " + in_words(bounds),
-            f"Under other priors of the intercepts π would be {words} (here {own:.2f}).",
+            f"Under other priors of intercepts and rates π would be {words} (here {own:.2f}).",
             ""
             if status == "passed"
-            else "The level of t follows the prior of the intercepts: state it with the result.",
+            else "The level of t follows these priors: state them with the result.",
             bears_on=(Aspect.LEVEL, Aspect.PRIOR),
         )
     ]
 
 
 def other_intercepts(subject: Subject) -> list[Alternative]:
-    """π with priors of the intercepts that are narrower and wider than the fit's own."""
+    """π with priors of intercepts and rates that are narrower and wider than the fit's own."""
     return [
         _refitted(subject, factor) if subject.fit.is_point else _reweighted(subject, factor)
         for factor in INTERCEPT_FACTORS
@@ -144,16 +146,25 @@ def other_intercepts(subject: Subject) -> list[Alternative]:
 
 
 def _scaled(prior: Prior, factor: float) -> Prior:
-    """The same with its scale times a factor; of one that has no scale a normal."""
+    """The same with its scale times a factor; of one that has no scale a normal.
+
+    Of rates, what a prior adds to the uniform one counts as so many rows more or fewer.
+    """
+    if prior.concentration:
+        rows = np.subtract(prior.concentration, 1.0)
+        return replace(prior, concentration=tuple(1 + np.where(rows > 0, rows / factor**2, rows)))
     if isinstance(prior.scale, float):
         return prior.with_scale(float(np.clip(factor * prior.scale, SMALLEST, 1 / SMALLEST)))
     return Prior("normal", scale=factor * FLAT_SCALE)
 
 
+def _levels(subject: Subject) -> tuple[str, ...]:
+    return (*INTERCEPTS, subject.fit.spec.rates_name)
+
+
 def _with_intercepts(subject: Subject, factor: float, *, jacobian: bool) -> LogDensity:
-    priors = {
-        n: _scaled(p, factor) if n in ("b", "beta") else p for n, p in subject.fit.priors.items()
-    }
+    levels = _levels(subject)
+    priors = {n: _scaled(p, factor) if n in levels else p for n, p in subject.fit.priors.items()}
     return LogDensity(subject.fit.spec, subject.data, priors, jacobian=jacobian)
 
 
@@ -165,17 +176,17 @@ def _refitted(subject: Subject, factor: float) -> Alternative:
 
 
 def _reweighted(subject: Subject, factor: float) -> Alternative:
-    flat = subject.pivoted.take_flat()
-    log_ratio = np.zeros(flat.b.size)
+    values = annotator_values(subject.fit.density, subject.pivoted.take_flat())
+    log_ratio = np.zeros(subject.pi_draws.size)
     exact = True
-    for name, values in (("b", flat.b), ("beta", flat.beta)):
+    for name in _levels(subject):
         prior = subject.fit.priors.get(name)
         if prior is None:
             continue
-        exact &= isinstance(prior.scale, float)
+        exact &= isinstance(prior.scale, float) or bool(prior.concentration)
         if exact:
-            other = _scaled(prior, factor)
-            log_ratio += other.form.logpdf(other, values) - prior.form.logpdf(prior, values)
+            other, x = _scaled(prior, factor), values[name]
+            log_ratio += other.form.logpdf(other, x) - prior.form.logpdf(prior, x)
     w = np.exp(log_ratio - log_ratio.max())
     w /= w.sum()
     pi = subject.pi_draws.ravel()

@@ -27,13 +27,13 @@ from bayes_lepu.links import Array
 from bayes_lepu.models.density import LogDensity
 from bayes_lepu.models.parameters import Parameters
 from bayes_lepu.models.spec import ModelSpec
-from bayes_lepu.priors import SELECTION_SCALE, Prior, weak_priors
+from bayes_lepu.priors import INTERCEPTS, SELECTION_SCALE, SLOPES, Prior, weak_priors
 from bayes_lepu.propensities import RATES, Propensity
 from bayes_lepu.result import FittedModel
 from bayes_lepu.term_priors import terms_of_factors, with_blocks
 
 WEAK_SLOPE_SCALE = 2.5
-WEAK_DEFAULTS = ("a", "b", "alpha", "beta")  # priors that a penalty leaves flat or too weak
+WEAK_DEFAULTS = (*SLOPES, *INTERCEPTS)  # priors that a penalty leaves flat or too weak
 MAX_DIM = 300  # coordinates up to which dense curvature is affordable
 SEARCH_STARTS = 4
 SEARCH_ROWS = 20_000  # so that the search does not grow with the rows
@@ -397,9 +397,8 @@ def _evenly(data: PUData, most: int) -> PUData:
 
 def weak_density(spec: ModelSpec, data: PUData) -> LogDensity:
     """A model's likelihood with slopes N(0, 2.5²), the rest flat or uniform."""
-    slope = Prior("normal", scale=WEAK_SLOPE_SCALE)
-    flat = Prior("flat")
-    priors = {"a": slope, "alpha": slope, "b": flat, "beta": flat}
+    priors = dict.fromkeys(SLOPES, Prior("normal", scale=WEAK_SLOPE_SCALE))
+    priors |= dict.fromkeys(INTERCEPTS, Prior("flat"))
     return LogDensity(spec, data, spec.complete_priors(priors, None))
 
 

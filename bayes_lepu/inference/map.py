@@ -38,7 +38,7 @@ from bayes_lepu.links import Array
 from bayes_lepu.models.density import LogDensity
 from bayes_lepu.models.parameters import Parameters
 from bayes_lepu.models.spec import ModelSpec
-from bayes_lepu.priors import Priors
+from bayes_lepu.priors import SLOPES, Priors
 
 TIED = 1e-6  # log densities of two optima that differ by rounding and by where their climbs stop
 
@@ -209,7 +209,7 @@ def row_space(data: PUData, priors: Priors) -> tuple[PUData, Array | None]:
     """
     if data.is_sparse:
         return (data.dense if data.n * data.p <= MAX_SCORING_WORK else data), None
-    slopes = [priors[n] for n in ("a", "alpha") if n in priors]
+    slopes = [priors[n] for n in SLOPES if n in priors]
     exact = all(s.family == "normal" and s.loc == 0 for s in slopes)
     exact &= bool((data.class_mask & data.selection_mask).all())
     if data.p <= data.n_all or data.n_annotators > 1 or not exact:

@@ -15,6 +15,7 @@ import numpy as np
 from bayes_lepu.links import Array
 from bayes_lepu.models.density import LogDensity
 from bayes_lepu.models.parameters import Parameters
+from bayes_lepu.priors import SLOPES
 
 MANY_FOR_SEARCH = 60
 KEPT = 12  # columns by slope, and again by gradient
@@ -25,7 +26,7 @@ Lift = Callable[[Parameters], Parameters]
 def has_many_columns(density: LogDensity) -> bool:
     """Whether the search should work in few directions, and can."""
     data = density.data
-    slopes = [density.priors[name] for name in ("a", "alpha") if name in density.priors]
+    slopes = [density.priors[name] for name in SLOPES if name in density.priors]
     return (
         data.p > MANY_FOR_SEARCH
         and data.parts is None

@@ -20,6 +20,7 @@ from bayes_lepu.data import PUData
 from bayes_lepu.inference.sparse import EXACT, climb_sparse, polish
 from bayes_lepu.links import Array
 from bayes_lepu.models.density import LogDensity
+from bayes_lepu.priors import INTERCEPTS, SLOPES
 
 MANY_SPARSE_COLUMNS = 100
 FIRST_COLUMNS = 50
@@ -105,7 +106,7 @@ def _take_in(density: LogDensity, z: Array, working: Working) -> bool:
 
 
 def _factors(density: LogDensity) -> list[str]:
-    return [name for name in ("a", "alpha") if name in density.priors]
+    return [name for name in SLOPES if name in density.priors]
 
 
 def _smooth_gradient(density: LogDensity, z: Array) -> Array:
@@ -144,7 +145,7 @@ def _restricted(density: LogDensity, working: Working) -> LogDensity:
 def _project(density: LogDensity, small: LogDensity, z: Array, working: Working) -> Array:
     """Coordinates of ``small`` from those of ``density``."""
     out = np.empty(small.dim)
-    for name in ("a", "b", "alpha", "beta", "rates"):
+    for name in (*SLOPES, *INTERCEPTS, "rates"):
         values = z[getattr(density.blocks, name)]
         if name in working:
             values = values[working[name]]
@@ -157,7 +158,7 @@ def _project(density: LogDensity, small: LogDensity, z: Array, working: Working)
 def _lift(density: LogDensity, small: LogDensity, x: Array, working: Working) -> Array:
     """Coordinates of ``density`` from those of ``small``, zeros outside the working sets."""
     out = np.zeros(density.dim)
-    for name in ("a", "b", "alpha", "beta", "rates"):
+    for name in (*SLOPES, *INTERCEPTS, "rates"):
         values, block = x[getattr(small.blocks, name)], getattr(density.blocks, name)
         if name in working:
             out[block][working[name]] = values

@@ -221,6 +221,25 @@ def test_other_scales_stay_within_the_bounds_of_a_prior(scale, factor):
     assert sensitivity._scaled(lepu.Prior("normal", scale=scale), factor).scale == scale
 
 
+@pytest.mark.parametrize("method", ["map", "laplace"])
+def test_a_tighter_prior_of_few_labels_raises_pi(method):
+    """Rates with a prior of their own are varied as intercepts are."""
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(300, 2))
+    _, l = lepu.Parameters.of(a=[1.0, 0.0], b=0.0, alpha=[0.0, 0.0], beta=0.0).simulate(X, rng)
+    rates = {"c": lepu.Prior("beta", concentration=(2, 8))}
+    fit = lepu.fit(X, l, model="scar", method=method, random_seed=1, priors=rates)
+    tight, wide = sensitivity.other_intercepts(Subject(fit))
+    own = float(fit.pi_draws.mean())
+    assert tight.mean > own + 0.01 > wide.mean + 0.02
+
+
+def test_a_uniform_prior_of_rates_has_nothing_to_vary():
+    uniform, odd = (lepu.Prior("beta", concentration=k) for k in ((1, 1), (0.5, 3)))
+    assert sensitivity._scaled(uniform, 2 / 3) == uniform
+    assert sensitivity._scaled(odd, 2.0).concentration == (0.5, 1.5)
+
+
 def test_tighter_intercepts_pull_pi_to_the_middle():
     """Nearly flat likelihood of the level: π follows the prior of the intercepts."""
     rng = np.random.default_rng(1)
