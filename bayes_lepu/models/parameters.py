@@ -154,19 +154,17 @@ class Parameters:
     def missed(self, X: Array) -> Array:
         """P(y=1 | x, nobody labelled): t Π(1 - s_j) / [t Π(1 - s_j) + (1 - t) Π(1 - ε_j)].
 
-        The background of case-control rows was drawn whatever its labels: there it is t.
+        Its log-odds are τ + Σ log(1 - s_j) - Σ log(1 - ε_j). The background of case-control rows
+        was drawn whatever its labels: there it is t.
         """
         if self.kappa is not None:
             return self.t(X)
-        tau, log_not_s = self.tau(X), self._log_s(X)[1]
-        log_positive = log_expit(tau) + (log_not_s.sum(axis=-2) if self.several else log_not_s)
-        log_negative = log_expit(-tau)
+        log_not_s = self._log_s(X)[1]
+        log_odds = self.tau(X) + (log_not_s.sum(axis=-2) if self.several else log_not_s)
         if self.epsilon is not None:
             silent = np.log1p(-self.epsilon)
-            log_negative = (
-                log_negative + (silent.sum(axis=-1) if self.several else silent)[..., None]
-            )
-        return np.exp(log_positive - np.logaddexp(log_positive, log_negative))
+            log_odds -= (silent.sum(axis=-1) if self.several else silent)[..., None]
+        return links.sigmoid(log_odds)
 
     def loglik(self, X: Array, kind: NDArray[np.int8]) -> Array:
         """Log-likelihood of every row given its kind, ``(..., n)``, for one annotator."""

@@ -226,10 +226,15 @@ def log_factor(link: Link, z: ArrayLike, log_rates: ArrayLike) -> tuple[Array, A
     log_gamma, log_lam, log_rho = (log_rates[..., i] for i in range(3))
     log_up, log_down, log_slope = link.logs(np.asarray(z, dtype=float))
     return (
-        np.logaddexp(log_gamma, log_rho + log_up),
-        np.logaddexp(log_lam, log_rho + log_down),
+        _log_sum(log_gamma, log_rho + log_up),
+        _log_sum(log_lam, log_rho + log_down),
         log_rho + log_slope,
     )
+
+
+def _log_sum(log_rate: Array, rest: Array) -> Array:
+    """Log of rate + e^rest; without rates, nothing is computed."""
+    return rest if np.isneginf(log_rate).all() else np.logaddexp(log_rate, rest)
 
 
 def _positive(rates: tuple[float, float, float]) -> tuple[str, ...]:

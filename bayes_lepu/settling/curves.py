@@ -7,11 +7,13 @@ from bayes_lepu.links import Array
 from bayes_lepu.result import FittedModel
 from bayes_lepu.result.summaries import tail_probabilities
 from bayes_lepu.settling.counting import count_positives, stream
+from bayes_lepu.settling.keeping import kept
 from bayes_lepu.settling.readings import Reading, read_open
 
 STEPS = 100
 
 
+@kept
 def ranking_curves(fit: FittedModel, *, ci_prob: float, both: bool) -> pd.DataFrame:
     """What is found by looking at the first k unlabelled rows, for about 100 values of k.
 
@@ -23,7 +25,7 @@ def ranking_curves(fit: FittedModel, *, ci_prob: float, both: bool) -> pd.DataFr
     """
     among, readings = read_open(fit, both=both)
     rng = stream(fit)
-    order = np.argsort(-readings[0].mean(), kind="stable")
+    order = np.argsort(-readings[0].mean, kind="stable")
     edges = _edges(len(among))
     parts = [_along(reading, order, edges, ci_prob, rng) for reading in readings]
     return pd.concat(parts, ignore_index=True)

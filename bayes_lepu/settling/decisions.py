@@ -106,7 +106,7 @@ def choose(
     else:
         values, index = fit.data.transform(X)
         among, readings = np.arange(values.shape[0]), read(fit, values, both=both)
-    probability = readings[0].mean()
+    probability = readings[0].mean
     order = np.argsort(-probability, kind="stable")
     count = how_many(probability[order])
     draws, outcome, rng = {}, {}, stream(fit)

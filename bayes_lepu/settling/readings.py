@@ -5,6 +5,7 @@ reading, with the two factors exchanged. A reading is the draws that belong to o
 """
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from bayes_lepu.models.parameters import Parameters, stack
 from bayes_lepu.models.row_terms import row_terms
 from bayes_lepu.result import FittedModel
 from bayes_lepu.result.summaries import RowFunction, mean_by_row, summary_by_row
+from bayes_lepu.settling.keeping import kept
 
 AS_NAMED = "as named"
 EXCHANGED = "exchanged"
@@ -56,6 +58,7 @@ class Reading:
         """P(y=1 | x, l=0), ``(draws, rows)``."""
         return self.probability(self.draws, self.X[rows])
 
+    @cached_property
     def mean(self) -> Array:
         """Posterior mean of P(y=1 | x, l=0) for every row."""
         return mean_by_row(self.draws, self.probability, self.X)
@@ -81,6 +84,7 @@ def positive_given_labels(data: PUData) -> RowFunction:
     return positive
 
 
+@kept
 def read_open(fit: FittedModel, *, both: bool) -> tuple[NDArray[np.intp], tuple[Reading, ...]]:
     """The unlabelled rows of a fit, by position, and their readings."""
     rows = open_rows(fit)
@@ -110,8 +114,8 @@ def read(
             Reading(EXCHANGED, own.swap(), X, probability),
         )
     side = exchanged_draws(fit)
-    kept = fit.draws.take(~side) if (~side).any() else fit.draws
-    named = Reading(AS_NAMED, _some(kept), X, probability)
+    named_so = fit.draws.take(~side) if (~side).any() else fit.draws
+    named = Reading(AS_NAMED, _some(named_so), X, probability)
     if side.sum() >= ENOUGH_DRAWS:
         return named, Reading(EXCHANGED, _some(fit.draws.take(side)), X, probability)
     if fit.data.is_sparse:

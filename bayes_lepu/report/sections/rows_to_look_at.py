@@ -11,16 +11,14 @@ from numpy.typing import NDArray
 from bayes_lepu.formulas import spline_argument
 from bayes_lepu.links import Array
 from bayes_lepu.models.parameters import Parameters
-from bayes_lepu.models.row_terms import row_terms
 from bayes_lepu.plots.annotator import top_features
-from bayes_lepu.plots.panels import thin
 from bayes_lepu.plots.ranking import plot_ranking
 from bayes_lepu.report.html_tables import Cell, Table, from_frame
 from bayes_lepu.report.page import Page
 from bayes_lepu.report.section import Section
 from bayes_lepu.result import FittedModel
-from bayes_lepu.result.summaries import CI_PROB, mean_by_row, summary_by_row
-from bayes_lepu.settling.readings import MAX_DRAWS, open_rows
+from bayes_lepu.result.summaries import CI_PROB, mean_by_row
+from bayes_lepu.settling.readings import read_open
 from bayes_lepu.settling.rounding import say_count, say_share
 
 SHOWN = 200
@@ -88,23 +86,18 @@ def ranked_rows(fit: FittedModel) -> pd.DataFrame:
     Means and intervals are those of `Fit.decide`, over at most 1000 evenly spaced draws; at most
     the 5,000 most probable rows are returned.
     """
-    data, rows = fit.data, open_rows(fit)
-    draws = thin(fit.draws, MAX_DRAWS)
-
-    def positive(some: Parameters, i: NDArray[np.intp]) -> Array:
-        """P(y=1 | x, labels): given the silence of those who saw the row."""
-        return row_terms(some, data.rows(i))[1] if some.several else some.missed(data.X[i])
-
-    probability = mean_by_row(draws, positive, rows)
-    first = rows[np.argsort(-probability, kind="stable")[:IN_FILE]]
-    X = data.X[first]
-    frame = summary_by_row(draws, positive, first, data.index[first], CI_PROB)
-    frame = frame.rename(columns={"mean": PROBABILITY})
+    data = fit.data
+    rows, (reading,) = read_open(fit, both=False)
+    best = np.argsort(-reading.mean, kind="stable")[:IN_FILE]
+    first, draws = rows[best], reading.draws
+    X, columns = data.X[first], [PROBABILITY, "lower", "upper"]
+    values = reading.intervals(best, CI_PROB)
+    frame = pd.DataFrame(values, data.index[first], columns[: values.shape[1]])
     frame["class t"] = mean_by_row(draws, Parameters.t, X)
     frame["propensity s"] = mean_by_row(draws.average(), Parameters.s, X)
     shown = [own_values(fit, name, first) for name in top_features(fit, FEATURES)]
-    values = dict(pair for pair in shown if pair is not None)
-    return pd.concat([frame, pd.DataFrame(values, index=frame.index)], axis=1)
+    cells = dict(pair for pair in shown if pair is not None)
+    return pd.concat([frame, pd.DataFrame(cells, index=frame.index)], axis=1)
 
 
 def own_values(
