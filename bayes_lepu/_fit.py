@@ -193,6 +193,7 @@ def fit(
     random_seed : int, optional
         Seed of every random draw; one is made and recorded where none is given.
     progressbar : bool
+        A bar in a terminal or a notebook; elsewhere a line now and then, from ten seconds on.
     keep_partial : bool
         Whether Ctrl-C during sampling (``sampler="nutpie"``) returns a fit of the draws made so
         far, with ``fit.partial`` true, instead of raising KeyboardInterrupt.

@@ -9,7 +9,6 @@ process compiles for itself. A folder for temporary files is no way out: the kep
 code, and others may write there.
 """
 
-import logging
 import warnings
 from collections.abc import Callable
 from functools import cache, wraps
@@ -19,6 +18,7 @@ from numba import config, njit
 
 from bayes_lepu.errors import OWN_CODE, LepuWarning
 from bayes_lepu.sources import source_digest
+from bayes_lepu.telling import tell
 
 SOURCES = (
     "arithmetic.py",
@@ -96,9 +96,7 @@ def _announced(load: Callable[..., Any]) -> Callable[..., Any]:
 
 @cache
 def _say_compiling() -> None:
-    logging.getLogger(__name__).info(
-        "Compiling the numerical code, once after installation (up to a minute)"
-    )
+    tell("Compiling the numerical code, once after installation (up to a minute)")
 
 
 @cache

@@ -6,7 +6,6 @@ evidence and L L' the inverse curvature there: the ridge between the two interce
 Where the columns of the two factors are the same, the folded density is sampled (see `folding`).
 """
 
-import logging
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -17,11 +16,13 @@ import numpy as np
 from bayes_lepu.errors import OWN_CODE, LepuWarning, ModelError
 from bayes_lepu.inference import folding, orientation, pooling
 from bayes_lepu.inference.laplace import Gaussian, Mixture
+from bayes_lepu.inference.progress import Progress, has_screen
 from bayes_lepu.inference.stopping import SamplingStopped, wait
 from bayes_lepu.links import Array
 from bayes_lepu.models import compiled
 from bayes_lepu.models.density import LogDensity
 from bayes_lepu.priors import Priors
+from bayes_lepu.telling import LOGGER
 from bayes_lepu.threads import count_cores
 
 UNLIKELY = 0.05
@@ -135,7 +136,8 @@ def sample_whitened(
     )
     # Compiled here: in the sampler's threads an interrupt would wait for the compiler to finish.
     make_density()(np.zeros(dim))
-    logging.getLogger(__name__).info(
+    aloud = options.progressbar and not has_screen()
+    LOGGER.info(
         "Sampling %d chains of %d warm-up and %d draws", options.chains, options.tune, options.draws
     )
     try:
@@ -148,7 +150,8 @@ def sample_whitened(
             seed=options.random_seed,
             target_accept=options.target_accept,
             save_warmup=False,
-            progress_bar=options.progressbar,
+            progress_bar=options.progressbar and not aloud,
+            progress_callback=Progress(aloud=aloud),
             blocking=False,
             **options.more,
         )

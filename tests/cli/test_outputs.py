@@ -161,7 +161,7 @@ def test_an_interrupted_command_ends_with_130(here):
         process.send_signal(signal.SIGINT)
         sent = time.monotonic()
         out, err = process.communicate(timeout=60)
-        assert (process.returncode, out) == (130, "")
+        assert (process.returncode, out) == (130, ""), err
         assert err == "bayes-lepu: error: interrupted\n"
         assert time.monotonic() - sent < patience(2.0)
         assert not (here / "lepu-photos").exists()
