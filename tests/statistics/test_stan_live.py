@@ -53,7 +53,7 @@ def points_of(density):
     # c and the weights are handed over as such, so that 1 - c must not be lost to rounding.
     block = points[:, density.blocks.rates]
     points[:, density.blocks.rates] = rng.normal(0, 1.5, block.shape)
-    points[:, density.blocks.epsilon] = rng.normal(-3, 1, (len(points), density.spec.false_marks))
+    points[:, density.blocks.epsilon] = rng.normal(-3, 1, points[:, density.blocks.epsilon].shape)
     return list(points)
 
 
