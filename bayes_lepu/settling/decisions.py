@@ -188,9 +188,8 @@ def _outcome(
 def _rows(
     readings: tuple[Reading, ...], chosen: NDArray[np.intp], index: pd.Index, ci_prob: float
 ) -> pd.DataFrame:
-    columns = [PROBABILITY, "lower", "upper"] if readings[0].size > 1 else [PROBABILITY]
-    values = readings[0].intervals(chosen, ci_prob)
-    table = pd.DataFrame(values, columns=columns, index=index)
-    for reading in readings[1:]:
-        table[reading.name] = reading.intervals(chosen, ci_prob)[:, 0]
+    first, *others = readings
+    table = first.summary(chosen, index, ci_prob).rename(columns={"mean": PROBABILITY})
+    for reading in others:
+        table[reading.name] = reading.summary(chosen, index, ci_prob)["mean"]
     return table

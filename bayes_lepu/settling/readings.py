@@ -63,11 +63,9 @@ class Reading:
         """Posterior mean of P(y=1 | x, l=0) for every row."""
         return mean_by_row(self.draws, self.probability, self.X)
 
-    def intervals(self, rows: NDArray[np.intp], ci_prob: float) -> Array:
-        """Mean, lower and upper of P(y=1 | x, l=0), ``(rows, 3)``; the mean alone for a point."""
-        index = pd.RangeIndex(len(rows))
-        table = summary_by_row(self.draws, self.probability, self.X[rows], index, ci_prob)
-        return table.to_numpy()
+    def summary(self, rows: NDArray[np.intp], index: pd.Index, ci_prob: float) -> pd.DataFrame:
+        """Mean, lower and upper of P(y=1 | x, l=0) of some rows; the mean alone for a point."""
+        return summary_by_row(self.draws, self.probability, self.X[rows], index, ci_prob)
 
 
 def open_rows(fit: FittedModel) -> NDArray[np.intp]:

@@ -90,9 +90,9 @@ def ranked_rows(fit: FittedModel) -> pd.DataFrame:
     rows, (reading,) = read_open(fit, both=False)
     best = np.argsort(-reading.mean, kind="stable")[:IN_FILE]
     first, draws = rows[best], reading.draws
-    X, columns = data.X[first], [PROBABILITY, "lower", "upper"]
-    values = reading.intervals(best, CI_PROB)
-    frame = pd.DataFrame(values, data.index[first], columns[: values.shape[1]])
+    X = data.X[first]
+    frame = reading.summary(best, data.index[first], CI_PROB)
+    frame = frame.rename(columns={"mean": PROBABILITY})
     frame["class t"] = mean_by_row(draws, Parameters.t, X)
     frame["propensity s"] = mean_by_row(draws.average(), Parameters.s, X)
     shown = [own_values(fit, name, first) for name in top_features(fit, FEATURES)]
