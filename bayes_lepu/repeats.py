@@ -25,9 +25,13 @@ def find_repeats(*tables: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[np.in
     if n < FEWEST_ROWS:
         return None
     columns = [table.reshape(n, -1)[:, j] for table in tables for j in range(table.size // n)]
-    some = np.random.default_rng(0).choice(n, min(n, LOOK), replace=False)
-    for seen in (columns[:FEW_COLUMNS], columns):
-        if len(np.unique(_keys([column[some] for column in seen]))) == some.size:
+    looked = columns
+    if n > LOOK:
+        some = np.random.default_rng(0).choice(n, LOOK, replace=False)
+        looked = [column[some] for column in columns]
+    for seen in (looked[:FEW_COLUMNS], looked):
+        keys = np.sort(_keys(seen))
+        if np.all(keys[1:] != keys[:-1]):
             return None
     kind, found = pd.factorize(_keys(columns))
     if len(found) * WORTH > n:

@@ -12,7 +12,8 @@ weak ridge. Forms whose log likelihood lies within 4 units of the best predict t
 what they say about π differs by the form alone, not by the data.
 
 The range of π over them, widened by the distance from π to the ends of the usual likelihood set, is
-the *form range*.
+the *form range*. Of a posterior it also holds its interval, moved by what each form moves π: where
+priors shift the posterior, the interval of the fitted form alone is too short on the other side.
 """
 
 from dataclasses import dataclass, replace
@@ -25,7 +26,7 @@ from numpy.typing import NDArray
 from bayes_lepu.diagnostics import thresholds
 from bayes_lepu.diagnostics.climbing import Objective, climb
 from bayes_lepu.diagnostics.columns import Term
-from bayes_lepu.diagnostics.levels import LEVEL_REMEDY, OWN_BRANCHES
+from bayes_lepu.diagnostics.levels import LEVEL_REMEDY, OWN_BRANCHES, interval
 from bayes_lepu.diagnostics.profile import Profile
 from bayes_lepu.diagnostics.quick_likelihood import one_annotator
 from bayes_lepu.diagnostics.records import Aspect, Check
@@ -107,6 +108,8 @@ class FormRange:
         How far the fitted model's own form lies below the best one.
     rows : int
         How many rows the forms were refitted to.
+    moved : bool
+        Whether the estimate of π lies where the likelihood of no form does.
     """
 
     table: pd.DataFrame
@@ -114,6 +117,7 @@ class FormRange:
     high: float
     own_gap: float
     rows: int
+    moved: bool = False
 
     @property
     def kept(self) -> pd.DataFrame:
@@ -184,14 +188,20 @@ def form_range(
     kept = table.loc[table["kept"], "pi"]
     low = float(kept.min()) - WIDENING * max(pi - pieces[0][0], 0.0)
     high = float(kept.max()) + WIDENING * max(pieces[-1][1] - pi, 0.0)
-    rate = float(np.mean(subject.data.l))
-    columns = ["below", "pi", "c", "top", "kept"]
+    low = max(low, min(float(np.mean(subject.data.l)), float(kept.min())))
+    estimate, rounding = float(np.mean(subject.pi_draws)), thresholds.ROUNDING
+    moved = not low - rounding <= estimate <= high + rounding
+    if not subject.fit.is_point:
+        shifts, ends = kept - kept.iloc[0], interval(subject.pi_given_naming)
+        low = min(low, ends[0] + float(shifts.min()))
+        high = max(high, ends[1] + float(shifts.max()))
     return FormRange(
-        table[columns],
-        max(low, min(rate, float(kept.min()))),
+        table[["below", "pi", "c", "top", "kept"]],
+        max(low, 0.0),
         min(high, 1.0),
         float(table["below"].iloc[0]),
         len(problem.rows.X),
+        moved,
     )
 
 
@@ -370,8 +380,7 @@ def check_forms(subject: Subject, evidence: "Evidence") -> list[Check]:
     bounds = thresholds.relative(thresholds.FORM_WIDTH, pi)
     width = found.high - found.low
     status = grade(width, bounds)
-    outside = not found.low - thresholds.ROUNDING <= pi <= found.high + thresholds.ROUNDING
-    if outside and status == "passed":
+    if found.moved and status == "passed":
         status = "weak"
     text = (
         f"{len(kept)} of {len(found.table)} forms predict the labels as well; over them π is "
@@ -379,8 +388,8 @@ def check_forms(subject: Subject, evidence: "Evidence") -> list[Check]:
         f"{kept['c'].max():.2f}, and {kept['top'].min():.0%} or more of the {TOP} likeliest missed "
         f"rows are the same.{judged_on(found.rows, subject.data.n)}"
     )
-    if outside:
-        text += f" The estimate, {share(pi)}, lies outside: the penalty or prior put it there."
+    if found.moved:
+        text += f" The penalty or prior put the estimate, {share(pi)}, where no form has it."
     best = found.table["below"].idxmin()
     own_good = found.own_gap <= AS_WELL
     return [
@@ -391,7 +400,7 @@ def check_forms(subject: Subject, evidence: "Evidence") -> list[Check]:
             "width of π " + in_words(bounds),
             text,
             "" if status == "passed" else LEVEL_REMEDY,
-            **(_WIDTH | {"consequence": MOVED} if outside else _WIDTH),
+            **(_WIDTH | {"consequence": MOVED} if found.moved else _WIDTH),
         ),
         Check(
             "form of h",

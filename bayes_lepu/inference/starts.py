@@ -55,7 +55,7 @@ def near_scar(
 ) -> Parameters:
     """The SCAR fit with a small random α; half of c and of 1 - c by guesses and lapses if asked."""
     scar = scar.average()
-    small = 0.3 / np.sqrt(data.p) * next(random_slopes(data, rng)) / spread
+    small = 0.3 / np.sqrt(data.p) * next(random_slopes(data, spread, rng)) / spread
     if with_weights:
         c = float(np.clip(scar.gamma, 0.1, 0.9))
         weights = {"gamma": 0.5 * c, "lam": 0.5 * (1 - c)}
@@ -106,7 +106,7 @@ def random_points(
 ) -> list[Parameters]:
     """Random pairs of factors, different by construction."""
     sd = 2.0 / np.sqrt(data.p) / spread
-    slopes = random_slopes(data, rng, 2 * count)
+    slopes = random_slopes(data, spread, rng, 2 * count)
     return [
         Parameters.of(
             a=sd * next(slopes), b=rng.normal(), alpha=sd * next(slopes), beta=rng.normal()
@@ -115,10 +115,12 @@ def random_points(
     ]
 
 
-def random_slopes(data: PUData, rng: np.random.Generator, count: int = 1) -> Iterator[Array]:
+def random_slopes(
+    data: PUData, spread: Array, rng: np.random.Generator, count: int = 1
+) -> Iterator[Array]:
     """Standard normal slopes that follow their columns when these change places or signs."""
     toward = (data.l - data.l.mean()) @ data.X
-    order = np.argsort(-np.abs(toward) / column_spread(data), kind="stable")
+    order = np.argsort(-np.abs(toward) / spread, kind="stable")
     for _ in range(count):
         slopes = np.empty(data.p)
         slopes[order] = rng.normal(size=data.p)

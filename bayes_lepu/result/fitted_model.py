@@ -383,18 +383,18 @@ class FittedModel:
         }
         if encoded := table_in_words(d):
             facts["table"] = encoded
-        table = self.class_prior()
-        facts["class prior pi"] = show_estimate(table.loc["pi"])
+        levels = {k: summaries.describe_draws(v, CI_PROB) for k, v in self._levels.items()}
+        facts["class prior pi"] = show_estimate(levels["pi"])
         if d.cases:
             facts["label freq. c"] = "not told by case-control rows"
         elif d.n_annotators == 1:
-            facts["label freq. c"] = show_estimate(table.loc["c"])
+            facts["label freq. c"] = show_estimate(levels["c"])
         else:
             means = zip(d.annotators, self.c_by_annotator.mean(axis=0), strict=True)
             facts["label freq. c"] = ", ".join(f"{name} {c:.2f}" for name, c in means)
         if not self.is_point:
-            low, high = table.loc["prior of pi", ["lower", "upper"]]
-            facts["class prior pi"] += f"; prior {low:.3f} to {high:.3f}"
+            before = levels["prior of pi"]
+            facts["class prior pi"] += f"; prior {before['lower']:.3f} to {before['upper']:.3f}"
         if d.n_annotators == 1:
             for name, values in self.draws.rates(self.spec.shape_rates).items():
                 facts[name] = show_estimate(summaries.describe_draws(values, CI_PROB))
@@ -443,8 +443,8 @@ def _label_array(labels: NDArray[np.int8], data: PUData) -> "xr.DataArray":
     return xr.DataArray(labels, dims=dims, coords=coords, name="L")
 
 
-def show_estimate(row: Mapping[str, float] | pd.Series) -> str:
+def show_estimate(row: Mapping[str, float]) -> str:
     """A mean with its interval, as `describe_draws` gives them."""
-    if "lower" not in row or np.isnan(row["lower"]):
+    if "lower" not in row:
         return f"{row['mean']:.3f}"
     return f"{row['mean']:.3f}  ({CI_PROB:.0%} interval {row['lower']:.3f} to {row['upper']:.3f})"

@@ -330,7 +330,7 @@ def test_an_estimate_outside_of_its_own_range_is_no_level_one():
     pi = float(fit.pi_draws.mean())
     assert not low <= pi <= high
     assert found.level > 1
-    assert "lies outside" in next(c.text for c in found.checks if c.name == "form range")
+    assert "where no form has it" in next(c.text for c in found.checks if c.name == "form range")
 
 
 # Nothing crashes ------------------------------------------------------------------------------
