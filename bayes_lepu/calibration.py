@@ -27,6 +27,7 @@ from bayes_lepu.errors import DataError, LepuWarning, ModelError
 from bayes_lepu.inference.nuts import refuse_improper
 from bayes_lepu.interruption import stops_at_once
 from bayes_lepu.links import Array
+from bayes_lepu.models.blocks import plain_name
 from bayes_lepu.models.density import LogDensity
 from bayes_lepu.models.parameters import Parameters
 from bayes_lepu.models.spec import ModelSpec
@@ -246,19 +247,14 @@ def quantities(density: LogDensity, draws: Parameters) -> dict[str, Array]:
         if block.role == "deviation" or block.size == 0:
             continue
         at = density.layout.slices[block.name]
-        out |= dict(zip(map(_plain, block.labels), z[:, at].T, strict=True))
+        out |= dict(zip(map(plain_name, block.labels), z[:, at].T, strict=True))
     t, s = draws.t(density.data.X), draws.s(density.data.X)
     out["pi"] = t.mean(axis=-1)
     if not draws.several and density.spec.n_rates == 2:
-        out |= {"gamma": draws.gamma, "lambda": draws.lam}
+        out |= draws.rates(density.spec.shape_rates)
     if not draws.several and not density.spec.certain:
         out["c"] = (s * t).mean(axis=-1) / t.mean(axis=-1)
     return out
-
-
-def _plain(label: str) -> str:
-    """A coordinate under the name of its quantity: logarithms and logits have the same ranks."""
-    return label.removeprefix("logit ").removeprefix("log ")
 
 
 def outside_band(ranks: Array, prob: float = BAND) -> int:

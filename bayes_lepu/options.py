@@ -21,7 +21,15 @@ from bayes_lepu.inference.pooling import known_scales
 from bayes_lepu.inference.stopping import LEAST_DRAWS
 from bayes_lepu.links import RowKind
 from bayes_lepu.models.spec import SPREAD, ModelSpec
-from bayes_lepu.priors import DEFAULT_C, GivenPriors, Prior, Priors, penalty_priors
+from bayes_lepu.priors import (
+    DEFAULT_C,
+    SLOPES,
+    GivenPriors,
+    Prior,
+    Priors,
+    penalty_priors,
+    slope_masks,
+)
 from bayes_lepu.scale_families import of_column
 from bayes_lepu.suggestions import unknown
 from bayes_lepu.term_priors import with_blocks
@@ -74,12 +82,9 @@ def choose_priors(
     )
     if point:
         chosen = known_scales(chosen, hierarchical=False)
-    masks = {"a": data.class_mask, "alpha": data.selection_mask, "alpha_mean": data.selection_mask}
-    flat = sum(
-        int(mask.sum())
-        for name, mask in masks.items()
-        if name in chosen and not chosen[name].proper
-    )
+    masks = slope_masks(data).items()
+    names = [(name, mask) for stem, mask in masks for name in (stem, f"{stem}_mean")]
+    flat = sum(int(m.sum()) for name, m in names if name in chosen and not chosen[name].proper)
     if flat:
         warn_if_small(data, flat)
     return chosen
@@ -100,14 +105,14 @@ def by_column(
     priors: Mapping[str, Any], base: Priors, data: PUData, *, several: bool
 ) -> dict[str, Any]:
     """Priors given by the names of columns as one for each column, the default for the others."""
-    masks = {"a": data.class_mask, "alpha_mean" if several else "alpha": data.selection_mask}
-    out = dict(priors)
-    for name, mask in masks.items():
+    out, pooled = dict(priors), SLOPES[1]
+    for stem, mask in slope_masks(data).items():
+        name = f"{stem}_mean" if several and stem == pooled else stem
         prior, count = priors.get(name), int(mask.sum())
         if isinstance(prior, Prior) and prior.family == "horseshoe":
             prior = dict.fromkeys(np.array(data.feature_names)[mask], prior)
         if isinstance(prior, Mapping):
-            out[name] = _parts(name, prior, base[name.removesuffix("_mean")], data, mask)
+            out[name] = _parts(name, prior, base[stem], data, mask)
         elif isinstance(prior, Prior) and prior.parts and len(prior.parts) != count:
             raise ModelError(
                 f"priors[{name!r}] has {len(prior.parts)} parts; one for each of the {count} "

@@ -17,12 +17,14 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bayes_lepu import (  # noqa: F401 - they register themselves
     column_families,
     scale_families,
     signed_families,
 )
+from bayes_lepu.data import PUData
 from bayes_lepu.errors import ModelError
 from bayes_lepu.families import Family, get_family
 from bayes_lepu.links import Array
@@ -400,3 +402,8 @@ def _per_factor(option: str, value: Any, default: Any) -> dict[str, Any]:
             "'a' (classifier) and 'alpha' (propensity) are expected."
         )
     return {**dict.fromkeys(SLOPES, default), **value}
+
+
+def slope_masks(data: PUData) -> dict[str, NDArray[np.bool_]]:
+    """Which columns of X have a slope in each factor."""
+    return dict(zip(SLOPES, (data.class_mask, data.selection_mask), strict=True))

@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayes_lepu.data import PUData
-from bayes_lepu.priors import CLASS_SCALE, SELECTION_SCALE, Prior
+from bayes_lepu.priors import CLASS_SCALE, SELECTION_SCALE, SLOPES, Prior, slope_masks
 
 # Scales s of the half-normal priors. Splines may take what a column may; groups differ by less.
 # Those of the propensity are smaller in the proportion of the slopes' (Assumption 3, softly).
-SMOOTH = {"a": CLASS_SCALE, "alpha": SELECTION_SCALE}
-GROUPS = {"a": 1.0, "alpha": SELECTION_SCALE / CLASS_SCALE}
+SMOOTH = dict(zip(SLOPES, (CLASS_SCALE, SELECTION_SCALE), strict=True))
+GROUPS = dict(zip(SLOPES, (1.0, SELECTION_SCALE / CLASS_SCALE), strict=True))
 
 
 def count_terms(data: PUData, mask: NDArray[np.bool_]) -> int:
@@ -38,7 +38,7 @@ def with_blocks(base: Mapping[str, Prior], data: PUData) -> dict[str, Prior]:
     out = dict(base)
     if not data.blocks:
         return out
-    for name, mask in (("a", data.class_mask), ("alpha", data.selection_mask)):
+    for name, mask in slope_masks(data).items():
         parts = [base[name]] * data.p
         for term, places in data.blocks.items():
             scale = (GROUPS if data.is_group(term) else SMOOTH)[name]

@@ -10,9 +10,9 @@ from scipy import integrate, stats
 import bayes_lepu as lepu
 from bayes_lepu.models import get_model
 from bayes_lepu.models.density import LogDensity
+from bayes_lepu.models.variables import free_variables
 from bayes_lepu.options import choose_priors
 from bayes_lepu.reading import read_data
-from bayes_lepu.result.variables import free_variables
 from tests.tiny import tiny_table
 
 Prior = lepu.Prior

@@ -11,6 +11,7 @@ from bayes_lepu.diagnostics.subject import Subject
 from bayes_lepu.diagnostics.thresholds import grade, in_words
 from bayes_lepu.inference.orientation import sigma_norm
 from bayes_lepu.links import Array
+from bayes_lepu.models.factors import scalars
 from bayes_lepu.models.parameters import Parameters
 
 if TYPE_CHECKING:
@@ -37,10 +38,7 @@ def quantities(subject: Subject, draws: Parameters) -> dict[str, Array]:
     X, shape = subject.data.X, draws.b.shape
     rows = X[:: max(1, len(X) // 1000)]
     pi = np.concatenate(_mean_t(draws, rows)).reshape(shape)
-    out = {"pi": pi, "b": draws.b, "|a|": sigma_norm(draws.a, X)}
-    if subject.fit.spec.has_selection:
-        out |= {"beta": draws.beta, "|alpha|": sigma_norm(draws.alpha, X)}
-    return out | draws.rates(subject.fit.spec.shape_rates)
+    return {"pi": pi} | scalars(subject.fit.spec, subject.data, draws, sigma_norm)
 
 
 def _mean_t(draws: Parameters, rows: Array) -> list[Array]:

@@ -18,13 +18,14 @@ from bayes_lepu.diagnostics.records import Aspect, Check
 from bayes_lepu.diagnostics.subject import Local, Subject
 from bayes_lepu.diagnostics.thresholds import grade, in_words
 from bayes_lepu.links import Array
+from bayes_lepu.models.blocks import plain_name
+from bayes_lepu.priors import INTERCEPTS
 
 if TYPE_CHECKING:
     from bayes_lepu.diagnostics.evidence import Evidence
 
 NAMED_SHARE = 0.8
 LARGEST = 1e140  # entries of an information matrix beyond it are beyond any use
-PLAIN = {"log(gamma/rho)": "gamma", "log(lambda/rho)": "lambda", "logit c": "c"}
 
 
 def spectrum(local: Local) -> tuple[Array, Array]:
@@ -43,7 +44,9 @@ def _bounded(matrix: Array) -> Array:
 
 def name_direction(direction: Array, names: list[str]) -> str:
     """A direction in words: its largest loadings, those of opposite sign set against each other."""
-    names = [PLAIN.get(name, name) for name in names]
+    names = [
+        name[4:].split("/")[0] if name.startswith("log(") else plain_name(name) for name in names
+    ]
     loud = np.argsort(-np.abs(direction))
     share = np.cumsum(direction[loud] ** 2) / np.sum(direction**2)
     chosen = loud[: min(4, int(np.searchsorted(share, NAMED_SHARE)) + 1)]
@@ -51,7 +54,7 @@ def name_direction(direction: Array, names: list[str]) -> str:
     first = [names[i] for i in chosen if side[i] == side[chosen[0]]]
     second = [names[i] for i in chosen if side[i] != side[chosen[0]]]
     words = " and ".join(first) + (" against " + " and ".join(second) if second else "")
-    if {names[i] for i in chosen} == {"b", "beta"}:
+    if {names[i] for i in chosen} == set(INTERCEPTS):
         return f"{words} (level of t against level of s)" if second else f"{words} (both levels)"
     return words
 

@@ -13,7 +13,9 @@ from bayes_lepu.diagnostics import thresholds
 from bayes_lepu.diagnostics.records import Aspect, Check
 from bayes_lepu.diagnostics.subject import Subject
 from bayes_lepu.diagnostics.thresholds import grade, in_words
+from bayes_lepu.inference.orientation import sigma_norm
 from bayes_lepu.links import Array
+from bayes_lepu.models.factors import scalars
 from bayes_lepu.models.parameters import Parameters
 from bayes_lepu.result.wording import share
 
@@ -158,14 +160,10 @@ def check_contraction(subject: Subject, evidence: "Evidence") -> list[Check]:
 
 def contractions(subject: Subject) -> dict[str, float]:
     """1 - Var(posterior) / Var(prior) of the quantities that matter, naming given."""
-    fit = subject.fit
+    spec, data = subject.fit.spec, subject.data
 
     def values(draws: Parameters, pi: Array, c: Array) -> dict[str, Array]:
-        flat = draws.take_flat()
-        out = {"pi": pi, "c": c, "b": flat.b}
-        if fit.spec.has_selection:
-            out |= {"beta": flat.beta, "|alpha|": np.linalg.norm(flat.alpha, axis=1)}
-        return out | flat.rates(fit.spec.shape_rates)
+        return {"pi": pi, "c": c} | scalars(spec, data, draws.take_flat(), sigma_norm)
 
     after = values(subject.pivoted, *subject.pi_and_c)
     before = values(subject.prior_draws, *subject.prior_pi_and_c)

@@ -19,6 +19,8 @@ from bayes_lepu.inference.point_figures import PointFigures, point_figures
 from bayes_lepu.links import Array
 from bayes_lepu.models.density import LogDensity
 from bayes_lepu.models.parameters import Parameters
+from bayes_lepu.priors import INTERCEPTS, SLOPES
+from bayes_lepu.propensities import RATES
 
 SAME = 0.02
 LIKE = 0.10
@@ -80,8 +82,7 @@ class Mode:
             "c": self.c,
             "norm_a": self.norm_a,
             "norm_alpha": self.norm_alpha,
-            "gamma": float(self.point.gamma.mean()),
-            "lambda": float(self.point.lam.mean()),
+            **{name: float(v.mean()) for name, v in self.point.rates(RATES[:-1]).items()},
             "converged": self.converged,
             "artefact": self.artefact,
         }
@@ -188,7 +189,7 @@ def compare_mode(mode: Mode, best: Parameters, X: Array) -> Mode:
 def is_exchangeable(density: LogDensity) -> bool:
     """Whether the log density is unchanged by exchanging the factors."""
     priors = density.priors
-    return density.is_symmetric and priors["a"] == priors["alpha"] and priors["b"] == priors["beta"]
+    return density.is_symmetric and all(priors[t] == priors[s] for t, s in (SLOPES, INTERCEPTS))
 
 
 def swap_mode(density: LogDensity, mode: Mode) -> Mode:

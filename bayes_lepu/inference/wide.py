@@ -20,7 +20,7 @@ from bayes_lepu.data import PUData
 from bayes_lepu.inference.sparse import EXACT, climb_sparse, polish
 from bayes_lepu.links import Array
 from bayes_lepu.models.density import LogDensity
-from bayes_lepu.priors import INTERCEPTS, SLOPES
+from bayes_lepu.priors import SLOPES
 
 MANY_SPARSE_COLUMNS = 100
 FIRST_COLUMNS = 50
@@ -145,7 +145,7 @@ def _restricted(density: LogDensity, working: Working) -> LogDensity:
 def _project(density: LogDensity, small: LogDensity, z: Array, working: Working) -> Array:
     """Coordinates of ``small`` from those of ``density``."""
     out = np.empty(small.dim)
-    for name in (*SLOPES, *INTERCEPTS, "rates"):
+    for name in vars(density.blocks):
         values = z[getattr(density.blocks, name)]
         if name in working:
             values = values[working[name]]
@@ -158,7 +158,7 @@ def _project(density: LogDensity, small: LogDensity, z: Array, working: Working)
 def _lift(density: LogDensity, small: LogDensity, x: Array, working: Working) -> Array:
     """Coordinates of ``density`` from those of ``small``, zeros outside the working sets."""
     out = np.zeros(density.dim)
-    for name in (*SLOPES, *INTERCEPTS, "rates"):
+    for name in vars(density.blocks):
         values, block = x[getattr(small.blocks, name)], getattr(density.blocks, name)
         if name in working:
             out[block][working[name]] = values

@@ -112,6 +112,12 @@ class Parameters:
         """Some of the rates γ, λ and ρ, by name."""
         return {name: np.exp(self.log_w[..., RATES.index(name)]) for name in names}
 
+    @property
+    def unrelated(self) -> dict[str, Array]:
+        """What belongs to neither factor, by name: ε of false marks, κ of case-control rows."""
+        both = {"epsilon": self.epsilon, "kappa": self.kappa}
+        return {name: value for name, value in both.items() if value is not None}
+
     def tau(self, X: Array) -> Array:
         """Linear predictor of t, ``(..., n)``."""
         return predict(self.a, X) + self.b[..., None]

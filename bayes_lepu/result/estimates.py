@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from bayes_lepu.errors import ModelError
+from bayes_lepu.priors import INTERCEPTS, SLOPES
 
 if TYPE_CHECKING:
     from bayes_lepu.result.fitted_model import FittedModel
@@ -16,7 +17,7 @@ def estimate_table(fit: "FittedModel", var_names: list[str] | None) -> pd.DataFr
     several = fit.data.n_annotators > 1
     for factor, values, level in fit._factors():
         who = factor[2:-1] if several and factor != "t" else ""
-        slope, intercept = ("a", "b") if factor == "t" else ("alpha", "beta")
+        slope, intercept = (names[factor != "t"] for names in (SLOPES, INTERCEPTS))
         raw, raw_level = fit.data.original_scale(values, level)
         for name, internal, original in zip(fit.feature_names, values[0], raw[0], strict=True):
             rows[f"{slope}[{who}, {name}]" if who else f"{slope}[{name}]"] = [
@@ -27,10 +28,8 @@ def estimate_table(fit: "FittedModel", var_names: list[str] | None) -> pd.DataFr
     table = pd.DataFrame.from_dict(rows, orient="index", columns=["internal", "original"])
     table.loc["pi"] = fit.pi_draws[0]
     scalars = {"c": fit.c_by_annotator[0] if several else fit.c_draws[0]}
-    scalars |= fit.draws.take(0).rates(fit.spec.shape_rates)
-    for name in ("epsilon", "kappa"):
-        if (rate := getattr(fit.draws, name)) is not None:
-            scalars[name] = rate[0]
+    draw = fit.draws.take(0)
+    scalars |= draw.rates(fit.spec.shape_rates) | draw.unrelated
     for name, value in scalars.items():
         if not several:
             table.loc[name] = value

@@ -5,7 +5,7 @@ itself. `arviz.from_netcdf` reads it too.
 """
 
 import json
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ from bayes_lepu.inference.modes import Mode
 from bayes_lepu.inference.orientation import Orientation
 from bayes_lepu.models.parameters import Parameters
 from bayes_lepu.models.spec import ModelSpec
+from bayes_lepu.models.variables import from_variables
 from bayes_lepu.parts import Parts
 from bayes_lepu.priors import Prior
 from bayes_lepu.propensities import REGISTRY as PROPENSITIES
@@ -25,7 +26,7 @@ from bayes_lepu.propensities import Propensity
 from bayes_lepu.result.fitted_model import FittedModel
 from bayes_lepu.result.row_groups import read_rows
 from bayes_lepu.result.storage import read_tree, write_tree
-from bayes_lepu.result.tree import factors, groups_without_rows, stored_groups
+from bayes_lepu.result.tree import groups_without_rows, stored_groups
 from bayes_lepu.result.without_rows import Remembered
 
 if TYPE_CHECKING:
@@ -155,38 +156,13 @@ def _read_priors(text: str) -> dict[str, Prior]:
 
 def _read_parameters(group: Any, log_w: Any, data: PUData, spec: ModelSpec) -> Parameters:
     logs = log_w["log_weights"].to_numpy()
-    b, own = group["b"].to_numpy(), logs.shape[:-1]
-    values = {"a": np.zeros((*b.shape, data.p)), "alpha": np.zeros((*own, data.p))}
-    levels = {"b": b, "beta": np.zeros(own)}
-    for factor in factors(data, has_selection=spec.has_selection):
-        values[factor.slope][..., factor.mask] = group[factor.slope].to_numpy()
-        levels[factor.intercept] = group[factor.intercept].to_numpy()
-    for k, places in enumerate(data.visit_places):
-        values["alpha"][..., np.arange(places.size), places] = group["delta"].to_numpy()[
-            ..., k, None
-        ]
-    pooling = {
-        str(name): variable.to_numpy()
-        for name, variable in group.data_vars.items()
-        if str(name).startswith(("sigma_", "global_scale_"))
-        or (str(name).endswith("_mean") and not str(name).startswith("z_"))
-    }
-    return Parameters(
-        values["a"],
-        levels["b"],
-        values["alpha"],
-        levels["beta"],
-        logs,
-        epsilon=group["epsilon"].to_numpy() if spec.false_marks else None,
-        kappa=group["kappa"].to_numpy() if spec.cases else None,
-        pooling=pooling,
-        link=spec.propensity.link,
-    )
+    values = {str(name): variable.to_numpy() for name, variable in group.data_vars.items()}
+    return from_variables(spec, data, values, logs)
 
 
 def _read_modes(group: Any, data: PUData, spec: ModelSpec) -> tuple[Mode, ...]:
     points = _read_parameters(group, group, data, spec)
-    plain = ("logp", "gap", "rms_h", "rms_t", "pi", "c", "norm_a", "norm_alpha")
+    plain = [field.name for field in fields(Mode) if field.type is float]
     return tuple(
         Mode(
             point=points.take(i),

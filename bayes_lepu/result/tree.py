@@ -10,15 +10,17 @@ annotators, ``l`` is whether anybody marked the row, and its log-likelihood that
 the row.
 """
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bayes_lepu.data import PUData
 from bayes_lepu.links import Array
 from bayes_lepu.models.density import LogDensity
+from bayes_lepu.models.factors import factors
 from bayes_lepu.models.parameters import Parameters, stack
+from bayes_lepu.models.variables import annotator_values, free_variables, log_prior
+from bayes_lepu.priors import SLOPES
 from bayes_lepu.propensities import RATES
 from bayes_lepu.result import predictive
 from bayes_lepu.result.fitted_model import FittedModel
@@ -28,7 +30,6 @@ from bayes_lepu.result.row_groups import (
     constant_group,
     observed_group,
 )
-from bayes_lepu.result.variables import annotator_values, free_variables, log_prior
 from bayes_lepu.result.without_rows import Remembered
 
 if TYPE_CHECKING:
@@ -183,10 +184,10 @@ def parameter_group(fit: FittedModel, p: Parameters, dims: tuple[str, ...]) -> "
         for name, (extra, values) in free_variables(fit.density, p).items()
     }
     natural = annotator_values(fit.density, p)
-    for factor in factors(data, has_selection=fit.spec.has_selection):
+    for factor in factors(fit.spec, data):
         slope, intercept = getattr(p, factor.slope), getattr(p, factor.intercept)
         raw_slope, raw_intercept = data.original_scale(slope, intercept)
-        lead = dims if factor.slope == "a" else own
+        lead = dims if factor.slope == SLOPES[0] else own
         by_feature = (*lead, factor.dim)
         variables |= {
             factor.slope: (by_feature, natural[factor.slope]),
@@ -214,10 +215,7 @@ def parameter_group(fit: FittedModel, p: Parameters, dims: tuple[str, ...]) -> "
 def _coords(fit: FittedModel) -> dict[str, Any]:
     """Names of features, annotators and rates."""
     names = np.array(fit.feature_names)
-    out: dict[str, Any] = {
-        factor.dim: names[factor.mask]
-        for factor in factors(fit.data, has_selection=fit.spec.has_selection)
-    }
+    out: dict[str, Any] = {factor.dim: names[factor.mask] for factor in factors(fit.spec, fit.data)}
     if fit.data.visit_names:
         out["visit"] = list(fit.data.visit_names)
     if fit.spec.n_rates == 2:
@@ -235,33 +233,15 @@ def _log_weights(p: Parameters, dims: tuple[str, ...]) -> "xr.Dataset":
     own = (*dims, "annotator") if p.several else dims
     return xr.Dataset(
         {"log_weights": ((*own, "weight"), p.log_w)},
-        coords={"weight": ["gamma", "lambda", "rho"]},
+        coords={"weight": list(RATES)},
     )
-
-
-class Factor(NamedTuple):
-    """The names of a factor's slopes and intercept, and the columns it has."""
-
-    slope: str
-    intercept: str
-    dim: str
-    mask: NDArray[np.bool_]
-
-
-def factors(data: PUData, *, has_selection: bool) -> list[Factor]:
-    """The factors with a predictor."""
-    t_dim, s_dim = data.class_dim, data.selection_dim
-    out = [Factor("a", "b", t_dim, data.class_mask)]
-    if has_selection:
-        out.append(Factor("alpha", "beta", s_dim, data.selection_mask))
-    return out
 
 
 def _modes(fit: FittedModel) -> "xr.Dataset":
     points = stack([m.point for m in fit.modes])
     dataset = parameter_group(fit, points, ("mode",)).merge(_log_weights(points, ("mode",)))
     dataset["z"] = (("mode", "coordinate"), np.stack([m.z for m in fit.modes]))
-    table = fit.mode_table().drop(columns=["gamma", "lambda"])
+    table = fit.mode_table().drop(columns=list(RATES[:-1]))
     for name in table.columns:
         values = table[name].to_numpy()
         if name == "converged":

@@ -264,9 +264,25 @@ def test_the_likelihood_does_not_depend_on_the_method():
         fit = lepu.fit(X, l, method=method, random_seed=0, **case.options, **options)
         found = fit.identifiability
         pieces = found.evidence.profile.likelihood_set(branches=("as labelled", "other"))
-        ends.append([*pieces[0], *found.pi_range])
+        forms_kept = found.evidence.forms.kept["pi"]
+        ends.append([*pieces[0], forms_kept.min(), forms_kept.max()])
     np.testing.assert_allclose(ends[1], ends[0], atol=0.01)
     np.testing.assert_allclose(ends[2], ends[0], atol=0.01)
+
+
+def test_the_range_of_a_posterior_holds_its_interval_under_every_form():
+    """Priors move a posterior; the interval of one form is then too short on the other side."""
+    case = simulate("scar", "as usual", 2)
+    X, l = case.X[:600], case.l[:600]
+    point = lepu.fit(X, l, model="scar", method="map").identifiability
+    fit = lepu.fit(X, l, model="scar", method="laplace", draws=500, random_seed=0)
+    found = fit.identifiability
+    kept = found.evidence.forms.kept["pi"]
+    low, high = np.quantile(fit.pi_draws, [0.025, 0.975])
+    low, high = low + (kept.min() - kept.iloc[0]), high + (kept.max() - kept.iloc[0])
+    assert kept.max() > kept.min()
+    assert found.pi_range[0] == pytest.approx(min(low, point.pi_range[0]), abs=1e-3)
+    assert found.pi_range[1] == pytest.approx(max(high, point.pi_range[1]), abs=1e-3)
 
 
 def test_a_poor_gaussian_is_no_level_one():

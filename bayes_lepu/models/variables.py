@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from bayes_lepu.data import PUData
 from bayes_lepu.links import Array
 from bayes_lepu.models.blocks import Block, Layout
 from bayes_lepu.models.density import LogDensity
@@ -48,10 +49,37 @@ def annotator_values(density: LogDensity, p: Parameters) -> dict[str, Array]:
         out["delta"] = p.alpha[..., 0, columns["delta"][:, 0]]
     if density.spec.rates_name:
         out[density.spec.rates_name] = _rates(density.spec, p)
-    for name in ("epsilon", "kappa"):
-        if (value := getattr(p, name)) is not None:
-            out[name] = value
-    return out
+    return out | p.unrelated
+
+
+def from_variables(
+    spec: ModelSpec, data: PUData, values: Mapping[str, Array], log_w: Array
+) -> Parameters:
+    """The way back, with the logarithms of the rates, which the rates themselves do not tell."""
+    b, own = values["b"], log_w.shape[:-1]
+    a, alpha = np.zeros((*b.shape, data.p)), np.zeros((*own, data.p))
+    a[..., data.class_mask] = values["a"]
+    if spec.has_selection:
+        alpha[..., data.selection_mask] = values["alpha"]
+    for k, places in enumerate(data.visit_places):
+        alpha[..., np.arange(places.size), places] = values["delta"][..., k, None]
+    pooling = {
+        name: value
+        for name, value in values.items()
+        if name.startswith(("sigma_", "global_scale_"))
+        or (name.endswith("_mean") and not name.startswith("z_"))
+    }
+    return Parameters(
+        a,
+        b,
+        alpha,
+        values["beta"] if spec.has_selection else np.zeros(own),
+        log_w,
+        epsilon=values["epsilon"] if spec.false_marks else None,
+        kappa=values["kappa"] if spec.cases else None,
+        pooling=pooling,
+        link=spec.propensity.link,
+    )
 
 
 def log_prior(density: LogDensity, values: Variables) -> Variables:
