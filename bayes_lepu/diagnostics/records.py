@@ -145,7 +145,8 @@ class Identifiability:
         At level 3: π with the factors exchanged, its mean and (for draws) ``lower`` and ``upper``.
     pi_range : tuple of float or None
         Range of π to go by, the naming of the factors given: over all forms that predict the
-        labels as well, and with the likelihood's own width.
+        labels as well, with the width of the likelihood and of the posterior. It is what level 1
+        promises; an interval of the posterior knows the fitted form only.
     evidence : Evidence or None
         What the checks computed; plots and report read it.
     """

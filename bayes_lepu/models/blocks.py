@@ -105,11 +105,6 @@ class Stem:
     pooled: bool  # over annotators, where there are several
 
 
-def plain_name(label: str) -> str:
-    """A coordinate under the name of its quantity, without the logarithm or logit."""
-    return label.removeprefix("logit ").removeprefix("log ")
-
-
 def stems(spec: "ModelSpec", data: PUData) -> list[Stem]:
     """The parameters of a model on these data, before pooling."""
     t_names = compress(data.feature_names, data.class_mask)

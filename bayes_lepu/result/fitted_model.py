@@ -177,8 +177,8 @@ class FittedModel:
         Case-control rows do not tell c, and have π alone. Several annotators have a label
         frequency each, and c is the mean of these.
 
-        Draws come with the implied prior of both (rows ``prior of pi`` and ``prior of c``): a
-        posterior as wide as its prior has learned nothing.
+        Draws come with the prior of both (rows ``prior of pi`` and ``prior of c``): a posterior as
+        wide has learned nothing. ``fit.identifiability.pi_range`` is over other forms as well.
         """
         rows = self._levels
         return pd.DataFrame({k: summaries.describe_draws(v, ci_prob) for k, v in rows.items()}).T

@@ -29,7 +29,11 @@ def _answer(fit: lepu.Fit) -> Answer:
     prior = fit.class_prior(ci_prob=0.95).loc["pi"]
     interval = None if fit.is_point else (float(prior["lower"]), float(prior["upper"]))
     # The verdict takes longer than a quick fit; it is asked for where the posterior is exact.
-    facts = {"level": float(fit.identifiability.level)} if fit.method == "nuts" else {}
+    facts: dict[str, float] = {}
+    if fit.method == "nuts":
+        facts["level"] = float(fit.identifiability.level)
+        ends = fit.identifiability.pi_range or interval
+        facts |= dict(zip(("range lower", "range upper"), ends, strict=True))
     return Answer(lambda rows: fit.predict_proba(rows)[:, 1], float(prior["mean"]), interval, facts)
 
 

@@ -82,7 +82,7 @@ def test_contraction_is_the_share_of_variance_removed(subject):
     pairs = {
         "pi": (subject.pi_and_c[0], subject.prior_pi_and_c[0]),
         "b": (after.b, before.b),
-        "|alpha|": [np.sqrt((p.alpha**2).sum(axis=1)) for p in (after, before)],
+        "|alpha|": [np.std(p.alpha @ subject.data.X.T, axis=1) for p in (after, before)],
         "gamma": (np.exp(after.log_w[:, 0]), np.exp(before.log_w[:, 0])),
     }
     for name, (one, other) in pairs.items():

@@ -8,7 +8,7 @@ import pytest
 from scipy.special import expit
 
 import bayes_lepu as lepu
-from bayes_lepu.inference.starts import random_slopes
+from bayes_lepu.inference.starts import column_spread, random_slopes
 from bayes_lepu.reading import read_data
 
 pytestmark = pytest.mark.filterwarnings("ignore::bayes_lepu.LepuWarning")
@@ -52,8 +52,8 @@ def test_random_slopes_follow_their_columns():
     X, l = table(3)
     order, signs = np.array([2, 0, 3, 1]), np.array([1.0, -1.0, 1.0, -1.0])
     one, other = read_data(X, l), read_data(X[:, order] * signs, l)
-    slopes = next(random_slopes(one, np.random.default_rng(0)))
-    again = next(random_slopes(other, np.random.default_rng(0)))
+    slopes = next(random_slopes(one, column_spread(one), np.random.default_rng(0)))
+    again = next(random_slopes(other, column_spread(other), np.random.default_rng(0)))
     np.testing.assert_array_equal(again, slopes[order] * signs)
 
 
