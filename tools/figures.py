@@ -131,6 +131,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "real_marks": page.few_and_fair,
     "real_mechanisms": page.by_mechanism,
     "real_tables": page.by_table,
+    "real_cells": page.lost_cells,
     "real_scar": page.published_scar,
     "real_few": page.published_few,
 }

@@ -9,7 +9,6 @@ from bayes_lepu.diagnostics import thresholds
 from bayes_lepu.diagnostics.records import Aspect, Check
 from bayes_lepu.diagnostics.subject import Subject
 from bayes_lepu.diagnostics.thresholds import grade, in_words
-from bayes_lepu.inference.orientation import sigma_norm
 from bayes_lepu.links import Array
 from bayes_lepu.models.factors import scalars
 from bayes_lepu.models.parameters import Parameters
@@ -38,7 +37,7 @@ def quantities(subject: Subject, draws: Parameters) -> dict[str, Array]:
     X, shape = subject.data.X, draws.b.shape
     rows = X[:: max(1, len(X) // 1000)]
     pi = np.concatenate(_mean_t(draws, rows)).reshape(shape)
-    return {"pi": pi} | scalars(subject.fit.spec, subject.data, draws, sigma_norm)
+    return {"pi": pi} | scalars(subject.fit.spec, subject.data, draws)
 
 
 def _mean_t(draws: Parameters, rows: Array) -> list[Array]:

@@ -13,7 +13,6 @@ from bayes_lepu.diagnostics import thresholds
 from bayes_lepu.diagnostics.records import Aspect, Check
 from bayes_lepu.diagnostics.subject import Subject
 from bayes_lepu.diagnostics.thresholds import grade, in_words
-from bayes_lepu.inference.orientation import sigma_norm
 from bayes_lepu.links import Array
 from bayes_lepu.models.factors import scalars
 from bayes_lepu.models.parameters import Parameters
@@ -163,7 +162,7 @@ def contractions(subject: Subject) -> dict[str, float]:
     spec, data = subject.fit.spec, subject.data
 
     def values(draws: Parameters, pi: Array, c: Array) -> dict[str, Array]:
-        return {"pi": pi, "c": c} | scalars(spec, data, draws.take_flat(), sigma_norm)
+        return {"pi": pi, "c": c} | scalars(spec, data, draws.take_flat())
 
     after = values(subject.pivoted, *subject.pi_and_c)
     before = values(subject.prior_draws, *subject.prior_pi_and_c)

@@ -28,8 +28,8 @@ from bayes_lepu.diagnostics.records import Aspect, Check, Identifiability
 from bayes_lepu.diagnostics.subject import Subject
 from bayes_lepu.diagnostics.thresholds import grade, graded, in_words, judged_on
 from bayes_lepu.diagnostics.verdict import choose_level, reasons
-from bayes_lepu.inference.orientation import sigma_norm
 from bayes_lepu.links import Array
+from bayes_lepu.models.factors import sigma_norm
 from bayes_lepu.result import FittedModel
 from bayes_lepu.result.wording import UNITS, share
 

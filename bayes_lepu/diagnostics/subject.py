@@ -21,10 +21,10 @@ from bayes_lepu.inference.map import fit_map
 from bayes_lepu.inference.modes import distance
 from bayes_lepu.inference.nuts import can_fold
 from bayes_lepu.inference.optimizers import optimise
-from bayes_lepu.inference.orientation import sigma_norm
 from bayes_lepu.inference.pooling import known_scales
 from bayes_lepu.links import Array
 from bayes_lepu.models.density import LogDensity
+from bayes_lepu.models.factors import sigma_norm
 from bayes_lepu.models.parameters import Parameters
 from bayes_lepu.models.spec import ModelSpec
 from bayes_lepu.priors import INTERCEPTS, SELECTION_SCALE, SLOPES, Prior, weak_priors

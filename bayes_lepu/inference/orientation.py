@@ -29,16 +29,12 @@ import numpy as np
 from bayes_lepu.data import PUData
 from bayes_lepu.errors import OWN_CODE, IdentifiabilityWarning, ModelError
 from bayes_lepu.inference.point_figures import point_figures
-from bayes_lepu.likelihood.products import is_sparse, predict
-from bayes_lepu.links import Array
 from bayes_lepu.models.parameters import Parameters
 from bayes_lepu.models.spec import ModelSpec
 from bayes_lepu.suggestions import unknown
 
 Rule = Literal["sigma-norm", "norm", "energy", "correlation", "none"]
 RULES: tuple[str, ...] = ("sigma-norm", "norm", "energy", "correlation", "none")
-
-BLOCK_ROWS = 4096
 
 SettledBy = Literal["rule", "density", "priors", "columns", "audited rows", "annotators", "model"]
 
@@ -77,17 +73,6 @@ def check_rule(rule: str) -> str:
     if rule not in RULES:
         raise ModelError(unknown("orientation", rule, RULES))
     return rule
-
-
-def sigma_norm(slope: Array, X: Array) -> Array:
-    """Standard deviation of the linear predictor over the rows, ``(...)`` for ``(..., p)``."""
-    if slope.ndim == 1 or is_sparse(X):
-        return np.asarray(np.std(predict(slope, X), axis=-1))
-    center, covariance = X.mean(axis=0), np.zeros((X.shape[1], X.shape[1]))
-    for start in range(0, len(X), BLOCK_ROWS):  # no second copy of X
-        block = X[start : start + BLOCK_ROWS] - center
-        covariance += block.T @ block
-    return np.sqrt(np.einsum("...i,ij,...j->...", slope, covariance / len(X), slope))
 
 
 def sizes(point: Parameters, data: PUData) -> dict[str, tuple[float, float]]:

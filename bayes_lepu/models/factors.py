@@ -1,16 +1,18 @@
 """The factors of a model with a predictor: what they are called, and which columns they have."""
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bayes_lepu.data import PUData
+from bayes_lepu.likelihood.products import is_sparse, predict
 from bayes_lepu.links import Array
 from bayes_lepu.models.parameters import Parameters
 from bayes_lepu.models.spec import ModelSpec
 from bayes_lepu.priors import INTERCEPTS, slope_masks
+
+BLOCK_ROWS = 4096
 
 
 class Factor(NamedTuple):
@@ -30,12 +32,21 @@ def factors(spec: ModelSpec, data: PUData) -> list[Factor]:
     return found if spec.has_selection else found[:1]
 
 
-def scalars(
-    spec: ModelSpec, data: PUData, draws: Parameters, size: Callable[[Array, Array], Array]
-) -> dict[str, Array]:
-    """Intercepts, the sizes of slopes over the rows, and the free rates of one annotator."""
+def sigma_norm(slope: Array, X: Array) -> Array:
+    """Standard deviation of the linear predictor over the rows, ``(...)`` for ``(..., p)``."""
+    if slope.ndim == 1 or is_sparse(X):
+        return np.asarray(np.std(predict(slope, X), axis=-1))
+    center, covariance = X.mean(axis=0), np.zeros((X.shape[1], X.shape[1]))
+    for start in range(0, len(X), BLOCK_ROWS):  # no second copy of X
+        block = X[start : start + BLOCK_ROWS] - center
+        covariance += block.T @ block
+    return np.sqrt(np.einsum("...i,ij,...j->...", slope, covariance / len(X), slope))
+
+
+def scalars(spec: ModelSpec, data: PUData, draws: Parameters) -> dict[str, Array]:
+    """Intercepts, sd of the linear predictors, and free rates of one annotator, by name."""
     out: dict[str, Array] = {}
     for factor in factors(spec, data):
         out[factor.intercept] = getattr(draws, factor.intercept)
-        out[f"|{factor.slope}|"] = size(getattr(draws, factor.slope), data.X)
+        out[f"|{factor.slope}|"] = sigma_norm(getattr(draws, factor.slope), data.X)
     return out | draws.rates(spec.shape_rates)

@@ -113,7 +113,7 @@ class Parameters:
         return {name: np.exp(self.log_w[..., RATES.index(name)]) for name in names}
 
     @property
-    def unrelated(self) -> dict[str, Array]:
+    def nuisance(self) -> dict[str, Array]:
         """What belongs to neither factor, by name: ε of false marks, κ of case-control rows."""
         both = {"epsilon": self.epsilon, "kappa": self.kappa}
         return {name: value for name, value in both.items() if value is not None}

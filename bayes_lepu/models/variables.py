@@ -49,7 +49,7 @@ def annotator_values(density: LogDensity, p: Parameters) -> dict[str, Array]:
         out["delta"] = p.alpha[..., 0, columns["delta"][:, 0]]
     if density.spec.rates_name:
         out[density.spec.rates_name] = _rates(density.spec, p)
-    return out | p.unrelated
+    return out | p.nuisance
 
 
 def from_variables(

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bayes_lepu.errors import DataError
-from bayes_lepu.inference.orientation import sigma_norm
 from bayes_lepu.links import Array, sigmoid
+from bayes_lepu.models.factors import sigma_norm
 from bayes_lepu.models.parameters import Parameters
 from bayes_lepu.plots.panels import (
     CLASS,

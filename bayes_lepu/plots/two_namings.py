@@ -6,7 +6,7 @@ import numpy as np
 
 from bayes_lepu.diagnostics.identifiability import verdict_of
 from bayes_lepu.errors import ModelError
-from bayes_lepu.inference.orientation import sigma_norm
+from bayes_lepu.models.factors import sigma_norm
 from bayes_lepu.plots.panels import CLASS, GUIDE, PROPENSITY, Panels, thin
 from bayes_lepu.plots.ranges import share_range
 from bayes_lepu.result import FittedModel

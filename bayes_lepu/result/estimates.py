@@ -29,7 +29,7 @@ def estimate_table(fit: "FittedModel", var_names: list[str] | None) -> pd.DataFr
     table.loc["pi"] = fit.pi_draws[0]
     scalars = {"c": fit.c_by_annotator[0] if several else fit.c_draws[0]}
     draw = fit.draws.take(0)
-    scalars |= draw.rates(fit.spec.shape_rates) | draw.unrelated
+    scalars |= draw.rates(fit.spec.shape_rates) | draw.nuisance
     for name, value in scalars.items():
         if not several:
             table.loc[name] = value

@@ -21,6 +21,7 @@ SCORES = ["accuracy", "balanced accuracy", "AUC", "Brier", "MAE of t", "error of
 SHARES = ["loses to naive", "AUC < .6", "covered"]
 FEW = ("S1", "S2", "S3", "S4")  # mark one positive in ten or fewer
 BEST = "auto, laplace"
+CLEARLY = 0.01  # of accuracy, about the standard error of a cell
 
 
 def summarise(records: Sequence[Record]) -> pd.DataFrame:
@@ -113,6 +114,19 @@ def _against_peers(column: str) -> str:
         }
     )
     return markdown(table, index=column)
+
+
+def lost_cells() -> str:
+    """The cells in which a peer is clearly more accurate than `BEST`, largest loss first."""
+    means = complete(read_cells()).pivot_table(index=CELL, columns="method", values="accuracy")
+    peers = means[[name for name in PEERS if name in means]]
+    table = means[[BEST, "spm, map", "scar, map"]].assign(
+        **{"best peer": peers.max(axis=1), "its name": peers.idxmax(axis=1)}
+    )
+    loss = table["best peer"] - table[BEST]
+    table = table.loc[loss[loss > CLEARLY].sort_values(ascending=False).index]
+    table.index = [", ".join(cell) for cell in table.index]
+    return markdown(table, index="table and mechanism")
 
 
 def published_scar() -> str:
