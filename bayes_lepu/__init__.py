@@ -2,7 +2,7 @@
 
 from types import ModuleType as _Module
 
-from bayes_lepu.interruption import importing as _importing
+from bayes_lepu.runtime.interruption import importing as _importing
 
 with _importing():
     from bayes_lepu import plots
@@ -28,7 +28,7 @@ with _importing():
     from bayes_lepu.loading import load
     from bayes_lepu.models import list_models
     from bayes_lepu.models.parameters import Parameters
-    from bayes_lepu.priors import Prior
+    from bayes_lepu.priors.prior import Prior
     from bayes_lepu.settling.audits import suggest_audit
     from bayes_lepu.traces import from_trace
 

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bayes_lepu.averaging import AUTO, PRIOR_WEIGHTS, AveragedFit, average
+from bayes_lepu.data.reading import read_data
+from bayes_lepu.data.streams import as_source, read_parts
 from bayes_lepu.errors import ModelError
 from bayes_lepu.fitted import Fit
 from bayes_lepu.inference.engines import ENGINES, Request
 from bayes_lepu.inference.nuts import NutsOptions, refuse_improper
 from bayes_lepu.inference.orientation import check_rule
-from bayes_lepu.interruption import stops_at_once
 from bayes_lepu.models import get_model
 from bayes_lepu.models.spec import ModelSpec
 from bayes_lepu.options import (
@@ -32,10 +33,9 @@ from bayes_lepu.options import (
     with_marks,
     with_sampling,
 )
-from bayes_lepu.priors import GivenPriors, Prior
+from bayes_lepu.priors.prior import GivenPriors, Prior
 from bayes_lepu.propensities import Propensity
-from bayes_lepu.reading import read_data
-from bayes_lepu.streams import as_source, read_parts
+from bayes_lepu.runtime.interruption import stops_at_once
 from bayes_lepu.suggestions import unknown
 
 if TYPE_CHECKING:

@@ -35,12 +35,12 @@ from bayes_lepu.comparison import compare, refuse_other_rows
 from bayes_lepu.diagnostics.records import Identifiability
 from bayes_lepu.errors import DataError, FileFormatError, ModelError
 from bayes_lepu.fitted import Fit
-from bayes_lepu.interruption import stops_at_once
 from bayes_lepu.models.parameters import ARRAYS, Parameters
 from bayes_lepu.propensities import RATES, Propensity
 from bayes_lepu.result.saved import fields_of, to_saved, write
 from bayes_lepu.result.tree import to_tree
 from bayes_lepu.result.without_rows import Remembered
+from bayes_lepu.runtime.interruption import stops_at_once
 from bayes_lepu.suggestions import some
 
 if TYPE_CHECKING:

@@ -24,8 +24,8 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.special import log_expit
 
 from bayes_lepu.errors import ConvergenceError, DataError
-from bayes_lepu.labels import read_vector
 from bayes_lepu.links import sigmoid
+from bayes_lepu.tables.labels import read_vector
 
 Array = NDArray[np.float64]
 type Features = ArrayLike | pd.DataFrame

@@ -3,7 +3,8 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from bayes_lepu.data import PUData
+from bayes_lepu.data.pu_data import PUData
+from bayes_lepu.data.reading import read_data
 from bayes_lepu.models import get_model
 from bayes_lepu.models.spec import ModelSpec
 from bayes_lepu.options import (
@@ -14,9 +15,8 @@ from bayes_lepu.options import (
     with_marks,
     with_sampling,
 )
-from bayes_lepu.priors import GivenPriors, Prior
+from bayes_lepu.priors.prior import GivenPriors, Prior
 from bayes_lepu.propensities import Propensity
-from bayes_lepu.reading import read_data
 
 if TYPE_CHECKING:
     import pymc as pm

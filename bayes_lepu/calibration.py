@@ -25,15 +25,15 @@ from bayes_lepu._fit import fit
 from bayes_lepu.building import read_model
 from bayes_lepu.errors import DataError, LepuWarning, ModelError
 from bayes_lepu.inference.nuts import refuse_improper
-from bayes_lepu.interruption import stops_at_once
 from bayes_lepu.links import Array
 from bayes_lepu.models.density import LogDensity
 from bayes_lepu.models.parameters import Parameters
 from bayes_lepu.models.spec import ModelSpec
 from bayes_lepu.models.transforms import plain_name
 from bayes_lepu.options import read_seed
-from bayes_lepu.priors import GivenPriors
+from bayes_lepu.priors.prior import GivenPriors
 from bayes_lepu.propensities import Propensity
+from bayes_lepu.runtime.interruption import stops_at_once
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -8,13 +8,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from bayes_lepu.data import PUData
+from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.errors import DataError, ModelError
 from bayes_lepu.fitted import Fit
-from bayes_lepu.interruption import stops_at_once
 from bayes_lepu.links import Array
 from bayes_lepu.models.parameters import mean_of
 from bayes_lepu.result.predictive import log_likelihood
+from bayes_lepu.runtime.interruption import stops_at_once
 
 if TYPE_CHECKING:
     import arviz as az

@@ -1,7 +1,7 @@
 """Fits and predictions over the partitions of a Dask collection.
 
-The sums of `bayes_lepu.parts` are computed where the partitions are; what comes back from each is
-a number, a gradient or an information matrix. The answer is that of one process to rounding, and a
+The sums of `data.parts` are computed where the partitions are; what comes back from each is a
+number, a gradient or an information matrix. The answer is that of one process to rounding, and a
 plain `Fit` in this process.
 """
 
@@ -17,7 +17,7 @@ from bayes_lepu.errors import DataError
 from bayes_lepu.fitted import Fit
 from bayes_lepu.links import Array
 from bayes_lepu.models.spec import ModelSpec
-from bayes_lepu.priors import GivenPriors, Prior
+from bayes_lepu.priors.prior import GivenPriors, Prior
 from bayes_lepu.propensities import Propensity
 
 LABEL = "l"  # the column of the labels, where they come as an array

@@ -33,7 +33,7 @@ import math
 
 import numpy as np
 
-from bayes_lepu.data import PUData
+from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.inference.class_scale import (
     MANY_TERMS,
     class_scale,
@@ -41,8 +41,8 @@ from bayes_lepu.inference.class_scale import (
     root_labels,
     scale_by_count,
 )
-from bayes_lepu.priors import Prior, penalty_prior, weak_priors
-from bayes_lepu.term_priors import count_terms, terms_of_factors
+from bayes_lepu.priors.prior import Prior, penalty_prior, weak_priors
+from bayes_lepu.priors.term_priors import count_terms, terms_of_factors
 
 FEW_LABELLED = -2.5  # log-odds: one positive in thirteen
 UNLABELLED = 13  # for every labelled one, among the positives that the priors pretend

@@ -4,9 +4,9 @@ from pathlib import Path
 
 from bayes_lepu.averaging import from_saved, is_average
 from bayes_lepu.fitted import Fit
-from bayes_lepu.interruption import stops_at_once
 from bayes_lepu.propensities import Propensity
 from bayes_lepu.result.saved import fields_of, open_saved
+from bayes_lepu.runtime.interruption import stops_at_once
 
 
 @stops_at_once

@@ -11,17 +11,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayes_lepu.annotators import LongFormat
-from bayes_lepu.data import PUData
+from bayes_lepu.data.annotators import LongFormat
+from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.defaults import default_penalties, default_priors
 from bayes_lepu.errors import OWN_CODE, DataWarning, ModelError
-from bayes_lepu.foreign_priors import read_priors
 from bayes_lepu.inference.engines import ENGINES
 from bayes_lepu.inference.pooling import known_scales
 from bayes_lepu.inference.stopping import LEAST_DRAWS
 from bayes_lepu.links import RowKind
 from bayes_lepu.models.spec import SPREAD, ModelSpec
-from bayes_lepu.priors import (
+from bayes_lepu.priors.foreign_priors import read_priors
+from bayes_lepu.priors.prior import (
     DEFAULT_C,
     SLOPES,
     GivenPriors,
@@ -30,9 +30,9 @@ from bayes_lepu.priors import (
     penalty_priors,
     slope_masks,
 )
-from bayes_lepu.scale_families import of_column
+from bayes_lepu.priors.scale_families import of_column
+from bayes_lepu.priors.term_priors import with_blocks
 from bayes_lepu.suggestions import unknown
-from bayes_lepu.term_priors import with_blocks
 
 PICKED = ("random", "chosen")
 SAMPLINGS = ("joint", "case-control")

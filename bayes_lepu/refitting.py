@@ -10,10 +10,10 @@ import pandas as pd
 from bayes_lepu._fit import fit as fit_rows
 from bayes_lepu.errors import DataError
 from bayes_lepu.fitted import Fit
-from bayes_lepu.labels import as_numbers, read_vector
 from bayes_lepu.links import Array
 from bayes_lepu.settling.calls import options_of
 from bayes_lepu.suggestions import some
+from bayes_lepu.tables.labels import as_numbers, read_vector
 
 
 def refit(

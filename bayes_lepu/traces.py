@@ -16,12 +16,12 @@ from bayes_lepu.inference.nuts import NutsOptions, refuse_improper
 from bayes_lepu.inference.orientation import check_rule
 from bayes_lepu.inference.posterior import returned_posterior
 from bayes_lepu.inference.pymc_nuts import coordinates_of, stats_of
-from bayes_lepu.interruption import stops_at_once
 from bayes_lepu.models.density import LogDensity
 from bayes_lepu.models.spec import ModelSpec
 from bayes_lepu.options import read_seed
-from bayes_lepu.priors import GivenPriors, Prior
+from bayes_lepu.priors.prior import GivenPriors, Prior
 from bayes_lepu.propensities import Propensity
+from bayes_lepu.runtime.interruption import stops_at_once
 from bayes_lepu.suggestions import some
 
 if TYPE_CHECKING:

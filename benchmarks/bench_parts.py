@@ -48,7 +48,7 @@ def make(n: int, path: str) -> None:
 def fit(path: str) -> dict[str, float]:
     """The default MAP of SPM: time, passes and resident memory."""
     import bayes_lepu as lepu
-    from bayes_lepu import parts
+    from bayes_lepu.data import parts
 
     passes = 0
     total = parts.Parts.total

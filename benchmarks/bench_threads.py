@@ -20,9 +20,9 @@ from statistics import median
 from typing import Any
 
 import bayes_lepu as lepu
+from bayes_lepu.data.threads import count_cores
 from bayes_lepu.links import Array
 from bayes_lepu.models.density import LogDensity
-from bayes_lepu.threads import count_cores
 from benchmarks.bench_scale import simulated
 from benchmarks.machine import interleaved
 

@@ -3,12 +3,12 @@
 import numpy as np
 import pandas as pd
 
+from bayes_lepu.data.reading import read_data
 from bayes_lepu.links import sigmoid
 from bayes_lepu.models import get_model
 from bayes_lepu.models.density import LogDensity
 from bayes_lepu.models.parameters import Parameters
 from bayes_lepu.options import choose_priors
-from bayes_lepu.reading import read_data
 from tools.row_formula import LOG_W_SPM
 
 # The annotators are steeper than the class: any norm rule would exchange the factors.

@@ -6,10 +6,10 @@ from dataclasses import replace
 import numpy as np
 
 from bayes_lepu import Prior
+from bayes_lepu.data.reading import read_data
 from bayes_lepu.models import REGISTRY
 from bayes_lepu.models.density import LogDensity
-from bayes_lepu.priors import weak_priors
-from bayes_lepu.reading import read_data
+from bayes_lepu.priors.prior import weak_priors
 
 
 def make_data(*, masks=False, audited=False, n=40, naive=False, scale=1.0):

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from bayes_lepu.cli import main
-from bayes_lepu.files import replace_file
+from bayes_lepu.runtime.files import replace_file
 
 WITHOUT_TEMPORARY_FOLDER = """
 import sys, tempfile
@@ -68,7 +68,7 @@ def test_a_full_disk_is_said_in_one_line_and_changes_nothing(table, capsys, monk
 
     path = table.with_name("kept")
     path.write_text("earlier")
-    monkeypatch.setattr("bayes_lepu.files.os.fsync", full)
+    monkeypatch.setattr("bayes_lepu.runtime.files.os.fsync", full)
     with pytest.raises(OSError, match=r"No space left.*nothing there was changed"):
         replace_file(path, b"later")
     assert path.read_text() == "earlier"

@@ -7,7 +7,7 @@ import bayes_lepu
 TESTS = Path(__file__).parent
 ELSEWHERE = {
     "benchmarks": "what `make bench` runs",
-    "data": "stored values of other libraries",
+    "stored": "values of other libraries",
     "docs": "README, pages, notebooks, public names, packaging",
     "reproduction": "the paper's experiments",
     "statistics": "what is true of the library as a whole: recovery, calibration, Stan",

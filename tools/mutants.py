@@ -40,22 +40,22 @@ LONGEST = 3000  # and all of them
 QUIETLY = ["-q", "-n", "0", "-p", "no:cacheprovider"]
 
 # What is mutated, and the fast tests that must notice.
-KERNEL = ("likelihood", "propensities", "test_row_formula.py", "test_case_control.py")
+KERNEL = ("likelihood", "propensities")
 DENSITY = ("models/test_density.py", "models/test_pooled_density.py", "models/test_terms.py")
-DENSITY += ("test_horseshoe.py",)
-PRIORS = ("test_priors.py", "models/test_density.py", "test_column_priors.py")
+DENSITY += ("priors/test_horseshoe.py",)
+PRIORS = ("priors", "models/test_density.py")
 CHECKS = ("diagnostics/test_figures.py", "diagnostics/test_numbers.py")
 COMPILED = {
     "links.py": KERNEL,
-    "arithmetic.py": KERNEL,
+    "propensities/arithmetic.py": KERNEL,
     "likelihood": KERNEL,
     "propensities": KERNEL,
     "models/compiled.py": (*DENSITY, "inference/test_scales.py", "inference/test_folding.py"),
     "inference/quadratic.py": ("inference/test_quadratic.py",),
 }
 PLAIN = {
-    "priors.py": PRIORS,
-    "families.py": PRIORS,
+    "priors/prior.py": PRIORS,
+    "priors/families.py": PRIORS,
     "models/blocks.py": DENSITY,
     "models/density.py": DENSITY,
     "models/prior_terms.py": DENSITY,

@@ -1,6 +1,6 @@
 """The command line ``bayes-lepu``."""
 
-from bayes_lepu.interruption import importing as _importing
+from bayes_lepu.runtime.interruption import importing as _importing
 
 with _importing():
     from bayes_lepu.cli.app import main

@@ -24,7 +24,7 @@ from bayes_lepu.cli.commands import (
 )
 from bayes_lepu.cli.terminal import Terminal
 from bayes_lepu.errors import LepuError
-from bayes_lepu.interruption import importing, interruptible, is_interrupt
+from bayes_lepu.runtime.interruption import importing, interruptible, is_interrupt
 
 COMMANDS = (fit, predict, report, compare, models, demo, reproduce, warm_up)
 

@@ -8,7 +8,7 @@ import pandas as pd
 
 from bayes_lepu.cli.sheets import PARQUET
 from bayes_lepu.errors import DataError
-from bayes_lepu.files import new_file, replace_file
+from bayes_lepu.runtime.files import new_file, replace_file
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # a cell that begins so is run by spreadsheets
 

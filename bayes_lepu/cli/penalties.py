@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from bayes_lepu.errors import ModelError
-from bayes_lepu.priors import Prior
+from bayes_lepu.priors.prior import Prior
 
 CALL = re.compile(r"(\w+)\s*(?:\((.*)\))?$", re.DOTALL)
 

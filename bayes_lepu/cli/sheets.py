@@ -17,8 +17,8 @@ import numpy as np
 import pandas as pd
 
 from bayes_lepu.errors import DataError
-from bayes_lepu.problems import JoinedError, TableError, describe, first_row
 from bayes_lepu.suggestions import did_you_mean, some
+from bayes_lepu.tables.problems import JoinedError, TableError, describe, first_row
 
 SEPARATORS = {".csv": ",", ".tsv": "\t", ".txt": "\t"}
 PARQUET = (".parquet", ".pq")

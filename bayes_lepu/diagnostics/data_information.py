@@ -19,7 +19,7 @@ from bayes_lepu.diagnostics.subject import Local, Subject
 from bayes_lepu.diagnostics.thresholds import grade, in_words
 from bayes_lepu.links import Array
 from bayes_lepu.models.transforms import plain_name
-from bayes_lepu.priors import INTERCEPTS
+from bayes_lepu.priors.prior import INTERCEPTS
 
 if TYPE_CHECKING:
     from bayes_lepu.diagnostics.evidence import Evidence

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bayes_lepu.data import PUData
+from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.diagnostics.records import Aspect, Check
 from bayes_lepu.diagnostics.subject import Subject
 from bayes_lepu.diagnostics.thresholds import judged_on
 from bayes_lepu.links import Array
 from bayes_lepu.models.density import LogDensity
 from bayes_lepu.models.spec import ModelSpec
-from bayes_lepu.priors import weak_priors
+from bayes_lepu.priors.prior import weak_priors
 
 if TYPE_CHECKING:
     from bayes_lepu.diagnostics.evidence import Evidence

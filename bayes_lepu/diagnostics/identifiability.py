@@ -16,9 +16,9 @@ from bayes_lepu.diagnostics.subject import Subject
 from bayes_lepu.diagnostics.verdict import carriers, choose_level
 from bayes_lepu.diagnostics.words import sentence
 from bayes_lepu.errors import ModelError
-from bayes_lepu.interruption import stops_at_once
 from bayes_lepu.result import FittedModel
 from bayes_lepu.result.summaries import CI_PROB, describe_draws
+from bayes_lepu.runtime.interruption import stops_at_once
 
 LEAST_BOOTSTRAP = 19
 

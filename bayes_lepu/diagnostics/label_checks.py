@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from scipy.optimize import isotonic_regression
 
-from bayes_lepu.data import PUData
+from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.diagnostics.records import Aspect, Check
 from bayes_lepu.diagnostics.subject import Subject
 from bayes_lepu.links import Array

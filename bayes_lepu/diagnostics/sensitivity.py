@@ -23,7 +23,7 @@ from bayes_lepu.inference.optimizers import optimise
 from bayes_lepu.links import Array
 from bayes_lepu.models.density import LogDensity
 from bayes_lepu.models.variables import annotator_values
-from bayes_lepu.priors import INTERCEPTS, SMALLEST, Prior
+from bayes_lepu.priors.prior import INTERCEPTS, SMALLEST, Prior
 
 if TYPE_CHECKING:
     from bayes_lepu.diagnostics.evidence import Evidence

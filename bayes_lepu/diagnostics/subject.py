@@ -12,7 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
-from bayes_lepu.data import PUData
+from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.diagnostics.climbing import logit_pi
 from bayes_lepu.diagnostics.factoring import inverse, solve
 from bayes_lepu.errors import LepuWarning
@@ -27,10 +27,10 @@ from bayes_lepu.models.density import LogDensity
 from bayes_lepu.models.factors import sigma_norm
 from bayes_lepu.models.parameters import Parameters
 from bayes_lepu.models.spec import ModelSpec
-from bayes_lepu.priors import INTERCEPTS, SELECTION_SCALE, SLOPES, Prior, weak_priors
+from bayes_lepu.priors.prior import INTERCEPTS, SELECTION_SCALE, SLOPES, Prior, weak_priors
+from bayes_lepu.priors.term_priors import terms_of_factors, with_blocks
 from bayes_lepu.propensities import RATES, Propensity
 from bayes_lepu.result import FittedModel
-from bayes_lepu.term_priors import terms_of_factors, with_blocks
 
 WEAK_SLOPE_SCALE = 2.5
 WEAK_DEFAULTS = (*SLOPES, *INTERCEPTS)  # priors that a penalty leaves flat or too weak

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from bayes_lepu import baselines
 from bayes_lepu.errors import DataError
 from bayes_lepu.estimators.shared import LabelClassifier, usable_columns
-from bayes_lepu.interruption import stops_at_once
 from bayes_lepu.links import Array, sigmoid
+from bayes_lepu.runtime.interruption import stops_at_once
 
 
 class ElkanNotoClassifier(LabelClassifier):

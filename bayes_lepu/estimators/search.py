@@ -10,17 +10,17 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.stats import rankdata
 from sklearn.model_selection import check_cv
 
+from bayes_lepu.data.reading import read_data
 from bayes_lepu.errors import DataError, ModelError
 from bayes_lepu.estimators.scoring import label_brier, label_log_loss
 from bayes_lepu.estimators.shared import LabelClassifier, LabelledRows, among, usable_columns
 from bayes_lepu.inference.paths import PenaltyGrid, Score, score_path
-from bayes_lepu.interruption import stops_at_once
 from bayes_lepu.links import Array
 from bayes_lepu.models import get_model
 from bayes_lepu.models.spec import ModelSpec
 from bayes_lepu.options import with_marks, with_sampling
-from bayes_lepu.reading import read_data
-from bayes_lepu.scaling import column_moments
+from bayes_lepu.runtime.interruption import stops_at_once
+from bayes_lepu.tables.scaling import column_moments
 
 L2_RANGE = (-4.0, 2.0)  # powers of ten
 L1_RANGE = (-3.5, -0.1)  # the same, of the coefficient that leaves nothing

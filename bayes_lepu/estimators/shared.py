@@ -25,12 +25,12 @@ from bayes_lepu._fit import fit as fit_model
 from bayes_lepu.errors import DataError
 from bayes_lepu.estimators import saving
 from bayes_lepu.fitted import Fit
-from bayes_lepu.interruption import stops_at_once
 from bayes_lepu.links import Array, sigmoid
-from bayes_lepu.matching import column_places
 from bayes_lepu.models import get_model
-from bayes_lepu.scaling import column_moments, is_constant
+from bayes_lepu.runtime.interruption import stops_at_once
 from bayes_lepu.suggestions import some
+from bayes_lepu.tables.matching import column_places
+from bayes_lepu.tables.scaling import column_moments, is_constant
 
 Columns = Sequence[str | int] | None
 LEARNED = ("class_prior", "label_frequency", "false_marks", "sampling")  # options of `fit`

@@ -13,8 +13,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from bayes_lepu.annotators import ONE
-from bayes_lepu.data import PUData
+from bayes_lepu.data.annotators import ONE
+from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.inference.laplace import gaussian_at
 from bayes_lepu.inference.mode_search import best_optimum
 from bayes_lepu.inference.optimizers import optimise
@@ -23,8 +23,8 @@ from bayes_lepu.inference.starts import constant_starts
 from bayes_lepu.links import RowKind
 from bayes_lepu.models import get_model
 from bayes_lepu.models.density import LogDensity
-from bayes_lepu.priors import CLASS_SCALE, weak_priors
-from bayes_lepu.term_priors import count_terms, with_blocks
+from bayes_lepu.priors.prior import CLASS_SCALE, weak_priors
+from bayes_lepu.priors.term_priors import count_terms, with_blocks
 
 WIDEST_BY_COUNT = 10.0  # the likelihood outweighs the prior of so many labels
 SCALES = (CLASS_SCALE, 5.0, 10.0, 20.0, 40.0)

@@ -17,7 +17,7 @@ from bayes_lepu.links import Array
 from bayes_lepu.models.density import LogDensity
 from bayes_lepu.models.parameters import Parameters
 from bayes_lepu.models.slope_scales import slope_scales
-from bayes_lepu.priors import Prior, Priors
+from bayes_lepu.priors.prior import Prior, Priors
 
 STEPS = 30
 SETTLED = 0.01  # relative change of every scale

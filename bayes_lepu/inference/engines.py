@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from bayes_lepu.data import PUData
+from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.errors import (
     OWN_CODE,
     ConvergenceWarning,
@@ -31,7 +31,7 @@ from bayes_lepu.links import Array
 from bayes_lepu.models.density import LogDensity
 from bayes_lepu.models.parameters import Parameters, stack
 from bayes_lepu.models.spec import ModelSpec
-from bayes_lepu.priors import Priors
+from bayes_lepu.priors.prior import Priors
 
 STEEPEST = 100.0  # sd of a linear predictor beyond which probabilities are 0 or 1
 TRUSTED_K = 0.7  # Pareto k up to which importance weights have a usable mean (Vehtari et al.)

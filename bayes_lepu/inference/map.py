@@ -17,7 +17,7 @@ from functools import partial
 import numpy as np
 from scipy.special import expit
 
-from bayes_lepu.data import PUData
+from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.errors import OWN_CODE, ConvergenceError, IdentifiabilityWarning, ModelError
 from bayes_lepu.inference import orientation, signs
 from bayes_lepu.inference.mode_search import search
@@ -38,7 +38,7 @@ from bayes_lepu.links import Array
 from bayes_lepu.models.density import LogDensity
 from bayes_lepu.models.parameters import Parameters
 from bayes_lepu.models.spec import ModelSpec
-from bayes_lepu.priors import SLOPES, Priors
+from bayes_lepu.priors.prior import SLOPES, Priors
 
 TIED = 1e-6  # log densities of two optima that differ by rounding and by where their climbs stop
 

@@ -19,7 +19,7 @@ from bayes_lepu.inference.point_figures import PointFigures, point_figures
 from bayes_lepu.links import Array
 from bayes_lepu.models.density import LogDensity
 from bayes_lepu.models.parameters import Parameters
-from bayes_lepu.priors import INTERCEPTS, SLOPES
+from bayes_lepu.priors.prior import INTERCEPTS, SLOPES
 from bayes_lepu.propensities import RATES
 
 SAME = 0.02

@@ -15,7 +15,7 @@ import numpy as np
 from bayes_lepu.links import Array
 from bayes_lepu.models.density import LogDensity
 from bayes_lepu.models.parameters import Parameters
-from bayes_lepu.priors import SLOPES
+from bayes_lepu.priors.prior import SLOPES
 
 MANY_FOR_SEARCH = 60
 KEPT = 12  # columns by slope, and again by gradient

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from bayes_lepu.data.threads import count_cores
 from bayes_lepu.errors import OWN_CODE, LepuWarning, ModelError
 from bayes_lepu.inference import folding, orientation, pooling
 from bayes_lepu.inference.laplace import Gaussian, Mixture
@@ -21,9 +22,8 @@ from bayes_lepu.inference.stopping import SamplingStopped, wait
 from bayes_lepu.links import Array
 from bayes_lepu.models import compiled
 from bayes_lepu.models.density import LogDensity
-from bayes_lepu.priors import Priors
-from bayes_lepu.telling import LOGGER
-from bayes_lepu.threads import count_cores
+from bayes_lepu.priors.prior import Priors
+from bayes_lepu.runtime.telling import LOGGER
 
 UNLIKELY = 0.05
 VOTING_ROWS = 20_000  # by which a rule looks at every draw; sizes of predictors need no more

@@ -26,7 +26,7 @@ from typing import Literal
 
 import numpy as np
 
-from bayes_lepu.data import PUData
+from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.errors import OWN_CODE, IdentifiabilityWarning, ModelError
 from bayes_lepu.inference.point_figures import point_figures
 from bayes_lepu.models.parameters import Parameters

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bayes_lepu.data import PUData
+from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.errors import ModelError
 from bayes_lepu.inference import orientation, starts
 from bayes_lepu.inference.map import fit_map, row_space
@@ -31,7 +31,7 @@ from bayes_lepu.links import Array
 from bayes_lepu.models.density import LogDensity
 from bayes_lepu.models.parameters import Parameters
 from bayes_lepu.models.spec import ModelSpec
-from bayes_lepu.priors import Prior, Priors, penalty_priors
+from bayes_lepu.priors.prior import Prior, Priors, penalty_priors
 
 Score = Callable[[NDArray[np.int8], Array], float]
 PATH_TOLERANCE = 1e-5  # 2.5e-7 nats on 2500 rows: below what a held-out score can show

@@ -9,11 +9,11 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from bayes_lepu.data import PUData
+from bayes_lepu.data.parts import Sums
+from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.likelihood import Rows
 from bayes_lepu.links import sigmoid
 from bayes_lepu.models.parameters import Parameters
-from bayes_lepu.parts import Sums
 
 NEARLY_ONE = 0.95  # a factor above it says yes
 BLOCK_ROWS = 4096  # at a time, so that the numbers of a row stay in cache

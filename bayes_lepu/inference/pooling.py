@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from bayes_lepu.inference.laplace import Gaussian, lower_factor
 from bayes_lepu.links import Array
 from bayes_lepu.models.density import LogDensity
-from bayes_lepu.priors import Prior, Priors
+from bayes_lepu.priors.prior import Prior, Priors
 
 SETTLING_STEPS = 8  # of the search for the scales: they change by less than 1 % afterwards
 

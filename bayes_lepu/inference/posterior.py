@@ -14,10 +14,10 @@ from bayes_lepu.inference.nuts import NutsOptions
 from bayes_lepu.inference.pymc_nuts import sample_pymc
 from bayes_lepu.inference.returned import name_factors
 from bayes_lepu.inference.stopping import SamplingStopped
-from bayes_lepu.interruption import forget_interrupt
 from bayes_lepu.links import Array
 from bayes_lepu.models.density import LogDensity
 from bayes_lepu.models.parameters import Parameters, mean_of
+from bayes_lepu.runtime.interruption import forget_interrupt
 
 
 @dataclass(frozen=True, eq=False)

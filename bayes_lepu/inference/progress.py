@@ -5,7 +5,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from bayes_lepu.telling import LOGGER, tell
+from bayes_lepu.runtime.telling import LOGGER, tell
 
 FIRST = 10.0  # seconds until the first line; each later one waits twice as long
 LONGEST = 300.0

@@ -11,8 +11,8 @@ import math
 
 import numpy as np
 
-from bayes_lepu.compilation import compiled
 from bayes_lepu.links import Array
+from bayes_lepu.runtime.compilation import compiled
 
 SLACK = 1e-9  # pull beyond C, relative to it, that still counts as none
 

@@ -17,10 +17,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from bayes_lepu.data import PUData
+from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.links import Array
 from bayes_lepu.models.parameters import Parameters
-from bayes_lepu.scaling import column_moments
+from bayes_lepu.tables.scaling import column_moments
 
 SMALL = 0.05
 ENOUGH_ROWS = 10_000

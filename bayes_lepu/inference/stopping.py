@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayes_lepu.interruption import was_interrupted
 from bayes_lepu.links import Array
+from bayes_lepu.runtime.interruption import was_interrupted
 
 if TYPE_CHECKING:
     from bayes_lepu.inference.laplace import Gaussian

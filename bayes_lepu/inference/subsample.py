@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from bayes_lepu.data import PUData
+from bayes_lepu.data.pu_data import PUData
 
 _drawn: WeakKeyDictionary[PUData, dict[int, PUData]] = WeakKeyDictionary()
 

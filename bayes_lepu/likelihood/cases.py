@@ -8,10 +8,10 @@ import math
 
 import numpy as np
 
-from bayes_lepu.arithmetic import jit
 from bayes_lepu.likelihood.arguments import OWN, Links, Point, Rows
 from bayes_lepu.likelihood.tails import exp_ratio, log_factor_of
 from bayes_lepu.links import Array
+from bayes_lepu.propensities.arithmetic import jit
 
 
 @jit

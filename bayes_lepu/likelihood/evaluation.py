@@ -12,7 +12,6 @@ import math
 import numpy as np
 from numba.extending import overload
 
-from bayes_lepu.arithmetic import jit, jit_sums, log
 from bayes_lepu.likelihood.arguments import OWN, Cases, Links, Point, Rows, Single
 from bayes_lepu.likelihood.cases import cases_grad, cases_pair
 from bayes_lepu.likelihood.several import combine_cells, multiply_cells, slopes_of_annotator
@@ -27,6 +26,7 @@ from bayes_lepu.likelihood.tiles import (
     tile_rows,
 )
 from bayes_lepu.links import Array
+from bayes_lepu.propensities.arithmetic import jit, jit_sums, log
 from bayes_lepu.propensities.scalars import same_link
 
 

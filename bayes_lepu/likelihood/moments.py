@@ -9,7 +9,6 @@ import math
 
 import numpy as np
 
-from bayes_lepu.arithmetic import jit, jit_sums
 from bayes_lepu.likelihood.arguments import OWN, Links, Point, Rows
 from bayes_lepu.likelihood.tiles import (
     FAR,
@@ -19,6 +18,7 @@ from bayes_lepu.likelihood.tiles import (
     tile_rows,
 )
 from bayes_lepu.links import Array
+from bayes_lepu.propensities.arithmetic import jit, jit_sums
 from bayes_lepu.propensities.scalars import link_slope
 
 

@@ -2,9 +2,9 @@
 
 import math
 
-from bayes_lepu.arithmetic import jit
 from bayes_lepu.likelihood.arguments import Links, Point
 from bayes_lepu.links import Array
+from bayes_lepu.propensities.arithmetic import jit
 from bayes_lepu.propensities.scalars import link_logs
 
 

@@ -34,12 +34,12 @@ from typing import TYPE_CHECKING, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from bayes_lepu.data import PUData
+from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.errors import ModelError
 from bayes_lepu.links import Array
 from bayes_lepu.models.slope_scales import SlopeScales, slope_scales
 from bayes_lepu.models.transforms import LARGEST, is_known, to_coordinates, to_natural
-from bayes_lepu.priors import Prior, Priors
+from bayes_lepu.priors.prior import Prior, Priors
 
 if TYPE_CHECKING:
     from bayes_lepu.models.spec import ModelSpec

@@ -11,11 +11,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bayes_lepu.compilation import compiled
 from bayes_lepu.likelihood import Links, Point, Rows
 from bayes_lepu.likelihood import loglik_grad as row_loglik_grad
 from bayes_lepu.likelihood import loglik_grad_pair as row_loglik_grad_pair
 from bayes_lepu.links import Array
+from bayes_lepu.runtime.compilation import compiled
 
 _jit = compiled()
 

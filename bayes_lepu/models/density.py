@@ -21,7 +21,8 @@ from types import SimpleNamespace
 import numpy as np
 from numpy.typing import NDArray
 
-from bayes_lepu.data import PUData
+from bayes_lepu.data.parts import Sums
+from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.likelihood import (
     CERTAIN_LINK,
     Links,
@@ -43,8 +44,7 @@ from bayes_lepu.models.parameters import Parameters
 from bayes_lepu.models.prior_terms import Extra, prior_curvature, prior_terms
 from bayes_lepu.models.spec import ModelSpec
 from bayes_lepu.models.transforms import LARGEST, logs_to_ratios
-from bayes_lepu.parts import Sums
-from bayes_lepu.priors import Prior, Priors
+from bayes_lepu.priors.prior import Prior, Priors
 
 SMALLEST_RATE = 1e-300  # of a draw that underflowed, so that its logarithm exists
 

@@ -5,12 +5,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bayes_lepu.data import PUData
+from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.likelihood.products import is_sparse, predict
 from bayes_lepu.links import Array
 from bayes_lepu.models.parameters import Parameters
 from bayes_lepu.models.spec import ModelSpec
-from bayes_lepu.priors import INTERCEPTS, slope_masks
+from bayes_lepu.priors.prior import INTERCEPTS, slope_masks
 
 BLOCK_ROWS = 4096
 

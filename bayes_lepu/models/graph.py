@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayes_lepu.data import PUData
+from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.errors import ModelError
 from bayes_lepu.likelihood import NOT_SHOWN
 from bayes_lepu.models.blocks import Block, Layout, table
-from bayes_lepu.priors import Priors
+from bayes_lepu.priors.prior import Priors
 from bayes_lepu.propensities import RATES
 
 if TYPE_CHECKING:

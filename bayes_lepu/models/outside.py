@@ -11,10 +11,10 @@ from functools import partial
 
 import numpy as np
 
-from bayes_lepu.data import PUData
+from bayes_lepu.data.parts import Sums
+from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.likelihood import Links, Point, Rows, formula, outside_moments, products
 from bayes_lepu.links import Array
-from bayes_lepu.parts import Sums
 
 
 def known_terms(data: PUData, links: Links, point: Point) -> tuple[float, Array, Array]:

@@ -19,8 +19,8 @@ from bayes_lepu.links import Array
 from bayes_lepu.models.blocks import Block, Layout
 from bayes_lepu.models.compiled import Terms
 from bayes_lepu.models.transforms import is_known, ratios_to_logs
-from bayes_lepu.priors import Prior
-from bayes_lepu.scale_families import inverse_slab
+from bayes_lepu.priors.prior import Prior
+from bayes_lepu.priors.scale_families import inverse_slab
 
 SCALES = ("halfnormal", "half-student-t", "half-cauchy")  # those that the compiled density knows
 STEP = 1e-5  # of central differences where a family has no closed curvature on its coordinates

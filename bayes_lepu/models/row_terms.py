@@ -3,7 +3,7 @@
 import numpy as np
 
 from bayes_lepu import likelihood
-from bayes_lepu.data import PUData
+from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.likelihood import make_links, make_point, products
 from bayes_lepu.links import Array
 from bayes_lepu.models.parameters import Parameters

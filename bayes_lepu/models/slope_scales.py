@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from bayes_lepu.errors import ModelError
 from bayes_lepu.links import Array
-from bayes_lepu.priors import Prior
-from bayes_lepu.scale_families import draw_scales, inverse_slab, log_given_global
+from bayes_lepu.priors.prior import Prior
+from bayes_lepu.priors.scale_families import draw_scales, inverse_slab, log_given_global
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayes_lepu.data import PUData
+from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.errors import ModelError
-from bayes_lepu.families import FAMILIES
 from bayes_lepu.models.blocks import prior_names
-from bayes_lepu.priors import Prior, Priors
+from bayes_lepu.priors.families import FAMILIES
+from bayes_lepu.priors.prior import Prior, Priors
 from bayes_lepu.propensities import Propensity, get_propensity
 from bayes_lepu.propensities.logistic import LINK as LOGISTIC
 from bayes_lepu.suggestions import did_you_mean

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bayes_lepu.links import Array
-from bayes_lepu.priors import Prior
+from bayes_lepu.priors.prior import Prior
 
 if TYPE_CHECKING:
     from bayes_lepu.models.blocks import Block

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from bayes_lepu.data import PUData
+from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.links import Array
 from bayes_lepu.models.blocks import Block, Layout
 from bayes_lepu.models.density import LogDensity

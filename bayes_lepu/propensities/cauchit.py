@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from bayes_lepu.arithmetic import jit
 from bayes_lepu.links import Array
+from bayes_lepu.propensities.arithmetic import jit
 from bayes_lepu.propensities.propensity import Link, Propensity
 
 

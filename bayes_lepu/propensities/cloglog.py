@@ -5,9 +5,9 @@ It is what a count with a log-linear mean gives when only "at least one" is seen
 
 from typing import Any
 
-from bayes_lepu.arithmetic import jit
 from bayes_lepu.links import Array
 from bayes_lepu.propensities import loglog
+from bayes_lepu.propensities.arithmetic import jit
 from bayes_lepu.propensities.propensity import Link, Propensity
 
 

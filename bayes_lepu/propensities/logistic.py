@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from scipy.special import log_expit
 
-from bayes_lepu.arithmetic import exp, jit
 from bayes_lepu.links import Array
+from bayes_lepu.propensities.arithmetic import exp, jit
 from bayes_lepu.propensities.propensity import Link, Propensity
 
 

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from scipy.special import log_ndtr
 
-from bayes_lepu.arithmetic import jit
 from bayes_lepu.links import Array
+from bayes_lepu.propensities.arithmetic import jit
 from bayes_lepu.propensities.propensity import Link, Propensity
 
 HALF_LOG_TWO_PI = 0.5 * math.log(2 * math.pi)

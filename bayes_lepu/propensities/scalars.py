@@ -10,8 +10,8 @@ from typing import Any
 from numba import types
 from numba.extending import overload
 
-from bayes_lepu.compilation import compiled
 from bayes_lepu.propensities import tags
+from bayes_lepu.runtime.compilation import compiled
 
 _FUNCTIONS: dict[type, tuple[Callable | None, ...]] = {}
 

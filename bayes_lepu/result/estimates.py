@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from bayes_lepu.errors import ModelError
-from bayes_lepu.priors import INTERCEPTS, SLOPES
+from bayes_lepu.priors.prior import INTERCEPTS, SLOPES
 
 if TYPE_CHECKING:
     from bayes_lepu.result.fitted_model import FittedModel

@@ -3,14 +3,14 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from bayes_lepu.data import PUData
+from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.errors import ModelError
 from bayes_lepu.links import Array
 from bayes_lepu.models.density import LogDensity
 from bayes_lepu.models.parameters import Parameters
 from bayes_lepu.models.row_terms import row_terms
 from bayes_lepu.models.spec import ModelSpec
-from bayes_lepu.priors import Priors
+from bayes_lepu.priors.prior import Priors
 
 
 def prior_parameters(

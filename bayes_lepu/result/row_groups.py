@@ -7,10 +7,10 @@ import numpy as np
 import pandas as pd
 from scipy.sparse import csr_array
 
-from bayes_lepu.annotators import ONE
-from bayes_lepu.data import PUData
-from bayes_lepu.encoding import Encoding
+from bayes_lepu.data.annotators import ONE
+from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.result.without_rows import ColumnsOnly
+from bayes_lepu.tables.encoding import Encoding
 
 if TYPE_CHECKING:
     import xarray as xr

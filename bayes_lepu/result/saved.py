@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayes_lepu.data import PUData
+from bayes_lepu.data.parts import Parts
+from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.errors import FileFormatError
 from bayes_lepu.inference.engines import Quality
 from bayes_lepu.inference.modes import Mode
@@ -19,8 +20,7 @@ from bayes_lepu.inference.orientation import Orientation
 from bayes_lepu.models.parameters import Parameters
 from bayes_lepu.models.spec import ModelSpec
 from bayes_lepu.models.variables import from_variables
-from bayes_lepu.parts import Parts
-from bayes_lepu.priors import Prior
+from bayes_lepu.priors.prior import Prior
 from bayes_lepu.propensities import REGISTRY as PROPENSITIES
 from bayes_lepu.propensities import Propensity
 from bayes_lepu.result.fitted_model import FittedModel

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bayes_lepu.errors import FileFormatError
-from bayes_lepu.files import replace_file
+from bayes_lepu.runtime.files import replace_file
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -12,12 +12,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from bayes_lepu.data import PUData
+from bayes_lepu.data.parts import Sums
+from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.errors import ModelError
 from bayes_lepu.likelihood import UNKNOWN, Rows
 from bayes_lepu.links import Array
 from bayes_lepu.models.parameters import Parameters, mean_of, stack
-from bayes_lepu.parts import Sums
 
 BLOCK_CELLS = 2_000_000
 CI_PROB = 0.89  # the default of ArviZ 1

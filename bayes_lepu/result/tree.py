@@ -20,7 +20,7 @@ from bayes_lepu.models.density import LogDensity
 from bayes_lepu.models.factors import factors
 from bayes_lepu.models.parameters import Parameters, stack
 from bayes_lepu.models.variables import annotator_values, free_variables, log_prior
-from bayes_lepu.priors import SLOPES
+from bayes_lepu.priors.prior import SLOPES
 from bayes_lepu.propensities import RATES
 from bayes_lepu.result import predictive
 from bayes_lepu.result.fitted_model import FittedModel

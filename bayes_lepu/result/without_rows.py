@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from bayes_lepu.data import PUData
-from bayes_lepu.encoding import Encoding
+from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.errors import ModelError
 from bayes_lepu.links import Array
+from bayes_lepu.tables.encoding import Encoding
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -6,7 +6,7 @@ A difference of d units (natural logarithms, "nats") makes the data e^d times as
 import math
 from typing import TYPE_CHECKING, Any
 
-from bayes_lepu.data import PUData
+from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.links import RowKind
 
 if TYPE_CHECKING:

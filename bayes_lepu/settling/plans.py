@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from bayes_lepu.data import PUData
+from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.errors import DataError
 from bayes_lepu.links import Array, RowKind
 from bayes_lepu.result.summaries import CI_PROB, describe_draws, tail_probabilities

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from bayes_lepu.data import PUData
+from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.diagnostics.naming import ENOUGH_DRAWS, exchanged_peak
 from bayes_lepu.diagnostics.subject import Subject
 from bayes_lepu.links import Array, RowKind

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from bayes_lepu.errors import ModelError
-from bayes_lepu.interruption import stops_at_once
+from bayes_lepu.runtime.interruption import stops_at_once
 from reproduction.experiments.store import (
     Record,
     TrialStore,

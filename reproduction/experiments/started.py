@@ -13,13 +13,13 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from bayes_lepu.data.reading import read_data
 from bayes_lepu.estimators.scoring import label_brier
 from bayes_lepu.inference.map import fit_map
 from bayes_lepu.inference.paths import PenaltyGrid
 from bayes_lepu.links import Array
 from bayes_lepu.models import get_model
 from bayes_lepu.models.parameters import Parameters
-from bayes_lepu.reading import read_data
 
 Fold = tuple[NDArray[np.intp], NDArray[np.intp]]
 SMALL_SLOPES = 0.1

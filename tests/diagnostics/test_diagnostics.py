@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import bayes_lepu as lepu
+from bayes_lepu.data.reading import read_data
 from bayes_lepu.diagnostics import (
     design,
     evidence,
@@ -22,7 +23,6 @@ from bayes_lepu.diagnostics.records import Aspect, Check, Identifiability, settl
 from bayes_lepu.diagnostics.subject import Subject
 from bayes_lepu.diagnostics.verdict import choose_level
 from bayes_lepu.models import get_model
-from bayes_lepu.reading import read_data
 from bayes_lepu.result import predictive as predictive_of_result
 from bayes_lepu.result import wording
 from bayes_lepu.result.fitted_model import orientation_sentence
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::bayes_lepu.LepuWarning")
 PAIRS = {
     name.split()[0]: pair
     for name, pair in json.loads(
-        (Path(__file__).parents[1] / "data" / "counterexamples.json").read_text()
+        (Path(__file__).parents[1] / "stored" / "counterexamples.json").read_text()
     ).items()
 }
 

@@ -35,7 +35,7 @@ from bayes_lepu.estimators import (
 from bayes_lepu.links import sigmoid
 from tests.patience import slow
 
-DATA = Path(__file__).parents[1] / "data"
+DATA = Path(__file__).parents[1] / "stored"
 
 PLAIN = [
     PUClassifier(model="naive"),

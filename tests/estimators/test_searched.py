@@ -14,6 +14,7 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegressionCV
 from sklearn.model_selection import KFold, StratifiedKFold
 
+from bayes_lepu.data.reading import read_data
 from bayes_lepu.errors import DataError, ModelError
 from bayes_lepu.estimators import (
     PUClassifier,
@@ -27,8 +28,7 @@ from bayes_lepu.inference.wide import climb_wide, is_wide
 from bayes_lepu.models import get_model
 from bayes_lepu.models.density import LogDensity
 from bayes_lepu.models.parameters import Parameters
-from bayes_lepu.priors import Prior
-from bayes_lepu.reading import read_data
+from bayes_lepu.priors.prior import Prior
 from reproduction.datasets import simulate_paper
 from tests.patience import slow
 

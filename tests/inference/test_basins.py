@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 import bayes_lepu as lepu
+from bayes_lepu.data.reading import read_data
 from bayes_lepu.inference import basins
 from bayes_lepu.inference.laplace import Gaussian, gaussian_at
 from bayes_lepu.inference.nuts import NutsOptions, sample_nuts
 from bayes_lepu.models import get_model
 from bayes_lepu.models.density import LogDensity
-from bayes_lepu.priors import weak_priors
-from bayes_lepu.reading import read_data
+from bayes_lepu.priors.prior import weak_priors
 from bayes_lepu.result.predictive import log_likelihood, prior_parameters
 
 OPTIONS = NutsOptions(500, 500, 4, None, 0.9, 3, False)

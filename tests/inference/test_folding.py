@@ -5,14 +5,14 @@ import pytest
 
 import bayes_lepu as lepu
 from bayes_lepu import Prior
+from bayes_lepu.data.reading import read_data
 from bayes_lepu.inference import folding
 from bayes_lepu.inference.laplace import gaussian_at
 from bayes_lepu.inference.nuts import NutsOptions, label_draws, sample_nuts
 from bayes_lepu.models import get_model
 from bayes_lepu.models.compiled import whitened_fold
 from bayes_lepu.models.density import LogDensity
-from bayes_lepu.priors import weak_priors
-from bayes_lepu.reading import read_data
+from bayes_lepu.priors.prior import weak_priors
 from bayes_lepu.result.predictive import log_likelihood, prior_parameters
 from tests.patience import slow
 

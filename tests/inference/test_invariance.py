@@ -8,8 +8,8 @@ import pytest
 from scipy.special import expit
 
 import bayes_lepu as lepu
+from bayes_lepu.data.reading import read_data
 from bayes_lepu.inference.starts import column_spread, random_slopes
-from bayes_lepu.reading import read_data
 
 pytestmark = pytest.mark.filterwarnings("ignore::bayes_lepu.LepuWarning")
 

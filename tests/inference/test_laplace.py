@@ -8,6 +8,7 @@ from scipy import stats
 from scipy.special import expit, logsumexp
 
 import bayes_lepu as lepu
+from bayes_lepu.data.reading import read_data
 from bayes_lepu.inference.folding import naming_log_odds
 from bayes_lepu.inference.laplace import (
     Gaussian,
@@ -19,8 +20,7 @@ from bayes_lepu.inference.laplace import (
 )
 from bayes_lepu.models import get_model
 from bayes_lepu.models.density import LogDensity
-from bayes_lepu.priors import weak_priors
-from bayes_lepu.reading import read_data
+from bayes_lepu.priors.prior import weak_priors
 
 
 def make(model, *, n=2000, p=2, seed=0, gamma=0.0, lam=0.0):

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from bayes_lepu import IdentifiabilityWarning
+from bayes_lepu.data.reading import read_data
 from bayes_lepu.defaults import default_penalties
 from bayes_lepu.inference import mode_search
 from bayes_lepu.inference.map import fit_map
 from bayes_lepu.models import Parameters, get_model
-from bayes_lepu.priors import penalty_priors
-from bayes_lepu.reading import read_data
+from bayes_lepu.priors.prior import penalty_priors
 
 CLOSE = 0.01  # nats
 

@@ -10,14 +10,14 @@ import pytest
 
 import bayes_lepu as lepu
 from bayes_lepu import Prior
+from bayes_lepu.data.reading import read_data
 from bayes_lepu.inference.laplace import gaussian_at
 from bayes_lepu.inference.modes import distance
 from bayes_lepu.inference.nuts import label_draws
 from bayes_lepu.models import get_model
 from bayes_lepu.models.density import LogDensity
 from bayes_lepu.models.parameters import mean_of
-from bayes_lepu.priors import weak_priors
-from bayes_lepu.reading import read_data
+from bayes_lepu.priors.prior import weak_priors
 from tests.patience import slow
 from tools.reference import reference_data
 

@@ -7,13 +7,13 @@ import pytest
 from scipy.optimize import minimize
 
 from bayes_lepu import ModelError, Prior
+from bayes_lepu.data.reading import read_data
 from bayes_lepu.inference.ascent import NOTHING, _after
 from bayes_lepu.inference.optimizers import OPTIMIZERS, optimise
 from bayes_lepu.inference.sparse import kkt_residual
 from bayes_lepu.models import Parameters, get_model
 from bayes_lepu.models.density import LogDensity
-from bayes_lepu.priors import penalty_priors
-from bayes_lepu.reading import read_data
+from bayes_lepu.priors.prior import penalty_priors
 
 TRUTH = Parameters.of(
     a=[3.0, -2.0, 0.5], b=0.5, alpha=[0.5, 1.5, -1.0], beta=0.5, gamma=0.15, lam=0.1

@@ -7,6 +7,7 @@ from scipy.optimize import minimize_scalar
 
 import bayes_lepu as lepu
 from bayes_lepu import Prior
+from bayes_lepu.data.reading import read_data
 from bayes_lepu.inference import pooling
 from bayes_lepu.inference.empirical_scales import estimate_scales
 from bayes_lepu.inference.optimizers import optimise
@@ -14,7 +15,6 @@ from bayes_lepu.links import sigmoid
 from bayes_lepu.models import compiled, get_model
 from bayes_lepu.models.density import LogDensity
 from bayes_lepu.options import choose_priors
-from bayes_lepu.reading import read_data
 from tests.densities import BLOCKS, make_density
 
 

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 import bayes_lepu as lepu
+from bayes_lepu.data.reading import read_data
 from bayes_lepu.inference.optimizers import optimise
 from bayes_lepu.inference.signs import CutGaussian, cut_gaussian
 from bayes_lepu.models import get_model
 from bayes_lepu.models.density import LogDensity
 from bayes_lepu.options import choose_priors
-from bayes_lepu.reading import read_data
 from tests.tiny import tiny_table
 
 Prior = lepu.Prior

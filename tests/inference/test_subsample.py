@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from bayes_lepu.data.reading import read_data
 from bayes_lepu.inference.subsample import _draw, subsample
-from bayes_lepu.reading import read_data
 
 
 @pytest.fixture(scope="module")

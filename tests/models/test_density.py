@@ -9,6 +9,8 @@ from scipy.stats import beta as beta_distribution
 from scipy.stats import dirichlet, halfnorm, laplace, norm
 
 import bayes_lepu as lepu
+from bayes_lepu.data.parts import Batches, Parts
+from bayes_lepu.data.reading import read_data
 from bayes_lepu.errors import ModelError
 from bayes_lepu.likelihood import make_links
 from bayes_lepu.models import REGISTRY, Parameters, get_model
@@ -16,9 +18,7 @@ from bayes_lepu.models import density as density_module
 from bayes_lepu.models.density import LogDensity
 from bayes_lepu.models.prior_terms import Extra
 from bayes_lepu.options import choose_priors
-from bayes_lepu.parts import Batches, Parts
-from bayes_lepu.priors import Prior, penalty_priors, weak_priors
-from bayes_lepu.reading import read_data
+from bayes_lepu.priors.prior import Prior, penalty_priors, weak_priors
 from tests.densities import HIERARCHICAL, VARIANTS, constant, make_data, make_density
 
 

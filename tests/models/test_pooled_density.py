@@ -9,6 +9,7 @@ from annotated import PICKY, make_density, simulate
 from scipy.special import expit
 
 from bayes_lepu import Prior
+from bayes_lepu.data.reading import read_data
 from bayes_lepu.inference import pooling
 from bayes_lepu.likelihood import NOT_SHOWN
 from bayes_lepu.models import compiled, get_model
@@ -16,7 +17,6 @@ from bayes_lepu.models.density import LogDensity
 from bayes_lepu.models.parameters import Parameters
 from bayes_lepu.models.row_terms import row_terms
 from bayes_lepu.options import choose_priors
-from bayes_lepu.reading import read_data
 from tools.row_formula import LOG_W_SPM
 
 OWN = {

@@ -9,12 +9,12 @@ from scipy.optimize import approx_fprime
 
 import bayes_lepu as lepu
 from bayes_lepu import Prior
+from bayes_lepu.data.reading import read_data
 from bayes_lepu.models import REGISTRY, get_model
 from bayes_lepu.models.density import LogDensity
 from bayes_lepu.models.parameters import Parameters
 from bayes_lepu.models.row_terms import row_terms
 from bayes_lepu.options import choose_priors
-from bayes_lepu.reading import read_data
 from tools.reference import density_points, log_posterior, priors, reference_data
 
 QUICK = {"draws": 100, "tune": 150, "chains": 2, "cores": 1, "progressbar": False}

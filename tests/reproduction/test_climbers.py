@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
+from bayes_lepu.data.reading import read_data
 from bayes_lepu.inference.optimizers import optimise
 from bayes_lepu.models import Parameters, get_model
 from bayes_lepu.models.density import LogDensity
-from bayes_lepu.priors import penalty_priors
-from bayes_lepu.reading import read_data
+from bayes_lepu.priors.prior import penalty_priors
 from reproduction.climbers import (
     PaperCoordinates,
     adam,

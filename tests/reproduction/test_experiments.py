@@ -18,7 +18,7 @@ import reproduction
 from bayes_lepu.cli import main
 from bayes_lepu.errors import FileFormatError, ModelError
 from bayes_lepu.models.parameters import Parameters
-from bayes_lepu.sources import source_digest
+from bayes_lepu.runtime.sources import source_digest
 from reproduction.datasets import simulate_paper
 from reproduction.experiments import (
     Experiment,

@@ -15,9 +15,9 @@ import pytest
 import xarray as xr
 
 import bayes_lepu as lepu
-from bayes_lepu.files import replace_file
 from bayes_lepu.models.parameters import ARRAYS
 from bayes_lepu.result.storage import HDF5, TRAILER, _trailer, write_tree
+from bayes_lepu.runtime.files import replace_file
 from tests.patience import patience, slow
 from tests.tiny import tiny_fit
 
@@ -247,7 +247,7 @@ def test_a_disk_without_room_keeps_the_old_file(fits, tmp_path):
 KILLED = """
 import sys
 from pathlib import Path
-from bayes_lepu.files import replace_file
+from bayes_lepu.runtime.files import replace_file
 content = [bytes([k]) * 30_000_000 for k in (1, 2)]
 print("begun", flush=True)
 while True:

@@ -9,7 +9,7 @@ from scipy.optimize import least_squares
 
 from bayes_lepu import ModelError, Parameters
 
-PAIRS = json.loads((Path(__file__).parents[1] / "data" / "counterexamples.json").read_text())
+PAIRS = json.loads((Path(__file__).parents[1] / "stored" / "counterexamples.json").read_text())
 
 # The class priors pi = E t under X ~ N(0, I) of both answers, as tabulated.
 CLASS_PRIORS = {

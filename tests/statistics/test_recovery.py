@@ -10,7 +10,7 @@ from bayes_lepu import Parameters
 from bayes_lepu.baselines import real_classifier
 from bayes_lepu.models import REGISTRY
 from bayes_lepu.models.density import LogDensity
-from bayes_lepu.priors import penalty_priors
+from bayes_lepu.priors.prior import penalty_priors
 from reproduction.datasets import simulate_paper
 
 N = 20_000

@@ -17,14 +17,14 @@ from bayes_lepu.cli.penalties import read_penalty, read_priors, read_strength
 from bayes_lepu.cli.predictions import prediction_table
 from bayes_lepu.cli.sheets import Sheet, complaint, read_sheet, split_names, together
 from bayes_lepu.cli.terminal import Terminal
-from bayes_lepu.encoding import MISSING, UNSEEN
 from bayes_lepu.errors import DataError
 from bayes_lepu.fitted import Fit
 from bayes_lepu.inference.engines import ENGINES
 from bayes_lepu.inference.orientation import RULES
 from bayes_lepu.models import list_models
 from bayes_lepu.options import SAMPLINGS
-from bayes_lepu.tables import complete_rows, read_table
+from bayes_lepu.tables.encoding import MISSING, UNSEEN
+from bayes_lepu.tables.table import complete_rows, read_table
 
 EXAMPLES = """\
 examples:

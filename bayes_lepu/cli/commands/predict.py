@@ -11,11 +11,11 @@ from bayes_lepu.cli.outputs import check_output, write_batches
 from bayes_lepu.cli.predictions import prediction_table
 from bayes_lepu.cli.sheets import Sheet, complaint, read_batches, split_names
 from bayes_lepu.cli.terminal import Terminal
-from bayes_lepu.encoding import UNSEEN
 from bayes_lepu.errors import DataError
 from bayes_lepu.fitted import Fit
 from bayes_lepu.loading import load
 from bayes_lepu.suggestions import did_you_mean, some
+from bayes_lepu.tables.encoding import UNSEEN
 
 EXAMPLES = """\
 examples:

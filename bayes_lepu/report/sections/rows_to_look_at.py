@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from bayes_lepu.formulas import spline_argument
 from bayes_lepu.links import Array
 from bayes_lepu.models.parameters import Parameters
 from bayes_lepu.plots.annotator import top_features
@@ -20,6 +19,7 @@ from bayes_lepu.result import FittedModel
 from bayes_lepu.result.summaries import CI_PROB, mean_by_row
 from bayes_lepu.settling.readings import read_open
 from bayes_lepu.settling.rounding import say_count, say_share
+from bayes_lepu.tables.formulas import spline_argument
 
 SHOWN = 200
 IN_FILE = 5000

@@ -1,0 +1,200 @@
+"""Labels of one annotator or of several, in a column, a table or long format, as one matrix.
+
+Conventions
+-----------
+The matrix is int8 of shape ``(n, J)``: 1 marked, 0 seen and not marked, `NOT_SHOWN` where the
+annotator did not see the row.
+"""
+
+from collections import Counter
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from bayes_lepu.errors import DataError
+from bayes_lepu.likelihood import NOT_SHOWN
+from bayes_lepu.likelihood.products import as_dense, is_sparse
+from bayes_lepu.links import Array
+from bayes_lepu.suggestions import did_you_mean, some
+from bayes_lepu.tables.labels import as_numbers, read_vector, zero_or_one
+from bayes_lepu.tables.sparse_tables import tells
+
+ONE = ("annotator",)
+
+
+class Labels(NamedTuple):
+    """The matrix of labels and the annotators' names."""
+
+    matrix: NDArray[np.int8]
+    annotators: tuple[str, ...]
+
+
+class LongFormat(NamedTuple):
+    """Names of the columns of a long table: one line per item and annotator."""
+
+    item: str
+    annotator: str
+    label: str
+
+
+def read_labels(l: Any, n: int, X: Any, long: LongFormat | None = None) -> Labels:
+    """The labels of every row, in whichever of the three forms they come."""
+    if long is not None:
+        l = widened(l, X, n, long)
+    shape = np.shape(l)
+    if len(shape) == 2 and shape[1] == 0:
+        raise DataError(
+            f"l has shape {shape}; one row per row of X and one column per annotator is expected."
+        )
+    if len(shape) != 2 or shape[1] == 1:
+        return Labels(_one(l, n, X)[:, None], ONE)
+    if shape[0] != n:
+        turned = " Its rows and columns look exchanged: use l.T." if shape[1] == n else ""
+        raise DataError(f"X has {n} rows but l has {shape[0]}. Both need one row per item.{turned}")
+    if isinstance(l, pd.DataFrame):
+        names = _names(l)
+        if isinstance(X, pd.DataFrame) and not l.index.equals(X.index):
+            raise DataError(
+                "The index of l differs from the index of X, so it is unclear which row is which. "
+                "Use l = l.loc[X.index], or l.to_numpy() if the order is right."
+            )
+        columns = [l.iloc[:, j] for j in range(shape[1])]
+    else:
+        names = tuple(f"annotator_{j}" for j in range(shape[1]))
+        columns = list(np.asarray(l).T)
+    numbers = np.column_stack(
+        [_column(name, c, n, X) for name, c in zip(names, columns, strict=True)]
+    )
+    matrix = np.where(np.isnan(numbers), NOT_SHOWN, numbers).astype(np.int8)
+    _refuse_idle(matrix, names)
+    return Labels(np.ascontiguousarray(matrix), names)
+
+
+def _one(l: Any, n: int, X: Any) -> NDArray[np.int8]:
+    """The labels of one annotator, who saw every row."""
+    labels = zero_or_one(read_vector("l", l, n, X))
+    if labels.sum() == 0:
+        raise DataError("No row is labelled (l is 0 everywhere): there is nothing to learn from.")
+    if labels.sum() == n:
+        raise DataError(
+            "Every row is labelled (l is 1 everywhere): unlabelled rows are needed. If these are "
+            "positives only, add the background rows with l = 0."
+        )
+    return labels
+
+
+def widened(l: Any, X: Any, n: int, long: LongFormat) -> pd.DataFrame:
+    """A table with one column per annotator from one with a line per item and annotator."""
+    if not isinstance(l, pd.DataFrame):
+        raise DataError(
+            f"item, annotator and label name columns of l, but l is a {type(l).__name__}; a "
+            "DataFrame with these columns is expected."
+        )
+    for option, name in long._asdict().items():
+        if name not in l.columns:
+            raise DataError(
+                f"{option}={name!r} is not a column of l.{did_you_mean(name, tuple(l.columns))} "
+                f"Columns: {some([str(c) for c in l.columns])}."
+            )
+    twice = l.duplicated([long.item, long.annotator])
+    if twice.any():
+        first = l.loc[twice, [long.item, long.annotator]].iloc[0]
+        raise DataError(
+            f"{int(twice.sum())} line(s) of l repeat an item and annotator, first "
+            f"{first.iloc[0]!r} by {first.iloc[1]!r}. One label per item and "
+            "annotator is expected; merge them first."
+        )
+    cells = l.set_index([long.item, long.annotator])[long.label]
+    wide = cells.unstack()  # noqa: PD010 - every cell occurs once
+    index = X.index if isinstance(X, pd.DataFrame) else pd.RangeIndex(n)
+    unknown = wide.index.difference(index)
+    if len(unknown):
+        raise DataError(
+            f"Items of l that are not in the index of X: {some([str(i) for i in unknown])}. Name "
+            "the rows of X by their items: X.set_index(...)."
+        )
+    if not index.is_unique:
+        raise DataError(
+            "The index of X repeats items, so lines of l have no place. Make it unique."
+        )
+    return wide.reindex(index)
+
+
+def _names(l: pd.DataFrame) -> tuple[str, ...]:
+    names = tuple(str(c) for c in l.columns)
+    twice = sorted(c for c, count in Counter(names).items() if count > 1)
+    if twice:
+        raise DataError(
+            f"l has duplicate annotator names: {some(twice)}. Every annotator is one column; "
+            "rename them, or merge the columns if they are one person."
+        )
+    return names
+
+
+def _column(name: str, column: Any, n: int, X: Any) -> Array:
+    allowed = "0, 1 or NaN (not shown) is"
+    numbers = as_numbers(f"l[{name!r}]", read_vector(f"l[{name!r}]", column, n, X), allowed)
+    known = np.unique(numbers[~np.isnan(numbers)])
+    if not np.isin(known, (0, 1)).all():
+        raise DataError(
+            f"l[{name!r}] holds the values {some(known.tolist())}; 1 (labelled), 0 (seen and not "
+            "labelled) or NaN (not shown) is expected. Recode it first."
+        )
+    return numbers
+
+
+def _refuse_idle(labels: NDArray[np.int8], annotators: tuple[str, ...]) -> None:
+    """Annotators about whom nothing can be learned, and tables that confuse 0 with NaN."""
+
+    def named(idle: NDArray[np.bool_]) -> list[str]:
+        return [annotators[j] for j in np.flatnonzero(idle)]
+
+    if blind := named((labels == NOT_SHOWN).all(axis=0)):
+        raise DataError(
+            f"Annotator(s) {some(blind)} saw no row (NaN everywhere). Leave them out: "
+            f"l.drop(columns={blind!r})."
+        )
+    if silent := named(~(labels == 1).any(axis=0)):
+        raise DataError(
+            f"Annotator(s) {some(silent)} labelled none of the rows they saw, so nothing ties "
+            f"them to the class. Leave them out: l.drop(columns={silent!r})."
+        )
+    if not (labels == 0).any():
+        raise DataError(
+            "l holds no 0: 0 means seen and not labelled, NaN means not shown. If NaN stands for "
+            "not labelled, use l.fillna(0)."
+        )
+    if (labels == 1).any(axis=1).all():
+        raise DataError(
+            "Every row is labelled by somebody: rows that nobody labelled are needed. If these are "
+            "positives only, add the background rows with l = 0."
+        )
+
+
+def refuse_label_among_features(values: Any, names: tuple[str, ...], labels: Labels) -> None:
+    """Columns that tell the labels of an annotator exactly (of a sparse matrix: of the one)."""
+    if is_sparse(values):
+        marks = labels.matrix[:, 0] == 1
+        suspects = [*tells(values, marks), *tells(values, ~marks)]
+        values, names = as_dense(values[:, suspects]), tuple(names[j] for j in suspects)
+    for j, who in enumerate(labels.annotators):
+        shown = labels.matrix[:, j] != NOT_SHOWN
+        marks = labels.matrix[shown, j] == 1
+        if marks.all() or not marks.any():
+            continue
+        first = int(np.argmax(marks)), int(np.argmin(marks))
+        for k, name in enumerate(names):
+            column = values[shown, k] if not shown.all() else values[:, k]
+            high, low = column[first[0]], column[first[1]]
+            if high == low or any(
+                not np.array_equal(column[part], np.where(marks[part], high, low))
+                for part in (slice(1000), slice(1000, None))  # most differ at once
+            ):
+                continue
+            whose = "it equals l (or 1 - l)" if len(labels.annotators) == 1 else f"it tells {who}'s"
+            raise DataError(
+                f"Column {name!r} is the label itself: {whose} in every row. Drop it from X, for "
+                f"example X.drop(columns=[{name!r}])."
+            )

@@ -1,0 +1,446 @@
+"""Positive-unlabelled data as everything downstream takes them: `PUData`, made by `reading`.
+
+Conventions
+-----------
+``n`` rows, ``p`` columns. ``X`` is C-contiguous float64 of shape ``(n, p)`` on the internal
+scale ``(x - center) / scale``, or a sparse matrix (`scipy.sparse.csr_array`) of that shape, with a
+center of 0. ``y`` holds audited classes and NaN where the class is unknown.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from operator import methodcaller
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from bayes_lepu.data.annotators import ONE
+from bayes_lepu.data.parts import Parts, Sums, random_keys
+from bayes_lepu.data.repeats import find_repeats
+from bayes_lepu.data.threads import is_cut, total
+from bayes_lepu.likelihood import NOT_SHOWN, UNKNOWN, Rows, make_rows
+from bayes_lepu.likelihood.products import as_dense, is_sparse
+from bayes_lepu.links import Array, RowKind
+from bayes_lepu.tables.encoding import Encoding
+from bayes_lepu.tables.formulas import is_group
+from bayes_lepu.tables.scaling import column_moments
+from bayes_lepu.tables.sparse_tables import as_sparse, scaled
+from bayes_lepu.tables.table import as_coordinate, encode_rows, match_sparse
+
+
+@dataclass(frozen=True, eq=False)
+class PUData:
+    """Validated positive-unlabelled data on the internal scale.
+
+    Attributes
+    ----------
+    X : (n, p) array or csr_array
+        Features on the internal scale.
+    labels : (n, J) int8 array
+        1 marked, 0 seen and not marked, -1 not shown; one column per annotator.
+    y : (n,) array
+        Audited classes, NaN where unknown.
+    feature_names : tuple of str
+    named : bool
+        Whether the names came from the user, and so are matched in predictions.
+    center, scale : (p,) arrays
+        Internal scale is ``(x - center) / scale``.
+    class_mask, selection_mask : (p,) bool arrays
+        Columns that enter t and s.
+    index : pandas.Index
+        Row labels, carried into every table of results.
+    encoding : Encoding
+        How the user's columns became columns of numbers.
+    annotators : tuple of str
+        Their names, in the order of the columns of ``labels``.
+    weight : (n,) array
+        How often every row counts; of length 0 where every row counts once.
+    outside : (2, 2) array
+        Value and standard error of the class prior π and of the label frequency c known from
+        elsewhere; NaN where nothing is.
+    visit_names : tuple of str
+        Columns that differ between the annotators of a row; the last columns of X, one per
+        annotator for every name.
+    cases : bool
+        Whether marked rows were drawn apart, so that only the others stand for the population.
+    parts : Parts or None
+        All rows, where those held here are a random sample of them.
+    threads : int
+        How many may work on a sum over the rows held here.
+    """
+
+    X: Array
+    labels: NDArray[np.int8]
+    y: Array
+    feature_names: tuple[str, ...]
+    named: bool
+    center: Array
+    scale: Array
+    class_mask: NDArray[np.bool_]
+    selection_mask: NDArray[np.bool_]
+    index: pd.Index
+    encoding: Encoding = field(default_factory=Encoding)
+    annotators: tuple[str, ...] = ONE
+    weight: Array = field(default_factory=lambda: np.zeros(0))
+    outside: Array = field(default_factory=lambda: np.full((2, 2), np.nan))
+    visit_names: tuple[str, ...] = ()
+    cases: bool = False
+    parts: Parts | None = None
+    threads: int = 1
+
+    @property
+    def n(self) -> int:
+        """Number of rows held here."""
+        return self.X.shape[0]
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether X is a sparse matrix, of which only products are taken."""
+        return is_sparse(self.X)
+
+    @property
+    def in_kernel(self) -> bool:
+        """Whether the compiled density goes over the rows alone: all here, dense, not shared."""
+        return self.parts is None and not self.is_sparse and not self.by_threads
+
+    @property
+    def by_threads(self) -> bool:
+        """Whether several threads share the rows held here."""
+        return self.threads > 1 and not self.is_sparse and is_cut(self.X.shape)
+
+    @property
+    def dense(self) -> "PUData":
+        """The same with a dense X."""
+        return replace(self, X=as_dense(self.X)) if self.is_sparse else self
+
+    @property
+    def n_all(self) -> int:
+        """Number of rows in all, wherever they are."""
+        return self.n if self.parts is None else self.parts.n
+
+    @property
+    def p(self) -> int:
+        """Number of columns."""
+        return len(self.feature_names)
+
+    @property
+    def terms(self) -> dict[str, tuple[int, ...]]:
+        """Positions of the columns of X that belong to each column of the user's."""
+        return self.encoding.terms(self._own_names)
+
+    @property
+    def given_width(self) -> int:
+        """Number of columns of X that do not differ between annotators; these come first."""
+        return self.p - self.visit_places.size
+
+    @property
+    def _own_names(self) -> tuple[str, ...]:
+        return self.feature_names[: self.given_width]
+
+    @property
+    def visit_places(self) -> NDArray[np.intp]:
+        """Positions ``(q, J)`` of the columns of visits in X."""
+        shape = len(self.visit_names), self.n_annotators
+        return np.arange(self.p - shape[0] * shape[1], self.p).reshape(shape)
+
+    @property
+    def blocks(self) -> dict[str, tuple[int, ...]]:
+        """Those of smooth terms and group intercepts, whose coefficients share a scale."""
+        design = self.encoding.design
+        if design is None:
+            return {}
+        terms = self.terms
+        return {term: terms[term] for term in design.blocks if term in terms}
+
+    def is_group(self, term: str) -> bool:
+        """Whether a term is that of group intercepts."""
+        return term in self.blocks and is_group(term)
+
+    @property
+    def n_annotators(self) -> int:
+        """Number of annotators."""
+        return len(self.annotators)
+
+    @cached_property
+    def l(self) -> NDArray[np.int8]:
+        """Whether anybody marked the row."""
+        return (self.labels == 1).any(axis=1).astype(np.int8)
+
+    @cached_property
+    def kind(self) -> NDArray[np.int8]:
+        """`RowKind` of each row."""
+        return row_kinds(self.l, self.y)
+
+    @cached_property
+    def kind_counts(self) -> NDArray[np.int64]:
+        """Number of rows of every kind, in all."""
+        if self.parts is not None:
+            return self.parts.counts
+        return np.bincount(self.kind, minlength=len(RowKind))
+
+    @cached_property
+    def kind_weights(self) -> Array:
+        """Sum of the weights of the rows of every kind, in all."""
+        if self.parts is not None:
+            return self.parts.weights
+        weights = np.ones(self.n) if self.row_weights is None else self.row_weights
+        return np.bincount(self.kind, weights=weights, minlength=len(RowKind)).astype(float)
+
+    @property
+    def shown(self) -> NDArray[np.bool_]:
+        """Which annotator saw which row, ``(n, J)``."""
+        return self.labels != NOT_SHOWN
+
+    @property
+    def marked(self) -> NDArray[np.bool_]:
+        """Who marked which row, ``(n, J)``."""
+        return self.labels == 1
+
+    @property
+    def unseen(self) -> int:
+        """Rows that nobody was shown."""
+        return int((~self.shown.any(axis=1)).sum())
+
+    @property
+    def recaptures(self) -> int:
+        """Rows marked by two annotators or more."""
+        return int((self.marked.sum(axis=1) > 1).sum())
+
+    @property
+    def given_labels(self) -> NDArray[Any]:
+        """The labels as `fit` takes them: a column, or a table with NaN where not shown."""
+        if self.n_annotators == 1:
+            return self.l
+        return np.where(self.shown, self.labels, np.nan)
+
+    @property
+    def given_table(self) -> Array:
+        """The columns that do not differ between annotators, in the user's units."""
+        k = self.given_width
+        if self.is_sparse:
+            return scaled(self.X, self.scale)
+        return self.X[:, :k] * self.scale[:k] + self.center[:k]
+
+    @property
+    def given_visits(self) -> dict[str, Array] | None:
+        """The columns of visits as `fit` takes them, NaN where a row was not shown."""
+        raw = {
+            name: self.X[:, places] * self.scale[places] + self.center[places]
+            for name, places in zip(self.visit_names, self.visit_places, strict=True)
+        }
+        return {name: np.where(self.shown, v, np.nan) for name, v in raw.items()} or None
+
+    @property
+    def row_labels(self) -> NDArray[Any]:
+        """Row labels as a coordinate of xarray."""
+        return as_coordinate(self.index)
+
+    @property
+    def row_weights(self) -> Array | None:
+        """Weights for `numpy.average`: None where every row counts once."""
+        return self.weight if self.weight.size else None
+
+    @property
+    def population(self) -> Array | None:
+        """Weights of the rows in averages over the population, such as π."""
+        if not self.cases:
+            return self.row_weights
+        return (self.l == 0) * (self.weight if self.weight.size else 1.0)
+
+    @cached_property
+    def distinct(self) -> "PUData":
+        """The same with identical rows counted instead of repeated, where many are identical."""
+        found = None if self.parts or self.is_sparse else find_repeats(self.X, self.labels, self.y)
+        if found is None:
+            return self
+        first, kind = found
+        counts = np.bincount(kind, weights=self.row_weights).astype(float)
+        return replace(self.rows(first), weight=counts)
+
+    @cached_property
+    def as_rows(self) -> Rows:
+        """The data as the row formula takes them."""
+        known = np.where(np.isnan(self.y), UNKNOWN, self.y).astype(np.int8)
+        return make_rows(self.X, self.labels, known=known, weight=self.row_weights)
+
+    @property
+    def no_rows(self) -> Rows:
+        """None of the rows, with as many columns and annotators."""
+        return make_rows(np.empty((0, self.p)), self.labels[:0])
+
+    @property
+    def as_population(self) -> Rows:
+        """The same with the weights of rows in averages over the population."""
+        if not self.cases:
+            return self.as_rows
+        return self.as_rows._replace(weight=np.asarray(self.population))
+
+    @property
+    def held(self) -> "PUData":
+        """The rows held here, as if they were all."""
+        return self if self.parts is None else replace(self, parts=None)
+
+    def some(self, count: int) -> "PUData":
+        """At most so many of the rows held here, at random and the same ones every time."""
+        if self.n <= count:
+            return self.held
+        return self.rows(np.sort(np.argpartition(random_keys(0, self.n), count)[:count]))
+
+    @property
+    def pool(self) -> tuple["PUData", Array]:
+        """Rows that samples are taken from, and their random numbers (see `parts`)."""
+        if self.parts is None:
+            return self, random_keys(0, self.n)
+        return self.parts.pool, self.parts.keys
+
+    def total(
+        self, function: Callable[[Rows], Sums], *, population: bool = False, shared: bool = False
+    ) -> Sums:
+        """Sums over all rows: what the function gives for these, or for each part of them.
+
+        Threads may share a function that leaves Python alone; others would wait for its lock.
+        """
+        if self.parts is not None:
+            return self.parts.total(function, population=population)
+        rows = self.as_population if population else self.as_rows
+        if shared and self.by_threads:
+            return total(function, rows, self.threads)
+        return function(rows)
+
+    def rows(self, keep: NDArray[Any]) -> "PUData":
+        """Some of the rows held here, by position or by a boolean mask."""
+        return replace(
+            self,
+            parts=None,
+            X=_in_row_order(self.X[keep]),
+            labels=np.ascontiguousarray(self.labels[keep]),
+            y=self.y[keep],
+            index=self.index[keep],
+            weight=self.weight[keep] if self.weight.size else self.weight,
+        )
+
+    def columns(self, keep: NDArray[np.bool_]) -> "PUData":
+        """Some of the columns, with their masks."""
+        return replace(
+            self,
+            parts=None if self.parts is None else self.parts.each(methodcaller("columns", keep)),
+            X=_in_row_order(self.X[:, keep]),
+            feature_names=tuple(np.array(self.feature_names)[keep].tolist()),
+            center=self.center[keep],
+            scale=self.scale[keep],
+            class_mask=self.class_mask[keep],
+            selection_mask=self.selection_mask[keep],
+        )
+
+    def cells(self, columns: Sequence[int] | NDArray[np.intp], rows: Any = slice(None)) -> Array:
+        """Some columns of some rows, dense."""
+        return as_dense(self.X[rows][:, list(columns)])
+
+    def with_table(
+        self, X: Array, class_mask: NDArray[np.bool_], selection_mask: NDArray[np.bool_]
+    ) -> "PUData":
+        """The same labels with other columns, on their own scale and without names."""
+        return replace(
+            self,
+            X=_in_row_order(X),
+            feature_names=tuple(f"direction {j}" for j in range(X.shape[1])),
+            named=False,
+            center=np.zeros(X.shape[1]),
+            scale=np.ones(X.shape[1]),
+            class_mask=class_mask,
+            selection_mask=selection_mask,
+            encoding=Encoding(),
+        )
+
+    def with_encoding(self, encoding: Encoding) -> "PUData":
+        """The same rows; new ones are encoded in another way."""
+        return replace(self, encoding=encoding)
+
+    def batches(self, size: int) -> Iterator["PUData"]:
+        """Blocks of at most ``size`` rows, in order."""
+        for start in range(0, self.n, size):
+            yield self.rows(np.arange(start, min(start + size, self.n)))
+
+    @cached_property
+    def column_moments(self) -> tuple[Array, Array]:
+        """Mean and standard deviation of the columns of X."""
+        return column_moments(self.X)
+
+    @property
+    def user_columns(self) -> tuple[str, ...]:
+        """The user's columns, which new rows need."""
+        return tuple(c.name for c in self.encoding.columns) or self._own_names
+
+    @property
+    def n_audited(self) -> int:
+        """Number of rows whose class was checked, in all."""
+        return int(self.kind_counts[RowKind.MISSED :].sum())
+
+    @property
+    def class_dim(self) -> str:
+        """Name of the dimension of the classifier's slopes."""
+        return "feature" if self.class_mask.all() else "class_feature"
+
+    @property
+    def selection_dim(self) -> str:
+        """Name of the dimension of the propensity's slopes."""
+        return "feature" if self.selection_mask.all() else "selection_feature"
+
+    @property
+    def swap_symmetric(self) -> bool:
+        """Whether exchanging the two factors leaves the SPM likelihood as it is."""
+        same = bool(np.array_equal(self.class_mask, self.selection_mask))
+        return same and self.n_audited == 0 and self.n_annotators == 1 and self.is_closed
+
+    @cached_property
+    def is_closed(self) -> bool:
+        """Whether nothing is known from outside about π or c."""
+        return bool(np.isnan(self.outside[:, 0]).all())
+
+    def transform(self, X: Any) -> tuple[Array, pd.Index]:
+        """New rows on the internal scale, columns matched by name where names are known.
+
+        Columns of visits are those of an average visit.
+        """
+        if not self.center.any() and (table := as_sparse(X, without=self.encoding.aside)):
+            matrix, index = match_sparse(table, self.feature_names, named=self.named)
+            return scaled(matrix, 1 / self.scale), index
+        values, index = encode_rows(X, self.encoding, self._own_names, named=self.named)
+        out = np.zeros((len(values), self.p))
+        k = values.shape[1]
+        out[:, :k] = (values - self.center[:k]) / self.scale[:k]
+        return out, index
+
+    def original_scale(self, slope: Array, intercept: Array) -> tuple[Array, Array]:
+        """Coefficients on the user's own scale, from those on the internal scale.
+
+        Works on any leading draw dimensions: ``slope`` is ``(..., p)``.
+        """
+        raw = slope / self.scale
+        return raw, intercept - raw @ self.center
+
+
+def _in_row_order(X: Any) -> Any:
+    """A table in the order that everything goes over it."""
+    return X if is_sparse(X) else np.ascontiguousarray(X)
+
+
+def row_kinds(l: NDArray[np.int8], y: Array) -> NDArray[np.int8]:
+    """`RowKind` of rows, from whether they are marked and what is known of their class."""
+    kind = l.copy()
+    kind[(l == 0) & (y == 1)] = RowKind.MISSED
+    kind[(l == 0) & (y == 0)] = RowKind.NEGATIVE
+    kind[(l == 1) & (y == 0)] = RowKind.FALSE_MARK
+    return kind
+
+
+def block_columns(encoding: Encoding, names: tuple[str, ...]) -> list[int]:
+    """Columns of terms whose coefficients share a scale, and so keep their units."""
+    design = encoding.design
+    if design is None:
+        return []
+    terms = encoding.terms(names)
+    return [j for term in design.blocks for j in terms.get(term, ())]

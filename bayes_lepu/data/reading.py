@@ -1,0 +1,175 @@
+"""The one door for user input: tables and labels in, one frozen value out.
+
+Everything downstream works on `PUData` and checks nothing again.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from bayes_lepu.data.annotators import LongFormat, read_labels, refuse_label_among_features
+from bayes_lepu.data.pu_data import PUData, block_columns
+from bayes_lepu.data.visits import read_visits, visit_columns
+from bayes_lepu.errors import DataError
+from bayes_lepu.likelihood.products import is_sparse
+from bayes_lepu.tables.arrays import refuse_swapped
+from bayes_lepu.tables.formulas import read_design
+from bayes_lepu.tables.frames import row_count, take_roles
+from bayes_lepu.tables.labels import check_weights, read_classes, read_known, read_weights
+from bayes_lepu.tables.matching import read_mask
+from bayes_lepu.tables.problems import gather
+from bayes_lepu.tables.scaling import standardise, standardise_sparse
+from bayes_lepu.tables.table import read_table
+
+
+def read_data(
+    X: Any,
+    l: Any,
+    *,
+    y: Any = None,
+    sample_weight: Any = None,
+    long: LongFormat | None = None,
+    visits: Any = None,
+    class_prior: tuple[float, float] | None = None,
+    label_frequency: tuple[float, float] | None = None,
+    false_marks: bool = False,
+    cases: bool = False,
+    class_features: Sequence[str | int] | None = None,
+    selection_features: Sequence[str | int] | None = None,
+    class_formula: str | None = None,
+    selection_formula: str | None = None,
+    exclude: Sequence[str] = (),
+    missing: str = "error",
+    unseen: str = "error",
+    feature_names: Sequence[str] | None = None,
+    standardize: bool = True,
+) -> PUData:
+    """Check and normalise everything the user hands in; one error tells all that is wrong.
+
+    Parameters
+    ----------
+    X : data frame of any kind or 2-d array
+        Features: numbers, flags and categories.
+    l : sequence of 0/1 or bool, table of them, or names of columns of X
+        Visible labels, one per row; of several annotators one column each, NaN where not shown.
+    y : sequence or the name of a column of X, optional
+        Audited classes: 0, 1, or NaN where unknown.
+    sample_weight : sequence of numbers >= 0 or the name of a column of X, optional
+        How often every row counts.
+    long : LongFormat, optional
+        Names of the columns of l, where it has one line per item and annotator.
+    visits : mapping of str to table (n, J), or names of columns of a long l, optional
+        Columns of the propensity that differ between the annotators of a row.
+    class_prior, label_frequency : (value, standard error), optional
+        What is known from elsewhere about π = P(y=1) and c = P(l=1 | y=1).
+    false_marks : bool
+        Whether a marked row may be audited as negative.
+    cases : bool
+        Whether marked rows were drawn apart from the others.
+    class_formula, selection_formula : str, optional
+        Terms of t and of s, such as ``"~ bs(amount, df=5) + country"``.
+    exclude : sequence of names
+        Columns of X that are no features.
+    missing : {"error", "drop", "indicator", "impute"}
+        What to do about missing cells of X.
+    unseen : {"error", "average", "reference"}
+        What stands in for levels of new rows that no row here has.
+    class_features, selection_features : sequence of names or positions, optional
+        Columns allowed in the classifier t and in the propensity s. All by default.
+    feature_names : sequence of str, optional
+        Names of the columns of an array or a sparse matrix.
+    standardize : bool
+        Centre every column and divide it by its standard deviation (ddof = 0); those of a sparse
+        matrix are not centred.
+    """
+    if not isinstance(standardize, bool | np.bool_):
+        raise DataError(f"standardize={standardize!r}; True or False is expected.")
+    refuse_swapped(X, l)
+    l, y, sample_weight, aside = take_roles(X, l, y, sample_weight, exclude)
+    design = None
+    if class_formula is not None or selection_formula is not None:
+        if class_features is not None or selection_features is not None:
+            raise DataError(
+                "Formulas and class_features or selection_features are given; formulas name the "
+                "columns already. Leave the lists out."
+            )
+        design = read_design(class_formula, selection_formula)
+    table, labels = gather(
+        lambda: read_table(
+            X,
+            missing=missing,
+            unseen=unseen,
+            aside=aside,
+            design=design,
+            feature_names=feature_names,
+        ),
+        lambda: read_labels(l, row_count(X), X, long),
+    )
+    audited = read_classes(y, labels.matrix, X, false_marks=false_marks)
+    weight = read_weights(sample_weight, len(audited), X)
+    if weight.size:
+        marked, unmarked = ((labels.matrix == value).any(axis=1) for value in (1, 0))
+        check_weights(float(weight @ marked), float(weight @ unmarked))
+    seen = read_visits(visits, l, labels, X, weight, long, standardize=standardize)
+    if table.kept is not None:
+        labels = labels._replace(matrix=np.ascontiguousarray(labels.matrix[table.kept]))
+        audited = audited[table.kept]
+        weight = weight[table.kept] if weight.size else weight
+        seen = seen._replace(columns=seen.columns[table.kept])
+    values, names = table.numbers, table.names
+    if is_sparse(values):
+        _refuse_for_sparse(len(labels.annotators), cases=cases)
+    refuse_label_among_features(values, names, labels)
+    if is_sparse(values):
+        center, scale, values = standardise_sparse(values, names, weight, standardize=standardize)
+    else:
+        center, scale, values = standardise(
+            values,
+            names,
+            weight,
+            standardize=standardize,
+            in_place=table.owned,
+            unscaled=block_columns(table.encoding, names),
+        )
+    class_mask = read_mask("class_features", class_features, table, X)
+    selection_mask = read_mask("selection_features", selection_features, table, X)
+    if seen.names:
+        more = visit_columns(seen, labels, names)
+        values, names = np.hstack([values, seen.columns]), names + more
+        center, scale = np.append(center, seen.center), np.append(scale, seen.scale)
+        neither = np.zeros(len(more), dtype=bool)  # their slopes are parameters of their own
+        class_mask, selection_mask = (np.append(m, neither) for m in (class_mask, selection_mask))
+    return PUData(
+        X=values,
+        labels=labels.matrix,
+        y=audited,
+        feature_names=names,
+        named=table.named,
+        center=center,
+        scale=scale,
+        class_mask=class_mask,
+        selection_mask=selection_mask,
+        index=table.index,
+        encoding=table.encoding,
+        annotators=labels.annotators,
+        weight=weight,
+        outside=np.array(
+            [
+                read_known("class_prior", class_prior),
+                read_known("label_frequency", label_frequency),
+            ]
+        ),
+        visit_names=seen.names,
+        cases=cases,
+    )
+
+
+def _refuse_for_sparse(annotators: int, *, cases: bool) -> None:
+    """Refuse what has no form in products with X."""
+    what = "l has several annotators" if annotators > 1 else "sampling='case-control'"
+    if annotators > 1 or cases:
+        raise DataError(
+            f"X is a sparse matrix and {what}; one annotator and sampling='joint' are expected "
+            "there. Use X.toarray(), or reduce the columns first (for example TruncatedSVD)."
+        )

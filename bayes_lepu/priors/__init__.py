@@ -1,0 +1,1 @@
+"""Priors: families, values of them, and those of columns, terms and other libraries."""

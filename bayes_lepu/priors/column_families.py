@@ -1,0 +1,94 @@
+"""A prior for every column: one of another family for each entry of a block of slopes."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bayes_lepu.links import Array
+from bayes_lepu.priors.families import Family, Parabola, register
+
+if TYPE_CHECKING:
+    from bayes_lepu.priors.prior import Prior
+
+
+class Columns(Family):
+    """``parts`` holds a prior for each entry along the last axis."""
+
+    name = "columns"
+    takes = ("parts",)
+
+    def logpdf(self, prior: "Prior", x: Array) -> Array:
+        """Of every part at its entry."""
+        return _each(prior, lambda part, j: part.form.logpdf(part, x[..., j]))
+
+    def grad(self, prior: "Prior", x: Array) -> Array:
+        """Of every part at its entry."""
+        return _each(prior, lambda part, j: part.form.grad(part, x[..., j]))
+
+    def curvature(self, prior: "Prior", x: Array) -> Array:
+        """Of every part at its entry."""
+        return _each(prior, lambda part, j: part.form.curvature(part, x[..., j]))
+
+    def log_normalizer(self, prior: "Prior") -> float:
+        """The mean over the parts: times their number it is that of all entries."""
+        return float(np.mean([part.form.log_normalizer(part) for part in prior.parts]))
+
+    def sample(self, prior: "Prior", rng: np.random.Generator, size: tuple[int, ...]) -> Array:
+        """Independent draws, ``size`` with the entries along its last axis."""
+        return _each(prior, lambda part, _: part.sample(rng, size[:-1]))
+
+    def variable(self, prior: "Prior", name: str, dims: Any, scale: Any) -> Any:
+        """One PyMC variable whose entries have the densities of the parts."""
+        import pymc as pm
+        import pytensor.tensor as pt
+
+        if len(set(prior.parts)) == 1:
+            return prior.parts[0].variable(name, dims=dims, scale=scale)
+        families = {part.family for part in prior.parts}
+        if families in ({"normal"}, {"halfnormal"}):  # a vector of them, as one would write it
+            first, scales = prior.parts[0], np.array([part.known_scale for part in prior.parts])
+            centres = np.array([part.loc for part in prior.parts])
+            if first.family == "halfnormal":
+                return pm.HalfNormal(name, scales, dims=dims)
+            return pm.Normal(name, centres, scales, dims=dims)
+
+        def logp(value: Any, _: Any, shared: Any) -> Any:
+            with pm.Model(model=None):  # only their densities are wanted, not the variables
+                one = pt.flatten(shared)[0]
+                parts = [p.variable(f"part {j}", scale=one) for j, p in enumerate(prior.parts)]
+            return pt.stack([pm.logp(part, value[j]) for j, part in enumerate(parts)])
+
+        def draw(_: Any, shared: Any, rng: Any = None, size: Any = None) -> Any:
+            one = float(np.ravel(shared)[0])
+            known = [p.with_scale(one) if p.hierarchical else p for p in prior.parts]
+            whole = replace(prior, parts=tuple(known))
+            return self.sample(whole, rng, (*(size or ())[:-1], len(known)))
+
+        places = np.arange(len(prior.parts))
+        positive = {part.form.support for part in prior.parts} == {"positive"}
+        return pm.CustomDist(
+            name,
+            places,
+            np.float64(1) if scale is None else scale,
+            logp=logp,
+            random=draw,
+            dims=dims,
+            signature="(),()->()",
+            default_transform=pm.distributions.transforms.log if positive else None,
+        )
+
+    def parabola(self, prior: "Prior") -> Parabola | None:
+        """Those of the parts, where all of them are parabolas."""
+        found = [part.form.parabola(part) for part in prior.parts]
+        if any(form is None for form in found):
+            return None
+        return Parabola(*np.array(found, dtype=float).T)
+
+
+def _each(prior: "Prior", function: Callable[["Prior", int], Array]) -> Array:
+    return np.stack([function(part, j) for j, part in enumerate(prior.parts)], axis=-1)
+
+
+register(Columns())

@@ -1,0 +1,1 @@
+"""Compiled code, interrupts, whole files and words about long work."""

@@ -1,0 +1,1 @@
+"""What a user hands in, as numbers with names: frames, arrays, categories, formulas."""

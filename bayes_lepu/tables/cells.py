@@ -1,0 +1,149 @@
+"""One column of a table as numbers or as levels, or what is wrong with it.
+
+Numbers of any type, flags and pandas' own nullable types are numbers. Text and categories are
+levels. Dates, identifiers, numbers written as text and the like are told apart, because what to do
+about each of them differs.
+"""
+
+import re
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from bayes_lepu.tables.encoding import Cells
+from bayes_lepu.tables.problems import Problem, first_row
+
+# More levels than this make more columns than most tables have information for; a table of
+# countries (about 200) still passes.
+MAX_LEVELS = 200
+# Fewer rows than this can all differ by chance in a column of names.
+FEWEST_ROWS = 20
+DATE = re.compile(r"\d{4}-\d{1,2}-\d{1,2}|\d{1,2}[./]\d{1,2}[./]\d{2,4}")
+IDENTIFIER_NAME = re.compile(
+    r"(^|[_\s.-])(id|uuid|guid|index|row|rownum)$|^(id|uuid|guid|unnamed: \d+)([_\s.-]|$)|[a-z]ID$",
+    re.IGNORECASE,
+)
+KINDS_OF_NUMBERS = ("integer", "floating", "boolean", "decimal", "mixed-integer-float")
+KINDS_OF_DATES = ("datetime64", "datetime", "date", "time", "period")
+
+
+def read_cells(
+    column: pd.Series, name: str, *, training: bool = True, group: bool = False
+) -> Cells | Problem:
+    """The cells of one column; of training rows also whether they can be learned from.
+
+    A group has levels, however many and whatever their type.
+    """
+    if group:
+        return _read_levels(column, name, training=False)
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        return _read_levels(column.cat.remove_unused_categories(), name, training=training)
+    if isinstance(column.dtype, pd.PeriodDtype) or pd.api.types.is_datetime64_any_dtype(column):
+        return Problem("date", name, _example(column))
+    if pd.api.types.is_timedelta64_dtype(column):
+        return Problem("duration", name, _example(column))
+    if pd.api.types.is_complex_dtype(column):
+        return Problem("complex", name)
+    if pd.api.types.is_numeric_dtype(column) or pd.api.types.is_bool_dtype(column):
+        return _read_numbers(column, name, training=training)
+    kind = pd.api.types.infer_dtype(column, skipna=True)
+    if column.isna().all():
+        return Problem("empty", name) if training else Cells(np.full(len(column), np.nan))
+    if kind in KINDS_OF_NUMBERS:
+        # A missing cell of an object column may be None, NaN or pandas.NA.
+        return _read_numbers(pd.to_numeric(column.where(column.notna(), np.nan)), name)
+    if kind in KINDS_OF_DATES:
+        return Problem("date", name, _example(column))
+    if kind in ("timedelta", "timedelta64"):
+        return Problem("duration", name, _example(column))
+    if kind == "complex":
+        return Problem("complex", name)
+    if kind != "string" and not (kind == "mixed-integer" and _only_text_and_numbers(column)):
+        return Problem("other", name, f"for example {column.dropna().iloc[0]!r}")
+    return _read_text(column, name, training=training)
+
+
+def _read_numbers(column: pd.Series, name: str, *, training: bool = False) -> Cells | Problem:
+    values = column.to_numpy(dtype=float, na_value=np.nan)
+    with np.errstate(over="ignore", invalid="ignore"):
+        settled = np.isfinite(values.sum())  # one pass without a temporary in the usual case
+    if not settled and (infinite := np.isinf(values)).any():
+        return Problem("infinite", name, f"{int(infinite.sum())}")
+    if (
+        training
+        and pd.api.types.is_integer_dtype(column)
+        and IDENTIFIER_NAME.search(name)
+        and len(column) > FEWEST_ROWS
+        and column.is_unique
+    ):
+        return Problem("identifier", name, f"for example {column.iloc[0]}")
+    return Cells(values)
+
+
+def _read_text(column: pd.Series, name: str, *, training: bool) -> Cells | Problem:
+    text = column.astype(object).where(column.notna(), None)
+    text = text.map(lambda v: (v.strip() or None) if isinstance(v, str) else v, na_action="ignore")
+    if training:
+        present = text.dropna().astype(str)
+        if present.empty:
+            return Problem("empty", name)
+        first = present.head(1000)
+        numeric = pd.to_numeric(first, errors="coerce").notna()
+        if numeric.mean() > 0.5:  # most cells are numbers, so that is what the column is
+            wrong = pd.to_numeric(text, errors="coerce").isna() & text.notna()
+            if not wrong.any():
+                return Problem("number as text", name, f"for example {present.iloc[0]!r}")
+            where = first_row(wrong.to_numpy(), column.index)
+            return Problem("text among numbers", name, f"{text[wrong].iloc[0]!r} in {where}")
+        if first.map(lambda v: DATE.match(v) is not None).all():
+            return Problem("date", name, f"as text, for example {present.iloc[0]!r}")
+    return _read_levels(text, name, training=training)
+
+
+def _read_levels(column: pd.Series, name: str, *, training: bool) -> Cells | Problem:
+    """Levels as text, so that 1, 1.0 and "1" in another file are the same level."""
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        codes, found = column.cat.codes.to_numpy(), list(column.cat.categories)
+    else:
+        codes, unique = pd.factorize(column)
+        found = list(unique)
+    texts = [_level(value) for value in found]
+    levels = tuple(dict.fromkeys(texts))
+    if not levels:
+        return Problem("empty", name) if training else Cells(codes.astype(float), ())
+    if len(levels) < len(texts):
+        place = {level: k for k, level in enumerate(levels)}
+        codes = np.array([place[t] for t in texts] + [-1])[codes]
+    if training:
+        n = len(column)
+        if n > FEWEST_ROWS and len(levels) > n / 2:
+            return Problem("identifier", name, f"for example {levels[0]!r}")
+        if len(levels) > MAX_LEVELS:
+            return Problem("levels", name, f"{len(levels)} levels in {n} rows")
+        if not isinstance(column.dtype, pd.CategoricalDtype):
+            codes, levels = _by_frequency(codes, levels)
+    return Cells(codes.astype(float), levels)
+
+
+def _by_frequency(codes: Any, levels: tuple[str, ...]) -> tuple[Any, tuple[str, ...]]:
+    """The most frequent level first, the others in the order of their text."""
+    counts = np.bincount(codes[codes >= 0], minlength=len(levels))
+    most = min(levels, key=lambda v: (-counts[levels.index(v)], v))
+    order = [most, *sorted(level for level in levels if level != most)]
+    place = np.array([order.index(level) for level in levels] + [-1])
+    return place[codes], tuple(order)
+
+
+def _level(value: Any) -> str:
+    whole = isinstance(value, float | np.floating) and float(value).is_integer()
+    return str(int(value)) if whole else str(value).strip()
+
+
+def _only_text_and_numbers(column: pd.Series) -> bool:
+    return bool(column.dropna().map(lambda v: isinstance(v, str | int | float | np.number)).all())
+
+
+def _example(column: pd.Series) -> str:
+    present = column.dropna()
+    return f"for example {present.iloc[0]}" if len(present) else ""

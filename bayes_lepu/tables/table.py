@@ -1,0 +1,388 @@
+"""A user's table as numbers, with its names and row labels, or one message with all that is wrong.
+
+`read_table` learns the encoding from training rows, `encode_rows` applies it to new ones.
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from bayes_lepu.errors import DataError
+from bayes_lepu.links import Array
+from bayes_lepu.suggestions import did_you_mean, some
+from bayes_lepu.tables.arrays import numeric_array, object_array
+from bayes_lepu.tables.cells import read_cells
+from bayes_lepu.tables.encoding import (
+    MISSING,
+    UNSEEN,
+    Cells,
+    Column,
+    Encoding,
+    check_choice,
+    learn_column,
+)
+from bayes_lepu.tables.formulas import Design, gap_name, learn_design
+from bayes_lepu.tables.frames import as_frame, column_names
+from bayes_lepu.tables.matching import check_names, check_width, frame_names, match_columns
+from bayes_lepu.tables.problems import NEW_ROWS, Problem, TableError, first_row
+from bayes_lepu.tables.sparse_tables import SparseTable, as_sparse
+
+
+class Table(NamedTuple):
+    """A table as numbers.
+
+    Attributes
+    ----------
+    numbers : (n, p) array, or csr_array
+        C-contiguous float64, without missing or infinite values.
+    names : tuple of str
+        One per column of numbers.
+    named : bool
+        Whether the names are the user's, and so are matched in predictions.
+    index : pandas.Index
+        Labels of the rows.
+    encoding : Encoding
+    kept : (rows of the user,) bool array or None
+        Which rows of the user's table are here; None for all of them.
+    owned : bool
+        Whether the values may be changed in place, being no memory of the user's.
+    masks : pair of (p,) bool arrays or None
+        Columns of the class and of the propensity, where formulas say so.
+    """
+
+    numbers: Array
+    names: tuple[str, ...]
+    named: bool
+    index: pd.Index
+    encoding: Encoding
+    kept: NDArray[np.bool_] | None
+    owned: bool
+    masks: tuple[NDArray[np.bool_], NDArray[np.bool_]] | None = None
+
+
+def read_table(
+    X: Any,
+    *,
+    missing: str = "error",
+    unseen: str = "error",
+    aside: Collection[str] = (),
+    design: Design | None = None,
+    feature_names: Sequence[str] | None = None,
+) -> Table:
+    """Training rows as numbers, and how new rows become numbers in the same way."""
+    check_choice("missing", missing, MISSING)
+    check_choice("unseen", unseen, UNSEEN)
+    if design is not None:
+        aside = _outside(design, X)
+    elif (sparse := as_sparse(X, without=aside)) is not None:
+        _refuse_empty(sparse.matrix.shape)
+        names, named = _given_names(feature_names, sparse.names, sparse.matrix.shape[1])
+        check_names(names)
+        plain = Encoding(missing=missing, unseen=unseen, aside=tuple(aside))
+        return Table(sparse.matrix, names, named, sparse.index, plain, None, True)
+    frame = as_frame(X, without=aside)
+    if frame is None:
+        values = numeric_array(X)
+        names, named = _given_names(feature_names, None, values.shape[1])
+        check_names(names)
+        _refuse_empty(values.shape)
+        with np.errstate(over="ignore", invalid="ignore"):
+            if np.isfinite(values.sum()):  # one pass without a temporary settles the usual case
+                plain = Encoding(missing=missing, unseen=unseen)
+                return Table(values, names, named, _positions(values), plain, None, False)
+        frame = pd.DataFrame(values, columns=list(names))
+        return _learn(frame, names, named, missing, unseen, (), None)
+    _refuse_empty(frame.shape)
+    names = _given_names(feature_names, frame_names(frame), frame.shape[1])[0]
+    return _learn(frame, names, True, missing, unseen, tuple(aside), design)
+
+
+def _given_names(
+    given: Sequence[str] | None, own: tuple[str, ...] | None, width: int
+) -> tuple[tuple[str, ...], bool]:
+    """Names of the columns, and whether they are the user's: a frame's own, or those given."""
+    if own is not None:
+        if given is not None:
+            raise DataError(
+                "feature_names is given, but X has names of its own. Rename its columns instead: "
+                "X.set_axis(feature_names, axis=1)."
+            )
+        return own, True
+    if given is None:
+        return tuple(f"x{j}" for j in range(width)), False
+    if isinstance(given, str) or len(given) != width:
+        got = repr(given) if isinstance(given, str) else f"{len(given)} names"
+        raise DataError(
+            f"feature_names is {got}, and X has {width} columns; a list with one name "
+            "for each is expected."
+        )
+    return tuple(str(name) for name in given), True
+
+
+def match_sparse(
+    table: SparseTable, names: tuple[str, ...], *, named: bool
+) -> tuple[Any, pd.Index]:
+    """New rows as the columns ``names``, matched by name where both have names."""
+    matrix, own, index = table
+    _refuse_empty(matrix.shape)
+    if named and own is not None:
+        order = match_columns(pd.DataFrame([range(len(own))], columns=list(own)), names)
+        return matrix[:, order.to_numpy()[0]], index
+    check_width(matrix.shape[1], names)
+    return matrix, index
+
+
+def _learn(
+    frame: pd.DataFrame,
+    names: tuple[str, ...],
+    named: bool,
+    missing: str,
+    unseen: str,
+    aside: tuple[str, ...],
+    design: Design | None,
+) -> Table:
+    groups = () if design is None else {*design.groups[0], *design.groups[1]}
+    read = {
+        name: read_cells(frame.iloc[:, j], name, group=name in groups)
+        for j, name in enumerate(names)
+    }
+    cells = {name: found for name, found in read.items() if isinstance(found, Cells)}
+    problems = [found for found in read.values() if isinstance(found, Problem)]
+    gaps = {name: found.missing for name, found in cells.items()}
+    counts = {name: int(gap.sum()) for name, gap in gaps.items()}
+    complete = np.ones(len(frame), dtype=bool)
+    for name, gap in gaps.items():
+        if counts[name]:
+            complete &= ~gap
+    if missing == "error":
+        problems += [Problem("missing", name, str(k)) for name, k in counts.items() if k]
+    if problems:  # the constant ones are otherwise found when the columns are standardised
+        problems += [Problem("constant", name) for name, c in cells.items() if _constant(c)]
+        raise TableError(problems, facts={"kept": int(complete.sum()), "rows": len(frame)})
+    kept = None
+    if missing == "drop" and not complete.all():
+        if not complete.any():
+            raise DataError(
+                f"Every one of the {len(frame)} rows has a missing cell, so missing='drop' leaves "
+                f"none. Columns: {some([f'{n} ({k})' for n, k in counts.items() if k])}. Use "
+                "missing='indicator' or 'impute', or leave out the emptiest columns."
+            )
+        kept = complete
+        cells = {name: _rows(found, kept) for name, found in cells.items()}
+    columns = [learn_column(name, found, missing=missing) for name, found in cells.items()]
+    index = frame.index if kept is None else frame.index[kept]
+    masks = None
+    problems += [Problem("constant", c.name) for c in columns if not c.names]
+    pairs = list(zip(columns, cells.values(), strict=True))
+    if problems:
+        raise TableError(problems)
+    if design is None:
+        values, left = _encode(pairs, index, unseen)
+        assert not left  # training rows have no unseen level, and their gaps are dealt with
+        encoded = tuple(name for c in columns for name in c.names)
+    else:
+        clean, _, _ = _clean(pairs, index, unseen)
+        flagged = [column.name for column in columns if column.indicator]
+        design, owned = learn_design(design, clean, flagged)
+        values, encoded = design.evaluate(clean), design.names
+        masks = (np.array(owned[0]), np.array(owned[1]))
+    # Of dropped rows the counts stay known, although the columns were learned without them.
+    columns = [replace(c, missing=counts[c.name]) if counts[c.name] else c for c in columns]
+    plain = design is None and all(c.plain and not c.missing for c in columns)
+    encoding = Encoding(
+        columns=() if plain else tuple(columns),
+        missing=missing,
+        unseen=unseen,
+        aside=aside,
+        dropped=0 if kept is None else int((~kept).sum()),
+        design=design,
+    )
+    check_names(encoded)
+    return Table(values, encoded, named, index, encoding, kept, True, masks)
+
+
+def complete_rows(X: pd.DataFrame) -> NDArray[np.bool_]:
+    """Which rows have a value in every cell, as ``missing="drop"`` counts them."""
+    read = [read_cells(X.iloc[:, j], str(name)) for j, name in enumerate(X.columns)]
+    gaps = [found.missing for found in read if isinstance(found, Cells)]
+    return ~np.any(gaps, axis=0)
+
+
+def encode_rows(
+    X: Any, encoding: Encoding, names: tuple[str, ...], *, named: bool
+) -> tuple[Array, pd.Index]:
+    """New rows as the columns of numbers ``names``, matched by name where names are known."""
+    frame = as_frame(X, without=encoding.aside if named else ())
+    design = encoding.design
+    if design is not None and frame is not None:  # a formula takes what it needs
+        frame = frame[[c for c in frame.columns if str(c) in design.variables]]
+    groups = () if design is None else {*design.groups[0], *design.groups[1]}
+    wanted = tuple(c.name for c in encoding.columns) or names
+    if frame is None:
+        array = numeric_array(X, like=wanted) if not encoding.columns else object_array(X, wanted)
+        check_width(array.shape[1], wanted)
+        with np.errstate(over="ignore", invalid="ignore"):
+            if not encoding.columns and np.isfinite(array.sum()):
+                return array, _positions(array)
+        frame = pd.DataFrame(array, columns=list(wanted))
+    elif named:
+        _refuse_empty(frame.shape)
+        frame = match_columns(frame, wanted)
+    else:
+        check_width(frame.shape[1], wanted)
+    _refuse_empty(frame.shape)
+    columns = encoding.columns or tuple(Column(name) for name in names)
+    read = [
+        read_cells(frame.iloc[:, j], column.name, training=False, group=column.name in groups)
+        for j, column in enumerate(columns)
+    ]
+    cells = [
+        found if isinstance(found, Problem) else _like_training(found, column, frame.index)
+        for column, found in zip(columns, read, strict=True)
+    ]
+    problems = [found for found in cells if isinstance(found, Problem)]
+    usable = [(c, f) for c, f in zip(columns, cells, strict=True) if isinstance(f, Cells)]
+    if design is None:
+        values, left = _encode(usable, frame.index, encoding.unseen)
+    else:
+        clean, new, left = _clean(usable, frame.index, encoding.unseen, groups)
+    if problems or left:
+        raise TableError([*problems, *left], remedies=NEW_ROWS)
+    if design is not None:
+        values = _evaluate(design, clean, new, encoding.unseen)
+    return values, frame.index
+
+
+def _like_training(cells: Cells, column: Column, index: pd.Index) -> Cells | Problem:
+    """Numbers where the fit has numbers, levels where it has levels."""
+    if column.levels is None and cells.levels is not None:
+        try:
+            numbers = np.array([*map(float, cells.levels), np.nan])
+        except ValueError:
+            code, wrong = next((k, v) for k, v in enumerate(cells.levels) if not _is_number(v))
+            where = first_row(cells.numbers == code, index)
+            return Problem("text among numbers", column.name, f"{wrong!r} in {where}")
+        return Problem("number as text", column.name, repr(numbers[0]))
+    if column.levels is not None and cells.levels is None:
+        found, codes = np.unique(cells.numbers, return_inverse=True)
+        gaps = np.isnan(found)
+        texts = tuple(f"{v:g}" if not float(v).is_integer() else str(int(v)) for v in found[~gaps])
+        flags = {"0": "False", "1": "True"} if set(column.levels) <= {"False", "True"} else {}
+        return Cells(
+            np.where(gaps[codes], -1.0, codes.astype(float)), tuple(flags.get(t, t) for t in texts)
+        )
+    return cells
+
+
+def _encode(
+    columns: Sequence[tuple[Column, Cells]], index: pd.Index, unseen: str
+) -> tuple[Array, list[Problem]]:
+    values = np.empty((len(index), sum(len(c.names) for c, _ in columns)))
+    problems: list[Problem] = []
+    place = 0
+    for column, found in columns:
+        encoded, wrong = column.encode(found, index, unseen)
+        problems += wrong
+        for k, one in enumerate(encoded):
+            values[:, place + k] = one
+        place += len(column.names)
+    return values, problems
+
+
+def _clean(
+    columns: Sequence[tuple[Column, Cells]],
+    index: pd.Index,
+    unseen: str,
+    groups: Collection[str] = (),
+) -> tuple[pd.DataFrame, dict[str, NDArray[np.bool_]], list[Problem]]:
+    """The columns a formula works on, rows with unseen levels, and problems.
+
+    An unseen level of a group is no problem: all its columns are 0, an average group.
+    """
+    found, new, problems = {}, {}, []
+    for column, cells in columns:
+        grouped = column.name in groups
+        series, strange, wrong = column.clean(cells, index, "reference" if grouped else unseen)
+        problems += wrong
+        if strange.any() and not grouped:
+            new[column.name] = strange
+            series = series.where(~strange, series.cat.categories[0])
+        found[column.name] = series
+        if column.indicator:
+            found[gap_name(column.name)] = cells.missing.astype(float)
+    return pd.DataFrame(found, index=index), new, problems
+
+
+def _evaluate(
+    design: Design, clean: pd.DataFrame, new: dict[str, NDArray[np.bool_]], unseen: str
+) -> Array:
+    values = design.evaluate(clean)
+    if unseen == "average":
+        place = 0
+        for _, names, variables in design.terms:
+            of_term = slice(place, place + len(names))
+            for variable in variables:
+                if variable in new:
+                    values[new[variable], of_term] = design.means[of_term]
+            place += len(names)
+    return values
+
+
+def _outside(design: Design, X: Any) -> tuple[str, ...]:
+    """The columns of X that no formula needs; those a formula needs must be there."""
+    names = column_names(X)
+    if names is None:
+        raise DataError("Formulas name columns, but X has none. Pass a DataFrame.")
+    for variable in design.variables:
+        if variable not in names:
+            raise DataError(
+                f"A formula names {variable!r}, which is not a column of X."
+                f"{did_you_mean(variable, names)} Columns: {some(names, most=12)}."
+            )
+    return tuple(name for name in names if name not in design.variables)
+
+
+def _rows(cells: Cells, kept: NDArray[np.bool_]) -> Cells:
+    """The cells of some rows, without the levels that none of them has."""
+    values = cells.numbers[kept]
+    if cells.levels is None:
+        return Cells(values)
+    used = np.unique(values.astype(np.int64))
+    place = np.zeros(len(cells.levels))
+    place[used] = np.arange(len(used))
+    return Cells(place[values.astype(np.int64)], tuple(cells.levels[k] for k in used))
+
+
+def _constant(cells: Cells) -> bool:
+    present = cells.numbers[~cells.missing]
+    return bool(present.size) and bool((present == present[0]).all())
+
+
+def _refuse_empty(shape: tuple[int, ...]) -> None:
+    if min(shape) == 0:
+        raise DataError(
+            f"X is empty: its shape is {shape}. At least one row and one column are needed."
+        )
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _positions(values: Array) -> pd.Index:
+    return pd.RangeIndex(values.shape[0])
+
+
+def as_coordinate(index: pd.Index) -> NDArray[Any]:
+    """Row labels as xarray and files keep them: numbers as they are, anything else as text."""
+    if index.dtype.kind in "iuf":
+        return index.to_numpy()
+    return np.array([str(row) for row in index])

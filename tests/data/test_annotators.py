@@ -1,0 +1,197 @@
+"""Labels of several annotators: what is accepted, and what is refused in which words."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from annotated import simulate
+
+import bayes_lepu as lepu
+from bayes_lepu.data.annotators import LongFormat
+from bayes_lepu.data.reading import read_data
+from bayes_lepu.likelihood import NOT_SHOWN
+from bayes_lepu.links import RowKind
+from bayes_lepu.models import get_model
+from bayes_lepu.options import choose_priors
+
+N = 60
+X, Y, L = simulate(N, seed=5, hidden=0.2)
+
+
+def refused(*words, error=lepu.DataError):
+    return pytest.raises(error, match=".*".join(re.escape(w) for w in words))
+
+
+def test_frames_and_arrays_say_the_same():
+    named, plain = read_data(X, L), read_data(X.to_numpy(), L.to_numpy())
+    np.testing.assert_array_equal(named.labels, plain.labels)
+    assert named.annotators == ("anna", "ben", "cleo")
+    assert plain.annotators == ("annotator_0", "annotator_1", "annotator_2")
+    assert (named.shown == L.notna().to_numpy()).all()
+    assert set(np.unique(named.labels)) == {NOT_SHOWN, 0, 1}
+    assert named.recaptures == int((L.sum(axis=1) > 1).sum())
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda L: L.astype("Int64"),
+        lambda L: L.astype(object).where(L.notna(), None),
+        lambda L: L.astype("boolean"),
+        lambda L: L.to_numpy(dtype=object),
+        lambda L: L.to_numpy().tolist(),
+    ],
+)
+def test_ways_to_write_not_shown(make):
+    np.testing.assert_array_equal(read_data(X, make(L)).labels, read_data(X, L).labels)
+
+
+def test_kinds_of_rows():
+    y = np.full(N, np.nan)
+    labelled = L.max(axis=1).to_numpy() == 1
+    y[np.flatnonzero(~labelled)[:4]] = [1, 1, 0, 0]
+    kind = read_data(X, L, y=y).kind
+    assert (kind[labelled] == RowKind.LABELLED).all()
+    rows = np.flatnonzero(~labelled)[:4]
+    expected = [RowKind.MISSED, RowKind.MISSED, RowKind.NEGATIVE, RowKind.NEGATIVE]
+    assert kind[rows].tolist() == expected
+
+
+def test_one_column_is_one_annotator():
+    for one in (L["anna"].fillna(0), L[["anna"]].fillna(0), L[["anna"]].fillna(0).to_numpy()):
+        data = read_data(X, one)
+        assert data.n_annotators == 1
+        np.testing.assert_array_equal(data.labels[:, 0], data.l)
+
+
+def long_table():
+    long = L.rename_axis("frame").reset_index().melt("frame", var_name="who", value_name="mark")
+    return long.dropna().sample(frac=1.0, random_state=1)
+
+
+def test_long_format_is_the_table_turned():
+    names = LongFormat("frame", "who", "mark")
+    data = read_data(X, long_table(), long=names)
+    np.testing.assert_array_equal(data.labels, read_data(X, L).labels)
+    assert data.annotators == ("anna", "ben", "cleo")
+    fit = lepu.fit(
+        X, long_table(), item="frame", annotator="who", label="mark", model="scar", method="map"
+    )
+    np.testing.assert_array_equal(fit.data.labels, data.labels)
+
+
+def test_long_format_is_checked():
+    long = long_table()
+    with refused("annotator='person' is not a column of l", "frame, who, mark"):
+        read_data(X, long, long=LongFormat("frame", "person", "mark"))
+    with refused("repeat an item and annotator", "One label per item"):
+        read_data(X, pd.concat([long, long.head(1)]), long=LongFormat("frame", "who", "mark"))
+    with refused("Items of l that are not in the index of X: 900"):
+        more = long.assign(frame=long["frame"].replace(0, 900))
+        read_data(X, more, long=LongFormat("frame", "who", "mark"))
+    with refused("all three names", error=lepu.ModelError):
+        lepu.fit(X, long, item="frame", model="spm", method="map")
+
+
+def test_other_values():
+    with refused("l['ben']", "2.0", "NaN (not shown)"):
+        read_data(X, L.assign(ben=L["ben"] * 2))
+    with refused("l['ben']", "'yes'", "Recode"):
+        read_data(X, L.assign(ben="yes"))
+    with refused("l['ben']", "inf"):
+        read_data(X, L.assign(ben=np.inf))
+
+
+def test_idle_annotators():
+    with refused("cleo saw no row", "l.drop(columns=['cleo'])"):
+        read_data(X, L.assign(cleo=np.nan))
+    with refused("cleo labelled none", "l.drop(columns=['cleo'])"):
+        read_data(X, L.assign(cleo=0.0))
+
+
+def test_missing_taken_for_zero():
+    with refused("l holds no 0", "l.fillna(0)"):
+        read_data(X, L.where(L == 1))
+
+
+def test_shapes():
+    with refused("X has 60 rows but l has 59"):
+        read_data(X, L.iloc[:-1])
+    with refused("use l.T"):
+        read_data(X, L.to_numpy().T)
+    with refused("l has shape (60, 3, 1)"):
+        read_data(X, L.to_numpy()[..., None])
+    with refused("l has shape (60, 0)"):
+        read_data(X, L[[]])
+    with refused("X has shape (60,)", "swapped"):
+        read_data(X["heat"].to_numpy(), L)
+    with refused("X has 0 dimension"):
+        read_data(1.0, L)
+
+
+def test_names_and_index():
+    with refused("duplicate annotator names: anna"):
+        read_data(X, L.set_axis(["anna", "anna", "cleo"], axis=1))
+    with refused("index of l differs", "l.loc[X.index]"):
+        read_data(X, L.iloc[::-1])
+
+
+def test_labelled_but_audited_as_negative():
+    y = np.where(L.max(axis=1) == 1, 0.0, np.nan)
+    with refused("labelled", "audited as negative"):
+        read_data(X, L, y=y)
+
+
+def test_annotators_among_the_features():
+    full = L.fillna(0)
+    with refused("'copy'", "ben's", "Drop it"):
+        read_data(X.assign(copy=3 - 2 * full["ben"]), full)
+
+
+def test_a_row_nobody_saw_is_fine():
+    unseen = L.copy()
+    unseen.iloc[:3] = np.nan
+    assert read_data(X, unseen).unseen == int(unseen.isna().all(axis=1).sum())
+
+
+def test_naive_annotators_who_differ_are_refused():
+    with refused("marked by one annotator and not by another", error=lepu.ModelError):
+        lepu.fit(X, L, model="naive", method="map")
+
+
+def test_priors_are_checked():
+    spm, scar = get_model("spm"), get_model("scar")
+    own = {"sigma_beta": lepu.Prior("halfnormal", scale=0.2)}
+    data = read_data(X, L)
+    assert choose_priors(spm, data, priors=own)["sigma_beta"] == own["sigma_beta"]
+    with refused("'alpha'", "alpha_mean", error=lepu.ModelError):
+        choose_priors(spm, data, priors={"alpha": lepu.Prior("normal", scale=1.0)})
+    with refused("'alpha_mean'", "not a parameter of scar", error=lepu.ModelError):
+        choose_priors(scar, data, priors={"alpha_mean": lepu.Prior("normal", scale=1.0)})
+    with refused("sigma_beta cannot have a normal prior", "halfnormal", error=lepu.ModelError):
+        choose_priors(spm, data, priors={"sigma_beta": lepu.Prior("normal", scale=1.0)})
+    with refused("a Prior is expected", error=lepu.ModelError):
+        choose_priors(spm, data, priors={"a": 2.5})
+
+
+def test_sampler_options_are_checked():
+    with refused("draws = 0", error=lepu.ModelError):
+        lepu.fit(X, L, draws=0)
+    with refused("target_accept = 2", error=lepu.ModelError):
+        lepu.fit(X, L, target_accept=2)
+
+
+def test_seeds_and_needless_columns_are_refused():
+    with refused("random_seed = -1", "0 to 2**63 - 1", error=lepu.ModelError):
+        lepu.fit(X, L, random_seed=-1)
+    with refused(
+        "selection_features is given", "'scar'", "Leave the option out", error=lepu.ModelError
+    ):
+        lepu.fit(X, L, model="scar", selection_features=[0])
+
+
+def test_a_frame_of_one_type_keeps_its_row_labels():
+    rows = pd.Index([f"r{i}" for i in range(N)])
+    data = read_data(X.set_axis(rows), L.set_axis(rows))
+    assert list(data.index) == list(rows)

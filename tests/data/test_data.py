@@ -1,0 +1,461 @@
+"""The data door: everything a user may hand in, and what it says about what it refuses."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import bayes_lepu as lepu
+from bayes_lepu import DataError, DataWarning, ModelError
+from bayes_lepu.data.reading import read_data
+from bayes_lepu.links import RowKind
+
+N = 60
+
+
+@pytest.fixture
+def frame():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(N, 3)), columns=["height", "width", "depth"])
+    return X * [10.0, 0.1, 1.0] + [170.0, 3.0, 0.0]
+
+
+@pytest.fixture
+def labels(frame):
+    return np.arange(N) % 3 == 0
+
+
+def refused(*parts):
+    """A DataError whose message has all the parts: got, expected, what to do."""
+    return pytest.raises(DataError, match="(?s)" + ".*".join(parts))
+
+
+# What comes in ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.int64, np.float64, bool])
+def test_labels_of_any_numeric_type(frame, labels, kind):
+    data = read_data(frame, labels.astype(kind))
+    assert data.l.dtype == np.int8
+    np.testing.assert_array_equal(data.l, labels.astype(int))
+
+
+@pytest.mark.parametrize("dtype", ["Int64", "boolean", "Float64", "object", "int8"])
+def test_labels_as_series(frame, labels, dtype):
+    l = pd.Series(labels.astype(int) if dtype != "boolean" else labels, dtype=dtype)
+    np.testing.assert_array_equal(read_data(frame, l).l, labels.astype(int))
+
+
+def test_labels_as_list_column_and_frame(frame, labels):
+    wanted = labels.astype(int)
+    for l in (labels.tolist(), wanted[:, None], pd.DataFrame({"l": wanted})):
+        np.testing.assert_array_equal(read_data(frame, l).l, wanted)
+
+
+def test_columns_of_any_numeric_type(labels):
+    ramp = np.arange(N)
+    X = pd.DataFrame(
+        {
+            "nullable": pd.Series(ramp, dtype="Int64"),
+            "nullable float": pd.Series(ramp / 7, dtype="Float64"),
+            "flag": ramp % 2 == 0,
+            "nullable flag": pd.Series(ramp % 5 == 0, dtype="boolean"),
+            "small": ramp.astype(np.uint8),
+            "single": ramp.astype(np.float32),
+        }
+    )
+    data = read_data(X, labels, standardize=False)
+    assert data.X.dtype == np.float64
+    assert data.X.flags.c_contiguous
+    np.testing.assert_array_equal(data.X, X.astype(float).to_numpy())
+
+
+def test_arrays_lists_and_memory_orders_are_equal(frame, labels):
+    array = frame.to_numpy()
+    wanted = read_data(frame, labels).X
+    for X in (array, np.asfortranarray(array), array.tolist(), array[::-1][::-1]):
+        data = read_data(X, labels)
+        np.testing.assert_array_equal(data.X, wanted)
+        assert data.feature_names == ("x0", "x1", "x2")
+        assert not data.named
+
+
+def test_user_data_are_never_changed(frame, labels):
+    copy, array = frame.copy(), frame.to_numpy(copy=True)
+    before = array.copy()
+    for standardize in (True, False):
+        read_data(frame, labels, standardize=standardize)
+        read_data(array, labels, standardize=standardize)
+    pd.testing.assert_frame_equal(frame, copy)
+    np.testing.assert_array_equal(array, before)
+
+
+def test_standardised_columns(frame, labels):
+    data = read_data(frame, labels)
+    np.testing.assert_allclose(data.X.mean(axis=0), 0, atol=1e-12)
+    np.testing.assert_allclose(data.X.std(axis=0), 1, rtol=1e-12)
+    np.testing.assert_allclose(data.X * data.scale + data.center, frame, rtol=1e-12)
+
+
+def test_standardise_false_leaves_the_values(frame, labels):
+    data = read_data(frame, labels, standardize=False)
+    np.testing.assert_array_equal(data.X, frame)
+    np.testing.assert_array_equal(data.center, 0)
+    np.testing.assert_array_equal(data.scale, 1)
+
+
+def test_tiny_units_are_not_constant(frame, labels):
+    """A column in femtometres expressed in metres is data, not a constant."""
+    data = read_data(frame * 1e-15, labels)
+    np.testing.assert_allclose(data.X, read_data(frame, labels).X, atol=1e-9)
+
+
+def test_row_kinds_from_audited_classes(frame, labels):
+    y = np.full(N, np.nan)
+    y[[0, 1, 2]] = [1, 1, 0]  # row 0 is labelled
+    data = read_data(frame, labels, y=y)
+    assert data.kind[:4].tolist() == [
+        RowKind.LABELLED,
+        RowKind.MISSED,
+        RowKind.NEGATIVE,
+        RowKind.LABELLED,
+    ]
+    assert data.n_audited == 2
+
+
+@pytest.mark.parametrize("dtype", ["Int64", "boolean", "object", "Float64"])
+def test_audited_classes_with_missing_values(frame, labels, dtype):
+    values = [1, None, 0] + [None] * (N - 3)
+    y = pd.Series(
+        [None if v is None else bool(v) for v in values] if dtype == "boolean" else values
+    )
+    data = read_data(frame, labels, y=y.astype(dtype))
+    assert data.kind[2] == RowKind.NEGATIVE
+    assert data.n_audited == 1
+
+
+def test_masks_by_name_position_and_label(frame, labels):
+    wanted = [True, False, True]
+    for columns in (
+        ["depth", "height"],
+        [2, 0],
+        ("height", 2),
+        np.array([0, 2]),
+        frame.columns[[0, 2]],
+    ):
+        data = read_data(frame, labels, class_features=columns)
+        assert data.class_mask.tolist() == wanted
+        assert data.selection_mask.all()
+        assert not data.swap_symmetric
+
+
+def test_masks_of_tables_with_numbered_columns_are_labels(frame, labels):
+    numbered = frame.set_axis([1, 2, 3], axis=1)
+    data = read_data(numbered, labels, selection_features=[1])
+    assert data.selection_mask.tolist() == [True, False, False]
+    with refused("selection_features names 0", "Columns: 1, 2, 3"):
+        read_data(numbered, labels, selection_features=[0])
+
+
+# What is refused ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_non_finite_values(frame, labels, bad):
+    frame.iloc[4, 1] = frame.iloc[5, 1] = bad
+    what, remedy = ("without a value", "drop") if np.isnan(bad) else ("Infinite", "np.nan")
+    with refused(what, r"width \(2\)", remedy):
+        read_data(frame, labels)
+    with refused(what, r"x1 \(2\)"):
+        read_data(frame.to_numpy(), labels)
+
+
+def test_missing_values_of_all_columns_at_once(frame, labels):
+    frame.iloc[4, 1] = frame.iloc[5, 1] = frame.iloc[7, 0] = np.nan
+    first, second = frame.columns[:2]
+    with refused("without a value", rf"{first} \(1\), {second} \(2\)", "keeps 57 of 60"):
+        read_data(frame, labels)
+
+
+def test_missing_values_of_nullable_columns(frame, labels):
+    frame["count"] = pd.array([None, *range(N - 1)], dtype="Int64")
+    with refused("without a value", r"count \(1\)", "keeps 59 of 60"):
+        read_data(frame, labels)
+
+
+def test_many_bad_columns_are_counted_not_listed(labels):
+    X = np.random.default_rng(0).normal(size=(N, 27))
+    X[0] = np.nan
+    with refused(r"x0 \(1\), x1 \(1\)", r"x19 \(1\) and 7 more"):
+        read_data(X, labels)
+
+
+@pytest.mark.parametrize(
+    ("shape", "advice"),
+    [((N,), r"reshape\(-1, 1\)"), ((N, 3, 1), r"reshape\(len\(X\), -1\)"), ((), "DataFrame")],
+)
+def test_tables_need_two_dimensions(labels, shape, advice):
+    with refused(f"X has {len(shape)} dimension", "rows, columns", advice):
+        read_data(np.ones(shape), labels)
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (N, 0)])
+def test_empty_tables(shape):
+    for X in (
+        np.ones(shape),
+        pd.DataFrame(np.ones(shape)),
+        pd.DataFrame(np.ones(shape), dtype=object),
+    ):
+        with refused("empty", "At least one row and one column"):
+            read_data(X, np.ones(shape[0]))
+
+
+def test_labels_of_another_length(frame, labels):
+    with refused("X has 60 rows but l has 59", "one entry per row"):
+        read_data(frame, labels[:-1])
+    with refused("X has 60 rows but y has 2"):
+        read_data(frame, labels, y=[1, np.nan])
+
+
+def test_labels_of_another_shape(frame, labels):
+    with refused(r"l has shape \(60, 2, 1\)", r"\(60,\)"):
+        read_data(frame, np.column_stack([labels, labels])[..., None])
+
+
+def test_no_labelled_rows(frame):
+    with refused("No row is labelled", "nothing to learn"):
+        read_data(frame, np.zeros(N))
+
+
+def test_all_rows_labelled(frame):
+    with refused("Every row is labelled", "unlabelled rows are needed", "add the background"):
+        read_data(frame, np.ones(N))
+
+
+def test_constant_columns(frame, labels):
+    frame["one"], frame["big"], frame["zero"] = 1.0, 1e9 + 0.1, 0.0
+    for standardize in (True, False):
+        with refused("Constant column", "one, big, zero", "drop them"):
+            read_data(frame, labels, standardize=standardize)
+
+
+@pytest.mark.parametrize("unit", [1e-290, 1e-160, 1e160, 1e290])
+def test_columns_whose_squares_cannot_be_computed(frame, labels, unit):
+    data = read_data(frame * [1.0, 1.0, unit], labels)
+    np.testing.assert_allclose(data.X, read_data(frame, labels).X, rtol=1e-12, atol=1e-12)
+    with refused("depth", "too large or too small", "standardize=True"):
+        read_data(frame * [1.0, 1.0, unit], labels, standardize=False)
+
+
+def test_columns_whose_mean_overflows(frame, labels):
+    large = frame.assign(depth=1.7e308 * np.sign(frame["depth"] - frame["depth"].mean()))
+    large["depth"] = large["depth"].abs() * np.linspace(0.5, 1.0, len(large))
+    with refused("depth", "too large or too small", "Change the units"):
+        read_data(large, labels)
+
+
+def test_a_fit_shares_no_memory_with_the_caller(labels):
+    X = np.random.default_rng(0).normal(size=(len(labels), 2))
+    l, y = np.asarray(labels, dtype=np.int8), np.where(labels, 1.0, np.nan)
+    for standardize in (True, False):
+        data = read_data(X, l, y=y, standardize=standardize)
+        for own in (data.X, data.l, data.y, data.kind):
+            assert not any(np.shares_memory(own, theirs) for theirs in (X, l, y))
+
+
+@pytest.mark.parametrize("value", ["no", 1, None, 0.0])
+def test_standardize_is_a_flag(frame, labels, value):
+    with refused("standardize=", "True or False is expected"):
+        read_data(frame, labels, standardize=value)
+
+
+def test_duplicate_names(frame, labels):
+    with refused("duplicate column names: height", "rename or drop"):
+        read_data(frame.set_axis(["height", "width", "height"], axis=1), labels)
+    with refused("duplicate column names: 1"):
+        read_data(frame.set_axis([1, "1", 2], axis=1), labels)
+
+
+def test_names_that_no_file_can_hold(frame, labels):
+    with refused(r"holds '\\ud800', half of a character", "Rename the column"):
+        read_data(frame.to_numpy(), labels, feature_names=["height", "wide\ud800", "depth"])
+
+
+def test_labelled_rows_audited_as_negative(frame, labels):
+    y = np.full(N, np.nan)
+    y[[3, 6]] = 0
+    with refused(
+        r"2 row\(s\) are labelled \(l=1\) but audited as negative", "position 3", "correct"
+    ):
+        read_data(frame, labels, y=y)
+
+
+@pytest.mark.parametrize(
+    ("column", "parts"),
+    [
+        (pd.Series([1, "x", 3] * 20, dtype=object), ("Text among numbers", "'x'", "to_numeric")),
+        (pd.Series(["1", "2", "3"] * 20), ("Numbers written as text", "to_numeric", "category")),
+        (pd.Series(pd.date_range("2020", periods=N)), ("Dates", "kind", "2020-01-01", "dt.days")),
+        (pd.Series([f"2020-01-{d:02}" for d in range(1, 31)] * 2), ("Dates", "as text", "exclude")),
+        (pd.Series(pd.timedelta_range("1h", periods=N)), ("Durations", "kind", "total_seconds")),
+        (pd.Series(1j * np.arange(N)), ("Complex", "real numbers", "kind")),
+        (pd.Series([f"a{i}" for i in range(N)]), ("Identifiers", "kind", "set_index")),
+        (pd.Series([[1, 2]] * N), ("neither numbers nor categories", "kind", "exclude")),
+        (pd.Series([None] * N), ("without any value", "kind", "exclude")),
+        (pd.Series(["a"] * N), ("Constant", "kind", "no information")),
+    ],
+)
+def test_columns_that_are_not_numbers(frame, labels, column, parts):
+    frame["kind"] = column
+    with refused(*parts):
+        read_data(frame, labels)
+
+
+@pytest.mark.parametrize("dtype", [object, str, complex])
+def test_arrays_that_are_not_numbers(frame, labels, dtype):
+    with refused("X holds", "numbers are expected", "astype"):
+        read_data(frame.to_numpy().astype(dtype), labels)
+
+
+@pytest.mark.parametrize(
+    ("values", "parts"),
+    [
+        ([-1, 1], ("-1, 1", "only 0", "1", r"\(l == 1\)")),
+        ([1, 2], ("1, 2", "expected", r"\(l == 1\)")),
+        ([0, 1, 2], ("0, 1, 2", "expected")),
+        ([0.0, 0.5, 1.0], ("0, 0.5, 1", "expected")),
+        ([0.0, np.nan, 1.0], ("0, 1 and 20 missing", "expected", "fillna")),
+        ([2.0, np.nan], ("2, nan", "expected")),
+        (["yes", "no"], ("'no', 'yes'", "0/1 or bool", "Recode")),
+        (["0", "1"], ("'0', '1'", "0/1 or bool", "Recode")),
+        ([1j, 0], ("0/1 or bool", "Recode")),
+    ],
+)
+def test_labels_that_are_not_zero_or_one(frame, values, parts):
+    with refused("l holds", *parts):
+        read_data(frame, np.resize(values, N))
+
+
+def test_missing_labels_of_a_nullable_series(frame, labels):
+    l = pd.Series(labels, dtype="boolean")
+    l[3] = pd.NA
+    with refused("l holds", "nan", "expected"):
+        read_data(frame, l)
+
+
+@pytest.mark.parametrize(
+    ("y", "parts"),
+    [([2, np.nan], ("y holds the values 2", "0, 1 or NaN")), (["a", "b"], ("y holds 'a'",))],
+)
+def test_audited_classes_that_are_not_classes(frame, labels, y, parts):
+    with refused(*parts):
+        read_data(frame, labels, y=np.resize(y, N))
+
+
+def test_rows_in_another_order(frame, labels):
+    l = pd.Series(labels, index=frame.index).sample(frac=1, random_state=1)
+    with refused("index of l differs", "unclear which row", r"l.loc\[X.index\]"):
+        read_data(frame, l)
+    y = pd.Series(np.nan, index=frame.index + 1)
+    with refused("index of y differs", "to_numpy"):
+        read_data(frame, labels, y=y)
+    np.testing.assert_array_equal(read_data(frame, l.loc[frame.index]).l, labels)
+    np.testing.assert_array_equal(read_data(frame.to_numpy(), l).l, l)  # an array has no index
+
+
+@pytest.mark.parametrize("option", ["class_features", "selection_features"])
+def test_masks_that_do_not_fit(frame, labels, option):
+    for columns, parts in (
+        (["weight"], ("weight", "not a column", "height, width, depth")),
+        ([3], ("3", "not a column")),
+        ([-1], ("-1", "not a column")),
+        ([], ("empty", "at least one", "scar")),
+        ("height", ("single value", r"\['height'\]")),
+        (1, ("single value", r"\[1\]")),
+        ([True, False, True], ("True", "boolean mask", "flatnonzero")),
+    ):
+        with refused(option, *parts):
+            read_data(frame, labels, **{option: columns})
+
+
+def test_more_unpenalised_parameters_than_rows_warn():
+    rng = np.random.default_rng(1)
+    X, l = rng.normal(size=(8, 12)), np.array([0, 1] * 4)
+    with pytest.warns(DataWarning, match=r"8 rows for \d+ unpenalised.*penalty") as caught:
+        lepu.build_model(X, l, model="naive", priors={"a": lepu.Prior("flat")})
+    assert caught[0].filename == __file__
+
+
+def test_naive_cannot_hold_a_missed_positive(frame, labels):
+    y = np.full(N, np.nan)
+    y[1] = 1
+    with pytest.raises(ModelError, match=r"1 unlabelled row.*naive.*'scar', 'spm' or 'psychm'"):
+        lepu.fit(frame, labels, y=y, model="naive")
+
+
+# New rows -----------------------------------------------------------------------------------------
+
+
+def test_new_rows_are_matched_by_name(frame, labels):
+    data = read_data(frame, labels)
+    shuffled = frame[["depth", "height", "width"]].iloc[::-1]
+    values, index = data.transform(shuffled)
+    np.testing.assert_allclose(values, data.X[::-1], atol=1e-12)
+    assert index.equals(shuffled.index)
+
+
+def test_new_rows_of_an_array_are_taken_in_order(frame, labels):
+    data = read_data(frame, labels)
+    values, index = data.transform(frame.to_numpy()[:5])
+    np.testing.assert_allclose(values, data.X[:5], atol=1e-12)
+    assert index.equals(pd.RangeIndex(5))
+
+
+def test_new_frames_after_a_fit_on_an_array_are_taken_in_order(frame, labels):
+    data = read_data(frame.to_numpy(), labels)
+    np.testing.assert_allclose(data.transform(frame)[0], data.X, atol=1e-12)
+
+
+def test_new_rows_with_missing_or_unknown_columns(frame, labels):
+    data = read_data(frame, labels)
+    with refused("missing column", "width", "data.user_columns"):
+        data.transform(frame.drop(columns="width"))
+    with refused("unknown column", "weight", r"X\[list\(fit.data.user_columns\)\]"):
+        data.transform(frame.assign(weight=1.0))
+    with refused("missing column.*width.*unknown column.*breadth"):
+        data.transform(frame.rename(columns={"width": "breadth"}))
+
+
+def test_new_rows_are_checked(frame, labels):
+    data = read_data(frame, labels)
+    with refused("X has 2 columns", "fitted on 3", "height, width, depth"):
+        data.transform(frame.to_numpy()[:, :2])
+    with refused("without a value", "height", "Fill in or drop"):
+        data.transform(frame.replace(frame.iloc[0, 0], np.nan))
+    with refused("Text among numbers", "width", "wide"):
+        data.transform(frame.assign(width="wide"))
+
+
+def test_one_new_row_may_be_constant(frame, labels):
+    data = read_data(frame, labels)
+    np.testing.assert_allclose(data.transform(frame.iloc[[7]])[0], data.X[[7]], atol=1e-12)
+
+
+def test_coefficients_on_the_original_scale_give_the_same_predictor(frame, labels):
+    data = read_data(frame, labels)
+    rng = np.random.default_rng(2)
+    slope, intercept = rng.normal(size=(4, 5, 3)), rng.normal(size=(4, 5))
+    raw, level = data.original_scale(slope, intercept)
+    internal = slope @ data.X.T + intercept[..., None]
+    np.testing.assert_allclose(raw @ frame.to_numpy().T + level[..., None], internal, atol=1e-10)
+
+
+@pytest.mark.parametrize("flip", [False, True])
+def test_the_label_left_among_the_features_is_refused(frame, labels, flip):
+    leaked = frame.assign(marked=labels != flip)
+    with pytest.raises(DataError, match=r"'marked' is the label itself.*drop\(columns="):
+        read_data(leaked, labels)
+
+
+def test_two_other_label_values_get_both_readings(frame, labels):
+    with pytest.raises(DataError, match=r"\(l == 2\).*if 2 marks.*\(l == 1\).*if 1 does"):
+        read_data(frame, np.asarray(labels) + 1)

@@ -1,0 +1,150 @@
+"""Columns that differ between the annotators of a row."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from annotated import simulate
+from models.test_pooled_density import constant, points, pymc_point
+from scipy.special import expit
+
+import bayes_lepu as lepu
+from bayes_lepu.data.annotators import LongFormat
+from bayes_lepu.data.reading import read_data
+from bayes_lepu.models import get_model
+from bayes_lepu.models.density import LogDensity
+from bayes_lepu.options import choose_priors
+
+DELTA = 1.2
+SLOPES = np.array([1.6, 1.0, 0.0])
+
+
+def surveys(n: int, *, seed: int = 0) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
+    """X, labels of three observers and the hours each spent; a fifth of the visits not made."""
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame(rng.standard_normal((n, 3)), columns=["heat", "motion", "light"])
+    y = rng.random(n) < expit(X.to_numpy() @ SLOPES + 0.2)
+    hours = rng.gamma(2.0, 1.0, (n, 3))
+    s = expit(X[["light"]].to_numpy() + DELTA * (hours - 2) + [0.3, -0.3, 0.6])
+    L = (y[:, None] & (rng.random(s.shape) < s)).astype(float)
+    L[rng.random(L.shape) < 0.2] = np.nan
+    who = ["anna", "ben", "cleo"]
+    return X, pd.DataFrame(L, columns=who), pd.DataFrame(hours, columns=who)
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    X, L, hours = surveys(600)
+    return X, L, hours, lepu.fit(X, L, visits={"hours": hours}, model="spm", method="laplace",
+                                 draws=25, random_seed=1)  # fmt: skip
+
+
+@pytest.mark.parametrize("model", ["spm", "psychm"])
+def test_density_is_that_of_the_formula_and_of_the_pymc_model(model):
+    X, L, hours = surveys(40, seed=3)
+    data = read_data(X, L, visits={"hours": hours}, standardize=False)
+    spec = get_model(model)
+    density = LogDensity(spec, data, choose_priors(spec, data), jacobian=True)
+    graph = spec.build(data, density.priors)
+    logp = graph.compile_logp(mode="FAST_COMPILE")
+    for z in points(density):
+        point, log_volume = pymc_point(density, graph, z)
+        ours = density.logp(z) + constant(density)
+        assert ours == pytest.approx(logp(point) - log_volume, rel=0, abs=1e-9)
+        p = density.unpack(z)
+        delta = z[density.layout.slices["delta"]][0]
+        omega = X.to_numpy() @ p.alpha[:, :3].T + p.beta + delta * hours.to_numpy()
+        psi = p.gamma + p.rho * expit(omega)
+        cells = np.where(L == 1, psi, np.where(L == 0, 1 - psi, 1.0)).prod(axis=1)
+        t = expit(X.to_numpy() @ p.a[:3] + p.b)
+        by_hand = np.log(t * cells + (1 - t) * ~(L == 1).any(axis=1).to_numpy()).sum()
+        assert density.loglik(z) == pytest.approx(by_hand, abs=1e-8)
+        _, gradient = density.logp_grad(z)
+        for i, step in enumerate(1e-5 * np.eye(density.dim)):
+            slope = (density.logp(z + step) - density.logp(z - step)) / 2e-5
+            assert gradient[i] == pytest.approx(slope, rel=1e-5, abs=1e-5)
+
+
+def test_the_slope_is_found_and_travels(fitted, tmp_path):
+    X, _, _, fit = fitted
+    delta = fit.tree["posterior"]["delta"].to_numpy().ravel() / fit.data.scale[-1]
+    assert abs(delta.mean() - DELTA) < 4 * delta.std()
+    assert fit.predict_proba(X).shape == (len(X), 2)
+    again = lepu.load(fit.save(tmp_path / "fit.nc"))
+    np.testing.assert_array_equal(again.parameters.alpha, fit.parameters.alpha)
+    assert again.data.visit_names == ("hours",)
+    pd.testing.assert_frame_equal(again.missed(), fit.missed())
+
+
+def test_draws_of_its_pymc_model_come_back(fitted):
+    X, L, hours, fit = fitted
+    options = {"visits": {"hours": hours}, "model": "spm", "priors": dict(fit.priors)}
+    assert "delta" in lepu.build_model(X, L, **options).named_vars
+    again = lepu.from_trace(fit.tree, X, L, random_seed=1, **options)
+    np.testing.assert_allclose(again.pi_draws, fit.pi_draws, atol=1e-9)
+
+
+def test_visits_explain_the_labels_and_are_kept_by_an_update():
+    X, L, hours = surveys(300, seed=5)
+    without = lepu.fit(X, L, model="spm", method="map", n_starts=1)
+    fit = lepu.fit(X, L, visits={"hours": hours}, model="spm", method="map", n_starts=1)
+    assert fit.density.loglik(fit.modes[0].z) > without.density.loglik(without.modes[0].z) + 20
+    same = fit.update()
+    np.testing.assert_allclose(same.parameters.alpha, fit.parameters.alpha, atol=1e-6)
+    assert same.feature_names == fit.feature_names
+
+
+def test_long_format_is_the_same(fitted):
+    X, L, hours, _ = fitted
+    X, L, hours = X[:300], L[:300], hours[:300]
+    long = pd.DataFrame(
+        {
+            "site": np.repeat(L.index, 3),
+            "who": np.tile(L.columns, len(L)),
+            "seen": L.to_numpy().ravel(),
+            "hours": hours.to_numpy().ravel(),
+        }
+    )
+    wide = read_data(X, L, visits={"hours": hours})
+    names = LongFormat("site", "who", "seen")
+    found = read_data(X, long, long=names, visits=["hours"])
+    np.testing.assert_allclose(found.X, wide.X)
+    assert found.feature_names == wide.feature_names
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda v: {"visits": ["hours"]}, "is expected as"),
+        (lambda v: {"visits": {"hours": v.iloc[:, :2]}}, "the annotators"),
+        (lambda v: {"visits": {"hours": v.to_numpy()[:5]}}, "shape"),
+        (lambda v: {"visits": {"hours": v * np.nan}}, "lacks"),
+        (lambda v: {"visits": {"hours": v * 0 + 1}}, "Constant"),
+        (lambda v: {"visits": {1: v, "1": v}}, "the same as text"),
+        (lambda v: {"visits": {"hours": v * 1e300}, "standardize": False}, "variance cannot"),
+        (lambda v: {"visits": {"hours": v.astype(str)}}, "numbers are expected"),
+    ],
+)
+def test_what_cannot_be_used_is_refused(change, message):
+    X, L, hours = surveys(60, seed=3)
+    with pytest.raises(lepu.DataError, match=message):
+        lepu.fit(X, L, model="spm", method="map", **change(hours))
+
+
+@pytest.mark.parametrize("unit", [1e-300, 1e-160, 1e160, 1e300])
+def test_the_units_of_visits_do_not_matter(unit):
+    X, L, hours = surveys(60, seed=3)
+    L.iloc[3, 1] = np.nan  # not shown: what the visit was like is no matter
+    plain, scaled = (
+        read_data(X, L, visits={"hours": hours * k}, sample_weight=np.arange(60.0))
+        for k in (1.0, unit)
+    )
+    np.testing.assert_allclose(scaled.X, plain.X, rtol=1e-12, atol=1e-12)
+    assert scaled.X[3, -2] == 0
+
+
+def test_visits_need_several_annotators_and_a_propensity():
+    X, _, L = simulate(60)
+    with pytest.raises(lepu.DataError, match="one annotator"):
+        lepu.fit(X, L["anna"], visits={"hours": L}, model="spm", method="map")
+    with pytest.raises(lepu.ModelError, match="no column enters"):
+        lepu.fit(X, L, visits={"hours": L}, model="scar", method="map")

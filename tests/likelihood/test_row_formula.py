@@ -1,0 +1,100 @@
+"""The formula of a row that other tests rest on, and the links, against 60-digit arithmetic."""
+
+import itertools
+import math
+from decimal import Decimal, localcontext
+
+import numpy as np
+import pytest
+
+from bayes_lepu import links
+from bayes_lepu.links import RowKind
+from bayes_lepu.propensities import arithmetic
+from tools.row_formula import LOG_W_NAIVE, LOG_W_SPM, log_psychometric, row_loglik
+
+WEIGHTS = {
+    "naive": LOG_W_NAIVE,
+    "scar": np.array([math.log(0.3), math.log(0.7), -np.inf]),
+    "spm": LOG_W_SPM,
+    "psychm": np.log([0.05, 0.1, 0.85]),
+}
+UNMISTAKEN = [kind for kind in RowKind if kind != RowKind.FALSE_MARK]
+GRID = (-750.0, -40.0, -3.0, 0.0, 0.7, 36.0, 750.0)
+
+
+def exact(tau, omega, log_w):
+    """t, 1 - t, Psi, 1 - Psi; every sum is of positive terms."""
+    weights = [Decimal(w).exp() if w > -math.inf else Decimal(0) for w in map(float, log_w)]
+    gamma, lam, rho = weights
+    up, down = Decimal(tau).exp(), Decimal(omega).exp()
+    t, not_t, s0, not_s0 = up / (1 + up), 1 / (1 + up), down / (1 + down), 1 / (1 + down)
+    return t, not_t, gamma + rho * s0, lam + rho * not_s0
+
+
+def log(value):
+    return float(value.ln()) if value > 0 else -math.inf
+
+
+@pytest.mark.parametrize("model", WEIGHTS)
+def test_every_row_kind_in_the_far_tails(model):
+    log_w = WEIGHTS[model]
+    for tau, omega in itertools.product(GRID, GRID):
+        with localcontext(prec=60):
+            t, not_t, psi, not_psi = exact(tau, omega, log_w)
+            wanted = {
+                RowKind.UNLABELLED: log(not_t + t * not_psi),
+                RowKind.LABELLED: log(t * psi),
+                RowKind.MISSED: log(t * not_psi),
+                RowKind.NEGATIVE: log(not_t),
+            }
+        for kind, value in wanted.items():
+            got = float(row_loglik(kind, tau, omega, log_w))
+            assert got == pytest.approx(value, rel=1e-12, abs=1e-15), (tau, omega, kind)
+
+
+@pytest.mark.parametrize("model", WEIGHTS)
+def test_psychometric_and_its_logarithms(model):
+    log_w = WEIGHTS[model]
+    omega = np.array(GRID)
+    log_psi, log_not_psi = log_psychometric(omega, log_w)
+    with localcontext(prec=60):
+        pairs = [exact(0.0, w, log_w)[2:] for w in GRID]
+        wanted = [float(psi) for psi, _ in pairs]
+        logs = np.array([[log(psi), log(not_psi)] for psi, not_psi in pairs])
+    np.testing.assert_allclose(links.psychometric(omega, log_w), wanted, rtol=1e-13)
+    np.testing.assert_allclose(log_psi, logs[:, 0], rtol=1e-13)
+    np.testing.assert_allclose(log_not_psi, logs[:, 1], rtol=1e-13)
+
+
+def test_the_psychometric_function_is_at_most_one():
+    """Rates that add up to one may round to a little more."""
+    assert links.psychometric(750.0, np.log([0.4, 0.1, 0.6 * (1 + 1e-15)])) == 1
+
+
+def test_exponential_and_logarithm_to_the_last_digits():
+    """Above all at the ends of the interval of their series."""
+    ends = [2**0.5 * (1 - 1e-9), 0.5**0.5 * (1 + 1e-9)]
+    for x in [*ends, 1.001, 0.999, 3.0, 1e-300, 1e300]:
+        assert abs(Decimal(arithmetic.log(x)) / Decimal(x).ln() - 1) < 5e-16, x
+    for x in [0.3465, -0.3465, 1.0, -40.0, 690.0]:
+        assert abs(Decimal(arithmetic.exp(x)) / Decimal(x).exp() - 1) < 5e-16, x
+
+
+def test_row_loglik_takes_one_kind_per_row():
+    kind = np.array([0, 1, 2, 3], dtype=np.int8)
+    tau, omega = np.array([0.3, -1.0, 2.0, 0.5]), np.array([1.0, 0.2, -0.4, 3.0])
+    log_w = WEIGHTS["psychm"]
+    together = row_loglik(kind, tau, omega, log_w)
+    alone = [float(row_loglik(k, t, w, log_w)) for k, t, w in zip(kind, tau, omega, strict=True)]
+    np.testing.assert_array_equal(together, alone)
+
+
+def test_the_two_visible_outcomes_are_all_there_is(rng):
+    """P(l=0) + P(l=1) = 1, and the same for the audited outcomes, at random points."""
+    tau, omega = 20 * rng.normal(size=(2, 500))
+    log_w = np.log(rng.dirichlet(np.ones(3), size=500).T)
+    chance = {kind: np.exp(row_loglik(kind, tau, omega, log_w)) for kind in UNMISTAKEN}
+    visible = chance[RowKind.UNLABELLED] + chance[RowKind.LABELLED]
+    np.testing.assert_allclose(visible, 1.0, rtol=1e-12)
+    hidden = chance[RowKind.MISSED] + chance[RowKind.LABELLED] + chance[RowKind.NEGATIVE]
+    np.testing.assert_allclose(hidden, 1.0, rtol=1e-12)

@@ -1,0 +1,337 @@
+"""Ctrl-C: a `KeyboardInterrupt` within two seconds, whatever is going on, and nothing broken."""
+
+import contextlib
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import bayes_lepu as lepu
+from bayes_lepu import fitted
+from bayes_lepu.inference import stopping
+from bayes_lepu.inference.stopping import complete
+from bayes_lepu.runtime.interruption import importing, interruptible, stops_at_once, was_interrupted
+from tests.patience import members, patience
+
+PROMPT = 2.0  # seconds from the signal to the end
+
+LONG = {
+    "map": """
+rng = np.random.default_rng(0)
+X = rng.normal(size=(3000, 12)); l = (rng.random(3000) < 0.2).astype(int)
+begin()
+while True:
+    lepu.fit(X, l, model="psychm", method="map", random_seed=1)
+""",
+    "nuts": """
+begin()
+lepu.fit(demo.X, demo.l, draws=400_000, random_seed=1, progressbar=False)
+""",
+    "laplace": """
+begin()
+while True:
+    lepu.fit(demo.X, demo.l, method="laplace", draws=20_000, random_seed=1)
+""",
+    "verdict": """
+fit = lepu.fit(demo.X, demo.l, method="map", random_seed=1)
+begin()
+while True:
+    lepu.diagnose(fit)
+""",
+    "report": """
+fit = lepu.fit(demo.X, demo.l, method="map", random_seed=1)
+begin()
+while True:
+    fit.report(folder / "report.html")
+""",
+    "saving": """
+fit = lepu.fit(demo.X, demo.l, method="map", random_seed=1)
+begin()
+while True:
+    fit.save(folder / "fit.nc")
+""",
+    "cv": """
+from bayes_lepu.estimators import PUClassifierCV
+begin()
+while True:
+    PUClassifierCV(model="psychm", random_state=1).fit(demo.X, demo.l)
+""",
+    "cv in two processes": """
+from bayes_lepu.estimators import PUClassifierCV
+begin()
+while True:
+    PUClassifierCV(model="psychm", random_state=1, n_jobs=2).fit(demo.X, demo.l)
+""",
+    "reproduction": """
+from reproduction.experiments import SyntheticSettings, run_table1
+settings = SyntheticSettings(n=200, p=2, Cs=(0.1, 1.0), models=("SPM", "Naive"))
+begin()
+run_table1(trials=5000, seed=7, jobs=2, out=folder, settings=settings, progressbar=False)
+""",
+    "command": """
+from bayes_lepu.cli import main
+demo.X.assign(marked=demo.l).to_csv(folder / "photos.csv", index=False)
+begin()
+sys.exit(main(["fit", str(folder / "photos.csv"), "--label", "marked", "--out", str(folder / "out"),
+               "--draws", "400000", "--quiet"]))
+""",
+}
+HEAD = """
+import sys, time, warnings
+from pathlib import Path
+import numpy as np
+import bayes_lepu as lepu
+warnings.simplefilter("ignore")
+folder = Path(sys.argv[1])
+demo = lepu.load_demo()
+# A compiler that is at work ends its work first.
+lepu.fit(demo.X[:99], demo.l[:99], draws=4, tune=9, chains=1, progressbar=False)
+def begin():
+    print("begun", flush=True)
+try:
+"""
+TAIL = """
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+    sys.exit(130)
+"""
+
+
+def run_and_interrupt(work: str, wait: float, folder: Path) -> tuple[int, float, str]:
+    """Return code, seconds from the signal to the end, and stderr; nothing is left behind.
+
+    The signal goes to the whole group, as a terminal sends it.
+    """
+    code = HEAD + "".join(f"    {line}\n" for line in LONG[work].strip().splitlines()) + TAIL
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, str(folder)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        cwd=Path(__file__).parents[2],
+    )
+    try:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "begun\n", process.communicate()
+        time.sleep(wait)
+        os.killpg(process.pid, signal.SIGINT)
+        sent = time.monotonic()
+        process.wait(timeout=patience(60))
+        seconds = time.monotonic() - sent
+        deadline = time.monotonic() + patience(PROMPT)
+        while (left := members(process.pid)) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert not left, f"still at work: {left}"
+        return process.returncode, seconds, process.communicate(timeout=60)[1]
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+
+
+def assert_whole(folder: Path) -> None:
+    """Every file that is there is a whole one."""
+    for file in folder.rglob("*"):
+        assert not file.name.endswith(".part"), file
+        if file.suffix == ".html":
+            assert file.read_text("utf-8").rstrip().endswith("</html>")
+        elif file.suffix == ".nc":
+            assert lepu.load(file).method == "map"
+
+
+@pytest.mark.parametrize(("work", "wait"), [("nuts", 6.0), ("map", 2.0), ("verdict", 1.5)])
+def test_an_interrupt_ends_the_work_at_once(work, wait, tmp_path):
+    code, seconds, stderr = run_and_interrupt(work, wait, tmp_path)
+    assert code == 130, stderr
+    assert seconds < patience(PROMPT)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("trial", range(30))
+def test_interrupts_at_random_moments(trial, tmp_path):
+    work = sorted(LONG)[trial % len(LONG)]
+    earlier = tmp_path / "earlier.txt"
+    earlier.write_text("earlier")
+    wait = random.Random(trial).uniform(0.05, 12.0)
+    code, seconds, stderr = run_and_interrupt(work, wait, tmp_path)
+    print(f"{work}: return code {code} after {seconds:.2f} s, load {os.getloadavg()[0]:.0f}")
+    assert code == 130, f"{work}: {stderr}"
+    assert seconds < patience(PROMPT), work
+    assert earlier.read_text() == "earlier"
+    assert_whole(tmp_path)
+
+
+def interrupt_after(seconds: float) -> None:
+    timer = threading.Timer(seconds, os.kill, (os.getpid(), signal.SIGINT))
+    timer.daemon = True
+    timer.start()
+
+
+def test_draws_made_before_an_interrupt_can_be_kept(tmp_path):
+    demo = lepu.load_demo()
+    X, l = demo.X[:200], demo.l[:200]
+    lepu.fit(X, l, model="scar", draws=4, tune=50, random_seed=1, progressbar=False)  # compiled
+    interrupt_after(2.0)
+    with pytest.warns(lepu.ConvergenceWarning, match="Interrupted"):
+        fit = lepu.fit(
+            X,
+            l,
+            model="scar",
+            draws=10_000_000,
+            tune=100,
+            cores=1,
+            random_seed=1,
+            progressbar=False,
+            keep_partial=True,
+        )
+    chains, draws = fit.parameters.b.shape
+    assert fit.partial
+    assert 1 <= chains <= 4
+    assert 4 <= draws < 10_000_000
+    assert np.isfinite(fit.parameters.b).all()
+    assert "of 4 chains of 10000000 asked for" in repr(fit)
+    assert lepu.load(fit.save(tmp_path / "fit.nc")).partial
+
+
+def test_an_interrupt_waits_until_numba_has_handed_its_result_over():
+    """Numba would go on with a null pointer where its own function in Python raised."""
+    steps = []
+
+    def _numba_unpickle():
+        os.kill(os.getpid(), signal.SIGINT)
+        steps.append("handed over")
+
+    @stops_at_once
+    def work():
+        _numba_unpickle()
+        steps.append("gone on")
+
+    with pytest.raises(KeyboardInterrupt):
+        work()
+    assert steps == ["handed over"]
+    assert sys.getprofile() is None
+
+
+HUNDREDS = """
+import random, signal
+import numpy as np
+import bayes_lepu as lepu
+rng = np.random.default_rng(0)
+X = rng.normal(size=(300, 4)); l = (rng.random(300) < 0.2).astype(int)
+lepu.fit(X, l, method="map", random_seed=1)
+signal.signal(signal.SIGALRM, lambda number, frame: signal.raise_signal(signal.SIGINT))
+waits = random.Random(1)
+for _ in range(600):
+    try:
+        signal.setitimer(signal.ITIMER_REAL, waits.uniform(1e-4, 0.1))
+        while True:
+            lepu.fit(X, l, method="map", random_seed=1)
+    except KeyboardInterrupt:
+        pass
+"""
+
+
+@pytest.mark.slow
+def test_hundreds_of_interrupts_in_one_process():
+    done = subprocess.run(
+        [sys.executable, "-c", HUNDREDS],
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=Path(__file__).parents[2],
+        timeout=patience(300),
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def swallow_an_interrupt():
+    with contextlib.suppress(KeyboardInterrupt):
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(1.0)
+
+
+def test_an_interrupt_that_was_swallowed_stops_the_sampler():
+    """As a callback of the garbage collector would: the exception is gone, the work goes on."""
+    sampler = Unfinished()
+    with pytest.raises(KeyboardInterrupt), interruptible():
+        stopping.wait(sampler, None, {}, keep=False)
+    assert sampler.cancelled
+    assert not was_interrupted()
+
+
+def test_an_interrupt_that_was_swallowed_ends_the_call_that_was_under_way(monkeypatch, tmp_path):
+    X, l = np.arange(40.0)[:, None] % 7, np.arange(40) % 2
+    fit = lepu.fit(X, l, model="naive", method="map", random_seed=1)
+    to_saved = fitted.to_saved
+
+    def interrupted(*args, **kwargs):
+        swallow_an_interrupt()
+        return to_saved(*args, **kwargs)
+
+    monkeypatch.setattr(fitted, "to_saved", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        fit.save(tmp_path / "fit.nc")
+    assert not was_interrupted()
+    assert_whole(tmp_path)
+
+
+class Unfinished:
+    cancelled = False
+
+    def wait(self, timeout):
+        swallow_an_interrupt()
+        raise TimeoutError
+
+    def cancel(self):
+        self.cancelled = True
+
+
+def test_the_largest_rectangle_of_draws_is_kept():
+    z = np.full((3, 10, 2), np.nan)
+    for chain, draws in enumerate((9, 1, 7)):
+        z[chain, :draws] = chain
+    kept, stats = complete(z, {"energy": z[..., 0]})
+    assert kept.shape == (2, 7, 2)
+    assert kept[:, 0, 0].tolist() == [0, 2]
+    assert stats["energy"].shape == (2, 7)
+
+
+def test_an_interrupt_that_compiled_code_wrapped_is_one_again():
+    with pytest.raises(KeyboardInterrupt), interruptible():
+        raise SystemError("returned a result with an exception set") from KeyboardInterrupt()
+    with pytest.raises(SystemError), interruptible():
+        raise SystemError("something else")
+
+
+def interrupted_import(swallowed=False):
+    with importing(), contextlib.suppress(KeyboardInterrupt if swallowed else ()):
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(1.0)
+
+
+@pytest.mark.parametrize("swallowed", [False, True])
+def test_an_interrupt_of_the_command_line_while_it_is_loaded_is_one_word(
+    swallowed, monkeypatch, capsys
+):
+    monkeypatch.setattr(sys, "argv", ["/usr/bin/bayes-lepu", "models"])
+    with pytest.raises(SystemExit) as stop:
+        interrupted_import(swallowed)
+    assert stop.value.code == 130
+    assert capsys.readouterr().err == "bayes-lepu: interrupted\n"
+    assert not was_interrupted()
+    with importing():
+        pass  # and without an interrupt nothing happens
+
+
+def test_an_interrupted_import_elsewhere_stays_an_interrupt(monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["/usr/bin/analysis.py"])
+    with pytest.raises(KeyboardInterrupt):
+        interrupted_import()

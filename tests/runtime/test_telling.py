@@ -1,0 +1,32 @@
+"""Who hears that work takes long."""
+
+import logging
+
+from bayes_lepu.runtime.telling import LOGGER, tell
+
+
+def silence(monkeypatch):
+    """Take pytest's own listeners away, which come with each phase of a test."""
+    monkeypatch.setattr(logging.root, "handlers", [])
+    monkeypatch.setattr(LOGGER, "handlers", [])
+    monkeypatch.setattr(LOGGER, "level", logging.NOTSET)
+
+
+def test_stderr_where_nobody_listens(monkeypatch, capsys):
+    silence(monkeypatch)
+    tell("Compiling")
+    assert capsys.readouterr() == ("", "Compiling\n")
+
+
+def test_nothing_on_request(monkeypatch, capsys):
+    silence(monkeypatch)
+    monkeypatch.setattr(LOGGER, "level", logging.WARNING)
+    tell("Compiling")
+    assert capsys.readouterr() == ("", "")
+
+
+def test_the_logger_where_somebody_does(caplog, capsys):
+    caplog.set_level(logging.INFO, "bayes_lepu")
+    tell("Compiling")
+    assert caplog.messages == ["Compiling"]
+    assert capsys.readouterr().err == ""

@@ -1,0 +1,323 @@
+"""Categories, missing cells and frames of any kind: what a table becomes, what is kept of it."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import bayes_lepu as lepu
+from bayes_lepu import DataError
+from bayes_lepu.data.reading import read_data
+from bayes_lepu.tables.encoding import Encoding
+from notebooks.made_tables import fraud_table
+
+N = 120
+
+
+@pytest.fixture
+def frame():
+    rng = np.random.default_rng(3)
+    return pd.DataFrame(
+        {
+            "amount": rng.normal(100, 20, N),
+            "country": rng.choice(["DE", "FR", "US"], N, p=[0.2, 0.5, 0.3]),
+            "size": pd.Categorical(rng.choice(["L", "M", "S"], N), ["S", "M", "L", "XL"]),
+            "flag": rng.random(N) < 0.4,
+            "age": pd.array(rng.integers(18, 80, N), dtype="Int64"),
+        }
+    )
+
+
+@pytest.fixture
+def labels():
+    return np.arange(N) % 3 == 0
+
+
+def refused(*parts):
+    return pytest.raises(DataError, match="(?s)" + ".*".join(parts))
+
+
+def raw(data):
+    return pd.DataFrame(data.X * data.scale + data.center, columns=data.feature_names)
+
+
+# Categories ---------------------------------------------------------------------------------------
+
+
+def test_categories_become_indicators_of_all_levels_but_the_reference(frame, labels):
+    """The reference is the most frequent text, or the first category that occurs."""
+    data = read_data(frame, labels)
+    wanted = pd.get_dummies(frame, dtype=float).drop(columns=["country_FR", "size_S", "size_XL"])
+    wanted.columns = [c.replace("_", "=") for c in wanted.columns]
+    wanted = wanted[list(data.feature_names)].astype(float)
+    pd.testing.assert_frame_equal(raw(data), wanted)
+    assert data.terms == {
+        "amount": (0,),
+        "country": (1, 2),
+        "size": (3, 4),
+        "flag": (5,),
+        "age": (6,),
+    }
+
+
+def test_masks_take_a_category_as_a_whole_or_by_level(frame, labels):
+    data = read_data(frame, labels, class_features=["country", "age"], selection_features=[2])
+    assert np.flatnonzero(data.class_mask).tolist() == [1, 2, 6]
+    assert np.flatnonzero(data.selection_mask).tolist() == [3, 4]
+    one = read_data(frame, labels, class_features=["country=US"])
+    assert np.flatnonzero(one.class_mask).tolist() == [2]
+    with refused("names 'contry'", "Did you mean 'country'"):
+        read_data(frame, labels, class_features=["contry"])
+
+
+def test_new_rows_are_encoded_as_the_training_rows_were(frame, labels):
+    data = read_data(frame, labels)
+    some = frame.sample(frac=0.3, random_state=0)[["flag", "size", "age", "country", "amount"]]
+    some = some[some["country"] == "US"].astype({"size": str})  # one level only, another dtype
+    values, index = data.transform(some)
+    np.testing.assert_allclose(values, data.X[index], atol=1e-12)
+
+
+def test_levels_of_numbers_are_found_in_other_types(frame, labels):
+    frame["branch"] = pd.Categorical(np.arange(N) % 3)
+    data = read_data(frame, labels)
+    wanted = data.X[:9]
+    for kind in (int, float, str, "Int64", "category"):
+        new = frame.head(9).assign(branch=(np.arange(9) % 3).astype(int)).astype({"branch": kind})
+        np.testing.assert_allclose(data.transform(new)[0], wanted, atol=1e-12)
+
+
+def test_levels_that_no_training_row_had(frame, labels):
+    data = read_data(frame, labels)
+    new = frame.head(4).assign(country=["US", "AT", "CH", "AT"])
+    with refused("has not seen", r"country \('AT', 'CH' in row 1 and 2 more\)", "accept_unseen"):
+        data.transform(new)
+    average = read_data(frame, labels, unseen="average").transform(new)[0]
+    np.testing.assert_allclose(average[1:, 1:3], 0, atol=1e-12)  # an average row, standardised
+    reference = read_data(frame, labels, unseen="reference").transform(new)[0]
+    np.testing.assert_allclose(
+        reference[1:], data.transform(new.assign(country="FR"))[0][1:], atol=1e-12
+    )
+
+
+# Missing cells ------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def holes(frame):
+    frame.loc[3:12, "amount"] = np.nan
+    frame.loc[10:14, "country"] = None
+    frame.loc[20, "age"] = pd.NA
+    return frame
+
+
+def test_all_columns_with_missing_cells_in_one_error(holes, labels):
+    with refused(
+        r"amount \(10\), country \(5\), age \(1\)", "keeps 107 of 120", "indicator", "impute"
+    ):
+        read_data(holes, labels)
+
+
+def test_dropped_rows_leave_with_their_labels(holes, labels):
+    y = np.where(labels, 1.0, np.nan)
+    data = read_data(holes, labels, y=y, missing="drop")
+    kept = holes.notna().all(axis=1).to_numpy()
+    np.testing.assert_array_equal(data.l, labels[kept])
+    assert data.index.equals(holes.index[kept])
+    np.testing.assert_allclose(data.X, read_data(holes[kept], labels[kept]).X, atol=1e-12)
+    assert data.encoding.dropped == 13
+    assert data.encoding.missing_cells == {"amount": 10, "country": 5, "age": 1}
+    with refused("without a value", "Fill in or drop"):
+        data.transform(holes)
+
+
+def test_indicators_of_missing_cells(holes, labels):
+    data = read_data(holes, labels, missing="indicator")
+    table = raw(data)
+    gap = holes["amount"].isna()
+    np.testing.assert_array_equal(table["amount missing"] > 0.5, gap)
+    np.testing.assert_allclose(table["amount"][gap], holes["amount"].mean())
+    np.testing.assert_array_equal(table["country=(missing)"] > 0.5, holes["country"].isna())
+    assert data.terms["amount"] == (0, 1)
+    new = holes.head(2).assign(amount=np.nan, country=None, flag=[True, False], size=None)
+    values = pd.DataFrame(data.transform(new)[0] * data.scale + data.center, columns=table.columns)
+    np.testing.assert_allclose(values["amount missing"], 1)
+    np.testing.assert_allclose(values["amount"], holes["amount"].mean())
+    np.testing.assert_allclose(values["country=(missing)"], 1)
+
+
+def test_imputed_values_are_those_of_the_training_rows(holes, labels):
+    data = read_data(holes, labels, missing="impute")
+    assert "amount missing" not in data.feature_names
+    np.testing.assert_allclose(raw(data)["amount"][5], holes["amount"].mean())
+    new = holes.iloc[[11]].assign(amount=np.nan)
+    values = raw(data)  # country of row 11 is missing: the most frequent level is the reference
+    np.testing.assert_allclose(data.transform(new)[0][0], data.X[11], atol=1e-12)
+    assert values.loc[11, ["country=DE", "country=US"]].tolist() == pytest.approx([0, 0])
+
+
+def test_missing_cells_of_arrays(labels):
+    X = np.random.default_rng(0).normal(size=(N, 2))
+    X[5, 1] = np.nan
+    data = read_data(X, labels, missing="indicator")
+    assert data.feature_names == ("x0", "x1", "x1 missing")
+    np.testing.assert_allclose(data.transform(X)[0], data.X, atol=1e-12)
+    masked = np.ma.masked_invalid(X)
+    np.testing.assert_array_equal(read_data(masked, labels, missing="indicator").X, data.X)
+    with refused("without a value", r"x1 \(1\)"):
+        read_data(masked, labels)
+
+
+def test_no_row_without_a_missing_cell(labels):
+    X = pd.DataFrame({"a": np.where(labels, 1.5, np.nan), "b": np.where(labels, np.nan, 2.5)})
+    with refused("missing='drop' leaves none", "impute"):
+        read_data(X, labels, missing="drop")
+    with refused("missing='omit' is not known", "'drop'"):
+        read_data(X, labels, missing="omit")
+
+
+# Columns by role ----------------------------------------------------------------------------------
+
+
+def test_labels_and_audits_by_name(frame, labels):
+    y = np.where(labels, 1.0, np.nan)
+    whole = frame.assign(marked=labels, checked=y, file=[f"f{i}" for i in range(N)])
+    data = read_data(whole, "marked", y="checked", exclude=["file"])
+    plain = read_data(frame, labels, y=y)
+    np.testing.assert_array_equal(data.X, plain.X)
+    np.testing.assert_array_equal(data.l, plain.l)
+    np.testing.assert_array_equal(data.y, plain.y)
+    for new in (whole, whole.drop(columns=["marked", "file"]), frame):
+        np.testing.assert_allclose(data.transform(new)[0], plain.X, atol=1e-12)
+    with refused("l names 'markd'", "Did you mean 'marked'"):
+        read_data(whole, "markd")
+    with refused("exclude names 'fil'", "Did you mean 'file'"):
+        read_data(whole, "marked", exclude=["fil"])
+    with refused("l='marked' is the name of a column", "ndarray", "DataFrame"):
+        read_data(frame[["amount"]].to_numpy(), "marked")
+
+
+@pytest.mark.parametrize(
+    "l",
+    [
+        lambda l: np.where(l, 1.0, np.nan),
+        lambda l: pd.Series(np.where(l, 1, None), dtype="Int64"),
+        lambda l: [True if v else None for v in l],
+        lambda l: np.ma.masked_array(np.ones(N), mask=~l),
+        lambda l: pl.Series(np.where(l, 1, 0)),
+        lambda l: pa.chunked_array([np.where(l, 1, 0)]),
+    ],
+)
+def test_positive_or_unknown(frame, labels, l):
+    np.testing.assert_array_equal(read_data(frame, l(labels)).l, labels)
+
+
+# Frames of other libraries ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("convert", [pl.from_pandas, pa.Table.from_pandas], ids=["polars", "arrow"])
+def test_other_frames_are_matched_by_name(frame, labels, convert):
+    data = read_data(frame, labels)
+    other = convert(frame.astype({"size": str}))
+    same = read_data(other, labels)
+    plain = read_data(frame.astype({"size": str}), labels)
+    assert same.feature_names == plain.feature_names
+    np.testing.assert_allclose(same.X, plain.X, atol=1e-12)
+    shuffled = convert(frame[["flag", "size", "age", "country", "amount"]])
+    np.testing.assert_allclose(data.transform(shuffled)[0], data.X, atol=1e-12)
+    with refused("missing column.*age"):
+        data.transform(convert(frame.drop(columns="age")))
+
+
+def test_polars_with_nulls_and_labels_by_name(holes, labels):
+    other = pl.from_pandas(holes).with_columns(pl.Series("marked", np.where(labels, 1, None)))
+    data = read_data(other, "marked", missing="impute", class_features=["country"])
+    plain = read_data(holes, labels, missing="impute")
+    np.testing.assert_array_equal(data.l, labels)
+    assert data.encoding.missing_cells == plain.encoding.missing_cells
+    assert data.class_mask.sum() == 2
+    np.testing.assert_allclose(data.transform(other)[0], data.X, atol=1e-12)
+
+
+def test_lazy_frames_are_collected_first(frame, labels):
+    with refused("lazy frame", "collect"):
+        read_data(pl.from_pandas(frame).lazy(), labels)
+
+
+@pytest.mark.parametrize("backend", ["numpy_nullable", "pyarrow"])
+def test_extension_types(holes, labels, backend):
+    data = read_data(holes, labels, missing="indicator")
+    other = read_data(holes.convert_dtypes(dtype_backend=backend), labels, missing="indicator")
+    np.testing.assert_allclose(other.X, data.X, atol=1e-12)
+    assert other.encoding == data.encoding
+
+
+# One message --------------------------------------------------------------------------------------
+
+
+def test_everything_wrong_is_told_at_once(holes, labels):
+    holes["opened"] = pd.date_range("2024", periods=N)
+    holes["customer_id"] = np.arange(N) + 1000
+    holes["note"] = [f"note {i}" for i in range(N)]
+    holes["one"] = 1.0
+    holes["heat"] = ["warm", *map(str, range(N - 1))]
+    with pytest.raises(DataError) as caught:
+        read_data(holes, np.where(labels, 2, 1))
+    text = str(caught.value)
+    for part in (
+        "amount (10), country (5), age (1)",
+        "Dates or times: opened",
+        "customer_id (for example 1000), note (for example 'note 0')",
+        "Constant column(s): one",
+        "heat ('warm' in row 0)",
+        "l holds the values 1, 2",
+    ):
+        assert part in text
+
+
+# Fits ---------------------------------------------------------------------------------------------
+
+
+def test_the_encoding_travels_with_the_fit_and_its_file(holes, labels, tmp_path):
+    fit = lepu.fit(holes, labels, model="scar", method="map", missing="indicator", random_seed=1)
+    assert "categories country (4 levels), size (3 levels)" in repr(fit)
+    assert "amount (10)" in repr(fit)
+    back = lepu.load(fit.save(tmp_path / "fit.nc"))
+    assert back.data.encoding == fit.data.encoding
+    assert Encoding.from_dict(json.loads(json.dumps(fit.data.encoding.to_dict()))) == (
+        fit.data.encoding
+    )
+    new = holes.sample(frac=1, random_state=2)[::-1]
+    np.testing.assert_allclose(back.predict_proba(new), fit.predict_proba(new), atol=1e-12)
+    strange = new.assign(country="AT")
+    with refused("has not seen", "accept_unseen"):
+        back.predict_proba(strange)
+    assert np.isfinite(back.accept_unseen("average").predict_proba(strange)).all()
+
+
+def test_a_category_is_the_same_model_as_dummies_by_hand(frame, labels):
+    fit = lepu.fit(frame, labels, model="spm", method="map", random_seed=1)
+    by_hand = raw(fit.data)
+    plain = lepu.fit(by_hand, labels, model="spm", method="map", random_seed=1)
+    np.testing.assert_allclose(plain.predict_proba(by_hand), fit.predict_proba(frame), atol=1e-6)
+
+
+def test_a_bank_table_goes_to_a_report_by_one_call(tmp_path):
+    table = fraud_table(30_000)
+    page = lepu.fit(
+        table.set_index("case_id"),
+        "flagged",
+        y="checked",
+        exclude=["opened"],
+        missing="indicator",
+        model="spm",
+        method="map",
+        selection_features=["log_amount", "channel"],
+        random_seed=1,
+    ).report(tmp_path / "report.html")
+    text = page.read_text("utf-8")
+    assert "country" in text
+    assert "channel" in text
