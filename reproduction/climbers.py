@@ -24,7 +24,7 @@ FIRST_RATE = 0.1  # falls to zero along a cosine, so that the last steps settle
 
 Gradient = Callable[[Array], tuple[float, Array]]
 Steps = Callable[[Gradient, Array], Array]
-Climber = Callable[[LogDensity, Array], tuple[Array, int]]
+Climber = Callable[[LogDensity, Array], Array]
 
 
 def adam_steps(logp_grad: Gradient, start: Array, *, nesterov: bool = False) -> Array:
@@ -48,12 +48,12 @@ def nadam_steps(logp_grad: Gradient, start: Array) -> Array:
     return adam_steps(logp_grad, start, nesterov=True)
 
 
-def adam(density: LogDensity, start: Array) -> tuple[Array, int]:
+def adam(density: LogDensity, start: Array) -> Array:
     """Climb by Adam; an L1 penalty is climbed to exact zeros instead."""
     return _climb(density, density.logp_grad, start, adam_steps)
 
 
-def nadam(density: LogDensity, start: Array) -> tuple[Array, int]:
+def nadam(density: LogDensity, start: Array) -> Array:
     """Climb by Nadam; an L1 penalty is climbed to exact zeros instead."""
     return _climb(density, density.logp_grad, start, nadam_steps)
 
@@ -61,22 +61,20 @@ def nadam(density: LogDensity, start: Array) -> tuple[Array, int]:
 def in_paper_coordinates(steps: Steps) -> Climber:
     """A climber that takes ``steps`` in the paper's (γ', λ') where the model has both rates."""
 
-    def climb(density: LogDensity, start: Array) -> tuple[Array, int]:
+    def climb(density: LogDensity, start: Array) -> Array:
         if density.spec.n_rates != 2:
             return _climb(density, density.logp_grad, start, steps)
         paper = PaperCoordinates(density)
-        x, iterations = _climb(density, paper.logp_grad, paper.forward(start), steps)
-        return paper.backward(x), iterations
+        x = _climb(density, paper.logp_grad, paper.forward(start), steps)
+        return paper.backward(x)
 
     return climb
 
 
-def _climb(
-    density: LogDensity, logp_grad: Gradient, start: Array, steps: Steps
-) -> tuple[Array, int]:
-    if density.l1_rate.any():
+def _climb(density: LogDensity, logp_grad: Gradient, start: Array, steps: Steps) -> Array:
+    if density.is_kinked:
         return climb_sparse(density, start, logp_grad)
-    return steps(logp_grad, start), ITERATIONS
+    return steps(logp_grad, start)
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,6 +7,8 @@ dozens of gradients: there H is that of a subsample, corrected by what every ste
 curvature (BFGS).
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from bayes_lepu.inference.quadratic import highest
@@ -22,8 +24,17 @@ SMALL, FALLEN, GONE, NOTHING = -2.0, -7.0, -40.0, -50.0
 LARGEST_FALL = 0.9  # of a rate in one step, as a share of it
 
 
+class Ended(NamedTuple):
+    """Where a climb ended, and the curvature in every coordinate there, if it is known."""
+
+    z: Array
+    scale: Array | None = None
+
+
 def slopes(density: LogDensity, z: Array, grad: Array) -> Array:
     """The gradient; 0 where an L1 penalty holds a coordinate at its centre."""
+    if not density.is_kinked:
+        return grad
     rate, away = density.l1_rate, z - density.loc
     held = np.sign(grad) * np.maximum(np.abs(grad) - rate, 0.0)
     return np.where((away == 0) & (rate > 0), held, grad)
@@ -54,6 +65,8 @@ def _after(density: LogDensity, z: Array, step: Array) -> Array:
     vanishes where that is not positive: in steps of its logarithm it would never get there.
     """
     new, at = z + step, density.blocks.rates
+    if at.start == at.stop:
+        return new
     u, relative = z[at], step[at]
     fall = np.where(u < FALLEN, NOTHING, u + np.log1p(-LARGEST_FALL))
     own = np.where(
@@ -70,8 +83,8 @@ def _penalty_gain(density: LogDensity, z: Array, new: Array) -> float:
 
 def climb_scoring(
     density: LogDensity, start: Array, *, tolerance: float, max_iterations: int = 300
-) -> tuple[Array, int]:
-    """Where Fisher scoring ends, and after how many iterations.
+) -> Ended:
+    """Where Fisher scoring ends.
 
     An information matrix costs many gradients. It is kept, and corrected by what a step shows of
     the true curvature, as long as it predicts well what a step gives.
@@ -79,8 +92,7 @@ def climb_scoring(
     z, mu, rate = start.copy(), 1e-2, density.l1_rate
     enough = tolerance**2 * float(density.data.kind_weights.sum())
     (logp, grad, H), fresh = density.logp_grad_info(z), True
-    iteration = 0
-    for iteration in range(1, max_iterations + 1):  # noqa: B007
+    for _ in range(max_iterations):
         if left_to_gain(density, z, grad, np.maximum(np.diag(H), SMALLEST)) < enough:
             break
         step = _step(density, z, grad, H, mu)
@@ -119,7 +131,7 @@ def climb_scoring(
         mu = max(mu / 5, 1e-9) if ratio > 0.6 else (mu if ratio > 0.2 else 3 * mu)
         if gain < 1e-12 * (1 + abs(logp)) and ratio > 0.2:
             break
-    return z, iteration
+    return Ended(z, np.maximum(np.diag(H), SMALLEST))
 
 
 def _parabola(slope: float, gain: float, longest: float = 4.0) -> float:
@@ -135,15 +147,14 @@ def climb_secant(
     *,
     left: float = LEFT,
     max_iterations: int = 200,
-) -> tuple[Array, int]:
+) -> Ended:
     """Where secant steps from a first guess of the curvature end; one pass over X each.
 
     They may leave about ``left`` nats.
     """
     z, H, mu = start.copy(), curvature, 0.0
     logp, grad = density.logp_grad(z)
-    iteration = 0
-    for iteration in range(1, max_iterations + 1):  # noqa: B007
+    for _ in range(max_iterations):
         if left_to_gain(density, z, grad, np.maximum(np.diag(H), SMALLEST)) < left:
             break
         step = _step(density, z, grad, H, mu)
@@ -163,7 +174,7 @@ def climb_secant(
             mu = max(4 * mu, 1e-2)
             continue
         z, logp, grad, mu = new, new_logp, new_grad, mu / 10 if mu > 1e-6 else 0.0
-    return z, iteration
+    return Ended(z)
 
 
 def _seen(
@@ -171,11 +182,13 @@ def _seen(
 ) -> Array:
     """The curvature after what the gradients at two points show of it."""
     (z, grad), (new_z, new_grad) = old, new
-    kinks = density.l1_rate * (np.sign(new_z - density.loc) - np.sign(z - density.loc))
-    step, change = new_z - z, grad - new_grad - kinks
+    step, change = new_z - z, grad - new_grad
+    if density.is_kinked:
+        change -= density.l1_rate * (np.sign(new_z - density.loc) - np.sign(z - density.loc))
     # A rate that has vanished says nothing of the others any more, and its way there nothing at all
-    gone = density.blocks.rates.start + np.flatnonzero(new_z[density.blocks.rates] < GONE)
-    if gone.size:
+    rates = density.blocks.rates
+    if (new_z[rates] < GONE).any():
+        gone = rates.start + np.flatnonzero(new_z[rates] < GONE)
         H = H.copy()
         H[gone], H[:, gone], step[gone], change[gone] = 0.0, 0.0, 0.0, 0.0
         H[gone, gone] = 1.0

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from bayes_lepu.inference.optimizers import Optimum
-from bayes_lepu.inference.point_figures import PointFigures, point_figures
+from bayes_lepu.inference.point_figures import PointFigures, point_figures, swapped_figures
 from bayes_lepu.links import Array
 from bayes_lepu.models.density import LogDensity
 from bayes_lepu.models.parameters import Parameters
@@ -193,9 +193,9 @@ def is_exchangeable(density: LogDensity) -> bool:
 
 
 def swap_mode(density: LogDensity, mode: Mode) -> Mode:
-    """The same mode with its factors exchanged."""
+    """The same mode with its factors exchanged, which is a symmetry of the density."""
     point = mode.point.swap()
-    found = point_figures(point, density.data)
+    found = swapped_figures(mode.point, point, density.data)
     return replace(
         mode,
         point=point,

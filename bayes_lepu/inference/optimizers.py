@@ -9,8 +9,7 @@ r"""Local maximisers of a log density.
 ``lbfgs``
     SciPy's L-BFGS on the fused log density. The default for many columns.
 
-A function ``climb(density, start)`` may stand in place of a name; it returns the point where it
-ended and the number of its iterations.
+A function ``climb(density, start)`` may stand in place of a name; it returns where it ended.
 
 Laplace priors (L1) are not smooth: scoring and secant steps know them, and L-BFGS hands them to
 `sparse`; zeros are exact.
@@ -32,6 +31,7 @@ from bayes_lepu.errors import ModelError
 from bayes_lepu.inference.ascent import (
     LEFT,
     SMALLEST,
+    Ended,
     climb_scoring,
     climb_secant,
     left_to_gain,
@@ -46,8 +46,7 @@ from bayes_lepu.models.transforms import logs_to_ratios, ratios_to_logs
 from bayes_lepu.suggestions import unknown
 
 Objective = Callable[[Array], tuple[float, Array]]
-Ended = tuple[Array, int]  # where, and after how many iterations
-Climber = Callable[[LogDensity, Array], Ended]
+Climber = Callable[[LogDensity, Array], Array]
 
 MAX_SCORING_DIM = 120
 MAX_SCORING_WORK = 400_000  # rows x columns above which a Gram matrix per step stops paying
@@ -65,8 +64,6 @@ class Optimum:
 
     z: Array
     logp: float
-    gradient_norm: float
-    iterations: int
     converged: bool
     hits: int = 1  # starts that ended here
 
@@ -91,42 +88,41 @@ def optimise(
     near : bool
         Whether the start is known to be close to the maximum, so that no subsample leads closer.
     """
-    climb: Climber
-    again: Climber
+    climb: Callable[[LogDensity, Array], Ended]
+    again: Callable[[LogDensity, Array], Ended]
     if callable(optimizer):
-        climb = again = optimizer
+        own = optimizer
+        climb = again = lambda density, start: Ended(own(density, start))
     elif optimizer in OPTIMIZERS:
         again = partial(_climb, optimizer=optimizer, tolerance=tolerance, near=True)
         climb = partial(again, near=near)
     else:
         raise ModelError(unknown("optimizer", optimizer, OPTIMIZERS))
     several = density.data.n_annotators > 1
-    z, iterations = climb(density, start)
+    ended = climb(density, start)
     for _ in range(density.spec.n_rates):
-        inside = _off_the_face(density, z)
+        inside = _off_the_face(density, ended.z)
         if inside is None:
             break
-        z, more = again(density, inside)
-        iterations += more
-    return _finish(density, z, iterations, curved=tolerance < ROUGH and not several)
+        ended = again(density, inside)
+    return _finish(density, ended, curved=tolerance < ROUGH and not several)
 
 
 def _climb(
     density: LogDensity, start: Array, *, optimizer: str, tolerance: float, near: bool
 ) -> Ended:
     """One climb by a named method."""
-    kinked = bool(density.l1_rate.any())
-    if kinked and is_wide(density):
-        return climb_wide(density, start, enough=_enough(density, tolerance))
+    if density.is_kinked and is_wide(density):
+        return Ended(climb_wide(density, start, enough=_enough(density, tolerance)))
     if optimizer == "auto":
         optimizer = _automatic(density)
     if optimizer == "sampled":
-        z, iterations = _sampled(density, start, tolerance=tolerance, near=near)
+        ended = _sampled(density, start, tolerance=tolerance, near=near)
     else:
-        z, iterations = OPTIMIZERS[optimizer](density, start, tolerance=tolerance)
-    if kinked and _enough(density, tolerance) == EXACT:
-        z = polish(density, z)
-    return z, iterations
+        ended = OPTIMIZERS[optimizer](density, start, tolerance=tolerance)
+    if density.is_kinked and _enough(density, tolerance) == EXACT:
+        return Ended(polish(density, ended.z))
+    return ended
 
 
 def work(density: LogDensity) -> int:
@@ -180,20 +176,19 @@ def _sampled(density: LogDensity, start: Array, *, tolerance: float, near: bool 
     size = max(SAMPLE_WORK // data.p, 50 * density.dim, min(data.n_all // 10, MOST_ROWS))
     if size >= data.n_all or data.n_annotators > 1:
         return _lbfgs(density, start, tolerance=tolerance)
-    part, steps = replace(density, data=subsample(data, size)), 0
+    part = replace(density, data=subsample(data, size))
     if not near:
         lead = climb_scoring if work(part) <= MAX_SCORING_WORK else _sampled
-        start, steps = lead(part, start, tolerance=ROUGH)
+        start = lead(part, start, tolerance=ROUGH).z
     rough = tolerance > GRADIENT_TOLERANCE
     left = tolerance**2 * float(data.kind_weights.sum()) if rough else LEFT
-    z, more = climb_secant(density, start, part.logp_grad_info(start)[2], left=left)
-    return z, steps + more
+    return climb_secant(density, start, part.logp_grad_info(start)[2], left=left)
 
 
 def _lbfgs(density: LogDensity, start: Array, *, tolerance: float) -> Ended:
     small, enough = work(density) <= MAX_SCORING_WORK, _enough(density, tolerance)
-    if density.l1_rate.any():
-        return climb_sparse(density, start, density.logp_grad, enough=enough)
+    if density.is_kinked:
+        return Ended(climb_sparse(density, start, density.logp_grad, enough=enough))
     result = minimize(
         _negative(density.logp_grad),
         start,
@@ -201,7 +196,7 @@ def _lbfgs(density: LogDensity, start: Array, *, tolerance: float) -> Ended:
         method="L-BFGS-B",
         options={"maxiter": 2000, "maxcor": 20 if small else 10, "ftol": enough, "gtol": 1e-5},
     )
-    return result.x, int(result.nit)
+    return Ended(result.x)
 
 
 def _enough(density: LogDensity, tolerance: float) -> float:
@@ -210,7 +205,7 @@ def _enough(density: LogDensity, tolerance: float) -> float:
     Log densities are some tenths of a nat a row: on large tables the last step gives less than
     about 1e-5 nats, that of a rough climb less than 0.1.
     """
-    kinked = bool(density.l1_rate.any())
+    kinked = density.is_kinked
     rough = tolerance > GRADIENT_TOLERANCE
     if tolerance >= ROUGH or (rough and not kinked):
         return max(1e-6, 0.1 * tolerance**2)
@@ -227,19 +222,21 @@ def _negative(f: Objective) -> Objective:
     return negated
 
 
-def _finish(density: LogDensity, z: Array, iterations: int, *, curved: bool) -> Optimum:
+def _finish(density: LogDensity, ended: Ended, *, curved: bool) -> Optimum:
     """The optimum with its figures; converged if less than about 0.001 nats are left to gain.
 
     ``curved`` allows for an information matrix to tell.
     """
-    if curved and density.dim <= MAX_SCORING_DIM and work(density) <= MAX_SCORING_WORK:
-        logp, grad, curvature = density.logp_grad_info(z)
-        left = left_to_gain(density, z, grad, np.maximum(np.diag(curvature), SMALLEST))
+    z, scale = ended
+    logp, grad = density.logp_grad(z)
+    small = density.dim <= MAX_SCORING_DIM and work(density) <= MAX_SCORING_WORK
+    if scale is None and curved and small:
+        scale = np.maximum(np.diag(density.logp_grad_info(z)[2]), SMALLEST)
+    if scale is not None:
+        left = left_to_gain(density, z, grad, scale)
     else:
-        logp, grad = density.logp_grad(z)
         left = float(np.max(np.abs(slopes(density, z, grad)))) ** 2 / density.data.n_all
-    residual = float(np.max(np.abs(slopes(density, z, grad))))
-    return Optimum(z, logp, residual, iterations, left < 0.05**2)
+    return Optimum(z, logp, left < 0.05**2)
 
 
 OPTIMIZERS: dict[str, Callable[..., Ended]] = {

@@ -195,7 +195,7 @@ def _climb(density: LogDensity, kinds: list[list[Parameters]]) -> Parameters:
     first = [max(map(density.pack, candidates), key=density.logp) for candidates in kinds]
     rough = [optimise(density, z, tolerance=RACE_TOLERANCE) for z in first]
     ahead = max(rough, key=lambda o: o.logp)
-    if density.l1_rate.any():  # these climbs know no rough tolerance
+    if density.is_kinked:  # these climbs know no rough tolerance
         return density.unpack(ahead.z)
     running = [o for o in rough if o is ahead or SAME < ahead.logp - o.logp < BEHIND]
     ends = [optimise(density, o.z, tolerance=PATH_TOLERANCE) for o in running]

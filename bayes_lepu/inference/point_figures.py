@@ -3,7 +3,7 @@ r"""What a point of parameter space says of the rows as a whole: π, c, and the 
 Everything here is made of sums over the rows, so that one pass is enough, wherever the rows are.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from weakref import WeakKeyDictionary
 
@@ -34,6 +34,8 @@ class PointFigures:
     ----------
     pi, c : float
         Class prior and label frequency.
+    mean_s : float
+        Mean of the propensity over all rows.
     norm : pair of float
         Standard deviations of the linear predictors.
     flatness : pair of float
@@ -48,12 +50,24 @@ class PointFigures:
 
     pi: float
     c: float
+    mean_s: float
     norm: Pair
     flatness: Pair
     correlation: Pair
     nearly_one: Pair
     below_half: Pair
     n: int
+
+    def swap(self) -> "PointFigures":
+        """Those of the point with its factors exchanged, where s is logistic without rates."""
+        pairs = ("norm", "flatness", "correlation", "nearly_one", "below_half")
+        return replace(
+            self,
+            pi=self.mean_s,
+            c=self.c * self.pi / max(self.mean_s, 1e-300),
+            mean_s=self.pi,
+            **{name: getattr(self, name)[::-1] for name in pairs},
+        )
 
 
 def point_figures(point: Parameters, data: PUData) -> PointFigures:
@@ -64,12 +78,19 @@ def point_figures(point: Parameters, data: PUData) -> PointFigures:
     return known[data]
 
 
+def swapped_figures(point: Parameters, swapped: Parameters, data: PUData) -> PointFigures:
+    """The figures of an exchanged point without a pass, where the exchange is a symmetry."""
+    found = point_figures(point, data).swap()
+    _known.setdefault(swapped, WeakKeyDictionary())[data] = found
+    return found
+
+
 def _figures(point: Parameters, data: PUData) -> PointFigures:
     some = data.X[:: max(1, data.n // ENOUGH_ROWS)].mean(axis=0)[None]
     average = point.average()
     # Squares of what is left of a rough mean lose no digits, whatever the units.
     shift = float(average.tau(some)[0]), float(average.omega(some)[0])
-    moments, marked, counts, n = data.total(
+    moments, marked, sum_s, counts, n = data.total(
         partial(_sums, point=point, shift=shift), population=True
     )
     means = moments / moments[0, 0]
@@ -84,6 +105,7 @@ def _figures(point: Parameters, data: PUData) -> PointFigures:
     return PointFigures(
         pi=pi,
         c=float(marked / moments[0, 0]) / max(pi, 1e-300),
+        mean_s=float(sum_s / moments[0, 0]),
         norm=(float(sd[TAU]), float(sd[OMEGA])),
         flatness=(float(means[FLAT_T, FLAT_T]), float(means[FLAT_S, FLAT_S])),
         correlation=(correlation(T), correlation(S)),
@@ -98,15 +120,17 @@ TAU, OMEGA, T, S, H, FLAT_T, FLAT_S = range(1, 8)
 
 
 def _sums(rows: Rows, point: Parameters, shift: Pair) -> Sums:
-    """Weighted products of what is averaged, Σ w s t, counts of extreme rows, number of rows."""
+    """Weighted products of what is averaged, Σ w s t, Σ w s, counts of extreme rows, rows."""
     average = point.average()
-    moments, marked, counts = np.zeros((8, 8)), 0.0, np.zeros(4)
+    moments, marked, sum_s, counts = np.zeros((8, 8)), 0.0, 0.0, np.zeros(4)
     n = rows.X.shape[0]
     for start in range(0, n, BLOCK_ROWS):
         X = rows.X[start : start + BLOCK_ROWS]
         m = X.shape[0]
         w = rows.weight[start : start + BLOCK_ROWS] if rows.weight.size else np.ones(m)
-        tau, omega, s = average.tau(X), average.omega(X), point.s(X)
+        tau, each_omega = average.tau(X), point.omega(X)
+        omega = average.omega(X) if point.several else each_omega
+        s = point.s_at(each_omega)
         t, f = sigmoid(tau), sigmoid(omega)
         h = s * t if not point.several and point.epsilon is None else average.h(X)
         columns = np.stack(
@@ -114,7 +138,8 @@ def _sums(rows: Rows, point: Parameters, shift: Pair) -> Sums:
         )
         moments += (columns * w) @ columns.T
         marked += float(((s * t) @ w).mean())
+        sum_s += float((s @ w).mean())
         each = s if point.several else s[None]
         extreme = ((t > NEARLY_ONE).sum(), (each > NEARLY_ONE).sum() / len(each))
         counts += np.array([*extreme, (t < 0.5).sum(), (each < 0.5).sum()], dtype=float)
-    return moments, marked, counts, n
+    return moments, marked, sum_s, counts, n

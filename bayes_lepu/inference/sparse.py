@@ -38,8 +38,8 @@ def climb_sparse(
     *,
     enough: float = EXACT,
     max_iterations: int = 5000,
-) -> tuple[Array, int]:
-    """Where the search ends, and its number of iterations.
+) -> Array:
+    """Where the search ends.
 
     ``objective`` is the log density with its gradient, in coordinates that leave the slopes as
     they are. The search ends where a step gives less than the share ``enough`` of the log density.
@@ -72,7 +72,7 @@ def climb_sparse(
 
     bounded = np.zeros(k + split.size, dtype=bool)
     bounded[split], bounded[k:] = True, True
-    z, iterations = start, 0
+    z = start
     for _ in range(MAX_RESTARTS):
         result = minimize(
             smooth_loss,
@@ -88,11 +88,11 @@ def climb_sparse(
                 "gtol": 1e-7,
             },
         )
-        z, iterations = join(result.x), iterations + int(result.nit)
+        z = join(result.x)
         left = np.where(bounded & (result.x <= 0), np.minimum(result.jac, 0.0), result.jac)
         if enough > EXACT or np.max(np.abs(left)) < 1e-3 * max(1.0, float(C.max())):
             break  # otherwise a line search failed, which new curvature estimates mend
-    return z, iterations
+    return z
 
 
 def polish(density: LogDensity, z: Array, max_steps: int = 10) -> Array:

@@ -64,8 +64,8 @@ def is_wide(density: LogDensity) -> bool:
     )
 
 
-def climb_wide(density: LogDensity, start: Array, *, enough: float = EXACT) -> tuple[Array, int]:
-    """Where the climb ends, on the coordinates of ``density``, and its number of iterations.
+def climb_wide(density: LogDensity, start: Array, *, enough: float = EXACT) -> Array:
+    """Where the climb ends, on the coordinates of ``density``.
 
     ``enough`` is what `climb_sparse` asks for; an exact climb also takes Newton steps that bring
     the residual of the optimality conditions to rounding. As long as columns are missing, a rough
@@ -77,19 +77,18 @@ def climb_wide(density: LogDensity, start: Array, *, enough: float = EXACT) -> t
         if density.priors[name].family == "laplace":
             block = getattr(density.blocks, name)
             working[name] = _strongest(start[block]) | _strongest(gradient[block])
-    z, iterations, asked = start, 0, max(enough, UNTIL_COMPLETE)
+    z, asked = start, max(enough, UNTIL_COMPLETE)
     for _ in range(MAX_ROUNDS):
         small = _restricted(density, working)
         begin = _project(density, small, z, working)
-        x, count = climb_sparse(small, begin, small.logp_grad, enough=asked)
+        x = climb_sparse(small, begin, small.logp_grad, enough=asked)
         z = _lift(density, small, polish(small, x) if asked == EXACT else x, working)
-        iterations += count
         if _take_in(density, z, working):
             continue
         if asked == enough:
             break
         asked = enough
-    return z, iterations
+    return z
 
 
 def _take_in(density: LogDensity, z: Array, working: Working) -> bool:

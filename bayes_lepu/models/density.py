@@ -112,6 +112,11 @@ class LogDensity:
         """Laplace rate C of every coordinate, 0 where the prior is smooth."""
         return self._prior[0].rate
 
+    @cached_property
+    def is_kinked(self) -> bool:
+        """Whether any coordinate has a Laplace prior (L1), whose density has a kink."""
+        return bool(self.l1_rate.any())
+
     @property
     def loc(self) -> Array:
         """Centre of every coordinate's prior, where it is a parabola or an absolute value."""

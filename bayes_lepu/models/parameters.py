@@ -132,9 +132,13 @@ class Parameters:
 
     def s(self, X: Array) -> Array:
         """Propensity P(l=1 | y=1, x), of every annotator."""
+        return self.s_at(self.omega(X))
+
+    def s_at(self, omega: Array) -> Array:
+        """Propensity at values of the linear predictor."""
         if self.link is LOGISTIC:  # without logarithms
-            return links.psychometric(self.omega(X), np.moveaxis(self.log_w, -1, 0)[..., None])
-        return np.exp(self._log_s(X)[0])
+            return links.psychometric(omega, np.moveaxis(self.log_w, -1, 0)[..., None])
+        return np.exp(log_factor(self.link, omega, self.log_w[..., None, :])[0])
 
     def h(self, X: Array) -> Array:
         """Label probability P(l=1 | x), of every annotator; of case-control rows as drawn."""

@@ -58,8 +58,7 @@ def test_all_optimisers_agree(data, model):
         assert optimum.converged, name
         assert optimum.logp == pytest.approx(optima["scoring"].logp, abs=1e-6), name
         np.testing.assert_allclose(optimum.z, optima["scoring"].z, atol=2e-3, err_msg=name)
-        assert optimum.gradient_norm < 0.05
-        assert optimum.iterations > 0
+        assert kkt_residual(density, optimum.z) < 0.05
     assert -reference.fun <= optima["scoring"].logp + 1e-6
 
 
@@ -69,11 +68,10 @@ def test_a_climber_of_ones_own(data):
 
     def simplex_free(density, start):
         found = minimize(lambda z: -density.logp(z), start, method="BFGS", options={"gtol": 1e-3})
-        return found.x, found.nit
+        return found.x
 
     own = optimise(density, near_truth(density), optimizer=simplex_free)
     assert own.converged
-    assert own.iterations > 1
     assert own.logp == pytest.approx(usual.logp, abs=1e-5)
 
 
@@ -87,7 +85,7 @@ def test_many_rows_give_the_same_optimum_as_plain_lbfgs():
         assert sampled.converged
         assert sampled.logp == pytest.approx(plain.logp, abs=1e-3)
         np.testing.assert_allclose(sampled.z, plain.z, atol=1e-3)
-        assert sampled.gradient_norm < 1.0  # of 150,000 rows
+        assert kkt_residual(density, sampled.z) < 1.0  # of 150,000 rows
 
 
 def test_many_rows_with_few_labels():
@@ -184,7 +182,6 @@ def test_l1_has_exact_zeros_and_satisfies_kkt(sparse_data, model, C):
     assert np.sum(slopes != 0) >= 2
     assert optimum.converged
     assert kkt_residual(density, optimum.z) < 1e-5
-    assert optimum.gradient_norm == kkt_residual(density, optimum.z)
 
 
 def test_l1_equals_an_independent_proximal_gradient_method(sparse_data):

@@ -203,7 +203,7 @@ def test_the_digest_covers_library_and_trials(monkeypatch: pytest.MonkeyPatch) -
 
     monkeypatch.setattr(store, "source_digest", remember)
     assert store.code_digest.__wrapped__() == store.code_digest()
-    assert {"_fit.py", "data.py", "estimators", "inference", "models"} <= seen["bayes_lepu"]
+    assert {"_fit.py", "data", "estimators", "inference", "models"} <= seen["bayes_lepu"]
     assert not seen["bayes_lepu"] & store.AROUND
     assert seen["reproduction"] == set(store.OWN)
 
