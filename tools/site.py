@@ -21,6 +21,11 @@ ROOT = Path(__file__).resolve().parent.parent
 FORMULA = re.compile(r'<(span|div) class="arithmatex">(.*?)</\1>', re.DOTALL)
 PUBLIC = re.compile(r"^\[\[public names of ([\w.]+)\]\]$", re.MULTILINE)
 HELP = "[[help of the commands]]"
+# Links that hold in a clone, and where the pages they name stand on the site.
+ELSEWHERE = {
+    re.compile(r"\]\(((?:\.\./)*)\.\./notebooks/(\w+)\.ipynb"): r"](\1notebooks/\2.md",
+    re.compile(r"\]\(((?:\.\./)*)\.\./models/"): r"](\1models/",
+}
 MAX_HTML = 20_000  # characters of one output; longer ones are shown as text
 
 
@@ -40,6 +45,8 @@ def on_files(files: Files, *, config: MkDocsConfig) -> Files:
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
     """Put in what pages ask for: the help of the commands, the public names of a package."""
+    for link, on_site in ELSEWHERE.items():
+        markdown = link.sub(on_site, markdown)
     markdown = PUBLIC.sub(lambda match: public_names(match[1]), markdown)
     return re.sub(re.escape(HELP), lambda _: command_help(), markdown)
 

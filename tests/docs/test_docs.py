@@ -143,3 +143,13 @@ def test_graph_pictures_are_those_of_the_models(name):
     picture = ROOT / "models" / name / "graph.svg"
     assert picture.read_text(encoding="utf-8") == graph(name), "run: python -m tools.pictures"
     assert "](graph.svg)" in (picture.parent / "card.md").read_text(encoding="utf-8")
+
+
+LINK = re.compile(r"\]\(([^)#:\s]+\.(?:md|ipynb|html|png|svg))")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.relative_to(ROOT).as_posix())
+def test_links_between_pages_hold_in_a_clone(page):
+    """The site's hook turns those that lead out of ``docs/`` into links between its pages."""
+    for target in LINK.findall(page.read_text("utf-8")):
+        assert (page.parent / target).exists(), target
