@@ -7,10 +7,11 @@ import pytest
 from scipy.stats import logistic as logistic_distribution
 
 import bayes_lepu as lepu
-from bayes_lepu import Prior, families
+from bayes_lepu import Prior
 from bayes_lepu.diagnostics import table as checks
 from bayes_lepu.diagnostics.records import Aspect, Check
 from bayes_lepu.inference import engines
+from bayes_lepu.priors import families
 from bayes_lepu.propensities import Link, Propensity
 from bayes_lepu.report import order
 from bayes_lepu.report.section import Section

@@ -46,19 +46,10 @@ class Posterior:
     partial: bool = False
 
 
-def sample_posterior(
-    density: LogDensity,
-    found: MapResult,
-    options: NutsOptions,
-    *,
-    rule: str,
-    sampler: str = "nutpie",
+def nutpie_posterior(
+    density: LogDensity, found: MapResult, options: NutsOptions, *, rule: str
 ) -> Posterior:
-    """NUTS around the mode with the largest evidence, factors named."""
-    if sampler == "pymc":
-        model = density.spec.build(density.data, density.priors)
-        z, stats = sample_pymc(density, model, found.point, options)
-        return returned_posterior(density, found, z, stats, options, rule=rule)
+    """NUTS on the compiled density around the mode with the largest evidence, factors named."""
     found_basins = basins.separate_basins(density, _mixture(density, found))
     partial = False
     try:
@@ -73,6 +64,15 @@ def sample_posterior(
     rng = np.random.default_rng([options.random_seed, 1])
     sample = nuts.label_draws(density, run.z, run.stats, run.start.mean, rule, rng)
     return replace(_labelled(density, sample, rule, shares), partial=partial)
+
+
+def pymc_posterior(
+    density: LogDensity, found: MapResult, options: NutsOptions, *, rule: str
+) -> Posterior:
+    """NUTS by PyMC on the model's own graph, factors named."""
+    model = density.spec.build(density.data, density.priors)
+    z, stats = sample_pymc(density, model, found.point, options)
+    return returned_posterior(density, found, z, stats, options, rule=rule)
 
 
 def returned_posterior(
