@@ -218,7 +218,7 @@ def with_sampling(
     if sampling == "joint":
         return spec
     why = "sampling='case-control' draws marked rows apart from the others, and then"
-    if spec.name == "naive":
+    if spec.certain:
         raise ModelError(
             f"{why} an unmarked row is no negative, as the naive model takes it. Use model='scar'."
         )

@@ -54,7 +54,7 @@ class Request:
     n_starts : int or None
     optimizer : str or callable
         Options of the search for modes.
-    sampling : NutsOptions
+    nuts : NutsOptions
         Numbers of draws and chains, seed and the like.
     sampler : str
         Who samples, by the names of `SAMPLERS`.
@@ -66,7 +66,7 @@ class Request:
     rule: str
     n_starts: int | None
     optimizer: str | Climber
-    sampling: NutsOptions
+    nuts: NutsOptions
     sampler: str
 
     @property
@@ -84,7 +84,7 @@ class Request:
             n_starts=self.n_starts,
             optimizer=self.optimizer,
             # The default search is the same for every seed: modes are no matter of chance.
-            rng=np.random.default_rng(0 if self.n_starts is None else self.sampling.random_seed),
+            rng=np.random.default_rng(0 if self.n_starts is None else self.nuts.random_seed),
         )
 
     def modes_for_draws(self) -> MapResult:
@@ -210,7 +210,7 @@ def run_laplace(request: Request) -> Outcome:
     """Gaussians at the modes, weighted by evidence."""
     _refuse_peaks(request.priors)
     found = request.modes_for_draws()
-    posterior = laplace_posterior(request.density, found, request.sampling, rule=request.rule)
+    posterior = laplace_posterior(request.density, found, request.nuts, rule=request.rule)
     k = float(np.nan if posterior.pareto_k is None else posterior.pareto_k)
     good = k <= TRUSTED_K
     trust = "usable" if good else "do not trust it, use method='nuts'"
@@ -228,7 +228,7 @@ def run_laplace(request: Request) -> Outcome:
 
 def run_nuts(request: Request) -> Outcome:
     """Posterior draws by NUTS, by the sampler that was asked for."""
-    found, asked = request.modes_for_draws(), request.sampling
+    found, asked = request.modes_for_draws(), request.nuts
     begun = time.perf_counter()
     posterior = SAMPLERS[request.sampler](request.density, found, asked, rule=request.rule)
     return Outcome(
