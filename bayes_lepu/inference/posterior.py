@@ -8,11 +8,11 @@ import numpy as np
 
 from bayes_lepu.errors import OWN_CODE, ConvergenceWarning, IdentifiabilityWarning
 from bayes_lepu.inference import basins, laplace, nuts, orientation, pooling, signs
+from bayes_lepu.inference.foreign_draws import name_factors
 from bayes_lepu.inference.laplace import Gaussian, Mixture
 from bayes_lepu.inference.map import MapResult
 from bayes_lepu.inference.nuts import NutsOptions
 from bayes_lepu.inference.pymc_nuts import sample_pymc
-from bayes_lepu.inference.returned import name_factors
 from bayes_lepu.inference.stopping import SamplingStopped
 from bayes_lepu.links import Array
 from bayes_lepu.models.density import LogDensity
@@ -112,7 +112,7 @@ def _mixture(density: LogDensity, found: MapResult) -> Mixture:
     mixture = laplace.mixture_at(density, [m.point for m in found.modes if m.gap <= 12.0])
     if pooling.is_pooled(density):
         return Mixture(tuple(_settled(density, part) for part in mixture.parts))
-    if not nuts.can_fold(density):
+    if not density.can_exchange:
         return mixture
     mirrored = found.point.swap()
     return laplace.mixture_at(density, [*mixture.points(density), mirrored])

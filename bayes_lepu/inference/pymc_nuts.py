@@ -1,6 +1,6 @@
 """NUTS by `pymc.sample` on the PyMC model itself: slower to compile, independent of the kernel.
 
-The density is not folded here: `returned` brings the draws into one order, and warns where the
+The density is not folded here: `foreign_draws` brings the draws into one order, and warns where the
 chains stayed on one side and the other one counts. Chains start, without jitter, at the labelled
 MAP mode. ``sampler_options={"nuts_sampler": "numpyro"}`` hands the model on to another sampler that
 PyMC knows.

@@ -45,14 +45,13 @@ def _sampled(fit: FittedModel, title: str) -> Section:
 
     chains, draws = fit.parameters.b.shape
     facts = {"chains × draws": f"{chains} × {draws}"}
-    kept = {
-        "divergences": fit.quality.figures.get("divergences"),
-        "E-BFMI, smallest": fit.quality.figures.get("e_bfmi"),
-        "largest tree depth": np.max(fit.stats["tree_depth"])
-        if "tree_depth" in fit.stats
-        else None,
-    }
-    facts |= {name: number(value) for name, value in kept.items() if value is not None}
+    for name, stat, figure in (
+        ("divergences", "diverging", np.sum),
+        ("E-BFMI, smallest", "energy", _smallest_bfmi),
+        ("largest tree depth", "tree_depth", np.max),
+    ):
+        if stat in fit.stats:  # other samplers keep less
+            facts[name] = number(np.asarray(figure(np.asarray(fit.stats[stat]))).item())
     rows: list[list[Any]] = []
     for name, values in _scalars(fit).items():
         r_hat = float(array_stats.rhat(values))
@@ -89,3 +88,8 @@ def _scalars(fit: FittedModel) -> dict[str, Array]:
                 out[f"α[{fit.feature_names[j]}]{of}"] = alpha[..., who, j]
         out |= {f"{RATE_WORDS[name]}{of}": v[..., who] for name, v in rates.items()}
     return out
+
+
+def _smallest_bfmi(energy: Array) -> float:
+    """Smallest over the chains of E-BFMI, mean (E_i - E_{i-1})² / var E."""
+    return float(np.min(np.mean(np.diff(energy, axis=1) ** 2, axis=1) / np.var(energy, axis=1)))

@@ -46,7 +46,7 @@ def name_factors(
     rng: np.random.Generator,
 ) -> nuts.Sample:
     """Draws ``(chain, draw, dim)`` of the posterior with their factors named, as `fit` does it."""
-    if not nuts.can_fold(density):
+    if not density.can_exchange:
         return nuts.Sample(z, stats)
     folded = folding.pivot(density, z, reference)
     log_weight = log_side_weights(folded.log_odds, folded.mirrored)
