@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache, partial
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -37,9 +37,6 @@ from bayes_lepu.priors.prior import GivenPriors, Prior
 from bayes_lepu.propensities import Propensity
 from bayes_lepu.runtime.interruption import stops_at_once
 from bayes_lepu.suggestions import unknown
-
-if TYPE_CHECKING:
-    pass
 
 VERSIONED = ("bayes-lepu", "numpy", "numba", "scipy", "pandas", "pymc", "nutpie")
 
@@ -332,7 +329,7 @@ def fit(
             rule=orientation,
             n_starts=n_starts,
             optimizer=optimizer,
-            sampling=NutsOptions(
+            nuts=NutsOptions(
                 draws,
                 tune,
                 chains,
@@ -389,7 +386,7 @@ def _fit_all(
     for name in PRIOR_WEIGHTS:
         spec = get_model(name)
         # A missed positive among the audited rows rules the naive model out, two samples do too.
-        if name == "naive" and (options["y"] is not None or options["sampling"] != "joint"):
+        if spec.certain and (options["y"] is not None or options["sampling"] != "joint"):
             continue
         fits[name] = fit(
             X,

@@ -61,7 +61,7 @@ class Fit(FittedModel):
                 rule=settings["orientation"],
                 n_starts=settings["n_starts"],
                 optimizer=settings["optimizer"],
-                sampling=NutsOptions(
+                nuts=NutsOptions(
                     draws, 1000, chains, None, 0.9, settings["random_seed"], progressbar=False
                 ),
                 sampler="nutpie",

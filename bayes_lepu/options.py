@@ -15,7 +15,7 @@ from bayes_lepu.data.annotators import LongFormat
 from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.defaults import default_penalties, default_priors
 from bayes_lepu.errors import OWN_CODE, DataWarning, ModelError
-from bayes_lepu.inference.engines import ENGINES
+from bayes_lepu.inference.engines import ENGINES, SAMPLERS
 from bayes_lepu.inference.pooling import known_scales
 from bayes_lepu.inference.stopping import LEAST_DRAWS
 from bayes_lepu.links import RowKind
@@ -36,7 +36,6 @@ from bayes_lepu.suggestions import unknown
 
 PICKED = ("random", "chosen")
 SAMPLINGS = ("joint", "case-control")
-SAMPLERS = ("nutpie", "pymc")
 THROUGH_PYMC = {  # what pymc.sample can hand the model to, and what that needs
     "pymc": (),
     "nutpie": (),
@@ -219,7 +218,7 @@ def with_sampling(
     if sampling == "joint":
         return spec
     why = "sampling='case-control' draws marked rows apart from the others, and then"
-    if spec.name == "naive":
+    if spec.certain:
         raise ModelError(
             f"{why} an unmarked row is no negative, as the naive model takes it. Use model='scar'."
         )

@@ -11,7 +11,7 @@ from bayes_lepu._fit import library_versions
 from bayes_lepu.building import read_model
 from bayes_lepu.errors import OWN_CODE, LepuWarning, ModelError
 from bayes_lepu.fitted import Fit
-from bayes_lepu.inference.engines import Quality, Request
+from bayes_lepu.inference.engines import Request, quality_of_chains
 from bayes_lepu.inference.nuts import NutsOptions, refuse_improper
 from bayes_lepu.inference.orientation import check_rule
 from bayes_lepu.inference.posterior import returned_posterior
@@ -145,7 +145,7 @@ def from_trace(
         orientation=named.orientation,
         settings=settings,
         stats=named.stats,
-        quality=Quality(),
+        quality=quality_of_chains(named, options),
     )
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bayes_lepu.inference.sparse import climb_sparse
+from bayes_lepu.inference.l1 import climb_sparse
 from bayes_lepu.links import Array
 from bayes_lepu.models.density import LogDensity
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from bayes_lepu.likelihood import Links, Point, Rows, layout, make_links, make_point, make_rows
+from bayes_lepu.likelihood import Links, Point, Rows, flat_order, make_links, make_point, make_rows
 from bayes_lepu.propensities import Propensity
 
 P, J = 3, 2
@@ -36,24 +36,21 @@ def unpack(
     theta: np.ndarray, rows: Rows, propensity: Propensity, *, false_marks: bool, of_class=None
 ) -> Point:
     """The point with these coordinates in the flat order."""
-    where = layout(rows)
-    own = theta[where.p + 1 :].reshape(where.J, where.width)
-    k = where.p
-    rates = propensity.log_rates(own[:, [k + 1 + i for i in propensity.coordinate_rates]])
+    at = flat_order(rows).entries(theta)
     return make_point(
-        a=theta[: where.p],
-        b=theta[where.p],
-        alpha=own[:, :k],
-        beta=own[:, k],
-        rates=rates,
-        epsilon=1 / (1 + np.exp(-own[:, -1])) if false_marks else 0.0,
+        a=at.a,
+        b=at.b,
+        alpha=at.alpha,
+        beta=at.beta,
+        rates=propensity.log_rates(at.uv[:, list(propensity.coordinate_rates)]),
+        epsilon=1 / (1 + np.exp(-at.e)) if false_marks else 0.0,
         **({} if of_class is None else {"class_rates": of_class.log_rates()}),
     )
 
 
 def used(rows: Rows, propensity: Propensity) -> np.ndarray:
     """Which entries of the flat order the likelihood depends on."""
-    where = layout(rows)
+    where = flat_order(rows)
     out = np.ones(where.size, dtype=bool)
     for j in range(where.J):
         for i in {0, 1} - set(propensity.coordinate_rates):

@@ -7,10 +7,11 @@ import pytest
 from scipy.stats import logistic as logistic_distribution
 
 import bayes_lepu as lepu
-from bayes_lepu import Prior, families
+from bayes_lepu import Prior
 from bayes_lepu.diagnostics import table as checks
 from bayes_lepu.diagnostics.records import Aspect, Check
 from bayes_lepu.inference import engines
+from bayes_lepu.priors import families
 from bayes_lepu.propensities import Link, Propensity
 from bayes_lepu.report import order
 from bayes_lepu.report.section import Section
@@ -163,8 +164,8 @@ def test_a_prior_family_from_outside(table, tmp_path, logistic_prior, method):
 
 def narrow_draws(request):
     found = request.modes_for_draws()
-    density, rng = request.density, np.random.default_rng(request.sampling.random_seed)
-    shape = (request.sampling.chains, request.sampling.draws, density.dim)
+    density, rng = request.density, np.random.default_rng(request.nuts.random_seed)
+    shape = (request.nuts.chains, request.nuts.draws, density.dim)
     z = density.pack(found.point) + 0.01 * rng.standard_normal(shape)
     return engines.Outcome(
         density.unpack(z),

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from bayes_lepu.errors import DataError
 from bayes_lepu.likelihood import NOT_SHOWN
-from bayes_lepu.likelihood.products import as_dense, is_sparse
+from bayes_lepu.likelihood.sparse_matrices import as_dense, is_sparse
 from bayes_lepu.links import Array
 from bayes_lepu.suggestions import did_you_mean, some
 from bayes_lepu.tables.labels import as_numbers, read_vector, zero_or_one

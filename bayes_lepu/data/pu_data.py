@@ -22,7 +22,7 @@ from bayes_lepu.data.parts import Parts, Sums, random_keys
 from bayes_lepu.data.repeats import find_repeats
 from bayes_lepu.data.threads import is_cut, total
 from bayes_lepu.likelihood import NOT_SHOWN, UNKNOWN, Rows, make_rows
-from bayes_lepu.likelihood.products import as_dense, is_sparse
+from bayes_lepu.likelihood.sparse_matrices import as_dense, is_sparse
 from bayes_lepu.links import Array, RowKind
 from bayes_lepu.tables.encoding import Encoding
 from bayes_lepu.tables.formulas import is_group

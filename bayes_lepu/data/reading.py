@@ -12,7 +12,7 @@ from bayes_lepu.data.annotators import LongFormat, read_labels, refuse_label_amo
 from bayes_lepu.data.pu_data import PUData, block_columns
 from bayes_lepu.data.visits import read_visits, visit_columns
 from bayes_lepu.errors import DataError
-from bayes_lepu.likelihood.products import is_sparse
+from bayes_lepu.likelihood.sparse_matrices import is_sparse
 from bayes_lepu.tables.arrays import refuse_swapped
 from bayes_lepu.tables.formulas import read_design
 from bayes_lepu.tables.frames import row_count, take_roles

@@ -27,7 +27,7 @@ from bayes_lepu.diagnostics.factoring import solve
 from bayes_lepu.diagnostics.records import Aspect, Check
 from bayes_lepu.diagnostics.subject import Subject
 from bayes_lepu.diagnostics.thresholds import judged_on
-from bayes_lepu.likelihood import CERTAIN_LINK, layout, make_links, make_point
+from bayes_lepu.likelihood import CERTAIN_LINK, flat_order, make_links, make_point
 from bayes_lepu.likelihood.formula import loglik_grad
 from bayes_lepu.likelihood.information import information
 from bayes_lepu.links import Array
@@ -100,7 +100,7 @@ def score_columns(subject: Subject) -> ColumnScores:
     terms = list_terms(subject)
     more = np.column_stack([*(t.values(X) for t in terms), z**2 - 1])
     rows = part._replace(X=np.ascontiguousarray(np.hstack([X, more])))
-    where, p, m = layout(rows), X.shape[1], more.shape[1]
+    where, p, m = flat_order(rows), X.shape[1], more.shape[1]
     varies = subject.propensity.has_predictor
     nothing = np.zeros(m)
     if varies:

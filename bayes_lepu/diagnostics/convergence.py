@@ -1,6 +1,5 @@
 """Did the computation end where it should have: optimiser, Laplace draws, or chains."""
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,15 +8,16 @@ from bayes_lepu.diagnostics import thresholds
 from bayes_lepu.diagnostics.records import Aspect, Check
 from bayes_lepu.diagnostics.subject import Subject
 from bayes_lepu.diagnostics.thresholds import grade, in_words
+from bayes_lepu.inference.laplace import TRUSTED_K
 from bayes_lepu.links import Array
 from bayes_lepu.models.factors import scalars
 from bayes_lepu.models.parameters import Parameters
+from bayes_lepu.result import FittedModel
 
 if TYPE_CHECKING:
     from bayes_lepu.diagnostics.evidence import Evidence
 
 MIN_EBFMI = 0.3
-MAX_PARETO_K = 0.7
 LEAST_OF_BASIN = 20  # draws per chain from which R-hat can be computed at all
 _DONE: dict[str, Any] = {"bears_on": (Aspect.COMPUTATION,), "needs": "weak"}
 
@@ -28,8 +28,7 @@ def check_convergence(subject: Subject, evidence: "Evidence") -> list[Check]:
         return [check_optimum(subject)]
     if not subject.fit.stats:
         return [check_independent(subject)]
-    sampler = sampler_went_well(subject.fit.stats, subject.fit.parameters.b.size)
-    return [_chains(subject), _raw_chains(subject), sampler]
+    return [_chains(subject), _raw_chains(subject), check_sampler(subject.fit)]
 
 
 def quantities(subject: Subject, draws: Parameters) -> dict[str, Array]:
@@ -128,10 +127,10 @@ def _raw_chains(subject: Subject) -> Check:
     )
 
 
-def sampler_went_well(stats: Mapping[str, Array], total: int) -> Check:
-    """Divergences and E-BFMI."""
-    divergent = int(np.sum(stats["diverging"])) if "diverging" in stats else 0
-    e_bfmi = _e_bfmi(np.asarray(stats["energy"])) if "energy" in stats else np.inf
+def check_sampler(fit: FittedModel) -> Check:
+    """Divergences and E-BFMI, by the sampler's own record."""
+    figures, total = fit.quality.figures, fit.parameters.b.size
+    divergent, e_bfmi = figures.get("divergences", 0), figures.get("e_bfmi", np.inf)
     good = divergent == 0 and e_bfmi >= MIN_EBFMI
     status = "passed" if good else ("weak" if divergent < 0.01 * total else "failed")
     return Check(
@@ -144,12 +143,6 @@ def sampler_went_well(stats: Mapping[str, Array], total: int) -> Check:
         bears_on=(Aspect.COMPUTATION,),
         consequence="the sampler did not explore the posterior",
     )
-
-
-def _e_bfmi(energy: Array) -> float:
-    """Smallest energy fraction over the chains."""
-    steps = np.mean(np.diff(energy, axis=1) ** 2, axis=1)
-    return float(np.min(steps / np.maximum(energy.var(axis=1), 1e-300)))
 
 
 def check_optimum(subject: Subject) -> Check:
@@ -177,12 +170,12 @@ def check_independent(subject: Subject) -> Check:
         words = quality.words or "The engine does not say how good its draws are."
         return Check("convergence", status, None, "", words, **_DONE)  # type: ignore[arg-type]
     k = float(quality.figures["pareto_k"])
-    good = k <= MAX_PARETO_K
+    good = k <= TRUSTED_K
     return Check(
         "convergence",
         "passed" if good else "failed",
         k,
-        f"Pareto k at most {MAX_PARETO_K}",
+        f"Pareto k at most {TRUSTED_K}",
         f"The Gaussian approximation has Pareto k {k:.2f} against the posterior.",
         "" if good else "Use method='nuts': the posterior is not Gaussian here.",
         consequence="the posterior is not as Gaussian as its draws",

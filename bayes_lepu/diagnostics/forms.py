@@ -32,7 +32,7 @@ from bayes_lepu.diagnostics.quick_likelihood import one_annotator
 from bayes_lepu.diagnostics.records import Aspect, Check
 from bayes_lepu.diagnostics.subject import WEAK_SLOPE_SCALE, Subject
 from bayes_lepu.diagnostics.thresholds import grade, in_words, judged_on
-from bayes_lepu.likelihood import Links, Point, Rows, layout, make_links, make_point
+from bayes_lepu.likelihood import Links, Point, Rows, flat_order, make_links, make_point
 from bayes_lepu.likelihood.formula import outside_moments, row_terms
 from bayes_lepu.links import Array
 from bayes_lepu.propensities import REGISTRY, Propensity
@@ -255,7 +255,7 @@ class Problem:
 
     def free(self, form: Form) -> NDArray[np.bool_]:
         """Which of the flat coordinates are free."""
-        where, extra = layout(self.rows_of(form)), len(form.terms)
+        where, extra = flat_order(self.rows_of(form)), len(form.terms)
         free = np.zeros(where.size, dtype=bool)
         free[where.of_class()] = [*self.class_mask, *[True] * extra, True]
         propensity = self._propensity(form)
@@ -268,7 +268,7 @@ class Problem:
 
     def point(self, form: Form, free: NDArray[np.bool_], z: Array) -> Point:
         """The point of free coordinates."""
-        where, extra = layout(self.rows_of(form)), len(form.terms)
+        where, extra = flat_order(self.rows_of(form)), len(form.terms)
         flat = np.zeros(where.size)
         if form.rise:  # of the columns that the model keeps out of s
             kept_out = ~free[where.of_selection(0)][: len(self.direction)]
@@ -294,7 +294,7 @@ class Problem:
 
     def first(self, form: Form, free: NDArray[np.bool_]) -> Array:
         """Where a form's refit starts: the answer at hand, slopes on the link's own scale."""
-        where, extra = layout(self.rows_of(form)), len(form.terms)
+        where, extra = flat_order(self.rows_of(form)), len(form.terms)
         flat, start, scale = np.zeros(where.size), self.start, LINK_SCALES[form.link]
         flat[where.of_class()] = scale * np.concatenate([start.a, np.zeros(extra), [start.b]])
         propensity = self._propensity(form)
@@ -311,7 +311,7 @@ class Problem:
         """Log likelihood with the weak ridge."""
         rows, links = self.rows_of(form), self.links_of(form)
         precision = self._ridge(form)[free]
-        count, moved, where = int(free.sum()), free.copy(), layout(rows)
+        count, moved, where = int(free.sum()), free.copy(), flat_order(rows)
         tie = np.eye(count)
         if form.floor:  # (α, β) = (a, b): the same coordinates move both
             moved[where.of_selection(0)] = free[where.of_class()]
@@ -330,7 +330,7 @@ class Problem:
         return objective
 
     def _ridge(self, form: Form) -> Array:
-        where = layout(self.rows_of(form))
+        where = flat_order(self.rows_of(form))
         precision = np.zeros(where.size)
         precision[: where.p] = (WEAK_SLOPE_SCALE * LINK_SCALES[form.link]) ** -2
         precision[where.of_selection(0)] = WEAK_SLOPE_SCALE**-2

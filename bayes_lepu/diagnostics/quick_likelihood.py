@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from bayes_lepu.likelihood import Links, Point, Rows, layout
+from bayes_lepu.likelihood import Links, Point, Rows, flat_order
 from bayes_lepu.links import Array
 from bayes_lepu.propensities import link_of, log_factor
 
@@ -20,7 +20,7 @@ def one_annotator(
     `bayes_lepu.likelihood.information` without its logarithms for the far tails, which a refit from
     a good answer does not visit: eight times as fast, and equal to 1e-9 (tested).
     """
-    where = layout(rows)
+    where = flat_order(rows)
     X1 = np.column_stack([rows.X, np.ones(len(rows.X))])
     of_class = X1[:, free[where.of_class()]]
     of_selection = X1[:, free[where.of_selection(0)]]

@@ -10,7 +10,7 @@ from bayes_lepu.diagnostics.convergence import (
     chains_agree,
     check_independent,
     check_optimum,
-    sampler_went_well,
+    check_sampler,
 )
 from bayes_lepu.diagnostics.evidence import Evidence
 from bayes_lepu.diagnostics.forms import FormRange
@@ -136,7 +136,7 @@ def _computation(subject: Subject) -> list[Check]:
         rates = draws.rates(fit.spec.propensity.free[:-1] if fit.spec.n_rates else ())
         values |= {f"{rate}[{name}]": drawn[..., j] for rate, drawn in rates.items()}
     remedy = "The chains disagree. Take more draws (draws=, tune=) or use tighter priors (priors=)."
-    return [chains_agree(values, "", remedy), sampler_went_well(fit.stats, draws.b.size)]
+    return [chains_agree(values, "", remedy), check_sampler(fit)]
 
 
 def _overlap(fit: FittedModel) -> Check:

@@ -19,7 +19,6 @@ from bayes_lepu.errors import LepuWarning
 from bayes_lepu.inference.class_scale import scale_by_count
 from bayes_lepu.inference.map import fit_map
 from bayes_lepu.inference.modes import distance
-from bayes_lepu.inference.nuts import can_fold
 from bayes_lepu.inference.optimizers import optimise
 from bayes_lepu.inference.pooling import known_scales
 from bayes_lepu.links import Array
@@ -119,7 +118,7 @@ class Subject:
     @property
     def foldable(self) -> bool:
         """Whether exchanging the factors stays inside the model."""
-        return can_fold(self.fit.density)
+        return self.fit.density.can_exchange
 
     @property
     def symmetric(self) -> bool:

@@ -20,7 +20,7 @@ from scipy.special import logsumexp
 from bayes_lepu.inference.folding import pivot
 from bayes_lepu.inference.laplace import Gaussian, Mixture
 from bayes_lepu.inference.modes import SAME, distance
-from bayes_lepu.inference.nuts import NutsOptions, can_fold, sample_nuts
+from bayes_lepu.inference.nuts import NutsOptions, sample_nuts
 from bayes_lepu.inference.pooling import gaussian_of_draws
 from bayes_lepu.inference.stopping import SamplingStopped
 from bayes_lepu.links import Array
@@ -94,12 +94,12 @@ def _max_rhat(z: Array) -> float:
 
 
 def _pivoted(density: LogDensity, run: Run) -> Array:
-    return pivot(density, run.z, run.start.mean).z if can_fold(density) else run.z
+    return pivot(density, run.z, run.start.mean).z if density.can_exchange else run.z
 
 
 def separate_basins(density: LogDensity, mixture: Mixture) -> list[tuple[Gaussian, float]]:
     """Gaussians that speak differently, with their share of the evidence, largest first."""
-    X, fold = density.data.X, can_fold(density)
+    X, fold = density.data.X, density.can_exchange
     groups: list[tuple[Gaussian, float]] = []
     for part, weight in zip(mixture.parts, mixture.weights, strict=True):
         point = density.unpack(part.mean)
@@ -156,7 +156,7 @@ def log_evidence(density: LogDensity, run: Run, seed: int) -> float:
 
 
 def _log_target(density: LogDensity, z: Array) -> Array:
-    if not can_fold(density):
+    if not density.can_exchange:
         return np.array([density.logp(point) for point in z])
     pairs = (density.fold(point) for point in z)
     return np.array([np.logaddexp(here, there) for here, _, there, _ in pairs])
@@ -173,7 +173,7 @@ def _share_nearer(density: LogDensity, z: Array, to: Gaussian, than: Gaussian) -
 
 def _misfit(density: LogDensity, points: Parameters, center: Gaussian, X: Array) -> Array:
     target = density.unpack(center.mean)
-    versions = [target, target.swap()] if can_fold(density) else [target]
+    versions = [target, target.swap()] if density.can_exchange else [target]
     t, s = points.t(X), points.s(X)
     misfits = [_squares(t - v.t(X)) + _squares(s - v.s(X)) for v in versions]
     return np.min(misfits, axis=0)

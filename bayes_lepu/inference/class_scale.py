@@ -42,7 +42,7 @@ def root_labels(data: PUData) -> float:
 
 
 def scale_by_count(data: PUData) -> float:
-    """The same within [2.5, 10]."""
+    """A scale A from the number of labels alone: `root_labels`, held within [2.5, 10]."""
     return min(max(CLASS_SCALE, root_labels(data)), WIDEST_BY_COUNT)
 
 

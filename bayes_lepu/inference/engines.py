@@ -20,13 +20,19 @@ from bayes_lepu.errors import (
     ModelError,
 )
 from bayes_lepu.inference.empirical_scales import estimate_scales
+from bayes_lepu.inference.laplace import TRUSTED_K
 from bayes_lepu.inference.map import MapResult, fit_map
 from bayes_lepu.inference.modes import Mode
 from bayes_lepu.inference.nuts import NutsOptions
 from bayes_lepu.inference.optimizers import Climber
 from bayes_lepu.inference.orientation import Orientation
 from bayes_lepu.inference.pooling import known_scales
-from bayes_lepu.inference.posterior import laplace_posterior, sample_posterior
+from bayes_lepu.inference.posterior import (
+    Posterior,
+    laplace_posterior,
+    nutpie_posterior,
+    pymc_posterior,
+)
 from bayes_lepu.links import Array
 from bayes_lepu.models.density import LogDensity
 from bayes_lepu.models.parameters import Parameters, stack
@@ -34,7 +40,6 @@ from bayes_lepu.models.spec import ModelSpec
 from bayes_lepu.priors.prior import Priors
 
 STEEPEST = 100.0  # sd of a linear predictor beyond which probabilities are 0 or 1
-TRUSTED_K = 0.7  # Pareto k up to which importance weights have a usable mean (Vehtari et al.)
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,10 +54,10 @@ class Request:
     n_starts : int or None
     optimizer : str or callable
         Options of the search for modes.
-    sampling : NutsOptions
+    nuts : NutsOptions
         Numbers of draws and chains, seed and the like.
     sampler : str
-        Who samples.
+        Who samples, by the names of `SAMPLERS`.
     """
 
     spec: ModelSpec
@@ -61,7 +66,7 @@ class Request:
     rule: str
     n_starts: int | None
     optimizer: str | Climber
-    sampling: NutsOptions
+    nuts: NutsOptions
     sampler: str
 
     @property
@@ -79,7 +84,7 @@ class Request:
             n_starts=self.n_starts,
             optimizer=self.optimizer,
             # The default search is the same for every seed: modes are no matter of chance.
-            rng=np.random.default_rng(0 if self.n_starts is None else self.sampling.random_seed),
+            rng=np.random.default_rng(0 if self.n_starts is None else self.nuts.random_seed),
         )
 
     def modes_for_draws(self) -> MapResult:
@@ -103,7 +108,8 @@ class Quality:
     trusted : bool or None
         Whether the answer can be used; None where the chains are to be judged.
     figures : mapping of str to number
-        What was measured: ``kkt_residual``, ``pareto_k``, ``mode_weights``, ``partial`` and others.
+        What was measured: ``kkt_residual``, ``pareto_k``, ``divergences``, ``e_bfmi``,
+        ``mode_weights``, ``partial`` and others.
     """
 
     words: str = ""
@@ -204,7 +210,7 @@ def run_laplace(request: Request) -> Outcome:
     """Gaussians at the modes, weighted by evidence."""
     _refuse_peaks(request.priors)
     found = request.modes_for_draws()
-    posterior = laplace_posterior(request.density, found, request.sampling, rule=request.rule)
+    posterior = laplace_posterior(request.density, found, request.nuts, rule=request.rule)
     k = float(np.nan if posterior.pareto_k is None else posterior.pareto_k)
     good = k <= TRUSTED_K
     trust = "usable" if good else "do not trust it, use method='nuts'"
@@ -221,20 +227,15 @@ def run_laplace(request: Request) -> Outcome:
 
 
 def run_nuts(request: Request) -> Outcome:
-    """Posterior draws by NUTS, by nutpie on the compiled density or by PyMC on its own graph."""
-    found, asked = request.modes_for_draws(), request.sampling
+    """Posterior draws by NUTS, by the sampler that was asked for."""
+    found, asked = request.modes_for_draws(), request.nuts
     begun = time.perf_counter()
-    posterior = sample_posterior(
-        request.density, found, asked, rule=request.rule, sampler=request.sampler
-    )
-    figures: dict[str, Any] = {"mode_weights": list(posterior.mode_weights)}
-    if posterior.partial:
-        figures |= {"partial": True, "draws_asked": asked.draws, "chains_asked": asked.chains}
+    posterior = SAMPLERS[request.sampler](request.density, found, asked, rule=request.rule)
     return Outcome(
         parameters=posterior.parameters,
         modes=found.modes,
         orientation=posterior.orientation,
-        quality=Quality(figures=figures),
+        quality=quality_of_chains(posterior, asked),
         stats=posterior.stats,
         options={
             "sampler": request.sampler,
@@ -244,6 +245,21 @@ def run_nuts(request: Request) -> Outcome:
             "sampling_time": round(time.perf_counter() - begun, 3),
         },
     )
+
+
+def quality_of_chains(posterior: Posterior, asked: NutsOptions) -> Quality:
+    """What the sampler says of its chains; whether they agree is for the convergence checks."""
+    from arviz_stats.base import array_stats
+
+    figures: dict[str, Any] = {"mode_weights": list(posterior.mode_weights)}
+    stats = posterior.stats  # other samplers keep less
+    if "diverging" in stats:
+        figures["divergences"] = int(np.sum(stats["diverging"]))
+    if "energy" in stats:
+        figures["e_bfmi"] = float(np.min(array_stats.bfmi(np.asarray(stats["energy"]))))
+    if posterior.partial:
+        figures |= {"partial": True, "draws_asked": asked.draws, "chains_asked": asked.chains}
+    return Quality(figures=figures)
 
 
 def _refuse_peaks(priors: Priors) -> None:
@@ -289,6 +305,11 @@ def _warn_doubtful(result: MapResult) -> None:
         )
 
 
+# NUTS on the compiled density, and by PyMC on its own graph: each names the factors of its draws.
+SAMPLERS: dict[str, Callable[..., Posterior]] = {
+    "nutpie": nutpie_posterior,
+    "pymc": pymc_posterior,
+}
 register(Engine("nuts", run_nuts))
 register(Engine("map", run_map, point=True, by_passes=True, by_products=True))
 register(Engine("laplace", run_laplace, by_passes=True))

@@ -23,7 +23,7 @@ from bayes_lepu.models.parameters import Parameters
 
 LEAST_DRAWS = 200  # of the mixture, for the tail of the weights to be seen
 MANY_ROWS = 30_000  # beyond which only `LEAST_DRAWS` weights are computed
-TRUSTED = 0.7  # Pareto k up to which importance weights can be relied on
+TRUSTED_K = 0.7  # Pareto k up to which importance weights have a usable mean (Vehtari et al.)
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,7 +124,7 @@ def resample(
     """Draws of the posterior by importance resampling, and the Pareto k of the weights.
 
     Of twice as many draws of the mixture each is taken in proportion to its weight (systematically,
-    so that hardly any comes twice). Where k exceeds `TRUSTED` the weights mean nothing: the draws
+    so that hardly any comes twice). Where k exceeds `TRUSTED_K` the weights mean nothing: the draws
     are then those of the mixture, and are not to be trusted.
     """
     if density.data.parts is not None or density.data.n_all > MANY_ROWS:
@@ -132,7 +132,7 @@ def resample(
         return z[:count], importance(density, mixture, z[:LEAST_DRAWS])[1]
     z = mixture.sample(rng, max(2 * count, LEAST_DRAWS))
     weights, k = importance(density, mixture, z)
-    if not k <= TRUSTED:
+    if not k <= TRUSTED_K:
         return z[:count], k
     places = (np.arange(count) + rng.random()) / count
     index = np.minimum(np.searchsorted(np.cumsum(weights), places), len(z) - 1)

@@ -20,6 +20,7 @@ from scipy.special import expit
 from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.errors import OWN_CODE, ConvergenceError, IdentifiabilityWarning, ModelError
 from bayes_lepu.inference import orientation, signs
+from bayes_lepu.inference.l1 import kkt_residual
 from bayes_lepu.inference.mode_search import search
 from bayes_lepu.inference.modes import (
     SAME,
@@ -32,8 +33,7 @@ from bayes_lepu.inference.modes import (
     swap_mode,
 )
 from bayes_lepu.inference.optimizers import MAX_SCORING_WORK, Climber, Optimum, optimise
-from bayes_lepu.inference.sparse import kkt_residual
-from bayes_lepu.inference.wide import row_basis
+from bayes_lepu.inference.wide_l1 import row_basis
 from bayes_lepu.links import Array
 from bayes_lepu.models.density import LogDensity
 from bayes_lepu.models.parameters import Parameters

@@ -17,8 +17,8 @@ import numpy as np
 
 from bayes_lepu.errors import ModelError
 from bayes_lepu.inference import starts
+from bayes_lepu.inference.few_directions import has_many_columns, narrow
 from bayes_lepu.inference.modes import LIKE, distance, distinct_optima, is_exchangeable
-from bayes_lepu.inference.narrow import has_many_columns, narrow
 from bayes_lepu.inference.optimizers import (
     MAX_SCORING_WORK,
     MOST_ROWS,

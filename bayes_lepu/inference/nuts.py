@@ -86,11 +86,6 @@ def refuse_improper(priors: Priors) -> None:
         )
 
 
-def can_fold(density: LogDensity) -> bool:
-    """Whether exchanging the factors maps the parameter space onto itself."""
-    return density.can_exchange
-
-
 def sample_nuts(
     density: LogDensity, start: Gaussian, *, options: NutsOptions
 ) -> tuple[Array, dict[str, Array]]:
@@ -179,7 +174,7 @@ def label_draws(
     A rule is a guess made for want of better; where priors that treat the factors differently give
     its naming less than `UNLIKELY`, the density decides.
     """
-    if not can_fold(density):
+    if not density.can_exchange:
         return Sample(z, stats)
     folded = folding.pivot(density, z, reference)
     stats = {**stats, "mirrored": folded.mirrored.astype(float)}
@@ -243,7 +238,7 @@ def _whitened(density: LogDensity, start: Gaussian, centring: Array) -> Whitened
     mean, root, constants = start.mean, np.ascontiguousarray(start.root), density.constants
     if not (density.is_compiled and density.data.in_kernel):
         return lambda u: _whitened_in_python(density, mean, root, centring, u)
-    if not can_fold(density):
+    if not density.can_exchange:
         return lambda u: compiled.whitened(u, mean, root, centring, constants)
     order = density.swap_order
     return lambda u: compiled.whitened_fold(u, mean, root, centring, order, constants)
@@ -256,7 +251,7 @@ def _whitened_in_python(
     z = mean + root @ u
     if centring.size:
         z = compiled.uncentre(z, centring, density.constants)
-    if can_fold(density):
+    if density.can_exchange:
         here, grad, there, grad_there = density.fold(z)
         value = float(np.logaddexp(here, there))
         w = np.exp(here - value)

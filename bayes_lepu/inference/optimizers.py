@@ -12,7 +12,7 @@ r"""Local maximisers of a log density.
 A function ``climb(density, start)`` may stand in place of a name; it returns where it ended.
 
 Laplace priors (L1) are not smooth: scoring and secant steps know them, and L-BFGS hands them to
-`sparse`; zeros are exact.
+`l1`; zeros are exact.
 
 The log-odds of a weight have no slope where the weight vanishes, so a climb may end on the face
 γ = 0 or λ = 0 of the simplex although the density rises away from it. Every end is therefore
@@ -37,9 +37,9 @@ from bayes_lepu.inference.ascent import (
     left_to_gain,
     slopes,
 )
-from bayes_lepu.inference.sparse import EXACT, climb_sparse, polish
+from bayes_lepu.inference.l1 import EXACT, climb_sparse, polish
 from bayes_lepu.inference.subsample import subsample
-from bayes_lepu.inference.wide import climb_wide, is_wide
+from bayes_lepu.inference.wide_l1 import climb_wide, is_wide
 from bayes_lepu.links import Array
 from bayes_lepu.models.density import LogDensity
 from bayes_lepu.models.transforms import logs_to_ratios, ratios_to_logs

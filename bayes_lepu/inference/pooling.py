@@ -90,7 +90,11 @@ def settle_scales(density: LogDensity, z: Array) -> Array:
 
 
 def _marginal_variance(squares: float, count: int, prior: Prior) -> float:
-    """The same for any prior of σ; of a half-Cauchy on a grid, and not to the last digit."""
+    """`marginal_variance` for any prior of σ.
+
+    Others than the half-Cauchy are taken for a half-normal of their scale. That of the half-Cauchy
+    is found on a grid, to about 5 %, which is enough for a start of the chains.
+    """
     if prior.family != "half-cauchy":
         return marginal_variance(squares, count, _typical(prior))
     if isinstance(prior.scale, Prior):

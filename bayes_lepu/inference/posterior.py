@@ -8,11 +8,11 @@ import numpy as np
 
 from bayes_lepu.errors import OWN_CODE, ConvergenceWarning, IdentifiabilityWarning
 from bayes_lepu.inference import basins, laplace, nuts, orientation, pooling, signs
+from bayes_lepu.inference.foreign_draws import name_factors
 from bayes_lepu.inference.laplace import Gaussian, Mixture
 from bayes_lepu.inference.map import MapResult
 from bayes_lepu.inference.nuts import NutsOptions
 from bayes_lepu.inference.pymc_nuts import sample_pymc
-from bayes_lepu.inference.returned import name_factors
 from bayes_lepu.inference.stopping import SamplingStopped
 from bayes_lepu.links import Array
 from bayes_lepu.models.density import LogDensity
@@ -46,19 +46,10 @@ class Posterior:
     partial: bool = False
 
 
-def sample_posterior(
-    density: LogDensity,
-    found: MapResult,
-    options: NutsOptions,
-    *,
-    rule: str,
-    sampler: str = "nutpie",
+def nutpie_posterior(
+    density: LogDensity, found: MapResult, options: NutsOptions, *, rule: str
 ) -> Posterior:
-    """NUTS around the mode with the largest evidence, factors named."""
-    if sampler == "pymc":
-        model = density.spec.build(density.data, density.priors)
-        z, stats = sample_pymc(density, model, found.point, options)
-        return returned_posterior(density, found, z, stats, options, rule=rule)
+    """NUTS on the compiled density around the mode with the largest evidence, factors named."""
     found_basins = basins.separate_basins(density, _mixture(density, found))
     partial = False
     try:
@@ -73,6 +64,15 @@ def sample_posterior(
     rng = np.random.default_rng([options.random_seed, 1])
     sample = nuts.label_draws(density, run.z, run.stats, run.start.mean, rule, rng)
     return replace(_labelled(density, sample, rule, shares), partial=partial)
+
+
+def pymc_posterior(
+    density: LogDensity, found: MapResult, options: NutsOptions, *, rule: str
+) -> Posterior:
+    """NUTS by PyMC on the model's own graph, factors named."""
+    model = density.spec.build(density.data, density.priors)
+    z, stats = sample_pymc(density, model, found.point, options)
+    return returned_posterior(density, found, z, stats, options, rule=rule)
 
 
 def returned_posterior(
@@ -112,7 +112,7 @@ def _mixture(density: LogDensity, found: MapResult) -> Mixture:
     mixture = laplace.mixture_at(density, [m.point for m in found.modes if m.gap <= 12.0])
     if pooling.is_pooled(density):
         return Mixture(tuple(_settled(density, part) for part in mixture.parts))
-    if not nuts.can_fold(density):
+    if not density.can_exchange:
         return mixture
     mirrored = found.point.swap()
     return laplace.mixture_at(density, [*mixture.points(density), mirrored])

@@ -1,6 +1,6 @@
 """NUTS by `pymc.sample` on the PyMC model itself: slower to compile, independent of the kernel.
 
-The density is not folded here: `returned` brings the draws into one order, and warns where the
+The density is not folded here: `foreign_draws` brings the draws into one order, and warns where the
 chains stayed on one side and the other one counts. Chains start, without jitter, at the labelled
 MAP mode. ``sampler_options={"nuts_sampler": "numpyro"}`` hands the model on to another sampler that
 PyMC knows.
@@ -12,10 +12,9 @@ import numpy as np
 
 from bayes_lepu.inference.nuts import STATS, NutsOptions
 from bayes_lepu.links import Array
-from bayes_lepu.models.blocks import Block
 from bayes_lepu.models.density import LogDensity
 from bayes_lepu.models.parameters import Parameters
-from bayes_lepu.models.transforms import logs_to_ratios, ratios_to_logs
+from bayes_lepu.models.transforms import to_coordinates, to_natural
 
 if TYPE_CHECKING:
     import pymc as pm
@@ -62,19 +61,17 @@ def _values(density: LogDensity, point: Parameters) -> dict[str, Any]:
     """The point as starting values of the PyMC variables, rates a little inside."""
     z, out = density.pack(point), {}
     for block in density.layout.blocks:
-        x = z[density.layout.slices[block.name]]
         if block.size == 0:
             continue
-        if block.transform == "log":
-            out[block.name] = np.exp(x) if block.dims else np.exp(x[0])
-        elif block.transform == "identity":
-            out[block.name] = x.reshape(_shape(density, block)) if block.dims else x[0]
-        elif block.prior.form.support == "unit":
-            inside = np.clip(1 / (1 + np.exp(-x)), INSIDE, 1 - INSIDE)
-            out[block.name] = inside if block.dims else inside[0]
-        else:
-            w = np.clip(np.exp(ratios_to_logs(x)), INSIDE, 1 - INSIDE)
-            out[block.name] = w / w.sum()
+        x = to_natural(block, z[density.layout.slices[block.name]])
+        if block.transform == "ratios":
+            x = np.clip(x, INSIDE, 1 - INSIDE)
+        if block.prior.form.support == "simplex":
+            x = x / x.sum()
+        if block.role == "deviation":  # annotators first
+            J = density.data.n_annotators
+            x = x.reshape((J, block.size // J)[: len(block.dims)])
+        out[block.name] = x
     return out
 
 
@@ -82,20 +79,7 @@ def coordinates_of(density: LogDensity, posterior: Any) -> Array:
     """Coordinates of the density from the natural values of the PyMC variables."""
     parts = []
     for block in density.layout.blocks:
-        if block.size == 0:
-            continue
-        values = posterior[block.name].to_numpy()
-        if block.transform == "log":
-            values = np.log(values)
-        elif block.transform == "ratios" and block.prior.form.support == "unit":
-            values = np.log(values) - np.log1p(-values)
-        elif block.transform == "ratios":
-            values = logs_to_ratios(np.log(values))
-        parts.append(values.reshape(*values.shape[:2], -1))
+        if block.size:
+            values = to_coordinates(block, posterior[block.name].to_numpy())
+            parts.append(values.reshape(*values.shape[:2], -1))
     return np.concatenate(parts, axis=-1)
-
-
-def _shape(density: LogDensity, block: Block) -> tuple[int, ...]:
-    """Shape of a block's PyMC variable: annotators first."""
-    J = density.data.n_annotators
-    return (J, block.size // J)[: len(block.dims)] if block.role == "deviation" else (block.size,)

@@ -138,7 +138,7 @@ def _with_weights(point: Parameters, gamma: float, lam: float) -> Parameters:
 
 
 def _same_columns(data: PUData) -> bool:
-    """Whether the exchanged factors may be worth a start."""
+    """Whether the exchanged factors are worth a start: equal columns, and no audit against it."""
     several = data.n_annotators > 1 and np.array_equal(data.class_mask, data.selection_mask)
     return data.swap_symmetric or several
 

@@ -11,18 +11,18 @@ Every function takes rows, links and a point (`arguments`). `loglik_grad`, `logl
 from other compiled code; the information matrices are for Python.
 """
 
-from bayes_lepu.likelihood import case_formula, information, products
+from bayes_lepu.likelihood import case_formula, information, sparse_matrices
 from bayes_lepu.likelihood.arguments import (
     CERTAIN_LINK,
     NOT_SHOWN,
     UNKNOWN,
     Cases,
-    Layout,
+    FlatOrder,
     Links,
     Point,
     Rows,
+    flat_order,
     is_single,
-    layout,
     make_links,
     make_point,
     make_rows,
@@ -36,12 +36,12 @@ __all__ = [
     "CERTAIN_LINK",
     "NOT_SHOWN",
     "UNKNOWN",
-    "Layout",
+    "FlatOrder",
     "Links",
     "Point",
     "Rows",
+    "flat_order",
     "is_single",
-    "layout",
     "loglik_grad",
     "loglik_grad_info",
     "loglik_grad_pair",
@@ -60,8 +60,8 @@ def loglik_grad_info(rows: Rows, links: Links, point: Point) -> tuple[float, Arr
     The expected information for one annotator, the complete-data information for several
     (see `information`); compiled where one annotator makes no false marks.
     """
-    if products.is_sparse(rows.X):
-        return products.in_dense_blocks(loglik_grad_info, rows, links, point)
+    if sparse_matrices.is_sparse(rows.X):
+        return sparse_matrices.in_dense_blocks(loglik_grad_info, rows, links, point)
     if isinstance(links.form, Cases):
         return case_formula.loglik_grad_info(rows, links, point)
     if is_single(rows, point.epsilon):
@@ -72,8 +72,8 @@ def loglik_grad_info(rows: Rows, links: Links, point: Point) -> tuple[float, Arr
 
 def observed_information(rows: Rows, links: Links, point: Point) -> Array:
     """Minus the Hessian of the log-likelihood in the flat order."""
-    if products.is_sparse(rows.X):
-        return products.in_dense_blocks(_observed, rows, links, point)[0]
+    if sparse_matrices.is_sparse(rows.X):
+        return sparse_matrices.in_dense_blocks(_observed, rows, links, point)[0]
     cases = isinstance(links.form, Cases)
     return (case_formula if cases else information).observed_information(rows, links, point)
 

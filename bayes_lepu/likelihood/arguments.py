@@ -6,7 +6,7 @@ gradient and the information are arranged in one flat order,
     a (p), b, and then for every annotator j: α_j (p), β_j, u_j, v_j, e_j,
 
 with u and v the coordinates of the rates γ and λ (see `bayes_lepu.propensities.propensity`) and
-e the logit of the rate of false marks.
+e the logit of the rate of false marks; of case-control rows, which have none, log C.
 """
 
 from typing import Any, NamedTuple
@@ -64,7 +64,8 @@ class Point(NamedTuple):
     alpha: Array  # (J, p)
     beta: Array  # (J,)
     rates: Array  # (J, 3) log rates of the propensities
-    epsilon: Array  # (J,) rates of false marks; 0 where a mark is proof; of Cases log C
+    epsilon: Array  # (J,) rates of false marks; 0 where a mark is proof
+    log_ratio: float  # log C of Cases: of the rates at which marked and other rows were drawn
 
 
 def make_rows(
@@ -79,7 +80,7 @@ def make_rows(
     Parameters
     ----------
     X : (n, p)
-        Also a sparse matrix, for what `products` can do.
+        Also a sparse matrix, for what `sparse_matrices` can do.
     labels : (n,) or (n, J)
         1, 0 or NOT_SHOWN.
     known : (n,), optional
@@ -108,6 +109,7 @@ def make_point(
     beta: ArrayLike,
     rates: ArrayLike = CERTAIN_LINK,
     epsilon: ArrayLike = 0.0,
+    log_ratio: float = 0.0,
     class_rates: ArrayLike = CERTAIN_LINK,
 ) -> Point:
     """A point in the types that compiled code expects; one annotator may come without an axis.
@@ -124,6 +126,7 @@ def make_point(
         beta,
         np.array(np.broadcast_to(np.asarray(rates, dtype=float), (J, 3))),
         np.array(np.broadcast_to(np.asarray(epsilon, dtype=float), (J,))),
+        float(log_ratio),
     )
 
 
@@ -138,7 +141,7 @@ def make_links(
 
     ``single`` promises one annotator and no false marks, for which a shorter form is compiled; the
     general form gives the same numbers in up to twice the time. ``cases``: marked rows were drawn
-    apart from the others, and ``epsilon`` of a point is log C.
+    apart from the others.
     """
     form = Cases() if cases else Single() if single else Several()
     return Links(of_class.tag, of_selection.tag, form)
@@ -149,7 +152,23 @@ def is_single(rows: Rows, epsilon: ArrayLike = 0.0) -> bool:
     return len(rows.labels) == 1 and not np.any(epsilon)
 
 
-class Layout(NamedTuple):
+class Entries(NamedTuple):
+    """The entries of a flat vector by name, as views of it."""
+
+    a: NDArray[Any]  # (..., p)
+    b: NDArray[Any]  # (...)
+    alpha: NDArray[Any]  # (..., J, p)
+    beta: NDArray[Any]  # (..., J)
+    uv: NDArray[Any]  # (..., J, 2)
+    e: NDArray[Any]  # (..., J)
+
+    def of_annotator(self, j: int) -> "Entries":
+        """The same with the entries of one annotator alone, without their axis."""
+        own = self.alpha[..., j, :], self.beta[..., j], self.uv[..., j, :], self.e[..., j]
+        return Entries(self.a, self.b, *own)
+
+
+class FlatOrder(NamedTuple):
     """Where everything stands in the flat order."""
 
     p: int
@@ -164,6 +183,15 @@ class Layout(NamedTuple):
     def size(self) -> int:
         """Entries in all."""
         return self.p + 1 + self.J * self.width
+
+    def entries(self, flat: NDArray[Any]) -> Entries:
+        """The entries of vectors ``(..., size)`` by name; of ``arange(size)`` their places."""
+        p = self.p
+        own = flat[..., p + 1 :].reshape(*flat.shape[:-1], self.J, self.width)
+        of_class = flat[..., :p], flat[..., p]
+        return Entries(
+            *of_class, own[..., :p], own[..., p], own[..., p + 1 : p + OWN], own[..., p + OWN]
+        )
 
     def of_class(self) -> slice:
         """Entries of (a, b)."""
@@ -185,6 +213,6 @@ class Layout(NamedTuple):
         return slice(stop - OWN, stop)
 
 
-def layout(rows: Rows) -> Layout:
+def flat_order(rows: Rows) -> FlatOrder:
     """The flat order for these rows."""
-    return Layout(rows.X.shape[1], rows.labels.shape[0])
+    return FlatOrder(rows.X.shape[1], rows.labels.shape[0])

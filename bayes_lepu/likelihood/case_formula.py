@@ -11,14 +11,13 @@ plus :math:`\log t_i` or :math:`\log(1 - t_i)` of a background row whose class w
 gradient is :math:`(l_i - p_i)\,\nabla z_i` with :math:`p = \sigma(z)`, the expected information
 :math:`p_i(1-p_i)\,\nabla z_i \nabla z_i'`.
 
-In the flat order log C takes the place of the false marks, of which there are none:
-``point.epsilon`` holds it too.
+In the flat order log C takes the place of the false marks, of which there are none.
 """
 
 import numpy as np
 from scipy.special import log_expit
 
-from bayes_lepu.likelihood.arguments import Links, Point, Rows, layout
+from bayes_lepu.likelihood.arguments import Links, Point, Rows, flat_order
 from bayes_lepu.likelihood.formula import exp_ratio
 from bayes_lepu.links import Array
 from bayes_lepu.propensities import link_of, log_factor
@@ -32,7 +31,7 @@ class _Terms:
         self.tau, omega = rows.X @ point.a + point.b, rows.X @ point.alpha[0] + point.beta[0]
         self.log_t, self.log_not_t, t_slope = log_factor(of_class, self.tau, point.class_rates)
         log_psi, log_not_psi, slope = log_factor(of_selection, omega, point.rates[0])
-        self.z = point.epsilon[0] + self.log_t + log_psi
+        self.z = point.log_ratio + self.log_t + log_psi
         self.marked = rows.labels[0] == 1
         self.weight = rows.weight if rows.weight.size else np.ones(len(rows.X))
         self.positive = ~self.marked & (rows.known == 1)
@@ -82,7 +81,7 @@ def loglik_grad_info(rows: Rows, links: Links, point: Point) -> tuple[float, Arr
 
 def observed_information(rows: Rows, links: Links, point: Point) -> Array:
     """Minus the Hessian of the log-likelihood in the flat order."""
-    terms, where = _Terms(rows, links, point), layout(rows)
+    terms, where = _Terms(rows, links, point), flat_order(rows)
     g, k, X1 = terms.slopes, terms.X1.shape[1], terms.X1
     info = (g * (terms.weight * terms.p * (1 - terms.p))[:, None]).T @ g
     miss = terms.weight * (terms.marked - terms.p)

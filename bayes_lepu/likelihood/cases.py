@@ -19,7 +19,7 @@ def cases_grad(rows: Rows, links: Links, point: Point) -> tuple[float, Array]:
     """Log-likelihood and its gradient in the flat order."""
     n, p = rows.X.shape
     total, grad = 0.0, np.zeros(2 * p + 2 + OWN)
-    log_C = point.epsilon[0]
+    log_C = point.log_ratio
     log_gamma, log_lam = point.rates[0, 0], point.rates[0, 1]
     for i in range(n):
         x, tau, omega = rows.X[i], point.b, point.beta[0]
@@ -61,7 +61,9 @@ def cases_pair(rows: Rows, links: Links, point: Point) -> tuple[float, Array, fl
     """`cases_grad` at theta and at S theta."""
     a, alpha = point.alpha[0], point.a.reshape(1, point.a.size)
     b, beta = point.beta[0], np.full(1, point.b)
-    exchanged = Point(a, b, point.class_rates, alpha, beta, point.rates, point.epsilon)
+    exchanged = Point(
+        a, b, point.class_rates, alpha, beta, point.rates, point.epsilon, point.log_ratio
+    )
     here, grad = cases_grad(rows, links, point)
     there, grad_there = cases_grad(rows, links, exchanged)
     return here, grad, there, grad_there

@@ -356,7 +356,9 @@ def several_pair(rows: Rows, links: Links, point: Point) -> tuple[float, Array, 
     """`loglik_grad_pair` with false marks."""
     a, alpha = point.alpha[0], point.a.reshape(1, point.a.size)
     b, beta = point.beta[0], np.full(1, point.b)
-    exchanged = Point(a, b, point.class_rates, alpha, beta, point.rates, point.epsilon)
+    exchanged = Point(
+        a, b, point.class_rates, alpha, beta, point.rates, point.epsilon, point.log_ratio
+    )
     here, grad = several_grad(rows, links, point)
     there, grad_there = several_grad(rows, links, exchanged)
     return here, grad, there, grad_there

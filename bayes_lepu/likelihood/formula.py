@@ -23,7 +23,7 @@ Without false marks :math:`B_i - A_i` of an unmarked row is a sum of positive te
 import numpy as np
 from numpy.typing import NDArray
 
-from bayes_lepu.likelihood.arguments import Links, Point, Rows, layout
+from bayes_lepu.likelihood.arguments import Links, Point, Rows, flat_order
 from bayes_lepu.links import Array
 from bayes_lepu.propensities import link_of, log_factor
 
@@ -113,7 +113,7 @@ def row_terms(rows: Rows, links: Links, point: Point) -> tuple[Array, Array]:
 
 def loglik_grad(rows: Rows, links: Links, point: Point) -> tuple[float, Array]:
     """Log-likelihood and its gradient in the flat order."""
-    terms, where = Terms(rows, links, point), layout(rows)
+    terms, where = Terms(rows, links, point), flat_order(rows)
     grad = np.zeros(where.size)
     grad[where.of_class()] = _spread(rows.X, terms.weight * terms.d_tau())
     cells, false = terms.d_cells(), terms.d_false()
@@ -149,7 +149,7 @@ def outside_moments(
         :math:`\sum w_i t_i \psi_{ij}`, so that c_j = M_j / T.
     dM : (J, size)
     """
-    terms, where = Terms(rows, links, point), layout(rows)
+    terms, where = Terms(rows, links, point), flat_order(rows)
     w, t, t_slope = terms.weight, np.exp(terms.log_t), np.exp(terms.log_t_slope)
     psi, gamma, lam = np.exp(terms.log_psi), *np.exp(point.rates[:, :2].T)
     dT, dM = np.zeros(where.size), np.zeros((where.J, where.size))

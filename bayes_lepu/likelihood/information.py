@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from bayes_lepu.likelihood.arguments import Links, Point, Rows, layout
+from bayes_lepu.likelihood.arguments import Links, Point, Rows, flat_order
 from bayes_lepu.likelihood.formula import Terms, exp_ratio
 from bayes_lepu.links import Array
 from bayes_lepu.propensities import link_of
@@ -25,7 +25,7 @@ BLOCK = 16_384  # rows at a time, so that memory does not grow with n
 
 def observed_information(rows: Rows, links: Links, point: Point) -> Array:
     """Minus the Hessian of the log-likelihood in the flat order."""
-    out = np.zeros((layout(rows).size,) * 2)
+    out = np.zeros((flat_order(rows).size,) * 2)
     for block in blocks_of_rows(rows):
         with np.errstate(over="ignore"):  # a log-log link's slopes exceed any float in its tail
             out -= _hessian(block, links, point)
@@ -34,7 +34,7 @@ def observed_information(rows: Rows, links: Links, point: Point) -> Array:
 
 def information(rows: Rows, links: Links, point: Point) -> Array:
     """Expected (J > 1: complete-data) information in the flat order."""
-    info = np.zeros((layout(rows).size,) * 2)
+    info = np.zeros((flat_order(rows).size,) * 2)
     for block in blocks_of_rows(rows):
         terms = Terms(block, links, point)
         if len(rows.labels) > 1:
@@ -59,7 +59,7 @@ def blocks_of_rows(rows: Rows, size: int = BLOCK) -> Iterator[Rows]:
 
 def _hessian(rows: Rows, links: Links, point: Point) -> Array:
     """Hessian of the log-likelihood of some rows."""
-    terms, where = Terms(rows, links, point), layout(rows)
+    terms, where = Terms(rows, links, point), flat_order(rows)
     m, w = terms.m, terms.weight
     up = exp_ratio(terms.log_t_slope, terms.log_t)
     down = exp_ratio(terms.log_t_slope, terms.log_not_t)
@@ -131,7 +131,7 @@ def _expected(terms: Terms) -> list[tuple[Array, Array, Array]]:
 
 def _add_complete(info: Array, terms: Terms) -> None:
     """Add the complete-data information, a block for the class and one for every annotator."""
-    where, X1 = layout(terms.rows), _with_one(terms.rows.X)
+    where, X1 = flat_order(terms.rows), _with_one(terms.rows.X)
     w, eps = terms.weight, terms.point.epsilon
     class_slope = exp_ratio(terms.log_t_slope, 0.5 * (terms.log_t + terms.log_not_t))
     G = X1 * _times(np.sqrt(w), class_slope)[:, None]

@@ -13,7 +13,7 @@ from bayes_lepu.propensities.arithmetic import jit, jit_sums
 from bayes_lepu.propensities.scalars import link_value
 
 # A tile's part of X stays in the second-level cache. Much longer tiles would overflow the
-# product of mantissas in `log_of_product`.
+# product of mantissas in `single.slopes_of_tile`.
 TILE_ROWS = 512
 TILE_BYTES = 98_304
 

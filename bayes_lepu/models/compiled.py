@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 from bayes_lepu.likelihood import Links, Point, Rows
 from bayes_lepu.likelihood import loglik_grad as row_loglik_grad
 from bayes_lepu.likelihood import loglik_grad_pair as row_loglik_grad_pair
+from bayes_lepu.likelihood.arguments import OWN
 from bayes_lepu.links import Array
 from bayes_lepu.runtime.compilation import compiled
 
 _jit = compiled()
 
 ROOT_2, ROOT_PI = math.sqrt(2.0), math.sqrt(math.pi)
-OWN = 3  # u, v and logit epsilon end the entries of every annotator
 
 
 class Terms(NamedTuple):
@@ -55,7 +55,7 @@ class Constants(NamedTuple):
     has_free_rates: bool
     false_marks: bool
     cases: bool  # log C stands where the false marks would
-    place: NDArray[np.intp]  # see `blocks.Layout`
+    place: NDArray[np.intp]  # see `coordinates.Layout`
     base: NDArray[np.intp]
     scale: NDArray[np.intp]
     deviation: NDArray[np.intp]
@@ -174,7 +174,7 @@ def point_of(full: Array, k: Constants) -> Point:
     p, J = k.rows.X.shape[1], k.rows.labels.shape[0]
     width = p + 1 + OWN
     alpha, beta = np.empty((J, p)), np.empty(J)
-    rates, epsilon = np.empty((J, 3)), np.zeros(J)
+    rates, epsilon, log_ratio = np.empty((J, 3)), np.zeros(J), 0.0
     for j in range(J):
         at = p + 1 + j * width
         for i in range(p):
@@ -191,10 +191,10 @@ def point_of(full: Array, k: Constants) -> Point:
         else:
             rates[j, 0], rates[j, 1], rates[j, 2] = k.rates[0], k.rates[1], k.rates[2]
         if k.false_marks:
-            epsilon[j] = 1.0 / (1.0 + math.exp(-full[at + p + 3]))
+            epsilon[j] = 1.0 / (1.0 + math.exp(-full[at + p + OWN]))
         elif k.cases:
-            epsilon[j] = full[at + p + 3]
-    return Point(full[:p], full[p], k.class_rates, alpha, beta, rates, epsilon)  # type: ignore[arg-type]
+            log_ratio = full[at + p + OWN]
+    return Point(full[:p], full[p], k.class_rates, alpha, beta, rates, epsilon, log_ratio)  # type: ignore[arg-type]
 
 
 @_jit

@@ -33,12 +33,13 @@ from bayes_lepu.likelihood import (
     loglik_grad_pair,
     make_links,
     observed_information,
-    products,
+    sparse_matrices,
 )
 from bayes_lepu.links import Array, sigmoid
 from bayes_lepu.models import compiled
-from bayes_lepu.models.blocks import Block, Layout
+from bayes_lepu.models.blocks import Block
 from bayes_lepu.models.compiled import Constants, Terms
+from bayes_lepu.models.coordinates import Layout
 from bayes_lepu.models.outside import known_terms
 from bayes_lepu.models.parameters import Parameters
 from bayes_lepu.models.prior_terms import Extra, prior_curvature, prior_terms
@@ -47,6 +48,7 @@ from bayes_lepu.models.transforms import LARGEST, logs_to_ratios
 from bayes_lepu.priors.prior import Prior, Priors
 
 SMALLEST_RATE = 1e-300  # of a draw that underflowed, so that its logarithm exists
+SOME_MARKS = 0.01  # rate of false marks of a point that does not say it
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,13 +126,19 @@ class LogDensity:
 
     @property
     def can_exchange(self) -> bool:
-        """Whether exchanging the two factors maps the parameter space onto itself."""
+        """Whether the factors can change places: both points are in the parameter space.
+
+        True of SPM and PsychM with equal columns. The density may tell the two points apart.
+        """
         one = self.spec.exchangeable and self.data.n_annotators == 1
         return one and self.layout.mirrored
 
     @property
     def is_symmetric(self) -> bool:
-        """Whether exchanging the two factors leaves the likelihood as it is."""
+        """Whether the likelihood is the same after the exchange; the priors may still differ.
+
+        True of SPM where neither columns nor audited rows tell the factors apart.
+        """
         return self.spec.symmetric and self.data.swap_symmetric
 
     @cached_property
@@ -147,13 +155,11 @@ class LogDensity:
     ) -> "LogDensity":
         """The same density with some of the columns of each factor."""
         data, priors = self.data, dict(self.priors)
-        for names, had, has in (
-            (("a",), data.class_mask, class_mask),
-            (("alpha", "alpha_mean"), data.selection_mask, selection_mask),
-        ):
-            for name in names:
-                if name in priors and (parts := priors[name].parts):
-                    priors[name] = Prior("columns", parts=tuple(compress(parts, has[had])))
+        masks = {"a": (data.class_mask, class_mask), "alpha": (data.selection_mask, selection_mask)}
+        for block in self.layout.values:
+            if parts := priors[block.parameter].parts:  # only slopes have them
+                had, has = masks[block.slot]
+                priors[block.parameter] = Prior("columns", parts=tuple(compress(parts, has[had])))
         masked = replace(data, class_mask=class_mask, selection_mask=selection_mask)
         return replace(self, data=masked, priors=priors)
 
@@ -163,19 +169,17 @@ class LogDensity:
 
     def unpack(self, z: Array) -> Parameters:
         """Parameters of one point, or of draws of shape ``(..., dim)``."""
-        full, p, J = self.full(z), self.data.p, self.data.n_annotators
-        own = full[..., p + 1 :].reshape(*z.shape[:-1], J, self.layout.width)
-        own = own if J > 1 else own[..., 0, :]
+        at = self.layout.order.entries(self.full(z))
+        at = at if self.data.n_annotators > 1 else at.of_annotator(0)
         propensity = self.spec.propensity
-        uv = own[..., [p + 1 + place for place in propensity.coordinate_rates]]
-        log_w = propensity.log_rates(uv)
-        last = np.asarray(sigmoid(own[..., p + 3]))
+        log_w = propensity.log_rates(at.uv[..., list(propensity.coordinate_rates)])
+        last = np.asarray(sigmoid(at.e))
         return Parameters(
-            full[..., :p],
-            full[..., p],
-            own[..., :p],
-            own[..., p],
-            np.broadcast_to(log_w, (*own.shape[:-1], 3)),
+            at.a,
+            at.b,
+            at.alpha,
+            at.beta,
+            np.broadcast_to(log_w, (*at.beta.shape, 3)),
             epsilon=last if self.spec.false_marks else None,
             kappa=last if self.spec.cases else None,
             pooling=self._pooling(z),
@@ -189,27 +193,20 @@ class LogDensity:
             if block.role in ("value", "deviation"):
                 continue
             known = np.full(z.shape[:-1], block.prior.loc)
-            name = block.name.removeprefix("z_")
-            out[name] = self.layout.natural(block, z) if block.size else known
+            out[block.parameter] = self.layout.natural(block, z) if block.size else known
         return out
 
     def pack(self, point: Parameters) -> Array:
         """Coordinates of one point (unknown scales at the size of what they scale)."""
-        p, J = self.data.p, self.data.n_annotators
-        full = np.zeros(self.layout.full_size)
-        full[:p], full[p] = point.a, point.b
-        own = full[p + 1 :].reshape(J, self.layout.width)
-        own[:, :p], own[:, p] = point.alpha, point.beta
-        places = [p + 1 + place for place in self.spec.propensity.coordinate_rates]
-        own[:, places] = self.spec.propensity.coordinates(point.log_w)
+        full, propensity = np.zeros(self.layout.order.size), self.spec.propensity
+        at = self.layout.order.entries(full)
+        at.a[...], at.b[...] = point.a, point.b
+        at.alpha[...], at.beta[...] = point.alpha, point.beta
+        at.uv[..., list(propensity.coordinate_rates)] = propensity.coordinates(point.log_w)
         if self.spec.false_marks:
-            epsilon = np.full(J, 0.01) if point.epsilon is None else np.asarray(point.epsilon)
-            with np.errstate(divide="ignore"):
-                logit = np.log(epsilon) - np.log1p(-epsilon)
-            own[:, p + 3] = np.clip(logit, -LARGEST, LARGEST)
+            at.e[...] = _logit(SOME_MARKS if point.epsilon is None else point.epsilon)
         if self.spec.cases:
-            kappa = self._ratio(point) if point.kappa is None else point.kappa
-            own[:, p + 3] = np.clip(np.log(kappa) - np.log1p(-kappa), -LARGEST, LARGEST)
+            at.e[...] = _logit(self._ratio(point) if point.kappa is None else point.kappa)
         return self.layout.coordinates(full, point.pooling)
 
     def _ratio(self, point: Parameters) -> float:
@@ -404,12 +401,18 @@ class LogDensity:
         return J.T @ info @ J
 
 
+def _logit(rate: Array | float) -> Array:
+    """The coordinate of a probability, cut at ±`LARGEST`."""
+    with np.errstate(divide="ignore"):
+        return np.clip(np.log(rate) - np.log1p(-np.asarray(rate)), -LARGEST, LARGEST)
+
+
 # The compiled sums as functions that other machines know by their names.
 
 
 def _value(rows: Rows, links: Links, point: Point) -> Sums:
-    if products.is_sparse(rows.X):
-        return products.loglik_grad(rows, links, point)
+    if sparse_matrices.is_sparse(rows.X):
+        return sparse_matrices.loglik_grad(rows, links, point)
     return loglik_grad(rows, links, point)
 
 

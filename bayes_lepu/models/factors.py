@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayes_lepu.data.pu_data import PUData
-from bayes_lepu.likelihood.products import is_sparse, predict
+from bayes_lepu.likelihood.sparse_matrices import is_sparse, predict
 from bayes_lepu.links import Array
 from bayes_lepu.models.parameters import Parameters
 from bayes_lepu.models.spec import ModelSpec

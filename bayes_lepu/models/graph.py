@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.errors import ModelError
 from bayes_lepu.likelihood import NOT_SHOWN
-from bayes_lepu.models.blocks import Block, Layout, table
+from bayes_lepu.models.blocks import Block, table
+from bayes_lepu.models.coordinates import Layout
 from bayes_lepu.priors.prior import Priors
 from bayes_lepu.propensities import RATES
 
@@ -33,18 +34,8 @@ def new_model(spec: "ModelSpec", data: PUData, priors: Priors) -> "pm.Model":
     """An empty PyMC model with the coordinates of the data, of the rates and of unknown scales."""
     import pymc as pm
 
-    names = np.array(data.feature_names)
-    coords: dict[str, Any] = {"obs": data.row_labels, "feature": names}
-    coords[data.class_dim] = names[data.class_mask]
-    coords[data.selection_dim] = names[data.selection_mask]
-    if data.n_annotators > 1:
-        coords["annotator"] = list(data.annotators)
-    if data.visit_names:
-        coords["visit"] = list(data.visit_names)
-    if spec.n_rates > 1:
-        coords["rate"] = list(spec.propensity.components)
-        coords["log_ratio"] = list(spec.propensity.coordinate_names)
-    return pm.Model(coords=coords | Layout.of(spec, data, priors).coords)
+    rows: dict[str, Any] = {"obs": data.row_labels, "feature": np.array(data.feature_names)}
+    return pm.Model(coords=rows | Layout.of(spec, data, priors).coords)
 
 
 def build(
@@ -74,7 +65,7 @@ def build(
             if block.role in ("hyper", "global"):
                 continue  # made with the slopes it belongs to
             if block.scales is not None:
-                name = block.name.removeprefix("z_")
+                name = block.parameter
                 top = hyper.get(("global", name))
                 values[name] = _stretched(name, block, hyper["hyper", name], top)
                 continue

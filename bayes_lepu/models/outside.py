@@ -13,7 +13,7 @@ import numpy as np
 
 from bayes_lepu.data.parts import Sums
 from bayes_lepu.data.pu_data import PUData
-from bayes_lepu.likelihood import Links, Point, Rows, formula, outside_moments, products
+from bayes_lepu.likelihood import Links, Point, Rows, formula, outside_moments, sparse_matrices
 from bayes_lepu.links import Array
 
 
@@ -38,6 +38,6 @@ def known_terms(data: PUData, links: Links, point: Point) -> tuple[float, Array,
 
 
 def _moments(rows: Rows, links: Links, point: Point) -> Sums:
-    if products.is_sparse(rows.X):
+    if sparse_matrices.is_sparse(rows.X):
         return formula.outside_moments(rows, links, point)
     return outside_moments(rows, links, point)

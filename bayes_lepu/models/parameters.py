@@ -25,7 +25,7 @@ from scipy.special import log_expit
 from bayes_lepu import links
 from bayes_lepu.errors import ModelError
 from bayes_lepu.likelihood import NOT_SHOWN
-from bayes_lepu.likelihood.products import predict
+from bayes_lepu.likelihood.sparse_matrices import predict
 from bayes_lepu.links import Array
 from bayes_lepu.propensities import RATES, Link, log_factor
 from bayes_lepu.propensities.logistic import LINK as LOGISTIC

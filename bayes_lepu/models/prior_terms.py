@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 from scipy.special import erfcx, expit
 
 from bayes_lepu.links import Array
-from bayes_lepu.models.blocks import Block, Layout
+from bayes_lepu.models.blocks import Block
 from bayes_lepu.models.compiled import Terms
+from bayes_lepu.models.coordinates import Layout
 from bayes_lepu.models.transforms import is_known, ratios_to_logs
 from bayes_lepu.priors.prior import Prior
 from bayes_lepu.priors.scale_families import inverse_slab

@@ -4,7 +4,7 @@ import numpy as np
 
 from bayes_lepu import likelihood
 from bayes_lepu.data.pu_data import PUData
-from bayes_lepu.likelihood import make_links, make_point, products
+from bayes_lepu.likelihood import make_links, make_point, sparse_matrices
 from bayes_lepu.links import Array
 from bayes_lepu.models.parameters import Parameters
 
@@ -31,7 +31,7 @@ def row_terms(parameters: Parameters, data: PUData) -> tuple[Array, Array]:
         )
         rows = data.as_rows
         if data.is_sparse:
-            rows, point = products.with_predictors(rows, point)
+            rows, point = sparse_matrices.with_predictors(rows, point)
         loglik[i], positive[i] = likelihood.row_terms(rows, links, point)
     shape = (*parameters.b.shape, data.n)
     return loglik.reshape(shape), positive.reshape(shape)

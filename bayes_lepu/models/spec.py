@@ -76,12 +76,18 @@ class ModelSpec:
 
     @property
     def exchangeable(self) -> bool:
-        """Whether exchanging the two factors of one annotator gives a point of the same model."""
+        """Whether s has the form of t, so that the two can change places within the model.
+
+        Whether they can on given columns says `LogDensity.can_exchange`.
+        """
         return self.has_selection and self.propensity.link is LOGISTIC
 
     @property
     def symmetric(self) -> bool:
-        """Whether the exchange leaves the likelihood as it is (on equal columns, unaudited)."""
+        """Whether h = s t is the same after the exchange: no rates break the tie.
+
+        Whether the likelihood of given rows is says `LogDensity.is_symmetric`.
+        """
         plain = self.n_rates == 0 and self.propensity.fixed is None
         return self.exchangeable and plain and not self.false_marks
 
@@ -143,7 +149,9 @@ class ModelSpec:
                 )
             self._check_family(name, prior, names[name])
         base = {**self.own_priors(), **base}
-        return {name: overrides.get(name, base[_source(name, base, names)]) for name in names}
+        # Of several annotators alpha_mean has the prior that alpha has for one.
+        base = {name: base[name if name in base else stem] for name, stem in names.items()}
+        return {**base, **overrides}
 
     def own_priors(self) -> dict[str, Prior]:
         """Default priors of the rates, and of how much annotators differ in them."""
@@ -189,8 +197,3 @@ SPREAD = 1.0  # half-normal scale of the annotators' differences, in log-odds
 VISITS = Prior("normal", scale=1.0)  # of slopes per standard deviation over the visits
 IN_RATIO = {"constant": get_propensity("one"), "psychometric": get_propensity("guessing")}
 FALSE_MARKS = (1.0, 99.0)  # one mark in a hundred negatives: below any propensity worth the name
-
-
-def _source(name: str, base: Priors, names: dict[str, str]) -> str:
-    """The entry of the base set that serves a parameter."""
-    return name if name in base else names[name]

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.links import Array
-from bayes_lepu.models.blocks import Block, Layout
+from bayes_lepu.models.blocks import Block
+from bayes_lepu.models.coordinates import Layout
 from bayes_lepu.models.density import LogDensity
 from bayes_lepu.models.parameters import Parameters
 from bayes_lepu.models.spec import ModelSpec
@@ -52,10 +52,9 @@ def annotator_values(density: LogDensity, p: Parameters) -> dict[str, Array]:
     return out | p.nuisance
 
 
-def from_variables(
-    spec: ModelSpec, data: PUData, values: Mapping[str, Array], log_w: Array
-) -> Parameters:
+def from_variables(density: LogDensity, values: Mapping[str, Array], log_w: Array) -> Parameters:
     """The way back, with the logarithms of the rates, which the rates themselves do not tell."""
+    spec, data = density.spec, density.data
     b, own = values["b"], log_w.shape[:-1]
     a, alpha = np.zeros((*b.shape, data.p)), np.zeros((*own, data.p))
     a[..., data.class_mask] = values["a"]
@@ -63,12 +62,7 @@ def from_variables(
         alpha[..., data.selection_mask] = values["alpha"]
     for k, places in enumerate(data.visit_places):
         alpha[..., np.arange(places.size), places] = values["delta"][..., k, None]
-    pooling = {
-        name: value
-        for name, value in values.items()
-        if name.startswith(("sigma_", "global_scale_"))
-        or (name.endswith("_mean") and not name.startswith("z_"))
-    }
+    shared = [b.parameter for b in density.layout.blocks if b.role not in ("value", "deviation")]
     return Parameters(
         a,
         b,
@@ -77,7 +71,7 @@ def from_variables(
         log_w,
         epsilon=values["epsilon"] if spec.false_marks else None,
         kappa=values["kappa"] if spec.cases else None,
-        pooling=pooling,
+        pooling={name: values[name] for name in shared if name in values},
         link=spec.propensity.link,
     )
 
@@ -101,7 +95,7 @@ def log_prior(density: LogDensity, values: Variables) -> Variables:
 
 def _with_scales(block: Block, p: Parameters, natural: Mapping[str, Array]) -> Variables:
     """Slopes in units of unknown scales; none where the draws do not hold the scales."""
-    name = block.name.removeprefix("z_")
+    name = block.parameter
     sigma, out = p.pooling.get(f"sigma_{name}"), Variables()
     slopes = p.pooling[name] if block.role == "mean" and name in p.pooling else natural[block.stem]
     if block.role == "mean" and name in p.pooling:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, override
 
 import numpy as np
 
@@ -19,16 +19,16 @@ class Columns(Family):
     name = "columns"
     takes = ("parts",)
 
+    @override
     def logpdf(self, prior: "Prior", x: Array) -> Array:
-        """Of every part at its entry."""
         return _each(prior, lambda part, j: part.form.logpdf(part, x[..., j]))
 
+    @override
     def grad(self, prior: "Prior", x: Array) -> Array:
-        """Of every part at its entry."""
         return _each(prior, lambda part, j: part.form.grad(part, x[..., j]))
 
+    @override
     def curvature(self, prior: "Prior", x: Array) -> Array:
-        """Of every part at its entry."""
         return _each(prior, lambda part, j: part.form.curvature(part, x[..., j]))
 
     def log_normalizer(self, prior: "Prior") -> float:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from bayes_lepu.priors.prior import Prior
 
 Support = Literal["real", "positive", "unit", "simplex"]
+LOG_2 = math.log(2)
 
 
 class Parabola(NamedTuple):
@@ -169,7 +170,7 @@ class StudentT(Family):
     """Student's t with ``nu`` degrees of freedom: heavier tails than the normal."""
 
     name = "student-t"
-    takes = ("scale", "loc", "nu")
+    takes: tuple[str, ...] = ("scale", "loc", "nu")
 
     def logpdf(self, prior: "Prior", x: Array) -> Array:
         """-(nu + 1)/2 log(1 + z²/nu) with z = (x - loc)/scale."""
@@ -208,7 +209,7 @@ class Flat(Family):
     """No prior at all; for MAP only, because the posterior is improper."""
 
     name = "flat"
-    takes = ()
+    takes: tuple[str, ...] = ()
     proper = False
 
     def logpdf(self, prior: "Prior", x: Array) -> Array:
@@ -242,28 +243,13 @@ class Flat(Family):
         return Parabola(0.0, 0.0, 0.0)
 
 
-class Known(Family):
+class Known(Flat):
     """A number that is taken as known, ``loc``: no coordinate is spent on it."""
 
     name = "known"
     support = "positive"
     takes = ("loc",)
-
-    def logpdf(self, prior: "Prior", x: Array) -> Array:
-        """Zero: there is nothing to weigh."""
-        return np.zeros(np.shape(x))
-
-    def grad(self, prior: "Prior", x: Array) -> Array:
-        """Zero."""
-        return np.zeros(np.shape(x))
-
-    def curvature(self, prior: "Prior", x: Array) -> Array:
-        """Zero."""
-        return np.zeros(np.shape(x))
-
-    def log_normalizer(self, prior: "Prior") -> float:
-        """Zero."""
-        return 0.0
+    proper = True
 
     def sample(self, prior: "Prior", rng: np.random.Generator, size: tuple[int, ...]) -> Array:
         """The number itself."""
@@ -277,32 +263,20 @@ class Known(Family):
         return pm.Deterministic(name, pt.constant(np.float64(prior.loc)))
 
 
-class HalfNormal(Family):
+class HalfNormal(Normal):
     """Normal(0, scale) of a positive number, for scales."""
 
     name = "halfnormal"
     support = "positive"
     takes = ("scale",)
 
-    def logpdf(self, prior: "Prior", x: Array) -> Array:
-        """-x² / (2 scale²)."""
-        return -0.5 * (x / prior.known_scale) ** 2
-
-    def grad(self, prior: "Prior", x: Array) -> Array:
-        """-x / scale²."""
-        return -x / prior.known_scale**2
-
-    def curvature(self, prior: "Prior", x: Array) -> Array:
-        """1 / scale²."""
-        return np.full(np.shape(x), prior.known_scale**-2)
-
     def log_normalizer(self, prior: "Prior") -> float:
         """That of the normal plus log 2."""
-        return math.log(2 / prior.known_scale) - 0.5 * math.log(2 * math.pi)
+        return super().log_normalizer(prior) + LOG_2
 
     def sample(self, prior: "Prior", rng: np.random.Generator, size: tuple[int, ...]) -> Array:
-        """Independent draws."""
-        return np.abs(rng.normal(0.0, prior.known_scale, size))
+        """Sizes of normal draws."""
+        return np.abs(super().sample(prior, rng, size))
 
     def variable(self, prior: "Prior", name: str, dims: Any, scale: Any) -> Any:
         """`pymc.HalfNormal`."""

@@ -13,7 +13,7 @@ Flat intercepts make the posterior improper for every data set, so they belong t
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -175,13 +175,8 @@ class Prior:
 
     def __repr__(self) -> str:
         """The call that makes this value."""
-        options = [f"scale={self.scale!r}"] if self.scale is not None else []
-        options += [f"loc={self.loc!r}"] if self.loc else []
-        options += [f"concentration={self.concentration!r}"] if self.concentration else []
-        options += [f"nu={self.nu!r}"] if self.nu else []
-        options += [f"parts={self.parts!r}"] if self.parts else []
-        options += [f"block={self.block!r}"] if self.block else []
-        options += [f"slab={self.slab!r}"] if self.slab else []
+        given = {f.name: getattr(self, f.name) for f in fields(self)[1:]}
+        options = [f"{name}={value!r}" for name, value in given.items() if value]
         return f"Prior({', '.join([repr(self.family), *options])})"
 
     def short(self) -> str:
@@ -281,32 +276,17 @@ class Prior:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for saving."""
-        scale = self.scale.to_dict() if isinstance(self.scale, Prior) else self.scale
-        return {
-            "family": self.family,
-            "scale": scale,
-            "loc": self.loc,
-            "concentration": list(self.concentration),
-            "nu": self.nu,
-            "parts": [part.to_dict() for part in self.parts],
-            "block": self.block,
-            "slab": self.slab,
-        }
+        return asdict(self)
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "Prior":
         """Inverse of `to_dict`."""
-        scale = values["scale"]
-        return cls(
-            values["family"],
-            scale=cls.from_dict(scale) if isinstance(scale, Mapping) else scale,
-            loc=values["loc"],
-            concentration=tuple(values["concentration"]),
-            nu=values.get("nu", 0.0),
-            parts=tuple(cls.from_dict(part) for part in values.get("parts", ())),
-            block=values.get("block", ""),
-            slab=values.get("slab", 0.0),
-        )
+        given = {f.name: values[f.name] for f in fields(cls)}
+        if isinstance(given["scale"], Mapping):
+            given["scale"] = cls.from_dict(given["scale"])
+        given["concentration"] = tuple(given["concentration"])
+        given["parts"] = tuple(cls.from_dict(part) for part in given["parts"])
+        return cls(**given)
 
 
 Priors = Mapping[str, Prior]

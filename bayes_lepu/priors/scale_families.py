@@ -14,10 +14,10 @@ import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.special import erfcx, gammaln
+from scipy.special import erfcx
 
 from bayes_lepu.links import Array
-from bayes_lepu.priors.families import Family, register
+from bayes_lepu.priors.families import LOG_2, Family, StudentT, register
 
 if TYPE_CHECKING:
     from bayes_lepu.priors.prior import Prior
@@ -81,32 +81,20 @@ class HalfCauchy(Family):
         )
 
 
-class HalfStudentT(Family):
+class HalfStudentT(StudentT):
     """Student's t with ``nu`` degrees of freedom of a positive number, for a global scale."""
 
     name = "half-student-t"
     support = "positive"
     takes = ("scale", "nu")
 
-    def logpdf(self, prior: "Prior", x: Array) -> Array:
-        """-(nu + 1)/2 log(1 + z²/nu) with z = x/scale."""
-        z = x / prior.known_scale
-        return -0.5 * (prior.nu + 1) * np.log1p(z * z / prior.nu)
-
-    def grad(self, prior: "Prior", x: Array) -> Array:
-        """-(nu + 1) z / (nu + z²) / scale."""
-        z = x / prior.known_scale
-        return -(prior.nu + 1) * z / (prior.nu + z * z) / prior.known_scale
-
     def log_normalizer(self, prior: "Prior") -> float:
         """That of Student's t plus log 2."""
-        nu = prior.nu
-        level = gammaln(0.5 * (nu + 1)) - gammaln(0.5 * nu)
-        return float(level - 0.5 * math.log(nu * math.pi) - math.log(prior.known_scale / 2))
+        return super().log_normalizer(prior) + LOG_2
 
     def sample(self, prior: "Prior", rng: np.random.Generator, size: tuple[int, ...]) -> Array:
-        """Independent draws."""
-        return prior.known_scale * np.abs(rng.standard_t(prior.nu, size))
+        """Sizes of Student's draws."""
+        return np.abs(super().sample(prior, rng, size))
 
     def variable(self, prior: "Prior", name: str, dims: Any, scale: Any) -> Any:
         """`pymc.HalfStudentT`."""

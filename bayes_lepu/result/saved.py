@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bayes_lepu.data.parts import Parts
-from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.errors import FileFormatError
 from bayes_lepu.inference.engines import Quality
 from bayes_lepu.inference.modes import Mode
 from bayes_lepu.inference.orientation import Orientation
+from bayes_lepu.models.density import LogDensity
 from bayes_lepu.models.parameters import Parameters
 from bayes_lepu.models.spec import ModelSpec
 from bayes_lepu.models.variables import from_variables
@@ -133,15 +133,17 @@ def _from_tree(tree: "xr.DataTree", propensity: Propensity) -> dict[str, Any]:
         every = {str(k): v.to_numpy() for k, v in tree["all_rows"].data_vars.items()}
         data = replace(data, parts=Parts(None, every["counts"], every["weights"]))
         levels = every["pi"], every["c"]
+    priors = _read_priors(tree.attrs["priors"])
+    density = LogDensity(spec, data, priors)
     return {
         "spec": spec,
         "data": data,
-        "priors": _read_priors(tree.attrs["priors"]),
+        "priors": priors,
         "sample_priors": _read_priors(tree.attrs.get("sample_priors", "{}")) or None,
         "levels": levels,
         "method": tree.attrs["method"],
-        "parameters": _read_parameters(main, tree["log_weights"], data, spec),
-        "modes": _read_modes(tree["modes"], data, spec),
+        "parameters": _read_parameters(main, tree["log_weights"], density),
+        "modes": _read_modes(tree["modes"], density),
         "orientation": Orientation(**orientation),
         "settings": json.loads(tree.attrs["settings"]),
         "stats": {str(k): v.to_numpy() for k, v in stats.items() if k != "lp"},
@@ -154,14 +156,14 @@ def _read_priors(text: str) -> dict[str, Prior]:
     return {name: Prior.from_dict(stored) for name, stored in json.loads(text).items()}
 
 
-def _read_parameters(group: Any, log_w: Any, data: PUData, spec: ModelSpec) -> Parameters:
+def _read_parameters(group: Any, log_w: Any, density: LogDensity) -> Parameters:
     logs = log_w["log_weights"].to_numpy()
     values = {str(name): variable.to_numpy() for name, variable in group.data_vars.items()}
-    return from_variables(spec, data, values, logs)
+    return from_variables(density, values, logs)
 
 
-def _read_modes(group: Any, data: PUData, spec: ModelSpec) -> tuple[Mode, ...]:
-    points = _read_parameters(group, group, data, spec)
+def _read_modes(group: Any, density: LogDensity) -> tuple[Mode, ...]:
+    points = _read_parameters(group, group, density)
     plain = [field.name for field in fields(Mode) if field.type is float]
     return tuple(
         Mode(

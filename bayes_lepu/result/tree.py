@@ -25,7 +25,6 @@ from bayes_lepu.propensities import RATES
 from bayes_lepu.result import predictive
 from bayes_lepu.result.fitted_model import FittedModel
 from bayes_lepu.result.row_groups import (
-    annotator_coords,
     column_group,
     constant_group,
     observed_group,
@@ -214,16 +213,7 @@ def parameter_group(fit: FittedModel, p: Parameters, dims: tuple[str, ...]) -> "
 
 def _coords(fit: FittedModel) -> dict[str, Any]:
     """Names of features, annotators and rates."""
-    names = np.array(fit.feature_names)
-    out: dict[str, Any] = {factor.dim: names[factor.mask] for factor in factors(fit.spec, fit.data)}
-    if fit.data.visit_names:
-        out["visit"] = list(fit.data.visit_names)
-    if fit.spec.n_rates == 2:
-        out["rate"] = list(fit.spec.propensity.components)
-        if fit.data.n_annotators > 1:
-            out["log_ratio"] = list(fit.spec.propensity.coordinate_names)
-    scales = {dim: list(blocks) for dim, blocks in fit.density.layout.coords.items()}
-    return out | scales | annotator_coords(fit.data)
+    return {dim: list(names) for dim, names in fit.density.layout.coords.items()}
 
 
 def _log_weights(p: Parameters, dims: tuple[str, ...]) -> "xr.Dataset":

@@ -40,7 +40,7 @@ def was_interrupted() -> bool:
 
 
 def forget_interrupt() -> None:
-    """It has been answered by something else than an exception."""
+    """Clear a noted Ctrl-C that was answered otherwise, such as by a fit of the draws so far."""
     _noted.clear()
 
 

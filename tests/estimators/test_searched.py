@@ -20,11 +20,11 @@ from bayes_lepu.estimators import (
     PUClassifier,
     PUClassifierCV,
 )
+from bayes_lepu.inference.l1 import climb_sparse, kkt_residual, polish
 from bayes_lepu.inference.map import fit_map, row_space
 from bayes_lepu.inference.optimizers import optimise
 from bayes_lepu.inference.paths import PenaltyGrid, fit_path, score_path
-from bayes_lepu.inference.sparse import climb_sparse, kkt_residual, polish
-from bayes_lepu.inference.wide import climb_wide, is_wide
+from bayes_lepu.inference.wide_l1 import climb_wide, is_wide
 from bayes_lepu.models import get_model
 from bayes_lepu.models.density import LogDensity
 from bayes_lepu.models.parameters import Parameters

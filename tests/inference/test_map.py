@@ -12,9 +12,9 @@ import bayes_lepu as lepu
 from bayes_lepu import IdentifiabilityWarning, ModelError, Prior
 from bayes_lepu.data.reading import read_data
 from bayes_lepu.inference import starts
+from bayes_lepu.inference.l1 import kkt_residual
 from bayes_lepu.inference.map import fit_map, row_space
 from bayes_lepu.inference.mode_search import PAIR_STARTS, RATES_STARTS
-from bayes_lepu.inference.sparse import kkt_residual
 from bayes_lepu.models import REGISTRY, Parameters, get_model
 from bayes_lepu.models.density import LogDensity
 from bayes_lepu.priors.prior import penalty_priors

@@ -9,8 +9,8 @@ from scipy.optimize import minimize
 from bayes_lepu import ModelError, Prior
 from bayes_lepu.data.reading import read_data
 from bayes_lepu.inference.ascent import NOTHING, _after
+from bayes_lepu.inference.l1 import kkt_residual
 from bayes_lepu.inference.optimizers import OPTIMIZERS, optimise
-from bayes_lepu.inference.sparse import kkt_residual
 from bayes_lepu.models import Parameters, get_model
 from bayes_lepu.models.density import LogDensity
 from bayes_lepu.priors.prior import penalty_priors

@@ -9,10 +9,10 @@ from scipy.special import log_expit
 
 from bayes_lepu import likelihood
 from bayes_lepu.likelihood import (
+    flat_order,
     formula,
     information,
     is_single,
-    layout,
     make_links,
     make_point,
     make_rows,
@@ -61,7 +61,7 @@ def problem(name, *, false_marks=False, scale=0.5, of_class="logistic", **option
     rows = make_data(false_marks=false_marks, **options)
     if name == "one":
         rows = certain(rows)
-    theta = np.random.default_rng(5).normal(0, scale, layout(rows).size)
+    theta = np.random.default_rng(5).normal(0, scale, flat_order(rows).size)
     factor = ceiling(0.9) if of_class == "ceiling" else PROPENSITIES[of_class]
     point = unpack(theta, rows, propensity, false_marks=false_marks, of_class=factor)
     single = is_single(rows, point.epsilon)
@@ -249,7 +249,7 @@ def test_the_propensity_from_this_file_has_the_right_derivatives():
     from likelihoods import differences
 
     rows = make_data(n=50)
-    theta = np.random.default_rng(5).normal(0, 0.5, layout(rows).size)
+    theta = np.random.default_rng(5).normal(0, 0.5, flat_order(rows).size)
     links = links_of(SQUARED)
 
     def at(theta):

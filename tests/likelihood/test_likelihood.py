@@ -9,9 +9,9 @@ from scipy.special import expit
 from bayes_lepu.likelihood import (
     CERTAIN_LINK,
     NOT_SHOWN,
+    flat_order,
     formula,
     information,
-    layout,
     make_links,
     make_point,
     make_rows,
@@ -30,7 +30,7 @@ def problem(propensity, false_marks, **options):
     rows = make_data(false_marks=false_marks, **options)
     if propensity.name == "one":
         rows = certain(rows)
-    theta = np.random.default_rng(1).normal(0, 0.5, layout(rows).size)
+    theta = np.random.default_rng(1).normal(0, 0.5, flat_order(rows).size)
     of_class = ceiling(0.9) if propensity.name == "logistic" else propensity
     of_class = of_class if of_class.has_predictor and not of_class.n_coordinates else None
     of_class = of_class or REGISTRY["logistic"]
@@ -75,7 +75,7 @@ def test_gradient_by_differences(propensity, false_marks):
     expected = differences(lambda x: formula.loglik_grad(rows, links, at(x))[0], theta)
     np.testing.assert_allclose(gradient[keep], expected[keep], rtol=1e-7, atol=2e-8)
     if not false_marks:
-        assert not gradient[[layout(rows).own(j).stop - 1 for j in range(2)]].any()
+        assert not gradient[[flat_order(rows).own(j).stop - 1 for j in range(2)]].any()
 
 
 @pytest.mark.parametrize(("propensity", "false_marks"), CASES)

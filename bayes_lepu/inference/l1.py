@@ -128,10 +128,11 @@ def polish(density: LogDensity, z: Array, max_steps: int = 10) -> Array:
 
 def _support(density: LogDensity, keep: Array) -> LogDensity:
     """The same density with every coordinate outside ``keep`` held at zero."""
-    p = density.data.p
-    free = np.zeros(density.layout.full_size, dtype=bool)
+    order = density.layout.order
+    free = np.zeros(order.size, dtype=bool)
     free[density.free[keep]] = True
-    a, alpha = free[:p], free[p + 1 : 2 * p + 1]
+    at = order.entries(free).of_annotator(0)
+    a, alpha = at.a, at.alpha
     columns = a | alpha
     columns[0] |= not columns.any()
     masked = density.with_masks(a, alpha)

@@ -25,6 +25,7 @@ from scipy.special import log_expit, logsumexp
 
 from bayes_lepu.errors import OWN_CODE, ConvergenceWarning
 from bayes_lepu.inference import folding, nuts
+from bayes_lepu.inference.laplace import TRUSTED_K
 from bayes_lepu.links import Array
 from bayes_lepu.models.density import LogDensity
 
@@ -45,7 +46,7 @@ def name_factors(
     rng: np.random.Generator,
 ) -> nuts.Sample:
     """Draws ``(chain, draw, dim)`` of the posterior with their factors named, as `fit` does it."""
-    if not nuts.can_fold(density):
+    if not density.can_exchange:
         return nuts.Sample(z, stats)
     folded = folding.pivot(density, z, reference)
     log_weight = log_side_weights(folded.log_odds, folded.mirrored)
@@ -93,7 +94,7 @@ def has_heavy_tail(log_weight: Array) -> bool:
         k = array_stats.psislw(-log_weight.reshape(-1))[1]  # takes log densities of rows
     except ValueError:  # the largest weights are equal: there is no tail
         return False
-    return not k <= min(0.7, 1 - 1 / math.log10(log_weight.size))
+    return not k <= min(TRUSTED_K, 1 - 1 / math.log10(log_weight.size))
 
 
 def _warn_lost(effective: float, lost: int, chains: int) -> None:

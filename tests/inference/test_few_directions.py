@@ -7,8 +7,8 @@ import bayes_lepu as lepu
 from bayes_lepu.data.reading import read_data
 from bayes_lepu.defaults import default_penalties
 from bayes_lepu.inference import mode_search
+from bayes_lepu.inference.few_directions import _directions
 from bayes_lepu.inference.map import fit_map
-from bayes_lepu.inference.narrow import _directions
 from bayes_lepu.models import Parameters, get_model
 
 N, P = 1500, 120

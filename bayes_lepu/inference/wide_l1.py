@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayes_lepu.data.pu_data import PUData
-from bayes_lepu.inference.sparse import EXACT, climb_sparse, polish
+from bayes_lepu.inference.l1 import EXACT, climb_sparse, polish
 from bayes_lepu.links import Array
 from bayes_lepu.models.density import LogDensity
 from bayes_lepu.priors.prior import SLOPES

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
-from bayes_lepu.likelihood.arguments import Links, Point, Rows, layout
+from bayes_lepu.likelihood.arguments import Links, Point, Rows, flat_order
 from bayes_lepu.likelihood.evaluation import row_slopes
 from bayes_lepu.likelihood.information import blocks_of_rows
 from bayes_lepu.links import Array
@@ -56,7 +56,7 @@ def loglik_grad(rows: Rows, links: Links, point: Point) -> tuple[float, Array]:
     """Log-likelihood and its gradient in the flat order."""
     narrow = with_predictors(rows, point)
     loglik, d, rest = row_slopes(narrow[0], links, narrow[1])
-    where, within = layout(rows), layout(narrow[0])
+    where, within = flat_order(rows), flat_order(narrow[0])
     used = d if _varies(point) else d[-1:]
     slopes = np.vstack([rows.X.T @ used.T, used.sum(axis=1)])
     grad = np.zeros(where.size)
