@@ -7,10 +7,11 @@ import pytest
 from scipy.stats import logistic as logistic_distribution
 
 import bayes_lepu as lepu
-from bayes_lepu import Prior, families
+from bayes_lepu import Prior
 from bayes_lepu.diagnostics import table as checks
 from bayes_lepu.diagnostics.records import Aspect, Check
 from bayes_lepu.inference import engines
+from bayes_lepu.priors import families
 from bayes_lepu.propensities import Link, Propensity
 from bayes_lepu.report import order
 from bayes_lepu.report.section import Section
@@ -230,16 +231,3 @@ def test_a_check_and_a_section_from_outside(tmp_path, monkeypatch):
     page = again.report(tmp_path / "report.html").read_text(encoding="utf-8")
     assert "What the coin says" in page
     assert "fell on its edge" in page
-
-
-def test_the_printed_call_gives_the_same_numbers(table):
-    """An L1 fit, whose penalties a call without its priors would lose."""
-    from bayes_lepu.settling.calls import call_text
-
-    X, l = table
-    fit = lepu.fit(X, l, model="spm", method="map", penalty="l1", C=3.0, random_seed=1)
-    code = call_text(fit).replace('fit.report("report.html")', "")
-    space = {"X": X, "l": l}
-    exec(code, space)
-    np.testing.assert_allclose(space["fit"].draws.a, fit.draws.a, atol=1e-8)
-    np.testing.assert_allclose(space["fit"].draws.alpha, fit.draws.alpha, atol=1e-8)

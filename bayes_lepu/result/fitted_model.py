@@ -20,8 +20,10 @@ from bayes_lepu.models.spec import ModelSpec
 from bayes_lepu.priors.prior import Priors
 from bayes_lepu.result import predictive, summaries
 from bayes_lepu.result.by_annotator import annotator_table, summary_by_annotator
+from bayes_lepu.result.calls import HEAD, call_text
 from bayes_lepu.result.display import facts_as_html, facts_as_text
 from bayes_lepu.result.estimates import estimate_table
+from bayes_lepu.result.origin import FitOptions, Provenance
 from bayes_lepu.result.summaries import CI_PROB
 from bayes_lepu.result.without_rows import Remembered
 from bayes_lepu.result.wording import orientation_sentence, rows_in_words, table_in_words
@@ -42,16 +44,16 @@ class FittedModel:
     data : PUData
         The data on the internal scale.
     priors : mapping of str to Prior
-    method : str
-        Name of the engine.
     parameters : Parameters
         Draws of shape ``(chain, draw, ...)`` on the internal scale; ``(1, 1, ...)`` for MAP.
     modes : tuple of Mode
         Distinct MAP modes, the answer's first.
     orientation : Orientation
         How t and s got their names.
-    settings : mapping
-        Options of the call, seed and versions.
+    options : FitOptions
+        Those of the call.
+    provenance : Provenance
+        By what and when it was computed.
     stats : mapping of str to array
         Sampler statistics of shape ``(chain, draw)``, and what else belongs to single draws.
     quality : Quality
@@ -67,16 +69,29 @@ class FittedModel:
     spec: ModelSpec
     data: PUData
     priors: Priors
-    method: str
     parameters: Parameters
     modes: tuple[Mode, ...]
     orientation: Orientation
-    settings: Mapping[str, Any]
+    options: FitOptions
+    provenance: Provenance
     stats: Mapping[str, Array] = field(default_factory=dict)
     quality: Quality = field(default_factory=Quality)
     sample_priors: Priors | None = None
     levels: tuple[Array, Array] | None = None
     remembered: Remembered | None = None
+
+    @property
+    def method(self) -> str:
+        """Name of the engine."""
+        return self.options.method
+
+    @property
+    def call(self) -> str:
+        """Lines of Python that give the same numbers, from the table ``X`` and the labels ``l``.
+
+        Priors are written out, so that they do not depend on what a release has as defaults.
+        """
+        return HEAD + call_text(self, self.priors)
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -183,6 +198,10 @@ class FittedModel:
         rows = self._levels
         return pd.DataFrame({k: summaries.describe_draws(v, ci_prob) for k, v in rows.items()}).T
 
+    def find_levels(self) -> None:
+        """Find π and c now, and what their priors were: showing the fit then computes nothing."""
+        _ = self._levels
+
     @cached_property
     def _levels(self) -> dict[str, Array]:
         """Draws of π and c, of every annotator's c, and of the prior of π and c."""
@@ -217,7 +236,7 @@ class FittedModel:
 
     @cached_property
     def _prior_sample(self) -> Parameters:
-        rng = np.random.default_rng([self.settings["random_seed"], 3])
+        rng = np.random.default_rng([self.options.random_seed, 3])
         return predictive.prior_parameters(self.spec, self.data, self.priors, 1000, rng)
 
     def accept_unseen(self, how: str) -> Self:
