@@ -205,8 +205,6 @@ def fit_rows(rows: Rows, model: str | Propensity | ModelSpec, options: FitOption
         refuse_improper(chosen)
     sample_priors = None if data.parts is None else priors_of(spec, data.held, options)
     found = engine.run(options.request(spec, data.distinct, chosen))
-    if isinstance(options.l, tuple) and len(options.l) != data.n_annotators:
-        options = replace(options, l=None)  # no names, but the labels of the rows in words
     result = Fit(
         spec=spec,
         data=data,
