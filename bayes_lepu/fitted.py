@@ -17,10 +17,10 @@ from bayes_lepu.errors import ModelError
 from bayes_lepu.inference.engines import ENGINES
 from bayes_lepu.models.parameters import Parameters
 from bayes_lepu.result import FittedModel
-from bayes_lepu.result.fitted_model import show_estimate
 from bayes_lepu.result.saved import to_saved, write
 from bayes_lepu.result.summaries import CI_PROB, summary_by_row, tail_probabilities
 from bayes_lepu.result.without_rows import Remembered
+from bayes_lepu.result.wording import show_estimate
 from bayes_lepu.runtime.interruption import stops_at_once
 from bayes_lepu.settling.counting import count_missed
 from bayes_lepu.settling.decisions import Decision, decide

@@ -26,7 +26,7 @@ from bayes_lepu.result.estimates import estimate_table
 from bayes_lepu.result.origin import FitOptions, Provenance
 from bayes_lepu.result.summaries import CI_PROB
 from bayes_lepu.result.without_rows import Remembered
-from bayes_lepu.result.wording import orientation_sentence, rows_in_words, table_in_words
+from bayes_lepu.result.wording import facts_of
 
 if TYPE_CHECKING:
     import pymc as pm
@@ -394,39 +394,7 @@ class FittedModel:
 
     @cached_property
     def _own_facts(self) -> dict[str, str]:
-        d = self.data
-        facts = {
-            "data": rows_in_words(d),
-            "model": self.spec.mechanism,
-            "priors": ", ".join(f"{name} ~ {prior.short()}" for name, prior in self.priors.items()),
-        }
-        if encoded := table_in_words(d):
-            facts["table"] = encoded
-        levels = {k: summaries.describe_draws(v, CI_PROB) for k, v in self._levels.items()}
-        facts["class prior pi"] = show_estimate(levels["pi"])
-        if d.cases:
-            facts["label freq. c"] = "not told by case-control rows"
-        elif d.n_annotators == 1:
-            facts["label freq. c"] = show_estimate(levels["c"])
-        else:
-            means = zip(d.annotators, self.c_by_annotator.mean(axis=0), strict=True)
-            facts["label freq. c"] = ", ".join(f"{name} {c:.2f}" for name, c in means)
-        if not self.is_point:
-            before = levels["prior of pi"]
-            facts["class prior pi"] += f"; prior {before['lower']:.3f} to {before['upper']:.3f}"
-        if d.n_annotators == 1:
-            for name, values in self.draws.rates(self.spec.shape_rates).items():
-                facts[name] = show_estimate(summaries.describe_draws(values, CI_PROB))
-        facts["orientation"] = orientation_sentence(self)
-        if self.partial:
-            made, asked = self.parameters.b.shape, self.quality.figures
-            facts["interrupted"] = (
-                f"{made[0]} chain(s) of {made[1]} draws, of {asked['chains_asked']} chains of "
-                f"{asked['draws_asked']} asked for"
-            )
-        if self.quality.words and not self.is_point:
-            facts["approximation"] = self.quality.words
-        return facts
+        return facts_of(self, self._levels)
 
     def _summarise(self, function: summaries.RowFunction, X: Any, ci_prob: float) -> pd.DataFrame:
         values, index = self.data.transform(X)
@@ -460,10 +428,3 @@ def _label_array(labels: NDArray[np.int8], data: PUData) -> "xr.DataArray":
         return xr.DataArray(labels, dims=("chain", "draw", "obs"), name="l")
     dims, coords = ("chain", "draw", "obs", "annotator"), {"annotator": list(data.annotators)}
     return xr.DataArray(labels, dims=dims, coords=coords, name="L")
-
-
-def show_estimate(row: Mapping[str, float]) -> str:
-    """A mean with its interval, as `describe_draws` gives them."""
-    if "lower" not in row:
-        return f"{row['mean']:.3f}"
-    return f"{row['mean']:.3f}  ({CI_PROB:.0%} interval {row['lower']:.3f} to {row['upper']:.3f})"
