@@ -2,47 +2,26 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
-from functools import cache, partial
-from importlib.metadata import version
 from typing import Any
 
 import numpy as np
 
 from bayes_lepu.averaging import AUTO, PRIOR_WEIGHTS, AveragedFit, average
-from bayes_lepu.data.reading import read_data
-from bayes_lepu.data.streams import as_source, read_parts
+from bayes_lepu.building import Rows, priors_of, read_model
+from bayes_lepu.data.streams import as_source
 from bayes_lepu.errors import ModelError
 from bayes_lepu.fitted import Fit
-from bayes_lepu.inference.engines import ENGINES, Request
-from bayes_lepu.inference.nuts import NutsOptions, refuse_improper
-from bayes_lepu.inference.orientation import check_rule
+from bayes_lepu.inference.engines import ENGINES
+from bayes_lepu.inference.nuts import refuse_improper
 from bayes_lepu.models import get_model
 from bayes_lepu.models.spec import ModelSpec
-from bayes_lepu.options import (
-    check_audit,
-    check_columns,
-    check_picking,
-    check_sampler,
-    check_sampler_options,
-    choose_priors,
-    long_format,
-    read_seed,
-    refuse_by_passes,
-    refuse_by_products,
-    with_marks,
-    with_sampling,
-)
+from bayes_lepu.options import check_options
 from bayes_lepu.priors.prior import GivenPriors, Prior
 from bayes_lepu.propensities import Propensity
+from bayes_lepu.result.origin import FitOptions, Provenance
 from bayes_lepu.runtime.interruption import stops_at_once
-from bayes_lepu.suggestions import unknown
-
-VERSIONED = ("bayes-lepu", "numpy", "numba", "scipy", "pandas", "pymc", "nutpie")
 
 
-@stops_at_once
-@np.errstate(all="ignore")  # a search meets infinities and leaves them
 def fit(
     X: Any,
     l: Any = None,
@@ -207,177 +186,58 @@ def fit(
     >>> fit.predict_proba(demo.X).shape
     (2500, 2)
     """
-    if isinstance(model, str) and model == AUTO:
-        return _fit_all(
-            X,
-            l,
-            method=method,
-            penalties=(penalty, C),
-            random_seed=read_seed(random_seed),
-            priors=priors or {},
-            selection={
-                "selection_features": selection_features,
-                "selection_formula": selection_formula,
-                "visits": visits,
-            },
-            options={
-                "y": y,
-                "class_formula": class_formula,
-                "item": item,
-                "annotator": annotator,
-                "label": label,
-                "sample_weight": sample_weight,
-                "class_prior": class_prior,
-                "label_frequency": label_frequency,
-                "false_marks": false_marks,
-                "audits": audits,
-                "sampling": sampling,
-                "class_features": class_features,
-                "exclude": exclude,
-                "missing": missing,
-                "unseen": unseen,
-                "feature_names": feature_names,
-                "standardize": standardize,
-                "orientation": orientation,
-                "optimizer": optimizer,
-                "n_starts": n_starts,
-                "draws": draws,
-                "tune": tune,
-                "chains": chains,
-                "cores": cores,
-                "threads": threads,
-                "target_accept": target_accept,
-                "sampler": sampler,
-                "sampler_options": sampler_options,
-                "progressbar": progressbar,
-            },
-        )
-    spec, priors = with_marks(get_model(model), false_marks, priors)
-    spec = with_sampling(spec, sampling, label_frequency=label_frequency)
-    if method not in ENGINES:
-        raise ModelError(unknown("method", method, ENGINES))
-    engine = ENGINES[method]
-    check_rule(orientation)
-    check_picking(audits, y)
-    check_sampler(
-        sampler,
-        draws=draws,
-        tune=tune,
-        chains=chains,
-        cores=cores,
-        threads=threads,
-        target_accept=target_accept,
-    )
-    seed = read_seed(random_seed)
-    check_columns(spec, selection_features, selection_formula, visits)
-    source = as_source(X)
-    if source is not None and not engine.by_passes:
-        refuse_by_passes(method)
     if l is None and label is not None and item is None and annotator is None:
         l, label = label, None
-    data = (read_data if source is None else partial(read_parts, progressbar=progressbar))(
-        X if source is None else source,
-        l,
-        y=y,
-        sample_weight=sample_weight,
-        long=long_format(item, annotator, label),
-        visits=visits,
-        class_prior=class_prior,
-        label_frequency=label_frequency,
-        false_marks=spec.false_marks,
-        cases=spec.cases,
-        class_features=class_features,
-        selection_features=selection_features,
-        class_formula=class_formula,
-        selection_formula=selection_formula,
-        exclude=exclude,
-        missing=missing,
-        unseen=unseen,
-        feature_names=feature_names,
-        standardize=standardize,
-    )
-    data = replace(data, threads=threads)
-    if data.is_sparse and not engine.by_products:
-        refuse_by_products(method, data)
-    check_audit(spec, data)
-    chosen = choose_priors(spec, data, point=engine.point, penalty=penalty, C=C, priors=priors)
+    given = locals()
+    return fit_rows(Rows.of(given), model, FitOptions.of(given))
+
+
+@stops_at_once
+@np.errstate(all="ignore")  # a search meets infinities and leaves them
+def fit_rows(rows: Rows, model: str | Propensity | ModelSpec, options: FitOptions) -> Fit:
+    """What the arguments of `fit` stand for."""
+    if options.model == AUTO:
+        return _fit_all(rows, options)
+    check_options(options, audited=rows.y is not None)
+    spec, data, chosen = read_model(rows, model, options)
+    engine = ENGINES[options.method]
     if not engine.point:
         refuse_improper(chosen)
-    sample_priors = None
-    if data.parts is not None:
-        sample_priors = choose_priors(
-            spec, data.held, point=engine.point, penalty=penalty, C=C, priors=priors
-        )
-    settings: dict[str, Any] = {
-        "model": spec.name,
-        "method": method,
-        "audits": audits,
-        "sampling": sampling,
-        "standardize": standardize,
-        "orientation": orientation,
-        "n_starts": n_starts,
-        "optimizer": optimizer,
-        "random_seed": seed,
-        "versions": dict(library_versions()),
-        "created_at": datetime.now(UTC).isoformat(timespec="seconds"),
-    }
-    found = engine.run(
-        Request(
-            spec=spec,
-            data=data.distinct,
-            priors=chosen,
-            rule=orientation,
-            n_starts=n_starts,
-            optimizer=optimizer,
-            nuts=NutsOptions(
-                draws,
-                tune,
-                chains,
-                cores,
-                target_accept,
-                seed,
-                progressbar,
-                keep_partial,
-                check_sampler_options(sampler_options, sampler),
-            ),
-            sampler=sampler,
-        )
-    )
+    sample_priors = None if data.parts is None else priors_of(spec, data.held, options)
+    found = engine.run(options.request(spec, data.distinct, chosen))
     result = Fit(
         spec=spec,
         data=data,
         priors=chosen if found.priors is None else found.priors,
-        method=method,
         parameters=found.parameters,
         modes=found.modes,
         orientation=found.orientation,
-        settings={**settings, **found.options},
+        options=options,
+        provenance=Provenance.now(options, found.seconds),
         stats=found.stats,
         quality=found.quality,
         sample_priors=sample_priors,
     )
-    repr(result)  # π and c are part of the answer: found here, kept, and shown without a wait
+    result.find_levels()
     return result
 
 
-def _fit_all(
-    X: Any,
-    l: Any,
-    *,
-    method: str,
-    penalties: tuple[Any, Any],
-    random_seed: int,
-    priors: GivenPriors,
-    selection: Mapping[str, Any],
-    options: Mapping[str, Any],
-) -> AveragedFit:
-    """Every model with these options, averaged; ``selection`` for those with columns in s."""
-    if method in ENGINES and (ENGINES[method].point or penalties != (None, None)):
+def _fit_all(rows: Rows, options: FitOptions) -> AveragedFit:
+    """Every model with these options, averaged."""
+    engine = ENGINES.get(options.method)
+    penalties = (options.penalty, options.C)
+    if engine is not None and (engine.point or penalties != (None, None)):
         raise ModelError(
             "model='auto' weighs models by how well their posteriors predict the labels, which "
             "needs draws. Use method='nuts' or 'laplace', without penalty and C."
         )
-    if as_source(X) is not None:
+    if options.keep_partial:
+        raise ModelError(
+            "model='auto' fits several models one after another, and an average of those that an "
+            "interrupt leaves would not be the one asked for. Leave keep_partial out, or fit one "
+            "model."
+        )
+    if as_source(rows.X) is not None:
         raise ModelError(
             "model='auto' compares models row by row, which needs the rows in memory. Choose one "
             "on a random part of the rows, and fit that one here."
@@ -386,22 +246,12 @@ def _fit_all(
     for name in PRIOR_WEIGHTS:
         spec = get_model(name)
         # A missed positive among the audited rows rules the naive model out, two samples do too.
-        if spec.certain and (options["y"] is not None or options["sampling"] != "joint"):
+        if spec.certain and (rows.y is not None or options.sampling != "joint"):
             continue
-        fits[name] = fit(
-            X,
-            l,
-            model=name,
-            method=method,
-            priors={k: v for k, v in priors.items() if k in spec.parameters} or None,
-            random_seed=random_seed,
-            **(selection if spec.has_selection else {}),
-            **options,
-        )
-    return average(fits, random_seed=random_seed)
-
-
-@cache
-def library_versions() -> dict[str, str]:
-    """Versions of what shaped the numbers (reading them takes longer than a small fit)."""
-    return {p: version(p) for p in VERSIONED}
+        priors = {k: v for k, v in (options.priors or {}).items() if k in spec.parameters}
+        own, its_rows = replace(options, model=name, priors=priors or None), rows
+        if not spec.has_selection:
+            own = replace(own, selection_features=None, selection_formula=None)
+            its_rows = replace(rows, visits=None)
+        fits[name] = fit_rows(its_rows, name, own)
+    return average(fits, options)

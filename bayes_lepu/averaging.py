@@ -37,6 +37,8 @@ from bayes_lepu.errors import DataError, FileFormatError, ModelError
 from bayes_lepu.fitted import Fit
 from bayes_lepu.models.parameters import ARRAYS, Parameters
 from bayes_lepu.propensities import RATES, Propensity
+from bayes_lepu.result.calls import AUTO, HEAD, call_text
+from bayes_lepu.result.origin import FitOptions, Provenance
 from bayes_lepu.result.saved import fields_of, to_saved, write
 from bayes_lepu.result.tree import to_tree
 from bayes_lepu.result.without_rows import Remembered
@@ -47,7 +49,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
 PRIOR_WEIGHTS = {"naive": 0.02, "scar": 0.3, "spm": 0.6, "psychm": 0.1}
-AUTO, STACKED = "auto", "stack"
+STACKED = "stack"
 MEMBERS, REMEMBERED = "members", "remembered"  # groups of a saved average
 TEMPERATURE = 4.0  # differences of elpd that say nothing
 
@@ -87,6 +89,20 @@ class AveragedFit(Fit):
         """The verdict on the leading member, which says what the average rests on."""
         found = self.leading.identifiability
         return replace(found, verdict=f"{found.verdict} {self._rests_on()}")
+
+    @property
+    def call(self) -> str:
+        """Lines of Python that give the same numbers; see `Fit.call`.
+
+        One call with ``model="auto"`` where the average came from one. Otherwise the calls of its
+        members, and the weights that it gave them.
+        """
+        if self.options.model == AUTO and self.provenance.made_by == "fit":
+            return HEAD + call_text(self, self.options.priors)
+        fits = (call_text(fit, fit.priors, f"fits[{n!r}]") for n, fit in self.members.items())
+        seed = self.options.random_seed
+        stacked = f"fit = lepu.stack(fits, weights={self.weights!r}, random_seed={seed})\n"
+        return f"{HEAD}fits = {{}}\n" + "".join(fits) + stacked
 
     def _rests_on(self) -> str:
         shown = ", ".join(f"{name} {w:.2f}" for name, w in self.weights.items())
@@ -144,8 +160,8 @@ class AveragedFit(Fit):
             }
         )
         tree.attrs = {
-            "average": self.settings["model"],
-            "random_seed": self.settings["random_seed"],
+            "options": self.options.to_json(),
+            "provenance": self.provenance.to_json(),
             "comparison": json.dumps(self.comparison.to_dict(orient="split")),
         }
         return write(tree, Path(path))
@@ -183,10 +199,11 @@ class AveragedFit(Fit):
                 method=method,
                 random_seed=random_seed,
             )
-        seed = self.settings["random_seed"] if random_seed is None else random_seed
-        if self.settings["model"] == STACKED:
+        seed = self.options.random_seed if random_seed is None else random_seed
+        if self.options.model == STACKED:
             return stack(updated, random_seed=seed)
-        return average(updated, random_seed=seed)
+        whole = next(fit.options for fit in updated.values() if fit.spec.has_selection)
+        return average(updated, replace(whole, model=AUTO, random_seed=seed))
 
     def _headline(self) -> str:
         return f"bayes_lepu fit: average of {len(self.members)} models, method={self.method}"
@@ -204,17 +221,17 @@ class AveragedFit(Fit):
         return {**kept, **of}
 
 
-def average(fits: Mapping[str, Fit], *, random_seed: int) -> AveragedFit:
+def average(fits: Mapping[str, Fit], options: FitOptions) -> AveragedFit:
     """The average of fits of the same rows by different models.
 
     Parameters
     ----------
     fits : mapping of str to Fit
         Fits with draws, by name of their model.
-    random_seed : int
-        Seed of the choice of draws.
+    options : FitOptions
+        Those of the call with ``model="auto"``; its seed is that of the choice of draws.
     """
-    return _averaged(fits, weigh(fits), AUTO, random_seed)
+    return _averaged(fits, weigh(fits), options)
 
 
 def stack(
@@ -259,7 +276,8 @@ def stack(
         table = pd.DataFrame({"weight": _given(dict(weights), fits)})
     table = table.assign(weight=table["weight"] / table["weight"].sum())
     table = table.sort_values("weight", ascending=False, kind="stable")
-    return _averaged(fits, table, STACKED, random_seed)
+    lead = fits[str(table.index[0])].options
+    return _averaged(fits, table, replace(lead, model=STACKED, random_seed=random_seed))
 
 
 def _refuse_other_coordinates(fits: Mapping[str, Fit]) -> None:
@@ -289,12 +307,10 @@ def _given(weights: dict[Any, Any], fits: Mapping[str, Fit]) -> dict[str, float]
     return dict(zip(fits, values.tolist(), strict=True))
 
 
-def _averaged(
-    fits: Mapping[str, Fit], table: pd.DataFrame, model: str, random_seed: int
-) -> AveragedFit:
+def _averaged(fits: Mapping[str, Fit], table: pd.DataFrame, options: FitOptions) -> AveragedFit:
     """Draws of the fits in proportion to their weights, the largest first."""
     lead = fits[str(table.index[0])]
-    rng = np.random.default_rng([random_seed, 8])
+    rng = np.random.default_rng([options.random_seed, 8])
     shape = lead.parameters.b.shape
     which = rng.choice(len(fits), size=shape, p=table["weight"].to_numpy())
     members = {str(name): fits[str(name)] for name in table.index}
@@ -302,11 +318,11 @@ def _averaged(
         spec=lead.spec,
         data=lead.data,
         priors=lead.priors,
-        method=lead.method,
         parameters=_pool([f.parameters for f in members.values()], which),
         modes=lead.modes,
         orientation=lead.orientation,
-        settings={**lead.settings, "model": model, "random_seed": random_seed},
+        options=options,
+        provenance=lead.provenance,
         stats={"model": which.astype(float)},
         members=members,
         comparison=table,
@@ -322,7 +338,8 @@ def from_saved(tree: "xr.DataTree", path: Path, propensity: Propensity | None) -
     """The average that `AveragedFit.save` wrote, its draws chosen anew by the same seed."""
     try:
         table = pd.DataFrame(**json.loads(tree.attrs["comparison"]))
-        model, seed = str(tree.attrs["average"]), int(tree.attrs["random_seed"])
+        options = FitOptions.from_json(tree.attrs["options"])
+        provenance = Provenance.from_json(tree.attrs["provenance"])
         saved = [tree.children[MEMBERS].children[f"{number}"] for number in range(len(table))]
         group = tree.children.get(REMEMBERED)
         remembered = Remembered.from_group(group) if group else None
@@ -332,7 +349,8 @@ def from_saved(tree: "xr.DataTree", path: Path, propensity: Propensity | None) -
         ) from error
     members = zip(table.index, saved, strict=True)
     fits = {str(name): Fit(**fields_of(member, path, propensity)) for name, member in members}
-    return replace(_averaged(fits, table, model, seed), remembered=remembered)
+    found = _averaged(fits, table, options)
+    return replace(found, provenance=provenance, remembered=remembered)
 
 
 def weigh(fits: Mapping[str, Fit]) -> pd.DataFrame:

@@ -1,10 +1,14 @@
 """`build_model`: the PyMC model of a table and labels, to extend or to sample by other means."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.data.reading import read_data
+from bayes_lepu.data.streams import as_source, read_parts
+from bayes_lepu.inference.engines import ENGINES
 from bayes_lepu.models import get_model
 from bayes_lepu.models.spec import ModelSpec
 from bayes_lepu.options import (
@@ -12,11 +16,15 @@ from bayes_lepu.options import (
     check_columns,
     check_terms,
     choose_priors,
+    long_format,
+    refuse_by_passes,
+    refuse_by_products,
     with_marks,
     with_sampling,
 )
 from bayes_lepu.priors.prior import GivenPriors, Prior
 from bayes_lepu.propensities import Propensity
+from bayes_lepu.result.origin import FitOptions
 
 if TYPE_CHECKING:
     import pymc as pm
@@ -68,45 +76,64 @@ def build_model(
     >>> [v.name for v in lepu.build_model(demo.X, demo.l, model="scar").free_RVs]
     ['a', 'b', 'c']
     """
-    spec, data, chosen = read_model(
-        X,
-        l,
-        model=model,
-        y=y,
-        visits=visits,
-        sample_weight=sample_weight,
-        class_prior=class_prior,
-        label_frequency=label_frequency,
-        false_marks=false_marks,
-        sampling=sampling,
-        class_features=class_features,
-        selection_features=selection_features,
-        class_formula=class_formula,
-        selection_formula=selection_formula,
-        exclude=exclude,
-        missing=missing,
-        unseen=unseen,
-        feature_names=feature_names,
-        standardize=standardize,
-        priors=priors,
-    )
+    given = locals()
+    spec, data, chosen = read_model(Rows.of(given), model, FitOptions.of(given))
     return spec.build(data, chosen, check_terms(terms))
 
 
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """What a call to `fit` is about: the table, its labels and what else has a value per row."""
+
+    X: Any
+    l: Any
+    y: Any = None
+    item: str | None = None
+    annotator: str | None = None
+    label: str | None = None
+    visits: Any = None
+    sample_weight: Any = None
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> "Rows":
+        """Those among the arguments of a call."""
+        return cls(**{f.name: given[f.name] for f in fields(cls) if f.name in given})
+
+
 def read_model(
-    X: Any,
-    l: Any,
-    *,
-    model: str | Propensity | ModelSpec,
-    priors: GivenPriors | None,
-    false_marks: bool | Prior,
-    sampling: str,
-    **rows: Any,
+    rows: Rows, model: str | Propensity | ModelSpec, options: FitOptions
 ) -> tuple[ModelSpec, PUData, dict[str, Prior]]:
-    """The model, data and priors that the arguments of `build_model` stand for."""
-    spec, priors = with_marks(get_model(model), false_marks, priors)
-    spec = with_sampling(spec, sampling, label_frequency=rows["label_frequency"])
-    check_columns(spec, rows["selection_features"], rows["selection_formula"], rows["visits"])
-    data = read_data(X, l, false_marks=spec.false_marks, cases=spec.cases, **rows)
+    """The model, data and priors that the arguments of `fit` and of its relatives stand for."""
+    engine = ENGINES[options.method]
+    spec, _ = with_marks(get_model(model), options.false_marks, options.priors)
+    spec = with_sampling(spec, options.sampling, label_frequency=options.label_frequency)
+    check_columns(spec, options.selection_features, options.selection_formula, rows.visits)
+    source = as_source(rows.X)
+    if source is not None and not engine.by_passes:
+        refuse_by_passes(options.method)
+    read = read_data if source is None else partial(read_parts, progressbar=options.progressbar)
+    data = read(
+        rows.X if source is None else source,
+        rows.l,
+        y=rows.y,
+        sample_weight=rows.sample_weight,
+        long=long_format(rows.item, rows.annotator, rows.label),
+        visits=rows.visits,
+        false_marks=spec.false_marks,
+        cases=spec.cases,
+        **options.of_columns,
+    )
+    data = replace(data, threads=options.threads)
+    if data.is_sparse and not engine.by_products:
+        refuse_by_products(options.method, data)
     check_audit(spec, data)
-    return spec, data, choose_priors(spec, data, priors=priors)
+    return spec, data, priors_of(spec, data, options)
+
+
+def priors_of(spec: ModelSpec, data: PUData, options: FitOptions) -> dict[str, Prior]:
+    """The priors of a model on these data, by the options of a call."""
+    _, priors = with_marks(spec, options.false_marks, options.priors)
+    point = ENGINES[options.method].point
+    return choose_priors(
+        spec, data, point=point, penalty=options.penalty, C=options.C, priors=priors
+    )

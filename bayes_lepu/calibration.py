@@ -12,7 +12,7 @@ It is uniform given any data, so that labels which cannot be fitted (nobody mark
 import json
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,8 +21,8 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import stats
 
-from bayes_lepu._fit import fit
-from bayes_lepu.building import read_model
+from bayes_lepu._fit import fit_rows
+from bayes_lepu.building import Rows, read_model
 from bayes_lepu.errors import DataError, LepuWarning, ModelError
 from bayes_lepu.inference.nuts import refuse_improper
 from bayes_lepu.links import Array
@@ -30,9 +30,9 @@ from bayes_lepu.models.density import LogDensity
 from bayes_lepu.models.parameters import Parameters
 from bayes_lepu.models.spec import ModelSpec
 from bayes_lepu.models.transforms import plain_name
-from bayes_lepu.options import read_seed
 from bayes_lepu.priors.prior import GivenPriors
 from bayes_lepu.propensities import Propensity
+from bayes_lepu.result.origin import FitOptions, read_seed
 from bayes_lepu.runtime.interruption import stops_at_once
 
 if TYPE_CHECKING:
@@ -172,34 +172,19 @@ standardize
     >>> list(found.to_frame().columns)
     ['replications', 'mean', 'spread', 'outside']
     """
-    columns: dict[str, Any] = {
-        "class_features": class_features,
-        "selection_features": selection_features,
-        "class_formula": class_formula,
-        "selection_formula": selection_formula,
-        "standardize": standardize,
-    }
+    asked = FitOptions.of(locals())
     if replications < 1:
         raise ModelError(f"replications = {replications}; a number of 1 or more is expected.")
     if draws * chains < THINNED:
         raise ModelError(f"draws x chains = {draws * chains}; {THINNED} or more are expected.")
     alternating = _alternating(len(X), shown)
-    spec, template, chosen = read_model(
-        X,
-        alternating,
-        model=model,
-        priors=priors,
-        false_marks=False,
-        sampling="joint",
-        label_frequency=None,
-        visits=None,
-        **columns,
-    )
+    spec, template, chosen = read_model(Rows(X, alternating), model, replace(asked, method="nuts"))
     refuse_improper(chosen)
     density = LogDensity(spec, template, chosen, jacobian=True)
     seen = None if shown is None else template.shown
-    options: dict[str, Any] = {"method": method, "draws": draws, "tune": tune, "chains": chains}
-    store = _Store(path, random_seed, {**options, **_described(density)})
+    options = replace(asked, priors=chosen, orientation="none", cores=1, progressbar=False)
+    numbers = {"method": method, "draws": draws, "tune": tune, "chains": chains}
+    store = _Store(path, random_seed, {**numbers, **_described(density)})
 
     def replication(k: int) -> dict[str, int]:
         rng = np.random.default_rng([store.random_seed, k])
@@ -209,17 +194,10 @@ standardize
             return {}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", LepuWarning)
-            found = fit(
-                X,
-                labels if seen is None else np.where(seen, labels, np.nan),
-                model=spec,
-                priors=chosen,
-                orientation="none",
-                cores=1,
-                random_seed=int(rng.integers(2**31)),
-                progressbar=False,
-                **options,
-                **columns,
+            found = fit_rows(
+                Rows(X, labels if seen is None else np.where(seen, labels, np.nan)),
+                spec,
+                replace(options, random_seed=int(rng.integers(2**31))),
             )
         thinned = np.linspace(0, found.draws.b.size - 1, THINNED).astype(int)
         drawn = quantities(density, found.draws.take(thinned))

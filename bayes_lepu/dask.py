@@ -12,13 +12,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from bayes_lepu._fit import fit as fit_parts
+from bayes_lepu._fit import fit_rows
+from bayes_lepu.building import Rows
 from bayes_lepu.errors import DataError
 from bayes_lepu.fitted import Fit
 from bayes_lepu.links import Array
 from bayes_lepu.models.spec import ModelSpec
 from bayes_lepu.priors.prior import GivenPriors, Prior
 from bayes_lepu.propensities import Propensity
+from bayes_lepu.result.origin import FitOptions
 
 LABEL = "l"  # the column of the labels, where they come as an array
 RETRIES = 3  # of a task that fails with its worker
@@ -102,6 +104,7 @@ def fit(
         As from `bayes_lepu.fit`. It holds a random sample of the rows, by which it is judged, and
         needs the cluster only for sums over all rows, such as ``missed(total=True)``.
     """
+    given = locals()
     delayed, name = _delayed(X, l)
     client = _active_client() if client is None else client
     if not hasattr(client, "compute") or getattr(client, "asynchronous", False):
@@ -109,33 +112,8 @@ def fit(
             f"client is a {type(client).__name__}; a distributed.Client that is not asynchronous "
             "is expected."
         )
-    return fit_parts(
-        Partitions(client, client.compute(delayed)),
-        name,
-        model=model,
-        method=method,
-        y=y,
-        sample_weight=sample_weight,
-        class_prior=class_prior,
-        label_frequency=label_frequency,
-        false_marks=false_marks,
-        class_features=class_features,
-        selection_features=selection_features,
-        class_formula=class_formula,
-        selection_formula=selection_formula,
-        exclude=exclude,
-        missing=missing,
-        unseen=unseen,
-        standardize=standardize,
-        penalty=penalty,
-        C=C,
-        priors=priors,
-        orientation=orientation,
-        draws=draws,
-        chains=chains,
-        random_seed=random_seed,
-        progressbar=progressbar,
-    )
+    rows = Rows(Partitions(client, client.compute(delayed)), name, y, sample_weight=sample_weight)
+    return fit_rows(rows, model, FitOptions.of(given | {"l": name}))
 
 
 def predict_proba(fit: Fit, X: Any) -> Any:

@@ -14,14 +14,13 @@ from bayes_lepu.diagnostics.identifiability import diagnose
 from bayes_lepu.diagnostics.records import Identifiability
 from bayes_lepu.diagnostics.several_annotators import agreement_of
 from bayes_lepu.errors import ModelError
-from bayes_lepu.inference.engines import ENGINES, Request
-from bayes_lepu.inference.nuts import NutsOptions
+from bayes_lepu.inference.engines import ENGINES
 from bayes_lepu.models.parameters import Parameters
 from bayes_lepu.result import FittedModel
-from bayes_lepu.result.fitted_model import show_estimate
 from bayes_lepu.result.saved import to_saved, write
 from bayes_lepu.result.summaries import CI_PROB, summary_by_row, tail_probabilities
 from bayes_lepu.result.without_rows import Remembered
+from bayes_lepu.result.wording import show_estimate
 from bayes_lepu.runtime.interruption import stops_at_once
 from bayes_lepu.settling.counting import count_missed
 from bayes_lepu.settling.decisions import Decision, decide
@@ -44,29 +43,17 @@ class Fit(FittedModel):
 
     @cached_property
     def sample(self) -> "Fit":
-        """The same fit to the rows held here: this one, unless they are a sample of all rows.
+        """The same fit to the rows held in memory, for what needs single rows.
 
-        What is not a sum over the rows, such as the verdict and the report, is about this one.
+        That is this fit, unless its rows are too many to be held: then it is one to a random
+        sample of them. Verdict and report are about it.
         """
         if self.data.parts is None:
             return self
-        settings, priors = self.settings, self.sample_priors
+        priors = self.sample_priors
         assert priors is not None  # goes with the parts
-        chains, draws = (4, 1000) if self.is_point else self.parameters.b.shape
-        found = ENGINES[self.method].run(
-            Request(
-                spec=self.spec,
-                data=self.data.held,
-                priors=priors,
-                rule=settings["orientation"],
-                n_starts=settings["n_starts"],
-                optimizer=settings["optimizer"],
-                nuts=NutsOptions(
-                    draws, 1000, chains, None, 0.9, settings["random_seed"], progressbar=False
-                ),
-                sampler="nutpie",
-            )
-        )
+        quiet = replace(self.options, progressbar=False)
+        found = ENGINES[self.method].run(quiet.request(self.spec, self.data.held, priors))
         return replace(
             self,
             data=self.data.held,
@@ -309,6 +296,11 @@ class Fit(FittedModel):
             )
 
     @property
+    def _judged(self) -> bool:
+        """Whether the verdict has been asked for, and is there."""
+        return "identifiability" in vars(self)
+
+    @property
     def _unnamed(self) -> bool:
         known = self.identifiability if self.remembered is None else self.remembered
         return known.level >= UNNAMED_LEVEL
@@ -401,7 +393,7 @@ class Fit(FittedModel):
     def _facts(self) -> dict[str, str]:
         if self.remembered is not None:
             return super()._facts()
-        if "identifiability" not in vars(self):
+        if not self._judged:
             return super()._facts() | {"verdict": "not asked for yet: print(fit), or fit.answer"}
         found, facts = self.identifiability, self.answer.facts() | super()._facts()
         if found.exchanged_pi is not None:

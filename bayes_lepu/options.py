@@ -1,7 +1,6 @@
 """What the options of `fit` mean: checked, and turned into priors and forms."""
 
 import math
-import secrets
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -16,6 +15,7 @@ from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.defaults import default_penalties, default_priors
 from bayes_lepu.errors import OWN_CODE, DataWarning, ModelError
 from bayes_lepu.inference.engines import ENGINES, SAMPLERS
+from bayes_lepu.inference.orientation import check_rule
 from bayes_lepu.inference.pooling import known_scales
 from bayes_lepu.inference.stopping import LEAST_DRAWS
 from bayes_lepu.links import RowKind
@@ -32,6 +32,7 @@ from bayes_lepu.priors.prior import (
 )
 from bayes_lepu.priors.scale_families import of_column
 from bayes_lepu.priors.term_priors import with_blocks
+from bayes_lepu.result.origin import FitOptions
 from bayes_lepu.suggestions import unknown
 
 PICKED = ("random", "chosen")
@@ -142,19 +143,6 @@ def _parts(
     rests = rest.parts or (rest,) * int(mask.sum())
     parts = (chosen.get(n, own) for n, own in zip(names[mask], rests, strict=True))
     return Prior("columns", parts=tuple(parts))
-
-
-def read_seed(random_seed: int | None) -> int:
-    """The seed of a fit; one is made where none is given."""
-    if random_seed is None:
-        return secrets.randbits(31)
-    whole = isinstance(random_seed, int | np.integer) and not isinstance(random_seed, bool)
-    if not whole or not 0 <= random_seed < 2**63:
-        raise ModelError(
-            f"random_seed = {random_seed!r}; a whole number from 0 to 2**63 - 1, or None for one "
-            "that is made and recorded, is expected."
-        )
-    return int(random_seed)
 
 
 def check_columns(
@@ -277,44 +265,44 @@ def check_audit(spec: ModelSpec, data: PUData) -> None:
         )
 
 
-def check_picking(audits: str | None, y: Any) -> None:
+def check_picking(audits: str | None, *, audited: bool) -> None:
     """Refuse unknown words for how audited rows were picked."""
     if audits is None:
         return
     if audits not in PICKED:
         raise ModelError(f"audits = {audits!r}; one of {', '.join(PICKED)} is expected.")
-    if y is None:
+    if not audited:
         raise ModelError(
             f"audits={audits!r} says how the audited rows were picked, but none are given (y=)."
         )
 
 
-def check_sampler(
-    sampler: str,
-    *,
-    draws: int,
-    tune: int,
-    chains: int,
-    cores: int | None,
-    threads: int,
-    target_accept: float,
-) -> None:
+def check_options(options: FitOptions, *, audited: bool) -> None:
+    """Refuse unknown words, and numbers that no engine can use."""
+    if options.method not in ENGINES:
+        raise ModelError(unknown("method", options.method, ENGINES))
+    check_rule(options.orientation)
+    check_picking(options.audits, audited=audited)
+    _check_sampler(options)
+    check_sampler_options(options.sampler_options, options.sampler)
+
+
+def _check_sampler(options: FitOptions) -> None:
     """Refuse an unknown sampler and numbers it cannot work with."""
-    if sampler not in SAMPLERS:
-        raise ModelError(unknown("sampler", sampler, SAMPLERS))
+    if options.sampler not in SAMPLERS:
+        raise ModelError(unknown("sampler", options.sampler, SAMPLERS))
     for name, value, least in (
-        ("draws", draws, LEAST_DRAWS),
-        ("tune", tune, 1),
-        ("chains", chains, 1),
-        ("cores", 1 if cores is None else cores, 1),
-        ("threads", threads, 1),
+        ("draws", options.draws, LEAST_DRAWS),
+        ("tune", options.tune, 1),
+        ("chains", options.chains, 1),
+        ("cores", 1 if options.cores is None else options.cores, 1),
+        ("threads", options.threads, 1),
     ):
-        whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-        if not whole or value < least:
+        if not isinstance(value, int) or isinstance(value, bool) or value < least:
             raise ModelError(f"{name} = {value!r}; a whole number of at least {least} is expected.")
-    if not 0 < target_accept < 1:
+    if not 0 < options.target_accept < 1:
         raise ModelError(
-            f"target_accept = {target_accept!r}; a number between 0 and 1 is expected."
+            f"target_accept = {options.target_accept!r}; a number between 0 and 1 is expected."
         )
 
 
@@ -331,8 +319,8 @@ def check_terms(terms: Any) -> Any:
     return terms
 
 
-def check_sampler_options(options: Mapping[str, Any] | None, sampler: str) -> dict[str, Any]:
-    """Options of the sampler that are not options of `fit`."""
+def check_sampler_options(options: Mapping[str, Any] | None, sampler: str) -> None:
+    """Refuse options of the sampler that it has not, or that are options of `fit`."""
     given = dict(options or {})
     if (through := given.get("nuts_sampler")) is not None:
         if sampler != "pymc":
@@ -353,4 +341,3 @@ def check_sampler_options(options: Mapping[str, Any] | None, sampler: str) -> di
             f"sampler_options holds {', '.join(taken)}, which `fit` has arguments for: draws, "
             "tune, chains, cores, target_accept, random_seed, progressbar."
         )
-    return given

@@ -7,13 +7,30 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from bayes_lepu._fit import fit as fit_rows
+from bayes_lepu._fit import fit_rows
+from bayes_lepu.building import Rows
 from bayes_lepu.errors import DataError
 from bayes_lepu.fitted import Fit
 from bayes_lepu.links import Array
-from bayes_lepu.settling.calls import options_of
+from bayes_lepu.result.origin import OF_ROWS, FitOptions
 from bayes_lepu.suggestions import some
 from bayes_lepu.tables.labels import as_numbers, read_vector
+
+PLAIN = FitOptions(random_seed=0)  # the options of a table of numbers
+UNPENALISED: dict[str, Any] = {"priors": None, "penalty": None, "C": None}
+NAMING = (  # those that speak of the user's own columns
+    "item",
+    "annotator",
+    "label",
+    "class_features",
+    "selection_features",
+    "class_formula",
+    "selection_formula",
+    "exclude",
+    "missing",
+    "unseen",
+    "feature_names",
+)
 
 
 def refit(
@@ -29,32 +46,42 @@ def refit(
     data = fit.data
     classes = data.y if y is None else add_classes(fit, y)
     known = not bool(np.isnan(classes).all())
-    options = options_of(fit) | {"model": fit.spec, "audits": audits if known else None}
-    options |= {name: value for name, value in learned.items() if value is not None}
-    masks: dict[str, Any] = {
-        option: _places(fit, option, given) or np.flatnonzero(mask).tolist()
-        for option, given, mask in (
-            ("class_features", class_features, data.class_mask),
-            ("selection_features", selection_features, data.selection_mask),
-        )
-        if given is not None or not mask[: data.given_width].all()
+    features = {"class_features": class_features, "selection_features": selection_features}
+    news: dict[str, Any] = {"audits": audits if known else None}
+    if y is not None:
+        news["y"] = None  # no longer what the column of this name says
+    if learned["method"] not in (None, fit.method):
+        news |= UNPENALISED
+    options = replace(fit.options.but(**features, **learned), **news)
+    masks = {"class_features": data.class_mask, "selection_features": data.selection_mask}
+    places = {
+        name: tuple(_places(fit, name, features[name]) or np.flatnonzero(mask).tolist())
+        for name, mask in masks.items()
+        if features[name] is not None or not mask[: data.given_width].all()
     }
-    new = fit_rows(
+    rows = Rows(
         data.given_table,
         data.given_labels,
+        classes if known else None,
         visits=data.given_visits,
-        y=classes if known else None,
         sample_weight=data.row_weights,
-        priors=fit.priors if options["method"] == fit.method else None,
-        threads=data.threads,
-        progressbar=False,
-        **masks,
-        **options,
     )
-    # The rows went in as plain numbers; what the user calls them stays as it was.
+    # The rows go in as plain numbers; what the user calls them stays as it was.
+    numbers: dict[str, Any] = {name: getattr(PLAIN, name) for name in (*OF_ROWS, *NAMING)}
+    numbers |= {**places, **UNPENALISED, "progressbar": False}
+    if options.method == fit.method:
+        numbers["priors"] = fit.priors
+    new = fit_rows(rows, fit.spec, replace(options, **numbers))
     names = ("feature_names", "named", "index", "encoding", "annotators")
     kept = {name: getattr(data, name) for name in names}
-    return replace(new, data=replace(new.data, **kept))
+    found = replace(
+        new,
+        data=replace(new.data, **kept),
+        options=options,
+        provenance=replace(new.provenance, made_by="update"),
+    )
+    found.find_levels()
+    return found
 
 
 def _places(fit: Fit, option: str, columns: Sequence[str | int] | None) -> list[int]:

@@ -2,25 +2,24 @@
 
 import warnings
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayes_lepu._fit import library_versions
-from bayes_lepu.building import read_model
+from bayes_lepu.building import Rows, read_model
 from bayes_lepu.errors import OWN_CODE, LepuWarning, ModelError
 from bayes_lepu.fitted import Fit
-from bayes_lepu.inference.engines import Request, quality_of_chains
-from bayes_lepu.inference.nuts import NutsOptions, refuse_improper
+from bayes_lepu.inference.engines import quality_of_chains
+from bayes_lepu.inference.nuts import refuse_improper
 from bayes_lepu.inference.orientation import check_rule
 from bayes_lepu.inference.posterior import returned_posterior
 from bayes_lepu.inference.pymc_nuts import coordinates_of, stats_of
 from bayes_lepu.models.density import LogDensity
 from bayes_lepu.models.spec import ModelSpec
-from bayes_lepu.options import read_seed
 from bayes_lepu.priors.prior import GivenPriors, Prior
 from bayes_lepu.propensities import Propensity
+from bayes_lepu.result.origin import FitOptions, Provenance
 from bayes_lepu.runtime.interruption import stops_at_once
 from bayes_lepu.suggestions import some
 
@@ -84,68 +83,34 @@ def from_trace(
     >>> bool(again.pi_draws.mean() == fit.pi_draws.mean())
     True
     """
+    given = locals()
     check_rule(orientation)
-    seed = read_seed(random_seed)
-    spec, data, chosen = read_model(
-        X,
-        l,
-        model=model,
-        y=y,
-        visits=visits,
-        sample_weight=sample_weight,
-        class_prior=class_prior,
-        label_frequency=label_frequency,
-        false_marks=false_marks,
-        sampling=sampling,
-        class_features=class_features,
-        selection_features=selection_features,
-        class_formula=class_formula,
-        selection_formula=selection_formula,
-        exclude=exclude,
-        missing=missing,
-        unseen=unseen,
-        feature_names=feature_names,
-        standardize=standardize,
-        priors=priors,
-    )
+    options = replace(FitOptions.of(given), sampler="pymc")
+    spec, data, chosen = read_model(Rows.of(given), model, options)
     refuse_improper(chosen)
     density = LogDensity(spec, data, chosen, jacobian=True)
     posterior = _posterior(trace)
     z = coordinates_of(density, _checked(density, posterior))
     chains, draws = z.shape[:2]
-    tune, attrs = posterior.attrs.get("tuning_steps", 0), posterior.attrs
-    options = NutsOptions(draws, int(tune), chains, None, 0.8, seed, progressbar=False)
-    request = Request(spec, data, chosen, orientation, None, "auto", options, "pymc")
+    attrs = posterior.attrs
+    options = replace(options, chains=chains, draws=draws, tune=int(attrs.get("tuning_steps", 0)))
+    request = options.request(spec, data, chosen)
     found = request.modes_for_draws()
     stats = stats_of(trace)
-    named = returned_posterior(density, found, z, stats, options, rule=orientation)
-    settings = {
-        "model": spec.name,
-        "method": "nuts",
-        "audits": None,
-        "sampling": sampling,
-        "standardize": standardize,
-        "orientation": orientation,
-        "n_starts": None,
-        "optimizer": "auto",
-        "random_seed": seed,
-        "versions": dict(library_versions()),
-        "created_at": attrs.get("created_at", datetime.now(UTC).isoformat(timespec="seconds")),
-        "sampler": "pymc",
-        "tune": int(tune),
-        "sampling_time": attrs.get("sampling_time"),
-    }
+    named = returned_posterior(density, found, z, stats, request.nuts, rule=orientation)
+    now = Provenance.now(options, attrs.get("sampling_time"))
+    made = {"created_at": attrs.get("created_at", now.created_at), "sampler": options.sampler}
     return Fit(
         spec=spec,
         data=data,
         priors=chosen,
-        method="nuts",
         parameters=named.parameters,
         modes=found.modes,
         orientation=named.orientation,
-        settings=settings,
+        options=options,
+        provenance=replace(now, made_by="from_trace", **made),
         stats=named.stats,
-        quality=quality_of_chains(named, options),
+        quality=quality_of_chains(named, request.nuts),
     )
 
 

@@ -93,7 +93,7 @@ def test_an_average_comes_back_from_its_file(fit, rows, tmp_path):
     assert isinstance(loaded, AveragedFit)
     np.testing.assert_array_equal(loaded.predict_proba(X), fit.predict_proba(X))
     pd.testing.assert_frame_equal(loaded.comparison, fit.comparison, check_dtype=False)
-    assert loaded.settings["random_seed"] == fit.settings["random_seed"]
+    assert loaded.options.random_seed == fit.options.random_seed
     assert str(loaded) == str(fit)
     with pytest.raises(lepu.ModelError, match=r"fit.members\['\w+'\].save\(.*all_groups=True"):
         fit.save(tmp_path / "other.nc", all_groups=True)

@@ -231,16 +231,3 @@ def test_a_check_and_a_section_from_outside(tmp_path, monkeypatch):
     page = again.report(tmp_path / "report.html").read_text(encoding="utf-8")
     assert "What the coin says" in page
     assert "fell on its edge" in page
-
-
-def test_the_printed_call_gives_the_same_numbers(table):
-    """An L1 fit, whose penalties a call without its priors would lose."""
-    from bayes_lepu.settling.calls import call_text
-
-    X, l = table
-    fit = lepu.fit(X, l, model="spm", method="map", penalty="l1", C=3.0, random_seed=1)
-    code = call_text(fit).replace('fit.report("report.html")', "")
-    space = {"X": X, "l": l}
-    exec(code, space)
-    np.testing.assert_allclose(space["fit"].draws.a, fit.draws.a, atol=1e-8)
-    np.testing.assert_allclose(space["fit"].draws.alpha, fit.draws.alpha, atol=1e-8)

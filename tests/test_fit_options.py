@@ -22,7 +22,7 @@ def test_a_seed_that_is_none(rows, seed):
 
 def test_a_seed_is_recorded_as_it_was_given(rows):
     fit = lepu.fit(*rows, model="naive", method="map", random_seed=np.int64(7))
-    assert fit.settings["random_seed"] == 7
+    assert fit.options.random_seed == 7
 
 
 @pytest.mark.parametrize("method", ["nuts", "laplace"])

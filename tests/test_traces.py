@@ -27,7 +27,7 @@ def test_a_fit_comes_back_from_its_own_tree(name):
     for field in ("a", "b", "alpha", "beta", "log_w"):
         ours, theirs = getattr(fit.parameters, field), getattr(again.parameters, field)
         np.testing.assert_allclose(theirs, ours, rtol=1e-9, atol=1e-12)
-    assert again.settings["tune"] == 200
+    assert again.options.tune == 200
     np.testing.assert_array_equal(again.stats["diverging"], fit.stats["diverging"])
 
 

@@ -60,7 +60,7 @@ def bound_class_prior(
             raise ModelError(f"gamma = {gamma!r}; a factor of at least 1 is expected.")
         words = f"odds of being marked differ by a factor of at most {gamma:g}"
         lines[words] = band(h, lambda top: _odds(top, 1 / gamma), lambda top: _odds(top, gamma))
-    told = audits or fit.settings.get("audits") or "chosen"
+    told = audits or fit.options.audits or "chosen"
     if told not in ("chosen", "random"):
         raise ModelError(f"audits = {audits!r}; 'chosen' or 'random' is expected.")
     if told == "random" and fit.data.n_audited:
@@ -104,7 +104,7 @@ def audited_pi(fit: FittedModel, count: int = 4000) -> Array:
     """Draws of π from random audits alone, under Jeffreys' prior of the share."""
     data = fit.data
     missed = int(np.sum(data.kind == RowKind.MISSED))
-    rng = np.random.default_rng([int(fit.settings["random_seed"]), 9])
+    rng = np.random.default_rng([fit.options.random_seed, 9])
     m = rng.beta(missed + 0.5, data.n_audited - missed + 0.5, count)
     rate = float(np.mean(data.l))
     return rate + (1 - rate) * m

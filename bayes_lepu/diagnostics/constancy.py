@@ -119,7 +119,7 @@ def bootstrap_constancy(
     spec, data = subject.weak.spec, subject.weak.data
     point, scar = scar_peak(subject)
     observed = max(p.logp for p in subject.peaks) - scar
-    rng = np.random.default_rng(int(subject.fit.settings["random_seed"]))
+    rng = np.random.default_rng(subject.fit.options.random_seed)
     audited = data.kind >= RowKind.MISSED
     count = 0
     for _ in progress(range(repeats)):

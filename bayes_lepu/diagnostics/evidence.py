@@ -73,7 +73,7 @@ def gather(subject: Subject) -> Evidence:
     drawn = not fit.is_point
     profile = trace_profile(subject) if subject.small else None
     columns = score_columns(subject) if subject.small and not fit.spec.cases else None
-    seed = int(fit.settings["random_seed"])
+    seed = fit.options.random_seed
     fitted = scores(fit)
     rates, calibration = label_rates(*fitted), calibrate(*fitted, seed)
     form_rates, form_calibration = rates, calibration

@@ -65,7 +65,7 @@ def diagnose(
             f"bootstrap = {bootstrap}; 0 (none) or at least {LEAST_BOOTSTRAP} repeats are "
             "expected, since fewer cannot reach p = 0.05."
         )
-    audits = audits or fit.settings.get("audits") or "chosen"
+    audits = audits or fit.options.audits or "chosen"
     if audits not in ("chosen", "random"):
         raise ModelError(f"audits = {audits!r}; 'chosen' or 'random' is expected.")
     if fit.data.n_annotators > 1:

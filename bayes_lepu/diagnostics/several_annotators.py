@@ -61,7 +61,7 @@ def gather_several(subject: Subject, forms: FormRange) -> Evidence:
     fit = subject.fit
     drawn = not fit.is_point
     fitted = scores(fit)
-    rates, calibration = label_rates(*fitted), calibrate(*fitted, fit.settings["random_seed"])
+    rates, calibration = label_rates(*fitted), calibrate(*fitted, fit.options.random_seed)
     return Evidence(
         peaks=(),
         profile=None,
@@ -81,7 +81,7 @@ def gather_several(subject: Subject, forms: FormRange) -> Evidence:
 
 def agreement_of(fit: FittedModel) -> Agreement:
     """Counts of agreement, observed and replicated from the posterior."""
-    rng = np.random.default_rng([fit.settings["random_seed"], 7])
+    rng = np.random.default_rng([fit.options.random_seed, 7])
     return compare_agreement(fit.draws, fit.data, rng)
 
 

@@ -62,7 +62,7 @@ def diagnose_sparse(fit: FittedModel) -> Identifiability:
 
 def _gather(fit: FittedModel) -> Evidence:
     fitted = scores(fit)
-    rates, calibration = label_rates(*fitted), calibrate(*fitted, fit.settings["random_seed"])
+    rates, calibration = label_rates(*fitted), calibrate(*fitted, fit.options.random_seed)
     return Evidence(
         peaks=(),
         profile=None,

@@ -129,8 +129,8 @@ class Outcome:
     orientation : Orientation
     quality : Quality
     stats : mapping of str to (chain, draw) array
-    options : mapping
-        Options of the call that this engine uses besides those of every engine.
+    seconds : float, optional
+        How long sampling took, where ``request.sampler`` did it.
     priors : mapping of str to Prior, optional
         Those that the answer belongs to, where the engine found unknown scales in them.
     """
@@ -140,7 +140,7 @@ class Outcome:
     orientation: Orientation
     quality: Quality
     stats: Mapping[str, Array] = field(default_factory=dict)
-    options: Mapping[str, Any] = field(default_factory=dict)
+    seconds: float | None = None
     priors: Priors | None = None
 
 
@@ -237,13 +237,7 @@ def run_nuts(request: Request) -> Outcome:
         orientation=posterior.orientation,
         quality=quality_of_chains(posterior, asked),
         stats=posterior.stats,
-        options={
-            "sampler": request.sampler,
-            "tune": asked.tune,
-            "target_accept": asked.target_accept,
-            **({"sampler_options": dict(asked.more)} if asked.more else {}),
-            "sampling_time": round(time.perf_counter() - begun, 3),
-        },
+        seconds=round(time.perf_counter() - begun, 3),
     )
 
 

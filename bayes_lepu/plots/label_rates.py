@@ -77,7 +77,7 @@ def grouped_rates(
         j = _place(fit, by)
         along = fit.data.cells([j], rows)[:, 0] * fit.data.scale[j] + fit.data.center[j]
     group = _groups(along)
-    rng = np.random.default_rng([fit.settings["random_seed"], 5])
+    rng = np.random.default_rng([fit.options.random_seed, 5])
     replicated = rng.random(h.shape) < h
     records = []
     for g in range(group.max() + 1):
@@ -137,7 +137,7 @@ def plot_calibration(
     panels = Panels.of(["calibration"], plot_collection=plot_collection, backend=backend)
     evidence = verdict_of(fit).evidence
     if evidence is None:
-        found = calibrate(*scores(fit), int(fit.settings["random_seed"]))
+        found = calibrate(*scores(fit), fit.options.random_seed)
     else:
         found = evidence.calibration
     grid = found.grid

@@ -20,11 +20,13 @@ from bayes_lepu.models.spec import ModelSpec
 from bayes_lepu.priors.prior import Priors
 from bayes_lepu.result import predictive, summaries
 from bayes_lepu.result.by_annotator import annotator_table, summary_by_annotator
+from bayes_lepu.result.calls import HEAD, call_text
 from bayes_lepu.result.display import facts_as_html, facts_as_text
 from bayes_lepu.result.estimates import estimate_table
+from bayes_lepu.result.origin import FitOptions, Provenance
 from bayes_lepu.result.summaries import CI_PROB
 from bayes_lepu.result.without_rows import Remembered
-from bayes_lepu.result.wording import orientation_sentence, rows_in_words, table_in_words
+from bayes_lepu.result.wording import facts_of
 
 if TYPE_CHECKING:
     import pymc as pm
@@ -42,16 +44,16 @@ class FittedModel:
     data : PUData
         The data on the internal scale.
     priors : mapping of str to Prior
-    method : str
-        Name of the engine.
     parameters : Parameters
         Draws of shape ``(chain, draw, ...)`` on the internal scale; ``(1, 1, ...)`` for MAP.
     modes : tuple of Mode
         Distinct MAP modes, the answer's first.
     orientation : Orientation
         How t and s got their names.
-    settings : mapping
-        Options of the call, seed and versions.
+    options : FitOptions
+        Those of the call.
+    provenance : Provenance
+        By what and when it was computed.
     stats : mapping of str to array
         Sampler statistics of shape ``(chain, draw)``, and what else belongs to single draws.
     quality : Quality
@@ -67,16 +69,29 @@ class FittedModel:
     spec: ModelSpec
     data: PUData
     priors: Priors
-    method: str
     parameters: Parameters
     modes: tuple[Mode, ...]
     orientation: Orientation
-    settings: Mapping[str, Any]
+    options: FitOptions
+    provenance: Provenance
     stats: Mapping[str, Array] = field(default_factory=dict)
     quality: Quality = field(default_factory=Quality)
     sample_priors: Priors | None = None
     levels: tuple[Array, Array] | None = None
     remembered: Remembered | None = None
+
+    @property
+    def method(self) -> str:
+        """Name of the engine."""
+        return self.options.method
+
+    @property
+    def call(self) -> str:
+        """Lines of Python that give the same numbers, from the table ``X`` and the labels ``l``.
+
+        Priors are written out, so that they do not depend on what a release has as defaults.
+        """
+        return HEAD + call_text(self, self.priors)
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -183,6 +198,10 @@ class FittedModel:
         rows = self._levels
         return pd.DataFrame({k: summaries.describe_draws(v, ci_prob) for k, v in rows.items()}).T
 
+    def find_levels(self) -> None:
+        """Find π and c now, and what their priors were: showing the fit then computes nothing."""
+        _ = self._levels
+
     @cached_property
     def _levels(self) -> dict[str, Array]:
         """Draws of π and c, of every annotator's c, and of the prior of π and c."""
@@ -217,7 +236,7 @@ class FittedModel:
 
     @cached_property
     def _prior_sample(self) -> Parameters:
-        rng = np.random.default_rng([self.settings["random_seed"], 3])
+        rng = np.random.default_rng([self.options.random_seed, 3])
         return predictive.prior_parameters(self.spec, self.data, self.priors, 1000, rng)
 
     def accept_unseen(self, how: str) -> Self:
@@ -375,39 +394,7 @@ class FittedModel:
 
     @cached_property
     def _own_facts(self) -> dict[str, str]:
-        d = self.data
-        facts = {
-            "data": rows_in_words(d),
-            "model": self.spec.mechanism,
-            "priors": ", ".join(f"{name} ~ {prior.short()}" for name, prior in self.priors.items()),
-        }
-        if encoded := table_in_words(d):
-            facts["table"] = encoded
-        levels = {k: summaries.describe_draws(v, CI_PROB) for k, v in self._levels.items()}
-        facts["class prior pi"] = show_estimate(levels["pi"])
-        if d.cases:
-            facts["label freq. c"] = "not told by case-control rows"
-        elif d.n_annotators == 1:
-            facts["label freq. c"] = show_estimate(levels["c"])
-        else:
-            means = zip(d.annotators, self.c_by_annotator.mean(axis=0), strict=True)
-            facts["label freq. c"] = ", ".join(f"{name} {c:.2f}" for name, c in means)
-        if not self.is_point:
-            before = levels["prior of pi"]
-            facts["class prior pi"] += f"; prior {before['lower']:.3f} to {before['upper']:.3f}"
-        if d.n_annotators == 1:
-            for name, values in self.draws.rates(self.spec.shape_rates).items():
-                facts[name] = show_estimate(summaries.describe_draws(values, CI_PROB))
-        facts["orientation"] = orientation_sentence(self)
-        if self.partial:
-            made, asked = self.parameters.b.shape, self.quality.figures
-            facts["interrupted"] = (
-                f"{made[0]} chain(s) of {made[1]} draws, of {asked['chains_asked']} chains of "
-                f"{asked['draws_asked']} asked for"
-            )
-        if self.quality.words and not self.is_point:
-            facts["approximation"] = self.quality.words
-        return facts
+        return facts_of(self, self._levels)
 
     def _summarise(self, function: summaries.RowFunction, X: Any, ci_prob: float) -> pd.DataFrame:
         values, index = self.data.transform(X)
@@ -441,10 +428,3 @@ def _label_array(labels: NDArray[np.int8], data: PUData) -> "xr.DataArray":
         return xr.DataArray(labels, dims=("chain", "draw", "obs"), name="l")
     dims, coords = ("chain", "draw", "obs", "annotator"), {"annotator": list(data.annotators)}
     return xr.DataArray(labels, dims=dims, coords=coords, name="L")
-
-
-def show_estimate(row: Mapping[str, float]) -> str:
-    """A mean with its interval, as `describe_draws` gives them."""
-    if "lower" not in row:
-        return f"{row['mean']:.3f}"
-    return f"{row['mean']:.3f}  ({CI_PROB:.0%} interval {row['lower']:.3f} to {row['upper']:.3f})"

@@ -1,15 +1,13 @@
 """The file of a fit: its tree without what can be made again, and the way back.
 
-The root's attributes hold the format, its version, and the settings as JSON: the file explains
-itself. `arviz.from_netcdf` reads it too.
+The root's attributes hold the format, its version, and the options of the call as JSON: the file
+explains itself. `arviz.from_netcdf` reads it too.
 """
 
 import json
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from bayes_lepu.data.parts import Parts
 from bayes_lepu.errors import FileFormatError
@@ -24,6 +22,7 @@ from bayes_lepu.priors.prior import Prior
 from bayes_lepu.propensities import REGISTRY as PROPENSITIES
 from bayes_lepu.propensities import Propensity
 from bayes_lepu.result.fitted_model import FittedModel
+from bayes_lepu.result.origin import FitOptions, Provenance
 from bayes_lepu.result.row_groups import read_rows
 from bayes_lepu.result.storage import read_tree, write_tree
 from bayes_lepu.result.tree import groups_without_rows, stored_groups
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
 FORMAT = "bayes_lepu.fit"
-FORMAT_VERSION = 3
+FORMAT_VERSION = 4
 
 
 def to_saved(
@@ -54,8 +53,8 @@ def to_saved(
         "propensity": fit.spec.propensity.name,
         "false_marks": int(fit.spec.false_marks),
         "cases": int(fit.spec.cases),
-        "method": fit.method,
-        "settings": json.dumps(dict(fit.settings), default=_plain),
+        "options": fit.options.to_json(),
+        "provenance": fit.provenance.to_json(),
         "priors": json.dumps({k: v.to_dict() for k, v in fit.priors.items()}),
         "sample_priors": json.dumps({k: v.to_dict() for k, v in (fit.sample_priors or {}).items()}),
         "orientation": json.dumps(vars(fit.orientation)),
@@ -72,11 +71,6 @@ def write(tree: "xr.DataTree", path: Path) -> Path:
         "about": "bayes_lepu fit; read it with bayes_lepu.load(path) or arviz.from_netcdf(path)",
     }
     return write_tree(tree, path)
-
-
-def _plain(value: Any) -> Any:
-    """Numbers and arrays of NumPy as JSON knows them; of anything else what it is called."""
-    return value.tolist() if isinstance(value, np.generic | np.ndarray) else repr(value)
 
 
 def fields_of(
@@ -141,11 +135,11 @@ def _from_tree(tree: "xr.DataTree", propensity: Propensity) -> dict[str, Any]:
         "priors": priors,
         "sample_priors": _read_priors(tree.attrs.get("sample_priors", "{}")) or None,
         "levels": levels,
-        "method": tree.attrs["method"],
         "parameters": _read_parameters(main, tree["log_weights"], density),
         "modes": _read_modes(tree["modes"], density),
         "orientation": Orientation(**orientation),
-        "settings": json.loads(tree.attrs["settings"]),
+        "options": FitOptions.from_json(tree.attrs["options"]),
+        "provenance": Provenance.from_json(tree.attrs["provenance"]),
         "stats": {str(k): v.to_numpy() for k, v in stats.items() if k != "lp"},
         "quality": Quality(**json.loads(tree.attrs["quality"])),
         "remembered": Remembered.from_group(group) if group else None,

@@ -111,7 +111,7 @@ def _made_again(fit: FittedModel) -> dict[str, "xr.Dataset"]:
 
     from bayes_lepu.result.lazy import computed
 
-    data, seed, rows = fit.data, fit.settings["random_seed"], {"obs": fit.data.row_labels}
+    data, seed, rows = fit.data, fit.options.random_seed, {"obs": fit.data.row_labels}
     rng = np.random.default_rng([seed, 2])
     prior = stack([predictive.prior_parameters(fit.spec, data, fit.priors, PRIOR_DRAWS, rng)])
 
@@ -157,17 +157,16 @@ def _log_density(fit: FittedModel) -> "xr.Variable":
 
 def _attributes(fit: FittedModel) -> dict[str, Any]:
     """Who made this, with what, when and how long it took, in ArviZ's words."""
-    settings = fit.settings
-    versions, told = settings.get("versions", {}), settings.get("sampler_options") or {}
-    library = told.get("nuts_sampler", settings.get("sampler", "bayes_lepu"))
+    made, versions = fit.provenance, fit.provenance.versions
+    library = made.sampler or "bayes_lepu"
     known = {
-        "created_at": settings.get("created_at"),
+        "created_at": made.created_at,
         "creation_library": "bayes_lepu",
         "creation_library_version": versions.get("bayes-lepu"),
         "inference_library": library,
         "inference_library_version": versions.get(library.replace("_", "-")),
-        "sampling_time": settings.get("sampling_time"),
-        "tuning_steps": settings.get("tune"),
+        "sampling_time": made.seconds,
+        "tuning_steps": fit.options.tune if made.sampler else None,
     }
     return {name: value for name, value in known.items() if value is not None}
 

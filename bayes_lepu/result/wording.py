@@ -1,13 +1,15 @@
-"""Differences of log likelihood, the rows and the orientation, in words that need no glossary.
+"""Differences of log likelihood, the rows and the answer, in words that need no glossary.
 
 A difference of d units (natural logarithms, "nats") makes the data e^d times as likely.
 """
 
 import math
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from bayes_lepu.data.pu_data import PUData
-from bayes_lepu.links import RowKind
+from bayes_lepu.links import Array, RowKind
+from bayes_lepu.result.summaries import CI_PROB, describe_draws
 
 if TYPE_CHECKING:
     from bayes_lepu.result.fitted_model import FittedModel
@@ -108,3 +110,47 @@ def rows_in_words(d: PUData) -> str:
     text += f", {d.unseen} shown to nobody" if d.unseen else ""
     text += ", weighted" if d.weight.size else ""
     return text + (f"; {d.n} rows at random held here" if d.parts is not None else "")
+
+
+def facts_of(fit: "FittedModel", draws: Mapping[str, Array]) -> dict[str, str]:
+    """What `repr` shows of a fit, line by line; with the draws of π and c and of their priors."""
+    d = fit.data
+    facts = {
+        "data": rows_in_words(d),
+        "model": fit.spec.mechanism,
+        "priors": ", ".join(f"{name} ~ {prior.short()}" for name, prior in fit.priors.items()),
+    }
+    if encoded := table_in_words(d):
+        facts["table"] = encoded
+    levels = {k: describe_draws(v, CI_PROB) for k, v in draws.items()}
+    facts["class prior pi"] = show_estimate(levels["pi"])
+    if d.cases:
+        facts["label freq. c"] = "not told by case-control rows"
+    elif d.n_annotators == 1:
+        facts["label freq. c"] = show_estimate(levels["c"])
+    else:
+        means = zip(d.annotators, fit.c_by_annotator.mean(axis=0), strict=True)
+        facts["label freq. c"] = ", ".join(f"{name} {c:.2f}" for name, c in means)
+    if not fit.is_point:
+        before = levels["prior of pi"]
+        facts["class prior pi"] += f"; prior {before['lower']:.3f} to {before['upper']:.3f}"
+    if d.n_annotators == 1:
+        for name, values in fit.draws.rates(fit.spec.shape_rates).items():
+            facts[name] = show_estimate(describe_draws(values, CI_PROB))
+    facts["orientation"] = orientation_sentence(fit)
+    if fit.partial:
+        made, asked = fit.parameters.b.shape, fit.quality.figures
+        facts["interrupted"] = (
+            f"{made[0]} chain(s) of {made[1]} draws, of {asked['chains_asked']} chains of "
+            f"{asked['draws_asked']} asked for"
+        )
+    if fit.quality.words and not fit.is_point:
+        facts["approximation"] = fit.quality.words
+    return facts
+
+
+def show_estimate(row: Mapping[str, float]) -> str:
+    """A mean with its interval, as `describe_draws` gives them."""
+    if "lower" not in row:
+        return f"{row['mean']:.3f}"
+    return f"{row['mean']:.3f}  ({CI_PROB:.0%} interval {row['lower']:.3f} to {row['upper']:.3f})"

@@ -28,7 +28,7 @@ STREAM = 7  # which of the streams of the fit's seed is used here
 
 def stream(fit: FittedModel) -> np.random.Generator:
     """Random numbers of the fit's own seed."""
-    return np.random.default_rng([fit.settings["random_seed"], STREAM])
+    return np.random.default_rng([fit.options.random_seed, STREAM])
 
 
 def count_positives(

@@ -361,7 +361,7 @@ def test_units_do_not_matter(table):
 def test_the_seed_decides(table):
     first, again = (quick(*table, "psychm", n_starts=3) for _ in range(2))
     np.testing.assert_array_equal(first.draws.a, again.draws.a)
-    assert first.settings["random_seed"] == 1
+    assert first.options.random_seed == 1
 
 
 def test_original_coefficients_give_the_same_predictions(table):

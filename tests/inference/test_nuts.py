@@ -85,7 +85,7 @@ def test_statistics_stay_with_their_draws_where_a_rule_resamples_them():
 def test_a_seed_is_made_and_recorded_where_none_is_given():
     X, l, _ = simulate(1, n=100, p=1)
     fit = lepu.fit(X, l, model="scar", **QUICK)
-    again = lepu.fit(X, l, model="scar", random_seed=fit.settings["random_seed"], **QUICK)
+    again = lepu.fit(X, l, model="scar", random_seed=fit.options.random_seed, **QUICK)
     np.testing.assert_array_equal(fit.parameters.a, again.parameters.a)
 
 

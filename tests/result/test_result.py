@@ -71,11 +71,10 @@ def with_draws(fit, n_chains=2, n_draws=30):
         )
 
     draws = stack([stack([one() for _ in range(n_draws)]) for _ in range(n_chains)])
-    fields = {**vars(fit)}
-    names = ("spec", "data", "priors", "modes", "orientation", "settings")
+    names = ("spec", "data", "priors", "modes", "orientation", "provenance")
     return Fit(
-        **{n: fields[n] for n in names},
-        method="laplace",
+        **{n: getattr(fit, n) for n in names},
+        options=replace(fit.options, method="laplace"),
         parameters=draws,
         stats={"energy": rng.normal(size=(n_chains, n_draws))},
     )
@@ -227,12 +226,11 @@ def test_a_fit_is_frozen(fits):
         fits["spm"].method = "nuts"
 
 
-def test_settings_tell_how_to_repeat_the_fit(table, fits):
-    settings = fits["spm"].settings
-    assert settings["random_seed"] == 1
-    assert settings["n_starts"] == 4
-    assert {"bayes-lepu", "numpy", "numba", "scipy"} <= set(settings["versions"])
-    assert json.loads(json.dumps(dict(settings))) == dict(settings)
+def test_a_fit_tells_its_options_and_what_computed_it(fits):
+    fit = fits["spm"]
+    assert fit.options.given == {"model": "spm", "method": "map", "n_starts": 4, "random_seed": 1}
+    assert {"bayes-lepu", "numpy", "numba", "scipy"} <= set(fit.provenance.versions)
+    assert fit.provenance.seconds is None  # nothing was sampled
 
 
 # Files --------------------------------------------------------------------------------------------
@@ -252,7 +250,8 @@ def check_round_trip(fit, path, X):
     assert loaded.priors == dict(fit.priors)
     assert loaded.method == fit.method
     assert loaded.orientation == fit.orientation
-    assert dict(loaded.settings) == dict(fit.settings)
+    assert loaded.options == fit.options
+    assert loaded.provenance == fit.provenance
     for name in ("X", "l", "y", "kind", "center", "scale", "class_mask", "selection_mask"):
         got, wanted = getattr(loaded.data, name), getattr(fit.data, name)
         np.testing.assert_array_equal(got, wanted)
@@ -348,10 +347,10 @@ def test_round_trip_of_an_array_fit(tmp_path):
     assert not loaded.data.named
 
 
-def test_numpy_settings_can_be_saved(table, tmp_path):
+def test_numpy_options_can_be_saved(table, tmp_path):
     X, l, _ = table
     fit = lepu.fit(X, l, model="scar", method="map", random_seed=np.int64(3), n_starts=np.int32(2))
-    assert lepu.load(fit.save(tmp_path / "fit.nc")).settings["random_seed"] == 3
+    assert lepu.load(fit.save(tmp_path / "fit.nc")).options.random_seed == 3
 
 
 def test_the_file_explains_itself(fits, tmp_path):
@@ -359,7 +358,7 @@ def test_the_file_explains_itself(fits, tmp_path):
     with xr.open_datatree(path, engine="h5netcdf") as tree:
         assert "bayes_lepu.load" in tree.attrs["about"]
         assert tree.attrs["model"] == "psychm"
-        assert json.loads(tree.attrs["settings"])["random_seed"] == 1
+        assert json.loads(tree.attrs["options"])["random_seed"] == 1
         assert "a_original" in tree["map"].data_vars
         assert list(tree["constant_data"]["feature"].to_numpy()) == ODD
 

@@ -114,7 +114,7 @@ def newer(whole: bytes, rng: random.Random) -> bytes:
 
     file = BytesIO(whole[:-TRAILER])
     with h5py.File(file, "a") as tree:
-        kind = rng.choice(("version", "format", "propensity", "settings", "attribute", "group"))
+        kind = rng.choice(("version", "format", "propensity", "options", "attribute", "group"))
         if kind == "version":
             tree.attrs["format_version"] = rng.choice((0, 4, 99, "3", 3.5))
         elif kind == "attribute":

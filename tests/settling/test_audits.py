@@ -142,7 +142,7 @@ def test_answers_are_taken_by_row_label(fit, rows):
     new = fit.update(y=answers)
     assert new.data.n_audited == 10
     np.testing.assert_array_equal(new.data.y[plan.positions], y[plan.positions])
-    assert new.settings["audits"] == "chosen"
+    assert new.options.audits == "chosen"
     assert new.priors == fit.priors
     assert new.parameters.b.shape == fit.parameters.b.shape
     same = laplace(frame, l, y=new.data.y, draws=100)
@@ -179,7 +179,7 @@ def test_audits_are_said_to_be_random_or_chosen(rows):
     frame, y, l = rows
     known = np.where(np.arange(len(l)) < 100, y, np.nan)
     fit = lepu.fit(frame, l, y=known, audits="random", model="scar", method="map", random_seed=1)
-    assert fit.settings["audits"] == "random"
+    assert fit.options.audits == "random"
     with pytest.raises(ModelError, match="random, chosen"):
         lepu.fit(frame, l, y=known, audits="some", model="scar", method="map")
     with pytest.raises(ModelError, match="none are given"):

@@ -245,7 +245,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> None:
             "class_prior": prior["pi"],
             "class_prior_exchanged": found.exchanged_pi,
             "label_frequency": prior.get("c"),
-            "random_seed": result.settings["random_seed"],
+            "random_seed": result.options.random_seed,
             "files": files,
         }
     )

@@ -20,7 +20,7 @@ def coefficients_section(page: Page) -> Section:
         frame = frame[frame["feature"].isin(keep)]
         note = f"The {MAX_COLUMNS} columns with the largest slopes are shown."
     factor = {"t": "class t", "s": "propensity s"}
-    scale = {"internal": "per sd" if fit.settings["standardize"] else "internal"}
+    scale = {"internal": "per sd" if fit.options.standardize else "internal"}
     tables = []
     for key, part in frame.groupby("scale", sort=False):
         named = [factor.get(f, f"propensity {f}") for f in part["factor"]]

@@ -25,7 +25,7 @@ def data_section(page: Page) -> Section:
     if d.n_audited:
         missed = int(np.sum(d.kind == RowKind.MISSED))
         facts["audited"] = f"{d.n_audited} ({missed} missed positives, {d.n_audited - missed} not)"
-        facts["audited rows were"] = fit.settings.get("audits") or "picked in a way not said"
+        facts["audited rows were"] = fit.options.audits or "picked in a way not said"
     mean, sd = d.column_moments
     contrast = d.X[d.l == 1].mean(axis=0) - d.X[d.l == 0].mean(axis=0)
     contrast /= np.maximum(sd, 1e-300)

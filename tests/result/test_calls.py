@@ -1,0 +1,177 @@
+"""The call that a fit prints: executed, it gives the same numbers."""
+
+import inspect
+from dataclasses import fields
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import bayes_lepu as lepu
+from bayes_lepu import Prior
+from bayes_lepu.result.origin import FitOptions
+from tests.tiny import tiny_fit, tiny_table
+
+pytestmark = pytest.mark.filterwarnings("ignore::bayes_lepu.IdentifiabilityWarning")
+LAPLACE = {"method": "laplace", "draws": 50, "chains": 2}
+
+
+@pytest.fixture(scope="module")
+def table():
+    rng = np.random.default_rng(5)
+    X = pd.DataFrame(rng.normal(size=(300, 3)), columns=["size", "light", "noise"])
+    X["place"] = rng.choice(["inside", "outside"], 300)
+    t = 1 / (1 + np.exp(-2 * X["size"] + 0.5))
+    s = 1 / (1 + np.exp(-X["light"]))
+    y = (rng.random(300) < t).astype(float)
+    X["marked"] = (y * (rng.random(300) < s)).astype(int)
+    X["other"] = (y * (rng.random(300) < 0.6)).astype(int)
+    X["class"] = np.where((X["marked"] == 0) & (np.arange(300) % 7 == 0), y, np.nan)
+    return X
+
+
+def same_numbers(fit, **scope):
+    """The fit that its call gives, with the same draws."""
+    exec(fit.call, scope)
+    again = scope["fit"]
+    for name in ("a", "b", "alpha", "beta", "log_w"):
+        mine, theirs = getattr(fit.draws, name), getattr(again.draws, name)
+        np.testing.assert_allclose(theirs, mine, rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(again.pi_draws, fit.pi_draws, rtol=1e-6)
+    assert again.feature_names == fit.feature_names
+    return again
+
+
+FEATURES = ["size", "light", "noise", "place"]
+ASIDE = ["other", "class"]
+CASES = {
+    "formulas": {
+        "class_formula": "~ bs(size, df=4) + place",
+        "selection_formula": "~ light + (1 | place)",
+        "method": "map",
+    },
+    "one formula": {"class_formula": "~ size + bs(light, df=4)", **LAPLACE},
+    "exclude": {"exclude": [*ASIDE, "noise"], "method": "map"},
+    "l1": {"exclude": ASIDE, "penalty": "l1", "C": np.float64(3.0), "method": "map"},
+    "penalties": {"exclude": ASIDE, "penalty": {"a": "l1"}, "C": {"a": 2.0}, "method": "map"},
+    "by column": {
+        "exclude": ASIDE,
+        "priors": {"alpha": {"light": Prior("positive", scale=1.0)}, "b": Prior("normal", scale=1)},
+        **LAPLACE,
+    },
+    "class prior": {"exclude": ASIDE, "class_prior": (0.4, 0.05), **LAPLACE},
+    "false marks": {
+        "exclude": ASIDE,
+        "false_marks": Prior("beta", concentration=(1, 50)),
+        **LAPLACE,
+    },
+    "case-control": {"exclude": ASIDE, "sampling": "case-control", "method": "map"},
+    "audited": {"y": "class", "audits": "random", "exclude": ["other"], "method": "map"},
+    "columns": {
+        "class_features": ["size", "place"],
+        "selection_features": ["light"],
+        "exclude": ASIDE,
+        "n_starts": np.int64(3),
+        "standardize": False,
+        "method": "map",
+    },
+}
+
+
+@pytest.mark.parametrize("options", CASES.values(), ids=CASES)
+def test_a_call_gives_the_same_numbers(table, options):
+    fit = lepu.fit(table, "marked", model="spm", random_seed=1, **options)
+    same_numbers(fit, X=table)
+
+
+def test_labels_audits_and_weights_that_are_no_columns(table):
+    X, w = table[FEATURES], np.arange(300) % 3 + 1.0
+    given = {"l": table["marked"], "y": table["class"]}
+    fit = lepu.fit(X, **given, sample_weight=w, model="spm", method="map", random_seed=1)
+    same_numbers(fit, X=X, w=w, **given)
+
+
+@pytest.mark.parametrize("missing", ["impute", "indicator", "drop"])
+def test_missing_cells(table, missing):
+    X = table[FEATURES].mask(np.random.default_rng(0).random((300, 4)) < 0.02)
+    options = {"exclude": ["noise"], "missing": missing, "unseen": "average", "random_seed": 1}
+    fit = lepu.fit(X, table["marked"], model="spm", method="map", **options)
+    again = same_numbers(fit, X=X, l=table["marked"])
+    assert again.data.encoding.unseen == "average"
+
+
+def test_several_annotators(table):
+    X = table.drop(columns="class")
+    fit = lepu.fit(X, ["marked", "other"], model="spm", random_seed=1, **LAPLACE)
+    same_numbers(fit, X=X)
+    X, L = table[FEATURES], table[["marked", "other"]]
+    fit = lepu.fit(X, L, model="scar", random_seed=1, **LAPLACE)
+    same_numbers(fit, X=X, l=L)
+
+
+def test_a_long_table_of_labels(table):
+    X = table[FEATURES]
+    wide = table[["marked", "other"]].rename_axis(index="row").reset_index()
+    long = wide.melt("row", var_name="who", value_name="seen")
+    names = {"item": "row", "annotator": "who", "label": "seen"}
+    fit = lepu.fit(X, long, model="scar", method="map", random_seed=1, **names)
+    same_numbers(fit, X=X, l=long)
+
+
+def test_an_average_is_called_as_an_average(table, tmp_path):
+    X = table[FEATURES]
+    given = {"alpha": {"light": Prior("positive", scale=1.0)}}
+    fit = lepu.fit(X, table["marked"], model="auto", priors=given, random_seed=1, **LAPLACE)
+    assert fit.call.count("lepu.fit(") == 1
+    again = same_numbers(fit, X=X, l=table["marked"])
+    assert again.weights == pytest.approx(fit.weights)
+    loaded = lepu.load(fit.save(tmp_path / "fit.nc"))
+    assert loaded.options == fit.options
+    assert loaded.call == fit.call
+    updated = fit.update(y=table["class"])
+    same_numbers(updated, X=X, l=table["marked"], y=table["class"])
+
+
+def test_a_stack_is_called_by_its_members(table):
+    X, l = table[FEATURES], table["marked"]
+    fits = {f"the {m}": lepu.fit(X, l, model=m, random_seed=1, **LAPLACE) for m in ("scar", "spm")}
+    stacked = lepu.stack(fits, random_seed=3)
+    assert same_numbers(stacked, X=X, l=l).weights == pytest.approx(stacked.weights)
+
+
+def test_an_update_is_called_with_what_was_learned(table):
+    fit = lepu.fit(table, "marked", model="spm", method="map", exclude=ASIDE, random_seed=1)
+    updated = fit.update(y=table["class"], class_prior=(0.4, 0.1), selection_features=["light"])
+    same_numbers(updated, X=table, y=table["class"])
+    assert updated.provenance.made_by == "update"
+
+
+def test_draws_of_a_trace_are_called_from_the_trace():
+    X, l, _ = tiny_table()
+    tree = tiny_fit("scar").tree
+    fit = lepu.from_trace(tree, X, l, model="scar", random_seed=1)
+    same_numbers(fit, X=X, l=l, trace=tree)
+
+
+def test_options_are_those_of_fit():
+    given = inspect.signature(lepu.fit).parameters
+    assert [field.name for field in fields(FitOptions)] == [
+        *("model", "method", "l"),
+        *(name for name in given if name not in ("X", "l", "model", "method")),
+    ]
+    for field in fields(FitOptions):
+        if field.name != "random_seed":  # one is made where none is given
+            assert given[field.name].default == field.default
+
+
+def test_options_come_back_from_a_file(table, tmp_path):
+    options = {**CASES["by column"], **CASES["false marks"], "n_starts": np.int64(3)}
+    fit = lepu.fit(table, "marked", model="spm", random_seed=np.int64(1), **options)
+    loaded = lepu.load(fit.save(tmp_path / "fit.nc"))
+    assert loaded.options == fit.options
+    assert loaded.call == fit.call
+
+
+def test_an_average_cannot_be_partial(table):
+    with pytest.raises(lepu.ModelError, match="Leave keep_partial out, or fit one model"):
+        lepu.fit(table[FEATURES], table["marked"], model="auto", keep_partial=True)
