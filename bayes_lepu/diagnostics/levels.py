@@ -21,6 +21,8 @@ from bayes_lepu.result.wording import share
 if TYPE_CHECKING:
     from bayes_lepu.diagnostics.evidence import Evidence
 
+# A criterion of the verdict, which must not move with the level at which intervals are shown
+# (ArviZ's `stats.ci_prob`).
 CI_PROB = 0.95
 ROWS_FOR_WIDTHS = 500
 DRAWS_FOR_WIDTHS = 1000

@@ -28,7 +28,7 @@ from bayes_lepu.plots.panels import (
 from bayes_lepu.plots.ranges import enlarged
 from bayes_lepu.propensities import log_factor
 from bayes_lepu.result import FittedModel
-from bayes_lepu.result.summaries import CI_PROB, tail_probabilities
+from bayes_lepu.result.summaries import tail_probabilities
 
 if TYPE_CHECKING:
     from arviz_plots import PlotCollection
@@ -45,7 +45,7 @@ def plot_propensity(
     *,
     features: Sequence[str] | None = None,
     show_class: bool = False,
-    ci_prob: float = CI_PROB,
+    ci_prob: float | None = None,
     plot_collection: "PlotCollection | None" = None,
     backend: str | None = None,
 ) -> "PlotCollection":
@@ -59,8 +59,8 @@ def plot_propensity(
         columns of two values are drawn as bars, one per level.
     show_class : bool
         Draw the class probability t along the same columns, dashed.
-    ci_prob : float
-        Probability of the equal-tailed band.
+    ci_prob : float, optional
+        Probability of the equal-tailed band; ArviZ's ``stats.ci_prob`` by default.
     plot_collection : PlotCollection, optional
         Panels to draw on, one per feature.
     backend : {"matplotlib", "plotly", "bokeh"}, optional
@@ -123,7 +123,7 @@ class Effect:
     levels: tuple[str, ...] = ()
 
 
-def effect_of(fit: FittedModel, name: str, *, ci_prob: float = CI_PROB) -> Effect:
+def effect_of(fit: FittedModel, name: str, *, ci_prob: float | None = None) -> Effect:
     """The effect of a column: a curve for numbers, a value per level for categories and flags."""
     data = fit.data
     places = list(data.terms.get(name) or (fit.feature_names.index(name),))

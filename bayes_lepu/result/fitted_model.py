@@ -22,9 +22,13 @@ from bayes_lepu.result import predictive, summaries
 from bayes_lepu.result.by_annotator import annotator_table, summary_by_annotator
 from bayes_lepu.result.display import facts_as_html, facts_as_text
 from bayes_lepu.result.estimates import estimate_table
-from bayes_lepu.result.summaries import CI_PROB
 from bayes_lepu.result.without_rows import Remembered
-from bayes_lepu.result.wording import orientation_sentence, rows_in_words, table_in_words
+from bayes_lepu.result.wording import (
+    estimate_in_words,
+    orientation_sentence,
+    rows_in_words,
+    table_in_words,
+)
 
 if TYPE_CHECKING:
     import pymc as pm
@@ -147,7 +151,7 @@ class FittedModel:
         """The more probable class of every row."""
         return (self.predict_proba(X)[:, 1] > 0.5).astype(np.int8)
 
-    def class_probability(self, X: Any, *, ci_prob: float = CI_PROB) -> pd.DataFrame:
+    def class_probability(self, X: Any, *, ci_prob: float | None = None) -> pd.DataFrame:
         """P(y=1 | x) with its equal-tailed interval.
 
         Where a few draws name the factors the other way round, they can pull the mean out of a
@@ -155,7 +159,7 @@ class FittedModel:
         """
         return self._summarise(Parameters.t, X, ci_prob)
 
-    def propensity(self, X: Any, *, ci_prob: float = CI_PROB) -> pd.DataFrame:
+    def propensity(self, X: Any, *, ci_prob: float | None = None) -> pd.DataFrame:
         """s(x) = P(l=1 | y=1, x) with its interval.
 
         Several annotators have one line per row and annotator: ``.xs("anna", level="annotator")``
@@ -163,15 +167,15 @@ class FittedModel:
         """
         return self._summarise_each(Parameters.s, X, ci_prob)
 
-    def label_probability(self, X: Any, *, ci_prob: float = CI_PROB) -> pd.DataFrame:
+    def label_probability(self, X: Any, *, ci_prob: float | None = None) -> pd.DataFrame:
         """h(x) = P(l=1 | x) = s(x) t(x) with its interval."""
         return self._summarise_each(Parameters.h, X, ci_prob)
 
-    def missed(self, X: Any, *, ci_prob: float = CI_PROB) -> pd.DataFrame:
+    def missed(self, X: Any, *, ci_prob: float | None = None) -> pd.DataFrame:
         """P(y=1 | x, l=0): how likely a row that nobody labelled is a missed positive."""
         return self._summarise(Parameters.missed, X, ci_prob)
 
-    def class_prior(self, *, ci_prob: float = CI_PROB) -> pd.DataFrame:
+    def class_prior(self, *, ci_prob: float | None = None) -> pd.DataFrame:
         """π = E t(x), the class prior, and c = P(l=1 | y=1), the label frequency.
 
         Case-control rows do not tell c, and have π alone. Several annotators have a label
@@ -206,7 +210,7 @@ class FittedModel:
         some = replace(self, data=self.data.some(summaries.PRIOR_ROWS))
         return some.class_prior_draws(self._prior_sample)
 
-    def annotators(self, *, ci_prob: float = CI_PROB) -> pd.DataFrame:
+    def annotators(self, *, ci_prob: float | None = None) -> pd.DataFrame:
         """One line per annotator: rows seen and labelled, label frequency, what sets them apart.
 
         ``shared`` counts the rows that somebody else labelled too; ``mean``, ``lower`` and
@@ -234,7 +238,7 @@ class FittedModel:
 
     # Parameters -------------------------------------------------------------------------------
 
-    def coefficients(self, *, ci_prob: float = CI_PROB) -> pd.DataFrame:
+    def coefficients(self, *, ci_prob: float | None = None) -> pd.DataFrame:
         """Slopes and intercepts of both factors, on the internal and on the original scale."""
         records = []
         for _, slope, intercept in self._factors():
@@ -258,7 +262,7 @@ class FittedModel:
         self,
         *,
         var_names: list[str] | None = None,
-        ci_prob: float = CI_PROB,
+        ci_prob: float | None = None,
         kind: str = "all",
         round_to: int | str = "auto",
     ) -> pd.DataFrame:
@@ -268,8 +272,8 @@ class FittedModel:
         ----------
         var_names : list of str, optional
             Variables of the PyMC model; by default the parameters, π and c.
-        ci_prob : float
-            Probability of the equal-tailed intervals.
+        ci_prob : float, optional
+            Probability of the equal-tailed intervals; ArviZ's ``stats.ci_prob`` by default.
         kind : {"all", "stats", "diagnostics", "all_median", "stats_median", "diagnostics_median"}
             Which columns; see `arviz.summary`.
         round_to : int or {"auto", "none"}
@@ -279,14 +283,13 @@ class FittedModel:
             return estimate_table(self, var_names)
         import arviz as az
 
-        summaries.tail_probabilities(ci_prob)
         wanted = ("pi", "c", *self.spec.parameters, *self.spec.shape_rates, *self.priors)
         available = self.tree["posterior"].data_vars
         default = [v for v in dict.fromkeys(wanted) if v in available and v != "rates"]
         return az.summary(
             self.tree,
             var_names=var_names or default,
-            ci_prob=ci_prob,
+            ci_prob=summaries.interval_level(ci_prob),
             kind=kind,
             round_to=round_to,
         )
@@ -383,21 +386,20 @@ class FittedModel:
         }
         if encoded := table_in_words(d):
             facts["table"] = encoded
-        levels = {k: summaries.describe_draws(v, CI_PROB) for k, v in self._levels.items()}
-        facts["class prior pi"] = show_estimate(levels["pi"])
+        facts["class prior pi"] = estimate_in_words(self._levels["pi"])
         if d.cases:
             facts["label freq. c"] = "not told by case-control rows"
         elif d.n_annotators == 1:
-            facts["label freq. c"] = show_estimate(levels["c"])
+            facts["label freq. c"] = estimate_in_words(self._levels["c"])
         else:
             means = zip(d.annotators, self.c_by_annotator.mean(axis=0), strict=True)
             facts["label freq. c"] = ", ".join(f"{name} {c:.2f}" for name, c in means)
         if not self.is_point:
-            before = levels["prior of pi"]
+            before = summaries.describe_draws(self._levels["prior of pi"])
             facts["class prior pi"] += f"; prior {before['lower']:.3f} to {before['upper']:.3f}"
         if d.n_annotators == 1:
             for name, values in self.draws.rates(self.spec.shape_rates).items():
-                facts[name] = show_estimate(summaries.describe_draws(values, CI_PROB))
+                facts[name] = estimate_in_words(values)
         facts["orientation"] = orientation_sentence(self)
         if self.partial:
             made, asked = self.parameters.b.shape, self.quality.figures
@@ -409,12 +411,14 @@ class FittedModel:
             facts["approximation"] = self.quality.words
         return facts
 
-    def _summarise(self, function: summaries.RowFunction, X: Any, ci_prob: float) -> pd.DataFrame:
+    def _summarise(
+        self, function: summaries.RowFunction, X: Any, ci_prob: float | None
+    ) -> pd.DataFrame:
         values, index = self.data.transform(X)
         return summaries.summary_by_row(self.draws, function, values, index, ci_prob)
 
     def _summarise_each(
-        self, function: summaries.RowFunction, X: Any, ci_prob: float
+        self, function: summaries.RowFunction, X: Any, ci_prob: float | None
     ) -> pd.DataFrame:
         """The same for what every annotator has of his own."""
         if self.data.n_annotators == 1:
@@ -441,10 +445,3 @@ def _label_array(labels: NDArray[np.int8], data: PUData) -> "xr.DataArray":
         return xr.DataArray(labels, dims=("chain", "draw", "obs"), name="l")
     dims, coords = ("chain", "draw", "obs", "annotator"), {"annotator": list(data.annotators)}
     return xr.DataArray(labels, dims=dims, coords=coords, name="L")
-
-
-def show_estimate(row: Mapping[str, float]) -> str:
-    """A mean with its interval, as `describe_draws` gives them."""
-    if "lower" not in row:
-        return f"{row['mean']:.3f}"
-    return f"{row['mean']:.3f}  ({CI_PROB:.0%} interval {row['lower']:.3f} to {row['upper']:.3f})"

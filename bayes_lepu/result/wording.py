@@ -7,7 +7,8 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from bayes_lepu.data.pu_data import PUData
-from bayes_lepu.links import RowKind
+from bayes_lepu.links import Array, RowKind
+from bayes_lepu.result.summaries import describe_draws, interval_level
 
 if TYPE_CHECKING:
     from bayes_lepu.result.fitted_model import FittedModel
@@ -15,6 +16,15 @@ if TYPE_CHECKING:
 UNITS = "log-likelihood units"
 NOTHING = 0.05
 MANY = 1e6
+
+
+def estimate_in_words(draws: Array) -> str:
+    """The mean of draws with their interval; of a point estimate the one value."""
+    row = describe_draws(draws)
+    if "lower" not in row:
+        return f"{row['mean']:.3f}"
+    interval = f"{interval_level():.0%} interval {row['lower']:.3f} to {row['upper']:.3f}"
+    return f"{row['mean']:.3f}  ({interval})"
 
 
 def share(value: float, decimals: int = 2) -> str:

@@ -63,7 +63,9 @@ class Reading:
         """Posterior mean of P(y=1 | x, l=0) for every row."""
         return mean_by_row(self.draws, self.probability, self.X)
 
-    def summary(self, rows: NDArray[np.intp], index: pd.Index, ci_prob: float) -> pd.DataFrame:
+    def summary(
+        self, rows: NDArray[np.intp], index: pd.Index, ci_prob: float | None = None
+    ) -> pd.DataFrame:
         """Mean, lower and upper of P(y=1 | x, l=0) of some rows; the mean alone for a point."""
         return summary_by_row(self.draws, self.probability, self.X[rows], index, ci_prob)
 
