@@ -84,9 +84,7 @@ def bound_class_prior(
 
 def draws_of_h(fit: FittedModel) -> Array:
     """The values of h for every draw and row, at most 500 draws and 20,000 rows."""
-    flat, X = fit.draws, fit.data.X
-    some = flat.take(slice(None, None, max(1, -(-flat.b.size // DRAWS))))
-    return some.h(X[:: max(1, -(-fit.data.n // MAX_ROWS))])
+    return fit.draws.thin(DRAWS).h(fit.data.evenly(MAX_ROWS).X)
 
 
 def band(

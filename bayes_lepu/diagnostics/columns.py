@@ -93,7 +93,7 @@ def list_terms(subject: Subject) -> list[Term]:
 def score_columns(subject: Subject) -> ColumnScores:
     """The four questions at the maximum of the weak density."""
     data, point = subject.weak.data, subject.inside(subject.peaks[0].point)
-    part = data.rows(np.arange(0, data.n, max(1, -(-data.n // MAX_ROWS)))).as_rows
+    part = data.evenly(MAX_ROWS).as_rows
     X = part.X
     tau = point.tau(X)
     z = (tau - tau.mean()) / max(float(tau.std()), 1e-12)

@@ -149,7 +149,7 @@ class LogDensity:
             for name in names:
                 if name in priors and (parts := priors[name].parts):
                     priors[name] = Prior("columns", parts=tuple(compress(parts, has[had])))
-        masked = replace(data, class_mask=class_mask, selection_mask=selection_mask)
+        masked = data.with_masks(class_mask, selection_mask)
         return replace(self, data=masked, priors=priors)
 
     def full(self, z: Array) -> Array:

@@ -23,7 +23,6 @@ from bayes_lepu.plots.panels import (
     mean_and_interval,
     short,
     some_rows,
-    thin,
 )
 from bayes_lepu.plots.ranges import enlarged
 from bayes_lepu.propensities import log_factor
@@ -36,6 +35,7 @@ if TYPE_CHECKING:
 MAX_PANELS = 12
 GRID = 41
 ROWS = 200
+DRAWS = 400
 MAX_NAMED = 12  # groups below an axis
 MAX_LEVEL = 12  # letters of a level's name below an axis
 
@@ -129,7 +129,7 @@ def effect_of(fit: FittedModel, name: str, *, ci_prob: float | None = None) -> E
     places = list(data.terms.get(name) or (fit.feature_names.index(name),))
     values, x, levels = _settings(fit, name, places)
     tails = tail_probabilities(ci_prob)
-    draws, X = thin(fit.draws).average(), data.X[some_rows(data.n, ROWS)]
+    draws, X = fit.draws.thin(DRAWS).average(), data.X[some_rows(data.n, ROWS)]
     columns = data.cells(places, some_rows(data.n, ROWS))
     s = _averaged(draws.omega(X), draws.alpha[:, places], columns, values, draws)
     t = _averaged(draws.tau(X), draws.a[:, places], columns, values, None)

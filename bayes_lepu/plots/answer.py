@@ -17,7 +17,6 @@ from bayes_lepu.plots.panels import (
     Panels,
     mean_and_interval,
     some_rows,
-    thin,
 )
 from bayes_lepu.plots.ranges import height, share_range
 from bayes_lepu.result import FittedModel
@@ -74,7 +73,7 @@ def ranked_groups(
 ) -> tuple[Array, Array, Array, Array]:
     """Rank, (mean, lower, upper) of t and of h, and label rate in groups of rows sorted by t."""
     rows = some_rows(fit.data.n, MAX_ROWS)
-    X, labels, draws = fit.data.X[rows], fit.data.l[rows], thin(fit.draws, 200)
+    X, labels, draws = fit.data.X[rows], fit.data.l[rows], fit.draws.thin(200)
     t = draws.t(X)
     order = np.argsort(t.mean(axis=0), kind="stable")
     first = 0.0

@@ -10,7 +10,7 @@ from bayes_lepu.diagnostics.identifiability import verdict_of
 from bayes_lepu.diagnostics.label_checks import calibrate, scores
 from bayes_lepu.errors import DataError
 from bayes_lepu.links import Array
-from bayes_lepu.plots.panels import GUIDE, LABEL, PRIOR, Panels, short, some_rows, thin
+from bayes_lepu.plots.panels import GUIDE, LABEL, PRIOR, Panels, short, some_rows
 from bayes_lepu.plots.ranges import height, share_range
 from bayes_lepu.result import FittedModel
 from bayes_lepu.result.summaries import tail_probabilities
@@ -69,7 +69,7 @@ def grouped_rates(
 ) -> pd.DataFrame:
     """Per group: size, place on the axis, observed rate, predicted rate and its interval."""
     rows = some_rows(fit.data.n, MAX_ROWS)
-    X, labels, draws = fit.data.X[rows], fit.data.l[rows].astype(float), thin(fit.draws, 200)
+    X, labels, draws = fit.data.X[rows], fit.data.l[rows].astype(float), fit.draws.thin(200)
     h = draws.anybody(X, fit.data.shown[rows])
     score = h.mean(axis=0)
     along = score

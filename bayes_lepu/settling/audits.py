@@ -21,6 +21,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from bayes_lepu.data.parts import evenly_spaced
 from bayes_lepu.diagnostics.subject import Subject
 from bayes_lepu.errors import DataError, ModelError
 from bayes_lepu.links import Array
@@ -171,10 +172,10 @@ def both_namings(fit: FittedModel) -> tuple[Parameters, Array]:
     Where a rule named the factors, the draws lie on one side: some are exchanged again.
     """
     subject = Subject(fit)
-    step = -(-fit.draws.b.size // MAX_DRAWS)
-    flat = fit.draws.take(slice(None, None, step))
+    some = evenly_spaced(fit.draws.b.size, MAX_DRAWS)
+    flat = fit.draws.take(some)
     if not subject.symmetric or fit.orientation.rule == "none":
-        return flat, exchanged_draws(fit)[::step].astype(float)
+        return flat, exchanged_draws(fit)[some].astype(float)
     probability = fit.orientation.probability
     keep = 0.5 if probability is None else probability
     # Evenly spread over the draws, so that no chain is exchanged more than another.

@@ -168,6 +168,13 @@ class Encoding:
         found = {term: tuple(place[n] for n in names if n in place) for term, names in groups}
         return {name: places for name, places in found.items() if places}
 
+    def unscaled(self, feature_names: tuple[str, ...]) -> list[int]:
+        """Columns of terms whose coefficients share a scale, and so keep their units."""
+        if self.design is None:
+            return []
+        terms = self.terms(feature_names)
+        return [j for term in self.design.blocks for j in terms.get(term, ())]
+
     @property
     def missing_cells(self) -> dict[str, int]:
         """Missing cells among the training rows, for the columns that had any."""
