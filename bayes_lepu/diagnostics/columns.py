@@ -23,11 +23,11 @@ import numpy as np
 import pandas as pd
 from scipy.special import chdtrc
 
-from bayes_lepu.diagnostics.factoring import solve
 from bayes_lepu.diagnostics.records import Aspect, Check
 from bayes_lepu.diagnostics.subject import Subject
 from bayes_lepu.diagnostics.thresholds import judged_on
 from bayes_lepu.likelihood import CERTAIN_LINK, layout, make_links, make_point
+from bayes_lepu.likelihood.factoring import solve
 from bayes_lepu.likelihood.formula import loglik_grad
 from bayes_lepu.likelihood.information import information
 from bayes_lepu.links import Array

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from enum import Enum
 from html import escape
 from typing import TYPE_CHECKING, Literal
@@ -171,11 +171,6 @@ class Identifiability:
             for c in self.checks
         ]
         return pd.DataFrame(rows, columns=[*columns, "bears_on"]).set_index("name")
-
-    def remedies_frame(self) -> pd.DataFrame:
-        """The remedies as a table."""
-        names = [f.name for f in fields(Remedy)]
-        return pd.DataFrame([asdict(r) for r in self.remedies], columns=names).set_index("name")
 
     def __str__(self) -> str:
         carried = ", ".join(self.carried_by)

@@ -14,7 +14,6 @@ import numpy as np
 
 from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.diagnostics.climbing import logit_pi
-from bayes_lepu.diagnostics.factoring import inverse, solve
 from bayes_lepu.errors import LepuWarning
 from bayes_lepu.inference.class_scale import scale_by_count
 from bayes_lepu.inference.map import fit_map
@@ -22,6 +21,7 @@ from bayes_lepu.inference.modes import distance
 from bayes_lepu.inference.nuts import can_fold
 from bayes_lepu.inference.optimizers import optimise
 from bayes_lepu.inference.pooling import known_scales
+from bayes_lepu.likelihood.factoring import inverse, solve
 from bayes_lepu.links import Array
 from bayes_lepu.models.density import LogDensity
 from bayes_lepu.models.factors import sigma_norm

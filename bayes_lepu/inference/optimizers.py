@@ -65,7 +65,6 @@ class Optimum:
 
     z: Array
     logp: float
-    gradient_norm: float
     iterations: int
     converged: bool
     hits: int = 1  # starts that ended here
@@ -95,11 +94,11 @@ def optimise(
     again: Climber
     if callable(optimizer):
         climb = again = optimizer
-    elif optimizer in OPTIMIZERS:
+    elif optimizer in ("auto", *OPTIMIZERS):
         again = partial(_climb, optimizer=optimizer, tolerance=tolerance, near=True)
         climb = partial(again, near=near)
     else:
-        raise ModelError(unknown("optimizer", optimizer, OPTIMIZERS))
+        raise ModelError(unknown("optimizer", optimizer, ("auto", *OPTIMIZERS)))
     several = density.data.n_annotators > 1
     z, iterations = climb(density, start)
     for _ in range(density.spec.n_rates):
@@ -238,12 +237,10 @@ def _finish(density: LogDensity, z: Array, iterations: int, *, curved: bool) -> 
     else:
         logp, grad = density.logp_grad(z)
         left = float(np.max(np.abs(slopes(density, z, grad)))) ** 2 / density.data.n_all
-    residual = float(np.max(np.abs(slopes(density, z, grad))))
-    return Optimum(z, logp, residual, iterations, left < 0.05**2)
+    return Optimum(z, logp, iterations, left < 0.05**2)
 
 
 OPTIMIZERS: dict[str, Callable[..., Ended]] = {
-    "auto": climb_scoring,
     "scoring": climb_scoring,
     "sampled": _sampled,
     "lbfgs": _lbfgs,

@@ -68,7 +68,6 @@ def test_forms_of_the_verdict(spm):
     assert "What would help" in html
     assert "verdict" in repr(spm)
     assert found.verdict in repr(spm)
-    assert list(found.remedies_frame().index) == [r.name for r in found.remedies]
 
 
 # What a check declares decides the level ------------------------------------------------------

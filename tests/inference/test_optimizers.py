@@ -50,7 +50,7 @@ def near_truth(density):
 @pytest.mark.parametrize("model", ["naive", "scar", "spm", "psychm"])
 def test_all_optimisers_agree(data, model):
     density = density_of(model, data)
-    optima = {n: optimise(density, near_truth(density), optimizer=n) for n in OPTIMIZERS}
+    optima = {n: optimise(density, near_truth(density), optimizer=n) for n in ("auto", *OPTIMIZERS)}
     reference = minimize(
         lambda z: -density.logp(z), optima["lbfgs"].z, method="BFGS", options={"gtol": 1e-4}
     )
@@ -58,7 +58,7 @@ def test_all_optimisers_agree(data, model):
         assert optimum.converged, name
         assert optimum.logp == pytest.approx(optima["scoring"].logp, abs=1e-6), name
         np.testing.assert_allclose(optimum.z, optima["scoring"].z, atol=2e-3, err_msg=name)
-        assert optimum.gradient_norm < 0.05
+        assert kkt_residual(density, optimum.z) < 0.05
         assert optimum.iterations > 0
     assert -reference.fun <= optima["scoring"].logp + 1e-6
 
@@ -87,7 +87,7 @@ def test_many_rows_give_the_same_optimum_as_plain_lbfgs():
         assert sampled.converged
         assert sampled.logp == pytest.approx(plain.logp, abs=1e-3)
         np.testing.assert_allclose(sampled.z, plain.z, atol=1e-3)
-        assert sampled.gradient_norm < 1.0  # of 150,000 rows
+        assert kkt_residual(density, sampled.z) < 1.0  # of 150,000 rows
 
 
 def test_many_rows_with_few_labels():
@@ -184,7 +184,6 @@ def test_l1_has_exact_zeros_and_satisfies_kkt(sparse_data, model, C):
     assert np.sum(slopes != 0) >= 2
     assert optimum.converged
     assert kkt_residual(density, optimum.z) < 1e-5
-    assert optimum.gradient_norm == kkt_residual(density, optimum.z)
 
 
 def test_l1_equals_an_independent_proximal_gradient_method(sparse_data):
