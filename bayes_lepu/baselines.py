@@ -1,11 +1,11 @@
-r"""Baselines of the paper: Naive, Elkan-Noto and Real, all on one logistic regression.
+r"""Baselines of the paper: Naive and Elkan-Noto, both on one logistic regression.
 
 .. math::
     \min_{a, b} \; \sum_i \log\bigl(1 + e^{-z_i (a \cdot x_i + b)}\bigr) + C\,\|a\|_2^2,
     \qquad z_i = \pm 1,
 
 the paper's penalised loss: a sum over rows, no factor 1/2, a free intercept (scikit-learn's
-``C`` is :math:`1/(2C)`). Naive takes :math:`z` from the labels l, Real from the true classes y.
+``C`` is :math:`1/(2C)`). Naive takes :math:`z` from the labels l.
 Elkan and Noto (2008, doi 10.1145/1401890.1401920) assume a constant propensity c and divide:
 :math:`P(y=1 \mid x) = g(x)/c` with :math:`g(x) = P(l=1 \mid x)`.
 
@@ -20,12 +20,17 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from scipy.linalg import cho_factor, cho_solve
 from scipy.special import log_expit
 
+from bayes_lepu.data.annotators import read_labels
 from bayes_lepu.errors import ConvergenceError, DataError
+from bayes_lepu.likelihood.factoring import solve
+from bayes_lepu.likelihood.products import is_sparse
 from bayes_lepu.links import sigmoid
-from bayes_lepu.tables.labels import read_vector
+from bayes_lepu.tables.encoding import Encoding
+from bayes_lepu.tables.frames import row_count
+from bayes_lepu.tables.problems import gather
+from bayes_lepu.tables.table import Table, encode_rows, read_table
 
 Array = NDArray[np.float64]
 type Features = ArrayLike | pd.DataFrame
@@ -48,18 +53,25 @@ class LogisticFit:
         Intercept b.
     C : float
         Penalty of the squared norm of the slopes.
-    feature_names : tuple of str or None
-        Column names, where the data came as a DataFrame.
+    feature_names : tuple of str
+        Columns of numbers that the slopes belong to.
+    named : bool
+        Whether the names are the user's, and so are matched in predictions.
+    encoding : Encoding
+        How the user's columns become columns of numbers.
     """
 
     coef: Array
     intercept: float
     C: float
-    feature_names: tuple[str, ...] | None
+    feature_names: tuple[str, ...]
+    named: bool
+    encoding: Encoding
 
     def decision_function(self, X: Features) -> Array:
         """Linear predictor a·x + b, shape (n,)."""
-        return _like_training(X, self.coef.size, self.feature_names) @ self.coef + self.intercept
+        values, _ = encode_rows(X, self.encoding, self.feature_names, named=self.named)
+        return values @ self.coef + self.intercept
 
     def predict_proba(self, X: Features) -> Array:
         """Probabilities of class 0 and 1, shape (n, 2)."""
@@ -68,35 +80,19 @@ class LogisticFit:
 
 
 @dataclass(frozen=True, eq=False)
-class ElkanNotoFit:
+class ElkanNotoFit(LogisticFit):
     r"""Elkan and Noto's two-step classifier :math:`P(y=1 \mid x) = \min(1, \sigma(a x + b)/c)`.
+
+    Slopes and intercept are those of g(x) = P(l=1 | x), which is no classifier of y. The linear
+    predictor of g is the ranking, free of the ties that clipping makes.
 
     Attributes
     ----------
     c : float
         Estimate of P(l=1 | y=1), assumed to be the same for every x.
-    coef : ndarray, shape (p,)
-        Slopes of g(x) = P(l=1 | x), which are those of no classifier of y.
-    intercept : float
-        Intercept of g.
-    C : float
-        Penalty of g.
-    holdout : float or None
-        Share of the rows kept back for c; None where c comes from the training rows.
-    feature_names : tuple of str or None
-        Column names, where the data came as a DataFrame.
     """
 
     c: float
-    coef: Array
-    intercept: float
-    C: float
-    holdout: float | None
-    feature_names: tuple[str, ...] | None
-
-    def decision_function(self, X: Features) -> Array:
-        """Linear predictor of g, shape (n,): the ranking, free of the ties that clipping makes."""
-        return _like_training(X, self.coef.size, self.feature_names) @ self.coef + self.intercept
 
     def predict_proba(self, X: Features) -> Array:
         """Probabilities of y=0 and y=1, shape (n, 2), clipped into [0, 1]."""
@@ -107,6 +103,8 @@ class ElkanNotoFit:
 def naive(X: Features, l: ArrayLike, *, C: float = 1e-3) -> LogisticFit:
     """Logistic regression of the label: unlabelled rows pass for negative.
 
+    Of the true classes, which experiments know, it is the paper's "Real" classifier.
+
     Parameters
     ----------
     X : array or DataFrame, shape (n, p)
@@ -116,22 +114,9 @@ def naive(X: Features, l: ArrayLike, *, C: float = 1e-3) -> LogisticFit:
     C : float
         Penalty C·|a|², above 0.
     """
-    return _logistic(X, l, "l", C)
-
-
-def real_classifier(X: Features, y: ArrayLike, *, C: float = 1e-3) -> LogisticFit:
-    """Logistic regression of the true class: the ceiling, known in experiments only.
-
-    Parameters
-    ----------
-    X : array or DataFrame, shape (n, p)
-        Features.
-    y : array of 0/1 or bool, shape (n,)
-        True class.
-    C : float
-        Penalty C·|a|², above 0.
-    """
-    return _logistic(X, y, "y", C)
+    table, label = _read(X, l)
+    coef, intercept = _newton(table.numbers, label, _penalty(C))
+    return LogisticFit(coef, intercept, float(C), table.names, table.named, table.encoding)
 
 
 def elkan_noto(
@@ -140,6 +125,7 @@ def elkan_noto(
     *,
     C: float = 1e-3,
     holdout: float | None = 0.2,
+    held_out: NDArray[np.bool_] | None = None,
     random_seed: int | np.random.Generator | None = None,
 ) -> ElkanNotoFit:
     r"""Elkan and Noto's two-step estimator under a constant propensity (SCAR).
@@ -162,26 +148,35 @@ def elkan_noto(
     holdout : float in (0, 1) or None
         Share kept back, of labelled and of unlabelled rows alike. None uses every row for both
         steps; the ranking, hence the AUC, is then exactly that of `naive`.
+    held_out : array of bool, shape (n,), optional
+        The rows kept back, instead of a share of them.
     random_seed : int or Generator or None
         Seed of the split.
     """
-    values, names = _matrix(X)
-    label = _binary(l, "l", X, len(values))
-    if holdout is None:
-        train = np.ones(len(values), dtype=bool)
-        kept = train
+    table, label = _read(X, l)
+    if held_out is not None:
+        kept = _read_held_out(held_out, label)
+        train = ~kept
+    elif holdout is None:
+        kept = train = np.ones(len(label), dtype=bool)
     else:
         kept = _kept_back(label, holdout, np.random.default_rng(random_seed))
         train = ~kept
-    coef, intercept = _newton(values[train], label[train], _penalty(C))
-    c = float(sigmoid(values[kept & label] @ coef + intercept).mean())
-    return ElkanNotoFit(c, coef, intercept, float(C), holdout, names)
+    coef, intercept = _newton(table.numbers[train], label[train], _penalty(C))
+    c = float(sigmoid(table.numbers[kept & label] @ coef + intercept).mean())
+    return ElkanNotoFit(coef, intercept, float(C), table.names, table.named, table.encoding, c)
 
 
-def _logistic(X: Features, target: ArrayLike, name: str, C: float) -> LogisticFit:
-    values, names = _matrix(X)
-    coef, intercept = _newton(values, _binary(target, name, X, len(values)), _penalty(C))
-    return LogisticFit(coef, intercept, float(C), names)
+def _read(X: Features, l: ArrayLike) -> tuple[Table, NDArray[np.bool_]]:
+    """Numbers and labels as every fit reads them; the columns stay in their units."""
+    table, labels = gather(lambda: read_table(X), lambda: read_labels(l, row_count(X), X))
+    if is_sparse(table.numbers) or len(labels.annotators) > 1:
+        raise DataError("A baseline takes a dense table and the labels of one annotator.")
+    if np.abs(table.numbers).max() > _LARGEST:
+        raise DataError(
+            f"X has values above {_LARGEST:g}, whose squares cannot be added up. Change the units."
+        )
+    return table, labels.matrix[:, 0] == 1
 
 
 def _newton(X: Array, target: NDArray[np.bool_], C: float) -> tuple[Array, float]:
@@ -208,7 +203,7 @@ def _newton(X: Array, target: NDArray[np.bool_], C: float) -> tuple[Array, float
         if curvature.max() < _SATURATED:
             break
         hessian = (design.T * curvature) @ design + 2.0 * np.diag(penalty)
-        step = _newton_step(hessian, gradient)
+        step = solve(hessian, gradient)
         if np.abs(design @ step).max() < _TOLERANCE:
             theta = theta - step
             return theta[:-1], float(theta[-1])
@@ -223,14 +218,6 @@ def _newton(X: Array, target: NDArray[np.bool_], C: float) -> tuple[Array, float
         f"Logistic regression did not converge with C={C:g}. The classes can probably be "
         "separated by a plane, so that slopes grow without bound; take a larger C."
     )
-
-
-def _newton_step(hessian: Array, gradient: Array) -> Array:
-    """The step; the shortest of them where columns repeat each other."""
-    try:
-        return cho_solve(cho_factor(hessian), gradient)
-    except np.linalg.LinAlgError:
-        return np.linalg.lstsq(hessian, gradient)[0]
 
 
 def _kept_back(
@@ -252,6 +239,20 @@ def _kept_back(
     return kept
 
 
+def _read_held_out(held_out: ArrayLike, label: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    kept = np.asarray(held_out)
+    if kept.shape != label.shape or kept.dtype != bool:
+        raise DataError(
+            f"held_out has shape {kept.shape} and type {kept.dtype}; expected one bool per row, "
+            f"shape {label.shape}."
+        )
+    if not (kept & label).any():
+        raise DataError("held_out holds no labelled row, so that c cannot be estimated from it.")
+    if len(np.unique(label[~kept])) < 2:
+        raise DataError("held_out leaves no labelled or no unlabelled row to learn from.")
+    return kept
+
+
 def _penalty(C: float) -> float:
     if isinstance(C, bool) or not (np.isfinite(C) and C > 0):
         raise DataError(
@@ -259,60 +260,3 @@ def _penalty(C: float) -> float:
             "not exist; take a small one, such as 1e-6."
         )
     return float(C)
-
-
-def _matrix(X: Features) -> tuple[Array, tuple[str, ...] | None]:
-    """Finite (n, p) values, and the column names of a DataFrame."""
-    names = tuple(str(c) for c in X.columns) if isinstance(X, pd.DataFrame) else None
-    try:
-        values = np.asarray(X, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise DataError(
-            f"X cannot be read as numbers ({error}). Expected an array or a DataFrame of numeric "
-            "columns; encode text and categories first, for instance with pandas.get_dummies."
-        ) from error
-    if values.ndim != 2:
-        raise DataError(f"X has shape {values.shape}; expected (rows, columns).")
-    if values.shape[1] == 0:
-        raise DataError("X has no columns; expected at least one.")
-    bad = ~np.isfinite(values).all(axis=1)
-    if bad.any():
-        raise DataError(
-            f"X has missing or infinite values in {int(bad.sum())} rows (first: row "
-            f"{int(np.flatnonzero(bad)[0])}). Drop or impute them first."
-        )
-    if values.size and np.abs(values).max() > _LARGEST:
-        raise DataError(
-            f"X has values above {_LARGEST:g}, whose squares cannot be added up. Change the units."
-        )
-    return values, names
-
-
-def _binary(target: ArrayLike, name: str, X: Features, n: int) -> NDArray[np.bool_]:
-    """0/1 or bool entries, one per row, of both kinds."""
-    values = read_vector(name, target, n, X)
-    kinds = pd.unique(pd.Series(values))
-    if not all(kind in (0, 1) for kind in kinds):
-        raise DataError(
-            f"{name} holds {sorted(map(str, kinds))[:5]}; expected 0 and 1, or False and True."
-        )
-    if len(kinds) < 2:
-        raise DataError(f"{name} is {kinds[0]} in every row; expected both 0 and 1.")
-    return values.astype(bool)
-
-
-def _like_training(X: Features, p: int, names: tuple[str, ...] | None) -> Array:
-    """Values with the columns the fit was trained on, a DataFrame's matched by name."""
-    if isinstance(X, pd.DataFrame) and names is not None:
-        X = X.rename(columns=str)
-        missing = [c for c in names if c not in X.columns]
-        if missing:
-            raise DataError(
-                f"X has columns {list(X.columns)}; missing are {missing}. Pass the columns the "
-                "fit was trained on."
-            )
-        X = X[list(names)]
-    values, _ = _matrix(X)
-    if values.shape[1] != p:
-        raise DataError(f"X has {values.shape[1]} columns; the fit was trained on {p}.")
-    return values

@@ -18,9 +18,9 @@ from bayes_lepu.inference.engines import ENGINES
 from bayes_lepu.models.parameters import Parameters
 from bayes_lepu.result import FittedModel
 from bayes_lepu.result.saved import to_saved, write
-from bayes_lepu.result.summaries import CI_PROB, summary_by_row, tail_probabilities
+from bayes_lepu.result.summaries import summary_by_row, tail_probabilities
 from bayes_lepu.result.without_rows import Remembered
-from bayes_lepu.result.wording import show_estimate
+from bayes_lepu.result.wording import estimate_in_words
 from bayes_lepu.runtime.interruption import stops_at_once
 from bayes_lepu.settling.counting import count_missed
 from bayes_lepu.settling.decisions import Decision, decide
@@ -73,7 +73,7 @@ class Fit(FittedModel):
         s_max: float | None = None,
         gamma: float | None = None,
         audits: str | None = None,
-        ci_prob: float = CI_PROB,
+        ci_prob: float | None = None,
     ) -> pd.DataFrame:
         """Bounds of the class prior that hold without any form of t and s.
 
@@ -89,8 +89,8 @@ class Fit(FittedModel):
         audits : {"chosen", "random"}, optional
             ``"random"``: the audited rows are a random part of the unlabelled ones, and tell the
             class prior by themselves. Default: what the fit was told, else ``"chosen"``.
-        ci_prob : float
-            Probability of the intervals of the ends.
+        ci_prob : float, optional
+            Probability of the intervals of the ends; ArviZ's ``stats.ci_prob`` by default.
 
         Returns
         -------
@@ -119,7 +119,7 @@ class Fit(FittedModel):
         return answer(self, self.identifiability)
 
     def missed(
-        self, X: Any = None, *, total: bool = False, ci_prob: float = CI_PROB
+        self, X: Any = None, *, total: bool = False, ci_prob: float | None = None
     ) -> pd.DataFrame:
         """P(y=1 | x, l=0), or how many unlabelled rows are positive.
 
@@ -131,8 +131,8 @@ class Fit(FittedModel):
         total : bool
             Count the positives among the rows instead of rating each row. The interval holds the
             uncertainty of the parameters and the chance of single rows.
-        ci_prob : float
-            Probability of the equal-tailed intervals.
+        ci_prob : float, optional
+            Probability of the equal-tailed intervals; ArviZ's ``stats.ci_prob`` by default.
 
         Returns
         -------
@@ -151,12 +151,12 @@ class Fit(FittedModel):
             return summary_by_row(draws, Parameters.missed, d.X, d.index, ci_prob)
         return super().missed(X, ci_prob=ci_prob)
 
-    def _positive_given_labels(self, ci_prob: float) -> pd.DataFrame:
+    def _positive_given_labels(self, ci_prob: float | None) -> pd.DataFrame:
         """P(y=1 | x, labels) of the fit's rows: 1 where anybody's mark is proof."""
         rows, positive = np.arange(self.data.n), positive_given_labels(self.data)
         return summary_by_row(self.draws, positive, rows, self.data.index, ci_prob)
 
-    def agreement(self, *, ci_prob: float = CI_PROB) -> pd.DataFrame:
+    def agreement(self, *, ci_prob: float | None = None) -> pd.DataFrame:
         """Rows labelled by each pair, by nobody and by exactly k, against what the model expects.
 
         ``expected``, ``lower`` and ``upper`` come from labels replicated from the posterior, with
@@ -174,7 +174,7 @@ class Fit(FittedModel):
         budget: int | None = None,
         cost: tuple[float, float] | None = None,
         precision: float | None = None,
-        ci_prob: float = CI_PROB,
+        ci_prob: float | None = None,
     ) -> Decision:
         """Which unlabelled rows to look at, and how many positives one will find there.
 
@@ -193,8 +193,8 @@ class Fit(FittedModel):
             worth it, those with P(y=1 | x, l=0) above fp / (fp + fn).
         precision : float, optional
             Take as many rows as leave the expected share of positives at least this high.
-        ci_prob : float
-            Probability of the equal-tailed intervals.
+        ci_prob : float, optional
+            Probability of the equal-tailed intervals; ArviZ's ``stats.ci_prob`` by default.
 
         Returns
         -------
@@ -397,9 +397,8 @@ class Fit(FittedModel):
             return super()._facts() | {"verdict": "not asked for yet: print(fit), or fit.answer"}
         found, facts = self.identifiability, self.answer.facts() | super()._facts()
         if found.exchanged_pi is not None:
-            facts["class prior pi"] += (
-                f"; with the factors exchanged {show_estimate(found.exchanged_pi)}"
-            )
+            other = estimate_in_words(found.exchanged_pi)
+            facts["class prior pi"] += f"; with the factors exchanged {other}"
         by = "" if self.data.parts is None else f" (judged by {self.data.n} rows at random)"
         facts["verdict"] = f"level {found.level}{by}: {found.verdict}"
         return facts | {"carried by": ", ".join(found.carried_by)}

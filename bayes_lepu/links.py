@@ -41,6 +41,15 @@ class RowKind(IntEnum):
     FALSE_MARK = 4  # l=1, audited as y=0:         ε (1 - t), with false marks only
 
 
+def row_kinds(l: NDArray[np.int8], y: Array) -> NDArray[np.int8]:
+    """`RowKind` of rows, from whether they are marked and what is known of their class."""
+    kind = l.copy()
+    kind[(l == 0) & (y == 1)] = RowKind.MISSED
+    kind[(l == 0) & (y == 0)] = RowKind.NEGATIVE
+    kind[(l == 1) & (y == 0)] = RowKind.FALSE_MARK
+    return kind
+
+
 def sigmoid(z: ArrayLike) -> Array:
     """Logistic function 1 / (1 + exp(-z))."""
     return np.asarray(expit(z), dtype=float)

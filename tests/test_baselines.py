@@ -1,15 +1,16 @@
-"""Naive, Elkan-Noto and Real against scikit-learn, and the errors they raise."""
+"""Naive and Elkan-Noto against scikit-learn, and the errors they raise."""
 
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.sparse import csr_array
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import StratifiedKFold
 
-from bayes_lepu.baselines import elkan_noto, naive, real_classifier
+from bayes_lepu.baselines import elkan_noto, naive
 from bayes_lepu.errors import ConvergenceError, DataError
 from reproduction.datasets import load_animal_gonogo, load_animal_heldout, simulate_paper
 
@@ -44,7 +45,7 @@ def test_logistic_equals_sklearn(C: float) -> None:
     X, l, y = scar(800, 0.5, seed=0)
     fit = naive(X, l, C=C)
     same_as_sklearn(X, l, C, fit.coef, fit.intercept)
-    fit = real_classifier(X, y, C=C)
+    fit = naive(X, y, C=C)
     same_as_sklearn(X, y, C, fit.coef, fit.intercept)
 
 
@@ -52,7 +53,7 @@ def test_logistic_equals_sklearn_with_more_columns_than_rows() -> None:
     rng = np.random.default_rng(1)
     X = rng.standard_normal((40, 200)) + 0.7
     y = (X[:, 0] + rng.standard_normal(40) > 0.7).astype(int)
-    fit = real_classifier(X, y, C=0.3)
+    fit = naive(X, y, C=0.3)
     assert fit.coef.shape == (200,)
     same_as_sklearn(X, y, 0.3, fit.coef, fit.intercept)
 
@@ -61,7 +62,7 @@ def test_logistic_equals_sklearn_with_more_columns_than_rows() -> None:
 def test_logistic_gradient_vanishes(C: float) -> None:
     """First-order conditions of the paper's loss, written out."""
     X, _, y = scar(500, 0.5, seed=2)
-    fit = real_classifier(X, y, C=C)
+    fit = naive(X, y, C=C)
     residual = 1 / (1 + np.exp(-(X @ fit.coef + fit.intercept))) - y
     np.testing.assert_allclose(X.T @ residual + 2 * C * fit.coef, 0, atol=1e-6)
     assert residual.sum() == pytest.approx(0, abs=1e-6)
@@ -70,19 +71,19 @@ def test_logistic_gradient_vanishes(C: float) -> None:
 def test_logistic_on_separable_rows() -> None:
     X = np.linspace(-1, 1, 20)[:, None]
     y = (X[:, 0] > 0).astype(int)
-    fit = real_classifier(X, y, C=1e-3)
+    fit = naive(X, y, C=1e-3)
     assert ((fit.predict_proba(X)[:, 1] > 0.5) == y).all()
     same_as_sklearn(X, y, 1e-3, fit.coef, fit.intercept)
     with pytest.raises(ConvergenceError, match="take a larger C"):
-        real_classifier(X, y, C=1e-300)
+        naive(X, y, C=1e-300)
 
 
 def test_logistic_shares_a_slope_among_equal_columns() -> None:
     X, _, y = scar(300, 0.5, seed=3)
-    fit = real_classifier(np.hstack([X, X]), y, C=0.2)
+    fit = naive(np.hstack([X, X]), y, C=0.2)
     np.testing.assert_allclose(fit.coef[:3], fit.coef[3:], rtol=1e-9)
     # Two equal slopes a/2 cost half of what one slope a costs.
-    np.testing.assert_allclose(2 * fit.coef[:3], real_classifier(X, y, C=0.1).coef, rtol=1e-9)
+    np.testing.assert_allclose(2 * fit.coef[:3], naive(X, y, C=0.1).coef, rtol=1e-9)
 
 
 @pytest.mark.parametrize("unit", [1e-300, 1e-160, 1e-30, 1e30, 1e138])
@@ -112,9 +113,9 @@ def test_predictions_match_columns_by_name() -> None:
     for fit in (naive(table, l), elkan_noto(table, l, random_seed=0)):
         expected = fit.predict_proba(X)
         np.testing.assert_allclose(fit.predict_proba(table[["w", "u", "v"]]), expected, rtol=1e-12)
-        with pytest.raises(DataError, match=r"missing are \['v'\]"):
+        with pytest.raises(DataError, match=r"missing column.*v"):
             fit.predict_proba(table[["w", "u"]])
-        with pytest.raises(DataError, match="X has 2 columns; the fit was trained on 3"):
+        with pytest.raises(DataError, match=r"2 columns.*3"):
             fit.predict_proba(X[:, :2])
 
 
@@ -203,7 +204,7 @@ def test_ordering_of_the_baselines_on_the_stated_generator() -> None:
         train, test = slice(0, 2500), slice(2500, None)
         X, l, y = data.X, data.l, data.y
         fits = (
-            real_classifier(X[train], y[train]),
+            naive(X[train], y[train]),
             elkan_noto(X[train], l[train], random_seed=seed),
             naive(X[train], l[train]),
         )
@@ -224,7 +225,7 @@ def cross_validated_auc(X: np.ndarray, z: np.ndarray, C: float, repeats: int) ->
         folds = StratifiedKFold(5, shuffle=True, random_state=seed)
         tau = np.empty(len(z))
         for train, test in folds.split(X, z):
-            tau[test] = real_classifier(X[train], z[train], C=C).decision_function(X[test])
+            tau[test] = naive(X[train], z[train], C=C).decision_function(X[test])
         scores.append(roc_auc_score(z, tau))
     return float(np.mean(scores))
 
@@ -241,7 +242,7 @@ def test_animal_truth_can_be_predicted_on_images_nobody_judged() -> None:
     data = load_animal_gonogo(SHARED, subject="fsa", features="full")
     test = load_animal_heldout(SHARED, features="full")
     mean, sd = data.X.mean(), data.X.std()
-    fit = real_classifier((data.X - mean) / sd, data.y, C=0.5)
+    fit = naive((data.X - mean) / sd, data.y, C=0.5)
     auc = roc_auc_score(test.y, fit.decision_function((test.X - mean) / sd))
     assert auc == pytest.approx(0.947, abs=0.02)
 
@@ -261,7 +262,7 @@ def test_animal_subjects_select_by_what_they_see(subject: str, auc: float) -> No
 
 # --- errors -------------------------------------------------------------------------------------
 
-FITS = [naive, real_classifier, elkan_noto]
+FITS = [naive, elkan_noto]
 X3 = np.arange(12.0).reshape(6, 2)
 L3 = np.array([0, 1, 0, 1, 0, 1])
 
@@ -270,19 +271,19 @@ L3 = np.array([0, 1, 0, 1, 0, 1])
 @pytest.mark.parametrize(
     ("X", "l", "message"),
     [
-        (X3[:, 0], L3, r"X has shape \(6,\)"),
-        (X3[:, :0], L3, "X has no columns"),
-        (np.where(X3 == 4, np.nan, X3), L3, r"1 rows \(first: row 2\)"),
-        (np.where(X3 > 9, np.inf, X3), L3, r"1 rows \(first: row 5\)"),
-        (pd.DataFrame({"u": list("abcdef")}), L3, "cannot be read as numbers"),
+        (X3[:, 0], L3, r"X has 1 dimension\(s\), shape \(6,\)"),
+        (X3[:, :0], L3, "X is empty"),
+        (np.where(X3 == 4, np.nan, X3), L3, "Cells without a value"),
+        (np.where(X3 > 9, np.inf, X3), L3, "Infinite values"),
+        (csr_array(X3), L3, "a dense table"),
         (X3, L3[:5], r"X has 6 rows but [ly] has 5 values"),
-        (X3, np.column_stack([L3, L3]), r"[ly] has shape \(6, 2\); one value per row"),
+        (X3, np.column_stack([L3, np.roll(L3, 2)]), "labels of one annotator"),
         (pd.DataFrame(X3), pd.Series(L3)[::-1], r"index of [ly] differs .*\.loc\[X\.index\]"),
-        (X3, L3 + 1, r"holds \['1', '2'\]; expected 0 and 1"),
-        (X3, np.array(["no", "yes"] * 3), r"holds \['no', 'yes'\]"),
-        (X3, np.where(L3 == 1, np.nan, 0), r"holds .*'nan'"),
-        (X3, np.zeros(6, dtype=int), "is 0 in every row"),
-        (X3, np.ones(6, dtype=bool), "is True in every row"),
+        (X3, L3 + 1, "l holds the values"),
+        (X3, np.array(["no", "yes"] * 3), "no"),
+        (X3, np.where(L3 == 1, np.nan, 0), "l holds the values 0, nan"),
+        (X3, np.zeros(6, dtype=int), "l is 0 everywhere"),
+        (X3, np.ones(6, dtype=bool), "l is 1 everywhere"),
         (X3 * 1e160, L3, "squares cannot be added up"),
     ],
 )

@@ -18,40 +18,10 @@ import pandas as pd
 
 from bayes_lepu.errors import DataError
 from bayes_lepu.suggestions import did_you_mean, some
-from bayes_lepu.tables.problems import JoinedError, TableError, describe, first_row
+from bayes_lepu.tables.problems import JoinedError, TableError, first_row
 
 SEPARATORS = {".csv": ",", ".tsv": "\t", ".txt": "\t"}
 PARQUET = (".parquet", ".pq")
-
-REMEDIES = {
-    "missing": "Choose --missing drop (keeps {kept} of {rows} rows), --missing indicator (the "
-    "mean, and a column that says so) or --missing impute (the mean or the most frequent level).",
-    "infinite": "Correct them, read them as blank with --blank inf, or leave the column out: "
-    "--exclude {names}.",
-    "date": "Add a column with the number that matters (days since, hour, month), and leave the "
-    "date out: --exclude {names}.",
-    "duration": "Write them as numbers, or leave them out: --exclude {names}.",
-    "identifier": "Name the rows by one of them with --id {name}, and leave the others out: "
-    "--exclude {names}.",
-    "levels": "Join rare levels into one in the file, or leave it out: --exclude {names}.",
-    "number as text": "Store them as numbers, or leave them out: --exclude {names}.",
-    "text among numbers": "Correct such cells, read them as blank with --blank TEXT, or leave the "
-    "column out: --exclude {names}.",
-    "empty": "Leave them out: --exclude {names}.",
-    "constant": "They carry no information; leave them out: --exclude {names}.",
-    "complex": "Leave them out: --exclude {names}.",
-    "other": "Leave them out: --exclude {names}.",
-    "unseen": "Choose what stands in for them: --unseen average (an average row of this column) or "
-    "--unseen reference.",
-}
-NEW_ROWS = {
-    "missing": "Fill them in, or fit again with --missing indicator or --missing impute.",
-    "infinite": "Correct them.",
-    "text among numbers": "The fit has numbers here: correct such cells.",
-    "number as text": "The fit has numbers here: store them as numbers.",
-    "date": "The fit has numbers here: store them as numbers.",
-    "other": "The fit has numbers here: store them as numbers.",
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,13 +176,12 @@ def read_batches(
         raise DataError(f"{path} holds headings but no rows.")
 
 
-def complaint(error: DataError, path: Path, *, new_rows: bool = False) -> str:
+def complaint(error: DataError, path: Path) -> str:
     """What is wrong with a file's table, with the options of the command line that help."""
-    remedies = REMEDIES | (NEW_ROWS if new_rows else {})
     if isinstance(error, JoinedError):
-        return "\n".join(complaint(e, path, new_rows=new_rows) for e in error.errors)
+        return "\n".join(complaint(e, path) for e in error.errors)
     if isinstance(error, TableError):
-        return describe(error.problems, error.facts, remedies, subject=str(path))
+        return error.describe(subject=str(path), shell=True)
     return f"{path}: {error}"
 
 

@@ -143,3 +143,8 @@ def random_keys(start: int, count: int) -> Array:
     generator = np.random.PCG64(0)
     generator.advance(start)
     return np.random.Generator(generator).random(count)
+
+
+def evenly_spaced(count: int, most: int) -> slice:
+    """Every k-th of so many rows or draws, such that at most ``most`` are taken."""
+    return slice(None, None, max(1, -(-count // most)))

@@ -7,7 +7,7 @@ scale ``(x - center) / scale``, or a sparse matrix (`scipy.sparse.csr_array`) of
 center of 0. ``y`` holds audited classes and NaN where the class is unknown.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from operator import methodcaller
@@ -18,12 +18,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bayes_lepu.data.annotators import ONE
-from bayes_lepu.data.parts import Parts, Sums, random_keys
+from bayes_lepu.data.parts import Parts, Sums, evenly_spaced, random_keys
 from bayes_lepu.data.repeats import find_repeats
 from bayes_lepu.data.threads import is_cut, total
 from bayes_lepu.likelihood import NOT_SHOWN, UNKNOWN, Rows, make_rows
 from bayes_lepu.likelihood.sparse_matrices import as_dense, is_sparse
-from bayes_lepu.links import Array, RowKind
+from bayes_lepu.links import Array, RowKind, row_kinds
 from bayes_lepu.tables.encoding import Encoding
 from bayes_lepu.tables.formulas import is_group
 from bayes_lepu.tables.scaling import column_moments
@@ -289,6 +289,10 @@ class PUData:
             return self.held
         return self.rows(np.sort(np.argpartition(random_keys(0, self.n), count)[:count]))
 
+    def evenly(self, most: int) -> "PUData":
+        """An evenly spaced part of the rows held here, of at most so many."""
+        return self.held if self.n <= most else self.rows(evenly_spaced(self.n, most))
+
     @property
     def pool(self) -> tuple["PUData", Array]:
         """Rows that samples are taken from, and their random numbers (see `parts`)."""
@@ -310,8 +314,8 @@ class PUData:
             return total(function, rows, self.threads)
         return function(rows)
 
-    def rows(self, keep: NDArray[Any]) -> "PUData":
-        """Some of the rows held here, by position or by a boolean mask."""
+    def rows(self, keep: NDArray[Any] | slice) -> "PUData":
+        """Some of the rows held here, by position, by a slice or by a boolean mask."""
         return replace(
             self,
             parts=None,
@@ -355,14 +359,29 @@ class PUData:
             encoding=Encoding(),
         )
 
+    def rescaled(self, center: Array, scale: Array) -> "PUData":
+        """The same rows with every column moved and stretched once more."""
+        return replace(
+            self,
+            X=_in_row_order((self.X - center) / scale),
+            center=self.center + self.scale * center,
+            scale=self.scale * scale,
+        )
+
+    def with_masks(
+        self, class_mask: NDArray[np.bool_], selection_mask: NDArray[np.bool_]
+    ) -> "PUData":
+        """The same rows with other columns in t and in s."""
+        return replace(self, class_mask=class_mask, selection_mask=selection_mask)
+
+    def with_labels(self, l: NDArray[np.int8], y: Array | None = None) -> "PUData":
+        """The same rows with the labels of one annotator, and other audits where given."""
+        y = self.y if y is None else y
+        return replace(self, labels=l[:, None], y=y, annotators=ONE, visit_names=())
+
     def with_encoding(self, encoding: Encoding) -> "PUData":
         """The same rows; new ones are encoded in another way."""
         return replace(self, encoding=encoding)
-
-    def batches(self, size: int) -> Iterator["PUData"]:
-        """Blocks of at most ``size`` rows, in order."""
-        for start in range(0, self.n, size):
-            yield self.rows(np.arange(start, min(start + size, self.n)))
 
     @cached_property
     def column_moments(self) -> tuple[Array, Array]:
@@ -426,21 +445,3 @@ class PUData:
 def _in_row_order(X: Any) -> Any:
     """A table in the order that everything goes over it."""
     return X if is_sparse(X) else np.ascontiguousarray(X)
-
-
-def row_kinds(l: NDArray[np.int8], y: Array) -> NDArray[np.int8]:
-    """`RowKind` of rows, from whether they are marked and what is known of their class."""
-    kind = l.copy()
-    kind[(l == 0) & (y == 1)] = RowKind.MISSED
-    kind[(l == 0) & (y == 0)] = RowKind.NEGATIVE
-    kind[(l == 1) & (y == 0)] = RowKind.FALSE_MARK
-    return kind
-
-
-def block_columns(encoding: Encoding, names: tuple[str, ...]) -> list[int]:
-    """Columns of terms whose coefficients share a scale, and so keep their units."""
-    design = encoding.design
-    if design is None:
-        return []
-    terms = encoding.terms(names)
-    return [j for term in design.blocks for j in terms.get(term, ())]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from bayes_lepu.data.annotators import LongFormat, read_labels, refuse_label_among_features
-from bayes_lepu.data.pu_data import PUData, block_columns
+from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.data.visits import read_visits, visit_columns
 from bayes_lepu.errors import DataError
 from bayes_lepu.likelihood.sparse_matrices import is_sparse
@@ -130,7 +130,7 @@ def read_data(
             weight,
             standardize=standardize,
             in_place=table.owned,
-            unscaled=block_columns(table.encoding, names),
+            unscaled=table.encoding.unscaled(names),
         )
     class_mask = read_mask("class_features", class_features, table, X)
     selection_mask = read_mask("selection_features", selection_features, table, X)

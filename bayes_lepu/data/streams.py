@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 
 from bayes_lepu.data.annotators import ONE
 from bayes_lepu.data.parts import Batches, Parts, Source, random_keys, refuse_other_rows
-from bayes_lepu.data.pu_data import PUData, block_columns, row_kinds
+from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.data.reading import read_data
 from bayes_lepu.errors import DataError
-from bayes_lepu.links import Array, RowKind
+from bayes_lepu.links import Array, RowKind, row_kinds
 from bayes_lepu.suggestions import some
 from bayes_lepu.tables.frames import as_frame, take_column
 from bayes_lepu.tables.labels import (
@@ -375,8 +375,8 @@ def _standardised(pool: PUData, source: Source, roles: Roles) -> PUData:
     scale = np.sqrt(squares / W)
     if (extreme := np.flatnonzero(~np.isfinite(mean + scale))).size:
         raise too_extreme([pool.feature_names[j] for j in extreme])
-    scale[block_columns(pool.encoding, pool.feature_names)] = 1.0
-    return replace(pool, X=(pool.X - mean) / scale, center=mean, scale=scale)
+    scale[pool.encoding.unscaled(pool.feature_names)] = 1.0
+    return pool.rescaled(mean, scale)
 
 
 def _moments(frame: Any, template: PUData, roles: Roles) -> tuple[float, Array, Array]:

@@ -27,6 +27,7 @@ import pandas as pd
 from bayes_lepu.errors import ModelError
 from bayes_lepu.links import Array, RowKind
 from bayes_lepu.result import FittedModel
+from bayes_lepu.result.summaries import tail_probabilities
 
 MAX_ROWS = 20_000
 DRAWS = 500
@@ -40,7 +41,7 @@ def bound_class_prior(
     s_max: float | None = None,
     gamma: float | None = None,
     audits: str | None = None,
-    ci_prob: float,
+    ci_prob: float | None = None,
 ) -> pd.DataFrame:
     """One line per assumption: the ends of π, each with the outer end of its interval."""
     if fit.data.n_annotators > 1:
@@ -66,7 +67,7 @@ def bound_class_prior(
     if told == "random" and fit.data.n_audited:
         pi = audited_pi(fit)
         lines[f"{fit.data.n_audited} audited rows were picked at random"] = (pi, pi)
-    tail = (1 - ci_prob) / 2
+    tail = tail_probabilities(ci_prob)[0]
     records = []
     for lower, upper in lines.values():
         point = fit.is_point and lower is not upper
@@ -83,9 +84,7 @@ def bound_class_prior(
 
 def draws_of_h(fit: FittedModel) -> Array:
     """The values of h for every draw and row, at most 500 draws and 20,000 rows."""
-    flat, X = fit.draws, fit.data.X
-    some = flat.take(slice(None, None, max(1, -(-flat.b.size // DRAWS))))
-    return some.h(X[:: max(1, -(-fit.data.n // MAX_ROWS))])
+    return fit.draws.thin(DRAWS).h(fit.data.evenly(MAX_ROWS).X)
 
 
 def band(

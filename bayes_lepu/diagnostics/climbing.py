@@ -16,9 +16,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from bayes_lepu.diagnostics.factoring import solve
 from bayes_lepu.inference.subsample import subsample
 from bayes_lepu.likelihood import outside_moments
+from bayes_lepu.likelihood.factoring import solve
 from bayes_lepu.links import Array
 from bayes_lepu.models.compiled import collect
 from bayes_lepu.models.density import LogDensity

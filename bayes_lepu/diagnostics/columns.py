@@ -23,11 +23,11 @@ import numpy as np
 import pandas as pd
 from scipy.special import chdtrc
 
-from bayes_lepu.diagnostics.factoring import solve
 from bayes_lepu.diagnostics.records import Aspect, Check
 from bayes_lepu.diagnostics.subject import Subject
 from bayes_lepu.diagnostics.thresholds import judged_on
 from bayes_lepu.likelihood import CERTAIN_LINK, flat_order, make_links, make_point
+from bayes_lepu.likelihood.factoring import solve
 from bayes_lepu.likelihood.formula import loglik_grad
 from bayes_lepu.likelihood.information import information
 from bayes_lepu.links import Array
@@ -93,7 +93,7 @@ def list_terms(subject: Subject) -> list[Term]:
 def score_columns(subject: Subject) -> ColumnScores:
     """The four questions at the maximum of the weak density."""
     data, point = subject.weak.data, subject.inside(subject.peaks[0].point)
-    part = data.rows(np.arange(0, data.n, max(1, -(-data.n // MAX_ROWS)))).as_rows
+    part = data.evenly(MAX_ROWS).as_rows
     X = part.X
     tau = point.tau(X)
     z = (tau - tau.mean()) / max(float(tau.std()), 1e-12)

@@ -125,7 +125,7 @@ def bootstrap_constancy(
     for _ in progress(range(repeats)):
         y, l = point.simulate(data.X, rng)
         known = np.where(audited & (l == 0), y.astype(float), np.nan)
-        again = replace(data, labels=l[:, None], y=known)
+        again = data.with_labels(l, known)
         density = replace(subject.weak, data=again)
         full = fit_map(spec, again, density.priors, n_starts=6, rng=rng).modes[0].logp
         _, simple = scar_peak(subject, again)

@@ -33,8 +33,7 @@ def check_convergence(subject: Subject, evidence: "Evidence") -> list[Check]:
 
 def quantities(subject: Subject, draws: Parameters) -> dict[str, Array]:
     """Scalars whose mixing matters, each ``(chain, draw)``: π, b, β, and the predictors' sd."""
-    X, shape = subject.data.X, draws.b.shape
-    rows = X[:: max(1, len(X) // 1000)]
+    rows, shape = subject.data.evenly(2000).X, draws.b.shape
     pi = np.concatenate(_mean_t(draws, rows)).reshape(shape)
     return {"pi": pi} | scalars(subject.fit.spec, subject.data, draws)
 

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bayes_lepu.diagnostics import thresholds
-from bayes_lepu.diagnostics.factoring import solve
 from bayes_lepu.diagnostics.records import Aspect, Check
 from bayes_lepu.diagnostics.subject import Local, Subject
 from bayes_lepu.diagnostics.thresholds import grade, in_words
+from bayes_lepu.likelihood.factoring import solve
 from bayes_lepu.links import Array
 from bayes_lepu.models.transforms import plain_name
 from bayes_lepu.priors.prior import INTERCEPTS

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bayes_lepu.data.parts import evenly_spaced
 from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.diagnostics.records import Aspect, Check
 from bayes_lepu.diagnostics.subject import Subject
@@ -91,9 +92,9 @@ def _remedy(*, few: bool) -> str:
 
 def distinct_rows(X: Array) -> Array:
     """Distinct rows, at most `MAX_ROWS` of them."""
-    some = X[:: max(1, len(X) // (25 * MAX_ROWS))]
+    some = X[evenly_spaced(len(X), 50 * MAX_ROWS)]
     rows = np.unique(some, axis=0)
-    return rows[:: max(1, -(-len(rows) // MAX_ROWS))]
+    return rows[evenly_spaced(len(rows), MAX_ROWS)]
 
 
 def directions_needed(spec: ModelSpec, data: PUData, rows: Array) -> int:

@@ -293,7 +293,7 @@ def _one_factor(subject: Subject) -> Nearest:
         masks.append(data.selection_mask)
     found = []
     for mask in masks:
-        density = weak_density(get_model("naive"), replace(data, class_mask=mask))
+        density = weak_density(get_model("naive"), data.with_masks(mask, data.selection_mask))
         optimum = optimise(density, np.zeros(density.dim))
         found.append((optimum.logp, density.unpack(optimum.z)))
     logp, point = max(found, key=lambda pair: pair[0])

@@ -225,7 +225,7 @@ class Problem:
     def of(cls, subject: Subject) -> "Problem":
         """The problem on standardised columns."""
         data, point = subject.weak.data, subject.inside(subject.peaks[0].point)
-        rows = data.rows(np.arange(0, data.n, max(1, -(-data.n // MAX_ROWS)))).as_rows
+        rows = data.evenly(MAX_ROWS).as_rows
         tau = point.tau(rows.X)
         return cls(
             rows,

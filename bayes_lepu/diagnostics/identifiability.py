@@ -17,7 +17,6 @@ from bayes_lepu.diagnostics.verdict import carriers, choose_level
 from bayes_lepu.diagnostics.words import sentence
 from bayes_lepu.errors import ModelError
 from bayes_lepu.result import FittedModel
-from bayes_lepu.result.summaries import CI_PROB, describe_draws
 from bayes_lepu.runtime.interruption import stops_at_once
 
 LEAST_BOOTSTRAP = 19
@@ -86,7 +85,7 @@ def diagnose(
         carried_by=carriers(subject, evidence, checks, level, audits),
         checks=tuple(checks),
         remedies=evidence.remedies,
-        exchanged_pi=None if other is None else describe_draws(other, CI_PROB),
+        exchanged_pi=other,
         pi_range=None if evidence.forms is None else (evidence.forms.low, evidence.forms.high),
         evidence=evidence,
     )

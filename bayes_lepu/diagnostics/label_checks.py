@@ -180,17 +180,17 @@ def _scores(some: Parameters, data: PUData) -> tuple[Array, Array]:
     The labels of one row are not independent given x (they share its class), and what they are
     held against is.
     """
+    data = data.evenly(MAX_ROWS)
     X, labels = data.X, data.labels
-    keep = slice(None, None, max(1, -(-len(labels) // MAX_ROWS)))
     if data.n_annotators == 1:
-        return mean_by_row(some, Parameters.h, X[keep]), labels[keep, 0].astype(float)
+        return mean_by_row(some, Parameters.h, X), labels[:, 0].astype(float)
 
     def of(j: int) -> Array:
-        return mean_by_row(some, lambda draws, rows: draws.h(rows)[..., j, :], X[keep])
+        return mean_by_row(some, lambda draws, rows: draws.h(rows)[..., j, :], X)
 
-    h, shown = np.column_stack([of(j) for j in range(labels.shape[1])]), data.shown[keep]
+    h, shown = np.column_stack([of(j) for j in range(labels.shape[1])]), data.shown
     rng = np.random.default_rng(0)
     chosen = np.argmax(shown * rng.random(shown.shape), axis=1)[:, None]
-    pick = [np.take_along_axis(v, chosen, axis=1)[:, 0] for v in (h, labels[keep].astype(float))]
+    pick = [np.take_along_axis(v, chosen, axis=1)[:, 0] for v in (h, labels.astype(float))]
     seen = shown.any(axis=1)
     return pick[0][seen], pick[1][seen]

@@ -21,9 +21,11 @@ from bayes_lepu.result.wording import share
 if TYPE_CHECKING:
     from bayes_lepu.diagnostics.evidence import Evidence
 
+# A criterion of the verdict, which must not move with the level at which intervals are shown
+# (ArviZ's `stats.ci_prob`).
 CI_PROB = 0.95
-ROWS_FOR_WIDTHS = 500
-DRAWS_FOR_WIDTHS = 1000
+ROWS_FOR_WIDTHS = 1000
+DRAWS_FOR_WIDTHS = 2000
 OWN_BRANCHES = ("as labelled", "other")
 LEVEL_REMEDY = (
     "Audit some unlabelled rows (y=), have several annotators look at the same rows "
@@ -197,8 +199,6 @@ def check_widths(subject: Subject, evidence: "Evidence") -> list[Check]:
 def mean_width(subject: Subject, function: object) -> float:
     """Mean width of the 95 % intervals of a function of x over some rows."""
     flat = subject.pivoted.take_flat()
-    some = flat.take(slice(None, None, max(1, flat.b.size // DRAWS_FOR_WIDTHS)))
-    X = subject.data.X
-    rows = X[:: max(1, len(X) // ROWS_FOR_WIDTHS)]
+    some, rows = flat.thin(DRAWS_FOR_WIDTHS), subject.data.evenly(ROWS_FOR_WIDTHS).X
     low, high = np.quantile(function(some, rows), [0.025, 0.975], axis=0)  # type: ignore[operator]
     return float(np.mean(high - low))

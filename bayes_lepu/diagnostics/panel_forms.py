@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import expit, logit, logsumexp, roots_hermitenorm
 
-from bayes_lepu.diagnostics.factoring import solve
+from bayes_lepu.likelihood.factoring import solve
 from bayes_lepu.links import Array
 from bayes_lepu.propensities import REGISTRY
 

@@ -12,9 +12,9 @@ import numpy as np
 import pandas as pd
 
 from bayes_lepu.diagnostics.climbing import climb, curved, held, logit_pi
-from bayes_lepu.diagnostics.factoring import solve
 from bayes_lepu.diagnostics.subject import Peak, Subject
 from bayes_lepu.diagnostics.thresholds import LIKELIHOOD_DROP
+from bayes_lepu.likelihood.factoring import solve
 from bayes_lepu.links import Array
 from bayes_lepu.models.density import LogDensity
 

@@ -1,13 +1,15 @@
 """A diagnostic is a plain record; a verdict is an ordered set of them and one sentence."""
 
 import math
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Iterable
+from dataclasses import dataclass
 from enum import Enum
 from html import escape
 from typing import TYPE_CHECKING, Literal
 
 import pandas as pd
+
+from bayes_lepu.links import Array
 
 if TYPE_CHECKING:
     from bayes_lepu.diagnostics.evidence import Evidence
@@ -141,8 +143,8 @@ class Identifiability:
     checks : tuple of Check
     remedies : tuple of Remedy
         What would help, with numbers, the most helpful first.
-    exchanged_pi : mapping or None
-        At level 3: π with the factors exchanged, its mean and (for draws) ``lower`` and ``upper``.
+    exchanged_pi : array or None
+        At level 3: the draws of π with the factors exchanged (one, of a point estimate).
     pi_range : tuple of float or None
         Range of π to go by, the naming of the factors given: over all forms that predict the
         labels as well, with the width of the likelihood and of the posterior. It is what level 1
@@ -156,7 +158,7 @@ class Identifiability:
     carried_by: tuple[str, ...]
     checks: tuple[Check, ...]
     remedies: tuple[Remedy, ...] = ()
-    exchanged_pi: Mapping[str, float] | None = None
+    exchanged_pi: Array | None = None
     pi_range: tuple[float, float] | None = None
     evidence: "Evidence | None" = None
 
@@ -169,11 +171,6 @@ class Identifiability:
             for c in self.checks
         ]
         return pd.DataFrame(rows, columns=[*columns, "bears_on"]).set_index("name")
-
-    def remedies_frame(self) -> pd.DataFrame:
-        """The remedies as a table."""
-        names = [f.name for f in fields(Remedy)]
-        return pd.DataFrame([asdict(r) for r in self.remedies], columns=names).set_index("name")
 
     def __str__(self) -> str:
         carried = ", ".join(self.carried_by)

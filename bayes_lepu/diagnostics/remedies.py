@@ -15,6 +15,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from bayes_lepu.data.parts import evenly_spaced
 from bayes_lepu.diagnostics.climbing import climb, held, logit_pi
 from bayes_lepu.diagnostics.levels import sd_pi
 from bayes_lepu.diagnostics.naming import exchange_gap, exchanged_peak
@@ -23,7 +24,6 @@ from bayes_lepu.diagnostics.subject import Peak, Subject
 from bayes_lepu.diagnostics.thresholds import MODE_GAP
 from bayes_lepu.inference.optimizers import optimise
 from bayes_lepu.links import Array, RowKind
-from bayes_lepu.models.density import LogDensity
 from bayes_lepu.models.parameters import Parameters
 from bayes_lepu.result.wording import as_likely, share
 
@@ -33,7 +33,7 @@ REPEATS = 40
 DRAWS = 1000
 COLUMNS = 3
 UNSURE = 0.01  # no single audit is taken to refute an answer by more than log 100
-ENOUGH_ROWS = 20_000  # of which the average information of an audit is taken
+ENOUGH_ROWS = 40_000  # of which the average information of an audit is taken
 
 
 def weigh_remedies(subject: Subject) -> tuple[Remedy, ...]:
@@ -104,7 +104,7 @@ def audit_information(subject: Subject) -> Array:
     """Expected information of `AUDITED` random audits of unlabelled rows, in the coordinates."""
     data, density = subject.data, subject.fit.density
     X = data.X[data.kind == RowKind.UNLABELLED]
-    X = X[:: max(1, len(X) // ENOUGH_ROWS)]  # an average over rows
+    X = X[evenly_spaced(len(X), ENOUGH_ROWS)]  # an average over rows
     point = subject.inside(subject.point)
     m, psi = point.missed(X), point.s(X)
     ones = np.column_stack([X, np.ones(len(X))])
@@ -194,9 +194,7 @@ def masked_gap(subject: Subject, column: int) -> float:
         return np.inf
     mask = subject.data.selection_mask.copy()
     mask[column] = False
-    density = LogDensity(
-        subject.weak.spec, replace(subject.weak.data, selection_mask=mask), subject.weak.priors
-    )
+    density = subject.weak.with_masks(subject.weak.data.class_mask, mask)
 
     def best(point: Parameters) -> float:
         start = replace(subject.inside(point), alpha=point.alpha * mask)

@@ -20,12 +20,12 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from bayes_lepu.diagnostics.climbing import logit_pi
-from bayes_lepu.diagnostics.factoring import solve
 from bayes_lepu.diagnostics.subject import Subject, weak_density
 from bayes_lepu.errors import LepuWarning
 from bayes_lepu.inference.map import fit_map
 from bayes_lepu.inference.optimizers import optimise
 from bayes_lepu.inference.starts import constant_starts
+from bayes_lepu.likelihood.factoring import solve
 from bayes_lepu.links import Array, RowKind
 from bayes_lepu.models import get_model
 from bayes_lepu.models.density import LogDensity

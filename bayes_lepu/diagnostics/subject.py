@@ -14,13 +14,13 @@ import numpy as np
 
 from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.diagnostics.climbing import logit_pi
-from bayes_lepu.diagnostics.factoring import inverse, solve
 from bayes_lepu.errors import LepuWarning
 from bayes_lepu.inference.class_scale import scale_by_count
 from bayes_lepu.inference.map import fit_map
 from bayes_lepu.inference.modes import distance
 from bayes_lepu.inference.optimizers import optimise
 from bayes_lepu.inference.pooling import known_scales
+from bayes_lepu.likelihood.factoring import inverse, solve
 from bayes_lepu.links import Array
 from bayes_lepu.models.density import LogDensity
 from bayes_lepu.models.factors import sigma_norm
@@ -274,10 +274,7 @@ class Subject:
         Of very many rows an evenly spaced part is judged: what it leaves open is wider, not other.
         """
         mean, sd = self._spread
-        data = _evenly(self.data, self.judged)
-        return weak_density(
-            self.fit.spec, replace(data, X=np.ascontiguousarray((data.X - mean) / sd))
-        )
+        return weak_density(self.fit.spec, self.data.evenly(self.judged).rescaled(mean, sd))
 
     @cached_property
     def judged(self) -> int:
@@ -352,7 +349,7 @@ class Subject:
             warnings.simplefilter("ignore", LepuWarning)
             found = fit_map(
                 self.weak.spec,
-                _some_rows(self.weak.data),
+                self.weak.data.evenly(SEARCH_ROWS),  # the maxima are climbed again on all
                 self.weak.priors,
                 n_starts=SEARCH_STARTS,
                 rng=np.random.default_rng(0),
@@ -367,7 +364,7 @@ class Subject:
     @cached_property
     def _sampled(self) -> Array:
         """Rows enough to see how far two answers are apart."""
-        return _some_rows(self.weak.data).X
+        return self.weak.data.evenly(SEARCH_ROWS).X
 
     def differ(self, one: Parameters, other: Parameters) -> bool:
         """Whether two points say materially different things about t."""
@@ -381,17 +378,6 @@ class Subject:
         return (
             "exchanged" if distance(here.swap(), there, X) < distance(here, there, X) else "other"
         )
-
-
-def _some_rows(data: PUData) -> PUData:
-    """A part of the rows: the maxima found on it are climbed again on all."""
-    return _evenly(data, SEARCH_ROWS)
-
-
-def _evenly(data: PUData, most: int) -> PUData:
-    """An evenly spaced part of at most so many rows."""
-    step = max(1, -(-data.n // most))
-    return data if step == 1 else data.rows(np.arange(0, data.n, step))
 
 
 def weak_density(spec: ModelSpec, data: PUData) -> LogDensity:

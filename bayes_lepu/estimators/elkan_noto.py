@@ -6,10 +6,9 @@ r"""Elkan and Noto's two-step estimator as a classifier.
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bayes_lepu import baselines
-from bayes_lepu.errors import DataError
+from bayes_lepu.data.reading import read_data
 from bayes_lepu.estimators.shared import LabelClassifier, usable_columns
 from bayes_lepu.links import Array, sigmoid
 from bayes_lepu.runtime.interruption import stops_at_once
@@ -69,26 +68,20 @@ class ElkanNotoClassifier(LabelClassifier):
         """
         rows = self._read(X, y)
         keep = usable_columns(rows.X)
-        used, l = rows.X[:, keep], rows.l
-        center, scale = np.zeros(keep.sum()), np.ones(keep.sum())
-        if self.standardize:
-            center, scale = used.mean(axis=0), used.std(axis=0)
-        Z = (used - center) / scale
-        if held_out is None:
-            found = baselines.elkan_noto(
-                Z, l, C=self.class_penalty, holdout=self.holdout, random_seed=self._seed()
-            )
-            coef, intercept, c = found.coef, found.intercept, found.c
-        else:
-            kept = _read_held_out(held_out, l)
-            g = baselines.naive(Z[~kept], l[~kept], C=self.class_penalty)
-            coef, intercept = g.coef, g.intercept
-            c = float(sigmoid(Z[kept & (l == 1)] @ coef + intercept).mean())
-        slopes = np.zeros((1, keep.size))
-        slopes[0, keep] = coef / scale
-        self.coef_ = slopes
-        self.intercept_ = np.atleast_1d(intercept - coef @ (center / scale))
-        self.label_frequency_ = c
+        data = read_data(rows.X[:, keep], rows.l, standardize=self.standardize)
+        found = baselines.elkan_noto(
+            data.X,
+            data.l,
+            C=self.class_penalty,
+            holdout=self.holdout,
+            held_out=held_out,
+            random_seed=self._seed(),
+        )
+        slopes, intercept = data.original_scale(found.coef, np.array(found.intercept))
+        self.coef_ = np.zeros((1, keep.size))
+        self.coef_[0, keep] = slopes
+        self.intercept_ = np.atleast_1d(intercept)
+        self.label_frequency_ = found.c
         self.class_prior_ = float(self._class_probability(rows.X).mean())
         return self
 
@@ -103,15 +96,3 @@ class ElkanNotoClassifier(LabelClassifier):
         """Logit g - logit(c/2): the ranking of g, without the ties of clipping, zero at t = 1/2."""
         half = self.label_frequency_ / 2
         return X @ self.coef_[0] + self.intercept_[0] - (np.log(half) - np.log1p(-half))
-
-
-def _read_held_out(held_out: Any, l: NDArray[np.int8]) -> NDArray[np.bool_]:
-    kept = np.asarray(held_out)
-    if kept.shape != l.shape or kept.dtype != bool:
-        raise DataError(
-            f"held_out has shape {kept.shape} and type {kept.dtype}; expected one bool per row, "
-            f"shape {l.shape}."
-        )
-    if not (kept & (l == 1)).any():
-        raise DataError("held_out holds no labelled row, so that c cannot be estimated from it.")
-    return kept

@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import logsumexp
 
+from bayes_lepu.data.parts import evenly_spaced
 from bayes_lepu.inference.folding import pivot
 from bayes_lepu.inference.laplace import Gaussian, Mixture
 from bayes_lepu.inference.modes import SAME, distance
@@ -141,7 +142,7 @@ def sample_basins(
 def log_evidence(density: LogDensity, run: Run, seed: int) -> float:
     """Log of the mass of the (folded) density in the run's basin, by bridge sampling."""
     draws = _pivoted(density, run).reshape(-1, density.dim)
-    draws = draws[:: max(1, len(draws) // 2000)]
+    draws = draws[evenly_spaced(len(draws), 4000)]
     proposals = run.start.sample(np.random.default_rng([seed, 5]), len(draws))
     at_draws = _log_target(density, draws) - run.start.logpdf(draws)
     at_proposals = _log_target(density, proposals) - run.start.logpdf(proposals)
@@ -164,9 +165,9 @@ def _log_target(density: LogDensity, z: Array) -> Array:
 
 def _share_nearer(density: LogDensity, z: Array, to: Gaussian, than: Gaussian) -> float:
     """Share of the draws that speak more like one basin than like another."""
-    X = density.data.X[:: max(1, density.data.n // 300)]
+    X = density.data.evenly(600).X
     flat = z.reshape(-1, density.dim)
-    points = density.unpack(flat[:: max(1, len(flat) // 400)])
+    points = density.unpack(flat[evenly_spaced(len(flat), 800)])
     near, far = (_misfit(density, points, g, X) for g in (to, than))
     return float(np.mean(near < far))
 

@@ -12,7 +12,8 @@ included; then the mode is climbed again.
 import numpy as np
 
 from bayes_lepu.inference.optimizers import optimise
-from bayes_lepu.inference.pooling import inverse_curvature, marginal_variance, with_scales
+from bayes_lepu.inference.pooling import marginal_variance, with_scales
+from bayes_lepu.likelihood.factoring import inverse_curvature
 from bayes_lepu.links import Array
 from bayes_lepu.models.density import LogDensity
 from bayes_lepu.models.parameters import Parameters

@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, log_expit, logsumexp
 
+from bayes_lepu.data.parts import evenly_spaced
 from bayes_lepu.links import Array
 from bayes_lepu.models.density import LogDensity
 
@@ -68,7 +69,7 @@ class Folded:
 
 def pivot(density: LogDensity, z: Array, reference: Array) -> Folded:
     """Bring every draw to the side of the reference mode."""
-    X = density.data.X[:: max(1, density.data.n // 500)]
+    X = density.data.evenly(1000).X
     draws = np.concatenate(z)  # of all chains
     swapped = density.swap(draws)
     target = _profile(density, reference[None], X)
@@ -85,7 +86,7 @@ def _log_odds(density: LogDensity, z: Array) -> Array:
     """Of every draw; over very many rows, where w hardly differs, those of the mean of some w."""
     if density.data.parts is not None or density.data.n_all > MANY_ROWS:
         flat = np.concatenate(z)
-        some = flat[:: -(-len(flat) // FEW_DRAWS)]
+        some = flat[evenly_spaced(len(flat), FEW_DRAWS)]
         few = np.array([naming_log_odds(density, point) for point in some])
         if np.ptp(expit(few)) < ALIKE or density.data.parts is not None:
             return np.full(z.shape[:-1], logsumexp(log_expit(few)) - logsumexp(log_expit(-few)))

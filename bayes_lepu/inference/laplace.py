@@ -17,6 +17,7 @@ import scipy.linalg
 from scipy.special import logsumexp
 
 from bayes_lepu.inference.optimizers import optimise
+from bayes_lepu.likelihood.factoring import inverse_root
 from bayes_lepu.links import Array
 from bayes_lepu.models.density import LogDensity
 from bayes_lepu.models.parameters import Parameters
@@ -140,20 +141,16 @@ def resample(
 
 
 def covariance_root(density: LogDensity, z: Array) -> Array:
-    """Lower Cholesky factor of the inverse curvature; expected information where needed.
-
-    With curvature = U U', U upper triangular, it is the inverse of U'.
-    """
-    for curvature in (density.observed_information(z), density.logp_grad_info(z)[2]):
-        try:
-            upper = np.linalg.cholesky(curvature[::-1, ::-1])[::-1, ::-1]
-        except np.linalg.LinAlgError:
-            continue
-        root = scipy.linalg.solve_triangular(upper, np.eye(len(upper)), check_finite=False).T
-        if np.all(np.isfinite(root)):
-            return root
-    scale = np.maximum(np.diag(density.logp_grad_info(z)[2]), 1e-6)
-    return np.diag(scale**-0.5)
+    """Lower Cholesky factor of the inverse curvature; expected information where needed."""
+    root = inverse_root(density.observed_information(z))
+    if root is not None:
+        return root
+    expected = density.logp_grad_info(z)[2]
+    root = inverse_root(expected)
+    if root is not None:
+        return root
+    scale = np.diag(expected)
+    return np.diag(np.where(np.isfinite(scale), np.maximum(scale, 1e-6), 1.0) ** -0.5)
 
 
 def lower_factor(root: Array) -> Array:

@@ -14,6 +14,7 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
+from bayes_lepu.data.parts import evenly_spaced
 from bayes_lepu.inference.optimizers import Optimum
 from bayes_lepu.inference.point_figures import PointFigures, point_figures, swapped_figures
 from bayes_lepu.links import Array
@@ -25,6 +26,7 @@ from bayes_lepu.propensities import RATES
 SAME = 0.02
 LIKE = 0.10
 ALMOST_ALL = 0.95  # share of the rows; a class prior of .9 with its own boundary stays below
+ENOUGH_ROWS = 4000  # at most, to tell optima apart; ten times as many for what is shown
 Role = Literal["best", "same h", "swapped", "reversed", "SCAR-like", "divergent", "other"]
 
 
@@ -95,7 +97,7 @@ def mode_table(modes: tuple[Mode, ...]) -> pd.DataFrame:
 
 def distinct_optima(density: LogDensity, optima: list[Optimum]) -> list[Optimum]:
     """One optimum of every mode, best first, with the number of starts that ended there."""
-    X = _some_rows(density.data.X)
+    X = density.data.evenly(ENOUGH_ROWS).X
     merge_swaps = is_exchangeable(density)
     kept: list[Optimum] = []
     spoken: list[tuple[Array, Array]] = []  # t and s of those kept
@@ -177,10 +179,10 @@ def compare_mode(mode: Mode, best: Parameters, X: Array) -> Mode:
     """The mode with its role relative to the best one."""
     if mode.point is best:
         return replace(mode, role="best", rms_h=0.0, rms_t=0.0)
-    X = _some_rows(X, 20_000)
+    X = X[evenly_spaced(X.shape[0], 10 * ENOUGH_ROWS)]
     return replace(
         mode,
-        role=_role(mode.point, best, _some_rows(X)),
+        role=_role(mode.point, best, X[evenly_spaced(X.shape[0], ENOUGH_ROWS)]),
         rms_h=_rms(mode.point.h(X) - best.h(X)),
         rms_t=_rms(mode.point.t(X) - best.t(X)),
     )
@@ -235,7 +237,3 @@ def distance(p: Parameters, q: Parameters, X: Array) -> float:
 
 def _rms(d: Array) -> float:
     return float(np.sqrt(np.mean(d**2)))
-
-
-def _some_rows(X: Array, count: int = 2000) -> Array:
-    return X[:: max(1, X.shape[0] // count)]

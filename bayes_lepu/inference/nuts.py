@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from bayes_lepu.data.parts import evenly_spaced
 from bayes_lepu.data.threads import count_cores
 from bayes_lepu.errors import OWN_CODE, LepuWarning, ModelError
 from bayes_lepu.inference import folding, orientation, pooling
@@ -204,7 +205,7 @@ def dominant(mixture: Mixture) -> Gaussian:
 def _rule_says_swap(density: LogDensity, z: Array, rule: str) -> bool:
     """Whether the rule names the other factor in most of the mode's draws."""
     flat = z.reshape(-1, z.shape[-1])
-    some = flat[:: max(1, len(flat) // 200)]
+    some = flat[evenly_spaced(len(flat), 400)]
     rows = density.data.some(VOTING_ROWS)
     votes = [orientation.rule_says_swap(density.unpack(point), rows, rule) for point in some]
     return float(np.mean(votes)) > 0.5

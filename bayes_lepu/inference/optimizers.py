@@ -93,11 +93,11 @@ def optimise(
     if callable(optimizer):
         own = optimizer
         climb = again = lambda density, start: Ended(own(density, start))
-    elif optimizer in OPTIMIZERS:
+    elif optimizer in ("auto", *OPTIMIZERS):
         again = partial(_climb, optimizer=optimizer, tolerance=tolerance, near=True)
         climb = partial(again, near=near)
     else:
-        raise ModelError(unknown("optimizer", optimizer, OPTIMIZERS))
+        raise ModelError(unknown("optimizer", optimizer, ("auto", *OPTIMIZERS)))
     several = density.data.n_annotators > 1
     ended = climb(density, start)
     for _ in range(density.spec.n_rates):
@@ -240,7 +240,6 @@ def _finish(density: LogDensity, ended: Ended, *, curved: bool) -> Optimum:
 
 
 OPTIMIZERS: dict[str, Callable[..., Ended]] = {
-    "auto": climb_scoring,
     "scoring": climb_scoring,
     "sampled": _sampled,
     "lbfgs": _lbfgs,

@@ -33,7 +33,6 @@ from bayes_lepu.models.parameters import Parameters
 from bayes_lepu.models.spec import ModelSpec
 from bayes_lepu.suggestions import unknown
 
-Rule = Literal["sigma-norm", "norm", "energy", "correlation", "none"]
 RULES: tuple[str, ...] = ("sigma-norm", "norm", "energy", "correlation", "none")
 
 SettledBy = Literal["rule", "density", "priors", "columns", "audited rows", "annotators", "model"]

@@ -17,7 +17,7 @@ from bayes_lepu.models.parameters import Parameters
 
 NEARLY_ONE = 0.95  # a factor above it says yes
 BLOCK_ROWS = 4096  # at a time, so that the numbers of a row stay in cache
-ENOUGH_ROWS = 2000  # for a rough mean
+ENOUGH_ROWS = 4000  # for a rough mean
 
 Pair = tuple[float, float]  # of (t, s)
 
@@ -86,7 +86,7 @@ def swapped_figures(point: Parameters, swapped: Parameters, data: PUData) -> Poi
 
 
 def _figures(point: Parameters, data: PUData) -> PointFigures:
-    some = data.X[:: max(1, data.n // ENOUGH_ROWS)].mean(axis=0)[None]
+    some = data.evenly(ENOUGH_ROWS).X.mean(axis=0)[None]
     average = point.average()
     # Squares of what is left of a rough mean lose no digits, whatever the units.
     shift = float(average.tau(some)[0]), float(average.omega(some)[0])

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayes_lepu.inference.laplace import Gaussian, lower_factor
+from bayes_lepu.likelihood.factoring import inverse_curvature
 from bayes_lepu.links import Array
 from bayes_lepu.models.density import LogDensity
 from bayes_lepu.priors.prior import Prior, Priors
@@ -172,8 +173,14 @@ def gaussian_of_draws(density: LogDensity, z: Array, log_evidence: float) -> Gau
     centring = choose_centring(density, z.mean(axis=0))
     v = to_centred(density, z, centring)
     mean = from_centred(density, v.mean(axis=0), centring)
-    back = np.linalg.inv(_jacobian(density, mean, centring))
-    return Gaussian(mean, lower_factor(back @ _root_of(v)), log_evidence)
+    jacobian, root = _jacobian(density, mean, centring), _root_of(v)
+    try:
+        back = np.linalg.inv(jacobian) @ root
+    except np.linalg.LinAlgError:  # a scale that vanished: no way back from its coordinates
+        back = np.full_like(root, np.nan)
+    if not np.all(np.isfinite(back)):
+        return Gaussian(z.mean(axis=0), _root_of(z), log_evidence)
+    return Gaussian(mean, lower_factor(back), log_evidence)
 
 
 def _root_of(draws: Array) -> Array:
@@ -192,10 +199,3 @@ def _jacobian(density: LogDensity, z: Array, centring: Array) -> Array:
     # What annotators share may be such a slope itself: its row comes first.
     jacobian[at[apart]] += c[apart, None] * jacobian[mean[apart]]
     return jacobian
-
-
-def inverse_curvature(curvature: Array) -> Array:
-    """Covariance; flat or rising directions get the prior's unit scale."""
-    values, vectors = np.linalg.eigh(curvature)
-    covariance = (vectors / np.where(values > 1e-3, values, 1.0)) @ vectors.T
-    return 0.5 * (covariance + covariance.T)

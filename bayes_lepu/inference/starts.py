@@ -23,7 +23,7 @@ from bayes_lepu.models.parameters import Parameters
 from bayes_lepu.tables.scaling import column_moments
 
 SMALL = 0.05
-ENOUGH_ROWS = 10_000
+ENOUGH_ROWS = 20_000
 
 
 def constant_starts(data: PUData) -> list[Parameters]:
@@ -40,8 +40,7 @@ def constant_starts(data: PUData) -> list[Parameters]:
 
 def column_spread(data: PUData) -> Array:
     """Standard deviation of every column on the internal scale."""
-    X = data.X if data.n <= ENOUGH_ROWS else data.X[:: data.n // ENOUGH_ROWS]
-    spread = column_moments(X)[1]
+    spread = column_moments(data.evenly(ENOUGH_ROWS).X)[1]
     return np.where(spread > 0, spread, 1.0)
 
 

@@ -21,13 +21,10 @@ Without false marks :math:`B_i - A_i` of an unmarked row is a sum of positive te
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bayes_lepu.likelihood.arguments import Links, Point, Rows, flat_order
 from bayes_lepu.links import Array
 from bayes_lepu.propensities import link_of, log_factor
-
-Mask = NDArray[np.bool_]
 
 
 class Terms:

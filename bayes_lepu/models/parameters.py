@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from scipy.special import log_expit
 
 from bayes_lepu import links
+from bayes_lepu.data.parts import evenly_spaced
 from bayes_lepu.errors import ModelError
 from bayes_lepu.likelihood import NOT_SHOWN
 from bayes_lepu.likelihood.sparse_matrices import predict
@@ -272,6 +273,10 @@ class Parameters:
     def take(self, index: Any) -> Self:
         """Some of the draws."""
         return self._each(lambda values: values[index])
+
+    def thin(self, most: int) -> Self:
+        """At most so many of the draws along one axis, evenly spaced."""
+        return self.take(evenly_spaced(self.b.size, most))
 
     def take_flat(self) -> Self:
         """All draws along one axis."""

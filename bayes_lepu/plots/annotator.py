@@ -23,12 +23,11 @@ from bayes_lepu.plots.panels import (
     mean_and_interval,
     short,
     some_rows,
-    thin,
 )
 from bayes_lepu.plots.ranges import enlarged
 from bayes_lepu.propensities import log_factor
 from bayes_lepu.result import FittedModel
-from bayes_lepu.result.summaries import CI_PROB, tail_probabilities
+from bayes_lepu.result.summaries import tail_probabilities
 
 if TYPE_CHECKING:
     from arviz_plots import PlotCollection
@@ -36,6 +35,7 @@ if TYPE_CHECKING:
 MAX_PANELS = 12
 GRID = 41
 ROWS = 200
+DRAWS = 400
 MAX_NAMED = 12  # groups below an axis
 MAX_LEVEL = 12  # letters of a level's name below an axis
 
@@ -45,7 +45,7 @@ def plot_propensity(
     *,
     features: Sequence[str] | None = None,
     show_class: bool = False,
-    ci_prob: float = CI_PROB,
+    ci_prob: float | None = None,
     plot_collection: "PlotCollection | None" = None,
     backend: str | None = None,
 ) -> "PlotCollection":
@@ -59,8 +59,8 @@ def plot_propensity(
         columns of two values are drawn as bars, one per level.
     show_class : bool
         Draw the class probability t along the same columns, dashed.
-    ci_prob : float
-        Probability of the equal-tailed band.
+    ci_prob : float, optional
+        Probability of the equal-tailed band; ArviZ's ``stats.ci_prob`` by default.
     plot_collection : PlotCollection, optional
         Panels to draw on, one per feature.
     backend : {"matplotlib", "plotly", "bokeh"}, optional
@@ -123,13 +123,13 @@ class Effect:
     levels: tuple[str, ...] = ()
 
 
-def effect_of(fit: FittedModel, name: str, *, ci_prob: float = CI_PROB) -> Effect:
+def effect_of(fit: FittedModel, name: str, *, ci_prob: float | None = None) -> Effect:
     """The effect of a column: a curve for numbers, a value per level for categories and flags."""
     data = fit.data
     places = list(data.terms.get(name) or (fit.feature_names.index(name),))
     values, x, levels = _settings(fit, name, places)
     tails = tail_probabilities(ci_prob)
-    draws, X = thin(fit.draws).average(), data.X[some_rows(data.n, ROWS)]
+    draws, X = fit.draws.thin(DRAWS).average(), data.X[some_rows(data.n, ROWS)]
     columns = data.cells(places, some_rows(data.n, ROWS))
     s = _averaged(draws.omega(X), draws.alpha[:, places], columns, values, draws)
     t = _averaged(draws.tau(X), draws.a[:, places], columns, values, None)

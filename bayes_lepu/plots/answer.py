@@ -17,11 +17,10 @@ from bayes_lepu.plots.panels import (
     Panels,
     mean_and_interval,
     some_rows,
-    thin,
 )
 from bayes_lepu.plots.ranges import height, share_range
 from bayes_lepu.result import FittedModel
-from bayes_lepu.result.summaries import CI_PROB, tail_probabilities
+from bayes_lepu.result.summaries import tail_probabilities
 
 if TYPE_CHECKING:
     from arviz_plots import PlotCollection
@@ -42,7 +41,7 @@ QUANTITIES = {
 def plot_class_probability(
     fit: FittedModel,
     *,
-    ci_prob: float = CI_PROB,
+    ci_prob: float | None = None,
     plot_collection: "PlotCollection | None" = None,
     backend: str | None = None,
 ) -> "PlotCollection":
@@ -70,11 +69,11 @@ def plot_class_probability(
 
 
 def ranked_groups(
-    fit: FittedModel, *, ci_prob: float = CI_PROB
+    fit: FittedModel, *, ci_prob: float | None = None
 ) -> tuple[Array, Array, Array, Array]:
     """Rank, (mean, lower, upper) of t and of h, and label rate in groups of rows sorted by t."""
     rows = some_rows(fit.data.n, MAX_ROWS)
-    X, labels, draws = fit.data.X[rows], fit.data.l[rows], thin(fit.draws, 200)
+    X, labels, draws = fit.data.X[rows], fit.data.l[rows], fit.draws.thin(200)
     t = draws.t(X)
     order = np.argsort(t.mean(axis=0), kind="stable")
     first = 0.0

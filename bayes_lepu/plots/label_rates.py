@@ -10,10 +10,10 @@ from bayes_lepu.diagnostics.identifiability import verdict_of
 from bayes_lepu.diagnostics.label_checks import calibrate, scores
 from bayes_lepu.errors import DataError
 from bayes_lepu.links import Array
-from bayes_lepu.plots.panels import GUIDE, LABEL, PRIOR, Panels, short, some_rows, thin
+from bayes_lepu.plots.panels import GUIDE, LABEL, PRIOR, Panels, short, some_rows
 from bayes_lepu.plots.ranges import height, share_range
 from bayes_lepu.result import FittedModel
-from bayes_lepu.result.summaries import CI_PROB, tail_probabilities
+from bayes_lepu.result.summaries import tail_probabilities
 
 if TYPE_CHECKING:
     from arviz_plots import PlotCollection
@@ -26,7 +26,7 @@ def plot_label_rate(
     fit: FittedModel,
     *,
     by: str | None = None,
-    ci_prob: float = CI_PROB,
+    ci_prob: float | None = None,
     plot_collection: "PlotCollection | None" = None,
     backend: str | None = None,
 ) -> "PlotCollection":
@@ -37,8 +37,8 @@ def plot_label_rate(
     fit : Fit
     by : str, optional
         Column whose values make the groups; by default tenths of the label probability h.
-    ci_prob : float
-        Probability of the predictive interval.
+    ci_prob : float, optional
+        Probability of the predictive interval; ArviZ's ``stats.ci_prob`` by default.
 
     Returns
     -------
@@ -65,11 +65,11 @@ def plot_label_rate(
 
 
 def grouped_rates(
-    fit: FittedModel, *, by: str | None = None, ci_prob: float = CI_PROB
+    fit: FittedModel, *, by: str | None = None, ci_prob: float | None = None
 ) -> pd.DataFrame:
     """Per group: size, place on the axis, observed rate, predicted rate and its interval."""
     rows = some_rows(fit.data.n, MAX_ROWS)
-    X, labels, draws = fit.data.X[rows], fit.data.l[rows].astype(float), thin(fit.draws, 200)
+    X, labels, draws = fit.data.X[rows], fit.data.l[rows].astype(float), fit.draws.thin(200)
     h = draws.anybody(X, fit.data.shown[rows])
     score = h.mean(axis=0)
     along = score
@@ -120,7 +120,7 @@ def _groups(values: Array) -> NDArray[np.intp]:
 def plot_calibration(
     fit: FittedModel,
     *,
-    ci_prob: float = CI_PROB,
+    ci_prob: float | None = None,
     plot_collection: "PlotCollection | None" = None,
     backend: str | None = None,
 ) -> "PlotCollection":

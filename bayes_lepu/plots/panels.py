@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bayes_lepu.links import Array
-from bayes_lepu.models.parameters import Parameters
 
 if TYPE_CHECKING:
     from arviz_plots import PlotCollection
@@ -22,7 +21,6 @@ GUIDE = "#7a869a"  # diagonals and reference lines
 
 PANEL_SIZE = (3.7, 2.8)  # inches
 MAX_NAME = 32
-MAX_DRAWS = 400
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,11 +146,6 @@ class Panels:
 def short(name: str, most: int = MAX_NAME) -> str:
     """A name cut to what fits below a panel."""
     return name if len(name) <= most else name[: most - 1] + "…"
-
-
-def thin(draws: Parameters, count: int = MAX_DRAWS) -> Parameters:
-    """At most about ``count`` of the draws, evenly spaced."""
-    return draws.take(slice(None, None, max(1, -(-draws.b.size // count))))
 
 
 def some_rows(n: int, count: int) -> Any:

@@ -8,7 +8,6 @@ from bayes_lepu.errors import ModelError
 from bayes_lepu.plots.panels import CLASS, GUIDE, Panels
 from bayes_lepu.plots.ranges import height
 from bayes_lepu.result import FittedModel
-from bayes_lepu.result.summaries import CI_PROB
 from bayes_lepu.settling.curves import ranking_curves
 from bayes_lepu.settling.readings import AS_NAMED, EXCHANGED
 
@@ -38,7 +37,7 @@ def plot_ranking(
     *,
     kind: str = "gain",
     exchanged: bool = False,
-    ci_prob: float = CI_PROB,
+    ci_prob: float | None = None,
     plot_collection: "PlotCollection | None" = None,
     backend: str | None = None,
 ) -> "PlotCollection":
@@ -51,8 +50,8 @@ def plot_ranking(
         Positives found in the first k rows, or precision against recall.
     exchanged : bool
         Draw also what the same rows hold if the factors are exchanged, in grey.
-    ci_prob : float
-        Probability of the equal-tailed band.
+    ci_prob : float, optional
+        Probability of the equal-tailed band; ArviZ's ``stats.ci_prob`` by default.
 
     Returns
     -------

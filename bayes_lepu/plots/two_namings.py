@@ -7,7 +7,7 @@ import numpy as np
 from bayes_lepu.diagnostics.identifiability import verdict_of
 from bayes_lepu.errors import ModelError
 from bayes_lepu.models.factors import sigma_norm
-from bayes_lepu.plots.panels import CLASS, GUIDE, PROPENSITY, Panels, thin
+from bayes_lepu.plots.panels import CLASS, GUIDE, PROPENSITY, Panels
 from bayes_lepu.plots.ranges import share_range
 from bayes_lepu.result import FittedModel
 
@@ -40,7 +40,7 @@ def plot_orientation(
     if not fit.spec.has_selection:
         raise ModelError(f"In {fit.spec.name} s does not depend on x: there is one factor only.")
     panels = Panels.of(["orientation"], plot_collection=plot_collection, backend=backend)
-    draws = thin(fit.draws, DRAWS).average()
+    draws = fit.draws.thin(DRAWS).average()
     t, s = (sigma_norm(slope, fit.data.X) for slope in (draws.a, draws.alpha))
     best = fit.modes[0]
     top = 1.1 * max(float(np.max(t)), float(np.max(s)), best.norm_a, best.norm_alpha)

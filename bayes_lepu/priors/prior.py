@@ -14,7 +14,7 @@ Flat intercepts make the posterior improper for every data set, so they belong t
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +31,6 @@ from bayes_lepu.priors.families import Family, get_family
 from bayes_lepu.suggestions import unknown
 
 PENALTIES: tuple[str, ...] = ("l2", "l1", "none")
-Penalty = Literal["l2", "l1", "none"]
 DEFAULT_C = 0.01
 CAPITALS = {
     "halfnormal": "HalfNormal",

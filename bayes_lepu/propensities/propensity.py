@@ -199,10 +199,6 @@ class Propensity:
         """Log ψ, log(1 - ψ) and log ∂ψ/∂z, each from a sum of positive terms."""
         return log_factor(self.link, z, log_rates)
 
-    def value(self, z: ArrayLike, log_rates: ArrayLike) -> Array:
-        """ψ itself."""
-        return np.exp(self.logs(z, log_rates)[0])
-
     def graph(self, z: Any, log_rates: Any) -> tuple[Any, Any]:
         """PyTensor's log ψ and log(1 - ψ); ``log_rates`` has its three rates along the last axis.
 

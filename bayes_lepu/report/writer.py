@@ -16,7 +16,7 @@ from bayes_lepu.report.figures import Album
 from bayes_lepu.report.page import Page
 from bayes_lepu.report.sections.rows_to_look_at import first_rows
 from bayes_lepu.result import FittedModel
-from bayes_lepu.result.summaries import CI_PROB
+from bayes_lepu.result.summaries import interval_level
 from bayes_lepu.runtime.files import replace_file
 from bayes_lepu.runtime.interruption import stops_at_once
 from bayes_lepu.settling.rounding import say_count
@@ -96,7 +96,7 @@ def render(
         page=page,
         first=first_rows(page),
         facts_line=_facts(fit),
-        ci=f"{CI_PROB:.0%}",
+        ci=f"{interval_level():.0%}",
         sections=sections,
         style=Markup(_file("style.css")),
         script=Markup(script),

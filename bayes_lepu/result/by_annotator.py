@@ -21,7 +21,7 @@ def summary_by_annotator(
     function: Callable[[Parameters, Array], Array],
     X: Array,
     index: pd.Index,
-    ci_prob: float,
+    ci_prob: float | None,
 ) -> pd.DataFrame:
     """Posterior summary of f(θ, x) ``(..., J, n)``, one line per row and annotator."""
 
@@ -36,7 +36,7 @@ def summary_by_annotator(
     return table.swaplevel().iloc[order]
 
 
-def annotator_table(fit: "FittedModel", ci_prob: float) -> pd.DataFrame:
+def annotator_table(fit: "FittedModel", ci_prob: float | None) -> pd.DataFrame:
     """One line per annotator: rows seen and marked, label frequency, what sets them apart."""
     data = fit.data
     marked = data.marked

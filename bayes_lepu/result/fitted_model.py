@@ -24,7 +24,6 @@ from bayes_lepu.result.calls import HEAD, call_text
 from bayes_lepu.result.display import facts_as_html, facts_as_text
 from bayes_lepu.result.estimates import estimate_table
 from bayes_lepu.result.origin import FitOptions, Provenance
-from bayes_lepu.result.summaries import CI_PROB
 from bayes_lepu.result.without_rows import Remembered
 from bayes_lepu.result.wording import facts_of
 
@@ -162,7 +161,7 @@ class FittedModel:
         """The more probable class of every row."""
         return (self.predict_proba(X)[:, 1] > 0.5).astype(np.int8)
 
-    def class_probability(self, X: Any, *, ci_prob: float = CI_PROB) -> pd.DataFrame:
+    def class_probability(self, X: Any, *, ci_prob: float | None = None) -> pd.DataFrame:
         """P(y=1 | x) with its equal-tailed interval.
 
         Where a few draws name the factors the other way round, they can pull the mean out of a
@@ -170,7 +169,7 @@ class FittedModel:
         """
         return self._summarise(Parameters.t, X, ci_prob)
 
-    def propensity(self, X: Any, *, ci_prob: float = CI_PROB) -> pd.DataFrame:
+    def propensity(self, X: Any, *, ci_prob: float | None = None) -> pd.DataFrame:
         """s(x) = P(l=1 | y=1, x) with its interval.
 
         Several annotators have one line per row and annotator: ``.xs("anna", level="annotator")``
@@ -178,15 +177,15 @@ class FittedModel:
         """
         return self._summarise_each(Parameters.s, X, ci_prob)
 
-    def label_probability(self, X: Any, *, ci_prob: float = CI_PROB) -> pd.DataFrame:
+    def label_probability(self, X: Any, *, ci_prob: float | None = None) -> pd.DataFrame:
         """h(x) = P(l=1 | x) = s(x) t(x) with its interval."""
         return self._summarise_each(Parameters.h, X, ci_prob)
 
-    def missed(self, X: Any, *, ci_prob: float = CI_PROB) -> pd.DataFrame:
+    def missed(self, X: Any, *, ci_prob: float | None = None) -> pd.DataFrame:
         """P(y=1 | x, l=0): how likely a row that nobody labelled is a missed positive."""
         return self._summarise(Parameters.missed, X, ci_prob)
 
-    def class_prior(self, *, ci_prob: float = CI_PROB) -> pd.DataFrame:
+    def class_prior(self, *, ci_prob: float | None = None) -> pd.DataFrame:
         """π = E t(x), the class prior, and c = P(l=1 | y=1), the label frequency.
 
         Case-control rows do not tell c, and have π alone. Several annotators have a label
@@ -225,7 +224,7 @@ class FittedModel:
         some = replace(self, data=self.data.some(summaries.PRIOR_ROWS))
         return some.class_prior_draws(self._prior_sample)
 
-    def annotators(self, *, ci_prob: float = CI_PROB) -> pd.DataFrame:
+    def annotators(self, *, ci_prob: float | None = None) -> pd.DataFrame:
         """One line per annotator: rows seen and labelled, label frequency, what sets them apart.
 
         ``shared`` counts the rows that somebody else labelled too; ``mean``, ``lower`` and
@@ -253,7 +252,7 @@ class FittedModel:
 
     # Parameters -------------------------------------------------------------------------------
 
-    def coefficients(self, *, ci_prob: float = CI_PROB) -> pd.DataFrame:
+    def coefficients(self, *, ci_prob: float | None = None) -> pd.DataFrame:
         """Slopes and intercepts of both factors, on the internal and on the original scale."""
         records = []
         for _, slope, intercept in self._factors():
@@ -277,7 +276,7 @@ class FittedModel:
         self,
         *,
         var_names: list[str] | None = None,
-        ci_prob: float = CI_PROB,
+        ci_prob: float | None = None,
         kind: str = "all",
         round_to: int | str = "auto",
     ) -> pd.DataFrame:
@@ -287,8 +286,8 @@ class FittedModel:
         ----------
         var_names : list of str, optional
             Variables of the PyMC model; by default the parameters, π and c.
-        ci_prob : float
-            Probability of the equal-tailed intervals.
+        ci_prob : float, optional
+            Probability of the equal-tailed intervals; ArviZ's ``stats.ci_prob`` by default.
         kind : {"all", "stats", "diagnostics", "all_median", "stats_median", "diagnostics_median"}
             Which columns; see `arviz.summary`.
         round_to : int or {"auto", "none"}
@@ -298,14 +297,13 @@ class FittedModel:
             return estimate_table(self, var_names)
         import arviz as az
 
-        summaries.tail_probabilities(ci_prob)
         wanted = ("pi", "c", *self.spec.parameters, *self.spec.shape_rates, *self.priors)
         available = self.tree["posterior"].data_vars
         default = [v for v in dict.fromkeys(wanted) if v in available and v != "rates"]
         return az.summary(
             self.tree,
             var_names=var_names or default,
-            ci_prob=ci_prob,
+            ci_prob=summaries.interval_level(ci_prob),
             kind=kind,
             round_to=round_to,
         )
@@ -396,12 +394,14 @@ class FittedModel:
     def _own_facts(self) -> dict[str, str]:
         return facts_of(self, self._levels)
 
-    def _summarise(self, function: summaries.RowFunction, X: Any, ci_prob: float) -> pd.DataFrame:
+    def _summarise(
+        self, function: summaries.RowFunction, X: Any, ci_prob: float | None
+    ) -> pd.DataFrame:
         values, index = self.data.transform(X)
         return summaries.summary_by_row(self.draws, function, values, index, ci_prob)
 
     def _summarise_each(
-        self, function: summaries.RowFunction, X: Any, ci_prob: float
+        self, function: summaries.RowFunction, X: Any, ci_prob: float | None
     ) -> pd.DataFrame:
         """The same for what every annotator has of his own."""
         if self.data.n_annotators == 1:

@@ -4,6 +4,7 @@ A function f(θ, x) is evaluated on all draws for a block of rows at a time; the
 that never more than `BLOCK_CELLS` numbers are held, whatever the number of rows and draws.
 """
 
+import sys
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, Protocol
@@ -20,7 +21,7 @@ from bayes_lepu.links import Array
 from bayes_lepu.models.parameters import Parameters, mean_of, stack
 
 BLOCK_CELLS = 2_000_000
-CI_PROB = 0.89  # the default of ArviZ 1
+CI_PROB = 0.89  # ArviZ's own default
 PRIOR_ROWS = 2_000  # of which the prior of π and c is told
 MANY_ROWS = 20_000  # which tell how draws differ to a hundredth of their spread
 
@@ -56,7 +57,7 @@ def summary_by_row[D: Draws](
     function: Callable[[D, NDArray[Any]], Array],
     X: NDArray[Any],
     index: pd.Index,
-    ci_prob: float,
+    ci_prob: float | None,
 ) -> pd.DataFrame:
     """Posterior mean and equal-tailed interval of f(θ, x) for every row.
 
@@ -136,14 +137,28 @@ def open_sums(rows: Rows, draws: Parameters) -> Sums:
     return mean, variance
 
 
-def tail_probabilities(ci_prob: float) -> tuple[float, float]:
-    """Lower and upper tail of an equal-tailed interval."""
+def interval_level(ci_prob: float | None = None) -> float:
+    """Probability of an interval: as asked for, else ArviZ's ``rcParams["stats.ci_prob"]``.
+
+    Importing ArviZ's settings takes a second, more than a point fit. Where nobody has imported
+    them nobody has changed them either, and ArviZ's own default holds (an ``arvizrc`` file is read
+    with that import).
+    """
+    if ci_prob is None:
+        settings = getattr(sys.modules.get("arviz_base.rcparams"), "rcParams", {})
+        ci_prob = float(settings.get("stats.ci_prob", CI_PROB))
     if not 0 < ci_prob < 1:
         raise ModelError(f"ci_prob = {ci_prob!r}; a number between 0 and 1 is expected.")
-    return (1 - ci_prob) / 2, (1 + ci_prob) / 2
+    return ci_prob
 
 
-def describe_draws(values: Array, ci_prob: float) -> dict[str, float]:
+def tail_probabilities(ci_prob: float | None = None) -> tuple[float, float]:
+    """Lower and upper tail of an equal-tailed interval."""
+    level = interval_level(ci_prob)
+    return (1 - level) / 2, (1 + level) / 2
+
+
+def describe_draws(values: Array, ci_prob: float | None = None) -> dict[str, float]:
     """Mean, sd and interval of a scalar's draws (only the mean for a point estimate)."""
     values = np.ravel(values)
     if values.size == 1:

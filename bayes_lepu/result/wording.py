@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.links import Array, RowKind
-from bayes_lepu.result.summaries import CI_PROB, describe_draws
+from bayes_lepu.result.summaries import describe_draws, interval_level
 
 if TYPE_CHECKING:
     from bayes_lepu.result.fitted_model import FittedModel
@@ -17,6 +17,15 @@ if TYPE_CHECKING:
 UNITS = "log-likelihood units"
 NOTHING = 0.05
 MANY = 1e6
+
+
+def estimate_in_words(draws: Array) -> str:
+    """The mean of draws with their interval; of a point estimate the one value."""
+    row = describe_draws(draws)
+    if "lower" not in row:
+        return f"{row['mean']:.3f}"
+    interval = f"{interval_level():.0%} interval {row['lower']:.3f} to {row['upper']:.3f}"
+    return f"{row['mean']:.3f}  ({interval})"
 
 
 def share(value: float, decimals: int = 2) -> str:
@@ -122,21 +131,20 @@ def facts_of(fit: "FittedModel", draws: Mapping[str, Array]) -> dict[str, str]:
     }
     if encoded := table_in_words(d):
         facts["table"] = encoded
-    levels = {k: describe_draws(v, CI_PROB) for k, v in draws.items()}
-    facts["class prior pi"] = show_estimate(levels["pi"])
+    facts["class prior pi"] = estimate_in_words(draws["pi"])
     if d.cases:
         facts["label freq. c"] = "not told by case-control rows"
     elif d.n_annotators == 1:
-        facts["label freq. c"] = show_estimate(levels["c"])
+        facts["label freq. c"] = estimate_in_words(draws["c"])
     else:
         means = zip(d.annotators, fit.c_by_annotator.mean(axis=0), strict=True)
         facts["label freq. c"] = ", ".join(f"{name} {c:.2f}" for name, c in means)
     if not fit.is_point:
-        before = levels["prior of pi"]
+        before = describe_draws(draws["prior of pi"])
         facts["class prior pi"] += f"; prior {before['lower']:.3f} to {before['upper']:.3f}"
     if d.n_annotators == 1:
         for name, values in fit.draws.rates(fit.spec.shape_rates).items():
-            facts[name] = show_estimate(describe_draws(values, CI_PROB))
+            facts[name] = estimate_in_words(values)
     facts["orientation"] = orientation_sentence(fit)
     if fit.partial:
         made, asked = fit.parameters.b.shape, fit.quality.figures
@@ -147,10 +155,3 @@ def facts_of(fit: "FittedModel", draws: Mapping[str, Array]) -> dict[str, str]:
     if fit.quality.words and not fit.is_point:
         facts["approximation"] = fit.quality.words
     return facts
-
-
-def show_estimate(row: Mapping[str, float]) -> str:
-    """A mean with its interval, as `describe_draws` gives them."""
-    if "lower" not in row:
-        return f"{row['mean']:.3f}"
-    return f"{row['mean']:.3f}  ({CI_PROB:.0%} interval {row['lower']:.3f} to {row['upper']:.3f})"

@@ -21,12 +21,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from bayes_lepu.data.parts import evenly_spaced
 from bayes_lepu.diagnostics.subject import Subject
 from bayes_lepu.errors import DataError, ModelError
 from bayes_lepu.links import Array
 from bayes_lepu.models.parameters import Parameters
 from bayes_lepu.result import FittedModel
-from bayes_lepu.result.summaries import CI_PROB, mean_over_rows, row_blocks, tail_probabilities
+from bayes_lepu.result.summaries import mean_over_rows, row_blocks, tail_probabilities
 from bayes_lepu.settling.counting import stream
 from bayes_lepu.settling.plans import AuditPlan
 from bayes_lepu.settling.readings import (
@@ -90,7 +91,7 @@ def suggest_audit(
     candidates: Sequence[Any] | None = None,
     random_share: float = 0.2,
     random_seed: int | None = None,
-    ci_prob: float = CI_PROB,
+    ci_prob: float | None = None,
 ) -> AuditPlan:
     """Which k unlabelled rows to check, so that their true classes tell most.
 
@@ -109,8 +110,8 @@ def suggest_audit(
         Share of the k rows that is drawn at random, so that the model can be checked by them.
     random_seed : int, optional
         Seed of that share; by default the fit's own.
-    ci_prob : float
-        Probability of the intervals of P(y=1 | x, l=0).
+    ci_prob : float, optional
+        Probability of the intervals of P(y=1 | x, l=0); ArviZ's ``stats.ci_prob`` by default.
 
     Returns
     -------
@@ -171,10 +172,10 @@ def both_namings(fit: FittedModel) -> tuple[Parameters, Array]:
     Where a rule named the factors, the draws lie on one side: some are exchanged again.
     """
     subject = Subject(fit)
-    step = -(-fit.draws.b.size // MAX_DRAWS)
-    flat = fit.draws.take(slice(None, None, step))
+    some = evenly_spaced(fit.draws.b.size, MAX_DRAWS)
+    flat = fit.draws.take(some)
     if not subject.symmetric or fit.orientation.rule == "none":
-        return flat, exchanged_draws(fit)[::step].astype(float)
+        return flat, exchanged_draws(fit)[some].astype(float)
     probability = fit.orientation.probability
     keep = 0.5 if probability is None else probability
     # Evenly spread over the draws, so that no chain is exchanged more than another.
@@ -303,7 +304,7 @@ def _table(
     n_chosen: int,
     after: list[float],
     why: list[str],
-    ci_prob: float,
+    ci_prob: float | None,
 ) -> pd.DataFrame:
     m = positive_given_labels(fit.data)(draws, positions)
     lower, upper = np.quantile(m, tail_probabilities(ci_prob), axis=0)

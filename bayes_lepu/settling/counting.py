@@ -58,12 +58,14 @@ def count_elsewhere(
     return expected, (expected + tosses if reading.size > 1 else expected)
 
 
-def describe(expected: Array, drawn: Array, ci_prob: float) -> dict[str, float]:
+def describe(expected: Array, drawn: Array, ci_prob: float | None) -> dict[str, float]:
     """Mean of the expected number, sd and interval of the simulated one."""
     return describe_draws(drawn, ci_prob) | {"mean": float(expected.mean())}
 
 
-def count_missed(fit: FittedModel, X: object = None, *, ci_prob: float, both: bool) -> pd.DataFrame:
+def count_missed(
+    fit: FittedModel, X: object = None, *, ci_prob: float | None = None, both: bool
+) -> pd.DataFrame:
     """How many unlabelled rows are positive: mean, sd and interval, a line per reading."""
     if X is None:
         rows, readings = read_open(fit, both=both)

@@ -14,7 +14,7 @@ STEPS = 100
 
 
 @kept
-def ranking_curves(fit: FittedModel, *, ci_prob: float, both: bool) -> pd.DataFrame:
+def ranking_curves(fit: FittedModel, *, ci_prob: float | None = None, both: bool) -> pd.DataFrame:
     """What is found by looking at the first k unlabelled rows, for about 100 values of k.
 
     Returns
@@ -41,7 +41,7 @@ def _along(
     reading: Reading,
     order: "np.ndarray[tuple[int], np.dtype[np.intp]]",
     edges: list[int],
-    ci_prob: float,
+    ci_prob: float | None,
     rng: np.random.Generator,
 ) -> pd.DataFrame:
     expected, drawn = (

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from bayes_lepu.errors import ModelError
 from bayes_lepu.links import Array
 from bayes_lepu.result import FittedModel
+from bayes_lepu.result.summaries import interval_level
 from bayes_lepu.settling.counting import count_positives, describe, stream
 from bayes_lepu.settling.readings import Reading, read, read_open
 from bayes_lepu.settling.rounding import rounded_count, rounded_share
@@ -47,6 +48,8 @@ class Decision:
         How the rows were chosen.
     candidates : int
         Out of how many rows.
+    ci_prob : float
+        Probability of the intervals.
     """
 
     rows: pd.DataFrame
@@ -55,6 +58,7 @@ class Decision:
     draws: Mapping[str, pd.DataFrame]
     rule: str
     candidates: int
+    ci_prob: float
 
     def __repr__(self) -> str:
         lines = [f"{len(self.rows)} of {self.candidates} unlabelled rows ({self.rule})"]
@@ -78,7 +82,7 @@ def decide(
     budget: int | None = None,
     cost: tuple[float, float] | None = None,
     precision: float | None = None,
-    ci_prob: float,
+    ci_prob: float | None = None,
     both: bool,
 ) -> Decision:
     """Choose rows by one of three rules and say what they hold (see `Fit.decide`)."""
@@ -96,10 +100,11 @@ def choose(
     how_many: Callable[[Array], int],
     rule: str,
     *,
-    ci_prob: float,
+    ci_prob: float | None = None,
     both: bool,
 ) -> Decision:
     """Take as many rows as a function of the ranked probabilities says."""
+    level = interval_level(ci_prob)
     if X is None:
         index = fit.data.index
         among, readings = read_open(fit, both=both)
@@ -111,15 +116,16 @@ def choose(
     count = how_many(probability[order])
     draws, outcome, rng = {}, {}, stream(fit)
     for reading in readings:
-        draws[reading.name], outcome[reading.name] = _outcome(reading, order, count, ci_prob, rng)
+        draws[reading.name], outcome[reading.name] = _outcome(reading, order, count, level, rng)
     chosen = order[:count]
     return Decision(
-        rows=_rows(readings, chosen, index[among[chosen]], ci_prob),
+        rows=_rows(readings, chosen, index[among[chosen]], level),
         positions=among[chosen],
         outcome=pd.concat(outcome, names=["reading", "quantity"]),
         draws=draws,
         rule=rule,
         candidates=len(among),
+        ci_prob=level,
     )
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.errors import DataError
 from bayes_lepu.links import Array, RowKind
-from bayes_lepu.result.summaries import CI_PROB, describe_draws, tail_probabilities
+from bayes_lepu.result.summaries import describe_draws, tail_probabilities
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -58,15 +58,15 @@ class AuditPlan:
             "\n  then: fit.update(y=pd.Series(answers, index=plan.rows.index))"
         )
 
-    def check(self, y: pd.Series, *, ci_prob: float = CI_PROB) -> pd.DataFrame:
+    def check(self, y: pd.Series, *, ci_prob: float | None = None) -> pd.DataFrame:
         """π from the random share alone, without the logistic form, beside the model's.
 
         Parameters
         ----------
         y : Series
             Classes found, 0 or 1, by row label; only those of the random share are used.
-        ci_prob : float
-            Probability of the equal-tailed intervals.
+        ci_prob : float, optional
+            Probability of the equal-tailed intervals; ArviZ's ``stats.ci_prob`` by default.
 
         Returns
         -------

@@ -63,7 +63,9 @@ class Reading:
         """Posterior mean of P(y=1 | x, l=0) for every row."""
         return mean_by_row(self.draws, self.probability, self.X)
 
-    def summary(self, rows: NDArray[np.intp], index: pd.Index, ci_prob: float) -> pd.DataFrame:
+    def summary(
+        self, rows: NDArray[np.intp], index: pd.Index, ci_prob: float | None = None
+    ) -> pd.DataFrame:
         """Mean, lower and upper of P(y=1 | x, l=0) of some rows; the mean alone for a point."""
         return summary_by_row(self.draws, self.probability, self.X[rows], index, ci_prob)
 
@@ -102,20 +104,20 @@ def read(
     the side they fell on, and the best exchanged answer stands in where these are too few.
     """
     if not both or not _has_exchange(fit):
-        return (Reading(AS_NAMED, _some(fit.draws), X, probability),)
+        return (Reading(AS_NAMED, fit.draws.thin(MAX_DRAWS), X, probability),)
     subject = Subject(replace(fit, data=fit.data.held))
     pivoted = subject.pivoted.take_flat()
     if subject.symmetric:
-        own = _some(pivoted)
+        own = pivoted.thin(MAX_DRAWS)
         return (
             Reading(AS_NAMED, own, X, probability),
             Reading(EXCHANGED, own.swap(), X, probability),
         )
     side = exchanged_draws(fit)
     named_so = fit.draws.take(~side) if (~side).any() else fit.draws
-    named = Reading(AS_NAMED, _some(named_so), X, probability)
+    named = Reading(AS_NAMED, named_so.thin(MAX_DRAWS), X, probability)
     if side.sum() >= ENOUGH_DRAWS:
-        return named, Reading(EXCHANGED, _some(fit.draws.take(side)), X, probability)
+        return named, Reading(EXCHANGED, fit.draws.take(side).thin(MAX_DRAWS), X, probability)
     if fit.data.is_sparse:
         swapped = [stack([mode.point]) for mode in fit.modes if mode.role == "swapped"]
         return (named, *(Reading(EXCHANGED, point, X, probability) for point in swapped[:1]))
@@ -153,10 +155,6 @@ def exchanged_draws(fit: FittedModel) -> NDArray[np.bool_]:
 def _has_exchange(fit: FittedModel) -> bool:
     """One annotator with slopes: several have no single factor to exchange with the class."""
     return fit.spec.has_selection and not fit.parameters.several
-
-
-def _some(draws: Parameters) -> Parameters:
-    return draws.take(slice(None, None, -(-draws.b.size // MAX_DRAWS)))
 
 
 def _internal(fit: FittedModel, point: Parameters) -> Parameters:

@@ -14,7 +14,6 @@ from bayes_lepu.diagnostics.levels import OWN_BRANCHES
 from bayes_lepu.diagnostics.records import Aspect, Check, Identifiability, Remedy
 from bayes_lepu.links import Array, RowKind
 from bayes_lepu.result import FittedModel
-from bayes_lepu.result.summaries import CI_PROB
 from bayes_lepu.result.wording import ratio
 from bayes_lepu.settling.counting import count_missed
 from bayes_lepu.settling.decisions import Decision, choose
@@ -73,7 +72,7 @@ def answer(fit: FittedModel, verdict: Identifiability) -> Answer:
     def how_many(ranked: Array) -> int:
         return min(len(ranked), int(np.clip(round(float(ranked.sum())), FEWEST, MOST)))
 
-    decision = choose(fit, None, how_many, "a first look", ci_prob=CI_PROB, both=both)
+    decision = choose(fit, None, how_many, "a first look", both=both)
     if fit.spec.certain:
         return _nothing_missed(decision)
     help_, call = _help(fit, verdict)
@@ -93,11 +92,11 @@ def _answer_elsewhere(
     fit: FittedModel, verdict: Identifiability, decision: Decision, help_: str
 ) -> Answer:
     """The answer for rows that are not in memory: counts of all rows, the rest by a sample."""
-    both, data = verdict.level >= UNNAMED_LEVEL, fit.data
-    table = count_missed(fit, None, ci_prob=CI_PROB, both=both)
-    text = f"About {_count(table.loc[AS_NAMED], 'positives were missed')}"
+    both, data, level = verdict.level >= UNNAMED_LEVEL, fit.data, decision.ci_prob
+    table = count_missed(fit, None, ci_prob=level, both=both)
+    text = f"About {_count(table.loc[AS_NAMED], 'positives were missed', level)}"
     if EXCHANGED in table.index:
-        text += f", or about {_count(table.loc[EXCHANGED], 'in a second reading')}"
+        text += f", or about {_count(table.loc[EXCHANGED], 'in a second reading', level)}"
     rows = int(data.kind_counts[RowKind.UNLABELLED])
     known = say_count(known_positives(fit))
     judged = f"Judged by {say_count(data.n)} rows at random: "
@@ -147,9 +146,10 @@ def _missed(fit: FittedModel, verdict: Identifiability, decision: Decision) -> s
         )
     own = _total(decision, AS_NAMED)
     what = "positives are in the background" if fit.data.cases else "positives were missed"
-    text = f"About {_count(own, what)}"
+    text = f"About {_count(own, what, decision.ci_prob)}"
     if EXCHANGED in decision.draws:
-        text += f", or about {_count(_total(decision, EXCHANGED), 'in a second reading')}"
+        other = _total(decision, EXCHANGED)
+        text += f", or about {_count(other, 'in a second reading', decision.ci_prob)}"
     if verdict.level == 4:
         text = (
             "The labels alone do not tell how many positives were missed. By this model's "
@@ -250,11 +250,11 @@ def _total(decision: Decision, reading: str) -> pd.Series:
     return decision.outcome.loc[(reading, "total")]
 
 
-def _count(row: Mapping[str, float] | pd.Series, what: str) -> str:
+def _count(row: Mapping[str, float] | pd.Series, what: str, level: float) -> str:
     """A number of rows in words, with its interval behind."""
     if not has_interval(row):
         return f"{say_count(row['mean'])} {what} (a point estimate, no interval)"
     return (
-        f"{say_count(row['mean'])} {what} ({CI_PROB:.0%} interval {say_count(row['lower'])} to "
+        f"{say_count(row['mean'])} {what} ({level:.0%} interval {say_count(row['lower'])} to "
         f"{say_count(row['upper'])})"
     )

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from bayes_lepu.tables.encoding import Cells
-from bayes_lepu.tables.problems import Problem, first_row
+from bayes_lepu.tables.problems import Problem, ProblemKind, first_row
 
 # More levels than this make more columns than most tables have information for; a table of
 # countries (about 200) still passes.
@@ -40,27 +40,27 @@ def read_cells(
     if isinstance(column.dtype, pd.CategoricalDtype):
         return _read_levels(column.cat.remove_unused_categories(), name, training=training)
     if isinstance(column.dtype, pd.PeriodDtype) or pd.api.types.is_datetime64_any_dtype(column):
-        return Problem("date", name, _example(column))
+        return Problem(ProblemKind.DATE, name, _example(column))
     if pd.api.types.is_timedelta64_dtype(column):
-        return Problem("duration", name, _example(column))
+        return Problem(ProblemKind.DURATION, name, _example(column))
     if pd.api.types.is_complex_dtype(column):
-        return Problem("complex", name)
+        return Problem(ProblemKind.COMPLEX, name)
     if pd.api.types.is_numeric_dtype(column) or pd.api.types.is_bool_dtype(column):
         return _read_numbers(column, name, training=training)
     kind = pd.api.types.infer_dtype(column, skipna=True)
     if column.isna().all():
-        return Problem("empty", name) if training else Cells(np.full(len(column), np.nan))
+        return Problem(ProblemKind.EMPTY, name) if training else Cells(np.full(len(column), np.nan))
     if kind in KINDS_OF_NUMBERS:
         # A missing cell of an object column may be None, NaN or pandas.NA.
         return _read_numbers(pd.to_numeric(column.where(column.notna(), np.nan)), name)
     if kind in KINDS_OF_DATES:
-        return Problem("date", name, _example(column))
+        return Problem(ProblemKind.DATE, name, _example(column))
     if kind in ("timedelta", "timedelta64"):
-        return Problem("duration", name, _example(column))
+        return Problem(ProblemKind.DURATION, name, _example(column))
     if kind == "complex":
-        return Problem("complex", name)
+        return Problem(ProblemKind.COMPLEX, name)
     if kind != "string" and not (kind == "mixed-integer" and _only_text_and_numbers(column)):
-        return Problem("other", name, f"for example {column.dropna().iloc[0]!r}")
+        return Problem(ProblemKind.OTHER, name, f"for example {column.dropna().iloc[0]!r}")
     return _read_text(column, name, training=training)
 
 
@@ -69,7 +69,7 @@ def _read_numbers(column: pd.Series, name: str, *, training: bool = False) -> Ce
     with np.errstate(over="ignore", invalid="ignore"):
         settled = np.isfinite(values.sum())  # one pass without a temporary in the usual case
     if not settled and (infinite := np.isinf(values)).any():
-        return Problem("infinite", name, f"{int(infinite.sum())}")
+        return Problem(ProblemKind.INFINITE, name, f"{int(infinite.sum())}")
     if (
         training
         and pd.api.types.is_integer_dtype(column)
@@ -77,7 +77,7 @@ def _read_numbers(column: pd.Series, name: str, *, training: bool = False) -> Ce
         and len(column) > FEWEST_ROWS
         and column.is_unique
     ):
-        return Problem("identifier", name, f"for example {column.iloc[0]}")
+        return Problem(ProblemKind.IDENTIFIER, name, f"for example {column.iloc[0]}")
     return Cells(values)
 
 
@@ -87,17 +87,19 @@ def _read_text(column: pd.Series, name: str, *, training: bool) -> Cells | Probl
     if training:
         present = text.dropna().astype(str)
         if present.empty:
-            return Problem("empty", name)
+            return Problem(ProblemKind.EMPTY, name)
         first = present.head(1000)
         numeric = pd.to_numeric(first, errors="coerce").notna()
         if numeric.mean() > 0.5:  # most cells are numbers, so that is what the column is
             wrong = pd.to_numeric(text, errors="coerce").isna() & text.notna()
             if not wrong.any():
-                return Problem("number as text", name, f"for example {present.iloc[0]!r}")
+                return Problem(ProblemKind.NUMBER_AS_TEXT, name, f"for example {present.iloc[0]!r}")
             where = first_row(wrong.to_numpy(), column.index)
-            return Problem("text among numbers", name, f"{text[wrong].iloc[0]!r} in {where}")
+            return Problem(
+                ProblemKind.TEXT_AMONG_NUMBERS, name, f"{text[wrong].iloc[0]!r} in {where}"
+            )
         if first.map(lambda v: DATE.match(v) is not None).all():
-            return Problem("date", name, f"as text, for example {present.iloc[0]!r}")
+            return Problem(ProblemKind.DATE, name, f"as text, for example {present.iloc[0]!r}")
     return _read_levels(text, name, training=training)
 
 
@@ -111,16 +113,16 @@ def _read_levels(column: pd.Series, name: str, *, training: bool) -> Cells | Pro
     texts = [_level(value) for value in found]
     levels = tuple(dict.fromkeys(texts))
     if not levels:
-        return Problem("empty", name) if training else Cells(codes.astype(float), ())
+        return Problem(ProblemKind.EMPTY, name) if training else Cells(codes.astype(float), ())
     if len(levels) < len(texts):
         place = {level: k for k, level in enumerate(levels)}
         codes = np.array([place[t] for t in texts] + [-1])[codes]
     if training:
         n = len(column)
         if n > FEWEST_ROWS and len(levels) > n / 2:
-            return Problem("identifier", name, f"for example {levels[0]!r}")
+            return Problem(ProblemKind.IDENTIFIER, name, f"for example {levels[0]!r}")
         if len(levels) > MAX_LEVELS:
-            return Problem("levels", name, f"{len(levels)} levels in {n} rows")
+            return Problem(ProblemKind.LEVELS, name, f"{len(levels)} levels in {n} rows")
         if not isinstance(column.dtype, pd.CategoricalDtype):
             codes, levels = _by_frequency(codes, levels)
     return Cells(codes.astype(float), levels)

@@ -18,7 +18,7 @@ from bayes_lepu.errors import DataError
 from bayes_lepu.links import Array
 from bayes_lepu.suggestions import did_you_mean, some
 from bayes_lepu.tables.formulas import Design, gap_name
-from bayes_lepu.tables.problems import Problem, first_row
+from bayes_lepu.tables.problems import Problem, ProblemKind, first_row
 
 MISSING = ("error", "drop", "indicator", "impute")
 UNSEEN = ("error", "average", "reference")
@@ -105,12 +105,12 @@ class Column:
     def _problems(self, cells: Cells, index: pd.Index, unseen: str) -> list[Problem]:
         gaps = int(cells.missing.sum())
         if gaps and self.fill is None:
-            return [Problem("missing", self.name, str(gaps))]
+            return [Problem(ProblemKind.MISSING, self.name, str(gaps))]
         if self.levels is None or unseen != "error" or not (new := self._codes(cells) < 0).any():
             return []
         got = sorted({(cells.levels or ())[int(c)] for c in np.unique(cells.numbers[new])})
         shown = ", ".join(repr(level) for level in got[:5])
-        return [Problem("unseen", self.name, f"{shown} in {first_row(new, index)}")]
+        return [Problem(ProblemKind.UNSEEN, self.name, f"{shown} in {first_row(new, index)}")]
 
     def _filled(self, cells: Cells) -> Array:
         gaps = cells.missing
@@ -167,6 +167,13 @@ class Encoding:
             groups = [(term, names) for term, names, _ in self.design.terms]
         found = {term: tuple(place[n] for n in names if n in place) for term, names in groups}
         return {name: places for name, places in found.items() if places}
+
+    def unscaled(self, feature_names: tuple[str, ...]) -> list[int]:
+        """Columns of terms whose coefficients share a scale, and so keep their units."""
+        if self.design is None:
+            return []
+        terms = self.terms(feature_names)
+        return [j for term in self.design.blocks for j in terms.get(term, ())]
 
     @property
     def missing_cells(self) -> dict[str, int]:

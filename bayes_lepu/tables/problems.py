@@ -1,11 +1,11 @@
 """What can be wrong with a table, found in one pass and told in one message.
 
-A `Problem` is one column with one thing wrong. Problems of a kind share a sentence and a remedy;
-the command line has the same sentences with remedies of its own.
+A `Problem` is one column with one thing wrong. Problems of a kind share a sentence and a remedy.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum
 
 import numpy as np
 import pandas as pd
@@ -16,60 +16,120 @@ from bayes_lepu.suggestions import some
 
 MAX_COLUMNS = 20
 
-SENTENCES = {
-    "missing": "Cells without a value (how many)",
-    "infinite": "Infinite values (how many)",
-    "date": "Dates or times",
-    "duration": "Durations",
-    "identifier": "Identifiers or free text: (almost) every row has a value of its own",
-    "levels": "Categories with too many levels",
-    "number as text": "Numbers written as text",
-    "text among numbers": "Text among numbers",
-    "empty": "Columns without any value",
-    "constant": "Constant column(s)",
-    "complex": "Complex numbers, where real numbers are expected",
-    "other": "Values that are neither numbers nor categories",
-    "unseen": "Levels that the fit has not seen",
-}
 
-REMEDIES = {
-    "missing": 'Choose missing="drop" (keeps {kept} of {rows} rows), missing="indicator" (the '
-    'mean, and a column that says so) or missing="impute" (the mean or the most frequent level).',
-    "infinite": "Correct them, or make them missing cells: X.replace([np.inf, -np.inf], np.nan).",
-    "date": "Turn a date into a number, for example (pd.to_datetime(X[{first}]) - "
-    'pd.Timestamp("2020-01-01")).dt.days; or leave it out: exclude={columns}.',
-    "duration": "Turn it into a number, for example X[{first}].dt.total_seconds().",
-    "identifier": "They cannot be learned from. Leave them out: exclude={columns}; name the rows "
-    "by them: X.set_index({first}); or make numbers of texts (scikit-learn's TfidfVectorizer).",
-    "levels": "Join rare levels into one, for example X[{first}].where(X[{first}].map("
-    'X[{first}].value_counts()) >= 100, "other"); or leave it out: exclude={columns}.',
-    "number as text": "Use pd.to_numeric(X[{first}]), or X[{first}].astype('category') if they are "
-    "codes.",
-    "text among numbers": "Correct such cells, or make them missing: pd.to_numeric(X[{first}], "
-    'errors="coerce").',
-    "empty": "Leave them out: exclude={columns}.",
-    "constant": "They carry no information and duplicate the intercept; drop them: "
-    "exclude={columns}.",
-    "complex": "Use X[{first}].abs(), or .real and .imag as two columns.",
-    "other": "Make numbers or categories of them, or leave them out: exclude={columns}.",
-    "unseen": "Drop or recode such rows, or choose what stands in for them: fit.accept_unseen("
-    '"average") (an average row of this column) or fit.accept_unseen("reference").',
-}
+class ProblemKind(Enum):
+    """What can be wrong with a column: a sentence, and what to do about it.
 
-# What is said of new rows, where the fit can no longer be changed.
-NEW_ROWS = REMEDIES | {
-    "missing": 'Fill in or drop such rows, or fit again with missing="indicator" or "impute".',
-    "number as text": "The fit has numbers here: use pd.to_numeric(X[{first}]).",
-    "other": "The fit has numbers here; pass the column in the form it had then.",
-    "date": "The fit has numbers here; pass the column in the form it had then.",
-}
+    In the order in which it is told. What to do is told to those who call from Python and to those
+    at the command line, and in other words of new rows, where the fit can no longer be changed.
+    """
+
+    MISSING = (
+        "Cells without a value (how many)",
+        'Choose missing="drop" (keeps {kept} of {rows} rows), missing="indicator" (the mean, and a '
+        'column that says so) or missing="impute" (the mean or the most frequent level).',
+        "Choose --missing drop (keeps {kept} of {rows} rows), --missing indicator (the mean, and a "
+        "column that says so) or --missing impute (the mean or the most frequent level).",
+        'Fill in or drop such rows, or fit again with missing="indicator" or "impute".',
+        "Fill them in, or fit again with --missing indicator or --missing impute.",
+    )
+    INFINITE = (
+        "Infinite values (how many)",
+        "Correct them, or make them missing cells: X.replace([np.inf, -np.inf], np.nan).",
+        "Correct them, read them as blank with --blank inf, or leave the column out: --exclude "
+        "{names}.",
+        "",
+        "Correct them.",
+    )
+    DATE = (
+        "Dates or times",
+        "Turn a date into a number, for example (pd.to_datetime(X[{first}]) - "
+        'pd.Timestamp("2020-01-01")).dt.days; or leave it out: exclude={columns}.',
+        "Add a column with the number that matters (days since, hour, month), and leave the date "
+        "out: --exclude {names}.",
+        "The fit has numbers here; pass the column in the form it had then.",
+        "The fit has numbers here: store them as numbers.",
+    )
+    DURATION = (
+        "Durations",
+        "Turn it into a number, for example X[{first}].dt.total_seconds().",
+        "Write them as numbers, or leave them out: --exclude {names}.",
+    )
+    IDENTIFIER = (
+        "Identifiers or free text: (almost) every row has a value of its own",
+        "They cannot be learned from. Leave them out: exclude={columns}; name the rows by them: "
+        "X.set_index({first}); or make numbers of texts (scikit-learn's TfidfVectorizer).",
+        "Name the rows by one of them with --id {name}, and leave the others out: --exclude "
+        "{names}.",
+    )
+    LEVELS = (
+        "Categories with too many levels",
+        "Join rare levels into one, for example X[{first}].where(X[{first}].map("
+        'X[{first}].value_counts()) >= 100, "other"); or leave it out: exclude={columns}.',
+        "Join rare levels into one in the file, or leave it out: --exclude {names}.",
+    )
+    NUMBER_AS_TEXT = (
+        "Numbers written as text",
+        "Use pd.to_numeric(X[{first}]), or X[{first}].astype('category') if they are codes.",
+        "Store them as numbers, or leave them out: --exclude {names}.",
+        "The fit has numbers here: use pd.to_numeric(X[{first}]).",
+        "The fit has numbers here: store them as numbers.",
+    )
+    TEXT_AMONG_NUMBERS = (
+        "Text among numbers",
+        'Correct such cells, or make them missing: pd.to_numeric(X[{first}], errors="coerce").',
+        "Correct such cells, read them as blank with --blank TEXT, or leave the column out: "
+        "--exclude {names}.",
+        "",
+        "The fit has numbers here: correct such cells.",
+    )
+    EMPTY = (
+        "Columns without any value",
+        "Leave them out: exclude={columns}.",
+        "Leave them out: --exclude {names}.",
+    )
+    CONSTANT = (
+        "Constant column(s)",
+        "They carry no information and duplicate the intercept; drop them: exclude={columns}.",
+        "They carry no information; leave them out: --exclude {names}.",
+    )
+    COMPLEX = (
+        "Complex numbers, where real numbers are expected",
+        "Use X[{first}].abs(), or .real and .imag as two columns.",
+        "Leave them out: --exclude {names}.",
+    )
+    OTHER = (
+        "Values that are neither numbers nor categories",
+        "Make numbers or categories of them, or leave them out: exclude={columns}.",
+        "Leave them out: --exclude {names}.",
+        "The fit has numbers here; pass the column in the form it had then.",
+        "The fit has numbers here: store them as numbers.",
+    )
+    UNSEEN = (
+        "Levels that the fit has not seen",
+        "Drop or recode such rows, or choose what stands in for them: fit.accept_unseen("
+        '"average") (an average row of this column) or fit.accept_unseen("reference").',
+        "Choose what stands in for them: --unseen average (an average row of this column) or "
+        "--unseen reference.",
+    )
+
+    def __init__(
+        self, sentence: str, python: str, shell: str, new_python: str = "", new_shell: str = ""
+    ) -> None:
+        self.sentence = sentence
+        self._python = python, new_python or python
+        self._shell = shell, new_shell or shell
+
+    def remedy(self, *, shell: bool, new_rows: bool) -> str:
+        """What to do about it, with places for names and numbers."""
+        return (self._shell if shell else self._python)[new_rows]
 
 
 @dataclass(frozen=True)
 class Problem:
-    """One column with one thing wrong: a key of `SENTENCES`, the column, and what was found."""
+    """One column with one thing wrong: what it is, the column, and what was found."""
 
-    kind: str
+    kind: ProblemKind
     column: str
     found: str = ""
 
@@ -82,11 +142,35 @@ class TableError(DataError):
         problems: Sequence[Problem],
         *,
         facts: Mapping[str, object] | None = None,
-        remedies: Mapping[str, str] = REMEDIES,
+        new_rows: bool = False,
     ) -> None:
         self.problems = tuple(problems)
         self.facts = dict(facts or {})
-        super().__init__(describe(self.problems, self.facts, remedies))
+        self.new_rows = new_rows
+        super().__init__(self.describe())
+
+    def describe(self, *, subject: str = "X", shell: bool = False) -> str:
+        """One line per kind of problem: what was found where, and what to do."""
+        lines = []
+        for kind in ProblemKind:
+            of_kind = [p for p in self.problems if p.kind is kind]
+            if not of_kind:
+                continue
+            names = [p.column for p in of_kind]
+            found = [f"{p.column} ({p.found})" if p.found else p.column for p in of_kind]
+            remedy = kind.remedy(shell=shell, new_rows=self.new_rows).format(
+                first=repr(names[0]),
+                name=names[0],
+                columns=names,
+                names=",".join(names),
+                **self.facts,
+            )
+            lines.append(f"{kind.sentence}: {some(found, most=MAX_COLUMNS)}. {remedy}")
+        if len(lines) == 1:
+            return f"{subject} cannot be used as it is. {lines[0]}"
+        return f"{subject} cannot be used as it is, for {len(lines)} reasons:\n" + "\n".join(
+            f"- {line}" for line in lines
+        )
 
 
 class JoinedError(DataError):
@@ -108,31 +192,6 @@ def gather[A, B](first: Callable[[], A], second: Callable[[], B]) -> tuple[A, B]
             raise JoinedError([error, other]) from None
         raise
     return a, second()
-
-
-def describe(
-    problems: Sequence[Problem],
-    facts: Mapping[str, object],
-    remedies: Mapping[str, str],
-    *,
-    subject: str = "X",
-) -> str:
-    """One line per kind of problem: what was found where, and what to do."""
-    kinds = [kind for kind in SENTENCES if any(p.kind == kind for p in problems)]
-    lines = []
-    for kind in kinds:
-        of_kind = [p for p in problems if p.kind == kind]
-        names = [p.column for p in of_kind]
-        found = [f"{p.column} ({p.found})" if p.found else p.column for p in of_kind]
-        remedy = remedies[kind].format(
-            first=repr(names[0]), name=names[0], columns=names, names=",".join(names), **facts
-        )
-        lines.append(f"{SENTENCES[kind]}: {some(found, most=MAX_COLUMNS)}. {remedy}")
-    if len(lines) == 1:
-        return f"{subject} cannot be used as it is. {lines[0]}"
-    return f"{subject} cannot be used as it is, for {len(lines)} reasons:\n" + "\n".join(
-        f"- {line}" for line in lines
-    )
 
 
 def first_row(marked: NDArray[np.bool_], index: pd.Index) -> str:

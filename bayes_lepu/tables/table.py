@@ -28,7 +28,7 @@ from bayes_lepu.tables.encoding import (
 from bayes_lepu.tables.formulas import Design, gap_name, learn_design
 from bayes_lepu.tables.frames import as_frame, column_names
 from bayes_lepu.tables.matching import check_names, check_width, frame_names, match_columns
-from bayes_lepu.tables.problems import NEW_ROWS, Problem, TableError, first_row
+from bayes_lepu.tables.problems import Problem, ProblemKind, TableError, first_row
 from bayes_lepu.tables.sparse_tables import SparseTable, as_sparse
 
 
@@ -159,9 +159,11 @@ def _learn(
         if counts[name]:
             complete &= ~gap
     if missing == "error":
-        problems += [Problem("missing", name, str(k)) for name, k in counts.items() if k]
+        problems += [Problem(ProblemKind.MISSING, name, str(k)) for name, k in counts.items() if k]
     if problems:  # the constant ones are otherwise found when the columns are standardised
-        problems += [Problem("constant", name) for name, c in cells.items() if _constant(c)]
+        problems += [
+            Problem(ProblemKind.CONSTANT, name) for name, c in cells.items() if _constant(c)
+        ]
         raise TableError(problems, facts={"kept": int(complete.sum()), "rows": len(frame)})
     kept = None
     if missing == "drop" and not complete.all():
@@ -176,7 +178,7 @@ def _learn(
     columns = [learn_column(name, found, missing=missing) for name, found in cells.items()]
     index = frame.index if kept is None else frame.index[kept]
     masks = None
-    problems += [Problem("constant", c.name) for c in columns if not c.names]
+    problems += [Problem(ProblemKind.CONSTANT, c.name) for c in columns if not c.names]
     pairs = list(zip(columns, cells.values(), strict=True))
     if problems:
         raise TableError(problems)
@@ -251,7 +253,7 @@ def encode_rows(
     else:
         clean, new, left = _clean(usable, frame.index, encoding.unseen, groups)
     if problems or left:
-        raise TableError([*problems, *left], remedies=NEW_ROWS)
+        raise TableError([*problems, *left], new_rows=True)
     if design is not None:
         values = _evaluate(design, clean, new, encoding.unseen)
     return values, frame.index
@@ -265,8 +267,8 @@ def _like_training(cells: Cells, column: Column, index: pd.Index) -> Cells | Pro
         except ValueError:
             code, wrong = next((k, v) for k, v in enumerate(cells.levels) if not _is_number(v))
             where = first_row(cells.numbers == code, index)
-            return Problem("text among numbers", column.name, f"{wrong!r} in {where}")
-        return Problem("number as text", column.name, repr(numbers[0]))
+            return Problem(ProblemKind.TEXT_AMONG_NUMBERS, column.name, f"{wrong!r} in {where}")
+        return Problem(ProblemKind.NUMBER_AS_TEXT, column.name, repr(numbers[0]))
     if column.levels is not None and cells.levels is None:
         found, codes = np.unique(cells.numbers, return_inverse=True)
         gaps = np.isnan(found)

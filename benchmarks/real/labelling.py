@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from bayes_lepu.baselines import real_classifier
+from bayes_lepu.baselines import naive
 from benchmarks.real.public_tables import Table
 
 Array = NDArray[np.float64]
@@ -94,7 +94,7 @@ MECHANISMS: dict[str, Propensity] = {
 def draw_trial(table: Table, mechanism: str, rng: np.random.Generator) -> Trial:
     """Split the table and mark some of the positives among the training rows."""
     X = _standardised(table.X, table.X)
-    oracle = real_classifier(X, table.y, C=ORACLE_C)
+    oracle = naive(X, table.y, C=ORACLE_C)
     slopes, t = oracle.coef, oracle.predict_proba(X)[:, 1]
     if mechanism == "outside":
         X = np.column_stack([X, rng.standard_normal(len(X))])

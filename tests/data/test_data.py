@@ -96,6 +96,24 @@ def test_standardised_columns(frame, labels):
     np.testing.assert_allclose(data.X * data.scale + data.center, frame, rtol=1e-12)
 
 
+def test_parts_and_changes_of_rows(frame, labels):
+    """What PUData makes of itself; nobody else copies rows."""
+    data = read_data(frame, labels, sample_weight=np.arange(N) + 1.0)
+    assert data.evenly(N) is data
+    for most in (1, 7, N - 1):
+        some = data.evenly(most)
+        step = N // some.n if N % some.n == 0 else N // some.n + 1
+        assert some.n <= most
+        np.testing.assert_array_equal(some.X, data.X[::step])
+        np.testing.assert_array_equal(some.weight, data.weight[::step])
+        assert some.X.flags.c_contiguous
+    moved = data.rescaled(np.full(data.p, 2.0), np.full(data.p, 4.0))
+    np.testing.assert_allclose(moved.X, (data.X - 2) / 4)
+    np.testing.assert_allclose(moved.given_table, data.given_table)
+    other = data.with_labels((data.l == 0).astype(np.int8))
+    np.testing.assert_array_equal(other.l, data.l == 0)
+
+
 def test_standardise_false_leaves_the_values(frame, labels):
     data = read_data(frame, labels, standardize=False)
     np.testing.assert_array_equal(data.X, frame)

@@ -28,7 +28,7 @@ import numpy as np
 import pytest
 
 import bayes_lepu as lepu
-from bayes_lepu.diagnostics import columns, convergence, factoring, forms, thresholds
+from bayes_lepu.diagnostics import columns, convergence, forms, thresholds
 from bayes_lepu.diagnostics.quick_likelihood import one_annotator
 from bayes_lepu.diagnostics.subject import Subject
 from bayes_lepu.likelihood import formula, information
@@ -347,28 +347,6 @@ def test_an_estimate_outside_of_its_own_range_is_no_level_one():
     assert not low <= pi <= high
     assert found.level > 1
     assert "where no form has it" in next(c.text for c in found.checks if c.name == "form range")
-
-
-# Nothing crashes ------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "A",
-    [np.zeros((3, 3)), np.ones((3, 3)), np.diag([1.0, 0.0, np.inf]), np.full((3, 3), np.nan)],
-    ids=["zero", "singular", "infinite", "nan"],
-)
-def test_solving_never_ends_in_an_error(A):
-    found = factoring.solve(A, np.ones(3))
-    assert np.all(np.isfinite(found))
-    assert np.all(np.isfinite(factoring.inverse(A)))
-
-
-def test_solving_is_exact_where_it_can_be():
-    rng = np.random.default_rng(0)
-    root = rng.normal(size=(5, 5))
-    A, b = root @ root.T * 10.0 ** rng.uniform(-4, 4), rng.normal(size=5)
-    np.testing.assert_allclose(factoring.solve(A, b), np.linalg.solve(A, b), rtol=1e-6)
-    np.testing.assert_allclose(factoring.inverse(A), np.linalg.inv(A), rtol=1e-6)
 
 
 def test_regimes_are_fifty_and_most_are_wrong():

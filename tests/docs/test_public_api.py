@@ -56,7 +56,10 @@ def test_a_map_fit_needs_no_sampler():
         "X = np.random.default_rng(0).normal(size=(60, 2))\n"
         "fit = lepu.fit(X, np.arange(60) % 2, model='scar', method='map', random_seed=0)\n"
         "fit.predict_proba(X)\n"
-        "print([m for m in ('pymc', 'pytensor', 'nutpie', 'matplotlib') if m in sys.modules])"
+        "assert 'interval' not in repr(fit)\n"
+        "assert lepu.result.summaries.interval_level() == 0.89  # that of ArviZ, not imported\n"
+        "heavy = ('pymc', 'pytensor', 'nutpie', 'matplotlib', 'arviz_base')\n"
+        "print([m for m in heavy if m in sys.modules])"
     )
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert out.stdout.strip() == "[]"

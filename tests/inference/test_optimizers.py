@@ -50,7 +50,7 @@ def near_truth(density):
 @pytest.mark.parametrize("model", ["naive", "scar", "spm", "psychm"])
 def test_all_optimisers_agree(data, model):
     density = density_of(model, data)
-    optima = {n: optimise(density, near_truth(density), optimizer=n) for n in OPTIMIZERS}
+    optima = {n: optimise(density, near_truth(density), optimizer=n) for n in ("auto", *OPTIMIZERS)}
     reference = minimize(
         lambda z: -density.logp(z), optima["lbfgs"].z, method="BFGS", options={"gtol": 1e-4}
     )

@@ -65,7 +65,8 @@ def test_a_picture_can_be_saved(plot, fit, tmp_path):
 def test_propensity_curve_is_the_average_over_the_rows(fit):
     along = annotator.effect_of(fit, NAMES[2])
     x, s, t = along.x, along.s, along.t
-    draws, X = panels.thin(fit.draws), fit.data.X[panels.some_rows(fit.data.n, annotator.ROWS)]
+    draws = fit.draws.thin(annotator.DRAWS)
+    X = fit.data.X[panels.some_rows(fit.data.n, annotator.ROWS)]
     g = 7
     moved = X.copy()
     moved[:, 2] = (x[g] - fit.data.center[2]) / fit.data.scale[2]
@@ -96,7 +97,7 @@ def test_categories_and_flags_are_bars():
     assert flag.levels == ("0", "1")
     assert annotator.effect_of(fit, "size").levels == ()
     # The value at a level is the average over the rows moved to it.
-    draws, X = panels.thin(fit.draws), fit.data.X[panels.some_rows(n, annotator.ROWS)]
+    draws, X = fit.draws.thin(annotator.DRAWS), fit.data.X[panels.some_rows(n, annotator.ROWS)]
     moved = X.copy()
     for j in fit.data.terms["land"]:
         here = fit.feature_names[j] == "land=west"
@@ -138,7 +139,7 @@ def test_rare_classes_get_axes_that_fit_them():
 
 def test_area_below_the_class_curve_is_the_class_prior(fit):
     _, t, h, observed = answer.ranked_groups(fit)
-    assert t[0].mean() == pytest.approx(float(panels.thin(fit.draws, 200).t(fit.data.X).mean()))
+    assert t[0].mean() == pytest.approx(float(fit.draws.thin(200).t(fit.data.X).mean()))
     assert np.all(np.diff(t[0]) >= 0)
     assert np.all(h[0] <= t[0])
     assert observed.mean() == pytest.approx(fit.data.l.mean(), abs=0.01)

@@ -1,10 +1,13 @@
 """t, s, h and missed positives as arrays, the table of parameters, and options of the sampler."""
 
+from dataclasses import replace
+
 import arviz as az
 import numpy as np
 import pytest
 
 import bayes_lepu as lepu
+from bayes_lepu.settling.sentences import answer
 from tests.tiny import tiny_fit, tiny_table
 
 
@@ -37,6 +40,24 @@ def test_summary_takes_the_options_of_arviz():
     assert list(fit.summary(kind="diagnostics", var_names=["pi"]).index) == ["pi"]
     with pytest.raises(lepu.ModelError, match="ci_prob = 2"):
         fit.summary(ci_prob=2)
+
+
+def test_intervals_have_the_level_that_arviz_is_set_to():
+    fit = tiny_fit("psychm")
+    assert f"{az.rcParams['stats.ci_prob']:.0%}" == "89%"
+    with az.rc_context({"stats.ci_prob": 0.5}):
+        prior, table = fit.class_prior().loc["pi"], fit.summary(var_names=["pi"])
+        decision, page = fit.decide(budget=5), replace(fit)
+        sentences = answer(fit, fit.identifiability)
+        assert "50% interval" in repr(page)
+        assert "50% interval" in sentences.missed
+    half = np.quantile(fit.pi_draws, [0.25, 0.75])
+    np.testing.assert_allclose(prior[["lower", "upper"]], half)
+    assert table.filter(like="eti50").shape[1] == 2
+    assert decision.ci_prob == sentences.decision.ci_prob == 0.5
+    again = fit.decide(budget=5)
+    assert again.ci_prob == 0.89
+    assert (again.rows["lower"] < decision.rows["lower"]).all()
 
 
 def test_the_sampler_gets_its_options_and_keeps_them(tmp_path):

@@ -7,7 +7,7 @@ import pytest
 
 import bayes_lepu as lepu
 from bayes_lepu import Parameters
-from bayes_lepu.baselines import real_classifier
+from bayes_lepu.baselines import naive
 from bayes_lepu.models import REGISTRY
 from bayes_lepu.models.density import LogDensity
 from bayes_lepu.priors.prior import penalty_priors
@@ -63,7 +63,7 @@ def accuracies(seed):
     data = simulate_paper(5000, random_seed=seed)
     half = 2500
     X, l, y = data.X, data.l, data.y
-    real = real_classifier(X[:half], y[:half])
+    real = naive(X[:half], y[:half])
     out = {"real": np.mean((real.predict_proba(X[half:])[:, 1] > 0.5) == y[half:])}
     with warnings.catch_warnings():
         # Both readings of the norm rule are reported where they differ; here the truth decides.

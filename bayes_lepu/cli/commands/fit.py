@@ -23,6 +23,7 @@ from bayes_lepu.inference.engines import ENGINES
 from bayes_lepu.inference.orientation import RULES
 from bayes_lepu.models import list_models
 from bayes_lepu.options import SAMPLINGS
+from bayes_lepu.result.summaries import describe_draws
 from bayes_lepu.tables.encoding import MISSING, UNSEEN
 from bayes_lepu.tables.table import complete_rows, read_table
 
@@ -230,6 +231,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> None:
     terminal.say()
     terminal.files(files)
     prior = result.class_prior().to_dict("index")
+    other = None if found.exchanged_pi is None else describe_draws(found.exchanged_pi)
     terminal.result(
         {
             "model": args.model,
@@ -243,7 +245,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> None:
             "answer": result.answer.facts(),
             "missed": result.answer.decision.outcome.xs("total", level="quantity").to_dict("index"),
             "class_prior": prior["pi"],
-            "class_prior_exchanged": found.exchanged_pi,
+            "class_prior_exchanged": other,
             "label_frequency": prior.get("c"),
             "random_seed": result.options.random_seed,
             "files": files,

@@ -93,4 +93,4 @@ def _predict(fit: Fit, sheet: Sheet) -> pd.DataFrame:
     try:
         return prediction_table(fit, sheet.frame[needed])
     except DataError as error:
-        raise DataError(complaint(error, sheet.path, new_rows=True)) from None
+        raise DataError(complaint(error, sheet.path)) from None

@@ -9,7 +9,7 @@ from bayes_lepu.plots.answer import plot_class_probability, plot_prior_posterior
 from bayes_lepu.report.html_tables import Table, from_frame
 from bayes_lepu.report.page import Page
 from bayes_lepu.report.section import Section
-from bayes_lepu.result.summaries import CI_PROB
+from bayes_lepu.result.summaries import interval_level
 
 WORDS = {
     "pi": "class prior π = P(y=1), the share of positives",
@@ -42,7 +42,8 @@ def class_section(page: Page) -> Section:
                 page.album.picture(title, "", partial(plot_prior_posterior, fit, var_names=[name]))
             )
     lead = "How many rows are positive, which ones, and how many of the positives carry a label."
-    tables = ((f"Posterior with {CI_PROB:.0%} intervals", from_frame(frame, index="quantity")),)
+    heading = f"Posterior with {interval_level():.0%} intervals"
+    tables = ((heading, from_frame(frame, index="quantity")),)
     return Section(
         "answer",
         "The class",
@@ -60,7 +61,7 @@ def weaker_assumptions(page: Page) -> tuple[tuple[str, Table], ...]:
     ends = {}
     if page.verdict.pi_range is not None:
         ends["other forms that predict the labels as well"] = page.verdict.pi_range
-    bounds = bound_class_prior(page.fit, ci_prob=CI_PROB)[["lower", "upper"]]
+    bounds = bound_class_prior(page.fit)[["lower", "upper"]]
     ends |= {str(name): tuple(row) for name, row in reversed([*bounds.T.items()])}
     frame = pd.DataFrame.from_dict(ends, orient="index", columns=["π at least", "π at most"])
     return (("The share of positives when less is assumed", from_frame(frame, index="assumed")),)

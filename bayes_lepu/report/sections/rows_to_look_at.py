@@ -16,7 +16,7 @@ from bayes_lepu.report.html_tables import Cell, Table, from_frame
 from bayes_lepu.report.page import Page
 from bayes_lepu.report.section import Section
 from bayes_lepu.result import FittedModel
-from bayes_lepu.result.summaries import CI_PROB, mean_by_row
+from bayes_lepu.result.summaries import mean_by_row
 from bayes_lepu.settling.readings import read_open
 from bayes_lepu.settling.rounding import say_count, say_share
 from bayes_lepu.tables.formulas import spline_argument
@@ -30,11 +30,12 @@ PROBABILITY = "P(y=1 | x, l=0)"
 
 def first_rows(page: Page) -> Table:
     """The first few rows for the first screen: their names and chances, without symbols."""
-    rows = page.answer.decision.rows.head(FIRST)
+    decision = page.answer.decision
+    rows = decision.rows.head(FIRST)
     columns = ["row", "chance"]
     interval = "lower" in rows
     if interval:
-        columns.append(f"{CI_PROB:.0%} interval")
+        columns.append(f"{decision.ci_prob:.0%} interval")
     cells = []
     for name, row in rows.iterrows():
         line = [Cell(str(name)), Cell(say_share(row["missed"]), float(row["missed"]))]
@@ -91,7 +92,7 @@ def ranked_rows(fit: FittedModel) -> pd.DataFrame:
     best = np.argsort(-reading.mean, kind="stable")[:IN_FILE]
     first, draws = rows[best], reading.draws
     X = data.X[first]
-    frame = reading.summary(best, data.index[first], CI_PROB)
+    frame = reading.summary(best, data.index[first])
     frame = frame.rename(columns={"mean": PROBABILITY})
     frame["class t"] = mean_by_row(draws, Parameters.t, X)
     frame["propensity s"] = mean_by_row(draws.average(), Parameters.s, X)

@@ -1,4 +1,4 @@
-"""Solving with curvature matrices that may be singular: the checks never end in an error."""
+"""Solving with information matrices, which may be singular or not finite: never an error."""
 
 import numpy as np
 import scipy.linalg
@@ -37,3 +37,23 @@ def inverse(A: Array) -> Array:
     """A⁻¹ as `solve` gives it, symmetric."""
     found = solve(A, np.eye(len(A)))
     return (found + found.T) / 2
+
+
+def inverse_curvature(curvature: Array) -> Array:
+    """Covariance; flat, rising or unknown directions get the prior's unit scale."""
+    values, vectors = np.linalg.eigh(np.where(np.isfinite(curvature), curvature, 0.0))
+    covariance = (vectors / np.where(values > 1e-3, values, 1.0)) @ vectors.T
+    return 0.5 * (covariance + covariance.T)
+
+
+def inverse_root(curvature: Array) -> Array | None:
+    """Lower Cholesky factor of the inverse; None where the curvature is not positive definite.
+
+    With curvature = U U', U upper triangular, it is the inverse of U'.
+    """
+    try:
+        upper = np.linalg.cholesky(curvature[::-1, ::-1])[::-1, ::-1]
+        root = scipy.linalg.solve_triangular(upper, np.eye(len(upper)), check_finite=False).T
+    except np.linalg.LinAlgError:
+        return None
+    return root if np.all(np.isfinite(root)) else None
