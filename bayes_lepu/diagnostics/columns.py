@@ -24,7 +24,7 @@ import pandas as pd
 from scipy.special import chdtrc
 
 from bayes_lepu.diagnostics.factoring import solve
-from bayes_lepu.diagnostics.records import Aspect, Check
+from bayes_lepu.diagnostics.records import Aspect, Check, not_computed
 from bayes_lepu.diagnostics.subject import Subject
 from bayes_lepu.diagnostics.thresholds import judged_on
 from bayes_lepu.likelihood import CERTAIN_LINK, layout, make_links, make_point
@@ -215,24 +215,14 @@ QUESTIONS = {
 }
 
 
+NOT_COMPUTED = not_computed("curves of t", bears_on=(Aspect.LABELS,), needs="passed")
+
+
 def check_columns(subject: Subject, evidence: "Evidence") -> list[Check]:
     """One record for every question."""
     found = evidence.columns
-    if subject.fit.spec.cases:
-        return []  # the scores are those of rows that were drawn together
     if found is None:
-        text = "Too many coordinates."
-        return [
-            Check(
-                "curves of t",
-                "not computed",
-                None,
-                "",
-                text,
-                bears_on=(Aspect.LABELS,),
-                needs="passed",
-            )
-        ]
+        return []  # the scores are those of rows that were drawn together
     checks = []
     for name, p in found.p_values.items():
         what, consequence, remedy, aspect = QUESTIONS[name]

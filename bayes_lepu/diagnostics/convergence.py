@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bayes_lepu.diagnostics import thresholds
-from bayes_lepu.diagnostics.records import Aspect, Check
+from bayes_lepu.diagnostics.records import Aspect, Check, not_applicable
 from bayes_lepu.diagnostics.subject import Subject
 from bayes_lepu.diagnostics.thresholds import grade, in_words
 from bayes_lepu.links import Array
@@ -19,6 +19,11 @@ if TYPE_CHECKING:
 MIN_EBFMI = 0.3
 MAX_PARETO_K = 0.7
 LEAST_OF_BASIN = 20  # draws per chain from which R-hat can be computed at all
+AFTER_RELABELLING = (
+    "The chains disagree after relabelling: genuine multimodality or too short a run. See the mode "
+    "table; take more draws, or settle the factors with selection_features= or audited rows."
+)
+OF_SEVERAL = "The chains disagree. Take more draws (draws=, tune=) or use tighter priors (priors=)."
 _DONE: dict[str, Any] = {"bears_on": (Aspect.COMPUTATION,), "needs": "weak"}
 
 
@@ -29,7 +34,7 @@ def check_convergence(subject: Subject, evidence: "Evidence") -> list[Check]:
     if not subject.fit.stats:
         return [check_independent(subject)]
     sampler = sampler_went_well(subject.fit.stats, subject.fit.parameters.b.size)
-    return [_chains(subject), _raw_chains(subject), sampler]
+    return [_chains(subject), *_raw_chains(subject), sampler]
 
 
 def quantities(subject: Subject, draws: Parameters) -> dict[str, Array]:
@@ -59,14 +64,8 @@ def _chains(subject: Subject) -> Check:
         worst = max(parts, key=lambda part: _worst_r_hat(part)[1])
         when = f", in each of {len(parts)} separate basins"
     else:
-        worst, when = values, ", after relabelling"
-    return chains_agree(
-        worst,
-        when,
-        "The chains disagree after relabelling: genuine multimodality or too short a "
-        "run. See the mode table; take more draws, or settle the factors with "
-        "selection_features= or audited rows.",
-    )
+        worst, when = values, "" if subject.several else ", after relabelling"
+    return chains_agree(worst, when, OF_SEVERAL if subject.several else AFTER_RELABELLING)
 
 
 def by_basin(values: dict[str, Array], basin: Array | None) -> list[dict[str, Array]]:
@@ -111,21 +110,18 @@ def chains_agree(values: dict[str, Array], when: str, failed_remedy: str) -> Che
     )
 
 
-def _raw_chains(subject: Subject) -> Check:
+def _raw_chains(subject: Subject) -> list[Check]:
+    if subject.several:
+        return []
     if "mirrored" not in subject.fit.stats:
-        return Check(
-            "raw R-hat", "not applicable", None, "", "The factors of this model do not exchange."
-        )
+        return [not_applicable("raw R-hat", "The factors of this model do not exchange.")]
     name, r_hat = _worst_r_hat(quantities(subject, subject.raw))
     share = float(np.mean(subject.fit.stats["mirrored"]))
-    return Check(
-        "raw R-hat",
-        "passed",
-        r_hat,
-        "for information only",
+    text = (
         f"Before relabelling the largest R-hat is {r_hat:.2f} ({name}); {share:.0%} of the draws "
-        "had their factors exchanged. That is the normal state of a symmetric model.",
+        "had their factors exchanged. That is the normal state of a symmetric model."
     )
+    return [Check("raw R-hat", "passed", r_hat, "for information only", text)]
 
 
 def sampler_went_well(stats: Mapping[str, Array], total: int) -> Check:

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bayes_lepu.diagnostics import thresholds
+from bayes_lepu.diagnostics.curvature import Local
 from bayes_lepu.diagnostics.factoring import solve
-from bayes_lepu.diagnostics.records import Aspect, Check
-from bayes_lepu.diagnostics.subject import Local, Subject
+from bayes_lepu.diagnostics.records import Aspect, Check, not_computed
+from bayes_lepu.diagnostics.subject import Subject
 from bayes_lepu.diagnostics.thresholds import grade, in_words
 from bayes_lepu.links import Array
 from bayes_lepu.models.transforms import plain_name
@@ -25,6 +26,12 @@ if TYPE_CHECKING:
     from bayes_lepu.diagnostics.evidence import Evidence
 
 NAMED_SHARE = 0.8
+FEWER = "Use fewer columns, or audit some unlabelled rows (y=)."
+FEWER_SPARSE = (
+    "Judge the columns that matter as a dense table: fit with penalty='l1', then keep = "
+    "np.flatnonzero(fit.draws.a[0]) and lepu.fit(X[:, keep].toarray(), l, ...); or audit some "
+    "unlabelled rows (y=)."
+)
 LARGEST = 1e140  # entries of an information matrix beyond it are beyond any use
 
 
@@ -66,10 +73,11 @@ def prior_share(local: Local) -> float:
     return float(v @ local.prior @ v) / max(total, 1e-300)
 
 
+NOT_COMPUTED = not_computed("information")
+
+
 def check_information(subject: Subject, evidence: "Evidence") -> list[Check]:
     """Data information against prior precision, and what is left of it for π."""
-    if not subject.small:
-        return [Check("information", "not computed", None, "", "Too many coordinates.")]
     local = subject.local
     rho, directions = spectrum(local)
     worst = name_direction(directions[:, 0], local.names)
@@ -147,18 +155,16 @@ def norms_and_cosine(subject: Subject) -> tuple[float, float, float]:
 
 def check_ranking(subject: Subject, evidence: "Evidence") -> list[Check]:
     """Whether the order of the rows by t is determined: the direction of a in the data metric."""
-    if not subject.small:
+    if subject.too_large:
         return [
-            Check(
+            not_computed(
                 "ranking by t",
-                "not computed",
-                None,
-                "",
-                "Too many coordinates for a dense covariance.",
-                "Use fewer columns, or method='nuts' with fewer columns.",
+                subject.too_large,
+                FEWER_SPARSE if subject.data.is_sparse else FEWER,
                 bears_on=(Aspect.RANKING,),
                 needs="weak",
-                consequence="with so many columns the checks of t and s were not computed",
+                consequence=f"with {subject.size} the curvature, the profile of π, other forms and "
+                "rivals were not computed, so that nothing shows how far the labels split h",
             )
         ]
     figure = ranking_stability(subject)
@@ -183,7 +189,7 @@ def check_ranking(subject: Subject, evidence: "Evidence") -> list[Check]:
 def ranking_stability(subject: Subject) -> float:
     """Mean correlation of a·x over the data between draws of a and their mean."""
     covariance = np.atleast_2d(np.cov(subject.data.X, rowvar=False, ddof=0))
-    if subject.fit.is_point:
+    if subject.fit.is_point and not subject.several:
         rng = np.random.default_rng(0)
         draws = np.zeros((500, subject.data.p))
         z = subject.local.sample(rng, 500)

@@ -38,6 +38,18 @@ def check_rows(subject: Subject, evidence: "Evidence") -> list[Check]:
     return [Check("rows", "not applicable", float(some), "", text + judged_on(some, n))]
 
 
+def check_sampling(subject: Subject, evidence: "Evidence") -> list[Check]:
+    """How the rows came together: nothing in them tells."""
+    text = (
+        "Marked rows and unmarked ones are taken as two random samples (case-control), the "
+        "unmarked one of all rows. Rows drawn together would shift the level of t."
+        if subject.fit.spec.cases
+        else "All rows are taken as one random sample, labelled or not. Labelled rows collected "
+        "apart from the unlabelled ones (case-control) would shift the level of t."
+    )
+    return [Check("sampling", "not applicable", None, "cannot be checked", text)]
+
+
 def check_design(subject: Subject, evidence: "Evidence") -> list[Check]:
     """Rank of the Jacobian on the distinct rows against the number of directions needed."""
     data, spec = subject.data, subject.fit.spec
@@ -51,16 +63,7 @@ def check_design(subject: Subject, evidence: "Evidence") -> list[Check]:
         if missing
         else f"{count} support all {needed} directions in which t and s can move."
     )
-    sampling = Check(
-        "sampling",
-        "not applicable",
-        None,
-        "cannot be checked",
-        "All rows are taken as one random sample, labelled or not. Labelled rows collected apart "
-        "from the unlabelled ones (case-control) would shift the level of t.",
-    )
     return [
-        sampling,
         Check(
             "design",
             "failed" if missing else "passed",

@@ -14,7 +14,7 @@ import numpy as np
 from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.diagnostics import thresholds, twins
 from bayes_lepu.diagnostics.climbing import climb, linear
-from bayes_lepu.diagnostics.records import Aspect, Check, Status
+from bayes_lepu.diagnostics.records import Aspect, Check, Status, not_computed
 from bayes_lepu.diagnostics.subject import MATERIAL, Subject, weak_density
 from bayes_lepu.diagnostics.thresholds import grade, in_words
 from bayes_lepu.diagnostics.twins import Twin
@@ -78,21 +78,11 @@ def nearest_points(subject: Subject) -> list[Nearest]:
     return [find(subject) for find in finders]
 
 
+NOT_COMPUTED = not_computed("exceptional sets", bears_on=(Aspect.LEVEL,), needs="passed")
+
+
 def check_exceptional(subject: Subject, evidence: "Evidence") -> list[Check]:
     """One record for every exceptional set."""
-    if not subject.small:
-        text = "Too many coordinates."
-        return [
-            Check(
-                "exceptional sets",
-                "not computed",
-                None,
-                "",
-                text,
-                bears_on=(Aspect.LEVEL,),
-                needs="passed",
-            )
-        ]
     checks = [_check(subject, found) for found in nearest_points(subject)]
     # Where s may be constant as well, the data are those of SCAR: one factor varies, and which of
     # the two it is stays a question of naming. Where s does vary, t may not vary at all.

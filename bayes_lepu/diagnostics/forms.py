@@ -29,7 +29,7 @@ from bayes_lepu.diagnostics.columns import Term
 from bayes_lepu.diagnostics.levels import LEVEL_REMEDY, OWN_BRANCHES, interval
 from bayes_lepu.diagnostics.profile import Profile
 from bayes_lepu.diagnostics.quick_likelihood import one_annotator
-from bayes_lepu.diagnostics.records import Aspect, Check
+from bayes_lepu.diagnostics.records import Aspect, Check, not_computed
 from bayes_lepu.diagnostics.subject import WEAK_SLOPE_SCALE, Subject
 from bayes_lepu.diagnostics.thresholds import grade, in_words, judged_on
 from bayes_lepu.likelihood import Links, Point, Rows, layout, make_links, make_point
@@ -369,13 +369,13 @@ def check_forms(subject: Subject, evidence: "Evidence") -> list[Check]:
     if found is None:
         if subject.propensity.fixed is not None:
             return []
-        why = "Too many coordinates"
+        why = subject.too_large.rstrip(".")
         if subject.fit.spec.false_marks:
             why = "False marks are fitted, and other forms are tried without them"
         if subject.fit.spec.cases:
             why = "Other forms are tried on rows that were drawn together only"
         text = f"{why}: how far the form carries π is not known."
-        return [Check("form range", "not computed", None, "", text, **_WIDTH)]
+        return [not_computed("form range", text, **_WIDTH)]
     kept, pi = found.kept, float(np.mean(subject.pi_draws))
     bounds = thresholds.relative(thresholds.FORM_WIDTH, pi)
     width = found.high - found.low

@@ -13,11 +13,11 @@ With several annotators it is the fit's own density, whose pooling they need, wi
 import warnings
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bayes_lepu.data.pu_data import PUData
-from bayes_lepu.diagnostics.evidence import Evidence
 from bayes_lepu.diagnostics.records import Aspect, Check, Status
 from bayes_lepu.diagnostics.subject import Subject
 from bayes_lepu.errors import OWN_CODE, IdentifiabilityWarning
@@ -27,11 +27,14 @@ from bayes_lepu.links import Array
 from bayes_lepu.models.density import LogDensity
 from bayes_lepu.models.parameters import Parameters
 
+if TYPE_CHECKING:
+    from bayes_lepu.diagnostics.evidence import Evidence
+
 DOUBT, CONTRADICTION = 1.92, 3.32  # half the 95 % and 99 % points of χ² with one degree of freedom
 TOLD = 0.5  # share of the prior variance of ε that the labels have to remove
 
 
-def check_knowledge(subject: Subject, evidence: Evidence) -> Iterable[Check]:
+def check_knowledge(subject: Subject, evidence: "Evidence") -> Iterable[Check]:
     """Hold π or c known from outside against what the labels say without it."""
     data = subject.data
     if data.is_closed or not subject.small:
@@ -75,7 +78,7 @@ def check_knowledge(subject: Subject, evidence: Evidence) -> Iterable[Check]:
     ]
 
 
-def check_false_marks(subject: Subject, evidence: Evidence) -> Iterable[Check]:
+def check_false_marks(subject: Subject, evidence: "Evidence") -> Iterable[Check]:
     """Whether the rate of false marks is the labels' or the prior's."""
     fit = subject.fit
     if not fit.spec.false_marks or fit.is_point or evidence.prior is None:
@@ -105,7 +108,7 @@ def check_false_marks(subject: Subject, evidence: Evidence) -> Iterable[Check]:
 def _tops(subject: Subject) -> tuple[LogDensity, list[Array]]:
     """The density that knows the outside figure, and its maxima."""
     fit = subject.fit
-    if fit.data.n_annotators == 1:
+    if not subject.several:
         return subject.weak, [peak.z for peak in subject.peaks]
     density = LogDensity(fit.spec, fit.data, known_scales(fit.priors))
     return density, [optimise(density, density.pack(fit.draws.take(0))).z]

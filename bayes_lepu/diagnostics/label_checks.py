@@ -99,6 +99,8 @@ def calibrate(h: Array, l: Array, seed: int) -> Calibration:
 def check_rates(subject: Subject, evidence: "Evidence") -> list[Check]:
     """Label rates by bin of the score."""
     table = evidence.form_rates
+    if table is None:
+        return [_rates_for_any_reason(evidence.label_rates)]
     worst = table["z"].abs().idxmax()
     z = float(table.loc[worst, "z"])
     good = abs(z) <= MAX_Z
@@ -118,9 +120,28 @@ def check_rates(subject: Subject, evidence: "Evidence") -> list[Check]:
     ]
 
 
+def _rates_for_any_reason(table: pd.DataFrame) -> Check:
+    """How far h is from the labels where what its form can reach was not computed."""
+    z = float(table["z"].abs().max())
+    far = z > MAX_Z
+    return Check(
+        "label rate by score",
+        "weak" if far else "passed",
+        z,
+        f"at most {MAX_Z:.0f} standard errors in each bin",
+        f"h is {z:.1f} standard errors off the labels in one bin of its score: the penalties pull "
+        "it, or its form is wrong (which of them was not computed)."
+        if far
+        else "The label rates follow the fitted h.",
+        "Try weaker penalties (C=) and compare predictions of held-out labels." if far else "",
+    )
+
+
 def check_calibration(subject: Subject, evidence: "Evidence") -> list[Check]:
     """Miscalibration of the Brier score against its distribution under the model."""
     found = evidence.form_calibration
+    if found is None:
+        return []
     good = found.p_value >= 0.01
     return [
         Check(
@@ -140,7 +161,7 @@ def check_calibration(subject: Subject, evidence: "Evidence") -> list[Check]:
 
 def check_shrinkage(subject: Subject, evidence: "Evidence") -> list[Check]:
     """Whether the penalties of a point estimate pull h visibly away from the labels."""
-    if not subject.fit.is_point:
+    if not subject.fit.is_point or evidence.form_rates is None:
         return []
     own, form = (float(t["z"].abs().max()) for t in (evidence.label_rates, evidence.form_rates))
     pulled = own > MAX_Z and form <= MAX_Z
@@ -154,7 +175,7 @@ def check_shrinkage(subject: Subject, evidence: "Evidence") -> list[Check]:
             f"ten, where the form alone leaves {form:.1f}: slopes are too small for this table."
             if pulled
             else "The penalties do not pull h away from the labels.",
-            "Weaker penalties: fit.update(C=0.01), or method='nuts'." if pulled else "",
+            "Weaker penalties: lepu.fit(X, l, ..., C=0.01), or method='nuts'." if pulled else "",
         )
     ]
 

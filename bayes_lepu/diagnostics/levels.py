@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bayes_lepu.diagnostics import thresholds
-from bayes_lepu.diagnostics.records import Aspect, Check
+from bayes_lepu.diagnostics.records import Aspect, Check, not_applicable, not_computed
 from bayes_lepu.diagnostics.subject import Subject
 from bayes_lepu.diagnostics.thresholds import grade, in_words
 from bayes_lepu.links import Array
@@ -30,6 +30,10 @@ LEVEL_REMEDY = (
     "(one column of l each), name a column that enters only one factor, or bring a class prior "
     "known from elsewhere (class_prior=)."
 )
+SHARED_REMEDY = (
+    "Show more rows to two annotators or more, audit some unlabelled rows (y=), or name a column "
+    "that enters only one factor."
+)
 
 
 _LEVEL: dict[str, Any] = {
@@ -37,6 +41,9 @@ _LEVEL: dict[str, Any] = {
     "needs": "passed",
     "consequence": "the labels leave it too wide",
 }
+# Of several annotators the range over forms of marking has to pass, and it is never narrower than
+# four sd of π: where it passes, a weak sd is enough.
+_OF_SEVERAL = _LEVEL | {"needs": "weak"}
 _PROFILE = _LEVEL | {"bears_on": (Aspect.LEVEL, Aspect.PRIOR)}
 _SHARE: dict[str, Any] = {"bears_on": (Aspect.LEVEL, Aspect.PRIOR)}
 
@@ -52,13 +59,13 @@ def likelihood_width(pieces: list[tuple[float, float]]) -> float:
     return pieces[-1][1] - pieces[0][0]
 
 
+NOT_COMPUTED = not_computed("profile of pi", **_PROFILE)
+
+
 def check_profile(subject: Subject, evidence: "Evidence") -> list[Check]:
     """The likelihood's own set of π, given the naming of the factors."""
-    name = "profile of pi"
-    profile = evidence.profile
-    if profile is None:
-        return [Check(name, "not computed", None, "", "Too many coordinates.", **_PROFILE)]
-    pieces = profile.likelihood_set(branches=OWN_BRANCHES)
+    assert evidence.profile is not None
+    pieces = evidence.profile.likelihood_set(branches=OWN_BRANCHES)
     width = likelihood_width(pieces)
     bounds = thresholds.relative(thresholds.PROFILE_WIDTH, float(np.mean(subject.pi_draws)))
     status = grade(width, bounds)
@@ -67,7 +74,7 @@ def check_profile(subject: Subject, evidence: "Evidence") -> list[Check]:
     words = " and ".join(f"{share(low)} to {share(high)}" for low, high in pieces)
     return [
         Check(
-            name,
+            "profile of pi",
             status,
             width,
             in_words(bounds) + ", one piece",
@@ -87,21 +94,32 @@ def sd_pi(subject: Subject) -> float:
 
 def check_sd(subject: Subject, evidence: "Evidence") -> list[Check]:
     """Standard deviation of π."""
-    if subject.fit.is_point and not subject.small:
-        return [Check("sd of pi", "not computed", None, "", "Too many coordinates.", **_LEVEL)]
+    bearing = _OF_SEVERAL if subject.several else _LEVEL
+    if subject.fit.is_point and subject.several:
+        return [
+            not_computed(
+                "sd of pi",
+                "A point estimate has no spread.",
+                "Use method='laplace' or 'nuts'.",
+                **bearing | {"consequence": "a point estimate does not say how well it is known"},
+            )
+        ]
+    if subject.fit.is_point and subject.too_large:
+        return [not_computed("sd of pi", subject.too_large, **bearing)]
     sd = sd_pi(subject)
     bounds = thresholds.relative(thresholds.SD_PI, float(np.mean(subject.pi_draws)))
     status = grade(sd, bounds)
     source = "delta method" if subject.fit.is_point else "posterior"
+    source += "" if subject.several else ", naming of the factors given"
     return [
         Check(
             "sd of pi",
             status,
             sd,
             in_words(bounds),
-            f"π is known to ±{share(sd, 3)} ({source}, naming of the factors given).",
-            "" if status == "passed" else LEVEL_REMEDY,
-            **_LEVEL,
+            f"π is known to ±{share(sd, 3)} ({source}).",
+            "" if status == "passed" else SHARED_REMEDY if subject.several else LEVEL_REMEDY,
+            **bearing,
         )
     ]
 
@@ -110,10 +128,10 @@ def check_against_profile(subject: Subject, evidence: "Evidence") -> list[Check]
     """Width of the likelihood set of π over that of its posterior interval."""
     name = "profile against posterior"
     if subject.fit.is_point:
-        return [Check(name, "not applicable", None, "", "A point estimate has no interval.")]
+        return [not_applicable(name, "A point estimate has no interval.")]
     profile = evidence.profile
     if profile is None:
-        return [Check(name, "not computed", None, "", "Too many coordinates.", **_SHARE)]
+        return [not_computed(name, subject.too_large, **_SHARE)]
     pieces = profile.likelihood_set(branches=OWN_BRANCHES)
     low, high = interval(subject.pi_given_naming)
     prior_low, prior_high = interval(subject.prior_pi_and_c[0])
@@ -139,20 +157,21 @@ def check_against_profile(subject: Subject, evidence: "Evidence") -> list[Check]
 def check_contraction(subject: Subject, evidence: "Evidence") -> list[Check]:
     """Contraction 1 - Var(posterior) / Var(prior) of π, with those of other quantities in words."""
     if subject.fit.is_point:
-        return [
-            Check("contraction", "not applicable", None, "", "A point estimate has no posterior.")
-        ]
+        return [not_applicable("contraction", "A point estimate has no posterior.")]
     figures = contractions(subject)
-    pi = figures["pi"]
-    rest = ", ".join(f"{k} {v:.2f}" for k, v in figures.items() if k != "pi")
+    pi = figures.pop("pi")
+    rest = ", ".join(f"{k} {v:.2f}" for k, v in figures.items())
+    status = grade(pi, thresholds.CONTRACTION)
     return [
         Check(
             "contraction",
-            grade(pi, thresholds.CONTRACTION),
+            status,
             pi,
             in_words(thresholds.CONTRACTION),
-            f"The data removed {pi:.0%} of the prior variance of π; of the others: {rest}.",
-            **_SHARE,
+            f"The data removed {pi:.0%} of the prior variance of π"
+            + (f"; of the others: {rest}." if rest else "."),
+            SHARED_REMEDY if subject.several and status != "passed" else "",
+            **(_OF_SEVERAL | _SHARE if subject.several else _SHARE),
         )
     ]
 
@@ -162,6 +181,8 @@ def contractions(subject: Subject) -> dict[str, float]:
     spec, data = subject.fit.spec, subject.data
 
     def values(draws: Parameters, pi: Array, c: Array) -> dict[str, Array]:
+        if subject.several:  # the others are too many to be listed
+            return {"pi": pi}
         return {"pi": pi, "c": c} | scalars(spec, data, draws.take_flat())
 
     after = values(subject.pivoted, *subject.pi_and_c)
@@ -173,7 +194,7 @@ def check_widths(subject: Subject, evidence: "Evidence") -> list[Check]:
     """A = mean width of t's intervals over that of h's: necessary, not sufficient."""
     name = "width of t against h"
     if subject.fit.is_point:
-        return [Check(name, "not applicable", None, "", "A point estimate has no intervals.")]
+        return [not_applicable(name, "A point estimate has no intervals.")]
     t, h = (mean_width(subject, f) for f in (Parameters.t, Parameters.h))
     ratio = t / max(h, 1e-12)
     # h = s t is narrower than t by the factor s alone; the bounds were found at c near 1/2.

@@ -1,11 +1,12 @@
 """Which factor is the classifier, by what authority, and which other answers are close."""
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from bayes_lepu.diagnostics import thresholds
-from bayes_lepu.diagnostics.records import Aspect, Check, Status
+from bayes_lepu.diagnostics.records import Aspect, Check, Status, not_computed
 from bayes_lepu.diagnostics.subject import Peak, Subject
 from bayes_lepu.diagnostics.thresholds import grade, in_words
 from bayes_lepu.links import Array
@@ -57,6 +58,8 @@ def exchanged_pi(subject: Subject) -> Array | None:
     name the factors the other way speak for themselves, or the best exchanged answer stands in.
     """
     fit = subject.fit
+    if subject.several:
+        return None
     if subject.symmetric:
         return fit.class_prior_draws(subject.pivoted.swap())[0]
     if not fit.is_point and "exchanged" in fit.stats:
@@ -89,6 +92,8 @@ def check_orientation(subject: Subject, evidence: "Evidence") -> list[Check]:
         return [_by_signs(subject)]
     if subject.symmetric:
         return [_by_assumption(subject), _order(subject)]
+    if not subject.has_peaks:
+        return [_by_modes(subject)]
     gap = exchange_gap(subject)
     if subject.contradicted:
         return [_contradicted(gap)]
@@ -102,6 +107,8 @@ def check_orientation(subject: Subject, evidence: "Evidence") -> list[Check]:
 def named_by_signs(subject: Subject) -> bool:
     """Whether signs in the priors say which factor is t, and the data do not."""
     if subject.fit.orientation.settled_by != "priors":
+        return False
+    if not (subject.symmetric or subject.has_peaks):
         return False
     return grade(exchange_gap(subject), thresholds.MODE_GAP) != "passed"
 
@@ -151,8 +158,8 @@ def _by_assumption(subject: Subject) -> Check:
 
 def _order(subject: Subject) -> Check:
     """How firmly the order of the two norms stands, after relabelling to one side."""
-    if subject.fit.is_point and not subject.small:
-        return Check("order stability", "not computed", None, "", "Too many coordinates.")
+    if subject.fit.is_point and subject.too_large:
+        return not_computed("order stability", subject.too_large)
     figure = subject.order_probability
     firm = max(figure, 1 - figure)
     return Check(
@@ -167,6 +174,18 @@ def _order(subject: Subject) -> Check:
     )
 
 
+def _by_modes(subject: Subject) -> Check:
+    """By the heights of the fit's own modes, where the likelihood without its priors is not had."""
+    gaps = [m.gap for m in subject.fit.modes if m.role == "swapped"]
+    found = (
+        f"the best answer with exchanged factors is {worse(min(gaps))}"
+        if gaps
+        else "no optimum with exchanged factors was found"
+    )
+    text = f"Under the priors of this fit {found}. What the likelihood says was not computed."
+    return replace(not_computed("orientation", text, **_WHICH), figure=min(gaps, default=None))
+
+
 def _contradicted(gap: float) -> Check:
     return Check(
         "orientation",
@@ -175,7 +194,7 @@ def _contradicted(gap: float) -> Check:
         f"{UNITS} for this naming, {in_words(thresholds.MODE_GAP)}",
         "The penalties or priors of this fit name the factors one way, the likelihood the other: "
         f"by it this naming is {worse(gap)}.",
-        "Weaker penalties (fit.update(C=0.01)) or method='nuts'; or s" + SETTLE[1:],
+        "Weaker penalties (lepu.fit(X, l, ..., C=0.01)) or method='nuts'; or s" + SETTLE[1:],
         **_WHICH,
     )
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from bayes_lepu.diagnostics import thresholds
 from bayes_lepu.diagnostics.levels import interval
-from bayes_lepu.diagnostics.records import Aspect, Check
+from bayes_lepu.diagnostics.records import Aspect, Check, not_applicable, not_computed
 from bayes_lepu.diagnostics.subject import Subject
 from bayes_lepu.diagnostics.thresholds import grade, in_words
 from bayes_lepu.inference.laplace import gaussian_at
@@ -49,9 +49,9 @@ def check_power_scaling(subject: Subject, evidence: "Evidence") -> list[Check]:
     """Power-scaling sensitivity of π to the prior and to the likelihood."""
     name = "power scaling"
     if subject.fit.is_point:
-        return [Check(name, "not applicable", None, "", "A point estimate has no posterior.")]
+        return [not_applicable(name, "A point estimate has no posterior.")]
     if subject.pi_draws.size < LEAST_DRAWS:
-        return [Check(name, "not computed", None, "", f"Fewer than {LEAST_DRAWS} draws.")]
+        return [not_computed(name, f"Fewer than {LEAST_DRAWS} draws.")]
     prior, likelihood = power_scaling(subject)
     status = grade(prior, thresholds.POWER_SCALING)
     if status == "failed" and likelihood >= prior:
@@ -108,9 +108,9 @@ def check_intercepts(subject: Subject, evidence: "Evidence") -> list[Check]:
     """π under narrower and wider priors of the intercepts and rates."""
     name = "intercept prior"
     if subject.fit.spec.certain:
-        return [Check(name, "not applicable", None, "", "t = h in this model.")]
-    if not subject.small:
-        return [Check(name, "not computed", None, "", "Too many coordinates.")]
+        return [not_applicable(name, "t = h in this model.")]
+    if subject.too_large:
+        return [not_computed(name, subject.too_large)]
     found = other_intercepts(subject)
     own = float(np.mean(subject.pi_draws))
     shift = max(abs(f.mean - own) for f in found)

@@ -14,7 +14,7 @@ import numpy as np
 
 from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.diagnostics.climbing import logit_pi
-from bayes_lepu.diagnostics.factoring import inverse, solve
+from bayes_lepu.diagnostics.curvature import Local
 from bayes_lepu.errors import LepuWarning
 from bayes_lepu.inference.class_scale import scale_by_count
 from bayes_lepu.inference.map import fit_map
@@ -67,45 +67,6 @@ class Peak:
 
 
 @dataclass(frozen=True, eq=False)
-class Local:
-    """Data information against prior precision at one point.
-
-    Attributes
-    ----------
-    z : array
-    names : list of str
-    data : (dim, dim) array
-        Expected information of the data, likelihood only.
-    prior : (dim, dim) array
-        Precision of the prior (of the default prior where the fit's own is flat).
-    pi_gradient : array
-        Gradient of π in the coordinates.
-    """
-
-    z: Array
-    names: list[str]
-    data: Array
-    prior: Array
-    pi_gradient: Array
-
-    @cached_property
-    def covariance(self) -> Array:
-        """Inverse of data information plus prior precision."""
-        return inverse(self.data + self.prior)
-
-    def sample(self, rng: np.random.Generator, count: int) -> Array:
-        """Draws of the Gaussian with this covariance."""
-        values, vectors = np.linalg.eigh(self.covariance)
-        noise = rng.normal(size=(count, len(values))) * np.sqrt(np.maximum(values, 0.0))
-        return self.z + noise @ vectors.T
-
-    def sd(self, gradient: Array, extra: Array | float = 0.0) -> float:
-        """Delta-method sd of a function, with ``extra`` information added to that at hand."""
-        total = self.data + self.prior + extra
-        return float(np.sqrt(max(float(gradient @ solve(total, gradient)), 0.0)))
-
-
-@dataclass(frozen=True, eq=False)
 class Subject:
     """A fit and the computations that several checks need."""
 
@@ -132,9 +93,34 @@ class Subject:
         return self.fit.spec.propensity
 
     @property
+    def several(self) -> bool:
+        """Whether the labels are those of several annotators."""
+        return self.data.n_annotators > 1
+
+    @property
+    def has_peaks(self) -> bool:
+        """Whether the likelihood can be climbed under the weak ridge: not by products with X."""
+        return not self.several and not self.data.is_sparse
+
+    @property
     def small(self) -> bool:
         """Whether dense curvature is affordable."""
-        return self.fit.density.dim <= MAX_DIM
+        return self.fit.density.dim <= MAX_DIM and not self.data.is_sparse
+
+    @property
+    def size(self) -> str:
+        """How large the table is, in words."""
+        if self.data.is_sparse:
+            return f"a sparse matrix of {self.data.n} x {self.data.p}"
+        return f"{self.fit.density.dim} coordinates"
+
+    @property
+    def too_large(self) -> str:
+        """Why what needs dense curvature is not computed; empty where it is."""
+        if self.small or self.several:
+            return ""
+        why = "dense rows are needed" if self.data.is_sparse else f"{MAX_DIM} are affordable"
+        return f"Too large a table: {self.size}, and {why}."
 
     # Draws ------------------------------------------------------------------------------------
 
