@@ -17,6 +17,7 @@ from bayes_lepu.diagnostics.records import (
     Status,
     not_applicable,
     not_computed,
+    passed_if,
 )
 from bayes_lepu.diagnostics.rivals import LEAST_DIFFERENCE, difference
 from bayes_lepu.diagnostics.subject import Subject
@@ -151,15 +152,14 @@ def bootstrap_constancy(
         _, simple = scar_peak(subject, again)
         count += full - simple >= observed
     p_value = (1 + count) / (1 + repeats)
-    passed = p_value <= 0.05
-    psychm = spec.n_rates > 0
-    return Check(
+    return passed_if(
+        p_value <= 0.05,
         "bootstrap of SCAR",
-        "passed" if passed else ("failed" if psychm else "weak"),
         p_value,
         "at most 0.05",
         f"The log likelihood exceeds that of SCAR by {observed:.1f}; as much or more in "
         f"{count} of {repeats} data sets simulated from the SCAR fit (p = {p_value:.3f}).",
-        "" if passed else "A constant propensity is not rejected: fit model='scar' or 'spm'.",
+        "A constant propensity is not rejected: fit model='scar' or 'spm'.",
+        otherwise="failed" if spec.n_rates else "weak",
         bears_on=(Aspect.LEVEL,),
     )

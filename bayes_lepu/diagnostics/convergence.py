@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bayes_lepu.diagnostics import thresholds
-from bayes_lepu.diagnostics.records import Aspect, Check, not_applicable
+from bayes_lepu.diagnostics.records import Aspect, Check, not_applicable, passed_if
 from bayes_lepu.diagnostics.subject import Subject
-from bayes_lepu.diagnostics.thresholds import grade, in_words
+from bayes_lepu.diagnostics.thresholds import grade, graded
 from bayes_lepu.links import Array
 from bayes_lepu.models.factors import scalars
 from bayes_lepu.models.parameters import Parameters
@@ -93,18 +93,14 @@ def chains_agree(values: dict[str, Array], when: str, failed_remedy: str) -> Che
     ess = {n: float(array_stats.ess(v)) for n, v in values.items() if np.ptp(v) > 0}
     least = min(ess, key=lambda n: ess[n])
     status = grade(r_hat, thresholds.R_HAT)
-    return Check(
+    return graded(
         "convergence",
-        status,
         r_hat,
-        "R-hat " + in_words(thresholds.R_HAT) + when,
+        thresholds.R_HAT,
         f"Largest R-hat {r_hat:.3f} ({name}); smallest effective sample {ess[least]:.0f} "
         f"({least}).",
-        {
-            "passed": "",
-            "weak": "Take more draws (draws=, tune=).",
-            "failed": failed_remedy,
-        }.get(status, ""),
+        failed_remedy if status == "failed" else "Take more draws (draws=, tune=).",
+        threshold="R-hat {}" + when,
         consequence="the chains disagree",
         **_DONE,
     )
@@ -127,39 +123,40 @@ def _raw_chains(subject: Subject) -> list[Check]:
 def sampler_went_well(stats: Mapping[str, Array], total: int) -> Check:
     """Divergences and E-BFMI."""
     divergent = int(np.sum(stats["diverging"])) if "diverging" in stats else 0
-    e_bfmi = _e_bfmi(np.asarray(stats["energy"])) if "energy" in stats else np.inf
+    e_bfmi = smallest_bfmi(np.asarray(stats["energy"])) if "energy" in stats else np.inf
     good = divergent == 0 and e_bfmi >= MIN_EBFMI
-    status = "passed" if good else ("weak" if divergent < 0.01 * total else "failed")
-    return Check(
+    return passed_if(
+        good,
         "sampler",
-        status,  # type: ignore[arg-type]
         float(divergent),
         f"no divergences, E-BFMI at least {MIN_EBFMI}",
         f"{divergent} divergences in {total} draws; smallest E-BFMI {e_bfmi:.2f}.",
-        "" if good else "Raise target_accept (for example 0.97) or use tighter priors.",
+        "Raise target_accept (for example 0.97) or use tighter priors.",
+        otherwise="weak" if divergent < 0.01 * total else "failed",
         bears_on=(Aspect.COMPUTATION,),
         consequence="the sampler did not explore the posterior",
     )
 
 
-def _e_bfmi(energy: Array) -> float:
+def smallest_bfmi(energy: Array) -> float:
     """Smallest energy fraction over the chains."""
-    steps = np.mean(np.diff(energy, axis=1) ** 2, axis=1)
-    return float(np.min(steps / np.maximum(energy.var(axis=1), 1e-300)))
+    from arviz_stats.base import array_stats
+
+    return float(np.min(array_stats.bfmi(energy)))
 
 
 def check_optimum(subject: Subject) -> Check:
     """Whether the search of a point estimate ended at an optimum."""
     best = subject.fit.modes[0]
     residual = float(subject.fit.quality.figures.get("kkt_residual", np.nan))
-    return Check(
+    return passed_if(
+        best.converged,
         "convergence",
-        "passed" if best.converged else "failed",
         residual,
         "optimality conditions met",
         f"The best of {sum(m.hits for m in subject.fit.modes)} starts ended with residual "
         f"{residual:.2g}; {best.hits} starts ended there.",
-        "" if best.converged else "Use more starts (n_starts=) or a stronger penalty (C=).",
+        "Use more starts (n_starts=) or a stronger penalty (C=).",
         consequence="the optimiser did not converge",
         **_DONE,
     )
@@ -173,14 +170,13 @@ def check_independent(subject: Subject) -> Check:
         words = quality.words or "The engine does not say how good its draws are."
         return Check("convergence", status, None, "", words, **_DONE)  # type: ignore[arg-type]
     k = float(quality.figures["pareto_k"])
-    good = k <= MAX_PARETO_K
-    return Check(
+    return passed_if(
+        k <= MAX_PARETO_K,
         "convergence",
-        "passed" if good else "failed",
         k,
         f"Pareto k at most {MAX_PARETO_K}",
         f"The Gaussian approximation has Pareto k {k:.2f} against the posterior.",
-        "" if good else "Use method='nuts': the posterior is not Gaussian here.",
+        "Use method='nuts': the posterior is not Gaussian here.",
         consequence="the posterior is not as Gaussian as its draws",
         **_DONE,
     )

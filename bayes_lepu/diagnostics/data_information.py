@@ -17,7 +17,7 @@ from bayes_lepu.diagnostics.curvature import Local
 from bayes_lepu.diagnostics.factoring import solve
 from bayes_lepu.diagnostics.records import Aspect, Check, not_computed
 from bayes_lepu.diagnostics.subject import Subject
-from bayes_lepu.diagnostics.thresholds import grade, in_words
+from bayes_lepu.diagnostics.thresholds import graded
 from bayes_lepu.links import Array
 from bayes_lepu.models.transforms import plain_name
 from bayes_lepu.priors.prior import INTERCEPTS
@@ -89,21 +89,19 @@ def check_information(subject: Subject, evidence: "Evidence") -> list[Check]:
     )
     share = prior_share(local)
     bounds = (0.1, 0.5)
-    known = grade(float(rho[0]), thresholds.INFORMATION)
     return [
-        Check(
+        graded(
             "information",
-            known,
             float(rho[0]),
-            in_words(thresholds.INFORMATION),
+            thresholds.INFORMATION,
             text,
-            "" if known != "failed" else f"Nothing about {worst} can be read from the estimate.",
+            f"Nothing about {worst} can be read from the estimate.",
+            remedy_from="failed",
         ),
-        Check(
+        graded(
             "prior share of pi",
-            grade(share, bounds),
             share,
-            in_words(bounds),
+            bounds,
             f"{share:.0%} of what is known about π comes from {whose}, the rest from the data.",
             bears_on=(Aspect.LEVEL, Aspect.PRIOR),
         ),
@@ -118,27 +116,23 @@ def check_shape(subject: Subject, evidence: "Evidence") -> list[Check]:
     norm_a, norm_alpha, cosine = norms_and_cosine(subject)
     steep = max(norm_a, norm_alpha)
     angle = abs(cosine)
-    apart = grade(angle, thresholds.COSINE)
     opposite = "opposite" if cosine < 0 else "the same"
     return [
-        Check(
+        graded(
             "steepness",
-            grade(steep, thresholds.STEEPNESS),
             steep,
-            in_words(thresholds.STEEPNESS),
+            thresholds.STEEPNESS,
             f"The predictors of t and s have sd {norm_a:.2f} and {norm_alpha:.2f} over the data; "
             "the split of h into levels is read from the saturation of the steeper one.",
         ),
-        Check(
+        graded(
             "angle",
-            apart,
             angle,
-            in_words(thresholds.COSINE),
+            thresholds.COSINE,
             f"a and α point in {opposite} direction with |cosine| {angle:.2f}.",
-            ""
-            if apart != "failed"
-            else "Nearly parallel factors cannot be told apart: name a column that enters only one "
-            "of them (selection_features= or class_features=).",
+            "Nearly parallel factors cannot be told apart: name a column that enters only one of "
+            "them (selection_features= or class_features=).",
+            remedy_from="failed",
         ),
     ]
 
@@ -168,17 +162,14 @@ def check_ranking(subject: Subject, evidence: "Evidence") -> list[Check]:
             )
         ]
     figure = ranking_stability(subject)
-    status = grade(figure, thresholds.RANKING)
     return [
-        Check(
+        graded(
             "ranking by t",
-            status,
             figure,
-            in_words(thresholds.RANKING),
+            thresholds.RANKING,
             f"Rankings of the rows by t agree with their mean to a correlation of {figure:.3f}.",
-            ""
-            if status != "failed"
-            else "Rank by h(x) (label_probability) instead, or bring more rows.",
+            "Rank by h(x) (label_probability) instead, or bring more rows.",
+            remedy_from="failed",
             bears_on=(Aspect.RANKING,),
             needs="weak",
             consequence="not even the ranking by t is determined by these data",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bayes_lepu.data.pu_data import PUData
-from bayes_lepu.diagnostics.records import Aspect, Check
+from bayes_lepu.diagnostics.records import Aspect, Check, passed_if
 from bayes_lepu.diagnostics.subject import Subject
 from bayes_lepu.diagnostics.thresholds import judged_on
 from bayes_lepu.links import Array
@@ -64,13 +64,13 @@ def check_design(subject: Subject, evidence: "Evidence") -> list[Check]:
         else f"{count} support all {needed} directions in which t and s can move."
     )
     return [
-        Check(
+        passed_if(
+            not missing,
             "design",
-            "failed" if missing else "passed",
             float(missing),
             "no direction missing",
             text,
-            _remedy(few=len(rows) < data.n) if missing else "",
+            _remedy(few=len(rows) < data.n),
             bears_on=(Aspect.RANKING,),
             needs="passed",
             consequence="the distinct rows are fewer than the directions in which t and s can "

@@ -11,8 +11,8 @@ import numpy as np
 
 from bayes_lepu.diagnostics import thresholds
 from bayes_lepu.diagnostics.records import Aspect, Check, not_applicable, not_computed
-from bayes_lepu.diagnostics.subject import Subject
-from bayes_lepu.diagnostics.thresholds import grade, in_words
+from bayes_lepu.diagnostics.subject import Role, Subject
+from bayes_lepu.diagnostics.thresholds import graded
 from bayes_lepu.links import Array
 from bayes_lepu.models.factors import scalars
 from bayes_lepu.models.parameters import Parameters
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 CI_PROB = 0.95
 ROWS_FOR_WIDTHS = 500
 DRAWS_FOR_WIDTHS = 1000
-OWN_BRANCHES = ("as labelled", "other")
+OWN_BRANCHES = (Role.AS_LABELLED, Role.OTHER)
 LEVEL_REMEDY = (
     "Audit some unlabelled rows (y=), have several annotators look at the same rows "
     "(one column of l each), name a column that enters only one factor, or bring a class prior "
@@ -68,18 +68,16 @@ def check_profile(subject: Subject, evidence: "Evidence") -> list[Check]:
     pieces = evidence.profile.likelihood_set(branches=OWN_BRANCHES)
     width = likelihood_width(pieces)
     bounds = thresholds.relative(thresholds.PROFILE_WIDTH, float(np.mean(subject.pi_draws)))
-    status = grade(width, bounds)
-    if len(pieces) > 1:
-        status = "failed"
     words = " and ".join(f"{share(low)} to {share(high)}" for low, high in pieces)
     return [
-        Check(
+        graded(
             "profile of pi",
-            status,
             width,
-            in_words(bounds) + ", one piece",
+            bounds,
             f"The likelihood alone leaves π in {words} (95 % set, naming of the factors given).",
-            "" if status == "passed" else LEVEL_REMEDY,
+            LEVEL_REMEDY,
+            threshold="{}, one piece",
+            status="failed" if len(pieces) > 1 else None,
             **_PROFILE,
         )
     ]
@@ -108,17 +106,15 @@ def check_sd(subject: Subject, evidence: "Evidence") -> list[Check]:
         return [not_computed("sd of pi", subject.too_large, **bearing)]
     sd = sd_pi(subject)
     bounds = thresholds.relative(thresholds.SD_PI, float(np.mean(subject.pi_draws)))
-    status = grade(sd, bounds)
     source = "delta method" if subject.fit.is_point else "posterior"
     source += "" if subject.several else ", naming of the factors given"
     return [
-        Check(
+        graded(
             "sd of pi",
-            status,
             sd,
-            in_words(bounds),
+            bounds,
             f"π is known to ±{share(sd, 3)} ({source}).",
-            "" if status == "passed" else SHARED_REMEDY if subject.several else LEVEL_REMEDY,
+            SHARED_REMEDY if subject.several else LEVEL_REMEDY,
             **bearing,
         )
     ]
@@ -136,19 +132,15 @@ def check_against_profile(subject: Subject, evidence: "Evidence") -> list[Check]
     low, high = interval(subject.pi_given_naming)
     prior_low, prior_high = interval(subject.prior_pi_and_c[0])
     ratio = likelihood_width(pieces) / max(high - low, 1e-12)
-    status = grade(ratio, thresholds.PROFILE_RATIO)
     return [
-        Check(
+        graded(
             name,
-            status,
             ratio,
-            in_words(thresholds.PROFILE_RATIO),
+            thresholds.PROFILE_RATIO,
             f"π: likelihood {share(pieces[0][0])} to {share(pieces[-1][1])}, posterior "
             f"{share(low)} to {share(high)}, prior {share(prior_low)} to {share(prior_high)}.",
-            ""
-            if status == "passed"
-            else "The posterior is narrower than the data justify: it is the volume of the prior. "
-            "Read the likelihood set instead, or defend the priors.",
+            "The posterior is narrower than the data justify: it is the volume of the prior. Read "
+            "the likelihood set instead, or defend the priors.",
             **_SHARE,
         )
     ]
@@ -161,16 +153,14 @@ def check_contraction(subject: Subject, evidence: "Evidence") -> list[Check]:
     figures = contractions(subject)
     pi = figures.pop("pi")
     rest = ", ".join(f"{k} {v:.2f}" for k, v in figures.items())
-    status = grade(pi, thresholds.CONTRACTION)
     return [
-        Check(
+        graded(
             "contraction",
-            status,
             pi,
-            in_words(thresholds.CONTRACTION),
+            thresholds.CONTRACTION,
             f"The data removed {pi:.0%} of the prior variance of π"
             + (f"; of the others: {rest}." if rest else "."),
-            SHARED_REMEDY if subject.several and status != "passed" else "",
+            SHARED_REMEDY if subject.several else "",
             **(_OF_SEVERAL | _SHARE if subject.several else _SHARE),
         )
     ]
@@ -200,16 +190,15 @@ def check_widths(subject: Subject, evidence: "Evidence") -> list[Check]:
     # h = s t is narrower than t by the factor s alone; the bounds were found at c near 1/2.
     c = float(np.mean(subject.pi_and_c[1]))
     good, bad = (bound * max(0.5 / c, 1.0) for bound in thresholds.WIDTH_RATIO)
-    status = grade(ratio, (good, bad))
     return [
-        Check(
+        graded(
             name,
-            status,
             ratio,
-            in_words((good, bad)),
+            (good, bad),
             f"h is known to ±{share(h / 2, 3)}, t to ±{share(t / 2, 3)} (95 %, mean over the "
             "rows).",
-            "" if status != "failed" else "Use h(x) for ranking where t is this uncertain.",
+            "Use h(x) for ranking where t is this uncertain.",
+            remedy_from="failed",
             bears_on=(Aspect.LEVEL,),
         )
     ]

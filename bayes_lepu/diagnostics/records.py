@@ -84,6 +84,25 @@ def not_computed(
     return Check(name, "not computed", None, "", text, remedy, bears_on, needs, consequence)
 
 
+def passed_if(
+    good: bool,
+    name: str,
+    figure: float,
+    threshold: str,
+    text: str,
+    remedy: str = "",
+    *,
+    otherwise: Literal["weak", "failed"] = "failed",
+    bears_on: tuple[Aspect, ...] = (),
+    needs: Literal["weak", "passed"] | None = None,
+    consequence: str = "",
+) -> Check:
+    """A check that passes or does not; the remedy is for where it does not."""
+    status: Status = "passed" if good else otherwise
+    shown = "" if good else remedy
+    return Check(name, status, figure, threshold, text, shown, bears_on, needs, consequence)
+
+
 def not_applicable(name: str, text: str) -> Check:
     """A question that does not arise."""
     return Check(name, "not applicable", None, "", text)

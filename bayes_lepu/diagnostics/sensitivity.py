@@ -17,7 +17,7 @@ from bayes_lepu.diagnostics import thresholds
 from bayes_lepu.diagnostics.levels import interval
 from bayes_lepu.diagnostics.records import Aspect, Check, not_applicable, not_computed
 from bayes_lepu.diagnostics.subject import Subject
-from bayes_lepu.diagnostics.thresholds import grade, in_words
+from bayes_lepu.diagnostics.thresholds import grade, graded
 from bayes_lepu.inference.laplace import gaussian_at
 from bayes_lepu.inference.optimizers import optimise
 from bayes_lepu.links import Array
@@ -58,16 +58,14 @@ def check_power_scaling(subject: Subject, evidence: "Evidence") -> list[Check]:
         # Both matter: a conflict or simply an informative posterior, not a silent likelihood.
         status = "weak"
     return [
-        Check(
+        graded(
             name,
-            status,
             prior,
-            in_words(thresholds.POWER_SCALING),
+            thresholds.POWER_SCALING,
             f"Sensitivity of π to a stronger or weaker prior {prior:.3f}, to more or fewer data "
             f"{likelihood:.3f}.",
-            ""
-            if status == "passed"
-            else "π moves with the prior: report it under a second, defensible prior.",
+            "π moves with the prior: report it under a second, defensible prior.",
+            status=status,
             bears_on=(Aspect.PRIOR,),
         )
     ]
@@ -115,7 +113,6 @@ def check_intercepts(subject: Subject, evidence: "Evidence") -> list[Check]:
     own = float(np.mean(subject.pi_draws))
     shift = max(abs(f.mean - own) for f in found)
     bounds = (0.05, 0.10)
-    status = grade(shift, bounds)
     if subject.fit.is_point:
         words = ", ".join(f"{f.mean:.2f} with scales times {f.factor:.2g}" for f in found)
     else:
@@ -123,15 +120,13 @@ def check_intercepts(subject: Subject, evidence: "Evidence") -> list[Check]:
             f"{f.lower:.2f} to {f.upper:.2f} with scales times {f.factor:.2g}" for f in found
         )
     return [
-        Check(
+        graded(
             name,
-            status,
             shift,
-            "shift of π " + in_words(bounds),
+            bounds,
             f"Under other priors of intercepts and rates π would be {words} (here {own:.2f}).",
-            ""
-            if status == "passed"
-            else "The level of t follows these priors: state them with the result.",
+            "The level of t follows these priors: state them with the result.",
+            threshold="shift of π {}",
             bears_on=(Aspect.LEVEL, Aspect.PRIOR),
         )
     ]

@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bayes_lepu.diagnostics import thresholds
-from bayes_lepu.diagnostics.forms import FormRange
+from bayes_lepu.diagnostics.forms import AS_WELL, FormRange
 from bayes_lepu.diagnostics.levels import SHARED_REMEDY, interval
-from bayes_lepu.diagnostics.panel_forms import AS_WELL, INDEPENDENT, Panel, panel_forms
-from bayes_lepu.diagnostics.records import Aspect, Check, not_applicable
+from bayes_lepu.diagnostics.panel_forms import INDEPENDENT, Panel, panel_forms
+from bayes_lepu.diagnostics.records import Aspect, Check, not_applicable, passed_if
 from bayes_lepu.diagnostics.subject import Subject
-from bayes_lepu.diagnostics.thresholds import grade, in_words, judged_on
+from bayes_lepu.diagnostics.thresholds import grade, graded, judged_on
 from bayes_lepu.result import FittedModel
 from bayes_lepu.result.wording import UNITS, share
 
@@ -57,13 +57,14 @@ def check_overlap(subject: Subject, evidence: "Evidence") -> list[Check]:
     exchangeable = spec.exchangeable and np.array_equal(data.class_mask, data.selection_mask)
     naming = (Aspect.ORIENTATION,) if exchangeable and not data.n_audited else ()
     return [
-        Check(
+        graded(
             "overlap",
-            status,
             float(data.recaptures),
-            in_words(RECAPTURES) + " rows labelled twice",
+            RECAPTURES,
             text,
-            "" if status == "passed" else SHARED_REMEDY,
+            SHARED_REMEDY,
+            threshold="{} rows labelled twice",
+            status=status,
             bears_on=(Aspect.LEVEL, Aspect.PRIOR, *naming),
             needs="weak",
             consequence="too few rows were labelled by two annotators",
@@ -74,16 +75,15 @@ def check_overlap(subject: Subject, evidence: "Evidence") -> list[Check]:
 def check_mode_weights(subject: Subject, evidence: "Evidence") -> list[Check]:
     """Whether other modes hold a share of the evidence that matters."""
     other = 1.0 - float(subject.fit.quality.figures.get("mode_weights", [1.0])[0])
-    good = other < MATERIAL
     return [
-        Check(
+        passed_if(
+            other < MATERIAL,
             "modes",
-            "passed" if good else "failed",
             other,
             f"other modes hold less than {MATERIAL:.0%} of the evidence",
             f"Modes other than the sampled one hold {other:.1%} of the evidence (Gaussian at "
             "each).",
-            "" if good else SHARED_REMEDY,
+            SHARED_REMEDY,
             bears_on=(Aspect.ORIENTATION, Aspect.LEVEL),
             needs="weak",
             consequence="the posterior has separate modes",
@@ -97,7 +97,6 @@ def check_independence(subject: Subject, evidence: "Evidence") -> list[Check]:
     if agreement is None or (data.shown.sum(axis=1) > 1).sum() == 0:
         return [not_applicable(name, "No row was shown to two annotators.")]
     p, worst = agreement.p_value, int(np.abs(agreement.z).argmax())
-    status = grade(p, INDEPENDENCE)
     text = (
         f"Largest deviation: rows labelled by {agreement.names[worst]}, "
         f"{agreement.observed[worst]:.0f} observed, {agreement.replicated[:, worst].mean():.0f} "
@@ -112,13 +111,13 @@ def check_independence(subject: Subject, evidence: "Evidence") -> list[Check]:
         else "agree less than independent ones would, so it is probably too high"
     )
     return [
-        Check(
+        graded(
             name,
-            status,
             p,
-            f"p {in_words(INDEPENDENCE)}",
+            INDEPENDENCE,
             text,
-            "" if status == "passed" else (TOO_ALIKE if agreement.alike else TOO_DIFFERENT),
+            TOO_ALIKE if agreement.alike else TOO_DIFFERENT,
+            threshold="p {}",
             bears_on=(Aspect.LEVEL,),
             needs="weak",
             consequence=f"the annotators {side}",
@@ -165,31 +164,30 @@ def check_panel_forms(subject: Subject, evidence: "Evidence") -> list[Check]:
     found = evidence.forms
     assert found is not None
     bounds = thresholds.relative(thresholds.FORM_WIDTH, float(np.mean(subject.pi_draws)))
-    status = grade(found.high - found.low, bounds)
     told = ", ".join(f"{share(pi)} ({name})" for name, pi in found.kept["pi"].items())
     judged = judged_on(found.rows, subject.data.n)
-    best, good = found.table["below"].idxmin(), found.own_gap <= AS_WELL
+    best = found.table["below"].idxmin()
     return [
-        Check(
+        graded(
             "form range",
-            status,
             found.high - found.low,
-            "width of π " + in_words(bounds),
+            bounds,
             f"{len(found.kept)} of {len(found.table)} forms of marking predict the labels as well; "
             f"over them π is {share(found.low)} to {share(found.high)}: {told}.{judged}",
-            "" if status == "passed" else TOO_ALIKE,
+            TOO_ALIKE,
+            threshold="width of π {}",
             bears_on=(Aspect.LEVEL,),
             needs="passed",
             consequence="forms of marking that predict the labels as well disagree about it",
         ),
-        Check(
+        passed_if(
+            found.own_gap <= AS_WELL,
             "form of marking",
-            "passed" if good else "failed",
             found.own_gap,
             f"at most {AS_WELL:g} {UNITS} below the best form",
             f"The best form ({best}) is {found.own_gap:.1f} {UNITS} better than the fitted one."
             + judged,
-            "" if good else REMEDY_OF_FORM.get(str(best), TOO_ALIKE),
+            REMEDY_OF_FORM.get(str(best), TOO_ALIKE),
             bears_on=(Aspect.LABELS,),
             needs="passed",
             consequence=f"another form of marking predicts the labels better ({best})",

@@ -8,6 +8,7 @@ is there only because the maximum of the bare likelihood need not exist.
 
 import warnings
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from functools import cached_property
 
 import numpy as np
@@ -32,7 +33,7 @@ from bayes_lepu.priors.term_priors import terms_of_factors, with_blocks
 from bayes_lepu.propensities import RATES, Propensity
 from bayes_lepu.result import FittedModel
 
-WEAK_SLOPE_SCALE = 2.5
+WEAK_SLOPE_SCALE = 2.5  # of the weak ridge, on standardised columns
 WEAK_DEFAULTS = (*SLOPES, *INTERCEPTS)  # priors that a penalty leaves flat or too weak
 MAX_DIM = 300  # coordinates up to which dense curvature is affordable
 SEARCH_STARTS = 4
@@ -45,14 +46,21 @@ MATERIAL = 0.05  # RMS difference of t that makes another mode another answer
 SMALLEST_WEIGHT = 1e-3  # at exactly 0 a weight's own coordinate carries no information
 
 
+class Role(StrEnum):
+    """Which answer a maximum stands for."""
+
+    AS_LABELLED = "as labelled"
+    EXCHANGED = "exchanged"
+    OTHER = "other"
+
+
 @dataclass(frozen=True, eq=False)
 class Peak:
     """A local maximum of the weak density.
 
     Attributes
     ----------
-    name : {"as labelled", "exchanged", "other"}
-        Which answer it stands for.
+    role : Role
     z : array
         Coordinates in the weak density.
     logp : float
@@ -60,7 +68,7 @@ class Peak:
         On standardised columns.
     """
 
-    name: str
+    role: Role
     z: Array
     logp: float
     point: Parameters
@@ -283,14 +291,14 @@ class Subject:
             beta=point.beta + point.alpha @ mean,
         )
 
-    def climb_weak(self, name: str, point: Parameters) -> Peak:
+    def climb_weak(self, point: Parameters) -> Peak:
         """The maximum of the weak density next to a point on standardised columns."""
         data = self.data
         masked = replace(
             point, a=point.a * data.class_mask, alpha=point.alpha * data.selection_mask
         )
         optimum = optimise(self.weak, self.weak.pack(self.inside(masked)))
-        return Peak(name, optimum.z, optimum.logp, self.weak.unpack(optimum.z))
+        return Peak(Role.OTHER, optimum.z, optimum.logp, self.weak.unpack(optimum.z))
 
     @cached_property
     def peaks(self) -> tuple[Peak, ...]:
@@ -301,16 +309,16 @@ class Subject:
         what differs from it by more than `MATERIAL` in t is listed after it.
         """
         start = self.standardised(self.point)
-        climbed = self.climb_weak("as labelled", start)
+        climbed = self.climb_weak(start)
         if not self.fit.spec.has_selection:
-            return (climbed,)
+            return (replace(climbed, role=Role.AS_LABELLED),)
         # Where the exchange changes nothing, the mirror image of a maximum is one too.
         swapped = [] if self.symmetric else [climbed.point.swap(), start.swap()]
         points = [*swapped, *self._searched]
         for mode in self.fit.modes:
             if mode.gap <= 15 and mode.role != "divergent":
                 points.append(self.standardised(mode.point))
-        found = [climbed, *(self.climb_weak("other", point) for point in points)]
+        found = [climbed, *(self.climb_weak(point) for point in points)]
         if self.symmetric:
             found += [self._mirrored(peak) for peak in found]
         best, X = max(p.logp for p in found), self._sampled
@@ -318,10 +326,10 @@ class Subject:
         first = min(near, key=lambda p: distance(p.point, start, X))
         # Of maxima with the same answer the highest stands for it.
         same = [p for p in near if not self.differ(p.point, first.point)]
-        peaks = [replace(max(same, key=lambda p: p.logp), name="as labelled")]
+        peaks = [replace(max(same, key=lambda p: p.logp), role=Role.AS_LABELLED)]
         for peak in sorted(found, key=lambda p: -p.logp):
             if all(self.differ(peak.point, p.point) for p in peaks):
-                peaks.append(replace(peak, name=self._role(peak.point, peaks[0].point)))
+                peaks.append(replace(peak, role=self._role(peak.point, peaks[0].point)))
         return tuple(peaks)
 
     @cached_property
@@ -330,7 +338,7 @@ class Subject:
         if not self.fit.spec.has_selection or self.symmetric:
             return False
         start, first = self.standardised(self.point), self.peaks[0].point
-        return self.differ(start, first) and self._role(start, first) == "exchanged"
+        return self.differ(start, first) and self._role(start, first) is Role.EXCHANGED
 
     @cached_property
     def _searched(self) -> list[Parameters]:
@@ -349,7 +357,7 @@ class Subject:
 
     def _mirrored(self, peak: Peak) -> Peak:
         """The same maximum with the factors exchanged, where that leaves the weak density as is."""
-        return Peak("other", self.weak.swap(peak.z), peak.logp, peak.point.swap())
+        return Peak(Role.OTHER, self.weak.swap(peak.z), peak.logp, peak.point.swap())
 
     @cached_property
     def _sampled(self) -> Array:
@@ -361,13 +369,12 @@ class Subject:
         X = self._sampled
         return bool(np.sqrt(np.mean((one.t(X) - other.t(X)) ** 2)) > MATERIAL)
 
-    def _role(self, point: Parameters, first: Parameters) -> str:
+    def _role(self, point: Parameters, first: Parameters) -> Role:
         """Exchanged where the logistic factors change places, other elsewhere."""
         X = self._sampled
         here, there = _factors(point), _factors(first)
-        return (
-            "exchanged" if distance(here.swap(), there, X) < distance(here, there, X) else "other"
-        )
+        swapped = distance(here.swap(), there, X) < distance(here, there, X)
+        return Role.EXCHANGED if swapped else Role.OTHER
 
 
 def _some_rows(data: PUData) -> PUData:

@@ -9,7 +9,7 @@ from bayes_lepu.diagnostics.levels import CI_PROB, OWN_BRANCHES, interval
 from bayes_lepu.diagnostics.naming import named_by_signs
 from bayes_lepu.diagnostics.profile import Profile
 from bayes_lepu.diagnostics.records import Aspect, Check
-from bayes_lepu.diagnostics.subject import Subject
+from bayes_lepu.diagnostics.subject import Role, Subject
 from bayes_lepu.diagnostics.verdict import level_is_known, outside, prior_determined, reasons
 from bayes_lepu.links import Array
 from bayes_lepu.result.wording import share
@@ -126,13 +126,13 @@ def _exchanged_in_words(other: Array | None, profile: Profile | None) -> str:
     if other.size > 1:
         low, high = interval(other)
         words += f" (posterior {share(low)} to {share(high)})"
-    elif pieces := _likelihood_pieces(profile, branches=("exchanged",)):
+    elif pieces := _likelihood_pieces(profile, branches=(Role.EXCHANGED,)):
         likely = " and ".join(f"{share(low)} to {share(high)}" for low, high in pieces)
         words += f" (likelihood {likely})"
     return words + " with the factors exchanged"
 
 
 def _likelihood_pieces(
-    profile: Profile | None, branches: tuple[str, ...] = OWN_BRANCHES
+    profile: Profile | None, branches: tuple[Role, ...] = OWN_BRANCHES
 ) -> list[tuple[float, float]]:
     return [] if profile is None else profile.likelihood_set(branches=branches)

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from bayes_lepu.diagnostics.convergence import smallest_bfmi
 from bayes_lepu.links import Array
 from bayes_lepu.models.spec import RATE_WORDS
 from bayes_lepu.report.html_tables import Cell, number, table
@@ -47,7 +48,7 @@ def _sampled(fit: FittedModel, title: str) -> Section:
     facts = {"chains × draws": f"{chains} × {draws}"}
     for name, stat, figure in (
         ("divergences", "diverging", np.sum),
-        ("E-BFMI, smallest", "energy", _smallest_bfmi),
+        ("E-BFMI, smallest", "energy", smallest_bfmi),
         ("largest tree depth", "tree_depth", np.max),
     ):
         if stat in fit.stats:  # other samplers keep less
@@ -88,8 +89,3 @@ def _scalars(fit: FittedModel) -> dict[str, Array]:
                 out[f"α[{fit.feature_names[j]}]{of}"] = alpha[..., who, j]
         out |= {f"{RATE_WORDS[name]}{of}": v[..., who] for name, v in rates.items()}
     return out
-
-
-def _smallest_bfmi(energy: Array) -> float:
-    """Smallest over the chains of E-BFMI, mean (E_i - E_{i-1})² / var E."""
-    return float(np.min(np.mean(np.diff(energy, axis=1) ** 2, axis=1) / np.var(energy, axis=1)))
