@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from bayes_lepu.diagnostics.agreement import agreement_of
 from bayes_lepu.diagnostics.bounds import bound_class_prior
 from bayes_lepu.diagnostics.identifiability import diagnose
 from bayes_lepu.diagnostics.records import Identifiability
-from bayes_lepu.diagnostics.several_annotators import agreement_of
 from bayes_lepu.errors import ModelError
 from bayes_lepu.inference.engines import ENGINES
 from bayes_lepu.models.parameters import Parameters
@@ -165,7 +165,9 @@ class Fit(FittedModel):
         """
         if self.data.n_annotators == 1:
             raise ModelError("There is one annotator only, who agrees with himself.")
-        return agreement_of(self).to_frame(tail_probabilities(ci_prob))
+        evidence = self.identifiability.evidence
+        kept = None if evidence is None else evidence.agreement
+        return (kept or agreement_of(self)).to_frame(tail_probabilities(ci_prob))
 
     def decide(
         self,

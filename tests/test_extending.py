@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+import scipy.sparse
 from scipy.stats import logistic as logistic_distribution
 
 import bayes_lepu as lepu
@@ -222,7 +223,7 @@ def test_a_check_and_a_section_from_outside(tmp_path, monkeypatch):
     l = np.random.default_rng(4).random(3000) < 0.6 / (1 + np.exp(-4 * X[:, 0]))
     fit = lepu.fit(X, l, model="scar", method="map", random_seed=1)
     before = fit.identifiability.level
-    monkeypatch.setattr(checks, "CHECKS", [*checks.CHECKS, check_coin])
+    monkeypatch.setattr(checks, "CHECKS", [*checks.CHECKS, checks.Row(check_coin)])
     monkeypatch.setattr(order, "SECTIONS", [*order.SECTIONS, coin_section])
     found = lepu.diagnose(fit)
     assert before < found.level == 4
@@ -231,3 +232,21 @@ def test_a_check_and_a_section_from_outside(tmp_path, monkeypatch):
     page = again.report(tmp_path / "report.html").read_text(encoding="utf-8")
     assert "What the coin says" in page
     assert "fell on its edge" in page
+
+
+@pytest.mark.parametrize("kind", ["several annotators", "sparse", "wide"])
+def test_a_check_from_outside_runs_for_every_kind_of_fit(monkeypatch, kind):
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(200, 320 if kind == "wide" else 2))
+    L = rng.random((200, 1)) < 0.7 / (1 + np.exp(-4 * X[:, :1]))
+    if kind == "several annotators":
+        L = np.column_stack([L, L & (rng.random((200, 1)) < 0.5)])
+    if kind == "sparse":
+        X = scipy.sparse.random(200, 320, density=0.05, random_state=0, format="csr")
+    fit = lepu.fit(X, L.astype(int), model="scar", method="map", random_seed=1)
+    monkeypatch.setattr(checks, "CHECKS", [*checks.CHECKS, checks.Row(check_coin)])
+    found = lepu.diagnose(fit, bootstrap=19)
+    assert found.level == 4
+    names = [c.name for c in found.checks]
+    assert "coin" in names
+    assert "bootstrap of SCAR" in names  # asked for, and answered where it cannot be made

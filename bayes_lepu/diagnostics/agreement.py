@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.links import Array
 from bayes_lepu.models.parameters import Parameters
+from bayes_lepu.result import FittedModel
 
 REPLICATES = 500
 LEAST_REPLICATES = 100
@@ -80,6 +81,12 @@ class Agreement:
             },
             index=pd.Index(self.names, name="rows labelled by"),
         )
+
+
+def agreement_of(fit: FittedModel) -> Agreement:
+    """The counts of a fit against labels replicated from its posterior."""
+    rng = np.random.default_rng([fit.options.random_seed, 7])
+    return compare_agreement(fit.draws, fit.data, rng)
 
 
 def compare_agreement(draws: Parameters, data: PUData, rng: np.random.Generator) -> Agreement:

@@ -23,7 +23,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import chdtrc
 
-from bayes_lepu.diagnostics.records import Aspect, Check
+from bayes_lepu.diagnostics.records import Aspect, Check, not_computed, passed_if
 from bayes_lepu.diagnostics.subject import Subject
 from bayes_lepu.diagnostics.thresholds import judged_on
 from bayes_lepu.likelihood import CERTAIN_LINK, flat_order, make_links, make_point
@@ -41,6 +41,61 @@ MAX_ROWS = 50_000
 MAX_COLUMNS = 10  # products are formed of the columns that matter most
 NAMED = 3  # terms handed on to be refitted
 RESOLVED = 1e-8  # share of a term's information that must be its own
+
+
+@dataclass(frozen=True)
+class Question:
+    """One of the questions, and what is said of it.
+
+    Attributes
+    ----------
+    name : str
+    what : str
+        The terms that the model leaves out.
+    consequence, remedy : str
+        Where they act after all; the remedy ends with the strongest term where there are several.
+    aspect : Aspect
+    alone : bool
+        Whether it is one term.
+    """
+
+    name: str
+    what: str
+    consequence: str
+    remedy: str
+    aspect: Aspect = Aspect.LABELS
+    alone: bool = False
+
+
+ADD = "Add the squares or products as columns, for example "
+CURVES_OF_T = Question(
+    "curves of t",
+    "Squares and products of the columns in t",
+    "the columns do not act on t in straight lines",
+    ADD,
+)
+CURVES_OF_S = Question(
+    "curves of s",
+    "Squares and products of the columns in s",
+    "the columns do not act on s in straight lines",
+    ADD,
+)
+LINK_OF_T = Question(
+    "link of t",
+    "The square of t's own predictor",
+    "the labels contradict the logistic form of t",
+    "Read π as its range over other forms, and audit rows (y=).",
+    alone=True,
+)
+S_ALONG_T = Question(
+    "s along t",
+    "t's own score in s",
+    "positives that are more obvious are marked more often than this model allows",
+    "Let all columns enter s (model='spm' or 'psychm', selection_features=), or audit rows (y=).",
+    Aspect.LEVEL,
+    alone=True,
+)
+NOT_COMPUTED = not_computed(CURVES_OF_T.name, bears_on=(CURVES_OF_T.aspect,), needs="passed")
 
 
 @dataclass(frozen=True)
@@ -64,9 +119,9 @@ class ColumnScores:
     Attributes
     ----------
     table : DataFrame
-        One row per term and factor: factor ("t" or "s"), term, z (standardised efficient score).
+        One row per question and term: question, term, z (standardised efficient score).
     p_values : dict
-        p of each question: "curves of t", "curves of s", "link of t", "s along t".
+        p of each `Question` that was put.
     named : tuple of Term
         The terms of t that stand out, the strongest first.
     rows : int
@@ -74,7 +129,7 @@ class ColumnScores:
     """
 
     table: pd.DataFrame
-    p_values: dict[str, float]
+    p_values: dict[Question, float]
     named: tuple[Term, ...]
     rows: int
 
@@ -127,30 +182,29 @@ def score_columns(subject: Subject) -> ColumnScores:
     if varies:
         own[where.own(0).start + np.array(subject.propensity.coordinate_rates, dtype=int)] = True
     questions = {
-        "curves of t": np.eye(where.size)[:, p : p + m - 1],
-        "link of t": np.eye(where.size)[:, p + m - 1 : p + m],
+        CURVES_OF_T: np.eye(where.size)[:, p : p + m - 1],
+        LINK_OF_T: np.eye(where.size)[:, p + m - 1 : p + m],
     }
     if varies:
-        questions["curves of s"] = np.eye(where.size)[:, s0 + p : s0 + p + m - 1]
+        questions[CURVES_OF_S] = np.eye(where.size)[:, s0 + p : s0 + p + m - 1]
     if subject.propensity.fixed is None:
         left_out = ~data.selection_mask if varies else np.ones(p, dtype=bool)
         along = np.zeros((where.size, 1))
         along[s0 : s0 + p, 0] = np.where(left_out, point.a, 0.0)
         if along.any():
-            questions["s along t"] = along
+            questions[S_ALONG_T] = along
     p_values, tables = {}, []
-    for name, E in questions.items():
+    for question, E in questions.items():
         U, V, share = efficient_scores(grad, info, own, E)
-        p_values[name], stat = _p_value(U, V, share)
-        factor = "s" if "s" in name.split() else "t"
-        labels = [t.name for t in terms] if E.shape[1] == m - 1 else [name]
-        tables.append(pd.DataFrame({"factor": factor, "term": labels, "z": stat}))
+        p_values[question], stat = _p_value(U, V, share)
+        labels = [question.name] if question.alone else [t.name for t in terms]
+        tables.append(pd.DataFrame({"question": question.name, "term": labels, "z": stat}))
     table = pd.concat(tables, ignore_index=True)
     first = table["z"].to_numpy()[: m - 1]
     order = np.argsort(-np.abs(first))[:NAMED]
     stands_out = chdtrc(1, first**2) * (m - 1) < P_VALUE
     named = tuple(terms[i] for i in order if stands_out[i])
-    if not named and p_values["curves of t"] < P_VALUE:
+    if not named and p_values[CURVES_OF_T] < P_VALUE:
         named = tuple(terms[i] for i in order)
     return ColumnScores(table, p_values, named, len(X))
 
@@ -186,73 +240,28 @@ def _p_value(U: Array, V: Array, share: Array) -> tuple[float, Array]:
     return min(2 * min(single, joint), 1.0), z
 
 
-QUESTIONS = {
-    "curves of t": (
-        "Squares and products of the columns in t",
-        "the columns do not act on t in straight lines",
-        "Add the squares or products as columns, for example ",
-        Aspect.LABELS,
-    ),
-    "curves of s": (
-        "Squares and products of the columns in s",
-        "the columns do not act on s in straight lines",
-        "Add the squares or products as columns, for example ",
-        Aspect.LABELS,
-    ),
-    "link of t": (
-        "The square of t's own predictor",
-        "the labels contradict the logistic form of t",
-        "Read π as its range over other forms, and audit rows (y=).",
-        Aspect.LABELS,
-    ),
-    "s along t": (
-        "t's own score in s",
-        "positives that are more obvious are marked more often than this model allows",
-        "Let all columns enter s (model='spm' or 'psychm', selection_features=), or audit rows "
-        "(y=).",
-        Aspect.LEVEL,
-    ),
-}
-
-
 def check_columns(subject: Subject, evidence: "Evidence") -> list[Check]:
     """One record for every question."""
     found = evidence.columns
-    if subject.fit.spec.cases:
-        return []  # the scores are those of rows that were drawn together
     if found is None:
-        text = "Too many coordinates."
-        return [
-            Check(
-                "curves of t",
-                "not computed",
-                None,
-                "",
-                text,
-                bears_on=(Aspect.LABELS,),
-                needs="passed",
-            )
-        ]
+        return []  # the scores are those of rows that were drawn together
     checks = []
-    for name, p in found.p_values.items():
-        what, consequence, remedy, aspect = QUESTIONS[name]
-        part = found.table[found.table["factor"] == ("s" if name.endswith("s") else "t")]
+    for question, p in found.p_values.items():
+        part = found.table[found.table["question"] == question.name]
         strongest = part.loc[part["z"].abs().idxmax(), "term"]
-        good = p >= P_VALUE
-        lone = name in ("link of t", "s along t")
+        text = f"{question.what} would improve the fit with p = {p:.2g}"
+        text += "." if question.alone else f"; the strongest is {strongest}."
         checks.append(
-            Check(
-                name,
-                "passed" if good else "failed",
+            passed_if(
+                p >= P_VALUE,
+                question.name,
                 p,
                 f"p at least {P_VALUE:g}",
-                f"{what} would improve the fit with p = {p:.2g}"
-                + ("." if lone else f"; the strongest is {strongest}.")
-                + judged_on(found.rows, subject.data.n),
-                "" if good else remedy + ("" if lone else f"{strongest}."),
-                bears_on=(aspect,),
+                text + judged_on(found.rows, subject.data.n),
+                question.remedy + ("" if question.alone else f"{strongest}."),
+                bears_on=(question.aspect,),
                 needs="passed",
-                consequence=consequence,
+                consequence=question.consequence,
             )
         )
     return checks

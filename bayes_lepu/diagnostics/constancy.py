@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bayes_lepu.diagnostics.exceptional import scar_peak
-from bayes_lepu.diagnostics.records import Aspect, Check, Status
+from bayes_lepu.diagnostics.records import (
+    Aspect,
+    Check,
+    Status,
+    not_applicable,
+    not_computed,
+    passed_if,
+)
 from bayes_lepu.diagnostics.rivals import LEAST_DIFFERENCE, difference
 from bayes_lepu.diagnostics.subject import Subject
 from bayes_lepu.inference.map import fit_map
@@ -23,16 +30,16 @@ if TYPE_CHECKING:
     from bayes_lepu.diagnostics.evidence import Evidence
 
 
+NOT_COMPUTED = not_computed("constancy of s", bears_on=(Aspect.LEVEL,), needs="weak")
+
+
 def check_constancy(subject: Subject, evidence: "Evidence") -> list[Check]:
     """Whether s varies with x (or, for SCAR and naive, whether it may be taken as constant)."""
     name, spec = "constancy of s", subject.fit.spec
     # The split of h that SCAR makes rests on nothing but its constant s.
     aspect = Aspect.RANKING if spec.constant else Aspect.LEVEL
-    if not subject.small:
-        text = "Too many coordinates."
-        return [Check(name, "not computed", None, "", text, bears_on=(aspect,), needs="weak")]
     if spec.certain and subject.data.n_audited:
-        return [Check(name, "not applicable", None, "", "Audited rows leave no room for s < 1.")]
+        return [not_applicable(name, "Audited rows leave no room for s < 1.")]
     own, *others = evidence.rivals
     # SCAR is held against the richer model, whose s varies; all others against SCAR.
     rival = next(r for r in others if r.name == ("spm" if spec.constant else "scar"))
@@ -110,6 +117,20 @@ def _reading(spec: ModelSpec, ahead: float, bound: float) -> tuple[Status, str, 
 # The likelihood ratio, with its distribution simulated ----------------------------------------
 
 
+def check_bootstrap(
+    subject: Subject, repeats: int, progress: Callable[[Iterable[int]], Iterable[int]]
+) -> Check:
+    """The bootstrap that was asked for, or why there is none."""
+    name = "bootstrap of SCAR"
+    if subject.several:
+        return not_computed(name, "The data sets are simulated for one annotator only.")
+    if not subject.fit.spec.has_selection:
+        return not_applicable(name, "s does not depend on x in this model.")
+    if subject.too_large:
+        return not_computed(name, subject.too_large)
+    return bootstrap_constancy(subject, repeats, progress)
+
+
 def bootstrap_constancy(
     subject: Subject,
     repeats: int,
@@ -131,15 +152,14 @@ def bootstrap_constancy(
         _, simple = scar_peak(subject, again)
         count += full - simple >= observed
     p_value = (1 + count) / (1 + repeats)
-    passed = p_value <= 0.05
-    psychm = spec.n_rates > 0
-    return Check(
+    return passed_if(
+        p_value <= 0.05,
         "bootstrap of SCAR",
-        "passed" if passed else ("failed" if psychm else "weak"),
         p_value,
         "at most 0.05",
         f"The log likelihood exceeds that of SCAR by {observed:.1f}; as much or more in "
         f"{count} of {repeats} data sets simulated from the SCAR fit (p = {p_value:.3f}).",
-        "" if passed else "A constant propensity is not rejected: fit model='scar' or 'spm'.",
+        "A constant propensity is not rejected: fit model='scar' or 'spm'.",
+        otherwise="failed" if spec.n_rates else "weak",
         bears_on=(Aspect.LEVEL,),
     )

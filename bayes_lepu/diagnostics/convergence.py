@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bayes_lepu.diagnostics import thresholds
-from bayes_lepu.diagnostics.records import Aspect, Check
+from bayes_lepu.diagnostics.records import Aspect, Check, not_applicable, passed_if
 from bayes_lepu.diagnostics.subject import Subject
-from bayes_lepu.diagnostics.thresholds import grade, in_words
+from bayes_lepu.diagnostics.thresholds import grade, graded
 from bayes_lepu.inference.laplace import TRUSTED_K
 from bayes_lepu.links import Array
 from bayes_lepu.models.factors import scalars
@@ -19,6 +19,11 @@ if TYPE_CHECKING:
 
 MIN_EBFMI = 0.3
 LEAST_OF_BASIN = 20  # draws per chain from which R-hat can be computed at all
+AFTER_RELABELLING = (
+    "The chains disagree after relabelling: genuine multimodality or too short a run. See the mode "
+    "table; take more draws, or settle the factors with selection_features= or audited rows."
+)
+OF_SEVERAL = "The chains disagree. Take more draws (draws=, tune=) or use tighter priors (priors=)."
 _DONE: dict[str, Any] = {"bears_on": (Aspect.COMPUTATION,), "needs": "weak"}
 
 
@@ -28,7 +33,7 @@ def check_convergence(subject: Subject, evidence: "Evidence") -> list[Check]:
         return [check_optimum(subject)]
     if not subject.fit.stats:
         return [check_independent(subject)]
-    return [_chains(subject), _raw_chains(subject), check_sampler(subject.fit)]
+    return [_chains(subject), *_raw_chains(subject), check_sampler(subject.fit)]
 
 
 def quantities(subject: Subject, draws: Parameters) -> dict[str, Array]:
@@ -57,14 +62,8 @@ def _chains(subject: Subject) -> Check:
         worst = max(parts, key=lambda part: _worst_r_hat(part)[1])
         when = f", in each of {len(parts)} separate basins"
     else:
-        worst, when = values, ", after relabelling"
-    return chains_agree(
-        worst,
-        when,
-        "The chains disagree after relabelling: genuine multimodality or too short a "
-        "run. See the mode table; take more draws, or settle the factors with "
-        "selection_features= or audited rows.",
-    )
+        worst, when = values, "" if subject.several else ", after relabelling"
+    return chains_agree(worst, when, OF_SEVERAL if subject.several else AFTER_RELABELLING)
 
 
 def by_basin(values: dict[str, Array], basin: Array | None) -> list[dict[str, Array]]:
@@ -92,38 +91,31 @@ def chains_agree(values: dict[str, Array], when: str, failed_remedy: str) -> Che
     ess = {n: float(array_stats.ess(v)) for n, v in values.items() if np.ptp(v) > 0}
     least = min(ess, key=lambda n: ess[n])
     status = grade(r_hat, thresholds.R_HAT)
-    return Check(
+    return graded(
         "convergence",
-        status,
         r_hat,
-        "R-hat " + in_words(thresholds.R_HAT) + when,
+        thresholds.R_HAT,
         f"Largest R-hat {r_hat:.3f} ({name}); smallest effective sample {ess[least]:.0f} "
         f"({least}).",
-        {
-            "passed": "",
-            "weak": "Take more draws (draws=, tune=).",
-            "failed": failed_remedy,
-        }.get(status, ""),
+        failed_remedy if status == "failed" else "Take more draws (draws=, tune=).",
+        threshold="R-hat {}" + when,
         consequence="the chains disagree",
         **_DONE,
     )
 
 
-def _raw_chains(subject: Subject) -> Check:
+def _raw_chains(subject: Subject) -> list[Check]:
+    if subject.several:
+        return []
     if "mirrored" not in subject.fit.stats:
-        return Check(
-            "raw R-hat", "not applicable", None, "", "The factors of this model do not exchange."
-        )
+        return [not_applicable("raw R-hat", "The factors of this model do not exchange.")]
     name, r_hat = _worst_r_hat(quantities(subject, subject.raw))
     share = float(np.mean(subject.fit.stats["mirrored"]))
-    return Check(
-        "raw R-hat",
-        "passed",
-        r_hat,
-        "for information only",
+    text = (
         f"Before relabelling the largest R-hat is {r_hat:.2f} ({name}); {share:.0%} of the draws "
-        "had their factors exchanged. That is the normal state of a symmetric model.",
+        "had their factors exchanged. That is the normal state of a symmetric model."
     )
+    return [Check("raw R-hat", "passed", r_hat, "for information only", text)]
 
 
 def check_sampler(fit: FittedModel) -> Check:
@@ -131,14 +123,14 @@ def check_sampler(fit: FittedModel) -> Check:
     figures, total = fit.quality.figures, fit.parameters.b.size
     divergent, e_bfmi = figures.get("divergences", 0), figures.get("e_bfmi", np.inf)
     good = divergent == 0 and e_bfmi >= MIN_EBFMI
-    status = "passed" if good else ("weak" if divergent < 0.01 * total else "failed")
-    return Check(
+    return passed_if(
+        good,
         "sampler",
-        status,  # type: ignore[arg-type]
         float(divergent),
         f"no divergences, E-BFMI at least {MIN_EBFMI}",
         f"{divergent} divergences in {total} draws; smallest E-BFMI {e_bfmi:.2f}.",
-        "" if good else "Raise target_accept (for example 0.97) or use tighter priors.",
+        "Raise target_accept (for example 0.97) or use tighter priors.",
+        otherwise="weak" if divergent < 0.01 * total else "failed",
         bears_on=(Aspect.COMPUTATION,),
         consequence="the sampler did not explore the posterior",
     )
@@ -148,14 +140,14 @@ def check_optimum(subject: Subject) -> Check:
     """Whether the search of a point estimate ended at an optimum."""
     best = subject.fit.modes[0]
     residual = float(subject.fit.quality.figures.get("kkt_residual", np.nan))
-    return Check(
+    return passed_if(
+        best.converged,
         "convergence",
-        "passed" if best.converged else "failed",
         residual,
         "optimality conditions met",
         f"The best of {sum(m.hits for m in subject.fit.modes)} starts ended with residual "
         f"{residual:.2g}; {best.hits} starts ended there.",
-        "" if best.converged else "Use more starts (n_starts=) or a stronger penalty (C=).",
+        "Use more starts (n_starts=) or a stronger penalty (C=).",
         consequence="the optimiser did not converge",
         **_DONE,
     )
@@ -169,14 +161,13 @@ def check_independent(subject: Subject) -> Check:
         words = quality.words or "The engine does not say how good its draws are."
         return Check("convergence", status, None, "", words, **_DONE)  # type: ignore[arg-type]
     k = float(quality.figures["pareto_k"])
-    good = k <= TRUSTED_K
-    return Check(
+    return passed_if(
+        k <= TRUSTED_K,
         "convergence",
-        "passed" if good else "failed",
         k,
         f"Pareto k at most {TRUSTED_K}",
         f"The Gaussian approximation has Pareto k {k:.2f} against the posterior.",
-        "" if good else "Use method='nuts': the posterior is not Gaussian here.",
+        "Use method='nuts': the posterior is not Gaussian here.",
         consequence="the posterior is not as Gaussian as its draws",
         **_DONE,
     )

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bayes_lepu.diagnostics import thresholds
-from bayes_lepu.diagnostics.records import Aspect, Check
-from bayes_lepu.diagnostics.subject import Local, Subject
-from bayes_lepu.diagnostics.thresholds import grade, in_words
+from bayes_lepu.diagnostics.curvature import Local
+from bayes_lepu.diagnostics.records import Aspect, Check, not_computed
+from bayes_lepu.diagnostics.subject import Subject
+from bayes_lepu.diagnostics.thresholds import graded
 from bayes_lepu.likelihood.factoring import solve
 from bayes_lepu.links import Array
 from bayes_lepu.models.transforms import plain_name
@@ -25,6 +26,12 @@ if TYPE_CHECKING:
     from bayes_lepu.diagnostics.evidence import Evidence
 
 NAMED_SHARE = 0.8
+FEWER = "Use fewer columns, or audit some unlabelled rows (y=)."
+FEWER_SPARSE = (
+    "Judge the columns that matter as a dense table: fit with penalty='l1', then keep = "
+    "np.flatnonzero(fit.draws.a[0]) and lepu.fit(X[:, keep].toarray(), l, ...); or audit some "
+    "unlabelled rows (y=)."
+)
 LARGEST = 1e140  # entries of an information matrix beyond it are beyond any use
 
 
@@ -66,10 +73,11 @@ def prior_share(local: Local) -> float:
     return float(v @ local.prior @ v) / max(total, 1e-300)
 
 
+NOT_COMPUTED = not_computed("information")
+
+
 def check_information(subject: Subject, evidence: "Evidence") -> list[Check]:
     """Data information against prior precision, and what is left of it for π."""
-    if not subject.small:
-        return [Check("information", "not computed", None, "", "Too many coordinates.")]
     local = subject.local
     rho, directions = spectrum(local)
     worst = name_direction(directions[:, 0], local.names)
@@ -81,21 +89,19 @@ def check_information(subject: Subject, evidence: "Evidence") -> list[Check]:
     )
     share = prior_share(local)
     bounds = (0.1, 0.5)
-    known = grade(float(rho[0]), thresholds.INFORMATION)
     return [
-        Check(
+        graded(
             "information",
-            known,
             float(rho[0]),
-            in_words(thresholds.INFORMATION),
+            thresholds.INFORMATION,
             text,
-            "" if known != "failed" else f"Nothing about {worst} can be read from the estimate.",
+            f"Nothing about {worst} can be read from the estimate.",
+            remedy_from="failed",
         ),
-        Check(
+        graded(
             "prior share of pi",
-            grade(share, bounds),
             share,
-            in_words(bounds),
+            bounds,
             f"{share:.0%} of what is known about π comes from {whose}, the rest from the data.",
             bears_on=(Aspect.LEVEL, Aspect.PRIOR),
         ),
@@ -110,27 +116,23 @@ def check_shape(subject: Subject, evidence: "Evidence") -> list[Check]:
     norm_a, norm_alpha, cosine = norms_and_cosine(subject)
     steep = max(norm_a, norm_alpha)
     angle = abs(cosine)
-    apart = grade(angle, thresholds.COSINE)
     opposite = "opposite" if cosine < 0 else "the same"
     return [
-        Check(
+        graded(
             "steepness",
-            grade(steep, thresholds.STEEPNESS),
             steep,
-            in_words(thresholds.STEEPNESS),
+            thresholds.STEEPNESS,
             f"The predictors of t and s have sd {norm_a:.2f} and {norm_alpha:.2f} over the data; "
             "the split of h into levels is read from the saturation of the steeper one.",
         ),
-        Check(
+        graded(
             "angle",
-            apart,
             angle,
-            in_words(thresholds.COSINE),
+            thresholds.COSINE,
             f"a and α point in {opposite} direction with |cosine| {angle:.2f}.",
-            ""
-            if apart != "failed"
-            else "Nearly parallel factors cannot be told apart: name a column that enters only one "
-            "of them (selection_features= or class_features=).",
+            "Nearly parallel factors cannot be told apart: name a column that enters only one of "
+            "them (selection_features= or class_features=).",
+            remedy_from="failed",
         ),
     ]
 
@@ -147,32 +149,27 @@ def norms_and_cosine(subject: Subject) -> tuple[float, float, float]:
 
 def check_ranking(subject: Subject, evidence: "Evidence") -> list[Check]:
     """Whether the order of the rows by t is determined: the direction of a in the data metric."""
-    if not subject.small:
+    if subject.too_large:
         return [
-            Check(
+            not_computed(
                 "ranking by t",
-                "not computed",
-                None,
-                "",
-                "Too many coordinates for a dense covariance.",
-                "Use fewer columns, or method='nuts' with fewer columns.",
+                subject.too_large,
+                FEWER_SPARSE if subject.data.is_sparse else FEWER,
                 bears_on=(Aspect.RANKING,),
                 needs="weak",
-                consequence="with so many columns the checks of t and s were not computed",
+                consequence=f"with {subject.size} the curvature, the profile of π, other forms and "
+                "rivals were not computed, so that nothing shows how far the labels split h",
             )
         ]
     figure = ranking_stability(subject)
-    status = grade(figure, thresholds.RANKING)
     return [
-        Check(
+        graded(
             "ranking by t",
-            status,
             figure,
-            in_words(thresholds.RANKING),
+            thresholds.RANKING,
             f"Rankings of the rows by t agree with their mean to a correlation of {figure:.3f}.",
-            ""
-            if status != "failed"
-            else "Rank by h(x) (label_probability) instead, or bring more rows.",
+            "Rank by h(x) (label_probability) instead, or bring more rows.",
+            remedy_from="failed",
             bears_on=(Aspect.RANKING,),
             needs="weak",
             consequence="not even the ranking by t is determined by these data",
@@ -183,7 +180,7 @@ def check_ranking(subject: Subject, evidence: "Evidence") -> list[Check]:
 def ranking_stability(subject: Subject) -> float:
     """Mean correlation of a·x over the data between draws of a and their mean."""
     covariance = np.atleast_2d(np.cov(subject.data.X, rowvar=False, ddof=0))
-    if subject.fit.is_point:
+    if subject.fit.is_point and not subject.several:
         rng = np.random.default_rng(0)
         draws = np.zeros((500, subject.data.p))
         z = subject.local.sample(rng, 500)

@@ -12,7 +12,7 @@ import numpy as np
 
 from bayes_lepu.data.parts import evenly_spaced
 from bayes_lepu.data.pu_data import PUData
-from bayes_lepu.diagnostics.records import Aspect, Check
+from bayes_lepu.diagnostics.records import Aspect, Check, passed_if
 from bayes_lepu.diagnostics.subject import Subject
 from bayes_lepu.diagnostics.thresholds import judged_on
 from bayes_lepu.links import Array
@@ -39,6 +39,18 @@ def check_rows(subject: Subject, evidence: "Evidence") -> list[Check]:
     return [Check("rows", "not applicable", float(some), "", text + judged_on(some, n))]
 
 
+def check_sampling(subject: Subject, evidence: "Evidence") -> list[Check]:
+    """How the rows came together: nothing in them tells."""
+    text = (
+        "Marked rows and unmarked ones are taken as two random samples (case-control), the "
+        "unmarked one of all rows. Rows drawn together would shift the level of t."
+        if subject.fit.spec.cases
+        else "All rows are taken as one random sample, labelled or not. Labelled rows collected "
+        "apart from the unlabelled ones (case-control) would shift the level of t."
+    )
+    return [Check("sampling", "not applicable", None, "cannot be checked", text)]
+
+
 def check_design(subject: Subject, evidence: "Evidence") -> list[Check]:
     """Rank of the Jacobian on the distinct rows against the number of directions needed."""
     data, spec = subject.data, subject.fit.spec
@@ -52,23 +64,14 @@ def check_design(subject: Subject, evidence: "Evidence") -> list[Check]:
         if missing
         else f"{count} support all {needed} directions in which t and s can move."
     )
-    sampling = Check(
-        "sampling",
-        "not applicable",
-        None,
-        "cannot be checked",
-        "All rows are taken as one random sample, labelled or not. Labelled rows collected apart "
-        "from the unlabelled ones (case-control) would shift the level of t.",
-    )
     return [
-        sampling,
-        Check(
+        passed_if(
+            not missing,
             "design",
-            "failed" if missing else "passed",
             float(missing),
             "no direction missing",
             text,
-            _remedy(few=len(rows) < data.n) if missing else "",
+            _remedy(few=len(rows) < data.n),
             bears_on=(Aspect.RANKING,),
             needs="passed",
             consequence="the distinct rows are fewer than the directions in which t and s can "

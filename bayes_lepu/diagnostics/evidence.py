@@ -1,9 +1,10 @@
 """What the checks computed, kept: plots and report read it and compute nothing again."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pandas as pd
 
+from bayes_lepu.diagnostics.agreement import Agreement, agreement_of
 from bayes_lepu.diagnostics.columns import ColumnScores, score_columns
 from bayes_lepu.diagnostics.forms import FormRange, form_range
 from bayes_lepu.diagnostics.label_checks import (
@@ -17,6 +18,7 @@ from bayes_lepu.diagnostics.profile import Profile, trace_profile
 from bayes_lepu.diagnostics.records import Remedy
 from bayes_lepu.diagnostics.remedies import weigh_remedies
 from bayes_lepu.diagnostics.rivals import Rival, compare_rivals
+from bayes_lepu.diagnostics.several_annotators import panel_range
 from bayes_lepu.diagnostics.subject import Peak, Subject
 from bayes_lepu.links import Array
 from bayes_lepu.models.parameters import Parameters
@@ -24,19 +26,10 @@ from bayes_lepu.models.parameters import Parameters
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """Everything the verdict rests on.
+    """Everything the verdict rests on; None or empty is what was not computed for this fit.
 
     Attributes
     ----------
-    peaks : tuple of Peak
-        Maxima of the likelihood under a weak ridge: as labelled first, then exchanged and others.
-    profile : Profile or None
-        Log likelihood of the class prior, everything else at its best; None where too large.
-    prior : Parameters or None
-        Draws of the prior, with their class priors ``prior_pi`` and label frequencies ``prior_c``;
-        None for a point estimate.
-    rivals : tuple of Rival
-        How well this model (first) and others predict the labels; empty where too large.
     label_rates : DataFrame
         Observed and expected label rate by bin of the score h.
     calibration : Calibration
@@ -44,53 +37,68 @@ class Evidence:
     form_rates, form_calibration : DataFrame, Calibration
         The same for the h that the model's form can reach: a point estimate freed of its
         penalties; of draws, the two above.
-    columns : ColumnScores or None
-        Whether the columns act in straight lines; None where too large.
-    forms : FormRange or None
-        The class prior over other forms that predict the labels as well; None where too large.
+    prior : Parameters
+        Draws of the prior, with their class priors ``prior_pi`` and label frequencies ``prior_c``;
+        not for a point estimate.
+    peaks : tuple of Peak
+        Maxima of the likelihood under a weak ridge: as labelled first, then exchanged and others.
+    profile : Profile
+        Log likelihood of the class prior, everything else at its best.
+    rivals : tuple of Rival
+        How well this model (first) and others predict the labels.
+    columns : ColumnScores
+        Whether the columns act in straight lines.
+    forms : FormRange
+        The class prior over other forms that predict the labels as well.
+    agreement : Agreement
+        How often several annotators agree, observed and expected.
     remedies : tuple of Remedy
         What more information would change.
     """
 
-    peaks: tuple[Peak, ...]
-    profile: Profile | None
-    prior: Parameters | None
-    prior_pi: Array | None
-    prior_c: Array | None
-    rivals: tuple[Rival, ...]
     label_rates: pd.DataFrame
     calibration: Calibration
-    form_rates: pd.DataFrame
-    form_calibration: Calibration
-    columns: ColumnScores | None
-    forms: FormRange | None
-    remedies: tuple[Remedy, ...]
+    form_rates: pd.DataFrame | None = None
+    form_calibration: Calibration | None = None
+    prior: Parameters | None = None
+    prior_pi: Array | None = None
+    prior_c: Array | None = None
+    peaks: tuple[Peak, ...] = ()
+    profile: Profile | None = None
+    rivals: tuple[Rival, ...] = ()
+    columns: ColumnScores | None = None
+    forms: FormRange | None = None
+    agreement: Agreement | None = None
+    remedies: tuple[Remedy, ...] = ()
 
 
 def gather(subject: Subject) -> Evidence:
     """Compute, once, what the checks judge."""
-    fit = subject.fit
-    drawn = not fit.is_point
-    profile = trace_profile(subject) if subject.small else None
-    columns = score_columns(subject) if subject.small and not fit.spec.cases else None
+    fit, fitted = subject.fit, scores(subject.fit)
     seed = fit.options.random_seed
-    fitted = scores(fit)
-    rates, calibration = label_rates(*fitted), calibrate(*fitted, seed)
-    form_rates, form_calibration = rates, calibration
+    found = Evidence(label_rates(*fitted), calibrate(*fitted, seed))
+    if not fit.is_point:
+        prior_pi, prior_c = subject.prior_pi_and_c
+        found = replace(found, prior=subject.prior_draws, prior_pi=prior_pi, prior_c=prior_c)
+    if subject.data.is_sparse:  # what follows needs all columns at once
+        return found
+    found = replace(found, form_rates=found.label_rates, form_calibration=found.calibration)
+    if subject.several:
+        return replace(found, forms=panel_range(fit), agreement=agreement_of(fit))
     if fit.is_point:
         reached = form_scores(subject)
-        form_rates, form_calibration = label_rates(*reached), calibrate(*reached, seed)
-    return Evidence(
-        peaks=subject.peaks,
+        found = replace(
+            found, form_rates=label_rates(*reached), form_calibration=calibrate(*reached, seed)
+        )
+    found = replace(found, peaks=subject.peaks)
+    if not subject.small:
+        return found
+    profile = trace_profile(subject)
+    columns = None if fit.spec.cases else score_columns(subject)
+    return replace(
+        found,
         profile=profile,
-        prior=subject.prior_draws if drawn else None,
-        prior_pi=subject.prior_pi_and_c[0] if drawn else None,
-        prior_c=subject.prior_pi_and_c[1] if drawn else None,
-        rivals=compare_rivals(subject) if subject.small else (),
-        label_rates=rates,
-        calibration=calibration,
-        form_rates=form_rates,
-        form_calibration=form_calibration,
+        rivals=compare_rivals(subject),
         columns=columns,
         forms=form_range(subject, profile, () if columns is None else columns.named),
         remedies=weigh_remedies(subject),

@@ -14,9 +14,9 @@ import numpy as np
 from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.diagnostics import thresholds, twins
 from bayes_lepu.diagnostics.climbing import climb, linear
-from bayes_lepu.diagnostics.records import Aspect, Check, Status
+from bayes_lepu.diagnostics.records import Aspect, Check, not_computed
 from bayes_lepu.diagnostics.subject import MATERIAL, Subject, weak_density
-from bayes_lepu.diagnostics.thresholds import grade, in_words
+from bayes_lepu.diagnostics.thresholds import grade, graded
 from bayes_lepu.diagnostics.twins import Twin
 from bayes_lepu.inference.optimizers import optimise
 from bayes_lepu.inference.starts import constant_starts
@@ -32,13 +32,87 @@ NEARLY = 2.0  # a point with a second solution is preferred to the best within t
 NEVER = -30.0  # log(γ/ρ) that stands for γ = 0
 
 
+@dataclass(frozen=True)
+class ExceptionalSet:
+    """A set on which the parameters are not determined by h.
+
+    Attributes
+    ----------
+    name : str
+    held : str
+        What a fit on the set is held to, in words.
+    remedy : str
+    no_twin : str
+        What is said near it where no second solution is at hand.
+    bears_on, needs, consequence
+        Of its check.
+    """
+
+    name: str
+    held: str
+    remedy: str
+    no_twin: str = "There is no second solution there, but the estimates are unstable."
+    bears_on: tuple[Aspect, ...] = (Aspect.LEVEL,)
+    needs: Literal["weak", "passed"] | None = "passed"
+    consequence: str = ""
+
+
+NAME_A_COLUMN = "Name a column that enters only one factor, audit rows (y=), or fit model='spm'."
+A_ZERO = ExceptionalSet(
+    "a = 0",
+    "a t that is the same for all rows (a = 0)",
+    "t does not vary detectably: fit model='scar' or 'spm', or bring columns that separate the "
+    "classes.",
+    consequence="these data do not show that t varies with x at all",
+)
+A_ALPHA = ExceptionalSet("a = alpha", "equal slopes of t and s (a = α)", NAME_A_COLUMN)
+A_MINUS_ALPHA = ExceptionalSet("a = -alpha", "opposite slopes of t and s (a = -α)", NAME_A_COLUMN)
+S_CONSTANT = ExceptionalSet(
+    "s constant",
+    "an s that is the same for all rows",
+    "Fit model='scar' (or 'spm', which identifies a constant s): inside PsychM the level of t is "
+    "then free.",
+)
+GAMMA_ZERO = ExceptionalSet(
+    "gamma = 0",
+    "an annotator who never guesses (γ = 0)",
+    "Without visible guesses the factors exchange freely: name a column that enters only one of "
+    "them, or audit rows (y=).",
+    "Without guesses, what sets the factors apart are their columns alone.",
+    bears_on=(),
+    needs=None,
+)
+ONE_FACTOR = ExceptionalSet(
+    "one factor = 1",
+    "one factor equal to 1",
+    "The slopes of a factor this close to 1 are not estimable and its level is open: fit "
+    "model='naive' or 'scar', or audit unlabelled rows (y=).",
+    "The data cannot tell one of the factors from 1.",
+)
+BOTH_ZERO = ExceptionalSet(
+    "a = alpha = 0",
+    "a t and an s that are the same for all rows",
+    "h does not vary detectably with x: nothing but E h can be learned.",
+    bears_on=(Aspect.RANKING,),
+    needs=None,
+    consequence="these data do not show that h varies with x at all",
+)
+FIXED_POINT = ExceptionalSet(
+    "(a, b) = (alpha, beta)",
+    "equal factors t = s",
+    "The two factors coincide: name a column that enters only one.",
+    needs=None,
+)
+SCAR_REMEDY = "c may be 1: compare with model='naive', or audit unlabelled rows (y=)."
+
+
 @dataclass(frozen=True, eq=False)
 class Nearest:
     """The best point of one exceptional set.
 
     Attributes
     ----------
-    name : str
+    of : ExceptionalSet
     distance : float
         How far the weak log likelihood lies below its maximum.
     freed : int
@@ -49,11 +123,16 @@ class Nearest:
         Second solutions with the same h as ``point``.
     """
 
-    name: str
+    of: ExceptionalSet
     distance: float
     freed: int
     point: Parameters
     twins: list[Twin]
+
+    @property
+    def name(self) -> str:
+        """The name of the set."""
+        return self.of.name
 
 
 def nearest_points(subject: Subject) -> list[Nearest]:
@@ -78,41 +157,26 @@ def nearest_points(subject: Subject) -> list[Nearest]:
     return [find(subject) for find in finders]
 
 
+NOT_COMPUTED = not_computed("exceptional sets", bears_on=(Aspect.LEVEL,), needs="passed")
+
+
 def check_exceptional(subject: Subject, evidence: "Evidence") -> list[Check]:
     """One record for every exceptional set."""
-    if not subject.small:
-        text = "Too many coordinates."
-        return [
-            Check(
-                "exceptional sets",
-                "not computed",
-                None,
-                "",
-                text,
-                bears_on=(Aspect.LEVEL,),
-                needs="passed",
-            )
-        ]
-    checks = [_check(subject, found) for found in nearest_points(subject)]
+    checks = {found.of: _check(subject, found) for found in nearest_points(subject)}
     # Where s may be constant as well, the data are those of SCAR: one factor varies, and which of
     # the two it is stays a question of naming. Where s does vary, t may not vary at all.
-    varies = any(c.name == "set s constant" and c.status == "passed" for c in checks)
-    return [
-        replace(c, bears_on=(Aspect.RANKING, Aspect.LEVEL))
-        if c.name == "set a = 0" and varies
-        else c
-        for c in checks
-    ]
+    if S_CONSTANT in checks and checks[S_CONSTANT].status == "passed" and A_ZERO in checks:
+        both = (Aspect.RANKING, Aspect.LEVEL)
+        checks[A_ZERO] = replace(checks[A_ZERO], bears_on=both)
+    return list(checks.values())
 
 
 def _check(subject: Subject, found: Nearest) -> Check:
-    X = subject.weak.data.X
+    X, kind = subject.weak.data.X, found.of
     bounds = thresholds.nested_gap(found.freed)
-    status: Status = grade(found.distance, bounds)
     own = float(found.point.t(X).mean())
-    text = f"Held to {HELD[found.name]}, the fit is {worse(found.distance)}."
-    remedy = ""
-    if status != "passed":
+    text = f"Held to {kind.held}, the fit is {worse(found.distance)}."
+    if grade(found.distance, bounds) != "passed":
         if found.twins:
             twin = max(found.twins, key=lambda w: abs(float(w.point.t(X).mean()) - own))
             text += (
@@ -121,66 +185,18 @@ def _check(subject: Subject, found: Nearest) -> Check:
                 f"π {float(twin.point.t(X).mean()):.2f} instead of {own:.2f}."
             )
         else:
-            text += NO_TWIN.get(
-                found.name,
-                " There is no second solution there, but the estimates are unstable.",
-            )
-        remedy = SCAR_REMEDY if subject.fit.spec.constant else REMEDIES[found.name]
-    return Check(
-        f"set {found.name}",
-        status,
+            text += f" {kind.no_twin}"
+    return graded(
+        f"set {kind.name}",
         found.distance,
-        f"{UNITS}, {in_words(bounds)}",
+        bounds,
         text,
-        remedy,
-        *BEARINGS.get(found.name, ((Aspect.LEVEL,), "passed", "")),
+        SCAR_REMEDY if subject.fit.spec.constant else kind.remedy,
+        threshold=f"{UNITS}, {{}}",
+        bears_on=kind.bears_on,
+        needs=kind.needs,
+        consequence=kind.consequence,
     )
-
-
-# What each set bears on, what it needs, and what it means for the verdict; the level otherwise.
-BEARINGS: dict[str, tuple[tuple[Aspect, ...], Literal["weak", "passed"] | None, str]] = {
-    "a = 0": (
-        (Aspect.LEVEL,),
-        "passed",
-        "these data do not show that t varies with x at all",
-    ),
-    "a = alpha = 0": (
-        (Aspect.RANKING,),
-        None,
-        "these data do not show that h varies with x at all",
-    ),
-    "(a, b) = (alpha, beta)": ((Aspect.LEVEL,), None, ""),
-    "gamma = 0": ((), None, ""),
-}
-HELD = {
-    "a = 0": "a t that is the same for all rows (a = 0)",
-    "a = alpha": "equal slopes of t and s (a = α)",
-    "a = -alpha": "opposite slopes of t and s (a = -α)",
-    "s constant": "an s that is the same for all rows",
-    "gamma = 0": "an annotator who never guesses (γ = 0)",
-    "one factor = 1": "one factor equal to 1",
-    "a = alpha = 0": "a t and an s that are the same for all rows",
-    "(a, b) = (alpha, beta)": "equal factors t = s",
-}
-NO_TWIN = {
-    "one factor = 1": " The data cannot tell one of the factors from 1.",
-    "gamma = 0": " Without guesses, what sets the factors apart are their columns alone.",
-}
-SCAR_REMEDY = "c may be 1: compare with model='naive', or audit unlabelled rows (y=)."
-REMEDIES = {
-    "a = 0": "t does not vary detectably: fit model='scar' or 'spm', or bring columns that "
-    "separate the classes.",
-    "one factor = 1": "The slopes of a factor this close to 1 are not estimable and its level is "
-    "open: fit model='naive' or 'scar', or audit unlabelled rows (y=).",
-    "a = alpha": "Name a column that enters only one factor, audit rows (y=), or fit model='spm'.",
-    "a = -alpha": "Name a column that enters only one factor, audit rows (y=), or fit model='spm'.",
-    "s constant": "Fit model='scar' (or 'spm', which identifies a constant s): inside PsychM the "
-    "level of t is then free.",
-    "gamma = 0": "Without visible guesses the factors exchange freely: name a column that enters "
-    "only one of them, or audit rows (y=).",
-    "a = alpha = 0": "h does not vary detectably with x: nothing but E h can be learned.",
-    "(a, b) = (alpha, beta)": "The two factors coincide: name a column that enters only one.",
-}
 
 
 # The sets ------------------------------------------------------------------------------------
@@ -192,7 +208,7 @@ def _distance(subject: Subject, logp: float) -> float:
 
 def _find(
     subject: Subject,
-    name: str,
+    of: ExceptionalSet,
     E: Array,
     offset: Array,
     starts: list[Array],
@@ -217,7 +233,7 @@ def _find(
 
     value, point, solutions = max(close, key=preference)
     freed = subject.weak.dim - E.shape[1]
-    return Nearest(name, _distance(subject, value), freed, point, solutions)
+    return Nearest(of, _distance(subject, value), freed, point, solutions)
 
 
 def _start(subject: Subject) -> Array:
@@ -231,7 +247,7 @@ def _a_zero(subject: Subject) -> Nearest:
     starts = [z[keep]]
     if subject.foldable:
         starts.append(subject.weak.swap(z)[keep])
-    return _find(subject, "a = 0", E, np.zeros(dim), starts, twins.class_zero)
+    return _find(subject, A_ZERO, E, np.zeros(dim), starts, twins.class_zero)
 
 
 def _tied(subject: Subject, sign: float) -> tuple[Array, list[Array]]:
@@ -258,12 +274,12 @@ def _tied(subject: Subject, sign: float) -> tuple[Array, list[Array]]:
 
 def _a_alpha(subject: Subject) -> Nearest:
     E, starts = _tied(subject, 1.0)
-    return _find(subject, "a = alpha", E, np.zeros(len(E)), starts, twins.parallel)
+    return _find(subject, A_ALPHA, E, np.zeros(len(E)), starts, twins.parallel)
 
 
 def _a_minus_alpha(subject: Subject) -> Nearest:
     E, starts = _tied(subject, -1.0)
-    return _find(subject, "a = -alpha", E, np.zeros(len(E)), starts, twins.opposite)
+    return _find(subject, A_MINUS_ALPHA, E, np.zeros(len(E)), starts, twins.opposite)
 
 
 def _gamma_zero(subject: Subject) -> Nearest:
@@ -273,7 +289,7 @@ def _gamma_zero(subject: Subject) -> Nearest:
     offset = np.zeros(density.dim)
     offset[u] = NEVER
     formula = twins.exchanged if subject.foldable else _none
-    return _find(subject, "gamma = 0", E, offset, [np.delete(z, u)], formula)
+    return _find(subject, GAMMA_ZERO, E, offset, [np.delete(z, u)], formula)
 
 
 def _s_constant(subject: Subject) -> Nearest:
@@ -282,7 +298,7 @@ def _s_constant(subject: Subject) -> Nearest:
     allowed = np.array_equal(subject.data.class_mask, subject.data.selection_mask)
     found = twins.constant_propensity(point.a, float(point.b), float(point.gamma))
     freed = subject.weak.dim - (int(subject.data.class_mask.sum()) + 2)
-    return Nearest("s constant", _distance(subject, logp), freed, point, found if allowed else [])
+    return Nearest(S_CONSTANT, _distance(subject, logp), freed, point, found if allowed else [])
 
 
 def _one_factor(subject: Subject) -> Nearest:
@@ -298,7 +314,7 @@ def _one_factor(subject: Subject) -> Nearest:
         found.append((optimum.logp, density.unpack(optimum.z)))
     logp, point = max(found, key=lambda pair: pair[0])
     freed = subject.weak.dim - int(np.count_nonzero(point.a)) - 1
-    return Nearest("one factor = 1", _distance(subject, logp), freed, point, [])
+    return Nearest(ONE_FACTOR, _distance(subject, logp), freed, point, [])
 
 
 def scar_peak(subject: Subject, data: PUData | None = None) -> tuple[Parameters, float]:
@@ -314,7 +330,7 @@ def _both_zero(subject: Subject) -> Nearest:
     density, z = subject.weak, _start(subject)
     levels = np.r_[density.blocks.b, density.blocks.beta]
     E = np.eye(density.dim)[:, levels]
-    return _find(subject, "a = alpha = 0", E, np.zeros(density.dim), [z[levels]], twins.both_zero)
+    return _find(subject, BOTH_ZERO, E, np.zeros(density.dim), [z[levels]], twins.both_zero)
 
 
 def _fixed_point(subject: Subject) -> Nearest:
@@ -323,7 +339,7 @@ def _fixed_point(subject: Subject) -> Nearest:
     k = E.shape[1] - 2
     E = np.column_stack([E[:, :k], E[:, k] + E[:, k + 1]])
     joined = [np.append(s[:k], 0.5 * (s[k] + s[k + 1])) for s in starts[::3]]
-    found = _find(subject, "(a, b) = (alpha, beta)", E, np.zeros(len(E)), joined, _none)
+    found = _find(subject, FIXED_POINT, E, np.zeros(len(E)), joined, _none)
     return replace(found, twins=[])
 
 

@@ -29,9 +29,9 @@ from bayes_lepu.diagnostics.columns import Term
 from bayes_lepu.diagnostics.levels import LEVEL_REMEDY, OWN_BRANCHES, interval
 from bayes_lepu.diagnostics.profile import Profile
 from bayes_lepu.diagnostics.quick_likelihood import one_annotator
-from bayes_lepu.diagnostics.records import Aspect, Check
+from bayes_lepu.diagnostics.records import Aspect, Check, not_computed, passed_if
 from bayes_lepu.diagnostics.subject import WEAK_SLOPE_SCALE, Subject
-from bayes_lepu.diagnostics.thresholds import grade, in_words, judged_on
+from bayes_lepu.diagnostics.thresholds import grade, graded, judged_on
 from bayes_lepu.likelihood import Links, Point, Rows, flat_order, make_links, make_point
 from bayes_lepu.likelihood.formula import outside_moments, row_terms
 from bayes_lepu.links import Array
@@ -50,6 +50,7 @@ RISES = (0.5, 1.0, 2.0)  # of the log odds of a constant s, over one sd of the c
 FLOORS = (0.05, 0.1, 0.2)  # of an s that follows t, from s = floor to s = 1 - floor
 # Slopes of a link against those of the logistic one for about the same curve.
 LINK_SCALES = {"logistic": 1.0, "probit": 0.6, "cloglog": 0.8, "loglog": 0.8, "cauchit": 0.8}
+OTHER_LINKS = [name for name in LINK_SCALES if name != "logistic"]
 TOP = 100
 MOVED = "the penalty or prior of this fit moved it out of what the labels leave"
 
@@ -128,7 +129,7 @@ class FormRange:
 def list_forms(terms: tuple[Term, ...], *, kept_out: bool) -> list[Form]:
     """All forms, the fitted model's own first (``kept_out``: columns of t do not enter s)."""
     shapes = [Form("logistic", false_marks=0.0)]
-    shapes += [Form(name, link=name) for name in LINK_SCALES if name != "logistic"]
+    shapes += [Form(name, link=name) for name in OTHER_LINKS]
     shapes += [Form(f"ceiling {top:g}", ceiling=top) for top in CEILINGS]
     if terms:
         shapes.append(Form("with " + ", ".join(t.name for t in terms), terms=terms))
@@ -369,13 +370,13 @@ def check_forms(subject: Subject, evidence: "Evidence") -> list[Check]:
     if found is None:
         if subject.propensity.fixed is not None:
             return []
-        why = "Too many coordinates"
+        why = subject.too_large.rstrip(".")
         if subject.fit.spec.false_marks:
             why = "False marks are fitted, and other forms are tried without them"
         if subject.fit.spec.cases:
             why = "Other forms are tried on rows that were drawn together only"
         text = f"{why}: how far the form carries π is not known."
-        return [Check("form range", "not computed", None, "", text, **_WIDTH)]
+        return [not_computed("form range", text, **_WIDTH)]
     kept, pi = found.kept, float(np.mean(subject.pi_draws))
     bounds = thresholds.relative(thresholds.FORM_WIDTH, pi)
     width = found.high - found.low
@@ -391,24 +392,24 @@ def check_forms(subject: Subject, evidence: "Evidence") -> list[Check]:
     if found.moved:
         text += f" The penalty or prior put the estimate, {share(pi)}, where no form has it."
     best = found.table["below"].idxmin()
-    own_good = found.own_gap <= AS_WELL
     return [
-        Check(
+        graded(
             "form range",
-            status,
             width,
-            "width of π " + in_words(bounds),
+            bounds,
             text,
-            "" if status == "passed" else LEVEL_REMEDY,
+            LEVEL_REMEDY,
+            threshold="width of π {}",
+            status=status,
             **(_WIDTH | {"consequence": MOVED} if found.moved else _WIDTH),
         ),
-        Check(
+        passed_if(
+            found.own_gap <= AS_WELL,
             "form of h",
-            "passed" if own_good else "failed",
             found.own_gap,
             f"at most {AS_WELL:g} {UNITS} below the best form",
             f"The best form ({best}) is {found.own_gap:.1f} {UNITS} better than the fitted one.",
-            "" if own_good else "Fit the form that the labels prefer, or read π as its range.",
+            "Fit the form that the labels prefer, or read π as its range.",
             bears_on=(Aspect.LABELS,),
             needs="passed",
             consequence="another form of t predicts the labels better",

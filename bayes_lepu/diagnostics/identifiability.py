@@ -1,18 +1,17 @@
 """All checks in order, and what they amount to: a level, a sentence, and what carries it."""
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
 
 from bayes_lepu.diagnostics import table
-from bayes_lepu.diagnostics.constancy import bootstrap_constancy
+from bayes_lepu.diagnostics.constancy import check_bootstrap
 from bayes_lepu.diagnostics.evidence import gather
 from bayes_lepu.diagnostics.naming import exchanged_pi
 from bayes_lepu.diagnostics.records import Check, Identifiability
-from bayes_lepu.diagnostics.several_annotators import diagnose_several
-from bayes_lepu.diagnostics.sparse_rows import diagnose_sparse, made_dense
-from bayes_lepu.diagnostics.subject import Subject
+from bayes_lepu.diagnostics.subject import MAX_DIM, Subject
 from bayes_lepu.diagnostics.verdict import carriers, choose_level
 from bayes_lepu.diagnostics.words import sentence
 from bayes_lepu.errors import ModelError
@@ -20,6 +19,7 @@ from bayes_lepu.result import FittedModel
 from bayes_lepu.runtime.interruption import stops_at_once
 
 LEAST_BOOTSTRAP = 19
+MOST_CELLS = 10_000_000  # of a sparse table that is made dense to be judged: 80 MB
 
 
 @stops_at_once
@@ -67,16 +67,13 @@ def diagnose(
     audits = audits or fit.options.audits or "chosen"
     if audits not in ("chosen", "random"):
         raise ModelError(f"audits = {audits!r}; 'chosen' or 'random' is expected.")
-    if fit.data.n_annotators > 1:
-        return diagnose_several(fit)
-    fit = made_dense(fit)
-    if fit.data.is_sparse:
-        return diagnose_sparse(fit)
-    subject = Subject(fit)
+    subject = Subject(_made_dense(fit))
     evidence = gather(subject)
-    checks: list[Check] = [record for check in table.CHECKS for record in check(subject, evidence)]
-    if bootstrap and fit.spec.has_selection and subject.small:
-        checks.append(bootstrap_constancy(subject, bootstrap, _progress(progressbar)))
+    checks: list[Check] = []
+    for row in table.CHECKS:
+        checks += row.records(subject, evidence)
+    if bootstrap:
+        checks.append(check_bootstrap(subject, bootstrap, _progress(progressbar)))
     level = choose_level(checks)
     other = exchanged_pi(subject) if level == 3 else None
     return Identifiability(
@@ -95,6 +92,12 @@ def verdict_of(fit: FittedModel) -> Identifiability:
     """The verdict that a fit keeps, or a new one where it keeps none."""
     kept = getattr(fit, "identifiability", None)
     return kept if isinstance(kept, Identifiability) else diagnose(fit)
+
+
+def _made_dense(fit: FittedModel) -> FittedModel:
+    """The same fit on dense rows, where these are few enough to be judged as such."""
+    small = fit.density.dim <= MAX_DIM and fit.data.n * fit.data.p <= MOST_CELLS
+    return replace(fit, data=fit.data.dense) if fit.data.is_sparse and small else fit
 
 
 def _progress(show: bool) -> Callable[[Iterable[int]], Iterable[int]]:

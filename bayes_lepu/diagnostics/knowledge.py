@@ -13,13 +13,14 @@ With several annotators it is the fit's own density, whose pooling they need, wi
 import warnings
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bayes_lepu.data.pu_data import PUData
-from bayes_lepu.diagnostics.evidence import Evidence
-from bayes_lepu.diagnostics.records import Aspect, Check, Status
+from bayes_lepu.diagnostics.records import Aspect, Check, passed_if
 from bayes_lepu.diagnostics.subject import Subject
+from bayes_lepu.diagnostics.thresholds import LIKELIHOOD_DROP, graded
 from bayes_lepu.errors import OWN_CODE, IdentifiabilityWarning
 from bayes_lepu.inference.optimizers import optimise
 from bayes_lepu.inference.pooling import known_scales
@@ -27,11 +28,14 @@ from bayes_lepu.links import Array
 from bayes_lepu.models.density import LogDensity
 from bayes_lepu.models.parameters import Parameters
 
-DOUBT, CONTRADICTION = 1.92, 3.32  # half the 95 % and 99 % points of χ² with one degree of freedom
+if TYPE_CHECKING:
+    from bayes_lepu.diagnostics.evidence import Evidence
+
+CONTRADICTION = 3.32  # half the 99 % point of χ² with one degree of freedom
 TOLD = 0.5  # share of the prior variance of ε that the labels have to remove
 
 
-def check_knowledge(subject: Subject, evidence: Evidence) -> Iterable[Check]:
+def check_knowledge(subject: Subject, evidence: "Evidence") -> Iterable[Check]:
     """Hold π or c known from outside against what the labels say without it."""
     data = subject.data
     if data.is_closed or not subject.small:
@@ -46,36 +50,32 @@ def check_knowledge(subject: Subject, evidence: Evidence) -> Iterable[Check]:
     known = ~np.isnan(values)
     misfit = 0.5 * float(np.sum(((values - with_it) / errors)[known] ** 2))
     gap = float(alone.logp) - float(free.logp(given)) + misfit
-    status: Status = "passed" if gap < DOUBT else "weak" if gap < CONTRADICTION else "failed"
+    bounds = LIKELIHOOD_DROP, CONTRADICTION
     words = " and ".join(
         f"{name} {values[i]:.3g} ± {errors[i]:.2g} from outside, {without[i]:.3g} by the labels"
         for i, name in enumerate(("class prior", "label frequency"))
         if known[i]
     )
-    if status == "failed":
+    found = graded(
+        "knowledge from outside",
+        gap,
+        bounds,
+        f"{words[0].upper()}{words[1:]}.",
+        "Check the figure from outside, or the form of the model.",
+        bears_on=(Aspect.LEVEL,),
+        consequence="the labels contradict what is known from outside",
+    )
+    if found.status == "failed":
         warnings.warn(
             f"The labels contradict what is known from outside: {words} ({gap:.1f} log-likelihood "
             "units apart). Check the figure, or the model.",
             IdentifiabilityWarning,
             skip_file_prefixes=OWN_CODE,
         )
-    return [
-        Check(
-            "knowledge from outside",
-            status,
-            gap,
-            f"below {DOUBT:g} passes, above {CONTRADICTION:g} fails",
-            f"{words[0].upper()}{words[1:]}.",
-            ""
-            if status == "passed"
-            else "Check the figure from outside, or the form of the model.",
-            bears_on=(Aspect.LEVEL,),
-            consequence="the labels contradict what is known from outside",
-        )
-    ]
+    return [found]
 
 
-def check_false_marks(subject: Subject, evidence: Evidence) -> Iterable[Check]:
+def check_false_marks(subject: Subject, evidence: "Evidence") -> Iterable[Check]:
     """Whether the rate of false marks is the labels' or the prior's."""
     fit = subject.fit
     if not fit.spec.false_marks or fit.is_point or evidence.prior is None:
@@ -90,13 +90,14 @@ def check_false_marks(subject: Subject, evidence: Evidence) -> Iterable[Check]:
     text = f"Rate of false marks {after.mean():.3f}, before the data {before.mean():.3f}; "
     text += f"the data removed {max(removed, 0.0):.0%} of its variance"
     return [
-        Check(
+        passed_if(
+            told,
             "false marks",
-            "passed" if told else "weak",
             removed,
             f"at least {TOLD:g}",
             text + ("." if told else ": it is what its prior makes it."),
-            "" if told else "Audit some labelled rows (y=): only they tell false marks.",
+            "Audit some labelled rows (y=): only they tell false marks.",
+            otherwise="weak",
             bears_on=(Aspect.PRIOR,),
         )
     ]
@@ -105,7 +106,7 @@ def check_false_marks(subject: Subject, evidence: Evidence) -> Iterable[Check]:
 def _tops(subject: Subject) -> tuple[LogDensity, list[Array]]:
     """The density that knows the outside figure, and its maxima."""
     fit = subject.fit
-    if fit.data.n_annotators == 1:
+    if not subject.several:
         return subject.weak, [peak.z for peak in subject.peaks]
     density = LogDensity(fit.spec, fit.data, known_scales(fit.priors))
     return density, [optimise(density, density.pack(fit.draws.take(0))).z]

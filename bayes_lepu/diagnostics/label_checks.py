@@ -15,7 +15,7 @@ import pandas as pd
 from scipy.optimize import isotonic_regression
 
 from bayes_lepu.data.pu_data import PUData
-from bayes_lepu.diagnostics.records import Aspect, Check
+from bayes_lepu.diagnostics.records import Aspect, Check, passed_if
 from bayes_lepu.diagnostics.subject import Subject
 from bayes_lepu.links import Array
 from bayes_lepu.models.parameters import Parameters
@@ -99,18 +99,19 @@ def calibrate(h: Array, l: Array, seed: int) -> Calibration:
 def check_rates(subject: Subject, evidence: "Evidence") -> list[Check]:
     """Label rates by bin of the score."""
     table = evidence.form_rates
+    if table is None:
+        return [_rates_for_any_reason(evidence.label_rates)]
     worst = table["z"].abs().idxmax()
     z = float(table.loc[worst, "z"])
-    good = abs(z) <= MAX_Z
     return [
-        Check(
+        passed_if(
+            abs(z) <= MAX_Z,
             "label rate by score",
-            "passed" if good else "failed",
             abs(z),
             f"at most {MAX_Z:.0f} standard errors in each of {len(table)} bins",
             f"Largest deviation in bin {worst}: {share(table.loc[worst, 'observed'], 3)} observed, "
             f"{share(table.loc[worst, 'expected'], 3)} expected ({z:+.1f} se).",
-            "" if good else "The form of h is wrong: add transformed columns, or another model.",
+            "The form of h is wrong: add transformed columns, or another model.",
             bears_on=(Aspect.LABELS,),
             needs="passed",
             consequence=WRONG_H,
@@ -118,19 +119,38 @@ def check_rates(subject: Subject, evidence: "Evidence") -> list[Check]:
     ]
 
 
+def _rates_for_any_reason(table: pd.DataFrame) -> Check:
+    """How far h is from the labels where what its form can reach was not computed."""
+    z = float(table["z"].abs().max())
+    far = z > MAX_Z
+    return passed_if(
+        not far,
+        "label rate by score",
+        z,
+        f"at most {MAX_Z:.0f} standard errors in each bin",
+        f"h is {z:.1f} standard errors off the labels in one bin of its score: the penalties pull "
+        "it, or its form is wrong (which of them was not computed)."
+        if far
+        else "The label rates follow the fitted h.",
+        "Try weaker penalties (C=) and compare predictions of held-out labels.",
+        otherwise="weak",
+    )
+
+
 def check_calibration(subject: Subject, evidence: "Evidence") -> list[Check]:
     """Miscalibration of the Brier score against its distribution under the model."""
     found = evidence.form_calibration
-    good = found.p_value >= 0.01
+    if found is None:
+        return []
     return [
-        Check(
+        passed_if(
+            found.p_value >= 0.01,
             "calibration",
-            "passed" if good else "failed",
             found.p_value,
             "p at least 0.01",
             f"Recalibrating h (isotonic regression) would improve its Brier score by "
             f"{found.gain:.4f}; by chance alone as much with p = {found.p_value:.3f}.",
-            "" if good else "h is miscalibrated: add transformed columns, or another model.",
+            "h is miscalibrated: add transformed columns, or another model.",
             bears_on=(Aspect.LABELS,),
             needs="passed",
             consequence=WRONG_H,
@@ -140,21 +160,22 @@ def check_calibration(subject: Subject, evidence: "Evidence") -> list[Check]:
 
 def check_shrinkage(subject: Subject, evidence: "Evidence") -> list[Check]:
     """Whether the penalties of a point estimate pull h visibly away from the labels."""
-    if not subject.fit.is_point:
+    if not subject.fit.is_point or evidence.form_rates is None:
         return []
     own, form = (float(t["z"].abs().max()) for t in (evidence.label_rates, evidence.form_rates))
     pulled = own > MAX_Z and form <= MAX_Z
     return [
-        Check(
+        passed_if(
+            not pulled,
             "shrinkage",
-            "weak" if pulled else "passed",
             own,
             f"at most {MAX_Z:.0f} standard errors in each bin, or as far off without penalties",
             f"The penalties pull h {own:.1f} standard errors away from the labels in one bin of "
             f"ten, where the form alone leaves {form:.1f}: slopes are too small for this table."
             if pulled
             else "The penalties do not pull h away from the labels.",
-            "Weaker penalties: fit.update(C=0.01), or method='nuts'." if pulled else "",
+            "Weaker penalties: lepu.fit(X, l, ..., C=0.01), or method='nuts'.",
+            otherwise="weak",
         )
     ]
 

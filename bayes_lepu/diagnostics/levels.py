@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bayes_lepu.diagnostics import thresholds
-from bayes_lepu.diagnostics.records import Aspect, Check
-from bayes_lepu.diagnostics.subject import Subject
-from bayes_lepu.diagnostics.thresholds import grade, in_words
+from bayes_lepu.diagnostics.records import Aspect, Check, not_applicable, not_computed
+from bayes_lepu.diagnostics.subject import Role, Subject
+from bayes_lepu.diagnostics.thresholds import graded
 from bayes_lepu.links import Array
 from bayes_lepu.models.factors import scalars
 from bayes_lepu.models.parameters import Parameters
@@ -26,11 +26,15 @@ if TYPE_CHECKING:
 CI_PROB = 0.95
 ROWS_FOR_WIDTHS = 1000
 DRAWS_FOR_WIDTHS = 2000
-OWN_BRANCHES = ("as labelled", "other")
+OWN_BRANCHES = (Role.AS_LABELLED, Role.OTHER)
 LEVEL_REMEDY = (
     "Audit some unlabelled rows (y=), have several annotators look at the same rows "
     "(one column of l each), name a column that enters only one factor, or bring a class prior "
     "known from elsewhere (class_prior=)."
+)
+SHARED_REMEDY = (
+    "Show more rows to two annotators or more, audit some unlabelled rows (y=), or name a column "
+    "that enters only one factor."
 )
 
 
@@ -39,6 +43,9 @@ _LEVEL: dict[str, Any] = {
     "needs": "passed",
     "consequence": "the labels leave it too wide",
 }
+# Of several annotators the range over forms of marking has to pass, and it is never narrower than
+# four sd of π: where it passes, a weak sd is enough.
+_OF_SEVERAL = _LEVEL | {"needs": "weak"}
 _PROFILE = _LEVEL | {"bears_on": (Aspect.LEVEL, Aspect.PRIOR)}
 _SHARE: dict[str, Any] = {"bears_on": (Aspect.LEVEL, Aspect.PRIOR)}
 
@@ -54,27 +61,25 @@ def likelihood_width(pieces: list[tuple[float, float]]) -> float:
     return pieces[-1][1] - pieces[0][0]
 
 
+NOT_COMPUTED = not_computed("profile of pi", **_PROFILE)
+
+
 def check_profile(subject: Subject, evidence: "Evidence") -> list[Check]:
     """The likelihood's own set of π, given the naming of the factors."""
-    name = "profile of pi"
-    profile = evidence.profile
-    if profile is None:
-        return [Check(name, "not computed", None, "", "Too many coordinates.", **_PROFILE)]
-    pieces = profile.likelihood_set(branches=OWN_BRANCHES)
+    assert evidence.profile is not None
+    pieces = evidence.profile.likelihood_set(branches=OWN_BRANCHES)
     width = likelihood_width(pieces)
     bounds = thresholds.relative(thresholds.PROFILE_WIDTH, float(np.mean(subject.pi_draws)))
-    status = grade(width, bounds)
-    if len(pieces) > 1:
-        status = "failed"
     words = " and ".join(f"{share(low)} to {share(high)}" for low, high in pieces)
     return [
-        Check(
-            name,
-            status,
+        graded(
+            "profile of pi",
             width,
-            in_words(bounds) + ", one piece",
+            bounds,
             f"The likelihood alone leaves π in {words} (95 % set, naming of the factors given).",
-            "" if status == "passed" else LEVEL_REMEDY,
+            LEVEL_REMEDY,
+            threshold="{}, one piece",
+            status="failed" if len(pieces) > 1 else None,
             **_PROFILE,
         )
     ]
@@ -89,21 +94,30 @@ def sd_pi(subject: Subject) -> float:
 
 def check_sd(subject: Subject, evidence: "Evidence") -> list[Check]:
     """Standard deviation of π."""
-    if subject.fit.is_point and not subject.small:
-        return [Check("sd of pi", "not computed", None, "", "Too many coordinates.", **_LEVEL)]
+    bearing = _OF_SEVERAL if subject.several else _LEVEL
+    if subject.fit.is_point and subject.several:
+        return [
+            not_computed(
+                "sd of pi",
+                "A point estimate has no spread.",
+                "Use method='laplace' or 'nuts'.",
+                **bearing | {"consequence": "a point estimate does not say how well it is known"},
+            )
+        ]
+    if subject.fit.is_point and subject.too_large:
+        return [not_computed("sd of pi", subject.too_large, **bearing)]
     sd = sd_pi(subject)
     bounds = thresholds.relative(thresholds.SD_PI, float(np.mean(subject.pi_draws)))
-    status = grade(sd, bounds)
     source = "delta method" if subject.fit.is_point else "posterior"
+    source += "" if subject.several else ", naming of the factors given"
     return [
-        Check(
+        graded(
             "sd of pi",
-            status,
             sd,
-            in_words(bounds),
-            f"π is known to ±{share(sd, 3)} ({source}, naming of the factors given).",
-            "" if status == "passed" else LEVEL_REMEDY,
-            **_LEVEL,
+            bounds,
+            f"π is known to ±{share(sd, 3)} ({source}).",
+            SHARED_REMEDY if subject.several else LEVEL_REMEDY,
+            **bearing,
         )
     ]
 
@@ -112,27 +126,23 @@ def check_against_profile(subject: Subject, evidence: "Evidence") -> list[Check]
     """Width of the likelihood set of π over that of its posterior interval."""
     name = "profile against posterior"
     if subject.fit.is_point:
-        return [Check(name, "not applicable", None, "", "A point estimate has no interval.")]
+        return [not_applicable(name, "A point estimate has no interval.")]
     profile = evidence.profile
     if profile is None:
-        return [Check(name, "not computed", None, "", "Too many coordinates.", **_SHARE)]
+        return [not_computed(name, subject.too_large, **_SHARE)]
     pieces = profile.likelihood_set(branches=OWN_BRANCHES)
     low, high = interval(subject.pi_given_naming)
     prior_low, prior_high = interval(subject.prior_pi_and_c[0])
     ratio = likelihood_width(pieces) / max(high - low, 1e-12)
-    status = grade(ratio, thresholds.PROFILE_RATIO)
     return [
-        Check(
+        graded(
             name,
-            status,
             ratio,
-            in_words(thresholds.PROFILE_RATIO),
+            thresholds.PROFILE_RATIO,
             f"π: likelihood {share(pieces[0][0])} to {share(pieces[-1][1])}, posterior "
             f"{share(low)} to {share(high)}, prior {share(prior_low)} to {share(prior_high)}.",
-            ""
-            if status == "passed"
-            else "The posterior is narrower than the data justify: it is the volume of the prior. "
-            "Read the likelihood set instead, or defend the priors.",
+            "The posterior is narrower than the data justify: it is the volume of the prior. Read "
+            "the likelihood set instead, or defend the priors.",
             **_SHARE,
         )
     ]
@@ -141,20 +151,19 @@ def check_against_profile(subject: Subject, evidence: "Evidence") -> list[Check]
 def check_contraction(subject: Subject, evidence: "Evidence") -> list[Check]:
     """Contraction 1 - Var(posterior) / Var(prior) of π, with those of other quantities in words."""
     if subject.fit.is_point:
-        return [
-            Check("contraction", "not applicable", None, "", "A point estimate has no posterior.")
-        ]
+        return [not_applicable("contraction", "A point estimate has no posterior.")]
     figures = contractions(subject)
-    pi = figures["pi"]
-    rest = ", ".join(f"{k} {v:.2f}" for k, v in figures.items() if k != "pi")
+    pi = figures.pop("pi")
+    rest = ", ".join(f"{k} {v:.2f}" for k, v in figures.items())
     return [
-        Check(
+        graded(
             "contraction",
-            grade(pi, thresholds.CONTRACTION),
             pi,
-            in_words(thresholds.CONTRACTION),
-            f"The data removed {pi:.0%} of the prior variance of π; of the others: {rest}.",
-            **_SHARE,
+            thresholds.CONTRACTION,
+            f"The data removed {pi:.0%} of the prior variance of π"
+            + (f"; of the others: {rest}." if rest else "."),
+            SHARED_REMEDY if subject.several else "",
+            **(_OF_SEVERAL | _SHARE if subject.several else _SHARE),
         )
     ]
 
@@ -164,6 +173,8 @@ def contractions(subject: Subject) -> dict[str, float]:
     spec, data = subject.fit.spec, subject.data
 
     def values(draws: Parameters, pi: Array, c: Array) -> dict[str, Array]:
+        if subject.several:  # the others are too many to be listed
+            return {"pi": pi}
         return {"pi": pi, "c": c} | scalars(spec, data, draws.take_flat())
 
     after = values(subject.pivoted, *subject.pi_and_c)
@@ -175,22 +186,21 @@ def check_widths(subject: Subject, evidence: "Evidence") -> list[Check]:
     """A = mean width of t's intervals over that of h's: necessary, not sufficient."""
     name = "width of t against h"
     if subject.fit.is_point:
-        return [Check(name, "not applicable", None, "", "A point estimate has no intervals.")]
+        return [not_applicable(name, "A point estimate has no intervals.")]
     t, h = (mean_width(subject, f) for f in (Parameters.t, Parameters.h))
     ratio = t / max(h, 1e-12)
     # h = s t is narrower than t by the factor s alone; the bounds were found at c near 1/2.
     c = float(np.mean(subject.pi_and_c[1]))
     good, bad = (bound * max(0.5 / c, 1.0) for bound in thresholds.WIDTH_RATIO)
-    status = grade(ratio, (good, bad))
     return [
-        Check(
+        graded(
             name,
-            status,
             ratio,
-            in_words((good, bad)),
+            (good, bad),
             f"h is known to ±{share(h / 2, 3)}, t to ±{share(t / 2, 3)} (95 %, mean over the "
             "rows).",
-            "" if status != "failed" else "Use h(x) for ranking where t is this uncertain.",
+            "Use h(x) for ranking where t is this uncertain.",
+            remedy_from="failed",
             bears_on=(Aspect.LEVEL,),
         )
     ]

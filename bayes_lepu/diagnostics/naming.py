@@ -1,13 +1,14 @@
 """Which factor is the classifier, by what authority, and which other answers are close."""
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from bayes_lepu.diagnostics import thresholds
-from bayes_lepu.diagnostics.records import Aspect, Check, Status
-from bayes_lepu.diagnostics.subject import Peak, Subject
-from bayes_lepu.diagnostics.thresholds import grade, in_words
+from bayes_lepu.diagnostics.records import Aspect, Check, Status, not_computed
+from bayes_lepu.diagnostics.subject import Peak, Role, Subject
+from bayes_lepu.diagnostics.thresholds import grade, graded
 from bayes_lepu.links import Array
 from bayes_lepu.result.wording import UNITS, as_likely, units, worse
 
@@ -27,6 +28,7 @@ SETTLE = (
     "with priors you can defend (in the SPM together with "
     "orientation='none', or the rule decides)."
 )
+FOR_THIS_NAMING = f"{UNITS} for this naming, {{}}"
 _WHICH: dict[str, Any] = {"bears_on": (Aspect.ORIENTATION,), "needs": "passed"}
 
 
@@ -37,7 +39,7 @@ def exchange_gap(subject: Subject) -> float:
     """
     if subject.symmetric:
         return 0.0
-    return _gap(subject, "exchanged")
+    return _gap(subject, Role.EXCHANGED)
 
 
 def exchanged_peak(subject: Subject) -> Peak | None:
@@ -45,8 +47,8 @@ def exchanged_peak(subject: Subject) -> Peak | None:
     if subject.symmetric:
         first = subject.peaks[0]
         z = subject.weak.swap(first.z)
-        return Peak("exchanged", z, first.logp, subject.weak.unpack(z))
-    found = [p for p in subject.peaks[1:] if p.name == "exchanged"]
+        return Peak(Role.EXCHANGED, z, first.logp, subject.weak.unpack(z))
+    found = [p for p in subject.peaks[1:] if p.role is Role.EXCHANGED]
     return max(found, key=lambda p: p.logp, default=None)
 
 
@@ -57,6 +59,8 @@ def exchanged_pi(subject: Subject) -> Array | None:
     name the factors the other way speak for themselves, or the best exchanged answer stands in.
     """
     fit = subject.fit
+    if subject.several:
+        return None
     if subject.symmetric:
         return fit.class_prior_draws(subject.pivoted.swap())[0]
     if not fit.is_point and "exchanged" in fit.stats:
@@ -70,12 +74,12 @@ def exchanged_pi(subject: Subject) -> Array | None:
 def other_peaks(subject: Subject) -> list[tuple[Peak, float]]:
     """Other answers that are no exchange, with the log-likelihood units they are worse by."""
     first = subject.peaks[0]
-    return [(p, first.logp - p.logp) for p in subject.peaks[1:] if p.name == "other"]
+    return [(p, first.logp - p.logp) for p in subject.peaks[1:] if p.role is Role.OTHER]
 
 
-def _gap(subject: Subject, name: str) -> float:
+def _gap(subject: Subject, role: Role) -> float:
     first = subject.peaks[0]
-    gaps = [first.logp - p.logp for p in subject.peaks[1:] if p.name == name]
+    gaps = [first.logp - p.logp for p in subject.peaks[1:] if p.role is role]
     return min(gaps, default=np.inf)
 
 
@@ -89,6 +93,8 @@ def check_orientation(subject: Subject, evidence: "Evidence") -> list[Check]:
         return [_by_signs(subject)]
     if subject.symmetric:
         return [_by_assumption(subject), _order(subject)]
+    if not subject.has_peaks:
+        return [_by_modes(subject)]
     gap = exchange_gap(subject)
     if subject.contradicted:
         return [_contradicted(gap)]
@@ -103,6 +109,8 @@ def named_by_signs(subject: Subject) -> bool:
     """Whether signs in the priors say which factor is t, and the data do not."""
     if subject.fit.orientation.settled_by != "priors":
         return False
+    if not (subject.symmetric or subject.has_peaks):
+        return False
     return grade(exchange_gap(subject), thresholds.MODE_GAP) != "passed"
 
 
@@ -114,11 +122,10 @@ def _by_signs(subject: Subject) -> Check:
         if subject.symmetric
         else f"By the likelihood alone the best exchanged answer is {worse(gap)}"
     )
-    return Check(
+    return graded(
         "orientation",
-        grade(probability, thresholds.ORIENTATION),
         probability,
-        in_words(thresholds.ORIENTATION),
+        thresholds.ORIENTATION,
         "Settled by the priors, not by the data: under the signs that they give the slopes this "
         f"naming has probability {probability:.3f}. {data}, so the answer is as good as these "
         "signs.",
@@ -136,46 +143,57 @@ def _by_assumption(subject: Subject) -> Check:
     )
     disagree = "" if fit.orientation.rules_agree else " The energy rule says the opposite."
     exchanged = float(subject.point.swap().t(subject.data.X).mean())
-    return Check(
+    return graded(
         "orientation",
-        "failed",
         0.0,
-        f"{UNITS} for this naming, {in_words(thresholds.MODE_GAP)}",
+        thresholds.MODE_GAP,
         "By assumption only: exchanging t and s leaves the likelihood exactly as it is, so the "
         f"data say nothing about which is which; {how} decides. Exchanged, π would be "
         f"{exchanged:.2f}.{disagree}",
         SETTLE,
+        threshold=FOR_THIS_NAMING,
         **_WHICH,
     )
 
 
 def _order(subject: Subject) -> Check:
     """How firmly the order of the two norms stands, after relabelling to one side."""
-    if subject.fit.is_point and not subject.small:
-        return Check("order stability", "not computed", None, "", "Too many coordinates.")
+    if subject.fit.is_point and subject.too_large:
+        return not_computed("order stability", subject.too_large)
     figure = subject.order_probability
     firm = max(figure, 1 - figure)
-    return Check(
+    return graded(
         "order stability",
-        grade(firm, thresholds.ORIENTATION),
         firm,
-        in_words(thresholds.ORIENTATION),
+        thresholds.ORIENTATION,
         f"t's predictor has the larger sd with probability {figure:.3f}.",
-        ""
-        if firm >= thresholds.ORIENTATION[1]
-        else "The rule itself is undecided: report both namings.",
+        "The rule itself is undecided: report both namings.",
+        remedy_from="failed",
     )
 
 
+def _by_modes(subject: Subject) -> Check:
+    """By the heights of the fit's own modes, where the likelihood without its priors is not had."""
+    gaps = [m.gap for m in subject.fit.modes if m.role == "swapped"]
+    found = (
+        f"the best answer with exchanged factors is {worse(min(gaps))}"
+        if gaps
+        else "no optimum with exchanged factors was found"
+    )
+    text = f"Under the priors of this fit {found}. What the likelihood says was not computed."
+    return replace(not_computed("orientation", text, **_WHICH), figure=min(gaps, default=None))
+
+
 def _contradicted(gap: float) -> Check:
-    return Check(
+    return graded(
         "orientation",
-        "failed",
         -gap,
-        f"{UNITS} for this naming, {in_words(thresholds.MODE_GAP)}",
+        thresholds.MODE_GAP,
         "The penalties or priors of this fit name the factors one way, the likelihood the other: "
         f"by it this naming is {worse(gap)}.",
-        "Weaker penalties (fit.update(C=0.01)) or method='nuts'; or s" + SETTLE[1:],
+        "Weaker penalties (lepu.fit(X, l, ..., C=0.01)) or method='nuts'; or s" + SETTLE[1:],
+        threshold=FOR_THIS_NAMING,
+        status="failed",
         **_WHICH,
     )
 
@@ -192,13 +210,13 @@ def _by_gap(gap: float, status: Status, settled_by: str) -> Check:
         if np.isinf(gap)
         else f"the best answer with exchanged factors is {worse(gap)}"
     )
-    return Check(
+    return graded(
         "orientation",
-        status,
         gap,
-        f"{UNITS} to the exchanged answer, {in_words(thresholds.MODE_GAP)}",
+        thresholds.MODE_GAP,
         f"Settled by {by}: {found}." if status == "passed" else f"Not settled by {by}: {found}.",
-        "" if status == "passed" else SETTLE,
+        SETTLE,
+        threshold=f"{UNITS} to the exchanged answer, {{}}",
         **_WHICH,
     )
 
@@ -217,13 +235,14 @@ def _by_probability(probability: float, gap: float, likelihood: Status) -> Check
     elif status == "passed" and likelihood != "passed":
         status = likelihood
         text += " The priors decide, not the data."
-    return Check(
+    return graded(
         "orientation",
-        status,
         probability,
-        f"{in_words(thresholds.ORIENTATION)}, and {thresholds.MODE_GAP[0]:g} {UNITS} from the data",
+        thresholds.ORIENTATION,
         text,
-        "" if status == "passed" else SETTLE,
+        SETTLE,
+        threshold=f"{{}}, and {thresholds.MODE_GAP[0]:g} {UNITS} from the data",
+        status=status,
         **_WHICH,
     )
 
@@ -235,29 +254,28 @@ def check_modes(subject: Subject, evidence: "Evidence") -> list[Check]:
     others = sorted(other_peaks(subject), key=lambda pair: pair[1])
     if not others:
         return [
-            Check(
+            graded(
                 "modes",
-                "passed",
                 np.inf,
-                f"{UNITS}, {in_words(thresholds.MODE_GAP)}",
+                thresholds.MODE_GAP,
                 "No other maximum says anything different about t, exchanges set aside.",
+                threshold=f"{UNITS}, {{}}",
                 bears_on=(Aspect.LEVEL,),
                 needs="passed",
             )
         ]
     peak, gap = others[0]
-    status = grade(gap, thresholds.MODE_GAP)
     X = subject.weak.data.X
     own, pi = (float(p.point.t(X).mean()) for p in (subject.peaks[0], peak))
     return [
-        Check(
+        graded(
             "modes",
-            status,
             gap,
-            f"{UNITS}, {in_words(thresholds.MODE_GAP)}",
+            thresholds.MODE_GAP,
             f"The next materially different maximum is {worse(gap)}, with π {pi:.2f} instead of "
             f"{own:.2f}.",
-            "" if status == "passed" else "Report both answers (fit.mode_table()), or " + SETTLE,
+            "Report both answers (fit.mode_table()), or " + SETTLE,
+            threshold=f"{UNITS}, {{}}",
             bears_on=(Aspect.LEVEL,),
             needs="passed",
             consequence="another answer fits the labels nearly as well",

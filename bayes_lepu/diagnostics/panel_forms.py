@@ -26,6 +26,8 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import expit, logit, logsumexp, roots_hermitenorm
 
+from bayes_lepu.diagnostics.forms import AS_WELL, LINK_SCALES, OTHER_LINKS
+from bayes_lepu.diagnostics.subject import WEAK_SLOPE_SCALE
 from bayes_lepu.likelihood.factoring import solve
 from bayes_lepu.links import Array
 from bayes_lepu.propensities import REGISTRY
@@ -34,13 +36,9 @@ SPREADS = (0.5, 1.0, 1.5, 2.0)  # sd of the shared difficulty, in log odds of be
 HARD = (0.2, -3.0)  # share of the positives that are harder, and by how much
 COPIED = (0.25, 0.5)  # shares of the rows that one annotator copies
 RISES = (0.5, 1.0)  # of the log odds of a constant s, over one sd of the class's predictor
-# Slopes of a link against those of the logistic one for about the same curve.
-LINK_SCALES = {"probit": 0.6, "cloglog": 0.8, "loglog": 0.8, "cauchit": 0.8}
 FEW = 2.5  # labels per row that cannot tell a difficulty from a link of the class
 NODES = 9
 MAX_CELLS = 20_000
-SLOPE_SCALE = 2.5  # of the weak ridge, on standardised columns
-AS_WELL = 4.0  # log-likelihood units within which two forms predict the labels alike
 ITERATIONS = 60
 FIRST_FALSE = 0.01  # rate of false marks from which the refit starts
 TINY = 1e-12
@@ -130,7 +128,7 @@ def list_panel_forms(panel: Panel, pair: tuple[int, int]) -> list[PanelForm]:
         for order in (pair, pair[::-1])
         for part in COPIED
     ]
-    forms += [PanelForm(f"{link} class", link=link) for link in LINK_SCALES]
+    forms += [PanelForm(f"{link} class", link=link) for link in OTHER_LINKS]
     forms.append(PanelForm("marks at random", false_marks=True))
     if not panel.selection_mask.any():
         forms.append(PanelForm("propensities vary with x", slopes=True))
@@ -309,9 +307,7 @@ def _designs(panel: Panel) -> tuple[Array, Array]:
 def _start(panel: Panel, form: PanelForm, start: Array) -> Array:
     """The independent answer with what the form adds to it."""
     k, J = int(panel.class_mask.sum()) + 1, panel.labels.shape[1]
-    of_class, selection = start[:k], start[k:]
-    if form.link != "logistic":
-        of_class = LINK_SCALES[form.link] * of_class
+    of_class, selection = LINK_SCALES[form.link] * start[:k], start[k:]
     if form.slopes:
         flat = np.zeros((J, int(panel.selection_mask.sum())))
         selection = np.column_stack([flat, selection]).ravel()
@@ -324,9 +320,9 @@ def _ridge(panel: Panel, form: PanelForm, size: int) -> Array:
     k, q = int(panel.class_mask.sum()), int(panel.selection_mask.sum())
     J = panel.labels.shape[1]
     slope = np.zeros(size)
-    slope[:k] = LINK_SCALES.get(form.link, 1.0) ** -2
+    slope[:k] = LINK_SCALES[form.link] ** -2
     slope[k + 1 : k + 1 + J * (q + 1)].reshape(J, q + 1)[:, :-1] = 1.0
-    return slope / SLOPE_SCALE**2
+    return slope / WEAK_SLOPE_SCALE**2
 
 
 def most_alike(panel: Panel, fitted: Fitted) -> tuple[int, int]:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.optimize import linprog
 
-from bayes_lepu.diagnostics.records import Check
+from bayes_lepu.diagnostics.records import Check, not_computed, passed_if
 from bayes_lepu.diagnostics.subject import Subject
 from bayes_lepu.links import Array
 
@@ -40,17 +40,16 @@ def check_plausibility(subject: Subject, evidence: "Evidence") -> list[Check]:
     if subject.fit.spec.constant and c > NEAR_ONE:
         complaints.append(f"c = {c:.2f}: nearly every positive is labelled")
     return [
-        Check(
+        passed_if(
+            not complaints,
             "plausibility",
-            "weak" if complaints else "passed",
             float(len(complaints)),
             "no complaint",
             "; ".join(complaints).capitalize() + "."
             if complaints
             else "No estimate is at a limit of its range.",
-            "Use a stronger penalty (C=) or tighter priors, and read the level of t with care."
-            if complaints
-            else "",
+            "Use a stronger penalty (C=) or tighter priors, and read the level of t with care.",
+            otherwise="weak",
         )
     ]
 
@@ -59,10 +58,9 @@ def check_existence(subject: Subject, evidence: "Evidence") -> list[Check]:
     """Whether the unpenalised maximum can exist: no hyperplane may cut off the labelled rows."""
     X, l = subject.data.X, subject.data.l
     if X.size > MAX_CELLS:
-        return [Check("existence of the MLE", "not computed", None, "", "Too many rows.")]
+        return [not_computed("existence of the MLE", "Too many rows.")]
     separated = linearly_separable(X, l == 1)
     steep = [p for p in subject.peaks[:1] if max(_norms(subject, p.z)) > STEEP]
-    good = not separated and not steep
     text = (
         "A hyperplane separates labelled from unlabelled rows: without a penalty no maximum exists."
         if separated
@@ -72,13 +70,14 @@ def check_existence(subject: Subject, evidence: "Evidence") -> list[Check]:
         else "Labelled and unlabelled rows overlap."
     )
     return [
-        Check(
+        passed_if(
+            not separated and not steep,
             "existence of the MLE",
-            "passed" if good else "weak",
             float(separated),
             "rows not separable",
             text,
-            "" if good else "Keep a penalty (C > 0) or proper priors: they carry the slopes.",
+            "Keep a penalty (C > 0) or proper priors: they carry the slopes.",
+            otherwise="weak",
         )
     ]
 

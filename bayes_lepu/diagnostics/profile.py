@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from bayes_lepu.diagnostics.climbing import climb, curved, held, logit_pi
-from bayes_lepu.diagnostics.subject import Peak, Subject
+from bayes_lepu.diagnostics.subject import Peak, Role, Subject
 from bayes_lepu.diagnostics.thresholds import LIKELIHOOD_DROP
 from bayes_lepu.likelihood.factoring import solve
 from bayes_lepu.links import Array
@@ -37,7 +37,7 @@ class Profile:
 
     table: pd.DataFrame
 
-    def likelihood_set(self, *, branches: tuple[str, ...]) -> list[tuple[float, float]]:
+    def likelihood_set(self, *, branches: tuple[Role, ...]) -> list[tuple[float, float]]:
         """Intervals of π within 1.92 of the maximum over these branches."""
         part = self.table[self.table["branch"].isin(branches)]
         part = part.assign(delta=part["delta"] - part["delta"].max())
@@ -54,11 +54,11 @@ def trace_profile(subject: Subject) -> Profile:
     best = max(p.logp for p in subject.peaks)
     first, *rest = subject.peaks
     near = sorted((p for p in rest if p.logp > best - STOP_DROP), key=lambda p: -p.logp)
-    chosen = [[p for p in near if p.name == name][:1] for name in ("exchanged", "other")]
+    chosen = [[p for p in near if p.role is role][:1] for role in (Role.EXCHANGED, Role.OTHER)]
     rows = []
     for number, peak in enumerate([first, *chosen[0], *chosen[1]]):
         for pi, value in _trace(subject.weak, peak):
-            rows.append({"pi": pi, "value": value, "branch": peak.name, "curve": number})
+            rows.append({"pi": pi, "value": value, "branch": peak.role, "curve": number})
     table = pd.DataFrame(rows)
     table["delta"] = table.pop("value")
     table["delta"] -= table["delta"].max()

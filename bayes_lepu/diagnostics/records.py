@@ -28,14 +28,6 @@ class Aspect(Enum):
     PRIOR = "share of the prior"
 
 
-LEVELS = {
-    1: "t and s are separable from these data",
-    2: "the ranking by t is separable, its level (the class prior) is not",
-    3: "only the unordered pair {t, s} is identified",
-    4: "only h = s·t is identified",
-}
-
-
 @dataclass(frozen=True)
 class Check:
     """One finding.
@@ -79,6 +71,43 @@ class Check:
         if self.status == "weak":
             return self.needs == "passed"
         return self.status == "failed" or self.needs is not None
+
+
+def not_computed(
+    name: str,
+    text: str = "",
+    remedy: str = "",
+    *,
+    bears_on: tuple[Aspect, ...] = (),
+    needs: Literal["weak", "passed"] | None = None,
+    consequence: str = "",
+) -> Check:
+    """A question that arises and stays open."""
+    return Check(name, "not computed", None, "", text, remedy, bears_on, needs, consequence)
+
+
+def passed_if(
+    good: bool,
+    name: str,
+    figure: float,
+    threshold: str,
+    text: str,
+    remedy: str = "",
+    *,
+    otherwise: Literal["weak", "failed"] = "failed",
+    bears_on: tuple[Aspect, ...] = (),
+    needs: Literal["weak", "passed"] | None = None,
+    consequence: str = "",
+) -> Check:
+    """A check that passes or does not; the remedy is for where it does not."""
+    status: Status = "passed" if good else otherwise
+    shown = "" if good else remedy
+    return Check(name, status, figure, threshold, text, shown, bears_on, needs, consequence)
+
+
+def not_applicable(name: str, text: str) -> Check:
+    """A question that does not arise."""
+    return Check(name, "not applicable", None, "", text)
 
 
 def settled(checks: Iterable[Check], aspect: Aspect) -> bool:
@@ -135,7 +164,8 @@ class Identifiability:
     Attributes
     ----------
     level : {1, 2, 3, 4}
-        See `LEVELS`.
+        1: t and s are separable from these data; 2: the ranking by t is, its level π is not; 3:
+        only the unordered pair {t, s} is identified; 4: only h = s·t.
     verdict : str
         One sentence.
     carried_by : tuple of str

@@ -15,9 +15,9 @@ import numpy as np
 
 from bayes_lepu.diagnostics import thresholds
 from bayes_lepu.diagnostics.levels import interval
-from bayes_lepu.diagnostics.records import Aspect, Check
+from bayes_lepu.diagnostics.records import Aspect, Check, not_applicable, not_computed
 from bayes_lepu.diagnostics.subject import Subject
-from bayes_lepu.diagnostics.thresholds import grade, in_words
+from bayes_lepu.diagnostics.thresholds import grade, graded
 from bayes_lepu.inference.laplace import gaussian_at
 from bayes_lepu.inference.optimizers import optimise
 from bayes_lepu.links import Array
@@ -49,25 +49,23 @@ def check_power_scaling(subject: Subject, evidence: "Evidence") -> list[Check]:
     """Power-scaling sensitivity of π to the prior and to the likelihood."""
     name = "power scaling"
     if subject.fit.is_point:
-        return [Check(name, "not applicable", None, "", "A point estimate has no posterior.")]
+        return [not_applicable(name, "A point estimate has no posterior.")]
     if subject.pi_draws.size < LEAST_DRAWS:
-        return [Check(name, "not computed", None, "", f"Fewer than {LEAST_DRAWS} draws.")]
+        return [not_computed(name, f"Fewer than {LEAST_DRAWS} draws.")]
     prior, likelihood = power_scaling(subject)
     status = grade(prior, thresholds.POWER_SCALING)
     if status == "failed" and likelihood >= prior:
         # Both matter: a conflict or simply an informative posterior, not a silent likelihood.
         status = "weak"
     return [
-        Check(
+        graded(
             name,
-            status,
             prior,
-            in_words(thresholds.POWER_SCALING),
+            thresholds.POWER_SCALING,
             f"Sensitivity of π to a stronger or weaker prior {prior:.3f}, to more or fewer data "
             f"{likelihood:.3f}.",
-            ""
-            if status == "passed"
-            else "π moves with the prior: report it under a second, defensible prior.",
+            "π moves with the prior: report it under a second, defensible prior.",
+            status=status,
             bears_on=(Aspect.PRIOR,),
         )
     ]
@@ -108,14 +106,13 @@ def check_intercepts(subject: Subject, evidence: "Evidence") -> list[Check]:
     """π under narrower and wider priors of the intercepts and rates."""
     name = "intercept prior"
     if subject.fit.spec.certain:
-        return [Check(name, "not applicable", None, "", "t = h in this model.")]
-    if not subject.small:
-        return [Check(name, "not computed", None, "", "Too many coordinates.")]
+        return [not_applicable(name, "t = h in this model.")]
+    if subject.too_large:
+        return [not_computed(name, subject.too_large)]
     found = other_intercepts(subject)
     own = float(np.mean(subject.pi_draws))
     shift = max(abs(f.mean - own) for f in found)
     bounds = (0.05, 0.10)
-    status = grade(shift, bounds)
     if subject.fit.is_point:
         words = ", ".join(f"{f.mean:.2f} with scales times {f.factor:.2g}" for f in found)
     else:
@@ -123,15 +120,13 @@ def check_intercepts(subject: Subject, evidence: "Evidence") -> list[Check]:
             f"{f.lower:.2f} to {f.upper:.2f} with scales times {f.factor:.2g}" for f in found
         )
     return [
-        Check(
+        graded(
             name,
-            status,
             shift,
-            "shift of π " + in_words(bounds),
+            bounds,
             f"Under other priors of intercepts and rates π would be {words} (here {own:.2f}).",
-            ""
-            if status == "passed"
-            else "The level of t follows these priors: state them with the result.",
+            "The level of t follows these priors: state them with the result.",
+            threshold="shift of π {}",
             bears_on=(Aspect.LEVEL, Aspect.PRIOR),
         )
     ]

@@ -8,19 +8,20 @@ is there only because the maximum of the bare likelihood need not exist.
 
 import warnings
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from functools import cached_property
 
 import numpy as np
 
 from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.diagnostics.climbing import logit_pi
+from bayes_lepu.diagnostics.curvature import Local
 from bayes_lepu.errors import LepuWarning
 from bayes_lepu.inference.class_scale import scale_by_count
 from bayes_lepu.inference.map import fit_map
 from bayes_lepu.inference.modes import distance
 from bayes_lepu.inference.optimizers import optimise
 from bayes_lepu.inference.pooling import known_scales
-from bayes_lepu.likelihood.factoring import inverse, solve
 from bayes_lepu.links import Array
 from bayes_lepu.models.density import LogDensity
 from bayes_lepu.models.factors import sigma_norm
@@ -31,7 +32,7 @@ from bayes_lepu.priors.term_priors import terms_of_factors, with_blocks
 from bayes_lepu.propensities import RATES, Propensity
 from bayes_lepu.result import FittedModel
 
-WEAK_SLOPE_SCALE = 2.5
+WEAK_SLOPE_SCALE = 2.5  # of the weak ridge, on standardised columns
 WEAK_DEFAULTS = (*SLOPES, *INTERCEPTS)  # priors that a penalty leaves flat or too weak
 MAX_DIM = 300  # coordinates up to which dense curvature is affordable
 SEARCH_STARTS = 4
@@ -44,14 +45,21 @@ MATERIAL = 0.05  # RMS difference of t that makes another mode another answer
 SMALLEST_WEIGHT = 1e-3  # at exactly 0 a weight's own coordinate carries no information
 
 
+class Role(StrEnum):
+    """Which answer a maximum stands for."""
+
+    AS_LABELLED = "as labelled"
+    EXCHANGED = "exchanged"
+    OTHER = "other"
+
+
 @dataclass(frozen=True, eq=False)
 class Peak:
     """A local maximum of the weak density.
 
     Attributes
     ----------
-    name : {"as labelled", "exchanged", "other"}
-        Which answer it stands for.
+    role : Role
     z : array
         Coordinates in the weak density.
     logp : float
@@ -59,49 +67,10 @@ class Peak:
         On standardised columns.
     """
 
-    name: str
+    role: Role
     z: Array
     logp: float
     point: Parameters
-
-
-@dataclass(frozen=True, eq=False)
-class Local:
-    """Data information against prior precision at one point.
-
-    Attributes
-    ----------
-    z : array
-    names : list of str
-    data : (dim, dim) array
-        Expected information of the data, likelihood only.
-    prior : (dim, dim) array
-        Precision of the prior (of the default prior where the fit's own is flat).
-    pi_gradient : array
-        Gradient of π in the coordinates.
-    """
-
-    z: Array
-    names: list[str]
-    data: Array
-    prior: Array
-    pi_gradient: Array
-
-    @cached_property
-    def covariance(self) -> Array:
-        """Inverse of data information plus prior precision."""
-        return inverse(self.data + self.prior)
-
-    def sample(self, rng: np.random.Generator, count: int) -> Array:
-        """Draws of the Gaussian with this covariance."""
-        values, vectors = np.linalg.eigh(self.covariance)
-        noise = rng.normal(size=(count, len(values))) * np.sqrt(np.maximum(values, 0.0))
-        return self.z + noise @ vectors.T
-
-    def sd(self, gradient: Array, extra: Array | float = 0.0) -> float:
-        """Delta-method sd of a function, with ``extra`` information added to that at hand."""
-        total = self.data + self.prior + extra
-        return float(np.sqrt(max(float(gradient @ solve(total, gradient)), 0.0)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,9 +100,34 @@ class Subject:
         return self.fit.spec.propensity
 
     @property
+    def several(self) -> bool:
+        """Whether the labels are those of several annotators."""
+        return self.data.n_annotators > 1
+
+    @property
+    def has_peaks(self) -> bool:
+        """Whether the likelihood can be climbed under the weak ridge: not by products with X."""
+        return not self.several and not self.data.is_sparse
+
+    @property
     def small(self) -> bool:
         """Whether dense curvature is affordable."""
-        return self.fit.density.dim <= MAX_DIM
+        return self.fit.density.dim <= MAX_DIM and not self.data.is_sparse
+
+    @property
+    def size(self) -> str:
+        """How large the table is, in words."""
+        if self.data.is_sparse:
+            return f"a sparse matrix of {self.data.n} x {self.data.p}"
+        return f"{self.fit.density.dim} coordinates"
+
+    @property
+    def too_large(self) -> str:
+        """Why what needs dense curvature is not computed; empty where it is."""
+        if self.small or self.several:
+            return ""
+        why = "dense rows are needed" if self.data.is_sparse else f"{MAX_DIM} are affordable"
+        return f"Too large a table: {self.size}, and {why}."
 
     # Draws ------------------------------------------------------------------------------------
 
@@ -293,14 +287,14 @@ class Subject:
             beta=point.beta + point.alpha @ mean,
         )
 
-    def climb_weak(self, name: str, point: Parameters) -> Peak:
+    def climb_weak(self, point: Parameters) -> Peak:
         """The maximum of the weak density next to a point on standardised columns."""
         data = self.data
         masked = replace(
             point, a=point.a * data.class_mask, alpha=point.alpha * data.selection_mask
         )
         optimum = optimise(self.weak, self.weak.pack(self.inside(masked)))
-        return Peak(name, optimum.z, optimum.logp, self.weak.unpack(optimum.z))
+        return Peak(Role.OTHER, optimum.z, optimum.logp, self.weak.unpack(optimum.z))
 
     @cached_property
     def peaks(self) -> tuple[Peak, ...]:
@@ -311,16 +305,16 @@ class Subject:
         what differs from it by more than `MATERIAL` in t is listed after it.
         """
         start = self.standardised(self.point)
-        climbed = self.climb_weak("as labelled", start)
+        climbed = self.climb_weak(start)
         if not self.fit.spec.has_selection:
-            return (climbed,)
+            return (replace(climbed, role=Role.AS_LABELLED),)
         # Where the exchange changes nothing, the mirror image of a maximum is one too.
         swapped = [] if self.symmetric else [climbed.point.swap(), start.swap()]
         points = [*swapped, *self._searched]
         for mode in self.fit.modes:
             if mode.gap <= 15 and mode.role != "divergent":
                 points.append(self.standardised(mode.point))
-        found = [climbed, *(self.climb_weak("other", point) for point in points)]
+        found = [climbed, *(self.climb_weak(point) for point in points)]
         if self.symmetric:
             found += [self._mirrored(peak) for peak in found]
         best, X = max(p.logp for p in found), self._sampled
@@ -328,10 +322,10 @@ class Subject:
         first = min(near, key=lambda p: distance(p.point, start, X))
         # Of maxima with the same answer the highest stands for it.
         same = [p for p in near if not self.differ(p.point, first.point)]
-        peaks = [replace(max(same, key=lambda p: p.logp), name="as labelled")]
+        peaks = [replace(max(same, key=lambda p: p.logp), role=Role.AS_LABELLED)]
         for peak in sorted(found, key=lambda p: -p.logp):
             if all(self.differ(peak.point, p.point) for p in peaks):
-                peaks.append(replace(peak, name=self._role(peak.point, peaks[0].point)))
+                peaks.append(replace(peak, role=self._role(peak.point, peaks[0].point)))
         return tuple(peaks)
 
     @cached_property
@@ -340,7 +334,7 @@ class Subject:
         if not self.fit.spec.has_selection or self.symmetric:
             return False
         start, first = self.standardised(self.point), self.peaks[0].point
-        return self.differ(start, first) and self._role(start, first) == "exchanged"
+        return self.differ(start, first) and self._role(start, first) is Role.EXCHANGED
 
     @cached_property
     def _searched(self) -> list[Parameters]:
@@ -359,7 +353,7 @@ class Subject:
 
     def _mirrored(self, peak: Peak) -> Peak:
         """The same maximum with the factors exchanged, where that leaves the weak density as is."""
-        return Peak("other", self.weak.swap(peak.z), peak.logp, peak.point.swap())
+        return Peak(Role.OTHER, self.weak.swap(peak.z), peak.logp, peak.point.swap())
 
     @cached_property
     def _sampled(self) -> Array:
@@ -371,13 +365,12 @@ class Subject:
         X = self._sampled
         return bool(np.sqrt(np.mean((one.t(X) - other.t(X)) ** 2)) > MATERIAL)
 
-    def _role(self, point: Parameters, first: Parameters) -> str:
+    def _role(self, point: Parameters, first: Parameters) -> Role:
         """Exchanged where the logistic factors change places, other elsewhere."""
         X = self._sampled
         here, there = _factors(point), _factors(first)
-        return (
-            "exchanged" if distance(here.swap(), there, X) < distance(here, there, X) else "other"
-        )
+        swapped = distance(here.swap(), there, X) < distance(here, there, X)
+        return Role.EXCHANGED if swapped else Role.OTHER
 
 
 def weak_density(spec: ModelSpec, data: PUData) -> LogDensity:

@@ -1,60 +1,108 @@
-"""The checks in order: one line each, and a list that a check from elsewhere can join."""
+"""The checks in order: one row each, and a list that a check from elsewhere can join."""
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from enum import Flag, auto
 
-from bayes_lepu.diagnostics.columns import check_columns
-from bayes_lepu.diagnostics.constancy import check_constancy, check_split
+from bayes_lepu.diagnostics import columns, constancy, data_information, exceptional, levels
 from bayes_lepu.diagnostics.convergence import check_convergence
-from bayes_lepu.diagnostics.data_information import check_information, check_ranking, check_shape
-from bayes_lepu.diagnostics.design import check_design, check_rows
+from bayes_lepu.diagnostics.design import check_design, check_rows, check_sampling
 from bayes_lepu.diagnostics.evidence import Evidence
-from bayes_lepu.diagnostics.exceptional import check_exceptional
 from bayes_lepu.diagnostics.forms import check_forms
 from bayes_lepu.diagnostics.knowledge import check_false_marks, check_knowledge
 from bayes_lepu.diagnostics.label_checks import check_calibration, check_rates, check_shrinkage
-from bayes_lepu.diagnostics.levels import (
-    check_against_profile,
-    check_contraction,
-    check_profile,
-    check_sd,
-    check_widths,
-)
 from bayes_lepu.diagnostics.naming import check_modes, check_orientation
 from bayes_lepu.diagnostics.plausibility import check_existence, check_plausibility
 from bayes_lepu.diagnostics.records import Check
 from bayes_lepu.diagnostics.sensitivity import check_intercepts, check_power_scaling
+from bayes_lepu.diagnostics.several_annotators import (
+    check_independence,
+    check_mode_weights,
+    check_overlap,
+    check_panel_forms,
+)
 from bayes_lepu.diagnostics.subject import Subject
 
-# A check reads the fit and the evidence and returns its records; each of them declares what it
-# bears on, and the level follows. To add one, append it.
 CheckFunction = Callable[[Subject, Evidence], Iterable[Check]]
 
-CHECKS: list[CheckFunction] = [
-    check_design,
-    check_rows,
-    check_split,
-    check_existence,
-    check_convergence,
-    check_orientation,
-    check_modes,
-    check_information,
-    check_shape,
-    check_ranking,
-    check_exceptional,
-    check_profile,
-    check_sd,
-    check_against_profile,
-    check_contraction,
-    check_widths,
-    check_power_scaling,
-    check_intercepts,
-    check_constancy,
-    check_rates,
-    check_calibration,
-    check_shrinkage,
-    check_columns,
-    check_forms,
-    check_knowledge,
-    check_false_marks,
-    check_plausibility,
+
+class Scope(Flag):
+    """The kinds of fit that are judged, and so where a check applies."""
+
+    DENSE = auto()  # one annotator
+    SPARSE = auto()  # one annotator, and a sparse table too large to be made dense
+    SEVERAL = auto()  # annotators
+    ONE = DENSE | SPARSE
+    ANY = DENSE | SPARSE | SEVERAL
+
+
+def scope_of(subject: Subject) -> Scope:
+    """Which kind of fit this is."""
+    if subject.several:
+        return Scope.SEVERAL
+    return Scope.SPARSE if subject.data.is_sparse else Scope.DENSE
+
+
+@dataclass(frozen=True)
+class Row:
+    """One check, and where it applies.
+
+    Attributes
+    ----------
+    check : callable
+        Reads the fit and the evidence and returns its records; each of them declares what it bears
+        on, and the level follows.
+    scope : Scope
+        The kinds of fit it is for.
+    if_too_large : Check, optional
+        The record that stands in its place where the table is too large for dense curvature.
+    """
+
+    check: CheckFunction
+    scope: Scope = Scope.ANY
+    if_too_large: Check | None = None
+
+    def records(self, subject: Subject, evidence: Evidence) -> Iterable[Check]:
+        """What the check finds; nothing where it does not apply."""
+        if not self.scope & scope_of(subject):
+            return []
+        if self.if_too_large is not None and subject.too_large:
+            return [replace(self.if_too_large, text=subject.too_large)]
+        return self.check(subject, evidence)
+
+
+# To add a check, append a row.
+CHECKS: list[Row] = [
+    Row(check_sampling),
+    Row(check_design, Scope.DENSE),
+    Row(check_rows, Scope.DENSE),
+    Row(constancy.check_split, Scope.ONE),
+    Row(check_existence, Scope.DENSE),
+    Row(check_convergence),
+    Row(check_overlap, Scope.SEVERAL),
+    Row(check_orientation, Scope.ONE),
+    Row(check_modes, Scope.DENSE),
+    Row(check_mode_weights, Scope.SEVERAL),
+    Row(data_information.check_information, Scope.ONE, data_information.NOT_COMPUTED),
+    Row(data_information.check_shape, Scope.DENSE),
+    Row(data_information.check_ranking),
+    Row(exceptional.check_exceptional, Scope.ONE, exceptional.NOT_COMPUTED),
+    Row(levels.check_profile, Scope.ONE, levels.NOT_COMPUTED),
+    Row(levels.check_sd),
+    Row(levels.check_against_profile, Scope.DENSE),
+    Row(levels.check_contraction, Scope.DENSE | Scope.SEVERAL),
+    Row(levels.check_widths, Scope.DENSE),
+    Row(check_power_scaling, Scope.DENSE),
+    Row(check_intercepts, Scope.DENSE),
+    Row(constancy.check_constancy, Scope.ONE, constancy.NOT_COMPUTED),
+    Row(check_rates),
+    Row(check_calibration, Scope.DENSE | Scope.SEVERAL),
+    Row(check_shrinkage, Scope.DENSE),
+    Row(columns.check_columns, Scope.ONE, columns.NOT_COMPUTED),
+    Row(check_independence, Scope.SEVERAL),
+    Row(check_forms, Scope.ONE),
+    Row(check_panel_forms, Scope.SEVERAL),
+    Row(check_knowledge),
+    Row(check_false_marks),
+    Row(check_plausibility, Scope.ONE),
 ]

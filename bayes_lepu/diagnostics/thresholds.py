@@ -4,9 +4,11 @@ Each pair is (separable, not separable); between the two a finding is weak. The 
 the simulations behind the library (2500 rows, 5 columns); treat them as starting values elsewhere.
 """
 
+from typing import Literal
+
 from scipy.special import chdtri
 
-from bayes_lepu.diagnostics.records import Check, Status
+from bayes_lepu.diagnostics.records import Aspect, Check, Status
 
 SD_PI = (0.05, 0.10)  # Wald intervals of π cover .93 below, .46 above
 PROFILE_WIDTH = (0.20, 0.40)  # width of the likelihood set of π
@@ -56,11 +58,36 @@ def grade(figure: float, bounds: tuple[float, float]) -> Status:
     return "weak" if sign * figure >= sign * bad else "failed"
 
 
-def graded(name: str, figure: float, bounds: tuple[float, float], text: str, remedy: str) -> Check:
-    """The check of one figure against its bounds; the remedy is for those that do not pass."""
-    status = grade(figure, bounds)
-    shown = "" if status == "passed" else remedy
-    return Check(name, status, figure, in_words(bounds), text, shown)
+def graded(
+    name: str,
+    figure: float,
+    bounds: tuple[float, float],
+    text: str,
+    remedy: str = "",
+    *,
+    threshold: str = "{}",
+    status: Status | None = None,
+    remedy_from: Literal["weak", "failed"] = "weak",
+    bears_on: tuple[Aspect, ...] = (),
+    needs: Literal["weak", "passed"] | None = None,
+    consequence: str = "",
+) -> Check:
+    """The check of one figure against its bounds; the remedy is for those that do not pass.
+
+    Parameters
+    ----------
+    threshold : str
+        The bounds in a sentence, ``{}`` for themselves.
+    status : str, optional
+        Where more than the figure decides.
+    remedy_from : {"weak", "failed"}
+        From which status on the remedy is given.
+    """
+    status = grade(figure, bounds) if status is None else status
+    helped = status == "failed" or status == remedy_from
+    held_against = threshold.format(in_words(bounds))
+    shown = remedy if helped else ""
+    return Check(name, status, figure, held_against, text, shown, bears_on, needs, consequence)
 
 
 def in_words(bounds: tuple[float, float]) -> str:

@@ -72,21 +72,22 @@ def carriers(
     subject: Subject, evidence: Evidence, checks: Iterable[Check], level: int, audits: str
 ) -> tuple[str, ...]:
     """Which assumptions carry the conclusion."""
-    checks, found = list(checks), []
+    checks, found, several = list(checks), [], subject.several
     if level < 4:
         found.append("data" if level_is_known(checks) else "data (the ranking, not π)")
+    if several:
+        found.append("annotators independent given x and y")
     if not audits_tell_pi(subject, audits):
         # No or too few audited rows at random to tell π: its level is read from the form.
         found.append("parametric form")
     if not subject.data.is_closed:
         found.append("knowledge from outside")
-    weak = any(
-        c.status in ("failed", "weak") and c.needs and Aspect.PRIOR in c.bears_on for c in checks
-    )
-    by_prior = prior_determined(subject, checks) or outside(subject, evidence)
-    by_prior |= weak and not subject.fit.is_point
+    # What a point estimate of one annotator leaves open is the likelihood's; of several, thin
+    # overlap leaves the rest to their pooling.
+    left_open = any(c.open and Aspect.PRIOR in c.bears_on for c in checks)
     signs = named_by_signs(subject)
-    by_prior |= signs
+    by_prior = outside(subject, evidence) or signs
+    by_prior |= left_open and (several or not subject.fit.is_point)
     if subject.symmetric and subject.fit.orientation.rule != "none" and not signs:
         found.append("orientation rule")
     elif not settled(checks, Aspect.ORIENTATION):
@@ -95,5 +96,5 @@ def carriers(
         found.append("prior")
     if not subject.fit.spec.has_selection:
         what = "constant" if subject.fit.spec.constant else "one"
-        found.append(f"assumption that s is {what}")
+        found.append(f"assumption that {'every s_j' if several else 's'} is {what}")
     return tuple(found)

@@ -9,7 +9,7 @@ from bayes_lepu.diagnostics.levels import CI_PROB, OWN_BRANCHES, interval
 from bayes_lepu.diagnostics.naming import named_by_signs
 from bayes_lepu.diagnostics.profile import Profile
 from bayes_lepu.diagnostics.records import Aspect, Check
-from bayes_lepu.diagnostics.subject import Subject
+from bayes_lepu.diagnostics.subject import Role, Subject
 from bayes_lepu.diagnostics.verdict import level_is_known, outside, prior_determined, reasons
 from bayes_lepu.links import Array
 from bayes_lepu.result.wording import share
@@ -25,7 +25,7 @@ def sentence(
     """What the level means here (``other``: π with the factors exchanged)."""
     pi = pi_in_words(subject, evidence)
     if level == 1:
-        return f"t and s are separable from these data{_signs(subject)}: {pi}."
+        return f"{_factors(subject)} separable from these data{_given(subject)}: {pi}."
     if level == 4:
         why = reasons(checks, Aspect.RANKING) or ["no check of the ranking by t supports more"]
         text = f"Only h = s·t is identified: {why[0]}"
@@ -35,7 +35,7 @@ def sentence(
         if not level_is_known(checks):
             rest = f"even {naming}the level is open: {pi}"
         rest += _exchanged_in_words(other, evidence.profile)
-        text = f"Only the unordered pair {{t, s}} is identified; {_naming(subject)}; {rest}"
+        text = f"Only the unordered pair {{t, s}} is identified; {_naming(subject, checks)}; {rest}"
     else:
         text = f"The ranking by t is separable{_signs(subject)}, its level is not: {pi}"
         why = [
@@ -43,18 +43,32 @@ def sentence(
             for aspect in (Aspect.LABELS, Aspect.COMPUTATION, Aspect.LEVEL)
             for reason in reasons(checks, aspect)
         ]
-        text += f"; {why[0]}" if why else ""
+        # Of several annotators all reasons: some make π too low and some too high.
+        shown = dict.fromkeys(why if subject.several else why[:1])
+        text += "".join(f"; {reason}" for reason in shown)
     if not subject.fit.spec.certain and prior_determined(subject, checks):
         text += "; the class prior is prior-determined"
     return text + "."
+
+
+def _factors(subject: Subject) -> str:
+    return "t and every annotator's s are" if subject.several else "t and s are"
+
+
+def _given(subject: Subject) -> str:
+    if subject.several:
+        return ", if annotators label independently given x and the class"
+    return _signs(subject)
 
 
 def _signs(subject: Subject) -> str:
     return " given the signs of the slopes in the priors" if named_by_signs(subject) else ""
 
 
-def _naming(subject: Subject) -> str:
+def _naming(subject: Subject, checks: Sequence[Check]) -> str:
     rule = subject.fit.orientation.rule
+    if subject.several:
+        return "; ".join(reasons(checks, Aspect.ORIENTATION))
     if subject.contradicted:
         return "the likelihood names them the other way than this fit"
     if not subject.symmetric:
@@ -75,6 +89,7 @@ def pi_in_words(subject: Subject, evidence: Evidence) -> str:
         return words
     count = len(forms.kept)
     others = "the one form" if count == 1 else f"the {count} forms"
+    others += " of marking" if subject.several else ""
     found = f"{share(forms.low)} to {share(forms.high)} under {others}"
     return f"{words}; {found} that predict the labels as well"
 
@@ -111,13 +126,13 @@ def _exchanged_in_words(other: Array | None, profile: Profile | None) -> str:
     if other.size > 1:
         low, high = interval(other)
         words += f" (posterior {share(low)} to {share(high)})"
-    elif pieces := _likelihood_pieces(profile, branches=("exchanged",)):
+    elif pieces := _likelihood_pieces(profile, branches=(Role.EXCHANGED,)):
         likely = " and ".join(f"{share(low)} to {share(high)}" for low, high in pieces)
         words += f" (likelihood {likely})"
     return words + " with the factors exchanged"
 
 
 def _likelihood_pieces(
-    profile: Profile | None, branches: tuple[str, ...] = OWN_BRANCHES
+    profile: Profile | None, branches: tuple[Role, ...] = OWN_BRANCHES
 ) -> list[tuple[float, float]]:
     return [] if profile is None else profile.likelihood_set(branches=branches)

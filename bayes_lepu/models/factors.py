@@ -44,9 +44,18 @@ def sigma_norm(slope: Array, X: Array) -> Array:
 
 
 def scalars(spec: ModelSpec, data: PUData, draws: Parameters) -> dict[str, Array]:
-    """Intercepts, sd of the linear predictors, and free rates of one annotator, by name."""
-    out: dict[str, Array] = {}
-    for factor in factors(spec, data):
-        out[factor.intercept] = getattr(draws, factor.intercept)
-        out[f"|{factor.slope}|"] = sigma_norm(getattr(draws, factor.slope), data.X)
-    return out | draws.rates(spec.shape_rates)
+    """Intercepts, sd of the linear predictors, and free rates, by name and annotator."""
+    t, *selection = factors(spec, data)
+    out = {t.intercept: draws.b, f"|{t.slope}|": sigma_norm(draws.a, data.X)}
+    if data.n_annotators == 1:
+        for s in selection:
+            out[s.intercept] = draws.beta
+            out[f"|{s.slope}|"] = sigma_norm(draws.alpha, data.X)
+        return out | draws.rates(spec.shape_rates)
+    rates = draws.rates(spec.propensity.free[:-1] if spec.n_rates else ())
+    for j, name in enumerate(data.annotators):
+        for s in selection:
+            out[f"{s.intercept}[{name}]"] = draws.beta[..., j]
+            out[f"|{s.slope}[{name}]|"] = sigma_norm(draws.alpha[..., j, :], data.X)
+        out |= {f"{rate}[{name}]": values[..., j] for rate, values in rates.items()}
+    return out

@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bayes_lepu.diagnostics.identifiability import verdict_of
+from bayes_lepu.diagnostics.subject import Role
+from bayes_lepu.diagnostics.thresholds import LIKELIHOOD_DROP
 from bayes_lepu.errors import ModelError
 from bayes_lepu.models.factors import sigma_norm
 from bayes_lepu.plots.panels import CLASS, GUIDE, PROPENSITY, Panels
@@ -16,7 +18,6 @@ if TYPE_CHECKING:
 
 DRAWS = 500
 MAX_GAP = 50.0
-LIKELIHOOD_DROP = 1.92  # half the 95 % point of chi-squared with one degree of freedom
 LOWEST_PROFILE = 6.5
 
 
@@ -105,7 +106,7 @@ def plot_profile(
         raise ModelError("The profile of this fit was not computed: it has too many coordinates.")
     panels = Panels.of(["profile"], plot_collection=plot_collection, backend=backend)
     for _, curve in evidence.profile.table.groupby("curve", sort=False):
-        color = GUIDE if curve["branch"].iloc[0] == "exchanged" else CLASS
+        color = GUIDE if curve["branch"].iloc[0] == Role.EXCHANGED else CLASS
         panels.line(0, curve["pi"].to_numpy(), curve["delta"].to_numpy(), color)
     level = np.full(2, -LIKELIHOOD_DROP)
     table = evidence.profile.table

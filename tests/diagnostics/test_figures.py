@@ -11,7 +11,7 @@ import bayes_lepu as lepu
 from bayes_lepu.diagnostics import climbing, data_information, exceptional, levels, profile
 from bayes_lepu.diagnostics.exceptional import Nearest
 from bayes_lepu.diagnostics.records import Aspect
-from bayes_lepu.diagnostics.subject import Peak, Subject
+from bayes_lepu.diagnostics.subject import Peak, Role, Subject
 from bayes_lepu.result.wording import share
 from tests.diagnosed import simulated_rows
 
@@ -96,11 +96,11 @@ def test_every_branch_is_one_curve_through_its_best_peak(subject, evidence):
     table, top = evidence.profile.table, max(p.logp for p in subject.peaks)
     assert table["delta"].max() <= 0
     first = table[table["curve"] == 0]
-    assert set(first["branch"]) == {subject.peaks[0].name}
+    assert set(first["branch"]) == {subject.peaks[0].role}
     for branch, part in table.groupby("branch"):
         assert part["curve"].nunique() == 1, branch
-        peak = max((p for p in subject.peaks if p.name == branch), key=lambda p: p.logp)
-        if branch == subject.peaks[0].name:
+        peak = max((p for p in subject.peaks if p.role == branch), key=lambda p: p.logp)
+        if branch == subject.peaks[0].role:
             peak = subject.peaks[0]
         pi = peak.point.t(subject.weak.data.X).mean()
         assert np.abs(part["pi"] - pi).min() < 1e-6
@@ -123,7 +123,9 @@ def test_steps_follow_the_standard_error_of_pi(subject):
 def test_the_best_peak_of_each_kind_is_followed(monkeypatch):
     """The labelled one, then the best exchanged and the best other one, if not excluded."""
     heights = [("as labelled", 0.0), ("other", -2.0), ("exchanged", -3.0), ("exchanged", -1.0)]
-    peaks = [Peak(name, np.zeros(1), logp, None) for name, logp in [*heights, ("other", -1e9)]]
+    peaks = [
+        Peak(Role(name), np.zeros(1), logp, None) for name, logp in [*heights, ("other", -1e9)]
+    ]
     monkeypatch.setattr(profile, "_trace", lambda _, peak: [(0.5, peak.logp)])
     table = profile.trace_profile(SimpleNamespace(peaks=peaks, weak=None)).table
     assert list(zip(table["branch"], table["delta"], strict=True)) == [

@@ -1,5 +1,7 @@
 """The figures of the diagnosis against independent computations."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -14,6 +16,7 @@ from bayes_lepu.diagnostics import (
     constancy,
     convergence,
     data_information,
+    design,
     label_checks,
     levels,
     plausibility,
@@ -21,6 +24,7 @@ from bayes_lepu.diagnostics import (
     remedies,
     rivals,
     sensitivity,
+    thresholds,
 )
 from bayes_lepu.diagnostics.subject import Subject
 from tests.diagnosed import simulated_rows
@@ -334,3 +338,20 @@ def test_bootstrap_keeps_its_level_under_scar():
         fit = lepu.fit(X, l, model="spm", method="map", random_seed=seed)
         rejected += constancy.bootstrap_constancy(Subject(fit), 19).figure <= 0.05
     assert rejected <= 3
+
+
+@pytest.mark.parametrize("cases", [False, True])
+def test_how_the_rows_came_together_is_said_as_it_was_taken(cases):
+    fit = SimpleNamespace(spec=SimpleNamespace(cases=cases))
+    (check,) = design.check_sampling(SimpleNamespace(fit=fit), None)
+    assert ("two random samples" if cases else "one random sample") in check.text
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_a_rare_class_is_held_against_its_share_however_many_annotators(several):
+    pi = 0.05 + 0.04 * np.array([-1.0, 1.0, -1.0, 1.0])
+    fit = SimpleNamespace(is_point=False)
+    subject = SimpleNamespace(several=several, fit=fit, pi_given_naming=pi, pi_draws=pi)
+    (check,) = levels.check_sd(subject, None)
+    assert check.figure < thresholds.SD_PI[0]
+    assert check.status == "failed"

@@ -70,7 +70,7 @@ def test_false_marks_are_no_level_one(family):
 def test_curved_columns_are_seen(family, regime):
     _, fit = fitted(family, regime)
     found = fit.identifiability.evidence.columns
-    assert found.p_values["curves of t"] < columns.P_VALUE
+    assert found.p_values[columns.CURVES_OF_T] < columns.P_VALUE
     expected = {"quadratic class": "x1²", "interaction in the class": "x0·x1"}[regime]
     assert expected in [t.name for t in found.named] or family == "mask"
     assert fit.identifiability.level > 1
@@ -85,7 +85,7 @@ def test_the_score_test_keeps_its_level_on_straight_columns():
         _, l = truth.simulate(X, rng)
         fit = lepu.fit(X, l, model="scar", method="map", random_seed=seed)
         p_values = columns.score_columns(Subject(fit)).p_values
-        assert set(p_values) == {"curves of t", "link of t", "s along t"}
+        assert set(p_values) == {columns.CURVES_OF_T, columns.LINK_OF_T, columns.S_ALONG_T}
         rejected += sum(p < 0.05 for p in p_values.values())
     assert rejected < 19
 
