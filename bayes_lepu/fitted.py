@@ -346,7 +346,7 @@ class Fit(FittedModel):
         if self.remembered is not None:
             return self.remembered
         self.answer  # noqa: B018  the facts then tell the verdict
-        prior = (np.zeros(0),) * 2 if self.is_point else self._prior_pi_and_c
+        prior = (np.zeros(0),) * 2 if self.is_point else self.prior_pi_and_c
         level = self.identifiability.level
         return Remembered(self.pi_draws, self.c_by_annotator, *prior, level, self._facts())
 

@@ -7,8 +7,8 @@ import pandas as pd
 from bayes_lepu.diagnostics.columns import ColumnScores, score_columns
 from bayes_lepu.diagnostics.forms import FormRange, form_range
 from bayes_lepu.diagnostics.label_checks import (
-    Calibration,
-    calibrate,
+    LabelCalibration,
+    calibrate_labels,
     form_scores,
     label_rates,
     scores,
@@ -39,9 +39,9 @@ class Evidence:
         How well this model (first) and others predict the labels; empty where too large.
     label_rates : DataFrame
         Observed and expected label rate by bin of the score h.
-    calibration : Calibration
+    calibration : LabelCalibration
         Calibrated label rate over the score h, with the band of labels simulated from h.
-    form_rates, form_calibration : DataFrame, Calibration
+    form_rates, form_calibration : DataFrame, LabelCalibration
         The same for the h that the model's form can reach: a point estimate freed of its
         penalties; of draws, the two above.
     columns : ColumnScores or None
@@ -59,9 +59,9 @@ class Evidence:
     prior_c: Array | None
     rivals: tuple[Rival, ...]
     label_rates: pd.DataFrame
-    calibration: Calibration
+    calibration: LabelCalibration
     form_rates: pd.DataFrame
-    form_calibration: Calibration
+    form_calibration: LabelCalibration
     columns: ColumnScores | None
     forms: FormRange | None
     remedies: tuple[Remedy, ...]
@@ -75,11 +75,11 @@ def gather(subject: Subject) -> Evidence:
     columns = score_columns(subject) if subject.small and not fit.spec.cases else None
     seed = int(fit.settings["random_seed"])
     fitted = scores(fit)
-    rates, calibration = label_rates(*fitted), calibrate(*fitted, seed)
+    rates, calibration = label_rates(*fitted), calibrate_labels(*fitted, seed)
     form_rates, form_calibration = rates, calibration
     if fit.is_point:
         reached = form_scores(subject)
-        form_rates, form_calibration = label_rates(*reached), calibrate(*reached, seed)
+        form_rates, form_calibration = label_rates(*reached), calibrate_labels(*reached, seed)
     return Evidence(
         peaks=subject.peaks,
         profile=profile,

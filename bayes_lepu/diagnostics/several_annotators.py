@@ -16,7 +16,7 @@ from bayes_lepu.diagnostics.evidence import Evidence
 from bayes_lepu.diagnostics.forms import FormRange
 from bayes_lepu.diagnostics.knowledge import check_false_marks, check_knowledge
 from bayes_lepu.diagnostics.label_checks import (
-    calibrate,
+    calibrate_labels,
     check_calibration,
     check_rates,
     label_rates,
@@ -61,7 +61,10 @@ def gather_several(subject: Subject, forms: FormRange) -> Evidence:
     fit = subject.fit
     drawn = not fit.is_point
     fitted = scores(fit)
-    rates, calibration = label_rates(*fitted), calibrate(*fitted, fit.settings["random_seed"])
+    rates, calibration = (
+        label_rates(*fitted),
+        calibrate_labels(*fitted, fit.settings["random_seed"]),
+    )
     return Evidence(
         peaks=(),
         profile=None,

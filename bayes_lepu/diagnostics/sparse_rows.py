@@ -13,7 +13,7 @@ import numpy as np
 from bayes_lepu.diagnostics.constancy import check_split
 from bayes_lepu.diagnostics.convergence import check_optimum
 from bayes_lepu.diagnostics.evidence import Evidence
-from bayes_lepu.diagnostics.label_checks import MAX_Z, calibrate, label_rates, scores
+from bayes_lepu.diagnostics.label_checks import MAX_Z, calibrate_labels, label_rates, scores
 from bayes_lepu.diagnostics.naming import check_orientation
 from bayes_lepu.diagnostics.plausibility import check_plausibility
 from bayes_lepu.diagnostics.records import Aspect, Check, Identifiability
@@ -62,7 +62,10 @@ def diagnose_sparse(fit: FittedModel) -> Identifiability:
 
 def _gather(fit: FittedModel) -> Evidence:
     fitted = scores(fit)
-    rates, calibration = label_rates(*fitted), calibrate(*fitted, fit.settings["random_seed"])
+    rates, calibration = (
+        label_rates(*fitted),
+        calibrate_labels(*fitted, fit.settings["random_seed"]),
+    )
     return Evidence(
         peaks=(),
         profile=None,

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bayes_lepu.diagnostics.identifiability import verdict_of
 from bayes_lepu.errors import ModelError
 from bayes_lepu.links import Array
 from bayes_lepu.models.spec import RATE_WORDS
@@ -153,17 +152,14 @@ def plot_prior_posterior(
 
 def prior_and_posterior(fit: FittedModel) -> dict[str, tuple[Array, Array]]:
     """Prior and posterior draws of π, c, and the guesses and lapses that are free."""
-    evidence = verdict_of(fit).evidence
-    assert evidence is not None  # a verdict formed here keeps its evidence
-    prior, prior_pi, prior_c = evidence.prior, evidence.prior_pi, evidence.prior_c
-    assert prior is not None  # draws have priors
-    assert prior_pi is not None
-    assert prior_c is not None
-    pairs = {"pi": (prior_pi, fit.pi_draws), "c": (prior_c, fit.c_draws)}
+    prior, posterior = fit.prior_draws.average(), fit.draws.average()
+    prior_pi, prior_c = fit.prior_pi_and_c
+    pairs = {"pi": (prior_pi, fit.pi_draws)}
+    if not fit.data.cases:  # which do not tell c
+        pairs["c"] = prior_c, fit.c_draws
     names = fit.spec.shape_rates
-    before, after = prior.average().rates(names), fit.draws.average().rates(names)
+    before, after = prior.rates(names), posterior.rates(names)
     pairs |= {name: (before[name], after[name]) for name in names}
-    marks = prior.average().epsilon, fit.draws.average().epsilon
-    if marks[0] is not None and marks[1] is not None:
-        pairs["epsilon"] = marks[0], marks[1]
+    if prior.epsilon is not None and posterior.epsilon is not None:
+        pairs["epsilon"] = prior.epsilon, posterior.epsilon
     return pairs

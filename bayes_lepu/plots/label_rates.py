@@ -7,7 +7,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bayes_lepu.diagnostics.identifiability import verdict_of
-from bayes_lepu.diagnostics.label_checks import calibrate, scores
+from bayes_lepu.diagnostics.label_checks import calibrate_labels, scores
 from bayes_lepu.errors import DataError
 from bayes_lepu.links import Array
 from bayes_lepu.plots.panels import GUIDE, LABEL, PRIOR, Panels, short, some_rows, thin
@@ -137,7 +137,7 @@ def plot_calibration(
     panels = Panels.of(["calibration"], plot_collection=plot_collection, backend=backend)
     evidence = verdict_of(fit).evidence
     if evidence is None:
-        found = calibrate(*scores(fit), int(fit.settings["random_seed"]))
+        found = calibrate_labels(*scores(fit), int(fit.settings["random_seed"]))
     else:
         found = evidence.calibration
     grid = found.grid

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     import pymc as pm
     import xarray as xr
 
+PRIOR_DRAWS = 1000
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FittedModel:
@@ -193,18 +195,25 @@ class FittedModel:
             each = zip(self.data.annotators, self.c_by_annotator.T, strict=True)
             rows |= {f"c[{name}]": c for name, c in each}
         if not self.is_point:
-            before = self._prior_pi_and_c
+            before = self.prior_pi_and_c
             rows |= {
                 f"prior of {k}": v for k, v in zip(("pi", "c"), before, strict=True) if k in rows
             }
         return rows
 
     @cached_property
-    def _prior_pi_and_c(self) -> tuple[Array, Array]:
+    def prior_draws(self) -> Parameters:
+        """Draws of the prior along one axis, drawn once for whoever compares with it."""
+        rng = np.random.default_rng([self.settings["random_seed"], 3])
+        return predictive.prior_parameters(self.spec, self.data, self.priors, PRIOR_DRAWS, rng)
+
+    @cached_property
+    def prior_pi_and_c(self) -> tuple[Array, Array]:
+        """π and c of the draws of the prior, over some of the rows."""
         if self.remembered is not None:
             return self.remembered.prior_pi, self.remembered.prior_c
         some = replace(self, data=self.data.some(summaries.PRIOR_ROWS))
-        return some.class_prior_draws(self._prior_sample)
+        return some.class_prior_draws(self.prior_draws)
 
     def annotators(self, *, ci_prob: float = CI_PROB) -> pd.DataFrame:
         """One line per annotator: rows seen and labelled, label frequency, what sets them apart.
@@ -214,11 +223,6 @@ class FittedModel:
         higher (+) or lower (-) than the average annotator's with 95 % probability.
         """
         return annotator_table(self, ci_prob)
-
-    @cached_property
-    def _prior_sample(self) -> Parameters:
-        rng = np.random.default_rng([self.settings["random_seed"], 3])
-        return predictive.prior_parameters(self.spec, self.data, self.priors, 1000, rng)
 
     def accept_unseen(self, how: str) -> Self:
         """The same fit, which takes new rows with levels that no training row had.

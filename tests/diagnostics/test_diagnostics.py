@@ -117,7 +117,13 @@ def test_plots_and_report_compute_nothing_that_the_verdict_has(drawn, monkeypatc
         raise AssertionError("computed a second time")
 
     for module in (evidence, identifiability):
-        for name in ("trace_profile", "compare_rivals", "calibrate", "label_rates", "gather"):
+        for name in (
+            "trace_profile",
+            "compare_rivals",
+            "calibrate_labels",
+            "label_rates",
+            "gather",
+        ):
             if hasattr(module, name):
                 monkeypatch.setattr(module, name, refuse)
     for name in ("trace_profile", "_trace"):

@@ -47,7 +47,7 @@ def first_rows(page: Page) -> Table:
 def rows_section(page: Page) -> Section | None:
     """The unlabelled rows by P(y=1 | x, l=0): a table, a file, and what looking brings."""
     fit, answer = page.fit, page.answer
-    if answer.decision.candidates == 0 or fit.spec.name == "naive":
+    if answer.decision.candidates == 0 or fit.spec.certain:
         return None
     frame = ranked_rows(fit)
     shown = frame.head(SHOWN)
