@@ -18,15 +18,15 @@ from bayes_lepu.inference.engines import ENGINES, Request
 from bayes_lepu.inference.nuts import NutsOptions
 from bayes_lepu.models.parameters import Parameters
 from bayes_lepu.result import FittedModel
-from bayes_lepu.result.fitted_model import show_estimate
+from bayes_lepu.result.facts import show_estimate
 from bayes_lepu.result.saved import to_saved, write
 from bayes_lepu.result.summaries import CI_PROB, summary_by_row, tail_probabilities
 from bayes_lepu.result.without_rows import Remembered
 from bayes_lepu.runtime.interruption import stops_at_once
 from bayes_lepu.settling.counting import count_missed
 from bayes_lepu.settling.decisions import Decision, decide
+from bayes_lepu.settling.plain_answer import Answer, answer
 from bayes_lepu.settling.readings import UNNAMED_LEVEL, positive_given_labels
-from bayes_lepu.settling.sentences import Answer, answer
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -20,8 +20,8 @@ from bayes_lepu.diagnostics.subject import Subject
 from bayes_lepu.links import Array
 from bayes_lepu.models.parameters import Parameters
 from bayes_lepu.result import FittedModel
+from bayes_lepu.result.numbers_in_words import share
 from bayes_lepu.result.summaries import mean_by_row
-from bayes_lepu.result.wording import share
 
 if TYPE_CHECKING:
     from bayes_lepu.diagnostics.evidence import Evidence

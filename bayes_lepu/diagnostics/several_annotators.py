@@ -31,7 +31,7 @@ from bayes_lepu.diagnostics.verdict import choose_level, reasons
 from bayes_lepu.links import Array
 from bayes_lepu.models.factors import sigma_norm
 from bayes_lepu.result import FittedModel
-from bayes_lepu.result.wording import UNITS, share
+from bayes_lepu.result.numbers_in_words import UNITS, share
 
 RECAPTURES = (50.0, 10.0)  # rows labelled by two or more: relative error of a count about 1/sqrt
 MATERIAL = 0.05  # share of the evidence from which another mode matters

@@ -20,7 +20,7 @@ from bayes_lepu.diagnostics.records import Aspect, Check, Identifiability
 from bayes_lepu.diagnostics.subject import MAX_DIM, Subject
 from bayes_lepu.diagnostics.verdict import reasons
 from bayes_lepu.result import FittedModel
-from bayes_lepu.result.wording import share, worse
+from bayes_lepu.result.numbers_in_words import share, worse
 
 MOST_CELLS = 10_000_000  # of a table that is made dense to be judged: 80 MB
 FEWER = (

@@ -63,8 +63,7 @@ def plot_class_probability(
     panels.dots(0, x, observed, LABEL)
     panels.limits(0, x=(float(x[0] - (x[-1] - x[0]) / 50), 1.0), y=height(t[2]))
     panels.labels(0, x="share of rows, by P(y=1 | x)", y="probability")
-    if plot_collection is None:
-        panels.legend([("class t", CLASS), ("label h, observed rate", LABEL)])
+    panels.legend([("class t", CLASS), ("label h, observed rate", LABEL)])
     return panels.collection
 
 
@@ -145,8 +144,7 @@ def plot_prior_posterior(
             panels.band(position, x, np.stack([density, 0 * density, density]), shade)
         panels.limits(position, x=share_range(posterior))
         panels.labels(position, x=title, y="density")
-    if plot_collection is None:
-        panels.legend([("posterior", QUANTITIES[names[0]][1]), ("prior", PRIOR)])
+    panels.legend([("posterior", QUANTITIES[names[0]][1]), ("prior", PRIOR)])
     return panels.collection
 
 

@@ -59,8 +59,7 @@ def plot_label_rate(
         panels.ticks(0, x, [f"{value:.4g}" for value in np.round(x, 10) + 0.0])
         panels.limits(0, x=(float(1.5 * x[0] - 0.5 * x[1]), float(1.5 * x[1] - 0.5 * x[0])))
     panels.labels(0, x=name, y="share labelled")
-    if plot_collection is None:
-        panels.legend([("observed", LABEL), ("predicted", PRIOR)])
+    panels.legend([("observed", LABEL), ("predicted", PRIOR)])
     return panels.collection
 
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from bayes_lepu.diagnostics.records import Identifiability
 from bayes_lepu.report.figures import Album
 from bayes_lepu.result import FittedModel
+from bayes_lepu.settling.plain_answer import Answer
 from bayes_lepu.settling.readings import UNNAMED_LEVEL
-from bayes_lepu.settling.sentences import Answer
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,11 +16,11 @@ from bayes_lepu.report.figures import Album
 from bayes_lepu.report.page import Page
 from bayes_lepu.report.sections.rows_to_look_at import first_rows
 from bayes_lepu.result import FittedModel
+from bayes_lepu.result.numbers_in_words import say_count
 from bayes_lepu.result.summaries import CI_PROB
 from bayes_lepu.runtime.files import replace_file
 from bayes_lepu.runtime.interruption import stops_at_once
-from bayes_lepu.settling.rounding import say_count
-from bayes_lepu.settling.sentences import answer_of
+from bayes_lepu.settling.plain_answer import answer_of
 
 
 @stops_at_once

@@ -20,11 +20,10 @@ from bayes_lepu.models.spec import ModelSpec
 from bayes_lepu.priors.prior import Priors
 from bayes_lepu.result import predictive, summaries
 from bayes_lepu.result.by_annotator import annotator_table, summary_by_annotator
-from bayes_lepu.result.display import facts_as_html, facts_as_text
-from bayes_lepu.result.estimates import estimate_table
+from bayes_lepu.result.facts import facts_as_html, facts_as_text, facts_of
+from bayes_lepu.result.parameter_tables import coefficient_table, estimate_table
 from bayes_lepu.result.summaries import CI_PROB
 from bayes_lepu.result.without_rows import Remembered
-from bayes_lepu.result.wording import orientation_sentence, rows_in_words, table_in_words
 
 if TYPE_CHECKING:
     import pymc as pm
@@ -240,23 +239,7 @@ class FittedModel:
 
     def coefficients(self, *, ci_prob: float = CI_PROB) -> pd.DataFrame:
         """Slopes and intercepts of both factors, on the internal and on the original scale."""
-        records = []
-        for _, slope, intercept in self._factors():
-            raw_slope, raw_intercept = self.data.original_scale(slope, intercept)
-            for values in (
-                np.column_stack([slope, intercept]),
-                np.column_stack([raw_slope, raw_intercept]),
-            ):
-                records += [summaries.describe_draws(v, ci_prob) for v in values.T]
-        levels = {
-            "factor": [label for label, _, _ in self._factors()],
-            "scale": ["internal", "original"],
-            "feature": [*self.feature_names, "(intercept)"],
-        }
-        # With levels in this order the index counts as sorted; from_product would sort the names.
-        codes = np.indices([len(names) for names in levels.values()]).reshape(len(levels), -1)
-        index = pd.MultiIndex(levels=list(levels.values()), codes=codes, names=list(levels))
-        return pd.DataFrame(records, index=index)
+        return coefficient_table(self, ci_prob)
 
     def summary(
         self,
@@ -379,39 +362,7 @@ class FittedModel:
 
     @cached_property
     def _own_facts(self) -> dict[str, str]:
-        d = self.data
-        facts = {
-            "data": rows_in_words(d),
-            "model": self.spec.mechanism,
-            "priors": ", ".join(f"{name} ~ {prior.short()}" for name, prior in self.priors.items()),
-        }
-        if encoded := table_in_words(d):
-            facts["table"] = encoded
-        levels = {k: summaries.describe_draws(v, CI_PROB) for k, v in self._levels.items()}
-        facts["class prior pi"] = show_estimate(levels["pi"])
-        if d.cases:
-            facts["label freq. c"] = "not told by case-control rows"
-        elif d.n_annotators == 1:
-            facts["label freq. c"] = show_estimate(levels["c"])
-        else:
-            means = zip(d.annotators, self.c_by_annotator.mean(axis=0), strict=True)
-            facts["label freq. c"] = ", ".join(f"{name} {c:.2f}" for name, c in means)
-        if not self.is_point:
-            before = levels["prior of pi"]
-            facts["class prior pi"] += f"; prior {before['lower']:.3f} to {before['upper']:.3f}"
-        if d.n_annotators == 1:
-            for name, values in self.draws.rates(self.spec.shape_rates).items():
-                facts[name] = show_estimate(summaries.describe_draws(values, CI_PROB))
-        facts["orientation"] = orientation_sentence(self)
-        if self.partial:
-            made, asked = self.parameters.b.shape, self.quality.figures
-            facts["interrupted"] = (
-                f"{made[0]} chain(s) of {made[1]} draws, of {asked['chains_asked']} chains of "
-                f"{asked['draws_asked']} asked for"
-            )
-        if self.quality.words and not self.is_point:
-            facts["approximation"] = self.quality.words
-        return facts
+        return facts_of(self)
 
     def _summarise(self, function: summaries.RowFunction, X: Any, ci_prob: float) -> pd.DataFrame:
         values, index = self.data.transform(X)
@@ -426,17 +377,6 @@ class FittedModel:
         values, index = self.data.transform(X)
         return summary_by_annotator(self, function, values, index, ci_prob)
 
-    def _factors(self) -> list[tuple[str, Array, Array]]:
-        factors = [("t", self.draws.a, self.draws.b)]
-        if self.spec.has_selection and self.data.n_annotators == 1:
-            factors.append(("s", self.draws.alpha, self.draws.beta))
-        elif self.spec.has_selection:
-            factors += [
-                (f"s[{name}]", self.draws.alpha[:, j], self.draws.beta[:, j])
-                for j, name in enumerate(self.data.annotators)
-            ]
-        return factors
-
 
 def _label_array(labels: NDArray[np.int8], data: PUData) -> "xr.DataArray":
     import xarray as xr
@@ -445,10 +385,3 @@ def _label_array(labels: NDArray[np.int8], data: PUData) -> "xr.DataArray":
         return xr.DataArray(labels, dims=("chain", "draw", "obs"), name="l")
     dims, coords = ("chain", "draw", "obs", "annotator"), {"annotator": list(data.annotators)}
     return xr.DataArray(labels, dims=dims, coords=coords, name="L")
-
-
-def show_estimate(row: Mapping[str, float]) -> str:
-    """A mean with its interval, as `describe_draws` gives them."""
-    if "lower" not in row:
-        return f"{row['mean']:.3f}"
-    return f"{row['mean']:.3f}  ({CI_PROB:.0%} interval {row['lower']:.3f} to {row['upper']:.3f})"

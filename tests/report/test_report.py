@@ -13,11 +13,12 @@ import bayes_lepu as lepu
 from bayes_lepu.diagnostics.records import Aspect, Check, Identifiability
 from bayes_lepu.models.parameters import Parameters
 from bayes_lepu.report import order, write_report
-from bayes_lepu.report.html_tables import Cell, Table, number, table
+from bayes_lepu.report.html_tables import Cell, Table, table
 from bayes_lepu.report.section import Section
 from bayes_lepu.report.sections.grouped_checks import grouped
 from bayes_lepu.report.sections.rows_to_look_at import PROBABILITY, ranked_rows
 from bayes_lepu.report.sections.table_in import data_section
+from bayes_lepu.result.numbers_in_words import number
 from bayes_lepu.settling.calls import call_text
 from tests.reports import NAMES, QUOTE, SCRIPT, hostile_fit
 from tests.tiny import tiny_table
@@ -187,7 +188,7 @@ def test_the_report_computes_nothing_that_the_verdict_has(fit, html, tmp_path, m
         "bayes_lepu.diagnostics.evidence.weigh_remedies",
         "bayes_lepu.result.predictive.prior_parameters",
         "bayes_lepu.result.predictive.log_likelihood",
-        "bayes_lepu.settling.sentences.answer",
+        "bayes_lepu.settling.plain_answer.answer",
         "bayes_lepu.plots.label_rates.calibrate_labels",
     ):
         monkeypatch.setattr(target, _forbidden)

@@ -9,7 +9,7 @@ from bayes_lepu.report.html_tables import Cell, Table, from_frame, table
 from bayes_lepu.report.page import Page
 from bayes_lepu.report.section import Finding, Group, Section
 from bayes_lepu.result import FittedModel
-from bayes_lepu.result.wording import orientation_sentence
+from bayes_lepu.result.facts import orientation_sentence
 
 QUESTIONS = {
     Aspect.COMPUTATION: "Did the computation work?",

@@ -16,9 +16,9 @@ from bayes_lepu.report.html_tables import Cell, Table, from_frame
 from bayes_lepu.report.page import Page
 from bayes_lepu.report.section import Section
 from bayes_lepu.result import FittedModel
+from bayes_lepu.result.numbers_in_words import say_count, say_share
 from bayes_lepu.result.summaries import CI_PROB, mean_by_row
 from bayes_lepu.settling.readings import read_open
-from bayes_lepu.settling.rounding import say_count, say_share
 from bayes_lepu.tables.formulas import spline_argument
 
 SHOWN = 200

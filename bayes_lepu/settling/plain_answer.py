@@ -14,12 +14,11 @@ from bayes_lepu.diagnostics.levels import OWN_BRANCHES
 from bayes_lepu.diagnostics.records import Aspect, Check, Identifiability, Remedy
 from bayes_lepu.links import Array, RowKind
 from bayes_lepu.result import FittedModel
+from bayes_lepu.result.numbers_in_words import has_interval, ratio, rounded_count, say_count
 from bayes_lepu.result.summaries import CI_PROB
-from bayes_lepu.result.wording import ratio
 from bayes_lepu.settling.counting import count_missed
 from bayes_lepu.settling.decisions import Decision, choose
 from bayes_lepu.settling.readings import AS_NAMED, EXCHANGED, UNNAMED_LEVEL
-from bayes_lepu.settling.rounding import has_interval, rounded_count, say_count
 
 # As many rows as there are positives to find, within what one looks through in a sitting.
 FEWEST, MOST = 20, 100
