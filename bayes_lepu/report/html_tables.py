@@ -63,8 +63,6 @@ def cell(value: Any) -> Cell:
     """A cell of any value of a DataFrame."""
     if isinstance(value, Cell):
         return value
-    if isinstance(value, bool):
-        return Cell("yes" if value else "no")
     if hasattr(value, "item"):
         value = value.item()
     if isinstance(value, bool):

@@ -4,11 +4,12 @@ from collections.abc import Mapping
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+import pandas as pd
+
 from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.links import RowKind
-from bayes_lepu.result import summaries
 from bayes_lepu.result.numbers_in_words import worse
-from bayes_lepu.result.summaries import CI_PROB
+from bayes_lepu.result.summaries import CI_PROB, describe_draws
 
 if TYPE_CHECKING:
     from bayes_lepu.result.fitted_model import FittedModel
@@ -46,21 +47,21 @@ def facts_of(fit: "FittedModel") -> dict[str, str]:
     }
     if encoded := table_in_words(d):
         facts["table"] = encoded
-    levels = {k: summaries.describe_draws(v, CI_PROB) for k, v in fit._levels.items()}
-    facts["class prior pi"] = show_estimate(levels["pi"])
+    levels = fit.class_prior(ci_prob=CI_PROB)
+    facts["class prior pi"] = show_estimate(levels.loc["pi"])
     if d.cases:
         facts["label freq. c"] = "not told by case-control rows"
     elif d.n_annotators == 1:
-        facts["label freq. c"] = show_estimate(levels["c"])
+        facts["label freq. c"] = show_estimate(levels.loc["c"])
     else:
         means = zip(d.annotators, fit.c_by_annotator.mean(axis=0), strict=True)
         facts["label freq. c"] = ", ".join(f"{name} {c:.2f}" for name, c in means)
     if not fit.is_point:
-        before = levels["prior of pi"]
+        before = levels.loc["prior of pi"]
         facts["class prior pi"] += f"; prior {before['lower']:.3f} to {before['upper']:.3f}"
     if d.n_annotators == 1:
         for name, values in fit.draws.rates(fit.spec.shape_rates).items():
-            facts[name] = show_estimate(summaries.describe_draws(values, CI_PROB))
+            facts[name] = show_estimate(describe_draws(values, CI_PROB))
     facts["orientation"] = orientation_sentence(fit)
     if fit.partial:
         made, asked = fit.parameters.b.shape, fit.quality.figures
@@ -73,7 +74,7 @@ def facts_of(fit: "FittedModel") -> dict[str, str]:
     return facts
 
 
-def show_estimate(row: Mapping[str, float]) -> str:
+def show_estimate(row: Mapping[str, float] | pd.Series) -> str:
     """A mean with its interval, as `describe_draws` gives them."""
     if "lower" not in row:
         return f"{row['mean']:.3f}"

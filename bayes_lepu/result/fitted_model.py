@@ -181,12 +181,6 @@ class FittedModel:
         Draws come with the prior of both (rows ``prior of pi`` and ``prior of c``): a posterior as
         wide has learned nothing. ``fit.identifiability.pi_range`` is over other forms as well.
         """
-        rows = self._levels
-        return pd.DataFrame({k: summaries.describe_draws(v, ci_prob) for k, v in rows.items()}).T
-
-    @cached_property
-    def _levels(self) -> dict[str, Array]:
-        """Draws of π and c, of every annotator's c, and of the prior of π and c."""
         rows = {"pi": self.pi_draws, "c": self.c_draws}
         if self.data.cases:
             del rows["c"]
@@ -194,11 +188,9 @@ class FittedModel:
             each = zip(self.data.annotators, self.c_by_annotator.T, strict=True)
             rows |= {f"c[{name}]": c for name, c in each}
         if not self.is_point:
-            before = self.prior_pi_and_c
-            rows |= {
-                f"prior of {k}": v for k, v in zip(("pi", "c"), before, strict=True) if k in rows
-            }
-        return rows
+            before = dict(zip(("pi", "c"), self.prior_pi_and_c, strict=True))
+            rows |= {f"prior of {name}": v for name, v in before.items() if name in rows}
+        return pd.DataFrame({k: summaries.describe_draws(v, ci_prob) for k, v in rows.items()}).T
 
     @cached_property
     def prior_draws(self) -> Parameters:

@@ -20,7 +20,7 @@ def health_section(page: Page) -> Section:
     """What the verdict found about the computation; of chains also a table of the parameters."""
     fit = page.fit
     facts = {
-        check.name: check.text
+        check.name: check.text.removesuffix(".")
         for check in page.verdict.checks
         if Aspect.COMPUTATION in check.bears_on and check.status != "not applicable"
     }
