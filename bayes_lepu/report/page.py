@@ -35,6 +35,13 @@ class Page:
     compare_with: Mapping[str, FittedModel] | None = None
 
     @property
+    def h_formula(self) -> str:
+        """How h follows from t and s; nothing where the labelled rows were drawn apart."""
+        if self.fit.spec.cases:
+            return ""
+        return " = s·t + ε·(1 − t)" if self.fit.spec.false_marks else " = s·t"
+
+    @property
     def unnamed(self) -> bool:
         """Whether every number has a second reading, with the factors exchanged."""
         return self.verdict.level >= UNNAMED_LEVEL and self.fit.spec.has_selection

@@ -42,12 +42,8 @@ def class_section(page: Page) -> Section:
             plot = partial(plot_prior_posterior, fit, var_names=[name])
             pictures.append(page.album.picture(TITLES[name], "", plot))
     lead = "How many rows are positive, which ones, and how many of the positives carry a label."
-    tables = (
-        (
-            f"Posterior with {CI_PROB:.0%} intervals",
-            from_frame(frame.rename(index=WORDS), index="quantity"),
-        ),
-    )
+    caption = "Point estimate" if fit.is_point else f"Posterior with {CI_PROB:.0%} intervals"
+    tables = ((caption, from_frame(frame.rename(index=WORDS), index="quantity")),)
     return Section(
         "answer",
         "The class",
