@@ -1,6 +1,6 @@
 """Sampler health: are these draws the posterior's."""
 
-from bayes_lepu.diagnostics.records import Aspect
+from bayes_lepu.diagnostics.records import Aspect, Check
 from bayes_lepu.report.html_tables import Cell, from_frame
 from bayes_lepu.report.page import Page
 from bayes_lepu.report.section import Section
@@ -20,7 +20,7 @@ def health_section(page: Page) -> Section:
     """What the verdict found about the computation; of chains also a table of the parameters."""
     fit = page.fit
     facts = {
-        check.name: check.text.removesuffix(".")
+        check.name: check.text.removesuffix(".") + _held_against(check)
         for check in page.verdict.checks
         if Aspect.COMPUTATION in check.bears_on and check.status != "not applicable"
     }
@@ -28,15 +28,12 @@ def health_section(page: Page) -> Section:
         lead = "A point estimate has no draws; fit with method='nuts' for uncertainty."
         return Section("health", TITLE, lead, facts=facts)
     if not fit.stats:
-        lead = (
-            f"Independent draws, a quick stand-in for the posterior: {fit.quality.words}. Pareto k "
-            "below 0.7 means that they are close to it."
-        )
+        lead = f"Independent draws, a quick stand-in for the posterior: {fit.quality.words}."
         return Section("health", TITLE, lead, facts=facts)
     chains, draws = fit.parameters.b.shape
     lead = (
-        "R-hat below 1.01, several hundred effective draws, no divergence and E-BFMI above 0.3: "
-        "the draws can be trusted."
+        "R-hat compares the chains and is 1 where they agree; the effective sample (ESS) is how "
+        "many independent draws these are worth."
     )
     found = fit.summary(round_to="none").sort_values("r_hat", ascending=False)
     note = "" if len(found) <= MAX_PARAMETERS else f"The {MAX_PARAMETERS} largest R-hat are shown."
@@ -45,3 +42,7 @@ def health_section(page: Page) -> Section:
     table = from_frame(shown.rename(columns=COLUMNS), index="parameter", note=note)
     facts = {"chains × draws": f"{chains} × {draws}"} | facts
     return Section("health", TITLE, lead, facts=facts, folded=(("Parameters", table),))
+
+
+def _held_against(check: Check) -> str:
+    return f" (held against: {check.threshold})" if check.threshold else ""
