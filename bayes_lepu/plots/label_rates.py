@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 MAX_ROWS = 20_000
 BINS = 10
+REPLICATES = 200  # sets of labels that tell how far a rate strays by chance
 
 
 def plot_label_rate(
@@ -68,7 +69,7 @@ def grouped_rates(
 ) -> pd.DataFrame:
     """Per group: size, place on the axis, observed rate, predicted rate and its interval."""
     rows = some_rows(fit.data.n, MAX_ROWS)
-    X, labels, draws = fit.data.X[rows], fit.data.l[rows].astype(float), thin(fit.draws, 200)
+    X, labels, draws = fit.data.X[rows], fit.data.l[rows].astype(float), thin(fit.draws, REPLICATES)
     h = draws.anybody(X, fit.data.shown[rows])
     score = h.mean(axis=0)
     along = score
@@ -77,7 +78,8 @@ def grouped_rates(
         along = fit.data.cells([j], rows)[:, 0] * fit.data.scale[j] + fit.data.center[j]
     group = _groups(along)
     rng = np.random.default_rng([fit.settings["random_seed"], 5])
-    replicated = rng.random(h.shape) < h
+    # The one draw of a point estimate makes as many sets of labels as many draws would.
+    replicated = rng.random((REPLICATES if len(h) == 1 else len(h), len(rows))) < h
     records = []
     for g in range(group.max() + 1):
         here = group == g

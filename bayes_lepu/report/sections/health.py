@@ -1,5 +1,7 @@
 """Sampler health: are these draws the posterior's."""
 
+import numpy as np
+
 from bayes_lepu.diagnostics.records import Aspect, Check
 from bayes_lepu.report.html_tables import Cell, from_frame
 from bayes_lepu.report.page import Page
@@ -38,7 +40,8 @@ def health_section(page: Page) -> Section:
     found = fit.summary(round_to="none").sort_values("r_hat", ascending=False)
     note = "" if len(found) <= MAX_PARAMETERS else f"The {MAX_PARAMETERS} largest R-hat are shown."
     shown = found.head(MAX_PARAMETERS)[list(COLUMNS)].round({"ess_bulk": 0, "ess_tail": 0})
-    shown["r_hat"] = [Cell(f"{r_hat:.3f}", r_hat) for r_hat in shown["r_hat"]]
+    # Three digits would hide what R-hat says; a single chain has none.
+    shown["r_hat"] = [Cell(f"{r:.3f}", r) if np.isfinite(r) else r for r in shown["r_hat"]]
     table = from_frame(shown.rename(columns=COLUMNS), index="parameter", note=note)
     facts = {"chains × draws": f"{chains} × {draws}"} | facts
     return Section("health", TITLE, lead, facts=facts, folded=(("Parameters", table),))
