@@ -17,15 +17,15 @@ from bayes_lepu.errors import ModelError
 from bayes_lepu.inference.engines import ENGINES
 from bayes_lepu.models.parameters import Parameters
 from bayes_lepu.result import FittedModel
+from bayes_lepu.result.facts import estimate_in_words
 from bayes_lepu.result.saved import to_saved, write
 from bayes_lepu.result.summaries import summary_by_row, tail_probabilities
 from bayes_lepu.result.without_rows import Remembered
-from bayes_lepu.result.wording import estimate_in_words
 from bayes_lepu.runtime.interruption import stops_at_once
 from bayes_lepu.settling.counting import count_missed
 from bayes_lepu.settling.decisions import Decision, decide
+from bayes_lepu.settling.plain_answer import Answer, answer
 from bayes_lepu.settling.readings import UNNAMED_LEVEL, positive_given_labels
-from bayes_lepu.settling.sentences import Answer, answer
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -340,7 +340,7 @@ class Fit(FittedModel):
         if self.remembered is not None:
             return self.remembered
         self.answer  # noqa: B018  the facts then tell the verdict
-        prior = (np.zeros(0),) * 2 if self.is_point else self._prior_pi_and_c
+        prior = (np.zeros(0),) * 2 if self.is_point else self.prior_pi_and_c
         level = self.identifiability.level
         return Remembered(self.pi_draws, self.c_by_annotator, *prior, level, self._facts())
 

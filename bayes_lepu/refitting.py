@@ -80,7 +80,7 @@ def refit(
         options=options,
         provenance=replace(new.provenance, made_by="update"),
     )
-    found.find_levels()
+    _ = found.level_draws
     return found
 
 

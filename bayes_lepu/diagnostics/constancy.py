@@ -24,7 +24,7 @@ from bayes_lepu.diagnostics.subject import Subject
 from bayes_lepu.inference.map import fit_map
 from bayes_lepu.links import RowKind
 from bayes_lepu.models.spec import ModelSpec
-from bayes_lepu.result.wording import UNITS
+from bayes_lepu.result.numbers_in_words import UNITS
 
 if TYPE_CHECKING:
     from bayes_lepu.diagnostics.evidence import Evidence

@@ -8,8 +8,8 @@ from bayes_lepu.diagnostics.agreement import Agreement, agreement_of
 from bayes_lepu.diagnostics.columns import ColumnScores, score_columns
 from bayes_lepu.diagnostics.forms import FormRange, form_range
 from bayes_lepu.diagnostics.label_checks import (
-    Calibration,
-    calibrate,
+    LabelCalibration,
+    calibrate_labels,
     form_scores,
     label_rates,
     scores,
@@ -32,9 +32,9 @@ class Evidence:
     ----------
     label_rates : DataFrame
         Observed and expected label rate by bin of the score h.
-    calibration : Calibration
+    calibration : LabelCalibration
         Calibrated label rate over the score h, with the band of labels simulated from h.
-    form_rates, form_calibration : DataFrame, Calibration
+    form_rates, form_calibration : DataFrame, LabelCalibration
         The same for the h that the model's form can reach: a point estimate freed of its
         penalties; of draws, the two above.
     prior : Parameters
@@ -57,9 +57,9 @@ class Evidence:
     """
 
     label_rates: pd.DataFrame
-    calibration: Calibration
+    calibration: LabelCalibration
     form_rates: pd.DataFrame | None = None
-    form_calibration: Calibration | None = None
+    form_calibration: LabelCalibration | None = None
     prior: Parameters | None = None
     prior_pi: Array | None = None
     prior_c: Array | None = None
@@ -76,7 +76,7 @@ def gather(subject: Subject) -> Evidence:
     """Compute, once, what the checks judge."""
     fit, fitted = subject.fit, scores(subject.fit)
     seed = fit.options.random_seed
-    found = Evidence(label_rates(*fitted), calibrate(*fitted, seed))
+    found = Evidence(label_rates(*fitted), calibrate_labels(*fitted, seed))
     if not fit.is_point:
         prior_pi, prior_c = subject.prior_pi_and_c
         found = replace(found, prior=subject.prior_draws, prior_pi=prior_pi, prior_c=prior_c)
@@ -88,7 +88,9 @@ def gather(subject: Subject) -> Evidence:
     if fit.is_point:
         reached = form_scores(subject)
         found = replace(
-            found, form_rates=label_rates(*reached), form_calibration=calibrate(*reached, seed)
+            found,
+            form_rates=label_rates(*reached),
+            form_calibration=calibrate_labels(*reached, seed),
         )
     found = replace(found, peaks=subject.peaks)
     if not subject.small:

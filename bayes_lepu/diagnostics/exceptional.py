@@ -23,7 +23,7 @@ from bayes_lepu.inference.starts import constant_starts
 from bayes_lepu.links import Array
 from bayes_lepu.models import get_model
 from bayes_lepu.models.parameters import Parameters
-from bayes_lepu.result.wording import UNITS, worse
+from bayes_lepu.result.numbers_in_words import UNITS, worse
 
 if TYPE_CHECKING:
     from bayes_lepu.diagnostics.evidence import Evidence

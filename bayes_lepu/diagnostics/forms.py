@@ -36,7 +36,7 @@ from bayes_lepu.likelihood import Links, Point, Rows, flat_order, make_links, ma
 from bayes_lepu.likelihood.formula import outside_moments, row_terms
 from bayes_lepu.links import Array
 from bayes_lepu.propensities import REGISTRY, Propensity
-from bayes_lepu.result.wording import UNITS, share
+from bayes_lepu.result.numbers_in_words import UNITS, share
 
 if TYPE_CHECKING:
     from bayes_lepu.diagnostics.evidence import Evidence

@@ -20,8 +20,8 @@ from bayes_lepu.diagnostics.subject import Subject
 from bayes_lepu.links import Array
 from bayes_lepu.models.parameters import Parameters
 from bayes_lepu.result import FittedModel
+from bayes_lepu.result.numbers_in_words import share
 from bayes_lepu.result.summaries import mean_by_row
-from bayes_lepu.result.wording import share
 
 if TYPE_CHECKING:
     from bayes_lepu.diagnostics.evidence import Evidence
@@ -36,7 +36,7 @@ WRONG_H = "the labels do not follow the fitted h"
 
 
 @dataclass(frozen=True, eq=False)
-class Calibration:
+class LabelCalibration:
     """Isotonic regression (PAV) of the labels on the score h, and what chance would make of it.
 
     Attributes
@@ -79,7 +79,7 @@ def label_rates(h: Array, l: Array, *, bins: int = BINS) -> pd.DataFrame:
     ).rename_axis("bin")
 
 
-def calibrate(h: Array, l: Array, seed: int) -> Calibration:
+def calibrate_labels(h: Array, l: Array, seed: int) -> LabelCalibration:
     """The calibration of h, with labels simulated from it."""
     order = np.argsort(h, kind="stable")
     h, l = h[order], l[order]
@@ -93,7 +93,7 @@ def calibrate(h: Array, l: Array, seed: int) -> Calibration:
         curve = isotonic_regression(labels).x
         replicates[i] = np.interp(grid, h, curve)
         as_large += _gain(h, labels, curve) >= gain
-    return Calibration(h, rate, grid, replicates, gain, (1 + as_large) / (1 + SIMULATIONS))
+    return LabelCalibration(h, rate, grid, replicates, gain, (1 + as_large) / (1 + SIMULATIONS))
 
 
 def check_rates(subject: Subject, evidence: "Evidence") -> list[Check]:

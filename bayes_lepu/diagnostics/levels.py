@@ -16,7 +16,7 @@ from bayes_lepu.diagnostics.thresholds import graded
 from bayes_lepu.links import Array
 from bayes_lepu.models.factors import scalars
 from bayes_lepu.models.parameters import Parameters
-from bayes_lepu.result.wording import share
+from bayes_lepu.result.numbers_in_words import share
 
 if TYPE_CHECKING:
     from bayes_lepu.diagnostics.evidence import Evidence

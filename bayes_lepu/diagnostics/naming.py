@@ -10,7 +10,7 @@ from bayes_lepu.diagnostics.records import Aspect, Check, Status, not_computed
 from bayes_lepu.diagnostics.subject import Peak, Role, Subject
 from bayes_lepu.diagnostics.thresholds import grade, graded
 from bayes_lepu.links import Array
-from bayes_lepu.result.wording import UNITS, as_likely, units, worse
+from bayes_lepu.result.numbers_in_words import UNITS, as_likely, units, worse
 
 if TYPE_CHECKING:
     from bayes_lepu.diagnostics.evidence import Evidence

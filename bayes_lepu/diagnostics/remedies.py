@@ -25,7 +25,7 @@ from bayes_lepu.diagnostics.thresholds import MODE_GAP
 from bayes_lepu.inference.optimizers import optimise
 from bayes_lepu.links import Array, RowKind
 from bayes_lepu.models.parameters import Parameters
-from bayes_lepu.result.wording import as_likely, share
+from bayes_lepu.result.numbers_in_words import as_likely, share
 
 AUDITED = 50
 KNOWN_SD = 0.02

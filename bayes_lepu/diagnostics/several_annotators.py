@@ -12,7 +12,7 @@ from bayes_lepu.diagnostics.records import Aspect, Check, not_applicable, passed
 from bayes_lepu.diagnostics.subject import Subject
 from bayes_lepu.diagnostics.thresholds import grade, graded, judged_on
 from bayes_lepu.result import FittedModel
-from bayes_lepu.result.wording import UNITS, share
+from bayes_lepu.result.numbers_in_words import UNITS, share
 
 if TYPE_CHECKING:
     from bayes_lepu.diagnostics.evidence import Evidence

@@ -177,12 +177,12 @@ class Subject:
     @cached_property
     def prior_draws(self) -> Parameters:
         """Draws of the prior."""
-        return self.fit._prior_sample
+        return self.fit.prior_draws
 
     @cached_property
     def prior_pi_and_c(self) -> tuple[Array, Array]:
         """π and c of the draws of the prior."""
-        return self.fit.class_prior_draws(self.prior_draws)
+        return self.fit.prior_pi_and_c
 
     @cached_property
     def coordinates(self) -> Array:

@@ -12,7 +12,7 @@ from bayes_lepu.diagnostics.records import Aspect, Check
 from bayes_lepu.diagnostics.subject import Role, Subject
 from bayes_lepu.diagnostics.verdict import level_is_known, outside, prior_determined, reasons
 from bayes_lepu.links import Array
-from bayes_lepu.result.wording import share
+from bayes_lepu.result.numbers_in_words import share
 
 
 def sentence(

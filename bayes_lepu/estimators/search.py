@@ -64,8 +64,7 @@ def choose_penalties(
         estimator.orientation,
         estimator.n_starts,
     )
-    scores = _run(estimator, task)
-    return _record_pair(estimator, scores) if selects else _record_single(estimator, scores[:, 0])
+    return _record(estimator, _run(estimator, task), selects=selects)
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,32 +198,28 @@ def _read_score(scoring: str | Callable) -> Score:
     return SCORES[scoring]
 
 
-def _record_single(estimator: LabelClassifier, scores: Array) -> dict[str, float]:
-    """The weight with the best mean score; of equals, the strongest penalty."""
-    mean, tried = scores.mean(axis=0), estimator.class_penalties_
-    estimator.scores_ = scores
-    estimator.class_penalty_ = float(tried[np.flatnonzero(mean >= mean.max() - TIE)[-1]])
-    estimator.cv_results_ = _table({"class_penalty": tried}, scores)
-    return {"a": estimator.class_penalty_}
-
-
-def _record_pair(estimator: LabelClassifier, scores: Array) -> dict[str, float]:
-    """The pair with the best mean score; of equals, C_α >= C_a, then the strongest penalty."""
+def _record(estimator: LabelClassifier, scores: Array, *, selects: bool) -> dict[str, float]:
+    """The weights with the best mean score; of equals, C_α >= C_a, then the strongest penalty."""
+    tried = {"class_penalty": estimator.class_penalties_}
+    if selects:
+        tried = {"selection_penalty": estimator.selection_penalties_} | tried
+    else:
+        scores = scores[:, 0]
+    grid = dict(zip(tried, np.meshgrid(*tried.values(), indexing="ij"), strict=True))
     mean = scores.mean(axis=0)
-    C_alpha, C_a = np.meshgrid(
-        estimator.selection_penalties_, estimator.class_penalties_, indexing="ij"
-    )
-    ties = [
-        (bool(C_alpha[k] >= C_a[k]), float(C_alpha[k] * C_a[k]), k)
-        for k in map(tuple, np.argwhere(mean >= mean.max() - TIE))
-    ]
-    best = max(ties)[2]
+
+    def preference(k: tuple[int, ...]) -> tuple[bool, float, tuple[int, ...]]:
+        chosen = [float(values[k]) for values in grid.values()]
+        return chosen == sorted(chosen, reverse=True), float(np.prod(chosen)), k
+
+    best = max(map(tuple, np.argwhere(mean >= mean.max() - TIE)), key=preference)
     estimator.scores_ = scores
-    estimator.selection_penalty_ = float(C_alpha[best])
-    estimator.class_penalty_ = float(C_a[best])
-    tried = {"selection_penalty": C_alpha.ravel(), "class_penalty": C_a.ravel()}
-    estimator.cv_results_ = _table(tried, scores.reshape(len(scores), -1))
-    return {"alpha": estimator.selection_penalty_, "a": estimator.class_penalty_}
+    for name, values in grid.items():
+        setattr(estimator, f"{name}_", float(values[best]))
+    candidates = {name: values.ravel() for name, values in grid.items()}
+    estimator.cv_results_ = _table(candidates, scores.reshape(len(scores), -1))
+    chosen = {"a": estimator.class_penalty_}
+    return {"alpha": estimator.selection_penalty_} | chosen if selects else chosen
 
 
 def _table(parameters: dict[str, Array], scores: Array) -> dict[str, Any]:

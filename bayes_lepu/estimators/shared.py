@@ -252,14 +252,9 @@ def _set_fitted[E: LabelClassifier](estimator: E, result: Fit, keep: NDArray[np.
     return estimator
 
 
-def varying(X: Array) -> NDArray[np.bool_]:
-    """Columns that are not constant; the others say nothing beyond the intercept."""
-    return ~is_constant(*column_moments(X))
-
-
 def usable_columns(X: Array) -> NDArray[np.bool_]:
-    """`varying`, or an error where nothing varies."""
-    keep = varying(X)
+    """Columns that are not constant; the others say nothing beyond the intercept."""
+    keep = ~is_constant(*column_moments(X))
     if not keep.any():
         raise DataError(f"All {X.shape[1]} column(s) of X are constant; at least one must vary.")
     return keep

@@ -96,10 +96,9 @@ def plot_propensity(
                 panels.line(position, ends, np.full(2, level), GUIDE, dashed=True, width=0.8)
         panels.limits(position, y=(0.0, 1.0))
         panels.labels(position, x=short(name), y="probability")
-    if plot_collection is None:
-        entries = [("propensity s", PROPENSITY)]
-        of_class = "class t" if times == 1 else f"class t, {times} times as large"
-        panels.legend([*entries, (of_class, CLASS)] if show_class else entries)
+    entries = [("propensity s", PROPENSITY)]
+    of_class = "class t" if times == 1 else f"class t, {times} times as large"
+    panels.legend([*entries, (of_class, CLASS)] if show_class else entries)
     return panels.collection
 
 

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bayes_lepu.diagnostics.identifiability import verdict_of
 from bayes_lepu.errors import ModelError
 from bayes_lepu.links import Array
 from bayes_lepu.models.spec import RATE_WORDS
@@ -63,8 +62,7 @@ def plot_class_probability(
     panels.dots(0, x, observed, LABEL)
     panels.limits(0, x=(float(x[0] - (x[-1] - x[0]) / 50), 1.0), y=height(t[2]))
     panels.labels(0, x="share of rows, by P(y=1 | x)", y="probability")
-    if plot_collection is None:
-        panels.legend([("class t", CLASS), ("label h, observed rate", LABEL)])
+    panels.legend([("class t", CLASS), ("label h, observed rate", LABEL)])
     return panels.collection
 
 
@@ -145,24 +143,20 @@ def plot_prior_posterior(
             panels.band(position, x, np.stack([density, 0 * density, density]), shade)
         panels.limits(position, x=share_range(posterior))
         panels.labels(position, x=title, y="density")
-    if plot_collection is None:
-        panels.legend([("posterior", QUANTITIES[names[0]][1]), ("prior", PRIOR)])
+    panels.legend([("posterior", QUANTITIES[names[0]][1]), ("prior", PRIOR)])
     return panels.collection
 
 
 def prior_and_posterior(fit: FittedModel) -> dict[str, tuple[Array, Array]]:
     """Prior and posterior draws of π, c, and the guesses and lapses that are free."""
-    evidence = verdict_of(fit).evidence
-    assert evidence is not None  # a verdict formed here keeps its evidence
-    prior, prior_pi, prior_c = evidence.prior, evidence.prior_pi, evidence.prior_c
-    assert prior is not None  # draws have priors
-    assert prior_pi is not None
-    assert prior_c is not None
-    pairs = {"pi": (prior_pi, fit.pi_draws), "c": (prior_c, fit.c_draws)}
+    prior, posterior = fit.prior_draws.average(), fit.draws.average()
+    prior_pi, prior_c = fit.prior_pi_and_c
+    pairs = {"pi": (prior_pi, fit.pi_draws)}
+    if not fit.data.cases:  # which do not tell c
+        pairs["c"] = prior_c, fit.c_draws
     names = fit.spec.shape_rates
-    before, after = prior.average().rates(names), fit.draws.average().rates(names)
+    before, after = prior.rates(names), posterior.rates(names)
     pairs |= {name: (before[name], after[name]) for name in names}
-    marks = prior.average().epsilon, fit.draws.average().epsilon
-    if marks[0] is not None and marks[1] is not None:
-        pairs["epsilon"] = marks[0], marks[1]
+    if prior.epsilon is not None and posterior.epsilon is not None:
+        pairs["epsilon"] = prior.epsilon, posterior.epsilon
     return pairs

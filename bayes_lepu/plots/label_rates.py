@@ -7,7 +7,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bayes_lepu.diagnostics.identifiability import verdict_of
-from bayes_lepu.diagnostics.label_checks import calibrate, scores
+from bayes_lepu.diagnostics.label_checks import calibrate_labels, scores
 from bayes_lepu.errors import DataError
 from bayes_lepu.links import Array
 from bayes_lepu.plots.panels import GUIDE, LABEL, PRIOR, Panels, short, some_rows
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 MAX_ROWS = 20_000
 BINS = 10
+REPLICATES = 200  # sets of labels that tell how far a rate strays by chance
 
 
 def plot_label_rate(
@@ -59,8 +60,7 @@ def plot_label_rate(
         panels.ticks(0, x, [f"{value:.4g}" for value in np.round(x, 10) + 0.0])
         panels.limits(0, x=(float(1.5 * x[0] - 0.5 * x[1]), float(1.5 * x[1] - 0.5 * x[0])))
     panels.labels(0, x=name, y="share labelled")
-    if plot_collection is None:
-        panels.legend([("observed", LABEL), ("predicted", PRIOR)])
+    panels.legend([("observed", LABEL), ("predicted", PRIOR)])
     return panels.collection
 
 
@@ -69,7 +69,8 @@ def grouped_rates(
 ) -> pd.DataFrame:
     """Per group: size, place on the axis, observed rate, predicted rate and its interval."""
     rows = some_rows(fit.data.n, MAX_ROWS)
-    X, labels, draws = fit.data.X[rows], fit.data.l[rows].astype(float), fit.draws.thin(200)
+    X, labels = fit.data.X[rows], fit.data.l[rows].astype(float)
+    draws = fit.draws.thin(REPLICATES)
     h = draws.anybody(X, fit.data.shown[rows])
     score = h.mean(axis=0)
     along = score
@@ -78,7 +79,8 @@ def grouped_rates(
         along = fit.data.cells([j], rows)[:, 0] * fit.data.scale[j] + fit.data.center[j]
     group = _groups(along)
     rng = np.random.default_rng([fit.options.random_seed, 5])
-    replicated = rng.random(h.shape) < h
+    # The one draw of a point estimate makes as many sets of labels as many draws would.
+    replicated = rng.random((REPLICATES if len(h) == 1 else len(h), len(rows))) < h
     records = []
     for g in range(group.max() + 1):
         here = group == g
@@ -137,7 +139,7 @@ def plot_calibration(
     panels = Panels.of(["calibration"], plot_collection=plot_collection, backend=backend)
     evidence = verdict_of(fit).evidence
     if evidence is None:
-        found = calibrate(*scores(fit), fit.options.random_seed)
+        found = calibrate_labels(*scores(fit), fit.options.random_seed)
     else:
         found = evidence.calibration
     grid = found.grid

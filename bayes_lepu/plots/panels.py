@@ -25,10 +25,11 @@ MAX_NAME = 32
 
 @dataclass(frozen=True, eq=False)
 class Panels:
-    """A plot collection with its backend's drawing functions."""
+    """A plot collection with its backend's drawing functions; ``own`` where it was made here."""
 
     collection: "PlotCollection"
     draw: Any
+    own: bool
 
     @classmethod
     def of(
@@ -43,6 +44,7 @@ class Panels:
         import xarray as xr
         from arviz_plots import PlotCollection
 
+        own = plot_collection is None
         if plot_collection is None:
             columns = min(3, len(names))
             rows = -(-len(names) // columns)
@@ -54,7 +56,8 @@ class Panels:
             plot_collection = PlotCollection.wrap(
                 data, cols=[dim], col_wrap=columns, backend=backend, figure_kwargs=figure
             )
-        return cls(plot_collection, import_module(f"arviz_plots.backend.{plot_collection.backend}"))
+        draw = import_module(f"arviz_plots.backend.{plot_collection.backend}")
+        return cls(plot_collection, draw, own)
 
     def target(self, position: int) -> Any:
         """The axes (or the backend's equivalent) of one panel."""
@@ -131,7 +134,9 @@ class Panels:
             self.draw.ylim(y, self.target(position))
 
     def legend(self, entries: Sequence[tuple[str, str]]) -> None:
-        """Names of the colours, above the panels."""
+        """Names of the colours above the panels; a collection that was handed in has its own."""
+        if not self.own:
+            return
         place: dict[str, Any] = {}
         if self.collection.backend == "matplotlib":
             place = {"loc": "outside upper center", "ncols": len(entries), "frameon": False}

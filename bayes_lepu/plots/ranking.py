@@ -76,6 +76,6 @@ def plot_ranking(
         right, top = 1.0, height(np.r_[settled.to_numpy().ravel(), curves["precision"]])[1]
     panels.limits(0, x=(0.0, right), y=(0.0, top))
     panels.labels(0, x=x_label, y=y_label)
-    if plot_collection is None and len(shown) > 1:
+    if len(shown) > 1:
         panels.legend([(NAMES[name], COLORS[name]) for name in shown])
     return panels.collection

@@ -7,10 +7,11 @@ from typing import Any
 
 import pandas as pd
 
+from bayes_lepu.result.numbers_in_words import number
+
 MAX_WORD = 24
 PROSE = 40
 PROSE_WIDTH = 18
-NOTHING = 1e-10
 
 
 @dataclass(frozen=True)
@@ -58,27 +59,10 @@ class Table:
         return max(min(longest + 1, most), PROSE_WIDTH if self._is_prose(j) else 0)
 
 
-def number(value: float, *, digits: int = 3) -> str:
-    """A number as a reader wants it: three digits, no exponent where it can be avoided."""
-    if not math.isfinite(value):
-        return "–" if math.isnan(value) else ("∞" if value > 0 else "−∞")
-    if value == int(value) and abs(value) < 1e7:
-        return f"{int(value):,}".replace(",", "\u2009").replace("-", "−")
-    size = abs(value)
-    if size < NOTHING:
-        return "0"  # rounding of numbers that cancel
-    if size >= 1e6 or size < 1e-4:
-        return f"{value:.2e}".replace("-", "−")
-    places = max(0, digits - 1 - math.floor(math.log10(size)))
-    return f"{value:.{places}f}".replace("-", "−")
-
-
 def cell(value: Any) -> Cell:
     """A cell of any value of a DataFrame."""
     if isinstance(value, Cell):
         return value
-    if isinstance(value, bool):
-        return Cell("yes" if value else "no")
     if hasattr(value, "item"):
         value = value.item()
     if isinstance(value, bool):

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from bayes_lepu.diagnostics.records import Identifiability
 from bayes_lepu.report.figures import Album
 from bayes_lepu.result import FittedModel
+from bayes_lepu.settling.plain_answer import Answer
 from bayes_lepu.settling.readings import UNNAMED_LEVEL
-from bayes_lepu.settling.sentences import Answer
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +33,13 @@ class Page:
     album: Album
     group_by: tuple[str, ...] = ()
     compare_with: Mapping[str, FittedModel] | None = None
+
+    @property
+    def h_formula(self) -> str:
+        """How h follows from t and s; nothing where the labelled rows were drawn apart."""
+        if self.fit.spec.cases:
+            return ""
+        return " = s·t + ε·(1 − t)" if self.fit.spec.false_marks else " = s·t"
 
     @property
     def unnamed(self) -> bool:

@@ -16,11 +16,11 @@ from bayes_lepu.report.figures import Album
 from bayes_lepu.report.page import Page
 from bayes_lepu.report.sections.rows_to_look_at import first_rows
 from bayes_lepu.result import FittedModel
+from bayes_lepu.result.numbers_in_words import say_count
 from bayes_lepu.result.summaries import interval_level
 from bayes_lepu.runtime.files import replace_file
 from bayes_lepu.runtime.interruption import stops_at_once
-from bayes_lepu.settling.rounding import say_count
-from bayes_lepu.settling.sentences import answer_of
+from bayes_lepu.settling.plain_answer import answer_of
 
 
 @stops_at_once
@@ -54,26 +54,6 @@ def write_report(
     Path
         The file written.
     """
-    path = Path(path)
-    text = render(
-        fit,
-        identifiability=identifiability,
-        title=title,
-        group_by=group_by,
-        compare_with=compare_with,
-    )
-    return replace_file(path, text.encode())
-
-
-def render(
-    fit: FittedModel,
-    *,
-    identifiability: Identifiability,
-    title: str | None,
-    group_by: tuple[str, ...],
-    compare_with: Mapping[str, FittedModel] | None,
-) -> str:
-    """The page as text."""
     page = Page(
         fit=fit,
         verdict=identifiability,
@@ -82,6 +62,12 @@ def render(
         group_by=group_by,
         compare_with=compare_with,
     )
+    title = title or f"{say_count(fit.data.n)} rows: what the labels missed"
+    return replace_file(Path(path), render(page, title).encode())
+
+
+def render(page: Page, title: str) -> str:
+    """The page as text."""
     sections = [made for section in order.SECTIONS if (made := section(page)) is not None]
     environment = Environment(
         loader=PackageLoader("bayes_lepu", "report"),
@@ -92,10 +78,10 @@ def render(
     )
     script = _file("script.js")
     return environment.get_template("template.html").render(
-        title=title or f"{say_count(fit.data.n)} rows: what the labels missed",
+        title=title,
         page=page,
         first=first_rows(page),
-        facts_line=_facts(fit),
+        facts_line=_facts(page.fit),
         ci=f"{interval_level():.0%}",
         sections=sections,
         style=Markup(_file("style.css")),

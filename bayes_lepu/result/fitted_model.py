@@ -21,15 +21,16 @@ from bayes_lepu.priors.prior import Priors
 from bayes_lepu.result import predictive, summaries
 from bayes_lepu.result.by_annotator import annotator_table, summary_by_annotator
 from bayes_lepu.result.calls import HEAD, call_text
-from bayes_lepu.result.display import facts_as_html, facts_as_text
-from bayes_lepu.result.estimates import estimate_table
+from bayes_lepu.result.facts import facts_as_html, facts_as_text, facts_of
 from bayes_lepu.result.origin import FitOptions, Provenance
+from bayes_lepu.result.parameter_tables import coefficient_table, estimate_table
 from bayes_lepu.result.without_rows import Remembered
-from bayes_lepu.result.wording import facts_of
 
 if TYPE_CHECKING:
     import pymc as pm
     import xarray as xr
+
+PRIOR_DRAWS = 1000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -194,16 +195,15 @@ class FittedModel:
         Draws come with the prior of both (rows ``prior of pi`` and ``prior of c``): a posterior as
         wide has learned nothing. ``fit.identifiability.pi_range`` is over other forms as well.
         """
-        rows = self._levels
+        rows = self.level_draws
         return pd.DataFrame({k: summaries.describe_draws(v, ci_prob) for k, v in rows.items()}).T
 
-    def find_levels(self) -> None:
-        """Find π and c now, and what their priors were: showing the fit then computes nothing."""
-        _ = self._levels
-
     @cached_property
-    def _levels(self) -> dict[str, Array]:
-        """Draws of π and c, of every annotator's c, and of the prior of π and c."""
+    def level_draws(self) -> dict[str, Array]:
+        """Draws of π and c, of every annotator's c, and of the prior of π and c.
+
+        `fit` looks at them once, so that showing a fit computes nothing.
+        """
         rows = {"pi": self.pi_draws, "c": self.c_draws}
         if self.data.cases:
             del rows["c"]
@@ -211,18 +211,23 @@ class FittedModel:
             each = zip(self.data.annotators, self.c_by_annotator.T, strict=True)
             rows |= {f"c[{name}]": c for name, c in each}
         if not self.is_point:
-            before = self._prior_pi_and_c
-            rows |= {
-                f"prior of {k}": v for k, v in zip(("pi", "c"), before, strict=True) if k in rows
-            }
+            before = dict(zip(("pi", "c"), self.prior_pi_and_c, strict=True))
+            rows |= {f"prior of {name}": v for name, v in before.items() if name in rows}
         return rows
 
     @cached_property
-    def _prior_pi_and_c(self) -> tuple[Array, Array]:
+    def prior_draws(self) -> Parameters:
+        """Draws of the prior along one axis, drawn once for whoever compares with it."""
+        rng = np.random.default_rng([self.options.random_seed, 3])
+        return predictive.prior_parameters(self.spec, self.data, self.priors, PRIOR_DRAWS, rng)
+
+    @cached_property
+    def prior_pi_and_c(self) -> tuple[Array, Array]:
+        """π and c of the draws of the prior, over some of the rows."""
         if self.remembered is not None:
             return self.remembered.prior_pi, self.remembered.prior_c
         some = replace(self, data=self.data.some(summaries.PRIOR_ROWS))
-        return some.class_prior_draws(self._prior_sample)
+        return some.class_prior_draws(self.prior_draws)
 
     def annotators(self, *, ci_prob: float | None = None) -> pd.DataFrame:
         """One line per annotator: rows seen and labelled, label frequency, what sets them apart.
@@ -232,11 +237,6 @@ class FittedModel:
         higher (+) or lower (-) than the average annotator's with 95 % probability.
         """
         return annotator_table(self, ci_prob)
-
-    @cached_property
-    def _prior_sample(self) -> Parameters:
-        rng = np.random.default_rng([self.options.random_seed, 3])
-        return predictive.prior_parameters(self.spec, self.data, self.priors, 1000, rng)
 
     def accept_unseen(self, how: str) -> Self:
         """The same fit, which takes new rows with levels that no training row had.
@@ -254,23 +254,7 @@ class FittedModel:
 
     def coefficients(self, *, ci_prob: float | None = None) -> pd.DataFrame:
         """Slopes and intercepts of both factors, on the internal and on the original scale."""
-        records = []
-        for _, slope, intercept in self._factors():
-            raw_slope, raw_intercept = self.data.original_scale(slope, intercept)
-            for values in (
-                np.column_stack([slope, intercept]),
-                np.column_stack([raw_slope, raw_intercept]),
-            ):
-                records += [summaries.describe_draws(v, ci_prob) for v in values.T]
-        levels = {
-            "factor": [label for label, _, _ in self._factors()],
-            "scale": ["internal", "original"],
-            "feature": [*self.feature_names, "(intercept)"],
-        }
-        # With levels in this order the index counts as sorted; from_product would sort the names.
-        codes = np.indices([len(names) for names in levels.values()]).reshape(len(levels), -1)
-        index = pd.MultiIndex(levels=list(levels.values()), codes=codes, names=list(levels))
-        return pd.DataFrame(records, index=index)
+        return coefficient_table(self, ci_prob)
 
     def summary(
         self,
@@ -388,11 +372,7 @@ class FittedModel:
         return f"bayes_lepu fit: {self.spec.name}{who}, method={self.method}"
 
     def _facts(self) -> dict[str, str]:
-        return dict(self._own_facts if self.remembered is None else self.remembered.facts)
-
-    @cached_property
-    def _own_facts(self) -> dict[str, str]:
-        return facts_of(self, self._levels)
+        return facts_of(self) if self.remembered is None else dict(self.remembered.facts)
 
     def _summarise(
         self, function: summaries.RowFunction, X: Any, ci_prob: float | None
@@ -408,17 +388,6 @@ class FittedModel:
             return self._summarise(function, X, ci_prob)
         values, index = self.data.transform(X)
         return summary_by_annotator(self, function, values, index, ci_prob)
-
-    def _factors(self) -> list[tuple[str, Array, Array]]:
-        factors = [("t", self.draws.a, self.draws.b)]
-        if self.spec.has_selection and self.data.n_annotators == 1:
-            factors.append(("s", self.draws.alpha, self.draws.beta))
-        elif self.spec.has_selection:
-            factors += [
-                (f"s[{name}]", self.draws.alpha[:, j], self.draws.beta[:, j])
-                for j, name in enumerate(self.data.annotators)
-            ]
-        return factors
 
 
 def _label_array(labels: NDArray[np.int8], data: PUData) -> "xr.DataArray":

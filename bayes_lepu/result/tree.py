@@ -34,7 +34,6 @@ from bayes_lepu.result.without_rows import Remembered
 if TYPE_CHECKING:
     import xarray as xr
 
-PRIOR_DRAWS = 1000
 SAMPLE = ("chain", "draw")
 COUNTS = {"diverging": bool, "n_steps": np.int64, "tree_depth": np.int64}
 
@@ -112,8 +111,7 @@ def _made_again(fit: FittedModel) -> dict[str, "xr.Dataset"]:
     from bayes_lepu.result.lazy import computed
 
     data, seed, rows = fit.data, fit.options.random_seed, {"obs": fit.data.row_labels}
-    rng = np.random.default_rng([seed, 2])
-    prior = stack([predictive.prior_parameters(fit.spec, data, fit.priors, PRIOR_DRAWS, rng)])
+    prior = stack([fit.prior_draws])
 
     def labels(parameters: Parameters, stream: int) -> "xr.Dataset":
         def entries(*at: NDArray[np.intp]) -> NDArray[np.int8]:

@@ -7,8 +7,7 @@ from bayes_lepu.links import Array
 from bayes_lepu.result import FittedModel
 from bayes_lepu.result.summaries import tail_probabilities
 from bayes_lepu.settling.counting import count_positives, stream
-from bayes_lepu.settling.keeping import kept
-from bayes_lepu.settling.readings import Reading, read_open
+from bayes_lepu.settling.readings import Reading, kept, read_open
 
 STEPS = 100
 

@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 from bayes_lepu.errors import ModelError
 from bayes_lepu.links import Array
 from bayes_lepu.result import FittedModel
+from bayes_lepu.result.numbers_in_words import rounded_count, rounded_share
 from bayes_lepu.result.summaries import interval_level
 from bayes_lepu.settling.counting import count_positives, describe, stream
 from bayes_lepu.settling.readings import Reading, read, read_open
-from bayes_lepu.settling.rounding import rounded_count, rounded_share
 
 PROBABILITY = "missed"
 

@@ -4,9 +4,11 @@ Where the data do not say which factor is the class (level 3 or worse), every an
 reading, with the two factors exchanged. A reading is the draws that belong to one naming.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any
+from functools import cached_property, wraps
+from typing import Any, Concatenate
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import pandas as pd
@@ -20,7 +22,6 @@ from bayes_lepu.models.parameters import Parameters, stack
 from bayes_lepu.models.row_terms import row_terms
 from bayes_lepu.result import FittedModel
 from bayes_lepu.result.summaries import RowFunction, mean_by_row, summary_by_row
-from bayes_lepu.settling.keeping import kept
 
 AS_NAMED = "as named"
 EXCHANGED = "exchanged"
@@ -68,6 +69,23 @@ class Reading:
     ) -> pd.DataFrame:
         """Mean, lower and upper of P(y=1 | x, l=0) of some rows; the mean alone for a point."""
         return summary_by_row(self.draws, self.probability, self.X[rows], index, ci_prob)
+
+
+def kept[**P, T](
+    find: Callable[Concatenate[FittedModel, P], T],
+) -> Callable[Concatenate[FittedModel, P], T]:
+    """Decorator: find once for a fit and these keywords; a fit does not change."""
+    found: WeakKeyDictionary[FittedModel, dict[Any, T]] = WeakKeyDictionary()
+
+    @wraps(find)
+    def look_up(fit: FittedModel, *args: P.args, **keywords: P.kwargs) -> T:
+        own = found.setdefault(fit, {})
+        key = args, tuple(sorted(keywords.items()))
+        if key not in own:
+            own[key] = find(fit, *args, **keywords)
+        return own[key]
+
+    return look_up
 
 
 def open_rows(fit: FittedModel) -> NDArray[np.intp]:

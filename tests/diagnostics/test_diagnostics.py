@@ -23,9 +23,9 @@ from bayes_lepu.diagnostics.records import Aspect, Check, Identifiability, settl
 from bayes_lepu.diagnostics.subject import Subject
 from bayes_lepu.diagnostics.verdict import choose_level
 from bayes_lepu.models import get_model
+from bayes_lepu.result import numbers_in_words
 from bayes_lepu.result import predictive as predictive_of_result
-from bayes_lepu.result import wording
-from bayes_lepu.result.fitted_model import orientation_sentence
+from bayes_lepu.result.facts import orientation_sentence
 from tests.diagnosed import TRUTH, simulated_rows
 
 pytestmark = pytest.mark.filterwarnings("ignore::bayes_lepu.LepuWarning")
@@ -116,7 +116,13 @@ def test_plots_and_report_compute_nothing_that_the_verdict_has(drawn, monkeypatc
         raise AssertionError("computed a second time")
 
     for module in (evidence, identifiability):
-        for name in ("trace_profile", "compare_rivals", "calibrate", "label_rates", "gather"):
+        for name in (
+            "trace_profile",
+            "compare_rivals",
+            "calibrate_labels",
+            "label_rates",
+            "gather",
+        ):
             if hasattr(module, name):
                 monkeypatch.setattr(module, name, refuse)
     for name in ("trace_profile", "_trace"):
@@ -151,9 +157,9 @@ def test_texts_need_no_glossary(rows, model):
     ],
 )
 def test_differences_of_log_likelihood_in_words(gap, amount, likely, loss):
-    assert wording.units(gap) == amount
-    assert wording.as_likely(gap) == likely
-    assert loss in wording.worse(gap)
+    assert numbers_in_words.units(gap) == amount
+    assert numbers_in_words.as_likely(gap) == likely
+    assert loss in numbers_in_words.worse(gap)
 
 
 def test_the_verdict_names_the_level_of_its_intervals(drawn):

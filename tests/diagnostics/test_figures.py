@@ -12,7 +12,7 @@ from bayes_lepu.diagnostics import climbing, data_information, exceptional, leve
 from bayes_lepu.diagnostics.exceptional import Nearest
 from bayes_lepu.diagnostics.records import Aspect
 from bayes_lepu.diagnostics.subject import Peak, Role, Subject
-from bayes_lepu.result.wording import share
+from bayes_lepu.result.numbers_in_words import share
 from tests.diagnosed import simulated_rows
 
 pytestmark = pytest.mark.filterwarnings("ignore::bayes_lepu.LepuWarning")

@@ -93,7 +93,7 @@ def test_false_marks_of_several_annotators_are_held_against_their_prior():
     new = lepu.fit(
         X, L, model="scar", method="laplace", false_marks=True, draws=50, n_starts=1, random_seed=1
     )
-    (record,) = check_false_marks(Subject(new), SimpleNamespace(prior=new._prior_sample))
+    (record,) = check_false_marks(Subject(new), SimpleNamespace(prior=new.prior_draws))
     assert record.status == "weak"
     assert "prior makes it" in record.text
 

@@ -294,7 +294,7 @@ def test_label_rates_add_up(spm):
     assert table["rows"].sum() == spm.data.n
     assert (table["rows"] * table["observed"]).sum() == pytest.approx(spm.data.l.sum())
     assert table["expected"].is_monotonic_increasing
-    found = label_checks.calibrate(h, l, seed=0)
+    found = label_checks.calibrate_labels(h, l, seed=0)
     assert np.all(np.diff(found.rate) >= 0)
     assert found.rate.mean() == pytest.approx(spm.data.l.mean())
     assert found.replicates.shape == (label_checks.SIMULATIONS, found.grid.size)

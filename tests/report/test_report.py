@@ -3,6 +3,7 @@
 import re
 import time
 from html.parser import HTMLParser
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -12,11 +13,14 @@ import bayes_lepu as lepu
 from bayes_lepu.diagnostics.records import Aspect, Check, Identifiability
 from bayes_lepu.models.parameters import Parameters
 from bayes_lepu.report import order, write_report
-from bayes_lepu.report.html_tables import Cell, Table, number, table
+from bayes_lepu.report.html_tables import Cell, Table, table
 from bayes_lepu.report.section import Section
 from bayes_lepu.report.sections.grouped_checks import grouped
 from bayes_lepu.report.sections.rows_to_look_at import PROBABILITY, ranked_rows
+from bayes_lepu.report.sections.table_in import data_section
+from bayes_lepu.result.numbers_in_words import number
 from tests.reports import NAMES, QUOTE, SCRIPT, hostile_fit
+from tests.tiny import tiny_table
 
 SECTIONS = (
     "rows",
@@ -167,17 +171,24 @@ def test_a_section_of_ones_own_is_one_function(fit, tmp_path, monkeypatch):
     assert '<a href="#weather">' in text
 
 
+@pytest.mark.parametrize(("false_marks", "says"), [(False, "to be right"), (True, "false mark")])
+def test_the_data_section_says_what_a_label_proves(false_marks, says):
+    X, l, *_ = tiny_table()
+    fit = lepu.fit(X, l, model="scar", method="map", false_marks=false_marks, random_seed=1)
+    assert says in data_section(SimpleNamespace(fit=fit)).lead
+
+
 def test_the_report_computes_nothing_that_the_verdict_has(fit, html, tmp_path, monkeypatch):
     for target in (
         "bayes_lepu.diagnostics.identifiability.gather",
         "bayes_lepu.diagnostics.evidence.trace_profile",
         "bayes_lepu.diagnostics.evidence.compare_rivals",
-        "bayes_lepu.diagnostics.evidence.calibrate",
+        "bayes_lepu.diagnostics.evidence.calibrate_labels",
         "bayes_lepu.diagnostics.evidence.weigh_remedies",
         "bayes_lepu.result.predictive.prior_parameters",
         "bayes_lepu.result.predictive.log_likelihood",
-        "bayes_lepu.settling.sentences.answer",
-        "bayes_lepu.plots.label_rates.calibrate",
+        "bayes_lepu.settling.plain_answer.answer",
+        "bayes_lepu.plots.label_rates.calibrate_labels",
     ):
         monkeypatch.setattr(target, _forbidden)
     assert fit.report(tmp_path / "again.html").exists()

@@ -6,11 +6,11 @@ import pytest
 
 import bayes_lepu as lepu
 from bayes_lepu.errors import ModelError
+from bayes_lepu.result.numbers_in_words import say_count, say_share
 from bayes_lepu.settling.counting import count_missed, count_positives
 from bayes_lepu.settling.curves import ranking_curves
 from bayes_lepu.settling.decisions import decide
 from bayes_lepu.settling.readings import read
-from bayes_lepu.settling.rounding import say_count, say_share
 from tests.tiny import tiny_fit, tiny_table
 
 MASKS = {"class_features": [0, 1, 2], "selection_features": [3, 4]}

@@ -6,9 +6,10 @@ from bayes_lepu.models.spec import RATE_WORDS
 from bayes_lepu.plots.annotator import MAX_PANELS, plot_propensity, top_features
 from bayes_lepu.plots.answer import plot_prior_posterior
 from bayes_lepu.report.figures import Picture
-from bayes_lepu.report.html_tables import Table, from_frame, number
+from bayes_lepu.report.html_tables import Table, from_frame
 from bayes_lepu.report.page import Page
 from bayes_lepu.report.section import Section
+from bayes_lepu.result.numbers_in_words import number
 
 RATE_MEANING = {
     "gamma": "How often even the least visible positives are labelled.",

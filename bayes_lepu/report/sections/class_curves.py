@@ -17,12 +17,13 @@ WORDS = {
     "prior of pi": "π before the data",
     "prior of c": "c before the data",
 }
+TITLES = {"pi": "Share of positives π", "c": "Share of them labelled c"}
 
 
 def class_section(page: Page) -> Section:
     """Class probabilities, class prior and label frequency."""
     fit = page.fit
-    frame = fit.class_prior().rename(index=WORDS)
+    frame = fit.class_prior()
     pictures = [
         page.album.picture(
             "Class probability of the rows",
@@ -37,13 +38,13 @@ def class_section(page: Page) -> Section:
             "Grey is what was believed before the data, colour what is believed after: the "
             "narrower against grey, the more the data have said."
         )
-        for name, title in (("pi", "Share of positives π"), ("c", "Share of them labelled c")):
-            pictures.append(
-                page.album.picture(title, "", partial(plot_prior_posterior, fit, var_names=[name]))
-            )
+        for name in frame.index.intersection(list(TITLES)):
+            plot = partial(plot_prior_posterior, fit, var_names=[name])
+            pictures.append(page.album.picture(TITLES[name], "", plot))
     lead = "How many rows are positive, which ones, and how many of the positives carry a label."
-    heading = f"Posterior with {interval_level():.0%} intervals"
-    tables = ((heading, from_frame(frame, index="quantity")),)
+    level = f"{interval_level():.0%}"
+    caption = "Point estimate" if fit.is_point else f"Posterior with {level} intervals"
+    tables = ((caption, from_frame(frame.rename(index=WORDS), index="quantity")),)
     return Section(
         "answer",
         "The class",
@@ -64,4 +65,9 @@ def weaker_assumptions(page: Page) -> tuple[tuple[str, Table], ...]:
     bounds = bound_class_prior(page.fit)[["lower", "upper"]]
     ends |= {str(name): tuple(row) for name, row in reversed([*bounds.T.items()])}
     frame = pd.DataFrame.from_dict(ends, orient="index", columns=["π at least", "π at most"])
-    return (("The share of positives when less is assumed", from_frame(frame, index="assumed")),)
+    return (
+        (
+            "The share of positives when less is assumed",
+            from_frame(frame.rename(index=WORDS), index="assumed"),
+        ),
+    )

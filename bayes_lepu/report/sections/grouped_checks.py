@@ -9,7 +9,7 @@ from bayes_lepu.report.html_tables import Cell, Table, from_frame, table
 from bayes_lepu.report.page import Page
 from bayes_lepu.report.section import Finding, Group, Section
 from bayes_lepu.result import FittedModel
-from bayes_lepu.result.wording import orientation_sentence
+from bayes_lepu.result.facts import orientation_sentence
 
 QUESTIONS = {
     Aspect.COMPUTATION: "Did the computation work?",
@@ -30,16 +30,15 @@ def checks_section(page: Page) -> Section:
     if any(r.helps for r in verdict.remedies):
         folded.append(("What would help, in figures", remedies_table(page)))
     folded.append(("Modes found by the search", modes_table(fit)))
-    lead = (
-        f"Level {verdict.level} of 4: {verdict.verdict} Carried by: "
-        f"{', '.join(verdict.carried_by)}. Which factor is the class: {orientation_sentence(fit)}. "
-        "Differences of log likelihood are natural logarithms: 2 units make the data 7 times as "
-        "likely, 5 units 150 times."
-    )
     return Section(
         "checks",
         "What these data can and cannot say",
-        lead,
+        f"Level {verdict.level} of 4: {verdict.verdict}",
+        facts={
+            "carried by": ", ".join(verdict.carried_by),
+            "which factor is the class": orientation_sentence(fit),
+            "log-likelihood units": "2 make the data 7 times as likely, 5 make them 150 times",
+        },
         groups=tuple(grouped(verdict.checks)),
         pictures=tuple(_pictures(page)),
         folded=tuple(folded),

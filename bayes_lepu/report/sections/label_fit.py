@@ -29,7 +29,7 @@ def labels_section(page: Page) -> Section:
     return Section(
         "labels",
         "Does the model reproduce the labels?",
-        "Only the labels can be checked against the data; a good fit of h = s·t does not by itself "
+        "Only the labels can be checked against the data; a good fit of h does not by itself "
         "say that its two factors are right.",
         reading="Green dots inside the grey bars: groups of rows carry as many labels as "
         "predicted. A run of dots on one side of their bars means that a column acts otherwise "

@@ -16,9 +16,9 @@ from bayes_lepu.report.html_tables import Cell, Table, from_frame
 from bayes_lepu.report.page import Page
 from bayes_lepu.report.section import Section
 from bayes_lepu.result import FittedModel
+from bayes_lepu.result.numbers_in_words import say_count, say_share
 from bayes_lepu.result.summaries import mean_by_row
 from bayes_lepu.settling.readings import read_open
-from bayes_lepu.settling.rounding import say_count, say_share
 from bayes_lepu.tables.formulas import spline_argument
 
 SHOWN = 200
@@ -48,7 +48,7 @@ def first_rows(page: Page) -> Table:
 def rows_section(page: Page) -> Section | None:
     """The unlabelled rows by P(y=1 | x, l=0): a table, a file, and what looking brings."""
     fit, answer = page.fit, page.answer
-    if answer.decision.candidates == 0 or fit.spec.name == "naive":
+    if answer.decision.candidates == 0 or fit.spec.certain:
         return None
     frame = ranked_rows(fit)
     shown = frame.head(SHOWN)

@@ -20,12 +20,12 @@ def coefficients_section(page: Page) -> Section:
         frame = frame[frame["feature"].isin(keep)]
         note = f"The {MAX_COLUMNS} columns with the largest slopes are shown."
     factor = {"t": "class t", "s": "propensity s"}
-    scale = {"internal": "per sd" if fit.options.standardize else "internal"}
+    internally = "per sd" if fit.options.standardize else "internal"
     tables = []
     for key, part in frame.groupby("scale", sort=False):
         named = [factor.get(f, f"propensity {f}") for f in part["factor"]]
         part = part.assign(factor=named).drop(columns="scale")
-        name = scale["internal"] if key == "internal" else "in the columns' own units"
+        name = internally if key == "internal" else "in the columns' own units"
         tables.append((f"Log-odds {name}", from_frame(part, note=note)))
     lead = "Change of the log-odds of being positive (t) and of being labelled if positive (s)."
     return Section("coefficients", "Coefficients", lead, folded=tuple(tables))

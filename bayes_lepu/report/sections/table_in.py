@@ -3,10 +3,11 @@
 import numpy as np
 
 from bayes_lepu.links import RowKind
-from bayes_lepu.report.html_tables import number, table
+from bayes_lepu.report.html_tables import table
 from bayes_lepu.report.page import Page
 from bayes_lepu.report.section import Section
 from bayes_lepu.result import FittedModel
+from bayes_lepu.result.numbers_in_words import number
 
 MAX_COLUMNS = 60
 
@@ -42,10 +43,17 @@ def data_section(page: Page) -> Section:
     return Section(
         "data",
         "The data",
-        "A label is always right; a missing label can mean negative or overlooked.",
+        f"{_a_label(fit)}; a missing label can mean negative or overlooked.",
         facts=facts,
         folded=(("Columns", table(heads, rows, note=note)),),
     )
+
+
+def _a_label(fit: FittedModel) -> str:
+    """What the model takes a label to prove."""
+    if fit.spec.false_marks:
+        return "A label can be a false mark, put on a negative"
+    return "A label is taken to be right"
 
 
 def _used_in(fit: FittedModel, j: int) -> str:

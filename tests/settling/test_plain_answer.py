@@ -6,7 +6,7 @@ import pytest
 
 import bayes_lepu as lepu
 from bayes_lepu.diagnostics.records import Aspect, Check, Identifiability, Remedy
-from bayes_lepu.settling.sentences import answer
+from bayes_lepu.settling.plain_answer import answer
 from tests.settling.test_decisions import MASKS, simulated
 
 SYMBOLS = "πσγλαβ·"

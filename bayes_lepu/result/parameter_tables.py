@@ -1,21 +1,56 @@
-"""The table of a point estimate."""
+"""Tables of the parameters: coefficients on both scales, and a point estimate's parameters."""
 
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pandas as pd
 
 from bayes_lepu.errors import ModelError
+from bayes_lepu.links import Array
 from bayes_lepu.priors.prior import INTERCEPTS, SLOPES
+from bayes_lepu.result.summaries import describe_draws
 
 if TYPE_CHECKING:
     from bayes_lepu.result.fitted_model import FittedModel
+
+
+def coefficient_table(fit: "FittedModel", ci_prob: float | None) -> pd.DataFrame:
+    """Slopes and intercepts of both factors, on the internal and on the original scale."""
+    factors, records = _slopes_and_intercepts(fit), []
+    for _, *internal in factors:
+        for slope, intercept in (internal, fit.data.original_scale(*internal)):
+            columns = np.column_stack([slope, intercept]).T
+            records += [describe_draws(values, ci_prob) for values in columns]
+    levels = {
+        "factor": [label for label, _, _ in factors],
+        "scale": ["internal", "original"],
+        "feature": [*fit.feature_names, "(intercept)"],
+    }
+    # With levels in this order the index counts as sorted; from_product would sort the names.
+    codes = np.indices([len(names) for names in levels.values()]).reshape(len(levels), -1)
+    index = pd.MultiIndex(levels=list(levels.values()), codes=codes, names=list(levels))
+    return pd.DataFrame(records, index=index)
+
+
+def _slopes_and_intercepts(fit: "FittedModel") -> list[tuple[str, Array, Array]]:
+    """Of t, and of s or of every annotator's s, with the factor's name; draws come first."""
+    draws = fit.draws
+    factors = [("t", draws.a, draws.b)]
+    if not fit.spec.has_selection:
+        return factors
+    if fit.data.n_annotators == 1:
+        return [*factors, ("s", draws.alpha, draws.beta)]
+    return factors + [
+        (f"s[{name}]", draws.alpha[:, j], draws.beta[:, j])
+        for j, name in enumerate(fit.data.annotators)
+    ]
 
 
 def estimate_table(fit: "FittedModel", var_names: list[str] | None) -> pd.DataFrame:
     """One line per parameter: on the scale of the fit and on that of the user's columns."""
     rows: dict[str, list[float]] = {}
     several = fit.data.n_annotators > 1
-    for factor, values, level in fit._factors():
+    for factor, values, level in _slopes_and_intercepts(fit):
         who = factor[2:-1] if several and factor != "t" else ""
         slope, intercept = (names[factor != "t"] for names in (SLOPES, INTERCEPTS))
         raw, raw_level = fit.data.original_scale(values, level)

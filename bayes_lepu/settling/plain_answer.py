@@ -4,7 +4,6 @@ How many positives were missed, which rows to look at first, whether to trust it
 help most, with a line of Python that does it.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,11 +13,10 @@ from bayes_lepu.diagnostics.levels import OWN_BRANCHES
 from bayes_lepu.diagnostics.records import Aspect, Check, Identifiability, Remedy
 from bayes_lepu.links import Array, RowKind
 from bayes_lepu.result import FittedModel
-from bayes_lepu.result.wording import ratio
+from bayes_lepu.result.numbers_in_words import has_interval, ratio, rounded_count, say_count
 from bayes_lepu.settling.counting import count_missed
 from bayes_lepu.settling.decisions import Decision, choose
 from bayes_lepu.settling.readings import AS_NAMED, EXCHANGED, UNNAMED_LEVEL
-from bayes_lepu.settling.rounding import has_interval, rounded_count, say_count
 
 # As many rows as there are positives to find, within what one looks through in a sitting.
 FEWEST, MOST = 20, 100
@@ -94,9 +92,7 @@ def _answer_elsewhere(
     """The answer for rows that are not in memory: counts of all rows, the rest by a sample."""
     both, data, level = verdict.level >= UNNAMED_LEVEL, fit.data, decision.ci_prob
     table = count_missed(fit, None, ci_prob=level, both=both)
-    text = f"About {_count(table.loc[AS_NAMED], 'positives were missed', level)}"
-    if EXCHANGED in table.index:
-        text += f", or about {_count(table.loc[EXCHANGED], 'in a second reading', level)}"
+    text = _about(table, "positives were missed", level)
     rows = int(data.kind_counts[RowKind.UNLABELLED])
     known = say_count(known_positives(fit))
     judged = f"Judged by {say_count(data.n)} rows at random: "
@@ -144,12 +140,8 @@ def _missed(fit: FittedModel, verdict: Identifiability, decision: Decision) -> s
             f"No positive is missed any more: every unlabelled row has been checked, and "
             f"{say_count(known_positives(fit))} are positive."
         )
-    own = _total(decision, AS_NAMED)
     what = "positives are in the background" if fit.data.cases else "positives were missed"
-    text = f"About {_count(own, what, decision.ci_prob)}"
-    if EXCHANGED in decision.draws:
-        other = _total(decision, EXCHANGED)
-        text += f", or about {_count(other, 'in a second reading', decision.ci_prob)}"
+    text = _about(decision.outcome.xs("total", level=1), what, decision.ci_prob)
     if verdict.level == 4:
         text = (
             "The labels alone do not tell how many positives were missed. By this model's "
@@ -246,15 +238,18 @@ def _effect(fit: FittedModel, verdict: Identifiability, offer: Remedy) -> str:
     return " and ".join(parts)
 
 
-def _total(decision: Decision, reading: str) -> pd.Series:
-    return decision.outcome.loc[(reading, "total")]
+def _about(totals: pd.DataFrame, what: str, level: float) -> str:
+    """A number of rows in words, with its interval, and the same in the second reading."""
+    own = totals.loc[AS_NAMED]
+    text = f"About {say_count(own['mean'])} {what} ({_interval(own, level)})"
+    if EXCHANGED not in totals.index:
+        return text
+    other = totals.loc[EXCHANGED]
+    text += f", or about {say_count(other['mean'])} in a second reading"
+    return f"{text} ({_interval(other, level)})" if has_interval(other) else text
 
 
-def _count(row: Mapping[str, float] | pd.Series, what: str, level: float) -> str:
-    """A number of rows in words, with its interval behind."""
+def _interval(row: pd.Series, level: float) -> str:
     if not has_interval(row):
-        return f"{say_count(row['mean'])} {what} (a point estimate, no interval)"
-    return (
-        f"{say_count(row['mean'])} {what} ({level:.0%} interval {say_count(row['lower'])} to "
-        f"{say_count(row['upper'])})"
-    )
+        return "a point estimate, no interval"
+    return f"{level:.0%} interval {say_count(row['lower'])} to {say_count(row['upper'])}"

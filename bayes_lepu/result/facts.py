@@ -1,0 +1,129 @@
+"""A fit at a glance: named facts in words that need no glossary, as text and as HTML."""
+
+from collections.abc import Mapping
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from bayes_lepu.data.pu_data import PUData
+from bayes_lepu.links import Array, RowKind
+from bayes_lepu.result.numbers_in_words import worse
+from bayes_lepu.result.summaries import describe_draws, interval_level
+
+if TYPE_CHECKING:
+    from bayes_lepu.result.fitted_model import FittedModel
+
+SETTLED_BY = {
+    "columns": "the columns given to each factor",
+    "annotators": "what several annotators agree on",
+    "audited rows": "the audited rows",
+    "priors": "the signs that the priors give the slopes",
+}
+
+
+def facts_as_text(headline: str, facts: Mapping[str, str]) -> str:
+    """The headline and one line per fact."""
+    return "\n".join([headline, *(f"  {name:<17}{fact}" for name, fact in facts.items())])
+
+
+def facts_as_html(headline: str, facts: Mapping[str, str]) -> str:
+    """The same as an HTML table."""
+    rows = "".join(
+        f"<tr><th style='text-align:left'>{escape(name)}</th>"
+        f"<td style='text-align:left'>{escape(fact)}</td></tr>"
+        for name, fact in facts.items()
+    )
+    return f"<div><b>{escape(headline)}</b><table>{rows}</table></div>"
+
+
+def facts_of(fit: "FittedModel") -> dict[str, str]:
+    """What a fit says of itself before anybody judges it."""
+    d = fit.data
+    facts = {
+        "data": rows_in_words(d),
+        "model": fit.spec.mechanism,
+        "priors": ", ".join(f"{name} ~ {prior.short()}" for name, prior in fit.priors.items()),
+    }
+    if encoded := table_in_words(d):
+        facts["table"] = encoded
+    levels = fit.level_draws
+    facts["class prior pi"] = estimate_in_words(levels["pi"])
+    if d.cases:
+        facts["label freq. c"] = "not told by case-control rows"
+    elif d.n_annotators == 1:
+        facts["label freq. c"] = estimate_in_words(levels["c"])
+    else:
+        means = zip(d.annotators, fit.c_by_annotator.mean(axis=0), strict=True)
+        facts["label freq. c"] = ", ".join(f"{name} {c:.2f}" for name, c in means)
+    if not fit.is_point:
+        before = describe_draws(levels["prior of pi"])
+        facts["class prior pi"] += f"; prior {before['lower']:.3f} to {before['upper']:.3f}"
+    if d.n_annotators == 1:
+        for name, values in fit.draws.rates(fit.spec.shape_rates).items():
+            facts[name] = estimate_in_words(values)
+    facts["orientation"] = orientation_sentence(fit)
+    if fit.partial:
+        made, asked = fit.parameters.b.shape, fit.quality.figures
+        facts["interrupted"] = (
+            f"{made[0]} chain(s) of {made[1]} draws, of {asked['chains_asked']} chains of "
+            f"{asked['draws_asked']} asked for"
+        )
+    if fit.quality.words and not fit.is_point:
+        facts["approximation"] = fit.quality.words
+    return facts
+
+
+def estimate_in_words(draws: Array) -> str:
+    """The mean of draws with their interval; of a point estimate the one value."""
+    row = describe_draws(draws)
+    if "lower" not in row:
+        return f"{row['mean']:.3f}"
+    interval = f"{interval_level():.0%} interval {row['lower']:.3f} to {row['upper']:.3f}"
+    return f"{row['mean']:.3f}  ({interval})"
+
+
+def table_in_words(data: PUData) -> str:
+    """What was done to the table; nothing where it was taken as it is."""
+    if not data.is_sparse:
+        return data.encoding.summary()
+    X: Any = data.X
+    filled = f"sparse, {X.nnz / (data.n * data.p):.2g} of the cells filled"
+    if (data.scale == 1).all():
+        return filled
+    return f"{filled}; columns divided by their standard deviations, not centred"
+
+
+def orientation_sentence(fit: "FittedModel") -> str:
+    """Which factor is t, and what says so."""
+    o = fit.orientation
+    chance = "" if o.probability is None else f" (posterior probability {o.probability:.3f})"
+    from_priors = "" if o.probability is None else f" (under the priors: {o.probability:.3f})"
+    if o.settled_by == "model" and fit.spec.has_selection:
+        return "t and s have different forms, and are told apart by them"
+    if o.settled_by == "model":
+        return "s does not depend on x, so t is the only factor with slopes"
+    if o.settled_by in SETTLED_BY:
+        return f"settled by {SETTLED_BY[o.settled_by]}{chance}"
+    if o.settled_by == "rule":
+        agree = "" if o.rules_agree else "; the energy rule says the opposite"
+        return f"by assumption only: t is the factor with the larger {o.rule}{agree}" + from_priors
+    swapped = [m.gap for m in fit.modes[1:] if m.role == "swapped"]
+    if chance:
+        return f"by the posterior density of the two orientations{chance}"
+    gap = (
+        f"the swapped mode is {worse(min(swapped), of='log-density units')}"
+        if swapped
+        else "no swapped mode found"
+    )
+    return f"by the posterior density: {gap}"
+
+
+def rows_in_words(d: PUData) -> str:
+    """How many rows, columns and labels there are."""
+    by = (
+        "labelled" if d.n_annotators == 1 else f"labelled by anybody, {d.recaptures} by two or more"
+    )
+    labelled = int(d.kind_counts[RowKind.LABELLED] + d.kind_counts[RowKind.FALSE_MARK])
+    text = f"{d.n_all} rows, {d.p} columns, {labelled} {by}, {d.n_audited} audited"
+    text += f", {d.unseen} shown to nobody" if d.unseen else ""
+    text += ", weighted" if d.weight.size else ""
+    return text + (f"; {d.n} rows at random held here" if d.parts is not None else "")
