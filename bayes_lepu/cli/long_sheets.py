@@ -6,6 +6,8 @@ from typing import NamedTuple
 import pandas as pd
 
 from bayes_lepu.cli.sheets import Sheet, split_names
+from bayes_lepu.data.annotators import LongFormat
+from bayes_lepu.data.annotators import widened as one_row_per_item
 from bayes_lepu.errors import DataError
 from bayes_lepu.suggestions import some
 
@@ -43,13 +45,6 @@ def widened(
                 f"{sheet.path}: {gaps} blank cell(s) in column {named[option]!r} ({option}); every "
                 "line needs one. Fill them in, or remove these lines."
             )
-    if (twice := frame.duplicated([item, annotator])).any():
-        first = frame[twice].iloc[0]
-        raise DataError(
-            f"{sheet.path}: {int(twice.sum())} line(s) repeat an item and annotator, first "
-            f"{first[item]!r} by {first[annotator]!r}; one line for each is expected. Remove the "
-            "copies."
-        )
     items = frame.drop(columns=[annotator, label, *visits]).drop_duplicates().set_index(item)
     if items.index.has_duplicates:
         torn = items.groupby(level=0).nunique(dropna=False).max()
@@ -58,21 +53,22 @@ def widened(
             f"one item ({item!r}); what describes an item must be the same in all of its lines. "
             "Correct them, or name them by --visits if they belong to who looked at the item."
         )
-    by_both = frame.set_index([item, annotator])
-    everybody = sorted(frame[annotator].unique())
 
     def by_annotator(column: str) -> pd.DataFrame:
-        cells = by_both[column]
-        table = pd.DataFrame({str(who): cells.xs(who, level=annotator) for who in everybody})
-        return table.reindex(items.index)
+        long = LongFormat(item, annotator, column)
+        try:
+            return one_row_per_item(frame, items, len(items), long).rename(columns=str)
+        except DataError as error:
+            raise DataError(f"{sheet.path}: {error}") from None
 
-    names = [str(who) for who in everybody]
+    labels = by_annotator(label)
+    names = list(labels.columns)
     if clash := [name for name in names if name in items.columns or "," in name]:
         raise DataError(
             f"{sheet.path}: annotator(s) {some(clash)} have the name of a column, or a comma in "
             "it. Rename them."
         )
-    wide = Sheet(sheet.path, pd.concat([items, by_annotator(label)], axis=1))
+    wide = Sheet(sheet.path, pd.concat([items, labels], axis=1))
     return Widened(wide, names, {name: by_annotator(name) for name in visits})
 
 

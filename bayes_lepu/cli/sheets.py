@@ -76,28 +76,13 @@ class Sheet:
 
     def annotators(self, names: Sequence[str]) -> pd.DataFrame:
         """The columns of several annotators: 0, 1, or nothing where a row was not shown."""
-        for name in names:
-            column = self.require(name, "--label")
-            bad = ~(_to_numbers(column).isin([0, 1]) | _blank(column))
-            if bad.any():
-                raise DataError(
-                    f"{self.path}: column {name!r} (--label), "
-                    f"{first_row(bad.to_numpy(), bad.index)}: {_show(column[bad].iloc[0])}; 0, 1 "
-                    "or nothing (not shown) is expected."
-                )
-        return pd.DataFrame({name: _to_numbers(self.frame[name]) for name in names})
+        return pd.DataFrame(
+            {name: self._known(name, "--label", "nothing (not shown)") for name in names}
+        )
 
     def classes(self, name: str, labels: pd.Series | None) -> pd.Series:
         """The audited classes: 0, 1 or blank, and never 0 where the row is labelled."""
-        column = self.require(name, "--audited")
-        classes = _to_numbers(column)
-        bad = ~(classes.isin([0, 1]) | _blank(column))
-        if bad.any():
-            raise DataError(
-                f"{self.path}: column {name!r} (--audited), "
-                f"{first_row(bad.to_numpy(), bad.index)}: {_show(column[bad].iloc[0])}; 0, 1 or "
-                "nothing is expected."
-            )
+        classes = self._known(name, "--audited", "nothing")
         against = (classes == 0) & (False if labels is None else labels == 1)
         if against.any():
             raise DataError(
@@ -107,6 +92,19 @@ class Sheet:
                 "two, or add --false-marks if negatives may be labelled."
             )
         return classes
+
+    def _known(self, name: str, option: str, nothing: str) -> pd.Series:
+        """A column of 0, 1 and blank cells as numbers."""
+        column = self.require(name, option)
+        numbers = _to_numbers(column)
+        bad = ~(numbers.isin([0, 1]) | _blank(column))
+        if bad.any():
+            raise DataError(
+                f"{self.path}: column {name!r} ({option}), "
+                f"{first_row(bad.to_numpy(), bad.index)}: {_show(column[bad].iloc[0])}; 0, 1 or "
+                f"{nothing} is expected."
+            )
+        return numbers
 
 
 def read_sheet(

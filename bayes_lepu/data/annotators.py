@@ -102,7 +102,7 @@ def widened(l: Any, X: Any, n: int, long: LongFormat) -> pd.DataFrame:
     if twice.any():
         first = l.loc[twice, [long.item, long.annotator]].iloc[0]
         raise DataError(
-            f"{int(twice.sum())} line(s) of l repeat an item and annotator, first "
+            f"{int(twice.sum())} line(s) repeat an item and annotator, first "
             f"{first.iloc[0]!r} by {first.iloc[1]!r}. One label per item and "
             "annotator is expected; merge them first."
         )

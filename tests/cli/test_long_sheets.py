@@ -91,7 +91,7 @@ def test_columns_of_visits_that_make_no_sense(lines, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda d: pd.concat([d, d.head(1)]), r"1 line\(s\) repeat .* Remove the copies"),
+        (lambda d: pd.concat([d, d.head(1)]), r"1 line\(s\) repeat .* merge them first"),
         (lambda d: d.assign(size=np.arange(len(d))), "size.* differ between lines of one item"),
         (lambda d: d.assign(who=d["who"].replace("ben", "size")), "size.* name of a column"),
         (lambda d: d.assign(who=d["who"].where(d["who"] != "ben")), "blank cell.*--annotator"),
