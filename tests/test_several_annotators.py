@@ -11,7 +11,7 @@ import bayes_lepu as lepu
 from bayes_lepu.data.reading import read_data
 from bayes_lepu.diagnostics.agreement import Agreement, compare_agreement
 from bayes_lepu.models.parameters import stack
-from bayes_lepu.models.row_terms import row_terms
+from bayes_lepu.models.row_sums import row_terms
 
 QUICK = {"draws": 300, "tune": 300, "chains": 2, "cores": 1, "progressbar": False}
 

@@ -30,7 +30,7 @@ from bayes_lepu.links import Array, RowKind
 from bayes_lepu.models import get_model
 from bayes_lepu.models.density import LogDensity
 from bayes_lepu.models.parameters import Parameters
-from bayes_lepu.models.row_terms import row_terms
+from bayes_lepu.models.row_sums import row_terms
 from bayes_lepu.result import FittedModel
 
 LEAST_DIFFERENCE = 4.0  # log-likelihood units: below that two models predict alike

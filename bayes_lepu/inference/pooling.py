@@ -35,7 +35,7 @@ def known_scales(priors: Priors, *, hierarchical: bool = True) -> dict[str, Prio
     for name, prior in priors.items():
         if prior.hierarchical and hierarchical:
             out[name] = with_scales(prior, {})
-        elif name.startswith("sigma_") and prior.family != "known":
+        elif prior.form.support == "positive" and prior.family != "known":  # of a scale
             out[name] = Prior("known", loc=_typical(prior))
         else:
             out[name] = prior

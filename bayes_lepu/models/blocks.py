@@ -83,90 +83,98 @@ class Block:
 
 @dataclass(frozen=True)
 class Stem:
-    """A parameter before pooling: its slot, the dimension of its entries, its coordinates."""
+    """A parameter before pooling."""
 
     name: str
     slot: Slot
-    transform: Transform
-    dim: str | None
-    labels: tuple[str, ...]
-    pooled: bool  # over annotators, where there are several
+    transform: Transform = "identity"
+    pooled: bool = False  # over annotators, where there are several
+
+    @property
+    def is_slope(self) -> bool:
+        """Whether it has an entry for every column of a factor."""
+        return self.slot in ("a", "alpha")
 
 
-def stems(spec: "ModelSpec", data: PUData) -> list[Stem]:
-    """The parameters of a model on these data, before pooling."""
-    t_names = compress(data.feature_names, data.class_mask)
-    s_names = compress(data.feature_names, data.selection_mask)
-    out = [
-        Stem("a", "a", "identity", data.class_dim, tuple(f"a[{f}]" for f in t_names), False),
-        Stem("b", "b", "identity", None, ("b",), False),
-    ]
+def stems(spec: "ModelSpec", *, visits: bool = False) -> list[Stem]:
+    """The parameters of a model, before pooling: the one list of their names."""
+    out = [Stem("a", "a"), Stem("b", "b")]
     if spec.has_selection:
-        labels = tuple(f"alpha[{f}]" for f in s_names)
-        out += [
-            Stem("alpha", "alpha", "identity", data.selection_dim, labels, True),
-            Stem("beta", "beta", "identity", None, ("beta",), True),
-        ]
-    if data.visit_names:
-        labels = tuple(f"delta[{name}]" for name in data.visit_names)
-        out.append(Stem("delta", "delta", "identity", "visit", labels, False))
+        out += [Stem("alpha", "alpha", pooled=True), Stem("beta", "beta", pooled=True)]
+    if visits:
+        out.append(Stem("delta", "delta"))
     if spec.rates_name:
-        labels = spec.propensity.coordinate_names
-        dim = "rate" if len(labels) > 1 else None
-        out.append(Stem(spec.rates_name, "rates", "ratios", dim, labels, True))
+        out.append(Stem(spec.rates_name, "rates", "ratios", pooled=True))
     if spec.false_marks:
-        who = data.annotators if data.n_annotators > 1 else ()
-        labels = tuple(f"logit epsilon[{name}]" for name in who) or ("logit epsilon",)
-        dim = "annotator" if who else None
-        out.append(Stem("epsilon", "epsilon", "ratios", dim, labels, False))
+        out.append(Stem("epsilon", "epsilon", "ratios"))
     if spec.cases:
-        out.append(Stem("kappa", "epsilon", "ratios", None, ("log C",), False))
+        out.append(Stem("kappa", "epsilon", "ratios"))
     return out
 
 
-def prior_names(spec: "ModelSpec", annotators: int = 1, *, visits: bool = False) -> dict[str, str]:
-    """Names of the parameters that carry a prior, each with its parameter before pooling."""
-    own = ["alpha", "beta"] if spec.has_selection else []
-    own += [spec.rates_name] if spec.rates_name else []
-    shared = {"a": "a", "b": "b"}
-    marks = {"epsilon": "epsilon"} if spec.false_marks else {}
-    marks |= {"kappa": "kappa"} if spec.cases else {}
-    if annotators == 1:
-        return shared | {name: name for name in own} | marks
-    means = {f"{name}_mean": name for name in own}
-    tied = {"delta": "delta"} if visits else {}
-    return shared | means | tied | {f"sigma_{name}": name for name in own} | marks
+def _entries(
+    stem: Stem, spec: "ModelSpec", data: PUData
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Dimensions of a parameter, and readable names of its coordinates."""
+    if stem.is_slope:
+        of_class = stem.slot == "a"
+        mask = data.class_mask if of_class else data.selection_mask
+        names = compress(data.feature_names, mask)
+        dim = data.class_dim if of_class else data.selection_dim
+        return (dim,), tuple(f"{stem.name}[{name}]" for name in names)
+    if stem.slot == "delta":
+        return ("visit",), tuple(f"delta[{name}]" for name in data.visit_names)
+    if stem.slot == "rates":
+        labels = spec.propensity.coordinate_names
+        return ("rate",) if len(labels) > 1 else (), labels
+    if stem.name == "kappa":
+        return (), ("log C",)
+    if stem.name == "epsilon" and data.n_annotators > 1:
+        return ("annotator",), tuple(f"logit epsilon[{name}]" for name in data.annotators)
+    return (), (f"logit {stem.name}" if stem.transform == "ratios" else stem.name,)
+
+
+def with_priors(
+    spec: "ModelSpec", annotators: int = 1, *, visits: bool = False
+) -> dict[str, tuple[Stem, Role]]:
+    """What carries a prior, by name: parameters, or what annotators share and how they differ."""
+    every = stems(spec, visits=visits)
+    pooled = [stem for stem in every if stem.pooled and annotators > 1]
+    out: dict[str, tuple[Stem, Role]] = {}
+    for stem in every:
+        if stem in pooled:
+            out[f"{stem.name}_mean"] = stem, "mean"
+        else:
+            out[stem.name] = stem, "value"
+    return out | {f"sigma_{stem.name}": (stem, "scale") for stem in pooled}
 
 
 def table(spec: "ModelSpec", data: PUData, priors: Priors) -> tuple[Block, ...]:
     """The blocks of a model on these data, in the order of their coordinates."""
-    several = data.n_annotators > 1
     values, scales, deviations, hypers = [], [], [], []
-    for s in stems(spec, data):
-        dims = (s.dim,) if s.dim else ()
-        pooled = several and s.pooled
-        name = f"{s.name}_mean" if pooled else s.name
-        role: Role = "mean" if pooled else "value"
-        unknown = slope_scales(priors[name], len(s.labels))
-        of_scales, prior = (f"z_{name}", unknown.unit) if unknown else (name, priors[name])
+    carriers = with_priors(spec, data.n_annotators, visits=bool(data.visit_names))
+    for name, (stem, role) in carriers.items():
+        dims, labels = _entries(stem, spec, data)
+        if role == "scale":
+            log_label = () if is_known(priors[name]) else (f"log {name}",)
+            scales.append(
+                Block(name, stem.slot, role, "log", (), log_label, priors[name], stem.name, name)
+            )
+            labels = tuple(f"z of {c}, {who}" for who in data.annotators for c in labels)
+            dims = ("annotator", *(("log_ratio",) if dims == ("rate",) else dims))
+            z = f"z_{stem.name}"
+            deviations.append(
+                Block(z, stem.slot, "deviation", "identity", dims, labels, STANDARD, stem.name, z)
+            )
+            continue
+        unknown = slope_scales(priors[name], len(labels))
+        own, prior = (f"z_{name}", unknown.unit) if unknown else (name, priors[name])
         values.append(
             Block(
-                of_scales, s.slot, role, s.transform, dims, s.labels, prior, s.name, name, unknown
+                own, stem.slot, role, stem.transform, dims, labels, prior, stem.name, name, unknown
             )
         )
-        hypers += _scale_blocks(s, name, unknown) if unknown else []
-        if pooled:
-            label = f"sigma_{s.name}"
-            log_label = () if is_known(priors[label]) else (f"log {label}",)
-            scales.append(
-                Block(label, s.slot, "scale", "log", (), log_label, priors[label], s.name, label)
-            )
-            labels = tuple(f"z of {c}, {who}" for who in data.annotators for c in s.labels)
-            own = ("annotator", *(("log_ratio",) if s.dim == "rate" else dims))
-            z = f"z_{s.name}"
-            deviations.append(
-                Block(z, s.slot, "deviation", "identity", own, labels, STANDARD, s.name, z)
-            )
+        hypers += _scale_blocks(stem, name, unknown) if unknown else []
     return (*values, *scales, *deviations, *hypers)
 
 

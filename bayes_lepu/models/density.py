@@ -25,22 +25,14 @@ from bayes_lepu.data.parts import Sums
 from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.likelihood import (
     CERTAIN_LINK,
-    Links,
     Point,
-    Rows,
-    loglik_grad,
-    loglik_grad_info,
-    loglik_grad_pair,
     make_links,
-    observed_information,
-    sparse_matrices,
 )
 from bayes_lepu.links import Array, sigmoid
-from bayes_lepu.models import compiled
+from bayes_lepu.models import compiled, row_sums
 from bayes_lepu.models.blocks import Block
 from bayes_lepu.models.compiled import Constants, Terms
 from bayes_lepu.models.coordinates import Layout
-from bayes_lepu.models.outside import known_terms
 from bayes_lepu.models.parameters import Parameters
 from bayes_lepu.models.prior_terms import Extra, prior_curvature, prior_terms
 from bayes_lepu.models.spec import ModelSpec
@@ -270,7 +262,7 @@ class LogDensity:
             value, grad = compiled.logp_grad(z, self.constants)
         else:
             k = self.constants
-            ll, full_grad = self._total(_value, z)
+            ll, full_grad = self._total(row_sums.value, z)
             grad = compiled.collect(full_grad, z, k)
             value = ll + compiled.log_prior(z, k.terms, grad)
         return value + self._add_rest(z, grad), grad
@@ -280,7 +272,7 @@ class LogDensity:
         if self.data.parts is None or not self.data.is_closed:
             return np.array([self.logp(point) for point in z])
         at = [self.point(point) for point in z]
-        (values,) = self.data.total(partial(_values, links=self.constants.links, points=at))
+        (values,) = self.data.total(partial(row_sums.values, links=self.constants.links, points=at))
         return values + [self.log_prior(point) for point in z]
 
     def logp_grad_info(self, z: Array) -> tuple[float, Array, Array]:
@@ -290,9 +282,9 @@ class LogDensity:
         complete data (classes known) for several.
         """
         k = self.constants
-        ll, full_grad, info = self._total(_value_and_information, z)
+        ll, full_grad, info = self._total(row_sums.value_and_information, z)
         if not self.data.is_closed:
-            roots = known_terms(self.data, k.links, self.point(z))[2]
+            roots = row_sums.known_terms(self.data, k.links, self.point(z))[2]
             info = info + roots.T @ roots
         grad = compiled.collect(full_grad, z, k)
         value = ll + compiled.log_prior(z, k.terms, grad) + self._add_rest(z, grad)
@@ -304,7 +296,7 @@ class LogDensity:
         if self.data.in_kernel:
             here, grad, there, grad_there = compiled.fold(z, order, k)
         else:
-            ll, d, ll_s, d_s = self._total(_pair, z)
+            ll, d, ll_s, d_s = self._total(row_sums.pair, z)
             grad, by_order = compiled.collect(d, z, k), compiled.collect(d_s, z, k)
             here = ll + compiled.log_prior(z, k.terms, grad)
             there = ll_s + compiled.log_prior(z[order], k.terms, by_order)
@@ -318,18 +310,18 @@ class LogDensity:
 
     def loglik(self, z: Array) -> float:
         """Log-likelihood alone."""
-        return float(self._total(_value, z)[0])
+        return float(self._total(row_sums.value, z)[0])
 
     def observed_information(self, z: Array, *, with_prior: bool = True) -> Array:
         """Minus the Hessian of the log likelihood, by default of the log density."""
         k, point = self.constants, self.point(z)
-        info = self._pulled(self._total(_observed, z)[0], z)
+        info = self._pulled(self._total(row_sums.observed, z)[0], z)
         if self.layout.scaled:
-            info -= self._bend(self._total(_value, z)[1], z)
+            info -= self._bend(self._total(row_sums.value, z)[1], z)
         if not with_prior:
             return info
         if not self.data.is_closed:
-            roots = known_terms(self.data, k.links, point)[2]
+            roots = row_sums.known_terms(self.data, k.links, point)[2]
             info += self._pulled(roots.T @ roots, z)
         return info + self.prior_precision(z)
 
@@ -385,7 +377,7 @@ class LogDensity:
         value = self._add_extras(z, grad)
         if not self.data.is_closed:
             k = self.constants
-            more, full_grad, _ = known_terms(self.data, k.links, self.point(z))
+            more, full_grad, _ = row_sums.known_terms(self.data, k.links, self.point(z))
             grad += compiled.collect(full_grad, z, k)
             value += more
         return value
@@ -405,28 +397,3 @@ def _logit(rate: Array | float) -> Array:
     """The coordinate of a probability, cut at ±`LARGEST`."""
     with np.errstate(divide="ignore"):
         return np.clip(np.log(rate) - np.log1p(-np.asarray(rate)), -LARGEST, LARGEST)
-
-
-# The compiled sums as functions that other machines know by their names.
-
-
-def _value(rows: Rows, links: Links, point: Point) -> Sums:
-    if sparse_matrices.is_sparse(rows.X):
-        return sparse_matrices.loglik_grad(rows, links, point)
-    return loglik_grad(rows, links, point)
-
-
-def _values(rows: Rows, links: Links, points: list[Point]) -> Sums:
-    return (np.array([_value(rows, links, point)[0] for point in points]),)
-
-
-def _pair(rows: Rows, links: Links, point: Point) -> Sums:
-    return loglik_grad_pair(rows, links, point)
-
-
-def _value_and_information(rows: Rows, links: Links, point: Point) -> Sums:
-    return loglik_grad_info(rows, links, point)
-
-
-def _observed(rows: Rows, links: Links, point: Point) -> Sums:
-    return (observed_information(rows, links, point),)

@@ -14,7 +14,7 @@ import numpy as np
 
 from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.errors import ModelError
-from bayes_lepu.models.blocks import prior_names
+from bayes_lepu.models.blocks import Role, Stem, with_priors
 from bayes_lepu.priors.families import FAMILIES
 from bayes_lepu.priors.prior import Prior, Priors
 from bayes_lepu.propensities import Propensity, get_propensity
@@ -114,7 +114,7 @@ class ModelSpec:
     @property
     def parameters(self) -> tuple[str, ...]:
         """Names of the parameters of one annotator that carry a prior."""
-        return tuple(prior_names(self))
+        return tuple(with_priors(self))
 
     def build(
         self, data: PUData, priors: Priors, terms: Mapping[str, Callable[[], Any]] | None = None
@@ -133,7 +133,7 @@ class ModelSpec:
         bring their own default.
         """
         overrides = overrides or {}
-        names = prior_names(self, annotators, visits=visits)
+        names = with_priors(self, annotators, visits=visits)
         for name, prior in overrides.items():
             if name not in names:
                 raise ModelError(
@@ -147,11 +147,13 @@ class ModelSpec:
                     f"priors[{name!r}] is {prior!r}; a Prior is expected, for example "
                     "Prior('normal', scale=1.0)."
                 )
-            self._check_family(name, prior, names[name])
+            self._check_family(name, prior, *names[name])
         base = {**self.own_priors(), **base}
         # Of several annotators alpha_mean has the prior that alpha has for one.
-        base = {name: base[name if name in base else stem] for name, stem in names.items()}
-        return {**base, **overrides}
+        return {
+            name: overrides.get(name) or base[name if name in base else stem.name]
+            for name, (stem, _) in names.items()
+        }
 
     def own_priors(self) -> dict[str, Prior]:
         """Default priors of the rates, and of how much annotators differ in them."""
@@ -166,22 +168,21 @@ class ModelSpec:
             out[f"sigma_{self.rates_name}"] = Prior("halfnormal", scale=SPREAD)
         return out
 
-    def _check_family(self, name: str, prior: Prior, stem: str) -> None:
-        supports = ("real",)
-        if name.startswith("sigma_"):
-            supports = ("positive",)
-        elif stem in ("epsilon", "kappa") or (stem == self.rates_name and self.n_rates == 1):
-            supports = ("unit",)
-        elif stem == self.rates_name:
-            supports = ("simplex",)
-        if prior.form.support not in supports:
-            known = ", ".join(f for f in FAMILIES if FAMILIES[f].support in supports)
+    def _check_family(self, name: str, prior: Prior, stem: Stem, role: Role) -> None:
+        support = "real"
+        if role == "scale":
+            support = "positive"
+        elif stem.transform == "ratios":
+            support = "simplex" if stem.slot == "rates" and self.n_rates > 1 else "unit"
+        if prior.form.support != support:
+            known = ", ".join(f for f in FAMILIES if FAMILIES[f].support == support)
             raise ModelError(f"{name} cannot have a {prior.family} prior. Possible: {known}.")
         if prior.family == "horseshoe":  # of slopes it is written out by now
             raise ModelError(f"{name} cannot have a horseshoe prior; only slopes can.")
-        if prior.parts and name not in ("a", "alpha", "alpha_mean"):
+        of_columns = stem.is_slope and role != "scale"
+        if prior.parts and not of_columns:
             raise ModelError(f"{name} cannot have a prior for every column; only slopes can.")
-        if prior.hierarchical and name not in ("a", "alpha", "alpha_mean"):
+        if prior.hierarchical and not of_columns:
             raise ModelError(f"{name} cannot have a hierarchical scale; only a and alpha can.")
         for part in prior.parts or (prior,):
             if part.hierarchical and part.family != "normal":

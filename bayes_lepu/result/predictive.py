@@ -8,7 +8,7 @@ from bayes_lepu.errors import ModelError
 from bayes_lepu.links import Array
 from bayes_lepu.models.density import LogDensity
 from bayes_lepu.models.parameters import Parameters
-from bayes_lepu.models.row_terms import row_terms
+from bayes_lepu.models.row_sums import row_terms
 from bayes_lepu.models.spec import ModelSpec
 from bayes_lepu.priors.prior import Priors
 

@@ -19,7 +19,7 @@ from bayes_lepu.diagnostics.naming import ENOUGH_DRAWS, exchanged_peak
 from bayes_lepu.diagnostics.subject import Subject
 from bayes_lepu.links import Array, RowKind
 from bayes_lepu.models.parameters import Parameters, stack
-from bayes_lepu.models.row_terms import row_terms
+from bayes_lepu.models.row_sums import row_terms
 from bayes_lepu.result import FittedModel
 from bayes_lepu.result.summaries import RowFunction, mean_by_row, summary_by_row
 

@@ -15,7 +15,7 @@ from bayes_lepu.likelihood import NOT_SHOWN
 from bayes_lepu.models import compiled, get_model
 from bayes_lepu.models.density import LogDensity
 from bayes_lepu.models.parameters import Parameters
-from bayes_lepu.models.row_terms import row_terms
+from bayes_lepu.models.row_sums import row_terms
 from bayes_lepu.options import choose_priors
 from tools.row_formula import LOG_W_SPM
 

@@ -13,7 +13,7 @@ from bayes_lepu.data.reading import read_data
 from bayes_lepu.models import REGISTRY, get_model
 from bayes_lepu.models.density import LogDensity
 from bayes_lepu.models.parameters import Parameters
-from bayes_lepu.models.row_terms import row_terms
+from bayes_lepu.models.row_sums import row_terms
 from bayes_lepu.options import choose_priors
 from tools.reference import density_points, log_posterior, priors, reference_data
 
