@@ -194,12 +194,18 @@ def fit(
 
 @stops_at_once
 @np.errstate(all="ignore")  # a search meets infinities and leaves them
-def fit_rows(rows: Rows, model: str | Propensity | ModelSpec, options: FitOptions) -> Fit:
-    """What the arguments of `fit` stand for."""
+def fit_rows(
+    rows: Rows,
+    model: str | Propensity | ModelSpec,
+    options: FitOptions,
+    *,
+    average: FitOptions | None = None,
+) -> Fit:
+    """What the arguments of `fit` stand for; of an average, if this fit is a member of one."""
     if options.model == AUTO:
         return _fit_all(rows, options)
     check_options(options, audited=rows.y is not None)
-    spec, data, chosen = read_model(rows, model, options)
+    spec, data, chosen = read_model(rows, model, options, average=average)
     engine = ENGINES[options.method]
     if not engine.point:
         refuse_improper(chosen)
@@ -253,5 +259,5 @@ def _fit_all(rows: Rows, options: FitOptions) -> AveragedFit:
         if not spec.has_selection:
             own = replace(own, selection_features=None, selection_formula=None)
             its_rows = replace(rows, visits=None)
-        fits[name] = fit_rows(its_rows, name, own)
+        fits[name] = fit_rows(its_rows, name, own, average=options)
     return average(fits, options)

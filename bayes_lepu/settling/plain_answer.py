@@ -9,8 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from bayes_lepu.diagnostics.forms import ORDER
 from bayes_lepu.diagnostics.levels import OWN_BRANCHES
 from bayes_lepu.diagnostics.records import Aspect, Check, Identifiability, Remedy
+from bayes_lepu.diagnostics.thresholds import ROUNDING
 from bayes_lepu.links import Array, RowKind
 from bayes_lepu.result import FittedModel
 from bayes_lepu.result.numbers_in_words import has_interval, ratio, rounded_count, say_count
@@ -78,7 +80,7 @@ def answer(fit: FittedModel, verdict: Identifiability) -> Answer:
         return _answer_elsewhere(fit, verdict, decision, help_)
     return Answer(
         missed=_missed(fit, verdict, decision),
-        look=_look(decision),
+        look=_look(verdict, decision),
         trust=_trust(fit, verdict, decision),
         help=help_,
         call=call,
@@ -153,7 +155,7 @@ def _missed(fit: FittedModel, verdict: Identifiability, decision: Decision) -> s
     )
 
 
-def _look(decision: Decision) -> str:
+def _look(verdict: Identifiability, decision: Decision) -> str:
     if decision.candidates == 0:
         return "No row is left to look at."
     own = decision.outcome.loc[(AS_NAMED, "positives")]
@@ -161,6 +163,7 @@ def _look(decision: Decision) -> str:
         f"Look first at the {len(decision.rows)} most probable rows: about "
         f"{rounded_count(own)} of them are positive"
     )
+    text += "" if verdict.level == 1 else ", if the model is right about the total"
     if EXCHANGED in decision.draws:
         other = decision.outcome.loc[(EXCHANGED, "positives")]
         text += f"; in the second reading {rounded_count(other)}"
@@ -178,13 +181,35 @@ def _trust(fit: FittedModel, verdict: Identifiability, decision: Decision) -> st
             "the model is right."
         )
     if verdict.level == 2:
-        return f"The order of the rows is reliable, the total is not{_range(fit, verdict)}.{misfit}"
+        return f"{_order(verdict)}{_range(fit, verdict)}.{misfit}"
     if verdict.level == 3:
-        return f"{_two_readings(verdict)}{misfit}"
+        return f"{_two_readings(verdict)}{_beyond(fit, verdict)}{misfit}"
     return (
         "Do not rely on it: these labels tell how likely a row is to be labelled, not how likely "
         "it is to be positive."
     )
+
+
+def _order(verdict: Identifiability) -> str:
+    """What level 2 says of the order: other forms may send one to other rows all the same."""
+    if any(c.name == ORDER and c.status == "weak" for c in verdict.checks):
+        return (
+            "The order of the rows by class is reliable; which of the open rows come first, and "
+            "the total, are not, since other forms fit these labels as well"
+        )
+    return "The order of the rows is reliable, the total is not"
+
+
+def _beyond(fit: FittedModel, verdict: Identifiability) -> str:
+    """Where the priors put the total outside of what the labels leave, that it is so."""
+    profile = None if verdict.evidence is None else verdict.evidence.profile
+    if profile is None or fit.is_point:
+        return ""
+    pieces = profile.likelihood_set(branches=OWN_BRANCHES)
+    pi = float(np.mean(fit.pi_draws))
+    if any(low - ROUNDING <= pi <= high + ROUNDING for low, high in pieces):
+        return ""
+    return f" In this reading the priors set the total{_range(fit, verdict)}."
 
 
 def _unsettled(verdict: Identifiability) -> list[Check]:
