@@ -15,7 +15,7 @@ from bayes_lepu.inference.engines import ENGINES
 from bayes_lepu.inference.nuts import refuse_improper
 from bayes_lepu.models import get_model
 from bayes_lepu.models.spec import ModelSpec
-from bayes_lepu.options import check_options
+from bayes_lepu.options import check_options, refuse_by_products
 from bayes_lepu.priors.prior import GivenPriors, Prior
 from bayes_lepu.propensities import Propensity
 from bayes_lepu.result.origin import FitOptions, Provenance
@@ -207,6 +207,8 @@ def fit_rows(
     check_options(options, audited=rows.y is not None)
     spec, data, chosen = read_model(rows, model, options, average=average)
     engine = ENGINES[options.method]
+    if data.is_sparse and not engine.by_products:
+        refuse_by_products(options.method, data)
     if not engine.point:
         refuse_improper(chosen)
     sample_priors = None if data.parts is None else priors_of(spec, data.held, options)

@@ -18,7 +18,6 @@ from bayes_lepu.options import (
     choose_priors,
     long_format,
     refuse_by_passes,
-    refuse_by_products,
     with_marks,
     with_sampling,
 )
@@ -132,8 +131,6 @@ def read_model(
         **(average or options).of_columns,
     )
     data = replace(data, threads=options.threads)
-    if data.is_sparse and not engine.by_products:
-        refuse_by_products(options.method, data)
     check_audit(spec, data)
     return spec, data, priors_of(spec, data, options)
 
