@@ -130,7 +130,8 @@ class Fit(FittedModel):
             nobody has checked.
         total : bool
             Count the positives among the rows instead of rating each row. The interval holds the
-            uncertainty of the parameters and the chance of single rows.
+            uncertainty of the parameters and the chance of single rows. Weighted rows of the fit
+            count as if they were repeated.
         ci_prob : float, optional
             Probability of the equal-tailed intervals; ArviZ's ``stats.ci_prob`` by default.
 
@@ -181,7 +182,9 @@ class Fit(FittedModel):
         """Which unlabelled rows to look at, and how many positives one will find there.
 
         Rows are taken by P(y=1 | x, l=0), the most probable first. Where the data do not say which
-        factor is the class, what will be found is told for both namings.
+        factor is the class, what will be found is told for both namings. These are numbers of rows
+        of the table, each counted once whatever its ``sample_weight``; ``missed(total=True)`` is
+        weighted.
 
         Parameters
         ----------

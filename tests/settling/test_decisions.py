@@ -164,6 +164,47 @@ def test_counting_in_blocks_changes_nothing(known, monkeypatch):
     np.testing.assert_allclose(parts, whole)
 
 
+@pytest.fixture(scope="module")
+def weighted_and_repeated():
+    X, y, l = simulated(5, 900)
+    y = np.where((l == 0) & (np.arange(900) < 40), y, np.nan)
+    weight = np.where(np.arange(900) % 2, 3.0, 1.0)
+    rows = np.repeat(np.arange(900), weight.astype(int))
+    options = {"model": "scar", "method": "laplace", "draws": 250, "random_seed": 1}
+    weighted = lepu.fit(X, l, y=y, sample_weight=weight, **options)
+    return weighted, lepu.fit(X[rows], l[rows], y=y[rows], **options)
+
+
+def test_weighted_rows_are_counted_as_if_they_were_repeated(weighted_and_repeated):
+    tables = [fit.missed(total=True).loc["as named"] for fit in weighted_and_repeated]
+    assert tables[0]["mean"] == pytest.approx(tables[1]["mean"], rel=1e-6)
+    assert tables[0]["sd"] == pytest.approx(tables[1]["sd"], rel=0.1)  # 1000 draws
+    answers = [fit.answer for fit in weighted_and_repeated]
+    assert answers[0].missed.split(". ")[-1] == answers[1].missed.split(". ")[-1]
+    assert answers[0].total.loc["as named", "mean"] == tables[0]["mean"]
+    assert answers[0].trust == answers[1].trust
+    row_by_row = weighted_and_repeated[0].decide(budget=10)
+    assert row_by_row.candidates == (weighted_and_repeated[0].data.kind == 0).sum()
+
+
+def test_weights_need_not_be_whole_numbers(weighted_and_repeated):
+    fit = weighted_and_repeated[0]
+    (reading,) = read(fit, fit.data.X[:1].repeat(400, axis=0), both=False)
+    rows, weight = np.arange(400), np.linspace(0, 2.5, 400)
+    expected, drawn = count_positives(reading, rows, (0, 400), np.random.default_rng(0), weight)
+    m = reading.missed(rows)
+    np.testing.assert_allclose(expected[:, 0], m @ weight)
+    sd = np.sqrt(np.mean((m * (1 - m)) @ weight))
+    assert np.std(drawn - expected) == pytest.approx(sd, rel=0.1)
+    assert abs(np.mean(drawn - expected)) < 4 * sd / np.sqrt(len(m))
+
+
+def test_bounds_of_weighted_rows_are_those_of_repeated_ones(weighted_and_repeated):
+    options = {"s_min": 0.2, "gamma": 2.0, "audits": "random"}
+    tables = [fit.bounds(**options).reset_index(drop=True) for fit in weighted_and_repeated]
+    pd.testing.assert_frame_equal(*tables, rtol=1e-6)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
