@@ -38,10 +38,9 @@ def zero_or_one(array: NDArray[Any]) -> NDArray[np.int8]:
             "rows, leave them out: X[l.notna()], l[l.notna()]."
         )
     hint = ""
-    if len(known) == 2:
-        low, high = known.tolist()
-        hint = f"Use (l == {high:g}).astype(int) if {high:g} marks the labelled rows, "
-        hint += f"(l == {low:g}).astype(int) if {low:g} does."
+    if 1 <= len(known) <= 2:
+        ways = [f"(l == {v:g}).astype(int) if {v:g} marks the labelled rows" for v in known[::-1]]
+        hint = f"Use {', '.join(ways)}."
     elif len(known) > 2:
         hint = (
             "If l is a score, the marked rows are those above a threshold: (l > 0.5).astype(int)."
@@ -62,12 +61,27 @@ def as_numbers(name: str, array: NDArray[Any], allowed: str) -> Array:
     except (TypeError, ValueError):
         numbers = None
     if numbers is None or any(isinstance(v, str) for v in values):
-        found = sorted({repr(v) for v in values if v is not None and v is not pd.NA})
-        hint = f"({name} == {found[-1]}).astype(int)" if len(found) <= 2 else "(0 and 1)"
+        found = sorted({repr(v) for v in values if not _is_missing(v)})
         raise DataError(
-            f"{name} holds {some(found)}; {allowed} expected. Recode it first, for example {hint}."
+            f"{name} holds {some(found)}; {allowed} expected. Recode it first"
+            f"{_recoding(name, found, keep_gaps='NaN' in allowed)}."
         )
     return numbers
+
+
+def _is_missing(value: Any) -> bool:
+    return value is None or value is pd.NA or value != value
+
+
+def _recoding(name: str, found: list[str], *, keep_gaps: bool) -> str:
+    """How one or two words become 0 and 1; what has no value keeps none, or becomes 0."""
+    if not 1 <= len(found) <= 2:
+        return ""
+    code = f"({name} == {found[-1]}).astype(int)"
+    if keep_gaps:
+        first = f"{found[0]}: 0, " if len(found) == 2 else ""
+        code = f"{name}.map({{{first}{found[-1]}: 1}})"
+    return f", for example {code} if {found[-1]} stands for 1"
 
 
 def read_vector(name: str, values: Any, n: int, X: Any) -> NDArray[Any]:
