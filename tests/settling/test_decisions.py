@@ -6,6 +6,7 @@ import pytest
 
 import bayes_lepu as lepu
 from bayes_lepu.errors import ModelError
+from bayes_lepu.models.row_sums import row_terms
 from bayes_lepu.result.numbers_in_words import say_count, say_share
 from bayes_lepu.settling.counting import count_missed, count_positives
 from bayes_lepu.settling.curves import ranking_curves
@@ -106,7 +107,9 @@ def test_total_is_the_sum_over_unlabelled_rows(known):
     total = fit.missed(total=True).loc["as named"]
     assert total["mean"] == pytest.approx(fit.missed(frame)["mean"][l == 0].sum())
     assert total["lower"] < total["mean"] < total["upper"]
-    pd.testing.assert_frame_equal(fit.missed(), fit.missed(frame))
+    own = fit.missed()
+    pd.testing.assert_frame_equal(own[l == 0], fit.missed(frame)[l == 0])
+    assert (own[l == 1] == 1).all(axis=None)
 
 
 def test_audited_rows_are_neither_counted_nor_chosen(known):
@@ -203,6 +206,20 @@ def test_bounds_of_weighted_rows_are_those_of_repeated_ones(weighted_and_repeate
     options = {"s_min": 0.2, "gamma": 2.0, "audits": "random"}
     tables = [fit.bounds(**options).reset_index(drop=True) for fit in weighted_and_repeated]
     pd.testing.assert_frame_equal(*tables, rtol=1e-6)
+
+
+@pytest.mark.parametrize("false_marks", [False, True])
+def test_rows_of_the_fit_are_rated_by_all_that_is_known_of_them(false_marks):
+    """The same for one annotator as for several, whose formula is that of the likelihood."""
+    X, y, l = simulated(6, 600)
+    checked = np.where(np.arange(600) < 60, y, np.nan)
+    options = {"model": "spm", "method": "laplace", "draws": 50, "random_seed": 1}
+    fit = lepu.fit(X, l, y=checked, false_marks=false_marks, **options, **MASKS)
+    found = fit.missed()["mean"].to_numpy()
+    np.testing.assert_allclose(found, row_terms(fit.draws, fit.data)[1].mean(axis=0), rtol=1e-9)
+    np.testing.assert_array_equal(found[:60], y[:60])
+    marked = found[60:][l[60:] == 1]
+    assert (marked < 1).any() if false_marks else (marked == 1).all()
 
 
 @pytest.mark.parametrize(
