@@ -283,6 +283,11 @@ MISTAKES = {
         [],
         "If 'yes' marks the labelled rows: --positive yes.",
     ),
+    "selection formula": (
+        None,
+        ["--selection-formula", "~ lgo(wind)"],
+        "photos.csv: --selection-formula: 'lgo' in 'lgo(wind)' is not a function",
+    ),
     "label of a word and nothing": (
         lambda f: f.assign(marked=f["marked"].map({1: "seen it"})).to_csv(index=False),
         [],
