@@ -25,7 +25,7 @@ from scipy.special import log_expit
 from bayes_lepu.data.annotators import read_labels
 from bayes_lepu.errors import ConvergenceError, DataError
 from bayes_lepu.likelihood.factoring import solve
-from bayes_lepu.likelihood.products import is_sparse
+from bayes_lepu.likelihood.sparse_matrices import is_sparse
 from bayes_lepu.links import sigmoid
 from bayes_lepu.tables.encoding import Encoding
 from bayes_lepu.tables.frames import row_count
