@@ -4,6 +4,7 @@
 marked the row, and no value elsewhere.
 """
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from bayes_lepu.errors import DataError
+from bayes_lepu.errors import OWN_CODE, DataError, DataWarning
 from bayes_lepu.links import Array
 from bayes_lepu.suggestions import some
 
@@ -19,6 +20,8 @@ from bayes_lepu.suggestions import some
 MOST_WEIGHT = 1e12
 # Below it a climb stands still on the surface that the known value defines.
 SMALLEST_ERROR = 1e-5
+# The standard deviation of a share about which nothing is known: uniform between 0 and 1.
+NOTHING_KNOWN = 12**-0.5
 
 
 def zero_or_one(array: NDArray[Any]) -> NDArray[np.int8]:
@@ -166,7 +169,26 @@ def read_known(option: str, known: tuple[float, float] | None) -> tuple[float, f
             f"{option} = {known!r}; a standard error of at least {SMALLEST_ERROR:g} is expected, "
             f"also of a value that is known exactly: {option}=({known[0]:g}, {SMALLEST_ERROR:g})."
         )
+    if known[1] >= min(known[0], NOTHING_KNOWN):
+        _doubt_error(option, float(known[0]), float(known[1]))
     return float(known[0]), float(known[1])
+
+
+def _doubt_error(option: str, value: float, error: float) -> None:
+    """Refuse a standard error that says nothing, and warn of one that exceeds its value.
+
+    The two ends of an interval look like that.
+    """
+    said = f"{option} = ({value:g}, {error:g}) means {value:g} with a standard error of {error:g}"
+    hint = f"a value and its standard error are expected, for example {option}=(0.12, 0.02)."
+    if value < error < 1:
+        pair = f"({(value + error) / 2:.3g}, {(error - value) / 4:.2g})"
+        hint = f"if it is the 95 % interval from {value:g} to {error:g}, write {option}={pair}."
+    if error >= NOTHING_KNOWN:
+        raise DataError(f"{said}, which leaves all shares possible; {hint}")
+    warnings.warn(
+        f"{said}, more than the value itself; {hint}", DataWarning, skip_file_prefixes=OWN_CODE
+    )
 
 
 def read_classes(y: Any, labels: NDArray[np.int8], X: Any, *, false_marks: bool = False) -> Array:
