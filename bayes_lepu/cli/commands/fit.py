@@ -10,7 +10,6 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bayes_lepu._fit import fit as fit_model
-from bayes_lepu.averaging import AUTO
 from bayes_lepu.cli.long_sheets import read_visits, widened
 from bayes_lepu.cli.outputs import check_folder, write_csv
 from bayes_lepu.cli.penalties import read_penalty, read_priors, read_strength
@@ -21,7 +20,7 @@ from bayes_lepu.errors import DataError
 from bayes_lepu.fitted import Fit
 from bayes_lepu.inference.engines import ENGINES
 from bayes_lepu.inference.orientation import RULES
-from bayes_lepu.models import list_models
+from bayes_lepu.models import AUTO, list_models
 from bayes_lepu.options import SAMPLINGS
 from bayes_lepu.result.summaries import describe_draws
 from bayes_lepu.tables.encoding import MISSING, UNSEEN

@@ -8,6 +8,7 @@ from bayes_lepu.cli.outputs import check_output
 from bayes_lepu.cli.sheets import split_names
 from bayes_lepu.cli.terminal import Terminal
 from bayes_lepu.loading import load
+from bayes_lepu.runtime.files import page_name
 
 EXAMPLES = """\
 examples:
@@ -31,7 +32,7 @@ def add(commands: Any) -> argparse.ArgumentParser:
 
 def run(args: argparse.Namespace, terminal: Terminal) -> None:
     """Load, judge, write."""
-    check_output(args.out, (args.fit,))
+    page_name(check_output(args.out, (args.fit,)))
     fit = load(args.fit)
     with terminal.stage("Judging what these data can identify"):
         found = fit.identifiability
