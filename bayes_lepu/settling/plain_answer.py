@@ -39,6 +39,8 @@ class Answer:
         What would help most; empty where nothing would change much.
     call : str
         The line of Python that does it.
+    flags : str
+        Options of ``bayes-lepu fit`` that do the same; empty where it takes Python.
     decision : Decision
         The rows to look at.
     """
@@ -48,6 +50,7 @@ class Answer:
     trust: str
     help: str
     call: str
+    flags: str
     decision: Decision
 
     def facts(self) -> dict[str, str]:
@@ -73,7 +76,7 @@ def answer(fit: FittedModel, verdict: Identifiability) -> Answer:
     decision = choose(fit, None, how_many, "a first look", both=both)
     if fit.spec.certain:
         return _nothing_missed(decision)
-    help_, call = _help(fit, verdict)
+    help_, call, flags = _help(fit, verdict)
     if fit.data.parts is not None:
         return _answer_elsewhere(fit, verdict, decision, help_)
     return Answer(
@@ -82,6 +85,7 @@ def answer(fit: FittedModel, verdict: Identifiability) -> Answer:
         trust=_trust(fit, verdict, decision),
         help=help_,
         call=call,
+        flags=flags,
         decision=decision,
     )
 
@@ -103,6 +107,7 @@ def _answer_elsewhere(
         trust=judged + trust[0].lower() + trust[1:],
         help=help_,
         call="",
+        flags="",
         decision=decision,
     )
 
@@ -120,6 +125,7 @@ def _nothing_missed(decision: Decision) -> Answer:
         trust="The labels cannot check that assumption.",
         help="Fit a model in which labels can be missing",
         call='lepu.fit(X, l, model="spm")',
+        flags="--model spm",
         decision=decision,
     )
 
@@ -216,14 +222,25 @@ def _range(fit: FittedModel, verdict: Identifiability) -> str:
     return f": the labels leave anything between {say_count(low)} and {say_count(high)}"
 
 
-def _help(fit: FittedModel, verdict: Identifiability) -> tuple[str, str]:
-    """The most helpful offer that can be taken up, and the call that does it."""
-    if not fit.stats and _unsettled(verdict):
-        return "Sample the posterior instead of approximating it.", 'fit.update(method="nuts")'
+def _help(fit: FittedModel, verdict: Identifiability) -> tuple[str, str, str]:
+    """The most helpful offer that can be taken up, the call that does it, and its flags."""
+    if failed := _unsettled(verdict):  # what else would help is not known yet
+        return _settle(fit, failed[0])
     offers = [r for r in verdict.remedies if r.helps]
     for offer in [*(r for r in offers if r.call), *offers][:1]:
-        return f"{offer.advice}: {_effect(fit, verdict, offer)}.", offer.call
-    return "", ""
+        return f"{offer.advice}: {_effect(fit, verdict, offer)}.", offer.call, offer.flags
+    return "", "", ""
+
+
+def _settle(fit: FittedModel, failed: Check) -> tuple[str, str, str]:
+    """What makes the computation settle."""
+    if fit.method != "nuts":
+        advice = "Sample the posterior instead of approximating it."
+        return advice, 'fit.update(method="nuts")', "--method nuts"
+    if fit.parameters.b.shape[0] == 1:
+        call = f'lepu.fit(X, l, model="{fit.options.model}", chains=4)'
+        return failed.remedy, call, "--chains 4"
+    return failed.remedy, "", ""
 
 
 def _effect(fit: FittedModel, verdict: Identifiability, offer: Remedy) -> str:

@@ -25,7 +25,7 @@ def add(commands: Any) -> argparse.ArgumentParser:
 
 def run(args: argparse.Namespace, terminal: Terminal) -> None:
     """Fit, compare with the truth, write the report."""
-    page_name(check_output(args.out, ()))
+    page_name(check_output(args.out, (), overwrite=True))
     data = load_demo()
     terminal.say(data.description)
     terminal.say()
