@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from bayes_lepu.averaging import AUTO, PRIOR_WEIGHTS, AveragedFit, average
+from bayes_lepu.averaging import PRIOR_WEIGHTS, AveragedFit, average
 from bayes_lepu.building import Rows, priors_of, read_model
 from bayes_lepu.data.streams import as_source
 from bayes_lepu.errors import ModelError
 from bayes_lepu.fitted import Fit
 from bayes_lepu.inference.engines import ENGINES
 from bayes_lepu.inference.nuts import refuse_improper
-from bayes_lepu.models import get_model
+from bayes_lepu.models import AUTO, get_model
 from bayes_lepu.models.spec import ModelSpec
 from bayes_lepu.options import check_options, refuse_by_products
 from bayes_lepu.priors.prior import GivenPriors, Prior
@@ -204,6 +204,7 @@ def fit_rows(
     """What the arguments of `fit` stand for; of an average, if this fit is a member of one."""
     if options.model == AUTO:
         return _fit_all(rows, options)
+    get_model(model, besides=(AUTO,))  # here an unknown name may have been meant for it
     check_options(options, audited=rows.y is not None)
     spec, data, chosen = read_model(rows, model, options, average=average)
     engine = ENGINES[options.method]
@@ -250,11 +251,13 @@ def _fit_all(rows: Rows, options: FitOptions) -> AveragedFit:
             "model='auto' compares models row by row, which needs the rows in memory. Choose one "
             "on a random part of the rows, and fit that one here."
         )
-    fits = {}
-    for name in PRIOR_WEIGHTS:
+    fits: dict[str, Fit] = {}
+    for name in reversed(PRIOR_WEIGHTS):
         spec = get_model(name)
-        # A missed positive among the audited rows rules the naive model out, two samples do too.
-        if spec.certain and (rows.y is not None or options.sampling != "joint"):
+        # A missed positive among the audited rows rules the naive model out; two samples and a
+        # second annotator, who left out what the first one marked, do too.
+        several = any(fit.data.n_annotators > 1 for fit in fits.values())
+        if spec.certain and (rows.y is not None or options.sampling != "joint" or several):
             continue
         priors = {k: v for k, v in (options.priors or {}).items() if k in spec.parameters}
         own, its_rows = replace(options, model=name, priors=priors or None), rows

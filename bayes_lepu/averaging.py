@@ -35,9 +35,10 @@ from bayes_lepu.comparison import compare, refuse_other_rows
 from bayes_lepu.diagnostics.records import Identifiability
 from bayes_lepu.errors import DataError, FileFormatError, ModelError
 from bayes_lepu.fitted import Fit
+from bayes_lepu.models import AUTO
 from bayes_lepu.models.parameters import ARRAYS, Parameters
 from bayes_lepu.propensities import RATES, Propensity
-from bayes_lepu.result.calls import AUTO, HEAD, call_text
+from bayes_lepu.result.calls import HEAD, call_text
 from bayes_lepu.result.origin import FitOptions, Provenance
 from bayes_lepu.result.saved import fields_of, to_saved, write
 from bayes_lepu.result.tree import to_tree

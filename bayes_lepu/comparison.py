@@ -79,6 +79,11 @@ def compare(
 
 def refuse_other_rows(fits: Mapping[str, Fit]) -> None:
     """Refuse fewer than two fits, points, and fits whose rows are not those of the first one."""
+    if not isinstance(fits, Mapping):
+        raise ModelError(
+            f"fits is a {type(fits).__name__}; fits by name are expected: "
+            "{'scar': one_fit, 'spm': another_fit}."
+        )
     if len(fits) < 2:
         raise ModelError(f"At least two fits are expected, got {len(fits)}.")
     first = next(iter(fits))

@@ -20,6 +20,7 @@ from bayes_lepu.result.facts import estimate_in_words
 from bayes_lepu.result.saved import to_saved, write
 from bayes_lepu.result.summaries import summary_by_row, tail_probabilities
 from bayes_lepu.result.without_rows import Remembered
+from bayes_lepu.runtime.files import page_name
 from bayes_lepu.runtime.interruption import stops_at_once
 from bayes_lepu.settling.counting import count_missed
 from bayes_lepu.settling.decisions import Decision, decide
@@ -345,7 +346,7 @@ class Fit(FittedModel):
         path: str | Path,
         *,
         title: str | None = None,
-        group_by: Sequence[str] = (),
+        group_by: str | Sequence[str] = (),
         compare_with: Mapping[str, FittedModel] | None = None,
     ) -> Path:
         """Write a self-contained HTML page about this fit, to look at and to send on.
@@ -353,10 +354,10 @@ class Fit(FittedModel):
         Parameters
         ----------
         path : str or Path
-            The file to write.
+            The file to write, with a name that ends in .html or .htm.
         title : str, optional
             Heading of the page.
-        group_by : sequence of str
+        group_by : str or sequence of str
             Columns by which label rates are shown; by default those that matter most.
         compare_with : mapping of str to Fit, optional
             Fits of the same rows to compare with; by default quick fits of naive and SCAR.
@@ -368,6 +369,7 @@ class Fit(FittedModel):
         """
         from bayes_lepu.report import write_report
 
+        path = page_name(path)
         if self.data.parts is not None:
             sampled = f"A random sample of {self.data.n} of {self.data.n_all} rows"
             return self.sample.report(
@@ -379,7 +381,7 @@ class Fit(FittedModel):
             path,
             identifiability=self.identifiability,
             title=title,
-            group_by=tuple(group_by),
+            group_by=(group_by,) if isinstance(group_by, str) else tuple(group_by),
             compare_with=compare_with,
         )
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bayes_lepu.building import Rows, read_model
-from bayes_lepu.errors import OWN_CODE, LepuWarning, ModelError
+from bayes_lepu.data.pu_data import PUData
+from bayes_lepu.errors import OWN_CODE, DataError, LepuWarning, ModelError
 from bayes_lepu.fitted import Fit
 from bayes_lepu.inference.engines import quality_of_chains
 from bayes_lepu.inference.nuts import refuse_improper
@@ -89,8 +90,9 @@ def from_trace(
     spec, data, chosen = read_model(Rows.of(given), model, options)
     refuse_improper(chosen)
     density = LogDensity(spec, data, chosen, jacobian=True)
-    posterior = _posterior(trace)
-    z = coordinates_of(density, _checked(density, posterior))
+    posterior = _checked(density, _posterior(trace))
+    _refuse_other_rows(trace, data)
+    z = coordinates_of(density, posterior)
     chains, draws = z.shape[:2]
     attrs = posterior.attrs
     options = replace(options, chains=chains, draws=draws, tune=int(attrs.get("tuning_steps", 0)))
@@ -126,6 +128,27 @@ def _posterior(trace: Any) -> "xr.Dataset":
             "returns is expected, an xarray DataTree."
         )
     return trace["posterior"].to_dataset()
+
+
+def _refuse_other_rows(trace: Any, data: PUData) -> None:
+    """Refuse draws whose trace keeps other rows than these, where it keeps any."""
+    labels = data.l if data.n_annotators == 1 else data.labels
+    ours: dict[Any, Any] = {"l": data.l, "labels": labels, "weight": data.weight}
+    if not data.is_sparse:
+        ours["X"] = data.X
+    names = {"feature": list(data.feature_names), "annotator": list(data.annotators)}
+    groups = getattr(trace, "children", {})
+    kept = [groups[g].to_dataset() for g in ("constant_data", "observed_data") if g in groups]
+    for name, theirs in ((n, group[n]) for group in kept for n in group if n in ours):
+        order = {dim: names[dim] for dim in names if dim in theirs.indexes}
+        values = theirs.reindex(order).to_numpy()
+        # Samplers may keep columns in single precision, hence 1e-5.
+        if values.shape != ours[name].shape or not np.allclose(values, ours[name], 1e-5, 1e-5):
+            raise DataError(
+                f"The trace was sampled on other rows than these {data.n}: its {name!r} "
+                f"({theirs.sizes['obs']} rows) differs. Hand over the table, labels and weights "
+                "that the model was built with, in the same order."
+            )
 
 
 def _checked(density: LogDensity, posterior: "xr.Dataset") -> "xr.Dataset":

@@ -8,6 +8,7 @@ import pytest
 import bayes_lepu as lepu
 from bayes_lepu.averaging import PRIOR_WEIGHTS, AveragedFit
 from bayes_lepu.models.parameters import Parameters
+from tests.tiny import tiny_table
 
 
 @pytest.fixture(scope="module")
@@ -68,6 +69,16 @@ def test_the_verdict_says_what_the_average_rests_on(fit):
     text = repr(fit)
     assert "average of 4 models" in text
     assert all(name in text for name in PRIOR_WEIGHTS)
+
+
+@pytest.mark.filterwarnings("ignore::bayes_lepu.LepuWarning")
+def test_several_annotators_rule_naive_out(tmp_path):
+    X, _, L = tiny_table()
+    fit = lepu.fit(X, L, model="auto", method="laplace", draws=50, chains=2, random_seed=1)
+    assert set(fit.members) == {"scar", "spm", "psychm"}
+    assert fit.class_probability(X)["mean"].between(0, 1).all()
+    again = lepu.load(fit.save(tmp_path / "average.nc"))
+    np.testing.assert_array_equal(again.pi_draws, fit.pi_draws)
 
 
 def test_points_have_no_weights(rows):

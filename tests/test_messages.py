@@ -7,6 +7,7 @@ import scipy.sparse
 
 import bayes_lepu as lepu
 from bayes_lepu import LepuError
+from bayes_lepu.estimators import PUClassifier
 
 N = 60
 RNG = np.random.default_rng(0)
@@ -30,6 +31,13 @@ def fitting(table=X, labels=L, **options):
 # Each mistake with the parts its message must have, in this order.
 MISTAKES = {
     "mistyped model": (fitting(model="pscyhm"), "'pscyhm'", "Did you mean 'psychm'", "Known"),
+    "mistyped average": (fitting(model="atuo"), "'atuo'", "Did you mean 'auto'", "psychm, auto"),
+    "an average elsewhere": (
+        lambda fitted: PUClassifier(model="auto").fit(X, L),
+        "model='auto'",
+        "lepu.fit alone",
+        "Name one model here: naive",
+    ),
     "mistyped method": (fitting(method="nut"), "'nut'", "Did you mean 'nuts'", "laplace"),
     "mistyped rule": (fitting(orientation="sigma_norm"), "Did you mean 'sigma-norm'"),
     "unknown sampler": (fitting(method="nuts", sampler="stan"), "'stan'", "nutpie, pymc"),
@@ -164,6 +172,15 @@ MISTAKES = {
         "set_index",
     ),
     "a file that is none": (lambda fitted: lepu.load("absent.nc"), "absent.nc", "Fit.save"),
+    "one cost": (lambda fitted: fitted.decide(cost=5), "cost = 5", "two positive numbers"),
+    "fits without names": (lambda fitted: lepu.compare([fitted]), "list", "'scar': one_fit"),
+    "mistyped variable": (
+        lambda fitted: fitted.summary(var_names=["pii"]),
+        "'pii'",
+        "Did you mean 'pi'",
+        "Known: a, b",
+    ),
+    "a page that is none": (lambda fitted: fitted.report("x.pdf"), "x.pdf", "ends in .html"),
     "one fit to compare": (lambda fitted: lepu.compare({"a": fitted}), "At least two", "got 1"),
 }
 

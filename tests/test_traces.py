@@ -113,6 +113,14 @@ def test_what_the_trace_lacks_is_listed():
         lepu.from_trace({}, X, l)
 
 
+@pytest.mark.parametrize("name", ["scar", "panel"])
+def test_other_rows_than_those_sampled_are_refused(name):
+    fit, (X, l) = tiny_fit(name), rows(name)
+    for table, labels in ((X[::-1], l), (X, l[::-1].set_axis(l.index)), (X[5:], l[5:])):
+        with pytest.raises(lepu.DataError, match=r"sampled on other rows than these \d+: its '"):
+            lepu.from_trace(fit.tree, table, labels.set_axis(table.index), model=fit.spec.name)
+
+
 def test_columns_are_matched_by_name_and_other_variables_are_named():
     X, l = rows("scar")
     posterior = tiny_fit("scar").tree["posterior"].to_dataset()

@@ -13,8 +13,8 @@ from bayes_lepu.runtime.files import new_file, replace_file
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # a cell that begins so is run by spreadsheets
 
 
-def check_output(out: Path, inputs: Iterable[Path]) -> Path:
-    """The file to write, which must be none of those that are read."""
+def check_output(out: Path, inputs: Iterable[Path], *, overwrite: bool) -> Path:
+    """The file to write: none of those that are read, and an earlier one only on request."""
     for path in inputs:
         same = out.exists() and path.exists() and out.samefile(path)
         if same or out.absolute() == path.absolute():
@@ -23,6 +23,10 @@ def check_output(out: Path, inputs: Iterable[Path]) -> Path:
         raise DataError(f"--out {out} is a folder; the name of a file is expected.")
     if not out.absolute().parent.is_dir():
         raise DataError(f"--out {out}: there is no folder {out.parent}. Make it first.")
+    if out.is_file() and not overwrite:
+        raise DataError(
+            f"{out} is there already. Choose another name (--out), or replace it with --overwrite."
+        )
     return out
 
 

@@ -24,6 +24,7 @@ AFTER_RELABELLING = (
     "table; take more draws, or settle the factors with selection_features= or audited rows."
 )
 OF_SEVERAL = "The chains disagree. Take more draws (draws=, tune=) or use tighter priors (priors=)."
+ONE_CHAIN = "Sample four chains (chains=4): whether they agree tells whether all is explored."
 _DONE: dict[str, Any] = {"bears_on": (Aspect.COMPUTATION,), "needs": "weak"}
 
 
@@ -87,18 +88,23 @@ def chains_agree(values: dict[str, Array], when: str, failed_remedy: str) -> Che
     """R-hat and effective sample size of quantities, each ``(chain, draw)``."""
     from arviz_stats.base import array_stats
 
-    name, r_hat = _worst_r_hat(values)
     ess = {n: float(array_stats.ess(v)) for n, v in values.items() if np.ptp(v) > 0}
     least = min(ess, key=lambda n: ess[n])
+    effective = f"smallest effective sample {ess[least]:.0f} ({least})."
+    threshold = "R-hat {}" + when
+    if len(values[least]) == 1:
+        text = f"With one chain R-hat cannot be computed; {effective}"
+        bounds = threshold.format(thresholds.in_words(thresholds.R_HAT))
+        return Check("convergence", "failed", None, bounds, text, ONE_CHAIN, **_DONE)
+    name, r_hat = _worst_r_hat(values)
     status = grade(r_hat, thresholds.R_HAT)
     return graded(
         "convergence",
         r_hat,
         thresholds.R_HAT,
-        f"Largest R-hat {r_hat:.3f} ({name}); smallest effective sample {ess[least]:.0f} "
-        f"({least}).",
+        f"Largest R-hat {r_hat:.3f} ({name}); {effective}",
         failed_remedy if status == "failed" else "Take more draws (draws=, tune=).",
-        threshold="R-hat {}" + when,
+        threshold=threshold,
         consequence="the chains disagree",
         **_DONE,
     )
@@ -109,6 +115,8 @@ def _raw_chains(subject: Subject) -> list[Check]:
         return []
     if "mirrored" not in subject.fit.stats:
         return [not_applicable("raw R-hat", "The factors of this model do not exchange.")]
+    if len(subject.raw.b) == 1:
+        return [not_applicable("raw R-hat", "One chain has no R-hat.")]
     name, r_hat = _worst_r_hat(quantities(subject, subject.raw))
     share = float(np.mean(subject.fit.stats["mirrored"]))
     text = (

@@ -139,6 +139,8 @@ class Remedy:
     call : str
         A line of Python that does it, with ``fit`` for the fit and ``lepu`` for the library; empty
         where only the user can say more.
+    flags : str
+        Options of ``bayes-lepu fit`` that do the same; empty where it has none.
     """
 
     name: str
@@ -149,6 +151,7 @@ class Remedy:
     text: str
     advice: str = ""
     call: str = ""
+    flags: str = ""
 
     @property
     def helps(self) -> bool:

@@ -12,6 +12,7 @@ the data would then tell the two namings of the factors apart:
 """
 
 from dataclasses import replace
+from shlex import quote
 
 import numpy as np
 
@@ -29,6 +30,7 @@ from bayes_lepu.result.numbers_in_words import as_likely, share
 
 AUDITED = 50
 KNOWN_SD = 0.02
+YOURS = "YOUR_FIGURE"
 REPEATS = 40
 DRAWS = 1000
 COLUMNS = 3
@@ -156,6 +158,8 @@ def _mask(subject: Subject, before: float, gap: float) -> Remedy:
     if others:
         more = (f"{other} (sd of π {share(sd, 3)}{_naming(g)})" for other, sd, g in others)
         text += f" Or, if you know it of them: {' or '.join(more)}."
+    rest = [c for c in subject.fit.feature_names if c != name]
+    known = set(rest) <= set(subject.data.user_columns) and "," not in "".join(rest)
     return Remedy(
         f"{name} not in s",
         before,
@@ -165,6 +169,7 @@ def _mask(subject: Subject, before: float, gap: float) -> Remedy:
         text,
         advice=f"If you know that {name} cannot influence who gets a label, say so",
         call=f"fit.update(selection_features=[c for c in fit.feature_names if c != {name!r}])",
+        flags=f"--selection-features {quote(','.join(rest))}" if known else "",
     )
 
 
@@ -224,10 +229,12 @@ def _known_pi(subject: Subject, before: float, gap: float) -> Remedy:
         gap_after,
         text,
         advice=(
-            f"Bring the share of positives from elsewhere, good to ±{error:g} (your figure in "
-            f"place of {pi:.3g})"
+            f"Bring the share of positives from elsewhere, good to ±{error:g} (a figure of your "
+            f"own, not this fit's {pi:.3g})"
         ),
-        call=f"fit.update(class_prior=({pi:.3g}, {error:g}))",
+        # No number there: the fit's own, pasted, would count as evidence from outside.
+        call=f"fit.update(class_prior=({YOURS}, {error:g}))",
+        flags=f"--class-prior {YOURS},{error:g}",
     )
 
 

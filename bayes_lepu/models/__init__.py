@@ -7,6 +7,7 @@ from bayes_lepu.propensities import REGISTRY as PROPENSITIES
 from bayes_lepu.propensities import Propensity, get_propensity
 from bayes_lepu.suggestions import unknown
 
+AUTO = "auto"  # the model that stands for an average of all, which `fit` alone can make
 # Name of the model, name of its propensity; from the simplest mechanism to the richest.
 TABLE = {
     "naive": "one",
@@ -18,7 +19,7 @@ REGISTRY: dict[str, ModelSpec] = {
     name: ModelSpec(name, get_propensity(propensity)) for name, propensity in TABLE.items()
 }
 
-__all__ = ["REGISTRY", "ModelSpec", "Parameters", "get_model", "list_models"]
+__all__ = ["AUTO", "REGISTRY", "ModelSpec", "Parameters", "get_model", "list_models"]
 
 
 def list_models() -> list[str]:
@@ -32,18 +33,27 @@ def list_models() -> list[str]:
     return list(REGISTRY)
 
 
-def get_model(model: str | Propensity | ModelSpec) -> ModelSpec:
-    """The model of this name, of this propensity's name, or of a propensity of one's own."""
+def get_model(model: str | Propensity | ModelSpec, *, besides: tuple[str, ...] = ()) -> ModelSpec:
+    """The model of this name, of this propensity's name, or of a propensity of one's own.
+
+    ``besides`` are other names that the caller takes, for the message about an unknown one.
+    """
     if isinstance(model, ModelSpec):
         return model
     if isinstance(model, Propensity):
         return ModelSpec(model.name, model)
     if isinstance(model, str) and model in PROPENSITIES and model not in REGISTRY:
         return ModelSpec(model, PROPENSITIES[model])
+    if model == AUTO:
+        raise ModelError(
+            f"model={AUTO!r} averages the posteriors of several models, which lepu.fit alone does "
+            f"(method='nuts' or 'laplace'). Name one model here: {', '.join(REGISTRY)}. "
+            "scikit-learn's searches can choose it: GridSearchCV(PUClassifier(), {'model': [...]})."
+        )
     if not isinstance(model, str) or model not in REGISTRY:
         more = ", ".join(p for p in PROPENSITIES if p not in TABLE.values())
         raise ModelError(
-            f"{unknown('model', model, REGISTRY)} Also the propensities {more}, or a Propensity of "
-            "your own."
+            f"{unknown('model', model, (*REGISTRY, *besides))} Also the propensities {more}, or a "
+            "Propensity of your own."
         )
     return REGISTRY[model]

@@ -4,14 +4,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bayes_lepu.models import REGISTRY
+from bayes_lepu.models import AUTO, REGISTRY
 from bayes_lepu.priors.prior import GivenPriors
 from bayes_lepu.propensities import REGISTRY as PROPENSITIES
 
 if TYPE_CHECKING:
     from bayes_lepu.result.fitted_model import FittedModel
 
-AUTO = "auto"  # the model that stands for an average of all
 HEAD = "import bayes_lepu as lepu\nfrom bayes_lepu import Prior\n\n"
 # Priors stand for penalties, and how a fit is computed says nothing about its answer.
 NOT_PRINTED = {"model", "l", "priors", "penalty", "C", "cores", "progressbar", "keep_partial"}

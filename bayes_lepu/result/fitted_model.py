@@ -1,6 +1,6 @@
 """`FittedModel`: the frozen answer of one call to `fit`, without diagnostics and report."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
@@ -23,7 +23,7 @@ from bayes_lepu.result.by_annotator import annotator_table, summary_by_annotator
 from bayes_lepu.result.calls import HEAD, call_text
 from bayes_lepu.result.facts import facts_as_html, facts_as_text, facts_of
 from bayes_lepu.result.origin import FitOptions, Provenance
-from bayes_lepu.result.parameter_tables import coefficient_table, estimate_table
+from bayes_lepu.result.parameter_tables import checked_names, coefficient_table, estimate_table
 from bayes_lepu.result.without_rows import Remembered
 
 if TYPE_CHECKING:
@@ -259,7 +259,7 @@ class FittedModel:
     def summary(
         self,
         *,
-        var_names: list[str] | None = None,
+        var_names: str | Sequence[str] | None = None,
         ci_prob: float | None = None,
         kind: str = "all",
         round_to: int | str = "auto",
@@ -268,7 +268,7 @@ class FittedModel:
 
         Parameters
         ----------
-        var_names : list of str, optional
+        var_names : str or sequence of str, optional
             Variables of the PyMC model; by default the parameters, π and c.
         ci_prob : float, optional
             Probability of the equal-tailed intervals; ArviZ's ``stats.ci_prob`` by default.
@@ -286,7 +286,7 @@ class FittedModel:
         default = [v for v in dict.fromkeys(wanted) if v in available and v != "rates"]
         return az.summary(
             self.tree,
-            var_names=var_names or default,
+            var_names=checked_names(var_names, available) or default,
             ci_prob=summaries.interval_level(ci_prob),
             kind=kind,
             round_to=round_to,

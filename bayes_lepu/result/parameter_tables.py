@@ -1,5 +1,6 @@
 """Tables of the parameters: coefficients on both scales, and a point estimate's parameters."""
 
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -9,6 +10,7 @@ from bayes_lepu.errors import ModelError
 from bayes_lepu.links import Array
 from bayes_lepu.priors.prior import INTERCEPTS, SLOPES
 from bayes_lepu.result.summaries import describe_draws
+from bayes_lepu.suggestions import unknown
 
 if TYPE_CHECKING:
     from bayes_lepu.result.fitted_model import FittedModel
@@ -46,7 +48,21 @@ def _slopes_and_intercepts(fit: "FittedModel") -> list[tuple[str, Array, Array]]
     ]
 
 
-def estimate_table(fit: "FittedModel", var_names: list[str] | None) -> pd.DataFrame:
+def checked_names(
+    var_names: str | Sequence[str] | None, known: Iterable[object]
+) -> list[str] | None:
+    """The names of variables that are asked for; ``"~b"`` is all others, as in ArviZ."""
+    if var_names is None:
+        return None
+    names = [var_names] if isinstance(var_names, str) else list(var_names)
+    there = list(dict.fromkeys(map(str, known)))
+    if wrong := [name for name in names if name.removeprefix("~") not in there]:
+        raise ModelError(unknown("name in var_names", wrong[0], there))
+    others = [name for name in there if f"~{name}" not in names]
+    return names if len(others) == len(there) else others
+
+
+def estimate_table(fit: "FittedModel", var_names: str | Sequence[str] | None) -> pd.DataFrame:
     """One line per parameter: on the scale of the fit and on that of the user's columns."""
     rows: dict[str, list[float]] = {}
     several = fit.data.n_annotators > 1
@@ -71,11 +87,6 @@ def estimate_table(fit: "FittedModel", var_names: list[str] | None) -> pd.DataFr
             continue
         for annotator, own in zip(fit.data.annotators, value, strict=True):
             table.loc[f"{name}[{annotator}]"] = own
-    if var_names is None:
-        return table
     names = [str(i).split("[")[0] for i in table.index]
-    if unknown := sorted(set(var_names) - set(names)):
-        raise ModelError(
-            f"var_names holds {', '.join(unknown)}. Known: {', '.join(dict.fromkeys(names))}."
-        )
-    return table[[name in var_names for name in names]]
+    wanted = checked_names(var_names, names)
+    return table if wanted is None else table[[name in wanted for name in names]]

@@ -7,6 +7,19 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
+from bayes_lepu.errors import ModelError
+
+
+def page_name(path: str | Path) -> Path:
+    """The file of a page, which browsers know by its ending; devices have none."""
+    path = Path(path)
+    if path.suffix.lower() not in (".html", ".htm") and (path.is_file() or not path.exists()):
+        raise ModelError(
+            f"{path} is no name of a page: the report is HTML, and a name that ends in .html or "
+            ".htm is expected. A browser prints it to PDF."
+        )
+    return path
+
 
 def replace_file(path: Path, content: bytes) -> Path:
     """Write a file in one go; see `new_file`."""

@@ -142,7 +142,7 @@ def _one_rule(budget: int | None, cost: tuple[float, float] | None, precision: f
             raise ModelError(f"budget = {budget!r}; a whole number of at least 1 is expected.")
         return f"budget {budget}"
     if cost is not None:
-        if len(cost) != 2 or not all(np.isfinite(c) and c > 0 for c in cost):
+        if np.shape(cost) != (2,) or not all(np.isfinite(c) and c > 0 for c in cost):
             raise ModelError(
                 f"cost = {cost!r}; two positive numbers (cost of a false alarm, cost of an "
                 "overlooked positive) are expected."

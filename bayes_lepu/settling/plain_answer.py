@@ -41,6 +41,8 @@ class Answer:
         What would help most; empty where nothing would change much.
     call : str
         The line of Python that does it.
+    flags : str
+        Options of ``bayes-lepu fit`` that do the same; empty where it takes Python.
     decision : Decision
         The rows to look at.
     total : DataFrame
@@ -52,6 +54,7 @@ class Answer:
     trust: str
     help: str
     call: str
+    flags: str
     decision: Decision
     total: pd.DataFrame
 
@@ -81,7 +84,7 @@ def answer(fit: FittedModel, verdict: Identifiability) -> Answer:
         total = count_missed(fit, ci_prob=decision.ci_prob, both=both)
     if fit.spec.certain:
         return _nothing_missed(decision, total)
-    help_, call = _help(fit, verdict)
+    help_, call, flags = _help(fit, verdict)
     if fit.data.parts is not None:
         return _answer_elsewhere(fit, verdict, decision, total, help_)
     return Answer(
@@ -90,6 +93,7 @@ def answer(fit: FittedModel, verdict: Identifiability) -> Answer:
         trust=_trust(fit, verdict, decision),
         help=help_,
         call=call,
+        flags=flags,
         decision=decision,
         total=total,
     )
@@ -112,6 +116,7 @@ def _answer_elsewhere(
         trust=judged + trust[0].lower() + trust[1:],
         help=help_,
         call="",
+        flags="",
         decision=decision,
         total=total,
     )
@@ -130,6 +135,7 @@ def _nothing_missed(decision: Decision, total: pd.DataFrame) -> Answer:
         trust="The labels cannot check that assumption.",
         help="Fit a model in which labels can be missing",
         call='lepu.fit(X, l, model="spm")',
+        flags="--model spm",
         decision=decision,
         total=total,
     )
@@ -257,14 +263,25 @@ def _range(fit: FittedModel, verdict: Identifiability) -> str:
     return f": the labels leave anything between {say_count(low)} and {say_count(high)}"
 
 
-def _help(fit: FittedModel, verdict: Identifiability) -> tuple[str, str]:
-    """The most helpful offer that can be taken up, and the call that does it."""
-    if not fit.stats and _unsettled(verdict):
-        return "Sample the posterior instead of approximating it.", 'fit.update(method="nuts")'
+def _help(fit: FittedModel, verdict: Identifiability) -> tuple[str, str, str]:
+    """The most helpful offer that can be taken up, the call that does it, and its flags."""
+    if failed := _unsettled(verdict):  # what else would help is not known yet
+        return _settle(fit, failed[0])
     offers = [r for r in verdict.remedies if r.helps]
     for offer in [*(r for r in offers if r.call), *offers][:1]:
-        return f"{offer.advice}: {_effect(fit, verdict, offer)}.", offer.call
-    return "", ""
+        return f"{offer.advice}: {_effect(fit, verdict, offer)}.", offer.call, offer.flags
+    return "", "", ""
+
+
+def _settle(fit: FittedModel, failed: Check) -> tuple[str, str, str]:
+    """What makes the computation settle."""
+    if fit.method != "nuts":
+        advice = "Sample the posterior instead of approximating it."
+        return advice, 'fit.update(method="nuts")', "--method nuts"
+    if fit.parameters.b.shape[0] == 1:
+        call = f'lepu.fit(X, l, model="{fit.options.model}", chains=4)'
+        return failed.remedy, call, "--chains 4"
+    return failed.remedy, "", ""
 
 
 def _effect(fit: FittedModel, verdict: Identifiability, offer: Remedy) -> str:

@@ -85,6 +85,8 @@ def test_fit_prints_the_verdict_and_the_files(here, capsys):
     assert code == 0
     assert "verdict" in out
     assert "lepu-photos/report.html" in out
+    (told,) = (line.split("do it")[1].strip() for line in out.splitlines() if "  do it" in line)
+    assert told.startswith(("the same command with --", "in Python: "))
     assert (here / "lepu-photos" / "report.html").exists()
 
 
@@ -538,7 +540,10 @@ def test_dropped_rows_keep_a_line_without_an_answer(here, frame, capsys):
     frame.to_csv("photos.csv", index=False)
     args = ["fit", "photos.csv", "--label", "marked", "--id", "file", "--exclude", "checked"]
     args += ["--method", "map", "--penalty", "a=l2,alpha=l2", "--C", "a=0.1,alpha=0.2"]
-    assert run(capsys, *args, "--missing", "drop")[0] == 0
+    code, out, _ = run(capsys, *args, "--missing", "drop", "--json")
+    assert code == 0
+    used, told = frame.drop(index=[3, 4, 5]), json.loads(out)
+    assert (told["rows"], told["labelled"]) == (397, int(used["marked"].sum()))
     predictions = pd.read_csv("lepu-photos/predictions.csv")
     assert list(predictions["file"]) == list(frame["file"])
     assert predictions["class_probability"].isna().to_numpy().nonzero()[0].tolist() == [3, 4, 5]

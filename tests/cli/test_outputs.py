@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -13,8 +14,10 @@ import pytest
 
 import bayes_lepu as lepu
 from bayes_lepu.cli import main
+from bayes_lepu.cli.commands.fit import in_the_shell
 from bayes_lepu.cli.outputs import write_csv
 from bayes_lepu.cli.terminal import Terminal
+from bayes_lepu.settling.plain_answer import Answer
 from tests.patience import patience
 
 
@@ -74,6 +77,28 @@ def test_earlier_results_are_replaced_on_request_only(here, capsys):
     assert (here / "lepu-photos" / "fit.nc").read_text() == "earlier"
     assert run(capsys, *args, "--overwrite")[0] == 0
     assert lepu.load(here / "lepu-photos" / "fit.nc").method == "map"
+
+
+@pytest.mark.parametrize(("command", "name"), [("predict", "p.csv"), ("report", "r.html")])
+def test_an_earlier_file_is_replaced_on_request_only(here, capsys, command, name):
+    (here / name).write_text("earlier")
+    args = [command, "fit.nc", *(["photos.csv"] * (command == "predict")), "--out", name]
+    code, _, err = run(capsys, *args)
+    assert code == 2
+    assert f"{name} is there already" in err
+    assert "--overwrite" in err
+    assert (here / name).read_text() == "earlier"
+    assert run(capsys, *args, "--overwrite")[0] == 0
+    assert (here / name).read_text("utf-8") != "earlier"
+
+
+def test_what_would_help_is_said_as_a_command_where_there_is_one():
+    def said(flags):
+        found = Answer("", "", "", "Help.", "fit.update(...)", flags, None)
+        return in_the_shell(found, Path("a/fit.nc"))["do it"]
+
+    assert said("--method nuts") == "the same command with --method nuts --overwrite"
+    assert said("") == "in Python: fit = lepu.load('a/fit.nc'); fit.update(...)"
 
 
 def truncated() -> bytes:
@@ -144,7 +169,8 @@ def test_stages_are_told_where_output_is_piped(here, capsys):
     code, _, err = run(capsys, "predict", "fit.nc", "photos.csv")
     assert code == 0
     assert "Predicting the rows of photos.csv ..." in err
-    assert run(capsys, "predict", "fit.nc", "photos.csv", "--quiet") == (0, "", "")
+    again = ("predict", "fit.nc", "photos.csv", "--quiet", "--overwrite")
+    assert run(capsys, *again) == (0, "", "")
 
 
 def test_an_interrupted_command_ends_with_130(here):

@@ -264,7 +264,7 @@ def test_nothing_is_missed_where_all_is_audited(tmp_path):
 @pytest.mark.parametrize("model", ["naive", "scar", "spm"])
 def test_every_model_and_a_point_estimate_have_a_report(model, tmp_path):
     fit = hostile_fit(model=model, method="map")
-    text = fit.report(tmp_path / "r.html", title="A & B", group_by=[QUOTE]).read_text("utf-8")
+    text = fit.report(tmp_path / "r.html", title="A & B", group_by=QUOTE).read_text("utf-8")
     assert "<title>A &amp; B</title>" in text
     assert "Label rate by a&#34;b" in text
 

@@ -38,6 +38,11 @@ def test_summary_takes_the_options_of_arviz():
     )
     assert "r_hat" not in table
     assert list(fit.summary(kind="diagnostics", var_names=["pi"]).index) == ["pi"]
+    assert list(fit.summary(kind="stats", var_names="pi").index) == ["pi"]
+    others = set(fit.summary(kind="stats", var_names=["~pi"]).index)
+    assert others & {"b", "pi"} == {"b"}
+    with pytest.raises(lepu.ModelError, match=r"'gama'.*Known: .*\bpi\b"):
+        fit.summary(var_names=["gama"])
     with pytest.raises(lepu.ModelError, match="ci_prob = 2"):
         fit.summary(ci_prob=2)
 

@@ -42,7 +42,8 @@ def test_every_remedy_that_has_a_call_can_be_run(fit):
     assert len(offers) >= 2
     for offer in offers:
         assert offer.advice
-        exec(offer.call, {"lepu": lepu, "fit": fit})  # the page's own promise
+        yours = {"YOUR_FIGURE": 0.5} if "class_prior" in offer.call else {}
+        exec(offer.call, {"lepu": lepu, "fit": fit} | yours)  # the page's own promise
     # Laplace draws that cannot be trusted come first: the answer then asks for better ones.
     assert fit.answer.call in {*(r.call for r in offers), 'fit.update(method="nuts")'}
 
@@ -80,6 +81,31 @@ def test_a_failed_computation_is_said_first(fit):
     said = answer(fit, judged(1, checks=(failed,)))
     assert said.trust.startswith("Do not use it yet")
     assert "R-hat is 1.20." in said.trust
+    assert (said.call, said.flags) == ('fit.update(method="nuts")', "--method nuts")
+
+
+def test_an_unsettled_computation_is_mended_before_anything_else():
+    X, _, l = simulated(4, 300)
+    options = {"draws": 50, "tune": 100, "random_seed": 1, "progressbar": False}
+    fit = lepu.fit(X, l, model="scar", chains=1, **options)
+    said = fit.answer
+    assert "With one chain R-hat cannot be computed" in said.trust
+    assert said.help.startswith("Sample four chains")
+    assert said.call == 'lepu.fit(X, l, model="scar", chains=4)'
+    assert said.flags == "--chains 4"
+    failed = Check("sampler", "failed", 9.0, "", "", "Raise it.", bears_on=(Aspect.COMPUTATION,))
+    average = lepu.fit(X, l, model="auto", method="laplace", draws=25, random_seed=1)
+    useful = Remedy("b", 0.05, 0.02, 0.0, 0.0, "text", "Do b", "b()")
+    unsettled = judged(2, checks=(failed,), remedies=(useful,))
+    assert answer(average, unsettled).call == 'fit.update(method="nuts")'
+
+
+def test_a_figure_from_elsewhere_has_to_be_brought(fit):
+    (known,) = (r for r in fit.identifiability.remedies if "class_prior" in r.call)
+    assert known.call.startswith("fit.update(class_prior=(YOUR_FIGURE, 0.0")
+    assert known.flags.startswith("--class-prior YOUR_FIGURE,0.0")
+    with pytest.raises(NameError, match="YOUR_FIGURE"):
+        exec(known.call, {"fit": fit})
 
 
 def test_advice_that_changes_nothing_is_not_given(fit):

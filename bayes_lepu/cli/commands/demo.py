@@ -8,6 +8,7 @@ from bayes_lepu._fit import fit as fit_model
 from bayes_lepu.cli.outputs import check_output
 from bayes_lepu.cli.terminal import Terminal
 from bayes_lepu.datasets import load_demo
+from bayes_lepu.runtime.files import page_name
 
 
 def add(commands: Any) -> argparse.ArgumentParser:
@@ -24,7 +25,7 @@ def add(commands: Any) -> argparse.ArgumentParser:
 
 def run(args: argparse.Namespace, terminal: Terminal) -> None:
     """Fit, compare with the truth, write the report."""
-    check_output(args.out, ())
+    page_name(check_output(args.out, (), overwrite=True))
     data = load_demo()
     terminal.say(data.description)
     terminal.say()

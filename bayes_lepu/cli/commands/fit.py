@@ -10,7 +10,6 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bayes_lepu._fit import fit as fit_model
-from bayes_lepu.averaging import AUTO
 from bayes_lepu.cli.long_sheets import read_visits, widened
 from bayes_lepu.cli.outputs import check_folder, write_csv
 from bayes_lepu.cli.penalties import read_penalty, read_priors, read_strength
@@ -21,9 +20,11 @@ from bayes_lepu.errors import DataError
 from bayes_lepu.fitted import Fit
 from bayes_lepu.inference.engines import ENGINES
 from bayes_lepu.inference.orientation import RULES
-from bayes_lepu.models import list_models
+from bayes_lepu.models import AUTO, list_models
 from bayes_lepu.options import SAMPLINGS
+from bayes_lepu.result.facts import facts_as_text
 from bayes_lepu.result.summaries import describe_draws
+from bayes_lepu.settling.plain_answer import Answer
 from bayes_lepu.tables.encoding import MISSING, UNSEEN
 from bayes_lepu.tables.table import complete_rows, read_table
 
@@ -227,7 +228,8 @@ def run(args: argparse.Namespace, terminal: Terminal) -> None:
         found = result.identifiability
     files = write_all(result, X, marked, out, terminal)
     terminal.say()
-    terminal.say(repr(result))
+    done = in_the_shell(result.answer, files["the fit"])
+    terminal.say(facts_as_text(result._headline(), result._facts() | done))
     terminal.say()
     terminal.files(files)
     prior = result.class_prior().to_dict("index")
@@ -236,13 +238,13 @@ def run(args: argparse.Namespace, terminal: Terminal) -> None:
         {
             "model": args.model,
             "method": args.method,
-            "rows": len(X),
+            "rows": result.data.n,
             "columns": list(X.columns),
-            "labelled": int(marked.sum()),
+            "labelled": int(result.data.l.sum()),
             "level": found.level,
             "verdict": found.verdict,
             "carried_by": found.carried_by,
-            "answer": result.answer.facts(),
+            "answer": result.answer.facts() | done,
             "missed": result.answer.total.to_dict("index"),
             "class_prior": prior["pi"],
             "class_prior_exchanged": other,
@@ -251,6 +253,15 @@ def run(args: argparse.Namespace, terminal: Terminal) -> None:
             "files": files,
         }
     )
+
+
+def in_the_shell(found: Answer, saved: Path) -> dict[str, str]:
+    """What would help as options of this command, or where it takes Python with the saved fit."""
+    if not found.call:
+        return {}
+    if found.flags:
+        return {"do it": f"the same command with {found.flags} --overwrite"}
+    return {"do it": f"in Python: fit = lepu.load({str(saved)!r}); {found.call}"}
 
 
 def write_all(

@@ -38,6 +38,7 @@ def add(commands: Any) -> argparse.ArgumentParser:
     parser.add_argument(
         "--out", type=Path, help="CSV or Parquet to write; default <name of data>-predictions.csv"
     )
+    parser.add_argument("--overwrite", action="store_true", help="replace an earlier file")
     parser.add_argument("--id", metavar="NAME", help="column that names the rows")
     parser.add_argument("--unseen", choices=UNSEEN, help="levels that the fit has not seen")
     parser.add_argument("--blank", metavar="TEXTS", help="cells to read as blank, such as ?")
@@ -49,7 +50,7 @@ def add(commands: Any) -> argparse.ArgumentParser:
 def run(args: argparse.Namespace, terminal: Terminal) -> None:
     """Load, read, predict, write."""
     out = args.out or Path(f"{args.data.name.split('.')[0]}-predictions.csv")
-    check_output(out, (args.fit, args.data))
+    check_output(out, (args.fit, args.data), overwrite=args.overwrite)
     fit = load(args.fit)
     if args.id in fit.data.user_columns:
         raise DataError(

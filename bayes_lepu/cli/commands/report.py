@@ -8,6 +8,7 @@ from bayes_lepu.cli.outputs import check_output
 from bayes_lepu.cli.sheets import split_names
 from bayes_lepu.cli.terminal import Terminal
 from bayes_lepu.loading import load
+from bayes_lepu.runtime.files import page_name
 
 EXAMPLES = """\
 examples:
@@ -23,6 +24,7 @@ def add(commands: Any) -> argparse.ArgumentParser:
     )
     parser.add_argument("fit", type=Path, help="fit.nc written by bayes-lepu fit or Fit.save")
     parser.add_argument("--out", type=Path, default=Path("report.html"), help="default report.html")
+    parser.add_argument("--overwrite", action="store_true", help="replace an earlier page")
     parser.add_argument("--title", help="heading of the page")
     parser.add_argument("--group-by", metavar="NAMES", help="columns to show label rates by")
     parser.set_defaults(run=run)
@@ -31,7 +33,7 @@ def add(commands: Any) -> argparse.ArgumentParser:
 
 def run(args: argparse.Namespace, terminal: Terminal) -> None:
     """Load, judge, write."""
-    check_output(args.out, (args.fit,))
+    page_name(check_output(args.out, (args.fit,), overwrite=args.overwrite))
     fit = load(args.fit)
     with terminal.stage("Judging what these data can identify"):
         found = fit.identifiability
