@@ -125,7 +125,7 @@ def form_range(
         if shape == own_shape:
             with_marks = max(with_marks, records[-1]["loglik"])
     if kept_out:
-        records.append({"form": DOUBTFUL, **problem.doubtful(own_z, records[0])})
+        records.append({**problem.doubtful(own_z, records[0]), "form": DOUBTFUL})
     naming_gap = with_marks - _other_naming(subject, problem)
     table = pd.DataFrame(records).set_index("form")
     table["below"] = table["loglik"].max() - table.pop("loglik")
