@@ -56,7 +56,7 @@ def test_the_range_holds_the_truth_where_doubtful_positives_are_marked_less():
 
 
 def test_false_marks_that_would_turn_the_naming_leave_it_open():
-    """A floor of false marks looks like guesses of the annotator: PsychM takes him for the class."""
+    """A floor of false marks looks like guesses of the annotator: PsychM takes him for t."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(3000, 4))
     y = rng.random(3000) < expit(5 * X[:, 0])
