@@ -65,12 +65,13 @@ def audits_tell_pi(subject: Subject, audits: str) -> bool:
 
     for k audited unlabelled rows, a share m of them positive; without any logistic form.
     """
-    data = subject.data
-    if not data.n_audited or audits != "random":
+    data, weights = subject.data, subject.data.kind_weights
+    audited = weights[RowKind.MISSED :].sum()
+    if not audited or audits != "random":
         return False
-    missed = int(np.sum(data.kind == RowKind.MISSED))
-    m = (missed + 1) / (data.n_audited + 2)
-    se = float(np.mean(data.l == 0)) * np.sqrt(m * (1 - m) / data.n_audited)
+    m = (weights[RowKind.MISSED] + 1) / (audited + 2)
+    unmarked = np.average(data.l == 0, weights=data.row_weights)
+    se = unmarked * np.sqrt(m * (1 - m) / audited)
     return bool(se <= thresholds.SD_PI[0])
 
 

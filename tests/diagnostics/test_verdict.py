@@ -23,14 +23,17 @@ What once misled, and the test that reproduces it:
 
 import sys
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import bayes_lepu as lepu
+from bayes_lepu.data.reading import read_data
 from bayes_lepu.diagnostics import columns, convergence, form_refits, thresholds
 from bayes_lepu.diagnostics.quick_likelihood import one_annotator
 from bayes_lepu.diagnostics.subject import Subject
+from bayes_lepu.diagnostics.verdict import audits_tell_pi
 from bayes_lepu.likelihood import formula, information
 from tools.verdict_regimes import FAMILIES, HARD, REGIMES, WELL, WRONG, simulate
 from tools.verdict_study import is_exchanged
@@ -374,3 +377,13 @@ def test_the_verdict_over_all_regimes(kinds, capsys):
     assert not one["exchanged"].any()
     if kinds == "right":
         assert len(one) >= 0.65 * len(runs)
+
+
+def test_random_audits_of_weighted_rows_count_like_repeated_ones():
+    X = np.random.default_rng(0).normal(size=(100, 2))
+    l, y = np.arange(100) < 30, np.where(np.arange(100) >= 60, np.arange(100) % 2, np.nan)
+    told = [
+        audits_tell_pi(SimpleNamespace(data=read_data(X, l, y=y, sample_weight=w)), "random")
+        for w in (np.ones(100), np.full(100, 100.0), np.isnan(y))
+    ]
+    assert told == [False, True, False]
