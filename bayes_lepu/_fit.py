@@ -15,7 +15,7 @@ from bayes_lepu.inference.engines import ENGINES
 from bayes_lepu.inference.nuts import refuse_improper
 from bayes_lepu.models import AUTO, get_model
 from bayes_lepu.models.spec import ModelSpec
-from bayes_lepu.options import check_options
+from bayes_lepu.options import check_options, refuse_by_products
 from bayes_lepu.priors.prior import GivenPriors, Prior
 from bayes_lepu.propensities import Propensity
 from bayes_lepu.result.origin import FitOptions, Provenance
@@ -194,14 +194,22 @@ def fit(
 
 @stops_at_once
 @np.errstate(all="ignore")  # a search meets infinities and leaves them
-def fit_rows(rows: Rows, model: str | Propensity | ModelSpec, options: FitOptions) -> Fit:
-    """What the arguments of `fit` stand for."""
+def fit_rows(
+    rows: Rows,
+    model: str | Propensity | ModelSpec,
+    options: FitOptions,
+    *,
+    average: FitOptions | None = None,
+) -> Fit:
+    """What the arguments of `fit` stand for; of an average, if this fit is a member of one."""
     if options.model == AUTO:
         return _fit_all(rows, options)
     get_model(model, besides=(AUTO,))  # here an unknown name may have been meant for it
     check_options(options, audited=rows.y is not None)
-    spec, data, chosen = read_model(rows, model, options)
+    spec, data, chosen = read_model(rows, model, options, average=average)
     engine = ENGINES[options.method]
+    if data.is_sparse and not engine.by_products:
+        refuse_by_products(options.method, data)
     if not engine.point:
         refuse_improper(chosen)
     sample_priors = None if data.parts is None else priors_of(spec, data.held, options)
@@ -256,5 +264,5 @@ def _fit_all(rows: Rows, options: FitOptions) -> AveragedFit:
         if not spec.has_selection:
             own = replace(own, selection_features=None, selection_formula=None)
             its_rows = replace(rows, visits=None)
-        fits[name] = fit_rows(its_rows, name, own)
+        fits[name] = fit_rows(its_rows, name, own, average=options)
     return average(fits, options)

@@ -232,6 +232,7 @@ def average(fits: Mapping[str, Fit], options: FitOptions) -> AveragedFit:
     options : FitOptions
         Those of the call with ``model="auto"``; its seed is that of the choice of draws.
     """
+    _refuse_other_coordinates(fits)
     return _averaged(fits, weigh(fits), options)
 
 

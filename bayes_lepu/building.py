@@ -18,7 +18,6 @@ from bayes_lepu.options import (
     choose_priors,
     long_format,
     refuse_by_passes,
-    refuse_by_products,
     with_marks,
     with_sampling,
 )
@@ -101,9 +100,17 @@ class Rows:
 
 
 def read_model(
-    rows: Rows, model: str | Propensity | ModelSpec, options: FitOptions
+    rows: Rows,
+    model: str | Propensity | ModelSpec,
+    options: FitOptions,
+    *,
+    average: FitOptions | None = None,
 ) -> tuple[ModelSpec, PUData, dict[str, Prior]]:
-    """The model, data and priors that the arguments of `fit` and of its relatives stand for."""
+    """The model, data and priors that the arguments of `fit` and of its relatives stand for.
+
+    A member of an average has the columns of the ``average``, also those that only the propensities
+    of other members use: draws of different columns could not be pooled.
+    """
     engine = ENGINES[options.method]
     spec, _ = with_marks(get_model(model), options.false_marks, options.priors)
     spec = with_sampling(spec, options.sampling, label_frequency=options.label_frequency)
@@ -121,11 +128,9 @@ def read_model(
         visits=rows.visits,
         false_marks=spec.false_marks,
         cases=spec.cases,
-        **options.of_columns,
+        **(average or options).of_columns,
     )
     data = replace(data, threads=options.threads)
-    if data.is_sparse and not engine.by_products:
-        refuse_by_products(options.method, data)
     check_audit(spec, data)
     return spec, data, priors_of(spec, data, options)
 

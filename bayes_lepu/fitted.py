@@ -15,7 +15,6 @@ from bayes_lepu.diagnostics.identifiability import diagnose
 from bayes_lepu.diagnostics.records import Identifiability
 from bayes_lepu.errors import ModelError
 from bayes_lepu.inference.engines import ENGINES
-from bayes_lepu.models.parameters import Parameters
 from bayes_lepu.result import FittedModel
 from bayes_lepu.result.facts import estimate_in_words
 from bayes_lepu.result.saved import to_saved, write
@@ -122,16 +121,19 @@ class Fit(FittedModel):
     def missed(
         self, X: Any = None, *, total: bool = False, ci_prob: float | None = None
     ) -> pd.DataFrame:
-        """P(y=1 | x, l=0), or how many unlabelled rows are positive.
+        """How likely rows are positive though nobody marked them, or how many of them are.
 
         Parameters
         ----------
         X : DataFrame or array, optional
-            Rows that were left unlabelled. For the total by default those of the fit whose class
-            nobody has checked.
+            Rows that were left unlabelled: P(y=1 | x, l=0). By default the rows of the fit with
+            all that is known of them: P(y=1 | x, labels), which is 1 where a mark is proof, and
+            the class itself where it was checked. For the total by default those of the fit that
+            nobody marked and whose class nobody has checked.
         total : bool
             Count the positives among the rows instead of rating each row. The interval holds the
-            uncertainty of the parameters and the chance of single rows.
+            uncertainty of the parameters and the chance of single rows. Weighted rows of the fit
+            count as if they were repeated.
         ci_prob : float, optional
             Probability of the equal-tailed intervals; ArviZ's ``stats.ci_prob`` by default.
 
@@ -141,19 +143,11 @@ class Fit(FittedModel):
             One line per row of X; or, of the total, one line per reading: ``as named`` and, where
             the data do not say which factor is the class, ``exchanged``.
         """
-        if X is None and not total:
-            self._refuse_elsewhere("missed")
         if total:
             return count_missed(self, X, ci_prob=ci_prob, both=self._unnamed)
-        if X is None and self.data.n_annotators > 1:
-            return self._positive_given_labels(ci_prob)
-        if X is None:
-            draws, d = self.draws, self.data
-            return summary_by_row(draws, Parameters.missed, d.X, d.index, ci_prob)
-        return super().missed(X, ci_prob=ci_prob)
-
-    def _positive_given_labels(self, ci_prob: float | None) -> pd.DataFrame:
-        """P(y=1 | x, labels) of the fit's rows: 1 where anybody's mark is proof."""
+        if X is not None:
+            return super().missed(X, ci_prob=ci_prob)
+        self._refuse_elsewhere("missed")
         rows, positive = np.arange(self.data.n), positive_given_labels(self.data)
         return summary_by_row(self.draws, positive, rows, self.data.index, ci_prob)
 
@@ -182,7 +176,9 @@ class Fit(FittedModel):
         """Which unlabelled rows to look at, and how many positives one will find there.
 
         Rows are taken by P(y=1 | x, l=0), the most probable first. Where the data do not say which
-        factor is the class, what will be found is told for both namings.
+        factor is the class, what will be found is told for both namings. These are numbers of rows
+        of the table, each counted once whatever its ``sample_weight``; ``missed(total=True)`` is
+        weighted.
 
         Parameters
         ----------

@@ -109,8 +109,13 @@ def add_classes(fit: Fit, y: Any) -> Array:
             unknown = [label for label in y.index if label not in data.index]
             what = f"the row {unknown[0]!r}, which this fit has not" if unknown else "a row twice"
             raise DataError(f"y names {what}; labels of the fit's own rows are expected.")
-        new = np.full(data.n, np.nan)
-        new[at] = as_numbers("y", y.to_numpy(), "0, 1 or NaN (unknown) is")
+        values = as_numbers("y", y.to_numpy(), "0, 1 or NaN (unknown) is")
+        known, new = ~np.isnan(values), np.full(data.n, np.nan)
+        new[at[known]] = values[known]
+        against = known & (new[at] != values)
+        if against.any():
+            row = y.index[against][0]
+            raise DataError(f"y names the row {row!r} twice, with different classes; correct one.")
     else:
         values = y.to_numpy() if isinstance(y, pd.Series) else y
         vector = read_vector("y", values, data.n, None)

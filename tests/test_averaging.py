@@ -140,6 +140,11 @@ def test_formulas_reach_every_member(rows):
     spm = averaged.members["spm"].data
     assert [spm.feature_names[j] for j in np.flatnonzero(spm.class_mask)] == ["u"]
     assert [spm.feature_names[j] for j in np.flatnonzero(spm.selection_mask)] == ["v"]
+    # Members whose propensity has no columns keep v out of t as well.
+    for member in averaged.members.values():
+        assert member.data.feature_names == spm.feature_names
+        assert (member.draws.a[:, 1] == 0).all()
+    assert (averaged.draws.a[:, 1] == 0).all()
 
 
 @pytest.fixture(scope="module")

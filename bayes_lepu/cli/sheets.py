@@ -5,6 +5,7 @@ Rows are counted from 1, the first line below the headings, and named by ``--id`
 
 import csv
 import re
+import shlex
 import warnings
 import zlib
 from collections import Counter
@@ -66,8 +67,11 @@ class Sheet:
             hint = ""
             if not (bad & ~blank).any():
                 hint = " If blank means unlabelled, write 0 there, or use --positive 1."
-            elif len(texts) == 2:
-                hint = f" If {texts[-1]!r} marks the labelled rows: --positive {texts[-1]}."
+            else:
+                bad &= ~blank  # what is wrong with words is told by a word
+                if len(texts) <= 2:
+                    word = shlex.quote(texts[-1])
+                    hint = f" If {texts[-1]!r} marks the labelled rows: --positive {word}."
             raise DataError(
                 f"{self.path}: column {name!r} (--label), {first_row(bad.to_numpy(), bad.index)}: "
                 f"{_show(column[bad].iloc[0])}; 0 (unlabelled) or 1 (labelled) is expected.{hint}"
@@ -180,7 +184,8 @@ def complaint(error: DataError, path: Path) -> str:
         return "\n".join(complaint(e, path) for e in error.errors)
     if isinstance(error, TableError):
         return error.describe(subject=str(path), shell=True)
-    return f"{path}: {error}"
+    said = re.sub(r"\b(class|selection)_(formula|features)\b", r"--\1-\2", str(error))
+    return f"{path}: {said}"
 
 
 def together(complaints: Sequence[str]) -> str:

@@ -18,6 +18,7 @@ from bayes_lepu.likelihood import NOT_SHOWN
 from bayes_lepu.likelihood.sparse_matrices import as_dense, is_sparse
 from bayes_lepu.links import Array
 from bayes_lepu.suggestions import did_you_mean, some
+from bayes_lepu.tables.frames import as_frame
 from bayes_lepu.tables.labels import as_numbers, read_vector, zero_or_one
 from bayes_lepu.tables.sparse_tables import tells
 
@@ -41,8 +42,7 @@ class LongFormat(NamedTuple):
 
 def read_labels(l: Any, n: int, X: Any, long: LongFormat | None = None) -> Labels:
     """The labels of every row, in whichever of the three forms they come."""
-    if long is not None:
-        l = widened(l, X, n, long)
+    l = named_table(l, X) if long is None else widened(l, X, n, long)
     shape = np.shape(l)
     if len(shape) == 2 and shape[1] == 0:
         raise DataError(
@@ -72,6 +72,15 @@ def read_labels(l: Any, n: int, X: Any, long: LongFormat | None = None) -> Label
     return Labels(np.ascontiguousarray(matrix), names)
 
 
+def named_table(table: Any, X: Any) -> Any:
+    """A frame of polars and others as a pandas one, its rows in the order of X; others as is."""
+    frame = None if isinstance(table, pd.DataFrame) else as_frame(table)
+    if frame is None:
+        return table
+    has_labels = isinstance(X, pd.DataFrame) and len(X) == len(frame)
+    return frame.set_axis(X.index) if has_labels else frame
+
+
 def _one(l: Any, n: int, X: Any) -> NDArray[np.int8]:
     """The labels of one annotator, who saw every row."""
     labels = zero_or_one(read_vector("l", l, n, X))
@@ -87,9 +96,10 @@ def _one(l: Any, n: int, X: Any) -> NDArray[np.int8]:
 
 def widened(l: Any, X: Any, n: int, long: LongFormat) -> pd.DataFrame:
     """A table with one column per annotator from one with a line per item and annotator."""
-    if not isinstance(l, pd.DataFrame):
+    given, l = type(l).__name__, as_frame(l)
+    if l is None:
         raise DataError(
-            f"item, annotator and label name columns of l, but l is a {type(l).__name__}; a "
+            f"item, annotator and label name columns of l, but l is a {given}; a "
             "DataFrame with these columns is expected."
         )
     for option, name in long._asdict().items():

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from bayes_lepu.data.annotators import Labels, LongFormat, widened
+from bayes_lepu.data.annotators import Labels, LongFormat, named_table, widened
 from bayes_lepu.errors import DataError
 from bayes_lepu.likelihood import NOT_SHOWN
 from bayes_lepu.links import Array
@@ -114,6 +114,7 @@ def _names(visits: Iterable[Any]) -> list[str]:
 
 def _cells(name: str, table: Any, labels: Labels, X: Any) -> Array:
     """Numbers (n, J), annotators and rows in the order of the labels."""
+    table = named_table(table, X)
     if isinstance(table, pd.DataFrame):
         who = [str(c) for c in table.columns]
         if sorted(who) != sorted(labels.annotators):

@@ -20,6 +20,7 @@ Every end is a function of draws of h, so it has an interval of its own.
 """
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -48,19 +49,22 @@ def bound_class_prior(
         raise ModelError(
             "Bounds are for one annotator; several of the same rows tell more: see the verdict."
         )
-    h = draws_of_h(fit)
-    lines: dict[str, tuple[Array, Array]] = {"nothing": (h.mean(axis=1), np.ones(len(h)))}
+    some = fit.data.evenly(MAX_ROWS)
+    h, weight = fit.draws.thin(DRAWS).h(some.X), some.row_weights
+    mean = np.average(h, axis=1, weights=weight)
+    lines: dict[str, tuple[Array, Array]] = {"nothing": (mean, np.ones(len(h)))}
     if s_min is not None or s_max is not None:
         low, high = _share("s_min", s_min, 0.0), _share("s_max", s_max, 1.0)
         if low >= high:
             raise ModelError(f"s_min = {low:g} and s_max = {high:g}; s_min < s_max is expected.")
         words = f"s between {low:g} and {high:g}"
-        lines[words] = band(h, lambda _: low, lambda _: high)
+        lines[words] = band(h, weight, lambda _: low, lambda _: high)
     if gamma is not None:
         if not gamma >= 1:
             raise ModelError(f"gamma = {gamma!r}; a factor of at least 1 is expected.")
         words = f"odds of being marked differ by a factor of at most {gamma:g}"
-        lines[words] = band(h, lambda top: _odds(top, 1 / gamma), lambda top: _odds(top, gamma))
+        ends = (partial(_odds, factor=factor) for factor in (1 / gamma, gamma))
+        lines[words] = band(h, weight, *ends)
     told = audits or fit.options.audits or "chosen"
     if told not in ("chosen", "random"):
         raise ModelError(f"audits = {audits!r}; 'chosen' or 'random' is expected.")
@@ -82,30 +86,30 @@ def bound_class_prior(
     return pd.DataFrame(records, index=pd.Index(lines, name="assumed"))
 
 
-def draws_of_h(fit: FittedModel) -> Array:
-    """The values of h for every draw and row, at most 500 draws and 20,000 rows."""
-    return fit.draws.thin(DRAWS).h(fit.data.evenly(MAX_ROWS).X)
-
-
 def band(
-    h: Array, smallest: Callable[[Array], Array | float], largest: Callable[[Array], Array | float]
+    h: Array,
+    weight: Array | None,
+    smallest: Callable[[Array], Array | float],
+    largest: Callable[[Array], Array | float],
 ) -> tuple[Array, Array]:
     """Both ends of π, draw by draw, for s between functions of the highest h."""
-    top = np.quantile(h, SURE, axis=1)[:, None]
+    # A value of h itself, which is the same whether rows are weighted or repeated.
+    top = np.quantile(h, SURE, axis=1, weights=weight, method="inverted_cdf")[:, None]
     low, high = np.asarray(smallest(top)), np.asarray(largest(top))
     with np.errstate(divide="ignore", invalid="ignore"):
         lower = np.where(high > 0, np.minimum(h / high, 1.0), 1.0)
         upper = np.where(low > 0, np.minimum(h / low, 1.0), 1.0)
-    return lower.mean(axis=1), upper.mean(axis=1)
+    lower, upper = (np.average(end, axis=1, weights=weight) for end in (lower, upper))
+    return lower, upper
 
 
 def audited_pi(fit: FittedModel, count: int = 4000) -> Array:
     """Draws of π from random audits alone, under Jeffreys' prior of the share."""
-    data = fit.data
-    missed = int(np.sum(data.kind == RowKind.MISSED))
+    weights = fit.data.kind_weights
+    missed, audited = weights[RowKind.MISSED], weights[RowKind.MISSED :].sum()
     rng = np.random.default_rng([fit.options.random_seed, 9])
-    m = rng.beta(missed + 0.5, data.n_audited - missed + 0.5, count)
-    rate = float(np.mean(data.l))
+    m = rng.beta(missed + 0.5, audited - missed + 0.5, count)
+    rate = float(np.average(fit.data.l, weights=fit.data.row_weights))
     return rate + (1 - rate) * m
 
 

@@ -259,9 +259,15 @@ def check_columns(subject: Subject, evidence: "Evidence") -> list[Check]:
                 f"p at least {P_VALUE:g}",
                 text + judged_on(found.rows, subject.data.n),
                 question.remedy + ("" if question.alone else f"{strongest}."),
-                bears_on=(question.aspect,),
+                bears_on=(question.aspect, *_names_too(question, subject)),
                 needs="passed",
                 consequence=question.consequence,
             )
         )
     return checks
+
+
+def _names_too(question: Question, subject: Subject) -> tuple[Aspect, ...]:
+    """Columns that are kept out of s name the factors, as long as they stay out of it."""
+    by_columns = subject.fit.orientation.settled_by == "columns"
+    return (Aspect.ORIENTATION,) if by_columns and question is S_ALONG_T else ()

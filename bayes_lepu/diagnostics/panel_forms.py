@@ -26,7 +26,8 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import expit, logit, logsumexp, roots_hermitenorm
 
-from bayes_lepu.diagnostics.forms import AS_WELL, LINK_SCALES, OTHER_LINKS
+from bayes_lepu.diagnostics.form_refits import LINK_SCALES, OTHER_LINKS
+from bayes_lepu.diagnostics.forms import AS_WELL
 from bayes_lepu.diagnostics.subject import WEAK_SLOPE_SCALE
 from bayes_lepu.likelihood.factoring import solve
 from bayes_lepu.links import Array

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from enum import Flag, auto
 
 from bayes_lepu.diagnostics import columns, constancy, data_information, exceptional, levels
+from bayes_lepu.diagnostics.audited import check_audits
 from bayes_lepu.diagnostics.convergence import check_convergence
 from bayes_lepu.diagnostics.design import check_design, check_rows, check_sampling
 from bayes_lepu.diagnostics.evidence import Evidence
@@ -103,6 +104,7 @@ CHECKS: list[Row] = [
     Row(check_forms, Scope.ONE),
     Row(check_panel_forms, Scope.SEVERAL),
     Row(check_knowledge),
+    Row(check_audits, Scope.DENSE),
     Row(check_false_marks),
     Row(check_plausibility, Scope.ONE),
 ]

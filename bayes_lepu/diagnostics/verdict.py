@@ -12,6 +12,12 @@ from bayes_lepu.diagnostics.records import Aspect, Check, settled
 from bayes_lepu.diagnostics.subject import Subject
 from bayes_lepu.links import RowKind
 
+# What names the factors where neither a rule nor the priors do, as an assumption.
+NAMED_BY = {
+    "density": "guesses that are the annotator's (no class floor, no false marks)",
+    "columns": "columns kept out of one factor",
+}
+
 
 def choose_level(checks: Iterable[Check]) -> int:
     """The best level that the checks support."""
@@ -94,6 +100,8 @@ def carriers(
         by_prior = True
     if by_prior or level == 4:
         found.append("prior")
+    if level < 3 and subject.fit.orientation.settled_by in NAMED_BY:
+        found.append(NAMED_BY[subject.fit.orientation.settled_by])
     if not subject.fit.spec.has_selection:
         what = "constant" if subject.fit.spec.constant else "one"
         found.append(f"assumption that {'every s_j' if several else 's'} is {what}")

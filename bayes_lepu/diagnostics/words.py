@@ -70,7 +70,7 @@ def _naming(subject: Subject, checks: Sequence[Check]) -> str:
     if subject.several:
         return "; ".join(reasons(checks, Aspect.ORIENTATION))
     if subject.contradicted:
-        return "the likelihood names them the other way than this fit"
+        return "the likelihood names them the other way than this fit, whose priors decide"
     if not subject.symmetric:
         return "the data do not settle which of them is t"
     if rule == "none":

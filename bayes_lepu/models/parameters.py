@@ -177,6 +177,12 @@ class Parameters:
             log_odds -= (silent.sum(axis=-1) if self.several else silent)[..., None]
         return links.sigmoid(log_odds)
 
+    def positive_if_marked(self, X: Array) -> Array:
+        """P(y=1 | x, l=1) of one annotator: 1 unless negatives may be marked."""
+        if self.epsilon is None:
+            return np.ones((*self.b.shape, X.shape[0]))
+        return links.sigmoid(self.tau(X) + self._log_s(X)[0] - np.log(self.epsilon)[..., None])
+
     def loglik(self, X: Array, kind: NDArray[np.int8]) -> Array:
         """Log-likelihood of every row given its kind, ``(..., n)``, for one annotator."""
         tau = self.tau(X)

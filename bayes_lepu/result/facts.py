@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 SETTLED_BY = {
     "columns": "the columns given to each factor",
     "annotators": "what several annotators agree on",
-    "audited rows": "the audited rows",
+    "audited rows": "the audited rows, under these priors",
     "priors": "the signs that the priors give the slopes",
 }
 

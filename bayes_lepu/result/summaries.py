@@ -124,16 +124,18 @@ def positive_sums(rows: Rows, draws: Parameters) -> Sums:
 
 
 def open_sums(rows: Rows, draws: Parameters) -> Sums:
-    """Σ m and Σ m (1 - m) over the unlabelled rows that nobody checked, for every draw.
+    """Σ w m and Σ w m (1 - m) over the unlabelled rows that nobody checked, for every draw.
 
     m = P(y=1 | x, l=0): the mean and the variance of the number of positives among them.
     """
-    X = rows.X[(rows.labels[0] == 0) & (rows.known == UNKNOWN)]
+    is_open = (rows.labels[0] == 0) & (rows.known == UNKNOWN)
+    X = rows.X[is_open]
+    weight = rows.weight[is_open] if rows.weight.size else np.ones(X.shape[0])
     mean, variance = np.zeros(draws.b.size), np.zeros(draws.b.size)
     for block in row_blocks(X.shape[0], draws.b.size):
         m = draws.missed(X[block])
-        mean += m.sum(axis=-1)
-        variance += (m * (1 - m)).sum(axis=-1)
+        mean += m @ weight[block]
+        variance += (m * (1 - m)) @ weight[block]
     return mean, variance
 
 

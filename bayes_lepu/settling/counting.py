@@ -4,7 +4,7 @@ r"""How many of a set of unlabelled rows are positive.
     y_i \sim \mathrm{Bernoulli}(m_i(\theta)), \quad m_i = P(y=1 \mid x_i, l_i = 0)
 
 A finite set has two sources of uncertainty, the draws of θ and the rows' own coin tosses; both are
-in every interval.
+in every interval. A row of weight w counts like w rows: w m on average, with variance w m (1 - m).
 
 Conventions
 -----------
@@ -32,11 +32,15 @@ def stream(fit: FittedModel) -> np.random.Generator:
 
 
 def count_positives(
-    reading: Reading, order: NDArray[np.intp], edges: Sequence[int], rng: np.random.Generator
+    reading: Reading,
+    order: NDArray[np.intp],
+    edges: Sequence[int],
+    rng: np.random.Generator,
+    weight: Array | None = None,
 ) -> tuple[Array, Array]:
     """Expected and simulated number of positives in every segment, for every draw.
 
-    For a point estimate both are the expected number.
+    For a point estimate both are the expected number. Without a weight every row counts once.
     """
     expected = np.zeros((reading.size, len(edges) - 1))
     drawn = np.zeros_like(expected)
@@ -44,9 +48,21 @@ def count_positives(
         rows = order[start:stop]
         for block in row_blocks(len(rows), reading.size):
             m = reading.missed(rows[block])
-            expected[:, segment] += m.sum(axis=1)
-            drawn[:, segment] += (rng.random(m.shape) < m).sum(axis=1)
-    return expected, (drawn if reading.size > 1 else expected)
+            if weight is None:
+                expected[:, segment] += m.sum(axis=1)
+                drawn[:, segment] += (rng.random(m.shape) < m).sum(axis=1)
+            else:
+                expected[:, segment] += m @ weight[rows[block]]
+                drawn[:, segment] += _toss(m, weight[rows[block]], rng).sum(axis=1)
+    return expected, (np.maximum(drawn, 0.0) if reading.size > 1 else expected)
+
+
+def _toss(m: Array, weight: Array, rng: np.random.Generator) -> Array:
+    """Positives among w copies of every row; what is left of a whole number has its variance."""
+    whole = np.floor(weight)
+    rest = weight - whole
+    deviation = (rng.random(m.shape) < m) - m
+    return rng.binomial(whole.astype(np.int64), m) + rest * m + np.sqrt(rest) * deviation
 
 
 def count_elsewhere(
@@ -55,7 +71,7 @@ def count_elsewhere(
     """The same over all rows of a fit, most of which are elsewhere; their coin tosses add up."""
     expected, variance = over_all_rows(fit.data, open_sums, reading.draws)
     tosses = np.sqrt(np.maximum(variance, 0.0)) * rng.standard_normal(expected.shape)
-    return expected, (expected + tosses if reading.size > 1 else expected)
+    return expected, (np.maximum(expected + tosses, 0.0) if reading.size > 1 else expected)
 
 
 def describe(expected: Array, drawn: Array, ci_prob: float | None) -> dict[str, float]:
@@ -66,9 +82,14 @@ def describe(expected: Array, drawn: Array, ci_prob: float | None) -> dict[str, 
 def count_missed(
     fit: FittedModel, X: object = None, *, ci_prob: float | None = None, both: bool
 ) -> pd.DataFrame:
-    """How many unlabelled rows are positive: mean, sd and interval, a line per reading."""
+    """How many unlabelled rows are positive: mean, sd and interval, a line per reading.
+
+    Rows of the fit count as often as their weights say.
+    """
+    weight = None
     if X is None:
         rows, readings = read_open(fit, both=both)
+        weight = fit.data.weight[rows] if fit.data.weight.size else None
     else:
         values, _ = fit.data.transform(X)
         rows, readings = np.arange(values.shape[0]), read(fit, values, both=both)
@@ -79,6 +100,6 @@ def count_missed(
         if elsewhere:
             expected, drawn = count_elsewhere(fit, reading, rng)
         else:
-            expected, drawn = count_positives(reading, order, (0, len(rows)), rng)
+            expected, drawn = count_positives(reading, order, (0, len(rows)), rng, weight)
         lines[reading.name] = describe(expected, drawn, ci_prob)
     return pd.DataFrame.from_dict(lines, orient="index").rename_axis("reading")

@@ -9,8 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from bayes_lepu.diagnostics.forms import ORDER
 from bayes_lepu.diagnostics.levels import OWN_BRANCHES
 from bayes_lepu.diagnostics.records import Aspect, Check, Identifiability, Remedy
+from bayes_lepu.diagnostics.thresholds import ROUNDING
 from bayes_lepu.links import Array, RowKind
 from bayes_lepu.result import FittedModel
 from bayes_lepu.result.numbers_in_words import has_interval, ratio, rounded_count, say_count
@@ -43,6 +45,8 @@ class Answer:
         Options of ``bayes-lepu fit`` that do the same; empty where it takes Python.
     decision : Decision
         The rows to look at.
+    total : DataFrame
+        The number of missed positives, a line per reading; weighted rows count by their weights.
     """
 
     missed: str
@@ -52,6 +56,7 @@ class Answer:
     call: str
     flags: str
     decision: Decision
+    total: pd.DataFrame
 
     def facts(self) -> dict[str, str]:
         """The sentences by the questions they answer."""
@@ -74,41 +79,46 @@ def answer(fit: FittedModel, verdict: Identifiability) -> Answer:
         return min(len(ranked), int(np.clip(round(float(ranked.sum())), FEWEST, MOST)))
 
     decision = choose(fit, None, how_many, "a first look", both=both)
+    total = decision.outcome.xs("total", level=1)
+    if fit.data.parts is not None or fit.data.weight.size:
+        total = count_missed(fit, ci_prob=decision.ci_prob, both=both)
     if fit.spec.certain:
-        return _nothing_missed(decision)
+        return _nothing_missed(decision, total)
     help_, call, flags = _help(fit, verdict)
     if fit.data.parts is not None:
-        return _answer_elsewhere(fit, verdict, decision, help_)
+        return _answer_elsewhere(fit, verdict, decision, total, help_)
     return Answer(
-        missed=_missed(fit, verdict, decision),
-        look=_look(decision),
+        missed=_missed(fit, verdict, decision, total),
+        look=_look(verdict, decision),
         trust=_trust(fit, verdict, decision),
         help=help_,
         call=call,
         flags=flags,
         decision=decision,
+        total=total,
     )
 
 
 def _answer_elsewhere(
-    fit: FittedModel, verdict: Identifiability, decision: Decision, help_: str
+    fit: FittedModel,
+    verdict: Identifiability,
+    decision: Decision,
+    total: pd.DataFrame,
+    help_: str,
 ) -> Answer:
     """The answer for rows that are not in memory: counts of all rows, the rest by a sample."""
-    both, data, level = verdict.level >= UNNAMED_LEVEL, fit.data, decision.ci_prob
-    table = count_missed(fit, None, ci_prob=level, both=both)
-    text = _about(table, "positives were missed", level)
-    rows = int(data.kind_counts[RowKind.UNLABELLED])
-    known = say_count(known_positives(fit))
-    judged = f"Judged by {say_count(data.n)} rows at random: "
+    text = _about(total, "positives were missed", decision.ci_prob)
+    judged = f"Judged by {say_count(fit.data.n)} rows at random: "
     trust = _trust(fit, verdict, decision)
     return Answer(
-        missed=f"{text}. {known} are known, {say_count(rows)} rows are open.",
+        missed=f"{text}. {_known_and_open(fit)}",
         look="Rate the open rows batch by batch, fit.missed(X), and begin with the most probable.",
         trust=judged + trust[0].lower() + trust[1:],
         help=help_,
         call="",
         flags="",
         decision=decision,
+        total=total,
     )
 
 
@@ -118,7 +128,7 @@ def answer_of(fit: FittedModel, verdict: Identifiability) -> Answer:
     return kept if isinstance(kept, Answer) else answer(fit, verdict)
 
 
-def _nothing_missed(decision: Decision) -> Answer:
+def _nothing_missed(decision: Decision, total: pd.DataFrame) -> Answer:
     return Answer(
         missed="No positive was missed, by assumption: this model takes unlabelled for negative.",
         look="It names no row to look at.",
@@ -127,39 +137,46 @@ def _nothing_missed(decision: Decision) -> Answer:
         call='lepu.fit(X, l, model="spm")',
         flags="--model spm",
         decision=decision,
+        total=total,
     )
 
 
-def known_positives(fit: FittedModel) -> int:
-    """Rows that are labelled, or audited as positive."""
-    return int(fit.data.kind_counts[[RowKind.LABELLED, RowKind.MISSED]].sum())
+def known_positives(fit: FittedModel) -> float:
+    """Rows that are labelled, or audited as positive, by their weights."""
+    return float(fit.data.kind_weights[[RowKind.LABELLED, RowKind.MISSED]].sum())
 
 
-def population(fit: FittedModel) -> int:
-    """Rows that the total is about."""
-    return int(np.sum(fit.data.l == 0)) if fit.data.cases else fit.data.n_all
+def population(fit: FittedModel) -> float:
+    """Rows that the total is about, by their weights."""
+    weights = fit.data.kind_weights
+    marked = weights[[RowKind.LABELLED, RowKind.FALSE_MARK]].sum() if fit.data.cases else 0.0
+    return float(weights.sum() - marked)
 
 
-def _missed(fit: FittedModel, verdict: Identifiability, decision: Decision) -> str:
+def _known_and_open(fit: FittedModel) -> str:
+    rows = say_count(fit.data.kind_weights[RowKind.UNLABELLED])
+    return f"{say_count(known_positives(fit))} are known, {rows} rows are open."
+
+
+def _missed(
+    fit: FittedModel, verdict: Identifiability, decision: Decision, total: pd.DataFrame
+) -> str:
     if decision.candidates == 0:
         return (
             f"No positive is missed any more: every unlabelled row has been checked, and "
             f"{say_count(known_positives(fit))} are positive."
         )
     what = "positives are in the background" if fit.data.cases else "positives were missed"
-    text = _about(decision.outcome.xs("total", level=1), what, decision.ci_prob)
+    text = _about(total, what, decision.ci_prob)
     if verdict.level == 4:
         text = (
             "The labels alone do not tell how many positives were missed. By this model's "
             f"assumptions a{text[1:]}"
         )
-    return (
-        f"{text}. {say_count(known_positives(fit))} are known, "
-        f"{say_count(decision.candidates)} rows are open."
-    )
+    return f"{text}. {_known_and_open(fit)}"
 
 
-def _look(decision: Decision) -> str:
+def _look(verdict: Identifiability, decision: Decision) -> str:
     if decision.candidates == 0:
         return "No row is left to look at."
     own = decision.outcome.loc[(AS_NAMED, "positives")]
@@ -167,6 +184,7 @@ def _look(decision: Decision) -> str:
         f"Look first at the {len(decision.rows)} most probable rows: about "
         f"{rounded_count(own)} of them are positive"
     )
+    text += "" if verdict.level == 1 else ", if the model is right about the total"
     if EXCHANGED in decision.draws:
         other = decision.outcome.loc[(EXCHANGED, "positives")]
         text += f"; in the second reading {rounded_count(other)}"
@@ -184,13 +202,35 @@ def _trust(fit: FittedModel, verdict: Identifiability, decision: Decision) -> st
             "the model is right."
         )
     if verdict.level == 2:
-        return f"The order of the rows is reliable, the total is not{_range(fit, verdict)}.{misfit}"
+        return f"{_order(verdict)}{_range(fit, verdict)}.{misfit}"
     if verdict.level == 3:
-        return f"{_two_readings(verdict)}{misfit}"
+        return f"{_two_readings(verdict)}{_beyond(fit, verdict)}{misfit}"
     return (
         "Do not rely on it: these labels tell how likely a row is to be labelled, not how likely "
         "it is to be positive."
     )
+
+
+def _order(verdict: Identifiability) -> str:
+    """What level 2 says of the order: other forms may send one to other rows all the same."""
+    if any(c.name == ORDER and c.status == "weak" for c in verdict.checks):
+        return (
+            "The order of the rows by class is reliable; which of the open rows come first, and "
+            "the total, are not, since other forms fit these labels as well"
+        )
+    return "The order of the rows is reliable, the total is not"
+
+
+def _beyond(fit: FittedModel, verdict: Identifiability) -> str:
+    """Where the priors put the total outside of what the labels leave, that it is so."""
+    profile = None if verdict.evidence is None else verdict.evidence.profile
+    if profile is None or fit.is_point:
+        return ""
+    pieces = profile.likelihood_set(branches=OWN_BRANCHES)
+    pi = float(np.mean(fit.pi_draws))
+    if any(low - ROUNDING <= pi <= high + ROUNDING for low, high in pieces):
+        return ""
+    return f" In this reading the priors set the total{_range(fit, verdict)}."
 
 
 def _unsettled(verdict: Identifiability) -> list[Check]:
@@ -215,10 +255,11 @@ def _range(fit: FittedModel, verdict: Identifiability) -> str:
         ends = (pieces[0][0], pieces[-1][1]) if pieces else None
     if ends is None:
         return ""
-    known, most = known_positives(fit), int(fit.data.kind_counts[RowKind.UNLABELLED])
-    if fit.data.cases:  # those who were drawn as positives are no part of the population
-        known = int(np.sum(fit.data.kind == RowKind.MISSED))
-    low, high = (min(max(pi * population(fit) - known, 0.0), float(most)) for pi in ends)
+    weights = fit.data.kind_weights
+    # Case-control rows that were drawn as positives are no part of the population.
+    known = weights[RowKind.MISSED] if fit.data.cases else known_positives(fit)
+    most = float(weights[RowKind.UNLABELLED])
+    low, high = (min(max(pi * population(fit) - known, 0.0), most) for pi in ends)
     return f": the labels leave anything between {say_count(low)} and {say_count(high)}"
 
 

@@ -94,10 +94,16 @@ def open_rows(fit: FittedModel) -> NDArray[np.intp]:
 
 
 def positive_given_labels(data: PUData) -> RowFunction:
-    """P(y=1 | x, labels) of the data's rows, by position: not shown is not missed."""
+    """P(y=1 | x, labels and audit) of the data's rows, by position: not shown is not missed."""
 
     def positive(draws: Parameters, rows: NDArray[Any]) -> Array:
-        return row_terms(draws, data.rows(rows))[1] if draws.several else draws.missed(data.X[rows])
+        some = data.rows(rows)
+        if draws.several:
+            return row_terms(draws, some)[1]
+        found = draws.missed(some.X)  # for all draws at once, unlike `row_terms`
+        marked = some.l == 1
+        found[..., marked] = draws.positive_if_marked(some.X[marked])
+        return np.where(np.isnan(some.y), found, some.y)
 
     return positive
 

@@ -24,6 +24,13 @@ import pandas as pd
 from bayes_lepu.errors import DataError
 from bayes_lepu.links import Array
 from bayes_lepu.suggestions import did_you_mean, some
+from bayes_lepu.tables.quoted_names import (
+    as_identifiers,
+    as_quoted,
+    closing,
+    names_of_identifiers,
+    without_quotes,
+)
 
 SPLINES = ("bs", "cr", "cc")
 SIMPLE = ("log", "log2", "log10", "log1p", "exp", "sqrt", "abs")
@@ -34,7 +41,6 @@ MOST = 200  # columns of a spline or polynomial
 STEPS = 1000  # along a spline, where its argument is looked up
 GROUP = re.compile(r"\(\s*1\s*\|\s*(\w+|`[^`]+`)\s*\)")
 SPLINE = re.compile(r"\b(bs|cr|cc)\(")
-QUOTED = re.compile(r"`[^`]*`|'[^']*'|\"[^\"]*\"")
 ARGUMENT = "value"  # of a spline whose own argument is left out
 # Outside the range of the training rows a spline keeps its value at the end of the range.
 CLIP = ", extrapolation='clip'"
@@ -101,7 +107,7 @@ class Design:
     def curve(self, term: str, count: int) -> tuple[Array, Array] | None:
         """Values along the argument of a spline and its columns there; None for other terms."""
         found = spline_argument(term)
-        state = _unpack(self.state).get(_clipped(term))
+        state = _unpack(self.state).get(_clipped(as_identifiers(term)))
         if found is None or state is None:
             return None
         x = np.linspace(state["lower_bound"], state["upper_bound"], count)
@@ -152,12 +158,12 @@ def spline_argument(term: str) -> tuple[str, str] | None:
     ('log(amount)', 'bs(value, df=4)')
     """
     try:
-        call = ast.parse(term, mode="eval").body
+        call = ast.parse(as_identifiers(term), mode="eval").body
     except SyntaxError:
         return None  # an interaction, or a group
     if not isinstance(call, ast.Call) or getattr(call.func, "id", "") not in SPLINES:
         return None
-    of = ast.unparse(call.args[0])
+    of = as_quoted(ast.unparse(call.args[0]))
     call.args[0] = ast.Name(ARGUMENT)
     return of, ast.unparse(call)
 
@@ -165,35 +171,36 @@ def spline_argument(term: str) -> tuple[str, str] | None:
 def read_design(class_formula: str | None, selection_formula: str | None) -> Design:
     """The two formulas, checked; the one that is not given is the other one."""
     texts, groups = [], []
+    of_class = "class_formula", class_formula
+    of_selection = "selection_formula", selection_formula
     for option, text in (
-        ("class_formula", class_formula or selection_formula),
-        ("selection_formula", selection_formula or class_formula),
+        of_class if class_formula else of_selection,
+        of_selection if selection_formula else of_class,
     ):
         if not isinstance(text, str):
             raise DataError(f"{option} is {text!r}; text such as '~ log(amount)' is expected.")
-        cut = _without_names(text).rfind("~")
+        cut = without_quotes(text).rfind("~")
         left, right = text[: max(cut, 0)], text[cut + 1 :]
         if left.strip():
             raise DataError(
-                f"{option}={text!r} has a left-hand side; the label is given to fit itself: "
-                f"fit(df, {left.strip()!r}, {option}='~{right}')."
+                f"{option}={text!r} has a left-hand side; the label is given to fit itself, "
+                f"fit(df, {left.strip()!r}, ...), and {option}='~{right}'."
             )
         found = [name.strip("`") for name in GROUP.findall(right)]
         fixed = GROUP.sub("", right).strip()
         if found:  # what joined the group terms to the others goes with them
             fixed = re.sub(r"\+\s*(?=\+|$)|^\s*\+", "", fixed).strip() or "1"
-        _read(fixed, option=option)
+        if "1" not in dict(_read(fixed, option=option)):
+            raise DataError(
+                f"{option}={text!r} leaves out the intercept (by 0 or -1), which belongs to the "
+                "model and not to the formula. Leave that term out."
+            )
         texts.append(fixed)
         groups.append(tuple(found))
     design = Design((texts[0], texts[1]), (groups[0], groups[1]))
     if not design.variables:
         raise DataError("The formulas name no column; one is expected, such as '~ log(amount)'.")
     return design
-
-
-def _without_names(text: str) -> str:
-    """A text of the same length in which names in backticks have no operators."""
-    return re.sub("`[^`]*`", lambda name: "x" * len(name[0]), text)
 
 
 def learn_design(
@@ -234,7 +241,7 @@ def _read(text: str, *, option: str = "formula") -> list[tuple[str, tuple[str, .
     formulaic = _formulaic()
     _refuse_powers(text, option)
     try:
-        terms = list(formulaic.Formula(text))
+        terms = list(formulaic.Formula(as_identifiers(text)))
         if not all(hasattr(term, "factors") for term in terms):
             raise SyntaxError("it has several parts")
     except (formulaic.errors.FormulaicError, SyntaxError, RecursionError) as error:
@@ -251,7 +258,7 @@ def _read(text: str, *, option: str = "formula") -> list[tuple[str, tuple[str, .
                 variables[factor.expr] = None
             elif kind == "python":
                 variables |= dict.fromkeys(_names(factor.expr, option))
-        found.append((str(term), tuple(variables)))
+        found.append((as_quoted(str(term)), tuple(variables)))
     return found
 
 
@@ -269,10 +276,13 @@ def _refuse_powers(text: str, option: str) -> None:
 
 def _names(code: str, option: str) -> list[str]:
     """The columns in an expression, or an error that names what may not be there."""
+    quoted = names_of_identifiers(code)
     try:
         tree = ast.parse(code, mode="eval")
     except SyntaxError:
+        code = as_quoted(code)
         raise DataError(f"{option}: {code!r} is no expression of columns.") from None
+    code = as_quoted(code)
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
     called = {node.func for node in calls}
     for node in ast.walk(tree):
@@ -297,7 +307,8 @@ def _names(code: str, option: str) -> list[str]:
                     f"{option}: {size.value!r} in {code!r}; a whole number from 1 to {MOST} is "
                     "expected."
                 )
-    return [n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and n not in called]
+    names = [n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and n not in called]
+    return [quoted.get(name, name) for name in names]
 
 
 def _is_size(value: Any) -> bool:
@@ -309,9 +320,10 @@ def _columns(
 ) -> tuple[dict[str, Array], dict[str, tuple[tuple[str, ...], tuple[str, ...]]], dict[str, Any]]:
     """The columns of a formula, those of each term, and what was learned."""
     formulaic = _formulaic()
-    variables = dict(_read(text))
+    variables, plain = dict(_read(text)), as_identifiers(text)
+    frame = frame.assign(**{i: frame[name] for i, name in names_of_identifiers(plain).items()})
     spec = formulaic.ModelSpec(
-        formula=formulaic.Formula(_clipped(text)), transform_state=dict(state), na_action="raise"
+        formula=formulaic.Formula(_clipped(plain)), transform_state=dict(state), na_action="raise"
     )
     try:
         with np.errstate(all="ignore"):
@@ -322,9 +334,9 @@ def _columns(
     learned = matrix.model_spec
     columns: dict[str, Array] = {}
     terms: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {}
-    names = [name.replace(CLIP, "") for name in matrix.columns]
+    names = [as_quoted(name.replace(CLIP, "")) for name in matrix.columns]
     for term, places in learned.term_slices.items():
-        name = str(term).replace(CLIP, "")
+        name = as_quoted(str(term).replace(CLIP, ""))
         if name == "1":
             continue
         of_term = names[places]
@@ -343,7 +355,7 @@ def _columns(
 
 def _plain(error: Exception) -> str:
     """What formulaic says, in one line and without its colours."""
-    return " ".join(re.sub("\x1b\\[[0-9;]*m|[⧛⧚]", "", str(error)).split())[:300]
+    return as_quoted(" ".join(re.sub("\x1b\\[[0-9;]*m|[⧛⧚]", "", str(error)).split()))[:300]
 
 
 def _group_columns(groups: tuple[str, ...], frame: pd.DataFrame) -> dict[str, Array]:
@@ -363,20 +375,10 @@ def _gap_columns(columns: Sequence[str], frame: pd.DataFrame) -> dict[str, Array
 def _clipped(text: str) -> str:
     """The same formula with splines that keep their value outside the range."""
     for begin in reversed([found.end() for found in SPLINE.finditer(text)]):
-        end = _closing(text, begin)
+        end = closing(text, begin)
         if "extrapolation" not in text[begin:end]:
             text = text[:end] + CLIP + text[end:]
     return text
-
-
-def _closing(text: str, begin: int) -> int:
-    """Where the bracket that is open at ``begin`` is closed."""
-    bare, depth = QUOTED.sub(lambda found: "_" * len(found.group()), text), 1
-    for place in range(begin, len(bare)):
-        depth += {"(": 1, ")": -1}.get(bare[place], 0)
-        if depth == 0:
-            return place
-    return len(text)
 
 
 def _pack(value: Any) -> Any:

@@ -4,6 +4,7 @@
 marked the row, and no value elsewhere.
 """
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from bayes_lepu.errors import DataError
+from bayes_lepu.errors import OWN_CODE, DataError, DataWarning
 from bayes_lepu.links import Array
 from bayes_lepu.suggestions import some
 
@@ -19,6 +20,8 @@ from bayes_lepu.suggestions import some
 MOST_WEIGHT = 1e12
 # Below it a climb stands still on the surface that the known value defines.
 SMALLEST_ERROR = 1e-5
+# The standard deviation of a share about which nothing is known: uniform between 0 and 1.
+NOTHING_KNOWN = 12**-0.5
 
 
 def zero_or_one(array: NDArray[Any]) -> NDArray[np.int8]:
@@ -38,10 +41,9 @@ def zero_or_one(array: NDArray[Any]) -> NDArray[np.int8]:
             "rows, leave them out: X[l.notna()], l[l.notna()]."
         )
     hint = ""
-    if len(known) == 2:
-        low, high = known.tolist()
-        hint = f"Use (l == {high:g}).astype(int) if {high:g} marks the labelled rows, "
-        hint += f"(l == {low:g}).astype(int) if {low:g} does."
+    if 1 <= len(known) <= 2:
+        ways = [f"(l == {v:g}).astype(int) if {v:g} marks the labelled rows" for v in known[::-1]]
+        hint = f"Use {', '.join(ways)}."
     elif len(known) > 2:
         hint = (
             "If l is a score, the marked rows are those above a threshold: (l > 0.5).astype(int)."
@@ -62,12 +64,27 @@ def as_numbers(name: str, array: NDArray[Any], allowed: str) -> Array:
     except (TypeError, ValueError):
         numbers = None
     if numbers is None or any(isinstance(v, str) for v in values):
-        found = sorted({repr(v) for v in values if v is not None and v is not pd.NA})
-        hint = f"({name} == {found[-1]}).astype(int)" if len(found) <= 2 else "(0 and 1)"
+        found = sorted({repr(v) for v in values if not _is_missing(v)})
         raise DataError(
-            f"{name} holds {some(found)}; {allowed} expected. Recode it first, for example {hint}."
+            f"{name} holds {some(found)}; {allowed} expected. Recode it first"
+            f"{_recoding(name, found, keep_gaps='NaN' in allowed)}."
         )
     return numbers
+
+
+def _is_missing(value: Any) -> bool:
+    return value is None or value is pd.NA or value != value
+
+
+def _recoding(name: str, found: list[str], *, keep_gaps: bool) -> str:
+    """How one or two words become 0 and 1; what has no value keeps none, or becomes 0."""
+    if not 1 <= len(found) <= 2:
+        return ""
+    code = f"({name} == {found[-1]}).astype(int)"
+    if keep_gaps:
+        first = f"{found[0]}: 0, " if len(found) == 2 else ""
+        code = f"{name}.map({{{first}{found[-1]}: 1}})"
+    return f", for example {code} if {found[-1]} stands for 1"
 
 
 def read_vector(name: str, values: Any, n: int, X: Any) -> NDArray[Any]:
@@ -152,7 +169,26 @@ def read_known(option: str, known: tuple[float, float] | None) -> tuple[float, f
             f"{option} = {known!r}; a standard error of at least {SMALLEST_ERROR:g} is expected, "
             f"also of a value that is known exactly: {option}=({known[0]:g}, {SMALLEST_ERROR:g})."
         )
+    if known[1] >= min(known[0], NOTHING_KNOWN):
+        _doubt_error(option, float(known[0]), float(known[1]))
     return float(known[0]), float(known[1])
+
+
+def _doubt_error(option: str, value: float, error: float) -> None:
+    """Refuse a standard error that says nothing, and warn of one that exceeds its value.
+
+    The two ends of an interval look like that.
+    """
+    said = f"{option} = ({value:g}, {error:g}) means {value:g} with a standard error of {error:g}"
+    hint = f"a value and its standard error are expected, for example {option}=(0.12, 0.02)."
+    if value < error < 1:
+        pair = f"({(value + error) / 2:.3g}, {(error - value) / 4:.2g})"
+        hint = f"if it is the 95 % interval from {value:g} to {error:g}, write {option}={pair}."
+    if error >= NOTHING_KNOWN:
+        raise DataError(f"{said}, which leaves all shares possible; {hint}")
+    warnings.warn(
+        f"{said}, more than the value itself; {hint}", DataWarning, skip_file_prefixes=OWN_CODE
+    )
 
 
 def read_classes(y: Any, labels: NDArray[np.int8], X: Any, *, false_marks: bool = False) -> Array:

@@ -285,6 +285,17 @@ MISTAKES = {
         [],
         "If 'yes' marks the labelled rows: --positive yes.",
     ),
+    "selection formula": (
+        None,
+        ["--selection-formula", "~ lgo(wind)"],
+        "photos.csv: --selection-formula: 'lgo' in 'lgo(wind)' is not a function",
+    ),
+    "label of a word and nothing": (
+        lambda f: f.assign(marked=f["marked"].map({1: "seen it"})).to_csv(index=False),
+        [],
+        "more: 'seen it'; 0 (unlabelled) or 1 (labelled) is expected. If 'seen it' marks the "
+        "labelled rows: --positive 'seen it'.",
+    ),
     "no such positive": (None, ["--positive", "yes"], "holds 'yes' (--positive). It holds 0, 1."),
     "audited not 0/1": (_cell(5, "checked", 2), [], "(--audited), row file img004.jpg: '2"),
     "no such prior": (None, ["--prior", "a=norml(0, 2)"], "Unknown prior family 'norml'"),

@@ -4,6 +4,8 @@ import re
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 from annotated import simulate
 
@@ -31,6 +33,27 @@ def test_frames_and_arrays_say_the_same():
     assert (named.shown == L.notna().to_numpy()).all()
     assert set(np.unique(named.labels)) == {NOT_SHOWN, 0, 1}
     assert named.recaptures == int((L.sum(axis=1) > 1).sum())
+
+
+@pytest.mark.parametrize("convert", [pl.from_pandas, pa.Table.from_pandas], ids=["polars", "arrow"])
+def test_names_of_annotators_are_those_of_any_frame(convert):
+    plain, there = L.reset_index(drop=True), X.set_axis([f"r{i}" for i in range(N)])
+    hours = pd.DataFrame(np.arange(3.0 * N).reshape(N, 3), columns=["cleo", "anna", "ben"])
+    wanted = read_data(X, L, visits={"hours": hours.set_axis(X.index)})
+    for table in (X, there, convert(X.reset_index(drop=True))):
+        data = read_data(
+            table,
+            convert(plain.astype("boolean")),
+            visits={"hours": convert(hours)},
+        )
+        assert data.annotators == ("anna", "ben", "cleo")
+        np.testing.assert_array_equal(data.labels, wanted.labels)
+        np.testing.assert_allclose(data.X, wanted.X)
+    long = plain.rename_axis("frame").reset_index().melt("frame", var_name="who", value_name="mark")
+    names = LongFormat("frame", "who", "mark")
+    data = read_data(convert(X.reset_index(drop=True)), convert(long), long=names)
+    assert data.annotators == ("anna", "ben", "cleo")
+    np.testing.assert_array_equal(data.labels, wanted.labels)
 
 
 @pytest.mark.parametrize(

@@ -342,7 +342,8 @@ def test_arrays_that_are_not_numbers(frame, labels, dtype):
         ([0, 1, 2], ("0, 1, 2", "expected")),
         ([0.0, 0.5, 1.0], ("0, 0.5, 1", "expected")),
         ([0.0, np.nan, 1.0], ("0, 1 and 20 missing", "expected", "fillna")),
-        ([2.0, np.nan], ("2, nan", "expected")),
+        ([2.0, np.nan], ("2, nan", "expected", r"\(l == 2\)")),
+        (["yes", None], ("'yes';", r"\(l == 'yes'\).astype\(int\) if 'yes' stands for 1")),
         (["yes", "no"], ("'no', 'yes'", "0/1 or bool", "Recode")),
         (["0", "1"], ("'0', '1'", "0/1 or bool", "Recode")),
         ([1j, 0], ("0/1 or bool", "Recode")),
@@ -351,6 +352,15 @@ def test_arrays_that_are_not_numbers(frame, labels, dtype):
 def test_labels_that_are_not_zero_or_one(frame, values, parts):
     with refused("l holds", *parts):
         read_data(frame, np.resize(values, N))
+
+
+@pytest.mark.parametrize("dtype", [object, "str", "category"])
+def test_words_and_blanks_are_recoded_by_the_word(frame, dtype):
+    l = pd.Series(np.resize(["yes", None], N), dtype=dtype)
+    with refused("l holds 'yes'; 0/1", r"\(l == 'yes'\)"):
+        read_data(frame, l)
+    with refused("y holds 'yes'; 0, 1 or NaN", r"y.map\(\{'yes': 1\}\)"):
+        read_data(frame, np.resize([0, 1], N), y=l)
 
 
 def test_missing_labels_of_a_nullable_series(frame, labels):
@@ -475,5 +485,5 @@ def test_the_label_left_among_the_features_is_refused(frame, labels, flip):
 
 
 def test_two_other_label_values_get_both_readings(frame, labels):
-    with pytest.raises(DataError, match=r"\(l == 2\).*if 2 marks.*\(l == 1\).*if 1 does"):
+    with pytest.raises(DataError, match=r"\(l == 2\).*if 2 marks.*\(l == 1\).*if 1 marks"):
         read_data(frame, np.asarray(labels) + 1)

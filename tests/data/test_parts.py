@@ -10,6 +10,7 @@ from bayes_lepu.data.parts import random_keys
 from bayes_lepu.data.reading import read_data
 from bayes_lepu.data.streams import as_source, read_parts
 from bayes_lepu.inference.subsample import subsample
+from bayes_lepu.settling.counting import count_missed
 
 N = 30_000
 OPTIONS = {"model": "spm", "method": "map", "random_seed": 0, "progressbar": False}
@@ -86,6 +87,8 @@ def test_categories_weights_audits_and_columns_of_s(table):
         parts.coefficients().to_numpy(), whole.coefficients().to_numpy(), atol=1e-7
     )
     np.testing.assert_allclose(parts.pi_draws, whole.pi_draws, atol=1e-8)
+    missed = [count_missed(fit, both=False).loc["as named", "mean"] for fit in (whole, parts)]
+    assert missed[1] == pytest.approx(missed[0], rel=1e-6)
 
 
 def test_the_prior_probability_known_from_outside_is_a_sum_too(table):

@@ -70,9 +70,14 @@ def test_widths_of_t_and_h_row_by_row(subject):
 
 def test_widths_are_of_some_draws_and_rows(subject):
     """Of at least a thousand draws and five hundred rows where there are more."""
-    draws = subject.pivoted.take_flat().take(np.arange(2000) % 200)
-    many = SimpleNamespace(pivoted=draws, data=SimpleNamespace(X=np.tile(subject.data.X, (2, 1))))
-    low, high = np.quantile(draws.take(slice(None, None, 2)).t(many.data.X[::2]), [0.025, 0.975], 0)
+    draws = subject.pivoted.take_flat().take(np.arange(3000) % 200)
+    times = -(-1500 // subject.data.n)
+    many = SimpleNamespace(
+        pivoted=draws, data=subject.data.rows(np.tile(np.arange(subject.data.n), times))
+    )
+    rows = many.data.evenly(levels.ROWS_FOR_WIDTHS).X
+    assert 500 <= len(rows) < many.data.n
+    low, high = np.quantile(draws.take(slice(None, None, 2)).t(rows), [0.025, 0.975], 0)
     assert levels.mean_width(many, type(draws).t) == pytest.approx(np.mean(high - low), rel=1e-12)
 
 

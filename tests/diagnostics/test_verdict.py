@@ -28,7 +28,7 @@ import numpy as np
 import pytest
 
 import bayes_lepu as lepu
-from bayes_lepu.diagnostics import columns, convergence, forms, thresholds
+from bayes_lepu.diagnostics import columns, convergence, form_refits, thresholds
 from bayes_lepu.diagnostics.quick_likelihood import one_annotator
 from bayes_lepu.diagnostics.subject import Subject
 from bayes_lepu.likelihood import formula, information
@@ -147,13 +147,13 @@ def test_a_wide_table():
 
 def test_very_many_rows_are_judged_on_a_part_and_it_is_said(monkeypatch):
     """A quarter of the rows: the same answer, wider."""
-    from bayes_lepu.diagnostics import forms, subject
+    from bayes_lepu.diagnostics import form_refits, subject
 
     _, fit = fitted("scar", "as usual")
     sets = [fit.identifiability.evidence.profile.likelihood_set(branches=("as labelled",))]
     monkeypatch.setattr(subject, "JUDGED_ROWS", 625)
     monkeypatch.setattr(subject, "JUDGED_LABELS", 10)
-    monkeypatch.setattr(forms, "MAX_ROWS", 400)
+    monkeypatch.setattr(form_refits, "MAX_ROWS", 400)
     found = lepu.diagnose(fit)
     texts = {c.name: c.text for c in found.checks}
     assert "Judged on 625 of 2,500 rows" in texts["rows"]
@@ -187,9 +187,9 @@ def test_audits_of_obvious_rows_tell_nothing_about_pi():
 def test_the_quick_objective_is_the_likelihood(family):
     """Value, gradient and information against `bayes_lepu.likelihood`, for every form."""
     _, fit = fitted(family, "as usual")
-    problem = forms.Problem.of(Subject(fit))
+    problem = form_refits.Problem.of(Subject(fit))
     terms = (columns.Term("x0²", 0, 0), columns.Term("x0·x1", 0, 1))
-    for form in forms.list_forms(terms, kept_out=family in ("scar", "mask")):
+    for form in form_refits.list_forms(terms, kept_out=family in ("scar", "mask")):
         free = problem.free(form)
         z = problem.first(form, free) + 0.05
         point = problem.point(form, free, z)

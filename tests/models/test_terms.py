@@ -114,7 +114,7 @@ def test_a_known_class_prior_pulls_the_estimate():
     free = lepu.fit(X, L["anna"], **options)
     target = float(free.pi_draws[0]) + 0.1
     held = lepu.fit(X, L["anna"], class_prior=(target, 0.001), **options)
-    loose = lepu.fit(X, L["anna"], class_prior=(target, 10.0), **options)
+    loose = lepu.fit(X, L["anna"], class_prior=(target, 0.28), **options)
     assert held.pi_draws[0] == pytest.approx(target, abs=0.01)
     assert loose.pi_draws[0] == pytest.approx(float(free.pi_draws[0]), abs=0.01)
     c = float(free.c_draws[0]) * 0.8
@@ -126,6 +126,19 @@ def test_a_known_class_prior_pulls_the_estimate():
     np.testing.assert_allclose(exact.draws.take(0).a, held.draws.take(0).a, atol=0.05)
     with pytest.raises(lepu.DataError, match="standard error of at least 1e-05"):
         lepu.fit(X, L["anna"], class_prior=(target, 1e-7), **options)
+
+
+@pytest.mark.parametrize("option", ["class_prior", "label_frequency"])
+def test_an_interval_is_not_taken_for_a_value_and_its_error(option):
+    X, _, L = simulate(60, seed=4)
+    with pytest.raises(lepu.DataError, match=rf"0.3 with a standard.*{option}=\(0.45, "):
+        read_data(X, L["anna"], **{option: (0.3, 0.6)})
+    with pytest.raises(lepu.DataError, match=r"error of 30, .* a value and its standard error"):
+        read_data(X, L["anna"], **{option: (0.2, 30)})
+    with pytest.raises(lepu.DataError, match=r"all shares possible.*=\(0.12, 0.02\)"):
+        read_data(X, L["anna"], **{option: (0.6, 0.4)})
+    with pytest.warns(lepu.LepuWarning, match=rf"more than the value.*{option}=\(0.15, 0.025\)"):
+        read_data(X, L["anna"], **{option: (0.1, 0.2)})
 
 
 def test_false_marks_by_enumeration():

@@ -6,6 +6,7 @@ import pytest
 
 import bayes_lepu as lepu
 from bayes_lepu.errors import DataError, ModelError
+from bayes_lepu.refitting import add_classes
 from bayes_lepu.settling.audits import _Covariances, both_namings
 from bayes_lepu.settling.readings import exchanged_draws
 
@@ -150,6 +151,16 @@ def test_answers_are_taken_by_row_label(fit, rows):
     # More answers come on top of those at hand.
     other = frame.index[(l == 0) & np.isnan(new.data.y)][0]
     assert new.update(y=pd.Series([1], index=[other]), audits="random").data.n_audited == 11
+
+
+def test_a_row_told_twice_must_be_told_the_same(fit, rows):
+    frame, _, l = rows
+    row = frame.index[l == 0][7]
+    with pytest.raises(DataError, match=f"'{row}' twice, with different classes"):
+        fit.update(y=pd.Series([1.0, 0.0], index=[row, row]))
+    found = add_classes(fit, pd.Series([1.0, 1.0, np.nan], index=[row] * 3))
+    assert found[frame.index.get_loc(row)] == 1
+    assert np.isnan(found).sum() == len(l) - 1
 
 
 def test_an_update_keeps_every_option(rows):

@@ -6,6 +6,7 @@ import pytest
 
 import bayes_lepu as lepu
 from bayes_lepu.errors import ModelError
+from bayes_lepu.models.row_sums import row_terms
 from bayes_lepu.result.numbers_in_words import say_count, say_share
 from bayes_lepu.settling.counting import count_missed, count_positives
 from bayes_lepu.settling.curves import ranking_curves
@@ -106,7 +107,9 @@ def test_total_is_the_sum_over_unlabelled_rows(known):
     total = fit.missed(total=True).loc["as named"]
     assert total["mean"] == pytest.approx(fit.missed(frame)["mean"][l == 0].sum())
     assert total["lower"] < total["mean"] < total["upper"]
-    pd.testing.assert_frame_equal(fit.missed(), fit.missed(frame))
+    own = fit.missed()
+    pd.testing.assert_frame_equal(own[l == 0], fit.missed(frame)[l == 0])
+    assert (own[l == 1] == 1).all(axis=None)
 
 
 def test_audited_rows_are_neither_counted_nor_chosen(known):
@@ -162,6 +165,61 @@ def test_counting_in_blocks_changes_nothing(known, monkeypatch):
     monkeypatch.setattr("bayes_lepu.result.summaries.BLOCK_CELLS", 5000)
     parts, _ = count_positives(reading, rows, (0, 50, 200), np.random.default_rng(0))
     np.testing.assert_allclose(parts, whole)
+
+
+@pytest.fixture(scope="module")
+def weighted_and_repeated():
+    X, y, l = simulated(5, 900)
+    y = np.where((l == 0) & (np.arange(900) < 40), y, np.nan)
+    weight = np.where(np.arange(900) % 2, 3.0, 1.0)
+    rows = np.repeat(np.arange(900), weight.astype(int))
+    options = {"model": "scar", "method": "laplace", "draws": 250, "random_seed": 1}
+    weighted = lepu.fit(X, l, y=y, sample_weight=weight, **options)
+    return weighted, lepu.fit(X[rows], l[rows], y=y[rows], **options)
+
+
+def test_weighted_rows_are_counted_as_if_they_were_repeated(weighted_and_repeated):
+    tables = [fit.missed(total=True).loc["as named"] for fit in weighted_and_repeated]
+    assert tables[0]["mean"] == pytest.approx(tables[1]["mean"], rel=1e-6)
+    assert tables[0]["sd"] == pytest.approx(tables[1]["sd"], rel=0.1)  # 1000 draws
+    answers = [fit.answer for fit in weighted_and_repeated]
+    assert answers[0].missed.split(". ")[-1] == answers[1].missed.split(". ")[-1]
+    assert answers[0].total.loc["as named", "mean"] == tables[0]["mean"]
+    assert answers[0].trust == answers[1].trust
+    row_by_row = weighted_and_repeated[0].decide(budget=10)
+    assert row_by_row.candidates == (weighted_and_repeated[0].data.kind == 0).sum()
+
+
+def test_weights_need_not_be_whole_numbers(weighted_and_repeated):
+    fit = weighted_and_repeated[0]
+    (reading,) = read(fit, fit.data.X[:1].repeat(400, axis=0), both=False)
+    rows, weight = np.arange(400), np.linspace(0, 2.5, 400)
+    expected, drawn = count_positives(reading, rows, (0, 400), np.random.default_rng(0), weight)
+    m = reading.missed(rows)
+    np.testing.assert_allclose(expected[:, 0], m @ weight)
+    sd = np.sqrt(np.mean((m * (1 - m)) @ weight))
+    assert np.std(drawn - expected) == pytest.approx(sd, rel=0.1)
+    assert abs(np.mean(drawn - expected)) < 4 * sd / np.sqrt(len(m))
+
+
+def test_bounds_of_weighted_rows_are_those_of_repeated_ones(weighted_and_repeated):
+    options = {"s_min": 0.2, "gamma": 2.0, "audits": "random"}
+    tables = [fit.bounds(**options).reset_index(drop=True) for fit in weighted_and_repeated]
+    pd.testing.assert_frame_equal(*tables, rtol=1e-6)
+
+
+@pytest.mark.parametrize("false_marks", [False, True])
+def test_rows_of_the_fit_are_rated_by_all_that_is_known_of_them(false_marks):
+    """The same for one annotator as for several, whose formula is that of the likelihood."""
+    X, y, l = simulated(6, 600)
+    checked = np.where(np.arange(600) < 60, y, np.nan)
+    options = {"model": "spm", "method": "laplace", "draws": 50, "random_seed": 1}
+    fit = lepu.fit(X, l, y=checked, false_marks=false_marks, **options, **MASKS)
+    found = fit.missed()["mean"].to_numpy()
+    np.testing.assert_allclose(found, row_terms(fit.draws, fit.data)[1].mean(axis=0), rtol=1e-9)
+    np.testing.assert_array_equal(found[:60], y[:60])
+    marked = found[60:][l[60:] == 1]
+    assert (marked < 1).any() if false_marks else (marked == 1).all()
 
 
 @pytest.mark.parametrize(

@@ -241,6 +241,49 @@ def test_columns_of_any_name_stand_in_backticks(frame, name):
     assert data.p == 1
 
 
+def test_names_in_backticks_work_inside_functions(frame):
+    """`a.b`, `a b` and a_b are three columns, each with knots of its own."""
+    rng = np.random.default_rng(5)
+    names = ("a.b", "a b", "a_b", "None")
+    values = {name: k + rng.lognormal(size=N) for k, name in enumerate(names)}
+    table = frame.assign(**values)
+    formula = "~ bs(`a.b`, df=4) + bs(`a b`, df=4) + log(`a_b` + 1) + sqrt(`None`) + `a b`"
+    data = read(table, formula)
+    assert data.user_columns == names
+    one, two, log, root, bare = (list(places) for places in data.terms.values())
+    for places, name in ((one, "a.b"), (two, "a b")):
+        plain = read(frame.assign(x=table[name]), "~ bs(x, df=4)")
+        np.testing.assert_allclose(data.X[:, places], plain.X)
+    np.testing.assert_allclose(data.X[:, log[0]], np.log(table["a_b"] + 1))
+    np.testing.assert_allclose(data.X[:, root[0]], np.sqrt(table["None"]))
+    np.testing.assert_allclose(data.X[:, bare[0]], table["a b"])
+    assert data.feature_names[log[0]] == "log(`a_b` + 1)"
+    new = table.sample(frac=0.3, random_state=1)
+    again = Encoding.from_dict(json.loads(json.dumps(data.encoding.to_dict())))
+    values, index = data.with_encoding(again).transform(new[list(names)])
+    np.testing.assert_allclose(values, data.X[index])
+    found = data.encoding.design.argument("bs(`a b`, df=4)", data.X[:, two])
+    np.testing.assert_allclose(found, table["a b"], rtol=1e-8)
+    with refused("'c.d'", "Columns"):
+        read(table, "~ log(`c.d`)")
+    with refused("cannot be evaluated", r"log\(-`a b`\)"):
+        read(table, "~ log(-`a b`)")
+
+
+@pytest.mark.parametrize("formula", ["~ 0 + amount", "~ amount - 1", "~ 0 + (1 | merchant)"])
+def test_the_intercept_belongs_to_the_model(frame, formula):
+    with refused("class_formula='~", "intercept", "belongs to the model"):
+        read(frame, formula)
+    assert read(frame, "~ 1 + amount").p == 1
+
+
+def test_the_formula_that_is_wrong_is_named(frame):
+    with refused("^selection_formula: 'lgo'"):
+        read(frame, None, "~ lgo(amount)")
+    with refused("^selection_formula: 'lgo'"):
+        read(frame, "~ amount", "~ lgo(amount)")
+
+
 def test_formulas_and_lists_exclude_each_other(frame):
     with refused("Formulas and class_features", "Leave the lists out"):
         read_data(frame, "marked", class_formula="~ amount", class_features=["amount"])
