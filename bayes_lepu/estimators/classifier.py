@@ -9,7 +9,10 @@ intercepts. Penalties refer to standardised columns unless ``standardize=False``
 
 from typing import Any, Self
 
-from bayes_lepu.estimators.shared import Columns, LabelClassifier, fit_model_into
+from sklearn.base import clone
+
+from bayes_lepu.estimators.shared import Columns, LabelClassifier, fit_model_into, fit_of
+from bayes_lepu.fitted import Fit
 
 
 class PUClassifier(LabelClassifier):
@@ -70,6 +73,8 @@ class PUClassifier(LabelClassifier):
 
     Notes
     -----
+    A classifier keeps no rows, and so no verdict: `to_fit` gives the fit that has one.
+
     Models in which no column enters the propensity ("naive", "scar") make no use of the options
     ``selection_*``, so that one search can run over all models.
 
@@ -120,8 +125,22 @@ class PUClassifier(LabelClassifier):
         self.n_starts = n_starts
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, *, audited: Any = None) -> Self:
-        """Learn from rows X, visible labels y, and true classes where known (NaN elsewhere)."""
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, audited: Any = None) -> Self:
+        """Learn from rows X, visible labels y, and true classes where known (NaN elsewhere).
+
+        ``sample_weight`` says how often every row counts; the same as repeating rows.
+        """
         rows = self._read(X, y)
-        penalties = {"a": self.class_penalty, "alpha": self.selection_penalty}
-        return fit_model_into(self, rows, audited, penalties)
+        return fit_model_into(self, rows, audited, self._penalties, sample_weight)
+
+    def to_fit(self, X: Any, y: Any, sample_weight: Any = None, *, audited: Any = None) -> Fit:
+        """The same call as a `bayes_lepu.Fit`, which keeps the rows: its verdict, answer, report.
+
+        ``print(classifier.to_fit(X, y))`` says how far these labels carry the classifier.
+        """
+        rows = clone(self)._read(X, y)
+        return fit_of(self, rows, audited, self._penalties, sample_weight)
+
+    @property
+    def _penalties(self) -> dict[str, float | None]:
+        return {"a": self.class_penalty, "alpha": self.selection_penalty}

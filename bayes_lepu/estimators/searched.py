@@ -11,9 +11,12 @@ from collections.abc import Callable
 from typing import Any, Self
 
 from numpy.typing import ArrayLike
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
 
 from bayes_lepu.estimators.search import choose_penalties
-from bayes_lepu.estimators.shared import Columns, LabelClassifier, fit_model_into
+from bayes_lepu.estimators.shared import Columns, LabelClassifier, fit_model_into, fit_of
+from bayes_lepu.fitted import Fit
 
 
 class PUClassifierCV(LabelClassifier):
@@ -103,3 +106,9 @@ class PUClassifierCV(LabelClassifier):
         """Choose the penalties and learn from rows X, labels y, and true classes where known."""
         rows = self._read(X, y)
         return fit_model_into(self, rows, audited, choose_penalties(self, rows, audited))
+
+    def to_fit(self, X: Any, y: Any, *, audited: Any = None) -> Fit:
+        """The fit with the chosen penalties as a `bayes_lepu.Fit`; see `PUClassifier.to_fit`."""
+        check_is_fitted(self)
+        chosen = {"a": self.class_penalty_, "alpha": getattr(self, "selection_penalty_", None)}
+        return fit_of(self, clone(self)._read(X, y), audited, chosen)

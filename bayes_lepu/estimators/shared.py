@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from bayes_lepu._fit import fit as fit_model
 from bayes_lepu.errors import DataError
@@ -195,11 +195,27 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
         return int(check_random_state(self.random_state).randint(2**31 - 1))
 
 
-@stops_at_once
 def fit_model_into[E: LabelClassifier](
-    estimator: E, rows: LabelledRows, audited: Any, penalties: Mapping[str, float | None]
+    estimator: E,
+    rows: LabelledRows,
+    audited: Any,
+    penalties: Mapping[str, float | None],
+    sample_weight: Any = None,
 ) -> E:
-    """MAP fit with the full search for modes; sets the fitted attributes.
+    """Fit, and set the fitted attributes."""
+    result = fit_of(estimator, rows, audited, penalties, sample_weight)
+    return _set_fitted(estimator, result, usable_columns(rows.X))
+
+
+@stops_at_once
+def fit_of(
+    estimator: LabelClassifier,
+    rows: LabelledRows,
+    audited: Any,
+    penalties: Mapping[str, float | None],
+    sample_weight: Any = None,
+) -> Fit:
+    """MAP fit with the full search for modes.
 
     Penalties and norms that are None are left to `fit`, those of slopes the model has not are of
     no consequence.
@@ -209,12 +225,15 @@ def fit_model_into[E: LabelClassifier](
     selection = rows.positions("selection_features", estimator.selection_features)
     if not get_model(estimator.model).has_selection:
         norms, penalties, selection = {"a": norms["a"]}, {"a": penalties["a"]}, None
-    result = fit_model(
+    if sample_weight is not None:
+        sample_weight = _check_sample_weight(sample_weight, rows.X, dtype=np.float64)
+    return fit_model(
         l=rows.l,
         **rows.table(keep),
         model=estimator.model,
         method="map",
         y=None if audited is None else np.asarray(audited),
+        sample_weight=sample_weight,
         **{name: getattr(estimator, name) for name in LEARNED},
         class_features=among(rows.positions("class_features", estimator.class_features), keep),
         selection_features=among(selection, keep),
@@ -225,7 +244,6 @@ def fit_model_into[E: LabelClassifier](
         n_starts=estimator.n_starts,
         random_seed=estimator._seed(),
     )
-    return _set_fitted(estimator, result, keep)
 
 
 def _given[V](values: Mapping[str, V | None]) -> dict[str, V] | None:

@@ -149,8 +149,8 @@ def check_weights(marked: float, unmarked: float) -> None:
         )
     if not (marked and unmarked):
         raise DataError(
-            f"Every {'unmarked' if marked else 'marked'} row has sample_weight 0; labelled and "
-            "unlabelled rows that count are needed."
+            f"Every {'unmarked' if marked else 'marked'} row has sample_weight 0: one class "
+            "of labels is left, and both are needed."
         )
 
 

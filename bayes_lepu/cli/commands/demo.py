@@ -37,7 +37,8 @@ def run(args: argparse.Namespace, terminal: Terminal) -> None:
         fit.report(args.out, title="Camera trap: what the volunteer overlooked")
     accuracy = float((fit.predict(data.X) == data.y).mean())
     truth = {name: float(data.truth[name]) for name in ("pi", "c")}
-    terminal.say(str(fit))
+    call = fit.answer.call
+    terminal.say(str(fit).replace(f" {call}", f" in Python: {call}") if call else str(fit))
     terminal.say()
     terminal.say(f"True class prior {truth['pi']:.3f}, true label frequency {truth['c']:.3f}.")
     terminal.say(f"Accuracy on the true classes, which the fit never saw: {accuracy:.3f}.")
