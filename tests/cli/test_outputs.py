@@ -94,7 +94,7 @@ def test_an_earlier_file_is_replaced_on_request_only(here, capsys, command, name
 
 def test_what_would_help_is_said_as_a_command_where_there_is_one():
     def said(flags):
-        found = Answer("", "", "", "Help.", "fit.update(...)", flags, None)
+        found = Answer("", "", "", "Help.", "fit.update(...)", flags, None, None)
         return in_the_shell(found, Path("a/fit.nc"))["do it"]
 
     assert said("--method nuts") == "the same command with --method nuts --overwrite"
