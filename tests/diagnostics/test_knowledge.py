@@ -69,7 +69,7 @@ def test_the_remedy_can_be_run(fit):
         offers = {r.name: r for r in fit.identifiability.remedies}
     call = offers["class prior known"].call
     assert f", {KNOWN_SD:g}))" in call
-    scope = {"fit": fit}
+    scope = {"fit": fit, "YOUR_FIGURE": 0.5}
     exec(f"new = {call}", scope)  # the remedy's own promise
     assert not scope["new"].data.is_closed
 
