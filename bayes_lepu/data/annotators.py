@@ -23,6 +23,7 @@ from bayes_lepu.tables.labels import as_numbers, read_vector, zero_or_one
 from bayes_lepu.tables.sparse_tables import tells
 
 ONE = ("annotator",)
+COINCIDENCE = 20  # rows below which a column may equal the labels by chance
 
 
 class Labels(NamedTuple):
@@ -192,7 +193,7 @@ def refuse_label_among_features(values: Any, names: tuple[str, ...], labels: Lab
     for j, who in enumerate(labels.annotators):
         shown = labels.matrix[:, j] != NOT_SHOWN
         marks = labels.matrix[shown, j] == 1
-        if marks.all() or not marks.any():
+        if marks.all() or not marks.any() or len(marks) < COINCIDENCE:
             continue
         first = int(np.argmax(marks)), int(np.argmin(marks))
         for k, name in enumerate(names):

@@ -70,11 +70,8 @@ def sample():
 
 # Labels are two classes, which scikit-learn's binary checks cover.
 LONG = ("PUClassifier-psychm", "PUClassifierCV-psychm", "PUClassifierCV-spm")
-COPY = "a column of its table is a copy of the label, which is refused"
 CLOSE = "weights are repeated rows to 1e-5, as far as a climb goes; 1e-7 is asked for"
 EXPECTED_FAILURES = {
-    "check_sample_weights_shape": COPY,
-    "check_sample_weights_not_overwritten": COPY,
     "check_sample_weight_equivalence_on_dense_data": CLOSE,
     "check_sample_weight_equivalence_on_sparse_data": CLOSE,
 }
