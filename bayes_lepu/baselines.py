@@ -30,7 +30,7 @@ from bayes_lepu.links import sigmoid
 from bayes_lepu.tables.encoding import Encoding
 from bayes_lepu.tables.frames import row_count
 from bayes_lepu.tables.problems import gather
-from bayes_lepu.tables.table import Table, encode_rows, read_table
+from bayes_lepu.tables.user_table import Table, encode_rows, read_table
 
 Array = NDArray[np.float64]
 type Features = ArrayLike | pd.DataFrame

@@ -12,25 +12,13 @@ from bayes_lepu.building import Rows
 from bayes_lepu.errors import DataError
 from bayes_lepu.fitted import Fit
 from bayes_lepu.links import Array
-from bayes_lepu.result.origin import OF_ROWS, FitOptions
+from bayes_lepu.result.origin import BY_COLUMN, OF_ROWS, FitOptions
 from bayes_lepu.suggestions import some
 from bayes_lepu.tables.labels import as_numbers, read_vector
 
 PLAIN = FitOptions(random_seed=0)  # the options of a table of numbers
 UNPENALISED: dict[str, Any] = {"priors": None, "penalty": None, "C": None}
-NAMING = (  # those that speak of the user's own columns
-    "item",
-    "annotator",
-    "label",
-    "class_features",
-    "selection_features",
-    "class_formula",
-    "selection_formula",
-    "exclude",
-    "missing",
-    "unseen",
-    "feature_names",
-)
+NAMING = ("item", "annotator", "label", *BY_COLUMN)  # what a table of numbers does not have
 
 
 def refit(

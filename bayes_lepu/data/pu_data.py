@@ -28,7 +28,7 @@ from bayes_lepu.tables.encoding import Encoding
 from bayes_lepu.tables.formulas import is_group
 from bayes_lepu.tables.scaling import column_moments
 from bayes_lepu.tables.sparse_tables import as_sparse, scaled
-from bayes_lepu.tables.table import as_coordinate, encode_rows, match_sparse
+from bayes_lepu.tables.user_table import as_coordinate, encode_rows, match_sparse
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,7 +20,7 @@ from bayes_lepu.tables.labels import check_weights, read_classes, read_known, re
 from bayes_lepu.tables.matching import read_mask
 from bayes_lepu.tables.problems import gather
 from bayes_lepu.tables.scaling import standardise, standardise_sparse
-from bayes_lepu.tables.table import read_table
+from bayes_lepu.tables.user_table import read_table
 
 
 def read_data(

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from bayes_lepu.links import Array
 from bayes_lepu.models.parameters import Parameters
 from bayes_lepu.result.fitted_model import FittedModel
-from bayes_lepu.tables.table import as_coordinate
+from bayes_lepu.tables.user_table import as_coordinate
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -23,10 +23,8 @@ from bayes_lepu.priors.prior import GivenPriors, Prior, Priors
 VERSIONED = ("bayes-lepu", "numpy", "numba", "scipy", "pandas", "pymc", "nutpie")
 # What a call hands over with one value for every row; its names of columns are options.
 OF_ROWS = ("l", "y", "sample_weight", "visits")
-# What decides how the columns are read.
-OF_COLUMNS = (
-    "class_prior",
-    "label_frequency",
+# What speaks of the user's own columns, and what else decides how they are read.
+BY_COLUMN = (
     "class_features",
     "selection_features",
     "class_formula",
@@ -35,8 +33,8 @@ OF_COLUMNS = (
     "missing",
     "unseen",
     "feature_names",
-    "standardize",
 )
+OF_COLUMNS = ("class_prior", "label_frequency", *BY_COLUMN, "standardize")
 PRIOR = "Prior"  # marks a prior in a saved file
 Columns = tuple[str | int, ...]
 

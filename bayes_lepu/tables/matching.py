@@ -14,7 +14,7 @@ from bayes_lepu.tables.encoding import Encoding
 from bayes_lepu.tables.frames import column_names
 
 if TYPE_CHECKING:
-    from bayes_lepu.tables.table import Table
+    from bayes_lepu.tables.user_table import Table
 
 
 def frame_names(X: pd.DataFrame) -> tuple[str, ...]:

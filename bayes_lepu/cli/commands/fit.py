@@ -26,7 +26,7 @@ from bayes_lepu.result.facts import facts_as_text
 from bayes_lepu.result.summaries import describe_draws
 from bayes_lepu.settling.plain_answer import Answer
 from bayes_lepu.tables.encoding import MISSING, UNSEEN
-from bayes_lepu.tables.table import complete_rows, read_table
+from bayes_lepu.tables.user_table import complete_rows, read_table
 
 EXAMPLES = """\
 examples:
