@@ -274,7 +274,7 @@ def check_modes(subject: Subject, evidence: "Evidence") -> list[Check]:
             thresholds.MODE_GAP,
             f"The next materially different maximum is {worse(gap)}, with π {pi:.2f} instead of "
             f"{own:.2f}.",
-            "Report both answers (fit.mode_table()), or " + SETTLE,
+            f"Report both answers (fit.mode_table()), or {SETTLE[0].lower()}{SETTLE[1:]}",
             threshold=f"{UNITS}, {{}}",
             bears_on=(Aspect.LEVEL,),
             needs="passed",
