@@ -125,12 +125,9 @@ class Problem:
     def stays(self, form: Form, z: Array) -> bool:
         """Whether a refit ended nearer to its start than to the start with exchanged factors."""
         score = self.rows.X @ self.point(form, self.free(form), z).a
-        here, there = (np.corrcoef(score, self.rows.X @ a)[0, 1] for a in self._both_slopes)
+        slopes = self.start.a, self.start.alpha[0]
+        here, there = (np.corrcoef(score, self.rows.X @ a)[0, 1] for a in slopes)
         return bool(here > there)
-
-    @property
-    def _both_slopes(self) -> tuple[Array, Array]:
-        return self.start.a, self.start.alpha[0]
 
     def doubtful(self, z: Array, own: dict[str, Any]) -> dict[str, Any]:
         """The fitted form's own h, of another class and propensity.
@@ -256,7 +253,7 @@ class Problem:
         start = self.first(form, free) if warm is None else warm
         return climb(self.objective(form, free), start, max_iterations=60)[0]
 
-    def reading(self, form: Form, z: Array) -> dict[str, object]:
+    def reading(self, form: Form, z: Array) -> dict[str, Any]:
         """Log likelihood (without the ridge), π, c, and P(y=1 | x, labels) of every row."""
         rows, links = self.rows_of(form), self.links_of(form)
         point = self.point(form, self.free(form), z)

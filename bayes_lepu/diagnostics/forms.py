@@ -172,7 +172,7 @@ def _other_naming(subject: Subject, problem: Problem) -> float:
         form = Form("logistic", false_marks=rate)
         z = other.refit(form, None)
         if other.stays(form, z):
-            found.append(float(str(other.reading(form, z)["loglik"])))
+            found.append(other.reading(form, z)["loglik"])
     return max(found)
 
 
