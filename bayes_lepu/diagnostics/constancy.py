@@ -42,7 +42,7 @@ def check_constancy(subject: Subject, evidence: "Evidence") -> list[Check]:
         return [not_applicable(name, "Audited rows leave no room for s < 1.")]
     own, *others = evidence.rivals
     # SCAR is held against the richer model, whose s varies; all others against SCAR.
-    rival = next(r for r in others if r.name == ("spm" if spec.constant else "scar"))
+    rival = next(r for r in others if r.spec.constant != spec.constant and not r.spec.certain)
     ahead, se = difference(own, rival)
     bound = max(LEAST_DIFFERENCE, 2 * se)
     text = (

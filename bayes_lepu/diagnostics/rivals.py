@@ -31,6 +31,7 @@ from bayes_lepu.models import get_model
 from bayes_lepu.models.density import LogDensity
 from bayes_lepu.models.parameters import Parameters
 from bayes_lepu.models.row_sums import row_terms
+from bayes_lepu.models.spec import ModelSpec
 from bayes_lepu.result import FittedModel
 
 LEAST_DIFFERENCE = 4.0  # log-likelihood units: below that two models predict alike
@@ -44,6 +45,7 @@ class Rival:
     Attributes
     ----------
     name : str
+    spec : ModelSpec
     elpd : float
         Expected log predictive density of all rows.
     difference, se : float
@@ -57,6 +59,7 @@ class Rival:
     """
 
     name: str
+    spec: ModelSpec = field(repr=False)
     elpd: float
     difference: float
     se: float
@@ -142,6 +145,7 @@ def _rival(name: str, density: LogDensity, z: Array, rows: Array, best: Array) -
     sd = float(pi * (1 - pi) * np.sqrt(max(float(slope @ solve(total, slope)), 0.0)))
     return Rival(
         name,
+        density.spec,
         float(rows.sum()),
         float(d.sum()),
         float(np.sqrt(d.size) * d.std()),
