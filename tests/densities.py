@@ -62,6 +62,12 @@ VARIANTS = {
 }
 
 
+def rows_by_hand(point, X, kind):
+    """Log-likelihood of every row of one annotator given its kind, from the probabilities."""
+    t, s = point.t(X), point.s(X)
+    return np.log(np.choose(kind, [1 - s * t, s * t, (1 - s) * t, 1 - t]))
+
+
 def constant(density):
     """What the density leaves out of the normalised priors."""
     total = 0.0

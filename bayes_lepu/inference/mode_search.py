@@ -33,6 +33,7 @@ from bayes_lepu.inference.subsample import subsample
 from bayes_lepu.links import Array
 from bayes_lepu.models.density import LogDensity
 from bayes_lepu.models.parameters import Parameters
+from bayes_lepu.models.row_sums import row_terms
 from bayes_lepu.propensities import Propensity, get_propensity
 
 Climb = Callable[..., Optimum]  # of a density and a start
@@ -120,7 +121,7 @@ def _tops(density: LogDensity, ends: list[Optimum]) -> list[Optimum]:
 def _within_reach(density: LogDensity, ends: list[Optimum]) -> list[Optimum]:
     """The ends that are not surely far behind the first, as all rows see it, and its exchange."""
     data, points = density.data, [density.unpack(o.z) for o in ends]
-    rows = [point.loglik(data.X, data.kind) for point in points]
+    rows = [row_terms(point, data)[0] for point in points]
     kept = []
     for o, point, values in zip(ends, points, rows, strict=True):
         difference = rows[0] - values

@@ -51,16 +51,26 @@ class _Terms:
         own = np.column_stack([self.d_u, -self.lam * ones, ones])
         return np.hstack([self.X1 * self.up[:, None], self.X1 * self.d_omega[:, None], own])
 
-    def loglik(self) -> float:
+    def rows(self) -> Array:
         sampled = np.where(self.marked, log_expit(self.z), log_expit(-self.z))
         audited = np.where(self.positive, self.log_t, np.where(self.negative, self.log_not_t, 0.0))
-        return float(self.weight @ (sampled + audited))
+        return sampled + audited
+
+    def loglik(self) -> float:
+        return float(self.weight @ self.rows())
 
     def grad(self) -> Array:
         out = (self.weight * (self.marked - self.p)) @ self.slopes
         of_class = np.where(self.positive, self.up, np.where(self.negative, -self.down, 0.0))
         out[: self.X1.shape[1]] += (self.weight * of_class) @ self.X1
         return out
+
+
+def row_terms(rows: Rows, links: Links, point: Point) -> tuple[Array, Array]:
+    """Log-likelihood of every row (without its weight), and P(y=1 | x, labels)."""
+    terms = _Terms(rows, links, point)
+    unmarked = np.where(terms.positive, 1.0, np.where(terms.negative, 0.0, np.exp(terms.log_t)))
+    return terms.rows(), np.where(terms.marked, 1.0, unmarked)
 
 
 def loglik_grad(rows: Rows, links: Links, point: Point) -> tuple[float, Array]:

@@ -183,30 +183,6 @@ class Parameters:
             return np.ones((*self.b.shape, X.shape[0]))
         return links.sigmoid(self.tau(X) + self._log_s(X)[0] - np.log(self.epsilon)[..., None])
 
-    def loglik(self, X: Array, kind: NDArray[np.int8]) -> Array:
-        """Log-likelihood of every row given its kind, ``(..., n)``, for one annotator."""
-        tau = self.tau(X)
-        log_s, log_not_s = self._log_s(X)
-        log_t, log_not_t = log_expit(tau), log_expit(-tau)
-        if self.kappa is not None:
-            z = self._log_odds(X)
-            drawn = log_expit(-z)
-            choices = [drawn, log_expit(z), drawn + log_t, drawn + log_not_t]
-            return np.choose(np.asarray(kind), choices)
-        log_true, log_false = log_t + log_s, np.full(tau.shape, -np.inf)
-        log_silent, log_missed = log_not_t, log_t + log_not_s
-        if self.epsilon is not None:
-            log_false = log_not_t + np.log(self.epsilon)[..., None]
-            log_silent = log_not_t + np.log1p(-self.epsilon)[..., None]
-        choices = [
-            np.logaddexp(log_silent, log_missed),
-            np.logaddexp(log_true, log_false),
-            log_missed,
-            log_silent,
-            log_false,
-        ]
-        return np.choose(np.asarray(kind), choices)
-
     def simulate(
         self, X: Array, rng: np.random.Generator, *, shown: NDArray[np.bool_] | None = None
     ) -> tuple[NDArray[np.int8], NDArray[np.int8]]:

@@ -6,6 +6,7 @@ The sums are functions of a module, so that other machines know them by their na
 from functools import partial
 
 import numpy as np
+from scipy.special import logit
 
 from bayes_lepu import likelihood
 from bayes_lepu.data.parts import Sums
@@ -14,6 +15,7 @@ from bayes_lepu.likelihood import (
     Links,
     Point,
     Rows,
+    case_formula,
     formula,
     loglik_grad,
     loglik_grad_info,
@@ -92,10 +94,9 @@ def row_terms(parameters: Parameters, data: PUData) -> tuple[Array, Array]:
 
     The probability is 1 where a mark is proof, and audited rows keep their class.
     """
-    if parameters.kappa is not None:
-        given = np.where(np.isnan(data.y), parameters.t(data.X), data.y)
-        return parameters.loglik(data.X, data.kind), np.where(data.l == 1, 1.0, given)
-    flat, links = parameters.take_flat(), make_links(parameters.link)
+    cases = parameters.kappa is not None
+    of_rows = case_formula.row_terms if cases else likelihood.row_terms
+    flat, links = parameters.take_flat(), make_links(parameters.link, cases=cases)
     loglik, positive = np.empty((flat.b.size, data.n)), np.empty((flat.b.size, data.n))
     for i in range(flat.b.size):
         q = flat.take(i)
@@ -106,10 +107,11 @@ def row_terms(parameters: Parameters, data: PUData) -> tuple[Array, Array]:
             beta=q.beta,
             rates=q.log_w,
             epsilon=0.0 if q.epsilon is None else q.epsilon,
+            log_ratio=0.0 if q.kappa is None else logit(q.kappa),
         )
         rows = data.as_rows
         if data.is_sparse:
             rows, point = sparse_matrices.with_predictors(rows, point)
-        loglik[i], positive[i] = likelihood.row_terms(rows, links, point)
+        loglik[i], positive[i] = of_rows(rows, links, point)
     shape = (*parameters.b.shape, data.n)
     return loglik.reshape(shape), positive.reshape(shape)

@@ -7,8 +7,10 @@ import pytest
 
 import bayes_lepu as lepu
 from bayes_lepu import ModelError, Prior
+from bayes_lepu.data.reading import read_data
 from bayes_lepu.models import REGISTRY, Parameters, get_model, list_models
-from tests.densities import VARIANTS, constant, make_density
+from bayes_lepu.models.row_sums import row_terms
+from tests.densities import VARIANTS, constant, make_density, rows_by_hand
 
 GRAPH_VARIANTS = {k: v for k, v in VARIANTS.items() if k != "no jacobian"}
 
@@ -260,8 +262,10 @@ def test_functions_broadcast_over_draws():
         np.testing.assert_allclose(values[1, 2], getattr(point, name)(X))
     flat = draws.take_flat()
     np.testing.assert_allclose(flat.h(X), draws.h(X).reshape(6, 7))
-    kind = np.array([0, 1, 2, 3, 0, 1, 2], dtype=np.int8)
-    np.testing.assert_allclose(draws.loglik(X, kind)[0, 1], other.loglik(X, kind))
+    data = read_data(X, [0, 1, 0, 0, 0, 1, 0], y=[np.nan, np.nan, 1, 0, np.nan, np.nan, 1])
+    rows, positive = row_terms(draws, data)
+    np.testing.assert_allclose(rows[0, 1], rows_by_hand(other, data.X, data.kind))
+    np.testing.assert_allclose(positive[1, 2], row_terms(point, data)[1])
     chosen = flat.choose(np.array([True, False] * 3), flat.swap())
     np.testing.assert_array_equal(chosen.a[1], flat.alpha[1])
     np.testing.assert_array_equal(chosen.a[2], flat.a[2])
