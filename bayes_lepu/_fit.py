@@ -8,6 +8,7 @@ import numpy as np
 
 from bayes_lepu.averaging import PRIOR_WEIGHTS, AveragedFit, average
 from bayes_lepu.building import Rows, priors_of, read_model
+from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.data.streams import as_source
 from bayes_lepu.errors import ModelError
 from bayes_lepu.fitted import Fit
@@ -16,7 +17,7 @@ from bayes_lepu.inference.nuts import refuse_improper
 from bayes_lepu.models import AUTO, get_model
 from bayes_lepu.models.spec import ModelSpec
 from bayes_lepu.options import check_options, refuse_by_products
-from bayes_lepu.priors.prior import GivenPriors, Prior
+from bayes_lepu.priors.prior import GivenPriors, Prior, Priors
 from bayes_lepu.propensities import Propensity
 from bayes_lepu.result.origin import FitOptions, Provenance
 from bayes_lepu.runtime.interruption import stops_at_once
@@ -206,7 +207,11 @@ def fit_rows(
         return _fit_all(rows, options)
     get_model(model, besides=(AUTO,))  # here an unknown name may have been meant for it
     check_options(options, audited=rows.y is not None)
-    spec, data, chosen = read_model(rows, model, options, average=average)
+    return fit_data(*read_model(rows, model, options, average=average), options)
+
+
+def fit_data(spec: ModelSpec, data: PUData, chosen: Priors, options: FitOptions) -> Fit:
+    """A model with its priors fitted to data that have been read."""
     engine = ENGINES[options.method]
     if data.is_sparse and not engine.by_products:
         refuse_by_products(options.method, data)
@@ -260,9 +265,8 @@ def _fit_all(rows: Rows, options: FitOptions) -> AveragedFit:
         if spec.certain and (rows.y is not None or options.sampling != "joint" or several):
             continue
         priors = {k: v for k, v in (options.priors or {}).items() if k in spec.parameters}
-        own, its_rows = replace(options, model=name, priors=priors or None), rows
+        own = replace(options, model=name, priors=priors or None)
         if not spec.has_selection:
-            own = replace(own, selection_features=None, selection_formula=None)
-            its_rows = replace(rows, visits=None)
-        fits[name] = fit_rows(its_rows, name, own, average=options)
+            own = replace(own, selection_features=None, selection_formula=None, visits=None)
+        fits[name] = fit_rows(rows, name, own, average=options)
     return average(fits, options)

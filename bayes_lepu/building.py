@@ -112,9 +112,9 @@ def read_model(
     of other members use: draws of different columns could not be pooled.
     """
     engine = ENGINES[options.method]
-    spec, _ = with_marks(get_model(model), options.false_marks, options.priors)
-    spec = with_sampling(spec, options.sampling, label_frequency=options.label_frequency)
-    check_columns(spec, options.selection_features, options.selection_formula, rows.visits)
+    spec = spec_of(model, options)
+    if average is None:
+        check_columns(spec, options.selection_features, options.selection_formula, rows.visits)
     source = as_source(rows.X)
     if source is not None and not engine.by_passes:
         refuse_by_passes(options.method)
@@ -133,6 +133,12 @@ def read_model(
     data = replace(data, threads=options.threads)
     check_audit(spec, data)
     return spec, data, priors_of(spec, data, options)
+
+
+def spec_of(model: str | Propensity | ModelSpec, options: FitOptions) -> ModelSpec:
+    """The model by the options of a call."""
+    spec, _ = with_marks(get_model(model), options.false_marks, options.priors)
+    return with_sampling(spec, options.sampling, label_frequency=options.label_frequency)
 
 
 def priors_of(spec: ModelSpec, data: PUData, options: FitOptions) -> dict[str, Prior]:

@@ -6,21 +6,25 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
-from bayes_lepu._fit import fit_rows
-from bayes_lepu.building import Rows
+from bayes_lepu._fit import fit_data
+from bayes_lepu.building import priors_of, spec_of
+from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.errors import DataError
 from bayes_lepu.fitted import Fit
 from bayes_lepu.links import Array
-from bayes_lepu.result.origin import BY_COLUMN, OF_ROWS, FitOptions
+from bayes_lepu.options import check_audit, check_columns, check_options
+from bayes_lepu.priors.prior import SLOPES, GivenPriors
+from bayes_lepu.runtime.interruption import stops_at_once
 from bayes_lepu.suggestions import some
-from bayes_lepu.tables.labels import as_numbers, read_vector
+from bayes_lepu.tables.labels import as_numbers, read_classes, read_outside, read_vector
 
-PLAIN = FitOptions(random_seed=0)  # the options of a table of numbers
 UNPENALISED: dict[str, Any] = {"priors": None, "penalty": None, "C": None}
-NAMING = ("item", "annotator", "label", *BY_COLUMN)  # what a table of numbers does not have
 
 
+@stops_at_once
+@np.errstate(all="ignore")  # a search meets infinities and leaves them
 def refit(
     fit: Fit,
     *,
@@ -41,42 +45,52 @@ def refit(
     if learned["method"] not in (None, fit.method):
         news |= UNPENALISED
     options = replace(fit.options.but(**features, **learned), **news)
-    masks = {"class_features": data.class_mask, "selection_features": data.selection_mask}
-    places = {
-        name: tuple(_places(fit, name, features[name]) or np.flatnonzero(mask).tolist())
-        for name, mask in masks.items()
-        if features[name] is not None or not mask[: data.given_width].all()
-    }
-    rows = Rows(
-        data.given_table,
-        data.given_labels,
-        classes if known else None,
-        visits=data.given_visits,
-        sample_weight=data.row_weights,
+    check_options(options, audited=known)
+    spec = spec_of(fit.spec, options)
+    check_columns(spec, selection_features, None)
+    data = replace(
+        data,
+        y=read_classes(classes, data.labels, None, false_marks=spec.false_marks),
+        outside=read_outside(options.class_prior, options.label_frequency),
+    ).with_masks(
+        _mask(fit, "class_features", class_features, data.class_mask),
+        _mask(fit, "selection_features", selection_features, data.selection_mask),
     )
-    # The rows go in as plain numbers; what the user calls them stays as it was.
-    numbers: dict[str, Any] = {name: getattr(PLAIN, name) for name in (*OF_ROWS, *NAMING)}
-    numbers |= {**places, **UNPENALISED, "progressbar": False}
+    check_audit(spec, data)
+    asked = replace(options, **UNPENALISED)
     if options.method == fit.method:
-        numbers["priors"] = fit.priors
-    new = fit_rows(rows, fit.spec, replace(options, **numbers))
-    names = ("feature_names", "named", "index", "encoding", "annotators")
-    kept = {name: getattr(data, name) for name in names}
-    found = replace(
-        new,
-        data=replace(new.data, **kept),
-        options=options,
-        provenance=replace(new.provenance, made_by="update"),
-    )
+        asked = replace(asked, priors=_kept(fit, data))
+    new = fit_data(spec, data, priors_of(spec, data, asked), replace(asked, progressbar=False))
+    made = replace(new.provenance, made_by="update")
+    found = replace(new, options=options, provenance=made)
     _ = found.level_draws
     return found
 
 
-def _places(fit: Fit, option: str, columns: Sequence[str | int] | None) -> list[int]:
-    """Positions of columns given by name (the user's, or those of a category's levels)."""
+def _kept(fit: Fit, data: PUData) -> GivenPriors:
+    """The priors of a fit; those given by column, for the columns that are left."""
+    priors: dict[str, Any] = dict(fit.priors)
+    masks = ((d.class_mask, d.selection_mask) for d in (fit.data, data))
+    for name, before, now in zip(SLOPES, *masks, strict=True):
+        parts = priors[name].parts if name in priors else ()
+        if parts and not np.array_equal(before, now):
+            by_place = dict(zip(np.flatnonzero(before).tolist(), parts, strict=True))
+            priors[name] = {fit.feature_names[j]: by_place[j] for j in by_place if now[j]}
+    return priors
+
+
+def _mask(
+    fit: Fit, option: str, columns: Sequence[str | int] | None, own: NDArray[np.bool_]
+) -> NDArray[np.bool_]:
+    """Columns of X by name (the user's, or those of a category's levels); by default the same."""
     if columns is None:
-        return []
-    names = fit.feature_names
+        return own
+    if fit.data.encoding.design is not None:
+        raise DataError(
+            f"{option} is given, but the columns of this fit are those of formulas. Fit again with "
+            f"another {option.replace('features', 'formula')}=."
+        )
+    names = fit.feature_names[: fit.data.given_width]
     known: dict[Any, tuple[int, ...]] = {j: (j,) for j in range(len(names))}
     known |= {name: (j,) for j, name in enumerate(names)} | fit.data.terms
     unknown = [c for c in columns if c not in known]
@@ -85,7 +99,9 @@ def _places(fit: Fit, option: str, columns: Sequence[str | int] | None) -> list[
             f"{option} names {unknown or 'no column'}; columns of this fit are expected: "
             f"{some(names)}."
         )
-    return sorted({place for c in columns for place in known[c]})
+    out = np.zeros_like(own)
+    out[[place for c in columns for place in known[c]]] = True
+    return out
 
 
 def add_classes(fit: Fit, y: Any) -> Array:

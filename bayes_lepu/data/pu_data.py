@@ -210,30 +210,6 @@ class PUData:
         return int((self.marked.sum(axis=1) > 1).sum())
 
     @property
-    def given_labels(self) -> NDArray[Any]:
-        """The labels as `fit` takes them: a column, or a table with NaN where not shown."""
-        if self.n_annotators == 1:
-            return self.l
-        return np.where(self.shown, self.labels, np.nan)
-
-    @property
-    def given_table(self) -> Array:
-        """The columns that do not differ between annotators, in the user's units."""
-        k = self.given_width
-        if self.is_sparse:
-            return scaled(self.X, self.scale)
-        return self.X[:, :k] * self.scale[:k] + self.center[:k]
-
-    @property
-    def given_visits(self) -> dict[str, Array] | None:
-        """The columns of visits as `fit` takes them, NaN where a row was not shown."""
-        raw = {
-            name: self.X[:, places] * self.scale[places] + self.center[places]
-            for name, places in zip(self.visit_names, self.visit_places, strict=True)
-        }
-        return {name: np.where(self.shown, v, np.nan) for name, v in raw.items()} or None
-
-    @property
     def row_labels(self) -> NDArray[Any]:
         """Row labels as a coordinate of xarray."""
         return as_coordinate(self.index)

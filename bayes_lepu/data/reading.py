@@ -16,7 +16,7 @@ from bayes_lepu.likelihood.sparse_matrices import is_sparse
 from bayes_lepu.tables.arrays import refuse_swapped
 from bayes_lepu.tables.formulas import read_design
 from bayes_lepu.tables.frames import row_count, take_roles
-from bayes_lepu.tables.labels import check_weights, read_classes, read_known, read_weights
+from bayes_lepu.tables.labels import check_weights, read_classes, read_outside, read_weights
 from bayes_lepu.tables.matching import read_mask
 from bayes_lepu.tables.problems import gather
 from bayes_lepu.tables.scaling import standardise, standardise_sparse
@@ -154,12 +154,7 @@ def read_data(
         encoding=table.encoding,
         annotators=labels.annotators,
         weight=weight,
-        outside=np.array(
-            [
-                read_known("class_prior", class_prior),
-                read_known("label_frequency", label_frequency),
-            ]
-        ),
+        outside=read_outside(class_prior, label_frequency),
         visit_names=seen.names,
         cases=cases,
     )

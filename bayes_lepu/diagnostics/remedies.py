@@ -151,14 +151,19 @@ def _mask(subject: Subject, before: float, gap: float) -> Remedy:
         offers.append((subject.fit.feature_names[column], after, masked_gap(subject, column)))
     offers.sort(key=lambda o: -o[2] if gap < MODE_GAP[0] else o[1])
     (name, after, gap_after), *others = offers
+    by_formulas = subject.data.encoding.design is not None
+    option = "selection_formula" if by_formulas else "selection_features"
     text = (
         f"If you know that {name} cannot influence the labelling, leave it out of "
-        f"selection_features=: {_change(before, after, gap, gap_after)}."
+        f"{option}=: {_change(before, after, gap, gap_after)}."
     )
     if others:
         more = (f"{other} (sd of π {share(sd, 3)}{_naming(g)})" for other, sd, g in others)
         text += f" Or, if you know it of them: {' or '.join(more)}."
-    rest = [c for c in subject.fit.feature_names if c != name]
+    mask = subject.data.selection_mask
+    inside = np.array(subject.fit.feature_names)[mask].tolist()
+    rest = [c for c in inside if c != name]
+    listed = f"[c for c in fit.feature_names if c != {name!r}]" if mask.all() else repr(rest)
     known = set(rest) <= set(subject.data.user_columns) and "," not in "".join(rest)
     return Remedy(
         f"{name} not in s",
@@ -168,8 +173,8 @@ def _mask(subject: Subject, before: float, gap: float) -> Remedy:
         gap_after,
         text,
         advice=f"If you know that {name} cannot influence who gets a label, say so",
-        call=f"fit.update(selection_features=[c for c in fit.feature_names if c != {name!r}])",
-        flags=f"--selection-features {quote(','.join(rest))}" if known else "",
+        call="" if by_formulas else f"fit.update(selection_features={listed})",
+        flags=f"--selection-features {quote(','.join(rest))}" if known and not by_formulas else "",
     )
 
 

@@ -154,7 +154,15 @@ def check_weights(marked: float, unmarked: float) -> None:
         )
 
 
-def read_known(option: str, known: tuple[float, float] | None) -> tuple[float, float]:
+def read_outside(
+    class_prior: tuple[float, float] | None, label_frequency: tuple[float, float] | None
+) -> Array:
+    """Value and standard error of π and of c known from elsewhere, NaN where nothing is."""
+    given = {"class_prior": class_prior, "label_frequency": label_frequency}
+    return np.array([_read_known(option, known) for option, known in given.items()])
+
+
+def _read_known(option: str, known: tuple[float, float] | None) -> tuple[float, float]:
     """A value known from elsewhere and its standard error, NaN where nothing is."""
     if known is None:
         return np.nan, np.nan

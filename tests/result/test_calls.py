@@ -118,6 +118,15 @@ def test_a_long_table_of_labels(table):
     same_numbers(fit, X=X, l=long)
 
 
+def test_an_average_with_visits(table):
+    """SCAR has no use for them; its draws have their columns all the same."""
+    X, L = table[FEATURES], table[["marked", "other"]]
+    visits = {"wind": np.random.default_rng(1).normal(size=(300, 2))}
+    fit = lepu.fit(X, L, model="auto", visits=visits, random_seed=1, **LAPLACE)
+    assert "scar" in fit.weights
+    same_numbers(fit, X=X, l=L, visits=visits)
+
+
 def test_an_average_is_called_as_an_average(table, tmp_path):
     X = table[FEATURES]
     given = {"alpha": {"light": Prior("positive", scale=1.0)}}
@@ -144,6 +153,30 @@ def test_an_update_is_called_with_what_was_learned(table):
     updated = fit.update(y=table["class"], class_prior=(0.4, 0.1), selection_features=["light"])
     same_numbers(updated, X=table, y=table["class"])
     assert updated.provenance.made_by == "update"
+
+
+def test_an_update_leaves_columns_of_formulas_as_they_were(table):
+    """Columns of a spline share a scale and are not standardised one by one."""
+    fit = lepu.fit(table, "marked", model="spm", random_seed=1, **CASES["formulas"])
+    updated = fit.update(y=table["class"])
+    np.testing.assert_array_equal(updated.data.X, fit.data.X)
+    assert updated.data.blocks == fit.data.blocks
+    same_numbers(updated, X=table, y=table["class"])
+    with pytest.raises(
+        lepu.DataError, match=r"those of formulas\. Fit again with another class_form"
+    ):
+        fit.update(class_features=["place"])
+
+
+def test_an_update_keeps_the_priors_of_the_columns_that_are_left(table):
+    X, l = table[FEATURES], table["marked"]
+    given = {"alpha": {"light": Prior("positive", scale=1.0), "noise": Prior("normal", scale=0.1)}}
+    fit = lepu.fit(X, l, model="spm", priors=given, random_seed=1, **LAPLACE)
+    updated = fit.update(selection_features=["noise", "place"])
+    first, second = updated.priors["alpha"].parts
+    assert first == Prior("normal", scale=0.1)
+    assert second == fit.priors["alpha"].parts[-1]
+    same_numbers(updated, X=X, l=l)
 
 
 def test_draws_of_a_trace_are_called_from_the_trace():

@@ -48,6 +48,16 @@ def test_every_remedy_that_has_a_call_can_be_run(fit):
     assert fit.answer.call in {*(r.call for r in offers), 'fit.update(method="nuts")'}
 
 
+def test_a_column_that_leaves_s_brings_no_other_in(fit):
+    names = [c for c in fit.feature_names if c != "b"]
+    masked = fit.update(selection_features=names)
+    offers = [r.call for r in masked.identifiability.remedies if "selection_features" in r.call]
+    for call in offers:
+        new = eval(call, {"fit": masked})
+        assert new.data.selection_mask.sum() == 3
+        assert not (new.data.selection_mask & ~masked.data.selection_mask).any()
+
+
 def test_what_is_known_of_a_column_is_taken_up(fit):
     names = [c for c in fit.feature_names if c != "b"]
     new = fit.update(selection_features=names)
