@@ -17,6 +17,7 @@ from bayes_lepu.diagnostics.curvature import Local
 from bayes_lepu.diagnostics.records import Aspect, Check, not_computed
 from bayes_lepu.diagnostics.subject import Subject
 from bayes_lepu.diagnostics.thresholds import graded
+from bayes_lepu.inference.laplace import gaussian_near
 from bayes_lepu.likelihood.factoring import solve
 from bayes_lepu.links import Array
 from bayes_lepu.models.transforms import plain_name
@@ -180,11 +181,13 @@ def check_ranking(subject: Subject, evidence: "Evidence") -> list[Check]:
 def ranking_stability(subject: Subject) -> float:
     """Mean correlation of a·x over the data between draws of a and their mean."""
     covariance = np.atleast_2d(np.cov(subject.data.X, rowvar=False, ddof=0))
-    if subject.fit.is_point and not subject.several:
-        rng = np.random.default_rng(0)
+    if subject.fit.is_point:
+        rng, density = np.random.default_rng(0), subject.fit.density
+        # Information that several annotators' labels would have with known classes is too much.
+        near = gaussian_near(density, density.pack(subject.point)) if subject.several else None
+        z = (subject.local if near is None else near).sample(rng, 500)
         draws = np.zeros((500, subject.data.p))
-        z = subject.local.sample(rng, 500)
-        draws[:, subject.data.class_mask] = z[:, subject.fit.density.blocks.a]
+        draws[:, subject.data.class_mask] = z[:, density.blocks.a]
         center = subject.point.a
     else:
         draws = subject.pivoted.take_flat().a

@@ -13,6 +13,7 @@ from bayes_lepu.diagnostics.exceptional import Nearest
 from bayes_lepu.diagnostics.records import Aspect
 from bayes_lepu.diagnostics.subject import Peak, Role, Subject
 from bayes_lepu.result.numbers_in_words import share
+from tests import annotated
 from tests.diagnosed import simulated_rows
 
 pytestmark = pytest.mark.filterwarnings("ignore::bayes_lepu.LepuWarning")
@@ -295,3 +296,17 @@ def test_rankings_agree_as_their_correlations_say(subject):
     assert steep.figure == pytest.approx(
         max((X @ subject.point.a).std(), (X @ subject.point.alpha).std())
     )
+
+
+def test_a_point_estimate_of_several_annotators_knows_how_stable_its_ranking_is():
+    """About as the Gaussian there says (500 draws); its one point agrees with itself."""
+    X, _, L = annotated.simulate(300, seed=2)
+    found = [
+        data_information.ranking_stability(Subject(lepu.fit(X, L, model="spm", **options)))
+        for options in (
+            {"method": "map", "random_seed": 1},
+            {"method": "laplace", "random_seed": 1, "draws": 500},
+        )
+    ]
+    assert 1 - found[0] == pytest.approx(1 - found[1], rel=0.25)
+    assert found[0] < 0.999
