@@ -21,7 +21,7 @@ model inside. ``stats["model"]`` says which member a draw came from.
 import json
 import math
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -52,6 +52,7 @@ if TYPE_CHECKING:
 PRIOR_WEIGHTS = {"naive": 0.02, "scar": 0.3, "spm": 0.6, "psychm": 0.1}
 STACKED = "stack"
 MEMBERS, REMEMBERED = "members", "remembered"  # groups of a saved average
+OPTION_OF = {"false_marks": "false_marks=", "cases": "sampling="}
 TEMPERATURE = 4.0  # differences of elpd that say nothing
 
 
@@ -167,11 +168,16 @@ class AveragedFit(Fit):
         }
         return write(tree, Path(path))
 
+    def accept_unseen(self, how: str) -> "AveragedFit":
+        """See `Fit.accept_unseen`; of every member too."""
+        members = {name: fit.accept_unseen(how) for name, fit in self.members.items()}
+        return replace(super().accept_unseen(how), members=members)
+
     def update(
         self,
         *,
         y: Any = None,
-        audits: str = "chosen",
+        audits: str | None = None,
         class_features: Sequence[str | int] | None = None,
         selection_features: Sequence[str | int] | None = None,
         class_prior: tuple[float, float] | None = None,
@@ -294,8 +300,17 @@ def _refuse_other_coordinates(fits: Mapping[str, Fit]) -> None:
         same = np.array_equal(fit.data.center, lead.data.center)
         if not (same and np.array_equal(fit.data.scale, lead.data.scale)):
             raise DataError(f"{name!r} was standardised otherwise than {first!r}.")
-        if fit.parameters.link != lead.parameters.link and fit.spec.has_selection:
-            raise ModelError(f"{name!r} has another link than {first!r}; they cannot be pooled.")
+        for what in ("false_marks", "cases"):
+            if getattr(fit.spec, what) != getattr(lead.spec, what):
+                raise ModelError(
+                    f"{name!r} was fitted with another {OPTION_OF[what]} than {first!r}; they "
+                    "cannot be pooled. Give both the same."
+                )
+    links = {n: fit.parameters.link for n, fit in fits.items() if fit.spec.has_selection}
+    one = next(iter(links), first)
+    for name, link in links.items():
+        if link != links[one]:
+            raise ModelError(f"{name!r} has another link than {one!r}; they cannot be pooled.")
 
 
 def _given(weights: dict[Any, Any], fits: Mapping[str, Fit]) -> dict[str, float]:
@@ -320,7 +335,7 @@ def _averaged(fits: Mapping[str, Fit], table: pd.DataFrame, options: FitOptions)
         spec=lead.spec,
         data=lead.data,
         priors=lead.priors,
-        parameters=_pool([f.parameters for f in members.values()], which),
+        parameters=_pool(members.values(), which),
         modes=lead.modes,
         orientation=lead.orientation,
         options=options,
@@ -373,9 +388,12 @@ def weigh(fits: Mapping[str, Fit]) -> pd.DataFrame:
     return table.assign(weight=weight / weight.sum()).sort_values("weight", ascending=False)
 
 
-def _pool(members: list[Parameters], which: NDArray[np.int64]) -> Parameters:
+def _pool(fits: Iterable[Fit], which: NDArray[np.int64]) -> Parameters:
     """Draws of each member where ``which`` names it, by position; evenly where it has more."""
-    members = [_of_shape(m, which.shape) for m in members]
+    fits = list(fits)
+    members = [_of_shape(fit.parameters, which.shape) for fit in fits]
+    # A propensity without a predictor has a link in name only.
+    links = [fit.parameters.link for fit in fits if fit.spec.has_selection]
     pooled = {}
     for name in ARRAYS:
         parts = [getattr(m, name) for m in members]
@@ -384,7 +402,7 @@ def _pool(members: list[Parameters], which: NDArray[np.int64]) -> Parameters:
         values = np.stack(np.broadcast_arrays(*parts))
         index = which.reshape(1, *which.shape, *(1,) * (values.ndim - 3))
         pooled[name] = np.take_along_axis(values, index, axis=0)[0]
-    return Parameters(**pooled, link=members[0].link)
+    return Parameters(**pooled, link=(*links, members[0].link)[0])
 
 
 def _of_shape(draws: Parameters, shape: tuple[int, ...]) -> Parameters:

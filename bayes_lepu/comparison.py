@@ -2,13 +2,16 @@
 
 import warnings
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.special import logsumexp
 
 from bayes_lepu.data.pu_data import PUData
+from bayes_lepu.data.weights import total_and_error
 from bayes_lepu.errors import DataError, ModelError
 from bayes_lepu.fitted import Fit
 from bayes_lepu.links import Array
@@ -100,6 +103,8 @@ def _check_rows(one: PUData, other: PUData, name: str, first: str) -> None:
         raise DataError(f"{name!r} was fitted to other labels than {first!r}.")
     if not np.array_equal(one.kind, other.kind):
         raise DataError(f"{name!r} was fitted to other audited classes than {first!r}.")
+    if not np.array_equal(one.weight, other.weight):
+        raise DataError(f"{name!r} was fitted with other weights (sample_weight=) than {first!r}.")
     for column in set(one.feature_names) & set(other.feature_names):
         mine, theirs = (
             d.X[:, j] * d.scale[j] + d.center[j]
@@ -114,17 +119,26 @@ def _check_rows(one: PUData, other: PUData, name: str, first: str) -> None:
 
 
 def _loo(fit: Fit) -> "az.ELPDData":
-    """PSIS-LOO of every row, or of some of very many."""
+    """PSIS-LOO of every row, or of some of very many; a row of weight 2 is two rows."""
     import arviz as az
     import xarray as xr
 
     groups = {"posterior": fit.tree["posterior"].to_dataset()[["b"]]}
-    groups |= {g: fit.tree[g].to_dataset() for g in ("log_likelihood", "observed_data")}
-    groups["log_likelihood"] = groups["log_likelihood"].map(_without_ties)
-    tree = xr.DataTree.from_dict(groups)
-    if fit.data.n * fit.draws.b.size <= MANY_CELLS:
+    of_rows = {g: fit.tree[g].to_dataset() for g in ("log_likelihood", "observed_data")}
+    of_rows["log_likelihood"] = of_rows["log_likelihood"].map(_without_ties)
+    many, weight = fit.data.n * fit.draws.b.size > MANY_CELLS, fit.data.row_weights
+    if many and weight is not None:
+        places = (np.arange(SOME_ROWS) + 0.5) / SOME_ROWS * weight.sum()
+        rows = np.minimum(np.searchsorted(np.cumsum(weight), places), fit.data.n - 1)
+        of_rows = {g: values.isel(obs=rows) for g, values in of_rows.items()}
+        weight, many = np.full(SOME_ROWS, weight.sum() / SOME_ROWS), False
+    tree = xr.DataTree.from_dict(groups | of_rows)
+    if not many:
         tree["log_likelihood"].load()  # ArviZ reads it several times
-        return az.loo(tree, pointwise=True, reff=1.0)
+        found = az.loo(tree, pointwise=True, reff=1.0)
+        if weight is None:
+            return found
+        return _weighted(found, tree["log_likelihood"].to_dataset()["l"], weight)
     at_the_mean = log_likelihood(mean_of(fit.draws), fit.data)
     return az.loo_subsample(
         tree,
@@ -134,6 +148,15 @@ def _loo(fit: Fit) -> "az.ELPDData":
         pointwise=True,
         reff=1.0,
     )
+
+
+def _weighted(loo: "az.ELPDData", values: "xr.DataArray", weight: Array) -> "az.ELPDData":
+    """The same with every row counted by its weight."""
+    own = loo.elpd_i.to_numpy()
+    seen = logsumexp(values.to_numpy(), axis=(0, 1)) - np.log(values[..., 0].size)
+    elpd, se = total_and_error(own, weight)
+    p = float(weight @ (seen - own))
+    return replace(loo, elpd=elpd, se=se, p=p, elpd_i=loo.elpd_i.copy(data=own * weight))
 
 
 def _without_ties(values: "xr.DataArray") -> "xr.DataArray":

@@ -57,7 +57,7 @@ class Fit(FittedModel):
         return replace(
             self,
             data=self.data.held,
-            priors=priors,
+            priors=priors if found.priors is None else found.priors,
             parameters=found.parameters,
             modes=found.modes,
             orientation=found.orientation,
@@ -224,7 +224,7 @@ class Fit(FittedModel):
         self,
         *,
         y: Any = None,
-        audits: str = "chosen",
+        audits: str | None = None,
         class_features: Sequence[str | int] | None = None,
         selection_features: Sequence[str | int] | None = None,
         class_prior: tuple[float, float] | None = None,
@@ -241,8 +241,9 @@ class Fit(FittedModel):
             Newly audited classes, 0 or 1: by row label, or one value per row with NaN where
             nothing new is known. They are added to those the fit has, and replace them where both
             speak of the same row.
-        audits : {"random", "chosen"}
-            How all audited rows together were picked; see `fit`.
+        audits : {"random", "chosen"}, optional
+            How all audited rows together were picked; see `fit`. By default "chosen" where y
+            brings new ones, else as it was.
         class_features, selection_features : sequence, optional
             Other columns for t and for s; see `fit`.
         class_prior, label_frequency : (value, standard error), optional

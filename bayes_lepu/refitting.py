@@ -13,14 +13,14 @@ from bayes_lepu.building import priors_of, spec_of
 from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.errors import DataError
 from bayes_lepu.fitted import Fit
+from bayes_lepu.inference.engines import ENGINES
 from bayes_lepu.links import Array
+from bayes_lepu.models.spec import ModelSpec
 from bayes_lepu.options import check_audit, check_columns, check_options
-from bayes_lepu.priors.prior import SLOPES, GivenPriors
+from bayes_lepu.priors.prior import SLOPES, GivenPriors, Prior
 from bayes_lepu.runtime.interruption import stops_at_once
 from bayes_lepu.suggestions import some
 from bayes_lepu.tables.labels import as_numbers, read_classes, read_outside, read_vector
-
-UNPENALISED: dict[str, Any] = {"priors": None, "penalty": None, "C": None}
 
 
 @stops_at_once
@@ -29,7 +29,7 @@ def refit(
     fit: Fit,
     *,
     y: Any,
-    audits: str,
+    audits: str | None,
     class_features: Sequence[str | int] | None,
     selection_features: Sequence[str | int] | None,
     learned: Mapping[str, Any],
@@ -39,14 +39,17 @@ def refit(
     classes = data.y if y is None else add_classes(fit, y)
     known = not bool(np.isnan(classes).all())
     features = {"class_features": class_features, "selection_features": selection_features}
+    if audits is None:
+        audits = fit.options.audits if y is None else "chosen"
     news: dict[str, Any] = {"audits": audits if known else None}
     if y is not None:
         news["y"] = None  # no longer what the column of this name says
-    if learned["method"] not in (None, fit.method):
-        news |= UNPENALISED
+    other = learned["method"] not in (None, fit.method)
+    if other:
+        news |= {"penalty": None, "C": None, "priors": _usable(fit, learned["method"])}
     options = replace(fit.options.but(**features, **learned), **news)
     check_options(options, audited=known)
-    spec = spec_of(fit.spec, options)
+    spec = spec_of(replace(fit.spec, false_marks=False), options)
     check_columns(spec, selection_features, None)
     data = replace(
         data,
@@ -57,9 +60,8 @@ def refit(
         _mask(fit, "selection_features", selection_features, data.selection_mask),
     )
     check_audit(spec, data)
-    asked = replace(options, **UNPENALISED)
-    if options.method == fit.method:
-        asked = replace(asked, priors=_kept(fit, data))
+    priors = options.priors if other else _as_chosen(fit)
+    asked = replace(options, penalty=None, C=None, priors=_left(priors, fit.data, data, spec))
     new = fit_data(spec, data, priors_of(spec, data, asked), replace(asked, progressbar=False))
     made = replace(new.provenance, made_by="update")
     found = replace(new, options=options, provenance=made)
@@ -67,16 +69,43 @@ def refit(
     return found
 
 
-def _kept(fit: Fit, data: PUData) -> GivenPriors:
-    """The priors of a fit; those given by column, for the columns that are left."""
+def _as_chosen(fit: Fit) -> GivenPriors:
+    """The priors of a fit, unknown scales as they were before a point estimate found them."""
     priors: dict[str, Any] = dict(fit.priors)
-    masks = ((d.class_mask, d.selection_mask) for d in (fit.data, data))
-    for name, before, now in zip(SLOPES, *masks, strict=True):
-        parts = priors[name].parts if name in priors else ()
-        if parts and not np.array_equal(before, now):
-            by_place = dict(zip(np.flatnonzero(before).tolist(), parts, strict=True))
-            priors[name] = {fit.feature_names[j]: by_place[j] for j in by_place if now[j]}
+    if fit.is_point and (fit.data.blocks or fit.options.priors):
+        chosen = priors_of(fit.spec, fit.data, fit.options)
+        priors |= {name: prior for name, prior in chosen.items() if prior.hierarchical}
     return priors
+
+
+def _usable(fit: Fit, method: str) -> GivenPriors | None:
+    """The priors that the user gave, those aside that another method cannot take."""
+    given = fit.options.priors or {}
+    if method in ENGINES and not ENGINES[method].point:
+        given = {k: v for k, v in given.items() if not isinstance(v, Prior) or v.proper}
+    return given or None
+
+
+def _left(
+    priors: GivenPriors | None, before: PUData, now: PUData, spec: ModelSpec
+) -> GivenPriors | None:
+    """Priors of what the model has; those given by column, of the columns that are left."""
+    out: dict[str, Any] = dict(priors or {})
+    if not spec.false_marks:
+        out.pop("epsilon", None)
+    masks = ((d.class_mask, d.selection_mask) for d in (before, now))
+    for stem, old, new in zip(SLOPES, *masks, strict=True):
+        gone = {now.feature_names[j] for j in np.flatnonzero(old & ~new)}
+        for name in {stem, f"{stem}_mean"} & set(out):
+            given = out[name]
+            parts = given.parts if isinstance(given, Prior) else ()
+            if parts and not np.array_equal(old, new):
+                names = np.array(now.feature_names)[old].tolist()
+                given = dict(zip(names, parts, strict=True))
+            if isinstance(given, Mapping):
+                given = {column: prior for column, prior in given.items() if column not in gone}
+            out[name] = given
+    return {name: given for name, given in out.items() if given} or None
 
 
 def _mask(
@@ -91,8 +120,10 @@ def _mask(
             f"another {option.replace('features', 'formula')}=."
         )
     names = fit.feature_names[: fit.data.given_width]
-    known: dict[Any, tuple[int, ...]] = {j: (j,) for j in range(len(names))}
-    known |= {name: (j,) for j, name in enumerate(names)} | fit.data.terms
+    known: dict[Any, tuple[int, ...]] = {name: (j,) for j, name in enumerate(names)}
+    known |= fit.data.terms
+    if not fit.data.named:  # an array: the user's columns are these
+        known |= {j: (j,) for j in range(len(names))}
     unknown = [c for c in columns if c not in known]
     if unknown or not columns:
         raise DataError(

@@ -69,7 +69,7 @@ def read_labels(l: Any, n: int, X: Any, long: LongFormat | None = None) -> Label
         [_column(name, c, n, X) for name, c in zip(names, columns, strict=True)]
     )
     matrix = np.where(np.isnan(numbers), NOT_SHOWN, numbers).astype(np.int8)
-    _refuse_idle(matrix, names)
+    refuse_idle(matrix, names)
     return Labels(np.ascontiguousarray(matrix), names)
 
 
@@ -85,13 +85,7 @@ def named_table(table: Any, X: Any) -> Any:
 def _one(l: Any, n: int, X: Any) -> NDArray[np.int8]:
     """The labels of one annotator, who saw every row."""
     labels = zero_or_one(read_vector("l", l, n, X))
-    if labels.sum() == 0:
-        raise DataError("No row is labelled (l is 0 everywhere): there is nothing to learn from.")
-    if labels.sum() == n:
-        raise DataError(
-            "Every row is labelled (l is 1 everywhere): unlabelled rows are needed. If these are "
-            "positives only, add the background rows with l = 0."
-        )
+    refuse_idle(labels[:, None], ONE)
     return labels
 
 
@@ -156,8 +150,19 @@ def _column(name: str, column: Any, n: int, X: Any) -> Array:
     return numbers
 
 
-def _refuse_idle(labels: NDArray[np.int8], annotators: tuple[str, ...]) -> None:
+def refuse_idle(labels: NDArray[np.int8], annotators: tuple[str, ...]) -> None:
     """Annotators about whom nothing can be learned, and tables that confuse 0 with NaN."""
+    if len(annotators) == 1:
+        if not labels.any():
+            raise DataError(
+                "No row is labelled (l is 0 everywhere): there is nothing to learn from."
+            )
+        if labels.all():
+            raise DataError(
+                "Every row is labelled (l is 1 everywhere): unlabelled rows are needed. If these "
+                "are positives only, add the background rows with l = 0."
+            )
+        return
 
     def named(idle: NDArray[np.bool_]) -> list[str]:
         return [annotators[j] for j in np.flatnonzero(idle)]

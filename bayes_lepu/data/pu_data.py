@@ -21,6 +21,7 @@ from bayes_lepu.data.annotators import ONE
 from bayes_lepu.data.parts import Parts, Sums, evenly_spaced, random_keys
 from bayes_lepu.data.repeats import find_repeats
 from bayes_lepu.data.threads import is_cut, total
+from bayes_lepu.data.weights import are_counts, total_and_error
 from bayes_lepu.likelihood import NOT_SHOWN, UNKNOWN, Rows, make_rows
 from bayes_lepu.likelihood.sparse_matrices import as_dense, is_sparse
 from bayes_lepu.links import Array, RowKind, row_kinds
@@ -219,6 +220,23 @@ class PUData:
         """Weights for `numpy.average`: None where every row counts once."""
         return self.weight if self.weight.size else None
 
+    def total_and_error(self, values: Array) -> tuple[float, float]:
+        """Weighted sum of a value per row, and its standard error."""
+        return total_and_error(values, self.weight if self.weight.size else np.ones(self.n))
+
+    def as_counted(self, most: int) -> "PUData":
+        """At most so many rows without weights: alike ones repeated as often as they count.
+
+        Rows whose weights are no numbers of rows stand for themselves, unless they count nothing.
+        """
+        if not self.weight.size:
+            return self.evenly(most)
+        n = np.arange(self.n)
+        counts = are_counts(self.weight)
+        keep = np.repeat(n, self.weight.astype(int)) if counts else n[self.weight > 0]
+        chosen = self.rows(keep[evenly_spaced(keep.size, most)])
+        return replace(chosen, weight=np.zeros(0))
+
     @property
     def population(self) -> Array | None:
         """Weights of the rows in averages over the population, such as π."""
@@ -400,7 +418,8 @@ class PUData:
 
         Columns of visits are those of an average visit.
         """
-        if not self.center.any() and (table := as_sparse(X, without=self.encoding.aside)):
+        as_it_is = not self.center.any() and not self.encoding.columns and not self.visit_names
+        if as_it_is and (table := as_sparse(X, without=self.encoding.aside)):
             matrix, index = match_sparse(table, self.feature_names, named=self.named)
             return scaled(matrix, 1 / self.scale), index
         values, index = encode_rows(X, self.encoding, self._own_names, named=self.named)

@@ -8,11 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from bayes_lepu.data.annotators import LongFormat, read_labels, refuse_label_among_features
+from bayes_lepu.data.annotators import (
+    LongFormat,
+    read_labels,
+    refuse_idle,
+    refuse_label_among_features,
+)
 from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.data.visits import read_visits, visit_columns
 from bayes_lepu.errors import DataError
 from bayes_lepu.likelihood.sparse_matrices import is_sparse
+from bayes_lepu.suggestions import some
 from bayes_lepu.tables.arrays import refuse_swapped
 from bayes_lepu.tables.formulas import read_design
 from bayes_lepu.tables.frames import row_count, take_roles
@@ -95,6 +101,10 @@ def read_data(
                 "columns already. Leave the lists out."
             )
         design = read_design(class_formula, selection_formula)
+        if both := sorted({*exclude} & {*design.variables}):
+            raise DataError(
+                f"exclude names {some(both)}, which a formula needs. Leave it out of one of them."
+            )
     table, labels = gather(
         lambda: read_table(
             X,
@@ -103,20 +113,25 @@ def read_data(
             aside=aside,
             design=design,
             feature_names=feature_names,
+            weight=read_weights(sample_weight, row_count(X), X),
         ),
         lambda: read_labels(l, row_count(X), X, long),
     )
     audited = read_classes(y, labels.matrix, X, false_marks=false_marks)
     weight = read_weights(sample_weight, len(audited), X)
-    if weight.size:
-        marked, unmarked = ((labels.matrix == value).any(axis=1) for value in (1, 0))
-        check_weights(float(weight @ marked), float(weight @ unmarked))
-    seen = read_visits(visits, l, labels, X, weight, long, standardize=standardize)
+    seen = read_visits(visits, l, labels, X, weight, long, standardize=standardize, kept=table.kept)
     if table.kept is not None:
         labels = labels._replace(matrix=np.ascontiguousarray(labels.matrix[table.kept]))
         audited = audited[table.kept]
         weight = weight[table.kept] if weight.size else weight
         seen = seen._replace(columns=seen.columns[table.kept])
+        try:
+            refuse_idle(labels.matrix, labels.annotators)
+        except DataError as error:
+            raise DataError(f"Of the rows that missing='drop' leaves: {error}") from None
+    if weight.size:
+        marked, unmarked = ((labels.matrix == value).any(axis=1) for value in (1, 0))
+        check_weights(float(weight @ marked), float(weight @ unmarked))
     values, names = table.numbers, table.names
     if is_sparse(values):
         _refuse_for_sparse(len(labels.annotators), cases=cases)

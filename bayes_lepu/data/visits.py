@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from bayes_lepu.data.annotators import Labels, LongFormat, named_table, widened
 from bayes_lepu.errors import DataError
@@ -40,9 +41,9 @@ class Visits(NamedTuple):
 
 def read_visits(
     visits: Any, l: Any, labels: Labels, X: Any, weight: Array, long: LongFormat | None, *,
-    standardize: bool,
+    standardize: bool, kept: NDArray[np.bool_] | None = None,
 ) -> Visits:  # fmt: skip
-    """The columns of visits, standardised over the cells that were shown."""
+    """The columns of visits, standardised over the cells that were shown in the rows kept."""
     n, J = labels.matrix.shape
     if visits is None:
         return Visits((), np.zeros((n, 0)), np.zeros(0), np.ones(0))
@@ -53,6 +54,8 @@ def read_visits(
         )
     tables = _tables(visits, l, X, n, long)
     shown = labels.matrix != NOT_SHOWN
+    if kept is not None:
+        shown &= kept[:, None]
     counted = np.broadcast_to(weight[:, None], shown.shape)[shown] if weight.size else weight
     columns, centers, scales = [], [], []
     for name, table in tables.items():

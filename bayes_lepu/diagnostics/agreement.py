@@ -22,6 +22,7 @@ from bayes_lepu.result import FittedModel
 REPLICATES = 500
 LEAST_REPLICATES = 100
 MAX_CELLS = 200_000_000
+MOST_ROWS = 1_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,6 +95,7 @@ def compare_agreement(draws: Parameters, data: PUData, rng: np.random.Generator)
 
     A point estimate is replicated many times as it is.
     """
+    data = data.as_counted(MOST_ROWS)
     X, shown, J = data.X, data.shown, data.n_annotators
     affordable = max(LEAST_REPLICATES, min(REPLICATES, MAX_CELLS // (data.n * J)))
     count = affordable if draws.b.size == 1 else min(affordable, draws.b.size)

@@ -20,11 +20,13 @@ Every end is a function of draws of h, so it has an interval of its own.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 import pandas as pd
 
+from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.errors import ModelError
 from bayes_lepu.links import Array, RowKind
 from bayes_lepu.result import FittedModel
@@ -49,9 +51,17 @@ def bound_class_prior(
         raise ModelError(
             "Bounds are for one annotator; several of the same rows tell more: see the verdict."
         )
-    some = fit.data.evenly(MAX_ROWS)
-    h, weight = fit.draws.thin(DRAWS).h(some.X), some.row_weights
-    mean = np.average(h, axis=1, weights=weight)
+    if fit.data.cases and (s_min, s_max, gamma) != (None, None, None):
+        raise ModelError(
+            "sampling='case-control' tells h up to a factor only: s_min, s_max and gamma bound "
+            "nothing there. Audit background rows at random, or give class_prior=."
+        )
+    some, draws = fit.data.evenly(MAX_ROWS), fit.draws.thin(DRAWS)
+    h, weight = draws.h(some.X), some.row_weights
+    if draws.epsilon is not None:  # what the true marks leave of h
+        false = draws.epsilon[:, None]
+        h = np.maximum(h - false, 0.0) / (1 - false)
+    mean = np.zeros(len(h)) if fit.data.cases else np.average(h, axis=1, weights=weight)
     lines: dict[str, tuple[Array, Array]] = {"nothing": (mean, np.ones(len(h)))}
     if s_min is not None or s_max is not None:
         low, high = _share("s_min", s_min, 0.0), _share("s_max", s_max, 1.0)
@@ -68,9 +78,9 @@ def bound_class_prior(
     told = audits or fit.options.audits or "chosen"
     if told not in ("chosen", "random"):
         raise ModelError(f"audits = {audits!r}; 'chosen' or 'random' is expected.")
-    if told == "random" and fit.data.n_audited:
-        pi = audited_pi(fit)
-        lines[f"{fit.data.n_audited} audited rows were picked at random"] = (pi, pi)
+    if told == "random" and (found := random_audits(fit)) is not None:
+        pi = found.pi(np.random.default_rng([fit.options.random_seed, 9]))
+        lines[f"{found.rows} audited rows were picked at random"] = (pi, pi)
     tail = tail_probabilities(ci_prob)[0]
     records = []
     for lower, upper in lines.values():
@@ -103,14 +113,54 @@ def band(
     return lower, upper
 
 
-def audited_pi(fit: FittedModel, count: int = 4000) -> Array:
-    """Draws of π from random audits alone, under Jeffreys' prior of the share."""
-    weights = fit.data.kind_weights
-    missed, audited = weights[RowKind.MISSED], weights[RowKind.MISSED :].sum()
-    rng = np.random.default_rng([fit.options.random_seed, 9])
-    m = rng.beta(missed + 0.5, audited - missed + 0.5, count)
-    rate = float(np.average(fit.data.l, weights=fit.data.row_weights))
-    return rate + (1 - rate) * m
+@dataclass(frozen=True)
+class RandomAudits:
+    """What rows audited at random say of π, whatever t and s look like.
+
+    Attributes
+    ----------
+    rows : int
+        How many.
+    unmarked : float
+        Share of the population that is not marked.
+    missed, negative : float
+        Positive and negative ones among the audited rows that are not marked.
+    true, false : float
+        The same of those that are, where marks may be false; else none.
+    """
+
+    rows: int
+    unmarked: float
+    missed: float
+    negative: float
+    true: float = 0.0
+    false: float = 0.0
+
+    def pi(self, rng: np.random.Generator, count: int = 4000) -> Array:
+        """Draws of π under Jeffreys' prior of the shares."""
+        m = rng.beta(self.missed + 0.5, self.negative + 0.5, count)
+        marks = np.ones(count)
+        if self.true + self.false:
+            marks = rng.beta(self.true + 0.5, self.false + 0.5, count)
+        return (1 - self.unmarked) * marks + self.unmarked * m
+
+
+def random_audits(fit: FittedModel) -> RandomAudits | None:
+    """The audited rows of a fit taken as random ones; None where they leave π open."""
+    data, weights = fit.data, fit.data.kind_weights
+    missed, negative = weights[RowKind.MISSED], weights[RowKind.NEGATIVE]
+    known = ~np.isnan(data.y)
+    marks = known & (data.l == 1) & fit.spec.false_marks
+    if not missed + negative or (fit.spec.false_marks and not marks.any()):
+        return None
+    unmarked = 1.0 if data.cases else float(np.average(data.l == 0, weights=data.row_weights))
+    true, false = (float((marks & (data.y == c)) @ _weights(data)) for c in (1, 0))
+    rows = int((known & (data.l == 0)).sum() + marks.sum())
+    return RandomAudits(rows, unmarked, float(missed), float(negative), true, false)
+
+
+def _weights(data: PUData) -> Array:
+    return data.weight if data.weight.size else np.ones(data.n)
 
 
 def _odds(probability: Array, factor: float) -> Array:

@@ -141,11 +141,11 @@ def check_shape(subject: Subject, evidence: "Evidence") -> list[Check]:
 def norms_and_cosine(subject: Subject) -> tuple[float, float, float]:
     """The sd of both linear predictors over the data, and their correlation."""
     X, point = subject.data.X, subject.point
-    tau, omega = point.tau(X), point.omega(X)
-    sd_t, sd_s = float(tau.std()), float(omega.std())
+    both = np.cov(point.tau(X), point.omega(X), ddof=0, aweights=subject.data.row_weights)
+    sd_t, sd_s = np.sqrt(np.diag(both)).tolist()
     if min(sd_t, sd_s) < 1e-12:
         return sd_t, sd_s, 0.0
-    return sd_t, sd_s, float(np.corrcoef(tau, omega)[0, 1])
+    return sd_t, sd_s, float(both[0, 1]) / (sd_t * sd_s)
 
 
 def check_ranking(subject: Subject, evidence: "Evidence") -> list[Check]:
@@ -180,7 +180,8 @@ def check_ranking(subject: Subject, evidence: "Evidence") -> list[Check]:
 
 def ranking_stability(subject: Subject) -> float:
     """Mean correlation of a·x over the data between draws of a and their mean."""
-    covariance = np.atleast_2d(np.cov(subject.data.X, rowvar=False, ddof=0))
+    covariance = np.cov(subject.data.X, rowvar=False, ddof=0, aweights=subject.data.row_weights)
+    covariance = np.atleast_2d(covariance)
     if subject.fit.is_point:
         rng, density = np.random.default_rng(0), subject.fit.density
         # Information that several annotators' labels would have with known classes is too much.

@@ -10,18 +10,20 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.diagnostics import thresholds, twins
 from bayes_lepu.diagnostics.climbing import climb, linear
 from bayes_lepu.diagnostics.records import Aspect, Check, not_computed
-from bayes_lepu.diagnostics.subject import MATERIAL, Subject, weak_density
+from bayes_lepu.diagnostics.subject import MATERIAL, Subject, share_positive, weak_density
 from bayes_lepu.diagnostics.thresholds import grade, graded
 from bayes_lepu.diagnostics.twins import Twin
 from bayes_lepu.inference.optimizers import optimise
 from bayes_lepu.inference.starts import constant_starts
 from bayes_lepu.links import Array
 from bayes_lepu.models import get_model
+from bayes_lepu.models.density import LogDensity
 from bayes_lepu.models.parameters import Parameters
 from bayes_lepu.result.numbers_in_words import UNITS, worse
 
@@ -172,17 +174,17 @@ def check_exceptional(subject: Subject, evidence: "Evidence") -> list[Check]:
 
 
 def _check(subject: Subject, found: Nearest) -> Check:
-    X, kind = subject.weak.data.X, found.of
+    data, kind = subject.weak.data, found.of
     bounds = thresholds.nested_gap(found.freed)
-    own = float(found.point.t(X).mean())
+    own = share_positive(found.point, data)
     text = f"Held to {kind.held}, the fit is {worse(found.distance)}."
     if grade(found.distance, bounds) != "passed":
         if found.twins:
-            twin = max(found.twins, key=lambda w: abs(float(w.point.t(X).mean()) - own))
+            twin = max(found.twins, key=lambda w: abs(share_positive(w.point, data) - own))
             text += (
                 " On it a second solution has the same h "
-                f"(to {twin.difference(found.point, X):.0e}): {twin.name}, "
-                f"π {float(twin.point.t(X).mean()):.2f} instead of {own:.2f}."
+                f"(to {twin.difference(found.point, data.X):.0e}): {twin.name}, "
+                f"π {share_positive(twin.point, data):.2f} instead of {own:.2f}."
             )
         else:
             text += f" {kind.no_twin}"
@@ -224,11 +226,12 @@ def _find(
         found.append((value, point, formula(point)))
     best = max(value for value, _, _ in found)
     close = [f for f in found if f[0] >= best - NEARLY]
-    X = subject.weak.data.X
+    data = subject.weak.data
 
     def preference(candidate: tuple[float, Parameters, list[Twin]]) -> tuple[bool, bool, float]:
         value, point, solutions = candidate
-        shifts = [abs(float(s.point.t(X).mean() - point.t(X).mean())) for s in solutions]
+        own = share_positive(point, data)
+        shifts = [abs(share_positive(s.point, data) - own) for s in solutions]
         return bool(solutions), max(shifts, default=0.0) > MATERIAL, value
 
     value, point, solutions = max(close, key=preference)
@@ -250,24 +253,30 @@ def _a_zero(subject: Subject) -> Nearest:
     return _find(subject, A_ZERO, E, np.zeros(dim), starts, twins.class_zero)
 
 
+def _rest(density: LogDensity) -> NDArray[np.intp]:
+    """Coordinates other than slopes and intercepts: of rates, false marks and log C."""
+    b = density.blocks
+    return np.setdiff1d(np.arange(density.dim), np.r_[b.a, b.b, b.alpha, b.beta])
+
+
 def _tied(subject: Subject, sign: float) -> tuple[Array, list[Array]]:
-    """Map from (slopes, b, β, u, v) with α = ± a, and starts."""
+    """Map from slopes, b, β and all that is no factor's own, with α = ± a, and starts."""
     density, data, z = subject.weak, subject.data, _start(subject)
     blocks, common = density.blocks, data.class_mask & data.selection_mask
     k = int(common.sum())
-    n_rates = subject.fit.spec.n_rates
-    E = np.zeros((density.dim, k + 2 + n_rates))
+    rest = _rest(density)
+    E = np.zeros((density.dim, k + 2 + rest.size))
     E[np.r_[blocks.a][common[data.class_mask]], np.arange(k)] = 1.0
     E[np.r_[blocks.alpha][common[data.selection_mask]], np.arange(k)] = sign
     E[blocks.b, k], E[blocks.beta, k + 1] = 1.0, 1.0
-    E[np.r_[blocks.rates], k + 2 + np.arange(n_rates)] = 1.0
+    E[rest, k + 2 + np.arange(rest.size)] = 1.0
     point = subject.peaks[0].point
-    levels = np.concatenate([z[blocks.b], z[blocks.beta], z[blocks.rates]])
+    levels = np.concatenate([z[blocks.b], z[blocks.beta], z[rest]])
     slopes = [point.a, sign * point.alpha, 0.5 * (point.a + sign * point.alpha)]
     starts = [np.concatenate([s[common], levels]) for s in slopes]
     # With equal slopes and equal intercepts the gradient cannot tell the factors apart, and the
     # branches of the set differ in b - β (a = α) or b + β (a = -α).
-    apart = np.zeros(k + 2 + n_rates)
+    apart = np.zeros(k + 2 + rest.size)
     apart[k : k + 2] = 1.0, -sign
     return E, [s + step * apart for s in starts for step in (0.0, 1.0, -1.0)]
 
@@ -328,7 +337,7 @@ def scar_peak(subject: Subject, data: PUData | None = None) -> tuple[Parameters,
 
 def _both_zero(subject: Subject) -> Nearest:
     density, z = subject.weak, _start(subject)
-    levels = np.r_[density.blocks.b, density.blocks.beta]
+    levels = np.r_[density.blocks.b, density.blocks.beta, _rest(density)]
     E = np.eye(density.dim)[:, levels]
     return _find(subject, BOTH_ZERO, E, np.zeros(density.dim), [z[levels]], twins.both_zero)
 
@@ -336,9 +345,9 @@ def _both_zero(subject: Subject) -> Nearest:
 def _fixed_point(subject: Subject) -> Nearest:
     """The swap's fixed point (a, b) = (α, β): identified, but only at the rate N^(-1/4)."""
     E, starts = _tied(subject, 1.0)
-    k = E.shape[1] - 2
-    E = np.column_stack([E[:, :k], E[:, k] + E[:, k + 1]])
-    joined = [np.append(s[:k], 0.5 * (s[k] + s[k + 1])) for s in starts[::3]]
+    k = int((subject.data.class_mask & subject.data.selection_mask).sum())
+    E = np.column_stack([E[:, :k], E[:, k] + E[:, k + 1], E[:, k + 2 :]])
+    joined = [np.r_[s[:k], 0.5 * (s[k] + s[k + 1]), s[k + 2 :]] for s in starts[::3]]
     found = _find(subject, FIXED_POINT, E, np.zeros(len(E)), joined, _none)
     return replace(found, twins=[])
 

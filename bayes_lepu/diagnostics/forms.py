@@ -29,7 +29,7 @@ from bayes_lepu.diagnostics.form_refits import FALSE_MARKS, Form, Problem, list_
 from bayes_lepu.diagnostics.levels import LEVEL_REMEDY, OWN_BRANCHES, interval
 from bayes_lepu.diagnostics.profile import Profile
 from bayes_lepu.diagnostics.records import Aspect, Check, not_computed, passed_if
-from bayes_lepu.diagnostics.subject import Subject
+from bayes_lepu.diagnostics.subject import Subject, share_positive
 from bayes_lepu.diagnostics.thresholds import grade, graded, judged_on
 from bayes_lepu.links import Array
 from bayes_lepu.result.numbers_in_words import UNITS, share, worse
@@ -136,12 +136,12 @@ def form_range(
         for missed in table.pop("missed")
     ]
     table["kept"] = (table["below"] <= AS_WELL) | (np.arange(len(table)) == 0)
-    pi = float(own.point.t(subject.weak.data.X).mean())
+    pi = share_positive(own.point, subject.weak.data)
     pieces = profile.likelihood_set(branches=OWN_BRANCHES)
     kept = table.loc[table["kept"], "pi"]
     low = float(kept.min()) - WIDENING * max(pi - pieces[0][0], 0.0)
     high = float(kept.max()) + WIDENING * max(pieces[-1][1] - pi, 0.0)
-    low = max(low, min(float(np.mean(subject.data.l)), float(kept.min())))
+    low = max(low, min(float(np.average(data.l, weights=data.row_weights)), float(kept.min())))
     estimate, rounding = float(np.mean(subject.pi_draws)), thresholds.ROUNDING
     moved = not low - rounding <= estimate <= high + rounding
     if not subject.fit.is_point:
@@ -188,7 +188,8 @@ def check_forms(subject: Subject, evidence: "Evidence") -> list[Check]:
         if subject.fit.spec.cases:
             why = "Other forms are tried on rows that were drawn together only"
         text = f"{why}: how far the form carries π is not known."
-        return [not_computed("form range", text, **_WIDTH)]
+        told = {"consequence": "how far its form carries it was not computed"}
+        return [not_computed("form range", text, **_WIDTH | told)]
     kept, pi = found.kept, float(np.mean(subject.pi_draws))
     bounds = thresholds.relative(thresholds.FORM_WIDTH, pi)
     width = found.high - found.low

@@ -16,6 +16,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.special import logit
 
 from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.diagnostics.records import Aspect, Check, passed_if
@@ -84,11 +85,11 @@ def check_false_marks(subject: Subject, evidence: "Evidence") -> Iterable[Check]
     if before is None or after is None:
         return []
     # of several annotators the one of whom least was learned
-    shares = np.var(after, axis=0) / np.maximum(np.var(before, axis=0), 1e-300)
+    shares = np.var(logit(after), axis=0) / np.maximum(np.var(logit(before), axis=0), 1e-300)
     removed = 1 - float(np.max(shares))
     told = removed >= TOLD
     text = f"Rate of false marks {after.mean():.3f}, before the data {before.mean():.3f}; "
-    text += f"the data removed {max(removed, 0.0):.0%} of its variance"
+    text += f"the data removed {max(removed, 0.0):.0%} of the variance of its logit"
     return [
         passed_if(
             told,

@@ -201,7 +201,7 @@ def _scores(some: Parameters, data: PUData) -> tuple[Array, Array]:
     The labels of one row are not independent given x (they share its class), and what they are
     held against is.
     """
-    data = data.evenly(MAX_ROWS)
+    data = data.as_counted(MAX_ROWS)
     X, labels = data.X, data.labels
     if data.n_annotators == 1:
         return mean_by_row(some, Parameters.h, X), labels[:, 0].astype(float)

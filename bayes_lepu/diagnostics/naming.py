@@ -7,7 +7,7 @@ import numpy as np
 
 from bayes_lepu.diagnostics import thresholds
 from bayes_lepu.diagnostics.records import Aspect, Check, Status, not_computed
-from bayes_lepu.diagnostics.subject import Peak, Role, Subject
+from bayes_lepu.diagnostics.subject import Peak, Role, Subject, share_positive
 from bayes_lepu.diagnostics.thresholds import grade, graded
 from bayes_lepu.links import Array
 from bayes_lepu.result.numbers_in_words import UNITS, as_likely, units, worse
@@ -68,7 +68,7 @@ def exchanged_pi(subject: Subject) -> Array | None:
         if other.sum() >= ENOUGH_DRAWS:
             return fit.pi_draws.ravel()[other]
     peak = subject.peaks[0] if subject.contradicted else exchanged_peak(subject)
-    return None if peak is None else np.array([peak.point.t(subject.weak.data.X).mean()])
+    return None if peak is None else np.array([share_positive(peak.point, subject.weak.data)])
 
 
 def other_peaks(subject: Subject) -> list[tuple[Peak, float]]:
@@ -142,7 +142,7 @@ def _by_assumption(subject: Subject) -> Check:
         else f"the rule that t has the larger {RULE_WORDS[rule]}"
     )
     disagree = "" if fit.orientation.rules_agree else " The energy rule says the opposite."
-    exchanged = float(subject.point.swap().t(subject.data.X).mean())
+    exchanged = share_positive(subject.point.swap(), subject.data)
     return graded(
         "orientation",
         0.0,
@@ -265,8 +265,8 @@ def check_modes(subject: Subject, evidence: "Evidence") -> list[Check]:
             )
         ]
     peak, gap = others[0]
-    X = subject.weak.data.X
-    own, pi = (float(p.point.t(X).mean()) for p in (subject.peaks[0], peak))
+    data = subject.weak.data
+    own, pi = (share_positive(p.point, data) for p in (subject.peaks[0], peak))
     return [
         graded(
             "modes",

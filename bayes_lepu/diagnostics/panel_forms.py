@@ -60,6 +60,8 @@ class Panel:
         Which columns enter t and the s_j; none for constant propensities.
     rates : (J, 2) array
         Guesses and lapses (γ, λ) of every annotator, held as fitted.
+    weight : (n,) array
+        How often every row counts.
     """
 
     X: Array
@@ -68,11 +70,18 @@ class Panel:
     class_mask: NDArray[np.bool_]
     selection_mask: NDArray[np.bool_]
     rates: Array
+    weight: Array
 
     def some(self) -> "Panel":
         """An evenly spaced part of the rows with at most `MAX_CELLS` labels."""
         keep = slice(None, None, max(1, -(-self.labels.size // MAX_CELLS)))
-        return replace(self, X=self.X[keep], labels=self.labels[keep], known=self.known[keep])
+        return replace(
+            self,
+            X=self.X[keep],
+            labels=self.labels[keep],
+            known=self.known[keep],
+            weight=self.weight[keep],
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,8 +126,13 @@ def shared_difficulty(spread: float, link: str = "logistic") -> PanelForm:
     return PanelForm(name, spread * u, w / w.sum(), link=link)
 
 
-def list_panel_forms(panel: Panel, pair: tuple[int, int]) -> list[PanelForm]:
-    """All forms, the fitted one first; ``pair`` are the annotators who agree most."""
+def list_panel_forms(
+    panel: Panel, pair: tuple[int, int], *, false_marks: bool = False
+) -> list[PanelForm]:
+    """All forms, the fitted one first; ``pair`` are the annotators who agree most.
+
+    Where the fit has false marks, all have them.
+    """
     share, shift = HARD
     hard = PanelForm("some rows hard", np.array([0.0, shift]), np.array([1 - share, share]))
     forms = [PanelForm(INDEPENDENT), *map(shared_difficulty, SPREADS), hard]
@@ -130,15 +144,18 @@ def list_panel_forms(panel: Panel, pair: tuple[int, int]) -> list[PanelForm]:
         for part in COPIED
     ]
     forms += [PanelForm(f"{link} class", link=link) for link in OTHER_LINKS]
-    forms.append(PanelForm("marks at random", false_marks=True))
+    if not false_marks:
+        forms.append(PanelForm("marks at random", false_marks=True))
     if not panel.selection_mask.any():
         forms.append(PanelForm("propensities vary with x", slopes=True))
     if np.any(panel.class_mask & ~panel.selection_mask):
         forms += [PanelForm(f"s rises with t's score by {k:g} per sd", rise=k) for k in RISES]
-    return forms
+    return [replace(form, false_marks=form.false_marks or false_marks) for form in forms]
 
 
-def panel_forms(panel: Panel, *, a: Array, b: float, alpha: Array, beta: Array) -> pd.DataFrame:
+def panel_forms(
+    panel: Panel, *, a: Array, b: float, alpha: Array, beta: Array, false_marks: bool = False
+) -> pd.DataFrame:
     """π under every form, refitted from the answer at hand.
 
     Returns
@@ -154,10 +171,11 @@ def panel_forms(panel: Panel, *, a: Array, b: float, alpha: Array, beta: Array) 
     start = np.concatenate(
         [a[panel.class_mask], [b], np.column_stack([alpha[:, panel.selection_mask], beta]).ravel()]
     )
-    first = Fitted.climb(panel, PanelForm(INDEPENDENT), start, along)
+    fitted = PanelForm(INDEPENDENT, false_marks=false_marks)
+    first = Fitted.climb(panel, fitted, start, along)
     pair = most_alike(panel, first)
     records, z = [], first.z
-    for form in list_panel_forms(panel, pair):
+    for form in list_panel_forms(panel, pair, false_marks=false_marks):
         # The difficulties are climbed one from the other, the rest from independence.
         chained = form.shifts.size > 2 and form.link == "logistic"
         found = Fitted.climb(panel, form, z if chained else first.z, along)
@@ -182,7 +200,7 @@ class Fitted:
 
     @classmethod
     def climb(cls, panel: Panel, form: PanelForm, start: Array, along: Array) -> "Fitted":
-        """The maximum next to the independent answer ``start`` (given without extra parameters)."""
+        """The maximum next to the answer ``start``, with or without rates of false marks."""
         if form.slopes:
             panel = replace(panel, selection_mask=panel.class_mask)
         z = _start(panel, form, start)
@@ -203,15 +221,15 @@ class Fitted:
         scores = [parts.d_tau[:, None] * Xt]
         scores += [d[:, None] * Xs for d in parts.d_omega.T]
         scores += [parts.d_false] if form.false_marks else []
-        G = np.hstack(scores)
-        total = G.T @ G + np.diag(_ridge(panel, form, self.z.size))
+        G, w = np.hstack(scores), panel.weight
+        total = (G * w[:, None]).T @ G + np.diag(_ridge(panel, form, self.z.size))
         slope = np.zeros(self.z.size)
-        slope[: Xt.shape[1]] = parts.t_slope @ Xt / len(Xt)
-        pi, marked = float(parts.t.mean()), (panel.labels == 1).any(axis=1)
+        slope[: Xt.shape[1]] = (w * parts.t_slope) @ Xt / w.sum()
+        pi, marked = float(np.average(parts.t, weights=w)), (panel.labels == 1).any(axis=1)
         return {
             "pi": pi,
             "sd": float(np.sqrt(max(float(slope @ solve(total, slope)), 0.0))),
-            "c": float(np.mean(parts.m * marked)) / max(pi, TINY),
+            "c": float(np.average(parts.m * marked, weights=w)) / max(pi, TINY),
         }
 
 
@@ -233,11 +251,11 @@ def loglik_grad(
 ) -> tuple[float, Array]:
     """Log likelihood and gradient in (a, b, then α_j, β_j of every annotator, then logit ε_j)."""
     parts = _evaluate(panel, z, form, along)
-    Xt, Xs = _designs(panel)
-    grad = [parts.d_tau @ Xt, (parts.d_omega.T @ Xs).ravel()]
+    (Xt, Xs), w = _designs(panel), panel.weight
+    grad = [(w * parts.d_tau) @ Xt, ((w[:, None] * parts.d_omega).T @ Xs).ravel()]
     if form.false_marks:
-        grad.append(parts.d_false.sum(axis=0))
-    return float(parts.loglik.sum()), np.concatenate(grad)
+        grad.append(w @ parts.d_false)
+    return float(w @ parts.loglik), np.concatenate(grad)
 
 
 def _evaluate(panel: Panel, z: Array, form: PanelForm, along: Array | float) -> _Parts:
@@ -308,11 +326,13 @@ def _designs(panel: Panel) -> tuple[Array, Array]:
 def _start(panel: Panel, form: PanelForm, start: Array) -> Array:
     """The independent answer with what the form adds to it."""
     k, J = int(panel.class_mask.sum()) + 1, panel.labels.shape[1]
-    of_class, selection = LINK_SCALES[form.link] * start[:k], start[k:]
+    stop = k + J * (1 if form.slopes else int(panel.selection_mask.sum()) + 1)
+    of_class, selection, more = LINK_SCALES[form.link] * start[:k], start[k:stop], start[stop:]
     if form.slopes:
         flat = np.zeros((J, int(panel.selection_mask.sum())))
         selection = np.column_stack([flat, selection]).ravel()
-    more = np.full(J, logit(FIRST_FALSE)) if form.false_marks else np.empty(0)
+    if form.false_marks and not more.size:
+        more = np.full(J, logit(FIRST_FALSE))
     return np.concatenate([of_class, selection, more])
 
 
@@ -331,7 +351,7 @@ def most_alike(panel: Panel, fitted: Fitted) -> tuple[int, int]:
     marked, shown = panel.labels == 1, panel.labels >= 0
     parts = _evaluate(panel, fitted.z, fitted.form, fitted.along)
     # d_omega is the residual of a mark, weighed by the probability that the row is positive.
-    off = np.where(shown, parts.d_omega, 0.0)
+    off = np.where(shown, parts.d_omega, 0.0) * np.sqrt(panel.weight)[:, None]
     scale = np.sqrt(np.maximum((off**2).sum(axis=0), TINY))
     alike = off.T @ off / np.outer(scale, scale)
     alike[~((marked.T.astype(int) @ marked.astype(int)) > 0)] = -1.0

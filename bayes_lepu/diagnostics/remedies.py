@@ -23,7 +23,7 @@ from bayes_lepu.diagnostics.naming import exchange_gap, exchanged_peak
 from bayes_lepu.diagnostics.records import Remedy
 from bayes_lepu.diagnostics.subject import Peak, Subject
 from bayes_lepu.diagnostics.thresholds import MODE_GAP
-from bayes_lepu.inference.optimizers import optimise
+from bayes_lepu.inference.optimizers import Optimum, optimise
 from bayes_lepu.links import Array, RowKind
 from bayes_lepu.models.parameters import Parameters
 from bayes_lepu.result.numbers_in_words import as_likely, share
@@ -133,10 +133,11 @@ def audit_information(subject: Subject) -> Array:
 def audited_gap(subject: Subject, other: Peak) -> float:
     """Expected log likelihood ratio of `AUDITED` audits against the exchanged answer."""
     data = subject.weak.data
-    X = data.X[data.kind == RowKind.UNLABELLED]
+    among = data.kind == RowKind.UNLABELLED
+    X, weights = data.X[among], None if data.row_weights is None else data.weight[among]
     m, q = (np.clip(p.missed(X), UNSURE, 1 - UNSURE) for p in (subject.peaks[0].point, other.point))
     divergence = m * np.log(m / q) + (1 - m) * np.log((1 - m) / (1 - q))
-    return AUDITED * float(np.mean(divergence))
+    return AUDITED * float(np.average(divergence, weights=weights))
 
 
 # A column that does not enter s ---------------------------------------------------------------
@@ -206,11 +207,14 @@ def masked_gap(subject: Subject, column: int) -> float:
     mask[column] = False
     density = subject.weak.with_masks(subject.weak.data.class_mask, mask)
 
-    def best(point: Parameters) -> float:
+    def best(point: Parameters) -> Optimum:
         start = replace(subject.inside(point), alpha=point.alpha * mask)
-        return optimise(density, density.pack(start)).logp
+        return optimise(density, density.pack(start))
 
-    return best(first.point) - best(other.point)
+    here, there = best(first.point), best(other.point)
+    if not subject.differ(density.unpack(here.z), density.unpack(there.z)):
+        return np.inf  # without the column the other naming has no maximum of its own
+    return here.logp - there.logp
 
 
 # π known --------------------------------------------------------------------------------------

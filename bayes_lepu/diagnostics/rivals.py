@@ -19,6 +19,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.diagnostics.climbing import logit_pi
 from bayes_lepu.diagnostics.subject import Subject, weak_density
 from bayes_lepu.errors import LepuWarning
@@ -55,7 +56,9 @@ class Rival:
     point : Parameters
         On standardised columns.
     rows : array
-        The share of every row in ``elpd``.
+        The share of every row in ``elpd``, before its weight.
+    data : PUData
+        The rows.
     """
 
     name: str
@@ -67,6 +70,7 @@ class Rival:
     pi_sd: float
     point: Parameters = field(repr=False)
     rows: Array = field(repr=False)
+    data: PUData = field(repr=False)
 
     @property
     def reading(self) -> str:
@@ -98,14 +102,16 @@ def compare_fits(fits: Mapping[str, FittedModel]) -> tuple[Rival, ...]:
 
 def _ranked(found: Mapping[str, tuple[LogDensity, Array]]) -> tuple[Rival, ...]:
     rows = {name: plug_in_rows(density, z) for name, (density, z) in found.items()}
-    best = max(rows.values(), key=lambda r: float(r.sum()))
+    totals = {
+        name: density.data.total_and_error(rows[name])[0] for name, (density, _) in found.items()
+    }
+    best = rows[max(totals, key=totals.__getitem__)]
     return tuple(_rival(name, *found[name], rows[name], best) for name in found)
 
 
 def difference(one: Rival, other: Rival) -> tuple[float, float]:
     """By how much the first predicts the labels better, and the standard error."""
-    d = one.rows - other.rows
-    return float(d.sum()), float(np.sqrt(d.size) * d.std())
+    return one.data.total_and_error(one.rows - other.rows)
 
 
 def plug_in_rows(density: LogDensity, z: Array) -> Array:
@@ -113,7 +119,8 @@ def plug_in_rows(density: LogDensity, z: Array) -> Array:
     _, _, total = density.logp_grad_info(z)
     data_part = total - density.prior_precision(z)
     effective = float(np.trace(solve(total, data_part)))
-    return row_terms(density.unpack(z), density.data)[0] - effective / density.data.n
+    count = float(density.data.kind_weights.sum())
+    return row_terms(density.unpack(z), density.data)[0] - effective / count
 
 
 def _others(subject: Subject) -> list[str]:
@@ -138,7 +145,7 @@ def _best(density: LogDensity) -> Array:
 
 
 def _rival(name: str, density: LogDensity, z: Array, rows: Array, best: Array) -> Rival:
-    d = best - rows
+    difference, se = density.data.total_and_error(best - rows)
     q, slope = logit_pi(density, z)
     pi = 1 / (1 + np.exp(-q))
     total = density.logp_grad_info(z)[2]
@@ -146,11 +153,12 @@ def _rival(name: str, density: LogDensity, z: Array, rows: Array, best: Array) -
     return Rival(
         name,
         density.spec,
-        float(rows.sum()),
-        float(d.sum()),
-        float(np.sqrt(d.size) * d.std()),
+        density.data.total_and_error(rows)[0],
+        difference,
+        se,
         float(pi),
         sd,
         density.unpack(z),
         rows,
+        density.data,
     )

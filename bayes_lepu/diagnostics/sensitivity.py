@@ -16,7 +16,7 @@ import numpy as np
 from bayes_lepu.diagnostics import thresholds
 from bayes_lepu.diagnostics.levels import interval
 from bayes_lepu.diagnostics.records import Aspect, Check, not_applicable, not_computed
-from bayes_lepu.diagnostics.subject import Subject
+from bayes_lepu.diagnostics.subject import Subject, share_positive
 from bayes_lepu.diagnostics.thresholds import grade, graded
 from bayes_lepu.inference.laplace import gaussian_at
 from bayes_lepu.inference.optimizers import optimise
@@ -166,7 +166,7 @@ def _with_intercepts(subject: Subject, factor: float, *, jacobian: bool) -> LogD
 def _refitted(subject: Subject, factor: float) -> Alternative:
     density = _with_intercepts(subject, factor, jacobian=False)
     z = optimise(density, density.pack(subject.inside(subject.point))).z
-    pi = float(density.unpack(z).t(subject.data.X).mean())
+    pi = share_positive(density.unpack(z), subject.data)
     return Alternative(factor, pi, pi, pi)
 
 

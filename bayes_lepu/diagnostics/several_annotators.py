@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.special import logit
 
 from bayes_lepu.diagnostics import thresholds
 from bayes_lepu.diagnostics.forms import AS_WELL, FormRange
@@ -129,14 +130,15 @@ def panel_range(fit: FittedModel) -> FormRange:
     """π over all forms of marking that predict the labels as well, and with its own width."""
     data, draws, X = fit.data, fit.draws, fit.data.X
     center, spread = X.mean(axis=0), np.maximum(X.std(axis=0), 1e-300)
-    a, alpha = draws.a.mean(axis=0), draws.alpha.mean(axis=0)
-    beta = draws.beta.mean(axis=0) + alpha @ center
+    # Medians: a few wild draws of an approximation would carry the means away.
+    a, alpha, beta, b = (np.median(v, axis=0) for v in (draws.a, draws.alpha, draws.beta, draws.b))
+    beta = beta + alpha @ center
     rates = np.zeros((data.n_annotators, 2))
     if not fit.spec.has_selection:  # a constant s_j as a logistic one without slopes
-        s = np.clip(draws.take(slice(None, None, 50)).s(X[:1])[..., 0].mean(axis=0), 1e-6, 1 - 1e-6)
-        beta = np.log(s) - np.log1p(-s)
+        s = np.median(draws.s(X[:1])[..., 0], axis=0)
+        beta = logit(np.clip(s, 1e-6, 1 - 1e-6))
     elif fit.spec.n_rates:
-        rates = np.column_stack([draws.gamma.mean(axis=0), draws.lam.mean(axis=0)])
+        rates = np.column_stack([np.median(v, axis=0) for v in (draws.gamma, draws.lam)])
     entering = data.selection_mask.copy()
     entering[data.visit_places] = True
     panel = Panel(
@@ -146,9 +148,15 @@ def panel_range(fit: FittedModel) -> FormRange:
         data.class_mask,
         entering & fit.spec.has_selection,
         rates,
+        np.ones(data.n) if data.row_weights is None else data.weight,
     )
     table = panel_forms(
-        panel, a=a * spread, b=float(draws.b.mean() + a @ center), alpha=alpha * spread, beta=beta
+        panel,
+        a=a * spread,
+        b=float(b + a @ center),
+        alpha=alpha * spread,
+        beta=beta,
+        false_marks=fit.spec.false_marks,
     )
     own_gap = float(table["below"].iloc[0])
     table.loc[INDEPENDENT, "kept"] = True

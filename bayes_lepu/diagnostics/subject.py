@@ -373,6 +373,11 @@ class Subject:
         return Role.EXCHANGED if swapped else Role.OTHER
 
 
+def share_positive(point: Parameters, data: PUData) -> float:
+    """π at a point: the mean of t over the population."""
+    return float(np.average(point.t(data.X), weights=data.population))
+
+
 def weak_density(spec: ModelSpec, data: PUData) -> LogDensity:
     """A model's likelihood with slopes N(0, 2.5²), the rest flat or uniform."""
     priors = dict.fromkeys(SLOPES, Prior("normal", scale=WEAK_SLOPE_SCALE))

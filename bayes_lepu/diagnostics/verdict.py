@@ -5,12 +5,12 @@ from collections.abc import Iterable
 import numpy as np
 
 from bayes_lepu.diagnostics import thresholds
+from bayes_lepu.diagnostics.bounds import random_audits
 from bayes_lepu.diagnostics.evidence import Evidence
 from bayes_lepu.diagnostics.levels import OWN_BRANCHES
 from bayes_lepu.diagnostics.naming import named_by_signs
 from bayes_lepu.diagnostics.records import Aspect, Check, settled
 from bayes_lepu.diagnostics.subject import Subject
-from bayes_lepu.links import RowKind
 
 # What names the factors where neither a rule nor the priors do, as an assumption.
 NAMED_BY = {
@@ -63,16 +63,27 @@ def audits_tell_pi(subject: Subject, audits: str) -> bool:
     .. math:: \hat\pi = P(l=1) + P(l=0)\,\hat m, \qquad
         \mathrm{se} = P(l=0) \sqrt{\hat m (1-\hat m) / k}
 
-    for k audited unlabelled rows, a share m of them positive; without any logistic form.
+    for k audited unlabelled rows, a share m of them positive; without any logistic form. Where
+    marks may be false, the same of the marked rows is added.
     """
-    data, weights = subject.data, subject.data.kind_weights
-    audited = weights[RowKind.MISSED :].sum()
-    if not audited or audits != "random":
+    found = random_audits(subject.fit) if audits == "random" else None
+    if found is None:
         return False
-    m = (weights[RowKind.MISSED] + 1) / (audited + 2)
-    unmarked = np.average(data.l == 0, weights=data.row_weights)
-    se = unmarked * np.sqrt(m * (1 - m) / audited)
-    return bool(se <= thresholds.SD_PI[0])
+    squares = [
+        (part * _se(one, other)) ** 2
+        for part, one, other in (
+            (found.unmarked, found.missed, found.negative),
+            (1 - found.unmarked, found.true, found.false),
+        )
+        if one + other
+    ]
+    return bool(np.sqrt(sum(squares)) <= thresholds.SD_PI[0])
+
+
+def _se(one: float, other: float) -> float:
+    """Standard error of a share of so many and so many."""
+    m = (one + 1) / (one + other + 2)
+    return float(np.sqrt(m * (1 - m) / (one + other)))
 
 
 def carriers(

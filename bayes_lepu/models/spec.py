@@ -51,7 +51,9 @@ class ModelSpec:
         """The propensity s(x) in one line."""
         marks = "; negatives are marked at a rate ε" if self.false_marks else ""
         drawn = "; marked rows drawn apart, odds of a mark C s(x) t(x)" if self.cases else ""
-        return self.propensity.mechanism + marks + drawn
+        alone = self.cases and not self.has_selection and not self.n_rates
+        form = "s(x) = c, of which the labels tell nothing" if alone else self.propensity.mechanism
+        return form + marks + drawn
 
     @property
     def has_selection(self) -> bool:

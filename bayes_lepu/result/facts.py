@@ -102,7 +102,7 @@ def orientation_sentence(fit: "FittedModel") -> str:
     if o.settled_by == "model":
         return "s does not depend on x, so t is the only factor with slopes"
     if o.settled_by in SETTLED_BY:
-        return f"settled by {SETTLED_BY[o.settled_by]}{chance}"
+        return f"named by {SETTLED_BY[o.settled_by]}{chance}"
     if o.settled_by == "rule":
         agree = "" if o.rules_agree else "; the energy rule says the opposite"
         return f"by assumption only: t is the factor with the larger {o.rule}{agree}" + from_priors
@@ -123,7 +123,7 @@ def rows_in_words(d: PUData) -> str:
         "labelled" if d.n_annotators == 1 else f"labelled by anybody, {d.recaptures} by two or more"
     )
     labelled = int(d.kind_counts[RowKind.LABELLED] + d.kind_counts[RowKind.FALSE_MARK])
-    text = f"{d.n_all} rows, {d.p} columns, {labelled} {by}, {d.n_audited} audited"
+    text = f"{d.n_all} rows, {len(d.terms)} columns, {labelled} {by}, {d.n_audited} audited"
     text += f", {d.unseen} shown to nobody" if d.unseen else ""
     text += ", weighted" if d.weight.size else ""
     return text + (f"; {d.n} rows at random held here" if d.parts is not None else "")

@@ -1,7 +1,7 @@
 """`FittedModel`: the frozen answer of one call to `fit`, without diagnostics and report."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
@@ -359,6 +359,10 @@ class FittedModel:
         return _label_array(predictive.predictive_labels(prior, values, rng)[None], self.data)
 
     # Display ----------------------------------------------------------------------------------
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What is not computed from the rest, for pickling."""
+        return {f.name: getattr(self, f.name) for f in fields(self)}
 
     def __repr__(self) -> str:
         return facts_as_text(self._headline(), self._facts())

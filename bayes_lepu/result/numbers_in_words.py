@@ -114,5 +114,7 @@ def worse(gap: float, *, of: str = UNITS) -> str:
     """By how much a rival loses: "2.0 log-likelihood units worse (7.4 times less likely)"."""
     if abs(gap) < NO_GAP:
         return "equally good"
+    if gap == math.inf:
+        return "ruled out by what is known of the rows"
     side = "worse" if gap > 0 else "better"
     return f"{units(abs(gap), of=of)} {side} ({as_likely(-gap)})"

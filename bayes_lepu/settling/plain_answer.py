@@ -155,7 +155,9 @@ def population(fit: FittedModel) -> float:
 
 def _known_and_open(fit: FittedModel) -> str:
     rows = say_count(fit.data.kind_weights[RowKind.UNLABELLED])
-    return f"{say_count(known_positives(fit))} are known, {rows} rows are open."
+    known = "marked or found" if fit.spec.false_marks else "known"
+    counted = ", counted by their weights" if fit.data.weight.size else ""
+    return f"{say_count(known_positives(fit))} are {known}, {rows} rows are open{counted}."
 
 
 def _missed(
@@ -181,8 +183,8 @@ def _look(verdict: Identifiability, decision: Decision) -> str:
         return "No row is left to look at."
     own = decision.outcome.loc[(AS_NAMED, "positives")]
     text = (
-        f"Look first at the {len(decision.rows)} most probable rows: about "
-        f"{rounded_count(own)} of them are positive"
+        f"Look first at the {len(decision.rows)} most probable rows: "
+        f"{_roughly(rounded_count(own))} of them are positive"
     )
     text += "" if verdict.level == 1 else ", if the model is right about the total"
     if EXCHANGED in decision.draws:
@@ -299,12 +301,17 @@ def _effect(fit: FittedModel, verdict: Identifiability, offer: Remedy) -> str:
 def _about(totals: pd.DataFrame, what: str, level: float) -> str:
     """A number of rows in words, with its interval, and the same in the second reading."""
     own = totals.loc[AS_NAMED]
-    text = f"About {say_count(own['mean'])} {what} ({_interval(own, level)})"
+    text = f"{_roughly(say_count(own['mean']))} {what} ({_interval(own, level)})"
+    text = text[0].upper() + text[1:]
     if EXCHANGED not in totals.index:
         return text
     other = totals.loc[EXCHANGED]
     text += f", or about {say_count(other['mean'])} in a second reading"
     return f"{text} ({_interval(other, level)})" if has_interval(other) else text
+
+
+def _roughly(count: str) -> str:
+    return count if count.startswith("fewer") else f"about {count}"
 
 
 def _interval(row: pd.Series, level: float) -> str:

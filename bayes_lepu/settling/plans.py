@@ -84,18 +84,23 @@ class AuditPlan:
             )
         positive = int(answered.sum())
         share = beta(positive + 0.5, len(answered) - positive + 0.5)
-        kind = self.data.kind
-        known = int(np.sum((kind == RowKind.LABELLED) | (kind == RowKind.MISSED)))
-        unknown = int(np.sum(kind == RowKind.UNLABELLED))
+        weights = self.data.kind_weights.copy()
+        if self.data.cases:  # marked rows are not of the population
+            weights[[RowKind.LABELLED, RowKind.FALSE_MARK]] = 0.0
+        known, total = (
+            float(weights[[RowKind.LABELLED, RowKind.MISSED]].sum()),
+            float(weights.sum()),
+        )
+        unknown = float(weights[RowKind.UNLABELLED])
         lower, upper = share.ppf(tail_probabilities(ci_prob))
 
         def pi(m: float) -> float:
-            return (known + unknown * float(m)) / self.data.n
+            return (known + unknown * float(m)) / total
 
         lines = {
             "random rows": {
                 "mean": pi(share.mean()),
-                "sd": unknown * float(share.std()) / self.data.n,
+                "sd": unknown * float(share.std()) / total,
                 "lower": pi(lower),
                 "upper": pi(upper),
             },

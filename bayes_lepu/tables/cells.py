@@ -110,7 +110,7 @@ def _read_levels(column: pd.Series, name: str, *, training: bool) -> Cells | Pro
     else:
         codes, unique = pd.factorize(column)
         found = list(unique)
-    texts = [_level(value) for value in found]
+    texts = [level_text(value) for value in found]
     levels = tuple(dict.fromkeys(texts))
     if not levels:
         return Problem(ProblemKind.EMPTY, name) if training else Cells(codes.astype(float), ())
@@ -137,7 +137,8 @@ def _by_frequency(codes: Any, levels: tuple[str, ...]) -> tuple[Any, tuple[str, 
     return place[codes], tuple(order)
 
 
-def _level(value: Any) -> str:
+def level_text(value: Any) -> str:
+    """The name of a level that is no text."""
     whole = isinstance(value, float | np.floating) and float(value).is_integer()
     return str(int(value)) if whole else str(value).strip()
 

@@ -215,7 +215,7 @@ class Encoding:
         return cls(**{**_tuples(stored, cls), "columns": columns, "design": design})
 
 
-def learn_column(name: str, cells: Cells, *, missing: str) -> Column:
+def learn_column(name: str, cells: Cells, weight: Array, *, missing: str) -> Column:
     """The encoding of one column from its training cells.
 
     The reference of a category is its first level: the user's own order for a pandas categorical,
@@ -225,18 +225,22 @@ def learn_column(name: str, cells: Cells, *, missing: str) -> Column:
     count = int(gaps.sum())
     filled = missing in ("indicator", "impute")
     if cells.levels is None:
-        fill = float(cells.numbers[~gaps].mean()) if filled and not gaps.all() else None
+        there = ~gaps & (weight > 0) if weight.size else ~gaps
+        weights = weight[there] if weight.size else None
+        told = filled and there.any()
+        fill = float(np.average(cells.numbers[there], weights=weights)) if told else None
         return Column(
             name, fill=fill, indicator=missing == "indicator" and count > 0, missing=count
         )
     levels, codes = cells.levels, cells.numbers.astype(np.int64)
-    counts = np.bincount(codes[~gaps], minlength=len(levels))
-    rows = len(codes) if missing == "indicator" else max(int((~gaps).sum()), 1)
-    shares = [float(k) / rows for k in counts]
+    counted = weight if weight.size else np.ones(len(codes))
+    counts = np.bincount(codes[~gaps], counted[~gaps], minlength=len(levels))
+    rows = counted.sum() if missing == "indicator" else max(counts.sum(), 1e-300)
+    shares = [float(k / rows) for k in counts]
     fill_level = levels[int(counts.argmax())] if filled else None
     if missing == "indicator" and count:
         levels, fill_level = (*levels, NO_VALUE), NO_VALUE
-        shares.append(count / rows)
+        shares.append(float(counted[gaps].sum() / rows))
     return Column(name, levels, tuple(shares), fill=fill_level, missing=count)
 
 

@@ -104,6 +104,12 @@ class Design:
         used = [v for text in self.formulas for _, variables in _read(text) for v in variables]
         return tuple(dict.fromkeys([*used, *self.groups[0], *self.groups[1]]))
 
+    @property
+    def by_level(self) -> frozenset[str]:
+        """The user's columns that stand for their levels: groups, and those inside of C()."""
+        inside = [name for text in self.formulas for name in _in_levels(as_identifiers(text))]
+        return frozenset({*self.groups[0], *self.groups[1], *inside})
+
     def curve(self, term: str, count: int) -> tuple[Array, Array] | None:
         """Values along the argument of a spline and its columns there; None for other terms."""
         found = spline_argument(term)
@@ -225,7 +231,9 @@ def learn_design(
         owned.append({*found, *more})
         of_factors.append(mine)
         columns |= found | more
-        terms |= of_terms
+        for term, (own, variables) in of_terms.items():  # the coding of two formulas may differ
+            before = terms[term][0] if term in terms else ()
+            terms[term] = (tuple(dict.fromkeys((*before, *own))), variables)
     if not all(owned):
         raise DataError("A formula has no column; name at least one, such as '~ log(amount)'.")
     kept = tuple((term, *rest) for term, rest in terms.items())
@@ -309,6 +317,12 @@ def _names(code: str, option: str) -> list[str]:
                 )
     names = [n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and n not in called]
     return [quoted.get(name, name) for name in names]
+
+
+def _in_levels(text: str) -> list[str]:
+    """The columns inside of C() in a formula of identifiers."""
+    quoted = names_of_identifiers(text)
+    return [quoted.get(name, name) for name in re.findall(r"\bC\(\s*(\w+)\s*[,)]", text)]
 
 
 def _is_size(value: Any) -> bool:

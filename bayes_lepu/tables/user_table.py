@@ -15,7 +15,7 @@ from bayes_lepu.errors import DataError
 from bayes_lepu.links import Array
 from bayes_lepu.suggestions import did_you_mean, some
 from bayes_lepu.tables.arrays import numeric_array, object_array
-from bayes_lepu.tables.cells import read_cells
+from bayes_lepu.tables.cells import level_text, read_cells
 from bayes_lepu.tables.encoding import (
     MISSING,
     UNSEEN,
@@ -30,6 +30,8 @@ from bayes_lepu.tables.frames import as_frame, column_names
 from bayes_lepu.tables.matching import check_names, check_width, frame_names, match_columns
 from bayes_lepu.tables.problems import Problem, ProblemKind, TableError, first_row
 from bayes_lepu.tables.sparse_tables import SparseTable, as_sparse
+
+NO_WEIGHT = np.zeros(0)  # every row counts once
 
 
 class Table(NamedTuple):
@@ -72,6 +74,7 @@ def read_table(
     aside: Collection[str] = (),
     design: Design | None = None,
     feature_names: Sequence[str] | None = None,
+    weight: Array = NO_WEIGHT,
 ) -> Table:
     """Training rows as numbers, and how new rows become numbers in the same way."""
     check_choice("missing", missing, MISSING)
@@ -95,10 +98,10 @@ def read_table(
                 plain = Encoding(missing=missing, unseen=unseen)
                 return Table(values, names, named, _positions(values), plain, None, False)
         frame = pd.DataFrame(values, columns=list(names))
-        return _learn(frame, names, named, missing, unseen, (), None)
+        return _learn(frame, names, named, missing, unseen, (), None, weight)
     _refuse_empty(frame.shape)
     names = _given_names(feature_names, frame_names(frame), frame.shape[1])[0]
-    return _learn(frame, names, True, missing, unseen, tuple(aside), design)
+    return _learn(frame, names, True, missing, unseen, tuple(aside), design, weight)
 
 
 def _given_names(
@@ -144,10 +147,11 @@ def _learn(
     unseen: str,
     aside: tuple[str, ...],
     design: Design | None,
+    weight: Array,
 ) -> Table:
-    groups = () if design is None else {*design.groups[0], *design.groups[1]}
+    levels = () if design is None else design.by_level
     read = {
-        name: read_cells(frame.iloc[:, j], name, group=name in groups)
+        name: read_cells(frame.iloc[:, j], name, group=name in levels)
         for j, name in enumerate(names)
     }
     cells = {name: found for name, found in read.items() if isinstance(found, Cells)}
@@ -175,7 +179,8 @@ def _learn(
             )
         kept = complete
         cells = {name: _rows(found, kept) for name, found in cells.items()}
-    columns = [learn_column(name, found, missing=missing) for name, found in cells.items()]
+    weight = weight[kept] if kept is not None and weight.size else weight
+    columns = [learn_column(name, found, weight, missing=missing) for name, found in cells.items()]
     index = frame.index if kept is None else frame.index[kept]
     masks = None
     problems += [Problem(ProblemKind.CONSTANT, c.name) for c in columns if not c.names]
@@ -189,6 +194,7 @@ def _learn(
     else:
         clean, _, _ = _clean(pairs, index, unseen)
         flagged = [column.name for column in columns if column.indicator]
+        check_names((*names, *map(gap_name, flagged)))
         design, owned = learn_design(design, clean, flagged)
         values, encoded = design.evaluate(clean), design.names
         masks = (np.array(owned[0]), np.array(owned[1]))
@@ -223,6 +229,7 @@ def encode_rows(
     if design is not None and frame is not None:  # a formula takes what it needs
         frame = frame[[c for c in frame.columns if str(c) in design.variables]]
     groups = () if design is None else {*design.groups[0], *design.groups[1]}
+    levels = () if design is None else design.by_level
     wanted = tuple(c.name for c in encoding.columns) or names
     if frame is None:
         array = numeric_array(X, like=wanted) if not encoding.columns else object_array(X, wanted)
@@ -239,7 +246,7 @@ def encode_rows(
     _refuse_empty(frame.shape)
     columns = encoding.columns or tuple(Column(name) for name in names)
     read = [
-        read_cells(frame.iloc[:, j], column.name, training=False, group=column.name in groups)
+        read_cells(frame.iloc[:, j], column.name, training=False, group=column.name in levels)
         for j, column in enumerate(columns)
     ]
     cells = [
@@ -272,7 +279,7 @@ def _like_training(cells: Cells, column: Column, index: pd.Index) -> Cells | Pro
     if column.levels is not None and cells.levels is None:
         found, codes = np.unique(cells.numbers, return_inverse=True)
         gaps = np.isnan(found)
-        texts = tuple(f"{v:g}" if not float(v).is_integer() else str(int(v)) for v in found[~gaps])
+        texts = tuple(level_text(v) for v in found[~gaps])
         flags = {"0": "False", "1": "True"} if set(column.levels) <= {"False", "True"} else {}
         return Cells(
             np.where(gaps[codes], -1.0, codes.astype(float)), tuple(flags.get(t, t) for t in texts)

@@ -50,6 +50,7 @@ def made(J, *, constant=False, **options):
         every,
         every & (not constant),
         np.zeros((J, 2)),
+        np.ones(len(X)),
     )
     return panel, at, float(t.mean())
 

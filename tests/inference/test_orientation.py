@@ -196,7 +196,7 @@ def test_columns_override_the_rule():
     assert angle(fit.draws.alpha[0], STEEP.a) > 0.95
     assert fit.modes[0].norm_alpha > fit.modes[0].norm_a
     assert fit.draws.alpha[0, 1] == 0.0
-    assert "settled by the columns" in repr(fit)
+    assert "named by the columns" in repr(fit)
 
 
 def test_audited_rows_override_the_rule():
@@ -206,7 +206,7 @@ def test_audited_rows_override_the_rule():
     assert fit.orientation.settled_by == "audited rows"
     assert angle(fit.draws.alpha[0], STEEP.a) > 0.95
     assert fit.modes[0].norm_alpha > fit.modes[0].norm_a
-    assert "settled by the audited rows" in repr(fit)
+    assert "named by the audited rows" in repr(fit)
 
 
 @pytest.mark.parametrize("model", ["naive", "scar"])

@@ -39,7 +39,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> None:
             raise ModelError(f"Two fits are named {name!r}; write NAME={path} to tell them apart.")
         fits[name] = fit
     with terminal.stage("Leaving out one row at a time"):
-        table = compare(fits)
+        table = compare(fits, round_to="none")
     shown = table[["elpd", "elpd_diff", "dse", "weight"]].astype(float)
     rows = [
         [str(name), *(f"{v:.2f}" for v in row)]
