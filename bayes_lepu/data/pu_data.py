@@ -418,10 +418,11 @@ class PUData:
 
         Columns of visits are those of an average visit.
         """
-        as_it_is = not self.center.any() and not self.encoding.columns and not self.visit_names
-        if as_it_is and (table := as_sparse(X, without=self.encoding.aside)):
+        dense = self.center.any() or self.encoding.columns or self.visit_names
+        if not dense and (table := as_sparse(X, without=self.encoding.aside)):
             matrix, index = match_sparse(table, self.feature_names, named=self.named)
             return scaled(matrix, 1 / self.scale), index
+        X = as_dense(X) if is_sparse(X) else X
         values, index = encode_rows(X, self.encoding, self._own_names, named=self.named)
         out = np.zeros((len(values), self.p))
         k = values.shape[1]
