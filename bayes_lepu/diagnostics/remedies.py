@@ -159,7 +159,8 @@ def _mask(subject: Subject, before: float, gap: float) -> Remedy:
         f"{option}=: {_change(before, after, gap, gap_after)}."
     )
     if others:
-        more = (f"{other} (sd of π {share(sd, 3)}{_naming(g)})" for other, sd, g in others)
+        said = _naming if np.isfinite(gap) else lambda _: ""
+        more = (f"{other} (sd of π {share(sd, 3)}{said(g)})" for other, sd, g in others)
         text += f" Or, if you know it of them: {' or '.join(more)}."
     mask = subject.data.selection_mask
     inside = np.array(subject.fit.feature_names)[mask].tolist()
@@ -264,12 +265,14 @@ def held_gap(subject: Subject, other: Peak, error: float) -> float:
 
 def _change(before: float, after: float, gap: float, gap_after: float) -> str:
     words = f"sd of π {share(before, 3)} → {share(after, 3)}"
-    if not np.isfinite(gap) or not np.isfinite(gap_after):
+    if not np.isfinite(gap):
         return words
-    if as_likely(gap) == as_likely(gap_after):
+    if np.isfinite(gap_after) and as_likely(gap) == as_likely(gap_after):
         return words + ", nothing new about which factor is which"
     return words + f"{_naming(gap_after)} (now {as_likely(gap)})"
 
 
 def _naming(gap: float) -> str:
-    return f", this naming of the factors {as_likely(gap)}" if np.isfinite(gap) else ""
+    if not np.isfinite(gap):
+        return ", no answer with exchanged factors left"
+    return f", this naming of the factors {as_likely(gap)}"
