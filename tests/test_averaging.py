@@ -1,5 +1,7 @@
 """Averages of models are what their parts and weights say: model="auto" and `stack`."""
 
+import pickle
+
 import arviz as az
 import numpy as np
 import pandas as pd
@@ -193,3 +195,29 @@ def test_what_cannot_be_stacked(pair, rows):
     for message, other in others.items():
         with pytest.raises(lepu.DataError, match=message):
             lepu.stack({**pair, "other": other})
+
+
+def test_members_that_cannot_be_pooled_are_refused():
+    X, l, _ = tiny_table()
+    options = {"method": "laplace", "draws": 50, "chains": 2, "random_seed": 1}
+    plain = lepu.fit(X, l, model="scar", **options)
+    marks = lepu.fit(X, l, model="scar", false_marks=True, **options)
+    with pytest.raises(lepu.ModelError, match="another false_marks= than 'plain'"):
+        lepu.stack({"plain": plain, "marks": marks}, weights={"plain": 0.5, "marks": 0.5})
+    probit = lepu.fit(X, l, model="probit", **options)
+    for fits in ({"scar": plain, "probit": probit}, {"probit": probit, "scar": plain}):
+        stacked = lepu.stack(fits, weights={"scar": 0.7, "probit": 0.3})
+        assert stacked.parameters.link.name == "probit"
+
+
+def test_an_average_can_be_pickled_and_takes_unseen_levels(tmp_path):
+    X, l, _ = tiny_table()
+    X = X.assign(place=np.where(np.arange(len(X)) % 3, "a", "b"))
+    fit = lepu.fit(X, l, model="auto", method="laplace", draws=50, chains=2, random_seed=1)
+    _ = fit.tree
+    again = pickle.loads(pickle.dumps(fit))
+    np.testing.assert_array_equal(again.predict_proba(X), fit.predict_proba(X))
+    fit = fit.accept_unseen("average")
+    new = X.assign(place="c")
+    loaded = lepu.load(fit.save(tmp_path / "fit.nc"))
+    np.testing.assert_array_equal(loaded.predict_proba(new), fit.predict_proba(new))

@@ -380,7 +380,7 @@ class PUData:
     @cached_property
     def column_moments(self) -> tuple[Array, Array]:
         """Mean and standard deviation of the columns of X."""
-        return column_moments(self.X)
+        return column_moments(self.X, self.weight)
 
     @property
     def user_columns(self) -> tuple[str, ...]:

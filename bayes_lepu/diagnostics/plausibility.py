@@ -20,20 +20,22 @@ MAX_CELLS = 500_000
 
 def check_plausibility(subject: Subject, evidence: "Evidence") -> list[Check]:
     """Factors at their limits, slopes without bound, levels near 0 or 1."""
-    X, point = subject.data.X, subject.point
+    X, point, weights = subject.data.X, subject.point, subject.data.population
     complaints = []
     names = {"t": ("a", point.tau(X), point.t(X))}
     if subject.fit.spec.has_selection:
         names["s"] = ("alpha", point.omega(X), point.s(X))
     for factor, (slope, predictor, f) in names.items():
-        sd = float(predictor.std())
+        away = predictor - np.average(predictor, weights=weights)
+        sd = float(np.sqrt(np.average(away**2, weights=weights)))
+        mean = float(np.average(f, weights=weights))
         if sd > STEEP:
             complaints.append(f"the predictor of {factor} has sd {sd:.0f} over the data")
-        if np.mean(np.abs(predictor) > FAR) > 0.5:
+        if np.average(np.abs(predictor) > FAR, weights=weights) > 0.5:
             complaints.append(f"{factor} is 0 or 1 for most rows")
-        if float(f.mean()) > NEAR_ONE:
+        if mean > NEAR_ONE:
             complaints.append(
-                f"{factor} is close to 1 nearly everywhere (mean {float(f.mean()):.3f}), so "
+                f"{factor} is close to 1 nearly everywhere (mean {mean:.3f}), so "
                 f"{slope} is not estimable"
             )
     c = float(np.mean(subject.fit.c_draws))

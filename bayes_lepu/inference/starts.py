@@ -20,7 +20,6 @@ import numpy as np
 from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.links import Array
 from bayes_lepu.models.parameters import Parameters
-from bayes_lepu.tables.scaling import column_moments
 
 SMALL = 0.05
 ENOUGH_ROWS = 20_000
@@ -40,7 +39,7 @@ def constant_starts(data: PUData) -> list[Parameters]:
 
 def column_spread(data: PUData) -> Array:
     """Standard deviation of every column on the internal scale."""
-    spread = column_moments(data.evenly(ENOUGH_ROWS).X)[1]
+    spread = data.evenly(ENOUGH_ROWS).column_moments[1]
     return np.where(spread > 0, spread, 1.0)
 
 

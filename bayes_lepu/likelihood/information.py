@@ -107,13 +107,14 @@ def _expected(terms: Terms) -> list[tuple[Array, Array, Array]]:
     not_t, not_psi = terms.log_not_t, terms.log_not_psi[0]
     shown, w = terms.shown[0], np.sqrt(terms.weight)
     log_eps = np.log(eps) if eps > 0 else -np.inf
+    log_not_eps = np.log1p(-eps) if eps < 1 else -np.inf
     log_h = np.logaddexp(t + psi, not_t + log_eps)
-    log_not_h = np.logaddexp(t + not_psi, not_t + np.log1p(-eps))
+    log_not_h = np.logaddexp(t + not_psi, not_t + log_not_eps)
     root = 0.5 * (log_h + log_not_h)
     open_row = np.where(terms.open & shown, w, 0.0)
     d_tau = exp_ratio(terms.log_t_slope + psi, root)
     d_tau = d_tau - exp_ratio(terms.log_t_slope + log_eps, root)
-    d_false = exp_ratio(not_t + log_eps + np.log1p(-eps), root)
+    d_false = exp_ratio(not_t + log_eps + log_not_eps, root)
     of_label = _times(open_row, d_tau), _times(open_row, _d_psi(terms, root - t)), d_false[None]
     audited = np.where(terms.open, 0.0, w)
     of_class = exp_ratio(terms.log_t_slope, 0.5 * (t + not_t))

@@ -13,6 +13,7 @@ from bayes_lepu.suggestions import some
 from bayes_lepu.tables.sparse_tables import moments, scaled
 
 TINY = 1e-100  # standard deviations below it are computed in other units
+NO_WEIGHT = np.zeros(0)  # every row counts once
 BLOCK_ROWS = 2048  # rows at a time where a table is gone through
 
 
@@ -89,11 +90,14 @@ def standardise_sparse(
     return np.zeros_like(spread), scale, scaled(matrix, 1 / scale)
 
 
-def column_moments(X: Any) -> tuple[Array, Array]:
+def column_moments(X: Any, weight: Array = NO_WEIGHT) -> tuple[Array, Array]:
     """Mean and standard deviation of the columns of a table, dense or sparse."""
     if issparse(X):
-        return moments(X, _shares(X.shape[0], np.zeros(0)))
-    return X.mean(axis=0), X.std(axis=0)
+        return moments(X, _shares(X.shape[0], weight))
+    if not weight.size:
+        return X.mean(axis=0), X.std(axis=0)
+    mean = np.average(X, axis=0, weights=weight)
+    return mean, np.sqrt(np.average((X - mean) ** 2, axis=0, weights=weight))
 
 
 def _shares(n: int, weight: Array) -> Array:

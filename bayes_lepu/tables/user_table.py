@@ -29,9 +29,8 @@ from bayes_lepu.tables.formulas import Design, gap_name, learn_design
 from bayes_lepu.tables.frames import as_frame, column_names
 from bayes_lepu.tables.matching import check_names, check_width, frame_names, match_columns
 from bayes_lepu.tables.problems import Problem, ProblemKind, TableError, first_row
+from bayes_lepu.tables.scaling import NO_WEIGHT
 from bayes_lepu.tables.sparse_tables import SparseTable, as_sparse
-
-NO_WEIGHT = np.zeros(0)  # every row counts once
 
 
 class Table(NamedTuple):

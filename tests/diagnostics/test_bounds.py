@@ -81,3 +81,39 @@ def test_random_audits_tell_pi_by_themselves(rows):
 def test_senseless_assumptions_are_refused(fit, options, words):
     with pytest.raises(lepu.ModelError, match=words):
         fit.bounds(**options)
+
+
+def test_cases_tell_nothing_of_the_level_and_audits_of_the_background_do(rows):
+    """Marked rows that were drawn apart are no part of the population."""
+    X, l, y, pi = rows
+    rng = np.random.default_rng(5)
+    cases, background = np.flatnonzero(l)[:300], rng.choice(len(X), 600, replace=False)
+    both = np.r_[cases, background]
+    mark = np.r_[np.ones(300), np.zeros(600)]
+    known = np.where((np.arange(900) >= 300) & (np.arange(900) < 600), y[both], np.nan)
+    fit = lepu.fit(
+        X[both], mark, model="scar", method="map", sampling="case-control", y=known,
+        audits="random", random_seed=1,
+    )  # fmt: skip
+    table = fit.bounds()
+    assert table.loc["nothing", ["lower", "upper"]].tolist() == [0.0, 1.0]
+    line = table.loc["300 audited rows were picked at random"]
+    assert line["lower"] == pytest.approx(np.nanmean(known), abs=0.01)
+    assert line["lowest"] < pi < line["highest"]
+    with pytest.raises(lepu.ModelError, match="h up to a factor only"):
+        fit.bounds(gamma=2.0)
+
+
+def test_audits_of_marks_that_may_be_false(rows):
+    X, l, y, pi = rows
+    rng = np.random.default_rng(6)
+    marked = l | (~y & (rng.random(len(X)) < 0.1))
+    known = np.where(rng.random(len(X)) < 0.1, y, np.nan)
+    options = {"model": "scar", "method": "map", "false_marks": True, "random_seed": 1}
+    fit = lepu.fit(X, marked, y=known, audits="random", **options)
+    line = fit.bounds().iloc[-1]
+    assert line["lowest"] < pi < line["highest"]
+    assert f"{int((~np.isnan(known)).sum())} audited rows" in line.name
+    unmarked = np.where(marked, np.nan, known)
+    without = lepu.fit(X, marked, y=unmarked, audits="random", **options)
+    assert len(without.bounds()) == 1  # nothing tells how many of the marks are true

@@ -8,7 +8,14 @@ import pytest
 from scipy.optimize import minimize
 
 import bayes_lepu as lepu
-from bayes_lepu.diagnostics import climbing, data_information, exceptional, levels, profile
+from bayes_lepu.diagnostics import (
+    climbing,
+    data_information,
+    exceptional,
+    levels,
+    profile,
+    remedies,
+)
 from bayes_lepu.diagnostics.exceptional import Nearest
 from bayes_lepu.diagnostics.records import Aspect
 from bayes_lepu.diagnostics.subject import Peak, Role, Subject
@@ -310,3 +317,30 @@ def test_a_point_estimate_of_several_annotators_knows_how_stable_its_ranking_is(
     ]
     assert 1 - found[0] == pytest.approx(1 - found[1], rel=0.25)
     assert found[0] < 0.999
+
+
+@pytest.mark.parametrize("options", [{"false_marks": True}, {"sampling": "case-control"}])
+def test_sets_leave_the_rest_free(options):
+    """Rates of false marks and of drawing are no part of a set: held at one half they would be."""
+    X, l = simulated_rows()
+    model = "psychm" if "false_marks" in options else "spm"
+    subject = Subject(lepu.fit(X, l, model=model, method="map", random_seed=1, **options))
+    for found in exceptional.nearest_points(subject):
+        rest = found.point.epsilon if "false_marks" in options else found.point.kappa
+        assert rest is None or rest != pytest.approx(0.5, abs=1e-6)
+        assert found.freed <= subject.weak.dim
+
+
+def test_without_a_column_the_exchanged_answer_may_be_gone():
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(500, 3))
+    y = rng.random(500) < 1 / (1 + np.exp(0.3 - X @ [2.5, 1.0, 0.0]))
+    l = y & (rng.random(500) < 1 / (1 + np.exp(-X @ [0.0, 0.5, 1.2] - 0.2)))
+    fit = lepu.fit(X, l, model="spm", method="map", random_seed=1)
+    masked = fit.update(selection_features=["x1", "x2"])
+    left = [p for p in Subject(masked).peaks if p.role is Role.EXCHANGED]
+    gap = remedies.masked_gap(Subject(fit), 0)
+    assert gap == (
+        np.inf if not left else pytest.approx(Subject(masked).peaks[0].logp - left[0].logp)
+    )
+    assert gap > 10

@@ -15,6 +15,7 @@ from bayes_lepu.diagnostics.panel_forms import (
     panel_forms,
     shared_difficulty,
 )
+from tests import annotated
 
 A, B = np.array([2.0, -1.0, 0.0]), 0.3
 
@@ -155,3 +156,14 @@ def test_panels_do_not_mislead(J, options, seed):
     low, high = found.pi_range
     truth = t[np.isfinite(labels).any(axis=1)].mean()
     assert found.level > 1 or low <= truth <= high
+
+
+def test_false_marks_that_were_fitted_are_part_of_every_form():
+    X, y, L = annotated.simulate(400, seed=6)
+    rng = np.random.default_rng(1)
+    L = L.where((y == 1)[:, None] | (rng.random(L.shape) > 0.08), 1.0)
+    fit = lepu.fit(X, L, model="spm", method="map", false_marks=True, random_seed=1)
+    forms = fit.identifiability.evidence.forms
+    assert "marks at random" not in forms.table.index
+    assert np.isfinite(forms.table["below"]).all()
+    assert forms.own_gap < 10

@@ -208,3 +208,32 @@ def test_options_come_back_from_a_file(table, tmp_path):
 def test_an_average_cannot_be_partial(table):
     with pytest.raises(lepu.ModelError, match="Leave keep_partial out, or fit one model"):
         lepu.fit(table[FEATURES], table["marked"], model="auto", keep_partial=True)
+
+
+def test_an_update_leaves_what_it_does_not_speak_of(table):
+    X, l, y = table[FEATURES], table["marked"], table["class"]
+    given = {"a": Prior("normal", scale=0.1)}
+    options = {"y": y, "audits": "random", "priors": given, "random_seed": 1}
+    fit = lepu.fit(X, l, model="scar", **options, **LAPLACE)
+    assert fit.update(class_prior=(0.4, 0.05)).options.audits == "random"
+    assert fit.update(y=y).options.audits == "chosen"
+    assert fit.update(method="map").priors["a"] == given["a"]
+    with pytest.raises(lepu.DataError, match="columns of this fit are expected"):
+        fit.update(class_features=[1])  # of which table: the user's, or that of numbers?
+
+
+def test_an_update_without_false_marks(table):
+    X, l = table[FEATURES], table["marked"]
+    marks = Prior("beta", concentration=(20, 80))
+    fit = lepu.fit(X, l, model="scar", method="map", false_marks=marks, random_seed=1)
+    updated = fit.update(false_marks=False)
+    assert not updated.spec.false_marks
+    same_numbers(updated, X=X, l=l)
+
+
+def test_an_update_of_groups_finds_their_scale_anew(table):
+    options = {"model": "scar", "class_formula": "~ size + (1 | place)", "method": "map"}
+    fit = lepu.fit(table, "marked", random_seed=1, **options)
+    fresh = lepu.fit(table, "marked", y=table["class"], random_seed=1, **options)
+    updated = fit.update(y=table["class"])
+    np.testing.assert_allclose(updated.draws.a, fresh.draws.a, rtol=0.05, atol=0.01)

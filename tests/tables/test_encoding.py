@@ -321,3 +321,31 @@ def test_a_bank_table_goes_to_a_report_by_one_call(tmp_path):
     text = page.read_text("utf-8")
     assert "country" in text
     assert "channel" in text
+
+
+def test_rows_that_count_nothing_fill_no_cell():
+    rng = np.random.default_rng(3)
+    X = pd.DataFrame({"size": rng.normal(size=80), "kind": rng.choice(["a", "b"], 80)})
+    X.loc[:19, ["size", "kind"]] = 1e4, "a"
+    X.loc[30:40, ["size", "kind"]] = np.nan, None
+    l, weight = np.arange(80) % 3 == 0, np.where(np.arange(80) < 20, 0.0, 1.0)
+    one = read_data(X, l, sample_weight=weight, missing="impute")
+    other = read_data(X.iloc[20:], l[20:], missing="impute")
+    sizes = [d.X[:, 0] * d.scale[0] + d.center[0] for d in (one, other)]
+    np.testing.assert_allclose(sizes[0][20:], sizes[1])
+    with refused("Of the rows that missing='drop' leaves: No row is labelled"):
+        read_data(X, np.isnan(X["size"]), missing="drop")
+
+
+def test_dropped_rows_do_not_scale_the_visits():
+    rng = np.random.default_rng(4)
+    X = pd.DataFrame(rng.normal(size=(60, 2)), columns=["u", "v"])
+    L = (rng.random((60, 2)) < 0.5).astype(float)
+    wind = rng.normal(size=(60, 2))
+    wind[::3] += 100
+    gone = X.assign(u=X["u"].mask(np.arange(60) % 3 == 0))
+    kept = np.arange(60) % 3 > 0
+    one = read_data(gone, L, visits={"wind": wind}, missing="drop")
+    other = read_data(X[kept], L[kept], visits={"wind": wind[kept]})
+    np.testing.assert_allclose(one.scale, other.scale)
+    np.testing.assert_allclose(one.X, other.X)

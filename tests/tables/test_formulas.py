@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.interpolate import BSpline
+from scipy.sparse import csr_array
 
 import bayes_lepu as lepu
 from bayes_lepu import DataError
@@ -363,3 +364,39 @@ def test_the_curve_of_a_spline_is_that_of_its_rows(frame):
     np.testing.assert_allclose(columns, wanted, atol=1e-12)
     assert design.curve("country", 5) is None
     assert design.blocks == ("bs(amount, df=5)", "1 | merchant")
+
+
+def test_an_interaction_that_the_formulas_code_differently(frame):
+    """Without the main effect an interaction has a column for every level."""
+    data = read(frame, "~ amount:country", "~ amount + amount:country")
+    names = np.array(data.feature_names)
+    assert sorted(names[data.class_mask]) == [f"amount:country[{c}]" for c in ("DE", "FR", "US")]
+    assert data.selection_mask.sum() == 3
+    assert "amount" in names[data.selection_mask]
+    np.testing.assert_allclose(data.transform(frame)[0], data.X)
+
+
+def test_numbers_as_categories_keep_their_levels(frame):
+    data = read(frame, "~ amount + C(merchant)")
+    assert len(data.terms["C(merchant)"]) == 7
+    np.testing.assert_allclose(data.transform(frame.iloc[:3])[0], data.X[:3])
+    with refused("Levels that the fit has not seen", "merchant", "'99'"):
+        data.transform(frame.assign(merchant=99))
+
+
+def test_what_a_formula_needs_cannot_be_excluded(frame):
+    with refused("exclude names amount", "which a formula needs"):
+        read(frame, "~ amount", exclude=["amount"])
+
+
+def test_a_column_named_as_another_ones_gaps(frame):
+    frame = frame.assign(**{"amount missing": 1.0 * (frame["merchant"] > 3)})
+    frame.loc[::5, "amount"] = np.nan
+    with refused("duplicate column names", "amount missing"):
+        read(frame, "~ amount + `amount missing`", missing="indicator")
+
+
+def test_sparse_new_rows(frame):
+    data = read(frame, "~ exp(-amount) + merchant")
+    new = frame[["amount", "merchant"]]
+    np.testing.assert_allclose(data.transform(csr_array(new.to_numpy()))[0], data.X)
