@@ -167,6 +167,8 @@ def _other_naming(subject: Subject, problem: Problem) -> float:
     """
     if subject.symmetric or not subject.foldable or subject.data.n_audited:
         return -np.inf
+    if subject.fit.orientation.settled_by == "priors":  # signs name the factors, not the floor
+        return -np.inf
     other, found = problem.exchanged(), [-np.inf]
     for rate in FALSE_MARKS:
         form = Form("logistic", false_marks=rate)

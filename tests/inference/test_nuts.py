@@ -350,5 +350,5 @@ def test_compare_ranks_the_true_mechanism_first_and_refuses_point_estimates():
     point = lepu.fit(X, l, model="scar", method="map")
     with pytest.raises(lepu.ModelError, match="point estimate"):
         lepu.compare({"scar": point, "spm": fits["spm"]})
-    with pytest.raises(lepu.ModelError, match="at least two"):
+    with pytest.raises(lepu.ModelError, match="At least two"):
         lepu.compare({"spm": fits["spm"]})
