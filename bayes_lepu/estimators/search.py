@@ -199,7 +199,12 @@ def _read_score(scoring: str | Callable) -> Score:
 
 
 def _record(estimator: LabelClassifier, scores: Array, *, selects: bool) -> dict[str, float]:
-    """The weights with the best mean score; of equals, C_α >= C_a, then the strongest penalty."""
+    """The weights with the best mean score, of equals the strongest.
+
+    Held-out labels cannot tell which factor is the class. So where pairs with C_α >= C_a, which
+    leave the slopes to the class, do as well as the best (within the standard error of their
+    difference over the folds), the choice is among them.
+    """
     tried = {"class_penalty": estimator.class_penalties_}
     if selects:
         tried = {"selection_penalty": estimator.selection_penalties_} | tried
@@ -207,12 +212,17 @@ def _record(estimator: LabelClassifier, scores: Array, *, selects: bool) -> dict
         scores = scores[:, 0]
     grid = dict(zip(tried, np.meshgrid(*tried.values(), indexing="ij"), strict=True))
     mean = scores.mean(axis=0)
-
-    def preference(k: tuple[int, ...]) -> tuple[bool, float, tuple[int, ...]]:
-        chosen = [float(values[k]) for values in grid.values()]
-        return chosen == sorted(chosen, reverse=True), float(np.prod(chosen)), k
-
-    best = max(map(tuple, np.argwhere(mean >= mean.max() - TIE)), key=preference)
+    own = scores.reshape(len(scores), -1)[:, int(mean.argmax())]
+    behind = own.reshape(-1, *(1,) * mean.ndim) - scores
+    error = behind.std(axis=0, ddof=1) / np.sqrt(len(scores)) if len(scores) > 1 else 0.0
+    to_class = np.logical_and.reduce([w >= grid["class_penalty"] for w in grid.values()])
+    # A mean of folds of which one differs is its own standard error, but for rounding.
+    among = to_class & (behind.mean(axis=0) <= 1.001 * error + TIE)
+    mean = np.where(among if among.any() else True, mean, -np.inf)
+    strength = np.prod(list(grid.values()), axis=0)
+    best = max(
+        map(tuple, np.argwhere(mean >= mean.max() - TIE)), key=lambda k: (float(strength[k]), k)
+    )
     estimator.scores_ = scores
     for name, values in grid.items():
         setattr(estimator, f"{name}_", float(values[best]))

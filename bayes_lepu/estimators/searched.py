@@ -3,8 +3,8 @@ r"""A classifier whose penalties (C_α, C_a) are chosen by cross-validation.
 .. math:: \mathrm{Brier}(C_\alpha, C_a) = \frac1m \sum_{i \in \text{held out}} (l_i - h(x_i))^2
 
 averaged over folds stratified by l. The score depends on h = s·t alone, so it cannot see which
-factor is the class; exact ties (SPM: every pair and its mirror image) go to C_α >= C_a. The
-chosen pair is fitted again on all rows with the full search for modes.
+factor is the class; where pairs with C_α >= C_a do as well (SPM: every pair and its mirror image),
+they go first. The chosen pair is fitted again on all rows with the full search for modes.
 """
 
 from collections.abc import Callable

@@ -48,7 +48,7 @@ SEARCHING = [
     PUClassifierCV(model="naive", class_penalties=3),
     PUClassifierCV(model="scar", class_penalties=3),
     PUClassifierCV(model="spm", class_penalties=2, n_starts=3, random_state=0),
-    PUClassifierCV(model="psychm", class_penalties=2, n_starts=3, random_state=0),
+    PUClassifierCV(model="psychm", class_penalties=3, n_starts=3, random_state=0),
 ]
 
 
