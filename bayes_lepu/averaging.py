@@ -189,7 +189,7 @@ class AveragedFit(Fit):
         """Every member fitted again with what has been learned since, and averaged anew.
 
         Arguments are those of `Fit.update`; naive is left out once a missed positive is known.
-        Weights are found anew.
+        Weights are found anew; a member that is left alone is the answer.
         """
         updated: dict[str, Fit] = {}
         for name, fit in self.members.items():
@@ -207,6 +207,8 @@ class AveragedFit(Fit):
                 random_seed=random_seed,
             )
         seed = self.options.random_seed if random_seed is None else random_seed
+        if len(updated) == 1:
+            return next(iter(updated.values()))
         if self.options.model == STACKED:
             return stack(updated, random_seed=seed)
         whole = next(fit.options for fit in updated.values() if fit.spec.has_selection)
