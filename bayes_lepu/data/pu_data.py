@@ -187,8 +187,7 @@ class PUData:
         """Sum of the weights of the rows of every kind, in all."""
         if self.parts is not None:
             return self.parts.weights
-        weights = np.ones(self.n) if self.row_weights is None else self.row_weights
-        return np.bincount(self.kind, weights=weights, minlength=len(RowKind)).astype(float)
+        return np.bincount(self.kind, weights=self.each_weight, minlength=len(RowKind))
 
     @property
     def shown(self) -> NDArray[np.bool_]:
@@ -220,9 +219,14 @@ class PUData:
         """Weights for `numpy.average`: None where every row counts once."""
         return self.weight if self.weight.size else None
 
+    @property
+    def each_weight(self) -> Array:
+        """A weight for every row: 1 where none is given."""
+        return self.weight if self.weight.size else np.ones(self.n)
+
     def total_and_error(self, values: Array) -> tuple[float, float]:
         """Weighted sum of a value per row, and its standard error."""
-        return total_and_error(values, self.weight if self.weight.size else np.ones(self.n))
+        return total_and_error(values, self.each_weight)
 
     def as_counted(self, most: int) -> "PUData":
         """At most so many rows without weights: alike ones repeated as often as they count.
@@ -231,11 +235,15 @@ class PUData:
         """
         if not self.weight.size:
             return self.evenly(most)
-        n = np.arange(self.n)
-        counts = are_counts(self.weight)
-        keep = np.repeat(n, self.weight.astype(int)) if counts else n[self.weight > 0]
-        chosen = self.rows(keep[evenly_spaced(keep.size, most)])
-        return replace(chosen, weight=np.zeros(0))
+        there = np.flatnonzero(self.weight > 0)
+        if not are_counts(self.weight):
+            keep = there[evenly_spaced(there.size, most)]
+        elif self.weight.sum() <= most:
+            keep = np.repeat(there, self.weight[there].astype(int))
+        else:  # the same rows, evenly spaced, without writing them all out
+            until = np.cumsum(self.weight[there])
+            keep = there[np.searchsorted(until, (np.arange(most) + 0.5) / most * until[-1])]
+        return replace(self.rows(keep), weight=np.zeros(0))
 
     @property
     def population(self) -> Array | None:

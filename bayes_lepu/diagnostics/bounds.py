@@ -26,7 +26,6 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.errors import ModelError
 from bayes_lepu.links import Array, RowKind
 from bayes_lepu.result import FittedModel
@@ -154,13 +153,9 @@ def random_audits(fit: FittedModel) -> RandomAudits | None:
     if not missed + negative or (fit.spec.false_marks and not marks.any()):
         return None
     unmarked = 1.0 if data.cases else float(np.average(data.l == 0, weights=data.row_weights))
-    true, false = (float((marks & (data.y == c)) @ _weights(data)) for c in (1, 0))
+    true, false = (float((marks & (data.y == c)) @ data.each_weight) for c in (1, 0))
     rows = int((known & (data.l == 0)).sum() + marks.sum())
     return RandomAudits(rows, unmarked, float(missed), float(negative), true, false)
-
-
-def _weights(data: PUData) -> Array:
-    return data.weight if data.weight.size else np.ones(data.n)
 
 
 def _odds(probability: Array, factor: float) -> Array:

@@ -148,7 +148,7 @@ def panel_range(fit: FittedModel) -> FormRange:
         data.class_mask,
         entering & fit.spec.has_selection,
         rates,
-        np.ones(data.n) if data.row_weights is None else data.weight,
+        data.each_weight,
     )
     table = panel_forms(
         panel,

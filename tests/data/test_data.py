@@ -489,3 +489,18 @@ def test_the_label_left_among_the_features_is_refused(frame, labels, flip):
 def test_two_other_label_values_get_both_readings(frame, labels):
     with pytest.raises(DataError, match=r"\(l == 2\).*if 2 marks.*\(l == 1\).*if 1 marks"):
         read_data(frame, np.asarray(labels) + 1)
+
+
+def test_rows_as_often_as_they_count(frame, labels):
+    counts = np.arange(N) % 4
+    data = read_data(frame, labels, sample_weight=counts)
+    every = data.as_counted(10**6)
+    np.testing.assert_array_equal(every.X, np.repeat(data.X, counts, axis=0))
+    assert not every.weight.size
+    some = data.as_counted(40)
+    assert some.n == 40
+    assert set(map(tuple, some.X)) <= set(map(tuple, every.X))
+    share = read_data(frame, labels, sample_weight=np.where(counts, 0.5, 0.0))
+    np.testing.assert_array_equal(share.as_counted(10**6).X, share.X[counts > 0])
+    plain = read_data(frame, labels)
+    assert plain.as_counted(10**6) is plain
