@@ -430,7 +430,6 @@ class PUData:
         if not dense and (table := as_sparse(X, without=self.encoding.aside)):
             matrix, index = match_sparse(table, self.feature_names, named=self.named)
             return scaled(matrix, 1 / self.scale), index
-        X = as_dense(X) if is_sparse(X) else X
         values, index = encode_rows(X, self.encoding, self._own_names, named=self.named)
         out = np.zeros((len(values), self.p))
         k = values.shape[1]

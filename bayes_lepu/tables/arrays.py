@@ -24,11 +24,6 @@ def refuse_swapped(X: Any, l: Any) -> None:
 
 def numeric_array(X: Any, *, like: Sequence[str] = ()) -> Array:
     """The values as float64; ``like`` names the columns that are expected, if any."""
-    if hasattr(X, "tocsr"):
-        raise DataError(
-            f"X is a sparse matrix ({type(X).__name__}), and the columns of this fit are centred; "
-            "dense rows are expected. Use X.toarray()."
-        )
     array = _two_dimensions(X, like)
     if array.dtype.kind not in "fiub":
         raise DataError(
@@ -45,6 +40,11 @@ def object_array(X: Any, like: Sequence[str]) -> NDArray[Any]:
 
 def _two_dimensions(X: Any, like: Sequence[str]) -> NDArray[Any]:
     """An array of two dimensions, or advice that depends on what it has instead."""
+    if hasattr(X, "tocsr"):
+        raise DataError(
+            f"X is a sparse matrix ({type(X).__name__}), and the columns of this fit are centred "
+            "or made from others; dense rows are expected. Use X.toarray()."
+        )
     if isinstance(X, np.ma.MaskedArray):
         X = np.ma.filled(X.astype(float), np.nan)  # a masked cell is a missing one
     if isinstance(X, str):

@@ -35,6 +35,7 @@ from bayes_lepu.diagnostics.quick_likelihood import one_annotator
 from bayes_lepu.diagnostics.subject import Subject
 from bayes_lepu.diagnostics.verdict import audits_tell_pi
 from bayes_lepu.likelihood import formula, information
+from bayes_lepu.models import get_model
 from tools.verdict_regimes import FAMILIES, HARD, REGIMES, WELL, WRONG, simulate
 from tools.verdict_study import is_exchanged
 
@@ -382,8 +383,8 @@ def test_the_verdict_over_all_regimes(kinds, capsys):
 def test_random_audits_of_weighted_rows_count_like_repeated_ones():
     X = np.random.default_rng(0).normal(size=(100, 2))
     l, y = np.arange(100) < 30, np.where(np.arange(100) >= 60, np.arange(100) % 2, np.nan)
-    told = [
-        audits_tell_pi(SimpleNamespace(data=read_data(X, l, y=y, sample_weight=w)), "random")
-        for w in (np.ones(100), np.full(100, 100.0), np.isnan(y))
-    ]
+    spec, told = get_model("spm"), []
+    for w in (np.ones(100), np.full(100, 100.0), np.isnan(y)):
+        fit = SimpleNamespace(data=read_data(X, l, y=y, sample_weight=w), spec=spec)
+        told.append(audits_tell_pi(SimpleNamespace(fit=fit), "random"))
     assert told == [False, True, False]
