@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from bayes_lepu.data.pu_data import PUData
-from bayes_lepu.data.weights import total_and_error
+from bayes_lepu.data.weights import evenly_by_weight, total_and_error
 from bayes_lepu.errors import DataError, ModelError
 from bayes_lepu.fitted import Fit
 from bayes_lepu.links import Array
@@ -128,8 +128,7 @@ def _loo(fit: Fit) -> "az.ELPDData":
     of_rows["log_likelihood"] = of_rows["log_likelihood"].map(_without_ties)
     many, weight = fit.data.n * fit.draws.b.size > MANY_CELLS, fit.data.row_weights
     if many and weight is not None:
-        places = (np.arange(SOME_ROWS) + 0.5) / SOME_ROWS * weight.sum()
-        rows = np.minimum(np.searchsorted(np.cumsum(weight), places), fit.data.n - 1)
+        rows = evenly_by_weight(weight, SOME_ROWS)
         of_rows = {g: values.isel(obs=rows) for g, values in of_rows.items()}
         weight, many = np.full(SOME_ROWS, weight.sum() / SOME_ROWS), False
     tree = xr.DataTree.from_dict(groups | of_rows)

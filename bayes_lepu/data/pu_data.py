@@ -21,7 +21,7 @@ from bayes_lepu.data.annotators import ONE
 from bayes_lepu.data.parts import Parts, Sums, evenly_spaced, random_keys
 from bayes_lepu.data.repeats import find_repeats
 from bayes_lepu.data.threads import is_cut, total
-from bayes_lepu.data.weights import are_counts, total_and_error
+from bayes_lepu.data.weights import are_counts, evenly_by_weight, total_and_error
 from bayes_lepu.likelihood import NOT_SHOWN, UNKNOWN, Rows, make_rows
 from bayes_lepu.likelihood.sparse_matrices import as_dense, is_sparse
 from bayes_lepu.links import Array, RowKind, row_kinds
@@ -241,8 +241,7 @@ class PUData:
         elif self.weight.sum() <= most:
             keep = np.repeat(there, self.weight[there].astype(int))
         else:  # the same rows, evenly spaced, without writing them all out
-            until = np.cumsum(self.weight[there])
-            keep = there[np.searchsorted(until, (np.arange(most) + 0.5) / most * until[-1])]
+            keep = evenly_by_weight(self.weight, most)
         return replace(self.rows(keep), weight=np.zeros(0))
 
     @property

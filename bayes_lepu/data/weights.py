@@ -4,6 +4,7 @@ Whole numbers count rows that are alike; other weights say how much a row stands
 """
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bayes_lepu.links import Array
 
@@ -11,6 +12,13 @@ from bayes_lepu.links import Array
 def are_counts(weight: Array) -> bool:
     """Whether the weights are whole numbers."""
     return bool(np.all(weight == np.round(weight)))
+
+
+def evenly_by_weight(weight: Array, count: int) -> NDArray[np.intp]:
+    """So many rows, evenly spaced over all that the weights count."""
+    until = np.cumsum(weight)
+    places = (np.arange(count) + 0.5) / count * until[-1]
+    return np.minimum(np.searchsorted(until, places), weight.size - 1)
 
 
 def total_and_error(values: Array, weight: Array) -> tuple[float, float]:

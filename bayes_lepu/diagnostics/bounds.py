@@ -135,6 +135,20 @@ class RandomAudits:
     true: float = 0.0
     false: float = 0.0
 
+    @property
+    def error(self) -> float:
+        """Standard error of π."""
+        parts = (
+            (self.unmarked, self.missed, self.negative),
+            (1 - self.unmarked, self.true, self.false),
+        )
+        squares = 0.0
+        for share, one, other in parts:
+            if k := one + other:
+                m = (one + 1) / (k + 2)
+                squares += share**2 * m * (1 - m) / k
+        return float(np.sqrt(squares))
+
     def pi(self, rng: np.random.Generator, count: int = 4000) -> Array:
         """Draws of π under Jeffreys' prior of the shares."""
         m = rng.beta(self.missed + 0.5, self.negative + 0.5, count)

@@ -67,23 +67,7 @@ def audits_tell_pi(subject: Subject, audits: str) -> bool:
     marks may be false, the same of the marked rows is added.
     """
     found = random_audits(subject.fit) if audits == "random" else None
-    if found is None:
-        return False
-    squares = [
-        (part * _se(one, other)) ** 2
-        for part, one, other in (
-            (found.unmarked, found.missed, found.negative),
-            (1 - found.unmarked, found.true, found.false),
-        )
-        if one + other
-    ]
-    return bool(np.sqrt(sum(squares)) <= thresholds.SD_PI[0])
-
-
-def _se(one: float, other: float) -> float:
-    """Standard error of a share of so many and so many."""
-    m = (one + 1) / (one + other + 2)
-    return float(np.sqrt(m * (1 - m) / (one + other)))
+    return found is not None and found.error <= thresholds.SD_PI[0]
 
 
 def carriers(

@@ -48,7 +48,6 @@ from bayes_lepu.models.spec import ModelSpec
 from bayes_lepu.priors.prior import SLOPES, Priors
 
 TIED = 1e-6  # log densities of two optima that differ by rounding and by where their climbs stop
-
 FEW_CELLS = 10_000  # of the table, up to which two Hessians take a millisecond or two
 
 

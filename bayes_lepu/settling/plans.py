@@ -87,11 +87,8 @@ class AuditPlan:
         weights = self.data.kind_weights.copy()
         if self.data.cases:  # marked rows are not of the population
             weights[[RowKind.LABELLED, RowKind.FALSE_MARK]] = 0.0
-        known, total = (
-            float(weights[[RowKind.LABELLED, RowKind.MISSED]].sum()),
-            float(weights.sum()),
-        )
-        unknown = float(weights[RowKind.UNLABELLED])
+        known = float(weights[[RowKind.LABELLED, RowKind.MISSED]].sum())
+        unknown, total = float(weights[RowKind.UNLABELLED]), float(weights.sum())
         lower, upper = share.ppf(tail_probabilities(ci_prob))
 
         def pi(m: float) -> float:

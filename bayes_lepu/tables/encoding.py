@@ -224,16 +224,15 @@ def learn_column(name: str, cells: Cells, weight: Array, *, missing: str) -> Col
     gaps = cells.missing
     count = int(gaps.sum())
     filled = missing in ("indicator", "impute")
+    counted = weight if weight.size else np.ones(gaps.size)
     if cells.levels is None:
-        there = ~gaps & (weight > 0) if weight.size else ~gaps
-        weights = weight[there] if weight.size else None
-        told = filled and there.any()
-        fill = float(np.average(cells.numbers[there], weights=weights)) if told else None
+        fill = None
+        if filled and counted[~gaps].any():
+            fill = float(np.average(cells.numbers[~gaps], weights=counted[~gaps]))
         return Column(
             name, fill=fill, indicator=missing == "indicator" and count > 0, missing=count
         )
     levels, codes = cells.levels, cells.numbers.astype(np.int64)
-    counted = weight if weight.size else np.ones(len(codes))
     counts = np.bincount(codes[~gaps], counted[~gaps], minlength=len(levels))
     rows = counted.sum() if missing == "indicator" else max(counts.sum(), 1e-300)
     shares = [float(k / rows) for k in counts]

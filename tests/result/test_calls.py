@@ -236,4 +236,7 @@ def test_an_update_of_groups_finds_their_scale_anew(table):
     fit = lepu.fit(table, "marked", random_seed=1, **options)
     fresh = lepu.fit(table, "marked", y=table["class"], random_seed=1, **options)
     updated = fit.update(y=table["class"])
-    np.testing.assert_allclose(updated.draws.a, fresh.draws.a, rtol=0.05, atol=0.01)
+    own, new, wanted = (f.priors["a"].parts[-1].scale for f in (fit, updated, fresh))
+    assert new == pytest.approx(wanted, rel=1e-6)
+    assert new != pytest.approx(own, rel=1e-3)
+    np.testing.assert_allclose(updated.draws.a, fresh.draws.a, rtol=1e-4, atol=1e-6)
