@@ -133,11 +133,11 @@ def audit_information(subject: Subject) -> Array:
 def audited_gap(subject: Subject, other: Peak) -> float:
     """Expected log likelihood ratio of `AUDITED` audits against the exchanged answer."""
     data = subject.weak.data
-    among = data.kind == RowKind.UNLABELLED
-    X, weights = data.X[among], None if data.row_weights is None else data.weight[among]
+    among = (data.kind == RowKind.UNLABELLED) & (data.each_weight > 0)
+    X, weights = data.X[among], data.each_weight[among]
     m, q = (np.clip(p.missed(X), UNSURE, 1 - UNSURE) for p in (subject.peaks[0].point, other.point))
     divergence = m * np.log(m / q) + (1 - m) * np.log((1 - m) / (1 - q))
-    return AUDITED * float(np.average(divergence, weights=weights))
+    return AUDITED * float(weights @ divergence) / max(float(weights.sum()), 1e-300)
 
 
 # A column that does not enter s ---------------------------------------------------------------
