@@ -67,11 +67,9 @@ def _call(node: ast.Call) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize(
-    "file", sorted(PACKAGE.rglob("*.py")), ids=lambda f: str(f.relative_to(PACKAGE))
-)
-def test_nothing_given_is_run(file):
-    assert offences(file.read_text("utf-8")) == []
+def test_nothing_given_is_run():
+    found = {file: offences(file.read_text("utf-8")) for file in PACKAGE.rglob("*.py")}
+    assert not {file: what for file, what in found.items() if what}
 
 
 @pytest.mark.parametrize(
