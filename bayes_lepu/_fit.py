@@ -59,7 +59,6 @@ def fit(
     tune: int = 1000,
     chains: int = 4,
     cores: int | None = None,
-    threads: int = 1,
     target_accept: float = 0.9,
     sampler: str = "nutpie",
     sampler_options: Mapping[str, Any] | None = None,
@@ -156,12 +155,6 @@ def fit(
         How a mode is climbed; "auto" decides by the size of the table.
     draws, tune, chains, cores, target_accept
         Options of the sampler (``draws * chains`` draws for Laplace); four draws at least.
-    threads : int
-        How many threads share a sum over the rows of a dense table in memory, from four million
-        cells on. Worth it where cores are idle: for NUTS (by nutpie) with fewer chains at a time
-        than cores, and for Laplace; chains that fill the cores leave nothing to share. The answer
-        is the same for any number from 2 on, and that of 1 to rounding (by which draws of NUTS
-        become other draws of the same posterior).
     sampler : {"nutpie", "pymc"}
         ``nutpie`` on the compiled density, or `pymc.sample` on the PyMC model itself.
     sampler_options : mapping, optional

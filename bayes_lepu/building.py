@@ -1,7 +1,7 @@
 """`build_model`: the PyMC model of a table and labels, to extend or to sample by other means."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -130,7 +130,6 @@ def read_model(
         cases=spec.cases,
         **(average or options).of_columns,
     )
-    data = replace(data, threads=options.threads)
     check_audit(spec, data)
     return spec, data, priors_of(spec, data, options)
 

@@ -296,7 +296,6 @@ def _check_sampler(options: FitOptions) -> None:
         ("tune", options.tune, 1),
         ("chains", options.chains, 1),
         ("cores", 1 if options.cores is None else options.cores, 1),
-        ("threads", options.threads, 1),
     ):
         if not isinstance(value, int) or isinstance(value, bool) or value < least:
             raise ModelError(f"{name} = {value!r}; a whole number of at least {least} is expected.")

@@ -1,4 +1,4 @@
-"""The figures in the README, docs/real-tables.md and docs/large-data.md, refreshed from the stored.
+"""The figures in the README and docs/real-tables.md, refreshed from the stored.
 
 They are stored in benchmarks/results and docs/reproduction.
 
@@ -30,7 +30,6 @@ PAGES = ROOT / "docs" / "reproduction"
 DOCUMENTS = (
     ROOT / "README.md",
     ROOT / "docs" / "real-tables.md",
-    ROOT / "docs" / "large-data.md",
 )
 TABLE = re.compile(r"(<!-- (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 ROW = re.compile(r"^(\|[^|]*\| )([^|]*)( \| `(\w+): ([^`]+)` \|)$", re.MULTILINE)
@@ -96,24 +95,6 @@ def table1() -> str:
     return _markdown(["", *models], rows)
 
 
-def threads() -> str:
-    """Wall time of two threads over that of one: median, smallest and largest."""
-    figures, end = stored("threads"), ", 2 threads / 1"
-    rows = []
-    for key in figures:
-        if " idle: " in key and key.endswith(end):
-            size, what = key.removesuffix(end).split(" idle: ")
-            cells = [size.replace(" x ", " × "), what]
-            for state in ("idle", "busy"):
-                name = f"{size} {state}: {what}"
-                middle, *ends = (
-                    f"{figures[name + figure]:.2f}" for figure in (end, ", smallest", ", largest")
-                )
-                cells.append(f"{middle} ({' to '.join(ends)})")
-            rows.append(cells)
-    return _markdown(["table", "", "idle cores", "busy cores"], rows)
-
-
 METHODS = {
     "logistic regression on the true classes": "Real",
     "naive": "naive",
@@ -125,7 +106,6 @@ METHODS = {
 TABLES: dict[str, Callable[[], str]] = {
     "peers": peers,
     "table1": table1,
-    "threads": threads,
     "real": page.short_table,
     "real_methods": page.whole_table,
     "real_marks": page.few_and_fair,

@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 from bayes_lepu.data.annotators import ONE
 from bayes_lepu.data.parts import Parts, Sums, evenly_spaced, random_keys
 from bayes_lepu.data.repeats import find_repeats
-from bayes_lepu.data.threads import is_cut, total
 from bayes_lepu.data.weights import are_counts, evenly_by_weight, total_and_error
 from bayes_lepu.likelihood import NOT_SHOWN, UNKNOWN, Rows, make_rows
 from bayes_lepu.likelihood.sparse_matrices import as_dense, is_sparse
@@ -69,8 +68,6 @@ class PUData:
         Whether marked rows were drawn apart, so that only the others stand for the population.
     parts : Parts or None
         All rows, where those held here are a random sample of them.
-    threads : int
-        How many may work on a sum over the rows held here.
     """
 
     X: Array
@@ -90,7 +87,6 @@ class PUData:
     visit_names: tuple[str, ...] = ()
     cases: bool = False
     parts: Parts | None = None
-    threads: int = 1
 
     @property
     def n(self) -> int:
@@ -104,13 +100,8 @@ class PUData:
 
     @property
     def in_kernel(self) -> bool:
-        """Whether the compiled density goes over the rows alone: all here, dense, not shared."""
-        return self.parts is None and not self.is_sparse and not self.by_threads
-
-    @property
-    def by_threads(self) -> bool:
-        """Whether several threads share the rows held here."""
-        return self.threads > 1 and not self.is_sparse and is_cut(self.X.shape)
+        """Whether the compiled density goes over the rows alone: all here, and dense."""
+        return self.parts is None and not self.is_sparse
 
     @property
     def dense(self) -> "PUData":
@@ -301,19 +292,11 @@ class PUData:
             return self, random_keys(0, self.n)
         return self.parts.pool, self.parts.keys
 
-    def total(
-        self, function: Callable[[Rows], Sums], *, population: bool = False, shared: bool = False
-    ) -> Sums:
-        """Sums over all rows: what the function gives for these, or for each part of them.
-
-        Threads may share a function that leaves Python alone; others would wait for its lock.
-        """
+    def total(self, function: Callable[[Rows], Sums], *, population: bool = False) -> Sums:
+        """Sums over all rows: what the function gives for these, or for each part of them."""
         if self.parts is not None:
             return self.parts.total(function, population=population)
-        rows = self.as_population if population else self.as_rows
-        if shared and self.by_threads:
-            return total(function, rows, self.threads)
-        return function(rows)
+        return function(self.as_population if population else self.as_rows)
 
     def rows(self, keep: NDArray[Any] | slice) -> "PUData":
         """Some of the rows held here, by position, by a slice or by a boolean mask."""

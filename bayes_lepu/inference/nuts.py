@@ -6,16 +6,14 @@ evidence and L L' the inverse curvature there: the ridge between the two interce
 Where the columns of the two factors are the same, the folded density is sampled (see `folding`).
 """
 
-import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from bayes_lepu.data.parts import evenly_spaced
-from bayes_lepu.data.threads import count_cores
-from bayes_lepu.errors import OWN_CODE, LepuWarning, ModelError
+from bayes_lepu.errors import ModelError
 from bayes_lepu.inference import folding, orientation, pooling
 from bayes_lepu.inference.laplace import Gaussian, Mixture
 from bayes_lepu.inference.progress import Progress, has_screen
@@ -95,7 +93,6 @@ def sample_nuts(
     Under unknown scales the sampler moves in coordinates that are centred as far as the data know
     each of them (see `pooling`).
     """
-    density = _within_cores(density, options)
     if not pooling.is_pooled(density):
         return sample_whitened(lambda: _whitened(density, start, np.zeros(0)), start, options)
     centring = pooling.choose_centring(density, start.mean)
@@ -211,26 +208,6 @@ def _rule_says_swap(density: LogDensity, z: Array, rule: str) -> bool:
     return float(np.mean(votes)) > 0.5
 
 
-def _within_cores(density: LogDensity, options: NutsOptions) -> LogDensity:
-    """The density by as many threads as chains that run at the same time leave cores for.
-
-    Threads that wait for each other's cores would make every chain slower.
-    """
-    asked, cores = density.data.threads, count_cores()
-    chains = min(options.chains, options.cores or cores)
-    threads = max(1, min(asked, cores // chains))
-    if threads == asked or not density.data.by_threads:
-        return density
-    warnings.warn(
-        f"threads={asked}, but {chains} chain(s) at a time on {cores} core(s) leave room for "
-        f"{threads} thread(s) each, and that many are used for sampling. Use cores=1 to run one "
-        "chain after the other, or threads=1.",
-        LepuWarning,
-        skip_file_prefixes=OWN_CODE,
-    )
-    return replace(density, data=replace(density.data, threads=threads))
-
-
 def _whitened(density: LogDensity, start: Gaussian, centring: Array) -> WhitenedDensity:
     """The (folded) log density in whitened coordinates; it runs without the interpreter's lock.
 
@@ -248,7 +225,7 @@ def _whitened(density: LogDensity, start: Gaussian, centring: Array) -> Whitened
 def _whitened_in_python(
     density: LogDensity, mean: Array, root: Array, centring: Array, u: Array
 ) -> tuple[float, Array]:
-    """The same for a prior family that has no compiled form, or rows shared by threads."""
+    """The same for a prior family that has no compiled form."""
     z = mean + root @ u
     if centring.size:
         z = compiled.uncentre(z, centring, density.constants)

@@ -250,7 +250,7 @@ class LogDensity:
     def _total(self, sums: Callable[..., Sums], z: Array) -> Sums:
         """Sums over all rows at a point."""
         at = partial(sums, links=self.constants.links, point=self.point(z))
-        return self.data.total(at, shared=True)
+        return self.data.total(at)
 
     def logp(self, z: Array) -> float:
         """Log density."""

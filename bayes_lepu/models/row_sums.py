@@ -67,7 +67,7 @@ def known_terms(data: PUData, links: Links, point: Point) -> tuple[float, Array,
     With several annotators c is the mean over them. Log density and gradient in the full vector of
     the row formula, and roots R of its information R'R, one for each of the two that is known.
     """
-    sums = data.total(partial(moments, links=links, point=point), population=True, shared=True)
+    sums = data.total(partial(moments, links=links, point=point), population=True)
     total, positive, d_positive, marked, d_marked = sums
     c = float(marked.mean()) / positive
     figures = (positive / total, c)

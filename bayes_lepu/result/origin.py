@@ -81,7 +81,6 @@ class FitOptions:
     tune: int = 1000
     chains: int = 4
     cores: int | None = None
-    threads: int = 1
     target_accept: float = 0.9
     sampler: str = "nutpie"
     sampler_options: Mapping[str, Any] | None = None

@@ -122,7 +122,6 @@ def several_levels() -> bytes:
         ("x.csv", b"a,marked\n1,0\n2,1\n", ["--separator", "ab"], "single character"),
         ("x.csv", b"a,marked\n1,0\n2,1\n", ["--cores", "-1"], "cores = -1"),
         ("x.csv", b"a,marked\n1,0\n2,1\n", ["--cores", "0"], "cores = 0"),
-        ("x.csv", b"a,marked\n1,0\n2,1\n", ["--threads", "0"], "threads = 0"),
         ("x.csv", b"a,marked\n1,0\n2,1\n", ["--tune", "0"], "tune = 0"),
         ("x.csv", b"a,marked\n1,0\n2,1\n", ["--audited", "marked"], "both name 'marked'"),
     ],

@@ -245,8 +245,6 @@ def test_penalties_belong_to_map():
     [
         ({"draws": 0}, "draws = 0"),
         ({"chains": 1.5}, "chains = 1.5"),
-        ({"threads": 0}, "threads = 0"),
-        ({"threads": "all"}, "threads = 'all'"),
         ({"target_accept": 1.0}, "target_accept = 1.0"),
         ({"sampler": "gibbs"}, "Unknown sampler 'gibbs'"),
         ({"method": "vi"}, "Unknown method 'vi'"),

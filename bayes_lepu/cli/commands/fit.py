@@ -148,9 +148,6 @@ def add(commands: Any) -> argparse.ArgumentParser:
     sampler.add_argument("--tune", type=int, default=1000, help="warm-up draws; default 1000")
     sampler.add_argument("--chains", type=int, default=4, help="default 4")
     sampler.add_argument("--cores", type=int, help="chains at a time; default: all cores")
-    sampler.add_argument(
-        "--threads", type=int, default=1, help="for many rows on idle cores; default 1"
-    )
     sampler.add_argument("--seed", type=int, help="random seed; one is made and recorded if absent")
     sampler.add_argument(
         "--keep-partial", action="store_true", help="Ctrl-C ends sampling and keeps its draws"
@@ -217,7 +214,6 @@ def run(args: argparse.Namespace, terminal: Terminal) -> None:
                 tune=args.tune,
                 chains=args.chains,
                 cores=args.cores,
-                threads=args.threads,
                 random_seed=args.seed,
                 progressbar=False,
                 keep_partial=args.keep_partial,
