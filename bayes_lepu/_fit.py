@@ -39,7 +39,6 @@ def fit(
     label_frequency: tuple[float, float] | None = None,
     false_marks: bool | Prior = False,
     audits: str | None = None,
-    sampling: str = "joint",
     class_features: Sequence[str | int] | None = None,
     selection_features: Sequence[str | int] | None = None,
     class_formula: str | None = None,
@@ -111,11 +110,6 @@ def fit(
         How the audited rows were picked: at random among the unlabelled ones, or by choice, for
         example as `suggest_audit` proposes. Only random ones can tell the class prior without the
         model; what is not said counts as chosen.
-    sampling : {"joint", "case-control"}
-        How the rows came about. ``joint``: one sample, some of whose positives were marked.
-        ``case-control``: marked rows and unmarked ones (the background, of both classes) are two
-        samples, so that the odds of a mark are C s(x) t(x) with C unknown; s is then known up to a
-        factor, and set to 1 where it is highest.
     class_features, selection_features : sequence, optional
         Columns that may enter t and s (naive and SCAR: t only). Different ones settle the naming.
     class_formula, selection_formula : str, optional
@@ -252,10 +246,10 @@ def _fit_all(rows: Rows, options: FitOptions) -> AveragedFit:
     fits: dict[str, Fit] = {}
     for name in reversed(PRIOR_WEIGHTS):
         spec = get_model(name)
-        # A missed positive among the audited rows rules the naive model out; two samples and a
-        # second annotator, who left out what the first one marked, do too.
+        # A missed positive among the audited rows rules the naive model out; a second annotator,
+        # who left out what the first one marked, does too.
         several = any(fit.data.n_annotators > 1 for fit in fits.values())
-        if spec.certain and (rows.y is not None or options.sampling != "joint" or several):
+        if spec.certain and (rows.y is not None or several):
             continue
         priors = {k: v for k, v in (options.priors or {}).items() if k in spec.parameters}
         own = replace(options, model=name, priors=priors or None)

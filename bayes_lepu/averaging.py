@@ -52,7 +52,6 @@ if TYPE_CHECKING:
 PRIOR_WEIGHTS = {"naive": 0.02, "scar": 0.3, "spm": 0.6, "psychm": 0.1}
 STACKED = "stack"
 MEMBERS, REMEMBERED = "members", "remembered"  # groups of a saved average
-OPTION_OF = {"false_marks": "false_marks=", "cases": "sampling="}
 TEMPERATURE = 4.0  # differences of elpd that say nothing
 
 
@@ -302,12 +301,11 @@ def _refuse_other_coordinates(fits: Mapping[str, Fit]) -> None:
         same = np.array_equal(fit.data.center, lead.data.center)
         if not (same and np.array_equal(fit.data.scale, lead.data.scale)):
             raise DataError(f"{name!r} was standardised otherwise than {first!r}.")
-        for what in ("false_marks", "cases"):
-            if getattr(fit.spec, what) != getattr(lead.spec, what):
-                raise ModelError(
-                    f"{name!r} was fitted with another {OPTION_OF[what]} than {first!r}; they "
-                    "cannot be pooled. Give both the same."
-                )
+        if fit.spec.false_marks != lead.spec.false_marks:
+            raise ModelError(
+                f"{name!r} was fitted with another false_marks= than {first!r}; they cannot be "
+                "pooled. Give both the same."
+            )
     links = {n: fit.parameters.link for n, fit in fits.items() if fit.spec.has_selection}
     one = next(iter(links), first)
     for name, link in links.items():

@@ -19,7 +19,6 @@ from bayes_lepu.options import (
     long_format,
     refuse_by_passes,
     with_marks,
-    with_sampling,
 )
 from bayes_lepu.priors.prior import GivenPriors, Prior
 from bayes_lepu.propensities import Propensity
@@ -40,7 +39,6 @@ def build_model(
     class_prior: tuple[float, float] | None = None,
     label_frequency: tuple[float, float] | None = None,
     false_marks: bool | Prior = False,
-    sampling: str = "joint",
     class_features: Sequence[str | int] | None = None,
     selection_features: Sequence[str | int] | None = None,
     class_formula: str | None = None,
@@ -127,7 +125,6 @@ def read_model(
         long=long_format(rows.item, rows.annotator, rows.label),
         visits=rows.visits,
         false_marks=spec.false_marks,
-        cases=spec.cases,
         **(average or options).of_columns,
     )
     check_audit(spec, data)
@@ -136,8 +133,7 @@ def read_model(
 
 def spec_of(model: str | Propensity | ModelSpec, options: FitOptions) -> ModelSpec:
     """The model by the options of a call."""
-    spec, _ = with_marks(get_model(model), options.false_marks, options.priors)
-    return with_sampling(spec, options.sampling, label_frequency=options.label_frequency)
+    return with_marks(get_model(model), options.false_marks, options.priors)[0]
 
 
 def priors_of(spec: ModelSpec, data: PUData, options: FitOptions) -> dict[str, Prior]:

@@ -36,7 +36,6 @@ from bayes_lepu.result.origin import FitOptions
 from bayes_lepu.suggestions import unknown
 
 PICKED = ("random", "chosen")
-SAMPLINGS = ("joint", "case-control")
 THROUGH_PYMC = {  # what pymc.sample can hand the model to, and what that needs
     "pymc": (),
     "nutpie": (),
@@ -197,38 +196,6 @@ def with_marks(
     return (replace(spec, false_marks=True) if false_marks else spec), priors
 
 
-def with_sampling(
-    spec: ModelSpec, sampling: str, *, label_frequency: tuple[float, float] | None = None
-) -> ModelSpec:
-    """The model for rows drawn together or case-control; what that cannot tell is refused."""
-    if sampling not in SAMPLINGS:
-        raise ModelError(unknown("sampling", sampling, SAMPLINGS))
-    if sampling == "joint":
-        return spec
-    why = "sampling='case-control' draws marked rows apart from the others, and then"
-    if spec.certain:
-        raise ModelError(
-            f"{why} an unmarked row is no negative, as the naive model takes it. Use model='scar'."
-        )
-    if spec.false_marks:
-        raise ModelError(
-            f"{why} false marks cannot be told from guesses: only C ε and C s are in the labels. "
-            "Leave false_marks out, or audit marked rows and drop the false ones."
-        )
-    if label_frequency is not None:
-        raise ModelError(
-            f"{why} the labels know s up to a factor only: label_frequency says nothing of t. "
-            "Give class_prior=(value, standard error) instead."
-        )
-    apart = spec.for_cases()
-    if apart.propensity.has_lapses:
-        raise ModelError(
-            f"{why} the highest propensity 1 - λ is not identified, only ratios of propensities "
-            f"are. Use a propensity without lapses; {apart.propensity.name!r} has them."
-        )
-    return apart
-
-
 def long_format(item: str | None, annotator: str | None, label: str | None) -> LongFormat | None:
     """Names of the columns of a long table of labels, where they are given."""
     given = [name for name in (item, annotator, label) if name is not None]
@@ -243,12 +210,7 @@ def long_format(item: str | None, annotator: str | None, label: str | None) -> L
 
 
 def check_audit(spec: ModelSpec, data: PUData) -> None:
-    """Refuse rows that a model rules out: two samples of several annotators, misses at s = 1."""
-    if spec.cases and data.n_annotators > 1:
-        raise ModelError(
-            f"sampling='case-control' with {data.n_annotators} annotators: rows are drawn by one "
-            "mark, cases or background. Give one column of labels."
-        )
+    """Refuse rows that a model rules out: missed positives where s = 1."""
     if not spec.certain:
         return
     missed = int(np.sum(data.kind == RowKind.MISSED))

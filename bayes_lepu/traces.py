@@ -42,7 +42,6 @@ def from_trace(
     class_prior: tuple[float, float] | None = None,
     label_frequency: tuple[float, float] | None = None,
     false_marks: bool | Prior = False,
-    sampling: str = "joint",
     class_features: Sequence[str | int] | None = None,
     selection_features: Sequence[str | int] | None = None,
     class_formula: str | None = None,

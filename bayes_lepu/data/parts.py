@@ -93,14 +93,14 @@ class Parts:
         rows = None if self.rows is None else self.rows.map(change)
         return replace(self, rows=rows, pool=None if self.pool is None else change(self.pool))
 
-    def total(self, function: Callable[[Rows], Sums], *, population: bool = False) -> Sums:
+    def total(self, function: Callable[[Rows], Sums]) -> Sums:
         """The sums over all rows, in one pass."""
         if self.rows is None:
             raise DataError(
                 f"The {self.n} rows of this fit are not here, only a sample of them. Fit them "
                 "again, or ask for rows that you pass (X=)."
             )
-        n, *found = added(self.show(self.rows.map(_OfRows(function, population)))) or (0,)
+        n, *found = added(self.show(self.rows.map(_OfRows(function)))) or (0,)
         refuse_other_rows(n, self.n)
         return tuple(found)
 
@@ -113,11 +113,9 @@ class _OfRows:
     """
 
     function: Callable[[Rows], Sums]
-    population: bool
 
     def __call__(self, part: Any) -> Sums:
-        rows = part.as_population if self.population else part.as_rows
-        return part.n, *self.function(rows)
+        return part.n, *self.function(part.as_rows)
 
 
 def added(parts: Iterable[Sums]) -> Sums:

@@ -64,8 +64,6 @@ class PUData:
     visit_names : tuple of str
         Columns that differ between the annotators of a row; the last columns of X, one per
         annotator for every name.
-    cases : bool
-        Whether marked rows were drawn apart, so that only the others stand for the population.
     parts : Parts or None
         All rows, where those held here are a random sample of them.
     """
@@ -85,7 +83,6 @@ class PUData:
     weight: Array = field(default_factory=lambda: np.zeros(0))
     outside: Array = field(default_factory=lambda: np.full((2, 2), np.nan))
     visit_names: tuple[str, ...] = ()
-    cases: bool = False
     parts: Parts | None = None
 
     @property
@@ -235,13 +232,6 @@ class PUData:
             keep = evenly_by_weight(self.weight, most)
         return replace(self.rows(keep), weight=np.zeros(0))
 
-    @property
-    def population(self) -> Array | None:
-        """Weights of the rows in averages over the population, such as π."""
-        if not self.cases:
-            return self.row_weights
-        return (self.l == 0) * (self.weight if self.weight.size else 1.0)
-
     @cached_property
     def distinct(self) -> "PUData":
         """The same with identical rows counted instead of repeated, where many are identical."""
@@ -262,13 +252,6 @@ class PUData:
     def no_rows(self) -> Rows:
         """None of the rows, with as many columns and annotators."""
         return make_rows(np.empty((0, self.p)), self.labels[:0])
-
-    @property
-    def as_population(self) -> Rows:
-        """The same with the weights of rows in averages over the population."""
-        if not self.cases:
-            return self.as_rows
-        return self.as_rows._replace(weight=np.asarray(self.population))
 
     @property
     def held(self) -> "PUData":
@@ -292,11 +275,9 @@ class PUData:
             return self, random_keys(0, self.n)
         return self.parts.pool, self.parts.keys
 
-    def total(self, function: Callable[[Rows], Sums], *, population: bool = False) -> Sums:
+    def total(self, function: Callable[[Rows], Sums]) -> Sums:
         """Sums over all rows: what the function gives for these, or for each part of them."""
-        if self.parts is not None:
-            return self.parts.total(function, population=population)
-        return function(self.as_population if population else self.as_rows)
+        return function(self.as_rows) if self.parts is None else self.parts.total(function)
 
     def rows(self, keep: NDArray[Any] | slice) -> "PUData":
         """Some of the rows held here, by position, by a slice or by a boolean mask."""

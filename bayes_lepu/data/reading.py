@@ -40,7 +40,6 @@ def read_data(
     class_prior: tuple[float, float] | None = None,
     label_frequency: tuple[float, float] | None = None,
     false_marks: bool = False,
-    cases: bool = False,
     class_features: Sequence[str | int] | None = None,
     selection_features: Sequence[str | int] | None = None,
     class_formula: str | None = None,
@@ -71,8 +70,6 @@ def read_data(
         What is known from elsewhere about π = P(y=1) and c = P(l=1 | y=1).
     false_marks : bool
         Whether a marked row may be audited as negative.
-    cases : bool
-        Whether marked rows were drawn apart from the others.
     class_formula, selection_formula : str, optional
         Terms of t and of s, such as ``"~ bs(amount, df=5) + country"``.
     exclude : sequence of names
@@ -134,7 +131,7 @@ def read_data(
         check_weights(float(weight @ marked), float(weight @ unmarked))
     values, names = table.numbers, table.names
     if is_sparse(values):
-        _refuse_for_sparse(len(labels.annotators), cases=cases)
+        _refuse_for_sparse(len(labels.annotators))
     refuse_label_among_features(values, names, labels)
     if is_sparse(values):
         center, scale, values = standardise_sparse(values, names, weight, standardize=standardize)
@@ -171,15 +168,13 @@ def read_data(
         weight=weight,
         outside=read_outside(class_prior, label_frequency),
         visit_names=seen.names,
-        cases=cases,
     )
 
 
-def _refuse_for_sparse(annotators: int, *, cases: bool) -> None:
+def _refuse_for_sparse(annotators: int) -> None:
     """Refuse what has no form in products with X."""
-    what = "l has several annotators" if annotators > 1 else "sampling='case-control'"
-    if annotators > 1 or cases:
+    if annotators > 1:
         raise DataError(
-            f"X is a sparse matrix and {what}; one annotator and sampling='joint' are expected "
-            "there. Use X.toarray(), or reduce the columns first (for example TruncatedSVD)."
+            "X is a sparse matrix and l has several annotators; one annotator is expected there. "
+            "Use X.toarray(), or reduce the columns first (for example TruncatedSVD)."
         )

@@ -50,17 +50,12 @@ def bound_class_prior(
         raise ModelError(
             "Bounds are for one annotator; several of the same rows tell more: see the verdict."
         )
-    if fit.data.cases and (s_min, s_max, gamma) != (None, None, None):
-        raise ModelError(
-            "sampling='case-control' tells h up to a factor only: s_min, s_max and gamma bound "
-            "nothing there. Audit background rows at random, or give class_prior=."
-        )
     some, draws = fit.data.evenly(MAX_ROWS), fit.draws.thin(DRAWS)
     h, weight = draws.h(some.X), some.row_weights
     if draws.epsilon is not None:  # what the true marks leave of h
         false = draws.epsilon[:, None]
         h = np.maximum(h - false, 0.0) / (1 - false)
-    mean = np.zeros(len(h)) if fit.data.cases else np.average(h, axis=1, weights=weight)
+    mean = np.average(h, axis=1, weights=weight)
     lines: dict[str, tuple[Array, Array]] = {"nothing": (mean, np.ones(len(h)))}
     if s_min is not None or s_max is not None:
         low, high = _share("s_min", s_min, 0.0), _share("s_max", s_max, 1.0)
@@ -166,7 +161,7 @@ def random_audits(fit: FittedModel) -> RandomAudits | None:
     marks = known & (data.l == 1) & fit.spec.false_marks
     if not missed + negative or (fit.spec.false_marks and not marks.any()):
         return None
-    unmarked = 1.0 if data.cases else float(np.average(data.l == 0, weights=data.row_weights))
+    unmarked = float(np.average(data.l == 0, weights=data.row_weights))
     true, false = (float((marks & (data.y == c)) @ data.each_weight) for c in (1, 0))
     rows = int((known & (data.l == 0)).sum() + marks.sum())
     return RandomAudits(rows, unmarked, float(missed), float(negative), true, false)

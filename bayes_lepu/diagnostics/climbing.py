@@ -93,7 +93,7 @@ def held(density: LogDensity, target: float, strength: float) -> Objective:
 def logit_pi(density: LogDensity, z: Array) -> tuple[float, Array]:
     """Logit of π = mean of t over the rows, and its gradient in the coordinates."""
     k = density.constants
-    rows = density.data.as_population
+    rows = density.data.as_rows
     total, positive, slope, _, _ = outside_moments(rows, k.links, density.point(z))
     pi = float(np.clip(positive / total, 1e-12, 1 - 1e-12))
     gradient = collect(slope / (total * pi * (1 - pi)), z, k)

@@ -42,10 +42,7 @@ def check_rows(subject: Subject, evidence: "Evidence") -> list[Check]:
 def check_sampling(subject: Subject, evidence: "Evidence") -> list[Check]:
     """How the rows came together: nothing in them tells."""
     text = (
-        "Marked rows and unmarked ones are taken as two random samples (case-control), the "
-        "unmarked one of all rows. Rows drawn together would shift the level of t."
-        if subject.fit.spec.cases
-        else "All rows are taken as one random sample, labelled or not. Labelled rows collected "
+        "All rows are taken as one random sample, labelled or not. Labelled rows collected "
         "apart from the unlabelled ones (case-control) would shift the level of t."
     )
     return [Check("sampling", "not applicable", None, "cannot be checked", text)]

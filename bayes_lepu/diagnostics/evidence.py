@@ -96,7 +96,7 @@ def gather(subject: Subject) -> Evidence:
     if not subject.small:
         return found
     profile = trace_profile(subject)
-    columns = None if fit.spec.cases else score_columns(subject)
+    columns = score_columns(subject)
     return replace(
         found,
         profile=profile,

@@ -97,8 +97,6 @@ def form_range(
     known = subject.propensity.fixed is not None
     if profile is None or known or subject.peaks[0].point.epsilon is not None:
         return None  # fitted false marks are themselves one of the forms
-    if subject.fit.spec.cases:
-        return None  # the forms are those of rows that were drawn together
     problem = Problem.of(subject)
     own = subject.peaks[0]
     data = subject.data
@@ -187,8 +185,6 @@ def check_forms(subject: Subject, evidence: "Evidence") -> list[Check]:
         why = subject.too_large.rstrip(".")
         if subject.fit.spec.false_marks:
             why = "False marks are fitted, and other forms are tried without them"
-        if subject.fit.spec.cases:
-            why = "Other forms are tried on rows that were drawn together only"
         text = f"{why}: how far the form carries π is not known."
         told = {"consequence": "how far its form carries it was not computed"}
         return [not_computed("form range", text, **_WIDTH | told)]

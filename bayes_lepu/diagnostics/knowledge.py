@@ -115,7 +115,7 @@ def _tops(subject: Subject) -> tuple[LogDensity, list[Array]]:
 
 def _figures(point: Parameters, data: PUData) -> Array:
     """π and c of a point; of several annotators the mean c."""
-    t, weights = point.t(data.X), data.population
+    t, weights = point.t(data.X), data.row_weights
     pi = float(np.average(t, weights=weights))
     marked = float(np.mean(np.average(point.s(data.X) * t, axis=-1, weights=weights)))
     return np.array([pi, marked / max(pi, 1e-300)])

@@ -175,8 +175,7 @@ def contractions(subject: Subject) -> dict[str, float]:
     def values(draws: Parameters, pi: Array, c: Array) -> dict[str, Array]:
         if subject.several:  # the others are too many to be listed
             return {"pi": pi}
-        known = {"pi": pi} if data.cases else {"pi": pi, "c": c}  # two samples do not tell c
-        return known | scalars(spec, data, draws.take_flat())
+        return {"pi": pi, "c": c} | scalars(spec, data, draws.take_flat())
 
     after = values(subject.pivoted, *subject.pi_and_c)
     before = values(subject.prior_draws, *subject.prior_pi_and_c)
@@ -191,7 +190,7 @@ def check_widths(subject: Subject, evidence: "Evidence") -> list[Check]:
     t, h = (mean_width(subject, f) for f in (Parameters.t, Parameters.h))
     ratio = t / max(h, 1e-12)
     # h = s t is narrower than t by the factor s alone; the bounds were found at c near 1/2.
-    c = 0.5 if subject.data.cases else float(np.mean(subject.pi_and_c[1]))
+    c = float(np.mean(subject.pi_and_c[1]))
     good, bad = (bound * max(0.5 / c, 1.0) for bound in thresholds.WIDTH_RATIO)
     return [
         graded(

@@ -20,7 +20,7 @@ MAX_CELLS = 500_000
 
 def check_plausibility(subject: Subject, evidence: "Evidence") -> list[Check]:
     """Factors at their limits, slopes without bound, levels near 0 or 1."""
-    X, point, weights = subject.data.X, subject.point, subject.data.population
+    X, point, weights = subject.data.X, subject.point, subject.data.row_weights
     complaints = []
     names = {"t": ("a", point.tau(X), point.t(X))}
     if subject.fit.spec.has_selection:

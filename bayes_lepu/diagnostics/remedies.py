@@ -113,8 +113,6 @@ def audit_information(subject: Subject) -> Array:
     rise = np.exp(subject.fit.spec.propensity.logs(point.omega(X), point.log_w)[2])
     slope = -rise / np.maximum(1 - psi, 1e-12)
     gamma, lam = float(point.gamma), float(point.lam)
-    if subject.fit.spec.cases:  # a background row shows t alone
-        slope, gamma, lam = np.zeros(len(X)), 0.0, 0.0
     D = np.column_stack(
         [
             ones,

@@ -88,7 +88,6 @@ def compare_rivals(subject: Subject) -> tuple[Rival, ...]:
     found = {subject.fit.spec.name: (subject.weak, own.z)}
     for name in _others(subject):
         spec = replace(get_model(name), false_marks=subject.fit.spec.false_marks)
-        spec = spec.for_cases() if subject.fit.spec.cases else spec
         density = weak_density(spec, subject.weak.data)
         found[name] = density, _best(density)
     return _ranked(found)
@@ -126,7 +125,7 @@ def plug_in_rows(density: LogDensity, z: Array) -> Array:
 def _others(subject: Subject) -> list[str]:
     own, data = subject.fit.spec, subject.data
     names = ["naive", "scar"] if own.has_selection else ["naive", "scar", "spm"]
-    if own.cases or np.any(data.kind == RowKind.MISSED):
+    if np.any(data.kind == RowKind.MISSED):
         names.remove("naive")  # unmarked rows may be positive
     return [name for name in names if name != own.name]
 

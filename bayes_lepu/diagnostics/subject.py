@@ -375,7 +375,7 @@ class Subject:
 
 def share_positive(point: Parameters, data: PUData) -> float:
     """π at a point: the mean of t over the population."""
-    return float(np.average(point.t(data.X), weights=data.population))
+    return float(np.average(point.t(data.X), weights=data.row_weights))
 
 
 def weak_density(spec: ModelSpec, data: PUData) -> LogDensity:

@@ -41,8 +41,6 @@ class PUClassifier(LabelClassifier):
         π or c known from elsewhere, as one more observation.
     false_marks : bool or Prior
         Whether negatives may be marked, at a rate ε.
-    sampling : {"joint", "case-control"}
-        Whether marked and unmarked rows are one sample or two; see `bayes_lepu.fit`.
     standardize : bool
         Penalise the slopes of standardised columns.
     orientation : {"sigma-norm", "norm", "energy", "correlation", "none"}
@@ -103,7 +101,6 @@ class PUClassifier(LabelClassifier):
         class_prior: tuple[float, float] | None = None,
         label_frequency: tuple[float, float] | None = None,
         false_marks: Any = False,
-        sampling: str = "joint",
         standardize: bool = True,
         orientation: str = "sigma-norm",
         n_starts: int | None = None,
@@ -119,7 +116,6 @@ class PUClassifier(LabelClassifier):
         self.class_prior = class_prior
         self.label_frequency = label_frequency
         self.false_marks = false_marks
-        self.sampling = sampling
         self.standardize = standardize
         self.orientation = orientation
         self.n_starts = n_starts

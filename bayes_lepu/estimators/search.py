@@ -18,7 +18,7 @@ from bayes_lepu.inference.paths import PenaltyGrid, Score, score_path
 from bayes_lepu.links import Array
 from bayes_lepu.models import get_model
 from bayes_lepu.models.spec import ModelSpec
-from bayes_lepu.options import with_marks, with_sampling
+from bayes_lepu.options import with_marks
 from bayes_lepu.runtime.interruption import stops_at_once
 from bayes_lepu.tables.scaling import column_moments
 
@@ -33,7 +33,6 @@ def choose_penalties(
 ) -> dict[str, float]:
     """The weights with the best score; sets those tried, the choice and the table of scores."""
     spec, others = with_marks(get_model(estimator.model), estimator.false_marks, None)
-    spec = with_sampling(spec, estimator.sampling, label_frequency=estimator.label_frequency)
     selects = spec.has_selection
     top = _null_penalty(rows.X, rows.l, estimator.standardize)
     wanted = estimator.class_penalties
@@ -95,7 +94,6 @@ class FoldTask:
             selection_features=among(self.selection_columns, keep),
             standardize=self.standardize,
             false_marks=self.spec.false_marks,
-            cases=self.spec.cases,
         )
         rows = data.transform(self.X[test][:, keep])[0]
         return score_path(

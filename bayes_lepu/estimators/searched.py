@@ -39,7 +39,7 @@ class PUClassifierCV(LabelClassifier):
         Score of h on held-out labels; a callable ``f(l, h)`` where greater is better.
     class_prior, label_frequency : (value, standard error), optional
         π or c known from elsewhere, for the fit on all rows; penalties are chosen by the labels.
-    class_features, selection_features, false_marks, sampling, standardize, orientation, n_starts,
+    class_features, selection_features, false_marks, standardize, orientation, n_starts,
     random_state
         As in `PUClassifier`.
     n_jobs : int, optional
@@ -76,7 +76,6 @@ class PUClassifierCV(LabelClassifier):
         class_prior: tuple[float, float] | None = None,
         label_frequency: tuple[float, float] | None = None,
         false_marks: Any = False,
-        sampling: str = "joint",
         standardize: bool = True,
         orientation: str = "sigma-norm",
         n_starts: int | None = None,
@@ -95,7 +94,6 @@ class PUClassifierCV(LabelClassifier):
         self.class_prior = class_prior
         self.label_frequency = label_frequency
         self.false_marks = false_marks
-        self.sampling = sampling
         self.standardize = standardize
         self.orientation = orientation
         self.n_starts = n_starts

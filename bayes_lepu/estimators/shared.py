@@ -33,7 +33,7 @@ from bayes_lepu.tables.matching import column_places
 from bayes_lepu.tables.scaling import column_moments, is_constant
 
 Columns = Sequence[str | int] | None
-LEARNED = ("class_prior", "label_frequency", "false_marks", "sampling")  # options of `fit`
+LEARNED = ("class_prior", "label_frequency", "false_marks")  # options of `fit`
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,9 +94,9 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
 
     @property
     def _otherwise(self) -> bool:
-        """Whether h is more than s t: false marks, or rows drawn apart."""
+        """Whether h is more than s t: false marks."""
         found = getattr(self, "parameters_", None)
-        return found is not None and (found.epsilon is not None or found.kappa is not None)
+        return found is not None and found.epsilon is not None
 
     def _class_probability(self, X: Array) -> Array:
         """t(x) of checked rows."""

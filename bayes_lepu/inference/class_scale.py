@@ -48,7 +48,7 @@ def class_scale(data: PUData) -> float:
     """The scale A, at least `scale_by_count`; that where labels, rows or columns are many."""
     by_count = scale_by_count(data)
     many_terms = count_terms(data, data.class_mask) > MANY_TERMS
-    if by_count == WIDEST_BY_COUNT or data.parts is not None or data.cases or many_terms:
+    if by_count == WIDEST_BY_COUNT or data.parts is not None or many_terms:
         return by_count
     rows = data.distinct
     if rows.n > MANY_ROWS:

@@ -90,9 +90,7 @@ def _figures(point: Parameters, data: PUData) -> PointFigures:
     average = point.average()
     # Squares of what is left of a rough mean lose no digits, whatever the units.
     shift = float(average.tau(some)[0]), float(average.omega(some)[0])
-    moments, marked, sum_s, counts, n = data.total(
-        partial(_sums, point=point, shift=shift), population=True
-    )
+    moments, marked, sum_s, counts, n = data.total(partial(_sums, point=point, shift=shift))
     means = moments / moments[0, 0]
     first = means[0]
     covariance = means - np.outer(first, first)

@@ -3,20 +3,16 @@ r"""The row likelihood of any number of annotators: in NumPy (`formula`), and co
 .. math:: L_i = t_i \prod_j \psi_{ij}^{l_{ij}} (1-\psi_{ij})^{1-l_{ij}}
     + (1-t_i) \prod_j \varepsilon_j^{l_{ij}} (1-\varepsilon_j)^{1-l_{ij}}
 
-or, where marked rows were drawn apart from the others, odds of :math:`C\,\psi_i t_i`
-(`case_formula`).
-
 Every function takes rows, links and a point (`arguments`). `loglik_grad`, `loglik_grad_pair`,
 `row_terms` and `outside_moments` are compiled without threads, release the GIL, and can be called
 from other compiled code; the information matrices are for Python.
 """
 
-from bayes_lepu.likelihood import case_formula, information, sparse_matrices
+from bayes_lepu.likelihood import information, sparse_matrices
 from bayes_lepu.likelihood.arguments import (
     CERTAIN_LINK,
     NOT_SHOWN,
     UNKNOWN,
-    Cases,
     FlatOrder,
     Links,
     Point,
@@ -62,8 +58,6 @@ def loglik_grad_info(rows: Rows, links: Links, point: Point) -> tuple[float, Arr
     """
     if sparse_matrices.is_sparse(rows.X):
         return sparse_matrices.in_dense_blocks(loglik_grad_info, rows, links, point)
-    if isinstance(links.form, Cases):
-        return case_formula.loglik_grad_info(rows, links, point)
     if is_single(rows, point.epsilon):
         return expected_information(rows, links, point)
     loglik, grad = loglik_grad(rows, links, point)
@@ -74,8 +68,7 @@ def observed_information(rows: Rows, links: Links, point: Point) -> Array:
     """Minus the Hessian of the log-likelihood in the flat order."""
     if sparse_matrices.is_sparse(rows.X):
         return sparse_matrices.in_dense_blocks(_observed, rows, links, point)[0]
-    cases = isinstance(links.form, Cases)
-    return (case_formula if cases else information).observed_information(rows, links, point)
+    return information.observed_information(rows, links, point)
 
 
 def _observed(rows: Rows, links: Links, point: Point) -> tuple[Array]:

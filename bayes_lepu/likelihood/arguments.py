@@ -6,7 +6,7 @@ gradient and the information are arranged in one flat order,
     a (p), b, and then for every annotator j: α_j (p), β_j, u_j, v_j, e_j,
 
 with u and v the coordinates of the rates γ and λ (see `bayes_lepu.propensities.propensity`) and
-e the logit of the rate of false marks; of case-control rows, which have none, log C.
+e the logit of the rate of false marks.
 """
 
 from typing import Any, NamedTuple
@@ -43,16 +43,12 @@ class Several(NamedTuple):
     """Tag of the form for any number of annotators."""
 
 
-class Cases(NamedTuple):
-    """Tag of the form for case-control rows of one annotator (`bayes_lepu.likelihood.cases`)."""
-
-
 class Links(NamedTuple):
     """What is compiled anew when it changes, as tags. Build it with `make_links`."""
 
     of_class: tuple  # link of the class probability
     of_selection: tuple  # link of the propensity
-    form: tuple  # Single, Several or Cases
+    form: tuple  # Single or Several
 
 
 class Point(NamedTuple):
@@ -65,7 +61,6 @@ class Point(NamedTuple):
     beta: Array  # (J,)
     rates: Array  # (J, 3) log rates of the propensities
     epsilon: Array  # (J,) rates of false marks; 0 where a mark is proof
-    log_ratio: float  # log C of Cases: of the rates at which marked and other rows were drawn
 
 
 def make_rows(
@@ -109,7 +104,6 @@ def make_point(
     beta: ArrayLike,
     rates: ArrayLike = CERTAIN_LINK,
     epsilon: ArrayLike = 0.0,
-    log_ratio: float = 0.0,
     class_rates: ArrayLike = CERTAIN_LINK,
 ) -> Point:
     """A point in the types that compiled code expects; one annotator may come without an axis.
@@ -126,7 +120,6 @@ def make_point(
         beta,
         np.array(np.broadcast_to(np.asarray(rates, dtype=float), (J, 3))),
         np.array(np.broadcast_to(np.asarray(epsilon, dtype=float), (J,))),
-        float(log_ratio),
     )
 
 
@@ -135,16 +128,13 @@ def make_links(
     of_class: Link = LOGISTIC,
     *,
     single: bool = False,
-    cases: bool = False,
 ) -> Links:
     """The two links as compiled code takes them, logistic unless said otherwise.
 
     ``single`` promises one annotator and no false marks, for which a shorter form is compiled; the
-    general form gives the same numbers in up to twice the time. ``cases``: marked rows were drawn
-    apart from the others.
+    general form gives the same numbers in up to twice the time.
     """
-    form = Cases() if cases else Single() if single else Several()
-    return Links(of_class.tag, of_selection.tag, form)
+    return Links(of_class.tag, of_selection.tag, Single() if single else Several())
 
 
 def is_single(rows: Rows, epsilon: ArrayLike = 0.0) -> bool:

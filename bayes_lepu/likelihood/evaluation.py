@@ -12,8 +12,7 @@ import math
 import numpy as np
 from numba.extending import overload
 
-from bayes_lepu.likelihood.arguments import OWN, Cases, Links, Point, Rows, Single
-from bayes_lepu.likelihood.cases import cases_grad, cases_pair
+from bayes_lepu.likelihood.arguments import OWN, Links, Point, Rows, Single
 from bayes_lepu.likelihood.several import combine_cells, multiply_cells, slopes_of_annotator
 from bayes_lepu.likelihood.single import slopes_of_tile
 from bayes_lepu.likelihood.tails import cell_log, row_log
@@ -356,9 +355,7 @@ def several_pair(rows: Rows, links: Links, point: Point) -> tuple[float, Array, 
     """`loglik_grad_pair` with false marks."""
     a, alpha = point.alpha[0], point.a.reshape(1, point.a.size)
     b, beta = point.beta[0], np.full(1, point.b)
-    exchanged = Point(
-        a, b, point.class_rates, alpha, beta, point.rates, point.epsilon, point.log_ratio
-    )
+    exchanged = Point(a, b, point.class_rates, alpha, beta, point.rates, point.epsilon)
     here, grad = several_grad(rows, links, point)
     there, grad_there = several_grad(rows, links, exchanged)
     return here, grad, there, grad_there
@@ -376,13 +373,13 @@ def choose_pair(form: tuple, rows: Rows, links: Links, point: Point) -> tuple:
 
 @overload(choose_grad)
 def _choose_grad(form, rows, links, point):  # type: ignore[no-untyped-def]
-    chosen = {Single: single_grad, Cases: cases_grad}.get(form.instance_class, several_grad)
+    chosen = single_grad if form.instance_class is Single else several_grad
     return lambda form, rows, links, point: chosen(rows, links, point)
 
 
 @overload(choose_pair)
 def _choose_pair(form, rows, links, point):  # type: ignore[no-untyped-def]
-    chosen = {Single: single_pair, Cases: cases_pair}.get(form.instance_class, several_pair)
+    chosen = single_pair if form.instance_class is Single else several_pair
     return lambda form, rows, links, point: chosen(rows, links, point)
 
 

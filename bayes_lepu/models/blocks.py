@@ -107,8 +107,6 @@ def stems(spec: "ModelSpec", *, visits: bool = False) -> list[Stem]:
         out.append(Stem(spec.rates_name, "rates", "ratios", pooled=True))
     if spec.false_marks:
         out.append(Stem("epsilon", "epsilon", "ratios"))
-    if spec.cases:
-        out.append(Stem("kappa", "epsilon", "ratios"))
     return out
 
 
@@ -127,8 +125,6 @@ def _entries(
     if stem.slot == "rates":
         labels = spec.propensity.coordinate_names
         return ("rate",) if len(labels) > 1 else (), labels
-    if stem.name == "kappa":
-        return (), ("log C",)
     if stem.name == "epsilon" and data.n_annotators > 1:
         return ("annotator",), tuple(f"logit epsilon[{name}]" for name in data.annotators)
     return (), (f"logit {stem.name}" if stem.transform == "ratios" else stem.name,)

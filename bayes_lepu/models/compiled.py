@@ -54,7 +54,6 @@ class Constants(NamedTuple):
     rates: Array  # (3,): 0 where a rate is free, its logarithm where it is fixed
     has_free_rates: bool
     false_marks: bool
-    cases: bool  # log C stands where the false marks would
     place: NDArray[np.intp]  # see `coordinates.Layout`
     base: NDArray[np.intp]
     scale: NDArray[np.intp]
@@ -174,7 +173,7 @@ def point_of(full: Array, k: Constants) -> Point:
     p, J = k.rows.X.shape[1], k.rows.labels.shape[0]
     width = p + 1 + OWN
     alpha, beta = np.empty((J, p)), np.empty(J)
-    rates, epsilon, log_ratio = np.empty((J, 3)), np.zeros(J), 0.0
+    rates, epsilon = np.empty((J, 3)), np.zeros(J)
     for j in range(J):
         at = p + 1 + j * width
         for i in range(p):
@@ -192,9 +191,7 @@ def point_of(full: Array, k: Constants) -> Point:
             rates[j, 0], rates[j, 1], rates[j, 2] = k.rates[0], k.rates[1], k.rates[2]
         if k.false_marks:
             epsilon[j] = 1.0 / (1.0 + math.exp(-full[at + p + OWN]))
-        elif k.cases:
-            log_ratio = full[at + p + OWN]
-    return Point(full[:p], full[p], k.class_rates, alpha, beta, rates, epsilon, log_ratio)  # type: ignore[arg-type]
+    return Point(full[:p], full[p], k.class_rates, alpha, beta, rates, epsilon)  # type: ignore[arg-type]
 
 
 @_jit

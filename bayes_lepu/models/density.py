@@ -165,15 +165,13 @@ class LogDensity:
         at = at if self.data.n_annotators > 1 else at.of_annotator(0)
         propensity = self.spec.propensity
         log_w = propensity.log_rates(at.uv[..., list(propensity.coordinate_rates)])
-        last = np.asarray(sigmoid(at.e))
         return Parameters(
             at.a,
             at.b,
             at.alpha,
             at.beta,
             np.broadcast_to(log_w, (*at.beta.shape, 3)),
-            epsilon=last if self.spec.false_marks else None,
-            kappa=last if self.spec.cases else None,
+            epsilon=np.asarray(sigmoid(at.e)) if self.spec.false_marks else None,
             pooling=self._pooling(z),
             link=propensity.link,
         )
@@ -197,16 +195,7 @@ class LogDensity:
         at.uv[..., list(propensity.coordinate_rates)] = propensity.coordinates(point.log_w)
         if self.spec.false_marks:
             at.e[...] = _logit(SOME_MARKS if point.epsilon is None else point.epsilon)
-        if self.spec.cases:
-            at.e[...] = _logit(self._ratio(point) if point.kappa is None else point.kappa)
         return self.layout.coordinates(full, point.pooling)
-
-    def _ratio(self, point: Parameters) -> float:
-        """κ = C / (1 + C) at which a point expects as many marked rows as there are."""
-        background = self.data.X[self.data.l == 0]
-        expected = float((point.s(background) * point.t(background)).sum())
-        C = (self.data.n - len(background)) / max(expected, SMALLEST_RATE)
-        return float(np.clip(C / (1 + C), 1e-6, 1 - 1e-6))
 
     def pack_draws(self, draws: Parameters) -> Array:
         """Coordinates of draws along one axis, ``(draws, dim)``."""
@@ -226,13 +215,11 @@ class LogDensity:
             links=make_links(
                 propensity.link,
                 single=self.data.n_annotators == 1 and not self.spec.false_marks,
-                cases=self.spec.cases,
             ),
             class_rates=CERTAIN_LINK,
             rates=np.array(rates, dtype=float),
             has_free_rates=free,
             false_marks=self.spec.false_marks,
-            cases=self.spec.cases,
             place=place,
             base=base,
             scale=scale,

@@ -92,9 +92,7 @@ def build(
         log_rates = _log_rates(spec, values.get(spec.rates_name), several=several)
         log_psi, log_not_psi = spec.propensity.graph(omega, log_rates)
         epsilon = values.get("epsilon")
-        if spec.cases:
-            _observe_cases(data, tau, log_psi, values["kappa"])
-        elif several:
+        if several:
             _observe_several(data, tau, log_psi, log_not_psi, epsilon)
         else:
             _observe_one(data, tau, log_psi, log_not_psi, epsilon)
@@ -170,14 +168,12 @@ def _summaries(spec: "ModelSpec", data: PUData, model: "pm.Model", t: Any, s: An
     import pytensor.tensor as pt
 
     weight = _weight(data, t)
-    if data.cases:
-        weight = weight * (data.l == 0)
     share = weight / weight.sum()
     pi = pm.Deterministic("pi", pt.dot(share, t))
     several = data.n_annotators > 1
     own = "annotator" if several else None
     marked = pt.dot(share, s * (t[:, None] if several else t))
-    if not spec.certain and not spec.cases and "c" not in model.named_vars:
+    if not spec.certain and "c" not in model.named_vars:
         pm.Deterministic("c", marked / pi, dims=own)
     if spec.n_rates == 2:
         for i, name in enumerate(spec.propensity.components[:-1]):
@@ -233,24 +229,8 @@ def _observe_one(data: PUData, tau: Any, log_psi: Any, log_not_psi: Any, epsilon
     log_bernoulli("l", log_h, log_not_h, labels, dims="obs", weight=_weight(data, tau))
 
 
-def _observe_cases(data: PUData, tau: Any, log_psi: Any, kappa: Any) -> None:
-    """Observed labels ``l`` with odds C Ψ t, and audited classes ``y`` of background rows."""
-    import pymc as pm
-    import pytensor.tensor as pt
-
-    log_t = log_sigmoid(tau)
-    pm.Deterministic("C", kappa / (1 - kappa))
-    z = pt.log(kappa) - pt.log1p(-kappa) + log_t + log_psi
-    if (~np.isnan(data.y) & (data.l == 0)).any():
-        _observe_audit(data, log_t, log_sigmoid(-tau))
-    labels = pm.Data("labels", data.l.astype(np.int64), dims="obs")
-    log_bernoulli(
-        "l", log_sigmoid(z), log_sigmoid(-z), labels, dims="obs", weight=_weight(data, tau)
-    )
-
-
 def _observe_audit(data: PUData, log_t: Any, log_not_t: Any) -> None:
-    rows = np.flatnonzero(~np.isnan(data.y) & ~(data.cases & (data.l == 1)))
+    rows = np.flatnonzero(~np.isnan(data.y))
     weight = _weight(data, log_t)[rows]
     log_bernoulli("y", log_t[rows], log_not_t[rows], data.y[rows].astype(int), weight=weight)
 

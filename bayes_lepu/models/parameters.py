@@ -20,7 +20,6 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import log_expit
 
 from bayes_lepu import links
 from bayes_lepu.data.parts import evenly_spaced
@@ -31,7 +30,7 @@ from bayes_lepu.links import Array
 from bayes_lepu.propensities import RATES, Link, log_factor
 from bayes_lepu.propensities.logistic import LINK as LOGISTIC
 
-ARRAYS = ("a", "b", "alpha", "beta", "log_w", "epsilon", "kappa")
+ARRAYS = ("a", "b", "alpha", "beta", "log_w", "epsilon")
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,8 +42,6 @@ class Parameters:
     a, b, alpha, beta, log_w : arrays
     epsilon : array, optional
         Rates of false marks; without them a mark is proof.
-    kappa : array, optional
-        C / (1 + C) of case-control rows, whose odds of being marked are C s(x) t(x).
     pooling : mapping of str to array
         What annotators share and how much they differ (``alpha_mean``, ``sigma_alpha``, ...), and
         unknown scales of priors.
@@ -58,7 +55,6 @@ class Parameters:
     beta: Array
     log_w: Array
     epsilon: Array | None = None
-    kappa: Array | None = None
     pooling: Mapping[str, Array] = field(default_factory=dict)
     link: Link = LOGISTIC
 
@@ -115,9 +111,8 @@ class Parameters:
 
     @property
     def nuisance(self) -> dict[str, Array]:
-        """What belongs to neither factor, by name: ε of false marks, κ of case-control rows."""
-        both = {"epsilon": self.epsilon, "kappa": self.kappa}
-        return {name: value for name, value in both.items() if value is not None}
+        """What belongs to neither factor, by name: ε of false marks."""
+        return {} if self.epsilon is None else {"epsilon": self.epsilon}
 
     def tau(self, X: Array) -> Array:
         """Linear predictor of t, ``(..., n)``."""
@@ -142,9 +137,7 @@ class Parameters:
         return np.exp(log_factor(self.link, omega, self.log_w[..., None, :])[0])
 
     def h(self, X: Array) -> Array:
-        """Label probability P(l=1 | x), of every annotator; of case-control rows as drawn."""
-        if self.kappa is not None:
-            return links.sigmoid(self._log_odds(X))
+        """Label probability P(l=1 | x), of every annotator."""
         t = self.t(X)
         t = t[..., None, :] if self.several else t
         if self.epsilon is None:
@@ -165,11 +158,8 @@ class Parameters:
     def missed(self, X: Array) -> Array:
         """P(y=1 | x, nobody labelled): t Π(1 - s_j) / [t Π(1 - s_j) + (1 - t) Π(1 - ε_j)].
 
-        Its log-odds are τ + Σ log(1 - s_j) - Σ log(1 - ε_j). The background of case-control rows
-        was drawn whatever its labels: there it is t.
+        Its log-odds are τ + Σ log(1 - s_j) - Σ log(1 - ε_j).
         """
-        if self.kappa is not None:
-            return self.t(X)
         log_not_s = self._log_s(X)[1]
         log_odds = self.tau(X) + (log_not_s.sum(axis=-2) if self.several else log_not_s)
         if self.epsilon is not None:
@@ -193,9 +183,6 @@ class Parameters:
         """
         t = self.t(X)
         y = rng.random(t.shape) < t
-        if self.kappa is not None:  # which rows are cases; the background has any class
-            marked = rng.random(t.shape) < self.h(X)
-            return (y | marked).astype(np.int8), marked.astype(np.int8)
         s = self.s(X)
         positive = y[..., None, :] if self.several else y
         chance = s if self.epsilon is None else np.where(positive, s, self.epsilon[..., None])
@@ -286,12 +273,6 @@ class Parameters:
         pooling = {name: change(values) for name, values in self.pooling.items()}
         parts: dict[str, Any] = {name: change(v) for name, v in self._arrays().items()}
         return replace(self, pooling=pooling, **parts)
-
-    def _log_odds(self, X: Array) -> Array:
-        """Log-odds log(C s t) of case-control rows."""
-        assert self.kappa is not None
-        log_C = np.log(self.kappa) - np.log1p(-self.kappa)
-        return log_C[..., None] + log_expit(self.tau(X)) + self._log_s(X)[0]
 
     def _log_s(self, X: Array) -> tuple[Array, Array]:
         """Logarithms of s and of 1 - s."""

@@ -6,7 +6,6 @@ The sums are functions of a module, so that other machines know them by their na
 from functools import partial
 
 import numpy as np
-from scipy.special import logit
 
 from bayes_lepu import likelihood
 from bayes_lepu.data.parts import Sums
@@ -15,7 +14,6 @@ from bayes_lepu.likelihood import (
     Links,
     Point,
     Rows,
-    case_formula,
     formula,
     loglik_grad,
     loglik_grad_info,
@@ -67,7 +65,7 @@ def known_terms(data: PUData, links: Links, point: Point) -> tuple[float, Array,
     With several annotators c is the mean over them. Log density and gradient in the full vector of
     the row formula, and roots R of its information R'R, one for each of the two that is known.
     """
-    sums = data.total(partial(moments, links=links, point=point), population=True)
+    sums = data.total(partial(moments, links=links, point=point))
     total, positive, d_positive, marked, d_marked = sums
     c = float(marked.mean()) / positive
     figures = (positive / total, c)
@@ -94,9 +92,7 @@ def row_terms(parameters: Parameters, data: PUData) -> tuple[Array, Array]:
 
     The probability is 1 where a mark is proof, and audited rows keep their class.
     """
-    cases = parameters.kappa is not None
-    of_rows = case_formula.row_terms if cases else likelihood.row_terms
-    flat, links = parameters.take_flat(), make_links(parameters.link, cases=cases)
+    flat, links = parameters.take_flat(), make_links(parameters.link)
     loglik, positive = np.empty((flat.b.size, data.n)), np.empty((flat.b.size, data.n))
     for i in range(flat.b.size):
         q = flat.take(i)
@@ -107,11 +103,10 @@ def row_terms(parameters: Parameters, data: PUData) -> tuple[Array, Array]:
             beta=q.beta,
             rates=q.log_w,
             epsilon=0.0 if q.epsilon is None else q.epsilon,
-            log_ratio=0.0 if q.kappa is None else logit(q.kappa),
         )
         rows = data.as_rows
         if data.is_sparse:
             rows, point = sparse_matrices.with_predictors(rows, point)
-        loglik[i], positive[i] = of_rows(rows, links, point)
+        loglik[i], positive[i] = likelihood.row_terms(rows, links, point)
     shape = (*parameters.b.shape, data.n)
     return loglik.reshape(shape), positive.reshape(shape)

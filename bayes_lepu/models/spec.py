@@ -7,7 +7,7 @@ free; `blocks` makes the table of parameters, `graph` the PyMC model.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from bayes_lepu.errors import ModelError
 from bayes_lepu.models.blocks import Role, Stem, with_priors
 from bayes_lepu.priors.families import FAMILIES
 from bayes_lepu.priors.prior import Prior, Priors
-from bayes_lepu.propensities import Propensity, get_propensity
+from bayes_lepu.propensities import Propensity
 from bayes_lepu.propensities.logistic import LINK as LOGISTIC
 from bayes_lepu.suggestions import did_you_mean
 
@@ -37,23 +37,17 @@ class ModelSpec:
     propensity : Propensity
     false_marks : bool
         Whether negatives may be marked, at a rate ε.
-    cases : bool
-        Whether marked rows were drawn apart from the others (case-control), at an unknown ratio C.
     """
 
     name: str
     propensity: Propensity
     false_marks: bool = False
-    cases: bool = False
 
     @property
     def mechanism(self) -> str:
         """The propensity s(x) in one line."""
         marks = "; negatives are marked at a rate ε" if self.false_marks else ""
-        drawn = "; marked rows drawn apart, odds of a mark C s(x) t(x)" if self.cases else ""
-        alone = self.cases and not self.has_selection and not self.n_rates
-        form = "s(x) = c, of which the labels tell nothing" if alone else self.propensity.mechanism
-        return form + marks + drawn
+        return self.propensity.mechanism + marks
 
     @property
     def has_selection(self) -> bool:
@@ -96,22 +90,12 @@ class ModelSpec:
     @property
     def certain(self) -> bool:
         """Whether every positive is marked."""
-        return not self.cases and bool(
-            np.isneginf(self.propensity.log_rates(np.zeros(self.n_rates))[1:]).all()
-        )
+        return bool(np.isneginf(self.propensity.log_rates(np.zeros(self.n_rates))[1:]).all())
 
     @property
     def constant(self) -> bool:
         """Whether every positive is marked with the same unknown probability."""
         return not self.has_selection and not self.certain
-
-    def for_cases(self) -> "ModelSpec":
-        """The model for marked rows that were drawn apart: s is known up to a factor only.
-
-        Its highest value is set to one, which leaves SCAR without c and PsychM without λ.
-        """
-        propensity = IN_RATIO.get(self.propensity.name, self.propensity)
-        return replace(self, propensity=propensity, cases=True)
 
     @property
     def parameters(self) -> tuple[str, ...]:
@@ -161,7 +145,6 @@ class ModelSpec:
         """Default priors of the rates, and of how much annotators differ in them."""
         out = {
             "epsilon": Prior("beta", concentration=FALSE_MARKS),
-            "kappa": Prior("beta", concentration=(1.0, 1.0)),
             "delta": VISITS,
         }
         if self.rates_name:
@@ -198,5 +181,4 @@ class ModelSpec:
 
 SPREAD = 1.0  # half-normal scale of the annotators' differences, in log-odds
 VISITS = Prior("normal", scale=1.0)  # of slopes per standard deviation over the visits
-IN_RATIO = {"constant": get_propensity("one"), "psychometric": get_propensity("guessing")}
 FALSE_MARKS = (1.0, 99.0)  # one mark in a hundred negatives: below any propensity worth the name

@@ -70,7 +70,6 @@ def from_variables(density: LogDensity, values: Mapping[str, Array], log_w: Arra
         values["beta"] if spec.has_selection else np.zeros(own),
         log_w,
         epsilon=values["epsilon"] if spec.false_marks else None,
-        kappa=values["kappa"] if spec.cases else None,
         pooling={name: values[name] for name in shared if name in values},
         link=spec.propensity.link,
     )

@@ -151,9 +151,7 @@ def prior_and_posterior(fit: FittedModel) -> dict[str, tuple[Array, Array]]:
     """Prior and posterior draws of π, c, and the guesses and lapses that are free."""
     prior, posterior = fit.prior_draws.average(), fit.draws.average()
     prior_pi, prior_c = fit.prior_pi_and_c
-    pairs = {"pi": (prior_pi, fit.pi_draws)}
-    if not fit.data.cases:  # which do not tell c
-        pairs["c"] = prior_c, fit.c_draws
+    pairs = {"pi": (prior_pi, fit.pi_draws), "c": (prior_c, fit.c_draws)}
     names = fit.spec.shape_rates
     before, after = prior.rates(names), posterior.rates(names)
     pairs |= {name: (before[name], after[name]) for name in names}

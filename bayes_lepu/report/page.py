@@ -36,9 +36,7 @@ class Page:
 
     @property
     def h_formula(self) -> str:
-        """How h follows from t and s; nothing where the labelled rows were drawn apart."""
-        if self.fit.spec.cases:
-            return ""
+        """How h follows from t and s."""
         return " = s·t + ε·(1 − t)" if self.fit.spec.false_marks else " = s·t"
 
     @property

@@ -47,9 +47,7 @@ def facts_of(fit: "FittedModel") -> dict[str, str]:
         facts["table"] = encoded
     levels = fit.level_draws
     facts["class prior pi"] = estimate_in_words(levels["pi"])
-    if d.cases:
-        facts["label freq. c"] = "not told by case-control rows"
-    elif d.n_annotators == 1:
+    if d.n_annotators == 1:
         facts["label freq. c"] = estimate_in_words(levels["c"])
     else:
         means = zip(d.annotators, fit.c_by_annotator.mean(axis=0), strict=True)

@@ -142,11 +142,9 @@ class FittedModel:
     def _pi_and_frequencies(self, parameters: Parameters) -> tuple[Array, Array]:
         flat = parameters.take_flat()
         positive, marked, total = summaries.over_all_rows(
-            self.data.distinct, summaries.positive_sums, flat, population=True
+            self.data.distinct, summaries.positive_sums, flat
         )
         pi = positive / total
-        if self.data.cases:  # how many marks there could have been is not known
-            return pi, np.full((pi.size, 1), np.nan)
         found = marked if flat.several else marked[:, None]
         return pi, found / np.maximum(positive, np.finfo(float).tiny)[:, None]
 
@@ -189,8 +187,7 @@ class FittedModel:
     def class_prior(self, *, ci_prob: float | None = None) -> pd.DataFrame:
         """π = E t(x), the class prior, and c = P(l=1 | y=1), the label frequency.
 
-        Case-control rows do not tell c, and have π alone. Several annotators have a label
-        frequency each, and c is the mean of these.
+        Several annotators have a label frequency each, and c is the mean of these.
 
         Draws come with the prior of both (rows ``prior of pi`` and ``prior of c``): a posterior as
         wide has learned nothing. ``fit.identifiability.pi_range`` is over other forms as well.
@@ -205,8 +202,6 @@ class FittedModel:
         `fit` looks at them once, so that showing a fit computes nothing.
         """
         rows = {"pi": self.pi_draws, "c": self.c_draws}
-        if self.data.cases:
-            del rows["c"]
         if self.data.n_annotators > 1:
             each = zip(self.data.annotators, self.c_by_annotator.T, strict=True)
             rows |= {f"c[{name}]": c for name, c in each}

@@ -61,7 +61,6 @@ class FitOptions:
     label_frequency: tuple[float, float] | None = None
     false_marks: bool | Prior = False
     audits: Literal["random", "chosen"] | None = None
-    sampling: str = "joint"
     class_features: Columns | None = None
     selection_features: Columns | None = None
     class_formula: str | None = None

@@ -69,10 +69,10 @@ def constant_group(d: PUData) -> "xr.Dataset":
     return dataset
 
 
-def read_rows(tree: "xr.DataTree", *, cases: bool) -> PUData:
+def read_rows(tree: "xr.DataTree") -> PUData:
     """The data from their two groups; without the rows where these were left out."""
     constant = tree["constant_data"]
-    columns = _read_columns(constant) | {"cases": cases}
+    columns = _read_columns(constant)
     if "audited" not in constant.data_vars:
         return ColumnsOnly(**columns)
     several = "labels" in constant.data_vars

@@ -52,7 +52,6 @@ def to_saved(
         "model": fit.spec.name,
         "propensity": fit.spec.propensity.name,
         "false_marks": int(fit.spec.false_marks),
-        "cases": int(fit.spec.cases),
         "options": fit.options.to_json(),
         "provenance": fit.provenance.to_json(),
         "priors": json.dumps({k: v.to_dict() for k, v in fit.priors.items()}),
@@ -115,9 +114,8 @@ def open_saved(path: Path) -> "xr.DataTree":
 
 def _from_tree(tree: "xr.DataTree", propensity: Propensity) -> dict[str, Any]:
     main = tree["map"] if "map" in tree.children else tree["posterior"]
-    marks, cases = bool(tree.attrs["false_marks"]), bool(tree.attrs["cases"])
-    spec = ModelSpec(tree.attrs["model"], propensity, false_marks=marks, cases=cases)
-    data = read_rows(tree, cases=cases)
+    spec = ModelSpec(tree.attrs["model"], propensity, false_marks=bool(tree.attrs["false_marks"]))
+    data = read_rows(tree)
     orientation = json.loads(tree.attrs["orientation"])
     orientation["sizes"] = {k: tuple(v) for k, v in orientation["sizes"].items()}
     group = tree.children.get("remembered")

@@ -87,9 +87,7 @@ def mean_over_rows(
     return total / (X.shape[0] if weights is None else weights.sum())
 
 
-def over_all_rows(
-    data: PUData, sums: Callable[..., Sums], draws: Parameters, *, population: bool = False
-) -> tuple[Array, ...]:
+def over_all_rows(data: PUData, sums: Callable[..., Sums], draws: Parameters) -> tuple[Array, ...]:
     r"""Sums over all rows, for every draw.
 
     Those of many draws would cost an evaluation of each on every row. Of many rows, the sums are
@@ -99,13 +97,11 @@ def over_all_rows(
     """
     some = data.some(MANY_ROWS)
     if some is data or draws.b.size == 1:
-        return data.total(partial(sums, draws=draws), population=population)
+        return data.total(partial(sums, draws=draws))
     center = stack([mean_of(draws)])
-    exact = data.total(partial(sums, draws=center), population=population)
+    exact = data.total(partial(sums, draws=center))
     grown = float(data.kind_weights.sum() / some.kind_weights.sum())
-    here, there = (
-        some.total(partial(sums, draws=d), population=population) for d in (draws, center)
-    )
+    here, there = (some.total(partial(sums, draws=d)) for d in (draws, center))
     return tuple(e + (h - t) * grown for e, h, t in zip(exact, here, there, strict=True))
 
 

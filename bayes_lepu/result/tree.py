@@ -201,9 +201,7 @@ def parameter_group(fit: FittedModel, p: Parameters, dims: tuple[str, ...]) -> "
     if dims == SAMPLE:
         pi, c = fit._pi_and_c if p is fit.parameters else fit._pi_and_frequencies(p)
         variables["pi"] = (dims, pi.reshape(p.b.shape))
-        if p.kappa is not None:
-            variables["C"] = (dims, p.kappa / (1 - p.kappa))
-        elif not fit.spec.certain:  # where c = 1 by assumption
+        if not fit.spec.certain:  # where c = 1 by assumption
             variables["c"] = (own, c.reshape(p.beta.shape))
     return xr.Dataset(variables, coords=_coords(fit))
 

@@ -141,7 +141,7 @@ def suggest_audit(
     rng = stream(fit) if random_seed is None else np.random.default_rng(random_seed)
     k = min(k, len(among))
     at_random = rng.choice(among, round(random_share * k), replace=False)
-    pi = mean_over_rows(draws, Parameters.t, fit.data.X, fit.data.population)
+    pi = mean_over_rows(draws, Parameters.t, fit.data.X, fit.data.row_weights)
     state, kept = _start(fit, draws, pi, side, goal, among, at_random)
     before = state.sd_pi
     if state.gain().max() <= SMALLEST:

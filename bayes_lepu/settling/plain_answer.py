@@ -148,9 +148,7 @@ def known_positives(fit: FittedModel) -> float:
 
 def population(fit: FittedModel) -> float:
     """Rows that the total is about, by their weights."""
-    weights = fit.data.kind_weights
-    marked = weights[[RowKind.LABELLED, RowKind.FALSE_MARK]].sum() if fit.data.cases else 0.0
-    return float(weights.sum() - marked)
+    return float(fit.data.kind_weights.sum())
 
 
 def _known_and_open(fit: FittedModel) -> str:
@@ -168,8 +166,7 @@ def _missed(
             f"No positive is missed any more: every unlabelled row has been checked, and "
             f"{say_count(known_positives(fit))} are positive."
         )
-    what = "positives are in the background" if fit.data.cases else "positives were missed"
-    text = _about(total, what, decision.ci_prob)
+    text = _about(total, "positives were missed", decision.ci_prob)
     if verdict.level == 4:
         text = (
             "The labels alone do not tell how many positives were missed. By this model's "
@@ -257,10 +254,7 @@ def _range(fit: FittedModel, verdict: Identifiability) -> str:
         ends = (pieces[0][0], pieces[-1][1]) if pieces else None
     if ends is None:
         return ""
-    weights = fit.data.kind_weights
-    # Case-control rows that were drawn as positives are no part of the population.
-    known = weights[RowKind.MISSED] if fit.data.cases else known_positives(fit)
-    most = float(weights[RowKind.UNLABELLED])
+    known, most = known_positives(fit), float(fit.data.kind_weights[RowKind.UNLABELLED])
     low, high = (min(max(pi * population(fit) - known, 0.0), most) for pi in ends)
     return f": the labels leave anything between {say_count(low)} and {say_count(high)}"
 

@@ -84,9 +84,7 @@ class AuditPlan:
             )
         positive = int(answered.sum())
         share = beta(positive + 0.5, len(answered) - positive + 0.5)
-        weights = self.data.kind_weights.copy()
-        if self.data.cases:  # marked rows are not of the population
-            weights[[RowKind.LABELLED, RowKind.FALSE_MARK]] = 0.0
+        weights = self.data.kind_weights
         known = float(weights[[RowKind.LABELLED, RowKind.MISSED]].sum())
         unknown, total = float(weights[RowKind.UNLABELLED]), float(weights.sum())
         lower, upper = share.ppf(tail_probabilities(ci_prob))

@@ -647,6 +647,3 @@ def test_knowledge_and_false_marks_by_option(here, frame, capsys):
     assert fit.draws.epsilon[0] > 0.01
     cleared = table.loc[marked[::2], "file"]
     assert not pd.read_csv("told/predictions.csv")["file"].isin(cleared).any()
-    apart = [*quick, "--exclude", "checked", "--sampling", "case-control", "--out", "apart"]
-    assert main(["fit", "audited.csv", *apart]) == 0
-    assert lepu.load("apart/fit.nc").spec.cases

@@ -83,27 +83,6 @@ def test_senseless_assumptions_are_refused(fit, options, words):
         fit.bounds(**options)
 
 
-def test_cases_tell_nothing_of_the_level_and_audits_of_the_background_do(rows):
-    """Marked rows that were drawn apart are no part of the population."""
-    X, l, y, pi = rows
-    rng = np.random.default_rng(5)
-    cases, background = np.flatnonzero(l)[:300], rng.choice(len(X), 600, replace=False)
-    both = np.r_[cases, background]
-    mark = np.r_[np.ones(300), np.zeros(600)]
-    known = np.where((np.arange(900) >= 300) & (np.arange(900) < 600), y[both], np.nan)
-    fit = lepu.fit(
-        X[both], mark, model="scar", method="map", sampling="case-control", y=known,
-        audits="random", random_seed=1,
-    )  # fmt: skip
-    table = fit.bounds()
-    assert table.loc["nothing", ["lower", "upper"]].tolist() == [0.0, 1.0]
-    line = table.loc["300 audited rows were picked at random"]
-    assert line["lower"] == pytest.approx(np.nanmean(known), abs=0.01)
-    assert line["lowest"] < pi < line["highest"]
-    with pytest.raises(lepu.ModelError, match="h up to a factor only"):
-        fit.bounds(gamma=2.0)
-
-
 def test_audits_of_marks_that_may_be_false(rows):
     X, l, y, pi = rows
     rng = np.random.default_rng(6)

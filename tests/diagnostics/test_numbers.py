@@ -16,7 +16,6 @@ from bayes_lepu.diagnostics import (
     constancy,
     convergence,
     data_information,
-    design,
     label_checks,
     levels,
     plausibility,
@@ -338,13 +337,6 @@ def test_bootstrap_keeps_its_level_under_scar():
         fit = lepu.fit(X, l, model="spm", method="map", random_seed=seed)
         rejected += constancy.bootstrap_constancy(Subject(fit), 19).figure <= 0.05
     assert rejected <= 3
-
-
-@pytest.mark.parametrize("cases", [False, True])
-def test_how_the_rows_came_together_is_said_as_it_was_taken(cases):
-    fit = SimpleNamespace(spec=SimpleNamespace(cases=cases))
-    (check,) = design.check_sampling(SimpleNamespace(fit=fit), None)
-    assert ("two random samples" if cases else "one random sample") in check.text
 
 
 @pytest.mark.parametrize("several", [False, True])

@@ -423,7 +423,7 @@ def test_the_verdict_is_within_reach(sample, classifier):
 
 
 def test_knowledge_reaches_the_classifiers():
-    """π from elsewhere, false marks and case-control rows are options here too."""
+    """π known from outside and false marks are options here too."""
     rng = np.random.default_rng(5)
     X = rng.normal(size=(600, 2))
     y = rng.random(600) < 1 / (1 + np.exp(-2 * X[:, 0]))
@@ -437,6 +437,3 @@ def test_knowledge_reaches_the_classifiers():
         h = marks.predict_propensity(X) * marks.predict_proba(X)[:, 1]
         h += marks.false_mark_rate_ * marks.predict_proba(X)[:, 0]
         np.testing.assert_allclose(marks.predict_label_proba(X), h)
-        apart = classifier(sampling="case-control", **options).fit(X, l)
-        assert np.isnan(apart.label_frequency_)
-        assert apart.predict_label_proba(X).mean() == pytest.approx(l.mean(), abs=0.02)

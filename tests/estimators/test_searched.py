@@ -369,25 +369,20 @@ def test_500_rows_by_4096_columns_finish_and_select():
     assert stats.hypergeom.sf(hits - 1, p, k, len(chosen)) < 1e-4
 
 
-@pytest.mark.parametrize(
-    "options", [{"false_marks": Prior("beta", concentration=(2, 30))}, {"sampling": "case-control"}]
-)
-def test_penalties_are_scored_by_the_model_that_is_fitted(sample, options):
-    """False marks and case-control rows: the scores are those of separate fits on the folds."""
+def test_penalties_are_scored_by_the_model_that_is_fitted(sample):
+    """With false marks the scores are those of separate fits on the folds."""
     X, l, y = (values[:500] for values in sample)
     X, audited = X[:, :2], np.where(np.arange(500) % 4 == 0, y, np.nan)
-    if "false_marks" in options:
-        l = np.where((y == 0) & (np.arange(500) % 12 == 0), 1, l)
-    else:
-        audited = None
+    l = np.where((y == 0) & (np.arange(500) % 12 == 0), 1, l)
     folds = list(StratifiedKFold(2).split(X, l))
-    fixed = {"model": "scar", "random_state": 0, **options}
+    marks = Prior("beta", concentration=(2, 30))
+    fixed = {"model": "scar", "random_state": 0, "false_marks": marks}
     search = PUClassifierCV(class_penalties=[0.1, 10.0], cv=2, **fixed)
     search.fit(X, l, audited=audited)
     for i, (train, test) in enumerate(folds):
         for j, C in enumerate(search.class_penalties_):
-            known = None if audited is None else audited[train]
-            one = PUClassifier(class_penalty=C, **fixed).fit(X[train], l[train], audited=known)
+            one = PUClassifier(class_penalty=C, **fixed)
+            one.fit(X[train], l[train], audited=audited[train])
             expected = brier(l[test], one.predict_label_proba(X[test]))
             assert search.scores_[i, j] == pytest.approx(expected, abs=1e-6)
 

@@ -177,21 +177,6 @@ def test_pack_inverts_unpack(model, variant):
     assert len(density.names) == len(set(density.names)) == density.dim
 
 
-def test_the_ratio_of_two_samples_has_a_coordinate():
-    """Where a point says nothing of it, as many marks are expected as there are."""
-    data = replace(make_data(), cases=True)
-    spec = replace(REGISTRY["spm"], cases=True)
-    density = LogDensity(spec, data, choose_priors(spec, data), jacobian=True)
-    z = np.random.default_rng(8).normal(size=density.dim)
-    point = density.unpack(z)
-    assert point.kappa / (1 - point.kappa) == pytest.approx(np.exp(z[density.blocks.epsilon][0]))
-    np.testing.assert_allclose(density.pack(point), z, rtol=1e-12)
-    log_C = density.pack(replace(point, kappa=None))[density.blocks.epsilon][0]
-    background = data.X[data.l == 0]
-    expected = np.exp(log_C) * (point.s(background) * point.t(background)).sum()
-    assert expected == pytest.approx(data.l.sum(), rel=1e-9)
-
-
 def test_names_follow_the_coordinates():
     density = make_density("psychm", masks=True, priors=HIERARCHICAL)
     assert density.names == [

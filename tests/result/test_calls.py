@@ -65,7 +65,6 @@ CASES = {
         "false_marks": Prior("beta", concentration=(1, 50)),
         **LAPLACE,
     },
-    "case-control": {"exclude": ASIDE, "sampling": "case-control", "method": "map"},
     "audited": {"y": "class", "audits": "random", "exclude": ["other"], "method": "map"},
     "columns": {
         "class_features": ["size", "place"],

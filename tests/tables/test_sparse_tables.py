@@ -287,7 +287,6 @@ def test_penalties_are_chosen_on_sparse_folds(small):
     [
         ({"method": "nuts"}, r"method='nuts' needs the curvature.*Use method='map'"),
         ({"method": "laplace"}, r"X.toarray\(\)"),
-        ({"sampling": "case-control"}, r"sampling='case-control'; one annotator"),
         ({"priors": {"a": Prior("normal", scale=Prior("halfnormal", scale=1.0))}}, "fixed scale"),
         ({"class_formula": "~ x0"}, "Formulas name columns, but X has none"),
         ({"feature_names": ["a", "b"]}, "2 names, and X has 12 columns"),

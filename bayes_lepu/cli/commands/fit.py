@@ -21,7 +21,6 @@ from bayes_lepu.fitted import Fit
 from bayes_lepu.inference.engines import ENGINES
 from bayes_lepu.inference.orientation import RULES
 from bayes_lepu.models import AUTO, list_models
-from bayes_lepu.options import SAMPLINGS
 from bayes_lepu.result.facts import facts_as_text
 from bayes_lepu.result.summaries import describe_draws
 from bayes_lepu.settling.plain_answer import Answer
@@ -136,12 +135,6 @@ def add(commands: Any) -> argparse.ArgumentParser:
             help=f"{what} known from elsewhere, with its standard error",
         )
     model.add_argument("--false-marks", action="store_true", help="negatives may be marked")
-    model.add_argument(
-        "--sampling",
-        default="joint",
-        choices=SAMPLINGS,
-        help="case-control: marked and other rows are two samples",
-    )
     model.add_argument("--no-standardize", action="store_true", help="keep the columns' own scale")
     sampler = parser.add_argument_group("sampler")
     sampler.add_argument("--draws", type=int, default=1000, help="per chain; default 1000")
@@ -195,7 +188,6 @@ def run(args: argparse.Namespace, terminal: Terminal) -> None:
                 class_prior=args.class_prior,
                 label_frequency=args.label_frequency,
                 false_marks=args.false_marks,
-                sampling=args.sampling,
                 sample_weight=weight,
                 model=args.model,
                 method=args.method,
