@@ -139,8 +139,7 @@ def fit(
         The paper's penalty coefficients; 0.01 where only ``penalty`` is given.
     priors : mapping of str to Prior, optional
         Priors by parameter name, on top of the defaults; of slopes also by column:
-        ``{"alpha": {"brightness": Prior("negative", scale=1.0)}}``. Those of pymc-extras and PreliZ
-        are taken too.
+        ``{"alpha": {"brightness": Prior("negative", scale=1.0)}}``.
     orientation : {"sigma-norm", "norm", "energy", "correlation", "none"}
         How SPM's two factors are told apart where the data cannot.
     n_starts : int, optional

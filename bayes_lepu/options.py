@@ -20,7 +20,6 @@ from bayes_lepu.inference.pooling import known_scales
 from bayes_lepu.inference.stopping import LEAST_DRAWS
 from bayes_lepu.links import RowKind
 from bayes_lepu.models.spec import SPREAD, ModelSpec
-from bayes_lepu.priors.foreign_priors import read_priors
 from bayes_lepu.priors.prior import (
     DEFAULT_C,
     SLOPES,
@@ -30,7 +29,6 @@ from bayes_lepu.priors.prior import (
     penalty_priors,
     slope_masks,
 )
-from bayes_lepu.priors.scale_families import of_column
 from bayes_lepu.priors.term_priors import with_blocks
 from bayes_lepu.result.origin import FitOptions
 from bayes_lepu.suggestions import unknown
@@ -75,7 +73,7 @@ def choose_priors(
     base["sigma_beta"] = Prior("halfnormal", scale=SPREAD)
     several = data.n_annotators > 1
     if priors:
-        priors = by_column(read_priors(priors), base, data, several=several)
+        priors = by_column(priors, base, data, several=several)
     chosen = spec.complete_priors(
         base, priors, annotators=data.n_annotators, visits=bool(data.visit_names)
     )
@@ -104,12 +102,15 @@ def by_column(
     priors: Mapping[str, Any], base: Priors, data: PUData, *, several: bool
 ) -> dict[str, Any]:
     """Priors given by the names of columns as one for each column, the default for the others."""
+    if not isinstance(priors, Mapping):
+        raise ModelError(
+            f"priors = {priors!r}; a mapping of parameters to priors is expected, for example "
+            'priors={"a": Prior("normal", scale=2.0)}.'
+        )
     out, pooled = dict(priors), SLOPES[1]
     for stem, mask in slope_masks(data).items():
         name = f"{stem}_mean" if several and stem == pooled else stem
         prior, count = priors.get(name), int(mask.sum())
-        if isinstance(prior, Prior) and prior.family == "horseshoe":
-            prior = dict.fromkeys(np.array(data.feature_names)[mask], prior)
         if isinstance(prior, Mapping):
             out[name] = _parts(name, prior, base[stem], data, mask)
         elif isinstance(prior, Prior) and prior.parts and len(prior.parts) != count:
@@ -135,7 +136,6 @@ def _parts(
                 f"priors[{name!r}][{column!r}] is {prior!r}; a Prior is expected, for example "
                 "Prior('positive', scale=1.0)."
             )
-        prior = of_column(prior, str(column))
         if prior.hierarchical:
             prior = replace(prior, block=str(column))
         chosen |= dict.fromkeys(columns[column], prior)

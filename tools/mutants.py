@@ -42,7 +42,6 @@ QUIETLY = ["-q", "-n", "0", "-p", "no:cacheprovider"]
 # What is mutated, and the fast tests that must notice.
 KERNEL = ("likelihood", "propensities")
 DENSITY = ("models/test_density.py", "models/test_pooled_density.py", "models/test_terms.py")
-DENSITY += ("priors/test_horseshoe.py",)
 PRIORS = ("priors", "models/test_density.py")
 CHECKS = ("diagnostics/test_figures.py", "diagnostics/test_numbers.py")
 COMPILED = {

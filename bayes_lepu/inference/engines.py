@@ -184,7 +184,6 @@ def run_map(request: Request) -> Outcome:
     Scales that are unknown are found first, at the maximum of their marginal likelihood.
     """
     priors = request.priors
-    _refuse_peaks(priors)
     if any(prior.hierarchical for prior in priors.values()):
         if request.data.is_sparse:
             raise ModelError(
@@ -208,7 +207,6 @@ def run_map(request: Request) -> Outcome:
 
 def run_laplace(request: Request) -> Outcome:
     """Gaussians at the modes, weighted by evidence."""
-    _refuse_peaks(request.priors)
     found = request.modes_for_draws()
     posterior = laplace_posterior(request.density, found, request.nuts, rule=request.rule)
     k = float(np.nan if posterior.pareto_k is None else posterior.pareto_k)
@@ -254,17 +252,6 @@ def quality_of_chains(posterior: Posterior, asked: NutsOptions) -> Quality:
     if posterior.partial:
         figures |= {"partial": True, "draws_asked": asked.draws, "chains_asked": asked.chains}
     return Quality(figures=figures)
-
-
-def _refuse_peaks(priors: Priors) -> None:
-    """Refuse horseshoes, whose densities have no mode."""
-    peaked = [n for n, p in priors.items() if any(part.has_peak for part in p.parts or (p,))]
-    if peaked:
-        raise ModelError(
-            f"The horseshoe prior of {' and '.join(peaked)} has no mode (its density is infinite "
-            "at zero). Use method='nuts', or a prior with a mode: Prior('laplace', scale=...) for "
-            "exact zeros, Prior('student-t', scale=..., nu=4) for a few large slopes."
-        )
 
 
 def _warn_doubtful(result: MapResult) -> None:

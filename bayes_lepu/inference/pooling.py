@@ -52,11 +52,7 @@ def with_scales(prior: Prior, scales: Mapping[str, float]) -> Prior:
 
 
 def _typical(prior: Prior) -> float:
-    """The scale of a prior of a scale, of horseshoes the slab; its median where it has none."""
-    if prior.slab:
-        return prior.slab  # under the scale that draws slopes to zero a search would not leave it
-    if isinstance(prior.scale, Prior):
-        return _typical(prior.scale)
+    """The scale of a prior of a scale; its median where it has none."""
     if prior.scale is not None:
         return float(prior.scale)
     return float(np.median(prior.sample(np.random.default_rng(0), (2001,))))
@@ -83,27 +79,11 @@ def settle_scales(density: LogDensity, z: Array) -> Array:
         covariance = np.diag(inverse_curvature(density.observed_information(z)))
         for at, block, prior in scales:
             squares = np.exp(2 * z[at]) * float(np.sum(z[block] ** 2 + covariance[block]))
-            variance = _marginal_variance(squares, block.size, prior)
+            variance = marginal_variance(squares, block.size, _typical(prior))
             z[block] *= np.exp(z[at]) / np.sqrt(variance)  # the coefficients stay where they are
             z[at] = 0.5 * np.log(variance)
         z = climb_held(density, z, held)
     return z
-
-
-def _marginal_variance(squares: float, count: int, prior: Prior) -> float:
-    """`marginal_variance` for any prior of σ.
-
-    Others than the half-Cauchy are taken for a half-normal of their scale. That of the half-Cauchy
-    is found on a grid, to about 5 %, which is enough for a start of the chains.
-    """
-    if prior.family != "half-cauchy":
-        return marginal_variance(squares, count, _typical(prior))
-    if isinstance(prior.scale, Prior):
-        prior = prior.with_scale(_typical(prior.scale))
-    log_sigma = np.linspace(-10.0, 7.0, 341)
-    sigma = np.exp(log_sigma)
-    value = (1 - count) * log_sigma - 0.5 * squares / sigma**2 + prior.form.logpdf(prior, sigma)
-    return float(sigma[np.argmax(value)] ** 2)
 
 
 def marginal_variance(squares: float, count: int, scale: float) -> float:

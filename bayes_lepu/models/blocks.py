@@ -13,8 +13,7 @@ are partially pooled: each of these blocks becomes three,
 ``alpha_mean`` with the prior the block has for one annotator, ``sigma_alpha``, and the deviations
 ``z_alpha``. Rates are pooled on the scale of their coordinates. Slopes ``delta`` of columns that
 differ between the annotators of a row are the same for all of them. Slopes with unknown scales are
-``z_a`` of unit scale times ``sigma_a``; where these have an unknown scale themselves (a horseshoe)
-it is ``global_scale_a``.
+``z_a`` of unit scale times ``sigma_a``.
 """
 
 from dataclasses import dataclass
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
     from bayes_lepu.models.spec import ModelSpec
 
 Slot = Literal["a", "b", "alpha", "beta", "delta", "rates", "epsilon"]
-Role = Literal["value", "mean", "scale", "deviation", "hyper", "global"]
+Role = Literal["value", "mean", "scale", "deviation", "hyper"]
 Transform = Literal["identity", "log", "ratios"]
 
 STANDARD = Prior("normal", scale=1.0)  # of the annotators' deviations
@@ -46,9 +45,9 @@ class Block:
         The name of the PyMC variable.
     slot : str
         Which part of the row formula it feeds.
-    role : {"value", "mean", "scale", "deviation", "hyper", "global"}
+    role : {"value", "mean", "scale", "deviation", "hyper"}
         The parameter itself; what annotators share, how much they differ, and by how much each
-        does; the unknown scales of slopes; or the scale of these.
+        does; or the unknown scales of slopes.
     transform : {"identity", "log", "ratios"}
         From the natural value to the coordinates.
     dims : tuple of str
@@ -170,17 +169,13 @@ def table(spec: "ModelSpec", data: PUData, priors: Priors) -> tuple[Block, ...]:
                 own, stem.slot, role, stem.transform, dims, labels, prior, stem.name, name, unknown
             )
         )
-        hypers += _scale_blocks(stem, name, unknown) if unknown else []
+        hypers += [_scale_block(stem, name, unknown)] if unknown else []
     return (*values, *scales, *deviations, *hypers)
 
 
-def _scale_blocks(stem: Stem, of: str, unknown: SlopeScales) -> list[Block]:
-    """The unknown scales of slopes, after the global scale of these where they have one."""
-    name, top = f"sigma_{of}", f"global_scale_{of}"
+def _scale_block(stem: Stem, of: str, unknown: SlopeScales) -> Block:
+    """The unknown scales of slopes."""
+    name = f"sigma_{of}"
     labels = tuple(f"log {name}[{block}]" for block in unknown.names) or (f"log {name}",)
     dims = ("class_block" if stem.slot == "a" else "selection_block",) if unknown.names else ()
-    own = Block(name, stem.slot, "hyper", "log", dims, labels, unknown.prior, of, name, unknown)
-    if unknown.top is None:
-        return [own]
-    label = (f"log {top}",)
-    return [Block(top, stem.slot, "global", "log", (), label, unknown.top, of, top), own]
+    return Block(name, stem.slot, "hyper", "log", dims, labels, unknown.prior, of, name, unknown)

@@ -20,8 +20,6 @@ from bayes_lepu.runtime.compilation import compiled
 
 _jit = compiled()
 
-ROOT_2, ROOT_PI = math.sqrt(2.0), math.sqrt(math.pi)
-
 
 class Terms(NamedTuple):
     """The log prior density, as far as it has one of the compiled forms."""
@@ -36,13 +34,6 @@ class Terms(NamedTuple):
     exponents: Array  # (groups, components), of the components of each simplex
     positive: NDArray[np.intp]  # coordinates log σ with a half-normal prior on σ
     positive_scale: Array
-    heavy: NDArray[np.intp]  # with a half-Student-t
-    heavy_scale: Array
-    heavy_nu: Array
-    cauchy: NDArray[np.intp]  # with a half-Cauchy, and the inverse of its slab
-    cauchy_slab: Array
-    cauchy_scale: Array  # τ where it is known
-    cauchy_top: NDArray[np.intp]  # the coordinate of log τ where it is not, else -1
 
 
 class Constants(NamedTuple):
@@ -62,18 +53,6 @@ class Constants(NamedTuple):
     stretch: NDArray[np.intp]
     shift: Array
     terms: Terms
-
-
-@_jit
-def scaled_erfc(x: float) -> float:
-    """e^(x²) erfc(x) of x >= 0; from 10 on, where both fail, by its asymptotic series."""
-    if x < 10.0:
-        return math.exp(x * x) * math.erfc(x)
-    term, total = 1.0, 1.0
-    for n in range(1, 13):
-        term *= -(2 * n - 1) / (2.0 * x * x)
-        total += term
-    return total / (x * ROOT_PI)
 
 
 @_jit
@@ -110,24 +89,6 @@ def log_prior(z: Array, k: Terms, grad: Array) -> float:
         ratio = (math.exp(z[i]) / k.positive_scale[h]) ** 2
         value += z[i] - 0.5 * ratio
         grad[i] += 1.0 - ratio
-    for h in range(k.heavy.size):
-        i, nu = k.heavy[h], k.heavy_nu[h]
-        ratio = (math.exp(z[i]) / k.heavy_scale[h]) ** 2 / nu
-        value += z[i] - 0.5 * (nu + 1.0) * math.log1p(ratio)
-        grad[i] += 1.0 - (nu + 1.0) * (1.0 - 1.0 / (1.0 + ratio))
-    for h in range(k.cauchy.size):
-        i, top = k.cauchy[h], k.cauchy_top[h]
-        tau = k.cauchy_scale[h] if top < 0 else math.exp(z[top])
-        sigma = math.exp(z[i])
-        ratio, inside = (sigma / tau) ** 2, (sigma * k.cauchy_slab[h]) ** 2
-        pull = 2.0 - 2.0 / (1.0 + ratio)
-        value += z[i] - math.log1p(ratio) - 0.5 * inside
-        grad[i] += 1.0 - pull - inside
-        if top >= 0:  # the normalising constant depends on τ
-            x = tau * k.cauchy_slab[h] / ROOT_2
-            scaled = scaled_erfc(x)
-            value -= z[top] + math.log(scaled)
-            grad[top] += pull - 1.0 - 2.0 * x * (x - 1.0 / (ROOT_PI * scaled))
     return value
 
 

@@ -229,8 +229,6 @@ class Layout:
             size = pooling.get(block.name, scales.sizes(z[at]))
             z[self.slices[block.name]] = np.log(size)
             z[at] = scales.units(z[at], size)
-            if (top := f"global_scale_{block.stem}") in self.slices:
-                z[self.slices[top]] = np.log(pooling.get(top, scales.typical(size)))
         return z
 
     def _of_deviation(self, stem: str) -> NDArray[np.bool_]:
@@ -271,8 +269,7 @@ class Layout:
             )
         order, slots, at = np.arange(self.dim), self.by_slot, self.slices
         pairs = [(slots.a, slots.alpha), (slots.b, slots.beta)]
-        of_scales = [name for name in ("sigma", "global_scale") if f"{name}_a" in at]
-        pairs += [(at[f"{name}_a"], at[f"{name}_alpha"]) for name in of_scales]
+        pairs += [(at["sigma_a"], at["sigma_alpha"])] if "sigma_a" in at else []
         for here, there in pairs:
             order[here], order[there] = np.r_[there], np.r_[here]
         return order

@@ -341,8 +341,6 @@ class LogDensity:
                 continue
             if block.transform == "ratios":
                 z[:, at] = self._sample_ratios(block, count, rng)
-            elif block.role == "hyper" and (scales := block.scales) is not None and scales.top:
-                z[:, at] = np.log(scales.sample(rng, np.exp(z[:, at.start - 1])))
             else:
                 drawn = block.prior.sample(rng, (count, block.size))
                 z[:, at] = np.log(drawn) if block.transform == "log" else drawn

@@ -60,14 +60,13 @@ def build(
     with new_model(spec, data, priors) as model:
         values: dict[str, Any] = {}
         blocks = table(spec, data, priors)
-        hyper = {(b.role, b.stem): b for b in blocks if b.role in ("hyper", "global")}
+        hyper = {block.stem: block for block in blocks if block.role == "hyper"}
         for block in blocks:
-            if block.role in ("hyper", "global"):
+            if block.role == "hyper":
                 continue  # made with the slopes it belongs to
             if block.scales is not None:
                 name = block.parameter
-                top = hyper.get(("global", name))
-                values[name] = _stretched(name, block, hyper["hyper", name], top)
+                values[name] = _stretched(name, block, hyper[name])
                 continue
             if block.role == "deviation":
                 mean, sigma = values[f"{block.stem}_mean"], values[f"sigma_{block.stem}"]
@@ -100,15 +99,14 @@ def build(
     return model
 
 
-def _stretched(name: str, block: Block, hyper: Block, top: Block | None) -> Any:
+def _stretched(name: str, block: Block, hyper: Block) -> Any:
     """Slopes with unknown scales, shift + sigma z; z itself where a column has none."""
     import pymc as pm
     import pytensor.tensor as pt
 
     scales = block.scales
     assert scales is not None
-    shared = None if top is None else top.prior.variable(top.name)
-    sigma = hyper.prior.variable(hyper.name, dims=hyper.dims or None, scale=shared)
+    sigma = hyper.prior.variable(hyper.name, dims=hyper.dims or None)
     z = block.prior.variable(block.name, dims=block.dims)
     by_column = pt.concatenate([pt.atleast_1d(sigma), np.ones(1)])[scales.group]
     return pm.Deterministic(name, scales.shift + by_column * z, dims=block.dims)

@@ -2,18 +2,14 @@ r"""The log prior density of a table of blocks on unconstrained coordinates.
 
 .. math:: \log p(z) = \sum_{\text{blocks}} \log f(T(z)) \; [+ \log |\det T'(z)|]
 
-Parabolas, absolute values, Student t, Beta, Dirichlet and the families of scales are handed to the
+Parabolas, absolute values, Student t, half-normal scales, Beta and Dirichlet are handed to the
 compiled density as numbers (`compiled.Terms`). Every other family is evaluated by its own functions
 and the chain rule (`Extra`).
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.special import erfcx, expit
 
 from bayes_lepu.links import Array
 from bayes_lepu.models.blocks import Block
@@ -21,9 +17,7 @@ from bayes_lepu.models.compiled import Terms
 from bayes_lepu.models.coordinates import Layout
 from bayes_lepu.models.transforms import is_known, ratios_to_logs
 from bayes_lepu.priors.prior import Prior
-from bayes_lepu.priors.scale_families import inverse_slab
 
-SCALES = ("halfnormal", "half-student-t", "half-cauchy")  # those that the compiled density knows
 STEP = 1e-5  # of central differences where a family has no closed curvature on its coordinates
 
 
@@ -78,8 +72,7 @@ def prior_terms(layout: Layout, *, jacobian: bool) -> tuple[Terms, list[Extra]]:
     loc, precision, rate = (np.zeros(layout.dim) for _ in range(3))
     students: list[tuple[int, float, float]] = []  # coordinate, scale, degrees of freedom
     groups: list[tuple[int, int, tuple[float, ...]]] = []
-    # Coordinate, prior, and the coordinate of a global scale, which comes before its block.
-    scales: dict[str, list[tuple[int, Prior, int]]] = {family: [] for family in SCALES}
+    scales: list[tuple[int, float]] = []  # coordinate, scale of the half-normal
     extras: list[Extra] = []
     for block in layout.blocks:
         prior, at = block.prior, layout.slices[block.name]
@@ -95,9 +88,8 @@ def prior_terms(layout: Layout, *, jacobian: bool) -> tuple[Terms, list[Extra]]:
             size = len(exponents) - 1
             kappa = tuple(k + float(jacobian) for k in exponents)
             groups += [(i, size, kappa) for i in range(at.start, at.stop, size)]
-        elif block.transform == "log" and all(s.family in SCALES for s in _each(block)):
-            for i, of_scale in enumerate(_each(block)):
-                scales[of_scale.family].append((at.start + i, of_scale, at.start - 1))
+        elif block.transform == "log" and all(s.family == "halfnormal" for s in _each(block)):
+            scales += [(at.start + i, s.known_scale) for i, s in enumerate(_each(block))]
         else:
             extras.append(Extra(block, at, jacobian))
     longest = max((size for _, size, _ in groups), default=1) + 1
@@ -112,32 +104,10 @@ def prior_terms(layout: Layout, *, jacobian: bool) -> tuple[Terms, list[Extra]]:
         exponents=np.array([(*k, *[0.0] * (longest - len(k))) for _, _, k in groups]).reshape(
             -1, longest
         ),
-        **_of_scales(scales),
+        positive=np.array([i for i, _ in scales], dtype=np.intp),
+        positive_scale=np.array([scale for _, scale in scales]),
     )
     return terms, extras
-
-
-def _of_scales(found: Mapping[str, list[tuple[int, Prior, int]]]) -> dict[str, Any]:
-    """The families of scales as numbers of the compiled density."""
-
-    def places(values: list[int]) -> NDArray[np.intp]:
-        return np.array(values, dtype=np.intp)
-
-    normal, heavy, cauchy = (found[family] for family in SCALES)
-    tied = [s.hierarchical for _, s, _ in cauchy]
-    return {
-        "positive": places([i for i, _, _ in normal]),
-        "positive_scale": np.array([s.known_scale for _, s, _ in normal]),
-        "heavy": places([i for i, _, _ in heavy]),
-        "heavy_scale": np.array([s.known_scale for _, s, _ in heavy]),
-        "heavy_nu": np.array([s.nu for _, s, _ in heavy]),
-        "cauchy": places([i for i, _, _ in cauchy]),
-        "cauchy_slab": np.array([inverse_slab(s) for _, s, _ in cauchy]),
-        "cauchy_scale": np.array([1.0 if s.hierarchical else s.known_scale for _, s, _ in cauchy]),
-        "cauchy_top": places(
-            [top if free else -1 for (_, _, top), free in zip(cauchy, tied, strict=True)]
-        ),
-    }
 
 
 def _each(block: Block) -> tuple[Prior, ...]:
@@ -157,29 +127,6 @@ def prior_curvature(z: Array, terms: Terms, extras: list[Extra]) -> Array:
         P[at, at] += kappa.sum() * (np.diag(w) - np.outer(w, w))
     for i, scale in zip(terms.positive, terms.positive_scale, strict=True):
         P[i, i] += 2 * np.exp(2 * z[i]) / scale**2
-    for i, scale, nu in zip(terms.heavy, terms.heavy_scale, terms.heavy_nu, strict=True):
-        P[i, i] += 2 * (nu + 1) * _share(2 * (z[i] - np.log(scale)) - np.log(nu))
-    if terms.cauchy.size:
-        _add_cauchy(P, z, terms)
     for extra in extras:
         P[extra.at, extra.at] += extra.curvature(z)
     return P
-
-
-def _add_cauchy(P: Array, z: Array, terms: Terms) -> None:
-    """Minus the second derivatives of half-Cauchy scales, by log σ and by an unknown log τ."""
-    i, top, free = terms.cauchy, terms.cauchy_top, terms.cauchy_top >= 0
-    tau = np.where(free, np.exp(z[top]), terms.cauchy_scale)
-    bend = 4 * _share(2 * (z[i] - np.log(tau)))
-    P[i, i] += bend + 2 * (np.exp(z[i]) * terms.cauchy_slab) ** 2
-    i, top, bend, x = i[free], top[free], bend[free], (tau * terms.cauchy_slab)[free] / np.sqrt(2)
-    P[i, top] -= bend
-    P[top, i] -= bend
-    inverse = 1 / (np.sqrt(np.pi) * erfcx(x))
-    slope = 2 * (x - inverse)  # of log erfcx
-    np.add.at(P, (top, top), bend + x * slope + x**2 * (2 + 2 * slope * inverse))
-
-
-def _share(log_odds: Array) -> Array:
-    """P (1 - p) of log odds."""
-    return expit(log_odds) * expit(-log_odds)

@@ -3,21 +3,16 @@ r"""Slopes with unknown scales of their own: smooth terms, group intercepts, or 
 .. math:: a_k = m_k + \sigma_{g(k)} z_k, \qquad z_k \sim N(0, 1), \quad \sigma_g \sim N^+(0, s_g^2)
 
 Columns with the same scale g are a block, such as the columns of one spline. Columns without one
-keep the prior they have, and z is the slope itself. The scales of a horseshoe may share an unknown
-scale τ.
+keep the prior they have, and z is the slope itself.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bayes_lepu.errors import ModelError
 from bayes_lepu.links import Array
 from bayes_lepu.priors.prior import Prior
-from bayes_lepu.priors.scale_families import draw_scales, inverse_slab, log_given_global
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,8 +31,6 @@ class SlopeScales:
         Which scale each column has, -1 for none.
     shift : (columns,) array
         The centre m of every column's prior; 0 where it has no scale.
-    top : Prior, optional
-        Of the global scale τ, where some of the scales have one.
     """
 
     unit: Prior
@@ -45,38 +38,6 @@ class SlopeScales:
     names: tuple[str, ...]
     group: NDArray[np.intp]
     shift: Array
-    top: Prior | None = None
-
-    @cached_property
-    def tied(self) -> tuple[NDArray[np.bool_], Array]:
-        """Which scales have the global scale τ, and the inverse slabs of these."""
-        parts = self.prior.parts or (self.prior,)
-        inverse = np.array([inverse_slab(part) for part in parts if part.hierarchical])
-        return np.array([part.hierarchical for part in parts]), inverse
-
-    def typical(self, sigma: Array) -> float:
-        """A global scale that goes with these scales: the median of a half-Cauchy is its scale."""
-        return float(np.median(sigma[self.tied[0]]))
-
-    def log_density(self, sigma: Array, tau: Array) -> Array:
-        """Normalised log p(σ | τ) of every scale ``(..., scales)``."""
-        tied, inverse = self.tied
-        out = np.empty(sigma.shape)
-        out[..., tied] = log_given_global(sigma[..., tied], tau[..., None], inverse)
-        for g in np.flatnonzero(~tied):
-            part = self.prior.parts[g]
-            out[..., g] = part.form.logpdf(part, sigma[..., g]) + part.log_normalizer()
-        return out
-
-    def sample(self, rng: np.random.Generator, tau: Array) -> Array:
-        """Scales ``(draws, scales)`` drawn from their priors given τ ``(draws,)``."""
-        tied, inverse = self.tied
-        out = np.empty((tau.size, tied.size))
-        at = np.broadcast_to(tau[:, None], (tau.size, inverse.size))
-        out[:, tied] = draw_scales(at, inverse, rng)
-        for g in np.flatnonzero(~tied):
-            out[:, g] = self.prior.parts[g].sample(rng, (tau.size,))
-        return out
 
     @property
     def count(self) -> int:
@@ -86,7 +47,6 @@ class SlopeScales:
     def same_form(self, other: "SlopeScales") -> bool:
         """Whether the same columns have scales, around the same centres."""
         same = np.array_equal(self.group, other.group) and self.names == other.names
-        same &= np.array_equal(self.tied[0], other.tied[0])
         return same and np.array_equal(self.shift, other.shift)
 
     def stretched(self, z: Array, sigma: Array) -> Array:
@@ -124,19 +84,8 @@ def slope_scales(prior: Prior, size: int) -> SlopeScales | None:
     group = [order.index(part.block) if part.hierarchical else -1 for part in parts]
     shift = [part.loc if part.hierarchical else 0.0 for part in parts]
     unit = tuple(replace(part, scale=1.0, loc=0.0) if part.hierarchical else part for part in parts)
-    places = np.array(group, dtype=np.intp), np.array(shift), _top(blocks.values())
+    places = np.array(group, dtype=np.intp), np.array(shift)
     if not prior.parts:
         return SlopeScales(unit[0], blocks[prior.block], (), *places)
     of_scales = Prior("columns", parts=tuple(blocks.values()))
     return SlopeScales(Prior("columns", parts=unit), of_scales, tuple(order), *places)
-
-
-def _top(of_scales: Iterable[Prior]) -> Prior | None:
-    """The prior of the global scale, one for all columns of a factor."""
-    found = list(dict.fromkeys(p.scale for p in of_scales if isinstance(p.scale, Prior)))
-    if len(found) > 1:
-        raise ModelError(
-            f"The columns of one factor have horseshoes with the global scales {found[0]!r} and "
-            f"{found[1]!r}; one is learned for all of them. Give the same, or numbers."
-        )
-    return found[0] if found else None

@@ -162,16 +162,12 @@ class ModelSpec:
         if prior.form.support != support:
             known = ", ".join(f for f in FAMILIES if FAMILIES[f].support == support)
             raise ModelError(f"{name} cannot have a {prior.family} prior. Possible: {known}.")
-        if prior.family == "horseshoe":  # of slopes it is written out by now
-            raise ModelError(f"{name} cannot have a horseshoe prior; only slopes can.")
         of_columns = stem.is_slope and role != "scale"
         if prior.parts and not of_columns:
             raise ModelError(f"{name} cannot have a prior for every column; only slopes can.")
         if prior.hierarchical and not of_columns:
             raise ModelError(f"{name} cannot have a hierarchical scale; only a and alpha can.")
         for part in prior.parts or (prior,):
-            if part.hierarchical and part.family != "normal":
-                raise ModelError("A hierarchical scale goes with the normal family only.")
             if prior.parts and part.form.support != "real":
                 raise ModelError(
                     f"{part!r} cannot be the prior of a column; one of the real line is expected, "

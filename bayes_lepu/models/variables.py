@@ -82,10 +82,6 @@ def log_prior(density: LogDensity, values: Variables) -> Variables:
         if block.name not in values or is_known(block.prior):
             continue
         (dims, x), prior = values[block.name], block.prior
-        if block.role == "hyper" and (scales := block.scales) is not None and scales.top:
-            tau = values[f"global_scale_{block.stem}"][1]
-            out[block.name] = dims, scales.log_density(x, tau)
-            continue
         dims = dims[:-1] if prior.form.support == "simplex" else dims
         constant = [part.form.log_normalizer(part) for part in prior.parts or (prior,)]
         out[block.name] = dims, prior.form.logpdf(prior, x) + np.squeeze(constant)

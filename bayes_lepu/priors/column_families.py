@@ -1,7 +1,6 @@
 """A prior for every column: one of another family for each entry of a block of slopes."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, override
 
 import numpy as np
@@ -45,7 +44,7 @@ class Columns(Family):
         import pytensor.tensor as pt
 
         if len(set(prior.parts)) == 1:
-            return prior.parts[0].variable(name, dims=dims, scale=scale)
+            return prior.parts[0].variable(name, dims=dims)
         families = {part.family for part in prior.parts}
         if families in ({"normal"}, {"halfnormal"}):  # a vector of them, as one would write it
             first, scales = prior.parts[0], np.array([part.known_scale for part in prior.parts])
@@ -54,30 +53,16 @@ class Columns(Family):
                 return pm.HalfNormal(name, scales, dims=dims)
             return pm.Normal(name, centres, scales, dims=dims)
 
-        def logp(value: Any, _: Any, shared: Any) -> Any:
+        def logp(value: Any, _: Any) -> Any:
             with pm.Model(model=None):  # only their densities are wanted, not the variables
-                one = pt.flatten(shared)[0]
-                parts = [p.variable(f"part {j}", scale=one) for j, p in enumerate(prior.parts)]
+                parts = [part.variable(f"part {j}") for j, part in enumerate(prior.parts)]
             return pt.stack([pm.logp(part, value[j]) for j, part in enumerate(parts)])
 
-        def draw(_: Any, shared: Any, rng: Any = None, size: Any = None) -> Any:
-            one = float(np.ravel(shared)[0])
-            known = [p.with_scale(one) if p.hierarchical else p for p in prior.parts]
-            whole = replace(prior, parts=tuple(known))
-            return self.sample(whole, rng, (*(size or ())[:-1], len(known)))
+        def draw(_: Any, rng: Any = None, size: Any = None) -> Any:
+            return self.sample(prior, rng, (*(size or ())[:-1], len(prior.parts)))
 
         places = np.arange(len(prior.parts))
-        positive = {part.form.support for part in prior.parts} == {"positive"}
-        return pm.CustomDist(
-            name,
-            places,
-            np.float64(1) if scale is None else scale,
-            logp=logp,
-            random=draw,
-            dims=dims,
-            signature="(),()->()",
-            default_transform=pm.distributions.transforms.log if positive else None,
-        )
+        return pm.CustomDist(name, places, logp=logp, random=draw, dims=dims, signature="()->()")
 
     def parabola(self, prior: "Prior") -> Parabola | None:
         """Those of the parts, where all of them are parabolas."""

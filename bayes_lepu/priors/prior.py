@@ -24,7 +24,6 @@ from bayes_lepu.errors import ModelError
 from bayes_lepu.links import Array
 from bayes_lepu.priors import (  # noqa: F401 - they register themselves
     column_families,
-    scale_families,
     signed_families,
 )
 from bayes_lepu.priors.families import Family, get_family
@@ -32,11 +31,6 @@ from bayes_lepu.suggestions import unknown
 
 PENALTIES: tuple[str, ...] = ("l2", "l1", "none")
 DEFAULT_C = 0.01
-CAPITALS = {
-    "halfnormal": "HalfNormal",
-    "half-cauchy": "HalfCauchy",
-    "half-student-t": "HalfStudentT",
-}
 SLOPES = ("a", "alpha")  # of the classifier and of the propensity
 INTERCEPTS = ("b", "beta")
 SMALLEST = 1e-100  # scales whose squares, and sums of them, neither vanish nor overflow
@@ -55,12 +49,11 @@ class Prior:
     Parameters
     ----------
     family : str
-        Name of a registered family: "normal", "laplace", "student-t", "flat", "halfnormal",
-        "half-cauchy", "half-student-t", "horseshoe", "positive", "negative", "beta", "dirichlet",
-        "columns", or one of your own (see `bayes_lepu.priors.families`).
+        "normal", "laplace", "student-t", "flat", "positive" or "negative" (slopes whose sign is
+        known), "halfnormal" (scales), "beta", "dirichlet", or "columns".
     scale : float or Prior, optional
-        Standard deviation (normal), b (laplace), or the prior of an unknown scale. Of a horseshoe,
-        the scale to which it draws slopes, or its prior.
+        Standard deviation (normal), b (laplace), or of a normal the half-normal prior of an
+        unknown scale.
     loc : float
         Centre of a prior on the real line.
     concentration : tuple of float
@@ -72,9 +65,6 @@ class Prior:
         makes one by the names of the columns.
     block : str
         Of a part with an unknown scale, the term whose columns share it.
-    slab : float
-        Of a horseshoe, the scale of the slopes that are not drawn to zero; of a half-Cauchy
-        optional.
 
     Examples
     --------
@@ -91,7 +81,6 @@ class Prior:
     nu: float = 0.0
     parts: "tuple[Prior, ...]" = ()
     block: str = ""
-    slab: float = 0.0
 
     def __post_init__(self) -> None:
         takes = self.form.takes
@@ -109,13 +98,6 @@ class Prior:
                 f"A {self.family} prior needs nu > 0 degrees of freedom; got {self.nu!r}."
             )
         object.__setattr__(self, "nu", float(self.nu))
-        enough = 0 if self.family == "half-cauchy" and self.slab == 0 else SMALLEST
-        if "slab" in takes and not (_is_number(self.slab) and self.slab >= enough):
-            raise ModelError(
-                f"A {self.family} prior needs a slab > 0, the scale of slopes that are not drawn "
-                f"to zero; got {self.slab!r}."
-            )
-        object.__setattr__(self, "slab", float(self.slab))
         if "parts" in takes:
             self._check_parts()
         elif self.parts:
@@ -144,17 +126,8 @@ class Prior:
         object.__setattr__(self, "concentration", tuple(map(float, given)))
 
     def _check_scale(self) -> None:
-        if self.family in ("horseshoe", "half-cauchy") and isinstance(self.scale, Prior):
-            if self.scale.family not in scale_families.GLOBAL or self.scale.hierarchical:
-                raise ModelError(
-                    f"The scale of a {self.family} prior is {self.scale!r}; a number is expected, "
-                    "or a prior of it such as Prior('half-student-t', scale=0.1, nu=3). Possible: "
-                    f"{', '.join(scale_families.GLOBAL)}."
-                )
-        elif isinstance(self.scale, Prior):
-            known = self.scale.family in ("halfnormal", "half-cauchy")
-            known &= bool(self.block) or not self.scale.hierarchical
-            if self.form.support != "real" or not known:
+        if isinstance(self.scale, Prior):
+            if self.family != "normal" or self.scale.family != "halfnormal":
                 raise ModelError(
                     "A hierarchical scale is written Prior('normal', scale=Prior('halfnormal', "
                     f"scale=...)); got {self.scale!r} as the scale of a {self.family} prior."
@@ -184,21 +157,16 @@ class Prior:
             return self.family
         if self.parts:
             # Columns of a block, and of the same prior, are named once.
-            found = dict.fromkeys(
-                ("" if part.has_peak else part.block, part.short()) for part in self.parts
-            )
+            found = dict.fromkeys((part.block, part.short()) for part in self.parts)
             texts = [f"{text} in {block}" if block else text for block, text in found]
             return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
-        if self.has_peak and self.block:  # a column of a horseshoe
-            return self.scale.short().replace("HalfCauchy", "Horseshoe", 1)  # type: ignore[union-attr]
-        name = CAPITALS.get(self.family, self.family.capitalize())
+        name = "HalfNormal" if self.family == "halfnormal" else self.family.capitalize()
         numbers = [f"{k:g}" for k in self.concentration]
         numbers += [f"{self.nu:g}"] if self.nu else []
         numbers += [f"{self.loc:g}"] if "loc" in self.form.takes else []
         if self.scale is not None:
             known = not isinstance(self.scale, Prior)
             numbers.append(f"{self.scale:.3g}" if known else self.scale.short())  # type: ignore[union-attr]
-        numbers += [f"{self.slab:g}"] if self.slab else []
         return f"{name}({', '.join(numbers)})"
 
     @property
@@ -210,11 +178,6 @@ class Prior:
     def hierarchical(self) -> bool:
         """Whether the scale is itself unknown, or that of a part."""
         return isinstance(self.scale, Prior) or any(part.hierarchical for part in self.parts)
-
-    @property
-    def has_peak(self) -> bool:
-        """Whether the density is infinite at its centre, as that of a horseshoe."""
-        return isinstance(self.scale, Prior) and self.scale.family == "half-cauchy"
 
     @property
     def sign(self) -> float:
@@ -263,14 +226,13 @@ class Prior:
         """Independent draws; a Dirichlet adds a last axis."""
         return self.form.sample(self, rng, size)
 
-    def variable(self, name: str, *, dims: Any = None, scale: Any = None) -> Any:
+    def variable(self, name: str, *, dims: Any = None) -> Any:
         """A PyMC variable with this prior (inside a model context).
 
         Numbers are handed over as float64: PyTensor takes a plain 1.5 for a float32 and computes
-        its logarithm with seven digits. ``scale`` is the variable of an unknown scale.
+        its logarithm with seven digits.
         """
-        if not self.hierarchical:
-            scale = None if self.scale is None else np.float64(self.known_scale)
+        scale = None if self.scale is None else np.float64(self.known_scale)
         return self.form.variable(self, name, dims, scale)
 
     def to_dict(self) -> dict[str, Any]:
@@ -289,7 +251,7 @@ class Prior:
 
 
 Priors = Mapping[str, Prior]
-GivenPriors = Mapping[str, Any]  # of slopes also by column; also those of other libraries
+GivenPriors = Mapping[str, Any]  # of slopes also by column
 
 
 def penalty_prior(penalty: str, C: float) -> Prior:

@@ -17,7 +17,6 @@ from bayes_lepu.errors import ModelError
 from bayes_lepu.inference.engines import Request
 from bayes_lepu.inference.nuts import NutsOptions
 from bayes_lepu.models.spec import ModelSpec
-from bayes_lepu.priors.foreign_priors import read_priors
 from bayes_lepu.priors.prior import GivenPriors, Prior, Priors
 
 VERSIONED = ("bayes-lepu", "numpy", "numba", "scipy", "pandas", "pymc", "nutpie")
@@ -94,7 +93,7 @@ class FitOptions:
         own["model"] = getattr(own.get("model", cls.model), "name", own.get("model", cls.model))
         own |= {name: _names_of_columns(own[name]) for name in OF_ROWS if name in own}
         own["random_seed"] = read_seed(own.get("random_seed"))
-        own["priors"] = read_priors(own["priors"]) if own.get("priors") else None
+        own["priors"] = own.get("priors") or None
         told = own.pop("sampler_options", None)  # handed on as they are
         return cls(**{name: _plain(value) for name, value in own.items()}, sampler_options=told)
 

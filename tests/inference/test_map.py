@@ -453,7 +453,7 @@ def test_penalties_that_agree_with_the_rule_need_no_relabelling():
         ({"penalty": "elastic"}, "Unknown penalty 'elastic'"),
         ({"C": -1}, "C = -1"),
         ({"priors": {"c": Prior("flat")}}, "'c', which is not a parameter of spm"),
-        ({"priors": {"a": Prior("horseshoe", scale=1.0, slab=2.0)}}, "horseshoe"),
+        ({"priors": {"a": Prior("beta", concentration=(1, 1))}}, "a cannot have a beta prior"),
     ],
 )
 def test_options_that_do_not_exist(table, options, message):

@@ -92,6 +92,8 @@ def test_a_fit_keeps_the_sign(method, tmp_path):
     [
         ({"a": {"haet": Prior("normal", scale=1.0)}}, r"column in priors\['a'\] 'haet'.*'heat'"),
         ({"a": {"heat": 3.0}}, r"priors\['a'\]\['heat'\] is 3.0; a Prior"),
+        ({"a": 3.0}, r"priors\['a'\] is 3.0; a Prior is expected"),
+        (3.0, "priors = 3.0; a mapping of parameters to priors is expected"),
         ({"a": Prior("columns", parts=(Prior("flat"),))}, "has 1 parts; one for each of the 2"),
         ({"b": Prior("columns", parts=(Prior("flat"),))}, "b cannot have a prior for every column"),
     ],

@@ -47,7 +47,6 @@ DERIVED = [
     Prior("positive", scale=0.7),
     Prior("negative", scale=0.7),
     Prior("halfnormal", scale=0.7),
-    Prior("half-cauchy", scale=0.7, slab=2.0),
     Prior("beta", concentration=(2.5, 4.0)),
 ]
 
@@ -334,13 +333,6 @@ def test_the_rate_of_labelling_is_uniform_unless_asked_otherwise():
 def test_degrees_of_freedom_are_positive(nu):
     with pytest.raises(ModelError, match="needs nu > 0"):
         Prior("student-t", scale=1.0, nu=nu)
-
-
-def test_only_a_scale_may_do_without_a_slab():
-    assert Prior("half-cauchy", scale=0.3).slab == 0
-    for family, slab in (("horseshoe", 0), ("half-cauchy", -1.0), ("half-cauchy", 1e-200)):
-        with pytest.raises(ModelError, match="needs a slab > 0"):
-            Prior(family, scale=0.3, slab=slab)
 
 
 @pytest.mark.parametrize("penalty", ["l1", "l2"])
