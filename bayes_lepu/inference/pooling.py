@@ -36,7 +36,7 @@ def known_scales(priors: Priors, *, hierarchical: bool = True) -> dict[str, Prio
         if prior.hierarchical and hierarchical:
             out[name] = with_scales(prior, {})
         elif prior.form.support == "positive" and prior.family != "known":  # of a scale
-            out[name] = Prior("known", loc=_typical(prior))
+            out[name] = Prior("known", loc=prior.known_scale)
         else:
             out[name] = prior
     return out
@@ -48,14 +48,7 @@ def with_scales(prior: Prior, scales: Mapping[str, float]) -> Prior:
         return replace(prior, parts=tuple(with_scales(part, scales) for part in prior.parts))
     if not isinstance(prior.scale, Prior):
         return prior
-    return prior.with_scale(scales.get(prior.block, _typical(prior.scale)))
-
-
-def _typical(prior: Prior) -> float:
-    """The scale of a prior of a scale; its median where it has none."""
-    if prior.scale is not None:
-        return float(prior.scale)
-    return float(np.median(prior.sample(np.random.default_rng(0), (2001,))))
+    return prior.with_scale(scales.get(prior.block, prior.scale.known_scale))
 
 
 def is_pooled(density: LogDensity) -> bool:
@@ -79,7 +72,7 @@ def settle_scales(density: LogDensity, z: Array) -> Array:
         covariance = np.diag(inverse_curvature(density.observed_information(z)))
         for at, block, prior in scales:
             squares = np.exp(2 * z[at]) * float(np.sum(z[block] ** 2 + covariance[block]))
-            variance = marginal_variance(squares, block.size, _typical(prior))
+            variance = marginal_variance(squares, block.size, prior.known_scale)
             z[block] *= np.exp(z[at]) / np.sqrt(variance)  # the coefficients stay where they are
             z[at] = 0.5 * np.log(variance)
         z = climb_held(density, z, held)
