@@ -25,14 +25,11 @@ from bayes_lepu.runtime.interruption import stops_at_once
 
 def fit(
     X: Any,
-    l: Any = None,
+    l: Any,
     *,
     model: str | Propensity | ModelSpec = "psychm",
     method: str = "nuts",
     y: Any = None,
-    item: str | None = None,
-    annotator: str | None = None,
-    label: str | None = None,
     visits: Any = None,
     sample_weight: Any = None,
     class_prior: tuple[float, float] | None = None,
@@ -46,7 +43,6 @@ def fit(
     exclude: Sequence[str] = (),
     missing: str = "error",
     unseen: str = "error",
-    feature_names: Sequence[str] | None = None,
     standardize: bool = True,
     penalty: str | Mapping[str, str] | None = None,
     C: float | Mapping[str, float] | None = None,
@@ -93,10 +89,7 @@ def fit(
         paper's penalised MLE; ``laplace``: a quick Gaussian approximation at the modes.
     y : sequence or the name of a column of X, optional
         Audited classes (0 or 1), NaN where unknown.
-    item, annotator, label : str, optional
-        Names of the columns of ``l`` where it is a long table with one line per item and annotator;
-        items are the index of X. ``label`` alone is the column of X that holds the labels.
-    visits : mapping of str to table, or list of names of columns of a long ``l``, optional
+    visits : mapping of str to table, optional
         Columns that differ between the annotators of a row, such as the weather at a visit: each a
         table with one row per row of X and one column per annotator. They enter the propensities
         with slopes ``delta`` that all annotators share; predictions are those of an average visit.
@@ -126,8 +119,6 @@ def fit(
     unseen : {"error", "average", "reference"}
         What stands in for levels of new rows that no row of X has: nothing, an average row of that
         column, or the reference level.
-    feature_names : sequence of str, optional
-        Names of the columns of X, where it is an array or a sparse matrix.
     standardize : bool
         Work on standardised columns; penalties and priors refer to that scale. Those of a sparse
         matrix are divided by their standard deviations and not centred.
@@ -173,8 +164,6 @@ def fit(
     >>> fit.predict_proba(demo.X).shape
     (2500, 2)
     """
-    if l is None and label is not None and item is None and annotator is None:
-        l, label = label, None
     given = locals()
     return fit_rows(Rows.of(given), model, FitOptions.of(given))
 
@@ -253,6 +242,6 @@ def _fit_all(rows: Rows, options: FitOptions) -> AveragedFit:
         priors = {k: v for k, v in (options.priors or {}).items() if k in spec.parameters}
         own = replace(options, model=name, priors=priors or None)
         if not spec.has_selection:
-            own = replace(own, selection_features=None, selection_formula=None, visits=None)
+            own = replace(own, selection_features=None, selection_formula=None)
         fits[name] = fit_rows(rows, name, own, average=options)
     return average(fits, options)

@@ -16,7 +16,6 @@ from bayes_lepu.options import (
     check_columns,
     check_terms,
     choose_priors,
-    long_format,
     refuse_by_passes,
     with_marks,
 )
@@ -46,7 +45,6 @@ def build_model(
     exclude: Sequence[str] = (),
     missing: str = "error",
     unseen: str = "error",
-    feature_names: Sequence[str] | None = None,
     standardize: bool = True,
     priors: GivenPriors | None = None,
     terms: Mapping[str, Callable[[], Any]] | None = None,
@@ -85,9 +83,6 @@ class Rows:
     X: Any
     l: Any
     y: Any = None
-    item: str | None = None
-    annotator: str | None = None
-    label: str | None = None
     visits: Any = None
     sample_weight: Any = None
 
@@ -122,7 +117,6 @@ def read_model(
         rows.l,
         y=rows.y,
         sample_weight=rows.sample_weight,
-        long=long_format(rows.item, rows.annotator, rows.label),
         visits=rows.visits,
         false_marks=spec.false_marks,
         **(average or options).of_columns,

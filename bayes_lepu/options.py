@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayes_lepu.data.annotators import LongFormat
 from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.defaults import default_penalties, default_priors
 from bayes_lepu.errors import OWN_CODE, DataWarning, ModelError
@@ -194,19 +193,6 @@ def with_marks(
     if not isinstance(false_marks, bool):
         raise ModelError(f"false_marks = {false_marks!r}; True, False or a Prior is expected.")
     return (replace(spec, false_marks=True) if false_marks else spec), priors
-
-
-def long_format(item: str | None, annotator: str | None, label: str | None) -> LongFormat | None:
-    """Names of the columns of a long table of labels, where they are given."""
-    given = [name for name in (item, annotator, label) if name is not None]
-    if not given:
-        return None
-    if len(given) < 3:
-        raise ModelError(
-            f"item={item!r}, annotator={annotator!r}, label={label!r}: a long table of labels "
-            "needs all three names of columns."
-        )
-    return LongFormat(*given)
 
 
 def check_audit(spec: ModelSpec, data: PUData) -> None:

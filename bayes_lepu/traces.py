@@ -49,7 +49,6 @@ def from_trace(
     exclude: Sequence[str] = (),
     missing: str = "error",
     unseen: str = "error",
-    feature_names: Sequence[str] | None = None,
     standardize: bool = True,
     priors: GivenPriors | None = None,
     orientation: str = "sigma-norm",

@@ -61,9 +61,7 @@ def fit(path: str) -> dict[str, float]:
     parts.Parts.total = counted
     warnings.simplefilter("ignore", lepu.LepuWarning)
     start, cpu = time.perf_counter(), time.process_time()
-    found = lepu.fit(
-        path, label="marked", model="spm", method="map", random_seed=0, progressbar=False
-    )
+    found = lepu.fit(path, "marked", model="spm", method="map", random_seed=0, progressbar=False)
     slopes = found.draws.a[0] / found.data.scale
     return {
         "rows": found.data.n_all,
@@ -85,7 +83,7 @@ def dask(path: str) -> dict[str, float]:
     warnings.simplefilter("ignore", lepu.LepuWarning)
     options = {"model": "spm", "method": "map", "random_seed": 0, "progressbar": False}
     begun = time.perf_counter()
-    alone = lepu.fit(path, label="marked", **options)
+    alone = lepu.fit(path, "marked", **options)
     middle = time.perf_counter()
     with (
         LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,

@@ -142,6 +142,11 @@ MISTAKES = {
     "too few labels": (fitting(labels=L[:-1]), "60 rows", "59 values", "one entry per row"),
     "no labels": (fitting(labels=None), "l is None", "one value per row"),
     "one name instead of a list": (fitting(class_features="height"), r"\['height'\]"),
+    "a name in an array": (
+        fitting(A, class_features=["height"]),
+        "'height'",
+        r"pd.DataFrame\(X, columns=\[...\]\)",
+    ),
     "a mistyped column": (fitting(class_features=["heigth"]), "Did you mean 'height'", "Columns"),
     "columns of a constant propensity": (
         fitting(selection_features=["height"]),

@@ -1,4 +1,4 @@
-"""Labels of one annotator or of several, in a column, a table or long format, as one matrix.
+"""Labels of one annotator or of several, in a column or a table, as one matrix.
 
 Conventions
 -----------
@@ -17,7 +17,7 @@ from bayes_lepu.errors import DataError
 from bayes_lepu.likelihood import NOT_SHOWN
 from bayes_lepu.likelihood.sparse_matrices import as_dense, is_sparse
 from bayes_lepu.links import Array
-from bayes_lepu.suggestions import did_you_mean, some
+from bayes_lepu.suggestions import some
 from bayes_lepu.tables.frames import as_frame
 from bayes_lepu.tables.labels import as_numbers, read_vector, zero_or_one
 from bayes_lepu.tables.sparse_tables import tells
@@ -33,17 +33,9 @@ class Labels(NamedTuple):
     annotators: tuple[str, ...]
 
 
-class LongFormat(NamedTuple):
-    """Names of the columns of a long table: one line per item and annotator."""
-
-    item: str
-    annotator: str
-    label: str
-
-
-def read_labels(l: Any, n: int, X: Any, long: LongFormat | None = None) -> Labels:
-    """The labels of every row, in whichever of the three forms they come."""
-    l = named_table(l, X) if long is None else widened(l, X, n, long)
+def read_labels(l: Any, n: int, X: Any) -> Labels:
+    """The labels of every row, in whichever of the two forms they come."""
+    l = named_table(l, X)
     shape = np.shape(l)
     if len(shape) == 2 and shape[1] == 0:
         raise DataError(
@@ -52,6 +44,8 @@ def read_labels(l: Any, n: int, X: Any, long: LongFormat | None = None) -> Label
     if len(shape) != 2 or shape[1] == 1:
         return Labels(_one(l, n, X)[:, None], ONE)
     if shape[0] != n:
+        if isinstance(l, pd.DataFrame):
+            refuse_long(l, n)
         turned = " Its rows and columns look exchanged: use l.T." if shape[1] == n else ""
         raise DataError(f"X has {n} rows but l has {shape[0]}. Both need one row per item.{turned}")
     if isinstance(l, pd.DataFrame):
@@ -89,42 +83,22 @@ def _one(l: Any, n: int, X: Any) -> NDArray[np.int8]:
     return labels
 
 
-def widened(l: Any, X: Any, n: int, long: LongFormat) -> pd.DataFrame:
-    """A table with one column per annotator from one with a line per item and annotator."""
-    given, l = type(l).__name__, as_frame(l)
-    if l is None:
-        raise DataError(
-            f"item, annotator and label name columns of l, but l is a {given}; a "
-            "DataFrame with these columns is expected."
-        )
-    for option, name in long._asdict().items():
-        if name not in l.columns:
-            raise DataError(
-                f"{option}={name!r} is not a column of l.{did_you_mean(name, tuple(l.columns))} "
-                f"Columns: {some([str(c) for c in l.columns])}."
-            )
-    twice = l.duplicated([long.item, long.annotator])
-    if twice.any():
-        first = l.loc[twice, [long.item, long.annotator]].iloc[0]
-        raise DataError(
-            f"{int(twice.sum())} line(s) repeat an item and annotator, first "
-            f"{first.iloc[0]!r} by {first.iloc[1]!r}. One label per item and "
-            "annotator is expected; merge them first."
-        )
-    cells = l.set_index([long.item, long.annotator])[long.label]
-    wide = cells.unstack()  # noqa: PD010 - every cell occurs once
-    index = X.index if isinstance(X, pd.DataFrame) else pd.RangeIndex(n)
-    unknown = wide.index.difference(index)
-    if len(unknown):
-        raise DataError(
-            f"Items of l that are not in the index of X: {some([str(i) for i in unknown])}. Name "
-            "the rows of X by their items: X.set_index(...)."
-        )
-    if not index.is_unique:
-        raise DataError(
-            "The index of X repeats items, so lines of l have no place. Make it unique."
-        )
-    return wide.reindex(index)
+def refuse_long(l: pd.DataFrame, n: int) -> None:
+    """Refuse a table with one line per row and annotator, with the line that turns it.
+
+    Recognised by a column of 0 and 1 and two others of which every pair occurs once.
+    """
+    marks = [c for c in l.columns if l[c].dropna().isin((0, 1)).all()]
+    by_count = sorted(set(l.columns) - set(marks), key=lambda c: -l[c].nunique())
+    if not marks or len(by_count) < 2 or l.duplicated(by_count[:2]).any():
+        return
+    item, annotator = by_count[:2]
+    raise DataError(
+        f"X has {n} rows and l has {len(l)} lines, one for every {item!r} and {annotator!r}; one "
+        f"row per row of X and one column per annotator is expected. Use l.pivot(index={item!r}, "
+        f"columns={annotator!r}, values={marks[0]!r}).reindex(X.index), with X.set_index({item!r}) "
+        "where the index of X is another one."
+    )
 
 
 def _names(l: pd.DataFrame) -> tuple[str, ...]:

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from bayes_lepu.data.annotators import (
-    LongFormat,
     read_labels,
     refuse_idle,
     refuse_label_among_features,
@@ -35,7 +34,6 @@ def read_data(
     *,
     y: Any = None,
     sample_weight: Any = None,
-    long: LongFormat | None = None,
     visits: Any = None,
     class_prior: tuple[float, float] | None = None,
     label_frequency: tuple[float, float] | None = None,
@@ -47,7 +45,6 @@ def read_data(
     exclude: Sequence[str] = (),
     missing: str = "error",
     unseen: str = "error",
-    feature_names: Sequence[str] | None = None,
     standardize: bool = True,
 ) -> PUData:
     """Check and normalise everything the user hands in; one error tells all that is wrong.
@@ -62,9 +59,7 @@ def read_data(
         Audited classes: 0, 1, or NaN where unknown.
     sample_weight : sequence of numbers >= 0 or the name of a column of X, optional
         How often every row counts.
-    long : LongFormat, optional
-        Names of the columns of l, where it has one line per item and annotator.
-    visits : mapping of str to table (n, J), or names of columns of a long l, optional
+    visits : mapping of str to table (n, J), optional
         Columns of the propensity that differ between the annotators of a row.
     class_prior, label_frequency : (value, standard error), optional
         What is known from elsewhere about π = P(y=1) and c = P(l=1 | y=1).
@@ -80,8 +75,6 @@ def read_data(
         What stands in for levels of new rows that no row here has.
     class_features, selection_features : sequence of names or positions, optional
         Columns allowed in the classifier t and in the propensity s. All by default.
-    feature_names : sequence of str, optional
-        Names of the columns of an array or a sparse matrix.
     standardize : bool
         Centre every column and divide it by its standard deviation (ddof = 0); those of a sparse
         matrix are not centred.
@@ -109,14 +102,13 @@ def read_data(
             unseen=unseen,
             aside=aside,
             design=design,
-            feature_names=feature_names,
             weight=read_weights(sample_weight, row_count(X), X),
         ),
-        lambda: read_labels(l, row_count(X), X, long),
+        lambda: read_labels(l, row_count(X), X),
     )
     audited = read_classes(y, labels.matrix, X, false_marks=false_marks)
     weight = read_weights(sample_weight, len(audited), X)
-    seen = read_visits(visits, l, labels, X, weight, long, standardize=standardize, kept=table.kept)
+    seen = read_visits(visits, labels, X, weight, standardize=standardize, kept=table.kept)
     if table.kept is not None:
         labels = labels._replace(matrix=np.ascontiguousarray(labels.matrix[table.kept]))
         audited = audited[table.kept]

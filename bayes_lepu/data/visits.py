@@ -6,14 +6,14 @@ Each of them becomes one column of X per annotator. It enters that annotator's p
 with a slope δ that all annotators share.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from bayes_lepu.data.annotators import Labels, LongFormat, named_table, widened
+from bayes_lepu.data.annotators import Labels, named_table
 from bayes_lepu.errors import DataError
 from bayes_lepu.likelihood import NOT_SHOWN
 from bayes_lepu.links import Array
@@ -40,9 +40,14 @@ class Visits(NamedTuple):
 
 
 def read_visits(
-    visits: Any, l: Any, labels: Labels, X: Any, weight: Array, long: LongFormat | None, *,
-    standardize: bool, kept: NDArray[np.bool_] | None = None,
-) -> Visits:  # fmt: skip
+    visits: Any,
+    labels: Labels,
+    X: Any,
+    weight: Array,
+    *,
+    standardize: bool,
+    kept: NDArray[np.bool_] | None = None,
+) -> Visits:
     """The columns of visits, standardised over the cells that were shown in the rows kept."""
     n, J = labels.matrix.shape
     if visits is None:
@@ -52,7 +57,7 @@ def read_visits(
             "visits holds columns that differ between annotators, but there is one annotator. Put "
             "them into X and keep them out of the class: class_features=[...] without them."
         )
-    tables = _tables(visits, l, X, n, long)
+    tables = _tables(visits)
     shown = labels.matrix != NOT_SHOWN
     if kept is not None:
         shown &= kept[:, None]
@@ -90,20 +95,13 @@ def visit_columns(seen: Visits, labels: Labels, taken: tuple[str, ...]) -> tuple
     return names
 
 
-def _tables(visits: Any, l: Any, X: Any, n: int, long: LongFormat | None) -> dict[str, Any]:
+def _tables(visits: Any) -> dict[str, Any]:
     """One table (n, J) for every column of visits."""
-    if long is not None:
-        if isinstance(visits, str | Mapping) or not isinstance(visits, Sequence):
-            raise DataError(
-                f"visits={visits!r}; with a long table of labels a list of names of its columns is "
-                "expected, for example visits=['hours']."
-            )
-        tables = [widened(l, X, n, long._replace(label=name)) for name in visits]
-        return dict(zip(_names(visits), tables, strict=True))
     if not isinstance(visits, Mapping) or not visits:
         raise DataError(
             "visits is expected as {'hours': table}, each table with one row per row of X and one "
-            "column per annotator; with a long table of labels as a list of names of its columns."
+            "column per annotator. From a table with one line per row and annotator: "
+            "table.pivot(index='row', columns='annotator', values='hours').reindex(X.index)."
         )
     return dict(zip(_names(visits), visits.values(), strict=True))
 

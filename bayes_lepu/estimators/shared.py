@@ -16,6 +16,7 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.sparse import csr_matrix, issparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
@@ -55,13 +56,15 @@ class LabelledRows:
     names: NDArray[Any] | None
     places: Mapping[Any, int]
 
-    def table(self, keep: NDArray[np.bool_]) -> dict[str, Any]:
-        """The columns ``keep`` and the user's names of them, as `fit` takes them."""
-        names = self.names
-        if names is None and not keep.all():
-            names = unnamed(self.X.shape[1])
-        used = self.X if keep.all() else self.X[:, keep]
-        return {"X": used, "feature_names": None if names is None else names[keep].tolist()}
+    def table(self, keep: NDArray[np.bool_]) -> Any:
+        """The columns ``keep`` under the user's names, as `fit` takes them."""
+        if self.names is None and keep.all():
+            return self.X
+        names = (unnamed(self.X.shape[1]) if self.names is None else self.names)[keep]
+        if issparse(self.X):
+            matrix = csr_matrix(self.X[:, keep])
+            return pd.DataFrame.sparse.from_spmatrix(matrix, columns=names)
+        return pd.DataFrame(self.X[:, keep], columns=names)
 
     def positions(self, option: str, columns: Columns) -> list[int] | None:
         """Names or positions of columns as positions."""
@@ -228,8 +231,8 @@ def fit_of(
     if sample_weight is not None:
         sample_weight = _check_sample_weight(sample_weight, rows.X, dtype=np.float64)
     return fit_model(
-        l=rows.l,
-        **rows.table(keep),
+        rows.table(keep),
+        rows.l,
         model=estimator.model,
         method="map",
         y=None if audited is None else np.asarray(audited),

@@ -50,7 +50,7 @@ def _rows(fit: "FittedModel") -> list[str]:
     values = {
         "y=y": options.y is None and (options.audits or not np.isnan(data.y).all()),
         "sample_weight=w": options.sample_weight is None and data.weight.size,
-        "visits=visits": options.visits is None and data.visit_names,
+        "visits=visits": bool(data.visit_names),
     }
     labels = "l" if options.l is None else repr(options.l)
     return ["X", labels, *(name for name, given in values.items() if given)]

@@ -21,7 +21,7 @@ from bayes_lepu.priors.prior import GivenPriors, Prior, Priors
 
 VERSIONED = ("bayes-lepu", "numpy", "numba", "scipy", "pandas", "pymc", "nutpie")
 # What a call hands over with one value for every row; its names of columns are options.
-OF_ROWS = ("l", "y", "sample_weight", "visits")
+OF_ROWS = ("l", "y", "sample_weight")
 # What speaks of the user's own columns, and what else decides how they are read.
 BY_COLUMN = (
     "class_features",
@@ -31,7 +31,6 @@ BY_COLUMN = (
     "exclude",
     "missing",
     "unseen",
-    "feature_names",
 )
 OF_COLUMNS = ("class_prior", "label_frequency", *BY_COLUMN, "standardize")
 PRIOR = "Prior"  # marks a prior in a saved file
@@ -42,8 +41,8 @@ Columns = tuple[str | int, ...]
 class FitOptions:
     """The options of a call to `fit`, under the same names and with the same defaults.
 
-    ``l``, ``y``, ``sample_weight`` and ``visits`` are kept where they name columns of X; given as
-    values they are part of the data. ``model`` is the name of the model, and ``random_seed`` the
+    ``l``, ``y`` and ``sample_weight`` are kept where they name columns of X; given as values they
+    are part of the data. ``model`` is the name of the model, and ``random_seed`` the
     one that was made where none was given.
     """
 
@@ -51,10 +50,6 @@ class FitOptions:
     method: str = "nuts"
     l: str | tuple[str, ...] | None = None
     y: str | None = None
-    item: str | None = None
-    annotator: str | None = None
-    label: str | None = None
-    visits: tuple[str, ...] | None = None
     sample_weight: str | None = None
     class_prior: tuple[float, float] | None = None
     label_frequency: tuple[float, float] | None = None
@@ -67,7 +62,6 @@ class FitOptions:
     exclude: tuple[str, ...] = ()
     missing: str = "error"
     unseen: str = "error"
-    feature_names: tuple[str, ...] | None = None
     standardize: bool = True
     penalty: str | Mapping[str, str] | None = None
     C: float | Mapping[str, float] | None = None

@@ -120,6 +120,7 @@ def read_mask(
             raise DataError(
                 f"{option} names {column!r}, which is not a column of X."
                 f"{did_you_mean(column, known)} Columns: {some(tuple(known))}."
+                + ("" if table.named else " Name them by pd.DataFrame(X, columns=[...]).")
             )
         mask[list(position[column])] = True
     if not mask.any():

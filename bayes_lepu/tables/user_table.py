@@ -72,7 +72,6 @@ def read_table(
     unseen: str = "error",
     aside: Collection[str] = (),
     design: Design | None = None,
-    feature_names: Sequence[str] | None = None,
     weight: Array = NO_WEIGHT,
 ) -> Table:
     """Training rows as numbers, and how new rows become numbers in the same way."""
@@ -82,47 +81,29 @@ def read_table(
         aside = _outside(design, X)
     elif (sparse := as_sparse(X, without=aside)) is not None:
         _refuse_empty(sparse.matrix.shape)
-        names, named = _given_names(feature_names, sparse.names, sparse.matrix.shape[1])
+        names = _numbered(sparse.matrix.shape[1]) if sparse.names is None else sparse.names
         check_names(names)
         plain = Encoding(missing=missing, unseen=unseen, aside=tuple(aside))
+        named = sparse.names is not None
         return Table(sparse.matrix, names, named, sparse.index, plain, None, True)
     frame = as_frame(X, without=aside)
     if frame is None:
         values = numeric_array(X)
-        names, named = _given_names(feature_names, None, values.shape[1])
-        check_names(names)
+        names = _numbered(values.shape[1])
         _refuse_empty(values.shape)
         with np.errstate(over="ignore", invalid="ignore"):
             if np.isfinite(values.sum()):  # one pass without a temporary settles the usual case
                 plain = Encoding(missing=missing, unseen=unseen)
-                return Table(values, names, named, _positions(values), plain, None, False)
+                return Table(values, names, False, _positions(values), plain, None, False)
         frame = pd.DataFrame(values, columns=list(names))
-        return _learn(frame, names, named, missing, unseen, (), None, weight)
+        return _learn(frame, names, False, missing, unseen, (), None, weight)
     _refuse_empty(frame.shape)
-    names = _given_names(feature_names, frame_names(frame), frame.shape[1])[0]
-    return _learn(frame, names, True, missing, unseen, tuple(aside), design, weight)
+    return _learn(frame, frame_names(frame), True, missing, unseen, tuple(aside), design, weight)
 
 
-def _given_names(
-    given: Sequence[str] | None, own: tuple[str, ...] | None, width: int
-) -> tuple[tuple[str, ...], bool]:
-    """Names of the columns, and whether they are the user's: a frame's own, or those given."""
-    if own is not None:
-        if given is not None:
-            raise DataError(
-                "feature_names is given, but X has names of its own. Rename its columns instead: "
-                "X.set_axis(feature_names, axis=1)."
-            )
-        return own, True
-    if given is None:
-        return tuple(f"x{j}" for j in range(width)), False
-    if isinstance(given, str) or len(given) != width:
-        got = repr(given) if isinstance(given, str) else f"{len(given)} names"
-        raise DataError(
-            f"feature_names is {got}, and X has {width} columns; a list with one name "
-            "for each is expected."
-        )
-    return tuple(str(name) for name in given), True
+def _numbered(width: int) -> tuple[str, ...]:
+    """Names of the columns of a table that has none."""
+    return tuple(f"x{j}" for j in range(width))
 
 
 def match_sparse(

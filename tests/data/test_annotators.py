@@ -10,7 +10,6 @@ import pytest
 from annotated import simulate
 
 import bayes_lepu as lepu
-from bayes_lepu.data.annotators import LongFormat
 from bayes_lepu.data.reading import read_data
 from bayes_lepu.likelihood import NOT_SHOWN
 from bayes_lepu.links import RowKind
@@ -49,11 +48,6 @@ def test_names_of_annotators_are_those_of_any_frame(convert):
         assert data.annotators == ("anna", "ben", "cleo")
         np.testing.assert_array_equal(data.labels, wanted.labels)
         np.testing.assert_allclose(data.X, wanted.X)
-    long = plain.rename_axis("frame").reset_index().melt("frame", var_name="who", value_name="mark")
-    names = LongFormat("frame", "who", "mark")
-    data = read_data(convert(X.reset_index(drop=True)), convert(long), long=names)
-    assert data.annotators == ("anna", "ben", "cleo")
-    np.testing.assert_array_equal(data.labels, wanted.labels)
 
 
 @pytest.mark.parametrize(
@@ -93,28 +87,13 @@ def long_table():
     return long.dropna().sample(frac=1.0, random_state=1)
 
 
-def test_long_format_is_the_table_turned():
-    names = LongFormat("frame", "who", "mark")
-    data = read_data(X, long_table(), long=names)
-    np.testing.assert_array_equal(data.labels, read_data(X, L).labels)
-    assert data.annotators == ("anna", "ben", "cleo")
-    fit = lepu.fit(
-        X, long_table(), item="frame", annotator="who", label="mark", model="scar", method="map"
-    )
-    np.testing.assert_array_equal(fit.data.labels, data.labels)
-
-
-def test_long_format_is_checked():
+def test_a_long_table_is_refused_with_the_line_that_turns_it():
     long = long_table()
-    with refused("annotator='person' is not a column of l", "frame, who, mark"):
-        read_data(X, long, long=LongFormat("frame", "person", "mark"))
-    with refused("repeat an item and annotator", "One label per item"):
-        read_data(X, pd.concat([long, long.head(1)]), long=LongFormat("frame", "who", "mark"))
-    with refused("Items of l that are not in the index of X: 900"):
-        more = long.assign(frame=long["frame"].replace(0, 900))
-        read_data(X, more, long=LongFormat("frame", "who", "mark"))
-    with refused("all three names", error=lepu.ModelError):
-        lepu.fit(X, long, item="frame", model="spm", method="map")
+    with refused("one for every 'frame' and 'who'") as caught:
+        read_data(X, long)
+    code = re.search(r"Use (l\.pivot.*?\(X\.index\))", str(caught.value))[1]
+    turned = eval(code, {"l": long, "X": X})
+    np.testing.assert_array_equal(read_data(X, turned).labels, read_data(X, L).labels)
 
 
 def test_other_values():

@@ -297,7 +297,8 @@ def test_duplicate_names(frame, labels):
 
 def test_names_that_no_file_can_hold(frame, labels):
     with refused(r"holds '\\ud800', half of a character", "Rename the column"):
-        read_data(frame.to_numpy(), labels, feature_names=["height", "wide\ud800", "depth"])
+        names = pd.Index(["height", "wide\ud800", "depth"], dtype=object)
+        read_data(frame.set_axis(names, axis=1), labels)
 
 
 def test_labelled_rows_audited_as_negative(frame, labels):

@@ -142,7 +142,7 @@ def test_files_data_sets_functions_and_lists_are_the_same(table, both, tmp_path)
             progressbar=False,
         )
         np.testing.assert_allclose(data.X, both[1].data.X, rtol=1e-12)
-    fitted = lepu.fit(tmp_path, label="marked", **OPTIONS | {"model": "naive"})
+    fitted = lepu.fit(tmp_path, "marked", **OPTIONS | {"model": "naive"})
     assert fitted.data.n_all == N
 
 

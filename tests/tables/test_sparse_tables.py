@@ -52,7 +52,8 @@ def words():
 @pytest.fixture(scope="module")
 def fitted(words):
     X, l, _, names = words
-    return lepu.fit(X, l, model="spm", method="map", feature_names=names, random_seed=1)
+    frame = pd.DataFrame.sparse.from_spmatrix(sp.csr_matrix(X), columns=names)
+    return lepu.fit(frame, l, model="spm", method="map", random_seed=1)
 
 
 # The same numbers as a dense table ----------------------------------------------------------------
@@ -243,13 +244,6 @@ def test_rows_of_a_pandas_frame_of_sparse_columns(words):
     np.testing.assert_array_equal(fit.draws.a, plain.draws.a)
 
 
-def test_names_of_an_array():
-    demo = lepu.load_demo()
-    X, names = demo.X.to_numpy(), list(demo.X.columns)
-    fit = lepu.fit(X, demo.l, model="scar", method="map", feature_names=names, random_seed=1)
-    np.testing.assert_allclose(fit.predict_proba(demo.X[names[::-1]]), fit.predict_proba(X))
-
-
 # The classifiers ----------------------------------------------------------------------------------
 
 
@@ -289,8 +283,6 @@ def test_penalties_are_chosen_on_sparse_folds(small):
         ({"method": "laplace"}, r"X.toarray\(\)"),
         ({"priors": {"a": Prior("normal", scale=Prior("halfnormal", scale=1.0))}}, "fixed scale"),
         ({"class_formula": "~ x0"}, "Formulas name columns, but X has none"),
-        ({"feature_names": ["a", "b"]}, "2 names, and X has 12 columns"),
-        ({"feature_names": ["a"] * 12}, "duplicate column names"),
     ],
 )
 def test_what_a_sparse_matrix_cannot_do(small, options, message):
@@ -340,10 +332,3 @@ def test_sparse_rows_for_a_fit_with_centred_columns(small):
     fit = lepu.fit(X.toarray(), l, model="scar", method="map", random_seed=1)
     with pytest.raises(DataError, match=r"columns of this fit are centred.*X.toarray\(\)"):
         fit.predict_proba(X)
-
-
-def test_names_for_a_frame_are_refused():
-    demo = lepu.load_demo()
-    names = list(demo.X.columns)
-    with pytest.raises(DataError, match="X has names of its own"):
-        lepu.fit(demo.X, demo.l, model="scar", method="map", feature_names=names)

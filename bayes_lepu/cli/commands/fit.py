@@ -1,7 +1,7 @@
 """``bayes-lepu fit``: from a file to a fit, its predictions and its report."""
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,6 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bayes_lepu._fit import fit as fit_model
-from bayes_lepu.cli.long_sheets import read_visits, widened
 from bayes_lepu.cli.outputs import check_folder, write_csv
 from bayes_lepu.cli.penalties import read_penalty, read_priors, read_strength
 from bayes_lepu.cli.predictions import prediction_table
@@ -39,7 +38,6 @@ examples:
   bayes-lepu fit claims.csv --label flagged --class-formula "bs(amount, df=5) + country"
   bayes-lepu fit claims.csv --label flagged --class-prior 0.012,0.002 --audited checked
   bayes-lepu fit claims.csv --label flagged --audited checked --audits chosen --false-marks
-  bayes-lepu fit surveys.csv --label seen --item site --annotator visit --visits hours,wind
   bayes-lepu fit sites.csv --label v1,v2,v3 --visits hours=h1,h2,h3 --model spm
   bayes-lepu fit photos.csv --label marked --prior "a=normal(0, 2)" --prior "b=normal(-2, 1)"
 
@@ -73,14 +71,12 @@ def add(commands: Any) -> argparse.ArgumentParser:
         help="0/1, or 1 and nothing: labelled positive; of several annotators one column each, "
         "nothing where not shown",
     )
-    columns.add_argument("--item", metavar="NAME", help="of a file with one line per item and ...")
-    columns.add_argument("--annotator", metavar="NAME", help="... annotator: who labelled the item")
     columns.add_argument(
         "--visits",
         action="append",
-        metavar="NAMES",
-        help="columns that differ between the annotators of an item; in a file with one line per "
-        "item NAME=COLUMN,COLUMN,... with a column for each; may be repeated",
+        metavar="NAME=COLUMNS",
+        help="what differs between the annotators of a row, with a column for each of them, such "
+        "as hours=hours_anna,hours_ben; may be repeated",
     )
     columns.add_argument("--positive", metavar="VALUE", help="what the label holds where labelled")
     columns.add_argument("--features", metavar="NAMES", help="columns to use; default: all others")
@@ -167,12 +163,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> None:
             id_column=args.id,
             blanks=split_names(args.blank) or (),
         )
-        if args.item is not None or args.annotator is not None:
-            names = [name for text in args.visits or [] for name in split_names(text) or []]
-            sheet, everybody, visits = widened(sheet, **_long_names(args), visits=names)
-            args.label, args.visits = ",".join(everybody), None
-        else:
-            visits = read_visits(sheet, args.visits or [], split_names(args.label) or [])
+        visits = read_visits(sheet, args.visits or [], split_names(args.label) or [])
         X, labels, audited, weight = read_columns(sheet, args)
         marked = (labels == 1).any(axis=1) if isinstance(labels, pd.DataFrame) else labels
     with terminal.stage(
@@ -318,6 +309,25 @@ def read_columns(
     return sheet.frame[names], labels, audited, weight
 
 
+def read_visits(
+    sheet: Sheet, texts: Sequence[str], annotators: Sequence[str]
+) -> dict[str, pd.DataFrame]:
+    """Columns that differ between the annotators of a row, from ``hours=hours_1,hours_2``."""
+    tables = {}
+    for text in texts:
+        name, _, columns = text.partition("=")
+        chosen = split_names(columns) or []
+        if len(chosen) != len(annotators):
+            raise DataError(
+                f"--visits {text!r} names {len(chosen)} column(s) for {len(annotators)} "
+                "annotator(s); a name and one column for each of them, in the order of --label, is "
+                "expected, such as hours=hours_anna,hours_ben."
+            )
+        cells = (sheet.require(column, "--visits") for column in chosen)
+        tables[name.strip()] = pd.DataFrame(dict(zip(annotators, cells, strict=True)))
+    return tables
+
+
 def known_figure(text: str) -> tuple[float, float]:
     """A figure and its standard error, as in ``0.12,0.02``."""
     try:
@@ -371,16 +381,6 @@ def _spread(table: pd.DataFrame, kept: Any, index: pd.Index) -> pd.DataFrame:
     values = np.full((len(index), table.shape[1]), np.nan)
     values[kept] = table.to_numpy()
     return pd.DataFrame(values, index=index, columns=table.columns)
-
-
-def _long_names(args: argparse.Namespace) -> dict[str, str]:
-    """The columns of a file with one line per item and annotator."""
-    if args.item is None or args.annotator is None or args.id is not None:
-        raise DataError(
-            "A file with one line per item and annotator needs both --item and --annotator, and no "
-            "--id: its rows are named by their items."
-        )
-    return {"item": args.item, "annotator": args.annotator, "label": args.label}
 
 
 def _separator(text: str | None) -> str | None:
