@@ -67,9 +67,9 @@ bench: setup
 	$(PY) -m benchmarks
 	$(PY) -m tools.figures
 
-# TABLES names a folder of CSV tables (a last column y); the default is ../shared/data/uci.
+# TABLES names the folder of the tables (uci/*.csv, curved/*.csv.gz); the default is ../shared/data.
 bench-real: setup
-	$(PY) -m benchmarks.real $(if $(TABLES),--tables $(TABLES))
+	$(PY) -m benchmarks.real --store $(if $(TABLES),--tables $(TABLES))
 	$(PY) -m tools.figures
 
 notebooks: setup

@@ -21,8 +21,8 @@ Beyond 100 columns a point estimate has penalties instead, with m the number of 
 
 L2 would let each of the many columns carry a little noise. A slope of zero has a score of standard
 deviation :math:`\sqrt{m (1 - c)}` at most, which the penalty absorbs in most columns, while a real
-dependence grows with m and passes. The paper's own penalties are one argument (``C=0.01``). What
-was tried, and on which tables, is in ``docs/real-tables.md``.
+dependence grows with m and passes. The paper's own penalties are one argument (``C=0.01``). How
+they fare on real tables is in ``docs/real-tables.md``.
 
 The slopes of a sparse matrix keep the priors of the posterior however many columns it has:
 :math:`N(0, A/\sqrt p)` lets the predictor vary as much as with few columns. On columns of zeros and

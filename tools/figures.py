@@ -107,13 +107,11 @@ TABLES: dict[str, Callable[[], str]] = {
     "peers": peers,
     "table1": table1,
     "real": page.short_table,
-    "real_methods": page.whole_table,
-    "real_marks": page.few_and_fair,
-    "real_mechanisms": page.by_mechanism,
-    "real_tables": page.by_table,
+    "real_tuning": page.tuning_table,
+    "real_split": page.split_table,
+    "real_methods": page.whole_tables,
     "real_cells": page.lost_cells,
-    "real_scar": page.published_scar,
-    "real_few": page.published_few,
+    "real_letters": page.letters_table,
 }
 
 

@@ -1,50 +1,43 @@
-"""The methods of the benchmark: ours, called as a user calls them, and the peers."""
+"""The methods of the benchmark: ours, called as a user calls them, and the peers.
 
-from collections.abc import Callable
-from dataclasses import replace
+``scar``, ``spm`` and ``psychm`` are point estimates with a straight class; ``+boosting`` and
+``+boosting+trees`` name the learned columns of the class. ``default`` is ``lepu.fit(X, l)`` and
+``auto`` the average of models by Laplace.
+"""
+
+import inspect
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 import bayes_lepu as lepu
-from benchmarks.real.peers import PEERS, Answer, Array, Marks
+from benchmarks.real.labelling import Trial
+from benchmarks.real.peers import LINEAR, PEERS, Answer, Method
 
-Method = Callable[[Array, Marks, np.random.Generator], Answer]
 
-
-def fit_ours(
-    X: Array, l: Marks, rng: np.random.Generator, *, model: str, method: str, **options: Any
-) -> Answer:
-    """One of our models with everything else at its default; of an average its members too."""
+def fit_ours(trial: Trial, rng: np.random.Generator, **options: Any) -> Answer:
+    """One call of `lepu.fit` with everything else at its default."""
     seed = int(rng.integers(2**31))
-    fit = lepu.fit(X, l, model=model, method=method, random_seed=seed, progressbar=False, **options)
-    if not isinstance(fit, lepu.AveragedFit):
-        return _answer(fit)
-    members = {f"{name}, {method}": _answer(member) for name, member in fit.members.items()}
-    return replace(_answer(fit), members=members)
-
-
-def _answer(fit: lepu.Fit) -> Answer:
+    fit = lepu.fit(trial.X, trial.l, random_seed=seed, progressbar=False, **options)
     prior = fit.class_prior(ci_prob=0.95).loc["pi"]
     interval = None if fit.is_point else (float(prior["lower"]), float(prior["upper"]))
-    # The verdict takes longer than a quick fit; it is asked for where the posterior is exact.
-    facts: dict[str, float] = {}
-    if fit.method == "nuts":
-        facts["level"] = float(fit.identifiability.level)
-        ends = fit.identifiability.pi_range or interval
-        facts |= dict(zip(("range lower", "range upper"), ends, strict=True))
-    return Answer(lambda rows: fit.predict_proba(rows)[:, 1], float(prior["mean"]), interval, facts)
+    return Answer(fit.predict_proba(trial.X_test)[:, 1], float(prior["mean"]), interval)
 
 
+LEARNERS: dict[str, Any] = {"": None}
+if "class_learner" in inspect.signature(lepu.fit).parameters:
+    LEARNERS |= {"+boosting": "boosting", "+boosting+trees": ["boosting", "trees"]}
 OURS: dict[str, Method] = {
-    f"{model}, {method}": partial(fit_ours, model=model, method=method)
-    for method in ("map", "laplace", "nuts")
-    for model in ("scar", "spm", "psychm", "auto")
-    if (model, method) != ("auto", "map")
+    model + name: partial(
+        fit_ours, model=model, method="map", **({"class_learner": learner} if learner else {})
+    )
+    for name, learner in LEARNERS.items()
+    for model in ("scar", "spm", "psychm")
 }
-for name in ("scar", "spm", "psychm", "auto"):  # 1000 draws are enough for means
-    OURS[f"{name}, laplace"] = partial(fit_ours, model=name, method="laplace", draws=250)
+OURS |= {
+    "auto": partial(fit_ours, model="auto", method="laplace"),
+    "default": fit_ours,
+}
 CONTESTANTS: dict[str, Method] = {**PEERS, **OURS}
-# Without being asked for others; an average brings its members along.
-DEFAULT = (*PEERS, "scar, map", "spm, map", "psychm, map", "auto, laplace")
+SMALL_ONLY = frozenset(LINEAR)  # run with few rows alone

@@ -1,23 +1,21 @@
 r"""Mechanisms that mark some of the positives: s(x) = P(l=1 | y=1, x).
 
-========== =============================================================== =======================
-name       s(x)                                                            from
-========== =============================================================== =======================
-scar-.2    .2                                                              labelled at random
-scar-.5    .5
-scar-.8    .8
-g·t        .7 t(x): whoever is surely positive is found more often         probabilistic gap
-product    geometric mean of five columns, each scaled to [.2, .6]         SAR-PU
-step       .8 above the median of one column, .2 below                     a threshold
-outside    σ(2 z - .5), z a standard normal column that t does not know    a second reason
-S1         .1                                                              AISTATS 2025
-S2         .1 t(x)
-S3         σ(-.5 t(x) - 1.5)
-S4         .5 σ(-.5 β·x), β the slopes of t
-========== =============================================================== =======================
+============= =============================================== ====================================
+name          s(x)                                            stands for
+============= =============================================== ====================================
+random        .4                                              labelled at random
+column        σ(1.5 x₁ - .3)                                  a reason among the columns
+probability   .8 p(x)                                         whoever is surely positive is found
+psychometric  .1 + .8 σ(2 x₁ - 1.5 x₂)                        two reasons, guesses and lapses
+outside       σ(2 z - .5), z a normal column beside the table a reason that the class does not know
+few           σ(-.5 p(x) - 1.5)                               one in six, rather the unclear ones
+============= =============================================== ====================================
 
-t(x) is the logistic regression of the true classes on all rows. Columns are drawn afresh in every
-repetition. At least five positives are marked, and one is left.
+p(x) is P(y=1 | x) by `Table.truth`. Columns are standardised and drawn afresh in every repetition,
+among those that are not almost constant. At least five positives are marked, and one is left.
+
+``letters-.1`` to ``letters-.6`` are the published protocol of PULSNAR (arXiv 2303.08269): see
+`draw_letters`.
 """
 
 from collections.abc import Callable
@@ -27,23 +25,24 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from bayes_lepu.baselines import naive
-from benchmarks.real.public_tables import Table
+from benchmarks.real.public_tables import Array, Table
 
-Array = NDArray[np.float64]
-ORACLE_C = 0.5  # the default of scikit-learn, which the literature uses
-FEWEST = 5
-TEST_SHARE = 0.25
+Marks = NDArray[np.int64]
+FEWEST = 5  # marks, so that five folds have one each
+TEST_SHARE, MOST_TESTED = 0.25, 2000  # the rest of a large table is left for training
+VARIES = 0.9  # largest share of rows with the same value in a column that a mechanism uses
 
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """Training rows with marks, and test rows: 75 and 25 %, split within the classes.
+    """Training rows with marks, and test rows.
 
     Attributes
     ----------
     X, X_test : arrays (rows, p)
-        Columns standardised on the training rows, with those the mechanism added.
+        The linear encoding, standardised on the training rows.
+    trees, trees_test : arrays (rows, q)
+        The same rows in the encoding for trees.
     l : array of 0/1
         Marks of the training rows: all that a method may see.
     y, y_test : arrays of 0/1
@@ -51,71 +50,90 @@ class Trial:
     """
 
     X: Array
-    l: NDArray[np.int64]
-    y: NDArray[np.int64]
+    trees: Array
+    l: Marks
+    y: Marks
     X_test: Array
-    y_test: NDArray[np.int64]
+    trees_test: Array
+    y_test: Marks
 
 
-Propensity = Callable[[Array, Array, Array, np.random.Generator], Array]
-
-
-def _product(X: Array, t: Array, slopes: Array, rng: np.random.Generator) -> Array:
-    chosen = X[:, rng.permutation(X.shape[1])[:5]]
-    low, high = chosen.min(axis=0), chosen.max(axis=0)
-    scaled = 0.2 + 0.4 * (chosen - low) / (high - low)
-    return np.exp(np.log(scaled).mean(axis=1))
-
-
-def _step(X: Array, t: Array, slopes: Array, rng: np.random.Generator) -> Array:
-    # A column with few values may have its median at an end; another one is drawn then.
+def _columns(X: Array, count: int, rng: np.random.Generator) -> list[Array]:
+    """Columns that vary, drawn at random; fewer than asked for are repeated."""
+    chosen = []
     for j in rng.permutation(X.shape[1]):
-        above = X[:, j] > np.median(X[:, j])
-        if 0.2 < above.mean() < 0.8:
-            break
-    return np.where(above, 0.8, 0.2)
+        _, counts = np.unique(X[:, j], return_counts=True)
+        if counts.max() <= VARIES * len(X):
+            chosen.append(X[:, j])
+    return (chosen * count)[:count]
 
 
-MECHANISMS: dict[str, Propensity] = {
-    "scar-.2": lambda X, t, slopes, rng: np.full(len(X), 0.2),
-    "scar-.5": lambda X, t, slopes, rng: np.full(len(X), 0.5),
-    "scar-.8": lambda X, t, slopes, rng: np.full(len(X), 0.8),
-    "g·t": lambda X, t, slopes, rng: 0.7 * t,
-    "product": _product,
-    "step": _step,
-    "outside": lambda X, t, slopes, rng: expit(2 * X[:, -1] - 0.5),
-    "S1": lambda X, t, slopes, rng: np.full(len(X), 0.1),
-    "S2": lambda X, t, slopes, rng: 0.1 * t,
-    "S3": lambda X, t, slopes, rng: expit(-0.5 * t - 1.5),
-    "S4": lambda X, t, slopes, rng: 0.5 * expit(-0.5 * (X @ slopes)),
+def _psychometric(X: Array, p: Array, rng: np.random.Generator) -> Array:
+    first, second = _columns(X, 2, rng)
+    return 0.1 + 0.8 * expit(2 * first - 1.5 * second)
+
+
+MECHANISMS: dict[str, Callable[[Array, Array, np.random.Generator], Array]] = {
+    "random": lambda X, p, rng: np.full(len(X), 0.4),
+    "column": lambda X, p, rng: expit(1.5 * _columns(X, 1, rng)[0] - 0.3),
+    "probability": lambda X, p, rng: 0.8 * p,
+    "psychometric": _psychometric,
+    "outside": lambda X, p, rng: expit(2 * X[:, -1] - 0.5),
+    "few": lambda X, p, rng: expit(-0.5 * p - 1.5),
 }
+LETTERS = {f"letters-.{k}": k / 10 for k in range(1, 7)}
 
 
-def draw_trial(table: Table, mechanism: str, rng: np.random.Generator) -> Trial:
-    """Split the table and mark some of the positives among the training rows."""
-    X = _standardised(table.X, table.X)
-    oracle = naive(X, table.y, C=ORACLE_C)
-    slopes, t = oracle.coef, oracle.predict_proba(X)[:, 1]
+def draw_trial(table: Table, mechanism: str, size: int, rng: np.random.Generator) -> Trial:
+    """Split the table and mark some of the positives among at most ``size`` training rows.
+
+    The test rows and the mechanism's columns do not depend on the size.
+    """
+    if mechanism in LETTERS:
+        return draw_letters(table, LETTERS[mechanism], rng)
+    linear, trees = _standardised(table.linear, table.linear), table.trees
     if mechanism == "outside":
-        X = np.column_stack([X, rng.standard_normal(len(X))])
-        slopes = np.append(slopes, 0.0)
-    s = MECHANISMS[mechanism](X, t, slopes, rng)
-    test = np.zeros(len(X), dtype=bool)
-    for kind in (0, 1):
-        rows = rng.permutation(np.flatnonzero(table.y == kind))
-        test[rows[: round(TEST_SHARE * rows.size)]] = True
-    positive = np.flatnonzero((table.y == 1) & ~test)
-    ratio = rng.random(positive.size) / s[positive]  # below 1 with probability s
+        noise = rng.standard_normal(len(linear))
+        linear, trees = np.column_stack([linear, noise]), np.column_stack([trees, noise])
+    s = np.clip(MECHANISMS[mechanism](linear, table.truth[0], rng), 1e-6, 1.0)
+    order, luck = rng.permutation(len(linear)), rng.random(len(linear))
+    tested = min(round(TEST_SHARE * len(order)), MOST_TESTED)
+    test, train = order[:tested], order[tested : tested + size]
+    positive = train[table.y[train] == 1]
+    ratio = luck[positive] / s[positive]  # below 1 with probability s
     count = int(np.clip(np.sum(ratio < 1), FEWEST, positive.size - 1))
     l = np.zeros_like(table.y)
     l[positive[np.argsort(ratio)[:count]]] = 1
-    train = X[~test]
+    return _trial(linear, trees, table.y, l, train, test)
+
+
+def draw_letters(table: Table, alpha: float, rng: np.random.Generator) -> Trial:
+    """PULSNAR's letters: the unlabelled are all D and positives with a share of alpha.
+
+    Those positives are A, B, C, E and F in ratios 1 : 2 : 4 : 8 : 16, the rarest letter first; all
+    other positives are labelled. The unlabelled rows are the test rows too.
+    """
+    kinds = table.subtypes
+    assert kinds is not None
+    names, counts = np.unique(kinds[table.y == 1], return_counts=True)
+    hidden = round(alpha / (1 - alpha) * np.sum(table.y == 0))
+    l = table.y.copy()
+    for name, share in zip(names[np.argsort(counts, kind="stable")], (1, 2, 4, 8, 16), strict=True):
+        rows = rng.permutation(np.flatnonzero(kinds == name))
+        l[rows[: round(hidden * share / 31)]] = 0
+    every = rng.permutation(len(l))
+    return _trial(table.linear, table.trees, table.y, l, every, every[l[every] == 0])
+
+
+def _trial(linear: Array, trees: Array, y: Marks, l: Marks, train: Marks, test: Marks) -> Trial:
     return Trial(
-        X=_standardised(train, train),
-        l=l[~test],
-        y=table.y[~test],
-        X_test=_standardised(X[test], train),
-        y_test=table.y[test],
+        X=_standardised(linear[train], linear[train]),
+        trees=trees[train],
+        l=l[train],
+        y=y[train],
+        X_test=_standardised(linear[test], linear[train]),
+        trees_test=trees[test],
+        y_test=y[test],
     )
 
 

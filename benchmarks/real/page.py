@@ -1,51 +1,80 @@
-"""Trials as figures: every cell (table x mechanism) has the same weight, losses included.
+"""Trials as figures: every cell (table, mechanism, size) has the same weight, losses included.
 
 `summarise` makes the small table that is stored (``benchmarks/results/real.csv``): one line per
 method and cell. The other functions make of it the tables of the README and of
-``docs/real-tables.md``; ``python -m tools.figures`` puts them there.
+``docs/real-tables.md``; ``python -m tools.figures`` puts them there. Judging and tuning tables are
+never averaged together, nor curved and straight ones.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from benchmarks.real.peers import PEERS
-from benchmarks.real.published import AISTATS, ECAI
-from benchmarks.real.trials import Record
+from benchmarks.real.public_tables import CURVED, PROTOCOL, role
 
 STORED = Path(__file__).resolve().parents[1] / "results" / "real.csv"
-CELL = ["table", "mechanism"]
-SCORES = ["accuracy", "balanced accuracy", "AUC", "Brier", "MAE of t", "error of pi"]
-SHARES = ["loses to naive", "AUC < .6", "covered"]
-FEW = ("S1", "S2", "S3", "S4")  # mark one positive in ten or fewer
-BEST = "auto, laplace"
-CLEARLY = 0.01  # of accuracy, about the standard error of a cell
+CELL = ["table", "mechanism", "size"]
+SCORES = ["AUC", "accuracy", "average precision", "top 5 %", "Brier", "error of pi"]
+SHARES = ["AUC < .6", "naive ahead in AUC", "naive ahead in accuracy", "covered"]
+FIGURES = [*SCORES, *SHARES, "CPU seconds"]
+OUR_ANSWER = ("default", "auto", "spm")  # the first that was run is compared with the peers
+CLEARLY = 0.01  # of AUC, about the standard error of a cell
+# arXiv 2303.08269, as printed: estimates at three shares, and the mean error over .01 to .6.
+PULSNAR = {
+    "PULSNAR, printed": (0.12, 0.28, 0.52, 0.038),
+    "DEDPUL, printed": (0.08, 0.13, 0.15, 0.176),
+    "KM2, printed": (0.10, 0.13, 0.20, 0.164),
+    "TIcE, printed": (0.16, 0.22, 0.22, 0.148),
+    "PULSCAR, printed": (np.nan, np.nan, np.nan, 0.194),
+    "KM1, printed": (np.nan, np.nan, np.nan, 0.203),
+}
 
 
-def summarise(records: Sequence[Record]) -> pd.DataFrame:
+def summarise(trials: pd.DataFrame) -> pd.DataFrame:
     """Means of every method in every cell, and the number of trials behind them.
 
-    No trial is left out: one that failed is an error here.
+    "naive" is the logistic regression of the marks; a share is one of trials. A trial that failed
+    counts in ``failed`` and in nothing else.
     """
-    trials = pd.DataFrame(records)
-    if "error" in trials and trials["error"].notna().any():
-        failed = trials[trials["error"].notna()]
-        raise SystemExit(f"{len(failed)} trials failed, the first: {failed.iloc[0].to_dict()}")
     where = [*CELL, "repetition"]
-    naive = trials[trials["method"] == "naive"].set_index(where)["accuracy"]
-    beside = naive.reindex(pd.MultiIndex.from_frame(trials[where])).to_numpy()
-    loses = np.where(np.isnan(beside), np.nan, trials["accuracy"] < beside)
-    trials = trials.assign(**{"loses to naive": loses, "AUC < .6": trials["AUC"] < 0.6})
-    figures = [*SCORES, *(s for s in SHARES if s in trials), "CPU seconds", "labelled"]
+    naive = trials[trials["method"] == "naive"].set_index(where)[["AUC", "accuracy"]]
+    beside = naive.reindex(pd.MultiIndex.from_frame(trials[where]))
+    trials = trials.assign(failed=trials["error"].notna())
+    trials["AUC < .6"] = (trials["AUC"] < 0.6).astype(float)
+    for score in ("AUC", "accuracy"):
+        other = beside[score].to_numpy()
+        ahead = (other > trials[score]).where(~np.isnan(other))
+        trials[f"naive ahead in {score}"] = ahead.astype(float)
+    # PULSNAR's alpha: the share of positives among the rows without a mark.
+    marked = trials["labelled"] / trials["rows"]
+    for source, name in (("pi", "alpha"), ("true pi", "true alpha")):
+        trials[name] = ((trials[source] - marked) / (1 - marked)).clip(0, 1)
+    trials["error of alpha"] = (trials["alpha"] - trials["true alpha"]).abs()
+    figures = [*FIGURES, "rows", "labelled", "gain", "alpha", "error of alpha"]
     groups = trials.groupby(["method", *CELL], sort=True)
-    return groups[figures].mean().round(4).assign(trials=groups.size()).reset_index()
+    counts = groups["failed"].agg(["size", "sum"]).set_axis(["trials", "failed"], axis=1)
+    return groups[figures].mean().round(4).join(counts).reset_index()
 
 
 def read_cells() -> pd.DataFrame:
     """The stored table."""
     return pd.read_csv(STORED)
+
+
+def groups(cells: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Judging before tuning tables, curved before straight ones, sizes apart."""
+    cells = cells[cells["table"] != PROTOCOL]
+    roles, curved = cells["table"].map(role), cells["gain"] >= CURVED
+    for wanted in ("judging", "tuning", "other"):
+        for bends in (True, False):
+            for size in sorted(cells["size"].unique()):
+                part = cells[(roles == wanted) & (curved == bends) & (cells["size"] == size)]
+                if len(part):
+                    form = "curved" if bends else "straight"
+                    yield f"{wanted} tables, {form}, {size:,} rows", common(part)
 
 
 def common(cells: pd.DataFrame) -> pd.DataFrame:
@@ -54,102 +83,113 @@ def common(cells: pd.DataFrame) -> pd.DataFrame:
     return cells[count == cells["method"].nunique()]
 
 
-def complete(cells: pd.DataFrame) -> pd.DataFrame:
-    """The methods that have every cell: the quick ones, where the others were not run on all."""
-    count = cells.groupby("method")["method"].transform("size")
-    return cells[count == count.max()]
-
-
 def overall(cells: pd.DataFrame) -> pd.DataFrame:
-    """One row per method, means over the common cells, the most accurate first."""
-    figures = [*SCORES, *(s for s in SHARES if s in cells), "CPU seconds"]
-    methods = common(cells).groupby("method")
-    table = methods[figures].mean().assign(trials=methods["trials"].sum())
-    return table.sort_values("accuracy", ascending=False)
+    """One row per method of the common cells, the best AUC first, with the distance to a peer.
+
+    "to peer": difference to the peer of the largest mean AUC, with its standard error over tables.
+    """
+    methods = cells.groupby("method")
+    table = methods[FIGURES].mean().sort_values("AUC", ascending=False)
+    if len(peers := [name for name in table.index if name in PEERS]):
+        for score in ("AUC", "accuracy"):
+            by_table = cells.pivot_table(index="table", columns="method", values=score)
+            gap = by_table.sub(by_table[peers[0]], axis=0)
+            error = gap.std() / np.sqrt(len(gap))
+            table[f"{score} to peer"] = [_gap(gap[m].mean(), error[m]) for m in table.index]
+    return table.assign(cells=methods.size(), failed=methods["failed"].sum())
+
+
+def _gap(mean: float, error: float) -> str:
+    spread = "" if np.isnan(error) else f" ± {_short(error)}"  # none of a single table
+    return f"{'−' if mean < 0 else '+'}{_short(abs(mean))}{spread}"
+
+
+def summary(cells: pd.DataFrame) -> str:
+    """Every group as text, for the command line."""
+    parts = [f"{name}\n{overall(part).round(3).to_string()}" for name, part in groups(cells)]
+    if (cells["table"] == PROTOCOL).any():
+        parts.append(f"PULSNAR's protocol on letters\n{letters(cells).round(3).to_string()}")
+    return "\n\n".join(parts)
+
+
+def letters(cells: pd.DataFrame) -> pd.DataFrame:
+    """Estimated share of positives among the unlabelled letters, and its mean error."""
+    part = cells[cells["table"] == PROTOCOL].dropna(subset=["alpha"])
+    ours = part.pivot_table(index="method", columns="mechanism", values="alpha")
+    ours.columns = [name.removeprefix("letters-") for name in ours.columns]
+    ours["mean error"] = part.groupby("method")["error of alpha"].mean()
+    ours["AUC"] = part.groupby("method")["AUC"].mean()
+    there = pd.DataFrame(PULSNAR, index=[".1", ".3", ".5", "mean error"]).T
+    return pd.concat([ours.sort_values("mean error"), there])
 
 
 def short_table() -> str:
-    """For the README: the figures that a user chooses by."""
-    table = overall(read_cells())
-    return markdown(table[["accuracy", "AUC", "error of pi", "loses to naive"]], index="method")
+    """For the README: three figures on the judging tables, curved and straight apart."""
+    return _three(read_cells(), "judging")
 
 
-def whole_table() -> str:
-    """All figures of all methods."""
-    return markdown(overall(read_cells()), index="method")
+def tuning_table() -> str:
+    """The same on the tuning tables."""
+    return _three(read_cells(), "tuning")
 
 
-def few_and_fair() -> str:
-    """Three figures where a fair share of the positives is marked, and where few are."""
-    cells = complete(read_cells())
-    few = cells["mechanism"].isin(FEW)
-    parts = {}
-    for name, part in (("fair share marked", cells[~few]), ("few marked", cells[few])):
-        means = part.groupby("method")[["accuracy", "AUC", "error of pi"]].mean()
-        parts[name] = [" / ".join(map(_short, row)) for row in means.to_numpy()]
-    table = pd.DataFrame(parts, index=means.index)
-    return markdown(table.loc[overall(cells).index], index="method")
+def _three(cells: pd.DataFrame, wanted: str) -> str:
+    columns: dict[str, pd.Series] = {}
+    for name, part in groups(cells):
+        if name.startswith(wanted):
+            means = part.groupby("method")[["AUC", "accuracy", "error of pi"]].mean()
+            title = f"{name.partition(', ')[2]} ({', '.join(part['table'].unique())})"
+            columns[title] = means.apply(lambda row: " / ".join(map(_short, row)), axis=1)
+    if not columns:
+        return "Not run yet.\n"
+    table = pd.DataFrame(columns).fillna("")
+    table = table.sort_values(table.columns[0], ascending=False)
+    trials = cells.loc[cells["table"].map(role) == wanted, "trials"]
+    return markdown(table, index="method") + f"\nTrials in each cell: {trials.min()} or more.\n"
 
 
-def by_mechanism() -> str:
-    """Accuracy of our quickest answers and of the best peer, with the peer's name."""
-    return _against_peers("mechanism")
+def split_table() -> str:
+    """Every table: what it is used for, and whether its class is curved."""
+    cells = read_cells()
+    cells = cells[cells["table"] != PROTOCOL]
+    table = cells.groupby("table").agg({"rows": "max", "gain": "first"})
+    table = table.assign(use=[role(name) for name in table.index])
+    table["class"] = np.where(table["gain"] >= CURVED, "curved", "straight")
+    table = table.sort_values(["use", "gain"], ascending=[True, False])
+    table = table.rename(columns={"rows": "training rows", "gain": "gain by boosting"})
+    return markdown(table[["use", "class", "gain by boosting", "training rows"]], index="table")
 
 
-def by_table() -> str:
-    """The same by table."""
-    return _against_peers("table")
-
-
-def _against_peers(column: str) -> str:
-    cells = complete(read_cells())
-    means = cells.pivot_table(index=column, columns="method", values="accuracy", sort=False)
-    peers = means[[name for name in PEERS if name in means]]
-    table = pd.DataFrame(
-        {
-            "spm, map": means["spm, map"],
-            "scar, map": means["scar, map"],
-            "best peer": peers.max(axis=1),
-            "its name": peers.idxmax(axis=1),
-        }
+def whole_tables() -> str:
+    """All figures of all methods, one table per group."""
+    return "\n".join(
+        f"**{name[0].upper()}{name[1:]}** ({', '.join(part['table'].unique())})\n\n"
+        + markdown(overall(part).drop(columns="failed"), index="method")
+        for name, part in groups(read_cells())
     )
-    return markdown(table, index=column)
 
 
 def lost_cells() -> str:
-    """The cells in which a peer is clearly more accurate than `BEST`, largest loss first."""
-    means = complete(read_cells()).pivot_table(index=CELL, columns="method", values="accuracy")
+    """The cells in which a peer's AUC is clearly above our answer's, largest loss first."""
+    cells = read_cells()
+    means = cells[cells["table"] != PROTOCOL].pivot_table(
+        index=CELL, columns="method", values="AUC"
+    )
+    ours = next(name for name in OUR_ANSWER if name in means)
     peers = means[[name for name in PEERS if name in means]]
-    table = means[[BEST, "spm, map", "scar, map"]].assign(
-        **{"best peer": peers.max(axis=1), "its name": peers.idxmax(axis=1)}
+    table = pd.DataFrame(
+        {ours: means[ours], "best peer": peers.max(axis=1), "its name": peers.idxmax(axis=1)}
     )
-    loss = table["best peer"] - table[BEST]
+    loss = table["best peer"] - table[ours]
     table = table.loc[loss[loss > CLEARLY].sort_values(ascending=False).index]
-    table.index = [", ".join(cell) for cell in table.index]
-    return markdown(table, index="table and mechanism")
+    table.index = [f"{name}, {mechanism}, {size:,} rows" for name, mechanism, size in table.index]
+    return markdown(table, index=f"{len(table)} of {len(means)} cells")
 
 
-def published_scar() -> str:
-    """Accuracy under SCAR beside what ECAI 2023 printed."""
+def letters_table() -> str:
+    """PULSNAR's protocol beside its printed figures."""
     cells = read_cells()
-    scar = cells[cells["mechanism"].str.startswith("scar")]
-    return _beside(scar.pivot_table(index="table", columns="method", values="accuracy"), ECAI)
-
-
-def published_few() -> str:
-    """Balanced accuracy under S1 to S4 beside what AISTATS 2025 printed."""
-    cells = read_cells()
-    few = cells[cells["mechanism"].isin(FEW)].assign(
-        table=cells["table"] + ", " + cells["mechanism"]
-    )
-    ours = few.pivot_table(index="table", columns="method", values="balanced accuracy")
-    return _beside(ours, AISTATS)
-
-
-def _beside(ours: pd.DataFrame, printed: dict[str, dict[str, float]]) -> str:
-    columns = [BEST, "spm, map", "LBE", "NTC-τMI", "TM", "naive"]
-    there = pd.DataFrame(printed).T.add_suffix(", printed")
-    return markdown(ours[columns].join(there, how="inner"), index="table")
+    return markdown(letters(cells), index="method")
 
 
 def markdown(table: pd.DataFrame, *, index: str) -> str:
@@ -161,11 +201,11 @@ def markdown(table: pd.DataFrame, *, index: str) -> str:
 
 
 def _short(value: object) -> str:
-    if isinstance(value, str):
-        return value
+    if isinstance(value, str | int):
+        return str(value)
     number = float(value)  # type: ignore[arg-type]
     if not np.isfinite(number):
-        return ""
-    if number >= 10:
+        return "–"
+    if abs(number) >= 10:
         return f"{number:.0f}"
-    return f"{number:.3f}".lstrip("0") if number < 1 else f"{number:.2f}"
+    return f"{number:.3f}".replace("0.", ".", 1) if abs(number) < 1 else f"{number:.2f}"

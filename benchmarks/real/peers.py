@@ -1,7 +1,10 @@
-r"""Methods of the literature, written from their papers, all on logistic regressions.
+r"""Methods of the literature, at settings that suit them.
 
-Each takes training rows and marks and returns an `Answer`. "EM of two logistic regressions" serves
-SAR-EM and LBE, which differ in where they begin:
+Each takes a `Trial`, of which it may use the rows and the marks alone, and returns an `Answer`.
+Trees get raw columns and stop early; logistic regressions get standardised ones.
+
+The four written from papers on logistic regressions (`LINEAR`) serve where few rows make them
+cheap. "EM of two logistic regressions" is SAR-EM and LBE, which differ in where they begin:
 
 .. math:: m_i = l_i + (1 - l_i)\,\frac{t_i (1 - s_i)}{1 - s_i t_i}, \qquad
     t \leftarrow \text{regression of } m, \qquad s \leftarrow \text{regression of } l
@@ -9,19 +12,20 @@ SAR-EM and LBE, which differ in where they begin:
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import digamma, expit, log_expit
+from sklearn.model_selection import StratifiedKFold, cross_val_predict
+from sklearn.tree import DecisionTreeClassifier
 
-from bayes_lepu.baselines import elkan_noto, naive
+from benchmarks.real.labelling import FEWEST, Marks, Trial
+from benchmarks.real.public_tables import Array, boosting, logistic
 
-Array = NDArray[np.float64]
-Marks = NDArray[np.int64]
 RIDGE = 0.5  # C of every regression here: scikit-learn's default, which these papers use
 EM_STEPS = 200
+BAGS = 100  # the number of Mordelet and Vert
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,64 +34,103 @@ class Answer:
 
     Attributes
     ----------
-    class_probability : callable
-        P(y=1 | x) of rows.
-    pi : float
-        Share of positives among the training rows.
+    score : array
+        P(y=1 | x) of the test rows.
+    pi : float, optional
+        Share of positives among the training rows, where the method gives one.
     interval : tuple of float, optional
         95 % interval of pi.
-    facts : dict
-        What else is worth keeping: the level of a verdict.
-    members : dict of str to Answer
-        Of an average, what each of its members says, by name of the method.
     """
 
-    class_probability: Callable[[Array], Array]
-    pi: float
+    score: Array
+    pi: float | None = None
     interval: tuple[float, float] | None = None
-    facts: dict[str, float] = field(default_factory=dict)
-    members: "dict[str, Answer]" = field(default_factory=dict)
 
 
-def fit_naive(X: Array, l: Marks, rng: np.random.Generator) -> Answer:
-    """Whoever is not marked is negative."""
-    return _answer(X, naive(X, l, C=RIDGE).predict_proba)
+Method = Callable[[Trial, np.random.Generator], Answer]
 
 
-def fit_elkan_noto(X: Array, l: Marks, rng: np.random.Generator) -> Answer:
-    """Elkan and Noto (2008): divide by the mean score of marked rows kept back."""
-    return _answer(X, elkan_noto(X, l, C=RIDGE, random_seed=rng).predict_proba)
+def fit_naive(trial: Trial, rng: np.random.Generator) -> Answer:
+    """Logistic regression of the marks: whoever is not marked is negative."""
+    found = logistic().fit(trial.X, trial.l)
+    return Answer(found.predict_proba(trial.X_test)[:, 1], float(trial.l.mean()))
 
 
-def fit_sar_em(X: Array, l: Marks, rng: np.random.Generator) -> Answer:
+def fit_naive_boosting(trial: Trial, rng: np.random.Generator) -> Answer:
+    """Boosted trees of the marks."""
+    found = boosting(_seed(rng)).fit(trial.trees, trial.l)
+    return Answer(found.predict_proba(trial.trees_test)[:, 1], float(trial.l.mean()))
+
+
+def fit_elkan_noto(trial: Trial, rng: np.random.Generator) -> Answer:
+    """Elkan and Noto (2008) on a logistic regression."""
+    return _elkan_noto(trial, logistic(), trial.X, trial.X_test, rng)
+
+
+def fit_elkan_noto_boosting(trial: Trial, rng: np.random.Generator) -> Answer:
+    """Elkan and Noto (2008) on boosted trees."""
+    return _elkan_noto(trial, boosting(_seed(rng)), trial.trees, trial.trees_test, rng)
+
+
+def _elkan_noto(
+    trial: Trial, learner: object, X: Array, X_test: Array, rng: np.random.Generator
+) -> Answer:
+    """Divide by c, the mean score of the marked rows by learners that have not seen them."""
+    folds = StratifiedKFold(FEWEST, shuffle=True, random_state=_seed(rng))
+    left_out = cross_val_predict(learner, X, trial.l, cv=folds, method="predict_proba")[:, 1]
+    c = float(left_out[trial.l == 1].mean())
+    h = learner.fit(X, trial.l).predict_proba(X_test)[:, 1]  # type: ignore[attr-defined]
+    return Answer(h / c, min(1.0, float(trial.l.mean()) / c))
+
+
+def fit_bagged_trees(trial: Trial, rng: np.random.Generator) -> Answer:
+    """Mordelet and Vert (2014): trees of the marked against as many of the others, averaged."""
+    marked, others = np.flatnonzero(trial.l == 1), np.flatnonzero(trial.l == 0)
+    total = np.zeros(len(trial.y_test))
+    for _ in range(BAGS):
+        rows = np.append(marked, rng.choice(others, marked.size))
+        tree = DecisionTreeClassifier(max_features="sqrt", random_state=_seed(rng))
+        tree.fit(trial.trees[rows], trial.l[rows])
+        total += tree.predict_proba(trial.trees_test)[:, 1]
+    return Answer(total / BAGS)
+
+
+def _seed(rng: np.random.Generator) -> int:
+    return int(rng.integers(2**31))
+
+
+def fit_sar_em(trial: Trial, rng: np.random.Generator) -> Answer:
     """SAR-EM (Bekker, Robberechts and Davis, 2019).
 
     EM from a classifier of the marks with both kinds weighted alike; after it, the classifier is
     fitted once more with every marked row counted 1/s times as positive.
     """
+    X, l = trial.X, trial.l
     rate = l.mean()
     t = expit(_design(X) @ _regress(X, l, np.where(l == 1, 1 - rate, rate)))
     s = expit(_design(X) @ _regress(X, l, np.where(l == 1, 1.0, t)))
     _, propensity = _em(X, l, t, s)
     weight = l / np.clip(expit(_design(X) @ propensity), 1e-4, 1.0)
     theta = _regress(X, weight, np.ones(len(l)))
-    return _logistic_answer(X, theta)
+    return _answer(trial, theta)
 
 
-def fit_lbe(X: Array, l: Marks, rng: np.random.Generator) -> Answer:
+def fit_lbe(trial: Trial, rng: np.random.Generator) -> Answer:
     """LBE (Gong and others, 2021): EM that begins at the naive classifier."""
-    t = naive(X, l, C=RIDGE).predict_proba(X)[:, 1]
+    X, l = trial.X, trial.l
+    t = expit(_design(X) @ _regress(X, l, np.ones(len(l))))
     theta, _ = _em(X, l, t, np.full(len(l), 0.5))
-    return _logistic_answer(X, theta)
+    return _answer(trial, theta)
 
 
-def fit_two_models(X: Array, l: Marks, rng: np.random.Generator) -> Answer:
+def fit_two_models(trial: Trial, rng: np.random.Generator) -> Answer:
     r"""TM (Furmanczyk, Mielniczuk, Rejchel and Teisseyre, 2023): two consistent risks in turn.
 
     .. math:: t = \arg\max \sum \tfrac{l}{s} \log t + (1 - \tfrac{l}{s}) \log (1 - t), \qquad
         s = \arg\max \sum l \log s + (t - l)_+ \log (1 - s)
     """
-    t = naive(X, l, C=RIDGE).predict_proba(X)[:, 1]
+    X, l = trial.X, trial.l
+    t = expit(_design(X) @ _regress(X, l, np.ones(len(l))))
     t = 0.5 * (t + 1.0)  # half-way between "not marked is negative" and "all are positive"
     theta = np.zeros(X.shape[1] + 1)
     for _ in range(EM_STEPS):
@@ -98,20 +141,21 @@ def fit_two_models(X: Array, l: Marks, rng: np.random.Generator) -> Answer:
         theta, t = new, expit(_design(X) @ new)
         if done:
             break
-    return _logistic_answer(X, theta)
+    return _answer(trial, theta)
 
 
-def fit_threshold(X: Array, l: Marks, rng: np.random.Generator) -> Answer:
+def fit_threshold(trial: Trial, rng: np.random.Generator) -> Answer:
     """NTC-τMI (Teisseyre, Martens, Bekker and Davis, 2025): the naive ranking, cut elsewhere.
 
     The cut maximises the mutual information between the score and the side it falls on, over the
     rows without a mark, by nearest neighbours (Ross, 2014, with k = 3).
     """
-    found = naive(X, l, C=RIDGE)
-    scores = np.sort(found.decision_function(X)[l == 0])
+    X, l = trial.X, trial.l
+    theta = _regress(X, l, np.ones(len(l)))
+    scores = np.sort((_design(X) @ theta)[l == 0])
     cuts = np.linspace(scores[3], scores[-4], 102)[1:-1]
-    cut = cuts[int(np.argmax([_information(scores, c) for c in cuts]))]
-    return _answer(X, lambda rows: _two_columns(expit(found.decision_function(rows) - cut)))
+    theta[-1] -= cuts[int(np.argmax([_information(scores, c) for c in cuts]))]
+    return _answer(trial, theta)
 
 
 def _information(scores: Array, cut: float, k: int = 3) -> float:
@@ -168,26 +212,20 @@ def _design(X: Array) -> Array:
     return np.column_stack([X, np.ones(len(X))])
 
 
-def _two_columns(t: Array) -> Array:
-    return np.column_stack([1 - t, t])
+def _answer(trial: Trial, theta: Array) -> Answer:
+    pi = float(expit(_design(trial.X) @ theta).mean())
+    return Answer(expit(_design(trial.X_test) @ theta), pi)
 
 
-def _logistic_answer(X: Array, theta: Array) -> Answer:
-    return _answer(X, lambda rows: _two_columns(expit(_design(rows) @ theta)))
-
-
-def _answer(X: Array, predict_proba: Callable[[Array], Array]) -> Answer:
-    def probability(rows: Array) -> Array:
-        return predict_proba(rows)[:, 1]
-
-    return Answer(probability, float(probability(X).mean()))
-
-
-PEERS: dict[str, Callable[[Array, Marks, np.random.Generator], Answer]] = {
-    "naive": fit_naive,
-    "Elkan-Noto": fit_elkan_noto,
-    "SAR-EM": fit_sar_em,
-    "LBE": fit_lbe,
-    "TM": fit_two_models,
-    "NTC-τMI": fit_threshold,
+TREES: dict[str, Method] = {
+    "naive-boosting": fit_naive_boosting,
+    "elkan-noto-boosting": fit_elkan_noto_boosting,
+    "bagged-trees": fit_bagged_trees,
 }
+LINEAR: dict[str, Method] = {
+    "sar-em": fit_sar_em,
+    "lbe": fit_lbe,
+    "tm": fit_two_models,
+    "ntc-tmi": fit_threshold,
+}
+PEERS: dict[str, Method] = {"naive": fit_naive, "elkan-noto": fit_elkan_noto, **TREES, **LINEAR}

@@ -1,10 +1,10 @@
-"""Runs trials and keeps every finished one: a line of JSON each, so that a run can be stopped.
+"""Runs trials and keeps every finished one, a line of a CSV file: a run can be stopped.
 
-A trial is known by table, mechanism, repetition and method. Its data depend on the first three
+A trial is known by table, mechanism, size, repetition and method. Its data depend on the first four
 alone: all methods see the same rows and marks.
 """
 
-import json
+import csv
 import time
 import warnings
 import zlib
@@ -14,15 +14,16 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
 from bayes_lepu.errors import LepuError
-from benchmarks.real.contestants import CONTESTANTS
-from benchmarks.real.labelling import Trial, draw_trial
+from benchmarks.real.contestants import CONTESTANTS, SMALL_ONLY
+from benchmarks.real.labelling import LETTERS, MECHANISMS, draw_trial
 from benchmarks.real.measures import class_scores, prior_scores
-from benchmarks.real.peers import Answer
-from benchmarks.real.public_tables import Table
+from benchmarks.real.public_tables import PROTOCOL, Table
 
-Record = dict[str, float | int | str | None]
+Record = dict[str, float | int | str]
+SIZES = (1500, 10000)
 
 
 @dataclass(frozen=True)
@@ -31,70 +32,100 @@ class Key:
 
     table: str
     mechanism: str
+    size: int
     repetition: int
     method: str
 
 
-def run(table: Table, key: Key) -> list[Record]:
-    """One trial: scores of the method and of its members, or what went wrong."""
-    place = f"{key.table}|{key.mechanism}|{key.repetition}"
-    seed = zlib.crc32(place.encode())
-    trial = draw_trial(table, key.mechanism, np.random.default_rng(seed))
-    facts: Record = {**asdict(key), "labelled": int(trial.l.sum())}
-    facts |= {"rows": len(trial.X), "columns": trial.X.shape[1]}
+KEY = list(Key.__annotations__)
+COLUMNS = [*KEY, "rows", "columns", "labelled", "gain", "accuracy", "AUC", "average precision"]
+COLUMNS += ["top 5 %", "Brier", "true pi", "pi", "error of pi", "covered", "CPU seconds", "error"]
+
+
+def plan(
+    tables: list[Table],
+    methods: Iterable[str],
+    *,
+    mechanisms: Iterable[str] = (),
+    sizes: Iterable[int] = SIZES,
+    repetitions: int = 1,
+) -> list[Key]:
+    """Every trial of these tables, the first repetition first.
+
+    A size above the smallest is left out where the table has not twice as many rows.
+    """
+    wanted = set(mechanisms)
+    return [
+        Key(table.name, mechanism, size, repetition, method)
+        for repetition in range(repetitions)
+        for table in tables
+        for size in ((min(sizes),) if table.name == PROTOCOL else sizes)
+        if size == SIZES[0] or len(table.y) >= 2 * SIZES[0]
+        for mechanism in (LETTERS if table.name == PROTOCOL else MECHANISMS)
+        if not wanted or mechanism in wanted
+        for method in methods
+        if method not in SMALL_ONLY or (size == SIZES[0] and table.name != PROTOCOL)
+    ]
+
+
+def run(table: Table, key: Key) -> Record:
+    """One trial: scores of the method, or what went wrong."""
+    seed = zlib.crc32(f"{key.table}|{key.mechanism}|{key.repetition}".encode())
+    trial = draw_trial(table, key.mechanism, key.size, np.random.default_rng(seed))
+    record: Record = {**asdict(key), "labelled": int(trial.l.sum())}
+    record |= {"rows": len(trial.X), "columns": trial.X.shape[1], "gain": table.truth[1]}
     began = time.process_time()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what they warn of is what the scores show
         try:
-            rng = np.random.default_rng([seed, 1])
-            answer = CONTESTANTS[key.method](trial.X, trial.l, rng)
+            answer = CONTESTANTS[key.method](trial, np.random.default_rng([seed, 1]))
         except (LepuError, np.linalg.LinAlgError) as error:
-            return [{**facts, "error": str(error)}]
-        facts["CPU seconds"] = round(time.process_time() - began, 4)
-        own = {**facts, **_scores(trial, answer)}
-        del facts["CPU seconds"]  # the members' are not known apart
-        members = answer.members.items()
-        return [own, *({**facts, "method": name, **_scores(trial, m)} for name, m in members)]
+            return {**record, "error": str(error)}
+    record["CPU seconds"] = time.process_time() - began
+    return {
+        **record,
+        **class_scores(trial, answer.score),
+        **prior_scores(trial, answer.pi, answer.interval),
+    }
 
 
-def _scores(trial: Trial, answer: Answer) -> Record:
-    scores = class_scores(trial, answer.class_probability(trial.X_test))
-    return {**scores, **prior_scores(trial, answer.pi, answer.interval), **answer.facts}
-
-
-def finished(path: Path) -> list[Record]:
-    """Every trial of the file; a line torn by an interruption is left out."""
+def finished(path: Path) -> pd.DataFrame:
+    """Every trial of the file."""
     if not path.exists():
-        return []
-    records = []
-    for line in path.read_text(encoding="utf-8").splitlines():
-        try:
-            records.append(json.loads(line))
-        except ValueError:
-            continue
-    return records
+        return pd.DataFrame(columns=COLUMNS)
+    trials = pd.read_csv(path)
+    if list(trials.columns) != COLUMNS:
+        raise SystemExit(f"{path} has other columns than this benchmark; name a new file by --out.")
+    return trials
 
 
 def run_missing(
     tables: list[Table], keys: Iterable[Key], path: Path, *, jobs: int = 1
 ) -> Iterator[Record]:
     """Run what the file does not hold yet, store it, and hand it on."""
-    done = {tuple(r[name] for name in Key.__annotations__) for r in finished(path)}
-    by_name = {table.name: table for table in tables}
-    missing = [key for key in keys if tuple(asdict(key).values()) not in done]
     path.parent.mkdir(parents=True, exist_ok=True)
-    torn = path.exists() and not path.read_bytes().endswith(b"\n") and path.stat().st_size > 0
-    with path.open("a", encoding="utf-8") as file:
-        file.write("\n" if torn else "")
-        for records in _results(by_name, missing, jobs):
-            file.write("".join(json.dumps(r, ensure_ascii=False) + "\n" for r in records))
+    if path.exists():  # a line torn by an interruption goes
+        text = path.read_bytes()
+        path.write_bytes(text[: text.rfind(b"\n") + 1])
+    done = set(finished(path)[KEY].itertuples(index=False, name=None)) if path.exists() else set()
+    missing = [key for key in keys if tuple(asdict(key).values()) not in done]
+    with path.open("a", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, COLUMNS)
+        if file.tell() == 0:
+            writer.writeheader()
+        for record in _results({table.name: table for table in tables}, missing, jobs):
+            writer.writerow(
+                {k: round(v, 5) if isinstance(v, float) else v for k, v in record.items()}
+            )
             file.flush()
-            yield from records
+            yield record
 
 
-def _results(tables: dict[str, Table], keys: list[Key], jobs: int) -> Iterator[list[Record]]:
+def _results(tables: dict[str, Table], keys: list[Key], jobs: int) -> Iterator[Record]:
     if jobs == 1:
         yield from (run(tables[key.table], key) for key in keys)
         return
+    for name in {key.table for key in keys}:
+        _ = tables[name].truth  # found here, so that every process has it
     with ProcessPoolExecutor(jobs) as pool:
         yield from pool.map(run, [tables[key.table] for key in keys], keys, chunksize=4)
