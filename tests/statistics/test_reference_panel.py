@@ -21,7 +21,7 @@ def recorded():
 
 def test_the_folder_is_complete():
     files = {path.name for path in FILE.parent.iterdir()}
-    assert files == {"card.md", "panel.stan", "graph.svg", "reference.json"}
+    assert files == {"card.md", "panel.py", "panel.stan", "graph.svg", "reference.json"}
 
 
 def test_reference_data_are_the_recorded_ones(recorded):
