@@ -48,6 +48,19 @@ BLOCKS = {
     for name, scale in (("a", 2.0), ("alpha", 1.0))
 }
 LAPLACE = {"a": Prior("laplace", scale=0.5), "alpha": Prior("laplace", scale=1.5, loc=0.3)}
+# Tails and signs, in columns of their own and in a whole block.
+MIXED = {
+    "a": Prior(
+        "columns",
+        parts=(
+            Prior("student-t", scale=0.7, loc=0.3, nu=4),
+            Prior("positive", scale=1.5),
+            Prior("laplace", scale=0.4),
+        ),
+    ),
+    "b": Prior("student-t", scale=1.2, nu=2),
+    "alpha": Prior("negative", scale=0.8),
+}
 VARIANTS = {
     "plain": {},
     "masks": {"masks": True},
@@ -57,6 +70,7 @@ VARIANTS = {
     "hierarchical": {"priors": HIERARCHICAL, "masks": True},
     "blocks": {"priors": BLOCKS},
     "one scale": {"priors": {"alpha": HIERARCHICAL["alpha"]}},
+    "mixed": {"priors": MIXED},
     "located": {"priors": {"a": Prior("normal", scale=0.8, loc=-1.0), "b": Prior("flat")}},
     "no jacobian": {"jacobian": False},
 }

@@ -1,18 +1,15 @@
-"""What comes from outside in one place each: propensity, prior family, engine, check, section."""
+"""What comes from outside in one place each: propensity, engine, check, section."""
 
 import math
 
 import numpy as np
 import pytest
 import scipy.sparse
-from scipy.stats import logistic as logistic_distribution
 
 import bayes_lepu as lepu
-from bayes_lepu import Prior
 from bayes_lepu.diagnostics import table as checks
 from bayes_lepu.diagnostics.records import Aspect, Check
 from bayes_lepu.inference import engines
-from bayes_lepu.priors import families
 from bayes_lepu.propensities import Link, Propensity
 from bayes_lepu.report import order
 from bayes_lepu.report.section import Section
@@ -47,44 +44,6 @@ GUMBEL = Propensity(
     "s(x) = exp(-exp(-(α·x + β)))",
     Link("gumbel", gumbel_logs, lambda z: np.exp(-z) - 1, gumbel_scalar, gumbel_graph),
 )
-
-
-# A prior family: the logistic distribution. -------------------------------------------------------
-
-
-class LogisticPrior(families.Family):
-    name = "logistic-distribution"
-
-    def _z(self, prior, x):
-        return (x - prior.loc) / prior.known_scale
-
-    def logpdf(self, prior, x):
-        z = self._z(prior, x)
-        return -z - 2 * np.log1p(np.exp(-z))
-
-    def grad(self, prior, x):
-        return -np.tanh(0.5 * self._z(prior, x)) / prior.known_scale
-
-    def curvature(self, prior, x):
-        return 0.5 / np.cosh(0.5 * self._z(prior, x)) ** 2 / prior.known_scale**2
-
-    def log_normalizer(self, prior):
-        return -math.log(prior.known_scale)
-
-    def sample(self, prior, rng, size):
-        return rng.logistic(prior.loc, prior.known_scale, size)
-
-    def variable(self, prior, name, dims, scale):
-        import pymc as pm
-
-        return pm.Logistic(name, prior.loc, scale, dims=dims)
-
-
-@pytest.fixture
-def logistic_prior():
-    families.register(LogisticPrior())
-    yield Prior("logistic-distribution", scale=0.6)
-    del families.FAMILIES["logistic-distribution"]
 
 
 @pytest.fixture(scope="module")
@@ -138,26 +97,6 @@ def test_several_annotators_by_a_propensity_from_outside(table):
     fit = lepu.fit(X, L, model=GUMBEL, method="laplace", random_seed=1, **QUICK)
     assert fit.draws.alpha.shape == (120, 2, 2)
     assert fit.identifiability.verdict
-
-
-@pytest.mark.filterwarnings("ignore::bayes_lepu.errors.LepuWarning")
-@pytest.mark.parametrize("method", ["map", "laplace", slow("nuts")])
-def test_a_prior_family_from_outside(table, tmp_path, logistic_prior, method):
-    X, l = table
-    x = np.linspace(-2, 2, 5)
-    wanted = logistic_distribution(0, 0.6).logpdf(x).sum()
-    assert logistic_prior.logpdf(x) + logistic_prior.log_normalizer(size=5) == pytest.approx(wanted)
-    priors = {"a": logistic_prior}
-    fit = lepu.fit(X, l, model="spm", method=method, priors=priors, random_seed=1, **QUICK)
-    z = fit.density.pack(fit.draws.take(0))
-    _, gradient = fit.density.logp_grad(z)
-    steps = 1e-6 * np.eye(z.size)
-    slopes = [(fit.density.logp(z + e) - fit.density.logp(z - e)) / 2e-6 for e in steps]
-    np.testing.assert_allclose(gradient, slopes, rtol=1e-4, atol=1e-4)
-    assert fit.identifiability.verdict
-    again = lepu.load(fit.save(tmp_path / "fit.nc"))
-    assert again.priors == fit.priors
-    assert eval(repr(again.priors["a"])) == logistic_prior
 
 
 # An engine: independent draws around the best mode, as wide as one is told. -----------------------

@@ -181,7 +181,7 @@ def _reweighted(subject: Subject, factor: float) -> Alternative:
         exact &= isinstance(prior.scale, float) or bool(prior.concentration)
         if exact:
             other, x = _scaled(prior, factor), values[name]
-            log_ratio += other.form.logpdf(other, x) - prior.form.logpdf(prior, x)
+            log_ratio += other.entry_logpdf(x) - prior.entry_logpdf(x)
     w = np.exp(log_ratio - log_ratio.max())
     w /= w.sum()
     pi = subject.pi_draws.ravel()

@@ -214,7 +214,7 @@ def _whitened(density: LogDensity, start: Gaussian, centring: Array) -> Whitened
     Under unknown scales these are whitened coordinates of the partly centred ones.
     """
     mean, root, constants = start.mean, np.ascontiguousarray(start.root), density.constants
-    if not (density.is_compiled and density.data.in_kernel):
+    if not (density.data.is_closed and density.data.in_kernel):
         return lambda u: _whitened_in_python(density, mean, root, centring, u)
     if not density.can_exchange:
         return lambda u: compiled.whitened(u, mean, root, centring, constants)

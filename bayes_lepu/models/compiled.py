@@ -20,20 +20,21 @@ from bayes_lepu.runtime.compilation import compiled
 
 _jit = compiled()
 
+ROOT_2, ROOT_PI, ROOT_2PI = math.sqrt(2.0), math.sqrt(math.pi), math.sqrt(2 * math.pi)
+FAR = 10.0  # erfc keeps all digits to 26; from 10 on twelve terms of its series do
+
 
 class Terms(NamedTuple):
-    """The log prior density, as far as it has one of the compiled forms."""
+    """The log prior density in numbers."""
 
-    loc: Array  # location, normal precision and Laplace rate of every coordinate
+    loc: Array  # of every coordinate, `priors.families.Numbers`
     precision: Array
     rate: Array
-    student: NDArray[np.intp]  # coordinates with a Student-t prior
-    student_scale: Array
-    student_nu: Array
+    nu: Array
+    wall: Array
+    is_log: NDArray[np.bool_]  # coordinates log σ with a half-normal prior on σ
     simplex: NDArray[np.intp]  # (groups, 2): first coordinate and number of coordinates
     exponents: Array  # (groups, components), of the components of each simplex
-    positive: NDArray[np.intp]  # coordinates log σ with a half-normal prior on σ
-    positive_scale: Array
 
 
 class Constants(NamedTuple):
@@ -56,18 +57,42 @@ class Constants(NamedTuple):
 
 
 @_jit
+def log_normal_cdf(u: float) -> tuple[float, float]:
+    """Log Φ(u) and φ(u)/Φ(u); far below zero by the asymptotic series of e^(x²) erfc(x)."""
+    x = -u / ROOT_2
+    if x < FAR:
+        tail = 0.5 * math.erfc(x)
+        return math.log(tail), math.exp(-x * x) / (ROOT_2PI * tail)
+    term, total = 1.0, 1.0
+    for n in range(1, 13):
+        term *= -(2 * n - 1) / (2.0 * x * x)
+        total += term
+    scaled = total / (x * ROOT_PI)
+    return math.log(0.5 * scaled) - x * x, 2.0 / (ROOT_2PI * scaled)
+
+
+@_jit
 def log_prior(z: Array, k: Terms, grad: Array) -> float:
     """Log prior density of the coordinates; adds its gradient to grad."""
     value = 0.0
     for j in range(z.size):
-        r = z[j] - k.loc[j]
-        value -= 0.5 * k.precision[j] * r * r + k.rate[j] * abs(r)
-        grad[j] -= k.precision[j] * r + k.rate[j] * np.sign(r)
-    for h in range(k.student.size):
-        i, nu, scale = k.student[h], k.student_nu[h], k.student_scale[h]
-        r = (z[i] - k.loc[i]) / scale
-        value -= 0.5 * (nu + 1.0) * math.log1p(r * r / nu)
-        grad[i] -= (nu + 1.0) * r / ((nu + r * r) * scale)
+        if k.is_log[j]:  # half-normal σ, and the Jacobian of log σ
+            ratio = k.precision[j] * math.exp(2.0 * z[j])
+            value += z[j] - 0.5 * ratio
+            grad[j] += 1.0 - ratio
+            continue
+        r, nu = z[j] - k.loc[j], k.nu[j]
+        if nu > 0.0:
+            square = k.precision[j] * r * r
+            value -= 0.5 * (nu + 1.0) * math.log1p(square / nu)
+            grad[j] -= (nu + 1.0) * k.precision[j] * r / (nu + square)
+        else:
+            value -= 0.5 * k.precision[j] * r * r + k.rate[j] * abs(r)
+            grad[j] -= k.precision[j] * r + k.rate[j] * np.sign(r)
+        if k.wall[j] != 0.0:
+            log_side, hazard = log_normal_cdf(k.wall[j] * z[j])
+            value += log_side
+            grad[j] += k.wall[j] * hazard
     for g in range(k.simplex.shape[0]):
         # Σ κ log w with w the softmax of the coordinates and 0.
         first, size = k.simplex[g, 0], k.simplex[g, 1]
@@ -83,12 +108,6 @@ def log_prior(z: Array, k: Terms, grad: Array) -> float:
         for j in range(size):
             value += k.exponents[g, j] * z[first + j]
             grad[first + j] += k.exponents[g, j] - weight * math.exp(z[first + j] - log_total)
-    for h in range(k.positive.size):
-        # Half-normal σ, and the Jacobian of log σ.
-        i = k.positive[h]
-        ratio = (math.exp(z[i]) / k.positive_scale[h]) ** 2
-        value += z[i] - 0.5 * ratio
-        grad[i] += 1.0 - ratio
     return value
 
 

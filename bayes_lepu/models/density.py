@@ -34,7 +34,7 @@ from bayes_lepu.models.blocks import Block
 from bayes_lepu.models.compiled import Constants, Terms
 from bayes_lepu.models.coordinates import Layout
 from bayes_lepu.models.parameters import Parameters
-from bayes_lepu.models.prior_terms import Extra, prior_curvature, prior_terms
+from bayes_lepu.models.prior_terms import prior_curvature, prior_terms
 from bayes_lepu.models.spec import ModelSpec
 from bayes_lepu.models.transforms import LARGEST, logs_to_ratios
 from bayes_lepu.priors.prior import Prior, Priors
@@ -93,18 +93,13 @@ class LogDensity:
         return self.layout.names
 
     @cached_property
-    def _prior(self) -> tuple[Terms, list[Extra]]:
+    def _prior(self) -> Terms:
         return prior_terms(self.layout, jacobian=self.jacobian)
-
-    @property
-    def is_compiled(self) -> bool:
-        """Whether `constants` holds all of the density."""
-        return not self._prior[1] and self.data.is_closed
 
     @property
     def l1_rate(self) -> Array:
         """Laplace rate C of every coordinate, 0 where the prior is smooth."""
-        return self._prior[0].rate
+        return self._prior.rate
 
     @cached_property
     def is_kinked(self) -> bool:
@@ -114,7 +109,7 @@ class LogDensity:
     @property
     def loc(self) -> Array:
         """Centre of every coordinate's prior, where it is a parabola or an absolute value."""
-        return self._prior[0].loc
+        return self._prior.loc
 
     @property
     def can_exchange(self) -> bool:
@@ -227,7 +222,7 @@ class LogDensity:
             spread=self.layout.spread,
             stretch=self.layout.stretch[0],
             shift=self.layout.stretch[1],
-            terms=self._prior[0],
+            terms=self._prior,
         )
 
     def point(self, z: Array) -> Point:
@@ -288,7 +283,7 @@ class LogDensity:
             here = ll + compiled.log_prior(z, k.terms, grad)
             there = ll_s + compiled.log_prior(z[order], k.terms, by_order)
             grad_there = by_order[order]
-        if self.is_compiled:
+        if self.data.is_closed:
             return here, grad, there, grad_there
         by_swapped = np.zeros_like(grad)
         there += self._add_rest(z[self.swap_order], by_swapped)
@@ -325,12 +320,11 @@ class LogDensity:
 
     def log_prior(self, z: Array) -> float:
         """Log prior density alone (Jacobian included), up to a constant."""
-        grad = np.zeros(self.dim)
-        return compiled.log_prior(z, self._prior[0], grad) + self._add_extras(z, grad)
+        return compiled.log_prior(z, self._prior, np.zeros(self.dim))
 
     def prior_precision(self, z: Array) -> Array:
         """Minus the Hessian of the log prior (Jacobian included), 0 for Laplace priors."""
-        return prior_curvature(z, *self._prior)
+        return prior_curvature(z, self._prior)
 
     def sample_prior(self, count: int, rng: np.random.Generator) -> Array:
         """Coordinates drawn from the prior, ``(count, dim)``."""
@@ -354,17 +348,13 @@ class LogDensity:
         w = np.maximum(block.prior.sample(rng, (count,)), SMALLEST_RATE)
         return logs_to_ratios(np.log(w))
 
-    def _add_extras(self, z: Array, grad: Array) -> float:
-        return sum(extra.add(z, grad) for extra in self._prior[1])
-
     def _add_rest(self, z: Array, grad: Array) -> float:
-        """What the compiled density leaves out: other prior families, knowledge from outside."""
-        value = self._add_extras(z, grad)
-        if not self.data.is_closed:
-            k = self.constants
-            more, full_grad, _ = row_sums.known_terms(self.data, k.links, self.point(z))
-            grad += compiled.collect(full_grad, z, k)
-            value += more
+        """What the compiled density leaves out: knowledge from outside."""
+        if self.data.is_closed:
+            return 0.0
+        k = self.constants
+        value, full_grad, _ = row_sums.known_terms(self.data, k.links, self.point(z))
+        grad += compiled.collect(full_grad, z, k)
         return value
 
     def _pulled(self, info: Array, z: Array) -> Array:

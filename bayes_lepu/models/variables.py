@@ -83,8 +83,8 @@ def log_prior(density: LogDensity, values: Variables) -> Variables:
             continue
         (dims, x), prior = values[block.name], block.prior
         dims = dims[:-1] if prior.form.support == "simplex" else dims
-        constant = [part.form.log_normalizer(part) for part in prior.parts or (prior,)]
-        out[block.name] = dims, prior.form.logpdf(prior, x) + np.squeeze(constant)
+        constant = [part.log_normalizer() for part in prior.parts or (prior,)]
+        out[block.name] = dims, prior.entry_logpdf(x) + np.squeeze(constant)
     return out
 
 

@@ -22,11 +22,13 @@ from numpy.typing import NDArray
 from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.errors import ModelError
 from bayes_lepu.links import Array
-from bayes_lepu.priors import (  # noqa: F401 - they register themselves
-    column_families,
-    signed_families,
+from bayes_lepu.priors.families import (
+    Family,
+    Numbers,
+    entry_logpdf,
+    get_family,
+    pymc_variable,
 )
-from bayes_lepu.priors.families import Family, get_family
 from bayes_lepu.suggestions import unknown
 
 PENALTIES: tuple[str, ...] = ("l2", "l1", "none")
@@ -171,7 +173,7 @@ class Prior:
 
     @property
     def form(self) -> Family:
-        """The family, which knows densities, draws and PyMC variables."""
+        """The row of the table of families."""
         return get_family(self.family)
 
     @property
@@ -212,28 +214,28 @@ class Prior:
         Flat priors give 0; normal and Laplace kernels are without their normalising constant,
         so that with `penalty_priors` the value is minus the penalty exactly.
         """
-        return float(np.sum(self.form.logpdf(self, np.asarray(x, dtype=float))))
+        return float(np.sum(self.entry_logpdf(x)))
 
-    def grad(self, x: Array) -> Array:
-        """Gradient of `logpdf` (the subgradient 0 at the kink of a Laplace prior)."""
-        return self.form.grad(self, np.asarray(x, dtype=float))
+    def entry_logpdf(self, x: Array) -> Array:
+        """`logpdf` of every entry of x; of a Dirichlet, of every simplex along the last axis."""
+        return entry_logpdf(self, np.asarray(x, dtype=float))
+
+    @property
+    def numbers(self) -> Numbers:
+        """The log density on the real line as numbers, as the compiled density takes it."""
+        return self.form.numbers(self)
 
     def log_normalizer(self, *, size: int = 1) -> float:
         """What `logpdf` leaves out: add it to get the normalised log density."""
-        return size * self.form.log_normalizer(self)
+        return size * self.form.constant(self)
 
     def sample(self, rng: np.random.Generator, size: tuple[int, ...]) -> Array:
         """Independent draws; a Dirichlet adds a last axis."""
-        return self.form.sample(self, rng, size)
+        return self.form.draw(self, rng, size)
 
     def variable(self, name: str, *, dims: Any = None) -> Any:
-        """A PyMC variable with this prior (inside a model context).
-
-        Numbers are handed over as float64: PyTensor takes a plain 1.5 for a float32 and computes
-        its logarithm with seven digits.
-        """
-        scale = None if self.scale is None else np.float64(self.known_scale)
-        return self.form.variable(self, name, dims, scale)
+        """A PyMC variable with this prior (inside a model context)."""
+        return pymc_variable(self, name, dims)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for saving."""

@@ -2,14 +2,12 @@
 
 import numpy as np
 import pytest
-from scipy.stats import skewnorm
 
 import bayes_lepu as lepu
 from bayes_lepu.data.reading import read_data
 from bayes_lepu.models import get_model
 from bayes_lepu.models.density import LogDensity
 from bayes_lepu.options import choose_priors
-from bayes_lepu.priors.signed_families import SHAPE
 from tests.tiny import tiny_table
 
 Prior = lepu.Prior
@@ -26,42 +24,11 @@ def density_of(priors, **options):
     return LogDensity(spec, data, choose_priors(spec, data, priors=priors), **options)
 
 
-@pytest.mark.parametrize("family", ["positive", "negative"])
-def test_sign_is_a_skew_normal(family, rng):
-    prior, sign = Prior(family, scale=1.7), 1 if family == "positive" else -1
-    x = np.array([-3.0, -0.02, 0.0, 0.01, 0.5, 4.0])
-    wanted = skewnorm(sign * SHAPE, scale=1.7)
-    got = [prior.logpdf(np.array([v])) + prior.log_normalizer() for v in x]
-    np.testing.assert_allclose(got, wanted.logpdf(x), rtol=1e-7)
-    step = 1e-6
-    above, below = ([prior.logpdf(np.array(v + h)) for v in x] for h in (step, -step))
-    slope = np.subtract(above, below) / (2 * step)
-    np.testing.assert_allclose(prior.grad(x), slope, rtol=1e-4, atol=1e-4)
-    bend = (prior.grad(x - step) - prior.grad(x + step)) / (2 * step)
-    np.testing.assert_allclose(prior.form.curvature(prior, x), bend, rtol=1e-3, atol=1e-3)
-    drawn = prior.sample(rng, (100_000,))
-    assert np.mean(sign * drawn < 0) == pytest.approx(np.arctan(1 / SHAPE) / np.pi, abs=1e-3)
-    assert drawn.std() == pytest.approx(wanted.std(), rel=0.02)
-
-
-def test_normal_and_laplace_columns_stay_compiled():
-    priors = {"a": {"heat": Prior("normal", scale=0.3), "light": Prior("laplace", scale=2.0)}}
-    density = density_of(priors)
-    assert density.is_compiled
-    z = np.array([0.4, -1.0, 0.2, 0.1, 0.3, -0.5])
-    plain = density_of({"a": Prior("flat")})
-    gap = density.logp(z) - plain.logp(z)
-    assert gap == pytest.approx(-0.5 * (0.4 / 0.3) ** 2 - 1.0 / 2.0)
-
-
-def test_gradient_and_graph_of_mixed_columns():
+def test_graph_of_mixed_columns():
     import pymc as pm  # noqa: F401 - its graph is built
 
     density = density_of(MIXED)
     z = np.array([0.05, -1.0, 0.2, 0.1, 0.3, -0.5])
-    steps = 1e-6 * np.eye(6)
-    slope = [(density.logp(z + e) - density.logp(z - e)) / 2e-6 for e in steps]
-    np.testing.assert_allclose(density.logp_grad(z)[1], slope, rtol=1e-4, atol=1e-5)
     model = density.spec.build(density.data, density.priors)
     logp = model.compile_logp(mode="FAST_COMPILE")
     points = [z, np.array([1.0, 0.5, -0.2, 0.0, 0.7, 0.3])]
