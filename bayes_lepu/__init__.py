@@ -9,7 +9,6 @@ with _importing():
     from bayes_lepu._fit import fit
     from bayes_lepu.averaging import AveragedFit, stack
     from bayes_lepu.building import build_model
-    from bayes_lepu.calibration import Calibration, calibrate
     from bayes_lepu.comparison import compare
     from bayes_lepu.datasets import load_demo
     from bayes_lepu.diagnostics.identifiability import diagnose
@@ -34,7 +33,6 @@ with _importing():
 
 __all__ = [
     "AveragedFit",
-    "Calibration",
     "ConvergenceError",
     "ConvergenceWarning",
     "DataError",
@@ -48,7 +46,6 @@ __all__ = [
     "Parameters",
     "Prior",
     "build_model",
-    "calibrate",
     "compare",
     "diagnose",
     "fit",
