@@ -48,8 +48,6 @@ def fit(
     C: float | Mapping[str, float] | None = None,
     priors: GivenPriors | None = None,
     orientation: str = "sigma-norm",
-    n_starts: int | None = None,
-    optimizer: str = "auto",
     draws: int = 1000,
     tune: int = 1000,
     chains: int = 4,
@@ -133,10 +131,6 @@ def fit(
         ``{"alpha": {"brightness": Prior("negative", scale=1.0)}}``.
     orientation : {"sigma-norm", "norm", "energy", "correlation", "none"}
         How SPM's two factors are told apart where the data cannot.
-    n_starts : int, optional
-        Number of starts of the search for modes; 1 is a single random start.
-    optimizer : {"auto", "scoring", "sampled", "lbfgs"}
-        How a mode is climbed; "auto" decides by the size of the table.
     draws, tune, chains, cores, target_accept
         Options of the sampler (``draws * chains`` draws for Laplace); four draws at least.
     sampler : {"nutpie", "pymc"}

@@ -75,4 +75,4 @@ def run() -> dict[str, float]:
 
 def one_start(X: np.ndarray | pd.DataFrame, l: np.ndarray, model: str) -> lepu.Fit:
     """A fit from a single random start."""
-    return lepu.fit(X, l, model=model, method="map", n_starts=1, random_seed=0)
+    return lepu.fit(X, l, model=model, method="map", random_seed=0)

@@ -41,7 +41,6 @@ MISTAKES = {
     "mistyped method": (fitting(method="nut"), "'nut'", "Did you mean 'nuts'", "laplace"),
     "mistyped rule": (fitting(orientation="sigma_norm"), "Did you mean 'sigma-norm'"),
     "unknown sampler": (fitting(method="nuts", sampler="stan"), "'stan'", "nutpie, pymc"),
-    "unknown optimizer": (fitting(optimizer="newton"), "'newton'", "scoring"),
     "unknown penalty": (fitting(penalty="l3"), "'l3'", "l2, l1, none"),
     "penalty of no factor": (fitting(penalty={"A": "l2"}), "'A'", "'a'", "expected"),
     "negative strength": (fitting(C=-1.0), "C = -1.0", ">= 0 is expected"),
@@ -58,7 +57,6 @@ MISTAKES = {
     "negative scale": (lambda fitted: lepu.Prior("normal", scale=-1.0), "positive", "-1.0"),
     "half a draw": (fitting(method="nuts", draws=10.5), "draws = 10.5", "whole number"),
     "half a seed": (fitting(random_seed=1.5), "random_seed = 1.5", "whole number", "expected"),
-    "no start": (fitting(n_starts=0), "n_starts = 0", "expected"),
     "mistyped label column": (
         fitting(X.assign(marked=L), "markd"),
         "'markd'",

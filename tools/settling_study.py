@@ -50,7 +50,7 @@ def slanted(rng: np.random.Generator, steep: float, other: float) -> lepu.Parame
 
 def laplace(X: Any, l: Any, **options: Any) -> lepu.Fit:
     """A quick posterior, by SPM unless said otherwise."""
-    settings = {"model": "spm", "draws": 250, "n_starts": 4, "random_seed": 1} | options
+    settings = {"model": "spm", "draws": 250, "random_seed": 1} | options
     return lepu.fit(X, l, method="laplace", **settings)
 
 

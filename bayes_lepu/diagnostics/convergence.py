@@ -155,7 +155,7 @@ def check_optimum(subject: Subject) -> Check:
         "optimality conditions met",
         f"The best of {sum(m.hits for m in subject.fit.modes)} starts ended with residual "
         f"{residual:.2g}; {best.hits} starts ended there.",
-        "Use more starts (n_starts=) or a stronger penalty (C=).",
+        "Use a stronger penalty (C=).",
         consequence="the optimiser did not converge",
         **_DONE,
     )

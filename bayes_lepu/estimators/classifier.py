@@ -45,8 +45,6 @@ class PUClassifier(LabelClassifier):
         Penalise the slopes of standardised columns.
     orientation : {"sigma-norm", "norm", "energy", "correlation", "none"}
         How SPM's factors are told apart where the data cannot.
-    n_starts : int, optional
-        Number of starts of the search for modes.
     random_state : int, RandomState or None
 
     Attributes
@@ -103,7 +101,6 @@ class PUClassifier(LabelClassifier):
         false_marks: Any = False,
         standardize: bool = True,
         orientation: str = "sigma-norm",
-        n_starts: int | None = None,
         random_state: Any = None,
     ) -> None:
         self.model = model
@@ -118,7 +115,6 @@ class PUClassifier(LabelClassifier):
         self.false_marks = false_marks
         self.standardize = standardize
         self.orientation = orientation
-        self.n_starts = n_starts
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, audited: Any = None) -> Self:

@@ -61,7 +61,6 @@ def choose_penalties(
         rows.positions("selection_features", estimator.selection_features) if selects else None,
         estimator._seed(),
         estimator.orientation,
-        estimator.n_starts,
     )
     return _record(estimator, _run(estimator, task), selects=selects)
 
@@ -80,7 +79,6 @@ class FoldTask:
     selection_columns: list[int] | None = None
     seed: int = 0
     rule: str = "none"
-    n_starts: int | None = None
 
     def __call__(self, fold: Fold, score: Score) -> Array:
         """Scores of the held-out rows for every pair."""
@@ -104,7 +102,6 @@ class FoldTask:
             self.grid,
             score=score,
             rule=self.rule,
-            n_starts=self.n_starts,
             rng=np.random.default_rng(self.seed),
         )
 

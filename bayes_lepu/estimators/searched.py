@@ -39,8 +39,7 @@ class PUClassifierCV(LabelClassifier):
         Score of h on held-out labels; a callable ``f(l, h)`` where greater is better.
     class_prior, label_frequency : (value, standard error), optional
         π or c known from elsewhere, for the fit on all rows; penalties are chosen by the labels.
-    class_features, selection_features, false_marks, standardize, orientation, n_starts,
-    random_state
+    class_features, selection_features, false_marks, standardize, orientation, random_state
         As in `PUClassifier`.
     n_jobs : int, optional
         Folds in parallel, by joblib.
@@ -78,7 +77,6 @@ class PUClassifierCV(LabelClassifier):
         false_marks: Any = False,
         standardize: bool = True,
         orientation: str = "sigma-norm",
-        n_starts: int | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:
@@ -96,7 +94,6 @@ class PUClassifierCV(LabelClassifier):
         self.false_marks = false_marks
         self.standardize = standardize
         self.orientation = orientation
-        self.n_starts = n_starts
         self.n_jobs = n_jobs
         self.random_state = random_state
 

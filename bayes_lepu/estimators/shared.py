@@ -244,7 +244,6 @@ def fit_of(
         penalty=_given(norms),
         C=_given(penalties),
         orientation=estimator.orientation,
-        n_starts=estimator.n_starts,
         random_seed=estimator._seed(),
     )
 

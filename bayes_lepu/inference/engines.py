@@ -24,7 +24,6 @@ from bayes_lepu.inference.laplace import TRUSTED_K
 from bayes_lepu.inference.map import MapResult, fit_map
 from bayes_lepu.inference.modes import Mode
 from bayes_lepu.inference.nuts import NutsOptions
-from bayes_lepu.inference.optimizers import Climber
 from bayes_lepu.inference.orientation import Orientation
 from bayes_lepu.inference.pooling import known_scales
 from bayes_lepu.inference.posterior import (
@@ -51,9 +50,6 @@ class Request:
     spec, data, priors : the model
     rule : str
         How SPM's factors are told apart.
-    n_starts : int or None
-    optimizer : str or callable
-        Options of the search for modes.
     nuts : NutsOptions
         Numbers of draws and chains, seed and the like.
     sampler : str
@@ -64,8 +60,6 @@ class Request:
     data: PUData
     priors: Priors
     rule: str
-    n_starts: int | None
-    optimizer: str | Climber
     nuts: NutsOptions
     sampler: str
 
@@ -81,10 +75,8 @@ class Request:
             self.data,
             priors,
             rule=self.rule,
-            n_starts=self.n_starts,
-            optimizer=self.optimizer,
-            # The default search is the same for every seed: modes are no matter of chance.
-            rng=np.random.default_rng(0 if self.n_starts is None else self.nuts.random_seed),
+            # The search is the same for every seed: modes are no matter of chance.
+            rng=np.random.default_rng(0),
         )
 
     def modes_for_draws(self) -> MapResult:
@@ -279,8 +271,8 @@ def _warn_doubtful(result: MapResult) -> None:
         )
     if not best.converged:
         warnings.warn(
-            f"The best mode is not a converged optimum (residual {result.kkt:.2g}). Use more "
-            "starts (n_starts=), a stronger penalty (C=), or optimizer='lbfgs'.",
+            f"The best mode is not a converged optimum (residual {result.kkt:.2g}). Use a "
+            "stronger penalty (C=) or fewer columns.",
             ConvergenceWarning,
             skip_file_prefixes=OWN_CODE,
         )

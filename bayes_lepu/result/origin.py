@@ -67,8 +67,6 @@ class FitOptions:
     C: float | Mapping[str, float] | None = None
     priors: GivenPriors | None = None
     orientation: str = "sigma-norm"
-    n_starts: int | None = None
-    optimizer: str = "auto"
     draws: int = 1000
     tune: int = 1000
     chains: int = 4
@@ -113,8 +111,6 @@ class FitOptions:
             data=data,
             priors=priors,
             rule=self.orientation,
-            n_starts=self.n_starts,
-            optimizer=self.optimizer,
             nuts=NutsOptions(
                 draws=self.draws,
                 tune=self.tune,

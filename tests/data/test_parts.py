@@ -77,9 +77,7 @@ def test_single_rows_are_asked_for_by_passing_them(both, ask):
 
 def test_categories_weights_audits_and_columns_of_s(table):
     options = OPTIONS | {"sample_weight": "weight", "y": "checked", "class_features": ["size"]}
-    whole, parts = (
-        lepu.fit(rows, "marked", n_starts=3, **options) for rows in (table, batches(table))
-    )
+    whole, parts = (lepu.fit(rows, "marked", **options) for rows in (table, batches(table)))
     assert parts.feature_names == whole.feature_names
     np.testing.assert_array_equal(parts.data.kind_counts, whole.data.kind_counts)
     np.testing.assert_allclose(parts.data.scale, whole.data.scale, rtol=1e-12)
@@ -211,7 +209,7 @@ def test_a_table_that_changes_between_passes_is_refused(table, passes, then):
         return iter(small if len(begun) <= passes else then(small))
 
     with pytest.raises(lepu.DataError, match=r"900 rows in .* and \d+ in a later"):
-        lepu.fit(begin, "marked", n_starts=1, **OPTIONS)
+        lepu.fit(begin, "marked", **OPTIONS)
 
 
 def test_a_file_that_changes_between_passes_is_refused(table, tmp_path):

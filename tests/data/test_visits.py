@@ -84,8 +84,8 @@ def test_draws_of_its_pymc_model_come_back(fitted):
 
 def test_visits_explain_the_labels_and_are_kept_by_an_update():
     X, L, hours = surveys(300, seed=5)
-    without = lepu.fit(X, L, model="spm", method="map", n_starts=1)
-    fit = lepu.fit(X, L, visits={"hours": hours}, model="spm", method="map", n_starts=1)
+    without = lepu.fit(X, L, model="spm", method="map")
+    fit = lepu.fit(X, L, visits={"hours": hours}, model="spm", method="map")
     assert fit.density.loglik(fit.modes[0].z) > without.density.loglik(without.modes[0].z) + 20
     same = fit.update()
     np.testing.assert_allclose(same.parameters.alpha, fit.parameters.alpha, atol=1e-6)

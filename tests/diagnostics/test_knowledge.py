@@ -28,7 +28,7 @@ def simulated(seed=1, n=1500):
 @pytest.fixture(scope="module")
 def fit():
     X, _, l = simulated()
-    return lepu.fit(X, l, model="spm", method="map", n_starts=3, random_seed=1, **MASKS)
+    return lepu.fit(X, l, model="spm", method="map", random_seed=1, **MASKS)
 
 
 def knowledge(fit):
@@ -90,9 +90,7 @@ def test_false_marks_of_several_annotators_are_held_against_their_prior():
     X = rng.normal(size=(150, 1))
     y = rng.random(150) < 1 / (1 + np.exp(-2 * X[:, 0]))
     L = (y[:, None] & (rng.random((150, 2)) < 0.5)).astype(int)
-    new = lepu.fit(
-        X, L, model="scar", method="laplace", false_marks=True, draws=50, n_starts=1, random_seed=1
-    )
+    new = lepu.fit(X, L, model="scar", method="laplace", false_marks=True, draws=50, random_seed=1)
     (record,) = check_false_marks(Subject(new), SimpleNamespace(prior=new.prior_draws))
     assert record.status == "weak"
     assert "prior makes it" in record.text
@@ -103,7 +101,7 @@ def test_a_figure_that_several_annotators_contradict_is_a_warning(model):
     """Rows labelled by two tell π: a true figure passes, one that is off by .25 does not."""
     X, y, L = simulate(500, seed=5)
     pi, wrong = float(y.mean()), float(y.mean()) + 0.25
-    options = {"model": model, "method": "map", "n_starts": 1, "random_seed": 1}
+    options = {"model": model, "method": "map", "random_seed": 1}
     if model == "scar":  # every annotator finds half of the positives, whatever they look like
         marks = np.random.default_rng(6).random(L.shape) < 0.5
         L = pd.DataFrame(y[:, None] * marks, columns=L.columns)

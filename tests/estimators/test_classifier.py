@@ -47,8 +47,8 @@ PLAIN = [
 SEARCHING = [
     PUClassifierCV(model="naive", class_penalties=3),
     PUClassifierCV(model="scar", class_penalties=3),
-    PUClassifierCV(model="spm", class_penalties=2, n_starts=3, random_state=0),
-    PUClassifierCV(model="psychm", class_penalties=3, n_starts=3, random_state=0),
+    PUClassifierCV(model="spm", class_penalties=2, random_state=0),
+    PUClassifierCV(model="psychm", class_penalties=3, random_state=0),
 ]
 
 
@@ -277,7 +277,7 @@ def test_audited_rows_are_routed_through_search_and_pipeline(sample):
     X, l, y = sample
     audited = np.where(np.arange(len(l)) % 3 == 0, y, np.nan)
     with sklearn.config_context(enable_metadata_routing=True):
-        step = PUClassifier(model="spm", random_state=0, n_starts=3).set_fit_request(audited=True)
+        step = PUClassifier(model="spm", random_state=0).set_fit_request(audited=True)
         pipeline = make_pipeline(StandardScaler(), step)
         search = GridSearchCV(pipeline, {"puclassifier__class_penalty": [0.01, 1.0]}, cv=2)
         search.fit(X, l, audited=audited)
@@ -312,7 +312,7 @@ def test_search_over_penalties_maximises_minus_brier(sample):
 
 def test_a_search_over_models_finds_the_one_that_made_the_labels(sample):
     X, l, _ = sample
-    estimator = PUClassifier(random_state=0, n_starts=4, selection_features=["v", "w"])
+    estimator = PUClassifier(random_state=0, selection_features=["v", "w"])
     search = GridSearchCV(estimator, {"model": ["naive", "scar", "spm"]}, cv=3).fit(X, l)
     assert search.best_params_ == {"model": "spm"}
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()

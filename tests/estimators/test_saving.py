@@ -29,8 +29,8 @@ def saved(sample):
     table = pd.DataFrame(X, columns=["=heat", "wind\n", "μ"])
     words = np.where(l == 1, "yes", "no")
     return table, [
-        PUClassifier(model="spm", n_starts=2, random_state=0).fit(table, words),
-        PUClassifier(model="probit", n_starts=2, random_state=0).fit(table, words),
+        PUClassifier(model="spm", random_state=0).fit(table, words),
+        PUClassifier(model="probit", random_state=0).fit(table, words),
         PUClassifierCV(model="scar", class_penalties=[0.1, 1.0], cv=2).fit(X, l),
         ElkanNotoClassifier(random_state=0).fit(table, l),
     ]

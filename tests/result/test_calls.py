@@ -70,7 +70,6 @@ CASES = {
         "class_features": ["size", "place"],
         "selection_features": ["light"],
         "exclude": ASIDE,
-        "n_starts": np.int64(3),
         "standardize": False,
         "method": "map",
     },
@@ -188,7 +187,7 @@ def test_options_are_those_of_fit():
 
 
 def test_options_come_back_from_a_file(table, tmp_path):
-    options = {**CASES["by column"], **CASES["false marks"], "n_starts": np.int64(3)}
+    options = {**CASES["by column"], **CASES["false marks"], "draws": np.int64(60)}
     fit = lepu.fit(table, "marked", model="spm", random_seed=np.int64(1), **options)
     loaded = lepu.load(fit.save(tmp_path / "fit.nc"))
     assert loaded.options == fit.options

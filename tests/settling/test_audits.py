@@ -21,7 +21,7 @@ def simulated(seed, n=2500):
 
 
 def laplace(X, l, **options):
-    settings = {"draws": 250, "n_starts": 4, "orientation": "none", "random_seed": 1}
+    settings = {"draws": 250, "orientation": "none", "random_seed": 1}
     return lepu.fit(X, l, model="spm", method="laplace", **{**settings, **options})
 
 
@@ -174,7 +174,6 @@ def test_an_update_keeps_every_option(rows):
         C={"a": 0.5, "alpha": 2.0},
         selection_features=[2, 3, 4],
         standardize=False,
-        n_starts=3,
         random_seed=4,
     )
     again = first.update()

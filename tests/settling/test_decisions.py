@@ -27,9 +27,7 @@ def simulated(seed, n=2500):
 
 
 def laplace(X, l, seed, draws=100):
-    return lepu.fit(
-        X, l, model="spm", method="laplace", draws=draws, n_starts=4, random_seed=seed, **MASKS
-    )
+    return lepu.fit(X, l, model="spm", method="laplace", draws=draws, random_seed=seed, **MASKS)
 
 
 @pytest.fixture(scope="module")
