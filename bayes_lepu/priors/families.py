@@ -61,7 +61,7 @@ class Family:
     draw : function of a prior, a generator and a shape
         Independent draws; a simplex adds its axis.
     pymc : function of a prior
-        Name and parameters of the PyMC distribution.
+        Name of the PyMC distribution, or what makes the variable, and its parameters.
     numbers : function of a prior
         Its `Numbers`.
     support : {"real", "positive", "unit", "simplex"}
@@ -78,7 +78,7 @@ class Family:
     takes: tuple[str, ...]
     constant: Callable[["Prior"], float]
     draw: Callable[["Prior", np.random.Generator, Size], Array]
-    pymc: Callable[["Prior"], tuple[str, Mapping[str, Any]]]
+    pymc: Callable[["Prior"], tuple[str | Callable[..., Any], Mapping[str, Any]]]
     numbers: Callable[["Prior"], Numbers] = lambda prior: Numbers()
     support: Support = "real"
     components: int = 0
@@ -87,24 +87,43 @@ class Family:
 
 
 def _signed(name: str, sign: float) -> Family:
-    delta = SIGN_SHAPE / math.hypot(1.0, SIGN_SHAPE)
-
-    def draw(prior: "Prior", rng: np.random.Generator, size: Size) -> Array:
-        size_of, around = np.abs(rng.normal(size=size)), rng.normal(size=size)
-        return sign * prior.known_scale * (delta * size_of + math.sqrt(1 - delta**2) * around)
-
+    k = sign * SIGN_SHAPE
     return Family(
         name,
         ("scale",),
         sign=sign,
-        numbers=lambda p: Numbers(0.0, p.known_scale**-2, wall=sign * SIGN_SHAPE / p.known_scale),
+        numbers=lambda p: Numbers(0.0, p.known_scale**-2, wall=k / p.known_scale),
         constant=lambda p: math.log(2 / p.known_scale) - LOG_ROOT_2PI,
-        draw=draw,
-        pymc=lambda p: (
-            "SkewNormal",
-            {"mu": 0.0, "sigma": p.known_scale, "alpha": sign * SIGN_SHAPE},
-        ),
+        draw=lambda p, rng, size: _draw_skew_normal(p.known_scale, k, rng, size),
+        pymc=lambda p: (_skew_normal, {"sigma": p.known_scale, "alpha": k}),
     )
+
+
+def _draw_skew_normal(sigma: Any, alpha: Any, rng: np.random.Generator, size: Size) -> Array:
+    """δ |u₀| + √(1 - δ²) u₁ of two normals, with the sign of alpha."""
+    inside, around = np.abs(rng.normal(size=size)), rng.normal(size=size)
+    return sigma * (alpha * inside + around) / np.hypot(1.0, alpha)
+
+
+def _skew_normal(name: str, *, sigma: Any, alpha: Any, dims: Any) -> Any:
+    """`pymc.SkewNormal`, whose own density has seven digits and is -inf far beyond the wall."""
+    import pymc as pm
+    import pytensor.tensor as pt
+
+    half, root_2 = np.float64(0.5), np.float64(math.sqrt(2))
+
+    def logp(value: Any, sigma: Any, alpha: Any) -> Any:
+        x = -alpha * value / (sigma * root_2)
+        near, far = pt.minimum(x, 0), pt.maximum(x, 0)
+        wall = pt.switch(x < 0, pt.log(half * pt.erfc(near)), pt.log(half * pt.erfcx(far)) - far**2)
+        level = np.float64(math.log(2) - LOG_ROOT_2PI) - pt.log(sigma)
+        return wall + level - half * (value / sigma) ** 2
+
+    def draw(sigma: Any, alpha: Any, rng: Any = None, size: Any = None) -> Any:
+        return _draw_skew_normal(sigma, alpha, rng, np.shape(sigma) if size is None else size)
+
+    options = {"logp": logp, "random": draw, "signature": "(),()->()"}
+    return pm.CustomDist(name, sigma, alpha, dims=dims, **options)
 
 
 def _nothing_to_draw(prior: "Prior", rng: np.random.Generator, size: Size) -> Array:
@@ -243,7 +262,14 @@ def pymc_variable(prior: "Prior", name: str, dims: Any) -> Any:
         import pytensor.tensor as pt
 
         return pm.Deterministic(name, pt.constant(numbers["var"]))
-    return getattr(pm, distribution)(name, **numbers, dims=dims)
+    return _made(distribution, name, numbers, dims)
+
+
+def _made(distribution: str | Callable[..., Any], name: str, numbers: Any, dims: Any) -> Any:
+    import pymc as pm
+
+    make = getattr(pm, distribution) if isinstance(distribution, str) else distribution
+    return make(name, **numbers, dims=dims)
 
 
 def _columns_variable(prior: "Prior", name: str, dims: Any) -> Any:
@@ -254,7 +280,7 @@ def _columns_variable(prior: "Prior", name: str, dims: Any) -> Any:
     given = [part.form.pymc(part) for part in prior.parts]
     if len({distribution for distribution, _ in given}) == 1:  # a vector of one distribution
         vectors = {key: np.array([numbers[key] for _, numbers in given]) for key in given[0][1]}
-        return getattr(pm, given[0][0])(name, **vectors, dims=dims)
+        return _made(given[0][0], name, vectors, dims)
 
     def logp(value: Any, _: Any) -> Any:
         with pm.Model(model=None):  # only their densities are wanted, not the variables

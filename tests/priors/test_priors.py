@@ -46,8 +46,6 @@ def test_densities_are_pymcs(prior, reference):
     import pymc as pm
 
     x = MIDDLE if prior.form.support != "real" else np.linspace(-2, 2, 5)
-    if prior.sign:  # far beyond zero PyMC's own skew normal is -inf
-        x = prior.sign * np.linspace(-0.2, 2, 5)
     with pm.Model():
         theirs = pm.logp(prior.variable("x"), x).eval(mode="FAST_COMPILE")
     np.testing.assert_allclose(prior.entry_logpdf(x) + prior.log_normalizer(), theirs, rtol=1e-9)
