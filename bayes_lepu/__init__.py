@@ -7,7 +7,7 @@ from bayes_lepu.runtime.interruption import importing as _importing
 with _importing():
     from bayes_lepu import plots
     from bayes_lepu._fit import fit
-    from bayes_lepu.averaging import AveragedFit, stack
+    from bayes_lepu.averaging import AveragedFit
     from bayes_lepu.building import build_model
     from bayes_lepu.comparison import compare
     from bayes_lepu.datasets import load_demo
@@ -54,7 +54,6 @@ __all__ = [
     "load",
     "load_demo",
     "plots",
-    "stack",
     "suggest_audit",
 ]
 

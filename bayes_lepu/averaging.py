@@ -1,7 +1,6 @@
 r"""One answer from several models of the labelling, weighted by how well they predict the labels.
 
-`stack` takes any fits of the same rows and the weights of stacking, or yours. ``model="auto"`` fits
-all models and weighs them by
+``model="auto"`` fits all models and weighs them by
 
 .. math:: w_k \propto p_k \exp(\mathrm{elpd}_k / 4), \qquad
     P(y=1 \mid x) = \sum_k w_k \, E_k[t(x)],
@@ -31,9 +30,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from bayes_lepu.comparison import compare, refuse_other_rows
+from bayes_lepu.comparison import compare
 from bayes_lepu.diagnostics.records import Identifiability
-from bayes_lepu.errors import DataError, FileFormatError, ModelError
+from bayes_lepu.errors import FileFormatError, ModelError
 from bayes_lepu.fitted import Fit
 from bayes_lepu.models import AUTO
 from bayes_lepu.models.parameters import ARRAYS, Parameters
@@ -44,13 +43,11 @@ from bayes_lepu.result.saved import fields_of, to_saved, write
 from bayes_lepu.result.tree import to_tree
 from bayes_lepu.result.without_rows import Remembered
 from bayes_lepu.runtime.interruption import stops_at_once
-from bayes_lepu.suggestions import some
 
 if TYPE_CHECKING:
     import xarray as xr
 
 PRIOR_WEIGHTS = {"naive": 0.02, "scar": 0.3, "spm": 0.6, "psychm": 0.1}
-STACKED = "stack"
 MEMBERS, REMEMBERED = "members", "remembered"  # groups of a saved average
 TEMPERATURE = 4.0  # differences of elpd that say nothing
 
@@ -95,15 +92,13 @@ class AveragedFit(Fit):
     def call(self) -> str:
         """Lines of Python that give the same numbers; see `Fit.call`.
 
-        One call with ``model="auto"`` where the average came from one. Otherwise the calls of its
-        members, and the weights that it gave them.
+        One call with ``model="auto"`` where the average came from one. After an update the calls
+        of its members, and the weights that it gave them.
         """
-        if self.options.model == AUTO and self.provenance.made_by == "fit":
+        if self.provenance.made_by == "fit":
             return HEAD + call_text(self, self.options.priors)
-        fits = (call_text(fit, fit.priors, f"fits[{n!r}]") for n, fit in self.members.items())
-        seed = self.options.random_seed
-        stacked = f"fit = lepu.stack(fits, weights={self.weights!r}, random_seed={seed})\n"
-        return f"{HEAD}fits = {{}}\n" + "".join(fits) + stacked
+        fits = (call_text(fit, fit.priors, f"members[{n!r}]") for n, fit in self.members.items())
+        return f"{HEAD}members = {{}}\n" + "".join(fits) + f"weights = {self.weights!r}\n"
 
     def _rests_on(self) -> str:
         shown = ", ".join(f"{name} {w:.2f}" for name, w in self.weights.items())
@@ -208,8 +203,6 @@ class AveragedFit(Fit):
         seed = self.options.random_seed if random_seed is None else random_seed
         if len(updated) == 1:
             return next(iter(updated.values()))
-        if self.options.model == STACKED:
-            return stack(updated, random_seed=seed)
         whole = next(fit.options for fit in updated.values() if fit.spec.has_selection)
         return average(updated, replace(whole, model=AUTO, random_seed=seed))
 
@@ -239,89 +232,7 @@ def average(fits: Mapping[str, Fit], options: FitOptions) -> AveragedFit:
     options : FitOptions
         Those of the call with ``model="auto"``; its seed is that of the choice of draws.
     """
-    _refuse_other_coordinates(fits)
     return _averaged(fits, weigh(fits), options)
-
-
-def stack(
-    fits: Mapping[str, Fit],
-    *,
-    weights: Mapping[str, float] | pd.Series | None = None,
-    random_seed: int = 0,
-) -> AveragedFit:
-    r"""One answer from several fits of the same rows: :math:`P(y=1|x) = \sum_k w_k E_k[t(x)]`.
-
-    Weights of stacking are those under which the mixture would have predicted the labels of
-    left-out rows best (Yao et al., 2018, doi:10.1214/17-BA1091).
-
-    Parameters
-    ----------
-    fits : mapping of str to Fit
-        Fits with draws of the same rows, labels and columns.
-    weights : mapping of str to float, or the column "weight" of `compare`, optional
-        Weight of every fit; those of `compare` unless given.
-    random_seed : int
-        Seed of the choice of draws.
-
-    Returns
-    -------
-    AveragedFit
-
-    Examples
-    --------
-    >>> import bayes_lepu as lepu
-    >>> demo = lepu.load_demo()
-    >>> options = dict(method="laplace", draws=250, random_seed=1)
-    >>> fits = {m: lepu.fit(demo.X, demo.l, model=m, **options) for m in ("scar", "spm")}
-    >>> stacked = lepu.stack(fits, weights={"scar": 0.5, "spm": 0.5}, random_seed=1)
-    >>> stacked.predict_proba(demo.X).shape[1]
-    2
-    """
-    refuse_other_rows(fits)
-    _refuse_other_coordinates(fits)
-    if weights is None:
-        table = compare(fits, round_to="none")
-    else:
-        table = pd.DataFrame({"weight": _given(dict(weights), fits)})
-    table = table.assign(weight=table["weight"] / table["weight"].sum())
-    table = table.sort_values("weight", ascending=False, kind="stable")
-    lead = fits[str(table.index[0])].options
-    return _averaged(fits, table, replace(lead, model=STACKED, random_seed=random_seed))
-
-
-def _refuse_other_coordinates(fits: Mapping[str, Fit]) -> None:
-    """Refuse fits whose draws cannot be pooled."""
-    first, lead = next(iter(fits.items()))
-    for name, fit in fits.items():
-        if fit.data.feature_names != lead.data.feature_names:
-            raise DataError(
-                f"{name!r} has other columns than {first!r}. Hand the same table to every fit, and "
-                "name the columns of a factor by class_features= and selection_features=."
-            )
-        same = np.array_equal(fit.data.center, lead.data.center)
-        if not (same and np.array_equal(fit.data.scale, lead.data.scale)):
-            raise DataError(f"{name!r} was standardised otherwise than {first!r}.")
-        if fit.spec.false_marks != lead.spec.false_marks:
-            raise ModelError(
-                f"{name!r} was fitted with another false_marks= than {first!r}; they cannot be "
-                "pooled. Give both the same."
-            )
-    links = {n: fit.parameters.link for n, fit in fits.items() if fit.spec.has_selection}
-    one = next(iter(links), first)
-    for name, link in links.items():
-        if link != links[one]:
-            raise ModelError(f"{name!r} has another link than {one!r}; they cannot be pooled.")
-
-
-def _given(weights: dict[Any, Any], fits: Mapping[str, Fit]) -> dict[str, float]:
-    if set(weights) != set(fits):
-        raise ModelError(
-            f"weights are given for {some(list(weights))}; {some(list(fits))} are expected."
-        )
-    values = np.array([weights[name] for name in fits], dtype=float)
-    if not (np.isfinite(values).all() and (values >= 0).all() and values.sum() > 0):
-        raise ModelError(f"weights = {weights!r}; numbers >= 0, not all 0, are expected.")
-    return dict(zip(fits, values.tolist(), strict=True))
 
 
 def _averaged(fits: Mapping[str, Fit], table: pd.DataFrame, options: FitOptions) -> AveragedFit:

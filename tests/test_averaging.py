@@ -1,4 +1,4 @@
-"""Averages of models are what their parts and weights say: model="auto" and `stack`."""
+"""Averages of models are what their parts and weights say."""
 
 import pickle
 
@@ -112,15 +112,14 @@ def test_an_average_comes_back_from_its_file(fit, rows, tmp_path):
         fit.save(tmp_path / "other.nc", all_groups=True)
 
 
-def test_an_average_without_its_rows(pair, rows, tmp_path):
+def test_an_average_without_its_rows(fit, rows, tmp_path):
     X, _, _ = rows
-    fit = lepu.stack(pair, weights={"by chance": 1, "by columns": 3}, random_seed=2)
     shipped = lepu.load(fit.save(tmp_path / "fit.nc", data=False))
     assert shipped.class_probability(X).equals(fit.class_probability(X))
     assert shipped.missed(X).equals(fit.missed(X))
     assert shipped.class_prior().equals(fit.class_prior())
     assert str(shipped) == str(fit)
-    assert "weights of the members: by columns 0.75" in str(shipped)
+    assert f"weights of the members: {fit.leading.spec.name} 0." in str(shipped)
     assert fit.data.X[5].tobytes() not in (tmp_path / "fit.nc").read_bytes()
     again = lepu.load(shipped.save(tmp_path / "again.nc"))
     assert again.class_probability(X).equals(fit.class_probability(X))
@@ -147,67 +146,6 @@ def test_formulas_reach_every_member(rows):
         assert member.data.feature_names == spm.feature_names
         assert (member.draws.a[:, 1] == 0).all()
     assert (averaged.draws.a[:, 1] == 0).all()
-
-
-@pytest.fixture(scope="module")
-def pair(rows):
-    X, l, _ = rows
-    options = {"method": "laplace", "random_seed": 1}
-    return {
-        "by chance": lepu.fit(X, l, model="scar", draws=400, chains=2, **options),
-        "by columns": lepu.fit(X, l, model="spm", draws=250, chains=4, **options),
-    }
-
-
-def test_a_stack_is_the_weighted_mean_of_fits_of_any_length(pair, rows):
-    X, _, y = rows
-    stacked = lepu.stack(pair, weights={"by chance": 1, "by columns": 3}, random_seed=2)
-    assert stacked.weights == {"by columns": 0.75, "by chance": 0.25}
-    parts = {name: fit.predict_proba(X)[:, 1] for name, fit in pair.items()}
-    wanted = 0.25 * parts["by chance"] + 0.75 * parts["by columns"]
-    np.testing.assert_allclose(stacked.predict_proba(X)[:, 1], wanted, atol=0.06)
-    assert "verdict on by columns" in stacked.identifiability.verdict
-    assert set(stacked.update(y=np.where(np.arange(len(y)) < 9, y, np.nan)).weights) == set(pair)
-
-
-def test_weights_of_a_stack_are_those_of_compare(pair):
-    table = lepu.compare(pair, round_to="none")
-    for stacked in (lepu.stack(pair), lepu.stack(pair, weights=table["weight"])):
-        assert stacked.weights == pytest.approx(dict(table["weight"]))
-    assert stacked.weights["by columns"] > 0.9  # the propensity varies
-
-
-def test_what_cannot_be_stacked(pair, rows):
-    X, l, _ = rows
-    with pytest.raises(lepu.ModelError, match="At least two fits are expected, got 1"):
-        lepu.stack({"by chance": pair["by chance"]})
-    with pytest.raises(lepu.ModelError, match="given for scar; by chance, by columns are expected"):
-        lepu.stack(pair, weights={"scar": 1.0})
-    with pytest.raises(lepu.ModelError, match="numbers >= 0, not all 0"):
-        lepu.stack(pair, weights=dict.fromkeys(pair, 0.0))
-    options = {"model": "scar", "method": "laplace", "draws": 50, "random_seed": 1}
-    others = {
-        "was fitted to other labels": lepu.fit(X, 1 - l, **options),
-        "has other values in the column": lepu.fit(X[::-1], l, **options),
-        "has other columns": lepu.fit(X[:, :1], l, **options),
-        "was standardised otherwise": lepu.fit(X, l, standardize=False, **options),
-    }
-    for message, other in others.items():
-        with pytest.raises(lepu.DataError, match=message):
-            lepu.stack({**pair, "other": other})
-
-
-def test_members_that_cannot_be_pooled_are_refused():
-    X, l, _ = tiny_table()
-    options = {"method": "laplace", "draws": 50, "chains": 2, "random_seed": 1}
-    plain = lepu.fit(X, l, model="scar", **options)
-    marks = lepu.fit(X, l, model="scar", false_marks=True, **options)
-    with pytest.raises(lepu.ModelError, match="another false_marks= than 'plain'"):
-        lepu.stack({"plain": plain, "marks": marks}, weights={"plain": 0.5, "marks": 0.5})
-    probit = lepu.fit(X, l, model="probit", **options)
-    for fits in ({"scar": plain, "probit": probit}, {"probit": probit, "scar": plain}):
-        stacked = lepu.stack(fits, weights={"scar": 0.7, "probit": 0.3})
-        assert stacked.parameters.link.name == "probit"
 
 
 def test_an_average_can_be_pickled_and_takes_unseen_levels(tmp_path):

@@ -127,14 +127,12 @@ def test_an_average_is_called_as_an_average(table, tmp_path):
     assert loaded.options == fit.options
     assert loaded.call == fit.call
     updated = fit.update(y=table["class"])
-    same_numbers(updated, X=X, l=table["marked"], y=table["class"])
-
-
-def test_a_stack_is_called_by_its_members(table):
-    X, l = table[FEATURES], table["marked"]
-    fits = {f"the {m}": lepu.fit(X, l, model=m, random_seed=1, **LAPLACE) for m in ("scar", "spm")}
-    stacked = lepu.stack(fits, random_seed=3)
-    assert same_numbers(stacked, X=X, l=l).weights == pytest.approx(stacked.weights)
+    names = {"X": X, "l": table["marked"], "y": table["class"]}
+    exec(updated.call, names)
+    for name, weight in updated.weights.items():
+        assert names["weights"][name] == weight
+        again, member = names["members"][name], updated.members[name]
+        np.testing.assert_allclose(again.draws.a, member.draws.a, rtol=1e-6, atol=1e-8)
 
 
 def test_an_update_is_called_with_what_was_learned(table):
