@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from bayes_lepu.averaging import PRIOR_WEIGHTS, AveragedFit, average
-from bayes_lepu.building import Rows, priors_of, read_model
+from bayes_lepu.building import Rows, read_model
+from bayes_lepu.dask import is_dask
 from bayes_lepu.data.pu_data import PUData
-from bayes_lepu.data.streams import as_source
 from bayes_lepu.errors import ModelError
 from bayes_lepu.fitted import Fit
 from bayes_lepu.inference.engines import ENGINES
@@ -68,10 +68,9 @@ def fit(
     X : DataFrame (pandas, polars, pyarrow, ...), array or sparse matrix of shape (n, p)
         Features: numbers, flags, and categories or text, which become one column per level but a
         reference. Column names are kept and matched in predictions. Rows that do not fit in
-        memory are read in batches: the name of a file (Parquet, Feather, CSV) or folder, a list of
-        files, a data set of pyarrow, a list of data frames, or a function that returns an iterator
-        of them; see ``docs/large-data.md``. A sparse matrix (scipy, or a pandas frame of sparse
-        columns) is fitted by ``method="map"`` and stays sparse; see ``docs/tables.md``.
+        memory, or are on a cluster: a Dask DataFrame or array, by ``method="map"`` or
+        ``"laplace"``; see ``docs/large-data.md``. A sparse matrix (scipy, or a pandas frame of
+        sparse columns) is fitted by ``method="map"`` and stays sparse; see ``docs/tables.md``.
     l : sequence of 0/1 or bool, table of them, or names of columns of X
         Visible labels: 1 only for positives. Where 1 is the only value, nothing means 0. A table
         with one column per annotator (1 marked, 0 seen and not marked, NaN not shown) tells the
@@ -186,7 +185,6 @@ def fit_data(spec: ModelSpec, data: PUData, chosen: Priors, options: FitOptions)
         refuse_by_products(options.method, data)
     if not engine.point:
         refuse_improper(chosen)
-    sample_priors = None if data.parts is None else priors_of(spec, data.held, options)
     found = engine.run(options.request(spec, data.distinct, chosen))
     result = Fit(
         spec=spec,
@@ -199,7 +197,6 @@ def fit_data(spec: ModelSpec, data: PUData, chosen: Priors, options: FitOptions)
         provenance=Provenance.now(options, found.seconds),
         stats=found.stats,
         quality=found.quality,
-        sample_priors=sample_priors,
     )
     _ = result.level_draws  # π and c are part of the answer: found here, shown without a wait
     return result
@@ -220,10 +217,10 @@ def _fit_all(rows: Rows, options: FitOptions) -> AveragedFit:
             "interrupt leaves would not be the one asked for. Leave keep_partial out, or fit one "
             "model."
         )
-    if as_source(rows.X) is not None:
+    if is_dask(rows.X):
         raise ModelError(
             "model='auto' compares models row by row, which needs the rows in memory. Choose one "
-            "on a random part of the rows, and fit that one here."
+            "on a random part of the rows, X.sample(frac=0.01).compute(), and fit that one here."
         )
     fits: dict[str, Fit] = {}
     for name in reversed(PRIOR_WEIGHTS):

@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from bayes_lepu.dask import is_dask, read_dask
 from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.data.reading import read_data
-from bayes_lepu.data.streams import as_source, read_parts
+from bayes_lepu.errors import ModelError
 from bayes_lepu.inference.engines import ENGINES
 from bayes_lepu.models import get_model
 from bayes_lepu.models.spec import ModelSpec
@@ -16,7 +16,6 @@ from bayes_lepu.options import (
     check_columns,
     check_terms,
     choose_priors,
-    refuse_by_passes,
     with_marks,
 )
 from bayes_lepu.priors.prior import GivenPriors, Prior
@@ -25,6 +24,8 @@ from bayes_lepu.result.origin import FitOptions
 
 if TYPE_CHECKING:
     import pymc as pm
+
+BY_SUMS = ("map", "laplace")  # methods that go over all rows a few dozen times
 
 
 def build_model(
@@ -104,16 +105,19 @@ def read_model(
     A member of an average has the columns of the ``average``, also those that only the propensities
     of other members use: draws of different columns could not be pooled.
     """
-    engine = ENGINES[options.method]
     spec = spec_of(model, options)
     if average is None:
         check_columns(spec, options.selection_features, options.selection_formula, rows.visits)
-    source = as_source(rows.X)
-    if source is not None and not engine.by_passes:
-        refuse_by_passes(options.method)
-    read = read_data if source is None else partial(read_parts, progressbar=options.progressbar)
-    data = read(
-        rows.X if source is None else source,
+    if is_dask(rows.X) and options.method not in BY_SUMS:
+        raise ModelError(
+            f"method={options.method!r} evaluates the posterior tens of thousands of times, and "
+            "would go over all partitions of the Dask collection each time. Use "
+            f"{' or '.join(f'method={name!r}' for name in BY_SUMS)} (laplace: a Gaussian at every "
+            "mode, with a check of its own), or rows in memory: X.compute(), or a random part of "
+            "it, X.sample(frac=0.01).compute()."
+        )
+    data = (read_dask if is_dask(rows.X) else read_data)(
+        rows.X,
         rows.l,
         y=rows.y,
         sample_weight=rows.sample_weight,

@@ -1,123 +1,213 @@
-"""Fits and predictions over the partitions of a Dask collection.
+r"""Rows of a Dask DataFrame or array: read, summed partition by partition, and rated.
 
-The sums of `data.parts` are computed where the partitions are; what comes back from each is a
-number, a gradient or an information matrix. The answer is that of one process to rounding, and a
-plain `Fit` in this process.
+.. math:: \sum_i f(x_i) = \sum_k \sum_{i \in \text{partition } k} f(x_i)
+
+Log-likelihood, gradient, information, π and c are such sums. Each is one task per partition, run by
+the active client of Dask or by its local scheduler, and comes back as a few numbers.
+
+Three passes come before a fit: one counts the rows of every kind, one takes a random sample of
+them, one finds mean and spread of the columns. The sample shows how columns become numbers (levels
+of categories, knots of splines); the search for modes begins with it, and it is what is judged and
+shown of single rows. A row is in the sample by its position alone, so that the search begins with
+the same rows as in memory. Tables of few rows are read into memory altogether.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property, partial
+from operator import methodcaller
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
-from bayes_lepu._fit import fit_rows
-from bayes_lepu.building import Rows
+from bayes_lepu.data.annotators import ONE
+from bayes_lepu.data.pu_data import PUData, Sums
+from bayes_lepu.data.reading import read_data
+from bayes_lepu.data.weights import random_keys
 from bayes_lepu.errors import DataError
-from bayes_lepu.fitted import Fit
-from bayes_lepu.links import Array
-from bayes_lepu.models.spec import ModelSpec
-from bayes_lepu.priors.prior import GivenPriors, Prior
-from bayes_lepu.propensities import Propensity
-from bayes_lepu.result.origin import FitOptions
+from bayes_lepu.likelihood import Rows
+from bayes_lepu.links import Array, RowKind, row_kinds
+from bayes_lepu.tables.frames import take_column
+from bayes_lepu.tables.labels import (
+    as_numbers,
+    check_weights,
+    read_classes,
+    read_vector,
+    read_weights,
+    zero_or_one,
+)
+from bayes_lepu.tables.scaling import too_extreme
 
-LABEL = "l"  # the column of the labels, where they come as an array
-RETRIES = 3  # of a task that fails with its worker
+if TYPE_CHECKING:
+    from bayes_lepu.fitted import Fit
+
+# Rows of every kind in the sample: enough for the search for modes (2,000 rows and 20 times as many
+# in its second stage), fewer where these take more than 100 MB, but as many as a verdict wants.
+POOL_ROWS, POOL_CELLS, FEWEST_POOLED = 60_000, 12_000_000, 20_000
+# Rows that are judged: so many that 2,000 are labelled, within what a verdict takes seconds for.
+FEWEST_JUDGED, MOST_JUDGED, LABELLED_JUDGED = 20_000, 60_000, 2_000
 
 
-class Partitions:
-    """Parts that are held by the workers of a cluster, in order.
+@dataclass(frozen=True, eq=False)
+class PartitionedData(PUData):
+    """Data of which a random sample is in memory; sums over all rows are made by partition.
 
-    Parameters
+    Attributes
     ----------
-    client : distributed.Client
-    futures : list of Future
-        One per partition. What a lost worker held is computed again from where it came from.
+    partitions : tuple of Delayed, or None
+        One `PUData` each, on the internal scale; None in a fit that was read from a file.
+    counts, weights : (kinds,) arrays
+        Number of rows of every `RowKind`, and the sum of their weights, in all partitions.
+    by_kind : PUData or None
+        Rows of every kind at random, which smaller samples are taken from.
+    keys : (rows of by_kind,) array
+        Their random numbers.
     """
 
-    is_source = True
+    partitions: tuple[Any, ...] | None = None
+    counts: NDArray[np.int64] = field(default_factory=lambda: np.zeros(len(RowKind), np.int64))
+    weights: Array = field(default_factory=lambda: np.zeros(len(RowKind)))
+    by_kind: PUData | None = None
+    keys: Array = field(default_factory=lambda: np.zeros(0))
 
-    def __init__(self, client: Any, futures: list[Any]) -> None:
-        self._client, self._futures = client, futures
+    @classmethod
+    def of(cls, sample: PUData, **rest: Any) -> Self:
+        """The data of which this is the sample in memory."""
+        return cls(**_fields(sample), **rest)
 
-    def map(self, function: Callable[..., Any], *more: Iterable[Any]) -> "Partitions":
-        """What a function makes of every partition, computed where the partition is."""
-        each = self._client.map(function, self._futures, *more, pure=False, retries=RETRIES)
-        return Partitions(self._client, each)
+    @property
+    def in_memory(self) -> bool:
+        """False: most rows are in the partitions."""
+        return False
 
-    def __iter__(self) -> Iterator[Any]:
-        for future in self._futures:
-            yield future.result()
+    @property
+    def n_all(self) -> int:
+        """Number of rows of all partitions."""
+        return int(self.counts.sum())
+
+    @cached_property
+    def kind_counts(self) -> NDArray[np.int64]:
+        """Number of rows of every kind, in all partitions."""
+        return self.counts
+
+    @cached_property
+    def kind_weights(self) -> Array:
+        """Sum of the weights of the rows of every kind, in all partitions."""
+        return self.weights
+
+    @cached_property
+    def distinct(self) -> PUData:
+        """These data: rows are not compared across partitions."""
+        return self
+
+    @property
+    def held(self) -> PUData:
+        """The sample in memory, as if it were all."""
+        return PUData(**_fields(self))
+
+    @property
+    def pool(self) -> tuple[PUData, Array]:
+        """Rows that samples are taken from, and their random numbers."""
+        assert self.by_kind is not None  # only a fit that was read from a file has none
+        return self.by_kind, self.keys
+
+    def rows(self, keep: NDArray[Any] | slice) -> PUData:
+        """Some of the rows in memory."""
+        return self.held.rows(keep)
+
+    def columns(self, keep: NDArray[np.bool_]) -> PUData:
+        """Some of the columns, in every partition."""
+        change = methodcaller("columns", keep)
+        return self.of(
+            self.held.columns(keep),
+            partitions=tuple(_of_each(change, self.partitions or ())),
+            counts=self.counts,
+            weights=self.weights,
+            by_kind=change(self.pool[0]),
+            keys=self.keys,
+        )
+
+    def total(self, function: Callable[[Rows], Sums]) -> Sums:
+        """Sums over the rows of all partitions, in their order."""
+        if self.partitions is None:
+            raise DataError(
+                f"The {self.n_all} rows of this fit are not here, only a sample of them. Fit them "
+                "again, or ask for rows that you pass (X=)."
+            )
+        each = _compute(_of_each(partial(_sums, function), self.partitions))
+        n, *totals = (sum(part) for part in zip(*each, strict=True))
+        _refuse_other_rows(n, self.n_all)
+        return tuple(totals)
 
 
-def fit(
+def _fields(data: PUData) -> dict[str, Any]:
+    return {f.name: getattr(data, f.name) for f in fields(PUData)}
+
+
+def is_dask(X: Any) -> bool:
+    """Whether X is a collection of Dask."""
+    return hasattr(X, "__dask_graph__")
+
+
+def read_dask(
     X: Any,
     l: Any,
     *,
-    client: Any = None,
-    model: str | Propensity | ModelSpec = "psychm",
-    method: str = "map",
-    y: str | None = None,
-    sample_weight: str | None = None,
-    class_prior: tuple[float, float] | None = None,
-    label_frequency: tuple[float, float] | None = None,
-    false_marks: bool | Prior = False,
-    class_features: Sequence[str | int] | None = None,
-    selection_features: Sequence[str | int] | None = None,
-    class_formula: str | None = None,
-    selection_formula: str | None = None,
-    exclude: Sequence[str] = (),
+    y: Any = None,
+    sample_weight: Any = None,
+    false_marks: bool = False,
+    exclude: Any = (),
     missing: str = "error",
-    unseen: str = "error",
     standardize: bool = True,
-    penalty: str | Mapping[str, str] | None = None,
-    C: float | Mapping[str, float] | None = None,
-    priors: GivenPriors | None = None,
-    orientation: str = "sigma-norm",
-    draws: int = 1000,
-    chains: int = 4,
-    random_seed: int | None = None,
-    progressbar: bool = True,
-) -> Fit:
-    """Fit the rows of a Dask DataFrame or array, each partition where it is.
+    **options: Any,
+) -> PUData:
+    """The data of a Dask collection; see `read_data` for the options."""
+    if missing == "drop":
+        raise DataError("missing='drop' needs the table in memory. Use X.dropna(), which is lazy.")
+    frame, roles = _with_roles(X, l, y, sample_weight, false_marks=false_marks)
+    raw = list(frame.to_delayed())
+    sizes, counts, weights = _count(raw, roles)
+    most = min(POOL_ROWS, max(POOL_CELLS // len(frame.columns), FEWEST_POOLED))
+    how = {"false_marks": false_marks, "missing": missing, **options}
+    if sum(sizes) <= most:
+        whole = pd.concat(_compute(raw))
+        named = {"y": roles.y, "sample_weight": roles.weight, "exclude": exclude}
+        return read_data(whole, roles.l, standardize=standardize, **named, **how)
+    table, keys = _sample(raw, roles, sizes, counts, most)
+    labels, classes, weight = roles.read(table)
+    kind = row_kinds(labels, classes)
+    # What the rows of a kind stand for, so that means and most frequent levels are those of all.
+    stands_for = (counts / np.maximum(np.bincount(kind, minlength=len(RowKind)), 1))[kind]
+    taught = read_data(
+        table,
+        roles.l,
+        y=roles.y,
+        sample_weight=stands_for * (weight if weight.size else 1.0),
+        exclude=(*exclude, *([roles.weight] if roles.weight else [])),
+        standardize=False,
+        **how,
+    )
+    taught = replace(taught, weight=weight)
+    if standardize:
+        taught = _standardised(taught, raw, roles)
+    rate = (counts[RowKind.LABELLED] + counts[RowKind.FALSE_MARK]) / counts.sum()
+    judged = int(np.clip(LABELLED_JUDGED / rate, FEWEST_JUDGED, MOST_JUDGED))
+    held = taught.rows(np.sort(np.argsort(keys)[:judged]))
+    encoded = _of_each(partial(_encode, template=taught.rows(np.arange(0)), roles=roles), raw)
+    return PartitionedData.of(
+        held,
+        partitions=tuple(_kept_by_workers(encoded)),
+        counts=counts,
+        weights=weights,
+        by_kind=taught,
+        keys=keys,
+    )
 
-    Options that are not listed here are those of `bayes_lepu.fit`. Few large partitions are best:
-    every pass sends one task to each of them.
 
-    Parameters
-    ----------
-    X : dask.dataframe.DataFrame or dask.array.Array of shape (n, p)
-        An array is to be cut along its rows only.
-    l : str or dask.array.Array
-        Name of the column of the labels; for an array their array, cut as X is.
-    client : distributed.Client, optional
-        Where to compute; by default the active client.
-    method : {"map", "laplace"}
-        NUTS is refused: it would go over all partitions tens of thousands of times.
-    y, sample_weight : str, optional
-        Names of columns of X.
-
-    Returns
-    -------
-    Fit
-        As from `bayes_lepu.fit`. It holds a random sample of the rows, by which it is judged, and
-        needs the cluster only for sums over all rows, such as ``missed(total=True)``.
-    """
-    given = locals()
-    delayed, name = _delayed(X, l)
-    client = _active_client() if client is None else client
-    if not hasattr(client, "compute") or getattr(client, "asynchronous", False):
-        raise DataError(
-            f"client is a {type(client).__name__}; a distributed.Client that is not asynchronous "
-            "is expected."
-        )
-    rows = Rows(Partitions(client, client.compute(delayed)), name, y, sample_weight=sample_weight)
-    return fit_rows(rows, model, FitOptions.of(given | {"l": name}))
-
-
-def predict_proba(fit: Fit, X: Any) -> Any:
-    """P(y | x) of the rows of a Dask collection, as one: columns 0 and 1 of a DataFrame, or (n, 2).
+def predict_proba(fit: "Fit", X: Any) -> Any:
+    """P(y | x) of the rows of a Dask collection: columns "0" and "1" of a DataFrame, or (n, 2).
 
     Nothing is computed until it is asked for.
 
@@ -127,11 +217,10 @@ def predict_proba(fit: Fit, X: Any) -> Any:
         From any method, with or without Dask.
     X : dask.dataframe.DataFrame or dask.array.Array
     """
-    if hasattr(X, "map_partitions"):
-        meta = pd.DataFrame({0: np.empty(0), 1: np.empty(0)})
-        return X.map_partitions(_probabilities, _without_rows(fit), meta=meta)
+    if hasattr(X, "map_partitions") and hasattr(X, "columns"):
+        return X.map_partitions(_rate, _without_rows(fit), meta=_rated(np.empty((0, 2))))
     if hasattr(X, "map_blocks"):
-        _one_block_of_columns(X)
+        X = X.rechunk({1: -1})
         rate = _without_rows(fit).predict_proba
         return X.map_blocks(rate, dtype=float, chunks=(X.chunks[0], (2,)))
     raise DataError(
@@ -140,71 +229,226 @@ def predict_proba(fit: Fit, X: Any) -> Any:
     )
 
 
-def _active_client() -> Any:
-    try:
-        from distributed import get_client
-
-        return get_client()
-    except ImportError as error:
-        raise DataError(
-            "Partitions are fitted by distributed, which is not installed. Use pip install "
-            "'bayes-lepu[dask]'."
-        ) from error
-    except ValueError as error:
-        raise DataError(
-            "No Dask client is active. Start one: from distributed import Client; Client(), or "
-            "pass client=."
-        ) from error
+def _rate(frame: pd.DataFrame, fit: "Fit") -> pd.DataFrame:
+    return _rated(fit.predict_proba(frame) if len(frame) else np.empty((0, 2)), frame.index)
 
 
-def _probabilities(frame: pd.DataFrame, fit: Fit) -> pd.DataFrame:
-    if not len(frame):
-        return pd.DataFrame({0: np.empty(0), 1: np.empty(0)}, index=frame.index)
-    return pd.DataFrame(fit.predict_proba(frame), index=frame.index)
+def _rated(values: Array, index: pd.Index | None = None) -> pd.DataFrame:
+    """A table whose columns have text for names, which files of Parquet want."""
+    return pd.DataFrame(values, index=index, columns=["0", "1"])
 
 
-def _without_rows(fit: Fit) -> Fit:
+def _without_rows(fit: "Fit") -> "Fit":
     """The same fit without its training rows, light enough to be sent to every worker."""
     if fit.remembered is not None:
         return fit
     return replace(fit, data=fit.data.rows(np.arange(0)), levels=(fit.pi_draws, fit.c_by_annotator))
 
 
-def _delayed(X: Any, l: Any) -> tuple[list[Any], str]:
-    """The partitions as data frames that hold their labels, and the name of the labels."""
-    if hasattr(X, "to_delayed") and hasattr(X, "columns") and isinstance(l, str):
-        return list(X.to_delayed()), l
-    if not hasattr(X, "chunks") or not hasattr(l, "chunks"):
+@dataclass(frozen=True)
+class _Roles:
+    """Names of the columns that are no features, and whether a mark may be audited as false."""
+
+    l: str
+    y: str | None
+    weight: str | None
+    false_marks: bool
+
+    def read(self, frame: pd.DataFrame) -> tuple[NDArray[np.int8], Array, Array]:
+        """Labels, audited classes and weights of one partition."""
+        labels = np.asarray(self.marks(frame) == 1, dtype=np.int8)
+        y = None if self.y is None else frame[self.y]
+        weight = None if self.weight is None else frame[self.weight]
+        classes = read_classes(y, labels[:, None], None, false_marks=self.false_marks)
+        return labels, classes, read_weights(weight, len(labels), None, part=True)
+
+    def marks(self, frame: pd.DataFrame) -> Array:
+        """Labels of one partition as they are written."""
+        return as_numbers("l", read_vector("l", frame[self.l], len(frame), None), "0/1 or bool is")
+
+
+def _with_roles(
+    X: Any, l: Any, y: Any, sample_weight: Any, *, false_marks: bool
+) -> tuple[Any, _Roles]:
+    """The collection as a Dask DataFrame that holds labels, audits and weights, and their names."""
+    import dask.array as da
+    import dask.dataframe as dd
+
+    blocks = None
+    if isinstance(X, da.Array) and X.ndim == 2:
+        blocks = X.chunks[0]
+        X = dd.from_dask_array(X, columns=[f"x{j}" for j in range(X.shape[1])])
+    if not isinstance(X, dd.DataFrame):
         raise DataError(
-            f"X is a {type(X).__name__} and l a {type(l).__name__}; a Dask DataFrame and the name "
-            "of its column of labels, or two Dask arrays, are expected."
+            f"X is a {type(X).__name__} of Dask; a DataFrame, or an array of rows and columns, is "
+            "expected."
         )
+    X, names = X.rename(columns=str), {}
+    for option, value in (("l", l), ("y", y), ("sample_weight", sample_weight)):
+        name = option
+        if isinstance(value, str):
+            name = value
+            take_column(pd.DataFrame(columns=X.columns), name, option=option)
+        elif isinstance(value, dd.Series | da.Array) and value.ndim == 1:
+            own = getattr(value, "chunks", ((),))[0]
+            if blocks is not None and (own != blocks or np.isnan(blocks).any()):
+                raise DataError(
+                    f"X is cut into blocks of {blocks} rows and {option} into {own}; the "
+                    f"same rows in the same blocks are expected. Use {option}.rechunk(X.chunks[0]),"
+                    " after X.compute_chunk_sizes() where Dask does not know the lengths."
+                )
+            if option in X.columns:
+                raise DataError(
+                    f"X has a column {option!r}, and {option} is given besides. Pass the name of a "
+                    "column, or rename that one."
+                )
+            X = X.assign(**{option: value})
+        elif value is not None or option == "l":
+            raise DataError(
+                f"{option} is a {type(value).__name__}; of a Dask collection the name of a column, "
+                "or a Dask series or array of the same rows, is expected"
+                + (", of one annotator." if option == "l" else ".")
+            )
+        names[option] = name if value is not None else None
+    return X, _Roles(str(names["l"]), names["y"], names["sample_weight"], false_marks)
+
+
+def _of_each(function: Callable[..., Any], parts: Any, *more: Any) -> list[Any]:
+    """A task per partition."""
     from dask import delayed
 
-    _one_block_of_columns(X)
-    if np.isnan(X.chunks[0]).any() or np.isnan(l.chunks[0]).any():
+    task = delayed(_Quietly(function), pure=False, traverse=False)
+    return [task(*arguments) for arguments in zip(parts, *more, strict=True)]
+
+
+@dataclass(frozen=True)
+class _Quietly:
+    """A function that leaves infinities to whoever looks at its result, in any thread."""
+
+    function: Callable[..., Any]
+
+    def __call__(self, *arguments: Any) -> Any:
+        with np.errstate(all="ignore"):
+            return self.function(*arguments)
+
+
+def _compute(tasks: list[Any]) -> list[Any]:
+    import dask
+
+    return list(dask.compute(*tasks))
+
+
+def _kept_by_workers(tasks: list[Any]) -> list[Any]:
+    """The results of tasks, kept by the workers of a client; without one they are made each time.
+
+    The local scheduler would keep them in the memory of this process.
+    """
+    import dask
+
+    try:
+        from distributed import get_client
+
+        get_client()
+    except (ImportError, ValueError):
+        return tasks
+    return list(dask.persist(*tasks))
+
+
+def _sums(function: Callable[[Rows], Sums], part: PUData) -> Sums:
+    """The number of rows of one partition, and its sums."""
+    return part.n, *function(part.as_rows)
+
+
+def _refuse_other_rows(got: int, n: int) -> None:
+    if got != n:
         raise DataError(
-            "The blocks of X or l have lengths that Dask does not know. Use "
-            "X.compute_chunk_sizes() and l.compute_chunk_sizes()."
+            f"X had {n} rows in the first pass and {got} in a later one; the same rows are "
+            "expected each time that Dask computes them. Fit a copy that nobody changes."
         )
-    if l.ndim != 1 or X.chunks[0] != l.chunks[0]:
-        raise DataError(
-            f"X is cut into blocks of {X.chunks[0]} rows and l into {l.chunks}; both need the same "
-            "rows in the same blocks. Use l.rechunk(X.chunks[0])."
-        )
-    blocks = zip(X.to_delayed()[:, 0], l.to_delayed(), strict=True)
-    return [delayed(_frame)(rows, labels) for rows, labels in blocks], LABEL
 
 
-def _frame(X: Array, l: Array) -> pd.DataFrame:
-    return pd.DataFrame(X, columns=[f"x{j}" for j in range(X.shape[1])]).assign(**{LABEL: l})
+def _encode(frame: pd.DataFrame, template: PUData, roles: _Roles) -> PUData:
+    """The rows of one partition, encoded as those of the template are."""
+    X, index = template.X, frame.index
+    if len(frame):
+        X, index = template.transform(frame)
+    labels, y, weight = roles.read(frame)
+    return replace(
+        template, X=X, labels=labels[:, None], y=y, index=index, weight=weight, annotators=ONE
+    )
 
 
-def _one_block_of_columns(X: Any) -> None:
-    if X.ndim != 2:
-        raise DataError(f"X has shape {X.shape}; rows and columns are expected.")
-    if len(X.chunks[1]) > 1:
-        raise DataError(
-            f"X has chunks {X.chunks}; it is to be cut along its rows only. Use "
-            "X.rechunk({1: -1})."
-        )
+def _count(raw: list[Any], roles: _Roles) -> tuple[list[int], NDArray[np.int64], Array]:
+    """Rows of every partition; rows of every kind, and their weights."""
+    sizes, written, counted, weighed = zip(
+        *_compute(_of_each(partial(_count_part, roles), raw)), strict=True
+    )
+    counts, weights = sum(counted), sum(weighed)
+    if not counts.sum():
+        raise DataError("X is empty: no partition of it has a row.")
+    marks = zero_or_one(np.concatenate(written))  # refuses what labels cannot be
+    if not marks.any() or not counts[[RowKind.UNLABELLED, RowKind.MISSED, RowKind.NEGATIVE]].any():
+        everywhere = int(marks.any())
+        raise DataError(f"l is {everywhere} everywhere; labelled and unlabelled rows are needed.")
+    of_marked = weights[[RowKind.LABELLED, RowKind.FALSE_MARK]].sum()
+    check_weights(float(of_marked), float(weights.sum() - of_marked))
+    return list(sizes), counts, weights
+
+
+def _count_part(roles: _Roles, frame: pd.DataFrame) -> tuple[int, Array, Any, Any]:
+    labels, y, weight = roles.read(frame)
+    kind = row_kinds(labels, y)
+    counts = np.bincount(kind, minlength=len(RowKind))
+    weights = np.bincount(kind, weight, minlength=len(RowKind)) if weight.size else 1.0 * counts
+    return len(kind), np.unique(roles.marks(frame)), counts, weights
+
+
+def _sample(
+    raw: list[Any], roles: _Roles, sizes: list[int], counts: NDArray[np.int64], most: int
+) -> tuple[pd.DataFrame, Array]:
+    """Rows of every kind at random, named by their positions, and their random numbers."""
+    # As many as are wanted of each kind come out, give or take what chance does.
+    bar = (most + 4 * np.sqrt(most)) / np.maximum(counts, 1)
+    starts = np.concatenate([[0], np.cumsum(sizes)[:-1]]).tolist()
+    tasks = _of_each(partial(_sample_part, roles, bar), raw, starts)
+    found, frames, keys = zip(*_compute(tasks), strict=True)
+    _refuse_other_rows(sum(found), sum(sizes))
+    return pd.concat(frames), np.concatenate(keys)
+
+
+def _sample_part(
+    roles: _Roles, bar: Array, frame: pd.DataFrame, start: int
+) -> tuple[int, pd.DataFrame, Array]:
+    """How many rows one partition has, and those whose random numbers are small enough."""
+    labels, y, _ = roles.read(frame)
+    keys = random_keys(start, len(labels))
+    keep = np.flatnonzero(keys < bar[row_kinds(labels, y)])
+    return len(keys), frame.iloc[keep].set_axis(start + keep), keys[keep]
+
+
+def _standardised(taught: PUData, raw: list[Any], roles: _Roles) -> PUData:
+    """The sample on the scale of all rows: mean 0 and standard deviation 1."""
+    template = taught.rows(np.arange(0))
+    W, mean, squares = 0.0, np.zeros(taught.p), np.zeros(taught.p)
+    for w, m, q in _compute(_of_each(partial(_moments, template, roles), raw)):
+        if w == 0:
+            continue  # no row of this partition counts
+        # Means and squares of two parts together (Chan, Golub and LeVeque, 1983).
+        away = m - mean
+        mean = mean + away * (w / (W + w))
+        squares += q + away**2 * (W * w / (W + w))
+        W += w
+    scale = np.sqrt(squares / W)
+    if (extreme := np.flatnonzero(~np.isfinite(mean + scale))).size:
+        raise too_extreme([taught.feature_names[j] for j in extreme])
+    scale[taught.encoding.unscaled(taught.feature_names)] = 1.0
+    return taught.rescaled(mean, scale)
+
+
+def _moments(template: PUData, roles: _Roles, frame: pd.DataFrame) -> tuple[float, Array, Array]:
+    """Sum of weights, means, and sums of squares about them, of one partition."""
+    part = _encode(frame, template, roles)
+    W = float(part.each_weight.sum())
+    mean = part.each_weight @ part.X / (W or 1.0)
+    away = part.X - mean
+    return W, mean, part.each_weight @ (away * away)

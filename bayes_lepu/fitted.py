@@ -1,7 +1,7 @@
 """`Fit`: a fitted model with everything one can ask of it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,6 @@ from bayes_lepu.diagnostics.bounds import bound_class_prior
 from bayes_lepu.diagnostics.identifiability import diagnose
 from bayes_lepu.diagnostics.records import Identifiability
 from bayes_lepu.errors import ModelError
-from bayes_lepu.inference.engines import ENGINES
 from bayes_lepu.result import FittedModel
 from bayes_lepu.result.facts import estimate_in_words
 from bayes_lepu.result.saved import to_saved, write
@@ -37,34 +36,22 @@ class Fit(FittedModel):
         """What these data can and cannot say: level, verdict, and the checks behind them.
 
         Computed once; `bayes_lepu.diagnose` recomputes, and adds the slow checks on request. Of
-        rows that are not in memory, those held here are judged (`sample`).
+        a Dask collection a random sample of the rows is judged (`sample`).
         """
         return diagnose(self.sample)
 
     @cached_property
     def sample(self) -> "Fit":
-        """The same fit to the rows held in memory, for what needs single rows.
+        """The same model fitted to the rows in memory, for what needs single rows.
 
-        That is this fit, unless its rows are too many to be held: then it is one to a random
+        That is this fit, unless its rows are those of a Dask collection: then it is one to a random
         sample of them. Verdict and report are about it.
         """
-        if self.data.parts is None:
+        if self.data.in_memory:
             return self
-        priors = self.sample_priors
-        assert priors is not None  # goes with the parts
-        quiet = replace(self.options, progressbar=False)
-        found = ENGINES[self.method].run(quiet.request(self.spec, self.data.held, priors))
-        return replace(
-            self,
-            data=self.data.held,
-            priors=priors if found.priors is None else found.priors,
-            parameters=found.parameters,
-            modes=found.modes,
-            orientation=found.orientation,
-            stats=found.stats,
-            quality=found.quality,
-            sample_priors=None,
-        )
+        from bayes_lepu.refitting import fit_sample
+
+        return fit_sample(self)
 
     def bounds(
         self,
@@ -288,7 +275,7 @@ class Fit(FittedModel):
         )
 
     def _refuse_elsewhere(self, method: str) -> None:
-        if self.data.parts is not None:
+        if not self.data.in_memory:
             what = "fit again" if method == "update" else f"pass some of them: fit.{method}(X)"
             raise ModelError(
                 f"Most of the {self.data.n_all} rows of this fit are not in memory; {what}. "
@@ -371,7 +358,7 @@ class Fit(FittedModel):
         from bayes_lepu.report import write_report
 
         path = page_name(path)
-        if self.data.parts is not None:
+        if not self.data.in_memory:
             sampled = f"A random sample of {self.data.n} of {self.data.n_all} rows"
             return self.sample.report(
                 path, title=title or sampled, group_by=group_by, compare_with=compare_with
@@ -400,6 +387,6 @@ class Fit(FittedModel):
         if found.exchanged_pi is not None:
             other = estimate_in_words(found.exchanged_pi)
             facts["class prior pi"] += f"; with the factors exchanged {other}"
-        by = "" if self.data.parts is None else f" (judged by {self.data.n} rows at random)"
+        by = "" if self.data.in_memory else f" (judged by {self.data.n} rows at random)"
         facts["verdict"] = f"level {found.level}{by}: {found.verdict}"
         return facts | {"carried by": ", ".join(found.carried_by)}

@@ -162,17 +162,6 @@ def check_columns(
             )
 
 
-def refuse_by_passes(method: str) -> None:
-    """Say why an engine cannot work on rows that are not in memory."""
-    able = [name for name, engine in ENGINES.items() if engine.by_passes]
-    raise ModelError(
-        f"method={method!r} evaluates the posterior tens of thousands of times, and would go over "
-        "all rows each time, which are not in memory here. Use "
-        f"{' or '.join(f'method={name!r}' for name in sorted(able))} (laplace: a Gaussian at every "
-        "mode, with a check of its own), or a random part of the rows that is in memory."
-    )
-
-
 def refuse_by_products(method: str, data: PUData) -> None:
     """Say why an engine cannot work on a sparse matrix."""
     able = [name for name, engine in ENGINES.items() if engine.by_products]

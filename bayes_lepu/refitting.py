@@ -69,6 +69,14 @@ def refit(
     return found
 
 
+@stops_at_once
+@np.errstate(all="ignore")
+def fit_sample(fit: Fit) -> Fit:
+    """The same model and options for the rows in memory alone (see `Fit.sample`)."""
+    options, data = replace(fit.options, progressbar=False), fit.data.held
+    return fit_data(fit.spec, data, priors_of(fit.spec, data, options), options)
+
+
 def _as_chosen(fit: Fit) -> GivenPriors:
     """The priors of a fit, unknown scales as they were before a point estimate found them."""
     priors: dict[str, Any] = dict(fit.priors)

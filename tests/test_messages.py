@@ -80,7 +80,7 @@ MISTAKES = {
     "a single column": (fitting(A[:, 0]), r"shape \(60,\)", r"reshape\(-1, 1\)"),
     "three dimensions": (fitting(A[..., None]), "3 dimension", r"reshape\(len\(X\), -1\)"),
     "a dict": (fitting({"a": [1, 2]}), "dict", "table is expected", r"pd.DataFrame\(X\)"),
-    "a file name": (fitting("table.csv"), "'table.csv'", "no such file", "expected"),
+    "a file name": (fitting("table.csv"), "'table.csv'", "a table is expected", "read_csv"),
     "a sparse matrix for NUTS": (
         fitting(scipy.sparse.csr_matrix(A), method="nuts"),
         "method='nuts'",

@@ -10,7 +10,6 @@ center of 0. ``y`` holds audited classes and NaN where the class is unknown.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from operator import methodcaller
 from typing import Any
 
 import numpy as np
@@ -18,9 +17,14 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bayes_lepu.data.annotators import ONE
-from bayes_lepu.data.parts import Parts, Sums, evenly_spaced, random_keys
 from bayes_lepu.data.repeats import find_repeats
-from bayes_lepu.data.weights import are_counts, evenly_by_weight, total_and_error
+from bayes_lepu.data.weights import (
+    are_counts,
+    evenly_by_weight,
+    evenly_spaced,
+    random_keys,
+    total_and_error,
+)
 from bayes_lepu.likelihood import NOT_SHOWN, UNKNOWN, Rows, make_rows
 from bayes_lepu.likelihood.sparse_matrices import as_dense, is_sparse
 from bayes_lepu.links import Array, RowKind, row_kinds
@@ -29,6 +33,8 @@ from bayes_lepu.tables.formulas import is_group
 from bayes_lepu.tables.scaling import column_moments
 from bayes_lepu.tables.sparse_tables import as_sparse, scaled
 from bayes_lepu.tables.user_table import as_coordinate, encode_rows, match_sparse
+
+Sums = tuple[Any, ...]  # numbers and arrays, which add up over the rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,8 +70,6 @@ class PUData:
     visit_names : tuple of str
         Columns that differ between the annotators of a row; the last columns of X, one per
         annotator for every name.
-    parts : Parts or None
-        All rows, where those held here are a random sample of them.
     """
 
     X: Array
@@ -83,11 +87,10 @@ class PUData:
     weight: Array = field(default_factory=lambda: np.zeros(0))
     outside: Array = field(default_factory=lambda: np.full((2, 2), np.nan))
     visit_names: tuple[str, ...] = ()
-    parts: Parts | None = None
 
     @property
     def n(self) -> int:
-        """Number of rows held here."""
+        """Number of rows in memory."""
         return self.X.shape[0]
 
     @property
@@ -96,9 +99,14 @@ class PUData:
         return is_sparse(self.X)
 
     @property
+    def in_memory(self) -> bool:
+        """Whether all rows are here, not only a sample of them (see `bayes_lepu.dask`)."""
+        return True
+
+    @property
     def in_kernel(self) -> bool:
         """Whether the compiled density goes over the rows alone: all here, and dense."""
-        return self.parts is None and not self.is_sparse
+        return self.in_memory and not self.is_sparse
 
     @property
     def dense(self) -> "PUData":
@@ -108,7 +116,7 @@ class PUData:
     @property
     def n_all(self) -> int:
         """Number of rows in all, wherever they are."""
-        return self.n if self.parts is None else self.parts.n
+        return self.n
 
     @property
     def p(self) -> int:
@@ -166,15 +174,11 @@ class PUData:
     @cached_property
     def kind_counts(self) -> NDArray[np.int64]:
         """Number of rows of every kind, in all."""
-        if self.parts is not None:
-            return self.parts.counts
         return np.bincount(self.kind, minlength=len(RowKind))
 
     @cached_property
     def kind_weights(self) -> Array:
         """Sum of the weights of the rows of every kind, in all."""
-        if self.parts is not None:
-            return self.parts.weights
         return np.bincount(self.kind, weights=self.each_weight, minlength=len(RowKind))
 
     @property
@@ -235,7 +239,7 @@ class PUData:
     @cached_property
     def distinct(self) -> "PUData":
         """The same with identical rows counted instead of repeated, where many are identical."""
-        found = None if self.parts or self.is_sparse else find_repeats(self.X, self.labels, self.y)
+        found = None if self.is_sparse else find_repeats(self.X, self.labels, self.y)
         if found is None:
             return self
         first, kind = found
@@ -255,35 +259,32 @@ class PUData:
 
     @property
     def held(self) -> "PUData":
-        """The rows held here, as if they were all."""
-        return self if self.parts is None else replace(self, parts=None)
+        """The rows in memory, as if they were all."""
+        return self
 
     def some(self, count: int) -> "PUData":
-        """At most so many of the rows held here, at random and the same ones every time."""
+        """At most so many of the rows in memory, at random and the same ones every time."""
         if self.n <= count:
             return self.held
         return self.rows(np.sort(np.argpartition(random_keys(0, self.n), count)[:count]))
 
     def evenly(self, most: int) -> "PUData":
-        """An evenly spaced part of the rows held here, of at most so many."""
+        """An evenly spaced part of the rows in memory, of at most so many."""
         return self.held if self.n <= most else self.rows(evenly_spaced(self.n, most))
 
     @property
     def pool(self) -> tuple["PUData", Array]:
-        """Rows that samples are taken from, and their random numbers (see `parts`)."""
-        if self.parts is None:
-            return self, random_keys(0, self.n)
-        return self.parts.pool, self.parts.keys
+        """Rows that samples are taken from, and their random numbers (see `weights`)."""
+        return self, random_keys(0, self.n)
 
     def total(self, function: Callable[[Rows], Sums]) -> Sums:
-        """Sums over all rows: what the function gives for these, or for each part of them."""
-        return function(self.as_rows) if self.parts is None else self.parts.total(function)
+        """Sums over all rows."""
+        return function(self.as_rows)
 
     def rows(self, keep: NDArray[Any] | slice) -> "PUData":
-        """Some of the rows held here, by position, by a slice or by a boolean mask."""
+        """Some of the rows in memory, by position, by a slice or by a boolean mask."""
         return replace(
             self,
-            parts=None,
             X=_in_row_order(self.X[keep]),
             labels=np.ascontiguousarray(self.labels[keep]),
             y=self.y[keep],
@@ -295,7 +296,6 @@ class PUData:
         """Some of the columns, with their masks."""
         return replace(
             self,
-            parts=None if self.parts is None else self.parts.each(methodcaller("columns", keep)),
             X=_in_row_order(self.X[:, keep]),
             feature_names=tuple(np.array(self.feature_names)[keep].tolist()),
             center=self.center[keep],

@@ -1,6 +1,8 @@
-"""Rows that count for more or less than one.
+"""Rows that count for more or less than one, and some rows that stand for all.
 
-Whole numbers count rows that are alike; other weights say how much a row stands for.
+Whole numbers count rows that are alike; other weights say how much a row stands for. A random
+sample holds the rows with the smallest random numbers, which depend on their positions alone: it is
+the same wherever the rows are, and a smaller sample is a part of a larger one.
 """
 
 import numpy as np
@@ -12,6 +14,18 @@ from bayes_lepu.links import Array
 def are_counts(weight: Array) -> bool:
     """Whether the weights are whole numbers."""
     return bool(np.all(weight == np.round(weight)))
+
+
+def random_keys(start: int, count: int) -> Array:
+    """The random numbers of rows ``start`` to ``start + count``, the same every time."""
+    generator = np.random.PCG64(0)
+    generator.advance(start)
+    return np.random.Generator(generator).random(count)
+
+
+def evenly_spaced(count: int, most: int) -> slice:
+    """Every k-th of so many rows or draws, such that at most ``most`` are taken."""
+    return slice(None, None, max(1, -(-count // most)))
 
 
 def evenly_by_weight(weight: Array, count: int) -> NDArray[np.intp]:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bayes_lepu.data.parts import evenly_spaced
 from bayes_lepu.data.pu_data import PUData
+from bayes_lepu.data.weights import evenly_spaced
 from bayes_lepu.diagnostics.records import Aspect, Check, passed_if
 from bayes_lepu.diagnostics.subject import Subject
 from bayes_lepu.diagnostics.thresholds import judged_on

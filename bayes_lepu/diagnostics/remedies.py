@@ -16,7 +16,7 @@ from shlex import quote
 
 import numpy as np
 
-from bayes_lepu.data.parts import evenly_spaced
+from bayes_lepu.data.weights import evenly_spaced
 from bayes_lepu.diagnostics.climbing import climb, held, logit_pi
 from bayes_lepu.diagnostics.levels import sd_pi
 from bayes_lepu.diagnostics.naming import exchange_gap, exchanged_peak

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import logsumexp
 
-from bayes_lepu.data.parts import evenly_spaced
+from bayes_lepu.data.weights import evenly_spaced
 from bayes_lepu.inference.folding import pivot
 from bayes_lepu.inference.laplace import Gaussian, Mixture
 from bayes_lepu.inference.modes import SAME, distance

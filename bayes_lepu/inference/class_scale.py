@@ -48,10 +48,10 @@ def class_scale(data: PUData) -> float:
     """The scale A, at least `scale_by_count`; that where labels, rows or columns are many."""
     by_count = scale_by_count(data)
     many_terms = count_terms(data, data.class_mask) > MANY_TERMS
-    if by_count == WIDEST_BY_COUNT or data.parts is not None or many_terms:
+    if by_count == WIDEST_BY_COUNT or many_terms:
         return by_count
     rows = data.distinct
-    if rows.n > MANY_ROWS:
+    if rows.n_all > MANY_ROWS:
         return by_count
     rows = rows.with_labels(rows.l)
     rows = rows.columns(rows.class_mask)

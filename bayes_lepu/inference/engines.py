@@ -148,8 +148,6 @@ class Engine:
         ``run(request) -> Outcome``.
     point : bool
         Whether it gives a point, for which penalties and flat priors are in order.
-    by_passes : bool
-        Whether some dozen passes over the rows are enough, so that they need not be in memory.
     by_products : bool
         Whether products with X are enough, so that it may be sparse.
     """
@@ -157,7 +155,6 @@ class Engine:
     name: str
     run: Callable[[Request], Outcome]
     point: bool = False
-    by_passes: bool = False
     by_products: bool = False
 
 
@@ -284,5 +281,5 @@ SAMPLERS: dict[str, Callable[..., Posterior]] = {
     "pymc": pymc_posterior,
 }
 register(Engine("nuts", run_nuts))
-register(Engine("map", run_map, point=True, by_passes=True, by_products=True))
-register(Engine("laplace", run_laplace, by_passes=True))
+register(Engine("map", run_map, point=True, by_products=True))
+register(Engine("laplace", run_laplace))

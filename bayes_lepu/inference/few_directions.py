@@ -29,7 +29,7 @@ def has_many_columns(density: LogDensity) -> bool:
     slopes = [density.priors[name] for name in SLOPES if name in density.priors]
     return (
         data.p > MANY_FOR_SEARCH
-        and data.parts is None
+        and data.in_memory
         and density.spec.has_selection
         and data.n_annotators == 1
         and all(s.family in ("normal", "laplace", "flat") for s in slopes)

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, log_expit, logsumexp
 
-from bayes_lepu.data.parts import evenly_spaced
+from bayes_lepu.data.weights import evenly_spaced
 from bayes_lepu.links import Array
 from bayes_lepu.models.density import LogDensity
 
@@ -84,11 +84,11 @@ def pivot(density: LogDensity, z: Array, reference: Array) -> Folded:
 
 def _log_odds(density: LogDensity, z: Array) -> Array:
     """Of every draw; over very many rows, where w hardly differs, those of the mean of some w."""
-    if density.data.parts is not None or density.data.n_all > MANY_ROWS:
+    if density.data.n_all > MANY_ROWS or not density.data.in_memory:
         flat = np.concatenate(z)
         some = flat[evenly_spaced(len(flat), FEW_DRAWS)]
         few = np.array([naming_log_odds(density, point) for point in some])
-        if np.ptp(expit(few)) < ALIKE or density.data.parts is not None:
+        if np.ptp(expit(few)) < ALIKE or not density.data.in_memory:
             return np.full(z.shape[:-1], logsumexp(log_expit(few)) - logsumexp(log_expit(-few)))
     return np.array([[naming_log_odds(density, point) for point in chain] for chain in z])
 

@@ -128,7 +128,7 @@ def resample(
     so that hardly any comes twice). Where k exceeds `TRUSTED_K` the weights mean nothing: the draws
     are then those of the mixture, and are not to be trusted.
     """
-    if density.data.parts is not None or density.data.n_all > MANY_ROWS:
+    if density.data.n_all > MANY_ROWS:
         z = mixture.sample(rng, max(count, LEAST_DRAWS))
         return z[:count], importance(density, mixture, z[:LEAST_DRAWS])[1]
     z = mixture.sample(rng, max(2 * count, LEAST_DRAWS))

@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from bayes_lepu.data.parts import evenly_spaced
+from bayes_lepu.data.weights import evenly_spaced
 from bayes_lepu.inference.optimizers import Optimum
 from bayes_lepu.inference.point_figures import PointFigures, point_figures, swapped_figures
 from bayes_lepu.links import Array

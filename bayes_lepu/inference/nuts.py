@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from bayes_lepu.data.parts import evenly_spaced
+from bayes_lepu.data.weights import evenly_spaced
 from bayes_lepu.errors import ModelError
 from bayes_lepu.inference import folding, orientation, pooling
 from bayes_lepu.inference.laplace import Gaussian, Mixture

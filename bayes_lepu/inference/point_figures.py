@@ -9,8 +9,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from bayes_lepu.data.parts import Sums
-from bayes_lepu.data.pu_data import PUData
+from bayes_lepu.data.pu_data import PUData, Sums
 from bayes_lepu.likelihood import Rows
 from bayes_lepu.links import sigmoid
 from bayes_lepu.models.parameters import Parameters

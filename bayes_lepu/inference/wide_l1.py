@@ -54,7 +54,7 @@ def is_wide(density: LogDensity) -> bool:
     slopes = [density.priors[name] for name in _factors(density)]
     sparse = all(s.family == "laplace" for s in slopes)
     return (
-        data.parts is None
+        data.in_memory
         and ((data.p > data.n and not data.is_sparse) or (sparse and data.p > MANY_SPARSE_COLUMNS))
         and data.n_annotators == 1
         and any(s.family == "laplace" for s in slopes)

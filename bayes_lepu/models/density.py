@@ -21,8 +21,7 @@ from types import SimpleNamespace
 import numpy as np
 from numpy.typing import NDArray
 
-from bayes_lepu.data.parts import Sums
-from bayes_lepu.data.pu_data import PUData
+from bayes_lepu.data.pu_data import PUData, Sums
 from bayes_lepu.likelihood import (
     CERTAIN_LINK,
     Point,
@@ -250,8 +249,8 @@ class LogDensity:
         return value + self._add_rest(z, grad), grad
 
     def logps(self, z: Array) -> Array:
-        """Log density of several points ``(count, dim)``, in one pass over rows elsewhere."""
-        if self.data.parts is None or not self.data.is_closed:
+        """Log density of several points ``(count, dim)``, in one pass over all rows."""
+        if self.data.in_kernel or not self.data.is_closed:
             return np.array([self.logp(point) for point in z])
         at = [self.point(point) for point in z]
         (values,) = self.data.total(partial(row_sums.values, links=self.constants.links, points=at))

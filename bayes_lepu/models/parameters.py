@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayes_lepu import links
-from bayes_lepu.data.parts import evenly_spaced
+from bayes_lepu.data.weights import evenly_spaced
 from bayes_lepu.errors import ModelError
 from bayes_lepu.likelihood import NOT_SHOWN
 from bayes_lepu.likelihood.sparse_matrices import predict

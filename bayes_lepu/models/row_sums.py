@@ -8,8 +8,7 @@ from functools import partial
 import numpy as np
 
 from bayes_lepu import likelihood
-from bayes_lepu.data.parts import Sums
-from bayes_lepu.data.pu_data import PUData
+from bayes_lepu.data.pu_data import PUData, Sums
 from bayes_lepu.likelihood import (
     Links,
     Point,

@@ -124,4 +124,4 @@ def rows_in_words(d: PUData) -> str:
     text = f"{d.n_all} rows, {len(d.terms)} columns, {labelled} {by}, {d.n_audited} audited"
     text += f", {d.unseen} shown to nobody" if d.unseen else ""
     text += ", weighted" if d.weight.size else ""
-    return text + (f"; {d.n} rows at random held here" if d.parts is not None else "")
+    return text + (f"; {d.n} rows at random in memory" if not d.in_memory else "")

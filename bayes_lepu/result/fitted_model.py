@@ -58,8 +58,6 @@ class FittedModel:
         Sampler statistics of shape ``(chain, draw)``, and what else belongs to single draws.
     quality : Quality
         How well the engine did, by its own measure.
-    sample_priors : mapping of str to Prior, optional
-        Where the rows held here are a sample of all: the priors of the same fit to the sample.
     levels : pair of arrays, optional
         π (draw,) and c (draw, J), where all rows would have to be gone over for them.
     remembered : Remembered, optional
@@ -76,7 +74,6 @@ class FittedModel:
     provenance: Provenance
     stats: Mapping[str, Array] = field(default_factory=dict)
     quality: Quality = field(default_factory=Quality)
-    sample_priors: Priors | None = None
     levels: tuple[Array, Array] | None = None
     remembered: Remembered | None = None
 

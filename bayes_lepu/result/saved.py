@@ -5,11 +5,11 @@ explains itself. `arviz.from_netcdf` reads it too.
 """
 
 import json
-from dataclasses import fields, replace
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bayes_lepu.data.parts import Parts
+from bayes_lepu.dask import PartitionedData
 from bayes_lepu.errors import FileFormatError
 from bayes_lepu.inference.engines import Quality
 from bayes_lepu.inference.modes import Mode
@@ -55,7 +55,6 @@ def to_saved(
         "options": fit.options.to_json(),
         "provenance": fit.provenance.to_json(),
         "priors": json.dumps({k: v.to_dict() for k, v in fit.priors.items()}),
-        "sample_priors": json.dumps({k: v.to_dict() for k, v in (fit.sample_priors or {}).items()}),
         "orientation": json.dumps(vars(fit.orientation)),
         "quality": json.dumps(vars(fit.quality), default=lambda number: number.item()),
     }
@@ -123,7 +122,7 @@ def _from_tree(tree: "xr.DataTree", propensity: Propensity) -> dict[str, Any]:
     levels = None
     if "all_rows" in tree.children:
         every = {str(k): v.to_numpy() for k, v in tree["all_rows"].data_vars.items()}
-        data = replace(data, parts=Parts(None, every["counts"], every["weights"]))
+        data = PartitionedData.of(data, counts=every["counts"], weights=every["weights"])
         levels = every["pi"], every["c"]
     priors = _read_priors(tree.attrs["priors"])
     density = LogDensity(spec, data, priors)
@@ -131,7 +130,6 @@ def _from_tree(tree: "xr.DataTree", propensity: Propensity) -> dict[str, Any]:
         "spec": spec,
         "data": data,
         "priors": priors,
-        "sample_priors": _read_priors(tree.attrs.get("sample_priors", "{}")) or None,
         "levels": levels,
         "parameters": _read_parameters(main, tree["log_weights"], density),
         "modes": _read_modes(tree["modes"], density),

@@ -13,8 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from bayes_lepu.data.parts import Sums
-from bayes_lepu.data.pu_data import PUData
+from bayes_lepu.data.pu_data import PUData, Sums
 from bayes_lepu.errors import ModelError
 from bayes_lepu.likelihood import UNKNOWN, Rows
 from bayes_lepu.links import Array

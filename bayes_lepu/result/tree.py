@@ -64,7 +64,7 @@ def stored_groups(fit: FittedModel) -> dict[str, "xr.Dataset"]:
         groups["sample_stats"] = xr.Dataset(
             {k: (SAMPLE, np.asarray(v, dtype=COUNTS.get(k))) for k, v in fit.stats.items()}
         )
-    if fit.data.parts is not None:
+    if not fit.data.in_memory:
         pi, c = fit.pi_draws, fit.c_by_annotator
         groups["all_rows"] = xr.Dataset(
             {

@@ -21,7 +21,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from bayes_lepu.data.parts import evenly_spaced
+from bayes_lepu.data.weights import evenly_spaced
 from bayes_lepu.diagnostics.subject import Subject
 from bayes_lepu.errors import DataError, ModelError
 from bayes_lepu.links import Array

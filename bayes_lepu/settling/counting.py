@@ -93,7 +93,7 @@ def count_missed(
     else:
         values, _ = fit.data.transform(X)
         rows, readings = np.arange(values.shape[0]), read(fit, values, both=both)
-    elsewhere = X is None and fit.data.parts is not None
+    elsewhere = X is None and not fit.data.in_memory
     order = np.arange(len(rows))
     lines, rng = {}, stream(fit)
     for reading in readings:

@@ -80,12 +80,12 @@ def answer(fit: FittedModel, verdict: Identifiability) -> Answer:
 
     decision = choose(fit, None, how_many, "a first look", both=both)
     total = decision.outcome.xs("total", level=1)
-    if fit.data.parts is not None or fit.data.weight.size:
+    if not fit.data.in_memory or fit.data.weight.size:
         total = count_missed(fit, ci_prob=decision.ci_prob, both=both)
     if fit.spec.certain:
         return _nothing_missed(decision, total)
     help_, call, flags = _help(fit, verdict)
-    if fit.data.parts is not None:
+    if not fit.data.in_memory:
         return _answer_elsewhere(fit, verdict, decision, total, help_)
     return Answer(
         missed=_missed(fit, verdict, decision, total),

@@ -1,6 +1,7 @@
 """Arrays as tables: two dimensions of numbers, or advice that depends on what there is instead."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,13 +13,31 @@ from bayes_lepu.links import Array
 
 
 def refuse_swapped(X: Any, l: Any) -> None:
-    """Refuse a vector where the table belongs and a table where the labels belong."""
+    """Refuse what is no table, and a vector where the table belongs."""
+    refuse_others(X)
     first: tuple[int, ...] = getattr(X, "shape", ())
     second: tuple[int, ...] = getattr(l, "shape", ())
     if len(first) == 1 and len(second) == 2 and second[-1] > 1:
         raise DataError(
             f"X has shape {first} and l has shape {second}: the two seem to be swapped. "
             "The table comes first: fit(X, l)."
+        )
+
+
+def refuse_others(X: Any) -> None:
+    """Refuse names of files and several tables, with the line that makes one table of them."""
+    if isinstance(X, str | Path):
+        raise DataError(
+            f"X is the text {str(X)!r}; a table is expected. Use pd.read_parquet({str(X)!r}) or "
+            f"pd.read_csv first; for more rows than memory holds dask.dataframe.read_parquet, then "
+            "fit(X, ..., method='map')."
+        )
+    frames = isinstance(X, list | tuple) and any(hasattr(part, "columns") for part in X)
+    if frames or callable(X) or isinstance(X, Iterator):
+        raise DataError(
+            f"X is a {type(X).__name__}{' of data frames' if frames else ''}; one table is "
+            "expected. Use pd.concat(frames), or for more rows than memory holds "
+            "dask.dataframe.from_map(read, names)."
         )
 
 
@@ -47,8 +66,7 @@ def _two_dimensions(X: Any, like: Sequence[str]) -> NDArray[Any]:
         )
     if isinstance(X, np.ma.MaskedArray):
         X = np.ma.filled(X.astype(float), np.nan)  # a masked cell is a missing one
-    if isinstance(X, str):
-        raise DataError(f"X is the text {X!r}; a table is expected. Use pd.read_csv({X!r}) first.")
+    refuse_others(X)
     if isinstance(X, dict):
         raise DataError("X is a dict; a table is expected. Use pd.DataFrame(X).")
     try:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from bayes_lepu.links import Array
 from bayes_lepu.tables.encoding import Cells
 from bayes_lepu.tables.problems import Problem, ProblemKind, first_row
 
@@ -29,11 +30,17 @@ KINDS_OF_DATES = ("datetime64", "datetime", "date", "time", "period")
 
 
 def read_cells(
-    column: pd.Series, name: str, *, training: bool = True, group: bool = False
+    column: pd.Series,
+    name: str,
+    *,
+    training: bool = True,
+    group: bool = False,
+    weight: Array | None = None,
 ) -> Cells | Problem:
     """The cells of one column; of training rows also whether they can be learned from.
 
-    A group has levels, however many and whatever their type.
+    A group has levels, however many and whatever their type. The most frequent level of text, which
+    is the reference, counts rows by their weights.
     """
     if group:
         return _read_levels(column, name, training=False)
@@ -61,7 +68,7 @@ def read_cells(
         return Problem(ProblemKind.COMPLEX, name)
     if kind != "string" and not (kind == "mixed-integer" and _only_text_and_numbers(column)):
         return Problem(ProblemKind.OTHER, name, f"for example {column.dropna().iloc[0]!r}")
-    return _read_text(column, name, training=training)
+    return _read_text(column, name, weight, training=training)
 
 
 def _read_numbers(column: pd.Series, name: str, *, training: bool = False) -> Cells | Problem:
@@ -81,7 +88,9 @@ def _read_numbers(column: pd.Series, name: str, *, training: bool = False) -> Ce
     return Cells(values)
 
 
-def _read_text(column: pd.Series, name: str, *, training: bool) -> Cells | Problem:
+def _read_text(
+    column: pd.Series, name: str, weight: Array | None, *, training: bool
+) -> Cells | Problem:
     text = column.astype(object).where(column.notna(), None)
     text = text.map(lambda v: (v.strip() or None) if isinstance(v, str) else v, na_action="ignore")
     if training:
@@ -100,10 +109,12 @@ def _read_text(column: pd.Series, name: str, *, training: bool) -> Cells | Probl
             )
         if first.map(lambda v: DATE.match(v) is not None).all():
             return Problem(ProblemKind.DATE, name, f"as text, for example {present.iloc[0]!r}")
-    return _read_levels(text, name, training=training)
+    return _read_levels(text, name, weight, training=training)
 
 
-def _read_levels(column: pd.Series, name: str, *, training: bool) -> Cells | Problem:
+def _read_levels(
+    column: pd.Series, name: str, weight: Array | None = None, *, training: bool
+) -> Cells | Problem:
     """Levels as text, so that 1, 1.0 and "1" in another file are the same level."""
     if isinstance(column.dtype, pd.CategoricalDtype):
         codes, found = column.cat.codes.to_numpy(), list(column.cat.categories)
@@ -124,13 +135,17 @@ def _read_levels(column: pd.Series, name: str, *, training: bool) -> Cells | Pro
         if len(levels) > MAX_LEVELS:
             return Problem(ProblemKind.LEVELS, name, f"{len(levels)} levels in {n} rows")
         if not isinstance(column.dtype, pd.CategoricalDtype):
-            codes, levels = _by_frequency(codes, levels)
+            codes, levels = _by_frequency(codes, levels, weight)
     return Cells(codes.astype(float), levels)
 
 
-def _by_frequency(codes: Any, levels: tuple[str, ...]) -> tuple[Any, tuple[str, ...]]:
+def _by_frequency(
+    codes: Any, levels: tuple[str, ...], weight: Array | None
+) -> tuple[Any, tuple[str, ...]]:
     """The most frequent level first, the others in the order of their text."""
-    counts = np.bincount(codes[codes >= 0], minlength=len(levels))
+    known = codes >= 0
+    counted = None if weight is None or not weight.size else weight[known]
+    counts = np.bincount(codes[known], counted, minlength=len(levels))
     most = min(levels, key=lambda v: (-counts[levels.index(v)], v))
     order = [most, *sorted(level for level in levels if level != most)]
     place = np.array([order.index(level) for level in levels] + [-1])

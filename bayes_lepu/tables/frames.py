@@ -28,7 +28,8 @@ def as_frame(X: Any, *, without: Collection[str] = ()) -> pd.DataFrame | None:
     if isinstance(frame, nw.LazyFrame):
         raise DataError(
             f"X is a lazy frame ({type(X).__module__}.{type(X).__name__}); rows in memory are "
-            "expected. Use X.collect() (polars, narwhals) first, or lepu.dask.fit(X, ...) (dask)."
+            "expected. Use X.collect() (polars, narwhals) or X.compute() (dask) first; lepu.fit "
+            "and lepu.dask.predict_proba take Dask frames as they are."
         )
     if not isinstance(frame, nw.DataFrame):
         return None

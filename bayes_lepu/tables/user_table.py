@@ -131,7 +131,7 @@ def _learn(
 ) -> Table:
     levels = () if design is None else design.by_level
     read = {
-        name: read_cells(frame.iloc[:, j], name, group=name in levels)
+        name: read_cells(frame.iloc[:, j], name, group=name in levels, weight=weight)
         for j, name in enumerate(names)
     }
     cells = {name: found for name, found in read.items() if isinstance(found, Cells)}

@@ -1,7 +1,6 @@
 """The public surface: light to import, keyword-only options, documented, examples that run."""
 
 import doctest
-import functools
 import importlib
 import inspect
 import pkgutil
@@ -138,24 +137,19 @@ def test_errors_can_be_caught_together():
     assert issubclass(lepu.DataError, ValueError)
 
 
-# Of build_model, from_trace and dask.fit: what is theirs alone or means something else there.
+# Of build_model and from_trace: what is theirs alone or means something else there.
 OWN_OPTIONS = {
     "build_model": {"l", "terms"},
     "from_trace": {"l", "trace"},
-    "dask.fit": {"l", "client", "method", "y", "sample_weight"},  # names of columns; MAP first
 }
 
 
 @pytest.mark.parametrize("name", OWN_OPTIONS)
 def test_options_that_functions_share_are_the_same(name):
     """Same default, type and order as in `fit`, and nothing that `fit` does not know."""
-    if name == "dask.fit":
-        pytest.importorskip("dask")
-        importlib.import_module("bayes_lepu.dask")
-    function = functools.reduce(getattr, name.split("."), lepu)
     theirs = {
         k: v
-        for k, v in inspect.signature(function).parameters.items()
+        for k, v in inspect.signature(getattr(lepu, name)).parameters.items()
         if k not in OWN_OPTIONS[name]
     }
     ours = inspect.signature(lepu.fit).parameters

@@ -73,7 +73,7 @@ def test_evidence_agrees_with_importance_sampling():
 class Target:
     """The standard normal density, of few rows."""
 
-    data = SimpleNamespace(n_all=1, parts=None)
+    data = SimpleNamespace(n_all=1)
 
     def logps(self, z):
         return -0.5 * z[:, 0] ** 2

@@ -10,7 +10,7 @@ from scipy.stats import dirichlet, halfnorm, laplace, norm, skewnorm
 from scipy.stats import t as student
 
 import bayes_lepu as lepu
-from bayes_lepu.data.parts import Batches, Parts
+from bayes_lepu.dask import PartitionedData
 from bayes_lepu.data.reading import read_data
 from bayes_lepu.errors import ModelError
 from bayes_lepu.likelihood import make_links
@@ -219,13 +219,16 @@ def test_loglik_adds_over_blocks_of_rows(model):
 @pytest.mark.parametrize("known", [{}, {"class_prior": (0.3, 0.1)}])
 def test_rows_in_parts_have_the_density_of_the_whole(prior, known):
     """With a prior that the compiled density knows and one that it does not."""
+    pytest.importorskip("dask")
     rng = np.random.default_rng(11)
     data = read_data(rng.normal(size=(50, 2)), np.arange(50) % 3 == 0, **known)
-    halves = [data.rows(np.arange(20)), data.rows(np.arange(20, 50))]
-    parts = Parts(Batches(lambda: iter(halves)), data.kind_counts, data.kind_weights)
+    parts = [data.rows(np.arange(20)), data.rows(np.arange(20, 50))]
+    sums = {"counts": data.kind_counts, "weights": data.kind_weights}
     priors = {**weak_priors(2, 2), "a": prior}
     whole = LogDensity(get_model("spm"), data, priors)
-    apart = LogDensity(get_model("spm"), replace(data.rows([0]), parts=parts), priors)
+    apart = LogDensity(
+        get_model("spm"), PartitionedData.of(data.rows([0]), partitions=parts, **sums), priors
+    )
     z = rng.normal(size=(3, whole.dim))
     np.testing.assert_allclose(apart.logps(z), [whole.logp(point) for point in z], rtol=1e-12)
     for ask in ("logp_grad", "logp_grad_info", "fold"):
