@@ -11,6 +11,7 @@ from bayes_lepu.building import Rows, read_model
 from bayes_lepu.dask import is_dask
 from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.errors import ModelError
+from bayes_lepu.factors import Factor
 from bayes_lepu.fitted import Fit
 from bayes_lepu.inference.engines import ENGINES
 from bayes_lepu.inference.nuts import refuse_improper
@@ -18,7 +19,6 @@ from bayes_lepu.models import AUTO, get_model
 from bayes_lepu.models.spec import ModelSpec
 from bayes_lepu.options import check_options, refuse_by_products
 from bayes_lepu.priors.prior import GivenPriors, Prior, Priors
-from bayes_lepu.propensities import Propensity
 from bayes_lepu.result.origin import FitOptions, Provenance
 from bayes_lepu.runtime.interruption import stops_at_once
 
@@ -27,7 +27,8 @@ def fit(
     X: Any,
     l: Any,
     *,
-    model: str | Propensity | ModelSpec = "psychm",
+    model: str | Factor | ModelSpec = "psychm",
+    class_link: str | Factor | None = None,
     method: str = "nuts",
     y: Any = None,
     visits: Any = None,
@@ -76,11 +77,15 @@ def fit(
         with one column per annotator (1 marked, 0 seen and not marked, NaN not shown) tells the
         class from the annotators by what they agree on, if they label independently given x and
         the class; their propensities are partially pooled.
-    model : {"naive", "scar", "spm", "psychm", "auto"}, Propensity
+    model : {"naive", "scar", "spm", "psychm", "auto"}, Factor
         The labelling mechanism; see `list_models`. Also the name of another propensity, such as
-        "probit", or a `Propensity` from a file of your own. ``auto`` fits all models and averages
+        "probit", or a `Factor` from a file of your own. ``auto`` fits all models and averages
         by how well they predict the labels (`AveragedFit`); for whoever does not know the
         mechanism.
+    class_link : {"logistic", "probit", "cloglog", "loglog", "cauchit"}, Factor
+        The curve of the class over its linear predictor, logistic by default. Also a `Factor` whose
+        rates are known: ``bayes_lepu.factors.ceiling(0.9)`` for a class that is never surer than
+        .9, or one with a link from a file of your own.
     method : {"nuts", "map", "laplace"}
         ``nuts``: posterior draws; ``map``: the mode of the posterior, with ``C`` the
         paper's penalised MLE; ``laplace``: a quick Gaussian approximation at the modes.
@@ -165,7 +170,7 @@ def fit(
 @np.errstate(all="ignore")  # a search meets infinities and leaves them
 def fit_rows(
     rows: Rows,
-    model: str | Propensity | ModelSpec,
+    model: str | Factor | ModelSpec,
     options: FitOptions,
     *,
     average: FitOptions | None = None,

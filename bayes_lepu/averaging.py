@@ -33,10 +33,10 @@ from numpy.typing import NDArray
 from bayes_lepu.comparison import compare
 from bayes_lepu.diagnostics.records import Identifiability
 from bayes_lepu.errors import FileFormatError, ModelError
+from bayes_lepu.factors import RATES, Factor
 from bayes_lepu.fitted import Fit
 from bayes_lepu.models import AUTO
 from bayes_lepu.models.parameters import ARRAYS, Parameters
-from bayes_lepu.propensities import RATES, Propensity
 from bayes_lepu.result.calls import HEAD, call_text
 from bayes_lepu.result.origin import FitOptions, Provenance
 from bayes_lepu.result.saved import fields_of, to_saved, write
@@ -262,7 +262,9 @@ def is_average(tree: "xr.DataTree") -> bool:
     return MEMBERS in tree.children
 
 
-def from_saved(tree: "xr.DataTree", path: Path, propensity: Propensity | None) -> AveragedFit:
+def from_saved(
+    tree: "xr.DataTree", path: Path, model: Factor | None, class_link: Factor | None
+) -> AveragedFit:
     """The average that `AveragedFit.save` wrote, its draws chosen anew by the same seed."""
     try:
         table = pd.DataFrame(**json.loads(tree.attrs["comparison"]))
@@ -276,7 +278,8 @@ def from_saved(tree: "xr.DataTree", path: Path, propensity: Propensity | None) -
             f"{path} is incomplete ({error}). Save the fit again, or use the release that wrote it."
         ) from error
     members = zip(table.index, saved, strict=True)
-    fits = {str(name): Fit(**fields_of(member, path, propensity)) for name, member in members}
+    own = {"propensity": model, "class_link": class_link}
+    fits = {str(name): Fit(**fields_of(member, path, **own)) for name, member in members}
     found = _averaged(fits, table, options)
     return replace(found, provenance=provenance, remembered=remembered)
 
@@ -313,7 +316,8 @@ def _pool(fits: Iterable[Fit], which: NDArray[np.int64]) -> Parameters:
         values = np.stack(np.broadcast_arrays(*parts))
         index = which.reshape(1, *which.shape, *(1,) * (values.ndim - 3))
         pooled[name] = np.take_along_axis(values, index, axis=0)[0]
-    return Parameters(**pooled, link=(*links, members[0].link)[0])
+    link = (*links, members[0].link)[0]
+    return Parameters(**pooled, link=link, of_class=members[0].of_class)
 
 
 def _of_shape(draws: Parameters, shape: tuple[int, ...]) -> Parameters:

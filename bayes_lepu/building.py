@@ -1,13 +1,14 @@
 """`build_model`: the PyMC model of a table and labels, to extend or to sample by other means."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from bayes_lepu.dask import is_dask, read_dask
 from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.data.reading import read_data
 from bayes_lepu.errors import ModelError
+from bayes_lepu.factors import Factor, get_curve
 from bayes_lepu.inference.engines import ENGINES
 from bayes_lepu.models import get_model
 from bayes_lepu.models.spec import ModelSpec
@@ -19,7 +20,6 @@ from bayes_lepu.options import (
     with_marks,
 )
 from bayes_lepu.priors.prior import GivenPriors, Prior
-from bayes_lepu.propensities import Propensity
 from bayes_lepu.result.origin import FitOptions
 
 if TYPE_CHECKING:
@@ -32,7 +32,8 @@ def build_model(
     X: Any,
     l: Any,
     *,
-    model: str | Propensity | ModelSpec = "psychm",
+    model: str | Factor | ModelSpec = "psychm",
+    class_link: str | Factor | None = None,
     y: Any = None,
     visits: Any = None,
     sample_weight: Any = None,
@@ -95,7 +96,7 @@ class Rows:
 
 def read_model(
     rows: Rows,
-    model: str | Propensity | ModelSpec,
+    model: str | Factor | ModelSpec,
     options: FitOptions,
     *,
     average: FitOptions | None = None,
@@ -129,9 +130,12 @@ def read_model(
     return spec, data, priors_of(spec, data, options)
 
 
-def spec_of(model: str | Propensity | ModelSpec, options: FitOptions) -> ModelSpec:
+def spec_of(model: str | Factor | ModelSpec, options: FitOptions) -> ModelSpec:
     """The model by the options of a call."""
-    return with_marks(get_model(model), options.false_marks, options.priors)[0]
+    spec = with_marks(get_model(model), options.false_marks, options.priors)[0]
+    if options.class_link in (None, spec.of_class.name):
+        return spec
+    return replace(spec, of_class=get_curve(options.class_link))
 
 
 def priors_of(spec: ModelSpec, data: PUData, options: FitOptions) -> dict[str, Prior]:

@@ -53,9 +53,3 @@ def row_kinds(l: NDArray[np.int8], y: Array) -> NDArray[np.int8]:
 def sigmoid(z: ArrayLike) -> Array:
     """Logistic function 1 / (1 + exp(-z))."""
     return np.asarray(expit(z), dtype=float)
-
-
-def psychometric(omega: ArrayLike, log_w: ArrayLike) -> Array:
-    """Propensity Ψ = γ + (1 - γ - λ) σ(ω)."""
-    gamma, _, rho = np.exp(np.asarray(log_w, dtype=float))
-    return np.minimum(gamma + rho * expit(omega), 1.0)  # the weights add up to one but for rounding

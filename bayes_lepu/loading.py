@@ -3,24 +3,24 @@
 from pathlib import Path
 
 from bayes_lepu.averaging import from_saved, is_average
+from bayes_lepu.factors import Factor
 from bayes_lepu.fitted import Fit
-from bayes_lepu.propensities import Propensity
 from bayes_lepu.result.saved import fields_of, open_saved
 from bayes_lepu.runtime.interruption import stops_at_once
 
 
 @stops_at_once
-def load(path: str | Path, *, model: Propensity | None = None) -> Fit:
+def load(path: str | Path, *, model: Factor | None = None, class_link: Factor | None = None) -> Fit:
     """Read a fit written by `Fit.save`.
 
     Parameters
     ----------
     path : str or Path
-    model : Propensity, optional
-        The propensity of the fit, where it is one of your own.
+    model, class_link : Factor, optional
+        The propensity and the class of the fit, where their links are your own.
     """
     path = Path(path)
     tree = open_saved(path)
     if is_average(tree):
-        return from_saved(tree, path, model)
-    return Fit(**fields_of(tree, path, model))
+        return from_saved(tree, path, model, class_link)
+    return Fit(**fields_of(tree, path, model, class_link))

@@ -10,6 +10,7 @@ import numpy as np
 from bayes_lepu.building import Rows, read_model
 from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.errors import OWN_CODE, DataError, LepuWarning, ModelError
+from bayes_lepu.factors import Factor
 from bayes_lepu.fitted import Fit
 from bayes_lepu.inference.engines import quality_of_chains
 from bayes_lepu.inference.nuts import refuse_improper
@@ -19,7 +20,6 @@ from bayes_lepu.inference.pymc_nuts import coordinates_of, stats_of
 from bayes_lepu.models.density import LogDensity
 from bayes_lepu.models.spec import ModelSpec
 from bayes_lepu.priors.prior import GivenPriors, Prior
-from bayes_lepu.propensities import Propensity
 from bayes_lepu.result.origin import FitOptions, Provenance
 from bayes_lepu.runtime.interruption import stops_at_once
 from bayes_lepu.suggestions import some
@@ -35,7 +35,8 @@ def from_trace(
     X: Any,
     l: Any,
     *,
-    model: str | Propensity | ModelSpec = "psychm",
+    model: str | Factor | ModelSpec = "psychm",
+    class_link: str | Factor | None = None,
     y: Any = None,
     visits: Any = None,
     sample_weight: Any = None,

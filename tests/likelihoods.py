@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from bayes_lepu.factors import Factor
 from bayes_lepu.likelihood import Links, Point, Rows, flat_order, make_links, make_point, make_rows
-from bayes_lepu.propensities import Propensity
 
 P, J = 3, 2
 
@@ -33,7 +33,7 @@ def certain(rows: Rows) -> Rows:
 
 
 def unpack(
-    theta: np.ndarray, rows: Rows, propensity: Propensity, *, false_marks: bool, of_class=None
+    theta: np.ndarray, rows: Rows, propensity: Factor, *, false_marks: bool, of_class=None
 ) -> Point:
     """The point with these coordinates in the flat order."""
     at = flat_order(rows).entries(theta)
@@ -48,7 +48,7 @@ def unpack(
     )
 
 
-def used(rows: Rows, propensity: Propensity) -> np.ndarray:
+def used(rows: Rows, propensity: Factor) -> np.ndarray:
     """Which entries of the flat order the likelihood depends on."""
     where = flat_order(rows)
     out = np.ones(where.size, dtype=bool)
@@ -58,7 +58,7 @@ def used(rows: Rows, propensity: Propensity) -> np.ndarray:
     return out
 
 
-def links_of(propensity: Propensity, of_class: Propensity | None = None, **options) -> Links:
+def links_of(propensity: Factor, of_class: Factor | None = None, **options) -> Links:
     return make_links(propensity.link, (of_class or propensity).link, **options)
 
 

@@ -5,12 +5,13 @@ import math
 import numpy as np
 import pytest
 import scipy.sparse
+from scipy.special import expit, ndtr
 
 import bayes_lepu as lepu
 from bayes_lepu.diagnostics import table as checks
 from bayes_lepu.diagnostics.records import Aspect, Check
+from bayes_lepu.factors import Factor, Link, ceiling, get_factor
 from bayes_lepu.inference import engines
-from bayes_lepu.propensities import Link, Propensity
 from bayes_lepu.report import order
 from bayes_lepu.report.section import Section
 from tests.patience import slow
@@ -39,9 +40,9 @@ def gumbel_graph(z):
     return -e, pt.log(-pt.expm1(-e))
 
 
-GUMBEL = Propensity(
+GUMBEL = Factor(
     "gumbel",
-    "s(x) = exp(-exp(-(α·x + β)))",
+    "exp(-exp(-(η)))",
     Link("gumbel", gumbel_logs, lambda z: np.exp(-z) - 1, gumbel_scalar, gumbel_graph),
 )
 
@@ -97,6 +98,78 @@ def test_several_annotators_by_a_propensity_from_outside(table):
     fit = lepu.fit(X, L, model=GUMBEL, method="laplace", random_seed=1, **QUICK)
     assert fit.draws.alpha.shape == (120, 2, 2)
     assert fit.identifiability.verdict
+
+
+# A class with another curve: by the name of its link, with a ceiling, or with its own link. -------
+
+CLASSES = {
+    "probit": "probit",
+    "ceiling": ceiling(0.9),
+    "outside": Factor("gumbel class", GUMBEL.formula, GUMBEL.link),
+}
+
+
+@pytest.mark.filterwarnings("ignore::bayes_lepu.errors.LepuWarning")
+@pytest.mark.parametrize("method", ["map", slow("laplace"), slow("nuts")])
+@pytest.mark.parametrize("of_class", CLASSES)
+def test_a_class_with_another_curve(table, tmp_path, of_class, method):
+    """Fitted, judged, reported, saved and read back as the logistic one is."""
+    X, l = table
+    options = {"model": "scar", "method": method, "random_seed": 1, "class_link": CLASSES[of_class]}
+    fit = lepu.fit(X, l, **options, **QUICK)
+    point = fit.draws.take(0)
+    tau = point.tau(fit.data.X)
+    wanted = {"probit": ndtr(tau), "ceiling": 0.9 * expit(tau), "outside": np.exp(-np.exp(-tau))}
+    np.testing.assert_allclose(point.t(fit.data.X), wanted[of_class], rtol=1e-9)
+    h = point.s(fit.data.X) * wanted[of_class]
+    np.testing.assert_allclose(
+        point.missed(fit.data.X), (wanted[of_class] - h) / (1 - h), rtol=1e-7
+    )
+    assert fit.identifiability.level in (1, 2, 3, 4)
+    page = fit.report(tmp_path / "report.html").read_text(encoding="utf-8")
+    assert {"probit": "Φ(a·x + b)", "ceiling": "0.9 σ(a·x + b)"}.get(of_class, "exp(-exp(") in page
+    path = fit.save(tmp_path / "fit.nc")
+    own = {}
+    if of_class == "outside":
+        with pytest.raises(lepu.FileFormatError, match="class_link"):
+            lepu.load(path)
+        own = {"class_link": CLASSES[of_class]}
+    again = lepu.load(path, **own)
+    np.testing.assert_array_equal(again.predict_proba(X), fit.predict_proba(X))
+    updated = again.update(y=np.where((np.arange(400) < 5) & (l == 0), 0, np.nan))
+    assert updated.spec.of_class.name == fit.spec.of_class.name
+
+
+@pytest.mark.parametrize("of_class", CLASSES)
+@pytest.mark.parametrize("model", ["spm", "psychm"])
+def test_the_graph_of_another_class(table, of_class, model):
+    X, l = table
+    options = {"model": model, "method": "laplace", "class_link": CLASSES[of_class]}
+    fit = lepu.fit(X, l, **options, random_seed=1, **QUICK)
+    density, rng = fit.density, np.random.default_rng(3)
+    logp = fit.model.compile_logp(mode="FAST_COMPILE")
+    gaps = []
+    for _ in range(3):
+        z = rng.normal(size=density.dim)
+        step = 1e-6 * rng.normal(size=density.dim)
+        point = {
+            name: z[density.layout.slices[name.removesuffix("_simplex__")]].reshape(value.shape)
+            for name, value in fit.model.initial_point().items()
+        }
+        if model == "spm":
+            gaps.append(float(logp(point)) - density.logp(z))
+        rise = density.logp(z + step) - density.logp(z - step)
+        assert rise == pytest.approx(2 * density.logp_grad(z)[1] @ step, rel=1e-5)
+    if gaps:
+        np.testing.assert_allclose(gaps, gaps[0], atol=1e-9)
+
+
+def test_a_class_cannot_have_rates_to_estimate(table):
+    X, l = table
+    with pytest.raises(lepu.ModelError, match="rates are estimated"):
+        lepu.fit(X, l, class_link=get_factor("psychometric"), method="map")
+    with pytest.raises(lepu.ModelError, match=r"class_link.*logistic, probit"):
+        lepu.fit(X, l, class_link="logit", method="map")
 
 
 # An engine: independent draws around the best mode, as wide as one is told. -----------------------

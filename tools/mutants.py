@@ -40,15 +40,15 @@ LONGEST = 3000  # and all of them
 QUIETLY = ["-q", "-n", "0", "-p", "no:cacheprovider"]
 
 # What is mutated, and the fast tests that must notice.
-KERNEL = ("likelihood", "propensities")
+KERNEL = ("likelihood", "factors")
 DENSITY = ("models/test_density.py", "models/test_pooled_density.py", "models/test_terms.py")
 PRIORS = ("priors", "models/test_density.py")
 CHECKS = ("diagnostics/test_figures.py", "diagnostics/test_numbers.py")
 COMPILED = {
     "links.py": KERNEL,
-    "propensities/arithmetic.py": KERNEL,
+    "factors/arithmetic.py": KERNEL,
     "likelihood": KERNEL,
-    "propensities": KERNEL,
+    "factors": KERNEL,
     "models/compiled.py": (*DENSITY, "inference/test_scales.py", "inference/test_folding.py"),
     "inference/quadratic.py": ("inference/test_quadratic.py",),
 }

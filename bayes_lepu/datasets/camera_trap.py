@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from bayes_lepu.datasets.dataset import PUDataset
-from bayes_lepu.links import psychometric, sigmoid
+from bayes_lepu.links import sigmoid
 
 _N = 2500
 _SEED = 1
@@ -63,7 +63,7 @@ def load_demo() -> PUDataset:
     values = X.to_numpy(dtype=float)
     Z = (values - values.mean(axis=0)) / values.std(axis=0)
     t = sigmoid(Z @ _A + _B)
-    s = psychometric(Z @ _ALPHA + _BETA, np.log([_GAMMA, _LAM, 1.0 - _GAMMA - _LAM]))
+    s = _GAMMA + (1.0 - _GAMMA - _LAM) * sigmoid(Z @ _ALPHA + _BETA)
     y = rng.random(_N) < t
     l = y & (rng.random(_N) < s)
     return PUDataset(

@@ -170,8 +170,9 @@ def score_columns(subject: Subject) -> ColumnScores:
         beta=beta,
         rates=rates,
         epsilon=0.0 if point.epsilon is None else point.epsilon,
+        class_rates=point.of_class.log_rates(),
     )
-    links = make_links(subject.propensity.link)
+    links = make_links(subject.propensity.link, point.of_class.link)
     grad, info = loglik_grad(rows, links, at)[1], information(rows, links, at)
 
     s0 = where.of_selection(0).start

@@ -10,8 +10,8 @@ from bayes_lepu.diagnostics.subject import Subject
 from bayes_lepu.diagnostics.thresholds import grade, graded
 from bayes_lepu.inference.laplace import TRUSTED_K
 from bayes_lepu.links import Array
-from bayes_lepu.models.factors import scalars
 from bayes_lepu.models.parameters import Parameters
+from bayes_lepu.models.variables import scalars
 from bayes_lepu.result import FittedModel
 
 if TYPE_CHECKING:

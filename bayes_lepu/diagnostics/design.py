@@ -122,10 +122,11 @@ def _jacobian(spec: ModelSpec, data: PUData, rows: Array, full: Array) -> Array:
     density = LogDensity(spec, data, spec.complete_priors(weak_priors(1, 1), None))
     point = density.unpack(full[density.free])
     ones = np.column_stack([rows, np.ones(len(rows))])
-    t, psi = point.t(rows), point.s(rows)
+    psi = point.s(rows)
     slope = np.exp(spec.propensity.logs(point.omega(rows), point.log_w)[2])
+    log_t, _, log_slope = spec.of_class.logs(point.tau(rows), spec.of_class.log_rates())
     columns = [
-        (1 - t)[:, None] * ones,
+        np.exp(log_slope - log_t)[:, None] * ones,
         (slope / psi)[:, None] * ones,
         (point.gamma * (1 - psi) / psi)[:, None],
         np.full((len(rows), 1), -float(point.lam)),

@@ -16,10 +16,10 @@ from bayes_lepu.diagnostics.climbing import Objective, climb
 from bayes_lepu.diagnostics.columns import Term
 from bayes_lepu.diagnostics.quick_likelihood import one_annotator
 from bayes_lepu.diagnostics.subject import WEAK_SLOPE_SCALE, Subject
+from bayes_lepu.factors import CURVES, REGISTRY, Factor, ceiling
 from bayes_lepu.likelihood import Links, Point, Rows, flat_order, make_links, make_point
 from bayes_lepu.likelihood.formula import outside_moments, row_terms
 from bayes_lepu.links import Array
-from bayes_lepu.propensities import REGISTRY, Propensity
 
 MAX_ROWS = 20_000  # beyond, the forms are refitted to an evenly spaced part of the rows
 FALSE_MARKS = (0.0, 0.02, 0.05)
@@ -28,7 +28,11 @@ RISES = (0.5, 1.0, 2.0)  # of the log odds of a constant s, over one sd of the c
 FLOORS = (0.05, 0.1, 0.2)  # of an s that follows t, from s = floor to s = 1 - floor
 # Slopes of a link against those of the logistic one for about the same curve.
 LINK_SCALES = {"logistic": 1.0, "probit": 0.6, "cloglog": 0.8, "loglog": 0.8, "cauchit": 0.8}
-OTHER_LINKS = [name for name in LINK_SCALES if name != "logistic"]
+
+
+def link_scale(curve: Factor) -> float:
+    """Slopes of a curve against those of the logistic one."""
+    return LINK_SCALES.get(curve.link.name, 1.0)
 
 
 @dataclass(frozen=True)
@@ -39,10 +43,8 @@ class Form:
     ----------
     name : str
         In words.
-    link : str
-        Link of the class probability.
-    ceiling : float
-        Its highest value.
+    of_class : Factor
+        Link of the class probability, with a ceiling where it has one.
     false_marks : float
         Rate of marks on negative rows.
     rise : float
@@ -55,21 +57,20 @@ class Form:
     """
 
     name: str
-    link: str = "logistic"
-    ceiling: float = 1.0
+    of_class: Factor
     false_marks: float = 0.0
     rise: float = 0.0
     floor: float = 0.0
     terms: tuple[Term, ...] = ()
 
 
-def list_forms(terms: tuple[Term, ...], *, kept_out: bool) -> list[Form]:
-    """All forms, the fitted model's own first (``kept_out``: columns of t do not enter s)."""
-    shapes = [Form("logistic", false_marks=0.0)]
-    shapes += [Form(name, link=name) for name in OTHER_LINKS]
-    shapes += [Form(f"ceiling {top:g}", ceiling=top) for top in CEILINGS]
+def list_forms(own: Factor, terms: tuple[Term, ...], *, kept_out: bool) -> list[Form]:
+    """All forms, the fitted model's ``own`` first (``kept_out``: columns of t do not enter s)."""
+    shapes = [Form(own.name, own)]
+    shapes += [Form(name, curve) for name, curve in CURVES.items() if curve is not own]
+    shapes += [Form(f"ceiling {top:g}", ceiling(top)) for top in CEILINGS]
     if terms:
-        shapes.append(Form("with " + ", ".join(t.name for t in terms), terms=terms))
+        shapes.append(Form("with " + ", ".join(t.name for t in terms), own, terms=terms))
     forms = [
         form
         if not rate
@@ -78,8 +79,8 @@ def list_forms(terms: tuple[Term, ...], *, kept_out: bool) -> list[Form]:
         for rate in FALSE_MARKS
     ]
     if kept_out:
-        forms += [Form(f"s rises with t's score by {k:g} per sd", rise=k) for k in RISES]
-        forms += [Form(f"s = {f:g} + {1 - 2 * f:g} t", floor=f) for f in FLOORS]
+        forms += [Form(f"s rises with t's score by {k:g} per sd", own, rise=k) for k in RISES]
+        forms += [Form(f"s = {f:g} + {1 - 2 * f:g} t", own, floor=f) for f in FLOORS]
     return forms
 
 
@@ -88,7 +89,8 @@ class Problem:
     """The rows, the fitted propensity and the answer at hand, in the kernel's flat order."""
 
     rows: Rows
-    propensity: Propensity
+    propensity: Factor
+    of_class: Factor
     class_mask: NDArray[np.bool_]
     selection_mask: NDArray[np.bool_]
     start: Point
@@ -108,6 +110,7 @@ class Problem:
         return cls(
             rows,
             subject.propensity,
+            point.of_class,
             data.class_mask,
             data.selection_mask,
             make_point(a=point.a, b=point.b, alpha=point.alpha, beta=point.beta, rates=point.log_w),
@@ -132,13 +135,14 @@ class Problem:
     def doubtful(self, z: Array, own: dict[str, Any]) -> dict[str, Any]:
         """The fitted form's own h, of another class and propensity.
 
-        With t = σ(τ + log 2) and s lowered by as much, s t stays what it is at every row: the
+        With twice the odds of t and s lowered by as much, s t stays what it is at every row: the
         clearest positives are marked as the model says, doubtful ones down to half as often.
         """
-        form = Form("logistic")
+        form = Form("", self.of_class)
         rows, point = self.rows_of(form), self.point(form, self.free(form), z)
         tau = rows.X @ point.a + point.b
-        t, more = expit(tau), expit(tau + np.log(2))
+        t = self.of_class.value(tau)
+        more = expit(self.of_class.log_odds(tau) + np.log(2))
         share_of = rows.weight if rows.weight.size else None
         pi, new = (float(np.average(v, weights=share_of)) for v in (t, more))
         m, unlabelled = own["missed"], rows.labels[0] == 0
@@ -157,9 +161,9 @@ class Problem:
 
     def links_of(self, form: Form) -> Links:
         """The links of a form."""
-        return make_links(self._propensity(form).link, REGISTRY[form.link].link)
+        return make_links(self._propensity(form).link, form.of_class.link)
 
-    def _propensity(self, form: Form) -> Propensity:
+    def _propensity(self, form: Form) -> Factor:
         constant = not self.propensity.has_predictor
         return REGISTRY["logistic"] if form.floor or (form.rise and constant) else self.propensity
 
@@ -199,13 +203,13 @@ class Problem:
             if form.floor
             else propensity.log_rates(flat[places]),
             epsilon=form.false_marks,
-            class_rates=_log([0.0, 1.0 - form.ceiling, form.ceiling]),
+            class_rates=form.of_class.log_rates(),
         )
 
     def first(self, form: Form, free: NDArray[np.bool_]) -> Array:
         """Where a form's refit starts: the answer at hand, slopes on the link's own scale."""
         where, extra = flat_order(self.rows_of(form)), len(form.terms)
-        flat, start, scale = np.zeros(where.size), self.start, LINK_SCALES[form.link]
+        flat, start, scale = np.zeros(where.size), self.start, self._scale(form)
         flat[where.of_class()] = scale * np.concatenate([start.a, np.zeros(extra), [start.b]])
         propensity = self._propensity(form)
         if self.propensity.has_predictor and not form.floor:
@@ -239,10 +243,14 @@ class Problem:
 
         return objective
 
+    def _scale(self, form: Form) -> float:
+        """Slopes of a form's class against those of the fitted one."""
+        return link_scale(form.of_class) / link_scale(self.of_class)
+
     def _ridge(self, form: Form) -> Array:
         where = flat_order(self.rows_of(form))
         precision = np.zeros(where.size)
-        precision[: where.p] = (WEAK_SLOPE_SCALE * LINK_SCALES[form.link]) ** -2
+        precision[: where.p] = (WEAK_SLOPE_SCALE * self._scale(form)) ** -2
         precision[where.of_selection(0)] = WEAK_SLOPE_SCALE**-2
         precision[where.of_selection(0).stop - 1] = 0.0
         return precision

@@ -102,7 +102,7 @@ def form_range(
     data = subject.data
     varies = subject.propensity.has_predictor
     kept_out = not varies or bool(np.any(data.class_mask & ~data.selection_mask))
-    forms = list_forms(terms, kept_out=kept_out)
+    forms = list_forms(problem.of_class, terms, kept_out=kept_out)
     records: list[dict[str, Any]] = []
     before: tuple[Form, Array] | None = None
     skip: Form | None = None
@@ -169,7 +169,7 @@ def _other_naming(subject: Subject, problem: Problem) -> float:
         return -np.inf
     other, found = problem.exchanged(), [-np.inf]
     for rate in FALSE_MARKS:
-        form = Form("logistic", false_marks=rate)
+        form = Form("", problem.of_class, false_marks=rate)
         z = other.refit(form, None)
         if other.stays(form, z):
             found.append(other.reading(form, z)["loglik"])

@@ -14,8 +14,8 @@ from bayes_lepu.diagnostics.records import Aspect, Check, not_applicable, not_co
 from bayes_lepu.diagnostics.subject import Role, Subject
 from bayes_lepu.diagnostics.thresholds import graded
 from bayes_lepu.links import Array
-from bayes_lepu.models.factors import scalars
 from bayes_lepu.models.parameters import Parameters
+from bayes_lepu.models.variables import scalars
 from bayes_lepu.result.numbers_in_words import share
 
 if TYPE_CHECKING:

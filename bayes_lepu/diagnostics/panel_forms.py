@@ -26,12 +26,13 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import expit, logit, logsumexp, roots_hermitenorm
 
-from bayes_lepu.diagnostics.form_refits import LINK_SCALES, OTHER_LINKS
+from bayes_lepu.diagnostics.form_refits import link_scale
 from bayes_lepu.diagnostics.forms import AS_WELL
 from bayes_lepu.diagnostics.subject import WEAK_SLOPE_SCALE
+from bayes_lepu.factors import CURVES, Factor
+from bayes_lepu.factors.logistic import FACTOR as LOGISTIC
 from bayes_lepu.likelihood.factoring import solve
 from bayes_lepu.links import Array
-from bayes_lepu.propensities import REGISTRY
 
 SPREADS = (0.5, 1.0, 1.5, 2.0)  # sd of the shared difficulty, in log odds of being marked
 HARD = (0.2, -3.0)  # share of the positives that are harder, and by how much
@@ -62,6 +63,8 @@ class Panel:
         Guesses and lapses (γ, λ) of every annotator, held as fitted.
     weight : (n,) array
         How often every row counts.
+    of_class : Factor
+        The fitted curve of the class.
     """
 
     X: Array
@@ -71,6 +74,7 @@ class Panel:
     selection_mask: NDArray[np.bool_]
     rates: Array
     weight: Array
+    of_class: Factor = LOGISTIC
 
     def some(self) -> "Panel":
         """An evenly spaced part of the rows with at most `MAX_CELLS` labels."""
@@ -96,8 +100,8 @@ class PanelForm:
         What all annotators' log odds of marking a row have in common, and how often.
     copied : (int, int, float) or None
         Which annotator copies which other one, on which share of the rows.
-    link : str
-        Of the class.
+    of_class : Factor, optional
+        Another curve of the class.
     false_marks : bool
         Whether every annotator has a rate of marks on negative rows.
     slopes : bool
@@ -110,7 +114,7 @@ class PanelForm:
     shifts: Array = field(default_factory=lambda: np.zeros(1))
     shares: Array = field(default_factory=lambda: np.ones(1))
     copied: tuple[int, int, float] | None = None
-    link: str = "logistic"
+    of_class: Factor | None = None
     false_marks: bool = False
     slopes: bool = False
     rise: float = 0.0
@@ -119,11 +123,11 @@ class PanelForm:
 INDEPENDENT = "annotators independent"
 
 
-def shared_difficulty(spread: float, link: str = "logistic") -> PanelForm:
+def shared_difficulty(spread: float, curve: Factor | None = None) -> PanelForm:
     """A difficulty of this sd that all annotators share."""
     u, w = roots_hermitenorm(NODES)
-    name = f"shared difficulty {spread:g}" + (f", {link} class" if link != "logistic" else "")
-    return PanelForm(name, spread * u, w / w.sum(), link=link)
+    name = f"shared difficulty {spread:g}" + (f", {curve.name} class" if curve else "")
+    return PanelForm(name, spread * u, w / w.sum(), of_class=curve)
 
 
 def list_panel_forms(
@@ -134,16 +138,18 @@ def list_panel_forms(
     Where the fit has false marks, all have them.
     """
     share, shift = HARD
+    others = {name: curve for name, curve in CURVES.items() if curve is not panel.of_class}
     hard = PanelForm("some rows hard", np.array([0.0, shift]), np.array([1 - share, share]))
     forms = [PanelForm(INDEPENDENT), *map(shared_difficulty, SPREADS), hard]
     if (panel.labels >= 0).sum() < FEW * len(panel.labels):
-        forms += [shared_difficulty(u, link) for link in ("probit", "cauchit") for u in SPREADS[1:]]
+        tails = [others[name] for name in ("probit", "cauchit") if name in others]
+        forms += [shared_difficulty(u, curve) for curve in tails for u in SPREADS[1:]]
     forms += [
         PanelForm(f"{part:.0%} copied", copied=(*order, part))
         for order in (pair, pair[::-1])
         for part in COPIED
     ]
-    forms += [PanelForm(f"{link} class", link=link) for link in OTHER_LINKS]
+    forms += [PanelForm(f"{name} class", of_class=curve) for name, curve in others.items()]
     if not false_marks:
         forms.append(PanelForm("marks at random", false_marks=True))
     if not panel.selection_mask.any():
@@ -177,7 +183,7 @@ def panel_forms(
     records, z = [], first.z
     for form in list_panel_forms(panel, pair, false_marks=false_marks):
         # The difficulties are climbed one from the other, the rest from independence.
-        chained = form.shifts.size > 2 and form.link == "logistic"
+        chained = form.shifts.size > 2 and form.of_class is None
         found = Fitted.climb(panel, form, z if chained else first.z, along)
         z = found.z if chained else z
         more = found.z.size - first.z.size
@@ -260,6 +266,7 @@ def loglik_grad(
 
 def _evaluate(panel: Panel, z: Array, form: PanelForm, along: Array | float) -> _Parts:
     (Xt, Xs), J = _designs(panel), panel.labels.shape[1]
+    curve = form.of_class or panel.of_class
     k, q = Xt.shape[1], Xs.shape[1]
     omega = Xs @ z[k : k + J * q].reshape(J, q).T
     if form.rise:
@@ -281,7 +288,7 @@ def _evaluate(panel: Panel, z: Array, form: PanelForm, along: Array | float) -> 
     with np.errstate(divide="ignore"):
         log_false, log_true = np.log(epsilon), np.log1p(-epsilon)
     log_B = np.where(shown, np.where(marked, log_false, log_true), 0.0).sum(axis=1)
-    log_t, log_not, log_slope = REGISTRY[form.link].link.logs(Xt @ z[:k])
+    log_t, log_not, log_slope = curve.logs(Xt @ z[:k], curve.log_rates())
     yes = np.where(panel.known == 0, -np.inf, log_t + log_A)
     no = np.where(panel.known == 1, -np.inf, log_not + log_B)
     loglik = np.logaddexp(yes, no)
@@ -327,7 +334,7 @@ def _start(panel: Panel, form: PanelForm, start: Array) -> Array:
     """The independent answer with what the form adds to it."""
     k, J = int(panel.class_mask.sum()) + 1, panel.labels.shape[1]
     stop = k + J * (1 if form.slopes else int(panel.selection_mask.sum()) + 1)
-    of_class, selection, more = LINK_SCALES[form.link] * start[:k], start[k:stop], start[stop:]
+    of_class, selection, more = _scale(panel, form) * start[:k], start[k:stop], start[stop:]
     if form.slopes:
         flat = np.zeros((J, int(panel.selection_mask.sum())))
         selection = np.column_stack([flat, selection]).ravel()
@@ -336,12 +343,17 @@ def _start(panel: Panel, form: PanelForm, start: Array) -> Array:
     return np.concatenate([of_class, selection, more])
 
 
+def _scale(panel: Panel, form: PanelForm) -> float:
+    """Slopes of a form's class against those of the fitted one."""
+    return link_scale(form.of_class or panel.of_class) / link_scale(panel.of_class)
+
+
 def _ridge(panel: Panel, form: PanelForm, size: int) -> Array:
     """Precision of the weak ridge: on slopes only."""
     k, q = int(panel.class_mask.sum()), int(panel.selection_mask.sum())
     J = panel.labels.shape[1]
     slope = np.zeros(size)
-    slope[:k] = LINK_SCALES[form.link] ** -2
+    slope[:k] = _scale(panel, form) ** -2
     slope[k + 1 : k + 1 + J * (q + 1)].reshape(J, q + 1)[:, :-1] = 1.0
     return slope / WEAK_SLOPE_SCALE**2
 

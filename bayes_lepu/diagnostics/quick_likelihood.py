@@ -5,9 +5,9 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from bayes_lepu.factors import link_of, log_factor
 from bayes_lepu.likelihood import Links, Point, Rows, flat_order
 from bayes_lepu.links import Array
-from bayes_lepu.propensities import link_of, log_factor
 
 TINY = 1e-300
 

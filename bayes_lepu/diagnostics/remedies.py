@@ -113,9 +113,11 @@ def audit_information(subject: Subject) -> Array:
     rise = np.exp(subject.fit.spec.propensity.logs(point.omega(X), point.log_w)[2])
     slope = -rise / np.maximum(1 - psi, 1e-12)
     gamma, lam = float(point.gamma), float(point.lam)
+    of_class = point.of_class
+    log_t, log_not_t, log_slope = of_class.logs(point.tau(X), of_class.log_rates())
     D = np.column_stack(
         [
-            ones,
+            np.exp(log_slope - log_t - log_not_t)[:, None] * ones,
             slope[:, None] * ones,
             np.full(len(X), -gamma),
             lam * psi / np.maximum(1 - psi, 1e-12),

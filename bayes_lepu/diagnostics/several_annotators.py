@@ -149,6 +149,7 @@ def panel_range(fit: FittedModel) -> FormRange:
         entering & fit.spec.has_selection,
         rates,
         data.each_weight,
+        fit.spec.of_class,
     )
     table = panel_forms(
         panel,

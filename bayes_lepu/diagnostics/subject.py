@@ -17,6 +17,7 @@ from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.diagnostics.climbing import logit_pi
 from bayes_lepu.diagnostics.curvature import Local
 from bayes_lepu.errors import LepuWarning
+from bayes_lepu.factors import RATES, Factor
 from bayes_lepu.inference.class_scale import scale_by_count
 from bayes_lepu.inference.map import fit_map
 from bayes_lepu.inference.modes import distance
@@ -24,12 +25,10 @@ from bayes_lepu.inference.optimizers import optimise
 from bayes_lepu.inference.pooling import known_scales
 from bayes_lepu.links import Array
 from bayes_lepu.models.density import LogDensity
-from bayes_lepu.models.factors import sigma_norm
-from bayes_lepu.models.parameters import Parameters
+from bayes_lepu.models.parameters import Parameters, sigma_norm
 from bayes_lepu.models.spec import ModelSpec
 from bayes_lepu.priors.prior import INTERCEPTS, SELECTION_SCALE, SLOPES, Prior, weak_priors
 from bayes_lepu.priors.term_priors import terms_of_factors, with_blocks
-from bayes_lepu.propensities import RATES, Propensity
 from bayes_lepu.result import FittedModel
 
 WEAK_SLOPE_SCALE = 2.5  # of the weak ridge, on standardised columns
@@ -95,7 +94,7 @@ class Subject:
         return self.fit.density.is_symmetric
 
     @property
-    def propensity(self) -> Propensity:
+    def propensity(self) -> Factor:
         """The propensity of the fitted model."""
         return self.fit.spec.propensity
 

@@ -16,8 +16,8 @@ import numpy as np
 import pandas as pd
 
 from bayes_lepu.errors import FileFormatError, ModelError
+from bayes_lepu.factors import REGISTRY as PROPENSITIES
 from bayes_lepu.models.parameters import ARRAYS, Parameters
-from bayes_lepu.propensities import REGISTRY as PROPENSITIES
 from bayes_lepu.runtime.files import replace_file
 
 FORMAT, VERSION = "bayes_lepu.estimator", 1

@@ -16,6 +16,7 @@ from itertools import pairwise
 import numpy as np
 
 from bayes_lepu.errors import ModelError
+from bayes_lepu.factors import Factor, get_factor
 from bayes_lepu.inference import starts
 from bayes_lepu.inference.few_directions import has_many_columns, narrow
 from bayes_lepu.inference.modes import LIKE, distance, distinct_optima, is_exchangeable
@@ -34,7 +35,6 @@ from bayes_lepu.links import Array
 from bayes_lepu.models.density import LogDensity
 from bayes_lepu.models.parameters import Parameters
 from bayes_lepu.models.row_sums import row_terms
-from bayes_lepu.propensities import Propensity, get_propensity
 
 Climb = Callable[..., Optimum]  # of a density and a start
 
@@ -214,16 +214,16 @@ def _and_exchanged(density: LogDensity, points: list[Parameters], climb: Climb) 
 
 def constant_version(density: LogDensity) -> LogDensity:
     """The same data and slope priors with a constant propensity, as a source of starts."""
-    return _with_propensity(density, get_propensity("constant"))
+    return _with_propensity(density, get_factor("constant"))
 
 
 def plain_version(density: LogDensity) -> LogDensity:
     """The same without free rates."""
     own = density.spec.propensity
-    return _with_propensity(density, Propensity(own.name, own.mechanism, own.link))
+    return _with_propensity(density, Factor(own.name, own.formula, own.link))
 
 
-def _with_propensity(density: LogDensity, propensity: Propensity) -> LogDensity:
+def _with_propensity(density: LogDensity, propensity: Factor) -> LogDensity:
     spec = replace(density.spec, propensity=propensity)
     priors = spec.complete_priors(
         density.priors,

@@ -15,13 +15,13 @@ import numpy as np
 import pandas as pd
 
 from bayes_lepu.data.weights import evenly_spaced
+from bayes_lepu.factors import RATES
 from bayes_lepu.inference.optimizers import Optimum
 from bayes_lepu.inference.point_figures import PointFigures, point_figures, swapped_figures
 from bayes_lepu.links import Array
 from bayes_lepu.models.density import LogDensity
 from bayes_lepu.models.parameters import Parameters
 from bayes_lepu.priors.prior import INTERCEPTS, SLOPES
-from bayes_lepu.propensities import RATES
 
 SAME = 0.02
 LIKE = 0.10

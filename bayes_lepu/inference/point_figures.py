@@ -128,7 +128,7 @@ def _sums(rows: Rows, point: Parameters, shift: Pair) -> Sums:
         tau, each_omega = average.tau(X), point.omega(X)
         omega = average.omega(X) if point.several else each_omega
         s = point.s_at(each_omega)
-        t, f = sigmoid(tau), sigmoid(omega)
+        t, f = average.of_class.value(tau), sigmoid(omega)
         h = s * t if not point.several and point.epsilon is None else average.h(X)
         columns = np.stack(
             [np.ones(m), tau - shift[0], omega - shift[1], t, f, h, t * (1 - t), f * (1 - f)]

@@ -5,7 +5,7 @@ gradient and the information are arranged in one flat order,
 
     a (p), b, and then for every annotator j: α_j (p), β_j, u_j, v_j, e_j,
 
-with u and v the coordinates of the rates γ and λ (see `bayes_lepu.propensities.propensity`) and
+with u and v the coordinates of the rates γ and λ (see `bayes_lepu.factors.factor`) and
 e the logit of the rate of false marks.
 """
 
@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 
+from bayes_lepu.factors import Link
+from bayes_lepu.factors.logistic import LINK as LOGISTIC
 from bayes_lepu.links import Array
-from bayes_lepu.propensities import Link
-from bayes_lepu.propensities.logistic import LINK as LOGISTIC
 
 NOT_SHOWN = -1  # in labels: the annotator did not see the row
 UNKNOWN = -1  # in known: nobody checked the class

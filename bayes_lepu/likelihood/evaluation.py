@@ -12,6 +12,8 @@ import math
 import numpy as np
 from numba.extending import overload
 
+from bayes_lepu.factors.arithmetic import jit, jit_sums, log
+from bayes_lepu.factors.scalars import same_link
 from bayes_lepu.likelihood.arguments import OWN, Links, Point, Rows, Single
 from bayes_lepu.likelihood.several import combine_cells, multiply_cells, slopes_of_annotator
 from bayes_lepu.likelihood.single import slopes_of_tile
@@ -25,8 +27,6 @@ from bayes_lepu.likelihood.tiles import (
     tile_rows,
 )
 from bayes_lepu.links import Array
-from bayes_lepu.propensities.arithmetic import jit, jit_sums, log
-from bayes_lepu.propensities.scalars import same_link
 
 
 @jit_sums

@@ -10,13 +10,13 @@ import math
 
 import numpy as np
 
+from bayes_lepu.factors.arithmetic import jit, jit_sums
+from bayes_lepu.factors.scalars import link_slope
 from bayes_lepu.likelihood.arguments import OWN, Links, Point, Rows
 from bayes_lepu.likelihood.evaluation import add_single, check_single, factors_of_tile
 from bayes_lepu.likelihood.tails import exp_ratio, log_add, log_factor_of
 from bayes_lepu.likelihood.tiles import FAR, TINY, add_gram, fill
 from bayes_lepu.links import Array
-from bayes_lepu.propensities.arithmetic import jit, jit_sums
-from bayes_lepu.propensities.scalars import link_slope
 
 INFO_ROWS = 128  # its scratch is 2p + 5 numbers a row
 

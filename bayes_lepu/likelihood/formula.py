@@ -22,9 +22,9 @@ Without false marks :math:`B_i - A_i` of an unmarked row is a sum of positive te
 
 import numpy as np
 
+from bayes_lepu.factors import link_of, log_factor
 from bayes_lepu.likelihood.arguments import Links, Point, Rows, flat_order
 from bayes_lepu.links import Array
-from bayes_lepu.propensities import link_of, log_factor
 
 
 class Terms:

@@ -15,10 +15,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from bayes_lepu.factors import link_of
 from bayes_lepu.likelihood.arguments import Links, Point, Rows, flat_order
 from bayes_lepu.likelihood.formula import Terms, exp_ratio
 from bayes_lepu.links import Array
-from bayes_lepu.propensities import link_of
 
 BLOCK = 16_384  # rows at a time, so that memory does not grow with n
 

@@ -9,6 +9,8 @@ import math
 
 import numpy as np
 
+from bayes_lepu.factors.arithmetic import jit, jit_sums
+from bayes_lepu.factors.scalars import link_slope
 from bayes_lepu.likelihood.arguments import OWN, Links, Point, Rows
 from bayes_lepu.likelihood.tiles import (
     FAR,
@@ -18,8 +20,6 @@ from bayes_lepu.likelihood.tiles import (
     tile_rows,
 )
 from bayes_lepu.links import Array
-from bayes_lepu.propensities.arithmetic import jit, jit_sums
-from bayes_lepu.propensities.scalars import link_slope
 
 
 @jit_sums

@@ -12,11 +12,11 @@ stays below that of the likelihood itself.
 
 import math
 
+from bayes_lepu.factors.arithmetic import jit_sums
+from bayes_lepu.factors.scalars import link_slope
 from bayes_lepu.likelihood.arguments import Links
 from bayes_lepu.likelihood.tiles import FAR, TINY
 from bayes_lepu.links import Array
-from bayes_lepu.propensities.arithmetic import jit_sums
-from bayes_lepu.propensities.scalars import link_slope
 
 
 @jit_sums

@@ -2,10 +2,10 @@
 
 import math
 
+from bayes_lepu.factors.arithmetic import jit
+from bayes_lepu.factors.scalars import link_logs
 from bayes_lepu.likelihood.arguments import Links, Point
 from bayes_lepu.links import Array
-from bayes_lepu.propensities.arithmetic import jit
-from bayes_lepu.propensities.scalars import link_logs
 
 
 @jit

@@ -8,9 +8,9 @@ from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
 from numba.extending import intrinsic
 
+from bayes_lepu.factors.arithmetic import jit, jit_sums
+from bayes_lepu.factors.scalars import link_value
 from bayes_lepu.links import Array
-from bayes_lepu.propensities.arithmetic import jit, jit_sums
-from bayes_lepu.propensities.scalars import link_value
 
 # A tile's part of X stays in the second-level cache. Much longer tiles would overflow the
 # product of mantissas in `single.slopes_of_tile`.

@@ -1,10 +1,10 @@
-"""The models of the labelling: a table of names and propensities."""
+"""The models of the labelling: a table of names and factors of s."""
 
 from bayes_lepu.errors import ModelError
+from bayes_lepu.factors import REGISTRY as PROPENSITIES
+from bayes_lepu.factors import Factor, get_factor
 from bayes_lepu.models.parameters import Parameters
 from bayes_lepu.models.spec import ModelSpec
-from bayes_lepu.propensities import REGISTRY as PROPENSITIES
-from bayes_lepu.propensities import Propensity, get_propensity
 from bayes_lepu.suggestions import unknown
 
 AUTO = "auto"  # the model that stands for an average of all, which `fit` alone can make
@@ -16,7 +16,7 @@ TABLE = {
     "psychm": "psychometric",
 }
 REGISTRY: dict[str, ModelSpec] = {
-    name: ModelSpec(name, get_propensity(propensity)) for name, propensity in TABLE.items()
+    name: ModelSpec(name, get_factor(propensity)) for name, propensity in TABLE.items()
 }
 
 __all__ = ["AUTO", "REGISTRY", "ModelSpec", "Parameters", "get_model", "list_models"]
@@ -33,14 +33,14 @@ def list_models() -> list[str]:
     return list(REGISTRY)
 
 
-def get_model(model: str | Propensity | ModelSpec, *, besides: tuple[str, ...] = ()) -> ModelSpec:
+def get_model(model: str | Factor | ModelSpec, *, besides: tuple[str, ...] = ()) -> ModelSpec:
     """The model of this name, of this propensity's name, or of a propensity of one's own.
 
     ``besides`` are other names that the caller takes, for the message about an unknown one.
     """
     if isinstance(model, ModelSpec):
         return model
-    if isinstance(model, Propensity):
+    if isinstance(model, Factor):
         return ModelSpec(model.name, model)
     if isinstance(model, str) and model in PROPENSITIES and model not in REGISTRY:
         return ModelSpec(model, PROPENSITIES[model])
@@ -54,6 +54,6 @@ def get_model(model: str | Propensity | ModelSpec, *, besides: tuple[str, ...] =
         more = ", ".join(p for p in PROPENSITIES if p not in TABLE.values())
         raise ModelError(
             f"{unknown('model', model, (*REGISTRY, *besides))} Also the propensities {more}, or a "
-            "Propensity of your own."
+            "Factor of your own."
         )
     return REGISTRY[model]

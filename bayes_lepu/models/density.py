@@ -23,7 +23,6 @@ from numpy.typing import NDArray
 
 from bayes_lepu.data.pu_data import PUData, Sums
 from bayes_lepu.likelihood import (
-    CERTAIN_LINK,
     Point,
     make_links,
 )
@@ -168,6 +167,7 @@ class LogDensity:
             epsilon=np.asarray(sigmoid(at.e)) if self.spec.false_marks else None,
             pooling=self._pooling(z),
             link=propensity.link,
+            of_class=self.spec.of_class,
         )
 
     def _pooling(self, z: Array) -> dict[str, Array]:
@@ -208,9 +208,10 @@ class LogDensity:
             rows=self.data.no_rows if self.data.is_sparse else self.data.as_rows,
             links=make_links(
                 propensity.link,
+                self.spec.of_class.link,
                 single=self.data.n_annotators == 1 and not self.spec.false_marks,
             ),
-            class_rates=CERTAIN_LINK,
+            class_rates=self.spec.of_class.log_rates(),
             rates=np.array(rates, dtype=float),
             has_free_rates=free,
             false_marks=self.spec.false_marks,

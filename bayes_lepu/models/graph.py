@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.errors import ModelError
+from bayes_lepu.factors import RATES
 from bayes_lepu.likelihood import NOT_SHOWN
 from bayes_lepu.models.blocks import Block, table
 from bayes_lepu.models.coordinates import Layout
 from bayes_lepu.priors.prior import Priors
-from bayes_lepu.propensities import RATES
 
 if TYPE_CHECKING:
     import pymc as pm
@@ -91,11 +91,10 @@ def build(
         log_rates = _log_rates(spec, values.get(spec.rates_name), several=several)
         log_psi, log_not_psi = spec.propensity.graph(omega, log_rates)
         epsilon = values.get("epsilon")
-        if several:
-            _observe_several(data, tau, log_psi, log_not_psi, epsilon)
-        else:
-            _observe_one(data, tau, log_psi, log_not_psi, epsilon)
-        _summaries(spec, data, model, pt.sigmoid(tau), pt.exp(log_psi))
+        of_t = spec.of_class.graph(tau, pt.constant(spec.of_class.log_rates()))
+        observe = _observe_several if several else _observe_one
+        observe(data, *of_t, log_psi, log_not_psi, epsilon)
+        _summaries(spec, data, model, pt.exp(of_t[0]), pt.exp(log_psi))
     return model
 
 
@@ -184,13 +183,6 @@ def _summaries(spec: "ModelSpec", data: PUData, model: "pm.Model", t: Any, s: An
             pm.Normal(name, value, np.float64(error), observed=np.float64(known))
 
 
-def log_sigmoid(z: Any) -> Any:
-    """Logarithm of σ(z)."""
-    import pytensor.tensor as pt
-
-    return -pt.softplus(-z)
-
-
 def logaddexp(x: Any, y: Any) -> Any:
     """log(e^x + e^y) with bounded gradients everywhere, ties included."""
     import pytensor.tensor as pt
@@ -198,7 +190,9 @@ def logaddexp(x: Any, y: Any) -> Any:
     return pt.switch(x > y, x + pt.softplus(y - x), y + pt.softplus(x - y))
 
 
-def _observe_one(data: PUData, tau: Any, log_psi: Any, log_not_psi: Any, epsilon: Any) -> None:
+def _observe_one(
+    data: PUData, log_t: Any, log_not_t: Any, log_psi: Any, log_not_psi: Any, epsilon: Any
+) -> None:
     r"""Observed labels ``l`` and audited classes ``y`` of one annotator.
 
     Unaudited rows: P(l=1) = Ψ t + ε (1 - t) and P(l=0) = (1 - ε)(1 - t) + (1 - Ψ) t. An audited row
@@ -207,24 +201,25 @@ def _observe_one(data: PUData, tau: Any, log_psi: Any, log_not_psi: Any, epsilon
     import pymc as pm
     import pytensor.tensor as pt
 
-    log_t, log_not_t = log_sigmoid(tau), log_sigmoid(-tau)
     log_h = log_psi + log_t
     log_not_h = log_not_t
-    never, always = -np.inf + pt.zeros_like(tau), pt.zeros_like(tau)
+    never, always = -np.inf + pt.zeros_like(log_t), pt.zeros_like(log_t)
     if epsilon is not None:
-        never, always = pt.log(epsilon) + 0 * tau, pt.log1p(-epsilon) + 0 * tau
+        never, always = pt.log(epsilon) + always, pt.log1p(-epsilon) + always
         log_h = logaddexp(log_h, log_not_t + never)
         log_not_h = log_not_t + always
     log_not_h = logaddexp(log_not_h, log_t + log_not_psi)
     if (audited := ~np.isnan(data.y)).any():
         _observe_audit(data, log_t, log_not_t)
         positive = data.y == 1
-        log_h = pt.switch(audited, pt.switch(positive, log_psi + 0 * tau, never), log_h)
+        log_h = pt.switch(
+            audited, pt.switch(positive, log_psi + pt.zeros_like(log_t), never), log_h
+        )
         log_not_h = pt.switch(
-            audited, pt.switch(positive, log_not_psi + 0 * tau, always), log_not_h
+            audited, pt.switch(positive, log_not_psi + pt.zeros_like(log_t), always), log_not_h
         )
     labels = pm.Data("labels", data.l.astype(np.int64), dims="obs")
-    log_bernoulli("l", log_h, log_not_h, labels, dims="obs", weight=_weight(data, tau))
+    log_bernoulli("l", log_h, log_not_h, labels, dims="obs", weight=_weight(data, log_t))
 
 
 def _observe_audit(data: PUData, log_t: Any, log_not_t: Any) -> None:
@@ -241,12 +236,13 @@ def _weight(data: PUData, like: Any) -> Any:
     return pm.modelcontext(None)["weight"] if data.weight.size else pt.ones_like(like)
 
 
-def _observe_several(data: PUData, tau: Any, log_psi: Any, log_not_psi: Any, epsilon: Any) -> None:
+def _observe_several(
+    data: PUData, log_t: Any, log_not_t: Any, log_psi: Any, log_not_psi: Any, epsilon: Any
+) -> None:
     """Observed labels ``L`` (n, J) and audited classes ``y`` of several annotators."""
     import pymc as pm
     import pytensor.tensor as pt
 
-    log_t, log_not_t = log_sigmoid(tau), log_sigmoid(-tau)
     if (audited := ~np.isnan(data.y)).any():
         _observe_audit(data, log_t, log_not_t)
         positive = data.y == 1
@@ -263,7 +259,7 @@ def _observe_several(data: PUData, tau: Any, log_psi: Any, log_not_psi: Any, eps
         log_not_psi,
         pt.zeros_like(log_psi) + false,
         pt.zeros_like(log_psi) + silent,
-        _weight(data, tau),
+        _weight(data, log_t),
         pt.neq(labels, NOT_SHOWN).astype("int64"),
         logp=_row_logp,
         random=_row_draw,

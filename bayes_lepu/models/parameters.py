@@ -1,7 +1,7 @@
 r"""Parameters of every model in one common form, and the functions they stand for.
 
 .. math::
-    t(x) = \sigma(a \cdot x + b), \quad
+    t(x) = G(a \cdot x + b), \quad
     s_j(x) = \gamma_j + \rho_j\,F(\alpha_j \cdot x + \beta_j), \quad
     h_j(x) = s_j(x)\,t(x) + \varepsilon_j\,(1 - t(x)), \quad \pi = E\,t(x) .
 
@@ -21,15 +21,15 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from bayes_lepu import links
 from bayes_lepu.data.weights import evenly_spaced
 from bayes_lepu.errors import ModelError
+from bayes_lepu.factors import RATES, Factor, Link, factor_value, log_factor
+from bayes_lepu.factors.logistic import FACTOR as LOGISTIC
 from bayes_lepu.likelihood import NOT_SHOWN
-from bayes_lepu.likelihood.sparse_matrices import predict
-from bayes_lepu.links import Array
-from bayes_lepu.propensities import RATES, Link, log_factor
-from bayes_lepu.propensities.logistic import LINK as LOGISTIC
+from bayes_lepu.likelihood.sparse_matrices import is_sparse, predict
+from bayes_lepu.links import Array, sigmoid
 
+BLOCK_ROWS = 4096  # of X at a time, so that no second copy of it is made
 ARRAYS = ("a", "b", "alpha", "beta", "log_w", "epsilon")
 
 
@@ -47,6 +47,8 @@ class Parameters:
         unknown scales of priors.
     link : Link
         F of the propensity.
+    of_class : Factor
+        G, the curve of the class.
     """
 
     a: Array
@@ -56,7 +58,8 @@ class Parameters:
     log_w: Array
     epsilon: Array | None = None
     pooling: Mapping[str, Array] = field(default_factory=dict)
-    link: Link = LOGISTIC
+    link: Link = LOGISTIC.link
+    of_class: Factor = LOGISTIC
 
     @classmethod
     def of(
@@ -124,7 +127,7 @@ class Parameters:
 
     def t(self, X: Array) -> Array:
         """Class probability P(y=1 | x)."""
-        return links.sigmoid(self.tau(X))
+        return self.of_class.value(self.tau(X))
 
     def s(self, X: Array) -> Array:
         """Propensity P(l=1 | y=1, x), of every annotator."""
@@ -132,9 +135,7 @@ class Parameters:
 
     def s_at(self, omega: Array) -> Array:
         """Propensity at values of the linear predictor."""
-        if self.link is LOGISTIC:  # without logarithms
-            return links.psychometric(omega, np.moveaxis(self.log_w, -1, 0)[..., None])
-        return np.exp(log_factor(self.link, omega, self.log_w[..., None, :])[0])
+        return factor_value(self.link, omega, self.log_w[..., None, :])
 
     def h(self, X: Array) -> Array:
         """Label probability P(l=1 | x), of every annotator."""
@@ -158,20 +159,20 @@ class Parameters:
     def missed(self, X: Array) -> Array:
         """P(y=1 | x, nobody labelled): t Π(1 - s_j) / [t Π(1 - s_j) + (1 - t) Π(1 - ε_j)].
 
-        Its log-odds are τ + Σ log(1 - s_j) - Σ log(1 - ε_j).
+        Its log-odds are those of t plus Σ log(1 - s_j) - Σ log(1 - ε_j).
         """
         log_not_s = self._log_s(X)[1]
-        log_odds = self.tau(X) + (log_not_s.sum(axis=-2) if self.several else log_not_s)
+        log_odds = self._log_odds(X) + (log_not_s.sum(axis=-2) if self.several else log_not_s)
         if self.epsilon is not None:
             silent = np.log1p(-self.epsilon)
             log_odds -= (silent.sum(axis=-1) if self.several else silent)[..., None]
-        return links.sigmoid(log_odds)
+        return sigmoid(log_odds)
 
     def positive_if_marked(self, X: Array) -> Array:
         """P(y=1 | x, l=1) of one annotator: 1 unless negatives may be marked."""
         if self.epsilon is None:
             return np.ones((*self.b.shape, X.shape[0]))
-        return links.sigmoid(self.tau(X) + self._log_s(X)[0] - np.log(self.epsilon)[..., None])
+        return sigmoid(self._log_odds(X) + self._log_s(X)[0] - np.log(self.epsilon)[..., None])
 
     def simulate(
         self, X: Array, rng: np.random.Generator, *, shown: NDArray[np.bool_] | None = None
@@ -274,6 +275,10 @@ class Parameters:
         parts: dict[str, Any] = {name: change(v) for name, v in self._arrays().items()}
         return replace(self, pooling=pooling, **parts)
 
+    def _log_odds(self, X: Array) -> Array:
+        """Log-odds of t."""
+        return self.of_class.log_odds(self.tau(X))
+
     def _log_s(self, X: Array) -> tuple[Array, Array]:
         """Logarithms of s and of 1 - s."""
         return log_factor(self.link, self.omega(X), self.log_w[..., None, :])[:2]
@@ -292,3 +297,14 @@ def stack(points: list[Parameters]) -> Parameters:
 def mean_of(draws: Parameters) -> Parameters:
     """The point at the mean of draws along the first axis, coordinate by coordinate."""
     return draws._each(lambda values: values.mean(axis=0))
+
+
+def sigma_norm(slope: Array, X: Array) -> Array:
+    """Standard deviation of the linear predictor over the rows, ``(...)`` for ``(..., p)``."""
+    if slope.ndim == 1 or is_sparse(X):
+        return np.asarray(np.std(predict(slope, X), axis=-1))
+    center, covariance = X.mean(axis=0), np.zeros((X.shape[1], X.shape[1]))
+    for start in range(0, len(X), BLOCK_ROWS):  # no second copy of X
+        block = X[start : start + BLOCK_ROWS] - center
+        covariance += block.T @ block
+    return np.sqrt(np.einsum("...i,ij,...j->...", slope, covariance / len(X), slope))

@@ -91,7 +91,7 @@ def row_terms(parameters: Parameters, data: PUData) -> tuple[Array, Array]:
 
     The probability is 1 where a mark is proof, and audited rows keep their class.
     """
-    flat, links = parameters.take_flat(), make_links(parameters.link)
+    flat, links = parameters.take_flat(), make_links(parameters.link, parameters.of_class.link)
     loglik, positive = np.empty((flat.b.size, data.n)), np.empty((flat.b.size, data.n))
     for i in range(flat.b.size):
         q = flat.take(i)
@@ -101,6 +101,7 @@ def row_terms(parameters: Parameters, data: PUData) -> tuple[Array, Array]:
             alpha=q.alpha,
             beta=q.beta,
             rates=q.log_w,
+            class_rates=q.of_class.log_rates(),
             epsilon=0.0 if q.epsilon is None else q.epsilon,
         )
         rows = data.as_rows

@@ -1,8 +1,9 @@
-r"""What a model is: a name and a propensity; its table of parameters follows.
+r"""What a model is: a name and two factors; its table of parameters follows.
 
-.. math:: h(x) = s(x)\,t(x), \qquad s(x) = \gamma + \rho\,F(\alpha\cdot x+\beta)
+.. math:: h(x) = s(x)\,t(x), \qquad s(x) = \gamma + \rho\,F(\alpha\cdot x+\beta), \qquad
+    t(x) = G(a\cdot x+b)
 
-The propensity says whether s has a predictor, its link F, and which of the rates (γ, λ, ρ) are
+The factor of s says whether it has a predictor, its link F, and which of the rates (γ, λ, ρ) are
 free; `blocks` makes the table of parameters, `graph` the PyMC model.
 """
 
@@ -14,11 +15,11 @@ import numpy as np
 
 from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.errors import ModelError
+from bayes_lepu.factors import Factor
+from bayes_lepu.factors.logistic import FACTOR as LOGISTIC
 from bayes_lepu.models.blocks import Role, Stem, with_priors
 from bayes_lepu.priors.families import FAMILIES
 from bayes_lepu.priors.prior import Prior, Priors
-from bayes_lepu.propensities import Propensity
-from bayes_lepu.propensities.logistic import LINK as LOGISTIC
 from bayes_lepu.suggestions import did_you_mean
 
 if TYPE_CHECKING:
@@ -34,20 +35,25 @@ class ModelSpec:
     Attributes
     ----------
     name : str
-    propensity : Propensity
+    propensity : Factor
+        Of s.
+    of_class : Factor
+        Of t; its rates are known.
     false_marks : bool
         Whether negatives may be marked, at a rate ε.
     """
 
     name: str
-    propensity: Propensity
+    propensity: Factor
+    of_class: Factor = LOGISTIC
     false_marks: bool = False
 
     @property
     def mechanism(self) -> str:
-        """The propensity s(x) in one line."""
+        """The propensity s(x) in one line, and the class where it is not logistic."""
         marks = "; negatives are marked at a rate ε" if self.false_marks else ""
-        return self.propensity.mechanism + marks
+        t = "" if self.of_class is LOGISTIC else f"; {self.of_class.written('t', 'a·x + b')}"
+        return self.propensity.written("s", "α·x + β") + t + marks
 
     @property
     def has_selection(self) -> bool:
@@ -76,7 +82,8 @@ class ModelSpec:
 
         Whether they can on given columns says `LogDensity.can_exchange`.
         """
-        return self.has_selection and self.propensity.link is LOGISTIC
+        alike = self.of_class.is_plain and self.propensity.link is self.of_class.link
+        return self.has_selection and alike
 
     @property
     def symmetric(self) -> bool:
@@ -84,8 +91,7 @@ class ModelSpec:
 
         Whether the likelihood of given rows is says `LogDensity.is_symmetric`.
         """
-        plain = self.n_rates == 0 and self.propensity.fixed is None
-        return self.exchangeable and plain and not self.false_marks
+        return self.exchangeable and self.propensity.is_plain and not self.false_marks
 
     @property
     def certain(self) -> bool:

@@ -7,17 +7,21 @@ their coordinates.
 """
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from bayes_lepu.data.pu_data import PUData
+from bayes_lepu.factors import RATES
 from bayes_lepu.links import Array
 from bayes_lepu.models.blocks import Block
 from bayes_lepu.models.coordinates import Layout
 from bayes_lepu.models.density import LogDensity
-from bayes_lepu.models.parameters import Parameters
+from bayes_lepu.models.parameters import Parameters, sigma_norm
 from bayes_lepu.models.spec import ModelSpec
 from bayes_lepu.models.transforms import is_known, to_coordinates
-from bayes_lepu.propensities import RATES
+from bayes_lepu.priors.prior import INTERCEPTS, slope_masks
 
 # Dimensions besides those of the draws, and values.
 Variables = dict[str, tuple[tuple[str, ...], Array]]
@@ -72,6 +76,7 @@ def from_variables(density: LogDensity, values: Mapping[str, Array], log_w: Arra
         epsilon=values["epsilon"] if spec.false_marks else None,
         pooling={name: values[name] for name in shared if name in values},
         link=spec.propensity.link,
+        of_class=spec.of_class,
     )
 
 
@@ -114,3 +119,38 @@ def _rates(spec: ModelSpec, p: Parameters) -> Array:
     if spec.n_rates == 1:
         return np.exp(p.log_w[..., RATES.index(spec.propensity.free[0])])
     return np.exp(p.log_w)
+
+
+class Predictor(NamedTuple):
+    """The names of a predictor's slopes and intercept, and the columns it has."""
+
+    slope: str
+    intercept: str
+    dim: str
+    mask: NDArray[np.bool_]
+
+
+def predictors(spec: ModelSpec, data: PUData) -> list[Predictor]:
+    """The class, and s where it depends on x."""
+    dims = data.class_dim, data.selection_dim
+    every = zip(slope_masks(data).items(), INTERCEPTS, dims, strict=True)
+    found = [Predictor(slope, intercept, dim, mask) for (slope, mask), intercept, dim in every]
+    return found if spec.has_selection else found[:1]
+
+
+def scalars(spec: ModelSpec, data: PUData, draws: Parameters) -> dict[str, Array]:
+    """Intercepts, sd of the linear predictors, and free rates, by name and annotator."""
+    t, *selection = predictors(spec, data)
+    out = {t.intercept: draws.b, f"|{t.slope}|": sigma_norm(draws.a, data.X)}
+    if data.n_annotators == 1:
+        for s in selection:
+            out[s.intercept] = draws.beta
+            out[f"|{s.slope}|"] = sigma_norm(draws.alpha, data.X)
+        return out | draws.rates(spec.shape_rates)
+    rates = draws.rates(spec.propensity.free[:-1] if spec.n_rates else ())
+    for j, name in enumerate(data.annotators):
+        for s in selection:
+            out[f"{s.intercept}[{name}]"] = draws.beta[..., j]
+            out[f"|{s.slope}[{name}]|"] = sigma_norm(draws.alpha[..., j, :], data.X)
+        out |= {f"{rate}[{name}]": values[..., j] for rate, values in rates.items()}
+    return out

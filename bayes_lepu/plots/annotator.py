@@ -5,16 +5,15 @@ r"""What the annotator responds to: the propensity along each column.
 the propensity averaged over the rows with one column moved and the others left as they are.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bayes_lepu.errors import DataError
-from bayes_lepu.links import Array, sigmoid
-from bayes_lepu.models.factors import sigma_norm
-from bayes_lepu.models.parameters import Parameters
+from bayes_lepu.links import Array
+from bayes_lepu.models.parameters import sigma_norm
 from bayes_lepu.plots.panels import (
     CLASS,
     GUIDE,
@@ -25,7 +24,6 @@ from bayes_lepu.plots.panels import (
     some_rows,
 )
 from bayes_lepu.plots.ranges import enlarged
-from bayes_lepu.propensities import log_factor
 from bayes_lepu.result import FittedModel
 from bayes_lepu.result.summaries import tail_probabilities
 
@@ -130,8 +128,8 @@ def effect_of(fit: FittedModel, name: str, *, ci_prob: float | None = None) -> E
     tails = tail_probabilities(ci_prob)
     draws, X = fit.draws.thin(DRAWS).average(), data.X[some_rows(data.n, ROWS)]
     columns = data.cells(places, some_rows(data.n, ROWS))
-    s = _averaged(draws.omega(X), draws.alpha[:, places], columns, values, draws)
-    t = _averaged(draws.tau(X), draws.a[:, places], columns, values, None)
+    s = _averaged(draws.omega(X), draws.alpha[:, places], columns, values, draws.s_at)
+    t = _averaged(draws.tau(X), draws.a[:, places], columns, values, draws.of_class.value)
     return Effect(x, mean_and_interval(s, tails), mean_and_interval(t, tails), levels)
 
 
@@ -181,18 +179,17 @@ def _group_settings(
 
 
 def _averaged(
-    predictor: Array, slope: Array, columns: Array, settings: Array, weights: Parameters | None
+    predictor: Array,
+    slope: Array,
+    columns: Array,
+    settings: Array,
+    factor: Callable[[Array], Array],
 ) -> Array:
     """Mean over the rows with the columns moved to every setting, ``(draws, settings)``."""
     rest = predictor - slope @ columns.T
     out = np.empty((len(slope), len(settings)))
     for g, value in enumerate(settings):
-        moved = rest + (slope @ value)[:, None]
-        if weights is None:
-            out[:, g] = sigmoid(moved).mean(axis=1)
-        else:
-            log_psi = log_factor(weights.link, moved, weights.log_w[:, None, :])[0]
-            out[:, g] = np.exp(log_psi).mean(axis=1)
+        out[:, g] = factor(rest + (slope @ value)[:, None]).mean(axis=1)
     return out
 
 

@@ -8,7 +8,7 @@ from bayes_lepu.diagnostics.identifiability import verdict_of
 from bayes_lepu.diagnostics.subject import Role
 from bayes_lepu.diagnostics.thresholds import LIKELIHOOD_DROP
 from bayes_lepu.errors import ModelError
-from bayes_lepu.models.factors import sigma_norm
+from bayes_lepu.models.parameters import sigma_norm
 from bayes_lepu.plots.panels import CLASS, GUIDE, PROPENSITY, Panels
 from bayes_lepu.plots.ranges import share_range
 from bayes_lepu.result import FittedModel

@@ -4,9 +4,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bayes_lepu.factors import CURVES
+from bayes_lepu.factors import REGISTRY as PROPENSITIES
 from bayes_lepu.models import AUTO, REGISTRY
 from bayes_lepu.priors.prior import GivenPriors
-from bayes_lepu.propensities import REGISTRY as PROPENSITIES
 
 if TYPE_CHECKING:
     from bayes_lepu.result.fitted_model import FittedModel
@@ -21,11 +22,14 @@ def call_text(fit: "FittedModel", priors: GivenPriors | None, name: str = "fit")
     """Lines of Python that fit the same rows again, with these priors, as a variable.
 
     Rows are the variables ``X``, ``l``, ``y``, ``w`` (weights) and ``visits``, as they were handed
-    over; those that are columns of X go by their names. A propensity of one's own is ``model``.
+    over; those that are columns of X go by their names. Factors of one's own are ``model`` and
+    ``class_link``.
     """
     options, elsewhere = fit.options, fit.provenance.made_by == "from_trace"
     words = {"model": _model(fit), "method": repr(options.method)}
     words |= {k: repr(v) for k, v in options.given.items() if k not in NOT_PRINTED}
+    if options.class_link is not None and options.class_link not in CURVES:
+        words["class_link"] = "class_link"
     if elsewhere:
         words = {k: v for k, v in words.items() if k not in OF_A_SAMPLER}
     lines = ""

@@ -14,6 +14,7 @@ import pandas as pd
 
 from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.errors import ModelError
+from bayes_lepu.factors import Factor
 from bayes_lepu.inference.engines import Request
 from bayes_lepu.inference.nuts import NutsOptions
 from bayes_lepu.models.spec import ModelSpec
@@ -47,6 +48,7 @@ class FitOptions:
     """
 
     model: str = "psychm"
+    class_link: str | Factor | None = None
     method: str = "nuts"
     l: str | tuple[str, ...] | None = None
     y: str | None = None
@@ -219,6 +221,8 @@ def _as_json(value: Any) -> Any:
     """Priors as mappings and arrays as lists; of anything else what it is called."""
     if isinstance(value, Prior):
         return {PRIOR: value.to_dict()}
+    if isinstance(value, Factor):
+        return value.name
     return value.tolist() if isinstance(value, np.generic | np.ndarray) else repr(value)
 
 

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from bayes_lepu.dask import PartitionedData
 from bayes_lepu.errors import FileFormatError
+from bayes_lepu.factors import CURVES, Factor
+from bayes_lepu.factors import REGISTRY as PROPENSITIES
 from bayes_lepu.inference.engines import Quality
 from bayes_lepu.inference.modes import Mode
 from bayes_lepu.inference.orientation import Orientation
@@ -19,8 +21,6 @@ from bayes_lepu.models.parameters import Parameters
 from bayes_lepu.models.spec import ModelSpec
 from bayes_lepu.models.variables import from_variables
 from bayes_lepu.priors.prior import Prior
-from bayes_lepu.propensities import REGISTRY as PROPENSITIES
-from bayes_lepu.propensities import Propensity
 from bayes_lepu.result.fitted_model import FittedModel
 from bayes_lepu.result.origin import FitOptions, Provenance
 from bayes_lepu.result.row_groups import read_rows
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
 FORMAT = "bayes_lepu.fit"
-FORMAT_VERSION = 4
+FORMAT_VERSION = 5
 
 
 def to_saved(
@@ -51,6 +51,7 @@ def to_saved(
     tree.attrs |= {
         "model": fit.spec.name,
         "propensity": fit.spec.propensity.name,
+        "of_class": json.dumps(_describe(fit.spec.of_class)),
         "false_marks": int(fit.spec.false_marks),
         "options": fit.options.to_json(),
         "provenance": fit.provenance.to_json(),
@@ -72,11 +73,14 @@ def write(tree: "xr.DataTree", path: Path) -> Path:
 
 
 def fields_of(
-    tree: "xr.DataTree", path: Path, propensity: Propensity | None = None
+    tree: "xr.DataTree",
+    path: Path,
+    propensity: Factor | None = None,
+    class_link: Factor | None = None,
 ) -> dict[str, Any]:
     """The fields of the fit that a tree of this file holds.
 
-    A propensity that does not come with the library has to be given.
+    Factors whose links do not come with the library have to be given.
     """
     name = tree.attrs.get("propensity")
     known = dict(PROPENSITIES) | ({} if propensity is None else {propensity.name: propensity})
@@ -86,8 +90,14 @@ def fields_of(
             f"{name!r}; this release knows {', '.join(known)}. One of your own goes into "
             "lepu.load(path, model=...)."
         )
+    of_class = class_link or _built_in(json.loads(tree.attrs["of_class"]))
+    if of_class is None:
+        raise FileFormatError(
+            f"{path} holds a fit whose class has a link of your own: {tree.attrs['of_class']}. "
+            "Hand it over: lepu.load(path, class_link=...)."
+        )
     try:
-        return _from_tree(tree, known[name])
+        return _from_tree(tree, known[name], of_class)
     except (KeyError, ValueError, TypeError, AttributeError, IndexError) as error:
         raise FileFormatError(
             f"{path} is incomplete ({error}). Save the fit again, or use the release that wrote it."
@@ -111,9 +121,29 @@ def open_saved(path: Path) -> "xr.DataTree":
     return tree
 
 
-def _from_tree(tree: "xr.DataTree", propensity: Propensity) -> dict[str, Any]:
+def _describe(factor: Factor) -> dict[str, Any]:
+    """What a factor with known rates is made of."""
+    return {
+        "name": factor.name,
+        "formula": factor.formula,
+        "link": factor.link.name,
+        "fixed": factor.fixed,
+    }
+
+
+def _built_in(stored: dict[str, Any]) -> Factor | None:
+    """The factor that was described; None where its link does not come with the library."""
+    link = CURVES.get(stored["link"])
+    if link is None or stored["fixed"] is None:
+        return link
+    gamma, lam, rho = stored["fixed"]
+    return Factor(stored["name"], stored["formula"], link.link, fixed=(gamma, lam, rho))
+
+
+def _from_tree(tree: "xr.DataTree", propensity: Factor, of_class: Factor) -> dict[str, Any]:
     main = tree["map"] if "map" in tree.children else tree["posterior"]
-    spec = ModelSpec(tree.attrs["model"], propensity, false_marks=bool(tree.attrs["false_marks"]))
+    marks = bool(tree.attrs["false_marks"])
+    spec = ModelSpec(tree.attrs["model"], propensity, of_class, false_marks=marks)
     data = read_rows(tree)
     orientation = json.loads(tree.attrs["orientation"])
     orientation["sizes"] = {k: tuple(v) for k, v in orientation["sizes"].items()}

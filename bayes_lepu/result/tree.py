@@ -15,13 +15,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bayes_lepu.factors import RATES
 from bayes_lepu.links import Array
 from bayes_lepu.models.density import LogDensity
-from bayes_lepu.models.factors import factors
 from bayes_lepu.models.parameters import Parameters, stack
-from bayes_lepu.models.variables import annotator_values, free_variables, log_prior
+from bayes_lepu.models.variables import annotator_values, free_variables, log_prior, predictors
 from bayes_lepu.priors.prior import SLOPES
-from bayes_lepu.propensities import RATES
 from bayes_lepu.result import predictive
 from bayes_lepu.result.fitted_model import FittedModel
 from bayes_lepu.result.row_groups import (
@@ -180,7 +179,7 @@ def parameter_group(fit: FittedModel, p: Parameters, dims: tuple[str, ...]) -> "
         for name, (extra, values) in free_variables(fit.density, p).items()
     }
     natural = annotator_values(fit.density, p)
-    for factor in factors(fit.spec, data):
+    for factor in predictors(fit.spec, data):
         slope, intercept = getattr(p, factor.slope), getattr(p, factor.intercept)
         raw_slope, raw_intercept = data.original_scale(slope, intercept)
         lead = dims if factor.slope == SLOPES[0] else own

@@ -25,7 +25,7 @@ SOURCES = (
     "likelihood",
     "links.py",
     "models/compiled.py",
-    "propensities",
+    "factors",
     "runtime/compilation.py",
 )
 

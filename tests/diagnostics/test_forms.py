@@ -10,6 +10,7 @@ from bayes_lepu.diagnostics import forms
 from bayes_lepu.diagnostics.form_refits import Form, Problem
 from bayes_lepu.diagnostics.records import Aspect
 from bayes_lepu.diagnostics.subject import Subject
+from bayes_lepu.factors import CURVES
 
 pytestmark = pytest.mark.filterwarnings("ignore::bayes_lepu.LepuWarning")
 
@@ -33,13 +34,14 @@ def test_doubtful_positives_leave_h_as_it_is():
     X, l, _ = doubtful_rows()
     fit = lepu.fit(X, l, model="scar", method="map", random_seed=0)
     problem = Problem.of(Subject(fit))
-    z = problem.refit(Form("logistic"), None)
-    own = problem.reading(Form("logistic"), z)
+    form = Form("logistic", CURVES["logistic"])
+    z = problem.refit(form, None)
+    own = problem.reading(form, z)
     other = problem.doubtful(z, own)
     assert other["pi"] > own["pi"] + 0.03
     assert other["pi"] * other["c"] == pytest.approx(own["pi"] * own["c"], rel=1e-9)
     # P(y=1 | x, l=0) = (t - h) / (1 - h), with the h of the fitted form.
-    point = problem.point(Form("logistic"), problem.free(Form("logistic")), z)
+    point = problem.point(form, problem.free(form), z)
     tau = (problem.rows.X @ point.a + point.b)[l == 0]
     h = np.exp(point.rates[0, 0]) * expit(tau)
     np.testing.assert_allclose(own["missed"], (expit(tau) - h) / (1 - h), atol=1e-9)

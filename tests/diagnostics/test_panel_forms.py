@@ -15,6 +15,7 @@ from bayes_lepu.diagnostics.panel_forms import (
     panel_forms,
     shared_difficulty,
 )
+from bayes_lepu.factors import CURVES
 from tests import annotated
 
 A, B = np.array([2.0, -1.0, 0.0]), 0.3
@@ -67,7 +68,7 @@ FORMS = [
     shared_difficulty(1.0),
     PanelForm("hard", np.array([0.0, -3.0]), np.array([0.8, 0.2])),
     PanelForm("copied", copied=(1, 0, 0.3)),
-    PanelForm("cauchit", link="cauchit"),
+    PanelForm("cauchit", of_class=CURVES["cauchit"]),
     PanelForm("random", false_marks=True),
     PanelForm("rise", rise=0.5),
 ]

@@ -193,7 +193,9 @@ def test_the_quick_objective_is_the_likelihood(family):
     _, fit = fitted(family, "as usual")
     problem = form_refits.Problem.of(Subject(fit))
     terms = (columns.Term("x0²", 0, 0), columns.Term("x0·x1", 0, 1))
-    for form in form_refits.list_forms(terms, kept_out=family in ("scar", "mask")):
+    for form in form_refits.list_forms(
+        problem.of_class, terms, kept_out=family in ("scar", "mask")
+    ):
         free = problem.free(form)
         z = problem.first(form, free) + 0.05
         point = problem.point(form, free, z)

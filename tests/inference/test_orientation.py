@@ -13,7 +13,7 @@ from bayes_lepu.inference import orientation
 from bayes_lepu.inference.modes import compare_mode
 from bayes_lepu.inference.orientation import RULES, rule_says_swap, settled_by, sizes
 from bayes_lepu.models import get_model
-from bayes_lepu.models.factors import sigma_norm
+from bayes_lepu.models.parameters import sigma_norm
 
 STEEP = Parameters.of(a=[4.0, 0.0, 1.0], b=0.5, alpha=[0.0, 1.5, 0.5], beta=0.5)
 

@@ -8,6 +8,7 @@ import pytest
 from scipy.special import log_expit
 
 from bayes_lepu import likelihood
+from bayes_lepu.factors import REGISTRY, Factor, Link, ceiling
 from bayes_lepu.likelihood import (
     flat_order,
     formula,
@@ -18,7 +19,6 @@ from bayes_lepu.likelihood import (
     make_rows,
 )
 from bayes_lepu.likelihood.tiles import TILE_ROWS
-from bayes_lepu.propensities import REGISTRY, Link, Propensity, ceiling
 from tests.likelihoods import certain, links_of, make_data, unpack
 from tools.row_formula import row_loglik
 
@@ -48,7 +48,7 @@ def _graph(z):
 
 
 LINK = Link("squared", _logs, _bend, _scalar_logs, _graph)
-SQUARED = Propensity("squared", "s(x) = σ(α·x + β)²", LINK)
+SQUARED = Factor("squared", "s(x) = σ(α·x + β)²", LINK)
 PROPENSITIES = {**REGISTRY, "squared": SQUARED}
 # Every link costs half a minute of compilation; the scalars of the others are tested with the
 # links, and a link from outside end to end in `tests/test_extending.py`.

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
+from bayes_lepu.factors import REGISTRY, ceiling
 from bayes_lepu.likelihood import (
     CERTAIN_LINK,
     NOT_SHOWN,
@@ -16,7 +17,6 @@ from bayes_lepu.likelihood import (
     make_point,
     make_rows,
 )
-from bayes_lepu.propensities import REGISTRY, ceiling
 from tests.likelihoods import certain, differences, links_of, make_data, unpack, used
 
 CASES = [

@@ -7,9 +7,9 @@ from decimal import Decimal, localcontext
 import numpy as np
 import pytest
 
-from bayes_lepu import links
+from bayes_lepu.factors import arithmetic, factor_value
+from bayes_lepu.factors.logistic import LINK
 from bayes_lepu.links import RowKind
-from bayes_lepu.propensities import arithmetic
 from tools.row_formula import LOG_W_NAIVE, LOG_W_SPM, log_psychometric, row_loglik
 
 WEIGHTS = {
@@ -61,14 +61,14 @@ def test_psychometric_and_its_logarithms(model):
         pairs = [exact(0.0, w, log_w)[2:] for w in GRID]
         wanted = [float(psi) for psi, _ in pairs]
         logs = np.array([[log(psi), log(not_psi)] for psi, not_psi in pairs])
-    np.testing.assert_allclose(links.psychometric(omega, log_w), wanted, rtol=1e-13)
+    np.testing.assert_allclose(factor_value(LINK, omega, log_w), wanted, rtol=1e-13)
     np.testing.assert_allclose(log_psi, logs[:, 0], rtol=1e-13)
     np.testing.assert_allclose(log_not_psi, logs[:, 1], rtol=1e-13)
 
 
 def test_the_psychometric_function_is_at_most_one():
     """Rates that add up to one may round to a little more."""
-    assert links.psychometric(750.0, np.log([0.4, 0.1, 0.6 * (1 + 1e-15)])) == 1
+    assert factor_value(LINK, 750.0, np.log([0.4, 0.1, 0.6 * (1 + 1e-15)])) == 1
 
 
 def test_exponential_and_logarithm_to_the_last_digits():

@@ -340,7 +340,9 @@ def test_one_annotator_through_the_form_for_several(model, monkeypatch):
     for single in (True, False):
         with monkeypatch.context() as patch:
             if not single:
-                patch.setattr(density_module, "make_links", lambda link, **form: make_links(link))
+                patch.setattr(
+                    density_module, "make_links", lambda *links, **form: make_links(*links)
+                )
             fit = lepu.fit(demo.X, demo.l, model=model, method="map", random_seed=1)
             target = LogDensity(fit.spec, fit.data, fit.priors)
             z = target.pack(fit.parameters.take_flat().take(0))

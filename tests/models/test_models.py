@@ -303,6 +303,5 @@ def test_priors_that_do_not_fit_the_model(priors, message):
 
 def test_every_free_rate_of_a_propensity_is_told():
     assert get_model("psychm").shape_rates == ("gamma", "lambda")
-    assert get_model("guessing").shape_rates == ("gamma",)
     for name in ("naive", "scar", "spm"):  # the rate of a constant propensity is c itself
         assert get_model(name).shape_rates == ()

@@ -10,7 +10,7 @@ import pytest
 import bayes_lepu as lepu
 from bayes_lepu import plots
 from bayes_lepu.errors import DataError, ModelError
-from bayes_lepu.links import psychometric, sigmoid
+from bayes_lepu.links import sigmoid
 from bayes_lepu.plots import annotator, answer, label_rates, panels
 from bayes_lepu.plots.ranges import enlarged
 from bayes_lepu.result.summaries import mean_by_row
@@ -70,7 +70,7 @@ def test_propensity_curve_is_the_average_over_the_rows(fit):
     g = 7
     moved = X.copy()
     moved[:, 2] = (x[g] - fit.data.center[2]) / fit.data.scale[2]
-    s_at = psychometric(draws.omega(moved), draws.log_w.T[..., None]).mean(axis=1)
+    s_at = draws.s_at(draws.omega(moved)).mean(axis=1)
     assert s[0, g] == pytest.approx(s_at.mean())
     assert t[0, g] == pytest.approx(sigmoid(draws.tau(moved)).mean())
     assert np.all(s[1] <= s[0])

@@ -175,10 +175,9 @@ def test_draws_of_a_trace_are_called_from_the_trace():
 
 def test_options_are_those_of_fit():
     given = inspect.signature(lepu.fit).parameters
-    assert [field.name for field in fields(FitOptions)] == [
-        *("model", "method", "l"),
-        *(name for name in given if name not in ("X", "l", "model", "method", "visits")),
-    ]
+    first = ("model", "class_link", "method")
+    rest = (name for name in given if name not in ("X", "l", *first, "visits"))
+    assert [field.name for field in fields(FitOptions)] == [*first, "l", *rest]
     for field in fields(FitOptions):
         if field.name not in ("l", "random_seed"):  # a seed is made where none is given
             assert given[field.name].default == field.default

@@ -128,7 +128,7 @@ CacheImpl._locator_classes = []
 with warnings.catch_warnings(record=True) as seen:
     warnings.simplefilter("always")
     import bayes_lepu
-    from bayes_lepu.propensities.arithmetic import exp
+    from bayes_lepu.factors.arithmetic import exp
 print(len([w for w in seen if "NUMBA_CACHE_DIR" in str(w.message)]), exp(0.0))
 """
 

@@ -1,8 +1,17 @@
-"""How a link enters compiled code: as a tag, whose type leads to the link's scalar functions."""
+"""How a link enters compiled code: as a tag, whose type leads to the link's scalar functions.
+
+Numba compiles a function once for every combination of types, so a link that has a type of its own
+is inlined in the loops over rows and vectorised with them. A tag is an empty tuple of a class named
+after the link and a digest of its source. Machine code on disk refers to that class by its name in
+this module, which makes any class that is asked for: code is found again by every process,
+wherever the link was defined, and is never older than the link.
+"""
 
 import hashlib
 import math
 import re
+import sys
+from collections import namedtuple
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,8 +19,16 @@ from typing import Any
 from numba import types
 from numba.extending import overload
 
-from bayes_lepu.propensities import tags
 from bayes_lepu.runtime.compilation import compiled
+
+
+def __getattr__(name: str) -> Any:
+    if not name.startswith("Link_"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    made = namedtuple(name, (), module=__name__)  # type: ignore[misc]
+    globals()[name] = made
+    return made
+
 
 _FUNCTIONS: dict[type, tuple[Callable | None, ...]] = {}
 
@@ -19,7 +36,7 @@ _FUNCTIONS: dict[type, tuple[Callable | None, ...]] = {}
 def make_tag(name: str, *functions: Callable | None) -> tuple:
     """The tag of a link with these functions (logs, value and complement, slope)."""
     word = re.sub(r"\W", "_", name)
-    kind = getattr(tags, f"Link_{word}_{_digest(functions)}")
+    kind = getattr(sys.modules[__name__], f"Link_{word}_{_digest(functions)}")
     _FUNCTIONS.setdefault(kind, functions)
     return kind()
 

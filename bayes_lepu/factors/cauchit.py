@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from bayes_lepu.factors.arithmetic import jit
+from bayes_lepu.factors.factor import Factor, Link
 from bayes_lepu.links import Array
-from bayes_lepu.propensities.arithmetic import jit
-from bayes_lepu.propensities.propensity import Link, Propensity
 
 
 def logs(z: Array) -> tuple[Array, Array, Array]:
@@ -53,4 +53,4 @@ def graph(z: Any) -> tuple[Any, Any]:
 
 LINK = Link("cauchit", logs, bend, scalar_logs, graph, scalar, scalar_slope)
 
-PROPENSITY = Propensity("cauchit", "s(x) = 1/2 + arctan(α·x + β)/π", LINK)
+FACTORS = (Factor("cauchit", "1/2 + arctan(η)/π", LINK),)

@@ -4,17 +4,22 @@ import math
 from typing import Any
 
 import numpy as np
-from scipy.special import log_expit
+from scipy.special import expit, log_expit
 
+from bayes_lepu.factors.arithmetic import exp, jit
+from bayes_lepu.factors.factor import Factor, Link
 from bayes_lepu.links import Array
-from bayes_lepu.propensities.arithmetic import exp, jit
-from bayes_lepu.propensities.propensity import Link, Propensity
 
 
 def logs(z: Array) -> tuple[Array, Array, Array]:
     """Log σ(z), log σ(-z) and their sum, which is log σ'(z)."""
     up, down = log_expit(z), log_expit(-z)
     return up, down, up + down
+
+
+def log_odds(z: Array) -> Array:
+    """The predictor itself."""
+    return z
 
 
 def bend(z: Array) -> Array:
@@ -51,16 +56,17 @@ def graph(z: Any) -> tuple[Any, Any]:
     return -pt.softplus(-z), -pt.softplus(z)
 
 
-LINK = Link("logistic", logs, bend, scalar_logs, graph, scalar, scalar_slope)
+LINK = Link(
+    "logistic",
+    logs,
+    bend,
+    scalar_logs,
+    graph,
+    scalar,
+    scalar_slope,
+    value=expit,
+    log_odds=log_odds,
+)
 
-PROPENSITY = Propensity("logistic", "s(x) = σ(α·x + β)", LINK)
-
-
-def ceiling(highest: float) -> Propensity:
-    """A logistic curve that ends below one: the highest probability is ``highest``."""
-    return Propensity(
-        f"logistic up to {highest:g}",
-        f"{highest:g} σ(α·x + β)",
-        LINK,
-        fixed=(0.0, 1.0 - highest, highest),
-    )
+FACTOR = Factor("logistic", "σ(η)", LINK)
+FACTORS = (FACTOR,)

@@ -1,7 +1,5 @@
 """Links and propensities: NumPy, numba and PyTensor against 60-digit arithmetic and each other."""
 
-from dataclasses import replace
-
 import mpmath
 import numpy as np
 import pytensor
@@ -11,8 +9,8 @@ from numba import njit
 from scipy.special import log_softmax, ndtr
 
 from bayes_lepu.errors import ModelError
-from bayes_lepu.propensities import REGISTRY, Link, Propensity, ceiling, get_propensity
-from bayes_lepu.propensities.scalars import link_logs, link_slope, link_value
+from bayes_lepu.factors import REGISTRY, Factor, Link, ceiling, get_factor
+from bayes_lepu.factors.scalars import link_logs, link_slope, link_value
 
 LINKS = {p.link.name: p.link for p in REGISTRY.values()}
 PROPENSITIES = [*REGISTRY.values(), ceiling(0.9)]
@@ -130,25 +128,20 @@ def test_the_rates_of_the_four_models():
 def test_a_wrong_description_is_refused():
     link = LINKS["logistic"]
     with pytest.raises(ModelError, match="in this order"):
-        Propensity("mine", "", link, free=("rho", "gamma"))
+        Factor("mine", "", link, free=("rho", "gamma"))
     with pytest.raises(ModelError, match="sum to one"):
+        Factor("mine", "", link, fixed=(0.0, 0.5, 0.6))
+    with pytest.raises(ModelError, match="at most 1"):
         ceiling(1.5)
     with pytest.raises(ModelError, match="rates_name"):
-        Propensity("mine", "", link, free=("gamma", "rho"))
+        Factor("mine", "", link, free=("gamma", "rho"))
     with pytest.raises(ModelError, match="only one of"):
         Link("mine", link.logs, link.bend, link.scalar_logs, link.graph, scalar=link.scalar)
     with pytest.raises(ModelError, match="Known: one, constant"):
-        get_propensity("two")
-
-
-def test_lapses_keep_a_propensity_below_one():
-    guesses = replace(ceiling(0.9), fixed=(0.2, 0.0, 0.8))
-    for propensity in (*PROPENSITIES, guesses):
-        highest = np.exp(propensity.logs(750.0, propensity.log_rates(coordinates(propensity)))[0])
-        assert propensity.has_lapses == (highest < 0.99)
+        get_factor("two")
 
 
 def test_probit_is_the_normal_distribution_function():
     z = np.linspace(-5, 5, 11)
-    probit = get_propensity("probit")
+    probit = get_factor("probit")
     np.testing.assert_allclose(np.exp(probit.logs(z, probit.log_rates())[0]), ndtr(z), rtol=1e-13)

@@ -1,4 +1,4 @@
-r"""What a propensity is: a link, and the rates that mix it with certainty and impossibility.
+r"""What a factor is: a link, and the rates that mix it with certainty and impossibility.
 
 .. math::
     \psi(\omega) = \gamma \cdot 1 + \lambda \cdot 0 + \rho\,F(\omega), \qquad
@@ -12,7 +12,8 @@ logarithms of their ratios to the last one. With :math:`u, v` the coordinates of
     \partial\psi/\partial\omega = \rho F'(\omega), \qquad
     \partial\psi/\partial u = \gamma (1-\psi), \qquad \partial\psi/\partial v = -\lambda\psi .
 
-A class probability t(τ) is a factor of the same kind without free rates.
+The class probability t and the propensity s of every annotator are such factors; the rates of t
+are known.
 
 Conventions
 -----------
@@ -20,6 +21,7 @@ A predictor ``z`` has any shape; ``log_rates`` is ``(..., 3)`` and its leading a
 against z.
 """
 
+import copyreg
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -28,8 +30,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bayes_lepu.errors import ModelError
+from bayes_lepu.factors.scalars import make_tag
 from bayes_lepu.links import Array
-from bayes_lepu.propensities.scalars import make_tag
 
 RATES = ("gamma", "lambda", "rho")
 
@@ -56,6 +58,10 @@ class Link:
         minus the other. Without it the exponentials of ``scalar_logs`` serve.
     scalar_slope : callable, optional
         One number, compiled by numba: ``(z, F, 1 - F) -> F'``; given together with ``scalar``.
+    value : callable, optional
+        NumPy: ``z -> F``, where that is quicker than by ``logs``.
+    log_odds : callable, optional
+        NumPy: ``z -> log F - log(1 - F)``, where that is quicker than by ``logs``.
     tag : tuple
         What stands for the link in the arguments of compiled code (made, not given).
 
@@ -72,6 +78,8 @@ class Link:
     graph: Callable[[Any], tuple[Any, Any]]
     scalar: Callable[[float], tuple[float, float]] | None = None
     scalar_slope: Callable[[float, float, float], float] | None = None
+    value: Callable[[Array], Array] | None = None
+    log_odds: Callable[[Array], Array] | None = None
     tag: tuple = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -84,6 +92,9 @@ class Link:
         object.__setattr__(self, "tag", tag)
         _BY_TAG[type(tag)] = self
 
+    def __reduce__(self) -> Any:
+        return _pickled(self, "get_link")
+
 
 def link_of(tag: tuple) -> Link:
     """The link behind a tag."""
@@ -91,14 +102,14 @@ def link_of(tag: tuple) -> Link:
 
 
 @dataclass(frozen=True, eq=False)
-class Propensity:
-    """How likely a positive row is marked, as a function of its predictor.
+class Factor:
+    """A probability as a function of its predictor: t(x) of the class, or s(x) of an annotator.
 
     Attributes
     ----------
     name : str
-    mechanism : str
-        The propensity in one line, for people.
+    formula : str
+        The function in one line, for people, with η for the predictor: ``"σ(η)"``.
     link : Link
     free : tuple of str
         Which of ``("gamma", "lambda", "rho")`` are free, in this order; they sum to one and the
@@ -111,48 +122,59 @@ class Propensity:
         Names under which the free rates are reported; by default those of ``free``.
     concentration : tuple of float
         Default prior of the free rates: Beta for two of them, Dirichlet for three.
+    note : str
+        What the formula means, in a few words.
     """
 
     name: str
-    mechanism: str
+    formula: str
     link: Link
     free: tuple[str, ...] = ("rho",)
     fixed: tuple[float, float, float] | None = None
     rates_name: str = ""
     components: tuple[str, ...] = ()
     concentration: tuple[float, ...] = ()
+    note: str = ""
 
     def __post_init__(self) -> None:
         if list(self.free) != [name for name in RATES if name in self.free] or not self.free:
             raise ModelError(
-                f"free = {self.free!r} in the propensity {self.name!r}; names out of "
+                f"free = {self.free!r} in the factor {self.name!r}; names out of "
                 f"{', '.join(RATES)} are expected, in this order."
             )
         if self.fixed is not None:
             rates = np.array(self.fixed, dtype=float)
             if rates.shape != (3,) or not rates.min() >= 0 or abs(rates.sum() - 1) > 1e-12:
                 raise ModelError(
-                    f"fixed = {self.fixed!r} in the propensity {self.name!r}; three rates "
+                    f"fixed = {self.fixed!r} in the factor {self.name!r}; three rates "
                     "(γ, λ, ρ) >= 0 that sum to one are expected."
                 )
         if self.n_coordinates == 0:
             return
         if not self.rates_name:
-            raise ModelError(f"The propensity {self.name!r} has free rates; give rates_name.")
+            raise ModelError(f"The factor {self.name!r} has free rates; give rates_name.")
         if not self.components:
             object.__setattr__(self, "components", self.free)
         if not self.concentration:
             object.__setattr__(self, "concentration", (1.0,) * len(self.free))
 
+    def __reduce__(self) -> Any:
+        return _pickled(self, "get_factor")
+
+    def written(self, symbol: str, predictor: str) -> str:
+        """The function with its symbol and predictor: ``s(x) = σ(α·x + β)``."""
+        text = f"{symbol}(x) = {self.formula.replace('η', predictor)}"
+        return f"{text}: {self.note}" if self.note else text
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether ψ is its link alone, without rates."""
+        return self.fixed is None and self.free == ("rho",)
+
     @property
     def has_predictor(self) -> bool:
         """Whether ψ depends on x at all."""
         return self.fixed[2] > 0 if self.fixed is not None else "rho" in self.free
-
-    @property
-    def has_lapses(self) -> bool:
-        """Whether ψ stays below one however high its predictor."""
-        return self.fixed[1] > 0 if self.fixed is not None else "lambda" in self.free
 
     @property
     def n_coordinates(self) -> int:
@@ -199,6 +221,17 @@ class Propensity:
         """Log ψ, log(1 - ψ) and log ∂ψ/∂z, each from a sum of positive terms."""
         return log_factor(self.link, z, log_rates)
 
+    def value(self, z: ArrayLike, log_rates: ArrayLike | None = None) -> Array:
+        """ψ at values of the predictor, by default with the rates that are known."""
+        return factor_value(self.link, z, self.log_rates() if log_rates is None else log_rates)
+
+    def log_odds(self, z: Array) -> Array:
+        """Log ψ - log(1 - ψ) with the rates that are known."""
+        if self.is_plain and self.link.log_odds is not None:
+            return self.link.log_odds(z)
+        log_psi, log_not_psi, _ = log_factor(self.link, z, self.log_rates())
+        return log_psi - log_not_psi
+
     def graph(self, z: Any, log_rates: Any) -> tuple[Any, Any]:
         """PyTensor's log ψ and log(1 - ψ); ``log_rates`` has its three rates along the last axis.
 
@@ -226,6 +259,25 @@ def log_factor(link: Link, z: ArrayLike, log_rates: ArrayLike) -> tuple[Array, A
         _log_sum(log_lam, log_rho + log_down),
         log_rho + log_slope,
     )
+
+
+def factor_value(link: Link, z: ArrayLike, log_rates: ArrayLike) -> Array:
+    """ψ of a link mixed by rates."""
+    if link.value is None:
+        return np.exp(log_factor(link, z, log_rates)[0])
+    gamma, _, rho = np.exp(np.moveaxis(np.asarray(log_rates, dtype=float), -1, 0))
+    # The rates add up to one but for rounding.
+    return np.minimum(gamma + rho * link.value(np.asarray(z, dtype=float)), 1.0)
+
+
+def _pickled(value: "Link | Factor", getter: str) -> Any:
+    """What comes with the library goes by its name, so that it is the same object again."""
+    from bayes_lepu import factors
+
+    get = getattr(factors, getter)
+    if value.name in factors.REGISTRY and get(value.name) is value:
+        return get, (value.name,)
+    return copyreg.__newobj__, (type(value),), value.__dict__  # type: ignore[attr-defined]
 
 
 def _log_sum(log_rate: Array, rest: Array) -> Array:

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 from scipy.special import log_ndtr
 
+from bayes_lepu.factors.arithmetic import jit
+from bayes_lepu.factors.factor import Factor, Link
 from bayes_lepu.links import Array
-from bayes_lepu.propensities.arithmetic import jit
-from bayes_lepu.propensities.propensity import Link, Propensity
 
 HALF_LOG_TWO_PI = 0.5 * math.log(2 * math.pi)
 ROOT_HALF = math.sqrt(0.5)
@@ -74,4 +74,4 @@ def _log_graph(z: Any) -> Any:
 
 LINK = Link("probit", logs, bend, scalar_logs, graph, scalar, scalar_slope)
 
-PROPENSITY = Propensity("probit", "s(x) = Φ(α·x + β)", LINK)
+FACTORS = (Factor("probit", "Φ(η)", LINK),)
