@@ -29,6 +29,7 @@ def fit(
     *,
     model: str | Factor | ModelSpec = "psychm",
     class_link: str | Factor | None = None,
+    class_learner: Any = None,
     method: str = "nuts",
     y: Any = None,
     visits: Any = None,
@@ -86,6 +87,10 @@ def fit(
         The curve of the class over its linear predictor, logistic by default. Also a `Factor` whose
         rates are known: ``bayes_lepu.factors.ceiling(0.9)`` for a class that is never surer than
         .9, or one with a link from a file of your own.
+    class_learner : {"boosting", "trees"}, list of them, classifier of scikit-learn, optional
+        How the class may bend: the log-odds of such a classifier, trained on the labels and
+        cross-fitted, enter t as one more column (see `bayes_lepu.data.learned`). By default t is a
+        straight line in the columns. s keeps the columns alone.
     method : {"nuts", "map", "laplace"}
         ``nuts``: posterior draws; ``map``: the mode of the posterior, with ``C`` the
         paper's penalised MLE; ``laplace``: a quick Gaussian approximation at the modes.

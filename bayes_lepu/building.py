@@ -5,6 +5,7 @@ from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from bayes_lepu.dask import is_dask, read_dask
+from bayes_lepu.data.learned import read_learner, with_learned
 from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.data.reading import read_data
 from bayes_lepu.errors import ModelError
@@ -34,6 +35,7 @@ def build_model(
     *,
     model: str | Factor | ModelSpec = "psychm",
     class_link: str | Factor | None = None,
+    class_learner: Any = None,
     y: Any = None,
     visits: Any = None,
     sample_weight: Any = None,
@@ -126,6 +128,13 @@ def read_model(
         false_marks=spec.false_marks,
         **(average or options).of_columns,
     )
+    if learners := read_learner(options.class_learner):
+        if is_dask(rows.X):
+            raise ModelError(
+                "class_learner trains a classifier on all rows, which needs them in memory. Leave "
+                "it out, or fit a random part of the rows."
+            )
+        data = with_learned(data, learners, options.random_seed)
     check_audit(spec, data)
     return spec, data, priors_of(spec, data, options)
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from bayes_lepu._fit import fit_data
 from bayes_lepu.building import priors_of, spec_of
+from bayes_lepu.data.learned import read_learner, with_learned, without_learned
 from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.errors import DataError
 from bayes_lepu.fitted import Fit
@@ -35,7 +36,9 @@ def refit(
     learned: Mapping[str, Any],
 ) -> Fit:
     """The same rows, labels and options, with what is given here on top (see `Fit.update`)."""
-    data = fit.data
+    data, learners = fit.data, ()
+    if data.learned is not None:  # learned again: the columns and classes may be others now
+        data, learners = without_learned(data), read_learner(fit.options.class_learner)
     classes = data.y if y is None else add_classes(fit, y)
     known = not bool(np.isnan(classes).all())
     features = {"class_features": class_features, "selection_features": selection_features}
@@ -56,10 +59,11 @@ def refit(
         y=read_classes(classes, data.labels, None, false_marks=spec.false_marks),
         outside=read_outside(options.class_prior, options.label_frequency),
     ).with_masks(
-        _mask(fit, "class_features", class_features, data.class_mask),
-        _mask(fit, "selection_features", selection_features, data.selection_mask),
+        _mask(data, "class_features", class_features, data.class_mask),
+        _mask(data, "selection_features", selection_features, data.selection_mask),
     )
     check_audit(spec, data)
+    data = with_learned(data, learners, options.random_seed)
     priors = options.priors if other else _as_chosen(fit)
     asked = replace(options, penalty=None, C=None, priors=_left(priors, fit.data, data, spec))
     new = fit_data(spec, data, priors_of(spec, data, asked), replace(asked, progressbar=False))
@@ -117,20 +121,20 @@ def _left(
 
 
 def _mask(
-    fit: Fit, option: str, columns: Sequence[str | int] | None, own: NDArray[np.bool_]
+    data: PUData, option: str, columns: Sequence[str | int] | None, own: NDArray[np.bool_]
 ) -> NDArray[np.bool_]:
     """Columns of X by name (the user's, or those of a category's levels); by default the same."""
     if columns is None:
         return own
-    if fit.data.encoding.design is not None:
+    if data.encoding.design is not None:
         raise DataError(
             f"{option} is given, but the columns of this fit are those of formulas. Fit again with "
             f"another {option.replace('features', 'formula')}=."
         )
-    names = fit.feature_names[: fit.data.given_width]
+    names = data.feature_names[: data.given_width]
     known: dict[Any, tuple[int, ...]] = {name: (j,) for j, name in enumerate(names)}
-    known |= fit.data.terms
-    if not fit.data.named:  # an array: the user's columns are these
+    known |= data.terms
+    if not data.named:  # an array: the user's columns are these
         known |= {j: (j,) for j in range(len(names))}
     unknown = [c for c in columns if c not in known]
     if unknown or not columns:

@@ -12,7 +12,7 @@ rm -rf dist
 "$place/build/bin/python" tools/wheel_contents.py dist
 sh tools/bootstrap.sh "$place/venv"
 python=$place/venv/bin/python
-"$python" -m pip install --quiet --disable-pip-version-check "$(ls "$here"/dist/*.whl)[sklearn]"
+"$python" -m pip install --quiet --disable-pip-version-check "$(ls "$here"/dist/*.whl)"
 "$python" -m pip check
 mkdir "$place/empty"
 cd "$place/empty"

@@ -17,6 +17,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bayes_lepu.data.annotators import ONE
+from bayes_lepu.data.learned import Learned
 from bayes_lepu.data.repeats import find_repeats
 from bayes_lepu.data.weights import (
     are_counts,
@@ -70,6 +71,8 @@ class PUData:
     visit_names : tuple of str
         Columns that differ between the annotators of a row; the last columns of X, one per
         annotator for every name.
+    learned : Learned or None
+        Learned columns of the class; they stand before those of visits.
     """
 
     X: Array
@@ -87,6 +90,7 @@ class PUData:
     weight: Array = field(default_factory=lambda: np.zeros(0))
     outside: Array = field(default_factory=lambda: np.full((2, 2), np.nan))
     visit_names: tuple[str, ...] = ()
+    learned: Learned | None = None
 
     @property
     def n(self) -> int:
@@ -135,7 +139,14 @@ class PUData:
 
     @property
     def _own_names(self) -> tuple[str, ...]:
-        return self.feature_names[: self.given_width]
+        names, learned = self.feature_names[: self.given_width], self.is_learned
+        return tuple(name for name, other in zip(names, learned, strict=False) if not other)
+
+    @cached_property
+    def is_learned(self) -> NDArray[np.bool_]:
+        """Which columns of X are scores of a classifier; see `data.learned`."""
+        names = () if self.learned is None else self.learned.names
+        return np.array([name in names for name in self.feature_names], dtype=bool)
 
     @property
     def visit_places(self) -> NDArray[np.intp]:
@@ -397,6 +408,9 @@ class PUData:
         out = np.zeros((len(values), self.p))
         k = values.shape[1]
         out[:, :k] = (values - self.center[:k]) / self.scale[:k]
+        if self.learned is not None:
+            at = self.is_learned
+            out[:, at] = (self.learned.log_odds(out) - self.center[at]) / self.scale[at]
         return out, index
 
     def original_scale(self, slope: Array, intercept: Array) -> tuple[Array, Array]:

@@ -201,6 +201,7 @@ def _contradicted(gap: float) -> Check:
 def _by_gap(gap: float, status: Status, settled_by: str) -> Check:
     by = {
         "columns": "the columns given to each factor",
+        "learned class": "the learned columns, which only the class has",
         "audited rows": "the audited rows",
         "density": "the likelihood",
         "rule": "the likelihood",

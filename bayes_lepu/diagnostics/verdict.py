@@ -16,6 +16,7 @@ from bayes_lepu.diagnostics.subject import Subject
 NAMED_BY = {
     "density": "guesses that are the annotator's (no class floor, no false marks)",
     "columns": "columns kept out of one factor",
+    "learned class": "s follows the columns in straight lines; only the class may bend",
 }
 
 

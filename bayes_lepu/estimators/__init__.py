@@ -20,17 +20,9 @@ and to ship. ``save(path)`` and `load` keep it in a file of plain data; a pickle
 way, runs whatever its author put into it, so load none that comes from a stranger. For a report,
 draws or a verdict give the same options to `bayes_lepu.fit`.
 
-Needs the extra ``sklearn``; ``import bayes_lepu`` does not import this package. What (X, l) can and
+``import bayes_lepu`` does not import this package. What (X, l) can and
 cannot validate is set out in `bayes_lepu.estimators.scoring`.
 """
-
-try:
-    import sklearn  # noqa: F401
-except ImportError as error:  # pragma: no cover - exercised in a subprocess without scikit-learn
-    raise ImportError(
-        "bayes_lepu.estimators needs scikit-learn, which is not installed. Install it with "
-        "pip install 'bayes-lepu[sklearn]', or use bayes_lepu.fit, which does without."
-    ) from error
 
 from pathlib import Path
 

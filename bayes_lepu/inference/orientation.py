@@ -35,7 +35,9 @@ from bayes_lepu.suggestions import unknown
 
 RULES: tuple[str, ...] = ("sigma-norm", "norm", "energy", "correlation", "none")
 
-SettledBy = Literal["rule", "density", "priors", "columns", "audited rows", "annotators", "model"]
+SettledBy = Literal[
+    "rule", "density", "priors", "columns", "learned class", "audited rows", "annotators", "model"
+]
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,7 @@ class Orientation:
     ----------
     rule : str
         The rule asked for.
-    settled_by : {"rule", "density", "priors", "columns", "audited rows", "annotators", "model"}
+    settled_by : {"rule", "density", "priors", "columns", "learned class", "audited rows", ...}
         What decided: an assumption (the rule), the posterior density of the two orientations, the
         signs that the priors give the slopes, different columns, audited rows or several annotators
         (which break the symmetry), or the model itself, in which s does not depend on x or has
@@ -100,8 +102,11 @@ def settled_by(spec: ModelSpec, data: PUData, rule: str) -> SettledBy:
         return "model"
     if data.n_annotators > 1:
         return "annotators"
-    if not np.array_equal(data.class_mask, data.selection_mask):
+    own = ~data.is_learned
+    if not np.array_equal(data.class_mask & own, data.selection_mask & own):
         return "columns"
+    if data.learned is not None:
+        return "learned class"
     if data.n_audited:
         return "audited rows"
     if not spec.symmetric or rule == "none":

@@ -5,6 +5,9 @@ r"""Priors of smooth terms and of group intercepts, whose columns share a scale 
 for the columns k of a term g such as ``bs(amount, df=5)`` or ``(1 | merchant)``. These columns are
 centred and not divided by their standard deviations: σ is the spread of the group intercepts, or of
 the spline's coefficients, in log-odds, and a rare group is pooled more than a frequent one.
+
+A learned column (`data.learned`) has a normal prior of its own scale: it stands for the whole shape
+of the class, not for one question among many, whose scale is divided by their number's root.
 """
 
 from collections.abc import Mapping
@@ -18,11 +21,13 @@ from bayes_lepu.priors.prior import CLASS_SCALE, SELECTION_SCALE, SLOPES, Prior,
 # Scales s of the half-normal priors. Splines may take what a column may; groups differ by less.
 # Those of the propensity are smaller in the proportion of the slopes' (Assumption 3, softly).
 SMOOTH = dict(zip(SLOPES, (CLASS_SCALE, SELECTION_SCALE), strict=True))
+LEARNED = 3.0  # of a standardised score: 3 and 8 gave the same answers, the columns' own too small
 GROUPS = dict(zip(SLOPES, (1.0, SELECTION_SCALE / CLASS_SCALE), strict=True))
 
 
 def count_terms(data: PUData, mask: NDArray[np.bool_]) -> int:
-    """Columns of a factor, the columns of one smooth or group term counted as one."""
+    """Columns of a factor, those of one smooth or group term counted as one, learned ones not."""
+    mask = mask & ~data.is_learned
     inside = [places for places in data.blocks.values() if mask[list(places)].any()]
     extra = sum(int(mask[list(places)].sum()) - 1 for places in inside)
     return max(int(mask.sum()) - extra, 1)
@@ -36,16 +41,18 @@ def terms_of_factors(data: PUData) -> tuple[int, int]:
 def with_blocks(base: Mapping[str, Prior], data: PUData) -> dict[str, Prior]:
     """The same priors with scales of their own for smooth terms and groups."""
     out = dict(base)
-    if not data.blocks:
+    if not data.blocks and data.learned is None:
         return out
     for name, mask in slope_masks(data).items():
         parts = [base[name]] * data.p
+        for place in np.flatnonzero(data.is_learned):
+            parts[place] = Prior("normal", scale=LEARNED)
         for term, places in data.blocks.items():
             scale = (GROUPS if data.is_group(term) else SMOOTH)[name]
             own = Prior("normal", scale=Prior("halfnormal", scale=scale), block=term)
             for place in places:
                 parts[place] = own
         mine = [part for part, used in zip(parts, mask, strict=True) if used]
-        if any(part.block for part in mine):
+        if any(part is not base[name] for part in mine):
             out[name] = Prior("columns", parts=tuple(mine))
     return out

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 SETTLED_BY = {
     "columns": "the columns given to each factor",
+    "learned class": "the learned columns: the class may bend, the annotator's s may not",
     "annotators": "what several annotators agree on",
     "audited rows": "the audited rows, under these priors",
     "priors": "the signs that the priors give the slopes",

@@ -49,6 +49,7 @@ class FitOptions:
 
     model: str = "psychm"
     class_link: str | Factor | None = None
+    class_learner: Any = None
     method: str = "nuts"
     l: str | tuple[str, ...] | None = None
     y: str | None = None

@@ -8,6 +8,7 @@ import pandas as pd
 from scipy.sparse import csr_array
 
 from bayes_lepu.data.annotators import ONE
+from bayes_lepu.data.learned import Learned
 from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.result.without_rows import ColumnsOnly
 from bayes_lepu.tables.encoding import Encoding
@@ -69,10 +70,26 @@ def constant_group(d: PUData) -> "xr.Dataset":
     return dataset
 
 
-def read_rows(tree: "xr.DataTree") -> PUData:
+def learned_group(learned: Learned) -> "xr.Dataset":
+    """The trees behind the learned columns."""
+    import xarray as xr
+
+    arrays = {name: (f"{name}_dim", values) for name, values in learned.to_arrays().items()}
+    return xr.Dataset(arrays, attrs={"names": json.dumps(learned.names)})
+
+
+def read_learned(group: Any) -> Learned | None:
+    """Inverse of `learned_group`; None where the class is straight."""
+    if group is None:
+        return None
+    arrays = {str(name): values.to_numpy() for name, values in group.data_vars.items()}
+    return Learned.from_arrays(json.loads(group.attrs["names"]), arrays)
+
+
+def read_rows(tree: "xr.DataTree", *, learned: Learned | None) -> PUData:
     """The data from their two groups; without the rows where these were left out."""
     constant = tree["constant_data"]
-    columns = _read_columns(constant)
+    columns = _read_columns(constant) | {"learned": learned}
     if "audited" not in constant.data_vars:
         return ColumnsOnly(**columns)
     several = "labels" in constant.data_vars

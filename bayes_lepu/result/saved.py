@@ -23,7 +23,7 @@ from bayes_lepu.models.variables import from_variables
 from bayes_lepu.priors.prior import Prior
 from bayes_lepu.result.fitted_model import FittedModel
 from bayes_lepu.result.origin import FitOptions, Provenance
-from bayes_lepu.result.row_groups import read_rows
+from bayes_lepu.result.row_groups import learned_group, read_learned, read_rows
 from bayes_lepu.result.storage import read_tree, write_tree
 from bayes_lepu.result.tree import groups_without_rows, stored_groups
 from bayes_lepu.result.without_rows import Remembered
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 FORMAT = "bayes_lepu.fit"
 FORMAT_VERSION = 5
+LEARNED = "learned"  # the group of the trees that learned the shape of the class
 
 
 def to_saved(
@@ -48,6 +49,8 @@ def to_saved(
         tree = xr.DataTree.from_dict(groups_without_rows(fit, remembered))
     else:
         tree = fit.tree.copy() if all_groups else xr.DataTree.from_dict(stored_groups(fit))
+    if fit.data.learned is not None:
+        tree[LEARNED] = learned_group(fit.data.learned)
     tree.attrs |= {
         "model": fit.spec.name,
         "propensity": fit.spec.propensity.name,
@@ -144,7 +147,7 @@ def _from_tree(tree: "xr.DataTree", propensity: Factor, of_class: Factor) -> dic
     main = tree["map"] if "map" in tree.children else tree["posterior"]
     marks = bool(tree.attrs["false_marks"])
     spec = ModelSpec(tree.attrs["model"], propensity, of_class, false_marks=marks)
-    data = read_rows(tree)
+    data = read_rows(tree, learned=read_learned(tree.children.get(LEARNED)))
     orientation = json.loads(tree.attrs["orientation"])
     orientation["sizes"] = {k: tuple(v) for k, v in orientation["sizes"].items()}
     group = tree.children.get("remembered")

@@ -21,6 +21,7 @@ from bayes_lepu.runtime.sources import source_digest
 from bayes_lepu.runtime.telling import tell
 
 SOURCES = (
+    "data/trees.py",
     "inference/quadratic.py",
     "likelihood",
     "links.py",

@@ -376,13 +376,6 @@ def test_the_package_is_imported_on_demand_only():
     assert run.stdout.strip() == "False"
 
 
-def test_without_scikit_learn_the_error_says_what_to_install():
-    code = "import sys; sys.modules['sklearn'] = None; import bayes_lepu.estimators"
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert run.returncode != 0
-    assert "pip install 'bayes-lepu[sklearn]'" in run.stderr
-
-
 def test_warnings_of_the_fit_reach_the_user():
     """Equal slopes in both factors: two readings of the rule may disagree, or nothing converges."""
     rng = np.random.default_rng(3)

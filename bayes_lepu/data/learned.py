@@ -1,0 +1,323 @@
+r"""Learned columns: how the class bends.
+
+.. math:: t(x) = \sigma(a\cdot x + \textstyle\sum_k w_k z_k(x) + b), \qquad
+    z_k(x) = \operatorname{logit} \hat h_k(x)
+
+Each :math:`\hat h_k` is a classifier trained on the labels. It estimates P(l=1 | x) = s(x) t(x),
+whose log-odds are those of t up to a monotone bend and up to log s, which the straight parts of
+both factors can take back. The shape of the class so comes from the classifier; its level, and the
+split of the labels' probability into class and propensity, stay with the few coefficients of the
+model. The propensity has no learned columns.
+
+Rows of the fit get the score of a classifier that was trained without them; new rows that of the
+classifier trained on all. Scores are kept within [0.001, 0.999].
+
+Conventions
+-----------
+A classifier sees the columns of the class on the internal scale, an array ``(n, k)``, and the
+labels 0/1: marked by anybody, or the class itself where it was audited.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayes_lepu.data.trees import Trees, as_trees
+from bayes_lepu.errors import DataError, ModelError
+from bayes_lepu.links import Array
+from bayes_lepu.suggestions import unknown
+from bayes_lepu.tables.scaling import column_moments
+
+if TYPE_CHECKING:
+    from bayes_lepu.data.pu_data import PUData
+
+LEARNERS = ("boosting", "trees")
+AUTO_LEARNERS = LEARNERS  # boosting finds interactions, averaged trees smooth shapes: both, .01 AUC
+FOLDS = 5
+FEWEST_MARKS = 20  # four in a fold; with fewer the scores are noise
+SURE = 1e-3  # scores are kept this far from 0 and 1: log-odds of ±6.9
+MANY_ROWS = 3000  # from here on the labels support larger trees
+SAMPLED_ROWS = 10_000  # of each averaged tree: bounds time and size of a saved fit
+
+
+@dataclass(frozen=True, eq=False)
+class Learned:
+    """The learned columns of a fit.
+
+    Attributes
+    ----------
+    names : tuple of str
+        One per column.
+    columns : (k,) int array
+        Places of the columns of X that the classifiers see.
+    scorers : tuple of Trees or fitted classifiers
+        Trained on all rows.
+    """
+
+    names: tuple[str, ...]
+    columns: NDArray[np.intp]
+    scorers: tuple[Any, ...]
+
+    def log_odds(self, X: Array) -> Array:
+        """The columns ``(n, K)`` of new rows, from their own columns on the internal scale."""
+        seen = np.ascontiguousarray(X[:, self.columns])
+        return np.column_stack([_bounded(_score(scorer, seen)) for scorer in self.scorers])
+
+    @property
+    def can_be_saved(self) -> bool:
+        """Whether every classifier is a sum of trees, which a file can hold as arrays."""
+        return all(isinstance(scorer, Trees) for scorer in self.scorers)
+
+    def to_arrays(self) -> dict[str, Array]:
+        """What a file holds of them, by name; `from_arrays` reads it back."""
+        if not self.can_be_saved:
+            kinds = [type(s).__name__ for s in self.scorers if not isinstance(s, Trees)]
+            raise ModelError(
+                f"A fit whose class was learned by {', '.join(kinds)} cannot be saved: a file "
+                "holds boosted and averaged trees only. Use class_learner='boosting' or 'trees', or any "
+                "HistGradientBoostingClassifier, ExtraTreesClassifier or RandomForestClassifier."
+            )
+        out: dict[str, Array] = {"columns": self.columns}
+        for k, scorer in enumerate(self.scorers):
+            out |= {f"{name}_{k}": values for name, values in scorer.to_arrays().items()}
+        return out
+
+    @classmethod
+    def from_arrays(cls, names: Sequence[str], arrays: Mapping[str, Array]) -> "Learned":
+        """Inverse of `to_arrays`; arrays that are no trees are refused."""
+        columns = arrays["columns"].astype(np.intp)
+        scorers = tuple(
+            Trees.from_arrays(
+                {n.removesuffix(f"_{k}"): v for n, v in arrays.items() if n.endswith(f"_{k}")},
+                width=columns.size,
+            )
+            for k in range(len(names))
+        )
+        return cls(tuple(names), columns, scorers)
+
+
+def read_learner(given: Any) -> tuple[Any, ...]:
+    """The classifiers that ``class_learner=`` names, one per learned column."""
+    if given is None:
+        return ()
+    several = tuple(given) if isinstance(given, list | tuple) else (given,)
+    for one in several:
+        if isinstance(one, str):
+            if one not in LEARNERS:
+                raise ModelError(unknown("class_learner", one, LEARNERS))
+        elif isinstance(one, type) or not (hasattr(one, "fit") and hasattr(one, "predict_proba")):
+            raise ModelError(
+                f"class_learner is {one!r}; 'boosting', 'trees', a list of them, or a classifier "
+                "of scikit-learn with fit and predict_proba is expected, for example "
+                "RandomForestClassifier(min_samples_leaf=5)."
+            )
+    return several
+
+
+def with_learned(data: "PUData", learners: Sequence[Any], random_seed: int) -> "PUData":
+    """The same rows with a learned column in the class for every classifier.
+
+    The classifiers see the columns of the class except group intercepts, whose rows are left out
+    together instead.
+    """
+    if not learners:
+        return data
+    if data.is_sparse:
+        raise DataError(
+            "class_learner needs dense columns, and X is a sparse matrix. Use X.toarray(), or "
+            "fewer columns (TruncatedSVD), or leave class_learner out."
+        )
+    grouped = [list(at) for term, at in data.blocks.items() if data.is_group(term)]
+    seen = data.class_mask & ~data.is_learned
+    seen[[j for at in grouped for j in at]] = False
+    groups = None
+    if grouped:
+        widest = max(grouped, key=len)
+        levels = data.X[:, widest] * data.scale[widest] + data.center[widest]
+        groups = np.where(levels.max(axis=1) > 0.5, levels.argmax(axis=1), len(widest))
+    target = np.where(np.isnan(data.y), data.l, data.y).astype(np.int8)
+    scores, learned = learn(
+        learners,
+        data.X,
+        np.flatnonzero(seen),
+        target,
+        taken=data.feature_names,
+        weight=data.weight,
+        groups=groups,
+        random_seed=random_seed,
+    )
+    center, scale = column_moments(scores, data.weight)
+    scale = np.where(scale > 0, scale, 1.0)
+    at, count = data.given_width, len(learned.names)
+
+    def between(old: Any, new: Any) -> Any:
+        return np.concatenate([old[:at], new, old[at:]])
+
+    names = data.feature_names
+    return replace(
+        data,
+        X=np.hstack([data.X[:, :at], (scores - center) / scale, data.X[:, at:]]),
+        feature_names=(*names[:at], *learned.names, *names[at:]),
+        center=between(data.center, center),
+        scale=between(data.scale, scale),
+        class_mask=between(data.class_mask, np.ones(count, dtype=bool)),
+        selection_mask=between(data.selection_mask, np.zeros(count, dtype=bool)),
+        learned=learned,
+    )
+
+
+def without_learned(data: "PUData") -> "PUData":
+    """The same rows with the user's columns alone."""
+    return replace(data.columns(~data.is_learned), learned=None)
+
+
+def learn(
+    learners: Sequence[Any],
+    X: Array,
+    columns: NDArray[np.intp],
+    target: NDArray[np.int8],
+    *,
+    taken: Sequence[str],
+    weight: Array,
+    groups: NDArray[np.intp] | None = None,
+    random_seed: int,
+) -> tuple[Array, Learned]:
+    """Cross-fitted log-odds of the rows, and the classifiers trained on all of them.
+
+    Parameters
+    ----------
+    learners : sequence
+        See `read_learner`.
+    X : (n, p) array
+        Rows on the internal scale.
+    columns : (k,) int array
+        Places of the columns that the class may use.
+    target : (n,) array of 0/1
+        Whether anybody marked the row, or its class where audited.
+    taken : sequence of str
+        Names that the new columns must not have.
+    weight : (n,) array
+        How often every row counts; of length 0 where every row counts once.
+    groups : (n,) int array, optional
+        Rows of one group are left out together.
+    random_seed : int
+    """
+    marks = int(min(target.sum(), (1 - target).sum()))
+    if marks < FEWEST_MARKS:
+        raise DataError(
+            f"class_learner learns the shape of the class from {int(target.sum())} marked and "
+            f"{int((1 - target).sum())} other rows; at least {FEWEST_MARKS} of each are needed. "
+            "Leave class_learner out: the class is then a straight line in the columns."
+        )
+    seen = np.ascontiguousarray(X[:, columns])
+    scores, scorers, names = [], [], []
+    for k, learner in enumerate(learners):
+        make = _Maker(learner, len(target), random_seed + k)
+        whole = make.train(seen, target, weight)
+        score = make.out_of_bag(whole, target, groups)
+        if score is None:
+            score = np.empty(len(target))
+            for rest, fold in _folds(target, groups, random_seed):
+                own = weight[rest] if weight.size else weight
+                score[fold] = _score(make.train(seen[rest], target[rest], own), seen[fold])
+        scores.append(_bounded(score))
+        scorers.append(as_trees(whole) or whole)
+        names.append(_name(make.name, [*taken, *names]))
+    return np.column_stack(scores), Learned(tuple(names), columns, tuple(scorers))
+
+
+@dataclass(frozen=True)
+class _Maker:
+    """Makes and trains one kind of classifier, again and again with the same seed."""
+
+    learner: Any
+    rows: int
+    seed: int
+
+    @property
+    def name(self) -> str:
+        return self.learner if isinstance(self.learner, str) else type(self.learner).__name__
+
+    def train(self, X: Array, target: NDArray[np.int8], weight: Array) -> Any:
+        """A classifier trained on these rows."""
+        classifier = self._new()
+        if not weight.size:
+            return classifier.fit(X, target)
+        try:
+            return classifier.fit(X, target, sample_weight=weight)
+        except TypeError as error:
+            raise ModelError(
+                f"{self.name} cannot be trained with sample_weight ({error}). Use a classifier "
+                "whose fit takes it, such as class_learner='boosting'."
+            ) from error
+
+    def out_of_bag(
+        self, whole: Any, target: NDArray[np.int8], groups: NDArray[np.intp] | None
+    ) -> Array | None:
+        """Scores of the rows by trees that were grown without them; None where there are none."""
+        if self.learner != "trees" or groups is not None:
+            return None
+        score = whole.oob_decision_function_[:, 1]
+        return np.where(np.isnan(score), target.mean(), score)
+
+    def _new(self) -> Any:
+        from sklearn.base import clone
+        from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier
+
+        many = self.rows >= MANY_ROWS
+        if self.learner == "boosting":
+            return HistGradientBoostingClassifier(
+                max_iter=150 if many else 60,
+                max_leaf_nodes=16 if many else 8,
+                early_stopping=False,
+                random_state=self.seed % 2**32,
+            )
+        if self.learner == "trees":
+            return ExtraTreesClassifier(
+                n_estimators=200,
+                min_samples_leaf=3,
+                bootstrap=True,
+                oob_score=True,
+                max_samples=min(self.rows, SAMPLED_ROWS) if self.rows > SAMPLED_ROWS else None,
+                random_state=self.seed % 2**32,
+            )
+        classifier = clone(self.learner)
+        seeds = {k: self.seed % 2**32 for k in classifier.get_params() if k == "random_state"}
+        free = {k: v for k, v in seeds.items() if classifier.get_params()[k] is None}
+        return classifier.set_params(**free) if free else classifier
+
+
+def _folds(
+    target: NDArray[np.int8], groups: NDArray[np.intp] | None, seed: int
+) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+    """Rows to train on and rows left out, marked ones in every fold."""
+    from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
+
+    kind = StratifiedKFold if groups is None else StratifiedGroupKFold
+    return kind(FOLDS, shuffle=True, random_state=seed % 2**32).split(
+        np.zeros(len(target)), target, groups
+    )
+
+
+def _score(scorer: Any, X: Array) -> Array:
+    """P(marked | x) by a classifier or by trees."""
+    if isinstance(scorer, Trees):
+        return scorer.probability(X)
+    return np.asarray(scorer.predict_proba(X)[:, list(scorer.classes_).index(1)], dtype=float)
+
+
+def _bounded(score: Array) -> Array:
+    """Log-odds of scores, kept away from certainty."""
+    kept = np.clip(score, SURE, 1 - SURE)
+    return np.log(kept) - np.log1p(-kept)
+
+
+def _name(kind: str, taken: Sequence[str]) -> str:
+    """A name for a column of scores that no other column has."""
+    name, count = f"score({kind})", 2
+    while name in taken:
+        name, count = f"score({kind} {count})", count + 1
+    return name

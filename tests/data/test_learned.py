@@ -1,0 +1,215 @@
+"""Learned columns: the class may bend."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.sparse import csr_array
+from sklearn.ensemble import (
+    ExtraTreesClassifier,
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+)
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import roc_auc_score
+
+import bayes_lepu as lepu
+from bayes_lepu.data.learned import FEWEST_MARKS, learn
+from bayes_lepu.data.trees import Trees, as_trees
+from bayes_lepu.errors import DataError, FileFormatError, ModelError
+
+MAP = {"method": "map", "random_seed": 1, "progressbar": False}
+
+
+def ring_table(n: int, seed: int = 0):
+    """A class inside a ring, marks at random: no straight line separates it."""
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame(rng.normal(size=(n, 3)), columns=["u", "v", "w"])
+    X["kind"] = rng.choice(["red", "blue"], size=n)
+    y = (X.u**2 + X.v**2 < 1.2).astype(int).to_numpy()
+    return X, (y * (rng.random(n) < 0.5)).astype(int), y
+
+
+@pytest.fixture(scope="module")
+def curved():
+    X, l, _ = ring_table(1200)
+    return lepu.fit(X, l, model="scar", class_learner=["boosting", "trees"], **MAP)
+
+
+@pytest.mark.parametrize(
+    "classifier",
+    [
+        HistGradientBoostingClassifier(max_iter=30, random_state=0),
+        ExtraTreesClassifier(20, min_samples_leaf=3, random_state=0),
+        RandomForestClassifier(20, random_state=0),
+    ],
+    ids=lambda c: type(c).__name__,
+)
+def test_trees_as_arrays_predict_what_the_classifier_does(classifier, rng):
+    X = rng.normal(size=(400, 5))
+    classifier.fit(X, (X[:, 0] * X[:, 1] + 0.5 * rng.normal(size=400) > 0).astype(int))
+    new = rng.normal(size=(300, 5))
+    trees = as_trees(classifier)
+    again = Trees.from_arrays(trees.to_arrays(), width=5)
+    expected = classifier.predict_proba(new)[:, 1]
+    np.testing.assert_allclose(again.probability(new), expected, atol=1e-12)
+
+
+def test_scores_of_the_rows_are_of_classifiers_that_did_not_see_them(rng):
+    X, noise = rng.normal(size=(600, 4)), (rng.random(600) < 0.3).astype(np.int8)
+    options = {"taken": (), "weight": np.zeros(0), "random_seed": 3}
+    scores, learned = learn(["boosting", "trees"], X, np.arange(4), noise, **options)
+    own = [roc_auc_score(noise, column) for column in scores.T]
+    seen = [roc_auc_score(noise, column) for column in learned.log_odds(X).T]
+    assert max(own) < 0.6  # labels are noise; the standard error of an AUC is .025 here
+    assert min(seen) > 0.8
+
+
+def test_rows_of_a_group_are_left_out_together(rng):
+    X, groups = rng.normal(size=(900, 1)), np.repeat(np.arange(90), 10)
+    rates = rng.choice([0.0, 1.0], size=90, p=[0.7, 0.3])
+    X = np.column_stack([X, groups])  # a column that gives the group away
+    target = rates[groups].astype(np.int8)
+    options = {"taken": (), "weight": np.zeros(0), "random_seed": 3}
+    apart, _ = learn(["boosting"], X, np.arange(2), target, **options)
+    together, _ = learn(["boosting"], X, np.arange(2), target, groups=groups, **options)
+    assert roc_auc_score(target, apart[:, 0]) > 0.95
+    assert roc_auc_score(target, together[:, 0]) < 0.75
+
+
+def test_a_curved_class_is_learned():
+    X, l, _ = ring_table(1200)
+    new, _, y = ring_table(2000, seed=1)
+    straight = lepu.fit(X, l, model="scar", **MAP).predict_proba(new)[:, 1]
+    for model in ("scar", "spm", "psychm"):
+        fit = lepu.fit(X, l, model=model, class_learner="boosting", **MAP)
+        bent = fit.predict_proba(new)[:, 1]
+        assert roc_auc_score(y, bent) > 0.95
+        assert float(fit.pi_draws.mean()) == pytest.approx(y.mean(), abs=0.06)
+    assert roc_auc_score(y, straight) < 0.65
+
+
+def test_the_propensity_has_no_learned_column_and_users_columns_keep_their_names(curved):
+    data = curved.data
+    assert data.feature_names[-2:] == ("score(boosting)", "score(trees)")
+    assert not data.selection_mask[-2:].any()
+    assert data.class_mask.all()
+    assert data.user_columns == ("u", "v", "w", "kind")
+    assert set(data.terms) == {"u", "v", "w", "kind"}
+
+
+def test_predictions_match_columns_by_name(curved):
+    new, _, _ = ring_table(50, seed=2)
+    shuffled = new[["kind", "w", "u", "v"]]
+    np.testing.assert_array_equal(curved.predict_proba(new), curved.predict_proba(shuffled))
+
+
+def test_saved_without_pickle_and_the_same_in_another_process(curved, tmp_path):
+    new, _, _ = ring_table(200, seed=2)
+    new.to_csv(tmp_path / "new.csv", index=False)
+    curved.save(tmp_path / "fit.nc")
+    curved.save(tmp_path / "small.nc", data=False)
+    code = (
+        "import sys, numpy as np, pandas as pd, bayes_lepu as lepu\n"
+        f"new = pd.read_csv({str(tmp_path / 'new.csv')!r}, float_precision='round_trip')\n"
+        "for name in ('fit', 'small'):\n"
+        f"    fit = lepu.load({str(tmp_path)!r} + f'/{{name}}.nc')\n"
+        f"    np.save({str(tmp_path)!r} + f'/{{name}}.npy', fit.predict_proba(new))\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+    expected = curved.predict_proba(new)
+    for name in ("fit", "small"):
+        np.testing.assert_allclose(np.load(tmp_path / f"{name}.npy"), expected, atol=1e-14)
+
+
+def test_a_classifier_that_is_no_tree_fits_but_is_not_saved(tmp_path):
+    X, l, _ = ring_table(400)
+    fit = lepu.fit(X, l, model="scar", class_learner=LogisticRegression(), **MAP)
+    assert fit.data.feature_names[-1] == "score(LogisticRegression)"
+    with pytest.raises(ModelError, match=r"LogisticRegression cannot be saved.*'boosting'"):
+        fit.save(tmp_path / "fit.nc")
+
+
+def test_any_forest_of_ones_own_is_saved(tmp_path):
+    X, l, _ = ring_table(400)
+    forest = RandomForestClassifier(20, min_samples_leaf=5)
+    fit = lepu.fit(X, l, model="scar", class_learner=forest, **MAP)
+    fit.save(tmp_path / "fit.nc")
+    loaded = lepu.load(tmp_path / "fit.nc")
+    np.testing.assert_allclose(loaded.predict_proba(X), fit.predict_proba(X), atol=1e-14)
+
+
+def test_the_seed_reaches_the_classifier():
+    X, l, _ = ring_table(400)
+    options = MAP | {"model": "scar", "class_learner": "trees"}
+    one, same = (lepu.fit(X, l, **options).data.X[:, -1] for _ in range(2))
+    other = lepu.fit(X, l, **options | {"random_seed": 2}).data.X[:, -1]
+    np.testing.assert_array_equal(one, same)
+    assert np.abs(one - other).max() > 1e-6
+
+
+def test_audited_rows_count_as_their_class():
+    X, l, y = ring_table(600)
+    options = MAP | {"model": "scar", "class_learner": "boosting"}
+    audited = np.where(np.arange(600) < 300, y, np.nan)
+    fit = lepu.fit(X, l, y=audited, **options)
+    without = lepu.fit(X, l, **options)
+    known = roc_auc_score(y, fit.data.X[:, -1]), roc_auc_score(y, without.data.X[:, -1])
+    assert known[0] > known[1]
+    rows = pd.Series(audited).dropna()
+    updated = without.update(y=rows)
+    np.testing.assert_allclose(updated.data.X, fit.data.X, atol=1e-12)
+
+
+def test_several_annotators_and_weights_reach_the_classifier():
+    X, l, y = ring_table(600)
+    rng = np.random.default_rng(3)
+    L = np.column_stack([l, y * (rng.random(600) < 0.4)])
+    fit = lepu.fit(X, L, model="scar", class_learner="boosting", **MAP)
+    assert roc_auc_score(y, fit.predict_proba(X)[:, 1]) > 0.9
+    weight = np.where(X.u > 0, 1.0, 1e-9)
+    half = lepu.fit(X, l, model="scar", class_learner="boosting", sample_weight=weight, **MAP)
+    assert half.data.learned is not None
+
+
+@pytest.mark.parametrize(
+    ("learner", "message"),
+    [
+        ("boostin", "boosting"),
+        (["boosting", 3], "a classifier of scikit-learn"),
+        (LogisticRegression, "a classifier of scikit-learn"),
+    ],
+)
+def test_unknown_learners_are_refused(learner, message):
+    X, l, _ = ring_table(200)
+    with pytest.raises(ModelError, match=message):
+        lepu.fit(X, l, model="scar", class_learner=learner, **MAP)
+
+
+def test_few_marks_and_sparse_tables_are_refused():
+    X, l, _ = ring_table(200)
+    few = l.copy()
+    few[np.flatnonzero(l)[FEWEST_MARKS - 1 :]] = 0
+    with pytest.raises(DataError, match=rf"{FEWEST_MARKS - 1} marked.*Leave class_learner out"):
+        lepu.fit(X, few, model="scar", class_learner="boosting", **MAP)
+    with pytest.raises(DataError, match="sparse"):
+        lepu.fit(csr_array(X[["u", "v"]]), l, model="scar", class_learner="boosting", **MAP)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda t: t._replace(left=t.left * 0),
+        lambda t: t._replace(right=t.right + 10**6),
+        lambda t: t._replace(feature=t.feature + 7),
+        lambda t: t._replace(value=t.value * np.nan),
+        lambda t: t._replace(roots=t.roots - 1),
+        lambda t: t._replace(threshold=t.threshold[:-1]),
+    ],
+)
+def test_damaged_trees_are_refused(curved, damage):
+    trees = damage(curved.data.learned.scorers[0])
+    with pytest.raises(FileFormatError, match="damaged"):
+        Trees.from_arrays(trees.to_arrays(), width=5)
