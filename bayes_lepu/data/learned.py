@@ -77,8 +77,8 @@ class Learned:
             kinds = [type(s).__name__ for s in self.scorers if not isinstance(s, Trees)]
             raise ModelError(
                 f"A fit whose class was learned by {', '.join(kinds)} cannot be saved: a file "
-                "holds boosted and averaged trees only. Use class_learner='boosting' or 'trees', or "
-                "any HistGradientBoostingClassifier, ExtraTreesClassifier or RandomForestClassifier."
+                "holds trees only. Use class_learner='boosting' or 'trees', or a "
+                "HistGradientBoostingClassifier, ExtraTreesClassifier or RandomForestClassifier."
             )
         out: dict[str, Array] = {"columns": self.columns}
         for k, scorer in enumerate(self.scorers):
