@@ -71,7 +71,7 @@ class Learned:
         """Whether every classifier is a sum of trees, which a file can hold as arrays."""
         return all(isinstance(scorer, Trees) for scorer in self.scorers)
 
-    def to_arrays(self) -> dict[str, Array]:
+    def to_arrays(self) -> dict[str, Any]:
         """What a file holds of them, by name; `from_arrays` reads it back."""
         if not self.can_be_saved:
             kinds = [type(s).__name__ for s in self.scorers if not isinstance(s, Trees)]
@@ -80,13 +80,13 @@ class Learned:
                 "holds trees only. Use class_learner='boosting' or 'trees', or a "
                 "HistGradientBoostingClassifier, ExtraTreesClassifier or RandomForestClassifier."
             )
-        out: dict[str, Array] = {"columns": self.columns}
+        out: dict[str, Any] = {"columns": self.columns}
         for k, scorer in enumerate(self.scorers):
             out |= {f"{name}_{k}": values for name, values in scorer.to_arrays().items()}
         return out
 
     @classmethod
-    def from_arrays(cls, names: Sequence[str], arrays: Mapping[str, Array]) -> "Learned":
+    def from_arrays(cls, names: Sequence[str], arrays: Mapping[str, Any]) -> "Learned":
         """Inverse of `to_arrays`; arrays that are no trees are refused."""
         columns = arrays["columns"].astype(np.intp)
         scorers = tuple(
@@ -213,7 +213,9 @@ def learn(
             "Leave class_learner out: the class is then a straight line in the columns."
         )
     seen = np.ascontiguousarray(X[:, columns])
-    scores, scorers, names = [], [], []
+    scores: list[Array] = []
+    scorers: list[Any] = []
+    names: list[str] = []
     for k, learner in enumerate(learners):
         make = _Maker(learner, len(target), random_seed + k)
         whole = make.train(seen, target, weight)

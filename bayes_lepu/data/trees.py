@@ -50,15 +50,16 @@ class Trees(NamedTuple):
         total = _sum_of_leaves(np.ascontiguousarray(rows), *self[:6])
         return total / self.roots.size if self.is_forest else expit(self.base[0] + total)
 
-    def to_arrays(self) -> dict[str, Array]:
+    def to_arrays(self) -> dict[str, Any]:
         """The arrays by name."""
         return self._asdict()
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, Array], *, width: int) -> "Trees":
+    def from_arrays(cls, arrays: Mapping[str, Any], *, width: int) -> "Trees":
         """Trees over ``width`` columns from stored arrays; what is no tree is refused."""
-        whole = {n: arrays[n].astype(np.int64) for n in ("roots", "feature", "left", "right")}
-        found = cls(**whole, **{n: arrays[n].astype(float) for n in ("threshold", "value", "base")})
+        whole = (arrays[n].astype(np.int64) for n in ("roots", "feature", "left", "right"))
+        real = (arrays[n].astype(float) for n in ("threshold", "value", "base"))
+        found = cls._make((*whole, *real))
         nodes, inner = np.arange(found.feature.size), found.feature >= 0
         sizes = {a.size for a in (found.left, found.right, found.threshold, found.value)}
         after = (found.left > nodes) & (found.right > nodes)

@@ -45,8 +45,8 @@ def with_blocks(base: Mapping[str, Prior], data: PUData) -> dict[str, Prior]:
         return out
     for name, mask in slope_masks(data).items():
         parts = [base[name]] * data.p
-        for place in np.flatnonzero(data.is_learned):
-            parts[place] = Prior("normal", scale=LEARNED)
+        for score in np.flatnonzero(data.is_learned):
+            parts[score] = Prior("normal", scale=LEARNED)
         for term, places in data.blocks.items():
             scale = (GROUPS if data.is_group(term) else SMOOTH)[name]
             own = Prior("normal", scale=Prior("halfnormal", scale=scale), block=term)
