@@ -1,7 +1,5 @@
 """Bayesian learning from positive and unlabelled data when the labelling is biased."""
 
-from types import ModuleType as _Module
-
 from bayes_lepu.runtime.interruption import importing as _importing
 
 with _importing():
@@ -58,13 +56,9 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> str | _Module:
+def __getattr__(name: str) -> str:
     if name == "__version__":  # read when asked for: the metadata take longer than a small fit
         from importlib.metadata import version
 
         return version("bayes-lepu")
-    if name == "dask":  # loaded when asked for, like what it needs
-        from importlib import import_module
-
-        return import_module("bayes_lepu.dask")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -58,7 +58,7 @@ class PartitionedData(PUData):
     ----------
     partitions : tuple of Delayed, or None
         One `PUData` each, on the internal scale; None in a fit that was read from a file.
-    counts, weights : (kinds,) arrays
+    kind_counts, kind_weights : (kinds,) arrays
         Number of rows of every `RowKind`, and the sum of their weights, in all partitions.
     by_kind : PUData or None
         Rows of every kind at random, which smaller samples are taken from.
@@ -67,8 +67,8 @@ class PartitionedData(PUData):
     """
 
     partitions: tuple[Any, ...] | None = None
-    counts: NDArray[np.int64] = field(default_factory=lambda: np.zeros(len(RowKind), np.int64))
-    weights: Array = field(default_factory=lambda: np.zeros(len(RowKind)))
+    kind_counts: NDArray[np.int64] = field(default_factory=lambda: np.zeros(len(RowKind), int))
+    kind_weights: Array = field(default_factory=lambda: np.zeros(len(RowKind)))
     by_kind: PUData | None = None
     keys: Array = field(default_factory=lambda: np.zeros(0))
 
@@ -85,17 +85,7 @@ class PartitionedData(PUData):
     @property
     def n_all(self) -> int:
         """Number of rows of all partitions."""
-        return int(self.counts.sum())
-
-    @cached_property
-    def kind_counts(self) -> NDArray[np.int64]:
-        """Number of rows of every kind, in all partitions."""
-        return self.counts
-
-    @cached_property
-    def kind_weights(self) -> Array:
-        """Sum of the weights of the rows of every kind, in all partitions."""
-        return self.weights
+        return int(self.kind_counts.sum())
 
     @cached_property
     def distinct(self) -> PUData:
@@ -123,8 +113,8 @@ class PartitionedData(PUData):
         return self.of(
             self.held.columns(keep),
             partitions=tuple(_of_each(change, self.partitions or ())),
-            counts=self.counts,
-            weights=self.weights,
+            kind_counts=self.kind_counts,
+            kind_weights=self.kind_weights,
             by_kind=change(self.pool[0]),
             keys=self.keys,
         )
@@ -199,8 +189,8 @@ def read_dask(
     return PartitionedData.of(
         held,
         partitions=tuple(_kept_by_workers(encoded)),
-        counts=counts,
-        weights=weights,
+        kind_counts=counts,
+        kind_weights=weights,
         by_kind=taught,
         keys=keys,
     )
@@ -317,19 +307,13 @@ def _of_each(function: Callable[..., Any], parts: Any, *more: Any) -> list[Any]:
     """A task per partition."""
     from dask import delayed
 
-    task = delayed(_Quietly(function), pure=False, traverse=False)
+    task = delayed(partial(_quietly, function), pure=False, traverse=False)
     return [task(*arguments) for arguments in zip(parts, *more, strict=True)]
 
 
-@dataclass(frozen=True)
-class _Quietly:
-    """A function that leaves infinities to whoever looks at its result, in any thread."""
-
-    function: Callable[..., Any]
-
-    def __call__(self, *arguments: Any) -> Any:
-        with np.errstate(all="ignore"):
-            return self.function(*arguments)
+@np.errstate(all="ignore")  # in any thread: a search meets infinities and leaves them
+def _quietly(function: Callable[..., Any], *arguments: Any) -> Any:
+    return function(*arguments)
 
 
 def _compute(tasks: list[Any]) -> list[Any]:

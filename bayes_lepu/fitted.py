@@ -134,7 +134,7 @@ class Fit(FittedModel):
             return count_missed(self, X, ci_prob=ci_prob, both=self._unnamed)
         if X is not None:
             return super().missed(X, ci_prob=ci_prob)
-        self._refuse_elsewhere("missed")
+        self._require_memory("missed")
         rows, positive = np.arange(self.data.n), positive_given_labels(self.data)
         return summary_by_row(self.draws, positive, rows, self.data.index, ci_prob)
 
@@ -196,7 +196,7 @@ class Fit(FittedModel):
         100
         """
         if X is None:
-            self._refuse_elsewhere("decide")
+            self._require_memory("decide")
         return decide(
             self,
             X,
@@ -258,7 +258,7 @@ class Fit(FittedModel):
         """
         from bayes_lepu.refitting import refit
 
-        self._refuse_elsewhere("update")
+        self._require_memory("update")
         return refit(
             self,
             y=y,
@@ -274,7 +274,7 @@ class Fit(FittedModel):
             },
         )
 
-    def _refuse_elsewhere(self, method: str) -> None:
+    def _require_memory(self, method: str) -> None:
         if not self.data.in_memory:
             what = "fit again" if method == "update" else f"pass some of them: fit.{method}(X)"
             raise ModelError(

@@ -155,7 +155,7 @@ def _from_tree(tree: "xr.DataTree", propensity: Factor, of_class: Factor) -> dic
     levels = None
     if "all_rows" in tree.children:
         every = {str(k): v.to_numpy() for k, v in tree["all_rows"].data_vars.items()}
-        data = PartitionedData.of(data, counts=every["counts"], weights=every["weights"])
+        data = PartitionedData.of(data, kind_counts=every["counts"], kind_weights=every["weights"])
         levels = every["pi"], every["c"]
     priors = _read_priors(tree.attrs["priors"])
     density = LogDensity(spec, data, priors)

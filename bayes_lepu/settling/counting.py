@@ -65,10 +65,10 @@ def _toss(m: Array, weight: Array, rng: np.random.Generator) -> Array:
     return rng.binomial(whole.astype(np.int64), m) + rest * m + np.sqrt(rest) * deviation
 
 
-def count_elsewhere(
+def count_by_partition(
     fit: FittedModel, reading: Reading, rng: np.random.Generator
 ) -> tuple[Array, Array]:
-    """The same over all rows of a fit, most of which are elsewhere; their coin tosses add up."""
+    """The same over all rows of a fit, by sums over partitions; their coin tosses add up."""
     expected, variance = over_all_rows(fit.data, open_sums, reading.draws)
     tosses = np.sqrt(np.maximum(variance, 0.0)) * rng.standard_normal(expected.shape)
     return expected, (np.maximum(expected + tosses, 0.0) if reading.size > 1 else expected)
@@ -93,12 +93,12 @@ def count_missed(
     else:
         values, _ = fit.data.transform(X)
         rows, readings = np.arange(values.shape[0]), read(fit, values, both=both)
-    elsewhere = X is None and not fit.data.in_memory
+    partitioned = X is None and not fit.data.in_memory
     order = np.arange(len(rows))
     lines, rng = {}, stream(fit)
     for reading in readings:
-        if elsewhere:
-            expected, drawn = count_elsewhere(fit, reading, rng)
+        if partitioned:
+            expected, drawn = count_by_partition(fit, reading, rng)
         else:
             expected, drawn = count_positives(reading, order, (0, len(rows)), rng, weight)
         lines[reading.name] = describe(expected, drawn, ci_prob)

@@ -86,7 +86,7 @@ def answer(fit: FittedModel, verdict: Identifiability) -> Answer:
         return _nothing_missed(decision, total)
     help_, call, flags = _help(fit, verdict)
     if not fit.data.in_memory:
-        return _answer_elsewhere(fit, verdict, decision, total, help_)
+        return _answer_by_partition(fit, verdict, decision, total, help_)
     return Answer(
         missed=_missed(fit, verdict, decision, total),
         look=_look(verdict, decision),
@@ -99,7 +99,7 @@ def answer(fit: FittedModel, verdict: Identifiability) -> Answer:
     )
 
 
-def _answer_elsewhere(
+def _answer_by_partition(
     fit: FittedModel,
     verdict: Identifiability,
     decision: Decision,
@@ -112,7 +112,7 @@ def _answer_elsewhere(
     trust = _trust(fit, verdict, decision)
     return Answer(
         missed=f"{text}. {_known_and_open(fit)}",
-        look="Rate the open rows batch by batch, fit.missed(X), and begin with the most probable.",
+        look="Rate the open rows by parts, fit.missed(X), and begin with the most probable.",
         trust=judged + trust[0].lower() + trust[1:],
         help=help_,
         call="",

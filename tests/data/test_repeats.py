@@ -86,3 +86,11 @@ def test_weights_that_are_no_counts_are_refused(weigh, message, parts, rng):
         X = pytest.importorskip("dask.dataframe").from_pandas(table, npartitions=parts)
     with pytest.raises(lepu.DataError, match=message):
         lepu.fit(X, "marked", sample_weight="weight", method="map", progressbar=False)
+
+
+def test_the_reference_of_a_category_counts_rows_by_their_weights():
+    table = pd.DataFrame({"place": ["a", "a", "a", "b", "b"], "marked": [0, 1, 0, 1, 0]})
+    weight = np.array([1, 1, 1, 4, 4])
+    weighted = read_data(table, "marked", sample_weight=weight)
+    repeated = read_data(table.loc[np.repeat(table.index, weight)].reset_index(drop=True), "marked")
+    assert weighted.feature_names == repeated.feature_names == ("place=a",)

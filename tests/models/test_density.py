@@ -223,7 +223,7 @@ def test_rows_in_parts_have_the_density_of_the_whole(prior, known):
     rng = np.random.default_rng(11)
     data = read_data(rng.normal(size=(50, 2)), np.arange(50) % 3 == 0, **known)
     parts = [data.rows(np.arange(20)), data.rows(np.arange(20, 50))]
-    sums = {"counts": data.kind_counts, "weights": data.kind_weights}
+    sums = {"kind_counts": data.kind_counts, "kind_weights": data.kind_weights}
     priors = {**weak_priors(2, 2), "a": prior}
     whole = LogDensity(get_model("spm"), data, priors)
     apart = LogDensity(
