@@ -189,7 +189,9 @@ def lost_cells() -> str:
 def letters_table() -> str:
     """PULSNAR's protocol beside its printed figures."""
     cells = read_cells()
-    return markdown(letters(cells), index="method")
+    repeats = cells.loc[cells["table"] == PROTOCOL, "trials"].min()
+    note = f"\nRepeats: ours {repeats} at each of six α, printed 40 at more of them.\n"
+    return markdown(letters(cells), index="method") + note
 
 
 def markdown(table: pd.DataFrame, *, index: str) -> str:

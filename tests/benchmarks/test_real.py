@@ -11,7 +11,7 @@ from benchmarks.real.peers import PEERS
 from benchmarks.real.public_tables import JUDGING, TUNING, Table, load_tables, read_csv
 from benchmarks.real.trials import finished, plan, run_missing
 
-SLOW = {"auto", "default"}  # draws; their code is that of the other calls of `lepu.fit`
+SLOW = {"auto", "default"}  # they draw
 
 
 def simulated(name, n, curved=False):
@@ -118,7 +118,10 @@ def test_peers_beat_naive_where_marks_fall_at_random(table):
     assert min(accuracy.values()) > naive + 0.02, accuracy  # the best possible is about .91
 
 
-@pytest.mark.parametrize("method", sorted(set(CONTESTANTS) - SLOW))
+@pytest.mark.parametrize(
+    "method",
+    [pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW)) for name in CONTESTANTS],
+)
 def test_every_method_sees_rows_and_marks_alone_and_repeats_its_answer(small, method):
     trial = draw_trial(small, "random", 1500, np.random.default_rng(5))
     blind = Trial(**{**vars(trial), "y": None, "y_test": np.zeros_like(trial.y_test)})
