@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 LOWEST := .lowest-venv
 UV := VIRTUAL_ENV=$(LOWEST) $(LOWEST)/bin/uv pip
 
-.PHONY: help setup browser demo test test-all coverage mutants test-lowest lint bench bench-real docs notebooks reproduce wheel clean
+.PHONY: help setup browser demo test test-all coverage test-lowest lint bench bench-real docs notebooks reproduce wheel clean
 
 help:
 	@echo "make demo      install the library, fit the embedded data set, write demo-report.html"
@@ -15,7 +15,6 @@ help:
 	@echo "make wheel     build wheel and sdist, and try the wheel in an environment of its own"
 	@echo "make test-lowest the fast tests with the oldest versions of what the library needs"
 	@echo "make coverage  which lines of the library the fast tests run"
-	@echo "make mutants   small changes of the numerics that no fast test notices (an hour)"
 	@echo "make bench     benchmarks; ratios go to benchmarks/results and the README"
 	@echo "make bench-real public tables, labelled in many ways; goes on where it was stopped"
 	@echo "make reproduce the paper's tables in full, to docs/reproduction; goes on where it was stopped"
@@ -58,9 +57,6 @@ test-all: lint
 
 coverage: setup
 	$(PY) -m pytest -n 2 --dist worksteal --cov --cov-report=term:skip-covered
-
-mutants: setup
-	$(PY) -m tools.mutants
 
 bench: setup
 	@$(PY) -m pip install --quiet --no-deps pulearn pu-toolbox six

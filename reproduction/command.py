@@ -1,21 +1,23 @@
-"""Options and run of ``bayes-lepu reproduce``: the paper's numbers beside ours."""
+"""``python -m reproduction EXPERIMENT ...``: the paper's numbers beside ours."""
 
 import argparse
+import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from bayes_lepu.cli.terminal import Terminal
+from bayes_lepu.errors import LepuError
 from bayes_lepu.inference.orientation import RULES
 
 EXPERIMENTS = ("table1", "table2", "ablation", "animal")
 EXAMPLES = """\
 examples:
-  bayes-lepu reproduce table1 --trials 500 --jobs 2
-  bayes-lepu reproduce table1 table2 ablation --trials 100 --jobs 2
-  bayes-lepu reproduce table1 --distribution normal --out results-normal
-  bayes-lepu reproduce animal --data data --jobs 2
-  bayes-lepu reproduce animal --data data --bayes
+  python -m reproduction table1 --trials 500 --jobs 2
+  python -m reproduction table1 table2 ablation --trials 100 --jobs 2
+  python -m reproduction table1 --distribution normal --out results-normal
+  python -m reproduction animal --data data --jobs 2
+  python -m reproduction animal --data data --bayes
 
 Every finished trial is kept at once: the same command again goes on where it was stopped, and more
 trials are added to those there are. In the folder given by --out:
@@ -27,9 +29,10 @@ trials are added to those there are. In the folder given by --out:
 """
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options of the command."""
-    parser.epilog = EXAMPLES
+def build_parser() -> argparse.ArgumentParser:
+    """The parser of the command."""
+    plain = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser("reproduction", epilog=EXAMPLES, formatter_class=plain)
     parser.add_argument("experiments", nargs="+", choices=EXPERIMENTS, metavar="EXPERIMENT")
     parser.add_argument("--trials", type=int, help="trials (default: as many as the paper)")
     parser.add_argument("--jobs", type=int, default=1, help="processes, each on one thread")
@@ -60,33 +63,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     people.add_argument("--protocol", choices=("paper", "safe"), help="one only (default: both)")
     people.add_argument("--speeded", action="store_true", help="label only the fast half of hits")
     people.add_argument("--bayes", action="store_true", help="posteriors instead of resamples")
-    parser.set_defaults(run=run)
+    return parser
 
 
-def run(args: argparse.Namespace, terminal: Terminal) -> None:
+def main(argv: Sequence[str]) -> int:
     """Run, write and print one experiment after the other."""
-    found = {}
-    for name in args.experiments:
-        result = _run_one(name, args, progressbar=terminal.talks)
-        terminal.say(result.document.markdown())
-        terminal.say("Files: " + ", ".join(map(str, result.files)))
-        terminal.say()
-        found[name] = {
-            "summary": result.summary.to_dict("records"),
-            "files": [str(file) for file in result.files],
-        }
-    terminal.result(found)
+    args = build_parser().parse_args(argv)
+    try:
+        for name in args.experiments:
+            result = _run_one(name, args)
+            print(result.document.markdown())
+            print("Files: " + ", ".join(map(str, result.files)) + "\n")
+    except (LepuError, OSError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    return 0
 
 
-def _run_one(name: str, args: argparse.Namespace, *, progressbar: bool) -> Any:
+def _run_one(name: str, args: argparse.Namespace) -> Any:
     from reproduction import experiments
 
-    options: dict[str, Any] = {
-        "seed": args.seed,
-        "jobs": args.jobs,
-        "out": args.out,
-        "progressbar": progressbar,
-    }
+    options: dict[str, Any] = {"seed": args.seed, "jobs": args.jobs, "out": args.out}
     if name == "animal" and args.bayes:
         return experiments.run_animal_bayes(**options, **_bayes_options(args))
     if args.trials is not None:

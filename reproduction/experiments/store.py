@@ -25,7 +25,6 @@ Key = tuple[str, str, int]
 AROUND = frozenset({"cli", "plots", "report"})
 # What a trial runs of this folder; tables, documents and figures are made from trials afterwards.
 OWN = (
-    "climbers.py",
     "datasets",
     "experiments/bayes.py",
     "experiments/elkan.py",

@@ -86,36 +86,11 @@ def test_every_public_name_is_in_an_example_that_runs():
     assert not missing
 
 
-def test_map_goes_down():
-    """The order of the map is that of the import contract."""
-    import tomllib
-
-    contract = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["importlinter"]
-    layers = [
-        {name.strip(" ()") for name in layer.split("|")}
-        for layer in contract["contracts"][0]["layers"]
-    ]
-    text = next(b for b in blocks(ROOT / "README.md", "text") if b.startswith("bayes_lepu/"))
-    order = [
-        line.split()[0].rstrip("/").removesuffix(".py")
-        for line in text.splitlines()
-        if line.startswith("  ")
-    ]
-    depth = [next(d for d, layer in enumerate(layers) if name in layer) for name in order]
-    assert depth == sorted(depth)
-
-
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
 def test_quoted_figures_are_the_stored_ones(path):
     text = path.read_text(encoding="utf-8")
     assert ROW.findall(text) or TABLE.findall(text)
     assert refreshed(text) == text, "run: python -m tools.figures"
-
-
-def test_figures_are_told_from_wrong_ones():
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    figure = ROW.search(text)
-    assert refreshed(text.replace(figure[0], figure[1] + "99999" + figure[3])) == text
 
 
 @pytest.mark.parametrize("name", [*list_models(), "panel", "false_marks"])

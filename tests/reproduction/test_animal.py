@@ -1,7 +1,5 @@
 """The human annotators: protocols, starts, tables, posteriors; on a made-up folder of data."""
 
-import json
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bayes_lepu.cli import main
 from bayes_lepu.errors import DataError, ModelError
-from bayes_lepu.inference.paths import PenaltyGrid
 from bayes_lepu.links import sigmoid
-from bayes_lepu.models.parameters import Parameters
 from reproduction.datasets import load_animal_gonogo
 from reproduction.datasets.gonogo import TRIAL_COLUMNS
 from reproduction.experiments import (
@@ -24,9 +19,7 @@ from reproduction.experiments import (
     run_animal_bayes,
 )
 from reproduction.experiments.animal import RIVALS
-from reproduction.experiments.resample import Relabelled, Source, _folds, animal_trial, draw_rows
-from reproduction.experiments.scores import MODELS
-from reproduction.experiments.started import StartedPsychM
+from reproduction.experiments.resample import draw_rows
 
 JUDGED, REST = 120, 30
 SMALL = AnimalSettings("fsa", "safe", Cs=(1.0, 3.0), C_alphas=(1.0, 10.0), C_single=(1.0, 3.0))
@@ -105,57 +98,10 @@ def test_the_paper_s_protocol_does_so_with_probability_two_fifths() -> None:
     assert expected == pytest.approx(0.394, abs=0.001)
 
 
-def test_safe_folds_keep_the_copies_of_a_photograph_together() -> None:
-    rng = np.random.default_rng(0)
-    rows = rng.integers(60, size=90)
-    target = (rows % 2).astype(np.int64)
-    for train, test in _folds(target, rows, SMALL):
-        assert not set(rows[train]) & set(rows[test])
-    plain = AnimalSettings("fsa", "paper")
-    assert any(set(rows[a]) & set(rows[b]) for a, b in _folds(target, rows, plain))
-
-
 # --- SPM and PsychM as the paper has them ---------------------------------------------------------
 
 
-def test_relabelling_takes_the_steeper_factor_over_the_data() -> None:
-    X = np.random.default_rng(0).normal(size=(50, 2)) * [1.0, 0.01]
-    point = Parameters.of(a=[0.0, 10.0], b=1.0, alpha=[1.0, 0.0], beta=-1.0)
-    taken = Relabelled.of(point, X)  # α varies more over X although |a| is larger
-    np.testing.assert_allclose(taken.decision_function(X), X[:, 0] - 1.0)
-    kept = Relabelled.of(point.swap(), X)
-    np.testing.assert_allclose(kept.decision_function(X), taken.decision_function(X))
-    np.testing.assert_allclose(taken.predict_proba(X).sum(axis=1), 1.0)
-
-
-def test_the_start_selects_the_mode_in_which_t_classifies(folder: Path) -> None:
-    data = load_animal_gonogo(folder, subject="fsa", features="pca10")
-    X, l = data.X.to_numpy(), data.l
-    halves = [
-        (np.arange(0, 120, 2), np.arange(1, 120, 2)),
-        (np.arange(1, 120, 2), np.arange(0, 120, 2)),
-    ]
-    grid = PenaltyGrid(np.array([3.0]), np.array([1.0, 30.0]), penalty_alpha="l1")
-    found = StartedPsychM.fit(X, l, folds=halves, grid=grid)
-    again = StartedPsychM.fit(X, l, folds=halves, grid=grid)
-    np.testing.assert_array_equal(found.parameters.a, again.parameters.a)
-    assert found.C_alpha == 3.0
-    assert found.C_a == 1.0  # the other one flattens everything
-    assert np.corrcoef(found.decision_function(X), X[:, 0])[0, 1] > 0.7
-    np.testing.assert_allclose(found.predict_proba(X)[:, 1], sigmoid(found.decision_function(X)))
-
-
 # --- the run --------------------------------------------------------------------------------------
-
-
-def test_a_resample_scores_all_models_on_both_tests(folder: Path) -> None:
-    source = Source.at(folder)
-    settings = AnimalSettings("fsa", "paper", features="pca10", Cs=(1.0,), C_alphas=(1.0, 10.0))
-    outcome = animal_trial(settings, np.random.default_rng(0), source=source)
-    assert tuple(outcome["scores"]) == MODELS
-    assert set(outcome["held_out"]) == set(outcome["scores"]) | set(outcome["variants"])
-    assert outcome == animal_trial(settings, np.random.default_rng(0), source=source)
-    assert json.loads(json.dumps(outcome)) == outcome
 
 
 def test_tables_for_both_protocols_with_the_printed_numbers(folder: Path, tmp_path: Path) -> None:
@@ -178,24 +124,6 @@ def test_tables_for_both_protocols_with_the_printed_numbers(folder: Path, tmp_pa
     assert row["mean"] == pytest.approx((wide["SPM"] - wide["Naive"]).mean())
 
 
-@pytest.mark.slow
-def test_features_of_one_s_own_give_what_the_same_features_by_name_give(
-    folder: Path, tmp_path: Path
-) -> None:
-    with np.load(folder / "pca50_all.npz") as archive:
-        own = pd.DataFrame(archive["Z"][:, :10].astype(float), index=archive["image"])
-    named = run(folder, tmp_path / "named", protocols=("safe",))
-    brought = run(folder, tmp_path / "own", protocols=("safe",), features=own[::-1])
-    pd.testing.assert_frame_equal(named.scores, brought.scores)
-    assert (tmp_path / "own" / "animal-own.md").is_file()
-    judged_only = run(folder, tmp_path / "less", protocols=("safe",), features=own[:JUDGED])
-    assert set(judged_only.scores["test"]) == {"half"}
-    with pytest.raises(DataError, match="no row for 1 judged images"):
-        run(folder, tmp_path / "none", features=own[1:])
-    with pytest.raises(DataError, match="repeated image numbers"):
-        run(folder, tmp_path / "none", features=pd.concat([own, own]))
-
-
 @pytest.mark.parametrize(
     ("changes", "match"),
     [
@@ -210,22 +138,6 @@ def test_what_does_not_exist_is_refused(
 ) -> None:
     with pytest.raises(ModelError, match=match):
         run(folder, tmp_path, **changes)
-
-
-@pytest.mark.slow
-def test_other_data_are_other_trials(folder: Path, tmp_path: Path) -> None:
-    run(folder, tmp_path, protocols=("safe",), trials=1)
-    file = tmp_path / "trials-animal.jsonl"
-    run(folder, tmp_path, protocols=("safe",), trials=1)
-    assert len(file.read_bytes().splitlines()) == 1
-    other = tmp_path / "other"
-    shutil.copytree(folder, other)
-    trials = pd.read_csv(other / "trials.csv")
-    hit = trials.index[trials["l"] == 1][0]
-    trials.loc[hit, ["y_sub", "l"]] = 0
-    trials.to_csv(other / "trials.csv", index=False)
-    run(other, tmp_path, protocols=("safe",), trials=1)
-    assert len(file.read_bytes().splitlines()) == 2
 
 
 def test_missing_data_are_an_error_before_any_trial(tmp_path: Path) -> None:
@@ -259,16 +171,3 @@ def test_posteriors_with_loo_verdict_and_the_known_class_prior(
     assert table["level"].isin([1, 2, 3, 4]).all()
     text = (tmp_path / "animal-bayes.md").read_text()
     assert table.loc["spm", "verdict"] in text
-
-
-def test_the_command_runs_the_annotators(
-    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    command = ["reproduce", "animal", "--data", str(folder), "--subjects", "fsa"]
-    command += ["--protocol", "safe", "--features", "pca10", "--speeded", "--trials", "1"]
-    assert main([*command, "--out", str(tmp_path), "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)["animal"]
-    assert {row["protocol"] for row in found["summary"]} == {"safe"}
-    assert (tmp_path / "animal-pca10-speeded.md").is_file()
-    assert main(["reproduce", "animal", "--subjects", "fsa", "--data", str(tmp_path)]) == 2
-    assert "Found no trials.csv" in capsys.readouterr().err

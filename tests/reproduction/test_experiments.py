@@ -1,25 +1,18 @@
 """The paper's experiments: trials kept and resumed, scores, tables, significance."""
 
-import ast
 import json
 import re
 from dataclasses import dataclass, replace
-from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-import joblib
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.metrics import accuracy_score, brier_score_loss, f1_score, roc_auc_score
 
-import reproduction
-from bayes_lepu.cli import main
 from bayes_lepu.errors import FileFormatError, ModelError
-from bayes_lepu.models.parameters import Parameters
-from bayes_lepu.runtime.sources import source_digest
-from reproduction.datasets import simulate_paper
+from reproduction.command import main
 from reproduction.experiments import (
     Experiment,
     SyntheticSettings,
@@ -30,13 +23,10 @@ from reproduction.experiments import (
     run_table2,
     run_trials,
     store,
-    trial_seed,
 )
-from reproduction.experiments.document import Document
 from reproduction.experiments.scores import MODELS, SCORES, class_scores
-from reproduction.experiments.store import TrialStore, settings_hash
-from reproduction.experiments.synthetic import named_right, synthetic_trial
-from reproduction.experiments.tables import score_table, summarise
+from reproduction.experiments.store import TrialStore
+from reproduction.experiments.synthetic import synthetic_trial
 
 PAPER = Path(__file__).resolve().parents[3] / "shared" / "paper" / "lepu_paper.tex"
 TINY = SyntheticSettings(n=200, p=2, Cs=(0.1, 1.0))
@@ -50,12 +40,6 @@ class Toy:
 def toy_trial(settings: Toy, rng: np.random.Generator) -> dict[str, Any]:
     CALLS.append(settings.scale)
     return {"value": settings.scale * rng.normal()}
-
-
-def failing_trial(settings: Toy, rng: np.random.Generator) -> dict[str, Any]:
-    if rng.random() < 0.5:
-        raise RuntimeError("a fault of the trial")
-    return {"value": 1.0}
 
 
 CALLS: list[float] = []
@@ -94,12 +78,6 @@ def test_more_trials_and_other_settings_are_added_to_what_is_there(tmp_path: Pat
         assert twice["outcome"]["value"] == 2 * once["outcome"]["value"]
 
 
-def test_seeds_depend_on_the_run_and_the_trial() -> None:
-    seeds = {trial_seed(run, k) for run in range(3) for k in range(200)}
-    assert len(seeds) == 600
-    assert max(seeds) < 2**53
-
-
 def test_a_torn_last_line_is_dropped_and_its_trial_run_again(tmp_path: Path) -> None:
     file = tmp_path / "t.jsonl"
     whole = run_toy(file)
@@ -128,43 +106,11 @@ def test_a_damaged_line_inside_is_an_error_that_names_it(tmp_path: Path) -> None
             run_toy(file)
 
 
-def test_finished_trials_survive_the_fault_of_a_later_one(tmp_path: Path) -> None:
-    file = tmp_path / "t.jsonl"
-    experiment = Experiment("toy", failing_trial)
-    first_failure = next(
-        k for k in range(100) if np.random.default_rng(trial_seed(0, k)).random() < 0.5
-    )
-    assert first_failure > 0
-    with pytest.raises(RuntimeError, match="a fault of the trial"):
-        run_trials(experiment, [Toy()], trials=50, jobs=1, file=file, progressbar=False)
-    assert len(TrialStore(file).read()) == first_failure
-
-
-@pytest.mark.parametrize("generator", [True, False])
-def test_other_backends_of_joblib_give_the_same_records(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, generator: bool
-) -> None:
-    expected = run_toy(tmp_path / "one.jsonl")
-    with joblib.parallel_config(backend="threading", n_jobs=2):
-        if not generator:  # such as multiprocessing, and Ray's
-            backend = joblib.parallel.get_active_backend()[0]
-            monkeypatch.setattr(type(backend), "supports_return_generator", False)
-        found = run_trials(
-            TOY, [Toy()], trials=5, seed=3, file=tmp_path / "two.jsonl", progressbar=False
-        )
-    assert _with_new_times(expected, tmp_path / "two.jsonl") == found
-
-
 @pytest.mark.parametrize("options", [{"trials": 0}, {"trials": 2.5}, {"seed": -1}])
 def test_impossible_numbers_are_refused(tmp_path: Path, options: dict[str, Any]) -> None:
     given = {"trials": 2, "seed": 0} | options
     with pytest.raises(ModelError, match="whole number"):
         run_trials(TOY, [Toy()], file=tmp_path / "t.jsonl", progressbar=False, **given)
-
-
-def test_the_hash_changes_with_every_setting_and_the_experiment() -> None:
-    names = {settings_hash("toy", Toy()), settings_hash("toy", Toy(2.0)), settings_hash("t", Toy())}
-    assert len(names) == 3
 
 
 def test_trials_of_other_code_are_left_aside(
@@ -178,34 +124,6 @@ def test_trials_of_other_code_are_left_aside(
     assert [r["outcome"] for r in again] == [r["outcome"] for r in first]
     assert {r["hash"] for r in again}.isdisjoint(r["hash"] for r in first)
     assert "toy: 5 trials made by other code left aside" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("trial", [name for name in store.OWN if "/" in name])
-def test_what_a_trial_imports_is_among_its_sources(trial: str) -> None:
-    """Neither the library's doors and pictures, nor a file here that the digest leaves out."""
-    later = {f"experiments/{n}.py" for n in ("animal", "document", "runner", "store", "tables")}
-    folder = Path(reproduction.__file__).parent
-    for node in ast.walk(ast.parse((folder / trial).read_text("utf-8"))):
-        if isinstance(node, ast.ImportFrom):
-            package, *rest = str(node.module).split(".")
-            if package == "bayes_lepu":
-                assert rest[0] not in store.AROUND
-            if package == "reproduction":
-                assert {rest[0], "/".join(rest) + ".py"} & {*store.OWN, *later}
-
-
-def test_the_digest_covers_library_and_trials(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen = {}
-
-    def remember(*parts: str, package: str = "bayes_lepu") -> str:
-        seen[package] = set(parts)
-        return source_digest(*parts, package=package)
-
-    monkeypatch.setattr(store, "source_digest", remember)
-    assert store.code_digest.__wrapped__() == store.code_digest()
-    assert {"_fit.py", "data", "estimators", "inference", "models"} <= seen["bayes_lepu"]
-    assert not seen["bayes_lepu"] & store.AROUND
-    assert seen["reproduction"] == set(store.OWN)
 
 
 # --- scores ---------------------------------------------------------------------------------------
@@ -222,15 +140,6 @@ def test_scores_agree_with_scikit_learn() -> None:
     assert found["AUC"] == pytest.approx(roc_auc_score(y, probability))
     assert found["accuracy"] == pytest.approx(accuracy_score(y, guess))
     assert found["Brier"] == pytest.approx(brier_score_loss(y, probability))
-
-
-def test_the_decision_ranks_where_probabilities_were_clipped() -> None:
-    y = np.array([0, 1, 1])
-    clipped = np.array([1.0, 1.0, 1.0])
-    assert class_scores(y, clipped)["AUC"] == 0.5
-    assert class_scores(y, clipped, np.array([1.0, 2.0, 3.0]))["AUC"] == 1.0
-    assert np.isnan(class_scores(np.ones(3, dtype=int), clipped)["AUC"])
-    assert class_scores(np.zeros(3, dtype=int), np.zeros(3))["f1"] == 0.0
 
 
 # --- the simulated experiment ---------------------------------------------------------------------
@@ -250,22 +159,6 @@ def test_a_model_that_cannot_be_fitted_is_reported_and_the_others_go_on() -> Non
     outcome = synthetic_trial(rare, np.random.default_rng(0))
     assert "Real" in outcome["scores"]
     assert set(outcome["errors"]) == {"SPM", "PsychM", "Naive", "Elkan"}
-
-
-def test_naming_compares_the_fitted_factors_with_the_true_ones() -> None:
-    data = simulate_paper(300, random_seed=0)
-    point = Parameters.of(
-        a=data.truth["a"], b=0.0, alpha=data.truth["alpha"], beta=0.0, gamma=0.05, lam=0.05
-    )
-
-    class Fitted:
-        def __init__(self, parameters: Parameters) -> None:
-            self.parameters_ = parameters
-
-    assert named_right(Fitted(point), data)
-    assert not named_right(Fitted(point.swap()), data)
-    constant = Parameters.of(a=data.truth["a"], b=0.0)
-    assert named_right(Fitted(constant), data)
 
 
 def test_table1_writes_every_form_of_the_table(tmp_path: Path) -> None:
@@ -309,23 +202,18 @@ def test_table2_and_the_ablation_use_the_trials_of_table1(tmp_path: Path) -> Non
 
 
 @pytest.mark.slow
-def test_the_command_runs_resumes_and_prints_json(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    command = ["reproduce", "table1", "--trials", "2", "--rows", "200", "--rho1", "2"]
-    command += ["--out", str(tmp_path), "--json"]
-    assert main(command) == 0
-    first = json.loads(capsys.readouterr().out)
+def test_the_command_runs_and_resumes(tmp_path: Path) -> None:
+    options = ["table1", "--trials", "2", "--rows", "200", "--rho1", "2", "--out", str(tmp_path)]
+    assert main(options) == 0
     table = (tmp_path / "table1.md").read_bytes()
     assert b"Different from the default: n = 200, rho1 = 2.0." in table
-    assert main(command) == 0
-    assert json.loads(capsys.readouterr().out) == first
+    assert main(options) == 0
     assert (tmp_path / "table1.md").read_bytes() == table
     assert len((tmp_path / "trials-synthetic.jsonl").read_bytes().splitlines()) == 2
 
 
 def test_the_command_refuses_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["reproduce", "table1", "--trials", "0"]) == 2
+    assert main(["table1", "--trials", "0"]) == 2
     assert "trials = 0" in capsys.readouterr().err
 
 
@@ -369,69 +257,7 @@ def test_the_rule_as_written_ticks_what_is_better_in_55_per_cent_of_trials() -> 
     assert turned["lower"] > 0
 
 
-@pytest.mark.slow
-def test_the_interval_narrows_with_trials_and_the_quantile_does_not() -> None:
-    rng = np.random.default_rng(0)
-    width, quantile = [], []
-    for n in (50, 5000):
-        pair = compare_pairs(
-            _scores(A=list(rng.normal(0.2, 1.0, n)), B=[0.0] * n), models=("A", "B")
-        ).iloc[0]
-        width.append(pair["upper"] - pair["lower"])
-        quantile.append(pair["quantile_05"])
-    assert width[1] == pytest.approx(2 * 1.645 / np.sqrt(5000), rel=0.1)
-    assert width[1] < width[0] / 5
-    assert max(quantile) < -1.0
-
-
-def test_smaller_is_better_for_brier() -> None:
-    scores = _scores(A=[0.1, 0.1, 0.2], B=[0.3, 0.2, 0.3]).assign(score="Brier")
-    assert compare_pairs(scores, score="Brier", models=("A", "B")).iloc[0]["mean"] > 0
-
-
-def test_best_is_bold_second_in_italics_real_aside() -> None:
-    rows = [
-        ("f1", "SPM", 0.8),
-        ("f1", "Naive", 0.9),
-        ("f1", "Elkan", 0.7),
-        ("f1", "Real", 0.95),
-        ("Brier", "SPM", 0.1),
-        ("Brier", "Naive", 0.3),
-        ("Brier", "Elkan", 0.2),
-        ("Brier", "Real", 0.05),
-    ]
-    summary = pd.DataFrame(rows, columns=["score", "model", "mean"]).assign(se=0.01, printed=0.5)
-    models = ("SPM", "Naive", "Elkan", "Real")
-    table = score_table(summary, rows="score", columns="model", order=(("f1", "Brier"), models))
-    assert table.loc["f1", "Naive"] == "**0.9000 ± 0.0100 (0.5000)**"
-    assert table.loc["f1", "SPM"] == "*0.8000 ± 0.0100 (0.5000)*"
-    assert table.loc["Brier", "SPM"].startswith("**0.1")
-    assert table.loc["Brier", "Elkan"].startswith("*0.2")
-    assert "*" not in "".join(table["Real"])
-
-
-def test_one_trial_has_no_standard_error() -> None:
-    summary = summarise(_scores(A=[0.5]), ("score", "model"))
-    assert np.isnan(summary["se"]).all()
-    table = score_table(summary, rows="score", columns="model", order=(("f1",), ("A",)))
-    assert table.loc["f1", "A"] == "**0.5000**"
-
-
-def test_a_document_escapes_html_and_keeps_emphasis() -> None:
-    table = pd.DataFrame({"a<b": ["**1**"]}, index=pd.Index(["*x*"], name="row"))
-    page = Document("T & U", ("a < b", table)).html()
-    assert "<h1>T &amp; U</h1>" in page
-    assert "<p>a &lt; b</p>" in page
-    assert "<td><i>x</i></td><td><b>1</b></td>" in page
-    markdown = Document("T", (table,)).markdown()
-    assert "| row | a<b |\n| :-- | --: |\n| *x* | **1** |" in markdown
-
-
 # --- what the paper prints ------------------------------------------------------------------------
-
-
-def test_printed_ticks_name_every_pair_once() -> None:
-    assert set(printed.TABLE2) == set(combinations(MODELS, 2))
 
 
 @pytest.mark.skipif(not PAPER.is_file(), reason=f"the paper is not at {PAPER}")

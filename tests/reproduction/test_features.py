@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bayes_lepu.errors import DataError, FileFormatError
+from bayes_lepu.errors import DataError
 from reproduction.experiments import image_features, read_features, save_features
 from reproduction.experiments.features import first_layer
 
@@ -61,21 +61,6 @@ def test_one_row_per_photograph_in_the_order_of_its_number(folder: Path) -> None
     np.testing.assert_allclose(table.loc[12], expected)
 
 
-def test_without_the_rectifier_the_layer_may_be_negative(folder: Path) -> None:
-    options: dict[str, Any] = {"network": tiny_network(), "read": read}
-    rectified = image_features(folder, **options)
-    linear = image_features(folder, activation=False, **options)
-    assert (linear.to_numpy() < 0).any()
-    np.testing.assert_allclose(rectified, np.maximum(linear, 0.0))
-
-
-def test_batches_make_no_difference(folder: Path) -> None:
-    tables = [
-        image_features(folder, network=tiny_network(), read=read, batch_size=b) for b in (1, 3)
-    ]
-    np.testing.assert_allclose(tables[0], tables[1])
-
-
 def test_features_survive_the_file(folder: Path, tmp_path: Path) -> None:
     table = image_features(folder, network=tiny_network(), read=read)
     back = read_features(save_features(tmp_path / "own.npz", table))
@@ -101,19 +86,6 @@ def test_what_cannot_be_used_is_refused(tmp_path: Path) -> None:
         image_features(tmp_path, batch_size=0, **options)
     with pytest.raises(DataError, match="Pass read="):
         image_features(tmp_path, network=tiny_network())
-
-
-def test_files_that_hold_no_features_are_refused(tmp_path: Path) -> None:
-    bad = tmp_path / "bad.npz"
-    bad.write_bytes(b"nothing")
-    with pytest.raises(FileFormatError, match="cannot be read as features"):
-        read_features(bad)
-    np.savez(bad, image=np.arange(3))
-    with pytest.raises(FileFormatError, match="cannot be read as features"):
-        read_features(bad)
-    np.savez(bad, image=np.arange(3), X=np.zeros((2, 4)))
-    with pytest.raises(FileFormatError, match=r"\(3,\) and X of shape \(2, 4\)"):
-        read_features(bad)
 
 
 def test_a_torch_network_gives_what_its_own_forward_pass_computes(tmp_path: Path) -> None:
