@@ -153,7 +153,7 @@ def _by_signs(
     density: LogDensity, best: Mode, climb: Callable[[Array], Optimum]
 ) -> tuple[orientation.SettledBy | None, float | None]:
     """Whether signs in the priors name the factors, and with which probability."""
-    if not (density.can_exchange and signs.sign_places(density)[0].size):
+    if not (density.can_exchange and density.walls.any()):
         return None, None
     other = climb(density.swap(best.z))
     gap = best.logp - other.logp

@@ -96,9 +96,7 @@ def laplace_posterior(
     """Draws of the Laplace mixture, factors named, with the Pareto k of their weights."""
     rng = np.random.default_rng([options.random_seed, 1])
     mixture = _mixture(density, found)
-    proposal = mixture
-    if signs.sign_places(density)[0].size:
-        proposal = Mixture(tuple(signs.cut_gaussian(density, g.mean) for g in mixture.parts))
+    proposal = signs.one_sided(density, mixture)
     z, k = laplace.resample(density, proposal, rng, options.chains * options.draws)
     shaped = z.reshape(options.chains, options.draws, -1)
     sample = nuts.label_draws(density, shaped, {}, nuts.dominant(proposal).mean, rule, rng)

@@ -99,6 +99,11 @@ class LogDensity:
         """Laplace rate C of every coordinate, 0 where the prior is smooth."""
         return self._prior.rate
 
+    @property
+    def walls(self) -> Array:
+        """Steepness k of the wall Φ(k z) at zero of every coordinate, 0 where no sign is known."""
+        return self._prior.wall
+
     @cached_property
     def is_kinked(self) -> bool:
         """Whether any coordinate has a Laplace prior (L1), whose density has a kink."""

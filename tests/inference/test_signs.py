@@ -1,4 +1,4 @@
-"""Signs that the priors give slopes: Gaussians that obey them, and the naming that they settle."""
+"""Signs that the priors give slopes: draws that have them, and the orientation they support."""
 
 from functools import cache
 
@@ -7,10 +7,12 @@ import pytest
 
 import bayes_lepu as lepu
 from bayes_lepu.data.reading import read_data
-from bayes_lepu.inference.optimizers import optimise
-from bayes_lepu.inference.signs import CutGaussian, cut_gaussian
+from bayes_lepu.inference import signs
+from bayes_lepu.inference.laplace import mixture_at, resample
+from bayes_lepu.inference.signs import one_sided
 from bayes_lepu.models import get_model
 from bayes_lepu.models.density import LogDensity
+from bayes_lepu.models.parameters import Parameters
 from bayes_lepu.options import choose_priors
 from tests.tiny import tiny_table
 
@@ -20,44 +22,35 @@ ONE = {"alpha": {"x0": Prior("positive", scale=2.0)}}
 BOTH = {"a": {"x0": Prior("negative", scale=2.0)}, **ONE}
 
 
-def test_a_cut_gaussian_has_the_moments_of_what_is_left(rng):
-    """Against draws of the whole Gaussian of which those with other signs are thrown away."""
-    A = rng.normal(size=(3, 3))
-    root = np.linalg.cholesky(A @ A.T + np.eye(3))
-    center = np.array([-0.5, 1.0, 0.3])
-    order, sign = np.array([2, 0, 1]), np.array([1.0, -1.0])
-    cut = CutGaussian(np.zeros(3), root, 0.0, center, order, sign)
-    whole = np.empty((400_000, 3))
-    whole[:, order] = center + rng.standard_normal((400_000, 3)) @ root.T
-    left = whole[(whole[:, 2] > 0) & (whole[:, 0] < 0)]
-    drawn = cut.sample(rng, 200_000)
-    assert (drawn[:, 2] > 0).all()
-    assert (drawn[:, 0] < 0).all()
-    # Sequential draws are a proposal; weighted by what they leave out they are exact.
-    log_w = -0.5 * np.sum(np.linalg.solve(root, (drawn[:, order] - center).T) ** 2, axis=0)
-    weight = np.exp(log_w - cut.logpdf(drawn))
-    error = 5 * left.std(axis=0) / np.sqrt(len(left) / 4)
-    assert (np.abs(np.average(drawn, axis=0, weights=weight) - left.mean(axis=0)) < error).all()
-    normal = (2 * np.pi) ** 1.5 * np.prod(np.diag(root))
-    assert weight.mean() / normal == pytest.approx(len(left) / len(whole), rel=0.02)
-
-
-def test_evidence_next_to_a_wall_is_that_of_the_cut_density():
+def next_to_a_wall():
+    """A logistic regression whose first slope the data make positive and the prior negative."""
     X, l, _ = tiny_table()
     data, spec = read_data(X, l), get_model("naive")
-    wrong = {"a": {"heat": Prior("negative", scale=1.0)}}  # the data say positive
-    priors = choose_priors(spec, data, priors=wrong)
+    priors = choose_priors(spec, data, priors={"a": {"heat": Prior("negative", scale=1.0)}})
     density = LogDensity(spec, data, priors, jacobian=True)
-    cut = cut_gaussian(density, optimise(density, density.sample_prior(1, _rng())[0]).z)
-    z = cut.sample(_rng(), 4000)
-    weight = np.exp([density.logp(point) for point in z] - cut.logpdf(z) - cut.log_evidence)
-    assert (z[:, 0] < 0).all()
-    assert weight.mean() == pytest.approx(1.0, abs=0.3)
-    assert weight.sum() ** 2 / (weight**2).sum() > 0.8 * len(z)
+    return density, one_sided(density, mixture_at(density, [Parameters.of(a=[-1, 0], b=0)]))
 
 
-def _rng():
-    return np.random.default_rng(0)
+def test_gaussians_next_to_a_wall_are_as_wide_as_the_posterior(rng):
+    """Weighted draws against sums of the density over a grid."""
+    density, proposal = next_to_a_wall()
+    axes = [np.linspace(-1.2, 0.25, 59), np.linspace(-2, 3, 26), np.linspace(-3, 2, 26)]
+    grid = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 3)
+    logp = density.logps(grid)
+    mass = np.exp(logp - logp.max())
+    mean = np.average(grid, axis=0, weights=mass)
+    sd = np.sqrt(np.average((grid - mean) ** 2, axis=0, weights=mass))
+    z, k = resample(density, proposal, rng, 2000)
+    assert k < 0.7
+    assert (z[:, 0] < 0.25).all()
+    np.testing.assert_allclose((z.mean(axis=0) - mean) / sd, 0, atol=0.15)
+    np.testing.assert_allclose(z.std(axis=0) / sd, 1, atol=0.15)
+
+
+def test_signs_that_no_draw_has_are_refused(monkeypatch, rng):
+    monkeypatch.setattr(signs, "ROUNDS", 1)
+    with pytest.raises(lepu.ModelError, match=r"1 slope\(s\) a sign.*Use method='nuts'"):
+        next_to_a_wall()[1].sample(rng, 100)
 
 
 @cache
@@ -86,8 +79,8 @@ def test_signs_settle_which_factor_is_the_class(model, method):
         options |= {"draws": 250, "tune": 300}
     without = lepu.fit(*labelled(), priors=EQUAL, **options)
     assert without.identifiability.level == 3
-    for signs in (ONE, BOTH):
-        fit = lepu.fit(*labelled(), priors={**EQUAL, **signs}, **options)
+    for known in (ONE, BOTH):
+        fit = lepu.fit(*labelled(), priors={**EQUAL, **known}, **options)
         verdict = fit.identifiability
         assert fit.orientation.settled_by == "priors"
         assert fit.orientation.probability > 0.99

@@ -46,7 +46,7 @@ def test_a_fit_keeps_the_sign(method, tmp_path):
     fit = lepu.fit(
         X, l, model="spm", method=method, priors=priors, random_seed=1, progressbar=False, **options
     )
-    beyond = {"map": 0.0, "laplace": 0.0, "nuts": 0.1}[method]  # NUTS may cross the wall a little
+    beyond = 0.0 if method == "map" else 0.1  # draws may cross the wall a little
     assert fit.draws.alpha[:, 0].max() < beyond
     assert fit.quality.trusted is not False
     again = lepu.load(fit.save(tmp_path / "fit.nc"))
