@@ -12,11 +12,11 @@ CONSTANT = re.compile(r"^_?[A-Z][A-Z0-9_]+(: *[a-z]+)? *= *-?[0-9.]", re.MULTILI
 # Where this is going: 18,500 lines and 110 files of the package (20,000 and 120 with everything
 # that is being added), 13,000 lines of tests, 120 numeric constants, 28 options of `fit`.
 BUDGETS = {
-    "lines of the package": 32_700,
-    "files of the package": 234,
-    "lines of the tests": 21_700,
-    "numeric constants": 297,
-    "options of fit": 40,
+    "lines of the package": 31_800,
+    "files of the package": 218,
+    "lines of the tests": 20_400,
+    "numeric constants": 291,
+    "options of fit": 33,
 }
 
 

@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayes_lepu.data.reading import read_data
-from bayes_lepu.estimators.scoring import label_brier
 from bayes_lepu.inference.map import fit_map
 from bayes_lepu.inference.paths import PenaltyGrid
 from bayes_lepu.links import Array
@@ -58,7 +57,7 @@ class StartedPsychM:
         for train, test in folds:
             for i, j in np.ndindex(*grid.shape):
                 point = _climb(X[train], l[train], grid, i, j, start)
-                brier[i, j] += label_brier(l[test], point.h(X[test]))
+                brier[i, j] += np.mean((l[test] - point.h(X[test])) ** 2)
         # Equal scores go to the strongest penalties, the end of the grid.
         best = np.argwhere(brier <= brier.min() + 1e-12)[-1]
         i, j = int(best[0]), int(best[1])

@@ -175,7 +175,7 @@ def test_draws_of_a_trace_are_called_from_the_trace():
 
 def test_options_are_those_of_fit():
     given = inspect.signature(lepu.fit).parameters
-    first = ("model", "class_link", "method")
+    first = ("model", "class_link", "class_learner", "method")
     rest = (name for name in given if name not in ("X", "l", *first, "visits"))
     assert [field.name for field in fields(FitOptions)] == [*first, "l", *rest]
     for field in fields(FitOptions):

@@ -35,7 +35,7 @@ from bayes_lepu.estimators import (
 from bayes_lepu.links import sigmoid
 from tests.patience import slow
 
-DATA = Path(__file__).parents[1] / "stored"
+DATA = Path(__file__).parent / "stored"
 
 PLAIN = [
     PUClassifier(model="naive"),

@@ -1,0 +1,840 @@
+r"""scikit-learn classifiers over the MAP fits: penalties given or cross-validated; Elkan and Noto.
+
+.. math:: P(l=1 \mid x) = s(x)\,t(x), \qquad t(x) = \sigma(a \cdot x + b), \qquad
+    \min \; -\log L + C_a \lVert a\rVert + C_\alpha \lVert\alpha\rVert
+
+`PUClassifier`, `PUClassifierCV` and `ElkanNotoClassifier` follow scikit-learn's contract:
+``fit(X, l)``, ``predict``, ``predict_proba``, ``decision_function``, ``get_params``, `clone`,
+pipelines, searches (over models too), metadata routing. The second argument of ``fit`` bears
+scikit-learn's name ``y`` but is the *visible label l*; true classes of audited rows go to
+``fit(X, l, audited=...)``.
+
+``predict`` and ``predict_proba`` are about the hidden class y, ``predict_label_proba`` about the
+visible label l, ``predict_propensity`` about s(x) = P(l=1 | y=1, x). Tools of scikit-learn that
+learn from the labels once more turn the answer into one about l: `CalibratedClassifierCV` fitted on
+(X, l) returns P(l=1 | x), and a search by ``scoring="accuracy"`` rewards missing what the annotator
+missed. The default score of these classifiers is minus the Brier score of h(x) = P(l=1 | x), which
+held-out labels can judge: they compare models and choose penalties. They cannot show which factor
+of h = s t is the class, nor the class prior where two models with the same h differ in it, nor the
+accuracy of t. A propensity s that is known from outside can, since a labelled row then stands for
+1/s(x) positives: for calls d and w = l/s, the mean of 1 - d + w (2d - 1) is an unbiased estimate of
+their accuracy. With the propensity of the same fit that figure checks nothing.
+
+A fitted classifier keeps its parameters and not the rows it was trained on. Store it as any other
+of scikit-learn's (pickle, skops); ``to_fit(X, l).save(path)`` writes a file of plain data, with
+verdict and report.
+
+Conventions
+-----------
+``coef_`` is (1, p) and ``intercept_`` (1,), as in scikit-learn's `LogisticRegression`, on the scale
+of the user's columns. The greater of the two labels in ``classes_`` means "labelled positive".
+``import bayes_lepu`` does not import this module.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_matrix, issparse
+from scipy.stats import rankdata
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.model_selection import check_cv
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from bayes_lepu import baselines
+from bayes_lepu._fit import fit as fit_model
+from bayes_lepu.data.reading import read_data
+from bayes_lepu.errors import DataError, ModelError
+from bayes_lepu.fitted import Fit
+from bayes_lepu.inference.paths import PenaltyGrid, Score, score_path
+from bayes_lepu.links import Array, sigmoid
+from bayes_lepu.models import get_model
+from bayes_lepu.models.spec import ModelSpec
+from bayes_lepu.options import with_marks
+from bayes_lepu.runtime.interruption import stops_at_once
+from bayes_lepu.suggestions import some
+from bayes_lepu.tables.matching import column_places
+from bayes_lepu.tables.scaling import column_moments, is_constant
+
+__all__ = ["ElkanNotoClassifier", "PUClassifier", "PUClassifierCV"]
+
+Columns = Sequence[str | int] | None
+Fold = tuple[NDArray[np.intp], NDArray[np.intp]]
+L2_RANGE = (-4.0, 2.0)  # powers of ten: from no shrinkage to no slopes, on standardised columns
+L1_RANGE = (-3.5, -0.1)  # powers of ten, of the coefficient that leaves no slope
+TIE = 1e-12  # of scores that differ by rounding alone
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledRows:
+    """Checked input of ``fit``.
+
+    Attributes
+    ----------
+    X : (n, p) array or sparse matrix
+    l : (n,) array of 0/1
+    names : array of str or None
+        The columns' names, where there are any.
+    places : dict
+        Position of every column by its name, and by its label where labels are numbers.
+    """
+
+    X: Array
+    l: NDArray[np.int8]
+    names: NDArray[Any] | None
+    places: Mapping[Any, int]
+
+    def table(self, keep: NDArray[np.bool_]) -> Any:
+        """The columns ``keep`` under the user's names, as `fit` takes them."""
+        if self.names is None and keep.all():
+            return self.X
+        names = (unnamed(self.X.shape[1]) if self.names is None else self.names)[keep]
+        if issparse(self.X):
+            matrix = csr_matrix(self.X[:, keep])
+            return pd.DataFrame.sparse.from_spmatrix(matrix, columns=names)
+        return pd.DataFrame(self.X[:, keep], columns=names)
+
+    def positions(self, option: str, columns: Columns) -> list[int] | None:
+        """Names or positions of columns as positions."""
+        if columns is None:
+            return None
+        found = []
+        for column in [columns] if isinstance(columns, str) else columns:
+            if isinstance(column, bool | np.bool_) or column not in self.places:
+                names = [name for name in self.places if isinstance(name, str)]
+                raise DataError(
+                    f"{option} names {column!r}, which is not a column of X. Columns: "
+                    f"{some(names)}."
+                )
+            found.append(self.places[column])
+        return found
+
+
+class LabelClassifier(ClassifierMixin, BaseEstimator):
+    """Base of the classifiers: a logistic t(x) and some propensity s(x)."""
+
+    _accept_sparse: str | bool = "csr"
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Learn from rows X and visible labels y."""
+        raise NotImplementedError
+
+    def _propensity(self, X: Array) -> Array:
+        """s(x) of checked rows; γ + ρ may exceed 1 by rounding."""
+        return np.minimum(self.parameters_.s(X), 1.0)
+
+    @property
+    def _otherwise(self) -> bool:
+        """Whether h is more than s t: false marks."""
+        found = getattr(self, "parameters_", None)
+        return found is not None and found.epsilon is not None
+
+    def _class_probability(self, X: Array) -> Array:
+        """t(x) of checked rows."""
+        return sigmoid(self._decision(X))
+
+    def _decision(self, X: Array) -> Array:
+        return X @ self.coef_[0] + self.intercept_[0]
+
+    def decision_function(self, X: Any) -> Array:
+        """Log-odds of y=1, shape (n,): positive where `predict` says positive."""
+        return self._decision(self._rows(X))
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The more probable class of every row, as one of ``classes_``."""
+        positive = self.decision_function(X) > 0
+        return self.classes_[positive.astype(int)]
+
+    def predict_proba(self, X: Any) -> Array:
+        """P(y | x), shape (n, 2)."""
+        t = self._class_probability(self._rows(X))
+        return np.column_stack([1.0 - t, t])
+
+    def predict_propensity(self, X: Any) -> Array:
+        """s(x) = P(l=1 | y=1, x), shape (n,)."""
+        return self._propensity(self._rows(X))
+
+    def predict_label_proba(self, X: Any) -> Array:
+        """h(x) = P(l=1 | x), s(x) t(x) unless there are false marks, shape (n,)."""
+        rows = self._rows(X)
+        if self._otherwise:
+            return self.parameters_.h(rows)
+        return self._propensity(rows) * self._class_probability(rows)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Minus the Brier score of h(x) against the visible labels: greater is better.
+
+        Accuracy against l would punish every missed positive that is found; h is what l can judge.
+        """
+        h = self.predict_label_proba(X)
+        labelled = np.asarray(y) == self.classes_[1]
+        return -float(np.average((labelled - h) ** 2, weights=sample_weight))
+
+    def __sklearn_tags__(self) -> Any:
+        """Two classes only: labelled and unlabelled."""
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        tags.input_tags.sparse = bool(self._accept_sparse)
+        return tags
+
+    def _rows(self, X: Any) -> Array:
+        check_is_fitted(self)
+        return validate_data(
+            self, X, dtype=np.float64, accept_sparse=self._accept_sparse, reset=False
+        )
+
+    def _read(self, X: Any, y: Any) -> LabelledRows:
+        """Checked rows and labels; sets ``classes_``, ``n_features_in_`` and the names."""
+        table = X
+        X, y = validate_data(
+            self,
+            X,
+            y,
+            dtype=np.float64,
+            accept_sparse=self._accept_sparse,
+            ensure_min_samples=2,
+        )
+        names = getattr(self, "feature_names_in_", None)
+        # scikit-learn forgets labels that are numbers, and options may name columns by these.
+        framed = isinstance(table, pd.DataFrame)
+        known = names if names is not None else unnamed(X.shape[1])
+        places = column_places([str(c) for c in (table.columns if framed else known)], table)
+        check_classification_targets(y)
+        kind = type_of_target(y, input_name="y", raise_unknown=True)
+        self.classes_, l = np.unique(y, return_inverse=True)
+        if kind != "binary":
+            raise DataError(
+                f"Only binary classification is supported. The type of the target is {kind}. "
+                "Expected two labels, the greater one for the labelled positives."
+            )
+        if self.classes_.size < 2:
+            raise DataError(
+                f"The labels hold one class only ({self.classes_[0]!r}); both labelled and "
+                "unlabelled rows are needed."
+            )
+        return LabelledRows(X, l.astype(np.int8), names, places)
+
+    def _seed(self) -> int:
+        return int(check_random_state(self.random_state).randint(2**31 - 1))
+
+
+class PUClassifier(LabelClassifier):
+    r"""Learn t(x) = P(y=1 | x) and the propensity s(x) = P(l=1 | y=1, x) from visible labels.
+
+    .. math:: P(l=1 \mid x) = s(x)\,t(x), \qquad t(x) = \sigma(a \cdot x + b)
+
+    Parameters
+    ----------
+    model : str
+        The labelling mechanism, one of `bayes_lepu.list_models`: "naive" (logistic regression of
+        the label), "scar" (s constant), "spm" (s logistic), "psychm" (with guesses and lapses).
+        A search over it is a search over models.
+    class_penalty, selection_penalty : float, optional
+        Weight C_a, C_α of the penalty on the slopes of t and of s. *Larger is stronger*: the
+        opposite of scikit-learn's ``C``, which for L2 is 1/(2 C_a). For SPM keep
+        ``selection_penalty >= class_penalty``: the factor with the larger slopes is the class, and
+        should not be the one that is shrunk more.
+    class_norm, selection_norm : {"l2", "l1", "none"}, optional
+        Norm of the slopes that is penalised. Where none of these four is given, the penalties are
+        the defaults of `bayes_lepu.fit`, which keep the propensity smoother than the class; where
+        some are, the others are "l2" and 0.01.
+    class_features, selection_features : sequence of names or positions, optional
+        Columns that may enter t and s.
+    class_prior, label_frequency : (value, standard error), optional
+        π or c known from elsewhere, as one more observation.
+    false_marks : bool or Prior
+        Whether negatives may be marked, at a rate ε.
+    standardize : bool
+        Penalise the slopes of standardised columns.
+    orientation : {"sigma-norm", "norm", "energy", "correlation", "none"}
+        How SPM's factors are told apart where the data cannot.
+    random_state : int, RandomState or None
+
+    Attributes
+    ----------
+    coef_, intercept_ : arrays of shape (1, p) and (1,)
+        Of t, on the scale of X.
+    propensity_coef_, propensity_intercept_ : arrays of shape (1, p) and (1,)
+        Of s, on the scale of X, where columns enter the propensity.
+    guess_rate_, lapse_rate_ : float
+        γ and λ, 0 in SPM.
+    false_mark_rate_ : float
+        ε, with ``false_marks``.
+    class_prior_ : float
+        π, the mean of t over the training rows.
+    label_frequency_ : float
+        c = P(l=1 | y=1), the mean of h over the mean of t.
+    modes_ : DataFrame
+        All local optima found, the answer first.
+    parameters_ : Parameters
+        All parameters on the scale of X.
+    classes_, n_features_in_, feature_names_in_
+
+    Notes
+    -----
+    A classifier keeps no rows, and so no verdict: `to_fit` gives the fit that has one.
+
+    Models in which no column enters the propensity ("naive", "scar") make no use of the options
+    ``selection_*``, so that one search can run over all models.
+
+    `CalibratedClassifierCV` and other tools that are fitted on the labels again give P(l=1 | x),
+    not P(y=1 | x).
+
+    Examples
+    --------
+    >>> from bayes_lepu import load_demo
+    >>> from bayes_lepu.estimators import PUClassifier
+    >>> demo = load_demo()
+    >>> PUClassifier(model="scar").fit(demo.X, demo.l).predict_proba(demo.X).shape
+    (2500, 2)
+    """
+
+    def __init__(
+        self,
+        *,
+        model: str = "psychm",
+        class_penalty: float | None = None,
+        selection_penalty: float | None = None,
+        class_norm: str | None = None,
+        selection_norm: str | None = None,
+        class_features: Columns = None,
+        selection_features: Columns = None,
+        class_prior: tuple[float, float] | None = None,
+        label_frequency: tuple[float, float] | None = None,
+        false_marks: Any = False,
+        standardize: bool = True,
+        orientation: str = "sigma-norm",
+        random_state: Any = None,
+    ) -> None:
+        self.model = model
+        self.class_penalty = class_penalty
+        self.selection_penalty = selection_penalty
+        self.class_norm = class_norm
+        self.selection_norm = selection_norm
+        self.class_features = class_features
+        self.selection_features = selection_features
+        self.class_prior = class_prior
+        self.label_frequency = label_frequency
+        self.false_marks = false_marks
+        self.standardize = standardize
+        self.orientation = orientation
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, audited: Any = None) -> Self:
+        """Learn from rows X, visible labels y, and true classes where known (NaN elsewhere).
+
+        ``sample_weight`` says how often every row counts; the same as repeating rows.
+        """
+        rows = self._read(X, y)
+        return fit_model_into(self, rows, audited, self._penalties, sample_weight)
+
+    def to_fit(self, X: Any, y: Any, sample_weight: Any = None, *, audited: Any = None) -> Fit:
+        """The same call as a `bayes_lepu.Fit`, which keeps the rows: its verdict, answer, report.
+
+        ``print(classifier.to_fit(X, y))`` says how far these labels carry the classifier.
+        """
+        rows = clone(self)._read(X, y)
+        return fit_of(self, rows, audited, self._penalties, sample_weight)
+
+    @property
+    def _penalties(self) -> dict[str, float | None]:
+        return {"a": self.class_penalty, "alpha": self.selection_penalty}
+
+
+class PUClassifierCV(LabelClassifier):
+    r"""`PUClassifier` with penalties chosen by cross-validation on the visible labels.
+
+    Parameters
+    ----------
+    model : str
+        As in `PUClassifier`.
+    class_penalties : int or sequence of float
+        Weights C_a to try (*larger is stronger*), or how many of them: between 1e-4 and 1e2 for
+        L2; for L1 from just below the weight that leaves no slope, down by a factor of 2500.
+    selection_penalties : int or sequence of float, optional
+        Weights C_α, likewise. Default: as ``class_penalties``.
+    class_norm, selection_norm : {"l2", "l1"}
+        Norm of the slopes that is penalised.
+    cv : int, splitter or iterable
+        Folds; an int is stratified by label.
+    scoring : {"brier", "log_loss"} or callable
+        Score of h on held-out labels; a callable ``f(l, h)`` where greater is better.
+    class_prior, label_frequency : (value, standard error), optional
+        π or c known from elsewhere, for the fit on all rows; penalties are chosen by the labels.
+    class_features, selection_features, false_marks, standardize, orientation, random_state
+        As in `PUClassifier`.
+    n_jobs : int, optional
+        Folds in parallel, by joblib.
+
+    Attributes
+    ----------
+    class_penalty_, selection_penalty_ : float
+        The chosen weights; the second where columns enter the propensity.
+    class_penalties_, selection_penalties_ : arrays
+        Those that were tried.
+    scores_ : array of shape (folds, C_α, C_a), or (folds, C_a)
+        Minus the Brier score (or log-loss): greater is better.
+    cv_results_ : dict
+        One row per candidate, as in `GridSearchCV`: ``pandas.DataFrame(clf.cv_results_)``.
+    coef_, intercept_, propensity_coef_, propensity_intercept_, guess_rate_, lapse_rate_,
+    false_mark_rate_, class_prior_, label_frequency_, modes_, parameters_, classes_, n_features_in_,
+    feature_names_in_
+        As in `PUClassifier`, of the fit on all rows.
+    """
+
+    def __init__(
+        self,
+        *,
+        model: str = "psychm",
+        class_penalties: int | ArrayLike = 5,
+        selection_penalties: int | ArrayLike | None = None,
+        class_norm: str = "l2",
+        selection_norm: str = "l2",
+        cv: Any = 3,
+        scoring: str | Callable = "brier",
+        class_features: Columns = None,
+        selection_features: Columns = None,
+        class_prior: tuple[float, float] | None = None,
+        label_frequency: tuple[float, float] | None = None,
+        false_marks: Any = False,
+        standardize: bool = True,
+        orientation: str = "sigma-norm",
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.model = model
+        self.class_penalties = class_penalties
+        self.selection_penalties = selection_penalties
+        self.class_norm = class_norm
+        self.selection_norm = selection_norm
+        self.cv = cv
+        self.scoring = scoring
+        self.class_features = class_features
+        self.selection_features = selection_features
+        self.class_prior = class_prior
+        self.label_frequency = label_frequency
+        self.false_marks = false_marks
+        self.standardize = standardize
+        self.orientation = orientation
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, *, audited: Any = None) -> Self:
+        """Choose the penalties and learn from rows X, labels y, and true classes where known."""
+        rows = self._read(X, y)
+        return fit_model_into(self, rows, audited, choose_penalties(self, rows, audited))
+
+    def to_fit(self, X: Any, y: Any, *, audited: Any = None) -> Fit:
+        """The fit with the chosen penalties as a `bayes_lepu.Fit`; see `PUClassifier.to_fit`."""
+        check_is_fitted(self)
+        chosen = {"a": self.class_penalty_, "alpha": getattr(self, "selection_penalty_", None)}
+        return fit_of(self, clone(self)._read(X, y), audited, chosen)
+
+
+class ElkanNotoClassifier(LabelClassifier):
+    r"""Elkan and Noto's two-step estimator: P(y=1 | x) = min(1, g(x)/c), g = P(l=1 | x).
+
+    Parameters
+    ----------
+    class_penalty : float
+        Weight of the penalty on the squared slopes of g, above 0. *Larger is stronger*: the
+        opposite of scikit-learn's ``C``, which is 1/(2 ``class_penalty``).
+    holdout : float in (0, 1) or None
+        Share of the rows kept back to estimate c. None uses every row for both steps, and the
+        ranking is then exactly that of ``PUClassifier(model="naive")`` with the same penalty.
+    standardize : bool
+        Penalise the slopes of standardised columns.
+    random_state : int, RandomState or None
+        Seed of the split.
+
+    Attributes
+    ----------
+    coef_, intercept_ : arrays of shape (1, p) and (1,)
+        Of g, which is no classifier of y; `decision_function` is zero where g(x) = c/2.
+    label_frequency_ : float
+        c.
+    class_prior_ : float
+        Mean of min(1, g/c) over the training rows.
+    classes_, n_features_in_, feature_names_in_
+
+    References
+    ----------
+    Elkan and Noto (2008), doi 10.1145/1401890.1401920.
+    """
+
+    _accept_sparse = False
+
+    def __init__(
+        self,
+        *,
+        class_penalty: float = 0.01,
+        holdout: float | None = 0.2,
+        standardize: bool = True,
+        random_state: Any = None,
+    ) -> None:
+        self.class_penalty = class_penalty
+        self.holdout = holdout
+        self.standardize = standardize
+        self.random_state = random_state
+
+    @stops_at_once
+    def fit(self, X: Any, y: Any, *, held_out: Any = None) -> Self:
+        """Learn from rows X and visible labels y.
+
+        ``held_out`` (bool, one per row) names the rows kept back for c instead of ``holdout``.
+        """
+        rows = self._read(X, y)
+        keep = usable_columns(rows.X)
+        data = read_data(rows.X[:, keep], rows.l, standardize=self.standardize)
+        found = baselines.elkan_noto(
+            data.X,
+            data.l,
+            C=self.class_penalty,
+            holdout=self.holdout,
+            held_out=held_out,
+            random_seed=self._seed(),
+        )
+        slopes, intercept = data.original_scale(found.coef, np.array(found.intercept))
+        self.coef_ = np.zeros((1, keep.size))
+        self.coef_[0, keep] = slopes
+        self.intercept_ = np.atleast_1d(intercept)
+        self.label_frequency_ = found.c
+        self.class_prior_ = float(self._class_probability(rows.X).mean())
+        return self
+
+    def _propensity(self, X: Array) -> Array:
+        return np.full(X.shape[0], self.label_frequency_)
+
+    def _class_probability(self, X: Array) -> Array:
+        g = sigmoid(X @ self.coef_[0] + self.intercept_[0])
+        return np.minimum(g / self.label_frequency_, 1.0)
+
+    def _decision(self, X: Array) -> Array:
+        """Logit g - logit(c/2): the ranking of g, without the ties of clipping, zero at t = 1/2."""
+        half = self.label_frequency_ / 2
+        return X @ self.coef_[0] + self.intercept_[0] - (np.log(half) - np.log1p(-half))
+
+
+def fit_model_into[E: LabelClassifier](
+    estimator: E,
+    rows: LabelledRows,
+    audited: Any,
+    penalties: Mapping[str, float | None],
+    sample_weight: Any = None,
+) -> E:
+    """Fit, and set the fitted attributes."""
+    result = fit_of(estimator, rows, audited, penalties, sample_weight)
+    return _set_fitted(estimator, result, usable_columns(rows.X))
+
+
+@stops_at_once
+def fit_of(
+    estimator: LabelClassifier,
+    rows: LabelledRows,
+    audited: Any,
+    penalties: Mapping[str, float | None],
+    sample_weight: Any = None,
+) -> Fit:
+    """MAP fit with the full search for modes.
+
+    Penalties and norms that are None are left to `fit`, those of slopes the model has not are of
+    no consequence.
+    """
+    keep = usable_columns(rows.X)
+    norms = {"a": estimator.class_norm, "alpha": estimator.selection_norm}
+    selection = rows.positions("selection_features", estimator.selection_features)
+    if not get_model(estimator.model).has_selection:
+        norms, penalties, selection = {"a": norms["a"]}, {"a": penalties["a"]}, None
+    if sample_weight is not None:
+        sample_weight = _check_sample_weight(sample_weight, rows.X, dtype=np.float64)
+    return fit_model(
+        rows.table(keep),
+        rows.l,
+        model=estimator.model,
+        method="map",
+        y=None if audited is None else np.asarray(audited),
+        sample_weight=sample_weight,
+        class_prior=estimator.class_prior,
+        label_frequency=estimator.label_frequency,
+        false_marks=estimator.false_marks,
+        class_features=among(rows.positions("class_features", estimator.class_features), keep),
+        selection_features=among(selection, keep),
+        standardize=estimator.standardize,
+        penalty=_given(norms),
+        C=_given(penalties),
+        orientation=estimator.orientation,
+        random_seed=estimator._seed(),
+    )
+
+
+def _given[V](values: Mapping[str, V | None]) -> dict[str, V] | None:
+    return {name: value for name, value in values.items() if value is not None} or None
+
+
+def _set_fitted[E: LabelClassifier](estimator: E, result: Fit, keep: NDArray[np.bool_]) -> E:
+    """Fitted attributes from a point estimate on the columns ``keep``, without the rows."""
+    point, data = result.draws.take(0), result.data
+    a, b = data.original_scale(point.a, point.b)
+    alpha, beta = data.original_scale(point.alpha, point.beta)
+    found = replace(point, a=_spread(a, keep), b=b, alpha=_spread(alpha, keep), beta=beta)
+    estimator.parameters_ = found
+    estimator.coef_, estimator.intercept_ = found.a[None], np.atleast_1d(b)
+    estimator.class_prior_ = float(result.pi_draws[0])
+    estimator.label_frequency_ = float(result.c_draws[0])
+    estimator.modes_ = result.mode_table()
+    if point.epsilon is not None:
+        estimator.false_mark_rate_ = float(point.epsilon)
+    if result.spec.has_selection:
+        estimator.propensity_coef_ = found.alpha[None]
+        estimator.propensity_intercept_ = np.atleast_1d(beta)
+        estimator.guess_rate_, estimator.lapse_rate_ = float(found.gamma), float(found.lam)
+    return estimator
+
+
+def usable_columns(X: Array) -> NDArray[np.bool_]:
+    """Columns that are not constant; the others say nothing beyond the intercept."""
+    keep = ~is_constant(*column_moments(X))
+    if not keep.any():
+        raise DataError(f"All {X.shape[1]} column(s) of X are constant; at least one must vary.")
+    return keep
+
+
+def unnamed(p: int) -> NDArray[Any]:
+    """The names x0, x1, ... of columns without names."""
+    return np.array([f"x{j}" for j in range(p)], dtype=object)
+
+
+def among(columns: list[int] | None, keep: NDArray[np.bool_]) -> list[int] | None:
+    """Positions among the columns that are kept."""
+    if columns is None:
+        return None
+    place = np.cumsum(keep) - 1
+    return [int(place[j]) for j in columns if keep[j]]
+
+
+def _spread(slopes: Array, keep: NDArray[np.bool_]) -> Array:
+    full = np.zeros(keep.size)
+    full[keep] = slopes
+    return full
+
+
+def choose_penalties(
+    estimator: LabelClassifier, rows: LabelledRows, audited: Any
+) -> dict[str, float]:
+    """The weights with the best score; sets those tried, the choice and the table of scores."""
+    spec, others = with_marks(get_model(estimator.model), estimator.false_marks, None)
+    selects = spec.has_selection
+    top = _null_penalty(rows.X, rows.l, estimator.standardize)
+    wanted = estimator.class_penalties
+    estimator.class_penalties_ = _values("class_penalties", wanted, estimator.class_norm, top)
+    if selects:
+        if estimator.selection_penalties is not None:
+            wanted = estimator.selection_penalties
+        estimator.selection_penalties_ = _values(
+            "selection_penalties", wanted, estimator.selection_norm, top
+        )
+    grid = PenaltyGrid(
+        C_alpha=estimator.selection_penalties_ if selects else np.ones(1),
+        C_a=estimator.class_penalties_,
+        penalty_alpha=estimator.selection_norm,
+        penalty_a=estimator.class_norm,
+        others=others,
+    )
+    task = FoldTask(
+        spec,
+        rows.X,
+        rows.l,
+        _classes(audited, rows.l),
+        grid,
+        estimator.standardize,
+        rows.positions("class_features", estimator.class_features),
+        rows.positions("selection_features", estimator.selection_features) if selects else None,
+        estimator._seed(),
+        estimator.orientation,
+    )
+    return _record(estimator, _run(estimator, task), selects=selects)
+
+
+@dataclass(frozen=True, eq=False)
+class FoldTask:
+    """What one fold of a MAP model needs; calling it gives the scores (C_α, C_a)."""
+
+    spec: ModelSpec
+    X: Array
+    l: NDArray[np.int8]
+    classes: Array
+    grid: PenaltyGrid
+    standardize: bool
+    class_columns: list[int] | None = None
+    selection_columns: list[int] | None = None
+    seed: int = 0
+    rule: str = "none"
+
+    def __call__(self, fold: Fold, score: Score) -> Array:
+        """Scores of the held-out rows for every pair."""
+        train, test = fold
+        keep = usable_columns(self.X[train])
+        data = read_data(
+            self.X[train][:, keep],
+            self.l[train],
+            y=self.classes[train],
+            class_features=among(self.class_columns, keep),
+            selection_features=among(self.selection_columns, keep),
+            standardize=self.standardize,
+            false_marks=self.spec.false_marks,
+        )
+        rows = data.transform(self.X[test][:, keep])[0]
+        return score_path(
+            self.spec,
+            data,
+            rows,
+            self.l[test],
+            self.grid,
+            score=score,
+            rule=self.rule,
+            rng=np.random.default_rng(self.seed),
+        )
+
+
+@stops_at_once
+def _run(estimator: LabelClassifier, task: FoldTask) -> Array:
+    """Scores of all folds, the folds first."""
+    score = _read_score(estimator.scoring)
+    folds = _folds(estimator.cv, task.X, task.l)
+    return np.array(Parallel(n_jobs=estimator.n_jobs)(delayed(task)(f, score) for f in folds))
+
+
+def _folds(cv: Any, X: Array, l: NDArray[np.int8]) -> list[Fold]:
+    """Training and held-out rows of every fold; each training part needs both labels."""
+    splitter = check_cv(cv, l, classifier=True)
+    rarest = int(min(l.sum(), len(l) - l.sum()))
+    if isinstance(cv, int) and rarest < cv:
+        raise DataError(
+            f"{cv} folds need at least {cv} rows of each class; the rarer label has {rarest}. "
+            "Use fewer folds (cv=), or a classifier with fixed penalties."
+        )
+    folds = list(splitter.split(X, l))
+    for k, (train, _) in enumerate(folds):
+        if l[train].min() == l[train].max():
+            raise DataError(
+                f"The training rows of fold {k} hold one class only. Stratify the folds by label, "
+                "for example cv=3."
+            )
+    return folds
+
+
+def _classes(audited: Any, l: NDArray[np.int8]) -> Array:
+    if audited is None:
+        return np.full(len(l), np.nan)
+    classes = np.asarray(audited, dtype=float)
+    if classes.shape != l.shape:
+        raise DataError(
+            f"audited has shape {classes.shape}; expected {l.shape}, NaN where unknown."
+        )
+    return classes
+
+
+def _values(option: str, Cs: int | ArrayLike, penalty: str, top: float) -> Array:
+    """Ascending coefficients: as given, or so many over the range that suits the penalty."""
+    if isinstance(Cs, int | np.integer):
+        if Cs < 1:
+            raise ModelError(f"{option} = {Cs}; at least one coefficient is needed.")
+        return (
+            np.logspace(*L1_RANGE, int(Cs)) * top
+            if penalty == "l1"
+            else np.logspace(*L2_RANGE, int(Cs))
+        )
+    values = np.unique(np.asarray(Cs, dtype=float))
+    if values.size == 0 or not (np.isfinite(values).all() and values[0] > 0):
+        raise ModelError(f"{option} = {Cs!r}; finite numbers above 0 are expected.")
+    return values
+
+
+def _null_penalty(X: Array, l: NDArray[np.int8], standardize: bool) -> float:
+    r"""The smallest L1 coefficient that leaves a lone factor without slopes: max |Σ (l - mean) x|.
+
+    From there down runs the range of L1 coefficients. (The coefficient that empties α beside a
+    fitted t is smaller, and zero where t explains l alone.)
+    """
+    used = usable_columns(X)
+    toward = ((l - l.mean()) @ X)[used]
+    return float(np.abs(toward / column_moments(X)[1][used] if standardize else toward).max())
+
+
+def _minus_brier(l: NDArray[np.int8], h: Array) -> float:
+    return -float(np.mean((l - h) ** 2))
+
+
+def _minus_log_loss(l: NDArray[np.int8], h: Array) -> float:
+    """Probabilities of exactly 0 or 1 are moved inside by the smallest step of a float."""
+    p = np.clip(h, np.finfo(float).tiny, 1 - np.finfo(float).epsneg)
+    return float(np.mean(np.where(l == 1, np.log(p), np.log1p(-p))))
+
+
+# Named functions rather than lambdas: workers of joblib receive them by pickle.
+SCORES: dict[str, Score] = {"brier": _minus_brier, "log_loss": _minus_log_loss}
+
+
+def _read_score(scoring: str | Callable) -> Score:
+    if callable(scoring):
+        return scoring
+    if scoring not in SCORES:
+        raise ModelError(
+            f"Unknown scoring {scoring!r}. Known: {', '.join(SCORES)}, or a callable f(l, h)."
+        )
+    return SCORES[scoring]
+
+
+def _record(estimator: LabelClassifier, scores: Array, *, selects: bool) -> dict[str, float]:
+    """The weights with the best mean score, of equals the strongest.
+
+    Held-out labels cannot tell which factor is the class. So where pairs with C_α >= C_a, which
+    leave the slopes to the class, do as well as the best (within the standard error of their
+    difference over the folds), the choice is among them.
+    """
+    tried = {"class_penalty": estimator.class_penalties_}
+    if selects:
+        tried = {"selection_penalty": estimator.selection_penalties_} | tried
+    else:
+        scores = scores[:, 0]
+    grid = dict(zip(tried, np.meshgrid(*tried.values(), indexing="ij"), strict=True))
+    mean = scores.mean(axis=0)
+    own = scores.reshape(len(scores), -1)[:, int(mean.argmax())]
+    behind = own.reshape(-1, *(1,) * mean.ndim) - scores
+    error = behind.std(axis=0, ddof=1) / np.sqrt(len(scores)) if len(scores) > 1 else 0.0
+    to_class = np.logical_and.reduce([w >= grid["class_penalty"] for w in grid.values()])
+    # A mean of folds of which one differs is its own standard error, but for rounding.
+    among = to_class & (behind.mean(axis=0) <= 1.001 * error + TIE)
+    mean = np.where(among if among.any() else True, mean, -np.inf)
+    strength = np.prod(list(grid.values()), axis=0)
+    best = max(
+        map(tuple, np.argwhere(mean >= mean.max() - TIE)), key=lambda k: (float(strength[k]), k)
+    )
+    estimator.scores_ = scores
+    for name, values in grid.items():
+        setattr(estimator, f"{name}_", float(values[best]))
+    candidates = {name: values.ravel() for name, values in grid.items()}
+    estimator.cv_results_ = _table(candidates, scores.reshape(len(scores), -1))
+    chosen = {"a": estimator.class_penalty_}
+    return {"alpha": estimator.selection_penalty_} | chosen if selects else chosen
+
+
+def _table(parameters: dict[str, Array], scores: Array) -> dict[str, Any]:
+    """The keys of `GridSearchCV.cv_results_` that apply."""
+    mean = scores.mean(axis=0)
+    results: dict[str, Any] = {f"param_{k}": v for k, v in parameters.items()}
+    names = list(parameters)
+    results["params"] = [
+        dict(zip(names, map(float, row), strict=True))
+        for row in zip(*parameters.values(), strict=True)
+    ]
+    results |= {f"split{k}_test_score": row for k, row in enumerate(scores)}
+    results["mean_test_score"], results["std_test_score"] = mean, scores.std(axis=0)
+    results["rank_test_score"] = rankdata(-mean, method="min").astype(int)
+    return results
