@@ -5,7 +5,6 @@ from bayes_lepu.runtime.interruption import importing as _importing
 with _importing():
     from bayes_lepu import plots
     from bayes_lepu._fit import fit
-    from bayes_lepu.averaging import AveragedFit
     from bayes_lepu.building import build_model
     from bayes_lepu.comparison import compare
     from bayes_lepu.datasets import load_demo
@@ -30,7 +29,6 @@ with _importing():
     from bayes_lepu.traces import from_trace
 
 __all__ = [
-    "AveragedFit",
     "ConvergenceError",
     "ConvergenceWarning",
     "DataError",

@@ -6,11 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from bayes_lepu.averaging import PRIOR_WEIGHTS, AveragedFit, average
-from bayes_lepu.building import Rows, read_model
-from bayes_lepu.dask import is_dask
+from bayes_lepu.building import Rows, priors_of, read_model, spec_of
+from bayes_lepu.choosing import ANNOTATORS, choose, classes_to_compare, held_out
+from bayes_lepu.data.learned import AUTO_LEARNERS
 from bayes_lepu.data.pu_data import PUData
-from bayes_lepu.errors import ModelError
 from bayes_lepu.factors import Factor
 from bayes_lepu.fitted import Fit
 from bayes_lepu.inference.engines import ENGINES
@@ -27,9 +26,9 @@ def fit(
     X: Any,
     l: Any,
     *,
-    model: str | Factor | ModelSpec = "psychm",
+    model: str | Factor | ModelSpec = "auto",
     class_link: str | Factor | None = None,
-    class_learner: Any = None,
+    class_learner: Any = "auto",
     method: str = "nuts",
     y: Any = None,
     visits: Any = None,
@@ -78,19 +77,21 @@ def fit(
         with one column per annotator (1 marked, 0 seen and not marked, NaN not shown) tells the
         class from the annotators by what they agree on, if they label independently given x and
         the class; their propensities are partially pooled.
-    model : {"naive", "scar", "spm", "psychm", "auto"}, Factor
-        The labelling mechanism; see `list_models`. Also the name of another propensity, such as
-        "probit", or a `Factor` from a file of your own. ``auto`` fits all models and averages
-        by how well they predict the labels (`AveragedFit`); for whoever does not know the
-        mechanism.
+    model : {"auto", "naive", "scar", "spm", "psychm"}, Factor
+        How the annotator marks; see `list_models`. ``auto`` compares scar, spm and psychm, with a
+        straight and with a learned class, by how well they predict labels that they have not seen,
+        and fits the simplest that is as good as the best (`bayes_lepu.choosing`; ``fit.choice`` has
+        the figures). Also the name of another propensity, such as "probit", or a `Factor` from a
+        file of your own.
     class_link : {"logistic", "probit", "cloglog", "loglog", "cauchit"}, Factor
         The curve of the class over its linear predictor, logistic by default. Also a `Factor` whose
         rates are known: ``bayes_lepu.factors.ceiling(0.9)`` for a class that is never surer than
         .9, or one with a link from a file of your own.
-    class_learner : {"boosting", "trees"}, list of them, classifier of scikit-learn, optional
+    class_learner : {"auto", "boosting", "trees"}, list of them, classifier of scikit-learn, None
         How the class may bend: the log-odds of such a classifier, trained on the labels and
-        cross-fitted, enter t as one more column (see `bayes_lepu.data.learned`). By default t is a
-        straight line in the columns. s keeps the columns alone.
+        cross-fitted, enter t as one more column (see `bayes_lepu.data.learned`). s keeps the
+        columns alone. None: t is a straight line in the columns. ``auto``: with ``model="auto"``
+        the labels decide; a model that you name has a straight class, as in the paper.
     method : {"nuts", "map", "laplace"}
         ``nuts``: posterior draws; ``map``: the mode of the posterior, with ``C`` the
         paper's penalised MLE; ``laplace``: a quick Gaussian approximation at the modes.
@@ -173,19 +174,13 @@ def fit(
 
 @stops_at_once
 @np.errstate(all="ignore")  # a search meets infinities and leaves them
-def fit_rows(
-    rows: Rows,
-    model: str | Factor | ModelSpec,
-    options: FitOptions,
-    *,
-    average: FitOptions | None = None,
-) -> Fit:
-    """What the arguments of `fit` stand for; of an average, if this fit is a member of one."""
-    if options.model == AUTO:
-        return _fit_all(rows, options)
-    get_model(model, besides=(AUTO,))  # here an unknown name may have been meant for it
+def fit_rows(rows: Rows, model: str | Factor | ModelSpec, options: FitOptions) -> Fit:
+    """What the arguments of `fit` stand for."""
     check_options(options, audited=rows.y is not None)
-    return fit_data(*read_model(rows, model, options, average=average), options)
+    if options.model == AUTO:
+        return _fit_chosen(rows, options)
+    get_model(model, besides=(AUTO,))  # here an unknown name may have been meant for it
+    return fit_data(*read_model(rows, model, options), options)
 
 
 def fit_data(spec: ModelSpec, data: PUData, chosen: Priors, options: FitOptions) -> Fit:
@@ -212,37 +207,31 @@ def fit_data(spec: ModelSpec, data: PUData, chosen: Priors, options: FitOptions)
     return result
 
 
-def _fit_all(rows: Rows, options: FitOptions) -> AveragedFit:
-    """Every model with these options, averaged."""
-    engine = ENGINES.get(options.method)
-    penalties = (options.penalty, options.C)
-    if engine is not None and (engine.point or penalties != (None, None)):
-        raise ModelError(
-            "model='auto' weighs models by how well their posteriors predict the labels, which "
-            "needs draws. Use method='nuts' or 'laplace', without penalty and C."
-        )
-    if options.keep_partial:
-        raise ModelError(
-            "model='auto' fits several models one after another, and an average of those that an "
-            "interrupt leaves would not be the one asked for. Leave keep_partial out, or fit one "
-            "model."
-        )
-    if is_dask(rows.X):
-        raise ModelError(
-            "model='auto' compares models row by row, which needs the rows in memory. Choose one "
-            "on a random part of the rows, X.sample(frac=0.01).compute(), and fit that one here."
-        )
-    fits: dict[str, Fit] = {}
-    for name in reversed(PRIOR_WEIGHTS):
-        spec = get_model(name)
-        # A missed positive among the audited rows rules the naive model out; a second annotator,
-        # who left out what the first one marked, does too.
-        several = any(fit.data.n_annotators > 1 for fit in fits.values())
-        if spec.certain and (rows.y is not None or several):
-            continue
-        priors = {k: v for k, v in (options.priors or {}).items() if k in spec.parameters}
-        own = replace(options, model=name, priors=priors or None)
-        if not spec.has_selection:
-            own = replace(own, selection_features=None, selection_formula=None)
-        fits[name] = fit_rows(rows, name, own, average=options)
-    return average(fits, options)
+def _fit_chosen(rows: Rows, options: FitOptions) -> Fit:
+    """The model that the labels ask for."""
+    richest = replace(options, model=ANNOTATORS[-1])
+    _, data, _ = read_model(rows, richest.model, replace(richest, priors=None))
+    # Columns named for the annotator say that he reacts to them.
+    named = (options.selection_features, options.selection_formula, rows.visits)
+    names = ANNOTATORS if all(one is None for one in named) else ANNOTATORS[1:]
+    compared = []
+    for one in classes_to_compare(data, options.class_learner, options.random_seed):
+        for name in names:
+            own = _for_model(options, name)
+            spec = spec_of(name, own)
+            point = priors_of(spec, one.held, replace(own, method="map"))
+            compared.append(
+                (held_out(spec, one.held, point, options.random_seed), (spec, own, one))
+            )
+    choice, (spec, own, data) = choose(compared)
+    if data.learned is not None and options.class_learner == "auto":
+        own = replace(own, class_learner=AUTO_LEARNERS)
+    chosen = fit_data(spec, data, priors_of(spec, data, own), own)
+    return replace(chosen, choice=choice)
+
+
+def _for_model(options: FitOptions, name: str) -> FitOptions:
+    """The options of a call with a model in place of ``auto``, and the priors that it has."""
+    known = get_model(name).parameters
+    priors = {k: v for k, v in (options.priors or {}).items() if k in known}
+    return replace(options, model=name, priors=priors or None)

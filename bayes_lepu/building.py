@@ -100,17 +100,10 @@ def read_model(
     rows: Rows,
     model: str | Factor | ModelSpec,
     options: FitOptions,
-    *,
-    average: FitOptions | None = None,
 ) -> tuple[ModelSpec, PUData, dict[str, Prior]]:
-    """The model, data and priors that the arguments of `fit` and of its relatives stand for.
-
-    A member of an average has the columns of the ``average``, also those that only the propensities
-    of other members use: draws of different columns could not be pooled.
-    """
+    """The model, data and priors that the arguments of `fit` and of its relatives stand for."""
     spec = spec_of(model, options)
-    if average is None:
-        check_columns(spec, options.selection_features, options.selection_formula, rows.visits)
+    check_columns(spec, options.selection_features, options.selection_formula, rows.visits)
     if is_dask(rows.X) and options.method not in BY_SUMS:
         raise ModelError(
             f"method={options.method!r} evaluates the posterior tens of thousands of times, and "
@@ -126,7 +119,7 @@ def read_model(
         sample_weight=rows.sample_weight,
         visits=rows.visits,
         false_marks=spec.false_marks,
-        **(average or options).of_columns,
+        **options.of_columns,
     )
     if learners := read_learner(options.class_learner):
         if is_dask(rows.X):

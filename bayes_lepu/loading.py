@@ -1,8 +1,7 @@
-"""`load`: a fit, or an average of fits, back from its file."""
+"""`load`: a fit back from its file."""
 
 from pathlib import Path
 
-from bayes_lepu.averaging import from_saved, is_average
 from bayes_lepu.factors import Factor
 from bayes_lepu.fitted import Fit
 from bayes_lepu.result.saved import fields_of, open_saved
@@ -21,6 +20,4 @@ def load(path: str | Path, *, model: Factor | None = None, class_link: Factor | 
     """
     path = Path(path)
     tree = open_saved(path)
-    if is_average(tree):
-        return from_saved(tree, path, model, class_link)
     return Fit(**fields_of(tree, path, model, class_link))

@@ -192,7 +192,6 @@ def test_the_search_begins_with_the_same_rows(plain, by_partition):
     ("options", "message"),
     [
         ({"method": "nuts"}, r"method='nuts'.*tens of thousands.*laplace.*X\.compute"),
-        ({"model": "auto", "method": "laplace"}, "row by row"),
     ],
 )
 def test_what_needs_the_rows_in_memory(plain, options, message):

@@ -31,8 +31,8 @@ def fitting(table=X, labels=L, **options):
 # Each mistake with the parts its message must have, in this order.
 MISTAKES = {
     "mistyped model": (fitting(model="pscyhm"), "'pscyhm'", "Did you mean 'psychm'", "Known"),
-    "mistyped average": (fitting(model="atuo"), "'atuo'", "Did you mean 'auto'", "psychm, auto"),
-    "an average elsewhere": (
+    "mistyped auto": (fitting(model="atuo"), "'atuo'", "Did you mean 'auto'", "psychm, auto"),
+    "auto elsewhere": (
         lambda fitted: PUClassifier(model="auto").fit(X, L),
         "model='auto'",
         "lepu.fit alone",

@@ -101,13 +101,13 @@ class Learned:
 
 def read_learner(given: Any) -> tuple[Any, ...]:
     """The classifiers that ``class_learner=`` names, one per learned column."""
-    if given is None:
-        return ()
+    if given is None or (isinstance(given, str) and given == "auto"):
+        return ()  # left to the labels: `bayes_lepu.choosing`
     several = tuple(given) if isinstance(given, list | tuple) else (given,)
     for one in several:
         if isinstance(one, str):
             if one not in LEARNERS:
-                raise ModelError(unknown("class_learner", one, LEARNERS))
+                raise ModelError(unknown("class_learner", one, ("auto", *LEARNERS)))
         elif isinstance(one, type) or not (hasattr(one, "fit") and hasattr(one, "predict_proba")):
             raise ModelError(
                 f"class_learner is {one!r}; 'boosting', 'trees', a list of them, or a classifier "
@@ -115,6 +115,14 @@ def read_learner(given: Any) -> tuple[Any, ...]:
                 "RandomForestClassifier(min_samples_leaf=5)."
             )
     return several
+
+
+def can_learn(data: "PUData") -> bool:
+    """Whether there are rows and columns to learn the shape of the class from."""
+    if data.is_sparse or not data.in_memory or not _seen(data).any():
+        return False
+    target = _target(data)
+    return bool(min(target.sum(), (1 - target).sum()) >= FEWEST_MARKS)
 
 
 def with_learned(data: "PUData", learners: Sequence[Any], random_seed: int) -> "PUData":
@@ -130,20 +138,17 @@ def with_learned(data: "PUData", learners: Sequence[Any], random_seed: int) -> "
             "class_learner needs dense columns, and X is a sparse matrix. Use X.toarray(), or "
             "fewer columns (TruncatedSVD), or leave class_learner out."
         )
-    grouped = [list(at) for term, at in data.blocks.items() if data.is_group(term)]
-    seen = data.class_mask & ~data.is_learned
-    seen[[j for at in grouped for j in at]] = False
+    grouped = _grouped(data)
     groups = None
     if grouped:
         widest = max(grouped, key=len)
         levels = data.X[:, widest] * data.scale[widest] + data.center[widest]
         groups = np.where(levels.max(axis=1) > 0.5, levels.argmax(axis=1), len(widest))
-    target = np.where(np.isnan(data.y), data.l, data.y).astype(np.int8)
     scores, learned = learn(
         learners,
         data.X,
-        np.flatnonzero(seen),
-        target,
+        np.flatnonzero(_seen(data)),
+        _target(data),
         taken=data.feature_names,
         weight=data.weight,
         groups=groups,
@@ -167,6 +172,23 @@ def with_learned(data: "PUData", learners: Sequence[Any], random_seed: int) -> "
         selection_mask=between(data.selection_mask, np.zeros(count, dtype=bool)),
         learned=learned,
     )
+
+
+def _grouped(data: "PUData") -> list[list[int]]:
+    """Places of the columns of every group intercept."""
+    return [list(at) for term, at in data.blocks.items() if data.is_group(term)]
+
+
+def _seen(data: "PUData") -> NDArray[np.bool_]:
+    """The columns that the classifiers see."""
+    seen = data.class_mask & ~data.is_learned
+    seen[[j for at in _grouped(data) for j in at]] = False
+    return seen
+
+
+def _target(data: "PUData") -> NDArray[np.int8]:
+    """Whether anybody marked the row, or its class where audited."""
+    return np.where(np.isnan(data.y), data.l, data.y).astype(np.int8)
 
 
 def without_learned(data: "PUData") -> "PUData":

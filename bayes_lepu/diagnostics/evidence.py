@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 
 import pandas as pd
 
+from bayes_lepu.choosing import Choice
 from bayes_lepu.diagnostics.agreement import Agreement, agreement_of
 from bayes_lepu.diagnostics.columns import ColumnScores, score_columns
 from bayes_lepu.diagnostics.forms import FormRange, form_range
@@ -102,6 +103,16 @@ def gather(subject: Subject) -> Evidence:
         profile=profile,
         rivals=compare_rivals(subject),
         columns=columns,
-        forms=form_range(subject, profile, () if columns is None else columns.named),
+        forms=_with_rivals(
+            form_range(subject, profile, () if columns is None else columns.named), fit.choice
+        ),
         remedies=weigh_remedies(subject),
     )
+
+
+def _with_rivals(found: FormRange | None, choice: Choice | None) -> FormRange | None:
+    """The range with what models say that ``model="auto"`` found to predict the labels as well."""
+    if found is None or choice is None:
+        return found
+    pi = [other.pi for other in choice.as_good]
+    return replace(found, low=min([found.low, *pi]), high=max([found.high, *pi]))

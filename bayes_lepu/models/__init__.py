@@ -7,7 +7,7 @@ from bayes_lepu.models.parameters import Parameters
 from bayes_lepu.models.spec import ModelSpec
 from bayes_lepu.suggestions import unknown
 
-AUTO = "auto"  # the model that stands for an average of all, which `fit` alone can make
+AUTO = "auto"  # left to the labels, by `fit` alone
 # Name of the model, name of its propensity; from the simplest mechanism to the richest.
 TABLE = {
     "naive": "one",
@@ -46,8 +46,8 @@ def get_model(model: str | Factor | ModelSpec, *, besides: tuple[str, ...] = ())
         return ModelSpec(model, PROPENSITIES[model])
     if model == AUTO:
         raise ModelError(
-            f"model={AUTO!r} averages the posteriors of several models, which lepu.fit alone does "
-            f"(method='nuts' or 'laplace'). Name one model here: {', '.join(REGISTRY)}. "
+            f"model={AUTO!r} chooses a model by the labels, which lepu.fit alone does. Name one "
+            f"model here: {', '.join(REGISTRY)}. "
             "scikit-learn's searches can choose it: GridSearchCV(PUClassifier(), {'model': [...]})."
         )
     if not isinstance(model, str) or model not in REGISTRY:

@@ -6,7 +6,7 @@ import numpy as np
 
 from bayes_lepu.factors import CURVES
 from bayes_lepu.factors import REGISTRY as PROPENSITIES
-from bayes_lepu.models import AUTO, REGISTRY
+from bayes_lepu.models import REGISTRY
 from bayes_lepu.priors.prior import GivenPriors
 
 if TYPE_CHECKING:
@@ -43,8 +43,8 @@ def call_text(fit: "FittedModel", priors: GivenPriors | None, name: str = "fit")
 
 
 def _model(fit: "FittedModel") -> str:
-    """The model's name where the library knows it (that of an average is no model of its own)."""
-    known = {**REGISTRY, **PROPENSITIES, AUTO: None}
+    """The model's name where the library knows it."""
+    known = {**REGISTRY, **PROPENSITIES}
     return repr(fit.options.model) if fit.options.model in known else "model"
 
 

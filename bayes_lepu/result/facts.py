@@ -42,6 +42,7 @@ def facts_of(fit: "FittedModel") -> dict[str, str]:
     facts = {
         "data": rows_in_words(d),
         "model": fit.spec.mechanism,
+        "class": class_in_words(fit),
         "priors": ", ".join(f"{name} ~ {prior.short()}" for name, prior in fit.priors.items()),
     }
     if encoded := table_in_words(d):
@@ -69,6 +70,17 @@ def facts_of(fit: "FittedModel") -> dict[str, str]:
     if fit.quality.words and not fit.is_point:
         facts["approximation"] = fit.quality.words
     return facts
+
+
+def class_in_words(fit: "FittedModel") -> str:
+    """Whether the class is straight in the columns or learned from them, and who said so."""
+    learned, lead = fit.data.learned, None if fit.choice is None else fit.choice.bend
+    if learned is None:
+        told = "" if lead is None else f" (learned ones: {lead:+.0f} nats on held-out labels)"
+        return f"straight lines in the columns{told}"
+    by = " and ".join(name.removeprefix("score(").removesuffix(")") for name in learned.names)
+    told = "" if lead is None else f", {lead:+.0f} nats on held-out labels"
+    return f"learned from the columns by {by}{told}"
 
 
 def estimate_in_words(draws: Array) -> str:

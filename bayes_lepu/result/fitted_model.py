@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from bayes_lepu.choosing import Choice
 from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.inference.engines import Quality
 from bayes_lepu.inference.modes import Mode, mode_table
@@ -62,6 +63,8 @@ class FittedModel:
         π (draw,) and c (draw, J), where all rows would have to be gone over for them.
     remembered : Remembered, optional
         What is known of the rows, where the fit was saved without them.
+    choice : Choice, optional
+        What ``model="auto"`` compared, the chosen model first; ``choice.to_frame()`` as a table.
     """
 
     spec: ModelSpec
@@ -76,6 +79,7 @@ class FittedModel:
     quality: Quality = field(default_factory=Quality)
     levels: tuple[Array, Array] | None = None
     remembered: Remembered | None = None
+    choice: Choice | None = None
 
     @property
     def method(self) -> str:

@@ -47,9 +47,9 @@ class FitOptions:
     one that was made where none was given.
     """
 
-    model: str = "psychm"
+    model: str = "auto"
     class_link: str | Factor | None = None
-    class_learner: Any = None
+    class_learner: Any = "auto"
     method: str = "nuts"
     l: str | tuple[str, ...] | None = None
     y: str | None = None

@@ -9,6 +9,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bayes_lepu.choosing import Choice
 from bayes_lepu.dask import PartitionedData
 from bayes_lepu.errors import FileFormatError
 from bayes_lepu.factors import CURVES, Factor
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
 FORMAT = "bayes_lepu.fit"
-FORMAT_VERSION = 5
+FORMAT_VERSION = 6
 LEARNED = "learned"  # the group of the trees that learned the shape of the class
 
 
@@ -61,6 +62,7 @@ def to_saved(
         "priors": json.dumps({k: v.to_dict() for k, v in fit.priors.items()}),
         "orientation": json.dumps(vars(fit.orientation)),
         "quality": json.dumps(vars(fit.quality), default=lambda number: number.item()),
+        "choice": json.dumps(None if fit.choice is None else fit.choice.to_list()),
     }
     return tree
 
@@ -157,6 +159,7 @@ def _from_tree(tree: "xr.DataTree", propensity: Factor, of_class: Factor) -> dic
         every = {str(k): v.to_numpy() for k, v in tree["all_rows"].data_vars.items()}
         data = PartitionedData.of(data, kind_counts=every["counts"], kind_weights=every["weights"])
         levels = every["pi"], every["c"]
+    compared = json.loads(tree.attrs["choice"])
     priors = _read_priors(tree.attrs["priors"])
     density = LogDensity(spec, data, priors)
     return {
@@ -171,6 +174,7 @@ def _from_tree(tree: "xr.DataTree", propensity: Factor, of_class: Factor) -> dic
         "provenance": Provenance.from_json(tree.attrs["provenance"]),
         "stats": {str(k): v.to_numpy() for k, v in stats.items() if k != "lp"},
         "quality": Quality(**json.loads(tree.attrs["quality"])),
+        "choice": None if compared is None else Choice.from_list(compared),
         "remembered": Remembered.from_group(group) if group else None,
     }
 

@@ -2,7 +2,7 @@
 
 ``scar``, ``spm`` and ``psychm`` are point estimates with a straight class; ``+boosting`` and
 ``+boosting+trees`` name the learned columns of the class. ``default`` is ``lepu.fit(X, l)`` and
-``auto`` the average of models by Laplace.
+``auto`` the same by Laplace.
 """
 
 import inspect

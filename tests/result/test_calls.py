@@ -107,32 +107,11 @@ def test_several_annotators(table):
     same_numbers(fit, X=X, l=L)
 
 
-def test_an_average_with_visits(table):
-    """SCAR has no use for them; its draws have their columns all the same."""
+def test_a_chosen_model_with_visits(table):
     X, L = table[FEATURES], table[["marked", "other"]]
     visits = {"wind": np.random.default_rng(1).normal(size=(300, 2))}
-    fit = lepu.fit(X, L, model="auto", visits=visits, random_seed=1, **LAPLACE)
-    assert "scar" in fit.weights
+    fit = lepu.fit(X, L, visits=visits, random_seed=1, **LAPLACE)
     same_numbers(fit, X=X, l=L, visits=visits)
-
-
-def test_an_average_is_called_as_an_average(table, tmp_path):
-    X = table[FEATURES]
-    given = {"alpha": {"light": Prior("positive", scale=1.0)}}
-    fit = lepu.fit(X, table["marked"], model="auto", priors=given, random_seed=1, **LAPLACE)
-    assert fit.call.count("lepu.fit(") == 1
-    again = same_numbers(fit, X=X, l=table["marked"])
-    assert again.weights == pytest.approx(fit.weights)
-    loaded = lepu.load(fit.save(tmp_path / "fit.nc"))
-    assert loaded.options == fit.options
-    assert loaded.call == fit.call
-    updated = fit.update(y=table["class"])
-    names = {"X": X, "l": table["marked"], "y": table["class"]}
-    exec(updated.call, names)
-    for name, weight in updated.weights.items():
-        assert names["weights"][name] == weight
-        again, member = names["members"][name], updated.members[name]
-        np.testing.assert_allclose(again.draws.a, member.draws.a, rtol=1e-6, atol=1e-8)
 
 
 def test_an_update_is_called_with_what_was_learned(table):
@@ -189,11 +168,6 @@ def test_options_come_back_from_a_file(table, tmp_path):
     loaded = lepu.load(fit.save(tmp_path / "fit.nc"))
     assert loaded.options == fit.options
     assert loaded.call == fit.call
-
-
-def test_an_average_cannot_be_partial(table):
-    with pytest.raises(lepu.ModelError, match="Leave keep_partial out, or fit one model"):
-        lepu.fit(table[FEATURES], table["marked"], model="auto", keep_partial=True)
 
 
 def test_an_update_leaves_what_it_does_not_speak_of(table):

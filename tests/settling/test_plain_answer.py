@@ -103,10 +103,10 @@ def test_an_unsettled_computation_is_mended_before_anything_else():
     assert said.call == 'lepu.fit(X, l, model="scar", chains=4)'
     assert said.flags == "--chains 4"
     failed = Check("sampler", "failed", 9.0, "", "", "Raise it.", bears_on=(Aspect.COMPUTATION,))
-    average = lepu.fit(X, l, model="auto", method="laplace", draws=25, random_seed=1)
+    approximate = lepu.fit(X, l, model="spm", method="laplace", draws=25, random_seed=1)
     useful = Remedy("b", 0.05, 0.02, 0.0, 0.0, "text", "Do b", "b()")
     unsettled = judged(2, checks=(failed,), remedies=(useful,))
-    assert answer(average, unsettled).call == 'fit.update(method="nuts")'
+    assert answer(approximate, unsettled).call == 'fit.update(method="nuts")'
 
 
 def test_a_figure_from_elsewhere_has_to_be_brought(fit):

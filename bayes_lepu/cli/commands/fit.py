@@ -106,9 +106,9 @@ def add(commands: Any) -> argparse.ArgumentParser:
     model = parser.add_argument_group("model")
     model.add_argument(
         "--model",
-        default="psychm",
+        default=AUTO,
         choices=(*list_models(), AUTO),
-        help="default psychm; auto averages all models (by nuts or laplace)",
+        help="default auto: the labels choose between scar, spm and psychm",
     )
     model.add_argument("--method", default="nuts", choices=tuple(ENGINES), help="default nuts")
     model.add_argument("--orientation", default="sigma-norm", choices=RULES)
