@@ -51,6 +51,7 @@ def build_model(
     unseen: str = "error",
     standardize: bool = True,
     priors: GivenPriors | None = None,
+    random_seed: int | None = None,
     terms: Mapping[str, Callable[[], Any]] | None = None,
 ) -> "pm.Model":
     """The PyMC model, to inspect, extend, or sample by other means.

@@ -37,6 +37,7 @@ def from_trace(
     *,
     model: str | Factor | ModelSpec = "psychm",
     class_link: str | Factor | None = None,
+    class_learner: Any = None,
     y: Any = None,
     visits: Any = None,
     sample_weight: Any = None,

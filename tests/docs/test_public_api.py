@@ -130,8 +130,9 @@ def test_errors_can_be_caught_together():
 
 # Of build_model and from_trace: what is theirs alone or means something else there.
 OWN_OPTIONS = {
-    "build_model": {"l", "terms"},
-    "from_trace": {"l", "trace"},
+    # A model to sample by other means is named, not left to the labels.
+    "build_model": {"l", "terms", "model", "class_learner"},
+    "from_trace": {"l", "trace", "model", "class_learner"},
 }
 
 
