@@ -154,17 +154,27 @@ def elkan_noto(
         Seed of the split.
     """
     table, label = _read(X, l)
-    if held_out is not None:
-        kept = _read_held_out(held_out, label)
-        train = ~kept
-    elif holdout is None:
-        kept = train = np.ones(len(label), dtype=bool)
-    else:
-        kept = _kept_back(label, holdout, np.random.default_rng(random_seed))
-        train = ~kept
+    train, kept = split_rows(label, holdout, held_out, random_seed)
     coef, intercept = _newton(table.numbers[train], label[train], _penalty(C))
     c = float(sigmoid(table.numbers[kept & label] @ coef + intercept).mean())
     return ElkanNotoFit(coef, intercept, float(C), table.names, table.named, table.encoding, c)
+
+
+def split_rows(
+    label: NDArray[np.bool_],
+    holdout: float | None,
+    held_out: ArrayLike | None,
+    random_seed: int | np.random.Generator | None,
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Rows that g learns from, and rows kept back for c; see `elkan_noto`."""
+    if held_out is not None:
+        kept = _read_held_out(held_out, label)
+    elif holdout is None:
+        every = np.ones(len(label), dtype=bool)
+        return every, every
+    else:
+        kept = _kept_back(label, holdout, np.random.default_rng(random_seed))
+    return ~kept, kept
 
 
 def _read(X: Features, l: ArrayLike) -> tuple[Table, NDArray[np.bool_]]:

@@ -5,9 +5,9 @@ r"""scikit-learn classifiers over the MAP fits: penalties given or cross-validat
 
 `PUClassifier`, `PUClassifierCV` and `ElkanNotoClassifier` follow scikit-learn's contract:
 ``fit(X, l)``, ``predict``, ``predict_proba``, ``decision_function``, ``get_params``, `clone`,
-pipelines, searches (over models too), metadata routing. The second argument of ``fit`` bears
-scikit-learn's name ``y`` but is the *visible label l*; true classes of audited rows go to
-``fit(X, l, audited=...)``.
+pipelines, searches (over models and learners too), metadata routing. The second argument of
+``fit`` bears scikit-learn's name ``y`` but is the *visible label l*; true classes of audited rows
+go to ``fit(X, l, audited=...)``.
 
 ``predict`` and ``predict_proba`` are about the hidden class y, ``predict_label_proba`` about the
 visible label l, ``predict_propensity`` about s(x) = P(l=1 | y=1, x). Tools of scikit-learn that
@@ -39,9 +39,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_matrix, issparse
+from scipy.special import logit
 from scipy.stats import rankdata
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.model_selection import check_cv
+from sklearn.model_selection import StratifiedKFold, check_cv, cross_val_predict
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.parallel import Parallel, delayed
@@ -49,12 +50,14 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from bayes_lepu import baselines
 from bayes_lepu._fit import fit as fit_model
+from bayes_lepu.data.learned import FOLDS, Learned, read_learner
+from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.data.reading import read_data
 from bayes_lepu.errors import DataError, ModelError
 from bayes_lepu.fitted import Fit
 from bayes_lepu.inference.paths import PenaltyGrid, Score, score_path
 from bayes_lepu.links import Array, sigmoid
-from bayes_lepu.models import get_model
+from bayes_lepu.models import AUTO, get_model
 from bayes_lepu.models.spec import ModelSpec
 from bayes_lepu.options import with_marks
 from bayes_lepu.runtime.interruption import stops_at_once
@@ -116,10 +119,45 @@ class LabelledRows:
         return found
 
 
-class LabelClassifier(ClassifierMixin, BaseEstimator):
-    """Base of the classifiers: a logistic t(x) and some propensity s(x)."""
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """The learned columns of a fit, for rows on the scale of X.
 
-    _accept_sparse: str | bool = "csr"
+    Attributes
+    ----------
+    used : (p,) array of bool
+        Columns of X that the fit has.
+    center, scale : arrays
+        Of these columns, as the classifiers of ``learned`` see them.
+    learned : Learned
+    """
+
+    used: NDArray[np.bool_]
+    center: Array
+    scale: Array
+    learned: Learned
+
+    @classmethod
+    def of(cls, data: PUData, used: NDArray[np.bool_]) -> "Scores | None":
+        """Those of a fit, if it has any."""
+        if data.learned is None:
+            return None
+        own = ~data.is_learned
+        return cls(used, data.center[own], data.scale[own], data.learned)
+
+    def beside(self, X: Array) -> Array:
+        """The rows with their log-odds by every learner as further columns."""
+        inner = (X[:, self.used] - self.center) / self.scale
+        return np.hstack([X, self.learned.log_odds(inner)])
+
+
+class LabelClassifier(ClassifierMixin, BaseEstimator):
+    """Base of the classifiers: some t(x) and some propensity s(x)."""
+
+    @property
+    def _accept_sparse(self) -> str | bool:
+        """Whether sparse rows are taken; learners need dense ones."""
+        return False if read_learner(getattr(self, "class_learner", None)) else "csr"
 
     def fit(self, X: Any, y: Any) -> Self:
         """Learn from rows X and visible labels y."""
@@ -140,7 +178,7 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
         return sigmoid(self._decision(X))
 
     def _decision(self, X: Array) -> Array:
-        return X @ self.coef_[0] + self.intercept_[0]
+        return self.parameters_.tau(X)
 
     def decision_function(self, X: Any) -> Array:
         """Log-odds of y=1, shape (n,): positive where `predict` says positive."""
@@ -184,10 +222,13 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
         return tags
 
     def _rows(self, X: Any) -> Array:
+        """Checked rows, with the scores of the learners beside them."""
         check_is_fitted(self)
-        return validate_data(
+        rows = validate_data(
             self, X, dtype=np.float64, accept_sparse=self._accept_sparse, reset=False
         )
+        scores = getattr(self, "learned_", None)
+        return rows if scores is None else scores.beside(rows)
 
     def _read(self, X: Any, y: Any) -> LabelledRows:
         """Checked rows and labels; sets ``classes_``, ``n_features_in_`` and the names."""
@@ -227,14 +268,21 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
 class PUClassifier(LabelClassifier):
     r"""Learn t(x) = P(y=1 | x) and the propensity s(x) = P(l=1 | y=1, x) from visible labels.
 
-    .. math:: P(l=1 \mid x) = s(x)\,t(x), \qquad t(x) = \sigma(a \cdot x + b)
+    .. math:: P(l=1 \mid x) = s(x)\,t(x), \qquad
+        t(x) = \sigma(a \cdot x + \textstyle\sum_k w_k z_k(x) + b)
+
+    with no z(x) unless there is a ``class_learner``.
 
     Parameters
     ----------
     model : str
         The labelling mechanism, one of `bayes_lepu.list_models`: "naive" (logistic regression of
         the label), "scar" (s constant), "spm" (s logistic), "psychm" (with guesses and lapses).
-        A search over it is a search over models.
+        A search over it is a search over models. "auto": the labels choose, as in `bayes_lepu.fit`.
+    class_learner : {"auto", "boosting", "trees"}, list, classifier of scikit-learn, None
+        How the class may bend, as in `bayes_lepu.fit`: the log-odds of such a classifier, trained
+        on the labels, enter t as one more column. None: t is a straight line in the columns.
+        "auto": the labels decide where ``model="auto"``; otherwise as None.
     class_penalty, selection_penalty : float, optional
         Weight C_a, C_α of the penalty on the slopes of t and of s. *Larger is stronger*: the
         opposite of scikit-learn's ``C``, which for L2 is 1/(2 C_a). For SPM keep
@@ -259,7 +307,9 @@ class PUClassifier(LabelClassifier):
     Attributes
     ----------
     coef_, intercept_ : arrays of shape (1, p) and (1,)
-        Of t, on the scale of X.
+        a and b of t, on the scale of X.
+    learner_coef_ : array of shape (1, K)
+        w, of the log-odds by every learner, with ``class_learner``.
     propensity_coef_, propensity_intercept_ : arrays of shape (1, p) and (1,)
         Of s, on the scale of X, where columns enter the propensity.
     guess_rate_, lapse_rate_ : float
@@ -273,7 +323,7 @@ class PUClassifier(LabelClassifier):
     modes_ : DataFrame
         All local optima found, the answer first.
     parameters_ : Parameters
-        All parameters on the scale of X.
+        All parameters on the scale of X; the columns of learners stand last.
     classes_, n_features_in_, feature_names_in_
 
     Notes
@@ -299,6 +349,7 @@ class PUClassifier(LabelClassifier):
         self,
         *,
         model: str = "psychm",
+        class_learner: Any = "auto",
         class_penalty: float | None = None,
         selection_penalty: float | None = None,
         class_norm: str | None = None,
@@ -313,6 +364,7 @@ class PUClassifier(LabelClassifier):
         random_state: Any = None,
     ) -> None:
         self.model = model
+        self.class_learner = class_learner
         self.class_penalty = class_penalty
         self.selection_penalty = selection_penalty
         self.class_norm = class_norm
@@ -442,12 +494,17 @@ class ElkanNotoClassifier(LabelClassifier):
 
     Parameters
     ----------
+    estimator : classifier of scikit-learn, optional
+        What learns g, such as ``HistGradientBoostingClassifier()``. By default a logistic
+        regression with ``class_penalty`` on columns as ``standardize`` has them.
     class_penalty : float
         Weight of the penalty on the squared slopes of g, above 0. *Larger is stronger*: the
         opposite of scikit-learn's ``C``, which is 1/(2 ``class_penalty``).
     holdout : float in (0, 1) or None
-        Share of the rows kept back to estimate c. None uses every row for both steps, and the
-        ranking is then exactly that of ``PUClassifier(model="naive")`` with the same penalty.
+        Share of the rows kept back to estimate c. None uses every row for both steps: the ranking
+        is then exactly that of ``PUClassifier(model="naive")`` with the same penalty. Given an
+        ``estimator``, which may know its own rows by heart, c is then the mean over the labelled
+        rows of five-fold cross-fitted g.
     standardize : bool
         Penalise the slopes of standardised columns.
     random_state : int, RandomState or None
@@ -456,7 +513,10 @@ class ElkanNotoClassifier(LabelClassifier):
     Attributes
     ----------
     coef_, intercept_ : arrays of shape (1, p) and (1,)
-        Of g, which is no classifier of y; `decision_function` is zero where g(x) = c/2.
+        Of the logistic g, which is no classifier of y; `decision_function` is zero where
+        g(x) = c/2.
+    estimator_ : classifier
+        The fitted g, where an ``estimator`` is given.
     label_frequency_ : float
         c.
     class_prior_ : float
@@ -468,16 +528,18 @@ class ElkanNotoClassifier(LabelClassifier):
     Elkan and Noto (2008), doi 10.1145/1401890.1401920.
     """
 
-    _accept_sparse = False
+    _accept_sparse: bool = False
 
     def __init__(
         self,
         *,
+        estimator: Any = None,
         class_penalty: float = 0.01,
         holdout: float | None = 0.2,
         standardize: bool = True,
         random_state: Any = None,
     ) -> None:
+        self.estimator = estimator
         self.class_penalty = class_penalty
         self.holdout = holdout
         self.standardize = standardize
@@ -490,6 +552,14 @@ class ElkanNotoClassifier(LabelClassifier):
         ``held_out`` (bool, one per row) names the rows kept back for c instead of ``holdout``.
         """
         rows = self._read(X, y)
+        if self.estimator is None:
+            self._fit_logistic(rows, held_out)
+        else:
+            self._fit_estimator(rows, held_out)
+        self.class_prior_ = float(self._class_probability(rows.X).mean())
+        return self
+
+    def _fit_logistic(self, rows: LabelledRows, held_out: Any) -> None:
         keep = usable_columns(rows.X)
         data = read_data(rows.X[:, keep], rows.l, standardize=self.standardize)
         found = baselines.elkan_noto(
@@ -505,20 +575,49 @@ class ElkanNotoClassifier(LabelClassifier):
         self.coef_[0, keep] = slopes
         self.intercept_ = np.atleast_1d(intercept)
         self.label_frequency_ = found.c
-        self.class_prior_ = float(self._class_probability(rows.X).mean())
-        return self
+
+    def _fit_estimator(self, rows: LabelledRows, held_out: Any) -> None:
+        if not (hasattr(self.estimator, "fit") and hasattr(self.estimator, "predict_proba")):
+            raise ModelError(
+                f"estimator is {self.estimator!r}; a classifier of scikit-learn with fit and "
+                "predict_proba is expected, for example HistGradientBoostingClassifier()."
+            )
+        seed = self._seed()
+        learner = clone(self.estimator)
+        if learner.get_params().get("random_state", 0) is None:
+            learner.set_params(random_state=seed)
+        labelled = rows.l == 1
+        train, kept = baselines.split_rows(labelled, self.holdout, held_out, seed)
+        self.estimator_ = learner
+        if self.holdout is None and held_out is None:
+            folds = StratifiedKFold(FOLDS, shuffle=True, random_state=seed)
+            g = cross_val_predict(learner, rows.X, rows.l, cv=folds, method="predict_proba")[:, 1]
+            self.estimator_.fit(rows.X, rows.l)
+        else:
+            self.estimator_.fit(rows.X[train], rows.l[train])
+            g = self._g(rows.X)
+        self.label_frequency_ = float(g[kept & labelled].mean())
+
+    def _g(self, X: Array) -> Array:
+        """P(l=1 | x)."""
+        if self.estimator is None:
+            return sigmoid(X @ self.coef_[0] + self.intercept_[0])
+        return self.estimator_.predict_proba(X)[:, 1]
 
     def _propensity(self, X: Array) -> Array:
         return np.full(X.shape[0], self.label_frequency_)
 
     def _class_probability(self, X: Array) -> Array:
-        g = sigmoid(X @ self.coef_[0] + self.intercept_[0])
-        return np.minimum(g / self.label_frequency_, 1.0)
+        return np.minimum(self._g(X) / self.label_frequency_, 1.0)
 
     def _decision(self, X: Array) -> Array:
         """Logit g - logit(c/2): the ranking of g, without the ties of clipping, zero at t = 1/2."""
-        half = self.label_frequency_ / 2
-        return X @ self.coef_[0] + self.intercept_[0] - (np.log(half) - np.log1p(-half))
+        if self.estimator is None:
+            log_odds = X @ self.coef_[0] + self.intercept_[0]
+        else:
+            rounding = np.finfo(float).eps  # log-odds of exactly 0 and 1 are infinite
+            log_odds = logit(np.clip(self._g(X), rounding, 1 - rounding))
+        return log_odds - logit(self.label_frequency_ / 2)
 
 
 def fit_model_into[E: LabelClassifier](
@@ -549,7 +648,7 @@ def fit_of(
     keep = usable_columns(rows.X)
     norms = {"a": estimator.class_norm, "alpha": estimator.selection_norm}
     selection = rows.positions("selection_features", estimator.selection_features)
-    if not get_model(estimator.model).has_selection:
+    if estimator.model != AUTO and not get_model(estimator.model).has_selection:
         norms, penalties, selection = {"a": norms["a"]}, {"a": penalties["a"]}, None
     if sample_weight is not None:
         sample_weight = _check_sample_weight(sample_weight, rows.X, dtype=np.float64)
@@ -557,6 +656,7 @@ def fit_of(
         rows.table(keep),
         rows.l,
         model=estimator.model,
+        class_learner=getattr(estimator, "class_learner", None),
         method="map",
         y=None if audited is None else np.asarray(audited),
         sample_weight=sample_weight,
@@ -582,16 +682,22 @@ def _set_fitted[E: LabelClassifier](estimator: E, result: Fit, keep: NDArray[np.
     point, data = result.draws.take(0), result.data
     a, b = data.original_scale(point.a, point.b)
     alpha, beta = data.original_scale(point.alpha, point.beta)
-    found = replace(point, a=_spread(a, keep), b=b, alpha=_spread(alpha, keep), beta=beta)
+    learned = data.is_learned
+    a = np.concatenate([_spread(a[~learned], keep), a[learned]])
+    alpha = np.concatenate([_spread(alpha[~learned], keep), alpha[learned]])
+    found = replace(point, a=a, b=b, alpha=alpha, beta=beta)
     estimator.parameters_ = found
-    estimator.coef_, estimator.intercept_ = found.a[None], np.atleast_1d(b)
+    estimator.coef_, estimator.intercept_ = a[None, : keep.size], np.atleast_1d(b)
+    estimator.learned_ = Scores.of(data, keep)
+    if learned.any():
+        estimator.learner_coef_ = a[None, keep.size :]
     estimator.class_prior_ = float(result.pi_draws[0])
     estimator.label_frequency_ = float(result.c_draws[0])
     estimator.modes_ = result.mode_table()
     if point.epsilon is not None:
         estimator.false_mark_rate_ = float(point.epsilon)
     if result.spec.has_selection:
-        estimator.propensity_coef_ = found.alpha[None]
+        estimator.propensity_coef_ = alpha[None, : keep.size]
         estimator.propensity_intercept_ = np.atleast_1d(beta)
         estimator.guess_rate_, estimator.lapse_rate_ = float(found.gamma), float(found.lam)
     return estimator

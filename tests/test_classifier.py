@@ -16,16 +16,19 @@ import sklearn
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_selection import SelectFromModel
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import GridSearchCV
+from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
 import bayes_lepu as lepu
+from bayes_lepu.data import learned
 from bayes_lepu.errors import ConvergenceWarning, DataError, IdentifiabilityWarning, ModelError
 from bayes_lepu.estimators import (
     ElkanNotoClassifier,
@@ -43,6 +46,11 @@ PLAIN = [
     PUClassifier(model="spm", random_state=0),
     PUClassifier(model="psychm", random_state=0),
     ElkanNotoClassifier(random_state=0),
+]
+LEARNING = [
+    PUClassifier(model="scar", class_learner=LogisticRegression(), random_state=0),
+    PUClassifier(model="scar", class_learner="boosting", random_state=0),
+    ElkanNotoClassifier(estimator=LogisticRegression(), random_state=0),
 ]
 SEARCHING = [
     PUClassifierCV(model="naive", class_penalties=3),
@@ -87,6 +95,24 @@ def test_scikit_learn_checks_pass(estimator):
     assert len(records) > 45
 
 
+@pytest.mark.filterwarnings("ignore::bayes_lepu.errors.LepuWarning")
+@pytest.mark.parametrize("estimator", LEARNING, ids=str)
+def test_scikit_learn_checks_pass_with_a_learner(estimator, monkeypatch):
+    """The tables of these checks have a dozen marks each, hence the smaller minimum.
+
+    A row of weight two is in one fold, two equal rows may be in two.
+    """
+    monkeypatch.setattr(learned, "FEWEST_MARKS", 1)
+    records = check_estimator(
+        estimator,
+        expected_failed_checks={"check_sample_weight_equivalence_on_dense_data": "folds"},
+        on_fail=None,
+        on_skip=None,
+    )
+    failed = {r["check_name"]: r["exception"] for r in records if r["status"] == "failed"}
+    assert failed == {}
+
+
 @pytest.mark.parametrize("estimator", PLAIN + SEARCHING, ids=name_of)
 def test_predictions_hang_together(estimator, sample):
     X, l, _ = sample
@@ -126,6 +152,107 @@ def test_the_classifiers_are_the_map_fits(model, sample):
         estimator.predict_propensity(X), fit.propensity(X)["mean"], atol=1e-4
     )
     assert estimator.modes_["logp"].iloc[0] == pytest.approx(fit.modes[0].logp, abs=1e-5)
+
+
+# A class that bends ------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def ring():
+    """A class inside a ring, in columns of different units, one of them constant."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(1200, 3))
+    y = (X[:, 0] ** 2 + X[:, 1] ** 2 < 1.2).astype(int)
+    l = y * (rng.random(1200) < sigmoid(X[:, 2] + 0.5))
+    table = pd.DataFrame(X * [1, 50, 0.1] + [0, 7, 3], columns=["u", "v", "w"])
+    table.insert(1, "same", 4.0)
+    return table, l, y
+
+
+@pytest.mark.parametrize(
+    ("model", "learner"),
+    [
+        ("auto", "auto"),
+        ("spm", "boosting"),
+        ("scar", ["boosting", "trees"]),
+        ("scar", RandomForestClassifier(30, min_samples_leaf=5)),
+        ("scar", GaussianNB()),
+    ],
+    ids=str,
+)
+def test_a_class_learner_is_that_of_fit(ring, model, learner):
+    X, l, y = ring
+    old, new = X[:900], X[900:]
+    classifier = PUClassifier(
+        model=model, class_learner=learner, selection_features=["w"], random_state=5
+    ).fit(old, l[:900])
+    fit = lepu.fit(
+        old.drop(columns="same"),
+        l[:900],
+        model=model,
+        class_learner=learner,
+        selection_features=None if model == "scar" else ["w"],
+        method="map",
+        random_seed=classifier._seed(),
+    )
+    new_fit = new.drop(columns="same")
+    np.testing.assert_allclose(classifier.predict_proba(new), fit.predict_proba(new_fit), atol=1e-9)
+    np.testing.assert_allclose(
+        classifier.predict_propensity(new), fit.propensity(new_fit)["mean"], atol=1e-9
+    )
+    np.testing.assert_allclose(
+        classifier.predict_label_proba(new), fit.label_probability(new_fit)["mean"], atol=1e-9
+    )
+    assert classifier.coef_.shape == (1, 4)
+    assert classifier.learner_coef_.shape == (
+        1,
+        2 if learner in ("auto", ["boosting", "trees"]) else 1,
+    )
+    assert roc_auc_score(y[900:], classifier.decision_function(new)) > 0.9
+    again = pickle.loads(pickle.dumps(classifier))
+    np.testing.assert_array_equal(again.predict_proba(new), classifier.predict_proba(new))
+
+
+def test_learners_compose_with_pipelines_and_searches(ring):
+    X, l, _ = ring
+    search = GridSearchCV(
+        make_pipeline(StandardScaler(), PUClassifier(model="scar", random_state=0)),
+        {"puclassifier__class_learner": [None, "boosting"]},
+        cv=2,
+    ).fit(X, l)
+    assert search.best_params_ == {"puclassifier__class_learner": "boosting"}
+    inner = PUClassifier(class_learner=RandomForestClassifier())
+    assert clone(inner).set_params(class_learner__max_depth=3).class_learner.max_depth == 3
+
+
+def test_bad_learners_are_refused(ring):
+    X, l, _ = ring
+    with pytest.raises(ModelError, match="boosting"):
+        PUClassifier(class_learner="bosting").fit(X, l)
+    with pytest.raises(ModelError, match="predict_proba"):
+        ElkanNotoClassifier(estimator="boosting").fit(X, l)
+
+
+@pytest.mark.parametrize("holdout", [0.2, None])
+def test_elkan_noto_takes_any_classifier(ring, holdout):
+    X, l, y = ring
+    forest = RandomForestClassifier(100, min_samples_leaf=5)
+    fitted = ElkanNotoClassifier(estimator=forest, holdout=holdout, random_state=0).fit(X, l)
+    t = fitted.predict_proba(X)[:, 1]
+    g = fitted.estimator_.predict_proba(X.to_numpy())[:, 1]
+    np.testing.assert_allclose(t, np.minimum(g / fitted.label_frequency_, 1))
+    np.testing.assert_array_equal(fitted.predict(X) == 1, t > 0.5)
+    assert fitted.label_frequency_ == pytest.approx(l.sum() / y.sum(), abs=0.12)
+    assert not hasattr(forest, "classes_")
+
+
+def test_elkan_noto_of_a_logistic_estimator_is_the_default(ring):
+    X, l, _ = ring
+    C = 0.3
+    peer = LogisticRegression(C=1 / (2 * C), tol=1e-10, max_iter=1000)
+    ours = ElkanNotoClassifier(class_penalty=C, standardize=False, random_state=0).fit(X, l)
+    theirs = ElkanNotoClassifier(estimator=peer, random_state=0).fit(X, l)
+    np.testing.assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), atol=1e-4)
 
 
 def test_naive_is_scikit_learns_logistic_regression(sample):

@@ -3,6 +3,9 @@
 import json
 import subprocess
 import sys
+import warnings
+from importlib.metadata import version
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -182,28 +185,15 @@ def test_report_of_a_saved_fit(fitted, here, capsys):
     assert "Label rate by wind" in text
 
 
-def test_compare_ranks_the_models(fitted, capsys):
-    paths = [str(fitted / name / "fit.nc") for name in ("psychm", "scar")]
-    code, out, _ = run(capsys, "compare", *paths, "--json")
-    assert code == 0
-    models = json.loads(out)["models"]
-    assert set(models) == {"psychm", "scar"}
-    best = max(models, key=lambda m: models[m]["elpd"])
-    assert models[best]["elpd_diff"] == 0
-    code, _, err = run(capsys, "compare", paths[0], paths[0])
+def test_the_class_may_bend_by_option(here, capsys):
+    columns = ("--label", "marked", "--id", "file", "--exclude", "checked")
+    command = ("fit", "photos.csv", *columns, *SCAR, "--seed", "1")
+    assert run(capsys, *command, "--class-learner", "boosting,trees")[0] == 0
+    fit = lepu.load("lepu-photos/fit.nc")
+    assert fit.data.learned.names == ("score(boosting)", "score(trees)")
+    code, _, err = run(capsys, *command, "--class-learner", "bosting", "--overwrite")
     assert code == 2
-    assert "NAME=" in err
-    code, out, _ = run(capsys, "compare", f"one={paths[0]}", f"two={paths[0]}")
-    assert code == 0
-    assert "one" in out
-
-
-def test_models_lists_the_registry(capsys):
-    code, out, _ = run(capsys, "models")
-    assert code == 0
-    assert all(name in out for name in lepu.list_models())
-    _, out, _ = run(capsys, "models", "--json")
-    assert set(json.loads(out)) - {"warnings"} == set(lepu.list_models())
+    assert "boosting" in err
 
 
 # Mistakes -------------------------------------------------------------------------------------
@@ -421,47 +411,43 @@ def test_usage_errors_take_one_line(args, capsys):
     assert err.count("\n") == 1
 
 
-def test_a_fault_of_ours_is_short_unless_asked_for(here, capsys, monkeypatch):
-    from bayes_lepu.cli.commands import models
+def loading(monkeypatch, load):
+    """The command `report` with another way to load the fit."""
+    monkeypatch.setattr("bayes_lepu.cli.commands.report.load", load)
+    return "report", "fit.nc"
 
-    def fault():
+
+def test_a_fault_of_ours_is_short_unless_asked_for(here, capsys, monkeypatch):
+    def fault(path):
         raise RuntimeError("broken\nin two lines")
 
-    monkeypatch.setattr(models, "list_models", fault)
-    code, _, err = run(capsys, "models")
+    command = loading(monkeypatch, fault)
+    code, _, err = run(capsys, *command)
     assert code == 1
     assert err.count("\n") == 1
     assert "RuntimeError: broken in two lines" in err
     assert "--debug" in err
-    code, _, err = run(capsys, "models", "--debug")
+    code, _, err = run(capsys, *command, "--debug")
     assert code == 1
     assert "Traceback" in err
 
 
-def test_interruption(monkeypatch, capsys):
-    from bayes_lepu.cli.commands import models
-
-    def interrupt():
+def test_interruption(here, monkeypatch, capsys):
+    def interrupt(path):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(models, "list_models", interrupt)
-    assert run(capsys, "models")[0] == 130
+    assert run(capsys, *loading(monkeypatch, interrupt))[0] == 130
 
 
-def test_our_warnings_are_printed_once_and_kept_in_the_json(capsys, monkeypatch):
-    import warnings
-
-    from bayes_lepu.cli.commands import models
-    from bayes_lepu.errors import DataWarning
-
-    def warn():
+def test_our_warnings_are_printed_once_and_kept_in_the_json(here, capsys, monkeypatch):
+    def warn(path):
         for _ in range(2):
-            warnings.warn("look\nhere", DataWarning, stacklevel=1)
+            warnings.warn("look\nhere", lepu.DataWarning, stacklevel=1)
         warnings.warn("not ours", UserWarning, stacklevel=1)
-        return ["scar"]
+        judged = SimpleNamespace(level=1, verdict="")
+        return SimpleNamespace(identifiability=judged, report=lambda *_, **__: None)
 
-    monkeypatch.setattr(models, "list_models", warn)
-    code, out, err = run(capsys, "models", "--json")
+    code, out, err = run(capsys, *loading(monkeypatch, warn), "--json")
     assert code == 0
     assert json.loads(out)["warnings"] == ["look here"]
     assert err == "warning: look here\n"
@@ -480,14 +466,14 @@ def test_every_command_has_help(command, capsys):
     out = capsys.readouterr().out
     for option in ("--quiet", "--json"):
         assert option in out
-    if command in ("fit", "predict", "report", "compare"):
+    if command in ("fit", "predict", "report"):
         assert "examples:" in out
 
 
 def test_from_a_shell():
-    command = [sys.executable, "-m", "bayes_lepu", "models"]
+    command = [sys.executable, "-m", "bayes_lepu", "--version"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert "psychm" in done.stdout
+    assert done.stdout.strip() == version("bayes-lepu")
     assert done.stderr == ""
 
 

@@ -33,6 +33,7 @@ examples:
   bayes-lepu fit photos.csv --label marked --selection-features brightness,sharpness
   bayes-lepu fit photos.parquet --label marked --audited checked --model spm --seed 1
   bayes-lepu fit photos.csv --label marked --method map --json --quiet
+  bayes-lepu fit photos.csv --label marked --class-learner boosting
   bayes-lepu fit claims.csv.gz --label flagged --positive yes --id claim --missing indicator
   bayes-lepu fit photos.csv --label marked --method map --penalty a=l2,alpha=l1 --C 0.1
   bayes-lepu fit claims.csv --label flagged --class-formula "bs(amount, df=5) + country"
@@ -43,7 +44,7 @@ examples:
 
 writes to the folder given by --out:
   report.html          the page to look at and to send on
-  fit.nc               the fit itself, for predict, report, compare and Python
+  fit.nc               the fit itself, for predict, report and Python
   predictions.csv      one row per row of the file, but for rows audited as negative
   identifiability.csv  what these data can and cannot say
 """
@@ -109,6 +110,13 @@ def add(commands: Any) -> argparse.ArgumentParser:
         default=AUTO,
         choices=(*list_models(), AUTO),
         help="default auto: the labels choose between scar, spm and psychm",
+    )
+    model.add_argument(
+        "--class-learner",
+        default="auto",
+        metavar="NAMES",
+        help="how the class may bend: boosting, trees, both or none; default auto: the labels "
+        "decide, or none for a model that is named",
     )
     model.add_argument("--method", default="nuts", choices=tuple(ENGINES), help="default nuts")
     model.add_argument("--orientation", default="sigma-norm", choices=RULES)
@@ -181,6 +189,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> None:
                 false_marks=args.false_marks,
                 sample_weight=weight,
                 model=args.model,
+                class_learner=read_learners(args.class_learner),
                 method=args.method,
                 class_features=split_names(args.class_features),
                 selection_features=split_names(args.selection_features),
@@ -326,6 +335,11 @@ def read_visits(
         cells = (sheet.require(column, "--visits") for column in chosen)
         tables[name.strip()] = pd.DataFrame(dict(zip(annotators, cells, strict=True)))
     return tables
+
+
+def read_learners(text: str) -> str | list[str] | None:
+    """Learners from ``boosting,trees``, or one of the words auto and none."""
+    return {"auto": "auto", "none": None}.get(text, split_names(text))
 
 
 def known_figure(text: str) -> tuple[float, float]:
