@@ -11,7 +11,7 @@ from bayes_lepu.diagnostics.constancy import check_bootstrap
 from bayes_lepu.diagnostics.evidence import gather
 from bayes_lepu.diagnostics.naming import exchanged_pi
 from bayes_lepu.diagnostics.records import Check, Identifiability
-from bayes_lepu.diagnostics.subject import MAX_DIM, Subject
+from bayes_lepu.diagnostics.subject import MAX_DIM, subject_of
 from bayes_lepu.diagnostics.verdict import carriers, choose_level
 from bayes_lepu.diagnostics.words import sentence
 from bayes_lepu.errors import ModelError
@@ -67,7 +67,7 @@ def diagnose(
     audits = audits or fit.options.audits or "chosen"
     if audits not in ("chosen", "random"):
         raise ModelError(f"audits = {audits!r}; 'chosen' or 'random' is expected.")
-    subject = Subject(_made_dense(fit))
+    subject = subject_of(_made_dense(fit))
     evidence = gather(subject)
     checks: list[Check] = []
     for row in table.CHECKS:

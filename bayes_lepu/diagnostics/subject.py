@@ -186,7 +186,7 @@ class Subject:
     @cached_property
     def coordinates(self) -> Array:
         """Pivoted draws in the coordinates of the density, ``(draws, dim)``."""
-        return self.fit.density.pack_draws(self.pivoted.take_flat())
+        return self.fit.density.pack(self.pivoted.take_flat())
 
     # The fit's own density --------------------------------------------------------------------
 
@@ -370,6 +370,13 @@ class Subject:
         here, there = _factors(point), _factors(first)
         swapped = distance(here.swap(), there, X) < distance(here, there, X)
         return Role.EXCHANGED if swapped else Role.OTHER
+
+
+def subject_of(fit: FittedModel) -> Subject:
+    """The one subject of a fit, kept with it: what the checks find, others need not find again."""
+    kept = vars(fit).setdefault("_subject", Subject(fit))
+    assert isinstance(kept, Subject)
+    return kept
 
 
 def share_positive(point: Parameters, data: PUData) -> float:

@@ -60,6 +60,8 @@ class Link:
         One number, compiled by numba: ``(z, F, 1 - F) -> F'``; given together with ``scalar``.
     value : callable, optional
         NumPy: ``z -> F``, where that is quicker than by ``logs``.
+    complement : callable, optional
+        NumPy: ``z -> 1 - F`` for z within ±700, where that is quicker than by ``logs``.
     log_odds : callable, optional
         NumPy: ``z -> log F - log(1 - F)``, where that is quicker than by ``logs``.
     tag : tuple
@@ -79,6 +81,7 @@ class Link:
     scalar: Callable[[float], tuple[float, float]] | None = None
     scalar_slope: Callable[[float, float, float], float] | None = None
     value: Callable[[Array], Array] | None = None
+    complement: Callable[[Array], Array] | None = None
     log_odds: Callable[[Array], Array] | None = None
     tag: tuple = field(init=False, repr=False)
 

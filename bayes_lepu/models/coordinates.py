@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import compress
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -198,37 +198,37 @@ class Layout:
         return block.scales.stretched(values, self.natural(sigma, z))
 
     def coordinates(self, full: Array, pooling: Mapping[str, Array]) -> Array:
-        """Coordinates of one point.
+        """Coordinates ``(..., dim)`` of full vectors ``(..., size)``.
 
         What annotators share and how much they differ is taken from ``pooling`` where it stands
         there, from their mean and spread elsewhere. Other unknown scales are put at the size of
         what they scale.
         """
-        z = np.zeros(self.dim)
+        z = np.zeros((*full.shape[:-1], self.dim))
         place, base, _, _ = self.arrays
-        values = np.clip(np.nan_to_num(full[place], nan=0.0), -LARGEST, LARGEST)
-        count = np.bincount(base, minlength=self.dim)
-        total = np.bincount(base, weights=values, minlength=self.dim)
-        np.divide(total, count, out=z, where=count > 0)
+        values = np.clip(np.nan_to_num(full[..., place], nan=0.0), -LARGEST, LARGEST)
+        np.add.at(z, (..., base), values)
+        z /= np.maximum(np.bincount(base, minlength=self.dim), 1)
         for block in self.blocks:
             if block.role == "mean" and block.parameter in pooling:
-                z[self.slices[block.name]] = to_coordinates(block, pooling[block.parameter])
+                z[..., self.slices[block.name]] = to_coordinates(block, pooling[block.parameter])
         for block in self.blocks:
             if block.role == "scale":
                 apart = self._of_deviation(block.stem)
-                gap = values[apart] - z[base[apart]]
-                sigma = max(float(np.sqrt(np.mean(gap**2))), SMALLEST_SPREAD)
+                gap = values[..., apart] - z[..., base[apart]]
+                spread = np.sqrt(np.mean(gap**2, axis=-1))
+                sigma: Any = np.maximum(spread, SMALLEST_SPREAD)
                 if is_known(block.prior):
-                    sigma = block.prior.loc
+                    sigma = np.full_like(spread, block.prior.loc)
                 elif block.name in pooling:
-                    sigma = float(pooling[block.name])
-                z[self.slices[block.name]] = np.log(sigma)
-                z[self.arrays[3][apart]] = gap / sigma
+                    sigma = np.asarray(pooling[block.name])
+                z[..., self.slices[block.name]] = np.log(sigma)[..., None]
+                z[..., self.arrays[3][apart]] = gap / sigma[..., None]
         for slopes, block, scales in self.hyper:
             at = self.slices[slopes.name]
-            size = pooling.get(block.name, scales.sizes(z[at]))
-            z[self.slices[block.name]] = np.log(size)
-            z[at] = scales.units(z[at], size)
+            size = np.asarray(pooling.get(block.name, scales.sizes(z[..., at])))
+            z[..., self.slices[block.name]] = np.log(size if scales.names else size[..., None])
+            z[..., at] = scales.units(z[..., at], size)
         return z
 
     def _of_deviation(self, stem: str) -> NDArray[np.bool_]:

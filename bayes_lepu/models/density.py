@@ -186,19 +186,17 @@ class LogDensity:
         return out
 
     def pack(self, point: Parameters) -> Array:
-        """Coordinates of one point (unknown scales at the size of what they scale)."""
-        full, propensity = np.zeros(self.layout.order.size), self.spec.propensity
+        """Coordinates of a point or of draws (unknown scales at the size of what they scale)."""
+        propensity = self.spec.propensity
+        full = np.zeros((*point.b.shape, self.layout.order.size))
         at = self.layout.order.entries(full)
+        at = at if self.data.n_annotators > 1 else at.of_annotator(0)
         at.a[...], at.b[...] = point.a, point.b
         at.alpha[...], at.beta[...] = point.alpha, point.beta
         at.uv[..., list(propensity.coordinate_rates)] = propensity.coordinates(point.log_w)
         if self.spec.false_marks:
             at.e[...] = _logit(SOME_MARKS if point.epsilon is None else point.epsilon)
         return self.layout.coordinates(full, point.pooling)
-
-    def pack_draws(self, draws: Parameters) -> Array:
-        """Coordinates of draws along one axis, ``(draws, dim)``."""
-        return np.array([self.pack(draws.take(i)) for i in range(draws.b.size)])
 
     @cached_property
     def constants(self) -> Constants:

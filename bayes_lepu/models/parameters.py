@@ -30,6 +30,7 @@ from bayes_lepu.likelihood.sparse_matrices import is_sparse, predict
 from bayes_lepu.links import Array, sigmoid
 
 BLOCK_ROWS = 4096  # of X at a time, so that no second copy of it is made
+LARGE = 600.0  # e^±600 is far from the ends of the range of numbers, e^±745
 ARRAYS = ("a", "b", "alpha", "beta", "log_w", "epsilon")
 
 
@@ -159,10 +160,21 @@ class Parameters:
     def missed(self, X: Array) -> Array:
         """P(y=1 | x, nobody labelled): t Π(1 - s_j) / [t Π(1 - s_j) + (1 - t) Π(1 - ε_j)].
 
-        Its log-odds are those of t plus Σ log(1 - s_j) - Σ log(1 - ε_j).
+        Its log-odds are those of t plus Σ log(1 - s_j) - Σ log(1 - ε_j). Of one annotator they need
+        no logarithm, unless the exponentials would leave the range of numbers.
         """
-        log_not_s = self._log_s(X)[1]
-        log_odds = self._log_odds(X) + (log_not_s.sum(axis=-2) if self.several else log_not_s)
+        odds, omega, complement = self._log_odds(X), self.omega(X), self.link.complement
+        if not self.several and complement is not None and _moderate(odds) and _moderate(omega):
+            not_s = complement(omega)
+            not_s *= self.rho[..., None]
+            not_s += self.lam[..., None]
+            against = np.exp(np.negative(odds, out=odds), out=odds)
+            if self.epsilon is not None:
+                against *= 1 - self.epsilon[..., None]
+            against += not_s
+            return np.divide(not_s, against, out=against)
+        log_not_s = log_factor(self.link, omega, self.log_w[..., None, :])[1]
+        log_odds = odds + (log_not_s.sum(axis=-2) if self.several else log_not_s)
         if self.epsilon is not None:
             silent = np.log1p(-self.epsilon)
             log_odds -= (silent.sum(axis=-1) if self.several else silent)[..., None]
@@ -282,6 +294,11 @@ class Parameters:
     def _log_s(self, X: Array) -> tuple[Array, Array]:
         """Logarithms of s and of 1 - s."""
         return log_factor(self.link, self.omega(X), self.log_w[..., None, :])[:2]
+
+
+def _moderate(z: Array) -> bool:
+    """Whether e^z and e^-z are numbers, and their products with rates are not zero."""
+    return z.size == 0 or bool(max(z.max(), -z.min()) < LARGE)
 
 
 def stack(points: list[Parameters]) -> Parameters:

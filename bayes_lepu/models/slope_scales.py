@@ -60,8 +60,9 @@ class SlopeScales:
     def sizes(self, slopes: Array) -> Array:
         """Root mean square of the slopes of every block, around their centres."""
         squares = (slopes - self.shift) ** 2
-        found = [np.sqrt(np.mean(squares[self.group == g]) + 1e-6) for g in range(self.count)]
-        return np.array(found) if self.names else np.array(found[0])
+        each = (squares[..., self.group == g].mean(axis=-1) for g in range(self.count))
+        found = np.sqrt(np.stack(list(each), axis=-1) + 1e-6)
+        return found if self.names else found[..., 0]
 
     def _by_column(self, sigma: Array) -> Array:
         """σ of every column, 1 where it has none."""

@@ -137,6 +137,9 @@ class Panels:
         """Names of the colours above the panels; a collection that was handed in has its own."""
         if not self.own:
             return
+        if self.collection.backend == "none":  # which has no legends
+            self.target(0).append({"function": "legend", "entries": entries})
+            return
         place: dict[str, Any] = {}
         if self.collection.backend == "matplotlib":
             place = {"loc": "outside upper center", "ncols": len(entries), "frameon": False}

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import pandas as pd
@@ -31,19 +32,19 @@ class Table:
     rows: tuple[tuple[Cell, ...], ...]
     note: str = ""
 
-    @property
+    @cached_property
     def numeric(self) -> tuple[bool, ...]:
         """Whether each column holds numbers."""
         return tuple(
             any(row[j].value is not None for row in self.rows) for j in range(len(self.columns))
         )
 
-    @property
+    @cached_property
     def widths(self) -> tuple[int, ...]:
         """Least width of each column in characters: whole words up to a limit, room for prose."""
         return tuple(self._width(j) for j in range(len(self.columns)))
 
-    @property
+    @cached_property
     def prose(self) -> bool:
         """Whether cells hold sentences: on narrow screens each row is then a card of its own."""
         sentences = sum(self._is_prose(j) for j in range(len(self.columns)))

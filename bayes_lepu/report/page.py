@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from bayes_lepu.diagnostics.records import Identifiability
-from bayes_lepu.report.figures import Album
 from bayes_lepu.result import FittedModel
 from bayes_lepu.settling.plain_answer import Answer
 from bayes_lepu.settling.readings import UNNAMED_LEVEL
@@ -20,8 +19,6 @@ class Page:
     verdict : Identifiability
     answer : Answer
         The sentences of the first screen, and the rows to look at.
-    album : Album
-        Draws and numbers the pictures.
     group_by : tuple of str
         Columns by which label rates are shown; empty for those that matter most.
     compare_with : mapping of str to Fit, or None
@@ -30,7 +27,6 @@ class Page:
     fit: FittedModel
     verdict: Identifiability
     answer: Answer
-    album: Album
     group_by: tuple[str, ...] = ()
     compare_with: Mapping[str, FittedModel] | None = None
 

@@ -12,7 +12,7 @@ from markupsafe import Markup
 
 from bayes_lepu.diagnostics.records import Identifiability
 from bayes_lepu.report import order
-from bayes_lepu.report.figures import Album
+from bayes_lepu.report.figures import BOTTOM, LEFT, RIGHT, TOP
 from bayes_lepu.report.page import Page
 from bayes_lepu.report.sections.rows_to_look_at import first_rows
 from bayes_lepu.result import FittedModel
@@ -58,7 +58,6 @@ def write_report(
         fit=fit,
         verdict=identifiability,
         answer=answer_of(fit, identifiability),
-        album=Album(),
         group_by=group_by,
         compare_with=compare_with,
     )
@@ -83,6 +82,7 @@ def render(page: Page, title: str) -> str:
         first=first_rows(page),
         facts_line=_facts(page.fit),
         ci=f"{interval_level():.0%}",
+        frame={"x": LEFT, "y": TOP, "width": RIGHT - LEFT, "height": BOTTOM - TOP},
         sections=sections,
         style=Markup(_file("style.css")),
         script=Markup(script),

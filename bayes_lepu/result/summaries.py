@@ -20,6 +20,7 @@ from bayes_lepu.links import Array
 from bayes_lepu.models.parameters import Parameters, mean_of, stack
 
 BLOCK_CELLS = 2_000_000
+SORTED_CELLS = 400_000  # that are sorted at a time, so that they stay in cache
 CI_PROB = 0.89  # ArviZ's own default
 PRIOR_ROWS = 2_000  # of which the prior of π and c is told
 MANY_ROWS = 20_000  # which tell how draws differ to a hundredth of their spread
@@ -35,9 +36,9 @@ class Draws(Protocol):
         """Intercept of t, one per draw."""
 
 
-def row_blocks(n_rows: int, n_draws: int) -> Iterator[slice]:
-    """Slices of rows such that rows x draws stays below `BLOCK_CELLS`."""
-    size = max(1, BLOCK_CELLS // max(1, n_draws))
+def row_blocks(n_rows: int, n_draws: int, cells: int | None = None) -> Iterator[slice]:
+    """Slices of rows such that rows x draws stays below `BLOCK_CELLS`, and below ``cells``."""
+    size = max(1, min(BLOCK_CELLS, cells or BLOCK_CELLS) // max(1, n_draws))
     for start in range(0, n_rows, size):
         yield slice(start, min(start + size, n_rows))
 
@@ -68,10 +69,14 @@ def summary_by_row[D: Draws](
     tails = tail_probabilities(ci_prob)
     n = X.shape[0]
     out = np.empty((n, 3))
-    for rows in row_blocks(n, draws.b.size):
-        values = function(draws, X[rows])
-        out[rows, 0] = values.mean(axis=0)
-        out[rows, 1:] = np.quantile(values, tails, axis=0).T
+    for rows in row_blocks(n, draws.b.size, SORTED_CELLS):
+        values = np.ascontiguousarray(function(draws, X[rows]).T)
+        out[rows, 0] = values.mean(axis=1)
+        values.sort(axis=1)  # much quicker than np.quantile, whose figures these are
+        for side, tail in enumerate(tails, 1):
+            below, part = divmod(tail * (draws.b.size - 1), 1)
+            least, next_up = values[:, int(below)], values[:, int(np.ceil(below + part))]
+            out[rows, side] = least + part * (next_up - least)
     return pd.DataFrame(out, columns=["mean", "lower", "upper"], index=index)
 
 

@@ -146,7 +146,7 @@ def _log_density(fit: FittedModel) -> "xr.Variable":
     def entries(*at: NDArray[Any]) -> Array:
         density = LogDensity(fit.spec, fit.data, fit.priors, jacobian=True)
         some = fit.parameters.take(np.ix_(*at))
-        values = [density.logp(z) for z in density.pack_draws(some.take_flat())]
+        values = [density.logp(z) for z in density.pack(some.take_flat())]
         return np.reshape(values, some.b.shape)
 
     return computed(SAMPLE, fit.parameters.b.shape, float, entries)

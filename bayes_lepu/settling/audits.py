@@ -22,7 +22,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bayes_lepu.data.weights import evenly_spaced
-from bayes_lepu.diagnostics.subject import Subject
+from bayes_lepu.diagnostics.subject import subject_of
 from bayes_lepu.errors import DataError, ModelError
 from bayes_lepu.links import Array
 from bayes_lepu.models.parameters import Parameters
@@ -171,7 +171,7 @@ def both_namings(fit: FittedModel) -> tuple[Parameters, Array]:
 
     Where a rule named the factors, the draws lie on one side: some are exchanged again.
     """
-    subject = Subject(fit)
+    subject = subject_of(fit)
     some = evenly_spaced(fit.draws.b.size, MAX_DRAWS)
     flat = fit.draws.take(some)
     if not subject.symmetric or fit.orientation.rule == "none":

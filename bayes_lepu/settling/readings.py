@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.diagnostics.naming import ENOUGH_DRAWS, exchanged_peak
-from bayes_lepu.diagnostics.subject import Subject
+from bayes_lepu.diagnostics.subject import subject_of
 from bayes_lepu.links import Array, RowKind
 from bayes_lepu.models.parameters import Parameters, stack
 from bayes_lepu.models.row_sums import row_terms
@@ -101,9 +101,11 @@ def positive_given_labels(data: PUData) -> RowFunction:
         if draws.several:
             return row_terms(draws, some)[1]
         found = draws.missed(some.X)  # for all draws at once, unlike `row_terms`
-        marked = some.l == 1
-        found[..., marked] = draws.positive_if_marked(some.X[marked])
-        return np.where(np.isnan(some.y), found, some.y)
+        if (marked := some.l == 1).any():
+            found[..., marked] = draws.positive_if_marked(some.X[marked])
+        if (audited := ~np.isnan(some.y)).any():
+            found[..., audited] = some.y[audited]
+        return found
 
     return positive
 
@@ -129,7 +131,7 @@ def read(
     """
     if not both or not _has_exchange(fit):
         return (Reading(AS_NAMED, fit.draws.thin(MAX_DRAWS), X, probability),)
-    subject = Subject(replace(fit, data=fit.data.held))
+    subject = subject_of(fit if fit.data.in_memory else replace(fit, data=fit.data.held))
     pivoted = subject.pivoted.take_flat()
     if subject.symmetric:
         own = pivoted.thin(MAX_DRAWS)

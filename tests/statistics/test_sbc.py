@@ -37,7 +37,7 @@ CASES = {
 
 def quantities(density, draws):
     """Every parameter (of annotators what they share and how much they differ), pi and c."""
-    z, out = density.pack_draws(draws), {}
+    z, out = density.pack(draws), {}
     for block in density.layout.blocks:
         if block.role != "deviation" and block.size:
             at = density.layout.slices[block.name]

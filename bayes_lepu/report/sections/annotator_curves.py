@@ -5,7 +5,7 @@ from functools import partial
 from bayes_lepu.models.spec import RATE_WORDS
 from bayes_lepu.plots.annotator import MAX_PANELS, plot_propensity, top_features
 from bayes_lepu.plots.answer import plot_prior_posterior
-from bayes_lepu.report.figures import Picture
+from bayes_lepu.report.figures import Picture, picture
 from bayes_lepu.report.html_tables import Table, from_frame
 from bayes_lepu.report.page import Page
 from bayes_lepu.report.section import Section
@@ -37,17 +37,17 @@ def annotator_section(page: Page) -> Section:
         )
         for name in top_features(fit):
             plot = partial(plot_propensity, fit, features=[name], show_class=True)
-            pictures.append(page.album.picture(name, "", plot))
+            pictures.append(picture(name, "", plot))
     facts: dict[str, str] = {}
     for name, drawn in fit.draws.rates(fit.spec.shape_rates).items():
         facts[RATE_WORDS[name]] = number(float(drawn.mean()))
         if not fit.is_point:
             plot = partial(plot_prior_posterior, fit, var_names=[name])
             title = RATE_WORDS[name].capitalize()
-            pictures.append(page.album.picture(title, RATE_MEANING[name], plot))
+            pictures.append(picture(title, RATE_MEANING[name], plot))
     if fit.spec.false_marks and not fit.is_point:
         pictures.append(
-            page.album.picture(
+            picture(
                 "Rate of false marks ε",
                 "How often a negative is marked: where colour lies on grey, the prior says it, not "
                 "the data.",

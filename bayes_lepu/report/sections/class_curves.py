@@ -6,6 +6,7 @@ import pandas as pd
 
 from bayes_lepu.diagnostics.bounds import bound_class_prior
 from bayes_lepu.plots.answer import plot_class_probability, plot_prior_posterior
+from bayes_lepu.report.figures import picture
 from bayes_lepu.report.html_tables import Table, from_frame
 from bayes_lepu.report.page import Page
 from bayes_lepu.report.section import Section
@@ -25,7 +26,7 @@ def class_section(page: Page) -> Section:
     fit = page.fit
     frame = fit.class_prior()
     pictures = [
-        page.album.picture(
+        picture(
             "Class probability of the rows",
             "Rows from least to most probably positive: the area below the blue curve is the share "
             "of positives, the gap down to the green one are positives that went unlabelled.",
@@ -40,7 +41,7 @@ def class_section(page: Page) -> Section:
         )
         for name in frame.index.intersection(list(TITLES)):
             plot = partial(plot_prior_posterior, fit, var_names=[name])
-            pictures.append(page.album.picture(TITLES[name], "", plot))
+            pictures.append(picture(TITLES[name], "", plot))
     lead = "How many rows are positive, which ones, and how many of the positives carry a label."
     level = f"{interval_level():.0%}"
     caption = "Point estimate" if fit.is_point else f"Posterior with {level} intervals"

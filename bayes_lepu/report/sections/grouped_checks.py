@@ -4,7 +4,7 @@ from functools import partial
 
 from bayes_lepu.diagnostics.records import Aspect, Check
 from bayes_lepu.plots.two_namings import plot_modes, plot_orientation, plot_profile
-from bayes_lepu.report.figures import Picture
+from bayes_lepu.report.figures import Picture, picture
 from bayes_lepu.report.html_tables import Cell, Table, from_frame, table
 from bayes_lepu.report.page import Page
 from bayes_lepu.report.section import Finding, Group, Section
@@ -69,7 +69,7 @@ def _pictures(page: Page) -> list[Picture]:
     fit, pictures = page.fit, []
     if fit.spec.has_selection:
         pictures.append(
-            page.album.picture(
+            picture(
                 "Size of the two factors",
                 "Dots below the diagonal: t is the steeper factor, as the paper assumes; a cloud "
                 "across it leaves the naming open. The large dot is the best mode.",
@@ -78,7 +78,7 @@ def _pictures(page: Page) -> list[Picture]:
         )
     if len(fit.modes) > 1:
         pictures.append(
-            page.album.picture(
+            picture(
                 "Modes of the density",
                 "Another dot above the dashed line (7 times less likely) with another π is a "
                 "second answer.",
@@ -87,7 +87,7 @@ def _pictures(page: Page) -> list[Picture]:
         )
     if page.verdict.evidence is not None and page.verdict.evidence.profile is not None:
         pictures.append(
-            page.album.picture(
+            picture(
                 "Profile of the class prior",
                 "What lies above the dashed line the likelihood alone cannot exclude; a flat top "
                 "means that the level of t comes from elsewhere.",

@@ -4,6 +4,7 @@ from functools import partial
 
 from bayes_lepu.plots.annotator import top_features
 from bayes_lepu.plots.label_rates import plot_calibration, plot_label_rate
+from bayes_lepu.report.figures import picture
 from bayes_lepu.report.page import Page
 from bayes_lepu.report.section import Section
 
@@ -12,10 +13,10 @@ COLUMNS = 3
 
 def labels_section(page: Page) -> Section:
     """Label rates by score and by column, and calibration."""
-    fit, album = page.fit, page.album
+    fit = page.fit
     pictures = [
-        album.picture("Label rate by score", "", partial(plot_label_rate, fit)),
-        album.picture(
+        picture("Label rate by score", "", partial(plot_label_rate, fit)),
+        picture(
             "Calibration of h",
             "Green within the grey band: a predicted label probability can be taken at its word.",
             partial(plot_calibration, fit),
@@ -25,7 +26,7 @@ def labels_section(page: Page) -> Section:
     ranked = [n for n in top_features(fit, len(fit.data.terms)) if n in plain][:COLUMNS]
     for name in page.group_by or ranked:
         plot = partial(plot_label_rate, fit, by=name)
-        pictures.append(album.picture(f"Label rate by {name}", "", plot))
+        pictures.append(picture(f"Label rate by {name}", "", plot))
     return Section(
         "labels",
         "Does the model reproduce the labels?",

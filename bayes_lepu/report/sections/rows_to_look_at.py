@@ -12,6 +12,7 @@ from bayes_lepu.links import Array
 from bayes_lepu.models.parameters import Parameters
 from bayes_lepu.plots.annotator import top_features
 from bayes_lepu.plots.ranking import plot_ranking
+from bayes_lepu.report.figures import picture
 from bayes_lepu.report.html_tables import Cell, Table, from_frame
 from bayes_lepu.report.page import Page
 from bayes_lepu.report.section import Section
@@ -70,9 +71,7 @@ def rows_section(page: Page) -> Section | None:
         "The unlabelled rows, most probable first; those that have been checked are left out. "
         "Click a heading to sort.",
         pictures=tuple(
-            page.album.picture(
-                title, reading, partial(plot_ranking, fit, kind=kind, exchanged=page.unnamed)
-            )
+            picture(title, reading, partial(plot_ranking, fit, kind=kind, exchanged=page.unnamed))
             for title, reading, kind in curves
         ),
         tables=((f"The first {len(shown)}", from_frame(shown, index="row")),),
