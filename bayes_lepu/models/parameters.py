@@ -30,7 +30,6 @@ from bayes_lepu.likelihood.sparse_matrices import is_sparse, predict
 from bayes_lepu.links import Array, sigmoid
 
 BLOCK_ROWS = 4096  # of X at a time, so that no second copy of it is made
-LARGE = 600.0  # e^±600 is far from the ends of the range of numbers, e^±745
 ARRAYS = ("a", "b", "alpha", "beta", "log_w", "epsilon")
 
 
@@ -298,7 +297,7 @@ class Parameters:
 
 def _moderate(z: Array) -> bool:
     """Whether e^z and e^-z are numbers, and their products with rates are not zero."""
-    return z.size == 0 or bool(max(z.max(), -z.min()) < LARGE)
+    return z.size == 0 or bool(max(z.max(), -z.min()) < 600)  # numbers end at e^±745
 
 
 def stack(points: list[Parameters]) -> Parameters:

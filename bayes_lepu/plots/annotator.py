@@ -16,6 +16,7 @@ from bayes_lepu.links import Array
 from bayes_lepu.models.parameters import sigma_norm
 from bayes_lepu.plots.panels import (
     CLASS,
+    DRAWS,
     GUIDE,
     PROPENSITY,
     Panels,
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
 MAX_PANELS = 12
 GRID = 41
 ROWS = 200
-DRAWS = 400
 MAX_NAMED = 12  # groups below an axis
 MAX_LEVEL = 12  # letters of a level's name below an axis
 

@@ -10,7 +10,9 @@ from bayes_lepu.links import Array
 from bayes_lepu.models.spec import RATE_WORDS
 from bayes_lepu.plots.panels import (
     CLASS,
+    DRAWS,
     LABEL,
+    MAX_ROWS,
     PRIOR,
     PROPENSITY,
     Panels,
@@ -24,7 +26,6 @@ from bayes_lepu.result.summaries import tail_probabilities
 if TYPE_CHECKING:
     from arviz_plots import PlotCollection
 
-MAX_ROWS = 20_000
 BINS = 40
 FEWEST = 20  # draws from which a density can be drawn
 RARE = 0.1  # class prior below which only the top of the ranking is drawn
@@ -71,7 +72,7 @@ def ranked_groups(
 ) -> tuple[Array, Array, Array, Array]:
     """Rank, (mean, lower, upper) of t and of h, and label rate in groups of rows sorted by t."""
     rows = some_rows(fit.data.n, MAX_ROWS)
-    X, labels, draws = fit.data.X[rows], fit.data.l[rows], fit.draws.thin(200)
+    X, labels, draws = fit.data.X[rows], fit.data.l[rows], fit.draws.thin(DRAWS)
     t = draws.t(X)
     order = np.argsort(t.mean(axis=0), kind="stable")
     first = 0.0

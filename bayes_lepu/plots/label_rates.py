@@ -10,7 +10,7 @@ from bayes_lepu.diagnostics.identifiability import verdict_of
 from bayes_lepu.diagnostics.label_checks import calibrate_labels, scores
 from bayes_lepu.errors import DataError
 from bayes_lepu.links import Array
-from bayes_lepu.plots.panels import GUIDE, LABEL, PRIOR, Panels, short, some_rows
+from bayes_lepu.plots.panels import DRAWS, GUIDE, LABEL, MAX_ROWS, PRIOR, Panels, short, some_rows
 from bayes_lepu.plots.ranges import height, share_range
 from bayes_lepu.result import FittedModel
 from bayes_lepu.result.summaries import tail_probabilities
@@ -18,9 +18,7 @@ from bayes_lepu.result.summaries import tail_probabilities
 if TYPE_CHECKING:
     from arviz_plots import PlotCollection
 
-MAX_ROWS = 20_000
 BINS = 10
-REPLICATES = 200  # sets of labels that tell how far a rate strays by chance
 
 
 def plot_label_rate(
@@ -70,7 +68,7 @@ def grouped_rates(
     """Per group: size, place on the axis, observed rate, predicted rate and its interval."""
     rows = some_rows(fit.data.n, MAX_ROWS)
     X, labels = fit.data.X[rows], fit.data.l[rows].astype(float)
-    draws = fit.draws.thin(REPLICATES)
+    draws = fit.draws.thin(DRAWS)
     h = draws.anybody(X, fit.data.shown[rows])
     score = h.mean(axis=0)
     along = score
@@ -80,7 +78,7 @@ def grouped_rates(
     group = _groups(along)
     rng = np.random.default_rng([fit.options.random_seed, 5])
     # The one draw of a point estimate makes as many sets of labels as many draws would.
-    replicated = rng.random((REPLICATES if len(h) == 1 else len(h), len(rows))) < h
+    replicated = rng.random((DRAWS if len(h) == 1 else len(h), len(rows))) < h
     records = []
     for g in range(group.max() + 1):
         here = group == g

@@ -21,6 +21,8 @@ GUIDE = "#7a869a"  # diagonals and reference lines
 
 PANEL_SIZE = (3.7, 2.8)  # inches
 MAX_NAME = 32
+MAX_ROWS = 20_000  # of which rates and ranks are drawn: enough for any line on a screen
+DRAWS = 400  # of which a picture is made: its bands are good to a line's width
 
 
 @dataclass(frozen=True, eq=False)

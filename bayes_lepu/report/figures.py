@@ -99,7 +99,7 @@ def _ends(marks: list[Mark], said: Mapping[str, Mark], limits: str, axis: str) -
     return (low, high) if high > low else (low - 0.5, high + 0.5)
 
 
-def _ticks(low: float, high: float, most: int = 6) -> tuple[Array, list[str]]:
+def _ticks(low: float, high: float, most: int = 6) -> tuple[Any, list[str]]:
     """Round values along an axis, and how they are written: as many as there is room for."""
     size = 10.0 ** math.floor(math.log10((high - low) / most))
     step = size * next((k for k in STEPS if (high - low) / (k * size) <= most), STEPS[-1])

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from bayes_lepu.report.figures import Picture
 from bayes_lepu.report.html_tables import Table
 
+MAX_COLUMNS = 60  # of the user's, in any table of the page
+
 
 @dataclass(frozen=True)
 class Finding:

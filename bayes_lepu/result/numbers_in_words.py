@@ -9,7 +9,6 @@ from collections.abc import Mapping
 
 UNITS = "log-likelihood units"
 NO_GAP = 0.05  # log-likelihood units below which two answers are said to be equally likely
-MANY = 1e6
 ZERO = 1e-10  # what is left of numbers that cancel
 
 
@@ -98,7 +97,7 @@ def units(gap: float, *, of: str = UNITS) -> str:
 def ratio(gap: float) -> str:
     """e^|gap| in words: "1.4", "7.4", "150", "more than a million"."""
     value = math.exp(min(abs(gap), 30.0))
-    if value > MANY:
+    if value > 1e6:
         return "more than a million"
     return f"{value:.1f}" if value < 10 else f"{float(f'{value:.2g}'):,.0f}"
 

@@ -142,7 +142,7 @@ def test_rare_classes_get_axes_that_fit_them():
 
 def test_area_below_the_class_curve_is_the_class_prior(fit):
     _, t, h, observed = answer.ranked_groups(fit)
-    assert t[0].mean() == pytest.approx(float(fit.draws.thin(200).t(fit.data.X).mean()))
+    assert t[0].mean() == pytest.approx(float(fit.draws.thin(panels.DRAWS).t(fit.data.X).mean()))
     assert np.all(np.diff(t[0]) >= 0)
     assert np.all(h[0] <= t[0])
     assert observed.mean() == pytest.approx(fit.data.l.mean(), abs=0.01)

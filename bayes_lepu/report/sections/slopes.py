@@ -2,9 +2,7 @@
 
 from bayes_lepu.report.html_tables import from_frame
 from bayes_lepu.report.page import Page
-from bayes_lepu.report.section import Section
-
-MAX_COLUMNS = 60
+from bayes_lepu.report.section import MAX_COLUMNS, Section
 
 
 def coefficients_section(page: Page) -> Section:

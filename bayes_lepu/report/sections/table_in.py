@@ -5,11 +5,9 @@ import numpy as np
 from bayes_lepu.links import RowKind
 from bayes_lepu.report.html_tables import table
 from bayes_lepu.report.page import Page
-from bayes_lepu.report.section import Section
+from bayes_lepu.report.section import MAX_COLUMNS, Section
 from bayes_lepu.result import FittedModel
 from bayes_lepu.result.numbers_in_words import number
-
-MAX_COLUMNS = 60
 
 
 def data_section(page: Page) -> Section:
