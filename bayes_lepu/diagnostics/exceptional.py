@@ -20,7 +20,7 @@ from bayes_lepu.diagnostics.subject import MATERIAL, Subject, share_positive, we
 from bayes_lepu.diagnostics.thresholds import grade, graded
 from bayes_lepu.diagnostics.twins import Twin
 from bayes_lepu.inference.optimizers import optimise
-from bayes_lepu.inference.starts import constant_starts
+from bayes_lepu.inference.search import constant_starts
 from bayes_lepu.links import Array
 from bayes_lepu.models import get_model
 from bayes_lepu.models.density import LogDensity

@@ -25,7 +25,7 @@ from bayes_lepu.diagnostics.subject import Subject, weak_density
 from bayes_lepu.errors import LepuWarning
 from bayes_lepu.inference.map import fit_map
 from bayes_lepu.inference.optimizers import optimise
-from bayes_lepu.inference.starts import constant_starts
+from bayes_lepu.inference.search import constant_starts
 from bayes_lepu.likelihood.factoring import solve
 from bayes_lepu.links import Array, RowKind
 from bayes_lepu.models import get_model

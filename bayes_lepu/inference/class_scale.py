@@ -14,10 +14,8 @@ import numpy as np
 
 from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.inference.laplace import gaussian_at
-from bayes_lepu.inference.mode_search import best_optimum
-from bayes_lepu.inference.optimizers import optimise
 from bayes_lepu.inference.pooling import known_scales
-from bayes_lepu.inference.starts import constant_starts
+from bayes_lepu.inference.search import best_end, constant_starts
 from bayes_lepu.links import RowKind
 from bayes_lepu.models import get_model
 from bayes_lepu.models.density import LogDensity
@@ -59,7 +57,7 @@ def class_scale(data: PUData) -> float:
     for scale in SCALES:
         density = _density(rows, scale)
         if point is None:
-            point = best_optimum(density, constant_starts(rows), optimise)
+            point = best_end(density, constant_starts(rows), rough=False)
         found = gaussian_at(density, density.pack(point))
         point = density.unpack(found.mean)
         slopes = density.priors["a"].parts or (density.priors["a"],) * rows.p

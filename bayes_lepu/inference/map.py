@@ -4,15 +4,11 @@ r"""MAP: the mode of the posterior density, which is the paper's penalised MLE.
     - C_a \lVert a\rVert
 
 Both SPM and PsychM have several local maxima, so the search starts from many points (`search`), and
-the table of distinct modes is part of the result. More columns than rows with L2 priors are
-handled exactly in the row space: with X = U S V', the optimum is a = V c, and the priors on a and
-c coincide.
+the table of distinct modes is part of the result.
 """
 
 import warnings
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import expit
@@ -20,8 +16,6 @@ from scipy.special import expit
 from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.errors import OWN_CODE, ConvergenceError, IdentifiabilityWarning, ModelError
 from bayes_lepu.inference import orientation, signs
-from bayes_lepu.inference.l1 import kkt_residual, polish
-from bayes_lepu.inference.mode_search import search
 from bayes_lepu.inference.modes import (
     SAME,
     Mode,
@@ -32,23 +26,15 @@ from bayes_lepu.inference.modes import (
     is_exchangeable,
     swap_mode,
 )
-from bayes_lepu.inference.optimizers import (
-    MAX_SCORING_DIM,
-    MAX_SCORING_WORK,
-    Climber,
-    Optimum,
-    optimise,
-    work,
-)
-from bayes_lepu.inference.wide_l1 import row_basis
-from bayes_lepu.links import Array
+from bayes_lepu.inference.newton import kkt_residual
+from bayes_lepu.inference.optimizers import optimise
+from bayes_lepu.inference.search import search
 from bayes_lepu.models.density import LogDensity
 from bayes_lepu.models.parameters import Parameters
 from bayes_lepu.models.spec import ModelSpec
-from bayes_lepu.priors.prior import SLOPES, Priors
+from bayes_lepu.priors.prior import Priors
 
 TIED = 1e-6  # log densities of two optima that differ by rounding and by where their climbs stop
-FEW_CELLS = 10_000  # of the table, up to which two Hessians take a millisecond or two
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +69,6 @@ def fit_map(
     *,
     rule: str = "sigma-norm",
     n_starts: int | None = None,
-    optimizer: str | Climber = "auto",
     initial: Parameters | None = None,
     rng: np.random.Generator,
 ) -> MapResult:
@@ -93,8 +78,6 @@ def fit_map(
     ----------
     n_starts : int, optional
         See `search`.
-    optimizer : {"auto", "scoring", "sampled", "lbfgs"} or callable
-        See `optimizers`.
     initial : Parameters, optional
         A start of the user's own, used alone.
     """
@@ -104,15 +87,11 @@ def fit_map(
             "Hierarchical scales have no useful joint mode (the density is unbounded as the scale "
             "goes to zero). Use method='nuts', or give a fixed scale."
         )
-    reduced, lift = row_space(data, priors)
-    density = LogDensity(spec, reduced, priors)
-    climb = partial(_climb, density, optimizer=optimizer)
+    density = LogDensity(spec, data, priors)
     if initial is None:
-        optima = search(density, n_starts=n_starts, optimizer=optimizer, rng=rng)
+        optima = search(density, n_starts=n_starts, rng=rng)
     else:
-        if lift is not None:
-            initial = replace(initial, a=initial.a @ lift.T, alpha=initial.alpha @ lift.T)
-        optima = [climb(density.pack(initial))]
+        optima = [optimise(density, density.pack(initial))]
     optima = [o for o in optima if np.isfinite(o.logp)]
     if not optima:
         raise ConvergenceError(
@@ -120,42 +99,20 @@ def fit_map(
             "penalty (larger C)."
         )
     optima.sort(key=lambda o: -o.logp)
-    optima[0] = _to_the_last_digit(density, optima[0], optimizer)
     modes = distinct_modes(density, optima)
-    by, probability = _by_signs(density, modes[0], climb)
+    by, probability = _by_signs(density, modes[0])
     if by is None:
-        modes, by = _oriented(density, modes, rule, climb)
+        modes, by = _oriented(density, modes, rule)
     kkt = kkt_residual(density, modes[0].z)
-    full = LogDensity(spec, data, priors)
-    modes = tuple(_lifted(full, m, lift) for m in modes)
     record = orientation.describe(modes[0].point, spec, data, rule, probability=probability, by=by)
-    return MapResult(modes, record, kkt, full)
+    return MapResult(modes, record, kkt, density)
 
 
-def _climb(density: LogDensity, start: Array, *, optimizer: str | Climber) -> Optimum:
-    return _to_the_last_digit(density, optimise(density, start, optimizer=optimizer), optimizer)
-
-
-def _to_the_last_digit(density: LogDensity, optimum: Optimum, optimizer: str | Climber) -> Optimum:
-    """An optimum after Newton steps, where rows are few enough for them to cost next to nothing.
-
-    A climb ends some 1e-6 away, which no statistic notices; but a row of weight 2 is then not quite
-    the same as two rows. L1 has had its Newton steps, and a user's own climb is left as it is.
-    """
-    few = work(density) <= FEW_CELLS and density.dim <= MAX_SCORING_DIM
-    if not few or density.is_kinked or callable(optimizer):
-        return optimum
-    z = polish(density, optimum.z)
-    return replace(optimum, z=z, logp=density.logp(z))
-
-
-def _by_signs(
-    density: LogDensity, best: Mode, climb: Callable[[Array], Optimum]
-) -> tuple[orientation.SettledBy | None, float | None]:
+def _by_signs(density: LogDensity, best: Mode) -> tuple[orientation.SettledBy | None, float | None]:
     """Whether signs in the priors name the factors, and with which probability."""
     if not (density.can_exchange and density.walls.any()):
         return None, None
-    other = climb(density.swap(best.z))
+    other = optimise(density, density.swap(best.z))
     gap = best.logp - other.logp
     if distance(density.unpack(other.z), best.point, density.data.X) < SAME:
         gap = np.inf  # the climb came back: no optimum has the other naming
@@ -165,7 +122,7 @@ def _by_signs(
 
 
 def _oriented(
-    density: LogDensity, modes: tuple[Mode, ...], rule: str, climb: Callable[[Array], Optimum]
+    density: LogDensity, modes: tuple[Mode, ...], rule: str
 ) -> tuple[tuple[Mode, ...], orientation.SettledBy | None]:
     """The modes, the answer first, its factors named by the rule where one is to decide.
 
@@ -190,7 +147,7 @@ def _oriented(
         return modes, None
     # Unequal penalties: the relabelled factors were shrunk with each other's coefficient, so the
     # answer is the nearest optimum with the roles (and penalties) the right way round.
-    optimum = climb(density.swap(best.z))
+    optimum = optimise(density, density.swap(best.z))
     point = density.unpack(optimum.z)
     if orientation.rule_says_swap(point, data, rule):
         _warn_overruled(rule)
@@ -227,28 +184,3 @@ def _warn_overruled(rule: str) -> None:
         IdentifiabilityWarning,
         skip_file_prefixes=OWN_CODE,
     )
-
-
-def row_space(data: PUData, priors: Priors) -> tuple[PUData, Array | None]:
-    """The data in the coordinates of their own row space, where that loses nothing.
-
-    A small sparse table is made dense, since curvature is at hand there.
-    """
-    if data.is_sparse:
-        return (data.dense if data.n * data.p <= MAX_SCORING_WORK else data), None
-    slopes = [priors[n] for n in SLOPES if n in priors]
-    exact = all(s.family == "normal" and s.loc == 0 for s in slopes)
-    exact &= bool((data.class_mask & data.selection_mask).all())
-    if data.p <= data.n_all or data.n_annotators > 1 or not exact:
-        return data, None
-    basis = row_basis(data)
-    every = np.ones(len(basis.directions), dtype=bool)
-    return data.with_table(basis.coordinates, every, every), basis.directions
-
-
-def _lifted(density: LogDensity, mode: Mode, lift: Array | None) -> Mode:
-    """The mode on the columns of the user (norms of predictors do not change)."""
-    if lift is None:
-        return mode
-    point = replace(mode.point, a=mode.point.a @ lift, alpha=mode.point.alpha @ lift)
-    return replace(mode, point=point, z=density.pack(point))

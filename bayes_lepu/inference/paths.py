@@ -22,11 +22,16 @@ from numpy.typing import NDArray
 
 from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.errors import ModelError
-from bayes_lepu.inference import orientation, starts
-from bayes_lepu.inference.map import fit_map, row_space
-from bayes_lepu.inference.mode_search import constant_version
+from bayes_lepu.inference import orientation
+from bayes_lepu.inference.map import fit_map
 from bayes_lepu.inference.modes import is_exchangeable
 from bayes_lepu.inference.optimizers import optimise
+from bayes_lepu.inference.search import (
+    column_spread,
+    constant_starts,
+    constant_version,
+    near_scar,
+)
 from bayes_lepu.links import Array
 from bayes_lepu.models.density import LogDensity
 from bayes_lepu.models.parameters import Parameters
@@ -34,8 +39,6 @@ from bayes_lepu.models.spec import ModelSpec
 from bayes_lepu.priors.prior import Prior, Priors, penalty_priors
 
 Score = Callable[[NDArray[np.int8], Array], float]
-PATH_TOLERANCE = 1e-5  # 2.5e-7 nats on 2500 rows: below what a held-out score can show
-RACE_TOLERANCE = 1e-3  # 2.5e-3 nats
 SAME, BEHIND = 0.01, 1.0  # nats after the rough climb: the same optimum; not worth finishing
 PAIR_STARTS, RATES_STARTS = 8, 14
 
@@ -93,7 +96,6 @@ def score_path(
     *,
     score: Score,
     rule: str = "none",
-    n_starts: int | None = None,
     rng: np.random.Generator,
 ) -> Array:
     """Score of h(x) on held-out rows for every pair, shape (C_α, C_a).
@@ -106,15 +108,11 @@ def score_path(
         ``score(l, h)``.
     rule : str
         The orientation rule of the final fit.
-    n_starts : int, optional
-        At most so many starts at the weakest pair.
     """
-    reduced, lift = row_space(train, grid.priors(spec, 0, 0))
-    rows = X_test if lift is None else X_test @ lift.T
-    points = fit_path(spec, reduced, grid, rule=rule, n_starts=n_starts, rng=rng)
+    points = fit_path(spec, train, grid, rule=rule, rng=rng)
     scores = np.empty(grid.shape)
     for (i, j), point in points.items():
-        scores[i, j] = score(l_test, point.h(rows))
+        scores[i, j] = score(l_test, point.h(X_test))
     return scores
 
 
@@ -124,7 +122,6 @@ def fit_path(
     grid: PenaltyGrid,
     *,
     rule: str = "none",
-    n_starts: int | None = None,
     rng: np.random.Generator,
 ) -> dict[tuple[int, int], Parameters]:
     """The answer at every pair (i, j) of ``grid``, on the internal scale of ``data``."""
@@ -134,15 +131,8 @@ def fit_path(
         for i, j in np.ndindex(grid.shape)
         if i >= j or not mirrored
     }
-    usual = RATES_STARTS if spec.n_rates else PAIR_STARTS
-    first = fit_map(
-        spec,
-        data,
-        grid.priors(spec, 0, 0),
-        rule="none",
-        n_starts=min(usual, n_starts or usual),
-        rng=rng,
-    )
+    count = RATES_STARTS if spec.n_rates else PAIR_STARTS
+    first = fit_map(spec, data, grid.priors(spec, 0, 0), rule="none", n_starts=count, rng=rng)
     points = {(0, 0): first.point}
     scar: Parameters | None = None
     for j in range(grid.shape[1]):
@@ -170,10 +160,10 @@ def _candidates(
     """Starts of different kinds, of which the best one each is climbed."""
     if scar is None:
         return [neighbours]
-    near = starts.near_scar(
+    near = near_scar(
         density.data,
         scar,
-        starts.column_spread(density.data),
+        column_spread(density.data),
         rng,
         with_weights=density.spec.n_rates > 0,
     )
@@ -193,12 +183,10 @@ def _climb(density: LogDensity, kinds: list[list[Parameters]]) -> Parameters:
     overtake it; many lead to the same optimum.
     """
     first = [max(map(density.pack, candidates), key=density.logp) for candidates in kinds]
-    rough = [optimise(density, z, tolerance=RACE_TOLERANCE) for z in first]
+    rough = [optimise(density, z, rough=True) for z in first]
     ahead = max(rough, key=lambda o: o.logp)
-    if density.is_kinked:  # these climbs know no rough tolerance
-        return density.unpack(ahead.z)
     running = [o for o in rough if o is ahead or SAME < ahead.logp - o.logp < BEHIND]
-    ends = [optimise(density, o.z, tolerance=PATH_TOLERANCE) for o in running]
+    ends = [optimise(density, o.z, near=True) for o in running]
     return density.unpack(max(ends, key=lambda o: o.logp).z)
 
 
@@ -211,12 +199,12 @@ def _named(density: LogDensity, point: Parameters, rule: str) -> Parameters:
     ):
         return point
     swapped = density.pack(point.swap())
-    other = density.unpack(optimise(density, swapped, tolerance=PATH_TOLERANCE).z)
+    other = density.unpack(optimise(density, swapped).z)
     return point if orientation.rule_says_swap(other, density.data, rule) else other
 
 
 def _scar(density: LogDensity, previous: Parameters | None) -> Parameters:
     """The SCAR fit under the same penalty of a: the limit of a large C_α."""
     scar = constant_version(density)
-    start = previous or starts.constant_starts(density.data)[0]
-    return scar.unpack(optimise(scar, scar.pack(start), tolerance=RACE_TOLERANCE).z)
+    start = previous or constant_starts(density.data)[0]
+    return scar.unpack(optimise(scar, scar.pack(start), rough=True).z)

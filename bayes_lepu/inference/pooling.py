@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayes_lepu.inference.laplace import Gaussian, lower_factor
+from bayes_lepu.inference.lbfgs import lbfgs_free
 from bayes_lepu.likelihood.factoring import inverse_curvature
 from bayes_lepu.links import Array
 from bayes_lepu.models.density import LogDensity
@@ -63,11 +64,10 @@ def settle_scales(density: LogDensity, z: Array) -> Array:
     sigma² to the mean of squared deviations *and* their variance given sigma (half-normal prior
     and Jacobian included), and climbs again with the scales held.
     """
-    from bayes_lepu.inference.optimizers import climb_held
-
     z = z.copy()
     scales = density.layout.scaled
-    held = np.array([at for at, _, _ in scales])
+    free = np.ones(z.size, dtype=bool)
+    free[[at for at, _, _ in scales]] = False
     for _ in range(SETTLING_STEPS):
         covariance = np.diag(inverse_curvature(density.observed_information(z)))
         for at, block, prior in scales:
@@ -75,7 +75,7 @@ def settle_scales(density: LogDensity, z: Array) -> Array:
             variance = marginal_variance(squares, block.size, prior.known_scale)
             z[block] *= np.exp(z[at]) / np.sqrt(variance)  # the coefficients stay where they are
             z[at] = 0.5 * np.log(variance)
-        z = climb_held(density, z, held)
+        z = lbfgs_free(density, z, free)
     return z
 
 

@@ -22,7 +22,6 @@ from bayes_lepu.runtime.telling import tell
 
 SOURCES = (
     "data/trees.py",
-    "inference/quadratic.py",
     "likelihood",
     "links.py",
     "models/compiled.py",

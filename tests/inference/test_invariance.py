@@ -9,7 +9,7 @@ from scipy.special import expit
 
 import bayes_lepu as lepu
 from bayes_lepu.data.reading import read_data
-from bayes_lepu.inference.starts import column_spread, random_slopes
+from bayes_lepu.inference.search import column_spread, random_slopes
 
 pytestmark = pytest.mark.filterwarnings("ignore::bayes_lepu.LepuWarning")
 

@@ -174,9 +174,9 @@ def test_of_two_namings_alike_the_rule_chooses():
     assert best.norm_a > best.norm_alpha
     backwards = tuple(compare_mode(m, other.point, fit.data.X) for m in (other, best, *rest))
     for modes in (fit.modes, backwards):
-        again, by = map_engine._oriented(fit.density, modes, "sigma-norm", None)
+        again, by = map_engine._oriented(fit.density, modes, "sigma-norm")
         assert (again[0].point is best.point, again[1].role, by) == (True, "swapped", "rule")
-        assert map_engine._oriented(fit.density, modes, "none", None) == (modes, None)
+        assert map_engine._oriented(fit.density, modes, "none") == (modes, None)
 
 
 def test_no_rule_leaves_it_to_the_density():

@@ -12,7 +12,6 @@ import bayes_lepu as lepu
 from bayes_lepu import DataError, ModelError, Prior
 from bayes_lepu.data.reading import read_data
 from bayes_lepu.estimators import PUClassifier, PUClassifierCV
-from bayes_lepu.inference import map as map_engine
 from bayes_lepu.inference.optimizers import optimise
 from bayes_lepu.models import get_model
 from bayes_lepu.models.density import LogDensity
@@ -97,12 +96,10 @@ def test_far_tails_and_false_marks_are_those_of_the_dense_table(small):
 
 @pytest.mark.parametrize("penalty", ["l1", "l2"])
 @pytest.mark.parametrize("model", MODELS)
-def test_the_estimate_is_that_of_the_dense_table(small, model, penalty, monkeypatch):
-    """Also where the search may not make anything dense: both are climbed to the end."""
+def test_the_estimate_is_that_of_the_dense_table(small, model, penalty):
     X, l, _ = small
     options = {"model": model, "method": "map", "penalty": penalty, "C": 1.0, "random_seed": 1}
     dense = lepu.fit(read_data(X, l).dense.X, l, standardize=False, **options)
-    monkeypatch.setattr(map_engine, "MAX_SCORING_WORK", 0)
     fit = lepu.fit(X, l, **options)
     assert fit.data.is_sparse
     for name in ("a", "b", "alpha", "beta"):
@@ -114,7 +111,7 @@ def test_the_estimate_is_that_of_the_dense_table(small, model, penalty, monkeypa
 
 @pytest.mark.parametrize("penalty", ["l1", "l2"])
 def test_many_columns_reach_the_optimum_of_the_dense_table(words, penalty):
-    """By working sets (L1) and L-BFGS (L2), against a climb over all columns of a dense table."""
+    """Against a climb over a dense table."""
     X, l, _, _ = words
     fit = lepu.fit(X, l, model="spm", method="map", penalty=penalty, C=15.0, random_seed=1)
     density = LogDensity(fit.spec, fit.data.dense, fit.priors)
@@ -282,7 +279,7 @@ def test_penalties_are_chosen_on_sparse_folds(small):
         ({"method": "nuts"}, r"method='nuts' needs the curvature.*Use method='map'"),
         ({"method": "laplace"}, r"X.toarray\(\)"),
         ({"priors": {"a": Prior("normal", scale=Prior("halfnormal", scale=1.0))}}, "fixed scale"),
-        ({"class_features": "~ x0"}, "Formulas name columns, but X has none"),
+        ({"class_formula": "~ x0"}, "Formulas name columns, but X has none"),
     ],
 )
 def test_what_a_sparse_matrix_cannot_do(small, options, message):

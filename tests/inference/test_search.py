@@ -9,9 +9,10 @@ import pytest
 from bayes_lepu import IdentifiabilityWarning
 from bayes_lepu.data.reading import read_data
 from bayes_lepu.defaults import default_penalties
-from bayes_lepu.inference import mode_search
+from bayes_lepu.inference import optimizers, search
 from bayes_lepu.inference.map import fit_map
 from bayes_lepu.models import Parameters, get_model
+from bayes_lepu.models.density import LogDensity
 from bayes_lepu.priors.prior import penalty_priors
 
 CLOSE = 0.01  # nats
@@ -42,10 +43,12 @@ def highest_modes(data, model, seed, monkeypatch):
     given = default_penalties(data) if seed % 2 else penalty_priors("l2", 0.01)
     priors = spec.complete_priors(given, None)
     tops = []
-    for rows in (mode_search.SEARCH_ROWS, data.n):
+    for in_stages in (True, False):
         with monkeypatch.context() as patch, warnings.catch_warnings():
             warnings.simplefilter("ignore", IdentifiabilityWarning)
-            patch.setattr(mode_search, "SEARCH_ROWS", rows)
+            if not in_stages:
+                for module in (search, optimizers):
+                    patch.setattr(module, "part_of", lambda density, size=None: density)
             found = fit_map(spec, data, priors, rng=np.random.default_rng(0))
         tops.append(max(mode.logp for mode in found.modes))
     return tops
@@ -71,27 +74,23 @@ def test_stages_end_at_the_same_optimum_of_a_hundred_tables(monkeypatch):
 def test_the_stages_grow_to_all_rows():
     data = drawn(0, 150_000, 3)
     spec = get_model("spm")
-    density = mode_search.LogDensity(
-        spec, data, spec.complete_priors(default_penalties(data), None)
-    )
-    sizes = [stage.data.n for stage in mode_search._stages(density)]
+    density = LogDensity(spec, data, spec.complete_priors(default_penalties(data), None))
+    sizes = [stage.data.n for stage in search._stages(density)]
     assert sizes == [2000, 40_000, 150_000]
 
 
 def test_ends_that_all_rows_cannot_prefer_are_left_behind():
-    """Far behind the best on a subsample: not followed, unless it is the best one exchanged."""
+    """Far behind the best on a subsample: left out, unless it is the best with t and s swapped."""
     data = drawn(1, 2000, 3)
     spec = get_model("spm")
-    density = mode_search.LogDensity(
-        spec, data, spec.complete_priors(default_penalties(data), None)
-    )
+    density = LogDensity(spec, data, spec.complete_priors(default_penalties(data), None))
     start = Parameters.of(a=[1.0, 1.0, 1.0], b=0.0, alpha=[0.0, 0.0, 0.5], beta=0.0)
-    best = mode_search.optimise(density, density.pack(start))
+    best = search.optimise(density, density.pack(start))
     mirror = density.swap(best.z)
     ends = [
         replace(best, z=z, logp=density.logp(z) - 500.0 * (z is not best.z))
         for z in (best.z, mirror, best.z + 0.01, -best.z)
     ]
-    kept = mode_search._within_reach(density, ends)
+    kept = search._within_reach(density, ends)
     assert [o.z is e.z for o, e in zip(kept, ends, strict=False)] == [True, True]
     assert len(kept) == 2
