@@ -37,10 +37,8 @@ def fit(
     label_frequency: tuple[float, float] | None = None,
     false_marks: bool | Prior = False,
     audits: str | None = None,
-    class_features: Sequence[str | int] | None = None,
-    selection_features: Sequence[str | int] | None = None,
-    class_formula: str | None = None,
-    selection_formula: str | None = None,
+    class_features: Sequence[str | int] | str | None = None,
+    selection_features: Sequence[str | int] | str | None = None,
     exclude: Sequence[str] = (),
     missing: str = "error",
     unseen: str = "error",
@@ -58,7 +56,6 @@ def fit(
     sampler_options: Mapping[str, Any] | None = None,
     random_seed: int | None = None,
     progressbar: bool = True,
-    keep_partial: bool = False,
 ) -> Fit:
     r"""Learn the classifier t(x) = P(y=1 | x) and the propensity s(x) = P(l=1 | y=1, x).
 
@@ -111,12 +108,12 @@ def fit(
         How the audited rows were picked: at random among the unlabelled ones, or by choice, for
         example as `suggest_audit` proposes. Only random ones can tell the class prior without the
         model; what is not said counts as chosen.
-    class_features, selection_features : sequence, optional
-        Columns that may enter t and s (naive and SCAR: t only). Different ones settle the naming.
-    class_formula, selection_formula : str, optional
-        Terms of t and of s instead of columns, such as ``"~ bs(amount, df=5) + country + log(age)
-        + (1 | merchant)"``; the one not given is the other one. Splines keep their value outside
-        the range of these rows. The coefficients of a spline, and those of the groups, share an
+    class_features, selection_features : sequence of columns, or formula, optional
+        Columns that may enter t and s (naive and SCAR: t only); all by default. Different ones
+        identify which factor is the class. Or a formula that starts with ``~``, such as
+        ``"~ bs(amount, df=5) + country + log(age) + (1 | merchant)"``; where only one factor has
+        columns or terms, the other one has the same formula. Splines keep their value outside the
+        range of these rows. The coefficients of a spline, and those of the groups, share an
         unknown scale (``sigma_a``); a point estimate takes it from its marginal likelihood.
     exclude : sequence of str
         Columns of X that are no features; new rows may bring them along.
@@ -152,9 +149,6 @@ def fit(
         Seed of every random draw; one is made and recorded where none is given.
     progressbar : bool
         A bar in a terminal or a notebook; elsewhere a line now and then, from ten seconds on.
-    keep_partial : bool
-        Whether Ctrl-C during sampling (``sampler="nutpie"``) returns a fit of the draws made so
-        far, with ``fit.partial`` true, instead of raising KeyboardInterrupt.
 
     Returns
     -------
@@ -212,7 +206,7 @@ def _fit_chosen(rows: Rows, options: FitOptions) -> Fit:
     richest = replace(options, model=ANNOTATORS[-1])
     _, data, _ = read_model(rows, richest.model, replace(richest, priors=None))
     # Columns named for the annotator say that he reacts to them.
-    named = (options.selection_features, options.selection_formula, rows.visits)
+    named = (options.selection_features, rows.visits)
     names = ANNOTATORS if all(one is None for one in named) else ANNOTATORS[1:]
     compared = []
     for one in classes_to_compare(data, options.class_learner, options.random_seed):

@@ -42,10 +42,8 @@ def build_model(
     class_prior: tuple[float, float] | None = None,
     label_frequency: tuple[float, float] | None = None,
     false_marks: bool | Prior = False,
-    class_features: Sequence[str | int] | None = None,
-    selection_features: Sequence[str | int] | None = None,
-    class_formula: str | None = None,
-    selection_formula: str | None = None,
+    class_features: Sequence[str | int] | str | None = None,
+    selection_features: Sequence[str | int] | str | None = None,
     exclude: Sequence[str] = (),
     missing: str = "error",
     unseen: str = "error",
@@ -104,7 +102,7 @@ def read_model(
 ) -> tuple[ModelSpec, PUData, dict[str, Prior]]:
     """The model, data and priors that the arguments of `fit` and of its relatives stand for."""
     spec = spec_of(model, options)
-    check_columns(spec, options.selection_features, options.selection_formula, rows.visits)
+    check_columns(spec, options.selection_features, rows.visits)
     if is_dask(rows.X) and options.method not in BY_SUMS:
         raise ModelError(
             f"method={options.method!r} evaluates the posterior tens of thousands of times, and "

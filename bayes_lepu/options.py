@@ -145,14 +145,12 @@ def _parts(
 
 def check_columns(
     spec: ModelSpec,
-    selection_features: Sequence[str | int] | None,
-    selection_formula: str | None,
+    selection_features: Sequence[str | int] | str | None,
     visits: Any = None,
 ) -> None:
     """Refuse columns of s in a model whose s has none."""
     for option, value in (
         ("selection_features", selection_features),
-        ("selection_formula", selection_formula),
         ("visits", visits),
     ):
         if value is not None and not spec.has_selection:

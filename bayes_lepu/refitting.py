@@ -53,7 +53,7 @@ def refit(
     options = replace(fit.options.but(**features, **learned), **news)
     check_options(options, audited=known)
     spec = spec_of(replace(fit.spec, false_marks=False), options)
-    check_columns(spec, selection_features, None)
+    check_columns(spec, selection_features)
     data = replace(
         data,
         y=read_classes(classes, data.labels, None, false_marks=spec.false_marks),
@@ -126,10 +126,10 @@ def _mask(
     """Columns of X by name (the user's, or those of a category's levels); by default the same."""
     if columns is None:
         return own
-    if data.encoding.design is not None:
+    if data.encoding.design is not None or isinstance(columns, str):
         raise DataError(
-            f"{option} is given, but the columns of this fit are those of formulas. Fit again with "
-            f"another {option.replace('features', 'formula')}=."
+            f"{option} is given, and the columns of this fit, or the new ones, are terms of a "
+            f"formula. Fit again with another {option}=."
         )
     names = data.feature_names[: data.given_width]
     known: dict[Any, tuple[int, ...]] = {name: (j,) for j, name in enumerate(names)}

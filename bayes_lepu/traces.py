@@ -44,10 +44,8 @@ def from_trace(
     class_prior: tuple[float, float] | None = None,
     label_frequency: tuple[float, float] | None = None,
     false_marks: bool | Prior = False,
-    class_features: Sequence[str | int] | None = None,
-    selection_features: Sequence[str | int] | None = None,
-    class_formula: str | None = None,
-    selection_formula: str | None = None,
+    class_features: Sequence[str | int] | str | None = None,
+    selection_features: Sequence[str | int] | str | None = None,
     exclude: Sequence[str] = (),
     missing: str = "error",
     unseen: str = "error",
@@ -112,7 +110,7 @@ def from_trace(
         options=options,
         provenance=replace(now, made_by="from_trace", **made),
         stats=named.stats,
-        quality=quality_of_chains(named, request.nuts),
+        quality=quality_of_chains(named),
     )
 
 

@@ -184,7 +184,7 @@ def complaint(error: DataError, path: Path) -> str:
         return "\n".join(complaint(e, path) for e in error.errors)
     if isinstance(error, TableError):
         return error.describe(subject=str(path), shell=True)
-    said = re.sub(r"\b(class|selection)_(formula|features)\b", r"--\1-\2", str(error))
+    said = re.sub(r"\b(class|selection)_features\b", r"--\1-features", str(error))
     return f"{path}: {said}"
 
 

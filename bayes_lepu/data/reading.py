@@ -38,10 +38,8 @@ def read_data(
     class_prior: tuple[float, float] | None = None,
     label_frequency: tuple[float, float] | None = None,
     false_marks: bool = False,
-    class_features: Sequence[str | int] | None = None,
-    selection_features: Sequence[str | int] | None = None,
-    class_formula: str | None = None,
-    selection_formula: str | None = None,
+    class_features: Sequence[str | int] | str | None = None,
+    selection_features: Sequence[str | int] | str | None = None,
     exclude: Sequence[str] = (),
     missing: str = "error",
     unseen: str = "error",
@@ -65,16 +63,15 @@ def read_data(
         What is known from elsewhere about π = P(y=1) and c = P(l=1 | y=1).
     false_marks : bool
         Whether a marked row may be audited as negative.
-    class_formula, selection_formula : str, optional
-        Terms of t and of s, such as ``"~ bs(amount, df=5) + country"``.
     exclude : sequence of names
         Columns of X that are no features.
     missing : {"error", "drop", "indicator", "impute"}
         What to do about missing cells of X.
     unseen : {"error", "average", "reference"}
         What stands in for levels of new rows that no row here has.
-    class_features, selection_features : sequence of names or positions, optional
-        Columns allowed in the classifier t and in the propensity s. All by default.
+    class_features, selection_features : sequence of names or positions, or formula, optional
+        Columns allowed in the classifier t and in the propensity s (all by default), or their
+        terms, such as ``"~ bs(amount, df=5) + country"``.
     standardize : bool
         Centre every column and divide it by its standard deviation (ddof = 0); those of a sparse
         matrix are not centred.
@@ -83,18 +80,11 @@ def read_data(
         raise DataError(f"standardize={standardize!r}; True or False is expected.")
     refuse_swapped(X, l)
     l, y, sample_weight, aside = take_roles(X, l, y, sample_weight, exclude)
-    design = None
-    if class_formula is not None or selection_formula is not None:
-        if class_features is not None or selection_features is not None:
-            raise DataError(
-                "Formulas and class_features or selection_features are given; formulas name the "
-                "columns already. Leave the lists out."
-            )
-        design = read_design(class_formula, selection_formula)
-        if both := sorted({*exclude} & {*design.variables}):
-            raise DataError(
-                f"exclude names {some(both)}, which a formula needs. Leave it out of one of them."
-            )
+    design = read_design(class_features, selection_features)
+    if design is not None and (both := sorted({*exclude} & {*design.variables})):
+        raise DataError(
+            f"exclude names {some(both)}, which a formula needs. Leave it out of one of them."
+        )
     table, labels = gather(
         lambda: read_table(
             X,

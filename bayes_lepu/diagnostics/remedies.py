@@ -153,10 +153,9 @@ def _mask(subject: Subject, before: float, gap: float) -> Remedy:
     offers.sort(key=lambda o: -o[2] if gap < MODE_GAP[0] else o[1])
     (name, after, gap_after), *others = offers
     by_formulas = subject.data.encoding.design is not None
-    option = "selection_formula" if by_formulas else "selection_features"
     text = (
         f"If you know that {name} cannot influence the labelling, leave it out of "
-        f"{option}=: {_change(before, after, gap, gap_after)}."
+        f"selection_features=: {_change(before, after, gap, gap_after)}."
     )
     if others:
         said = _naming if np.isfinite(gap) else lambda _: ""

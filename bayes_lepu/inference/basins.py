@@ -10,8 +10,7 @@ draws and its Gaussian,
 and the answer takes draws of each in proportion to its evidence. ``stats["mode"]`` says which.
 """
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -23,7 +22,6 @@ from bayes_lepu.inference.laplace import Gaussian, Mixture
 from bayes_lepu.inference.modes import SAME, distance
 from bayes_lepu.inference.nuts import NutsOptions, sample_nuts
 from bayes_lepu.inference.pooling import gaussian_of_draws
-from bayes_lepu.inference.stopping import SamplingStopped
 from bayes_lepu.links import Array
 from bayes_lepu.models.density import LogDensity
 from bayes_lepu.models.parameters import Parameters
@@ -60,21 +58,9 @@ def run_chains(density: LogDensity, start: Gaussian, options: NutsOptions) -> Ru
         target_accept=max(options.target_accept, 0.97),
         random_seed=int(np.random.SeedSequence([options.random_seed, 7]).generate_state(1)[0]),
     )
-    with _falling_back_on(first, options):
-        second = Run(wider, *sample_nuts(density, wider, options=careful))
+    second = Run(wider, *sample_nuts(density, wider, options=careful))
     runs = (first, second)
     return min(runs, key=lambda run: (not _is_calm(run), _max_rhat(_pivoted(density, run))))
-
-
-@contextmanager
-def _falling_back_on(run: Run, options: NutsOptions) -> Iterator[None]:
-    """Where an interrupt stops a further run, the draws kept are those of the first one."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        if not options.keep_partial:
-            raise
-        raise SamplingStopped(run.start, run.z, run.stats) from None
 
 
 def _is_fine(z: Array, run: Run, options: NutsOptions) -> bool:
@@ -125,8 +111,7 @@ def sample_basins(
     for start in material[1:]:
         if any(_share_nearer(density, run.z, start, run.start) > REACHED for run in runs):
             continue
-        with _falling_back_on(first, options):
-            new = run_chains(density, start, options)
+        new = run_chains(density, start, options)
         if all(_share_nearer(density, new.z, run.start, start) < 0.5 for run in runs):
             runs.append(new)
     if len(runs) == 1:

@@ -101,7 +101,7 @@ class Quality:
         Whether the answer can be used; None where the chains are to be judged.
     figures : mapping of str to number
         What was measured: ``kkt_residual``, ``pareto_k``, ``divergences``, ``e_bfmi``,
-        ``mode_weights``, ``partial`` and others.
+        ``mode_weights`` and others.
     """
 
     words: str = ""
@@ -222,13 +222,13 @@ def run_nuts(request: Request) -> Outcome:
         parameters=posterior.parameters,
         modes=found.modes,
         orientation=posterior.orientation,
-        quality=quality_of_chains(posterior, asked),
+        quality=quality_of_chains(posterior),
         stats=posterior.stats,
         seconds=round(time.perf_counter() - begun, 3),
     )
 
 
-def quality_of_chains(posterior: Posterior, asked: NutsOptions) -> Quality:
+def quality_of_chains(posterior: Posterior) -> Quality:
     """What the sampler says of its chains; whether they agree is for the convergence checks."""
     from arviz_stats.base import array_stats
 
@@ -238,8 +238,6 @@ def quality_of_chains(posterior: Posterior, asked: NutsOptions) -> Quality:
         figures["divergences"] = int(np.sum(stats["diverging"]))
     if "energy" in stats:
         figures["e_bfmi"] = float(np.min(array_stats.bfmi(np.asarray(stats["energy"]))))
-    if posterior.partial:
-        figures |= {"partial": True, "draws_asked": asked.draws, "chains_asked": asked.chains}
     return Quality(figures=figures)
 
 

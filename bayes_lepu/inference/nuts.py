@@ -17,7 +17,7 @@ from bayes_lepu.errors import ModelError
 from bayes_lepu.inference import folding, orientation, pooling
 from bayes_lepu.inference.laplace import Gaussian, Mixture
 from bayes_lepu.inference.progress import Progress, has_screen
-from bayes_lepu.inference.stopping import SamplingStopped, wait
+from bayes_lepu.inference.stopping import wait
 from bayes_lepu.links import Array
 from bayes_lepu.models import compiled
 from bayes_lepu.models.density import LogDensity
@@ -49,7 +49,6 @@ class NutsOptions:
     target_accept: float
     random_seed: int
     progressbar: bool
-    keep_partial: bool = False
     more: Mapping[str, Any] = field(default_factory=dict)  # what else the sampler is told
 
 
@@ -97,11 +96,7 @@ def sample_nuts(
         return sample_whitened(lambda: _whitened(density, start, np.zeros(0)), start, options)
     centring = pooling.choose_centring(density, start.mean)
     carried = pooling.centred_gaussian(density, start, centring)
-    try:
-        v, stats = sample_whitened(lambda: _whitened(density, carried, centring), carried, options)
-    except SamplingStopped as stopped:
-        z = pooling.from_centred(density, stopped.z, centring)
-        raise SamplingStopped(start, z, stopped.stats) from None
+    v, stats = sample_whitened(lambda: _whitened(density, carried, centring), carried, options)
     return pooling.from_centred(density, v, centring), stats
 
 
@@ -156,7 +151,7 @@ def sample_whitened(
             "nutpie.sample are expected, such as maxdepth=8; with sampler='pymc' those of "
             "pymc.sample."
         ) from error
-    return wait(sampler, start, STATS, keep=options.keep_partial)
+    return wait(sampler, STATS)
 
 
 def label_draws(

@@ -6,18 +6,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from bayes_lepu.errors import OWN_CODE, ConvergenceWarning, IdentifiabilityWarning
+from bayes_lepu.errors import OWN_CODE, IdentifiabilityWarning
 from bayes_lepu.inference import basins, laplace, nuts, orientation, pooling, signs
 from bayes_lepu.inference.foreign_draws import name_factors
 from bayes_lepu.inference.laplace import Gaussian, Mixture
 from bayes_lepu.inference.map import MapResult
 from bayes_lepu.inference.nuts import NutsOptions
 from bayes_lepu.inference.pymc_nuts import sample_pymc
-from bayes_lepu.inference.stopping import SamplingStopped
 from bayes_lepu.links import Array
 from bayes_lepu.models.density import LogDensity
 from bayes_lepu.models.parameters import Parameters, mean_of
-from bayes_lepu.runtime.interruption import forget_interrupt
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,8 +32,6 @@ class Posterior:
         Share of each separate basin (mirror images counted together), largest first.
     pareto_k : float or None
         Of the Laplace draws' importance weights.
-    partial : bool
-        Whether an interrupt ended the sampling and these are the draws made until then.
     """
 
     parameters: Parameters
@@ -43,7 +39,6 @@ class Posterior:
     orientation: orientation.Orientation
     mode_weights: tuple[float, ...]
     pareto_k: float | None = None
-    partial: bool = False
 
 
 def nutpie_posterior(
@@ -51,19 +46,12 @@ def nutpie_posterior(
 ) -> Posterior:
     """NUTS on the compiled density around the mode with the largest evidence, factors named."""
     found_basins = basins.separate_basins(density, _mixture(density, found))
-    partial = False
-    try:
-        run, shares = basins.sample_basins(density, found_basins, options)
-    except SamplingStopped as stopped:
-        run, shares = basins.Run(stopped.start, stopped.z, stopped.stats), (1.0,)
-        partial = True
-        forget_interrupt()
-        warn_partial(run.z, options)
+    run, shares = basins.sample_basins(density, found_basins, options)
     if len(shares) > 1:
         _warn_separate(shares)
     rng = np.random.default_rng([options.random_seed, 1])
     sample = nuts.label_draws(density, run.z, run.stats, run.start.mean, rule, rng)
-    return replace(_labelled(density, sample, rule, shares), partial=partial)
+    return _labelled(density, sample, rule, shares)
 
 
 def pymc_posterior(
@@ -142,17 +130,6 @@ def _labelled(
         by=by,
     )
     return Posterior(parameters, sample.stats, record, weights)
-
-
-def warn_partial(z: Array, options: NutsOptions) -> None:
-    """Say how much of what was asked for is there."""
-    warnings.warn(
-        f"Interrupted: {z.shape[0]} chain(s) of {z.shape[1]} draws are kept, of "
-        f"{options.chains} chains of {options.draws} asked for. See the convergence checks in "
-        "fit.identifiability before using them.",
-        ConvergenceWarning,
-        skip_file_prefixes=OWN_CODE,
-    )
 
 
 def _warn_overruled(rule: str, probability: float) -> None:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 HEAD = "import bayes_lepu as lepu\nfrom bayes_lepu import Prior\n\n"
 # Priors stand for penalties, and how a fit is computed says nothing about its answer.
-NOT_PRINTED = {"model", "l", "priors", "penalty", "C", "cores", "progressbar", "keep_partial"}
+NOT_PRINTED = {"model", "l", "priors", "penalty", "C", "cores", "progressbar"}
 OF_A_SAMPLER = {"method", "draws", "tune", "chains", "sampler"}  # draws of a trace are there
 
 

@@ -61,12 +61,6 @@ def facts_of(fit: "FittedModel") -> dict[str, str]:
         for name, values in fit.draws.rates(fit.spec.shape_rates).items():
             facts[name] = estimate_in_words(values)
     facts["orientation"] = orientation_sentence(fit)
-    if fit.partial:
-        made, asked = fit.parameters.b.shape, fit.quality.figures
-        facts["interrupted"] = (
-            f"{made[0]} chain(s) of {made[1]} draws, of {asked['chains_asked']} chains of "
-            f"{asked['draws_asked']} asked for"
-        )
     if fit.quality.words and not fit.is_point:
         facts["approximation"] = fit.quality.words
     return facts

@@ -104,11 +104,6 @@ class FittedModel:
         """Whether this is a point estimate without uncertainty."""
         return self.parameters.b.size == 1
 
-    @property
-    def partial(self) -> bool:
-        """Whether sampling was interrupted, and these are the draws made until then."""
-        return bool(self.quality.figures.get("partial", False))
-
     @cached_property
     def draws(self) -> Parameters:
         """All draws along one axis."""

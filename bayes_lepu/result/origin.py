@@ -27,8 +27,6 @@ OF_ROWS = ("l", "y", "sample_weight")
 BY_COLUMN = (
     "class_features",
     "selection_features",
-    "class_formula",
-    "selection_formula",
     "exclude",
     "missing",
     "unseen",
@@ -58,10 +56,8 @@ class FitOptions:
     label_frequency: tuple[float, float] | None = None
     false_marks: bool | Prior = False
     audits: Literal["random", "chosen"] | None = None
-    class_features: Columns | None = None
-    selection_features: Columns | None = None
-    class_formula: str | None = None
-    selection_formula: str | None = None
+    class_features: Columns | str | None = None
+    selection_features: Columns | str | None = None
     exclude: tuple[str, ...] = ()
     missing: str = "error"
     unseen: str = "error"
@@ -79,7 +75,6 @@ class FitOptions:
     sampler_options: Mapping[str, Any] | None = None
     random_seed: int
     progressbar: bool = True
-    keep_partial: bool = False
 
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> Self:
@@ -122,7 +117,6 @@ class FitOptions:
                 target_accept=self.target_accept,
                 random_seed=self.random_seed,
                 progressbar=self.progressbar,
-                keep_partial=self.keep_partial,
                 more=dict(self.sampler_options or {}),
             ),
             sampler=self.sampler,

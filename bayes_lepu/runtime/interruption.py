@@ -39,11 +39,6 @@ def was_interrupted() -> bool:
     return _noted.is_set()
 
 
-def forget_interrupt() -> None:
-    """Clear a noted Ctrl-C that was answered otherwise, such as by a fit of the draws so far."""
-    _noted.clear()
-
-
 @contextmanager
 def _noting() -> Iterator[None]:
     before = signal.getsignal(signal.SIGINT)

@@ -174,17 +174,26 @@ def spline_argument(term: str) -> tuple[str, str] | None:
     return of, ast.unparse(call)
 
 
-def read_design(class_formula: str | None, selection_formula: str | None) -> Design:
-    """The two formulas, checked; the one that is not given is the other one."""
+def is_formula(features: Any) -> bool:
+    """Whether ``class_features`` or ``selection_features`` is a formula, not a list of columns."""
+    return isinstance(features, str) and "~" in without_quotes(features)
+
+
+def read_design(class_features: Any, selection_features: Any) -> Design | None:
+    """The two formulas, checked, where at least one of the factors has a formula.
+
+    A list of columns is the formula of their sum; what is not given is as the other one.
+    """
+    if not (is_formula(class_features) or is_formula(selection_features)):
+        return None
     texts, groups = [], []
-    of_class = "class_formula", class_formula
-    of_selection = "selection_formula", selection_formula
-    for option, text in (
-        of_class if class_formula else of_selection,
-        of_selection if selection_formula else of_class,
+    of_class = "class_features", class_features
+    of_selection = "selection_features", selection_features
+    for option, given in (
+        of_selection if class_features is None else of_class,
+        of_class if selection_features is None else of_selection,
     ):
-        if not isinstance(text, str):
-            raise DataError(f"{option} is {text!r}; text such as '~ log(amount)' is expected.")
+        text = given if is_formula(given) else _sum_of(option, given)
         cut = without_quotes(text).rfind("~")
         left, right = text[: max(cut, 0)], text[cut + 1 :]
         if left.strip():
@@ -207,6 +216,19 @@ def read_design(class_formula: str | None, selection_formula: str | None) -> Des
     if not design.variables:
         raise DataError("The formulas name no column; one is expected, such as '~ log(amount)'.")
     return design
+
+
+def _sum_of(option: str, columns: Any) -> str:
+    """The formula of a list of columns."""
+    if isinstance(columns, str):
+        raise DataError(f"{option}={columns!r} is a single value; pass a list: [{columns!r}].")
+    columns = list(columns)
+    if not columns or not all(isinstance(name, str) for name in columns):
+        raise DataError(
+            f"{option} is {columns!r}; names of columns are expected where the other factor has a "
+            "formula."
+        )
+    return "~ " + " + ".join(f"`{name}`" for name in columns)
 
 
 def learn_design(

@@ -106,7 +106,10 @@ def read_mask(
     if columns is None:
         return np.ones(len(names), dtype=bool)
     if isinstance(columns, str) or not isinstance(columns, Iterable):
-        raise DataError(f"{option}={columns!r} is a single value; pass a list: [{columns!r}].")
+        raise DataError(
+            f"{option}={columns!r} is a single value; pass a list, [{columns!r}], or a formula, "
+            f"'~ {columns}'."
+        )
     position = term_places(table.encoding, names, X)
     known = table.encoding.terms(names)
     mask = np.zeros(len(names), dtype=bool)

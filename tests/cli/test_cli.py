@@ -277,8 +277,8 @@ MISTAKES = {
     ),
     "selection formula": (
         None,
-        ["--selection-formula", "~ lgo(wind)"],
-        "photos.csv: --selection-formula: 'lgo' in 'lgo(wind)' is not a function",
+        ["--selection-features", "~ lgo(wind)"],
+        "photos.csv: --selection-features: 'lgo' in 'lgo(wind)' is not a function",
     ),
     "label of a word and nothing": (
         lambda f: f.assign(marked=f["marked"].map({1: "seen it"})).to_csv(index=False),
@@ -543,7 +543,7 @@ def test_formulas_by_option(here, frame, capsys):
     frame.loc[[3, 4], "wind"] = np.nan  # in no formula, so it is in nobody's way
     frame.to_csv("photos.csv", index=False)
     args = ["fit", "photos.csv", "--label", "marked", "--model", "spm", "--method", "map"]
-    args += ["--class-formula", "bs(heat, df=4)", "--selection-formula", "~ light"]
+    args += ["--class-features", "~ bs(heat, df=4)", "--selection-features", "light"]
     code, _, err = run(capsys, *args, "--quiet")
     assert (code, err) == (0, "")
     fit = lepu.load("lepu-photos/fit.nc")

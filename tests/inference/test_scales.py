@@ -28,7 +28,7 @@ def grouped(n=600, groups=12, seed=1):
     return pd.DataFrame({"x": x, "w": w, "g": names, "marked": marked.astype(int)})
 
 
-FORMULAS = {"class_formula": "~ bs(x, df=5) + (1 | g)", "selection_formula": "~ w"}
+FORMULAS = {"class_features": "~ bs(x, df=5) + (1 | g)", "selection_features": "~ w"}
 
 
 def several(blocks):
@@ -90,7 +90,7 @@ def test_scales_of_a_point_estimate_maximise_the_marginal_likelihood():
     g = rng.integers(0, groups, n)
     y = rng.random(n) < sigmoid(rng.normal(0, 1.0, groups)[g])
     frame = pd.DataFrame({"g": pd.Categorical(g.astype(str)), "marked": y.astype(int)})
-    data = read_data(frame, "marked", class_formula="~ (1 | g)")
+    data = read_data(frame, "marked", class_features="~ (1 | g)")
     spec = get_model("naive")
     priors = choose_priors(spec, data, point=True, C=0.01)
     density = LogDensity(spec, data, priors)
@@ -136,7 +136,7 @@ def test_terms_of_formulas_have_scales_of_their_own():
 
 def test_group_intercepts_keep_their_units():
     """A rare group is pooled more: its column is not divided by its standard deviation."""
-    data = read_data(grouped(), "marked", class_formula="~ x + (1 | g)")
+    data = read_data(grouped(), "marked", class_features="~ x + (1 | g)")
     places = list(data.blocks["1 | g"])
     np.testing.assert_array_equal(data.scale[places], 1.0)
     assert data.is_group("1 | g")

@@ -46,11 +46,11 @@ FEATURES = ["size", "light", "noise", "place"]
 ASIDE = ["other", "class"]
 CASES = {
     "formulas": {
-        "class_formula": "~ bs(size, df=4) + place",
-        "selection_formula": "~ light + (1 | place)",
+        "class_features": "~ bs(size, df=4) + place",
+        "selection_features": "~ light + (1 | place)",
         "method": "map",
     },
-    "one formula": {"class_formula": "~ size + bs(light, df=4)", **LAPLACE},
+    "one formula": {"class_features": "~ size + bs(light, df=4)", **LAPLACE},
     "exclude": {"exclude": [*ASIDE, "noise"], "method": "map"},
     "l1": {"exclude": ASIDE, "penalty": "l1", "C": np.float64(3.0), "method": "map"},
     "penalties": {"exclude": ASIDE, "penalty": {"a": "l1"}, "C": {"a": 2.0}, "method": "map"},
@@ -129,7 +129,7 @@ def test_an_update_leaves_columns_of_formulas_as_they_were(table):
     assert updated.data.blocks == fit.data.blocks
     same_numbers(updated, X=table, y=table["class"])
     with pytest.raises(
-        lepu.DataError, match=r"those of formulas\. Fit again with another class_form"
+        lepu.DataError, match=r"terms of a formula\. Fit again with another class_f"
     ):
         fit.update(class_features=["place"])
 
@@ -192,7 +192,7 @@ def test_an_update_without_false_marks(table):
 
 
 def test_an_update_of_groups_finds_their_scale_anew(table):
-    options = {"model": "scar", "class_formula": "~ size + (1 | place)", "method": "map"}
+    options = {"model": "scar", "class_features": "~ size + (1 | place)", "method": "map"}
     fit = lepu.fit(table, "marked", random_seed=1, **options)
     fresh = lepu.fit(table, "marked", y=table["class"], random_seed=1, **options)
     updated = fit.update(y=table["class"])

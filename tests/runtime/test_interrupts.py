@@ -6,7 +6,6 @@ import random
 import signal
 import subprocess
 import sys
-import threading
 import time
 from pathlib import Path
 
@@ -16,7 +15,6 @@ import pytest
 import bayes_lepu as lepu
 from bayes_lepu import fitted
 from bayes_lepu.inference import stopping
-from bayes_lepu.inference.stopping import complete
 from bayes_lepu.runtime.interruption import importing, interruptible, stops_at_once, was_interrupted
 from tests.patience import members, patience
 
@@ -169,38 +167,6 @@ def test_interrupts_at_random_moments(trial, tmp_path):
     assert_whole(tmp_path)
 
 
-def interrupt_after(seconds: float) -> None:
-    timer = threading.Timer(seconds, os.kill, (os.getpid(), signal.SIGINT))
-    timer.daemon = True
-    timer.start()
-
-
-def test_draws_made_before_an_interrupt_can_be_kept(tmp_path):
-    demo = lepu.load_demo()
-    X, l = demo.X[:200], demo.l[:200]
-    lepu.fit(X, l, model="scar", draws=4, tune=50, random_seed=1, progressbar=False)  # compiled
-    interrupt_after(2.0)
-    with pytest.warns(lepu.ConvergenceWarning, match="Interrupted"):
-        fit = lepu.fit(
-            X,
-            l,
-            model="scar",
-            draws=10_000_000,
-            tune=100,
-            cores=1,
-            random_seed=1,
-            progressbar=False,
-            keep_partial=True,
-        )
-    chains, draws = fit.parameters.b.shape
-    assert fit.partial
-    assert 1 <= chains <= 4
-    assert 4 <= draws < 10_000_000
-    assert np.isfinite(fit.parameters.b).all()
-    assert "of 4 chains of 10000000 asked for" in repr(fit)
-    assert lepu.load(fit.save(tmp_path / "fit.nc")).partial
-
-
 def test_an_interrupt_waits_until_numba_has_handed_its_result_over():
     """Numba would go on with a null pointer where its own function in Python raised."""
     steps = []
@@ -262,7 +228,7 @@ def test_an_interrupt_that_was_swallowed_stops_the_sampler():
     """As a callback of the garbage collector would: the exception is gone, the work goes on."""
     sampler = Unfinished()
     with pytest.raises(KeyboardInterrupt), interruptible():
-        stopping.wait(sampler, None, {}, keep=False)
+        stopping.wait(sampler, {})
     assert sampler.cancelled
     assert not was_interrupted()
 
@@ -292,16 +258,6 @@ class Unfinished:
 
     def cancel(self):
         self.cancelled = True
-
-
-def test_the_largest_rectangle_of_draws_is_kept():
-    z = np.full((3, 10, 2), np.nan)
-    for chain, draws in enumerate((9, 1, 7)):
-        z[chain, :draws] = chain
-    kept, stats = complete(z, {"energy": z[..., 0]})
-    assert kept.shape == (2, 7, 2)
-    assert kept[:, 0, 0].tolist() == [0, 2]
-    assert stats["energy"].shape == (2, 7)
 
 
 def test_an_interrupt_that_compiled_code_wrapped_is_one_again():

@@ -37,8 +37,8 @@ def estimate(frame, formula):
         "marked",
         model="spm",
         method="map",
-        class_formula=formula,
-        selection_formula="~ w",
+        class_features=formula,
+        selection_features="~ w",
         random_seed=1,
     )
 

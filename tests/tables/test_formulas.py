@@ -37,12 +37,12 @@ def refused(*parts):
     return pytest.raises(DataError, match="(?s)" + ".*".join(parts))
 
 
-def read(frame, class_formula, selection_formula=None, **options):
+def read(frame, class_features, selection_features=None, **options):
     return read_data(
         frame,
         "marked",
-        class_formula=class_formula,
-        selection_formula=selection_formula,
+        class_features=class_features,
+        selection_features=selection_features,
         standardize=False,
         **options,
     )
@@ -179,7 +179,7 @@ def test_rows_to_look_at_show_the_columns_of_the_user(frame):
     fit = lepu.fit(
         frame,
         "marked",
-        class_formula="~ bs(amount, df=4) + country + (1 | merchant) + amount:merchant",
+        class_features="~ bs(amount, df=4) + country + (1 | merchant) + amount:merchant",
         missing="indicator",
         model="scar",
         method="map",
@@ -273,23 +273,37 @@ def test_names_in_backticks_work_inside_functions(frame):
 
 @pytest.mark.parametrize("formula", ["~ 0 + amount", "~ amount - 1", "~ 0 + (1 | merchant)"])
 def test_the_intercept_belongs_to_the_model(frame, formula):
-    with refused("class_formula='~", "intercept", "belongs to the model"):
+    with refused("class_features='~", "intercept", "belongs to the model"):
         read(frame, formula)
     assert read(frame, "~ 1 + amount").p == 1
 
 
 def test_the_formula_that_is_wrong_is_named(frame):
-    with refused("^selection_formula: 'lgo'"):
+    with refused("^selection_features: 'lgo'"):
         read(frame, None, "~ lgo(amount)")
-    with refused("^selection_formula: 'lgo'"):
+    with refused("^selection_features: 'lgo'"):
         read(frame, "~ amount", "~ lgo(amount)")
 
 
-def test_formulas_and_lists_exclude_each_other(frame):
-    with refused("Formulas and class_features", "Leave the lists out"):
-        read_data(frame, "marked", class_formula="~ amount", class_features=["amount"])
-    with pytest.raises(lepu.ModelError, match=r"selection_formula is given.*'scar'"):
-        lepu.fit(frame, "marked", model="scar", selection_formula="~ amount")
+def test_a_list_beside_a_formula_is_the_sum_of_its_columns(frame):
+    listed = read(frame, "~ bs(amount, df=4)", ["country", "amount"])
+    written = read(frame, "~ bs(amount, df=4)", "~ country + amount")
+    assert listed.feature_names == written.feature_names
+    np.testing.assert_array_equal(listed.X, written.X)
+    np.testing.assert_array_equal(listed.selection_mask, written.selection_mask)
+    odd = frame.rename(columns={"amount": "the amount"})
+    assert "the amount" in read(odd, ["the amount"], "~ country").user_columns
+    with refused("selection_features is", "names of columns are expected"):
+        read(frame, "~ amount", [1])
+    with refused("class_features='amount' is a single value", "'~ amount'"):
+        read(frame.drop(columns="opened"), "amount")
+    with refused("selection_features='country' is a single value"):
+        read(frame, "~ amount", "country")
+
+
+def test_a_formula_of_a_propensity_without_columns_is_refused(frame):
+    with pytest.raises(lepu.ModelError, match=r"selection_features is given.*'scar'"):
+        lepu.fit(frame, "marked", model="scar", selection_features="~ amount")
 
 
 def test_formulas_are_saved_with_the_fit(frame, tmp_path):
@@ -298,8 +312,8 @@ def test_formulas_are_saved_with_the_fit(frame, tmp_path):
         "marked",
         model="spm",
         method="map",
-        class_formula="~ bs(amount, df=4) + country",
-        selection_formula="~ poly(amount, 2) + (1 | merchant)",
+        class_features="~ bs(amount, df=4) + country",
+        selection_features="~ poly(amount, 2) + (1 | merchant)",
         random_seed=1,
     )
     assert "formulas 'bs(amount, df=4) + country', 'poly(amount, 2)'" in repr(fit)
@@ -324,8 +338,8 @@ def test_splines_find_a_curved_class():
             "marked",
             model="spm",
             method="map",
-            class_formula=formula,
-            selection_formula="~ z",
+            class_features=formula,
+            selection_features="~ z",
             random_seed=1,
         )
         error[name] = np.sqrt(np.mean((fit.predict_proba(X)[:, 1] - t) ** 2))
@@ -350,7 +364,7 @@ def test_splines_find_a_curved_class():
 def test_a_hostile_formula_is_refused_at_once(frame, formula, message):
     """A formula comes out of saved files too: none may run code or take for ever."""
     with pytest.raises(lepu.DataError, match=message):
-        lepu.fit(frame, "marked", model="scar", method="map", class_formula=formula)
+        lepu.fit(frame, "marked", model="scar", method="map", class_features=formula)
 
 
 def test_the_curve_of_a_spline_is_that_of_its_rows(frame):

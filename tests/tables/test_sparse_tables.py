@@ -279,7 +279,7 @@ def test_penalties_are_chosen_on_sparse_folds(small):
         ({"method": "nuts"}, r"method='nuts' needs the curvature.*Use method='map'"),
         ({"method": "laplace"}, r"X.toarray\(\)"),
         ({"priors": {"a": Prior("normal", scale=Prior("halfnormal", scale=1.0))}}, "fixed scale"),
-        ({"class_formula": "~ x0"}, "Formulas name columns, but X has none"),
+        ({"class_features": "~ x0"}, "Formulas name columns, but X has none"),
     ],
 )
 def test_what_a_sparse_matrix_cannot_do(small, options, message):

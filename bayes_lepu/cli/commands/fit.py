@@ -24,6 +24,7 @@ from bayes_lepu.result.facts import facts_as_text
 from bayes_lepu.result.summaries import describe_draws
 from bayes_lepu.settling.plain_answer import Answer
 from bayes_lepu.tables.encoding import MISSING, UNSEEN
+from bayes_lepu.tables.formulas import is_formula
 from bayes_lepu.tables.user_table import complete_rows, read_table
 
 EXAMPLES = """\
@@ -36,7 +37,7 @@ examples:
   bayes-lepu fit photos.csv --label marked --class-learner boosting
   bayes-lepu fit claims.csv.gz --label flagged --positive yes --id claim --missing indicator
   bayes-lepu fit photos.csv --label marked --method map --penalty a=l2,alpha=l1 --C 0.1
-  bayes-lepu fit claims.csv --label flagged --class-formula "bs(amount, df=5) + country"
+  bayes-lepu fit claims.csv --label flagged --class-features "~ bs(amount, df=5) + country"
   bayes-lepu fit claims.csv --label flagged --class-prior 0.012,0.002 --audited checked
   bayes-lepu fit claims.csv --label flagged --audited checked --audits chosen --false-marks
   bayes-lepu fit sites.csv --label v1,v2,v3 --visits hours=h1,h2,h3 --model spm
@@ -82,14 +83,16 @@ def add(commands: Any) -> argparse.ArgumentParser:
     columns.add_argument("--positive", metavar="VALUE", help="what the label holds where labelled")
     columns.add_argument("--features", metavar="NAMES", help="columns to use; default: all others")
     columns.add_argument("--exclude", metavar="NAMES", help="columns to leave out")
-    columns.add_argument("--class-features", metavar="NAMES", help="columns the class may use")
     columns.add_argument(
-        "--selection-features", metavar="NAMES", help="columns the annotator may respond to"
+        "--class-features",
+        metavar="NAMES",
+        help="columns the class may use, or a formula such as '~ bs(age, df=5) + sex'",
     )
     columns.add_argument(
-        "--class-formula", metavar="TEXT", help="terms of the class, such as 'bs(age, df=5) + sex'"
+        "--selection-features",
+        metavar="NAMES",
+        help="columns the annotator may respond to, or a formula",
     )
-    columns.add_argument("--selection-formula", metavar="TEXT", help="terms of the annotator")
     columns.add_argument("--audited", metavar="NAME", help="known classes: 0, 1 or nothing")
     columns.add_argument(
         "--audits", choices=("random", "chosen"), help="how the audited rows were picked"
@@ -146,9 +149,6 @@ def add(commands: Any) -> argparse.ArgumentParser:
     sampler.add_argument("--chains", type=int, default=4, help="default 4")
     sampler.add_argument("--cores", type=int, help="chains at a time; default: all cores")
     sampler.add_argument("--seed", type=int, help="random seed; one is made and recorded if absent")
-    sampler.add_argument(
-        "--keep-partial", action="store_true", help="Ctrl-C ends sampling and keeps its draws"
-    )
     parser.add_argument("--out", type=Path, help="folder to write to; default lepu-<name of data>")
     parser.add_argument("--overwrite", action="store_true", help="replace earlier results there")
     parser.set_defaults(run=run)
@@ -191,10 +191,8 @@ def run(args: argparse.Namespace, terminal: Terminal) -> None:
                 model=args.model,
                 class_learner=read_learners(args.class_learner),
                 method=args.method,
-                class_features=split_names(args.class_features),
-                selection_features=split_names(args.selection_features),
-                class_formula=args.class_formula,
-                selection_formula=args.selection_formula,
+                class_features=columns_or_formula(args.class_features),
+                selection_features=columns_or_formula(args.selection_features),
                 missing=args.missing,
                 unseen=args.unseen,
                 standardize=not args.no_standardize,
@@ -208,7 +206,6 @@ def run(args: argparse.Namespace, terminal: Terminal) -> None:
                 cores=args.cores,
                 random_seed=args.seed,
                 progressbar=False,
-                keep_partial=args.keep_partial,
             )
         except DataError as error:
             raise DataError(complaint(error, args.data)) from None
@@ -293,7 +290,7 @@ def read_columns(
             return None
 
     for option in ("features", "exclude", "class_features", "selection_features"):
-        for name in split_names(getattr(args, option)) or []:
+        for name in _names(getattr(args, option)):
             attempt(lambda n=name, o=option: sheet.require(n, "--" + o.replace("_", "-")))  # type: ignore[misc]
     annotators = split_names(args.label) or []
     labels: pd.Series | pd.DataFrame | None
@@ -342,6 +339,11 @@ def read_learners(text: str) -> str | list[str] | None:
     return {"auto": "auto", "none": None}.get(text, split_names(text))
 
 
+def columns_or_formula(text: str | None) -> str | list[str] | None:
+    """Names of columns, or the formula as it is."""
+    return text if is_formula(text) else split_names(text)
+
+
 def known_figure(text: str) -> tuple[float, float]:
     """A figure and its standard error, as in ``0.12,0.02``."""
     try:
@@ -375,7 +377,7 @@ def feature_names(sheet: Sheet, args: argparse.Namespace) -> list[str]:
         roles |= dict.fromkeys(split_names(text.partition("=")[2]) or [], "--visits")
     known = list(sheet.frame.columns)
     for option in ("features", "class_features", "selection_features"):
-        clash = [name for name in split_names(getattr(args, option)) or [] if name in roles]
+        clash = [name for name in _names(getattr(args, option)) if name in roles]
         if clash:
             raise DataError(
                 f"Column {clash[0]!r} is named by both --{option.replace('_', '-')} and "
@@ -395,6 +397,11 @@ def _spread(table: pd.DataFrame, kept: Any, index: pd.Index) -> pd.DataFrame:
     values = np.full((len(index), table.shape[1]), np.nan)
     values[kept] = table.to_numpy()
     return pd.DataFrame(values, index=index, columns=table.columns)
+
+
+def _names(text: str | None) -> list[str]:
+    """Names of columns; none where there is a formula."""
+    return [] if is_formula(text) else split_names(text) or []
 
 
 def _separator(text: str | None) -> str | None:
