@@ -12,8 +12,8 @@ from bayes_lepu.diagnostics import table as checks
 from bayes_lepu.diagnostics.records import Aspect, Check
 from bayes_lepu.factors import Factor, Link, ceiling, get_factor
 from bayes_lepu.inference import engines
-from bayes_lepu.report import order
-from bayes_lepu.report.section import Section
+from bayes_lepu.report import sections
+from bayes_lepu.report.sections import Section
 from tests.patience import slow
 
 QUICK = {"draws": 60, "tune": 100, "chains": 2, "cores": 1, "progressbar": False}
@@ -236,7 +236,7 @@ def test_a_check_and_a_section_from_outside(tmp_path, monkeypatch):
     fit = lepu.fit(X, l, model="scar", method="map", random_seed=1)
     before = fit.identifiability.level
     monkeypatch.setattr(checks, "CHECKS", [*checks.CHECKS, checks.Row(check_coin)])
-    monkeypatch.setattr(order, "SECTIONS", [*order.SECTIONS, coin_section])
+    monkeypatch.setattr(sections, "SECTIONS", [*sections.SECTIONS, coin_section])
     found = lepu.diagnose(fit)
     assert before < found.level == 4
     assert "the coin cannot rank rows" in found.verdict

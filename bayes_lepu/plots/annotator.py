@@ -20,11 +20,11 @@ from bayes_lepu.plots.panels import (
     GUIDE,
     PROPENSITY,
     Panels,
+    enlarged,
     mean_and_interval,
     short,
     some_rows,
 )
-from bayes_lepu.plots.ranges import enlarged
 from bayes_lepu.result import FittedModel
 from bayes_lepu.result.summaries import tail_probabilities
 

@@ -16,10 +16,11 @@ from bayes_lepu.plots.panels import (
     PRIOR,
     PROPENSITY,
     Panels,
+    height,
     mean_and_interval,
+    share_range,
     some_rows,
 )
-from bayes_lepu.plots.ranges import height, share_range
 from bayes_lepu.result import FittedModel
 from bayes_lepu.result.summaries import tail_probabilities
 

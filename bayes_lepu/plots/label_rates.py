@@ -10,8 +10,18 @@ from bayes_lepu.diagnostics.identifiability import verdict_of
 from bayes_lepu.diagnostics.label_checks import calibrate_labels, scores
 from bayes_lepu.errors import DataError
 from bayes_lepu.links import Array
-from bayes_lepu.plots.panels import DRAWS, GUIDE, LABEL, MAX_ROWS, PRIOR, Panels, short, some_rows
-from bayes_lepu.plots.ranges import height, share_range
+from bayes_lepu.plots.panels import (
+    DRAWS,
+    GUIDE,
+    LABEL,
+    MAX_ROWS,
+    PRIOR,
+    Panels,
+    height,
+    share_range,
+    short,
+    some_rows,
+)
 from bayes_lepu.result import FittedModel
 from bayes_lepu.result.summaries import tail_probabilities
 

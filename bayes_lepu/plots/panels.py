@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,6 +24,10 @@ PANEL_SIZE = (3.7, 2.8)  # inches
 MAX_NAME = 32
 MAX_ROWS = 20_000  # of which rates and ranks are drawn: enough for any line on a screen
 DRAWS = 400  # of which a picture is made: its bands are good to a line's width
+# Axis ranges fit what is shown: a class of one per cent needs another axis than a half.
+WIDE = 0.4  # what reaches further than this is shown on the whole axis from 0 to 1
+ROOM = 1.35
+RARE = 0.15  # what stays below it is a line on the floor of an axis from 0 to 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,3 +171,23 @@ def some_rows(n: int, count: int) -> Any:
 def mean_and_interval(values: Array, tails: tuple[float, float]) -> Array:
     """Mean, lower and upper over the first axis, shape ``(3, ...)``."""
     return np.stack([values.mean(axis=0), *np.quantile(values, tails, axis=0)])
+
+
+def share_range(values: Array) -> tuple[float, float]:
+    """From 0 to somewhat beyond the largest share, or to 1 where that is not far."""
+    top = float(np.max(values)) if len(values) else 1.0
+    return (0.0, 1.0) if not np.isfinite(top) or top > WIDE else (0.0, max(ROOM * top, 1e-6))
+
+
+def enlarged(top: float) -> int:
+    """How many times as large a rare class is drawn beside the propensity: 1, 5, 10, 50, ..."""
+    times, steps = 1, cycle((5, 2))
+    while 0 < times * top < RARE:
+        times *= next(steps)
+    return times
+
+
+def height(values: Array) -> tuple[float, float]:
+    """From 0 to a little above the largest probability."""
+    top = float(np.max(values)) if len(values) else 1.0
+    return 0.0, min(1.02, 1.15 * max(top, 1e-6))

@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bayes_lepu.errors import ModelError
-from bayes_lepu.plots.panels import CLASS, GUIDE, Panels
-from bayes_lepu.plots.ranges import height
+from bayes_lepu.plots.panels import CLASS, GUIDE, Panels, height
 from bayes_lepu.result import FittedModel
 from bayes_lepu.settling.curves import ranking_curves
 from bayes_lepu.settling.readings import AS_NAMED, EXCHANGED

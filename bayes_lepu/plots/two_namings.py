@@ -9,8 +9,7 @@ from bayes_lepu.diagnostics.subject import Role
 from bayes_lepu.diagnostics.thresholds import LIKELIHOOD_DROP
 from bayes_lepu.errors import ModelError
 from bayes_lepu.models.parameters import sigma_norm
-from bayes_lepu.plots.panels import CLASS, DRAWS, GUIDE, PROPENSITY, Panels
-from bayes_lepu.plots.ranges import share_range
+from bayes_lepu.plots.panels import CLASS, DRAWS, GUIDE, PROPENSITY, Panels, share_range
 from bayes_lepu.result import FittedModel
 
 if TYPE_CHECKING:

@@ -11,10 +11,9 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from bayes_lepu.diagnostics.records import Identifiability
-from bayes_lepu.report import order
+from bayes_lepu.report import sections
 from bayes_lepu.report.figures import BOTTOM, LEFT, RIGHT, TOP
-from bayes_lepu.report.page import Page
-from bayes_lepu.report.sections.rows_to_look_at import first_rows
+from bayes_lepu.report.sections import Page, first_rows
 from bayes_lepu.result import FittedModel
 from bayes_lepu.result.numbers_in_words import say_count
 from bayes_lepu.result.summaries import interval_level
@@ -67,7 +66,7 @@ def write_report(
 
 def render(page: Page, title: str) -> str:
     """The page as text."""
-    sections = [made for section in order.SECTIONS if (made := section(page)) is not None]
+    found = [made for section in sections.SECTIONS if (made := section(page)) is not None]
     environment = Environment(
         loader=PackageLoader("bayes_lepu", "report"),
         autoescape=True,
@@ -83,7 +82,7 @@ def render(page: Page, title: str) -> str:
         facts_line=_facts(page.fit),
         ci=f"{interval_level():.0%}",
         frame={"x": LEFT, "y": TOP, "width": RIGHT - LEFT, "height": BOTTOM - TOP},
-        sections=sections,
+        sections=found,
         style=Markup(_file("style.css")),
         script=Markup(script),
         script_hash=_hash(script),

@@ -12,7 +12,7 @@ from bayes_lepu import plots
 from bayes_lepu.errors import DataError, ModelError
 from bayes_lepu.links import sigmoid
 from bayes_lepu.plots import annotator, answer, label_rates, panels
-from bayes_lepu.plots.ranges import enlarged
+from bayes_lepu.plots.panels import enlarged
 from bayes_lepu.result.summaries import mean_by_row
 from tests.reports import NAMES, hostile_fit
 

@@ -12,12 +12,9 @@ import pytest
 import bayes_lepu as lepu
 from bayes_lepu.diagnostics.records import Aspect, Check, Identifiability
 from bayes_lepu.models.parameters import Parameters
-from bayes_lepu.report import order, write_report
+from bayes_lepu.report import sections, write_report
 from bayes_lepu.report.html_tables import Cell, Table, table
-from bayes_lepu.report.section import Section
-from bayes_lepu.report.sections.grouped_checks import grouped
-from bayes_lepu.report.sections.rows_to_look_at import PROBABILITY, ranked_rows
-from bayes_lepu.report.sections.table_in import data_section
+from bayes_lepu.report.sections import PROBABILITY, Section, data_section, grouped, ranked_rows
 from bayes_lepu.result.numbers_in_words import number
 from tests.reports import NAMES, QUOTE, SCRIPT, hostile_fit
 from tests.tiny import tiny_table
@@ -164,7 +161,7 @@ def test_a_section_of_ones_own_is_one_function(fit, tmp_path, monkeypatch):
     def weather(page):
         return Section("weather", "The weather", f"{page.fit.data.n} rows of rain.")
 
-    monkeypatch.setattr(order, "SECTIONS", [*order.SECTIONS, weather])
+    monkeypatch.setattr(sections, "SECTIONS", [*sections.SECTIONS, weather])
     text = fit.report(tmp_path / "r.html").read_text("utf-8")
     assert '<section id="weather">' in text
     assert "800 rows of rain." in text

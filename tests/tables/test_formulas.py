@@ -12,7 +12,7 @@ import bayes_lepu as lepu
 from bayes_lepu import DataError
 from bayes_lepu.data.reading import read_data
 from bayes_lepu.links import sigmoid
-from bayes_lepu.report.sections.rows_to_look_at import own_values
+from bayes_lepu.report.sections import own_values
 from bayes_lepu.tables.encoding import Encoding
 from bayes_lepu.tables.formulas import SIMPLE
 

@@ -18,7 +18,7 @@ from bayes_lepu.models.density import LogDensity
 from bayes_lepu.options import choose_priors
 from bayes_lepu.plots.annotator import effect_of, top_features
 from bayes_lepu.plots.label_rates import grouped_rates
-from bayes_lepu.report.sections.rows_to_look_at import ranked_rows
+from bayes_lepu.report.sections import ranked_rows
 from bayes_lepu.tables.sparse_tables import moments
 
 MODELS = ("naive", "scar", "spm", "psychm")

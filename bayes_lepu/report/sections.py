@@ -1,0 +1,712 @@
+"""The sections of the report, in the order in which a colleague asks.
+
+A section is a function that takes a `Page` and returns a `Section`, or None where it has nothing to
+say. One of one's own is appended to `SECTIONS`.
+"""
+
+import platform
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from bayes_lepu.diagnostics.bounds import bound_class_prior
+from bayes_lepu.diagnostics.records import Aspect, Check, Identifiability
+from bayes_lepu.diagnostics.rivals import LEAST_DIFFERENCE, Rival, compare_fits
+from bayes_lepu.errors import DataError
+from bayes_lepu.links import Array, RowKind
+from bayes_lepu.models.parameters import Parameters
+from bayes_lepu.models.spec import RATE_WORDS
+from bayes_lepu.plots.annotator import MAX_PANELS, plot_propensity, top_features
+from bayes_lepu.plots.answer import plot_class_probability, plot_prior_posterior
+from bayes_lepu.plots.label_rates import plot_calibration, plot_label_rate
+from bayes_lepu.plots.ranking import plot_ranking
+from bayes_lepu.plots.two_namings import plot_modes, plot_orientation, plot_profile
+from bayes_lepu.report.figures import Picture, picture
+from bayes_lepu.report.html_tables import Cell, Table, from_frame, table
+from bayes_lepu.result import FittedModel
+from bayes_lepu.result.facts import orientation_sentence
+from bayes_lepu.result.numbers_in_words import number, say_count, say_share
+from bayes_lepu.result.summaries import interval_level, mean_by_row
+from bayes_lepu.settling.plain_answer import Answer
+from bayes_lepu.settling.readings import UNNAMED_LEVEL, read_open
+from bayes_lepu.tables.formulas import spline_argument
+
+MAX_COLUMNS = 60  # of the user's, in any table of the page
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A sentence with its status, and what would help."""
+
+    status: str
+    style: str
+    text: str
+    remedy: str = ""
+
+
+@dataclass(frozen=True)
+class Group:
+    """Findings that bear on one question; ``status`` is that of the worst."""
+
+    question: str
+    status: str
+    style: str
+    findings: tuple[Finding, ...] = ()
+
+
+@dataclass(frozen=True)
+class Section:
+    """A heading with sentences, facts, pictures and tables below it.
+
+    Attributes
+    ----------
+    key, title, lead : str
+    facts : mapping
+    reading : str
+        How to read the pictures, said once for all of them.
+    pictures : tuple of Picture
+    groups : tuple of Group
+    code : str
+    tables, folded : tuples of (caption, Table)
+        Tables to see, and tables to unfold.
+    csv, file_name : str
+        A file to download.
+    """
+
+    key: str
+    title: str
+    lead: str = ""
+    facts: Mapping[str, str] = field(default_factory=dict)
+    reading: str = ""
+    pictures: tuple[Picture, ...] = ()
+    groups: tuple[Group, ...] = ()
+    tables: tuple[tuple[str, Table], ...] = ()
+    folded: tuple[tuple[str, Table], ...] = ()
+    code: str = ""
+    csv: str = ""
+    file_name: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Page:
+    """A fit with its verdict and its answer, and the options of the report.
+
+    Attributes
+    ----------
+    fit : Fit
+    verdict : Identifiability
+    answer : Answer
+        The sentences of the first screen, and the rows to look at.
+    group_by : tuple of str
+        Columns by which label rates are shown; empty for those that matter most.
+    compare_with : mapping of str to Fit, or None
+    """
+
+    fit: FittedModel
+    verdict: Identifiability
+    answer: Answer
+    group_by: tuple[str, ...] = ()
+    compare_with: Mapping[str, FittedModel] | None = None
+
+    @property
+    def h_formula(self) -> str:
+        """How h follows from t and s."""
+        return " = s·t + ε·(1 − t)" if self.fit.spec.false_marks else " = s·t"
+
+    @property
+    def unnamed(self) -> bool:
+        """Whether every number has a second reading, with the factors exchanged."""
+        return self.verdict.level >= UNNAMED_LEVEL and self.fit.spec.has_selection
+
+
+SHOWN = 200
+IN_FILE = 5000
+FEATURES = 6
+FIRST = 8  # rows on the first screen
+PROBABILITY = "P(y=1 | x, l=0)"
+
+
+def first_rows(page: Page) -> Table:
+    """The first few rows for the first screen: their names and chances, without symbols."""
+    decision = page.answer.decision
+    rows = decision.rows.head(FIRST)
+    columns = ["row", "chance"]
+    interval = "lower" in rows
+    if interval:
+        columns.append(f"{decision.ci_prob:.0%} interval")
+    cells = []
+    for name, row in rows.iterrows():
+        line = [Cell(str(name)), Cell(say_share(row["missed"]), float(row["missed"]))]
+        if interval:
+            line.append(Cell(f"{say_share(row['lower'])} to {say_share(row['upper'])}"))
+        cells.append(tuple(line))
+    return Table(tuple(columns), tuple(cells))
+
+
+def rows_section(page: Page) -> Section | None:
+    """The unlabelled rows by P(y=1 | x, l=0): a table, a file, and what looking brings."""
+    fit, answer = page.fit, page.answer
+    if answer.decision.candidates == 0 or fit.spec.certain:
+        return None
+    frame = ranked_rows(fit)
+    shown = frame.head(SHOWN)
+    curves = (
+        (
+            "Positives found",
+            "How many positives one finds by looking at the most probable rows first.",
+            "gain",
+        ),
+        (
+            "Precision against recall",
+            "How pure the list is when a given share of the missed positives has been found.",
+            "precision",
+        ),
+    )
+    return Section(
+        "rows",
+        "Rows to look at",
+        "The unlabelled rows, most probable first; those that have been checked are left out. "
+        "Click a heading to sort.",
+        pictures=tuple(
+            picture(title, reading, partial(plot_ranking, fit, kind=kind, exchanged=page.unnamed))
+            for title, reading, kind in curves
+        ),
+        tables=((f"The first {len(shown)}", from_frame(shown, index="row")),),
+        csv=frame.to_csv(index_label="row", float_format="%.6g"),
+        file_name=f"rows-to-look-at ({say_count(len(frame))} rows)",
+    )
+
+
+def ranked_rows(fit: FittedModel) -> pd.DataFrame:
+    """The unlabelled rows whose class is unknown, the most probable first, with their columns.
+
+    Means and intervals are those of `Fit.decide`, over at most 1000 evenly spaced draws; at most
+    the 5,000 most probable rows are returned.
+    """
+    data = fit.data
+    rows, (reading,) = read_open(fit, both=False)
+    best = np.argsort(-reading.mean, kind="stable")[:IN_FILE]
+    first, draws = rows[best], reading.draws
+    X = data.X[first]
+    frame = reading.summary(best, data.index[first])
+    frame = frame.rename(columns={"mean": PROBABILITY})
+    frame["class t"] = mean_by_row(draws, Parameters.t, X)
+    frame["propensity s"] = mean_by_row(draws.average(), Parameters.s, X)
+    shown = [own_values(fit, name, first) for name in top_features(fit, FEATURES)]
+    cells = dict(pair for pair in shown if pair is not None)
+    return pd.concat([frame, pd.DataFrame(cells, index=frame.index)], axis=1)
+
+
+def own_values(
+    fit: FittedModel, name: str, rows: NDArray[np.intp]
+) -> tuple[str, NDArray[Any]] | None:
+    """A column as the user knows it, and its name: numbers in their units, levels by name.
+
+    A spline is shown by what it is of, a group by its level; other terms of several columns, such
+    as interactions, have no single value: None.
+    """
+    data, design = fit.data, fit.data.encoding.design
+    places = list(data.terms[name])
+    raw = data.cells(places, rows) * data.scale[places] + data.center[places]
+    if design is not None and (of := spline_argument(name)):
+        values = design.argument(name, raw)
+        return None if values is None else (of[0], _rounded(values))
+    if data.is_group(name):
+        levels = [data.feature_names[j].split("=", 1)[1] for j in places]
+        return name.removeprefix("1 | "), _levels(levels, np.argmax(raw, axis=1))
+    column = next((c for c in data.encoding.columns if c.name == name), None)
+    if column is not None and column.levels is not None and len(column.names) == len(places):
+        at = np.where(raw.max(axis=1) > 0.5, 1 + np.argmax(raw, axis=1), 0)
+        return name, _levels(column.levels, at)
+    if column is not None and column.indicator and len(places) == 2:
+        return name, np.where(raw[:, 1] > 0.5, np.nan, _rounded(raw[:, 0]))
+    return (name, _rounded(raw[:, 0])) if len(places) == 1 else None
+
+
+def _levels(levels: Sequence[str], at: NDArray[np.intp]) -> NDArray[Any]:
+    return np.array(levels, dtype=object)[at]
+
+
+def _rounded(values: Array) -> Array:
+    """Undo the rounding of the way to the internal scale and back."""
+    return np.round(values, 10) + 0.0
+
+
+WORDS = {
+    "pi": "class prior π = P(y=1), the share of positives",
+    "c": "label frequency c = P(l=1 | y=1), the share of positives with a label",
+    "prior of pi": "π before the data",
+    "prior of c": "c before the data",
+}
+TITLES = {"pi": "Share of positives π", "c": "Share of them labelled c"}
+
+
+def class_section(page: Page) -> Section:
+    """Class probabilities, class prior and label frequency."""
+    fit = page.fit
+    frame = fit.class_prior()
+    pictures = [
+        picture(
+            "Class probability of the rows",
+            "Rows from least to most probably positive: the area below the blue curve is the share "
+            "of positives, the gap down to the green one are positives that went unlabelled.",
+            partial(plot_class_probability, fit),
+        )
+    ]
+    reading = ""
+    if not fit.is_point:
+        reading = (
+            "Grey is what was believed before the data, colour what is believed after: the "
+            "narrower against grey, the more the data have said."
+        )
+        for name in frame.index.intersection(list(TITLES)):
+            plot = partial(plot_prior_posterior, fit, var_names=[name])
+            pictures.append(picture(TITLES[name], "", plot))
+    lead = "How many rows are positive, which ones, and how many of the positives carry a label."
+    level = f"{interval_level():.0%}"
+    caption = "Point estimate" if fit.is_point else f"Posterior with {level} intervals"
+    tables = ((caption, from_frame(frame.rename(index=WORDS), index="quantity")),)
+    return Section(
+        "answer",
+        "The class",
+        lead,
+        reading=reading,
+        pictures=tuple(pictures),
+        tables=tables + weaker_assumptions(page),
+    )
+
+
+def weaker_assumptions(page: Page) -> tuple[tuple[str, Table], ...]:
+    """The ends of π when less is assumed: other forms, then bounds that need no form at all."""
+    if page.fit.data.n_annotators > 1:
+        return ()
+    ends = {}
+    if page.verdict.pi_range is not None:
+        ends["other forms that predict the labels as well"] = page.verdict.pi_range
+    bounds = bound_class_prior(page.fit)[["lower", "upper"]]
+    ends |= {str(name): tuple(row) for name, row in reversed([*bounds.T.items()])}
+    frame = pd.DataFrame.from_dict(ends, orient="index", columns=["π at least", "π at most"])
+    return (
+        (
+            "The share of positives when less is assumed",
+            from_frame(frame.rename(index=WORDS), index="assumed"),
+        ),
+    )
+
+
+RATE_MEANING = {
+    "gamma": "How often even the least visible positives are labelled.",
+    "lambda": "How often even the most visible positives are missed.",
+}
+
+
+def annotator_section(page: Page) -> Section:
+    """Propensity curves (bars for categories and flags), guesses and lapses."""
+    fit = page.fit
+    lead, reading = f"In this model {fit.spec.mechanism}.", ""
+    several = fit.data.n_annotators > 1
+    if several:
+        lead += " Annotators are partially pooled; the curves are of the average one."
+    pictures: list[Picture] = []
+    if fit.spec.has_selection:
+        if len(fit.data.terms) > MAX_PANELS:
+            lead += (
+                f" Of {len(fit.data.terms)} columns the {MAX_PANELS} with the largest effects are "
+                "shown."
+            )
+        reading = (
+            "Where orange is higher, positives are labelled more readily; blue is the class "
+            "probability along the same column."
+        )
+        for name in top_features(fit):
+            plot = partial(plot_propensity, fit, features=[name], show_class=True)
+            pictures.append(picture(name, "", plot))
+    facts: dict[str, str] = {}
+    for name, drawn in fit.draws.rates(fit.spec.shape_rates).items():
+        facts[RATE_WORDS[name]] = number(float(drawn.mean()))
+        if not fit.is_point:
+            plot = partial(plot_prior_posterior, fit, var_names=[name])
+            title = RATE_WORDS[name].capitalize()
+            pictures.append(picture(title, RATE_MEANING[name], plot))
+    if fit.spec.false_marks and not fit.is_point:
+        pictures.append(
+            picture(
+                "Rate of false marks ε",
+                "How often a negative is marked: where colour lies on grey, the prior says it, not "
+                "the data.",
+                partial(plot_prior_posterior, fit, var_names=["epsilon"]),
+            )
+        )
+    tables: tuple[tuple[str, Table], ...] = ()
+    if several:
+        people = fit.annotators().rename(columns={"differs_in": "differs in"})
+        tables = (("Annotators", from_frame(people, index="annotator")),)
+    return Section(
+        "annotator",
+        "The annotators" if several else "The annotator",
+        lead,
+        tables=tables,
+        facts=facts,
+        reading=reading,
+        pictures=tuple(pictures),
+    )
+
+
+def labels_section(page: Page) -> Section:
+    """Label rates by score and by column, and calibration."""
+    fit = page.fit
+    pictures = [
+        picture("Label rate by score", "", partial(plot_label_rate, fit)),
+        picture(
+            "Calibration of h",
+            "Green within the grey band: a predicted label probability can be taken at its word.",
+            partial(plot_calibration, fit),
+        ),
+    ]
+    plain = [n for n, places in fit.data.terms.items() if len(places) == 1]
+    ranked = [n for n in top_features(fit, len(fit.data.terms)) if n in plain][:3]
+    for name in page.group_by or ranked:
+        plot = partial(plot_label_rate, fit, by=name)
+        pictures.append(picture(f"Label rate by {name}", "", plot))
+    return Section(
+        "labels",
+        "Does the model reproduce the labels?",
+        "Only the labels can be checked against the data; a good fit of h does not by itself "
+        "say that its two factors are right.",
+        reading="Green dots inside the grey bars: groups of rows carry as many labels as "
+        "predicted. A run of dots on one side of their bars means that a column acts otherwise "
+        "than a straight line in the log-odds.",
+        pictures=tuple(pictures),
+    )
+
+
+QUESTIONS = {
+    Aspect.COMPUTATION: "Did the computation work?",
+    Aspect.LABELS: "Does the model reproduce the labels?",
+    Aspect.RANKING: "Can the rows be put in order?",
+    Aspect.ORIENTATION: "Is the class told apart from the annotator's attention?",
+    Aspect.LEVEL: "Is the total known?",
+    Aspect.PRIOR: "Do the data speak, or the priors?",
+}
+STYLES = {"passed": "good", "weak": "fair", "failed": "bad"}
+ORDER = ("failed", "weak", "not computed", "passed", "not applicable")
+
+
+def checks_section(page: Page) -> Section:
+    """The verdict in its own words, the checks behind it, and pictures of the naming."""
+    fit, verdict = page.fit, page.verdict
+    folded = [("All checks", checks_table(verdict.checks))]
+    if any(r.helps for r in verdict.remedies):
+        folded.append(("What would help, in figures", remedies_table(page)))
+    folded.append(("Modes found by the search", modes_table(fit)))
+    return Section(
+        "checks",
+        "What these data can and cannot say",
+        f"Level {verdict.level} of 4: {verdict.verdict}",
+        facts={
+            "carried by": ", ".join(verdict.carried_by),
+            "which factor is the class": orientation_sentence(fit),
+            "log-likelihood units": "2 make the data 7 times as likely, 5 make them 150 times",
+        },
+        groups=tuple(grouped(verdict.checks)),
+        pictures=tuple(_pictures(page)),
+        folded=tuple(folded),
+    )
+
+
+def grouped(checks: tuple[Check, ...]) -> list[Group]:
+    """Checks by the first question they bear on, with a sentence for each that is not passed."""
+    groups = []
+    for aspect, question in QUESTIONS.items():
+        here = [c for c in checks if c.bears_on and c.bears_on[0] == aspect]
+        asked = [c for c in here if c.status != "not applicable"]
+        if not asked:
+            continue
+        asked.sort(key=lambda c: ORDER.index(c.status))
+        worst = asked[0].status
+        findings, said = [], set()
+        for c in asked:
+            if c.status in ("failed", "weak"):
+                remedy = "" if c.remedy in said else c.remedy  # the same advice once
+                findings.append(Finding(c.status, STYLES.get(c.status, "muted"), c.text, remedy))
+                said.add(c.remedy)
+        groups.append(Group(question, worst, STYLES.get(worst, "muted"), tuple(findings)))
+    return groups
+
+
+def _pictures(page: Page) -> list[Picture]:
+    fit, pictures = page.fit, []
+    if fit.spec.has_selection:
+        pictures.append(
+            picture(
+                "Size of the two factors",
+                "Dots below the diagonal: t is the steeper factor, as the paper assumes; a cloud "
+                "across it leaves the naming open. The large dot is the best mode.",
+                partial(plot_orientation, fit),
+            )
+        )
+    if len(fit.modes) > 1:
+        pictures.append(
+            picture(
+                "Modes of the density",
+                "Another dot above the dashed line (7 times less likely) with another π is a "
+                "second answer.",
+                partial(plot_modes, fit),
+            )
+        )
+    if page.verdict.evidence is not None and page.verdict.evidence.profile is not None:
+        pictures.append(
+            picture(
+                "Profile of the class prior",
+                "What lies above the dashed line the likelihood alone cannot exclude; a flat top "
+                "means that the level of t comes from elsewhere.",
+                partial(plot_profile, fit),
+            )
+        )
+    return pictures
+
+
+def modes_table(fit: FittedModel) -> Table:
+    """The distinct modes in words a reader knows."""
+    names = {
+        "role": "role",
+        "gap": "log density below the best",
+        "hits": "starts that ended here",
+        "pi": "π",
+        "c": "c",
+        "norm_a": "size of t",
+        "norm_alpha": "size of s",
+        "rms_t": "difference in t (RMS)",
+        "artefact": "artefact",
+    }
+    return from_frame(fit.mode_table()[list(names)].rename(columns=names), index="mode")
+
+
+def remedies_table(page: Page) -> Table:
+    """What one more piece of information would change, the most helpful first."""
+    offers = [r for r in page.verdict.remedies if r.helps]
+    rows = [[r.text, r.call, r.sd_before, r.sd_after, r.gap_before, r.gap_after] for r in offers]
+    columns = (
+        "information",
+        "how",
+        "sd of π now",
+        "sd of π then",
+        "log-likelihood units for this naming now",
+        "then",
+    )
+    return table(columns, rows)
+
+
+def checks_table(checks: tuple[Check, ...]) -> Table:
+    """The checks, each with its status, finding and remedy; what needs attention comes first."""
+    rows = [
+        [
+            c.name,
+            Cell(c.status, style=STYLES.get(c.status, "muted")),
+            c.figure,
+            c.threshold,
+            c.text,
+            c.remedy,
+        ]
+        for c in sorted(checks, key=lambda c: ORDER.index(c.status))
+    ]
+    columns = ("check", "status", "figure", "held against", "finding", "what would help")
+    return table(columns, rows)
+
+
+def comparison_section(page: Page) -> Section | None:
+    """How well each model predicts the labels, and what it makes of the class prior."""
+    fit, verdict, compare_with = page.fit, page.verdict, page.compare_with
+    rivals: tuple[Rival, ...] = () if verdict.evidence is None else verdict.evidence.rivals
+    if compare_with is not None:
+        for name, other in compare_with.items():
+            if not np.array_equal(other.data.kind, fit.data.kind):
+                raise DataError(f"{name!r} was fitted to other labels than this fit.")
+        rivals = compare_fits({_own_name(fit, compare_with): fit, **compare_with})
+    if not rivals:
+        return None
+    ranked = sorted(rivals, key=lambda r: -r.elpd)
+    rows = [[r.name, r.elpd, r.difference, r.se, r.reading, r.pi, r.pi_sd] for r in ranked]
+    columns = ("model", "elpd", "below the best", "se", "reading", "its π", "sd of its π")
+    how = "the fits handed in" if compare_with else "other models of the labels"
+    lead = (
+        f"This fit against {how} on the same rows: expected log predictive density (elpd), the log "
+        "likelihood at the maximum under a weak penalty less the effective number of parameters. A "
+        f"difference below {LEAST_DIFFERENCE:g} or two standard errors says nothing; where a "
+        "constant s predicts as well, the simpler model is the honest one."
+    )
+    found = table(columns, rows)
+    return Section("comparison", "Against simpler models", lead, tables=(("Models", found),))
+
+
+def _own_name(fit: FittedModel, others: Mapping[str, FittedModel]) -> str:
+    return f"{fit.spec.name} (this fit)" if fit.spec.name in others else fit.spec.name
+
+
+def coefficients_section(page: Page) -> Section:
+    """Slopes and intercepts on both scales."""
+    fit = page.fit
+    frame = fit.coefficients().reset_index()
+    note = ""
+    shown = frame[frame["feature"] != "(intercept)"]
+    internal = shown[shown["scale"] == "internal"]
+    order = internal.groupby("feature", sort=False)["mean"].apply(lambda v: v.abs().max())
+    if len(order) > MAX_COLUMNS:
+        keep = {*order.nlargest(MAX_COLUMNS).index, "(intercept)"}
+        frame = frame[frame["feature"].isin(keep)]
+        note = f"The {MAX_COLUMNS} columns with the largest slopes are shown."
+    factor = {"t": "class t", "s": "propensity s"}
+    internally = "per sd" if fit.options.standardize else "internal"
+    tables = []
+    for key, part in frame.groupby("scale", sort=False):
+        named = [factor.get(f, f"propensity {f}") for f in part["factor"]]
+        part = part.assign(factor=named).drop(columns="scale")
+        name = internally if key == "internal" else "in the columns' own units"
+        tables.append((f"Log-odds {name}", from_frame(part, note=note)))
+    lead = "Change of the log-odds of being positive (t) and of being labelled if positive (s)."
+    return Section("coefficients", "Coefficients", lead, folded=tuple(tables))
+
+
+def data_section(page: Page) -> Section:
+    """Rows, labels, audits and columns."""
+    fit = page.fit
+    d = fit.data
+    unlabelled = int(np.sum(d.kind == RowKind.UNLABELLED))
+    facts = {
+        "rows": number(d.n),
+        "columns": number(d.p),
+        "labelled positive": f"{number(int(d.l.sum()))} ({d.l.mean():.1%})",
+        "unlabelled, class unknown": number(unlabelled),
+    }
+    if d.n_audited:
+        missed = int(np.sum(d.kind == RowKind.MISSED))
+        facts["audited"] = f"{d.n_audited} ({missed} missed positives, {d.n_audited - missed} not)"
+        facts["audited rows were"] = fit.options.audits or "picked in a way not said"
+    mean, sd = d.column_moments
+    contrast = d.X[d.l == 1].mean(axis=0) - d.X[d.l == 0].mean(axis=0)
+    contrast /= np.maximum(sd, 1e-300)
+    chosen = np.sort(np.argsort(-np.abs(contrast), kind="stable")[:MAX_COLUMNS])
+    columns = d.cells(chosen)
+    figures = np.array([mean[chosen], columns.min(axis=0), columns.max(axis=0)])
+    figures = figures * d.scale[chosen] + d.center[chosen]
+    rows = [
+        [d.feature_names[j], center, sd[j] * d.scale[j], low, high, contrast[j], _used_in(fit, j)]
+        for j, (center, low, high) in zip(chosen, figures.T, strict=True)
+    ]
+    note = "" if d.p <= MAX_COLUMNS else f"The {MAX_COLUMNS} columns that differ most are shown."
+    heads = ("column", "mean", "sd", "min", "max", "labelled − unlabelled, in sd", "enters")
+    return Section(
+        "data",
+        "The data",
+        f"{_a_label(fit)}; a missing label can mean negative or overlooked.",
+        facts=facts,
+        folded=(("Columns", table(heads, rows, note=note)),),
+    )
+
+
+def _a_label(fit: FittedModel) -> str:
+    """What the model takes a label to prove."""
+    if fit.spec.false_marks:
+        return "A label can be a false mark, put on a negative"
+    return "A label is taken to be right"
+
+
+def _used_in(fit: FittedModel, j: int) -> str:
+    d = fit.data
+    parts = ["t"] if d.class_mask[j] else []
+    if fit.spec.has_selection and d.selection_mask[j]:
+        parts.append("s")
+    parts += [
+        f"s of {who}" for who, k in zip(d.annotators, d.visit_places.T, strict=True) if j in k
+    ]
+    return " and ".join(parts) or "neither"
+
+
+MAX_PARAMETERS = 40
+HEALTH = {
+    "mean": "mean",
+    "sd": "sd",
+    "r_hat": "R-hat",
+    "ess_bulk": "ESS bulk",
+    "ess_tail": "ESS tail",
+}
+
+
+def health_section(page: Page) -> Section:
+    """What the verdict found about the computation; of chains also a table of the parameters."""
+    fit = page.fit
+    facts = {
+        check.name: check.text.removesuffix(".") + _held_against(check)
+        for check in page.verdict.checks
+        if Aspect.COMPUTATION in check.bears_on and check.status != "not applicable"
+    }
+    if fit.is_point:
+        lead = "A point estimate has no draws; fit with method='nuts' for uncertainty."
+        return Section("health", "Sampler health", lead, facts=facts)
+    if not fit.stats:
+        lead = f"Independent draws, a quick stand-in for the posterior: {fit.quality.words}."
+        return Section("health", "Sampler health", lead, facts=facts)
+    chains, draws = fit.parameters.b.shape
+    lead = (
+        "R-hat compares the chains and is 1 where they agree; the effective sample (ESS) is how "
+        "many independent draws these are worth."
+    )
+    found = fit.summary(round_to="none").sort_values("r_hat", ascending=False)
+    note = "" if len(found) <= MAX_PARAMETERS else f"The {MAX_PARAMETERS} largest R-hat are shown."
+    shown = found.head(MAX_PARAMETERS)[list(HEALTH)].round({"ess_bulk": 0, "ess_tail": 0})
+    # Three digits would hide what R-hat says; a single chain has none.
+    shown["r_hat"] = [Cell(f"{r:.3f}", r) if np.isfinite(r) else r for r in shown["r_hat"]]
+    table = from_frame(shown.rename(columns=HEALTH), index="parameter", note=note)
+    facts = {"chains × draws": f"{chains} × {draws}"} | facts
+    return Section("health", "Sampler health", lead, facts=facts, folded=(("Parameters", table),))
+
+
+def _held_against(check: Check) -> str:
+    return f" (held against: {check.threshold})" if check.threshold else ""
+
+
+PACKAGES = ("bayes-lepu", "numpy", "scipy", "numba", "pandas", "nutpie", "pymc", "arviz")
+
+
+def reproduce_section(page: Page) -> Section:
+    """Versions, seed and call."""
+    fit = page.fit
+    versions = {p: _version(p) for p in PACKAGES} | dict(fit.provenance.versions)
+    rows = [[name, v] for name, v in versions.items() if v]
+    facts = {"random seed": str(fit.options.random_seed), "Python": platform.python_version()}
+    return Section(
+        "reproduce",
+        "How to reproduce this",
+        "The same call with the same seed and versions gives the same draws; priors are on the "
+        "scale of standardised columns.",
+        facts=facts,
+        code=f'{fit.call}fit.report("report.html")',
+        folded=(("Versions", table(("package", "version"), rows)),),
+    )
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+SECTIONS: list[Callable[[Page], Section | None]] = [
+    rows_section,
+    class_section,
+    annotator_section,
+    labels_section,
+    checks_section,
+    comparison_section,
+    coefficients_section,
+    data_section,
+    health_section,
+    reproduce_section,
+]
