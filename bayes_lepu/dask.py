@@ -230,7 +230,7 @@ def _rated(values: Array, index: pd.Index | None = None) -> pd.DataFrame:
 
 def _without_rows(fit: "Fit") -> "Fit":
     """The same fit without its training rows, light enough to be sent to every worker."""
-    if fit.remembered is not None:
+    if not fit.has_rows:
         return fit
     return replace(fit, data=fit.data.rows(np.arange(0)), levels=(fit.pi_draws, fit.c_by_annotator))
 

@@ -289,12 +289,18 @@ class Fit(FittedModel):
 
     @property
     def _unnamed(self) -> bool:
-        known = self.identifiability if self.remembered is None else self.remembered
-        return known.level >= UNNAMED_LEVEL
+        return (self._printed or self.identifiability).level >= UNNAMED_LEVEL
+
+    @property
+    def _printed(self) -> Remembered | None:
+        """What the fit printed before it was saved, unless it has been judged anew."""
+        return None if self._judged else self.remembered
 
     @stops_at_once
     def save(self, path: str | Path, *, all_groups: bool = False, data: bool = True) -> Path:
         """Write the fit to one netCDF file; read it back with `load`.
+
+        A fit that was printed prints the same after `load`, and computes nothing for it.
 
         Parameters
         ----------
@@ -315,15 +321,16 @@ class Fit(FittedModel):
         Path
             The file written.
         """
-        data = data and self.remembered is None
+        data = data and self.has_rows
         if not data and all_groups:
             raise ModelError("all_groups=True writes what belongs to the rows; data=False no rows.")
-        remembered = None if data else self._remember()
-        return write(to_saved(self, all_groups=all_groups, remembered=remembered), Path(path))
+        remembered = self._printed
+        if remembered is None and ("answer" in vars(self) or not data):
+            remembered = self._remember()
+        tree = to_saved(self, all_groups=all_groups, remembered=remembered, rows=data)
+        return write(tree, Path(path))
 
     def _remember(self) -> Remembered:
-        if self.remembered is not None:
-            return self.remembered
         self.answer  # noqa: B018  the facts then tell the verdict
         prior = (np.zeros(0),) * 2 if self.is_point else self.prior_pi_and_c
         level = self.identifiability.level
@@ -374,13 +381,13 @@ class Fit(FittedModel):
         )
 
     def __str__(self) -> str:
-        if self.remembered is None:
+        if self._printed is None:
             _ = self.answer  # judged first; repr() shows what is known and computes nothing
         return repr(self)
 
     def _facts(self) -> dict[str, str]:
-        if self.remembered is not None:
-            return super()._facts()
+        if self._printed is not None:
+            return dict(self._printed.facts)
         if not self._judged:
             return super()._facts() | {"verdict": "not asked for yet: print(fit), or fit.answer"}
         found, facts = self.identifiability, self.answer.facts() | super()._facts()

@@ -25,7 +25,7 @@ from bayes_lepu.result.calls import HEAD, call_text
 from bayes_lepu.result.facts import facts_as_html, facts_as_text, facts_of
 from bayes_lepu.result.origin import FitOptions, Provenance
 from bayes_lepu.result.parameter_tables import checked_names, coefficient_table, estimate_table
-from bayes_lepu.result.without_rows import Remembered
+from bayes_lepu.result.without_rows import ColumnsOnly, Remembered
 
 if TYPE_CHECKING:
     import pymc as pm
@@ -62,7 +62,7 @@ class FittedModel:
     levels : pair of arrays, optional
         π (draw,) and c (draw, J), where all rows would have to be gone over for them.
     remembered : Remembered, optional
-        What is known of the rows, where the fit was saved without them.
+        What was found of the rows before the fit was saved: after its verdict, or without them.
     choice : Choice, optional
         What ``model="auto"`` compared, the chosen model first; ``choice.to_frame()`` as a table.
     """
@@ -103,6 +103,11 @@ class FittedModel:
     def is_point(self) -> bool:
         """Whether this is a point estimate without uncertainty."""
         return self.parameters.b.size == 1
+
+    @property
+    def has_rows(self) -> bool:
+        """Whether the rows are there: a fit can be saved without them."""
+        return not isinstance(self.data, ColumnsOnly)
 
     @cached_property
     def draws(self) -> Parameters:
@@ -367,7 +372,7 @@ class FittedModel:
         return f"bayes_lepu fit: {self.spec.name}{who}, method={self.method}"
 
     def _facts(self) -> dict[str, str]:
-        return facts_of(self) if self.remembered is None else dict(self.remembered.facts)
+        return facts_of(self)
 
     def _summarise(
         self, function: summaries.RowFunction, X: Any, ci_prob: float | None

@@ -38,18 +38,21 @@ LEARNED = "learned"  # the group of the trees that learned the shape of the clas
 
 
 def to_saved(
-    fit: FittedModel, *, all_groups: bool = False, remembered: Remembered | None = None
+    fit: FittedModel,
+    *,
+    all_groups: bool = False,
+    remembered: Remembered | None = None,
+    rows: bool = True,
 ) -> "xr.DataTree":
-    """The tree to write, by default without the groups that `fields_of` does not need.
-
-    Where something is to be remembered of the rows, these are left out.
-    """
+    """The tree to write, by default without the groups that `fields_of` does not need."""
     import xarray as xr
 
-    if remembered is not None:
-        tree = xr.DataTree.from_dict(groups_without_rows(fit, remembered))
+    if all_groups:
+        tree = fit.tree.copy()
     else:
-        tree = fit.tree.copy() if all_groups else xr.DataTree.from_dict(stored_groups(fit))
+        tree = xr.DataTree.from_dict(stored_groups(fit) if rows else groups_without_rows(fit))
+    if remembered is not None:
+        tree["remembered"] = xr.DataTree(remembered.to_dataset())
     if fit.data.learned is not None:
         tree[LEARNED] = learned_group(fit.data.learned)
     tree.attrs |= {

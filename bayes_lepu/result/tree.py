@@ -28,7 +28,6 @@ from bayes_lepu.result.row_groups import (
     constant_group,
     observed_group,
 )
-from bayes_lepu.result.without_rows import Remembered
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -86,16 +85,13 @@ def _parameter_groups(fit: FittedModel) -> dict[str, "xr.Dataset"]:
     }
 
 
-def groups_without_rows(fit: FittedModel, remembered: Remembered) -> dict[str, "xr.Dataset"]:
-    """The groups that predictions need, and what is to be remembered of the rows."""
+def groups_without_rows(fit: FittedModel) -> dict[str, "xr.Dataset"]:
+    """The groups that predictions need."""
     kept = {
         name: _numbered(group[[v for v in group.data_vars if not str(v).endswith("_original")]])
         for name, group in _parameter_groups(fit).items()
     }
-    return kept | {
-        "constant_data": column_group(fit.data),
-        "remembered": remembered.to_dataset(),
-    }
+    return kept | {"constant_data": column_group(fit.data)}
 
 
 def _numbered(group: "xr.Dataset") -> "xr.Dataset":

@@ -52,7 +52,7 @@ class ColumnsOnly(PUData):
 
 @dataclass(frozen=True, eq=False)
 class Remembered:
-    """What a fit knew of its rows when it was saved without them.
+    """What a fit knew of its rows when it was saved after its verdict, or without them.
 
     Attributes
     ----------

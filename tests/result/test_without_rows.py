@@ -1,6 +1,7 @@
 """A fit saved without its rows answers as the whole one does, or says why it cannot."""
 
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -95,3 +96,18 @@ def test_a_point_estimate_too(tmp_path):
     assert shipped.missed(X, total=True).equals(fit.missed(X, total=True))
     with pytest.raises(ModelError, match="all_groups=True"):
         fit.save(tmp_path / "other.nc", data=False, all_groups=True)
+
+
+def test_a_printed_fit_prints_the_same_after_load_and_computes_nothing(tmp_path, monkeypatch):
+    fit = replace(tiny_fit("psychm"))  # which nobody has printed yet
+    assert lepu.load(fit.save(tmp_path / "before.nc")).remembered is None
+    said = str(fit)
+    loaded = lepu.load(fit.save(tmp_path / "after.nc"))
+    again = lepu.load(loaded.save(tmp_path / "again.nc"))
+    with monkeypatch.context() as patch:
+        patch.setattr("bayes_lepu.fitted.diagnose", None)
+        assert str(loaded) == repr(again) == said
+        assert again.class_prior().equals(fit.class_prior())
+        assert len(again.decide(budget=3).rows) == 3
+    assert again.identifiability.level == fit.identifiability.level
+    assert str(again) == said
