@@ -23,7 +23,7 @@ GUIDE = "#7a869a"  # diagonals and reference lines
 PANEL_SIZE = (3.7, 2.8)  # inches
 MAX_NAME = 32
 MAX_ROWS = 20_000  # of which rates and ranks are drawn: enough for any line on a screen
-DRAWS = 400  # of which a picture is made: its bands are good to a line's width
+DRAWS = 200  # of which a picture is made: its bands are good to the width of a line
 # Axis ranges fit what is shown: a class of one per cent needs another axis than a half.
 WIDE = 0.4  # what reaches further than this is shown on the whole axis from 0 to 1
 ROOM = 1.35
