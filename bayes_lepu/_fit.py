@@ -41,7 +41,6 @@ def fit(
     selection_features: Sequence[str | int] | str | None = None,
     exclude: Sequence[str] = (),
     missing: str = "error",
-    unseen: str = "error",
     standardize: bool = True,
     penalty: str | Mapping[str, str] | None = None,
     C: float | Mapping[str, float] | None = None,
@@ -53,7 +52,6 @@ def fit(
     cores: int | None = None,
     target_accept: float = 0.9,
     sampler: str = "nutpie",
-    sampler_options: Mapping[str, Any] | None = None,
     random_seed: int | None = None,
     progressbar: bool = True,
 ) -> Fit:
@@ -121,9 +119,6 @@ def fit(
         What to do about missing cells of X: refuse them; leave out their rows; put the mean there
         and add a column that says so (a level of its own for a category); or put the mean, or the
         most frequent level, there. What is put there is learned from these rows and kept.
-    unseen : {"error", "average", "reference"}
-        What stands in for levels of new rows that no row of X has: nothing, an average row of that
-        column, or the reference level.
     standardize : bool
         Work on standardised columns; penalties and priors refer to that scale. Those of a sparse
         matrix are divided by their standard deviations and not centred.
@@ -142,9 +137,6 @@ def fit(
         Options of the sampler (``draws * chains`` draws for Laplace); four draws at least.
     sampler : {"nutpie", "pymc"}
         ``nutpie`` on the compiled density, or `pymc.sample` on the PyMC model itself.
-    sampler_options : mapping, optional
-        What else is handed to `nutpie.sample`, such as ``{"maxdepth": 12}``, or to `pymc.sample`,
-        such as ``{"initvals": ..., "nuts_sampler": "numpyro"}``.
     random_seed : int, optional
         Seed of every random draw; one is made and recorded where none is given.
     progressbar : bool
@@ -162,8 +154,38 @@ def fit(
     >>> fit.predict_proba(demo.X).shape
     (2500, 2)
     """
-    given = locals()
-    return fit_rows(Rows.of(given), model, FitOptions.of(given))
+    options = FitOptions(
+        l=l,
+        model=model,
+        class_link=class_link,
+        class_learner=class_learner,
+        method=method,
+        y=y,
+        sample_weight=sample_weight,
+        class_prior=class_prior,
+        label_frequency=label_frequency,
+        false_marks=false_marks,
+        audits=audits,
+        class_features=class_features,
+        selection_features=selection_features,
+        exclude=exclude,
+        missing=missing,
+        standardize=standardize,
+        penalty=penalty,
+        C=C,
+        priors=priors,
+        orientation=orientation,
+        draws=draws,
+        tune=tune,
+        chains=chains,
+        cores=cores,
+        target_accept=target_accept,
+        sampler=sampler,
+        random_seed=random_seed,
+        progressbar=progressbar,
+    )
+    rows = Rows(X, l, y=y, visits=visits, sample_weight=sample_weight)
+    return fit_rows(rows, model, options)
 
 
 @stops_at_once

@@ -1,7 +1,7 @@
 """`build_model`: the PyMC model of a table and labels, to extend or to sample by other means."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from bayes_lepu.dask import is_dask, read_dask
@@ -46,7 +46,6 @@ def build_model(
     selection_features: Sequence[str | int] | str | None = None,
     exclude: Sequence[str] = (),
     missing: str = "error",
-    unseen: str = "error",
     standardize: bool = True,
     priors: GivenPriors | None = None,
     random_seed: int | None = None,
@@ -74,8 +73,26 @@ def build_model(
     >>> [v.name for v in lepu.build_model(demo.X, demo.l, model="scar").free_RVs]
     ['a', 'b', 'c']
     """
-    given = locals()
-    spec, data, chosen = read_model(Rows.of(given), model, FitOptions.of(given))
+    options = FitOptions(
+        l=l,
+        model=model,
+        class_link=class_link,
+        class_learner=class_learner,
+        y=y,
+        sample_weight=sample_weight,
+        class_prior=class_prior,
+        label_frequency=label_frequency,
+        false_marks=false_marks,
+        class_features=class_features,
+        selection_features=selection_features,
+        exclude=exclude,
+        missing=missing,
+        standardize=standardize,
+        priors=priors,
+        random_seed=random_seed,
+    )
+    rows = Rows(X, l, y=y, visits=visits, sample_weight=sample_weight)
+    spec, data, chosen = read_model(rows, model, options)
     return spec.build(data, chosen, check_terms(terms))
 
 
@@ -88,11 +105,6 @@ class Rows:
     y: Any = None
     visits: Any = None
     sample_weight: Any = None
-
-    @classmethod
-    def of(cls, given: Mapping[str, Any]) -> "Rows":
-        """Those among the arguments of a call."""
-        return cls(**{f.name: given[f.name] for f in fields(cls) if f.name in given})
 
 
 def read_model(

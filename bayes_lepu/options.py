@@ -4,7 +4,6 @@ import math
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -33,15 +32,7 @@ from bayes_lepu.result.origin import FitOptions
 from bayes_lepu.suggestions import unknown
 
 PICKED = ("random", "chosen")
-THROUGH_PYMC = {  # what pymc.sample can hand the model to, and what that needs
-    "pymc": (),
-    "nutpie": (),
-    "numpyro": ("jax", "numpyro"),
-    "blackjax": ("jax", "blackjax"),
-}
 PREDICTORS = ("tau", "omega")
-TAKEN = {"draws", "tune", "chains", "cores", "target_accept", "progressbar", "progress_bar"}
-TAKEN |= {"seed", "random_seed", "blocking", "save_warmup", "compute_convergence_checks"}
 
 
 def choose_priors(
@@ -219,7 +210,6 @@ def check_options(options: FitOptions, *, audited: bool) -> None:
     check_rule(options.orientation)
     check_picking(options.audits, audited=audited)
     _check_sampler(options)
-    check_sampler_options(options.sampler_options, options.sampler)
 
 
 def _check_sampler(options: FitOptions) -> None:
@@ -251,27 +241,3 @@ def check_terms(terms: Any) -> Any:
                 "expected, which makes its variables inside the model."
             )
     return terms
-
-
-def check_sampler_options(options: Mapping[str, Any] | None, sampler: str) -> None:
-    """Refuse options of the sampler that it has not, or that are options of `fit`."""
-    given = dict(options or {})
-    if (through := given.get("nuts_sampler")) is not None:
-        if sampler != "pymc":
-            raise ModelError(
-                f"sampler_options holds nuts_sampler={through!r}, an option of pymc.sample. Add "
-                "sampler='pymc'."
-            )
-        if through not in THROUGH_PYMC:
-            raise ModelError(unknown("nuts_sampler", through, THROUGH_PYMC))
-        lacking = [name for name in THROUGH_PYMC[through] if find_spec(name) is None]
-        if lacking:
-            raise ModelError(
-                f"nuts_sampler={through!r} needs {' and '.join(lacking)}, which is not installed. "
-                f"Install it (pip install {' '.join(lacking)}), or leave nuts_sampler out."
-            )
-    if taken := sorted(TAKEN & set(given)):
-        raise ModelError(
-            f"sampler_options holds {', '.join(taken)}, which `fit` has arguments for: draws, "
-            "tune, chains, cores, target_accept, random_seed, progressbar."
-        )

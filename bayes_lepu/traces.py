@@ -48,7 +48,6 @@ def from_trace(
     selection_features: Sequence[str | int] | str | None = None,
     exclude: Sequence[str] = (),
     missing: str = "error",
-    unseen: str = "error",
     standardize: bool = True,
     priors: GivenPriors | None = None,
     orientation: str = "sigma-norm",
@@ -82,10 +81,29 @@ def from_trace(
     >>> bool(again.pi_draws.mean() == fit.pi_draws.mean())
     True
     """
-    given = locals()
+    options = FitOptions(
+        l=l,
+        model=model,
+        class_link=class_link,
+        class_learner=class_learner,
+        y=y,
+        sample_weight=sample_weight,
+        class_prior=class_prior,
+        label_frequency=label_frequency,
+        false_marks=false_marks,
+        class_features=class_features,
+        selection_features=selection_features,
+        exclude=exclude,
+        missing=missing,
+        standardize=standardize,
+        priors=priors,
+        orientation=orientation,
+        random_seed=random_seed,
+        sampler="pymc",
+    )
+    rows = Rows(X, l, y=y, visits=visits, sample_weight=sample_weight)
     check_rule(orientation)
-    options = replace(FitOptions.of(given), sampler="pymc")
-    spec, data, chosen = read_model(Rows.of(given), model, options)
+    spec, data, chosen = read_model(rows, model, options)
     refuse_improper(chosen)
     density = LogDensity(spec, data, chosen, jacobian=True)
     posterior = _checked(density, _posterior(trace))

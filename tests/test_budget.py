@@ -14,9 +14,9 @@ CONSTANT = re.compile(r"^_?[A-Z][A-Z0-9_]+(: *[a-z]+)? *= *-?[0-9.]", re.MULTILI
 BUDGETS = {
     "lines of the package": 31_000,
     "files of the package": 212,
-    "lines of the tests": 20_300,
+    "lines of the tests": 20_200,
     "numeric constants": 273,
-    "options of fit": 30,
+    "options of fit": 28,
 }
 
 

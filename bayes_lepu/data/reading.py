@@ -42,7 +42,6 @@ def read_data(
     selection_features: Sequence[str | int] | str | None = None,
     exclude: Sequence[str] = (),
     missing: str = "error",
-    unseen: str = "error",
     standardize: bool = True,
 ) -> PUData:
     """Check and normalise everything the user hands in; one error tells all that is wrong.
@@ -67,8 +66,6 @@ def read_data(
         Columns of X that are no features.
     missing : {"error", "drop", "indicator", "impute"}
         What to do about missing cells of X.
-    unseen : {"error", "average", "reference"}
-        What stands in for levels of new rows that no row here has.
     class_features, selection_features : sequence of names or positions, or formula, optional
         Columns allowed in the classifier t and in the propensity s (all by default), or their
         terms, such as ``"~ bs(amount, df=5) + country"``.
@@ -89,7 +86,6 @@ def read_data(
         lambda: read_table(
             X,
             missing=missing,
-            unseen=unseen,
             aside=aside,
             design=design,
             weight=read_weights(sample_weight, row_count(X), X),

@@ -8,7 +8,6 @@ Where the columns of the two factors are the same, the folded density is sampled
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -49,7 +48,6 @@ class NutsOptions:
     target_accept: float
     random_seed: int
     progressbar: bool
-    more: Mapping[str, Any] = field(default_factory=dict)  # what else the sampler is told
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,29 +126,19 @@ def sample_whitened(
     LOGGER.info(
         "Sampling %d chains of %d warm-up and %d draws", options.chains, options.tune, options.draws
     )
-    try:
-        sampler = nutpie.sample(
-            model,
-            draws=options.draws,
-            tune=options.tune,
-            chains=options.chains,
-            cores=options.cores,
-            seed=options.random_seed,
-            target_accept=options.target_accept,
-            save_warmup=False,
-            progress_bar=options.progressbar and not aloud,
-            progress_callback=Progress(aloud=aloud),
-            blocking=False,
-            **options.more,
-        )
-    except (AttributeError, TypeError) as error:
-        if not options.more:
-            raise
-        raise ModelError(
-            f"nutpie does not take sampler_options={dict(options.more)!r} ({error}). Options of "
-            "nutpie.sample are expected, such as maxdepth=8; with sampler='pymc' those of "
-            "pymc.sample."
-        ) from error
+    sampler = nutpie.sample(
+        model,
+        draws=options.draws,
+        tune=options.tune,
+        chains=options.chains,
+        cores=options.cores,
+        seed=options.random_seed,
+        target_accept=options.target_accept,
+        save_warmup=False,
+        progress_bar=options.progressbar and not aloud,
+        progress_callback=Progress(aloud=aloud),
+        blocking=False,
+    )
     return wait(sampler, STATS)
 
 

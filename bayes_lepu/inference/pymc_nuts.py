@@ -2,8 +2,7 @@
 
 The density is not folded here: `foreign_draws` brings the draws into one order, and warns where the
 chains stayed on one side and the other one counts. Chains start, without jitter, at the labelled
-MAP mode. ``sampler_options={"nuts_sampler": "numpyro"}`` hands the model on to another sampler that
-PyMC knows.
+MAP mode.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -28,9 +27,6 @@ def sample_pymc(
     """Draws ``(chain, draw, dim)`` in the coordinates of the density, and statistics."""
     import pymc as pm
 
-    usual: dict[str, Any] = {"nuts_sampler": "pymc"}
-    if options.more.get("nuts_sampler", "pymc") == "pymc":
-        usual["init"] = "adapt_diag"  # the others find their own
     with model:
         trace = pm.sample(
             draws=options.draws,
@@ -41,7 +37,9 @@ def sample_pymc(
             random_seed=options.random_seed,
             progressbar=options.progressbar,
             compute_convergence_checks=False,
-            **(usual | {"initvals": _values(density, start)} | dict(options.more)),
+            nuts_sampler="pymc",
+            init="adapt_diag",
+            initvals=_values(density, start),
         )
     made = trace["posterior"].sizes if "posterior" in trace.children else {}
     if (made.get("chain"), made.get("draw")) != (options.chains, options.draws):

@@ -2,12 +2,12 @@
 
 import json
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from datetime import UTC, datetime
 from functools import cache
 from importlib.metadata import version
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
@@ -29,67 +29,71 @@ BY_COLUMN = (
     "selection_features",
     "exclude",
     "missing",
-    "unseen",
 )
 OF_COLUMNS = ("class_prior", "label_frequency", *BY_COLUMN, "standardize")
 PRIOR = "Prior"  # marks a prior in a saved file
-Columns = tuple[str | int, ...]
+Columns = Sequence[str | int]
 
 
 @dataclass(frozen=True, kw_only=True)
 class FitOptions:
     """The options of a call to `fit`, under the same names and with the same defaults.
 
+    `build_model`, `from_trace`, `Fit.update` and saved files have the same object.
+
     ``l``, ``y`` and ``sample_weight`` are kept where they name columns of X; given as values they
-    are part of the data. ``model`` is the name of the model, and ``random_seed`` the
-    one that was made where none was given.
+    are part of the data. ``model`` is the name of the model, and ``random_seed`` the one that was
+    made where none was given. Numbers of NumPy become Python's, and sequences tuples.
     """
 
-    model: str = "auto"
+    # The model
+    model: Any = "auto"
     class_link: str | Factor | None = None
     class_learner: Any = "auto"
     method: str = "nuts"
-    l: str | tuple[str, ...] | None = None
-    y: str | None = None
-    sample_weight: str | None = None
+    # Rows
+    l: Any = None
+    y: Any = None
+    sample_weight: Any = None
+    # What is known from elsewhere
     class_prior: tuple[float, float] | None = None
     label_frequency: tuple[float, float] | None = None
     false_marks: bool | Prior = False
-    audits: Literal["random", "chosen"] | None = None
+    audits: Any = None
+    # Columns
     class_features: Columns | str | None = None
     selection_features: Columns | str | None = None
-    exclude: tuple[str, ...] = ()
+    exclude: Sequence[str] = ()
     missing: str = "error"
-    unseen: str = "error"
     standardize: bool = True
+    # Priors
     penalty: str | Mapping[str, str] | None = None
     C: float | Mapping[str, float] | None = None
     priors: GivenPriors | None = None
     orientation: str = "sigma-norm"
+    # The sampler
     draws: int = 1000
     tune: int = 1000
     chains: int = 4
     cores: int | None = None
     target_accept: float = 0.9
     sampler: str = "nutpie"
-    sampler_options: Mapping[str, Any] | None = None
-    random_seed: int
+    random_seed: Any = None
     progressbar: bool = True
 
-    @classmethod
-    def of(cls, given: Mapping[str, Any]) -> Self:
-        """The options among the arguments of a call; those it has not are at their defaults."""
-        own = {field.name: given[field.name] for field in fields(cls) if field.name in given}
-        own["model"] = getattr(own.get("model", cls.model), "name", own.get("model", cls.model))
-        own |= {name: _names_of_columns(own[name]) for name in OF_ROWS if name in own}
-        own["random_seed"] = read_seed(own.get("random_seed"))
-        own["priors"] = own.get("priors") or None
-        told = own.pop("sampler_options", None)  # handed on as they are
-        return cls(**{name: _plain(value) for name, value in own.items()}, sampler_options=told)
+    def __post_init__(self) -> None:
+        own = {field.name: getattr(self, field.name) for field in fields(self)}
+        own |= {name: _names_of_columns(own[name]) for name in OF_ROWS}
+        own = {name: _plain(value) for name, value in own.items()}
+        own["model"] = getattr(self.model, "name", self.model)
+        own["random_seed"] = read_seed(self.random_seed)
+        own["priors"] = own["priors"] or None
+        for name, value in own.items():
+            object.__setattr__(self, name, value)
 
     def but(self, **news: Any) -> Self:
         """The same options with others that are not None."""
-        return replace(self, **{k: _plain(v) for k, v in news.items() if v is not None})
+        return replace(self, **{k: v for k, v in news.items() if v is not None})
 
     @property
     def given(self) -> dict[str, Any]:
@@ -117,7 +121,6 @@ class FitOptions:
                 target_accept=self.target_accept,
                 random_seed=self.random_seed,
                 progressbar=self.progressbar,
-                more=dict(self.sampler_options or {}),
             ),
             sampler=self.sampler,
         )
@@ -129,7 +132,7 @@ class FitOptions:
     @classmethod
     def from_json(cls, text: str) -> Self:
         """Inverse of `to_json`."""
-        return cls.of(json.loads(text, object_hook=_prior_or_mapping))
+        return cls(**json.loads(text, object_hook=_prior_or_mapping))
 
 
 @dataclass(frozen=True)
@@ -158,11 +161,10 @@ class Provenance:
     @classmethod
     def now(cls, options: FitOptions, seconds: float | None) -> Self:
         """Of a fit that has just been computed."""
-        told = options.sampler_options or {}
         return cls(
             versions=dict(library_versions()),
             created_at=datetime.now(UTC).isoformat(timespec="seconds"),
-            sampler=None if seconds is None else told.get("nuts_sampler", options.sampler),
+            sampler=None if seconds is None else options.sampler,
             seconds=seconds,
         )
 

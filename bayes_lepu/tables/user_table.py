@@ -18,7 +18,6 @@ from bayes_lepu.tables.arrays import numeric_array, object_array
 from bayes_lepu.tables.cells import level_text, read_cells
 from bayes_lepu.tables.encoding import (
     MISSING,
-    UNSEEN,
     Cells,
     Column,
     Encoding,
@@ -69,21 +68,19 @@ def read_table(
     X: Any,
     *,
     missing: str = "error",
-    unseen: str = "error",
     aside: Collection[str] = (),
     design: Design | None = None,
     weight: Array = NO_WEIGHT,
 ) -> Table:
     """Training rows as numbers, and how new rows become numbers in the same way."""
     check_choice("missing", missing, MISSING)
-    check_choice("unseen", unseen, UNSEEN)
     if design is not None:
         aside = _outside(design, X)
     elif (sparse := as_sparse(X, without=aside)) is not None:
         _refuse_empty(sparse.matrix.shape)
         names = _numbered(sparse.matrix.shape[1]) if sparse.names is None else sparse.names
         check_names(names)
-        plain = Encoding(missing=missing, unseen=unseen, aside=tuple(aside))
+        plain = Encoding(missing=missing, aside=tuple(aside))
         named = sparse.names is not None
         return Table(sparse.matrix, names, named, sparse.index, plain, None, True)
     frame = as_frame(X, without=aside)
@@ -93,12 +90,12 @@ def read_table(
         _refuse_empty(values.shape)
         with np.errstate(over="ignore", invalid="ignore"):
             if np.isfinite(values.sum()):  # one pass without a temporary settles the usual case
-                plain = Encoding(missing=missing, unseen=unseen)
+                plain = Encoding(missing=missing)
                 return Table(values, names, False, _positions(values), plain, None, False)
         frame = pd.DataFrame(values, columns=list(names))
-        return _learn(frame, names, False, missing, unseen, (), None, weight)
+        return _learn(frame, names, False, missing, (), None, weight)
     _refuse_empty(frame.shape)
-    return _learn(frame, frame_names(frame), True, missing, unseen, tuple(aside), design, weight)
+    return _learn(frame, frame_names(frame), True, missing, tuple(aside), design, weight)
 
 
 def _numbered(width: int) -> tuple[str, ...]:
@@ -124,7 +121,6 @@ def _learn(
     names: tuple[str, ...],
     named: bool,
     missing: str,
-    unseen: str,
     aside: tuple[str, ...],
     design: Design | None,
     weight: Array,
@@ -168,11 +164,11 @@ def _learn(
     if problems:
         raise TableError(problems)
     if design is None:
-        values, left = _encode(pairs, index, unseen)
+        values, left = _encode(pairs, index, "error")
         assert not left  # training rows have no unseen level, and their gaps are dealt with
         encoded = tuple(name for c in columns for name in c.names)
     else:
-        clean, _, _ = _clean(pairs, index, unseen)
+        clean, _, _ = _clean(pairs, index, "error")
         flagged = [column.name for column in columns if column.indicator]
         check_names((*names, *map(gap_name, flagged)))
         design, owned = learn_design(design, clean, flagged)
@@ -184,7 +180,6 @@ def _learn(
     encoding = Encoding(
         columns=() if plain else tuple(columns),
         missing=missing,
-        unseen=unseen,
         aside=aside,
         dropped=0 if kept is None else int((~kept).sum()),
         design=design,

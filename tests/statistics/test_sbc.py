@@ -58,7 +58,7 @@ def ranks_of_truth(X, replications, *, model, shown=None, priors=None, **options
     """
     labels = (np.arange(len(X)) % 2).astype(float)
     template = labels if shown is None else np.where(shown, labels[:, None], np.nan)
-    asked = FitOptions.of({"model": model, "priors": priors, "random_seed": 0, **options})
+    asked = FitOptions(model=model, priors=priors, random_seed=0, **options)
     spec, data, chosen = read_model(Rows(X, template), model, asked)
     density = LogDensity(spec, data, chosen, jacobian=True)
     sampling = {"draws": 350, "tune": 400, "chains": 2, "cores": 1, "progressbar": False}

@@ -23,7 +23,7 @@ from bayes_lepu.models import AUTO, list_models
 from bayes_lepu.result.facts import facts_as_text
 from bayes_lepu.result.summaries import describe_draws
 from bayes_lepu.settling.plain_answer import Answer
-from bayes_lepu.tables.encoding import MISSING, UNSEEN
+from bayes_lepu.tables.encoding import MISSING
 from bayes_lepu.tables.formulas import is_formula
 from bayes_lepu.tables.user_table import complete_rows, read_table
 
@@ -101,9 +101,6 @@ def add(commands: Any) -> argparse.ArgumentParser:
     columns.add_argument("--id", metavar="NAME", help="column that names the rows")
     columns.add_argument(
         "--missing", default="error", choices=MISSING, help="what to do about blank cells"
-    )
-    columns.add_argument(
-        "--unseen", default="error", choices=UNSEEN, help="levels of new rows the fit has not seen"
     )
     columns.add_argument("--blank", metavar="TEXTS", help="cells to read as blank, such as ?")
     columns.add_argument("--separator", metavar="CHAR", help="cell separator; default , or tab")
@@ -194,7 +191,6 @@ def run(args: argparse.Namespace, terminal: Terminal) -> None:
                 class_features=columns_or_formula(args.class_features),
                 selection_features=columns_or_formula(args.selection_features),
                 missing=args.missing,
-                unseen=args.unseen,
                 standardize=not args.no_standardize,
                 penalty=read_penalty(args.penalty),
                 C=read_strength(args.C),
