@@ -25,10 +25,11 @@ with _importing():
     from bayes_lepu.models import list_models
     from bayes_lepu.models.parameters import Parameters
     from bayes_lepu.priors.prior import Prior
-    from bayes_lepu.settling.audits import suggest_audit
+    from bayes_lepu.settling.audits import AuditPlan, plan_audit, read_audit
     from bayes_lepu.traces import from_trace
 
 __all__ = [
+    "AuditPlan",
     "ConvergenceError",
     "ConvergenceWarning",
     "DataError",
@@ -49,8 +50,9 @@ __all__ = [
     "list_models",
     "load",
     "load_demo",
+    "plan_audit",
     "plots",
-    "suggest_audit",
+    "read_audit",
 ]
 
 

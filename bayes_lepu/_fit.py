@@ -103,9 +103,9 @@ def fit(
     false_marks : bool or Prior
         Whether negatives may be marked, at a rate ε of each annotator; by default ~ Beta(1, 99).
     audits : {"random", "chosen"}, optional
-        How the audited rows were picked: at random among the unlabelled ones, or by choice, for
-        example as `suggest_audit` proposes. Only random ones can tell the class prior without the
-        model; what is not said counts as chosen.
+        How the audited rows were picked: at random among the unlabelled ones, or by choice
+        (default). Random ones give the class prior without the model (`Fit.audit_estimate`). Rows
+        of `Fit.suggest_audit` come back by ``fit.update(audits=plan)``, which knows how.
     class_features, selection_features : sequence of columns, or formula, optional
         Columns that may enter t and s (naive and SCAR: t only); all by default. Different ones
         identify which factor is the class. Or a formula that starts with ``~``, such as

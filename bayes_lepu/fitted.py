@@ -1,7 +1,7 @@
 """`Fit`: a fitted model with everything one can ask of it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -14,16 +14,21 @@ from bayes_lepu.diagnostics.bounds import bound_class_prior
 from bayes_lepu.diagnostics.identifiability import diagnose
 from bayes_lepu.diagnostics.records import Identifiability
 from bayes_lepu.errors import ModelError
+from bayes_lepu.links import Array
+from bayes_lepu.models.parameters import Parameters
 from bayes_lepu.result import FittedModel
 from bayes_lepu.result.facts import estimate_in_words
 from bayes_lepu.result.saved import to_saved, write
-from bayes_lepu.result.summaries import summary_by_row, tail_probabilities
+from bayes_lepu.result.summaries import interval_level, summary_by_row, tail_probabilities
 from bayes_lepu.result.without_rows import Remembered
 from bayes_lepu.runtime.files import page_name
 from bayes_lepu.runtime.interruption import stops_at_once
+from bayes_lepu.settling.audits import AuditPlan, plan_with, suggest_audit
 from bayes_lepu.settling.counting import count_missed
 from bayes_lepu.settling.decisions import Decision, decide
+from bayes_lepu.settling.groups import By, read_groups
 from bayes_lepu.settling.plain_answer import Answer, answer
+from bayes_lepu.settling.prediction_powered import audit_estimate
 from bayes_lepu.settling.readings import UNNAMED_LEVEL, positive_given_labels
 
 
@@ -59,7 +64,6 @@ class Fit(FittedModel):
         s_min: float | None = None,
         s_max: float | None = None,
         gamma: float | None = None,
-        audits: str | None = None,
         ci_prob: float | None = None,
     ) -> pd.DataFrame:
         """Bounds of the class prior that hold without any form of t and s.
@@ -73,9 +77,6 @@ class Fit(FittedModel):
         gamma : float, optional
             The odds of being marked differ between positive rows by at most this factor, and the
             rows most often marked are surely positive. 1 is a constant s.
-        audits : {"chosen", "random"}, optional
-            ``"random"``: the audited rows are a random part of the unlabelled ones, and tell the
-            class prior by themselves. Default: what the fit was told, else ``"chosen"``.
         ci_prob : float, optional
             Probability of the intervals of the ends; ArviZ's ``stats.ci_prob`` by default.
 
@@ -93,9 +94,111 @@ class Fit(FittedModel):
         >>> list(fit.bounds(s_min=0.2).index)
         ['nothing', 's between 0.2 and 1']
         """
-        return bound_class_prior(
-            self, s_min=s_min, s_max=s_max, gamma=gamma, audits=audits, ci_prob=ci_prob
-        )
+        return bound_class_prior(self, s_min=s_min, s_max=s_max, gamma=gamma, ci_prob=ci_prob)
+
+    def audit_estimate(self, *, by: By | None = None, ci_prob: float | None = None) -> pd.DataFrame:
+        """How many positives there are by the rows audited at random, whatever the model.
+
+        The mean of the audited classes is corrected by the fit's predictions, each made without
+        the row's own class (prediction-powered inference). The interval holds its level for any
+        model, few audits and rare classes; the better the model, the shorter it is.
+
+        Parameters
+        ----------
+        by : str, list of str, Series, array or function, optional
+            Groups: a column of the fit, several of them, a value for every row (also of a column
+            that is no feature), or a function of the table of columns.
+        ci_prob : float, optional
+            Probability of the intervals; ArviZ's ``stats.ci_prob`` by default.
+
+        Returns
+        -------
+        DataFrame
+            Lines ``missed`` (positives that nobody has marked or audited yet), ``positives`` and
+            ``share``, for every group where asked for. Columns ``estimate``, ``lower``, ``upper``;
+            ``alone_lower`` and ``alone_upper``, the interval without the model's help; ``model``,
+            ``model_lower`` and ``model_upper``, what the fit gives; ``audits``, the rows used.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import bayes_lepu as lepu
+        >>> demo = lepu.load_demo()
+        >>> open_rows = np.flatnonzero(demo.l == 0)
+        >>> rows = np.random.default_rng(1).choice(open_rows, 100, replace=False)
+        >>> y = np.full(len(demo.l), np.nan)
+        >>> y[rows] = demo.y[rows]
+        >>> fit = lepu.fit(demo.X, demo.l, y=y, audits="random", method="laplace", random_seed=1)
+        >>> list(fit.audit_estimate().index)
+        ['missed', 'positives', 'share']
+        """
+        self._require_memory("audit_estimate")
+
+        def again(y: Array) -> Parameters:
+            return replace(self, data=replace(self.data, y=y)).update().draws
+
+        groups = None if by is None else read_groups(self.data, by)
+        return audit_estimate(self, groups, again, ci_prob=interval_level(ci_prob))
+
+    def suggest_audit(
+        self,
+        k: int,
+        *,
+        goal: str = "total",
+        random_share: float | None = None,
+        random_seed: int | None = None,
+    ) -> AuditPlan:
+        """Which k unlabelled rows to audit.
+
+        Parameters
+        ----------
+        k : int
+            How many rows can be audited.
+        goal : {"total", "find", "orientation"}
+            ``total``: rows at random, uncertain ones more often, for the number of positives.
+            ``find``: the rows that are most probably positive. ``orientation``: the rows whose
+            class tells most about which factor is the class.
+        random_share : float, optional
+            Share of the k rows that is drawn at random: 1 for the total, else 0.2.
+        random_seed : int, optional
+            Seed of the draw; by default the fit's own.
+
+        Returns
+        -------
+        AuditPlan
+            ``plan.to_csv(path)`` writes the rows; give the answers back by
+            ``fit.update(audits=lepu.read_audit(path))`` or ``fit.update(y=answers, audits=plan)``.
+
+        Examples
+        --------
+        >>> import bayes_lepu as lepu
+        >>> demo = lepu.load_demo()
+        >>> fit = lepu.fit(demo.X, demo.l, model="scar", method="map", random_seed=1)
+        >>> len(fit.suggest_audit(20).rows)
+        20
+        """
+        self._require_memory("suggest_audit")
+        return suggest_audit(self, k, goal=goal, random_share=random_share, random_seed=random_seed)
+
+    def plan_audit(self, *, width: float, ci_prob: float | None = None) -> pd.Series:
+        """How many rows to audit at random, with and without the help of this fit.
+
+        Parameters
+        ----------
+        width : float
+            How wide the interval of the share of positives among the unlabelled rows may be, from
+            end to end.
+        ci_prob : float, optional
+            Probability of the interval; ArviZ's ``stats.ci_prob`` by default.
+
+        Returns
+        -------
+        Series
+            Number of audits by themselves, and of those drawn by ``suggest_audit(goal="total")``
+            and evaluated by `audit_estimate`, if the fit is right.
+        """
+        self._require_memory("plan_audit")
+        return plan_with(self, width, ci_prob)
 
     @cached_property
     def answer(self) -> Answer:
@@ -103,7 +206,10 @@ class Fit(FittedModel):
 
         Computed once, from the verdict; the report and the command line say the same.
         """
-        return answer(self, self.identifiability)
+        at_random = self.options.audits == "random" or np.any(self.data.drawn[:, 1] < 1)
+        known = at_random and self.data.in_memory and not self.spec.certain
+        audited = self.audit_estimate() if known else None
+        return answer(self, self.identifiability, audited)
 
     def missed(
         self, X: Any = None, *, total: bool = False, ci_prob: float | None = None
@@ -211,7 +317,7 @@ class Fit(FittedModel):
         self,
         *,
         y: Any = None,
-        audits: str | None = None,
+        audits: str | AuditPlan | None = None,
         class_features: Sequence[str | int] | None = None,
         selection_features: Sequence[str | int] | None = None,
         class_prior: tuple[float, float] | None = None,
@@ -228,9 +334,10 @@ class Fit(FittedModel):
             Newly audited classes, 0 or 1: by row label, or one value per row with NaN where
             nothing new is known. They are added to those the fit has, and replace them where both
             speak of the same row.
-        audits : {"random", "chosen"}, optional
-            How all audited rows together were picked; see `fit`. By default "chosen" where y
-            brings new ones, else as it was.
+        audits : AuditPlan or {"random", "chosen"}, optional
+            The plan of `suggest_audit`, with the answers in its column y or in y here; or how all
+            audited rows together were picked; see `fit`. By default "chosen" where y brings new
+            ones, else as it was.
         class_features, selection_features : sequence, optional
             Other columns for t and for s; see `fit`.
         class_prior, label_frequency : (value, standard error), optional
@@ -276,7 +383,11 @@ class Fit(FittedModel):
 
     def _require_memory(self, method: str) -> None:
         if not self.data.in_memory:
-            what = "fit again" if method == "update" else f"pass some of them: fit.{method}(X)"
+            what = (
+                "fit again"
+                if method in ("update", "audit_estimate")
+                else f"pass some of them: fit.{method}(X)"
+            )
             raise ModelError(
                 f"Most of the {self.data.n_all} rows of this fit are not in memory; {what}. "
                 "fit.sample has the same fit to a random sample of them."

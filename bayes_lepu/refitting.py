@@ -20,6 +20,14 @@ from bayes_lepu.models.spec import ModelSpec
 from bayes_lepu.options import check_audit, check_columns, check_options
 from bayes_lepu.priors.prior import SLOPES, GivenPriors, Prior
 from bayes_lepu.runtime.interruption import stops_at_once
+from bayes_lepu.settling.audits import (
+    CHOSEN,
+    PLANNED,
+    RANDOM,
+    AuditPlan,
+    match_rows,
+    with_answers,
+)
 from bayes_lepu.suggestions import some
 from bayes_lepu.tables.labels import as_numbers, read_classes, read_outside, read_vector
 
@@ -30,7 +38,7 @@ def refit(
     fit: Fit,
     *,
     y: Any,
-    audits: str | None,
+    audits: str | AuditPlan | None,
     class_features: Sequence[str | int] | None,
     selection_features: Sequence[str | int] | None,
     learned: Mapping[str, Any],
@@ -39,11 +47,21 @@ def refit(
     data, learners = fit.data, ()
     if data.learned is not None:  # learned again: the columns and classes may be others now
         data, learners = without_learned(data), read_learner(fit.options.class_learner)
+    plan = audits if isinstance(audits, AuditPlan) else None
+    if plan is not None and y is None:
+        rows = data.index[match_rows(data, plan.rows.index)]
+        y = pd.Series(plan.rows["y"].to_numpy(), index=rows)
+    elif plan is None and data.drawn.size and y is not None and audits is None:
+        plan = AuditPlan(fit.data.index[:0].to_frame().assign(probability=1.0), "find")
     classes = data.y if y is None else add_classes(fit, y)
     known = not bool(np.isnan(classes).all())
     features = {"class_features": class_features, "selection_features": selection_features}
     if audits is None:
-        audits = fit.options.audits if y is None else "chosen"
+        audits = fit.options.audits if y is None else CHOSEN
+    if plan is not None:
+        audits, data = PLANNED, with_answers(data, fit.options.audits, plan, classes)
+    elif audits in (RANDOM, CHOSEN):
+        data = replace(data, drawn=data.drawn[:0])
     news: dict[str, Any] = {"audits": audits if known else None}
     if y is not None:
         news["y"] = None  # no longer what the column of this name says
@@ -51,7 +69,7 @@ def refit(
     if other:
         news |= {"penalty": None, "C": None, "priors": _usable(fit, learned["method"])}
     options = replace(fit.options.but(**features, **learned), **news)
-    check_options(options, audited=known)
+    check_options(options if audits != PLANNED else replace(options, audits=None), audited=known)
     spec = spec_of(replace(fit.spec, false_marks=False), options)
     check_columns(spec, selection_features)
     data = replace(

@@ -1,7 +1,7 @@
 """Hold what settles an answer against simulated truths, and write the page about it.
 
     python -m tools.settling_study                     # everything, about two hours of one core
-    python -m tools.settling_study audits --sets 20
+    python -m tools.settling_study decisions --sets 20
 
 Every data set is kept in `docs/settling-runs.json` as soon as it is done; a run goes on where it
 stopped. Posteriors are Laplace's (importance-resampled), which takes seconds where NUTS takes
@@ -89,21 +89,6 @@ def wrong_prevalence(seed: int) -> dict[str, Any]:
     return {"warned": any("contradict" in str(w.message) for w in caught)}
 
 
-def audits(seed: int) -> dict[str, Any]:
-    """Slopes of lengths 2 and 1, naming open: 50 chosen rows, and 50 at random."""
-    rng, X = rows(seed)
-    y, l = slanted(rng, 2.0, 1.0).simulate(X, rng)
-    fit = laplace(X, l, orientation="none")
-    plan = lepu.suggest_audit(fit, 50, random_share=0)
-    drawn = rng.choice(np.flatnonzero(l == 0), 50, replace=False)
-    found = {"predicted": plan.sd_after}
-    for name, positions in (("chosen", plan.positions), ("random", drawn)):
-        audited = np.full(N, np.nan)
-        audited[positions] = y[positions]
-        found[name] = float(fit.update(y=audited).pi_draws.std())
-    return found
-
-
 def false_marks(seed: int) -> dict[str, Any]:
     """One negative in twenty is marked, and 200 marked rows are audited; SCAR."""
     rng, X = rows(seed)
@@ -161,7 +146,6 @@ def decisions(seed: int) -> dict[str, Any]:
 
 
 STUDIES: dict[str, tuple[Callable[[int], dict[str, Any]], int]] = {
-    "audits": (audits, 20),
     "prevalence": (prevalence, 50),
     "wrong prevalence": (wrong_prevalence, 20),
     "false marks": (false_marks, 50),

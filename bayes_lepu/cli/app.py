@@ -12,12 +12,12 @@ import traceback
 from collections.abc import Sequence
 from typing import NoReturn
 
-from bayes_lepu.cli.commands import demo, fit, predict, report, warm_up
+from bayes_lepu.cli.commands import demo, fit, plan_audit, predict, report, warm_up
 from bayes_lepu.cli.terminal import Terminal
 from bayes_lepu.errors import LepuError
 from bayes_lepu.runtime.interruption import importing, interruptible, is_interrupt
 
-COMMANDS = (fit, predict, report, demo, warm_up)
+COMMANDS = (fit, predict, report, plan_audit, demo, warm_up)
 
 EXAMPLES = """\
 examples:

@@ -68,6 +68,9 @@ class PUData:
     outside : (2, 2) array
         Value and standard error of the class prior π and of the label frequency c known from
         elsewhere; NaN where nothing is.
+    drawn : (n, 2) array
+        Round in which every row was audited (0: never), and the probability with which it was
+        drawn (1: chosen), where the audits were planned; else of length 0.
     visit_names : tuple of str
         Columns that differ between the annotators of a row; the last columns of X, one per
         annotator for every name.
@@ -89,6 +92,7 @@ class PUData:
     annotators: tuple[str, ...] = ONE
     weight: Array = field(default_factory=lambda: np.zeros(0))
     outside: Array = field(default_factory=lambda: np.full((2, 2), np.nan))
+    drawn: Array = field(default_factory=lambda: np.zeros((0, 2)))
     visit_names: tuple[str, ...] = ()
     learned: Learned | None = None
 
@@ -301,6 +305,7 @@ class PUData:
             y=self.y[keep],
             index=self.index[keep],
             weight=self.weight[keep] if self.weight.size else self.weight,
+            drawn=self.drawn[keep] if self.drawn.size else self.drawn,
         )
 
     def columns(self, keep: NDArray[np.bool_]) -> "PUData":

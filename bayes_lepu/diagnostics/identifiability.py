@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import Literal
 
 import numpy as np
 
@@ -27,7 +26,6 @@ MOST_CELLS = 10_000_000  # of a sparse table that is made dense to be judged: 80
 def diagnose(
     fit: FittedModel,
     *,
-    audits: Literal["chosen", "random"] | None = None,
     bootstrap: int = 0,
     progressbar: bool = True,
 ) -> Identifiability:
@@ -36,10 +34,6 @@ def diagnose(
     Parameters
     ----------
     fit : Fit
-    audits : {"chosen", "random"}, optional
-        How the audited rows were picked. A random part of the unlabelled rows tells π by itself,
-        without any form; rows picked for any reason do not. Default: what the fit was told, else
-        ``"chosen"``.
     bootstrap : int
         Number of data sets to simulate from the SCAR fit for the test of a constant propensity
         (19 or more); 0 leaves that test out. Each takes about as long as one fit with
@@ -64,9 +58,6 @@ def diagnose(
             f"bootstrap = {bootstrap}; 0 (none) or at least {LEAST_BOOTSTRAP} repeats are "
             "expected, since fewer cannot reach p = 0.05."
         )
-    audits = audits or fit.options.audits or "chosen"
-    if audits not in ("chosen", "random"):
-        raise ModelError(f"audits = {audits!r}; 'chosen' or 'random' is expected.")
     subject = subject_of(_made_dense(fit))
     evidence = gather(subject)
     checks: list[Check] = []
@@ -79,7 +70,7 @@ def diagnose(
     return Identifiability(
         level=level,
         verdict=sentence(subject, evidence, checks, level, other),
-        carried_by=carriers(subject, evidence, checks, level, audits),
+        carried_by=carriers(subject, evidence, checks, level),
         checks=tuple(checks),
         remedies=evidence.remedies,
         exchanged_pi=other,

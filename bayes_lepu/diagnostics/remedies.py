@@ -66,7 +66,6 @@ def _audit(subject: Subject, before: float, gap: float) -> Remedy:
     other = exchanged_peak(subject)
     gap_after = gap if other is None else gap + audited_gap(subject, other)
     text = f"{AUDITED} audited unlabelled rows: {_change(before, after, gap, gap_after)}."
-    source = 'fit.update(method="laplace")' if subject.fit.is_point else "fit"
     return Remedy(
         f"{AUDITED} audited rows",
         before,
@@ -75,7 +74,7 @@ def _audit(subject: Subject, before: float, gap: float) -> Remedy:
         gap_after,
         text,
         advice=f"Find out the true class of {AUDITED} rows that the library picks",
-        call=f"plan = lepu.suggest_audit({source}, {AUDITED})",
+        call=f"plan = fit.suggest_audit({AUDITED})",
     )
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from bayes_lepu.diagnostics import thresholds
-from bayes_lepu.diagnostics.bounds import random_audits
+from bayes_lepu.diagnostics.audited import NOT_RANDOM, audits_alone_error
 from bayes_lepu.diagnostics.evidence import Evidence
 from bayes_lepu.diagnostics.levels import OWN_BRANCHES
 from bayes_lepu.diagnostics.naming import named_by_signs
@@ -58,21 +58,15 @@ def outside(subject: Subject, evidence: Evidence) -> bool:
     return bool(pieces) and not any(low - rounding <= pi <= high + rounding for low, high in pieces)
 
 
-def audits_tell_pi(subject: Subject, audits: str) -> bool:
-    r"""Whether audited rows alone tell π: only where they are a random part of the unlabelled ones.
-
-    .. math:: \hat\pi = P(l=1) + P(l=0)\,\hat m, \qquad
-        \mathrm{se} = P(l=0) \sqrt{\hat m (1-\hat m) / k}
-
-    for k audited unlabelled rows, a share m of them positive; without any logistic form. Where
-    marks may be false, the same of the marked rows is added.
-    """
-    found = random_audits(subject.fit) if audits == "random" else None
-    return found is not None and found.error <= thresholds.SD_PI[0]
+def audits_give_pi(subject: Subject, checks: Iterable[Check]) -> bool:
+    """Whether audited rows alone give π: only if they are a random part of the unlabelled ones."""
+    unlike = any(c.name == NOT_RANDOM and c.open for c in checks)
+    alone = subject.fit.options.audits == "random" and not unlike
+    return alone and audits_alone_error(subject.fit) <= thresholds.SD_PI[0]
 
 
 def carriers(
-    subject: Subject, evidence: Evidence, checks: Iterable[Check], level: int, audits: str
+    subject: Subject, evidence: Evidence, checks: Iterable[Check], level: int
 ) -> tuple[str, ...]:
     """Which assumptions carry the conclusion."""
     checks, found, several = list(checks), [], subject.several
@@ -80,7 +74,7 @@ def carriers(
         found.append("data" if level_is_known(checks) else "data (the ranking, not π)")
     if several:
         found.append("annotators independent given x and y")
-    if not audits_tell_pi(subject, audits):
+    if not audits_give_pi(subject, checks):
         # No or too few audited rows at random to tell π: its level is read from the form.
         found.append("parametric form")
     if not subject.data.is_closed:

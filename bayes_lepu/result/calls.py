@@ -28,6 +28,8 @@ def call_text(fit: "FittedModel", priors: GivenPriors | None, name: str = "fit")
     options, elsewhere = fit.options, fit.provenance.made_by == "from_trace"
     words = {"model": _model(fit), "method": repr(options.method)}
     words |= {k: repr(v) for k, v in options.given.items() if k not in NOT_PRINTED}
+    if options.audits == "planned":  # what a plan adds are probabilities, not the posterior
+        del words["audits"]
     if options.class_link is not None and options.class_link not in CURVES:
         words["class_link"] = "class_link"
     if elsewhere:

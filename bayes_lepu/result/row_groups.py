@@ -62,6 +62,8 @@ def constant_group(d: PUData) -> "xr.Dataset":
         variables["X"] = (("obs", "feature"), d.X)
     if d.weight.size:
         variables["weight"] = ("obs", d.weight)
+    if d.drawn.size:
+        variables["drawn"] = (("obs", "round_and_probability"), d.drawn)
     if d.n_annotators > 1:
         variables["labels"] = (("obs", "annotator"), d.labels)
     dataset = column_group(d).assign(variables).assign_coords(obs=d.row_labels)
@@ -100,6 +102,7 @@ def read_rows(tree: "xr.DataTree", *, learned: Learned | None) -> PUData:
         y=constant["audited"].to_numpy(),
         index=_read_index(constant),
         weight=constant["weight"].to_numpy() if "weight" in constant else np.zeros(0),
+        drawn=constant["drawn"].to_numpy() if "drawn" in constant else np.zeros((0, 2)),
         **columns,
     )
 

@@ -19,7 +19,8 @@ from bayes_lepu.tables.encoding import Encoding
 if TYPE_CHECKING:
     import xarray as xr
 
-ROWS = ("X", "labels", "y", "index", "weight")  # the fields of `PUData` with an entry per row
+# The fields of `PUData` with an entry per row.
+ROWS = ("X", "labels", "y", "index", "weight", "drawn")
 
 
 class ColumnsOnly(PUData):

@@ -1,35 +1,38 @@
-r"""Which unlabelled rows to audit, so that k answers tell most.
+r"""Which unlabelled rows to audit, and how many: a plan that knows its design.
 
-For draws θ_k let z_i be the centred m_i = P(y=1 | x_i, l_i=0) and P the centred target. One audit
-is taken as a noisy linear look at z_i, with noise E[m_i (1 - m_i)]. It lowers the variance by
+* ``find``: the rows that are most probably positive.
+* ``total``: rows at random, uncertain ones more often. The share of positives has least variance
+  where rows are drawn with probabilities that follow the sd of y - p; half of every probability is
+  the same for all rows, in case the model is wrong about its own errors:
 
-.. math:: \mathrm{cov}(P, z_i)^2 \, w_i, \qquad w_i = 1 / (\mathrm{Var}\,z_i + E[m_i (1 - m_i)])
+  .. math:: r_i \propto \tfrac12 + \tfrac12 \sqrt{p_i (1-p_i)} \Big/ \overline{\sqrt{p (1-p)}} .
 
-Rows are taken greedily. After each choice every covariance is conditioned on it:
-:math:`\mathrm{cov}(u, v) \leftarrow \mathrm{cov}(u, v) - \mathrm{cov}(u, z_i)\, w_i\,
-\mathrm{cov}(z_i, v)`, which needs one product with the draws per step (a pivoted Cholesky). The
-draws hold both namings of the factors in their posterior proportion, so that an open naming counts
-as uncertainty.
+* ``orientation``: the rows whose class would change most which factor is taken for the class. For
+  draws that hold both orientations in their posterior proportion, z = 1 on the swapped side, these
+  are the largest :math:`\mathrm{cov}(z, m_i)^2 / (\mathrm{Var}\,m_i + E[m_i (1-m_i)])`, with
+  :math:`m_i = P(y=1 \mid x_i, l_i=0)`.
 
-Rows chosen by a model cannot check that model: a share of the rows is drawn at random instead.
+Rows chosen by a model cannot check that model: a part is always drawn at random, and the plan
+records with which probabilities, for `prediction_powered`.
 """
 
-from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.data.weights import evenly_spaced
 from bayes_lepu.diagnostics.subject import subject_of
-from bayes_lepu.errors import DataError, ModelError
+from bayes_lepu.errors import DataError, FileFormatError, ModelError
 from bayes_lepu.links import Array
 from bayes_lepu.models.parameters import Parameters
 from bayes_lepu.result import FittedModel
-from bayes_lepu.result.summaries import mean_over_rows, row_blocks, tail_probabilities
+from bayes_lepu.result.summaries import interval_level, mean_by_row, row_blocks
 from bayes_lepu.settling.counting import stream
-from bayes_lepu.settling.plans import AuditPlan
+from bayes_lepu.settling.prediction_powered import Round, Stratum, design_of, estimate_positives
 from bayes_lepu.settling.readings import (
     MAX_DRAWS,
     exchanged_draws,
@@ -38,285 +41,277 @@ from bayes_lepu.settling.readings import (
 )
 from bayes_lepu.suggestions import unknown
 
-GOALS = ("pi", "orientation", "rows")
-MAX_CANDIDATES = 2000  # kept for the greedy search: those that tell most when audited alone
-MAX_TARGETS = 300  # rows that stand for all where the probabilities themselves are the goal
-SMALLEST = 1e-12
+# Share of the rows drawn at random, by goal.
+GOALS = {"find": 0.2, "total": 1.0, "orientation": 0.2}
+RANDOM, CHOSEN, PLANNED = "random", "chosen", "planned"
 
 
-class _Covariances:
-    """Covariances of the targets (π is the last) with the candidates, given the audits so far."""
+@dataclass(frozen=True, eq=False, repr=False)
+class AuditPlan:
+    """Rows to audit, with the probabilities by which they were drawn.
 
-    def __init__(self, targets: Array, m: Array, counted: int) -> None:
-        self._z = m - m.mean(axis=0)
-        centred = targets - targets.mean(axis=0)
-        self._counted = counted  # how many of the targets make the score
-        self._noise = np.mean(m * (1 - m), axis=0)
-        self._variance = np.mean(self._z**2, axis=0)
-        self._cross = centred.T @ self._z / len(m)
-        self._targets = np.mean(centred**2, axis=0)
-        self._known = np.empty((0, m.shape[1]))
+    Attributes
+    ----------
+    rows : DataFrame
+        By row label: ``missed`` = P(y=1 | x, l=0); ``picked`` (chosen or random); ``probability``
+        of being drawn, 1 for chosen rows; ``y``, the class found, empty until it is known.
+    goal : str
+    """
 
-    def gain(self) -> Array:
-        """By how much auditing each candidate lowers the summed variance of the targets."""
-        total = np.maximum(self._variance + self._noise, SMALLEST)
-        return np.sum(self._cross[: self._counted] ** 2, axis=0) / total
+    rows: pd.DataFrame
+    goal: str
 
-    def correlation(self, i: int) -> float:
-        """Of the first target with a candidate."""
-        size = np.sqrt(max(self._targets[0] * self._variance[i], SMALLEST**2))
-        return float(self._cross[0, i] / size)
+    def __repr__(self) -> str:
+        n_random = int(np.sum(self.rows["picked"] == RANDOM))
+        known = int(self.rows["y"].notna().sum())
+        return (
+            f"{len(self.rows)} rows to audit (goal {self.goal}; {n_random} of them drawn at random;"
+            f" {known} answered)\n"
+            '  plan.to_csv("audit.csv"), fill in the column y, then\n'
+            '  fit.update(audits=lepu.read_audit("audit.csv"))'
+        )
 
-    def condition(self, i: int) -> None:
-        """Take an audit of candidate i as given."""
-        with_i = self._z[:, i] @ self._z / len(self._z) - self._known[:, i] @ self._known
-        root = 1 / np.sqrt(max(float(self._variance[i] + self._noise[i]), SMALLEST))
-        u, v = root * with_i, root * self._cross[:, i]
-        self._known = np.vstack([self._known, u])
-        self._variance = np.maximum(self._variance - u**2, 0.0)
-        self._cross = self._cross - np.outer(v, u)
-        self._targets = np.maximum(self._targets - v**2, 0.0)
+    def to_csv(self, path: str | Path, X: pd.DataFrame | None = None) -> Path:
+        """Write the rows with an empty column ``y`` to fill in, and their cells of X if given."""
+        rows = self.rows.assign(goal=self.goal)
+        if X is not None:
+            rows = rows.join(X.loc[rows.index].drop(columns=rows.columns, errors="ignore"))
+        rows.to_csv(path, index_label="row")
+        return Path(path)
 
-    @property
-    def sd_pi(self) -> float:
-        """Expected sd of π after the audits so far."""
-        return float(np.sqrt(self._targets[-1]))
+
+def read_audit(path: str | Path) -> AuditPlan:
+    """Read an audit back, its column ``y`` filled in: for ``fit.update(audits=...)``.
+
+    Parameters
+    ----------
+    path : str or Path
+        A CSV file of ``AuditPlan.to_csv``, or one of your own with the columns ``row`` (first),
+        ``y``, ``picked`` (random or chosen) and ``probability`` (of being drawn, 1 for chosen).
+
+    Returns
+    -------
+    AuditPlan
+    """
+    rows = pd.read_csv(path, index_col=0)
+    lacking = [c for c in ("y", "picked", "probability") if c not in rows]
+    if lacking:
+        raise FileFormatError(f"{path} has no column {lacking[0]!r}; write it by plan.to_csv().")
+    if not rows["picked"].isin([RANDOM, CHOSEN]).all():
+        raise DataError(f"{path}: picked holds other words than {RANDOM} and {CHOSEN}.")
+    if not rows["probability"].between(0, 1, inclusive="right").all():
+        raise DataError(f"{path}: probability holds values that are not above 0 and at most 1.")
+    goal = str(rows["goal"].iloc[0]) if "goal" in rows and len(rows) else "total"
+    return AuditPlan(rows, goal)
 
 
 def suggest_audit(
     fit: FittedModel,
     k: int,
     *,
-    goal: str = "pi",
-    candidates: Sequence[Any] | None = None,
-    random_share: float = 0.2,
-    random_seed: int | None = None,
-    ci_prob: float | None = None,
+    goal: str,
+    random_share: float | None,
+    random_seed: int | None,
 ) -> AuditPlan:
-    """Which k unlabelled rows to check, so that their true classes tell most.
-
-    Parameters
-    ----------
-    fit : Fit
-        A fit with draws (``method="nuts"`` or ``"laplace"``).
-    k : int
-        How many rows can be checked.
-    goal : {"pi", "orientation", "rows"}
-        What to learn: the class prior, which factor is the class, or the classes of the unlabelled
-        rows themselves.
-    candidates : sequence of row labels, optional
-        Rows that can be checked at all; by default every unlabelled row nobody has checked.
-    random_share : float
-        Share of the k rows that is drawn at random, so that the model can be checked by them.
-    random_seed : int, optional
-        Seed of that share; by default the fit's own.
-    ci_prob : float, optional
-        Probability of the intervals of P(y=1 | x, l=0); ArviZ's ``stats.ci_prob`` by default.
-
-    Returns
-    -------
-    AuditPlan
-        ``rows`` in the order in which they tell most, with the sd of π to be expected after each,
-        and why; give the answers to ``fit.update(y=...)``.
-
-    Examples
-    --------
-    >>> import bayes_lepu as lepu
-    >>> demo = lepu.load_demo()
-    >>> fit = lepu.fit(demo.X, demo.l, model="spm", method="laplace", draws=100, random_seed=1)
-    >>> plan = lepu.suggest_audit(fit, 20)
-    >>> bool(plan.sd_after < plan.sd_before)
-    True
-    """
-    _check(fit, k, goal, random_share)
-    draws, side = both_namings(fit)
-    among = _candidates(fit, candidates)
-    if len(among) == 0:
-        raise DataError("No unlabelled row is left to audit: the class of every one is known.")
-    if goal == "orientation" and side.std() < SMALLEST:
-        raise ModelError(
-            "The draws agree on which factor is the class, so no audit can tell more about it. "
-            "Use goal='pi' or goal='rows'."
-        )
-    rng = stream(fit) if random_seed is None else np.random.default_rng(random_seed)
-    k = min(k, len(among))
-    at_random = rng.choice(among, round(random_share * k), replace=False)
-    pi = mean_over_rows(draws, Parameters.t, fit.data.X, fit.data.row_weights)
-    state, kept = _start(fit, draws, pi, side, goal, among, at_random)
-    before = state.sd_pi
-    if state.gain().max() <= SMALLEST:
-        raise ModelError(
-            f"Under {fit.spec.name} no audit would tell anything about the goal {goal!r}: the "
-            "probability that an unlabelled row is positive is the same in every draw."
-        )
-    chosen, why, after = _greedy(state, kept, at_random, k - len(at_random), goal)
-    for row in at_random:
-        state.condition(int(np.flatnonzero(kept == row)[0]))
-        after.append(state.sd_pi)
-    positions = np.array([*chosen, *at_random], dtype=np.intp)
-    return AuditPlan(
-        rows=_table(fit, draws, positions, len(chosen), after, why, ci_prob),
-        positions=positions,
-        goal=goal,
-        sd_before=before,
-        sd_after=after[-1],
-        sd_random=_random_sd(fit, draws, pi, among, k, rng),
-        data=fit.data,
-        pi=pi,
-    )
-
-
-def both_namings(fit: FittedModel) -> tuple[Parameters, Array]:
-    """Draws with both namings of the factors in their posterior proportion, and each one's side.
-
-    Where a rule named the factors, the draws lie on one side: some are exchanged again.
-    """
-    subject = subject_of(fit)
-    some = evenly_spaced(fit.draws.b.size, MAX_DRAWS)
-    flat = fit.draws.take(some)
-    if not subject.symmetric or fit.orientation.rule == "none":
-        return flat, exchanged_draws(fit)[some].astype(float)
-    probability = fit.orientation.probability
-    keep = 0.5 if probability is None else probability
-    # Evenly spread over the draws, so that no chain is exchanged more than another.
-    order = np.modf(np.arange(flat.b.size) * 0.6180339887498949)[0]
-    own = order < keep
-    return flat.choose(own, flat.swap()), (~own).astype(float)
-
-
-def _check(fit: FittedModel, k: int, goal: str, random_share: float) -> None:
+    """Which k unlabelled rows to audit (see `Fit.suggest_audit`)."""
     if goal not in GOALS:
         raise ModelError(unknown("goal", goal, GOALS))
     if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
         raise ModelError(f"k = {k!r}; a whole number of at least 1 is expected.")
-    if not 0 <= random_share <= 1:
-        raise ModelError(f"random_share = {random_share!r}; a number from 0 to 1 is expected.")
+    share = GOALS[goal] if random_share is None else random_share
+    if not 0 <= share <= 1:
+        raise ModelError(f"random_share = {share!r}; a number from 0 to 1 is expected.")
+    among = open_rows(fit)
+    k = min(k, len(among))
+    if k == 0:
+        raise DataError("No unlabelled row is left to audit: the class of every one is known.")
+    p = mean_by_row(fit.draws.thin(MAX_DRAWS), positive_given_labels(fit.data), among)
+    n_random = round(share * k)
+    worth = _worth(fit, among) if goal == "orientation" and n_random < k else p
+    chosen = np.argsort(-worth, kind="stable")[: k - n_random]
+    left = np.setdiff1d(np.arange(len(among)), chosen)
+    rng = stream(fit) if random_seed is None else np.random.default_rng(random_seed)
+    probability = draw_probabilities(p[left], n_random)
+    drawn = draw(probability, rng)
+    at = np.concatenate([chosen, left[drawn]])
+    chance = np.concatenate([np.ones(len(chosen)), probability[drawn]])
+    rows = pd.DataFrame(
+        {
+            "missed": p[at],
+            "picked": np.where(chance < 1, RANDOM, CHOSEN),
+            "probability": chance,
+            "y": np.nan,
+        },
+        index=fit.data.index[among[at]],
+    )
+    return AuditPlan(rows, goal)
+
+
+def draw_probabilities(p: Array, m: int) -> Array:
+    """Probabilities that sum to m: half the same for all rows, half as the sd of their classes."""
+    sd = np.sqrt(p * (1 - p))
+    size = 1 + sd / max(float(sd.mean()), 1e-300) if p.size else p
+    out = np.zeros(len(p))
+    while m and (free := out < 1).any():  # rows drawn for sure are set aside
+        out[free] = (m - np.sum(~free)) * size[free] / size[free].sum()
+        if out[free].max() <= 1:
+            break
+        out = np.minimum(out, 1.0)
+    return out
+
+
+def draw(probability: Array, rng: np.random.Generator) -> NDArray[np.intp]:
+    """Systematic sample in random order: every row with its probability, as many as they sum to."""
+    order, m = rng.permutation(len(probability)), round(float(probability.sum()))
+    ends = np.cumsum(probability[order])
+    at = np.searchsorted(ends, rng.random() + np.arange(m), side="right")
+    return np.sort(order[np.minimum(at, len(order) - 1)])
+
+
+def _worth(fit: FittedModel, among: NDArray[np.intp]) -> Array:
+    """How much the class of every row would tell about the orientation."""
     if fit.is_point:
         raise ModelError(
-            "A point estimate has no uncertainty to reduce. Use a fit with draws, for example "
-            "fit.update(method='laplace')."
+            "A point estimate has no uncertainty about the orientation. Use a fit with draws, for "
+            "example fit.update(method='laplace')."
         )
-
-
-def _candidates(fit: FittedModel, labels: Sequence[Any] | None) -> NDArray[np.intp]:
-    free = open_rows(fit)
-    if labels is None:
-        return free
-    index = fit.data.index
-    wanted = index.get_indexer_for(pd.Index(labels))
-    if (wanted < 0).any():
-        unknown = [label for label, at in zip(labels, wanted, strict=False) if at < 0]
-        raise DataError(f"candidates holds {unknown[0]!r}, which is no row of this fit.")
-    rows = np.intersect1d(wanted, free)
-    if len(rows) == 0:
-        raise DataError("None of the candidates is an unlabelled row whose class is unknown.")
-    return rows
-
-
-def _start(
-    fit: FittedModel,
-    draws: Parameters,
-    pi: Array,
-    side: Array,
-    goal: str,
-    among: NDArray[np.intp],
-    always: NDArray[np.intp],
-) -> tuple[_Covariances, NDArray[np.intp]]:
-    """Targets, and the candidates that tell most when audited alone (``always`` among them)."""
-    positive = positive_given_labels(fit.data)
-    if goal == "rows":
-        free = open_rows(fit)
-        some = free[np.linspace(0, len(free) - 1, min(len(free), MAX_TARGETS)).astype(int)]
-        target = positive(draws, some)
-    else:
-        target = (pi if goal == "pi" else side)[:, None]
-    targets = np.column_stack([target, pi])
-
-    def look(rows: NDArray[np.intp]) -> _Covariances:
-        m = positive(draws, rows)
-        return _Covariances(targets, m, target.shape[1])
-
-    if len(among) <= MAX_CANDIDATES:
-        return look(among), among
-    gains = [look(among[block]).gain() for block in row_blocks(len(among), draws.b.size)]
-    best = among[np.argsort(-np.concatenate(gains), kind="stable")[:MAX_CANDIDATES]]
-    kept = np.union1d(best, always).astype(np.intp)
-    return look(kept), kept
-
-
-def _greedy(
-    state: _Covariances,
-    kept: NDArray[np.intp],
-    taken: NDArray[np.intp],
-    count: int,
-    goal: str,
-) -> tuple[list[int], list[str], list[float]]:
-    """The rows that tell most one after the other, why, and the sd of π after each."""
-    free = ~np.isin(kept, taken)
-    chosen, why, after = [], [], []
-    for _ in range(count):
-        i = int(np.argmax(np.where(free, state.gain(), -1.0)))
-        why.append(_why(state, i, goal))
-        state.condition(i)
-        free[i] = False
-        chosen.append(int(kept[i]))
-        after.append(state.sd_pi)
-    return chosen, why, after
-
-
-def _why(state: _Covariances, i: int, goal: str) -> str:
-    correlation = state.correlation(i)
-    if goal == "rows":
-        return "its class tells most about those of other rows"
-    if goal == "orientation":
-        side = "exchanged" if correlation > 0 else "as named"
-        return (
-            f"a positive here would speak for the factors {side} (correlation {correlation:+.2f})"
+    draws, side = both_orientations(fit)
+    if side.std() == 0:
+        raise ModelError(
+            "The draws agree on which factor is the class, so no audit can tell more about it. "
+            "Use goal='total' or goal='find'."
         )
-    more = "higher" if correlation > 0 else "lower"
-    return f"a positive here would make the class prior {more} (correlation {correlation:+.2f})"
+    positive, parts = positive_given_labels(fit.data), []
+    for block in row_blocks(len(among), draws.b.size):
+        m = positive(draws, among[block])
+        cross = (side - side.mean()) @ m / len(m)
+        parts.append(cross**2 / (m.var(axis=0) + np.mean(m * (1 - m), axis=0) + 1e-12))
+    return np.concatenate(parts)
 
 
-def _random_sd(
-    fit: FittedModel,
-    draws: Parameters,
-    pi: Array,
-    among: NDArray[np.intp],
-    k: int,
-    rng: np.random.Generator,
-    repeats: int = 5,
-) -> float:
-    """Expected sd of π after k rows drawn at random, for comparison."""
-    variances = []
-    for _ in range(repeats):
-        m = positive_given_labels(fit.data)(draws, rng.choice(among, k, replace=False))
-        state = _Covariances(pi[:, None], m, 1)
-        for i in range(k):
-            state.condition(i)
-        variances.append(state.sd_pi**2)
-    return float(np.sqrt(np.mean(variances)))
+def both_orientations(fit: FittedModel) -> tuple[Parameters, Array]:
+    """Draws with both orientations in their posterior proportion, and 1 for each swapped one.
+
+    Where a rule named the factors, the draws lie on one side: some are swapped again.
+    """
+    some = evenly_spaced(fit.draws.b.size, MAX_DRAWS)
+    flat = fit.draws.take(some)
+    if not subject_of(fit).symmetric or fit.orientation.rule == "none":
+        return flat, exchanged_draws(fit)[some].astype(float)
+    probability = fit.orientation.probability
+    keep = 0.5 if probability is None else probability
+    # Evenly spread over the draws (golden ratio), so that no chain is swapped more than another.
+    own = np.modf(np.arange(flat.b.size) * 0.6180339887498949)[0] < keep
+    return flat.choose(own, flat.swap()), (~own).astype(float)
 
 
-def _table(
-    fit: FittedModel,
-    draws: Parameters,
-    positions: NDArray[np.intp],
-    n_chosen: int,
-    after: list[float],
-    why: list[str],
-    ci_prob: float | None,
-) -> pd.DataFrame:
-    m = positive_given_labels(fit.data)(draws, positions)
-    lower, upper = np.quantile(m, tail_probabilities(ci_prob), axis=0)
-    n_random = len(positions) - n_chosen
-    return pd.DataFrame(
-        {
-            "missed": m.mean(axis=0),
-            "lower": lower,
-            "upper": upper,
-            "sd of pi after": after,
-            "picked": ["chosen"] * n_chosen + ["random"] * n_random,
-            "why": [*why, *["drawn at random, to check the model"] * n_random],
-        },
-        index=fit.data.index[positions],
-    )
+# Answers --------------------------------------------------------------------------------------
+
+
+def with_answers(data: PUData, audits: str | None, plan: AuditPlan, y: Array) -> PUData:
+    """The data with audited classes y and the design of all audits, this plan's round the last.
+
+    Random rows that were not answered are taken as missing at random among the random ones. Rows
+    of y that the plan does not name count as chosen.
+    """
+    rounds, probability = design_of(data, audits)
+    at = match_rows(data, plan.rows.index)
+    given = pd.Series(plan.rows["probability"].to_numpy(), index=at)
+    answered = at[~np.isnan(y[at])]
+    random = given[given < 1]
+    share = float(random.index.isin(answered).mean()) if len(random) else 1.0
+    new = ~np.isnan(y) & (rounds == 0) & (data.l == 0)
+    chance = np.where(new, 1.0, probability)
+    drawn = random.index[new[random.index]]
+    chance[drawn] = given[drawn] * share
+    rounds = np.where(new, rounds.max() + 1, rounds)
+    return replace(data, y=y, drawn=np.column_stack([rounds, chance]))
+
+
+def match_rows(data: PUData, labels: pd.Index) -> NDArray[np.intp]:
+    """Positions of rows by their labels; of labels read from a file by their text."""
+    at = data.index.get_indexer_for(labels)
+    if (at < 0).any() and data.index.is_unique:
+        at = data.index.astype(str).get_indexer_for(labels.astype(str))
+    if (at < 0).any() or len(at) != len(labels):
+        raise DataError("The plan names rows that this fit has not; it belongs to another table.")
+    return at
+
+
+# How many -------------------------------------------------------------------------------------
+
+
+def plan_audit(
+    n_unlabelled: int, expected_share: float, width: float, *, ci_prob: float = 0.95
+) -> int:
+    """How many unlabelled rows to audit at random, before any model.
+
+    Parameters
+    ----------
+    n_unlabelled : int
+        Rows that nobody marked.
+    expected_share : float
+        Share of positives among them, roughly; with 0.5 the number suffices for any share.
+    width : float
+        How wide the interval of that share may be, from end to end.
+    ci_prob : float
+        Probability of the interval.
+
+    Returns
+    -------
+    int
+        Number of audits. One may look at the interval on the way, after every 25 say, and stop as
+        soon as it is short enough: its coverage at the stop was simulated.
+
+    Examples
+    --------
+    >>> import bayes_lepu as lepu
+    >>> lepu.plan_audit(5000, 0.1, width=0.08)
+    220
+    """
+    if not 0 <= expected_share <= 1:
+        raise ModelError(f"expected_share = {expected_share!r}; a share from 0 to 1 is expected.")
+    if not 0 < width < 1:
+        raise ModelError(f"width = {width!r}; a number between 0 and 1 is expected.")
+    if n_unlabelled < 1:
+        raise ModelError(f"n_unlabelled = {n_unlabelled!r}; at least one row is expected.")
+    ones, share = np.ones(n_unlabelled), expected_share
+    return audits_needed(share * ones, np.zeros(n_unlabelled), ones, width, ci_prob)
+
+
+def audits_needed(t: Array, p: Array, size: Array, width: float, ci_prob: float) -> int:
+    """Audits for an interval of this width of the share of positives.
+
+    Rows are positive with probabilities t, predicted by p and drawn in proportion to size.
+    """
+    n = len(t)
+    low, high = 0, n
+    while high - low > 1:
+        m = (low + high) // 2
+        low, high = (low, m) if expected_width(t, p, size, m, ci_prob) <= width else (m, high)
+    return high
+
+
+def expected_width(t: Array, p: Array, size: Array, m: int, ci_prob: float) -> float:
+    """Width of the interval by m audits whose errors have the variance to be expected."""
+    n, weight, error = len(t), size.mean() / size, t - p
+    variance = np.mean(weight * (t * (1 - t) + (error - error.mean()) ** 2))
+    # Two values with the mean and the variance to be expected stand for the audits.
+    y = t.mean() + np.sqrt(variance) * np.where(np.arange(m) % 2, -1.0, 1.0)
+    made = Round(y, 0 * y, 0 * y, 0 * y + 1, 0.0, float(n), m / n)
+    _, low, high = estimate_positives([Stratum((made,), 0.0, float(n))], ci_prob, use_model=False)
+    return (high - low) / n
+
+
+def plan_with(fit: FittedModel, width: float, ci_prob: float | None) -> pd.Series:
+    """Audits needed alone, and with a fit that is right (see `Fit.plan_audit`)."""
+    rows, level = open_rows(fit), interval_level(ci_prob)
+    p = mean_by_row(fit.draws.thin(MAX_DRAWS), positive_given_labels(fit.data), rows)
+    share, flat = np.full(len(p), p.mean()), np.ones(len(p))
+    found = {
+        "audits alone": audits_needed(share, 0 * p, flat, width, level),
+        "with this fit, if it is right": audits_needed(
+            p, p, draw_probabilities(p, 1), width, level
+        ),
+    }
+    return pd.Series(found, name="audits")

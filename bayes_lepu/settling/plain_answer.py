@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from bayes_lepu.diagnostics.audited import NOT_RANDOM
 from bayes_lepu.diagnostics.forms import ORDER
 from bayes_lepu.diagnostics.levels import OWN_BRANCHES
 from bayes_lepu.diagnostics.records import Aspect, Check, Identifiability, Remedy
@@ -47,6 +48,8 @@ class Answer:
         The rows to look at.
     total : DataFrame
         The number of missed positives, a line per reading; weighted rows count by their weights.
+    audited : str
+        How many by rows audited at random, whatever the model; shown first. Empty without them.
     """
 
     missed: str
@@ -57,10 +60,12 @@ class Answer:
     flags: str
     decision: Decision
     total: pd.DataFrame
+    audited: str = ""
 
     def facts(self) -> dict[str, str]:
         """The sentences by the questions they answer."""
-        found = {"missed": self.missed, "look at": self.look, "trust": self.trust}
+        found = {"by audits": self.audited} if self.audited else {}
+        found |= {"missed": self.missed, "look at": self.look, "trust": self.trust}
         if self.help:
             found["would help"] = self.help
         if self.call:
@@ -71,8 +76,10 @@ class Answer:
         return "\n".join(self.facts().values())
 
 
-def answer(fit: FittedModel, verdict: Identifiability) -> Answer:
-    """What a fit says, in the order in which one asks."""
+def answer(
+    fit: FittedModel, verdict: Identifiability, audits: pd.DataFrame | None = None
+) -> Answer:
+    """What a fit says, in the order in which one asks; ``audits`` as `audit_estimate` has it."""
     both = verdict.level >= UNNAMED_LEVEL
 
     def how_many(ranked: Array) -> int:
@@ -96,7 +103,30 @@ def answer(fit: FittedModel, verdict: Identifiability) -> Answer:
         flags=flags,
         decision=decision,
         total=total,
+        audited="" if audits is None else _by_audits(fit, verdict, audits, decision.ci_prob),
     )
+
+
+def _by_audits(
+    fit: FittedModel, verdict: Identifiability, audits: pd.DataFrame, level: float
+) -> str:
+    """The count by random audits with the model's range beside it, and whether they agree."""
+    row = audits.loc["missed"]
+    text = (
+        f"By {say_count(row['audits'])} rows audited at random, whatever the model: "
+        f"{_roughly(say_count(row['estimate']))} positives are missed ({_interval(row, level)})"
+    )
+    if (ends := _rows_left(fit, verdict)) is not None:
+        text += "; by models that fit the labels as well " + " to ".join(map(say_count, ends))
+    text += "."
+    low, high = (
+        row["model"] if fit.is_point else row[f"model_{end}"] for end in ("lower", "upper")
+    )
+    if any(c.name == NOT_RANDOM and c.open for c in verdict.checks):
+        text += " But these rows do not look like a random part of the unlabelled ones."
+    elif low > row["upper"] or high < row["lower"]:
+        text += f" The fit's own count ({say_count(row['model'])}) disagrees: trust the audits."
+    return text
 
 
 def _answer_by_partition(
@@ -247,16 +277,25 @@ def _two_readings(verdict: Identifiability) -> str:
 
 
 def _range(fit: FittedModel, verdict: Identifiability) -> str:
+    """What the labels leave of the total, in words."""
+    ends = _rows_left(fit, verdict)
+    if ends is None:
+        return ""
+    low, high = (say_count(end) for end in ends)
+    return f": the labels leave anything between {low} and {high}"
+
+
+def _rows_left(fit: FittedModel, verdict: Identifiability) -> tuple[float, float] | None:
     """What the labels leave of the total, as numbers of rows: over other forms where known."""
     evidence, ends = verdict.evidence, verdict.pi_range
     if ends is None and evidence is not None and evidence.profile is not None:
         pieces = evidence.profile.likelihood_set(branches=OWN_BRANCHES)
         ends = (pieces[0][0], pieces[-1][1]) if pieces else None
     if ends is None:
-        return ""
+        return None
     known, most = known_positives(fit), float(fit.data.kind_weights[RowKind.UNLABELLED])
     low, high = (min(max(pi * population(fit) - known, 0.0), most) for pi in ends)
-    return f": the labels leave anything between {say_count(low)} and {say_count(high)}"
+    return low, high
 
 
 def _help(fit: FittedModel, verdict: Identifiability) -> tuple[str, str, str]:

@@ -19,6 +19,7 @@ from bayes_lepu.cli.penalties import read_priors
 from bayes_lepu.cli.sheets import split_names
 from bayes_lepu.models.parameters import Parameters
 from notebooks.made_tables import fraud_table
+from tests.tiny import tiny_table
 
 QUICK = ["--method", "laplace", "--draws", "100", "--seed", "1"]
 FILES = {"report.html", "fit.nc", "predictions.csv", "identifiability.csv"}
@@ -633,3 +634,14 @@ def test_knowledge_and_false_marks_by_option(here, frame, capsys):
     assert fit.draws.epsilon[0] > 0.01
     cleared = table.loc[marked[::2], "file"]
     assert not pd.read_csv("told/predictions.csv")["file"].isin(cleared).any()
+
+
+def test_how_many_rows_to_audit(tmp_path, capsys):
+    assert main(["plan-audit", "--rows", "5000", "--share", "0.1", "--width", "0.08"]) == 0
+    assert "220 rows: audits alone" in capsys.readouterr().out
+    X, l, _ = tiny_table()
+    fit = lepu.fit(X, l, model="scar", method="map", random_seed=1)
+    path = str(fit.save(tmp_path / "fit.nc"))
+    assert main(["plan-audit", "--fit", path, "--width", "0.2", "--json"]) == 0
+    assert '"with this fit, if it is right"' in capsys.readouterr().out
+    assert main(["plan-audit", "--rows", "5000", "--width", "0.2"]) == 2

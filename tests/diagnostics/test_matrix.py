@@ -126,7 +126,7 @@ def test_audited_rows_take_the_rule_away():
     some = rng.choice(np.flatnonzero(case.l == 0), 100, replace=False)
     missed = case.truth.missed(case.X[some])
     y[some] = rng.random(100) < missed
-    found = lepu.diagnose(case.fit(y=y), audits="random")
+    found = case.fit(y=y, audits="random").identifiability
     assert found.level == 1
     assert "orientation rule" not in found.carried_by
     assert "parametric form" not in found.carried_by

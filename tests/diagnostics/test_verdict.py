@@ -33,7 +33,7 @@ from bayes_lepu.data.reading import read_data
 from bayes_lepu.diagnostics import columns, convergence, form_refits, thresholds
 from bayes_lepu.diagnostics.quick_likelihood import one_annotator
 from bayes_lepu.diagnostics.subject import Subject
-from bayes_lepu.diagnostics.verdict import audits_tell_pi
+from bayes_lepu.diagnostics.verdict import audits_give_pi
 from bayes_lepu.likelihood import formula, information
 from bayes_lepu.models import get_model
 from tools.verdict_regimes import FAMILIES, HARD, REGIMES, WELL, WRONG, simulate
@@ -388,5 +388,6 @@ def test_random_audits_of_weighted_rows_count_like_repeated_ones():
     spec, told = get_model("spm"), []
     for w in (np.ones(100), np.full(100, 100.0), np.isnan(y)):
         fit = SimpleNamespace(data=read_data(X, l, y=y, sample_weight=w), spec=spec)
-        told.append(audits_tell_pi(SimpleNamespace(fit=fit), "random"))
+        fit.options = SimpleNamespace(audits="random")
+        told.append(audits_give_pi(SimpleNamespace(fit=fit), []))
     assert told == [False, True, False]

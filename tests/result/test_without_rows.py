@@ -18,7 +18,7 @@ NEEDS_ROWS = {
     "rows of the fit": lambda fit: fit.missed(),
     "open rows": lambda fit: fit.decide(budget=3),
     "model": lambda fit: fit.model,
-    "audits": lambda fit: lepu.suggest_audit(fit, k=3),
+    "audits": lambda fit: fit.suggest_audit(3),
 }
 
 

@@ -7,9 +7,9 @@ import pytest
 import bayes_lepu as lepu
 from bayes_lepu.errors import ModelError
 from bayes_lepu.models.row_sums import row_terms
+from bayes_lepu.plots.ranking import ranking_curves
 from bayes_lepu.result.numbers_in_words import say_count, say_share
 from bayes_lepu.settling.counting import count_missed, count_positives
-from bayes_lepu.settling.curves import ranking_curves
 from bayes_lepu.settling.decisions import decide
 from bayes_lepu.settling.readings import read
 from tests.tiny import tiny_fit, tiny_table
@@ -202,7 +202,7 @@ def test_weights_need_not_be_whole_numbers(weighted_and_repeated):
 
 
 def test_bounds_of_weighted_rows_are_those_of_repeated_ones(weighted_and_repeated):
-    options = {"s_min": 0.2, "gamma": 2.0, "audits": "random"}
+    options = {"s_min": 0.2, "gamma": 2.0}
     tables = [fit.bounds(**options).reset_index(drop=True) for fit in weighted_and_repeated]
     pd.testing.assert_frame_equal(*tables, rtol=1e-6)
 
@@ -297,5 +297,5 @@ def test_rows_that_were_not_shown_were_not_missed_by_everybody():
     assert by_row.sum() > seen_by_all.sum()
     rows = fit.decide(budget=5).rows["missed"]
     np.testing.assert_allclose(rows, fit.missed().loc[rows.index, "mean"])
-    plan = lepu.suggest_audit(fit, k=5).rows["missed"]
+    plan = fit.suggest_audit(5).rows["missed"]
     np.testing.assert_allclose(plan, fit.missed().loc[plan.index, "mean"])
