@@ -26,10 +26,15 @@ from scipy.special import chdtrc
 from bayes_lepu.diagnostics.records import Aspect, Check, not_computed, passed_if
 from bayes_lepu.diagnostics.subject import Subject
 from bayes_lepu.diagnostics.thresholds import judged_on
-from bayes_lepu.likelihood import CERTAIN_LINK, flat_order, make_links, make_point
+from bayes_lepu.likelihood import (
+    CERTAIN_LINK,
+    by_number,
+    flat_order,
+    loglik_grad_info,
+    make_links,
+    make_point,
+)
 from bayes_lepu.likelihood.factoring import solve
-from bayes_lepu.likelihood.formula import loglik_grad
-from bayes_lepu.likelihood.information import information
 from bayes_lepu.links import Array
 
 if TYPE_CHECKING:
@@ -173,7 +178,7 @@ def score_columns(subject: Subject) -> ColumnScores:
         class_rates=point.of_class.log_rates(),
     )
     links = make_links(subject.propensity.link, point.of_class.link)
-    grad, info = loglik_grad(rows, links, at)[1], information(rows, links, at)
+    _, grad, info = loglik_grad_info(rows, by_number(links), at)
 
     s0 = where.of_selection(0).start
     own = np.zeros(where.size, dtype=bool)

@@ -85,7 +85,7 @@ def gather(subject: Subject) -> Evidence:
         return found
     found = replace(found, form_rates=found.label_rates, form_calibration=found.calibration)
     if subject.several:
-        return replace(found, forms=panel_range(fit), agreement=agreement_of(fit))
+        return replace(found, forms=panel_range(subject), agreement=agreement_of(fit))
     if fit.is_point:
         reached = form_scores(subject)
         found = replace(

@@ -25,19 +25,23 @@ import pandas as pd
 
 from bayes_lepu.diagnostics import thresholds
 from bayes_lepu.diagnostics.columns import Term
-from bayes_lepu.diagnostics.form_refits import FALSE_MARKS, Form, Problem, list_forms
 from bayes_lepu.diagnostics.levels import LEVEL_REMEDY, OWN_BRANCHES, interval
 from bayes_lepu.diagnostics.profile import Profile
 from bayes_lepu.diagnostics.records import Aspect, Check, not_computed, passed_if
+from bayes_lepu.diagnostics.refits import Form, Problem, Refit
 from bayes_lepu.diagnostics.subject import Subject, share_positive
 from bayes_lepu.diagnostics.thresholds import grade, graded, judged_on
-from bayes_lepu.links import Array
+from bayes_lepu.factors import CURVES, Factor, ceiling
 from bayes_lepu.result.numbers_in_words import UNITS, share, worse
 
 if TYPE_CHECKING:
     from bayes_lepu.diagnostics.evidence import Evidence
 
 AS_WELL = 4.0  # log-likelihood units within which two forms predict the labels alike
+FALSE_MARKS = (0.0, 0.02, 0.05)
+CEILINGS = (0.9, 0.8)
+RISES = (0.5, 1.0, 2.0)  # of the log odds of a constant s, over one sd of the class's predictor
+FLOORS = (0.05, 0.1, 0.2)  # of an s that follows t, from s = floor to s = 1 - floor
 WIDENING = 1.0  # times the half-width of the likelihood set of π, beyond the outermost forms
 TOP = 100
 SAME_ROWS = 0.5  # share of the first rows below which two forms send one to other rows
@@ -69,6 +73,8 @@ class FormRange:
         How far the fitted model's own form lies below the best one.
     rows : int
         How many rows the forms were refitted to.
+    call : str
+        Options of `fit` that fit the best form; empty where no option does.
     moved : bool
         Whether the estimate of π lies where the likelihood of no form does.
     naming_gap : float
@@ -81,6 +87,7 @@ class FormRange:
     high: float
     own_gap: float
     rows: int
+    call: str = ""
     moved: bool = False
     naming_gap: float = np.inf
 
@@ -90,40 +97,72 @@ class FormRange:
         return self.table[self.table["kept"]]
 
 
+def list_forms(own: Factor, terms: tuple[Term, ...], *, kept_out: bool) -> list[tuple[Form, ...]]:
+    """All forms, the fitted model's ``own`` first (``kept_out``: columns of t do not enter s).
+
+    Those with more and more false marks stand together.
+    """
+    shapes = [Form(own.name, own)]
+    shapes += [Form(name, curve) for name, curve in CURVES.items() if curve is not own]
+    shapes += [Form(f"ceiling {top:g}", ceiling(top)) for top in CEILINGS]
+    if terms:
+        shapes.append(Form("with " + ", ".join(t.name for t in terms), own, terms=terms))
+    forms = [
+        (
+            shape,
+            *(
+                replace(shape, name=f"{shape.name}, {rate:.0%} false marks", false_marks=rate)
+                for rate in FALSE_MARKS[1:]
+            ),
+        )
+        for shape in shapes
+    ]
+    if kept_out:
+        forms += [(Form(f"s rises with t's score by {k:g} per sd", own, rise=k),) for k in RISES]
+        forms += [(Form(f"s = {f:g} + {1 - 2 * f:g} t", own, floor=f),) for f in FLOORS]
+    return forms
+
+
+def options_of(form: Form, own: Factor) -> str:
+    """Options of `fit` that fit a form; empty where no option does."""
+    if form.terms or form.rise or form.floor:
+        return ""
+    curve, options = form.of_class, []
+    if curve.fixed is not None:
+        options.append(f"class_link=bayes_lepu.factors.ceiling({curve.fixed[2]:g})")
+    elif curve is not own:
+        options.append(f"class_link={curve.name!r}")
+    return ", ".join([*options, *(["false_marks=True"] if form.false_marks else [])])
+
+
 def form_range(
     subject: Subject, profile: Profile | None, terms: tuple[Term, ...]
 ) -> FormRange | None:
     """Refit every form and keep those that predict the labels as well."""
-    known = subject.propensity.fixed is not None
-    if profile is None or known or subject.peaks[0].point.epsilon is not None:
+    known, own = subject.propensity.fixed is not None, subject.peaks[0]
+    if profile is None or known or own.point.epsilon is not None:
         return None  # fitted false marks are themselves one of the forms
-    problem = Problem.of(subject)
-    own = subject.peaks[0]
-    data = subject.data
-    varies = subject.propensity.has_predictor
+    data, varies = subject.data, subject.propensity.has_predictor
+    problem = Problem.of(subject.weak.data, subject.inside(own.point), subject.propensity)
     kept_out = not varies or bool(np.any(data.class_mask & ~data.selection_mask))
-    forms = list_forms(problem.of_class, terms, kept_out=kept_out)
     records: list[dict[str, Any]] = []
-    before: tuple[Form, Array] | None = None
-    skip: Form | None = None
-    # Of the first, the fitted form: its refit, and its best log likelihood with false marks.
-    own_shape, own_z, with_marks = replace(forms[0], name=""), np.zeros(0), -np.inf
-    for form in forms:
-        shape = replace(form, name="", false_marks=0.0)
-        if form.false_marks and shape == skip:
-            continue
-        warm = before[1] if before is not None and before[0] == shape else None
-        z = problem.refit(form, warm)
-        own_z = z if not records else own_z
-        records.append({"form": form.name, **problem.reading(form, z)})
-        before = shape, z
-        # A rate of false marks that makes a form worse makes it worse still when higher.
-        worsens = form.false_marks and records[-1]["loglik"] < records[-2]["loglik"] - AS_WELL
-        skip = shape if worsens else None
-        if shape == own_shape:
-            with_marks = max(with_marks, records[-1]["loglik"])
+    calls: dict[str, str] = {}
+    fitted: list[Refit] = []  # the fitted form, with no and more false marks
+    for number, forms in enumerate(list_forms(problem.of_class, terms, kept_out=kept_out)):
+        z = None
+        for form in forms:
+            refit = problem.refit(form, z)
+            z = refit.z
+            records.append({"form": form.name, **refit.figures()})
+            calls[form.name] = options_of(form, problem.of_class)
+            if number == 0:
+                fitted.append(refit)
+            # A rate of false marks that makes a form worse makes it worse still when higher.
+            if form.false_marks and records[-1]["loglik"] < records[-2]["loglik"] - AS_WELL:
+                break
+    with_marks = max(record["loglik"] for record in records[: len(fitted)])
     if kept_out:
-        records.append({**problem.doubtful(own_z, records[0]), "form": DOUBTFUL})
+        records.append({**fitted[0].doubtful(), "form": DOUBTFUL})
     naming_gap = with_marks - _other_naming(subject, problem)
     table = pd.DataFrame(records).set_index("form")
     table["below"] = table["loglik"].max() - table.pop("loglik")
@@ -152,6 +191,7 @@ def form_range(
         min(high, 1.0),
         float(table["below"].iloc[0]),
         len(problem.rows.X),
+        calls.get(str(table["below"].idxmin()), ""),
         moved,
         naming_gap,
     )
@@ -167,12 +207,13 @@ def _other_naming(subject: Subject, problem: Problem) -> float:
         return -np.inf
     if subject.fit.orientation.settled_by == "priors":  # signs name the factors, not the floor
         return -np.inf
-    other, found = problem.exchanged(), [-np.inf]
+    other, found, X = problem.swapped(), [-np.inf], problem.rows.X
     for rate in FALSE_MARKS:
-        form = Form("", problem.of_class, false_marks=rate)
-        z = other.refit(form, None)
-        if other.stays(form, z):
-            found.append(other.reading(form, z)["loglik"])
+        refit = other.refit(Form("", problem.of_class, false_marks=rate))
+        slopes = other.start.a, other.start.alpha[0]
+        here, there = (np.corrcoef(refit.score, X @ a)[0, 1] for a in slopes)
+        if here > there:  # the refit did not find its way back
+            found.append(refit.figures()["loglik"])
     return max(found)
 
 
@@ -202,7 +243,7 @@ def check_forms(subject: Subject, evidence: "Evidence") -> list[Check]:
     )
     if found.moved:
         text += f" The penalty or prior put the estimate, {share(pi)}, where no form has it."
-    best = found.table["below"].idxmin()
+    best, call = found.table["below"].idxmin(), found.call and f" ({found.call})"
     return [
         graded(
             "form range",
@@ -220,7 +261,7 @@ def check_forms(subject: Subject, evidence: "Evidence") -> list[Check]:
             found.own_gap,
             f"at most {AS_WELL:g} {UNITS} below the best form",
             f"The best form ({best}) is {found.own_gap:.1f} {UNITS} better than the fitted one.",
-            "Fit the form that the labels prefer, or read π as its range.",
+            f"Fit the form that the labels prefer{call}, or read π as its range.",
             bears_on=(Aspect.LABELS,),
             needs="passed",
             consequence="another form of t predicts the labels better",

@@ -1,23 +1,50 @@
-"""What only several annotators can show: overlap, independence, and other forms of marking."""
+r"""What only several annotators can show: overlap, independence, and other forms of marking.
 
+.. math::
+    A_i = \sum_k w_k \prod_j \psi_{ij}(u_k)^{l_{ij}} (1-\psi_{ij}(u_k))^{1-l_{ij}}, \qquad
+    L_i = t_i A_i + (1-t_i) B_i.
+
+The fitted model has u = 0: annotators mark independently given x and the class. Others are
+
+* a difficulty u that all annotators share, u ~ N(0, σ_d²), or a fifth of the positives harder than
+  the rest: the more of it, the more positives are missed by all;
+* one annotator who copies another on a share of the rows;
+* annotators who mark rows at random, B_i = Π ε_j^l (1-ε_j)^(1-l);
+* other links of the class;
+* for constant propensities: slopes, and a rise with the class's own score.
+
+Binary labels of two annotators hardly tell these apart, those of many do. So π is reported over all
+forms that predict the labels as well, and not at one of them.
+"""
+
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import logit
+import pandas as pd
+from scipy.special import logsumexp, roots_hermitenorm
 
 from bayes_lepu.diagnostics import thresholds
 from bayes_lepu.diagnostics.forms import AS_WELL, FormRange
 from bayes_lepu.diagnostics.levels import SHARED_REMEDY, interval
-from bayes_lepu.diagnostics.panel_forms import INDEPENDENT, Panel, panel_forms
 from bayes_lepu.diagnostics.records import Aspect, Check, not_applicable, passed_if
+from bayes_lepu.diagnostics.refits import Form, Problem, Refit
 from bayes_lepu.diagnostics.subject import Subject
 from bayes_lepu.diagnostics.thresholds import grade, graded, judged_on
-from bayes_lepu.result import FittedModel
+from bayes_lepu.factors import CURVES, Factor
+from bayes_lepu.models.parameters import ARRAYS
 from bayes_lepu.result.numbers_in_words import UNITS, share
 
 if TYPE_CHECKING:
     from bayes_lepu.diagnostics.evidence import Evidence
 
+INDEPENDENT = "annotators independent"
+SPREADS = (0.5, 1.0, 1.5, 2.0)  # sd of the shared difficulty, in log odds of being marked
+HARD = (0.2, -3.0)  # share of the positives that are harder, and by how much
+COPIED = (0.25, 0.5)  # shares of the rows that one annotator copies
+RISES = (0.5, 1.0)  # of the log odds of a constant s, over one sd of the class's predictor
+FEW = 2.5  # labels per row that cannot tell a difficulty from a link of the class
+NODES = 9  # of the quadrature; more change π in the fourth digit
 RECAPTURES = (50.0, 10.0)  # rows labelled by two or more: relative error of a count about 1/sqrt
 MATERIAL = 0.05  # share of the evidence from which another mode matters
 INDEPENDENCE = (0.05, 0.01)  # posterior predictive p
@@ -126,46 +153,107 @@ def check_independence(subject: Subject, evidence: "Evidence") -> list[Check]:
     ]
 
 
-def panel_range(fit: FittedModel) -> FormRange:
+def shared_difficulty(spread: float, curve: Factor) -> Form:
+    """A difficulty of this sd that all annotators share, by Gauss–Hermite quadrature."""
+    u, w = roots_hermitenorm(NODES)
+    name = f"shared difficulty {spread:g}, {curve.name} class"
+    return Form(name, curve, shifts=spread * u, shares=w / w.sum())
+
+
+def list_panel_forms(problem: Problem, pair: tuple[int, int], *, false_marks: bool) -> list[Form]:
+    """All forms but the fitted one; ``pair`` are the annotators who agree most.
+
+    Where the fit has false marks, all have them.
+    """
+    (share, shift), own = HARD, problem.of_class
+    others = {name: curve for name, curve in CURVES.items() if curve is not own}
+    shapes = [replace(shared_difficulty(u, own), name=f"shared difficulty {u:g}") for u in SPREADS]
+    shifts, shares = np.array([0.0, shift]), np.array([1 - share, share])
+    shapes.append(Form("some rows hard", own, shifts=shifts, shares=shares))
+    labels = problem.rows.labels
+    if (labels >= 0).sum() < FEW * labels.shape[1]:
+        tails = [others[name] for name in ("probit", "cauchit") if name in others]
+        shapes += [shared_difficulty(u, curve) for curve in tails for u in SPREADS[1:]]
+    shapes += [
+        Form(f"{part:.0%} copied", own, copied=(*order, part))
+        for order in (pair, pair[::-1])
+        for part in COPIED
+    ]
+    shapes += [Form(f"{name} class", curve) for name, curve in others.items()]
+    forms = [replace(form, false_marks=None if false_marks else 0.0) for form in shapes]
+    if not false_marks:
+        forms.append(Form("marks at random", own, false_marks=None))
+    marks = None if false_marks else 0.0
+    if not problem.selection_mask.any():
+        forms.append(Form("propensities vary with x", own, false_marks=marks, slopes=True))
+    if np.any(problem.class_mask & ~problem.selection_mask):
+        forms += [
+            Form(f"s rises with t's score by {k:g} per sd", own, false_marks=marks, rise=k)
+            for k in RISES
+        ]
+    return forms
+
+
+def panel_forms(problem: Problem, *, false_marks: bool = False) -> pd.DataFrame:
+    """π under every form, refitted from the answer at hand.
+
+    Returns
+    -------
+    DataFrame
+        Index form; columns pi, sd (of pi, delta method), c (share of the positives that somebody
+        marked), below (log-likelihood units below the best form, one more for every parameter
+        more) and kept.
+    """
+    own = Form(INDEPENDENT, problem.of_class, false_marks=None if false_marks else 0.0)
+    first = problem.refit(own)
+    problem = replace(problem, start=first.point(first.z))
+    refits, z = [first], first.z
+    for form in list_panel_forms(problem, most_alike(first), false_marks=false_marks):
+        # The difficulties are climbed one from the other, the rest from independence.
+        chained = form.shifts.size > 2 and form.of_class is problem.of_class
+        refits.append(problem.refit(form, z if chained else None))
+        z = refits[-1].z if chained else z
+    records = [
+        {"form": refit.form.name, **refit.figures(), "sd": refit.sd(), "size": refit.z.size}
+        for refit in refits
+    ]
+    table = pd.DataFrame(records).set_index("form")
+    loglik = table["loglik"] - table["size"]
+    table["below"] = loglik.max() - loglik
+    table["kept"] = table["below"] <= AS_WELL
+    return table[["pi", "sd", "c", "below", "kept"]]
+
+
+def most_alike(refit: Refit) -> tuple[int, int]:
+    """The two annotators who agree most beyond what the independent form expects."""
+    marked, shown = refit.rows.labels == 1, refit.rows.labels >= 0
+    # The slope in ω is the residual of a mark, weighed by the probability of a positive row.
+    off = np.where(shown, refit.found.slopes[:-1], 0.0) * np.sqrt(refit.weight)
+    scale = np.sqrt(np.maximum((off**2).sum(axis=1), 1e-12))
+    alike = off @ off.T / np.outer(scale, scale)
+    alike[~((marked.astype(int) @ marked.T.astype(int)) > 0)] = -1.0
+    np.fill_diagonal(alike, -np.inf)
+    one, other = np.unravel_index(int(alike.argmax()), alike.shape)
+    return int(one), int(other)
+
+
+def panel_range(subject: Subject) -> FormRange:
     """π over all forms of marking that predict the labels as well, and with its own width."""
-    data, draws, X = fit.data, fit.draws, fit.data.X
-    center, spread = X.mean(axis=0), np.maximum(X.std(axis=0), 1e-300)
     # Medians: a few wild draws of an approximation would carry the means away.
-    a, alpha, beta, b = (np.median(v, axis=0) for v in (draws.a, draws.alpha, draws.beta, draws.b))
-    beta = beta + alpha @ center
-    rates = np.zeros((data.n_annotators, 2))
-    if not fit.spec.has_selection:  # a constant s_j as a logistic one without slopes
-        s = np.median(draws.s(X[:1])[..., 0], axis=0)
-        beta = logit(np.clip(s, 1e-6, 1 - 1e-6))
-    elif fit.spec.n_rates:
-        rates = np.column_stack([np.median(v, axis=0) for v in (draws.gamma, draws.lam)])
-    entering = data.selection_mask.copy()
-    entering[data.visit_places] = True
-    panel = Panel(
-        (X - center) / spread,
-        data.labels,
-        data.as_rows.known,
-        data.class_mask,
-        entering & fit.spec.has_selection,
-        rates,
-        data.each_weight,
-        fit.spec.of_class,
-    )
-    table = panel_forms(
-        panel,
-        a=a * spread,
-        b=float(b + a @ center),
-        alpha=alpha * spread,
-        beta=beta,
-        false_marks=fit.spec.false_marks,
-    )
+    fit, draws = subject.fit, subject.fit.draws
+    arrays = {name: getattr(draws, name) for name in ARRAYS}
+    middle = {name: np.median(v, axis=0) for name, v in arrays.items() if v is not None}
+    middle["log_w"] = middle["log_w"] - logsumexp(middle["log_w"], axis=-1, keepdims=True)
+    point = subject.standardised(replace(draws, **middle, pooling={}))
+    problem = Problem.of(subject.weak.data, point, fit.spec.propensity)
+    table = panel_forms(problem, false_marks=fit.spec.false_marks)
     own_gap = float(table["below"].iloc[0])
     table.loc[INDEPENDENT, "kept"] = True
     kept, (low, high) = table[table["kept"]], interval(fit.pi_draws)
     # The refits have a weak ridge instead of the fit's priors: the fit's own answer counts too.
     low = min(low, float((kept["pi"] - WIDE * kept["sd"]).min()))
     high = max(high, float((kept["pi"] + WIDE * kept["sd"]).max()))
-    return FormRange(table, max(low, 0.0), min(high, 1.0), own_gap, len(panel.some().X))
+    return FormRange(table, max(low, 0.0), min(high, 1.0), own_gap, len(problem.rows.X))
 
 
 def check_panel_forms(subject: Subject, evidence: "Evidence") -> list[Check]:

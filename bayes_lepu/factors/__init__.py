@@ -4,6 +4,7 @@ from bayes_lepu.errors import ModelError
 from bayes_lepu.factors import cauchit, cloglog, logistic, probit, rates
 from bayes_lepu.factors.factor import RATES, Factor, Link, factor_value, link_of, log_factor
 from bayes_lepu.factors.rates import ceiling
+from bayes_lepu.factors.scalars import give_numbers
 from bayes_lepu.suggestions import unknown
 
 __all__ = [
@@ -28,6 +29,7 @@ REGISTRY: dict[str, Factor] = {
 }
 # Those that a class can have: a link without rates to estimate.
 CURVES = {name: factor for name, factor in REGISTRY.items() if factor.is_plain}
+give_numbers(factor.link.tag for factor in CURVES.values())
 
 
 def get_factor(name: str) -> Factor:

@@ -5,6 +5,9 @@ is inlined in the loops over rows and vectorised with them. A tag is an empty tu
 after the link and a digest of its source. Machine code on disk refers to that class by its name in
 this module, which makes any class that is asked for: code is found again by every process,
 wherever the link was defined, and is never older than the link.
+
+The library's own links have numbers too: a `Numbered` tag carries one as a value, so that code
+which is compiled for it takes any of them and is compiled once.
 """
 
 import hashlib
@@ -12,9 +15,9 @@ import math
 import re
 import sys
 from collections import namedtuple
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from numba import types
 from numba.extending import overload
@@ -31,6 +34,24 @@ def __getattr__(name: str) -> Any:
 
 
 _FUNCTIONS: dict[type, tuple[Callable | None, ...]] = {}
+_NUMBERS: dict[type, int] = {}
+
+
+class Numbered(NamedTuple):
+    """A tag that says by its value which of the library's links is meant."""
+
+    number: int
+
+
+def give_numbers(tags: Iterable[tuple]) -> None:
+    """Number the library's links, once."""
+    _NUMBERS.update((type(tag), number) for number, tag in enumerate(tags))
+
+
+def by_number(tag: tuple) -> tuple:
+    """The tag with the number of a link; the link's own tag where it has none."""
+    number = _NUMBERS.get(type(tag))
+    return tag if number is None else Numbered(number)
 
 
 def make_tag(name: str, *functions: Callable | None) -> tuple:
@@ -92,34 +113,55 @@ def _same_link(first, second):  # type: ignore[no-untyped-def]
     return lambda first, second: same
 
 
-@overload(link_logs)
-def _link_logs(link, z):  # type: ignore[no-untyped-def]
+def _pieces(functions: tuple[Callable | None, ...]) -> tuple[Any, Any, Any]:
+    """Compiled: logs, value with complement, and slope of a link."""
+    logs, value, slope = (_compiled(f) for f in functions)
+    if value is not None:
+        return logs, value, slope
+
+    def from_logs(z):  # type: ignore[no-untyped-def]
+        up, down, _ = logs(z)
+        return math.exp(up), math.exp(down)
+
+    return logs, _compiled(from_logs), _compiled(lambda z, up, down: math.exp(logs(z)[2]))
+
+
+def _called(link: Any, which: int) -> Any:
+    """One of a link's functions with the tag before its arguments; None for other types."""
+    if isinstance(link, types.BaseNamedTuple) and link.instance_class is Numbered:
+        first, *others = (_pieces(_FUNCTIONS[kind])[which] for kind in _NUMBERS)
+        called = _compiled(lambda link, *args: first(*args))
+        for number, function in enumerate(others, start=1):
+            called = _either(number, function, called)
+        return called
     if (functions := _functions(link)) is None:
         return None
-    logs = _compiled(functions[0])
-    return lambda link, z: logs(z)
+    function = _pieces(functions)[which]
+    return _compiled(lambda link, *args: function(*args))
+
+
+def _either(number: int, function: Any, otherwise: Any) -> Any:
+    def either(link, *args):  # type: ignore[no-untyped-def]
+        if link.number == number:
+            return function(*args)
+        return otherwise(link, *args)
+
+    return _compiled(either)
+
+
+@overload(link_logs)
+def _link_logs(link, z):  # type: ignore[no-untyped-def]
+    called = _called(link, 0)
+    return called and (lambda link, z: called(link, z))
 
 
 @overload(link_value)
 def _link_value(link, z):  # type: ignore[no-untyped-def]
-    if (functions := _functions(link)) is None:
-        return None
-    logs, value = (_compiled(f) for f in functions[:2])
-    if value is not None:
-        return lambda link, z: value(z)
-
-    def from_logs(link, z):  # type: ignore[no-untyped-def]
-        up, down, _ = logs(z)
-        return math.exp(up), math.exp(down)
-
-    return from_logs
+    called = _called(link, 1)
+    return called and (lambda link, z: called(link, z))
 
 
 @overload(link_slope)
 def _link_slope(link, z, up, down):  # type: ignore[no-untyped-def]
-    if (functions := _functions(link)) is None:
-        return None
-    logs, slope = _compiled(functions[0]), _compiled(functions[2])
-    if slope is not None:
-        return lambda link, z, up, down: slope(z, up, down)
-    return lambda link, z, up, down: math.exp(logs(z)[2])
+    called = _called(link, 2)
+    return called and (lambda link, z, up, down: called(link, z, up, down))

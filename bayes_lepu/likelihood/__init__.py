@@ -17,6 +17,7 @@ from bayes_lepu.likelihood.arguments import (
     Links,
     Point,
     Rows,
+    by_number,
     flat_order,
     is_single,
     make_links,
@@ -36,6 +37,7 @@ __all__ = [
     "Links",
     "Point",
     "Rows",
+    "by_number",
     "flat_order",
     "is_single",
     "loglik_grad",
@@ -54,11 +56,11 @@ def loglik_grad_info(rows: Rows, links: Links, point: Point) -> tuple[float, Arr
     """Log-likelihood, gradient and an information matrix that is never negative.
 
     The expected information for one annotator, the complete-data information for several
-    (see `information`); compiled where one annotator makes no false marks.
+    (see `information`); compiled for one annotator, once for all links if these are `by_number`.
     """
     if sparse_matrices.is_sparse(rows.X):
         return sparse_matrices.in_dense_blocks(loglik_grad_info, rows, links, point)
-    if is_single(rows, point.epsilon):
+    if len(rows.labels) == 1:
         return expected_information(rows, links, point)
     loglik, grad = loglik_grad(rows, links, point)
     return loglik, grad, information.information(rows, links, point)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 
-from bayes_lepu.factors import Link
+from bayes_lepu.factors import Link, scalars
 from bayes_lepu.factors.logistic import LINK as LOGISTIC
 from bayes_lepu.links import Array
 
@@ -135,6 +135,13 @@ def make_links(
     general form gives the same numbers in up to twice the time.
     """
     return Links(of_class.tag, of_selection.tag, Single() if single else Several())
+
+
+def by_number(links: Links) -> Links:
+    """The same links as values: what is compiled for them serves all links of the library."""
+    return Links(
+        scalars.by_number(links.of_class), scalars.by_number(links.of_selection), Several()
+    )
 
 
 def is_single(rows: Rows, epsilon: ArrayLike = 0.0) -> bool:

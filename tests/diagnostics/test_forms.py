@@ -7,8 +7,8 @@ from scipy.special import expit
 
 import bayes_lepu as lepu
 from bayes_lepu.diagnostics import forms
-from bayes_lepu.diagnostics.form_refits import Form, Problem
 from bayes_lepu.diagnostics.records import Aspect
+from bayes_lepu.diagnostics.refits import Form, Problem
 from bayes_lepu.diagnostics.subject import Subject
 from bayes_lepu.factors import CURVES
 
@@ -33,17 +33,15 @@ def doubtful_rows(n=3000, seed=3):
 def test_doubtful_positives_leave_h_as_it_is():
     X, l, _ = doubtful_rows()
     fit = lepu.fit(X, l, model="scar", method="map", random_seed=0)
-    problem = Problem.of(Subject(fit))
-    form = Form("logistic", CURVES["logistic"])
-    z = problem.refit(form, None)
-    own = problem.reading(form, z)
-    other = problem.doubtful(z, own)
+    subject = Subject(fit)
+    problem = Problem.of(subject.weak.data, subject.peaks[0].point, fit.spec.propensity)
+    refit = problem.refit(Form("logistic", CURVES["logistic"]))
+    own, other = refit.figures(), refit.doubtful()
     assert other["pi"] > own["pi"] + 0.03
     assert other["pi"] * other["c"] == pytest.approx(own["pi"] * own["c"], rel=1e-9)
     # P(y=1 | x, l=0) = (t - h) / (1 - h), with the h of the fitted form.
-    point = problem.point(form, problem.free(form), z)
-    tau = (problem.rows.X @ point.a + point.b)[l == 0]
-    h = np.exp(point.rates[0, 0]) * expit(tau)
+    tau, c = refit.score[l == 0], expit(refit.point(refit.z).beta[0])
+    h = c * expit(tau)
     np.testing.assert_allclose(own["missed"], (expit(tau) - h) / (1 - h), atol=1e-9)
     np.testing.assert_allclose(other["missed"], (expit(tau + np.log(2)) - h) / (1 - h), atol=1e-9)
 

@@ -1,21 +1,19 @@
 """Forms of several annotators' marks: the gradient, and π where they are not independent."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
-from scipy.special import expit
+from scipy.special import expit, logsumexp
 
 import bayes_lepu as lepu
-from bayes_lepu.diagnostics.panel_forms import (
+from bayes_lepu.data.reading import read_data
+from bayes_lepu.diagnostics.refits import Form, Problem, Refit
+from bayes_lepu.diagnostics.several_annotators import (
     INDEPENDENT,
-    Panel,
-    PanelForm,
-    loglik_grad,
     panel_forms,
     shared_difficulty,
 )
-from bayes_lepu.factors import CURVES
+from bayes_lepu.factors import CURVES, get_factor
+from bayes_lepu.models.parameters import Parameters
 from tests import annotated
 
 A, B = np.array([2.0, -1.0, 0.0]), 0.3
@@ -41,20 +39,19 @@ def labelled(J, *, n=2000, seed=0, spread=0.0, shown=1.0, copied=0.0, random=0.0
     return X, labels, {"a": A, "b": B, "alpha": alpha, "beta": beta}, t
 
 
-def made(J, *, constant=False, **options):
+def made(J, *, constant=False, gamma=0.0, lam=0.0, y=None, **options):
+    """The problem at the truth (without slopes of s if ``constant``), and π."""
     X, labels, at, t = labelled(J, **options)
-    every = np.ones(3, dtype=bool)
-    known = np.full(len(X), -1, dtype=np.int8)
-    panel = Panel(
-        X,
-        np.nan_to_num(labels, nan=-1).astype(np.int8),
-        known,
-        every,
-        every & (not constant),
-        np.zeros((J, 2)),
-        np.ones(len(X)),
-    )
-    return panel, at, float(t.mean())
+    if constant:
+        at["alpha"] = np.zeros_like(at["alpha"])
+        gamma, lam = expit(at["beta"]), 1 - expit(at["beta"])
+    rates = np.broadcast_arrays(gamma, lam, 1 - gamma - lam, at["beta"])[:3]
+    with np.errstate(divide="ignore"):
+        point = Parameters(**at | {"b": np.array(B)}, log_w=np.log(np.array(rates)).T)
+    known = None if y is None else y(labels)
+    data = read_data(X, labels, y=known, standardize=False)
+    propensity = get_factor("constant" if constant else "logistic" if not gamma else "psychometric")
+    return Problem.of(data, point, propensity), float(t.mean())
 
 
 def held(table):
@@ -63,38 +60,64 @@ def held(table):
     return (kept["pi"] - 2 * kept["sd"]).min(), (kept["pi"] + 2 * kept["sd"]).max()
 
 
+OWN = CURVES["logistic"]
 FORMS = [
-    PanelForm(INDEPENDENT),
-    shared_difficulty(1.0),
-    PanelForm("hard", np.array([0.0, -3.0]), np.array([0.8, 0.2])),
-    PanelForm("copied", copied=(1, 0, 0.3)),
-    PanelForm("cauchit", of_class=CURVES["cauchit"]),
-    PanelForm("random", false_marks=True),
-    PanelForm("rise", rise=0.5),
+    Form(INDEPENDENT, OWN),
+    shared_difficulty(1.0, OWN),
+    Form("hard", OWN, shifts=np.array([0.0, -3.0]), shares=np.array([0.8, 0.2])),
+    Form("copied", OWN, copied=(1, 0, 0.3)),
+    Form("cauchit", CURVES["cauchit"]),
+    Form("random", OWN, false_marks=None),
+    Form("rise", OWN, rise=0.5),
 ]
+
+
+def audited(labels):
+    """Some rows that nobody marked, checked."""
+    y = np.full(len(labels), np.nan)
+    free = np.flatnonzero(~(labels == 1).any(axis=1) & np.isfinite(labels).any(axis=1))
+    y[free[:5]], y[free[5:9]] = 0, 1
+    return y
 
 
 @pytest.mark.parametrize("form", FORMS, ids=lambda f: f.name)
 def test_gradient(form):
-    panel, _, _ = made(2, spread=1.0, n=60, shown=0.7)
-    known = np.array(panel.known)
-    free = np.flatnonzero(~(panel.labels == 1).any(axis=1))
-    known[free[:5]], known[free[5:9]] = 0, 1
-    panel = replace(panel, known=known, rates=np.array([[0.1, 0.05], [0.0, 0.0]]))
-    rng = np.random.default_rng(1)
-    z = rng.normal(size=4 + 2 * 4 + (2 if form.false_marks else 0))
-    _, grad = loglik_grad(panel, z, form, A)
-    numeric = [
-        (loglik_grad(panel, z + e, form, A)[0] - loglik_grad(panel, z - e, form, A)[0]) / 2e-6
-        for e in 1e-6 * np.eye(z.size)
-    ]
-    np.testing.assert_allclose(grad, numeric, rtol=1e-5, atol=1e-5)
+    problem, _ = made(2, spread=1.0, n=60, shown=0.7, gamma=0.1, lam=0.05, y=audited)
+    refit = Refit.of(problem, form)
+    z = np.random.default_rng(1).normal(size=refit.z.size)
+    numeric = [(refit.loss(z + e)[0] - refit.loss(z - e)[0]) / 2e-6 for e in 1e-6 * np.eye(z.size)]
+    np.testing.assert_allclose(refit.loss(z)[1], numeric, rtol=1e-5, atol=1e-5)
+
+
+def test_mixtures_are_what_they_say():
+    """Against the sum over difficulties, and over who was copied, written out row by row."""
+    problem, _ = made(2, spread=1.0, n=60, shown=0.7)
+    labels, X, at = problem.rows.labels, problem.rows.X, problem.start
+    t = expit(X @ at.a + at.b)
+
+    def log_cells(shift):
+        s = expit(at.alpha @ X.T + at.beta[:, None] + shift)
+        return np.where(labels == 1, np.log(s), np.where(labels == 0, np.log1p(-s), 0.0))
+
+    nobody = (labels != 1).all(axis=0)
+    difficulty = shared_difficulty(1.0, OWN)
+    by_node = [log_cells(u).sum(axis=0) + np.log(w) for u, w in
+               zip(difficulty.shifts, difficulty.shares, strict=True)]  # fmt: skip
+    expected = np.log(t * np.exp(logsumexp(by_node, axis=0)) + (1 - t) * nobody)
+    np.testing.assert_allclose(Refit.of(problem, difficulty).found.loglik, expected, rtol=1e-9)
+
+    one, other = np.exp(log_cells(0.0))
+    both = (labels >= 0).all(axis=0)
+    mixed = np.where(both, 0.7 * one * other + 0.3 * one * (labels[0] == labels[1]), one * other)
+    copied = Refit.of(problem, Form("copied", OWN, copied=(1, 0, 0.3)))
+    expected = np.log(t * mixed + (1 - t) * nobody)
+    np.testing.assert_allclose(copied.found.loglik, expected, rtol=1e-9)
 
 
 def test_rows_that_are_hard_for_both_annotators():
     """Independence puts π too low; the forms that predict the labels as well hold the truth."""
-    panel, at, pi = made(2, spread=1.5)
-    table = panel_forms(panel, **at)
+    problem, pi = made(2, spread=1.5)
+    table = panel_forms(problem)
     difficulty = table["pi"][[INDEPENDENT, *(f"shared difficulty {u:g}" for u in (0.5, 1, 1.5))]]
     assert difficulty.is_monotonic_increasing
     assert difficulty.iloc[0] < pi - 0.03
@@ -103,8 +126,8 @@ def test_rows_that_are_hard_for_both_annotators():
 
 
 def test_many_annotators_tell_the_spread():
-    panel, at, pi = made(8, n=1500)
-    table = panel_forms(panel, **at)
+    problem, pi = made(8, n=1500)
+    table = panel_forms(problem)
     assert table.loc[INDEPENDENT, "below"] < 4
     assert not table.loc["shared difficulty 1.5", "kept"]
     low, high = held(table)
@@ -124,10 +147,8 @@ def test_many_annotators_tell_the_spread():
 )
 def test_what_independence_hides_is_the_better_form(J, options, best):
     """Panels that the verdict once called separable, with π .07 to .18 off."""
-    panel, at, pi = made(J, **options)
-    if options.get("constant"):
-        at["alpha"] = np.zeros_like(at["alpha"])
-    table = panel_forms(panel, **at)
+    problem, pi = made(J, **options)
+    table = panel_forms(problem)
     assert table.loc[INDEPENDENT, "below"] > 4
     assert any(best in name for name in table.index[table["kept"]])
     low, high = held(table)

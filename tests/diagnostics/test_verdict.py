@@ -21,6 +21,7 @@ What once misled, and the test that reproduces it:
 | 13 R-hat of pooled basins | `test_each_basin_is_judged_by_itself` |
 """
 
+import itertools
 import sys
 from dataclasses import replace
 from types import SimpleNamespace
@@ -30,8 +31,7 @@ import pytest
 
 import bayes_lepu as lepu
 from bayes_lepu.data.reading import read_data
-from bayes_lepu.diagnostics import columns, convergence, form_refits, thresholds
-from bayes_lepu.diagnostics.quick_likelihood import one_annotator
+from bayes_lepu.diagnostics import columns, convergence, forms, refits, thresholds
 from bayes_lepu.diagnostics.subject import Subject
 from bayes_lepu.diagnostics.verdict import audits_give_pi
 from bayes_lepu.likelihood import formula, information
@@ -151,14 +151,14 @@ def test_a_wide_table():
 
 def test_very_many_rows_are_judged_on_a_part_and_it_is_said(monkeypatch):
     """A quarter of the rows: the same answer, wider."""
-    from bayes_lepu.diagnostics import form_refits, subject
+    from bayes_lepu.diagnostics import subject
 
     _, fit = fitted("scar", "as usual")
     sets = [fit.identifiability.evidence.profile.likelihood_set(branches=("as labelled",))]
     monkeypatch.setattr(subject, "JUDGED_ROWS", 625)
     monkeypatch.setattr(subject, "JUDGED_LABELS", 10)
-    monkeypatch.setattr(form_refits, "MAX_ROWS", 400)
-    found = lepu.diagnose(fit)
+    monkeypatch.setattr(refits, "MAX_CELLS", 400)
+    found = fitted("scar", "as usual")[1].identifiability
     texts = {c.name: c.text for c in found.checks}
     assert "Judged on 625 of 2,500 rows" in texts["rows"]
     assert "Judged on 313 of 2,500 rows" in texts["form range"]
@@ -188,24 +188,24 @@ def test_audits_of_obvious_rows_tell_nothing_about_pi():
 
 
 @pytest.mark.parametrize("family", ["mask", "scar", "psychm", "audit"])
-def test_the_quick_objective_is_the_likelihood(family):
-    """Value, gradient and information against `bayes_lepu.likelihood`, for every form."""
+def test_a_refit_climbs_the_likelihood_of_its_form(family):
+    """Value, gradient and information against those of NumPy, for every form."""
     _, fit = fitted(family, "as usual")
-    problem = form_refits.Problem.of(Subject(fit))
+    subject = Subject(fit)
+    point = subject.inside(subject.peaks[0].point)
+    problem = refits.Problem.of(subject.weak.data, point, fit.spec.propensity)
     terms = (columns.Term("x0²", 0, 0), columns.Term("x0·x1", 0, 1))
-    for form in form_refits.list_forms(
-        problem.of_class, terms, kept_out=family in ("scar", "mask")
-    ):
-        free = problem.free(form)
-        z = problem.first(form, free) + 0.05
-        point = problem.point(form, free, z)
-        rows, links = problem.rows_of(form), problem.links_of(form)
-        value, grad = formula.loglik_grad(rows, links, point)
-        info = information.information(rows, links, point)
-        ours = one_annotator(rows, links, free)(point)
-        assert ours[0] == pytest.approx(value, rel=1e-9)
-        np.testing.assert_allclose(ours[1], grad[free], rtol=1e-7, atol=1e-7)
-        np.testing.assert_allclose(ours[2], info[np.ix_(free, free)], rtol=1e-7, atol=1e-6)
+    groups = forms.list_forms(problem.of_class, terms, kept_out=family in ("scar", "mask"))
+    for form in itertools.chain(*groups):
+        refit = refits.Refit.of(problem, form)
+        z, E, ridge = refit.z + 0.05, refit.E, refit.precision
+        args = refit.rows, refit.links, refit.point(z)
+        value, grad = formula.loglik_grad(*args)
+        info = information.information(*args)
+        ours = refit.logp_grad_info(z)
+        assert ours[0] == pytest.approx(value - 0.5 * ridge @ z**2, rel=1e-9)
+        np.testing.assert_allclose(ours[1], E.T @ grad - ridge * z, rtol=1e-7, atol=1e-7)
+        np.testing.assert_allclose(ours[2], E.T @ info @ E + np.diag(ridge), rtol=1e-7, atol=1e-6)
 
 
 def test_the_own_form_is_the_fitted_model():
@@ -225,6 +225,17 @@ def test_the_form_range_holds_the_truth(regime):
     low, high = found.pi_range
     assert low <= case.pi <= high
     assert f"{low:.2f} to {high:.2f}" in found.verdict
+
+
+def test_the_form_that_the_labels_prefer_can_be_fitted():
+    """The remedy names an option of `fit`, and with it the check passes."""
+    case, fit = fitted("audit", "cauchit class", 701)
+    check = next(c for c in fit.identifiability.checks if c.name == "form of h")
+    assert check.status == "failed"
+    assert "class_link='cauchit'" in check.remedy
+    options = {"method": "map", "random_seed": 0, "class_link": "cauchit", **case.options}
+    again = lepu.fit(case.X, case.l, **options).identifiability
+    assert next(c for c in again.checks if c.name == "form of h").status == "passed"
 
 
 # The penalty of the fit -----------------------------------------------------------------------

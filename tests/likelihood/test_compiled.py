@@ -8,8 +8,9 @@ import pytest
 from scipy.special import log_expit
 
 from bayes_lepu import likelihood
-from bayes_lepu.factors import REGISTRY, Factor, Link, ceiling
+from bayes_lepu.factors import CURVES, REGISTRY, Factor, Link, ceiling
 from bayes_lepu.likelihood import (
+    by_number,
     flat_order,
     formula,
     information,
@@ -18,6 +19,7 @@ from bayes_lepu.likelihood import (
     make_point,
     make_rows,
 )
+from bayes_lepu.likelihood.expected import expected_information
 from bayes_lepu.likelihood.tiles import TILE_ROWS
 from tests.likelihoods import certain, links_of, make_data, unpack
 from tools.row_formula import row_loglik
@@ -93,10 +95,34 @@ def test_every_propensity_with_several_annotators(name):
 def test_every_propensity_with_one_annotator(name):
     rows, links, point = problem(name, n=60, annotators=1)
     assert_equal(rows, links, point)
-    info = likelihood.loglik_grad_info(rows, links, point)[2]
-    expected = information.information(rows, links, point)
-    np.testing.assert_allclose(info, expected, rtol=1e-10, atol=1e-11)
-    assert_equal(*problem(name, n=60, annotators=1, false_marks=True))
+    assert_equal_information(rows, links, point)
+    marks = problem(name, n=60, annotators=1, false_marks=True)
+    assert_equal(*marks)
+    assert_equal_information(*marks)
+
+
+def assert_equal_information(rows, links, point):
+    value, grad, info = likelihood.loglik_grad_info(rows, links, point)
+    expected, wanted = formula.loglik_grad(rows, links, point)
+    assert value == pytest.approx(expected, rel=1e-12)
+    np.testing.assert_allclose(grad, wanted, rtol=1e-10, atol=1e-11)
+    wanted = information.information(rows, links, point)
+    np.testing.assert_allclose(info, wanted, rtol=1e-10, atol=1e-11)
+
+
+@pytest.mark.parametrize("of_class", CURVES)
+def test_links_by_number_are_compiled_once_for_all(of_class):
+    for name in ("constant", "psychometric", *CURVES):
+        for marks in (False, True):
+            rows, links, point = problem(
+                name, annotators=1, n=60, of_class=of_class, false_marks=marks
+            )
+            ours = likelihood.loglik_grad_info(rows, by_number(links), point)
+            info = information.information(rows, links, point)
+            wanted = *formula.loglik_grad(rows, links, point), info
+            for mine, expected in zip(ours, wanted, strict=True):
+                np.testing.assert_allclose(mine, expected, rtol=1e-9, atol=1e-9)
+    assert sum("Numbered" in str(s) for s in expected_information.signatures) == 1
 
 
 @pytest.mark.parametrize("of_class", ["ceiling", PROBIT])
@@ -131,9 +157,11 @@ def test_moments(name):
 @pytest.mark.parametrize("name", ["logistic", "psychometric"])
 def test_steep_slopes_mix_near_and_far_rows(name, annotators):
     for false_marks in (False, True):
-        assert_equal(
-            *problem(name, n=600, scale=200.0, annotators=annotators, false_marks=false_marks)
-        )
+        args = problem(name, n=600, scale=200.0, annotators=annotators, false_marks=false_marks)
+        assert_equal(*args)
+        if annotators == 1 and not false_marks:
+            info, wanted = likelihood.loglik_grad_info(*args)[2], information.information(*args)
+            np.testing.assert_allclose(info, wanted, rtol=1e-8, atol=1e-9 * np.abs(wanted).max())
 
 
 @pytest.mark.parametrize("name", ["logistic", "psychometric", OUTSIDE])
