@@ -133,8 +133,13 @@ def fit(
         ``{"alpha": {"brightness": Prior("negative", scale=1.0)}}``.
     orientation : {"sigma-norm", "norm", "energy", "correlation", "none"}
         How SPM's two factors are told apart where the data cannot.
-    draws, tune, chains, cores, target_accept
-        Options of the sampler (``draws * chains`` draws for Laplace); four draws at least.
+    draws, tune : int
+        Draws of every chain, four at least, and warm-up draws before them. Laplace makes
+        ``draws * chains`` draws.
+    chains, cores : int
+        Number of chains, and how many of them run at a time; all cores by default.
+    target_accept : float
+        Acceptance rate that the step size of NUTS aims at.
     sampler : {"nutpie", "pymc"}
         ``nutpie`` on the compiled density, or `pymc.sample` on the PyMC model itself.
     random_seed : int, optional

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import BinaryIO
 
 import pandas as pd
 
 from bayes_lepu.cli.sheets import PARQUET
 from bayes_lepu.errors import DataError
+from bayes_lepu.fitted import Fit
 from bayes_lepu.runtime.files import new_file, replace_file
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # a cell that begins so is run by spreadsheets
@@ -45,44 +45,45 @@ def check_folder(out: Path, names: Iterable[str], *, overwrite: bool) -> Path:
 
 def write_csv(table: pd.DataFrame, path: Path, *, index_label: str) -> Path:
     """Write a table that starts no formula in a spreadsheet, whatever its texts are."""
-    return replace_file(path, _csv(table, index_label))
+    shown = table.rename(index=_inert, columns=_inert).map(_inert)
+    text = shown.to_csv(index_label=_inert(index_label), float_format="%.6g", lineterminator="\n")
+    return replace_file(path, text.encode())
 
 
-def write_batches(tables: Iterable[pd.DataFrame], path: Path, *, index_label: str) -> Path:
-    """Write tables below each other as they come: Parquet by the ending of the file, or CSV."""
+def write_table(table: pd.DataFrame, path: Path, *, index_label: str) -> Path:
+    """Write a table as Parquet where the file ends so, or as CSV."""
+    if path.suffix.lower() not in PARQUET:
+        return write_csv(table, path, index_label=index_label)
     with new_file(path) as file:
-        if path.suffix.lower() in PARQUET:
-            _write_parquet(tables, file, index_label)
-        else:
-            for number, table in enumerate(tables):
-                file.write(_csv(table, index_label, headings=number == 0))
+        table.reset_index(names=index_label).to_parquet(file, write_page_checksum=True)
     return path
 
 
-def _csv(table: pd.DataFrame, index_label: str, *, headings: bool = True) -> bytes:
-    shown = table.rename(index=_inert, columns=_inert).map(_inert)
-    text = shown.to_csv(
-        index_label=_inert(index_label),
-        header=headings,
-        float_format="%.6g",
-        lineterminator="\n",
+def prediction_table(fit: Fit, X: pd.DataFrame) -> pd.DataFrame:
+    """P(y=1 | x) and P(y=1 | x, l=0) with intervals, s(x) and P(l=1 | x), one row per row of X.
+
+    Several annotators have a column each of s and P(l=1 | x).
+    """
+    parts = {
+        "class_probability": fit.class_probability(X),
+        "missed_if_unlabelled": fit.missed(X),
+        "propensity": _means(fit.propensity(X)),
+        "label_probability": _means(fit.label_probability(X)),
+    }
+    return pd.concat(
+        [
+            table.rename(columns=lambda c, name=name: name if c == "mean" else f"{name}_{c}")
+            for name, table in parts.items()
+        ],
+        axis=1,
     )
-    return text.encode()
 
 
-def _write_parquet(tables: Iterable[pd.DataFrame], file: BinaryIO, index_label: str) -> None:
-    import pyarrow as pa
-    from pyarrow.parquet import ParquetWriter
-
-    writer = None
-    try:
-        for table in tables:
-            rows = pa.Table.from_pandas(table.reset_index(names=index_label), preserve_index=False)
-            writer = writer or ParquetWriter(file, rows.schema, write_page_checksum=True)
-            writer.write_table(rows)
-    finally:
-        if writer is not None:
-            writer.close()
+def _means(table: pd.DataFrame) -> pd.DataFrame:
+    if table.index.nlevels == 1:
+        return table[["mean"]]
+    each = table["mean"].groupby("annotator", sort=False)
+    return pd.DataFrame({name: means.droplevel("annotator") for name, means in each})
 
 
 def _inert(value: object) -> object:

@@ -3,13 +3,12 @@
 Rows are counted from 1, the first line below the headings, and named by ``--id`` where given.
 """
 
-import csv
 import re
 import shlex
 import warnings
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -86,11 +85,11 @@ class Sheet:
 
     def classes(self, name: str, labels: pd.Series | None) -> pd.Series:
         """The audited classes: 0, 1 or blank, and never 0 where the row is labelled."""
-        classes = self._known(name, "--audited", "nothing")
+        classes = self._known(name, "--y", "nothing")
         against = (classes == 0) & (False if labels is None else labels == 1)
         if against.any():
             raise DataError(
-                f"{self.path}: column {name!r} (--audited), "
+                f"{self.path}: column {name!r} (--y), "
                 f"{first_row(against.to_numpy(), against.index)}: the class is 0, but the row is "
                 "labelled (--label). A labelled row is positive by assumption; correct one of the "
                 "two, or add --false-marks if negatives may be labelled."
@@ -112,35 +111,18 @@ class Sheet:
 
 
 def read_sheet(
-    path: str | Path,
+    path: Path,
     *,
-    separator: str | None = None,
-    id_column: str | None = None,
-    blanks: Sequence[str] = (),
-) -> Sheet:
-    """Read a CSV, TSV or Parquet file; rows are numbered from 1 or named by a column.
-
-    Cells that hold one of the ``blanks`` count as cells without a value.
-    """
-    (sheet,) = read_batches(path, separator=separator, id_column=id_column, blanks=blanks)
-    return sheet
-
-
-def read_batches(
-    path: str | Path,
-    *,
-    rows: int | None = None,
     separator: str | None = None,
     id_column: str | None = None,
     blanks: Sequence[str] = (),
     text_columns: Sequence[str] = (),
-) -> Iterator[Sheet]:
-    """Read a file as `read_sheet` does, so many rows at a time, or all at once.
+) -> Sheet:
+    """Read a CSV, TSV or Parquet file; rows are numbered from 1 or named by a column.
 
-    The kinds of columns are told from the rows of a batch; those that hold text even where a batch
-    looks like numbers have to be named.
+    Cells that hold one of the ``blanks`` count as cells without a value; ``text_columns`` are text
+    even where they look like numbers.
     """
-    path = Path(path)
     if not path.is_file():
         what = "is a folder" if path.is_dir() else "does not exist"
         raise DataError(f"{path} {what}; a CSV or Parquet file is expected.")
@@ -150,32 +132,25 @@ def read_batches(
         path.suffixes[-2] if path.suffix in (".gz", ".zst") and path.suffixes[1:] else path.suffix
     )
     if suffix.lower() in PARQUET:
-        frames = _read_parquet(path, blanks, rows)
+        frame = _read_parquet(path, blanks)
     elif suffix.lower() in SEPARATORS:
         separator = separator or SEPARATORS[suffix.lower()]
-        frames = _read_text(path, separator, id_column, blanks, rows, text_columns)
+        frame = _read_text(path, separator, id_column, blanks, text_columns)
     else:
         raise DataError(
             f"{path}: files ending in {path.suffix or 'nothing'} are not read; "
             f"{', '.join([*SEPARATORS, *PARQUET])} are."
         )
-    first = 1
-    for frame in frames:
-        if isinstance(frame.columns, pd.MultiIndex):
-            raise DataError(
-                f"{path} has headings in several levels; one name per column is expected."
-            )
-        if frame.empty:
-            break
-        frame.columns = frame.columns.astype(str)
-        frame.index = pd.RangeIndex(first, first + len(frame))
-        first += len(frame)
-        sheet = Sheet(path, frame)
-        if id_column is not None:
-            frame.index = pd.Index(sheet.require(id_column, "--id").astype(str), name=id_column)
-        yield sheet
-    if first == 1:
+    if isinstance(frame.columns, pd.MultiIndex):
+        raise DataError(f"{path} has headings in several levels; one name per column is expected.")
+    if frame.empty:
         raise DataError(f"{path} holds headings but no rows.")
+    frame.columns = frame.columns.astype(str)
+    frame.index = pd.RangeIndex(1, 1 + len(frame))
+    sheet = Sheet(path, frame)
+    if id_column is not None:
+        frame.index = pd.Index(sheet.require(id_column, "--id").astype(str), name=id_column)
+    return sheet
 
 
 def complaint(error: DataError, path: Path) -> str:
@@ -196,40 +171,29 @@ def together(complaints: Sequence[str]) -> str:
     return f"{len(complaints)} things are wrong:\n" + "\n".join(f"- {line}" for line in lines)
 
 
-def split_names(text: str | None) -> list[str] | None:
-    """Names from ``a,b,"c, d"``."""
-    if text is None:
-        return None
-    return [
-        name.strip() for name in next(csv.reader([text], skipinitialspace=True)) if name.strip()
-    ]
-
-
 def _read_text(
     path: Path,
     separator: str,
     id_column: str | None,
     blanks: Sequence[str],
-    rows: int | None,
     texts: Sequence[str],
-) -> Iterator[pd.DataFrame]:
+) -> pd.DataFrame:
     options: dict[str, Any] = {"sep": separator, "encoding": "utf-8-sig"}
     try:
         heads = pd.read_csv(path, header=None, nrows=1, dtype=str, **options).iloc[0]
         _check_headings(path, heads)
-        options |= {
-            "converters": {id_column: str} if id_column in set(heads) else None,
-            "dtype": {name: str for name in texts if name != id_column},
-            "index_col": False,
-            "low_memory": False,
-            "na_values": list(blanks),
-        }
-        if rows is None:
-            yield _strictly(lambda: pd.read_csv(path, **options))
-            return
-        with pd.read_csv(path, chunksize=rows, **options) as reader:
-            while (frame := _strictly(lambda: next(reader, None))) is not None:
-                yield frame
+        with warnings.catch_warnings():
+            # Rows with more cells than headings would be cut off with a warning only: refuse them.
+            warnings.simplefilter("error", pd.errors.ParserWarning)
+            return pd.read_csv(
+                path,
+                converters={id_column: str} if id_column in set(heads) else None,
+                dtype={name: str for name in texts if name != id_column},
+                index_col=False,
+                low_memory=False,
+                na_values=list(blanks),
+                **options,
+            )
     except pd.errors.EmptyDataError:
         raise DataError(f"{path} is empty.") from None
     except (pd.errors.ParserError, pd.errors.ParserWarning) as error:
@@ -242,13 +206,6 @@ def _read_text(
         ) from None
     except ValueError as error:
         raise DataError(f"{path} is not readable as a table ({error}).") from None
-
-
-def _strictly[T](read: Callable[[], T]) -> T:
-    """Rows with more cells than headings would be cut off with a warning only: refuse them."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", pd.errors.ParserWarning)
-        return read()
 
 
 def _check_headings(path: Path, heads: pd.Series) -> None:
@@ -270,17 +227,10 @@ def _parser_words(error: Exception) -> str:
     return f"not readable as a table ({error})."
 
 
-def _read_parquet(path: Path, blanks: Sequence[str], rows: int | None) -> Iterator[pd.DataFrame]:
+def _read_parquet(path: Path, blanks: Sequence[str]) -> pd.DataFrame:
     try:
-        if rows is None:
-            whole = pd.read_parquet(path, engine="pyarrow", page_checksum_verification=True)
-            yield whole.replace(list(blanks), None)
-            return
-        from pyarrow.parquet import ParquetFile
-
-        with ParquetFile(path, page_checksum_verification=True) as file:
-            for batch in file.iter_batches(rows):
-                yield batch.to_pandas().replace(list(blanks), None)
+        frame = pd.read_parquet(path, engine="pyarrow", page_checksum_verification=True)
+        return frame.replace(list(blanks), None)
     except ImportError:
         raise DataError(
             f"{path}: reading Parquet needs pyarrow. Install it (pip install "

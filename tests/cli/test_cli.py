@@ -1,5 +1,6 @@
 """The command line: one command from file to report, and one line for every mistake."""
 
+import inspect
 import json
 import subprocess
 import sys
@@ -15,13 +16,12 @@ import bayes_lepu as lepu
 from bayes_lepu.cli import main
 from bayes_lepu.cli.app import COMMANDS
 from bayes_lepu.cli.commands.fit import with_audits
-from bayes_lepu.cli.penalties import read_priors
-from bayes_lepu.cli.sheets import split_names
+from bayes_lepu.cli.fit_arguments import descriptions, read_priors, split_names
 from bayes_lepu.models.parameters import Parameters
 from notebooks.made_tables import fraud_table
 from tests.tiny import tiny_table
 
-QUICK = ["--method", "laplace", "--draws", "100", "--seed", "1"]
+QUICK = ["--method", "laplace", "--draws", "100", "--random-seed", "1"]
 FILES = {"report.html", "fit.nc", "predictions.csv", "identifiability.csv"}
 SCAR = ("--model", "scar", "--method", "map")  # the quickest to judge
 
@@ -95,9 +95,9 @@ def test_fit_prints_the_verdict_and_the_files(here, capsys):
 
 
 def test_json_is_one_document_and_quiet_is_silent(here, capsys):
-    args = ["fit", "photos.csv", "--label", "marked", "--audited", "checked", "--id", "file"]
+    args = ["fit", "photos.csv", "--label", "marked", "--y", "checked", "--id", "file"]
     args += ["--selection-features", "light,wind", "--model", "spm", "--method", "map"]
-    code, out, _ = run(capsys, *args, "--seed", "1", "--json")
+    code, out, _ = run(capsys, *args, "--random-seed", "1", "--json")
     assert code == 0
     result = json.loads(out)
     assert result["columns"] == ["heat", "wind", "light"]
@@ -107,7 +107,7 @@ def test_json_is_one_document_and_quiet_is_silent(here, capsys):
     fit = lepu.load("lepu-photos/fit.nc")
     assert list(fit.data.selection_mask) == [False, True, True]
     assert fit.data.n_audited > 0
-    code, out, err = run(capsys, *args, "--seed", "1", "--quiet", "--overwrite")
+    code, out, err = run(capsys, *args, "--random-seed", "1", "--quiet", "--overwrite")
     assert (code, out, err) == (0, "", "")
 
 
@@ -144,28 +144,25 @@ def test_predict_finds_columns_by_name(fitted, here, frame, capsys):
 
 
 @pytest.mark.parametrize(("source", "out"), [("new.csv", "p.csv"), ("new.parquet", "p.parquet")])
-def test_predict_goes_by_batches(here, capsys, monkeypatch, source, out):
-    """As one batch does, also where a batch of a text column looks like numbers."""
+def test_predict_reads_text_that_looks_like_numbers(here, capsys, source, out):
     codes = pd.Categorical(np.tile(["1", "2", "x"], 40))
     X = pd.DataFrame({"code": codes, "heat": np.linspace(-1, 1, 120) + (codes == "x")})
     fit = lepu.fit(X, np.tile([1, 0, 0, 1], 30), model="scar", method="map", random_seed=1)
     fit.save("fit.nc", data=False)
-    new = X.sort_values("code", ignore_index=True)
+    new = X[X["code"] != "x"].reset_index(drop=True)
     new.to_csv("new.csv", index=False)
     new.to_parquet("new.parquet")
-    monkeypatch.setattr("bayes_lepu.cli.commands.predict.ROWS", 25)
     code, said, _ = run(capsys, "predict", "fit.nc", source, "--out", out, "--json")
     assert code == 0
     table = pd.read_csv(out) if out.endswith("csv") else pd.read_parquet(out)
-    assert list(table["row"]) == list(range(1, 121))
+    assert list(table["row"]) == list(range(1, 81))
     expected = fit.predict_proba(new)[:, 1]
     np.testing.assert_allclose(table["class_probability"], expected, rtol=1e-5)
-    assert json.loads(said)["rows"] == 120
+    assert json.loads(said)["rows"] == 80
     assert json.loads(said)["expected_share_positive"] == pytest.approx(expected.mean())
 
 
-def test_predict_names_the_row_of_a_later_batch(here, fitted, frame, capsys, monkeypatch):
-    monkeypatch.setattr("bayes_lepu.cli.commands.predict.ROWS", 25)
+def test_predict_names_the_row(here, fitted, frame, capsys):
     new = frame.astype({"heat": object})
     new.loc[60, "heat"] = "hot"
     new.to_csv("new.csv", index=False)
@@ -188,7 +185,7 @@ def test_report_of_a_saved_fit(fitted, here, capsys):
 
 def test_the_class_may_bend_by_option(here, capsys):
     columns = ("--label", "marked", "--id", "file", "--exclude", "checked")
-    command = ("fit", "photos.csv", *columns, *SCAR, "--seed", "1")
+    command = ("fit", "photos.csv", *columns, *SCAR, "--random-seed", "1")
     assert run(capsys, *command, "--class-learner", "boosting,trees")[0] == 0
     fit = lepu.load("lepu-photos/fit.nc")
     assert fit.data.learned.names == ("score(boosting)", "score(trees)")
@@ -288,16 +285,16 @@ MISTAKES = {
         "labelled rows: --positive 'seen it'.",
     ),
     "no such positive": (None, ["--positive", "yes"], "holds 'yes' (--positive). It holds 0, 1."),
-    "audited not 0/1": (_cell(5, "checked", 2), [], "(--audited), row file img004.jpg: '2"),
-    "no such prior": (None, ["--prior", "a=norml(0, 2)"], "Unknown prior family 'norml'"),
-    "prior without a name": (None, ["--prior", "normal(0, 2)"], "NAME=FAMILY(...) is expected"),
+    "audited not 0/1": (_cell(5, "checked", 2), [], "(--y), row file img004.jpg: '2"),
+    "no such prior": (None, ["--priors", "a=norml(0, 2)"], "Unknown prior family 'norml'"),
+    "prior without a name": (None, ["--priors", "normal(0, 2)"], "NAME=FAMILY(...) is expected"),
     "strength in words": (None, ["--C", "much"], "'much' is not a number"),
     "audited against the label": (
         lambda f: f.assign(marked=(f.index < 50) * 1, checked=(f.index < 20) * 1).to_csv(
             index=False
         ),
         [],
-        "photos.csv: column 'checked' (--audited), row file img020.jpg and 29 more: the class is "
+        "photos.csv: column 'checked' (--y), row file img020.jpg and 29 more: the class is "
         "0, but the row is labelled (--label).",
     ),
     "constant column": (lambda f: f.assign(wind=1.0).to_csv(index=False), [], "wind"),
@@ -335,7 +332,7 @@ MISTAKES = {
     ),
     "nothing left": (None, ["--exclude", "heat,wind,light"], "no column is left"),
     "no draws": (None, ["--draws", "0"], "draws = 0"),
-    "negative seed": (None, ["--seed", "-1"], "random_seed = -1"),
+    "negative seed": (None, ["--random-seed", "-1"], "random_seed = -1"),
     "columns without a propensity of columns": (
         None,
         ["--model", "scar", "--selection-features", "heat"],
@@ -349,7 +346,7 @@ MISTAKES = {
 def test_every_mistake_gets_one_line(here, frame, capsys, spoil, options, message):
     if spoil is not None:
         (here / "photos.csv").write_text(spoil(frame.copy()), encoding="utf-8")
-    args = ["--label", "marked", "--audited", "checked", "--id", "file", *QUICK, *options]
+    args = ["--label", "marked", "--y", "checked", "--id", "file", *QUICK, *options]
     code, out, err = run(capsys, "fit", "photos.csv", *args)
     assert code == 2
     assert out == ""
@@ -471,6 +468,55 @@ def test_every_command_has_help(command, capsys):
         assert "examples:" in out
 
 
+def test_options_are_those_of_fit(capsys):
+    with pytest.raises(SystemExit):
+        main(["fit", "--help"])
+    shown = " ".join(capsys.readouterr().out.split())
+    for name, option in inspect.signature(lepu.fit).parameters.items():
+        if name not in ("X", "l", "progressbar"):
+            assert f"--{name.replace('_', '-')} " in shown
+            assert descriptions()[name][1], name
+            if isinstance(option.default, str):
+                assert f"default {option.default}" in shown
+
+
+def test_options_reach_fit_as_python_would_give_them(here, monkeypatch, capsys):
+    seen = {}
+
+    def caught(X, l, **options):
+        seen.update(options)
+        raise lepu.ModelError("caught")
+
+    monkeypatch.setattr("bayes_lepu.cli.commands.fit.fit_model", caught)
+    written = (
+        "--model spm --class-link probit --class-learner none --method laplace --class-prior .4,.1 "
+        "--false-marks --no-standardize --penalty a=l1 --C 2 --draws 50 --target-accept .8 "
+        "--class-features heat,wind --sampler pymc --random-seed 3 --missing impute --cores 2"
+    )
+    assert run(capsys, "fit", "photos.csv", "--label", "marked", *written.split())[0] == 2
+    assert seen == {
+        "model": "spm",
+        "class_link": "probit",
+        "class_learner": None,
+        "method": "laplace",
+        "class_prior": (0.4, 0.1),
+        "false_marks": True,
+        "standardize": False,
+        "penalty": {"a": "l1"},
+        "C": 2.0,
+        "draws": 50,
+        "target_accept": 0.8,
+        "class_features": ["heat", "wind"],
+        "sampler": "pymc",
+        "random_seed": 3,
+        "missing": "impute",
+        "cores": 2,
+        "progressbar": False,
+    }
+    wrong = run(capsys, "fit", "photos.csv", "--label", "marked", "--class-prior", "many")
+    assert "a value and its standard error" in wrong[2]
+
+
 def test_from_a_shell():
     command = [sys.executable, "-m", "bayes_lepu", "--version"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
@@ -480,7 +526,7 @@ def test_from_a_shell():
 
 def test_names_may_hold_commas():
     assert split_names('a, b,"c, d"') == ["a", "b", "c, d"]
-    assert split_names(None) is None
+    assert split_names(None) == []
 
 
 # A table as it is ---------------------------------------------------------------------------------
@@ -490,7 +536,7 @@ def test_a_bank_table_goes_to_a_report_by_one_command(tmp_path, monkeypatch, cap
     monkeypatch.chdir(tmp_path)
     table = fraud_table(30_000)
     table.to_csv("claims.csv.gz", index=False)
-    base = ["fit", "claims.csv.gz", "--label", "flagged", "--audited", "checked"]
+    base = ["fit", "claims.csv.gz", "--label", "flagged", "--y", "checked"]
     code, _, err = run(capsys, *base)  # one pass tells everything that is in the way
     assert code == 2
     for part in (
@@ -503,7 +549,7 @@ def test_a_bank_table_goes_to_a_report_by_one_command(tmp_path, monkeypatch, cap
         assert part in err
     options = ["--id", "case_id", "--exclude", "opened", "--missing", "indicator"]
     model = ["--model", "spm", "--selection-features", "log_amount,channel", "--method", "map"]
-    code, out, _ = run(capsys, *base, *options, *model, "--seed", "1", "--json")
+    code, out, _ = run(capsys, *base, *options, *model, "--random-seed", "1", "--json")
     assert code == 0
     result = json.loads(out)
     assert result["rows"] == len(table)
@@ -562,7 +608,7 @@ def test_weights_and_several_annotators(here, frame, capsys):
         times=rng.integers(1, 4, 400),
     )
     frame.to_csv("photos.csv", index=False)
-    args = ["fit", "photos.csv", "--id", "file", "--exclude", "checked", "--weight", "times"]
+    args = ["fit", "photos.csv", "--id", "file", "--exclude", "checked", "--sample-weight", "times"]
     args += [*SCAR, "--json"]
     code, out, err = run(capsys, *args, "--label", "marked,second")
     assert code == 0, err
@@ -621,7 +667,7 @@ def test_knowledge_and_false_marks_by_option(here, frame, capsys):
     table.loc[marked, "checked"] = ["0", "1"] * 15
     table.to_csv("audited.csv", index=False)
     quick = ["--label", "marked", "--id", "file", "--method", "map", "--model", "scar", "--json"]
-    audited = [*quick, "--audited", "checked", "--out", "told"]
+    audited = [*quick, "--y", "checked", "--out", "told"]
     assert main(["fit", "audited.csv", *audited]) != 0
     assert "--false-marks" in capsys.readouterr().err
     known = ["--false-marks", "--class-prior", "0.4,0.01", "--audits", "chosen"]

@@ -123,7 +123,7 @@ def several_levels() -> bytes:
         ("x.csv", b"a,marked\n1,0\n2,1\n", ["--cores", "-1"], "cores = -1"),
         ("x.csv", b"a,marked\n1,0\n2,1\n", ["--cores", "0"], "cores = 0"),
         ("x.csv", b"a,marked\n1,0\n2,1\n", ["--tune", "0"], "tune = 0"),
-        ("x.csv", b"a,marked\n1,0\n2,1\n", ["--audited", "marked"], "both name 'marked'"),
+        ("x.csv", b"a,marked\n1,0\n2,1\n", ["--y", "marked"], "both name 'marked'"),
     ],
 )
 def test_plain_mistakes_are_no_faults_of_the_program(here, capsys, name, content, options, message):

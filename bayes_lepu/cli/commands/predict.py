@@ -1,15 +1,14 @@
 """``bayes-lepu predict``: class probabilities for new rows."""
 
 import argparse
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from bayes_lepu.cli.outputs import check_output, write_batches
-from bayes_lepu.cli.predictions import prediction_table
-from bayes_lepu.cli.sheets import Sheet, complaint, read_batches, split_names
+from bayes_lepu.cli.fit_arguments import split_names
+from bayes_lepu.cli.outputs import check_output, prediction_table, write_table
+from bayes_lepu.cli.sheets import Sheet, complaint, read_sheet
 from bayes_lepu.cli.terminal import Terminal
 from bayes_lepu.errors import DataError
 from bayes_lepu.fitted import Fit
@@ -22,10 +21,9 @@ examples:
   bayes-lepu predict lepu-photos/fit.nc new.csv
   bayes-lepu predict lepu-photos/fit.nc new.parquet --id file --out predictions.parquet
 
-Columns are found by name; those that the fit does not know are left aside. Files of any size are
-read and written a batch of rows at a time.
+Columns are found by name; those that the fit does not know are left aside. For files that do not
+fit in memory there is bayes_lepu.dask.predict_proba in Python.
 """
-ROWS = 20_000  # at a time
 
 
 def add(commands: Any) -> argparse.ArgumentParser:
@@ -59,26 +57,17 @@ def run(args: argparse.Namespace, terminal: Terminal) -> None:
         )
     if args.unseen is not None:
         fit = fit.accept_unseen(args.unseen)
-    sheets = read_batches(
-        args.data,
-        rows=ROWS,
-        separator=args.separator,
-        id_column=args.id,
-        blanks=split_names(args.blank) or (),
-        text_columns=[c.name for c in fit.data.encoding.columns if c.levels is not None],
-    )
-    rows, positives = 0, 0.0
-
-    def predictions() -> Iterator[pd.DataFrame]:
-        nonlocal rows, positives
-        for sheet in sheets:
-            table = _predict(fit, sheet)
-            rows, positives = rows + len(table), positives + table["class_probability"].sum()
-            yield table
-
     with terminal.stage(f"Predicting the rows of {args.data}"):
-        write_batches(predictions(), out, index_label=args.id or "row")
-    share = float(positives / rows)
+        sheet = read_sheet(
+            args.data,
+            separator=args.separator,
+            id_column=args.id,
+            blanks=split_names(args.blank),
+            text_columns=[c.name for c in fit.data.encoding.columns if c.levels is not None],
+        )
+        table = _predict(fit, sheet)
+        write_table(table, out, index_label=args.id or "row")
+    rows, share = len(table), float(table["class_probability"].mean())
     terminal.say(f"{rows} rows, expected share of positives {share:.3f}.")
     terminal.files({"predictions": out})
     terminal.result({"rows": rows, "expected_share_positive": share, "files": {"predictions": out}})

@@ -4,8 +4,8 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from bayes_lepu.cli.fit_arguments import split_names
 from bayes_lepu.cli.outputs import check_output
-from bayes_lepu.cli.sheets import split_names
 from bayes_lepu.cli.terminal import Terminal
 from bayes_lepu.loading import load
 from bayes_lepu.runtime.files import page_name
@@ -38,7 +38,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> None:
     with terminal.stage("Judging what these data can identify"):
         found = fit.identifiability
     with terminal.stage("Drawing the report"):
-        fit.report(args.out, title=args.title, group_by=split_names(args.group_by) or ())
+        fit.report(args.out, title=args.title, group_by=split_names(args.group_by))
     terminal.say(f"Level {found.level}: {found.verdict}")
     terminal.files({"the page to look at": args.out})
     terminal.result({"level": found.level, "verdict": found.verdict, "files": {"report": args.out}})
