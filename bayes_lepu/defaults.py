@@ -41,8 +41,10 @@ from bayes_lepu.inference.class_scale import (
     root_labels,
     scale_by_count,
 )
+from bayes_lepu.inference.pooling import known_scales
+from bayes_lepu.models.spec import SPREAD, ModelSpec
 from bayes_lepu.priors.prior import Prior, penalty_prior, weak_priors
-from bayes_lepu.priors.term_priors import count_terms, terms_of_factors
+from bayes_lepu.priors.term_priors import count_terms, terms_of_factors, with_blocks
 
 FEW_LABELLED = -2.5  # log-odds: one positive in thirteen
 UNLABELLED = 13  # for every labelled one, among the positives that the priors pretend
@@ -96,4 +98,24 @@ def default_penalties(data: PUData) -> dict[str, Prior]:
         "beta": Prior("normal", scale=MANY_SELECTION_LEVEL),
         "c": Prior("beta", concentration=(2, 2)),
         "rates": Prior("dirichlet", concentration=(1, 1, 1)),
+    }
+
+
+def default_priors_of(spec: ModelSpec, data: PUData) -> dict[str, Prior]:
+    """The priors of a point estimate of a model for which nobody named any."""
+    base = for_annotators(with_blocks(default_penalties(data), data), data)
+    return known_scales(
+        spec.complete_priors(
+            base, None, annotators=data.n_annotators, visits=bool(data.visit_names)
+        ),
+        hierarchical=False,
+    )
+
+
+def for_annotators(priors: dict[str, Prior], data: PUData) -> dict[str, Prior]:
+    """Priors with how much annotators differ: by about one in the log-odds of a row."""
+    columns = max(int(data.selection_mask.sum()), 1)
+    return priors | {
+        "sigma_alpha": Prior("halfnormal", scale=SPREAD / math.sqrt(columns)),
+        "sigma_beta": Prior("halfnormal", scale=SPREAD),
     }

@@ -1,6 +1,5 @@
 """What the options of `fit` mean: checked, and turned into priors and forms."""
 
-import math
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -10,14 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayes_lepu.data.pu_data import PUData
-from bayes_lepu.defaults import default_penalties, default_priors
+from bayes_lepu.defaults import default_penalties, default_priors, for_annotators
 from bayes_lepu.errors import OWN_CODE, DataWarning, ModelError
 from bayes_lepu.inference.engines import ENGINES, SAMPLERS
 from bayes_lepu.inference.orientation import check_rule
 from bayes_lepu.inference.pooling import known_scales
 from bayes_lepu.inference.stopping import LEAST_DRAWS
 from bayes_lepu.links import RowKind
-from bayes_lepu.models.spec import SPREAD, ModelSpec
+from bayes_lepu.models.spec import ModelSpec
 from bayes_lepu.priors.prior import (
     DEFAULT_C,
     SLOPES,
@@ -56,11 +55,7 @@ def choose_priors(
                 "no proper posterior). Give priors={'a': Prior(...), 'alpha': Prior(...)} instead."
             )
         base = default_priors(data)
-    base = with_blocks(base, data)
-    # How much annotators differ: by about one in the log-odds of a row, whatever the columns.
-    columns = max(int(data.selection_mask.sum()), 1)
-    base["sigma_alpha"] = Prior("halfnormal", scale=SPREAD / math.sqrt(columns))
-    base["sigma_beta"] = Prior("halfnormal", scale=SPREAD)
+    base = for_annotators(with_blocks(base, data), data)
     several = data.n_annotators > 1
     if priors:
         priors = by_column(priors, base, data, several=several)

@@ -40,6 +40,8 @@ def check_constancy(subject: Subject, evidence: "Evidence") -> list[Check]:
     aspect = Aspect.RANKING if spec.constant else Aspect.LEVEL
     if spec.certain and subject.data.n_audited:
         return [not_applicable(name, "Audited rows leave no room for s < 1.")]
+    if evidence.bend is not None and evidence.bend.curved and subject.data.learned is None:
+        return [replace(NOT_COMPUTED, text="The class bends; ask again once it may.")]
     own, *others = evidence.rivals
     # SCAR is held against the richer model, whose s varies; all others against SCAR.
     rival = next(r for r in others if r.spec.constant != spec.constant and not r.spec.certain)

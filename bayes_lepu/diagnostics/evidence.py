@@ -6,6 +6,7 @@ import pandas as pd
 
 from bayes_lepu.choosing import Choice
 from bayes_lepu.diagnostics.agreement import Agreement, agreement_of
+from bayes_lepu.diagnostics.bend import Bend, measure_bend
 from bayes_lepu.diagnostics.columns import ColumnScores, score_columns
 from bayes_lepu.diagnostics.forms import FormRange, form_range
 from bayes_lepu.diagnostics.label_checks import (
@@ -35,6 +36,8 @@ class Evidence:
         Observed and expected label rate by bin of the score h.
     calibration : LabelCalibration
         Calibrated label rate over the score h, with the band of labels simulated from h.
+    bend : Bend
+        A straight against a learned class.
     form_rates, form_calibration : DataFrame, LabelCalibration
         The same for the h that the model's form can reach: a point estimate freed of its
         penalties; of draws, the two above.
@@ -59,6 +62,7 @@ class Evidence:
 
     label_rates: pd.DataFrame
     calibration: LabelCalibration
+    bend: Bend | None = None
     form_rates: pd.DataFrame | None = None
     form_calibration: LabelCalibration | None = None
     prior: Parameters | None = None
@@ -83,7 +87,12 @@ def gather(subject: Subject) -> Evidence:
         found = replace(found, prior=subject.prior_draws, prior_pi=prior_pi, prior_c=prior_c)
     if subject.data.is_sparse:  # what follows needs all columns at once
         return found
-    found = replace(found, form_rates=found.label_rates, form_calibration=found.calibration)
+    found = replace(
+        found,
+        bend=measure_bend(subject),
+        form_rates=found.label_rates,
+        form_calibration=found.calibration,
+    )
     if subject.several:
         return replace(found, forms=panel_range(subject), agreement=agreement_of(fit))
     if fit.is_point:
@@ -104,15 +113,20 @@ def gather(subject: Subject) -> Evidence:
         rivals=compare_rivals(subject),
         columns=columns,
         forms=_with_rivals(
-            form_range(subject, profile, () if columns is None else columns.named), fit.choice
+            form_range(subject, profile, () if columns is None else columns.named),
+            fit.choice,
+            found.bend,
         ),
         remedies=weigh_remedies(subject),
     )
 
 
-def _with_rivals(found: FormRange | None, choice: Choice | None) -> FormRange | None:
-    """The range with what models say that ``model="auto"`` found to predict the labels as well."""
-    if found is None or choice is None:
-        return found
-    pi = [other.pi for other in choice.as_good]
+def _with_rivals(
+    found: FormRange | None, choice: Choice | None, bend: Bend | None
+) -> FormRange | None:
+    """The range with what other models say that predict the labels as well, or better."""
+    if found is None:
+        return None
+    pi = [] if choice is None else [other.pi for other in choice.as_good]
+    pi += [bend.pi] if bend is not None and bend.curved else []
     return replace(found, low=min([found.low, *pi]), high=max([found.high, *pi]))

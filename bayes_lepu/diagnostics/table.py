@@ -6,6 +6,7 @@ from enum import Flag, auto
 
 from bayes_lepu.diagnostics import columns, constancy, data_information, exceptional, levels
 from bayes_lepu.diagnostics.audited import check_audits
+from bayes_lepu.diagnostics.bend import check_bend
 from bayes_lepu.diagnostics.convergence import check_convergence
 from bayes_lepu.diagnostics.design import check_design, check_rows, check_sampling
 from bayes_lepu.diagnostics.evidence import Evidence
@@ -78,6 +79,7 @@ CHECKS: list[Row] = [
     Row(check_design, Scope.DENSE),
     Row(check_rows, Scope.DENSE),
     Row(constancy.check_split, Scope.ONE),
+    Row(check_bend),
     Row(check_existence, Scope.DENSE),
     Row(check_convergence),
     Row(check_overlap, Scope.SEVERAL),

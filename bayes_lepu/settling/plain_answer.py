@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from bayes_lepu.diagnostics.audited import NOT_RANDOM
+from bayes_lepu.diagnostics.bend import LEARNERS, STRAIGHT
 from bayes_lepu.diagnostics.forms import ORDER
 from bayes_lepu.diagnostics.levels import OWN_BRANCHES
 from bayes_lepu.diagnostics.records import Aspect, Check, Identifiability, Remedy
@@ -223,6 +224,11 @@ def _look(verdict: Identifiability, decision: Decision) -> str:
 def _trust(fit: FittedModel, verdict: Identifiability, decision: Decision) -> str:
     if failed := _unsettled(verdict):
         return f"Do not use it yet, the computation has not settled: {failed[0].text}"
+    if any(c.name == STRAIGHT and c.status == "failed" for c in verdict.checks):
+        return (
+            "Do not rely on it: the class bends. One learned from the columns predicts labels that "
+            "it has not seen better than these straight lines do."
+        )
     unfit = any(c.open and Aspect.LABELS in c.bears_on for c in verdict.checks)
     misfit = " The model does not reproduce the labels well either." if unfit else ""
     if verdict.level == 1:
@@ -302,6 +308,8 @@ def _help(fit: FittedModel, verdict: Identifiability) -> tuple[str, str, str]:
     """The most helpful offer that can be taken up, the call that does it, and its flags."""
     if failed := _unsettled(verdict):  # what else would help is not known yet
         return _settle(fit, failed[0])
+    for failed in (c for c in verdict.checks if c.name == STRAIGHT and c.status == "failed"):
+        return failed.remedy, f"lepu.fit(X, l, class_learner={LEARNERS!r})", ""
     offers = [r for r in verdict.remedies if r.helps]
     for offer in [*(r for r in offers if r.call), *offers][:1]:
         return f"{offer.advice}: {_effect(fit, verdict, offer)}.", offer.call, offer.flags
