@@ -34,7 +34,6 @@ def test_a_curved_class_marked_at_random(table):
     """Two straight factors would follow the curve and call half of it the annotator."""
     l = marked(4 * (np.abs(table[:, 0]) - 1) + 2 * table[:, 1] * table[:, 2], 0.5, 2)
     fit = lepu.fit(table, l, **MAP)
-    assert fit.spec.name == "scar"
     assert fit.choice.bend > 20
     assert f"by boosting and trees, {fit.choice.bend:+.0f} nats on held-out labels" in repr(fit)
     straight = lepu.fit(table, l, class_learner=None, **MAP)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from bayes_lepu.data.annotators import ONE
 from bayes_lepu.data.learned import Learned
-from bayes_lepu.data.repeats import find_repeats
+from bayes_lepu.data.repeats import find_all_repeats, find_repeats
 from bayes_lepu.data.weights import (
     are_counts,
     evenly_by_weight,
@@ -254,7 +254,15 @@ class PUData:
     @cached_property
     def distinct(self) -> "PUData":
         """The same with identical rows counted instead of repeated, where many are identical."""
-        found = None if self.is_sparse else find_repeats(self.X, self.labels, self.y)
+        return self._counting(find_repeats)
+
+    @property
+    def counted(self) -> "PUData":
+        """The same with identical rows counted instead of repeated, however few they are."""
+        return self._counting(find_all_repeats)
+
+    def _counting(self, find: Callable[..., Any]) -> "PUData":
+        found = None if self.is_sparse else find(self.X, self.labels, self.y)
         if found is None:
             return self
         first, kind = found

@@ -24,8 +24,7 @@ def find_repeats(*tables: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[np.in
     n = len(tables[0])
     if n < FEWEST_ROWS:
         return None
-    columns = [table.reshape(n, -1)[:, j] for table in tables for j in range(table.size // n)]
-    looked = columns
+    looked = columns = _columns(tables)
     if n > LOOK:
         some = np.random.default_rng(0).choice(n, LOOK, replace=False)
         looked = [column[some] for column in columns]
@@ -33,15 +32,28 @@ def find_repeats(*tables: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[np.in
         keys = np.sort(_keys(seen))
         if np.all(keys[1:] != keys[:-1]):
             return None
+    found = find_all_repeats(*tables)
+    return None if found is None or len(found[0]) * WORTH > n else found
+
+
+def find_all_repeats(
+    *tables: NDArray[Any],
+) -> tuple[NDArray[np.intp], NDArray[np.intp]] | None:
+    """The same however few there are; None where different rows cannot be told apart."""
+    n = len(tables[0])
+    columns = _columns(tables)
     kind, found = pd.factorize(_keys(columns))
-    if len(found) * WORTH > n:
-        return None
     first = np.empty(len(found), dtype=np.intp)
     first[kind[::-1]] = np.arange(n)[::-1]
     # Different rows with one key would be taken for equal.
     if not all(_same(column, column[first][kind]) for column in columns):
         return None
     return first, kind
+
+
+def _columns(tables: tuple[NDArray[Any], ...]) -> list[NDArray[Any]]:
+    n = len(tables[0])
+    return [table.reshape(n, -1)[:, j] for table in tables for j in range(table.size // n)]
 
 
 def _keys(columns: list[NDArray[Any]]) -> NDArray[np.uint64]:
