@@ -54,6 +54,7 @@ SMOOTHER = 8  # times smoother is s than t, on real tables with few labels for a
 LABELS_FOR_ONE = 40  # labels for a column at which S is 1, whatever the class
 BESIDE_LEARNED = 1.0  # least S beside a learned class: error of π .056 to .030 on tuning tables
 NAMED = 1.25  # scale of every slope of s where its columns were named
+WIDEST = 2.5  # of every slope of s: says nothing on a standardised column
 MANY_CLASS_C = 0.25  # times the root of the number of labelled rows; at 0.5 dense slopes are lost
 MANY_SELECTION_C = 0.5  # times that root
 WIDE_CLASS_C, WIDE_SELECTION_C = 0.3, 10.0  # L2, with more columns than rows
@@ -82,8 +83,8 @@ def default_priors(data: PUData) -> dict[str, Prior]:
 def selection_scale(data: PUData) -> float:
     """S: how much the columns together may move the log-odds of being marked.
 
-    It grows with the labels for a column, without a bound. It is wider where the class is learned,
-    which leaves s nothing of the class to take, and where somebody has named the columns of s.
+    It grows with the labels for a column, until it says nothing. It is wider where the class is
+    learned, which leaves s nothing of the class to take, and where somebody named the columns of s.
     """
     columns = count_terms(data, data.selection_mask)
     scale = max(scale_by_count(data) / SMOOTHER, root_labels(data) ** 2 / LABELS_FOR_ONE)
@@ -91,7 +92,7 @@ def selection_scale(data: PUData) -> float:
         scale = max(scale, BESIDE_LEARNED)
     if (data.class_mask & ~data.selection_mask & ~data.is_learned).any():
         scale = max(scale, NAMED * math.sqrt(columns))
-    return scale
+    return min(scale, WIDEST * math.sqrt(columns))
 
 
 def default_penalties(data: PUData) -> dict[str, Prior]:

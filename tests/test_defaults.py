@@ -27,7 +27,7 @@ def test_the_defaults_are_part_of_the_result_and_printed():
     fit = lepu.fit(X, l, model="spm", method="map", random_seed=0)
     assert l.sum() > 400  # a hundred for every column: as wide as they get
     assert fit.priors["a"] == lepu.Prior("normal", scale=10 / 2)
-    assert fit.priors["alpha"] == lepu.Prior("normal", scale=1.25 / 2)
+    assert fit.priors["alpha"] == lepu.Prior("normal", scale=l.sum() / 4 / 40 / 2)
     assert fit.priors["b"] == lepu.Prior("student-t", scale=2.5, nu=2)
     for name in ("a ~ Normal(0, 5)", "b ~ Student-t(2, 0, 2.5)", "beta ~ Normal(-2.5, 2.5)"):
         assert name in repr(fit)
@@ -68,15 +68,17 @@ def test_a_rare_class_may_be_rare():
 
 
 @pytest.mark.parametrize(
-    ("labelled", "scale"), [(20, 2.5), (100, 5.0), (10_000, 10.0)], ids=["few", "some", "many"]
+    ("labelled", "scale", "of_s"),
+    [(20, 2.5, 2.5 / 8), (100, 5.0, 5 / 8), (800, 10.0, 5.0), (10_000, 10.0, 5.0)],
+    ids=["few", "some", "many", "most"],
 )
-def test_with_very_many_rows_the_scale_follows_the_labels_for_a_column(labelled, scale):
+def test_with_very_many_rows_the_scale_follows_the_labels_for_a_column(labelled, scale, of_s):
     rows = MANY_ROWS + 4
     l = np.arange(rows) < labelled
     X = np.random.default_rng(0).normal(size=(rows, 4))
     priors = default_priors(read_data(X, l))
     assert priors["a"] == lepu.Prior("normal", scale=scale / 2)
-    assert priors["alpha"] == lepu.Prior("normal", scale=scale / 8 / 2)
+    assert priors["alpha"] == lepu.Prior("normal", scale=of_s / 2)
     half = read_data(X, l, sample_weight=np.full(len(l), 0.25))  # four of them count as one
     assert scale_by_count(half) == scale_by_count(read_data(X[::4], l[::4]))
 

@@ -48,7 +48,11 @@ class Answer:
     decision : Decision
         The rows to look at.
     total : DataFrame
-        The number of missed positives, a line per reading; weighted rows count by their weights.
+        The number of missed positives if the model is exact, a line per reading; weighted rows
+        count by their weights.
+    range : (float, float), optional
+        The number of missed positives under every model that predicts the labels as well: the
+        figure to quote.
     audited : str
         How many by rows audited at random, whatever the model; shown first. Empty without them.
     """
@@ -62,6 +66,7 @@ class Answer:
     decision: Decision
     total: pd.DataFrame
     audited: str = ""
+    range: tuple[float, float] | None = None
 
     def facts(self) -> dict[str, str]:
         """The sentences by the questions they answer."""
@@ -98,28 +103,27 @@ def answer(
     return Answer(
         missed=_missed(fit, verdict, decision, total),
         look=_look(verdict, decision),
-        trust=_trust(fit, verdict, decision),
+        trust=_trust(fit, verdict),
         help=help_,
         call=call,
         flags=flags,
         decision=decision,
         total=total,
         audited="" if audits is None else _by_audits(fit, verdict, audits, decision.ci_prob),
+        range=missed_range(fit, verdict, total),
     )
 
 
 def _by_audits(
     fit: FittedModel, verdict: Identifiability, audits: pd.DataFrame, level: float
 ) -> str:
-    """The count by random audits with the model's range beside it, and whether they agree."""
+    """The count by random audits, and whether the fit agrees; its range comes next."""
     row = audits.loc["missed"]
     text = (
         f"By {say_count(row['audits'])} rows audited at random, whatever the model: "
-        f"{_roughly(say_count(row['estimate']))} positives are missed ({_interval(row, level)})"
+        f"{_roughly(say_count(row['estimate']))} positives are missed ({level:.0%} interval "
+        f"{say_count(row['lower'])} to {say_count(row['upper'])})."
     )
-    if (ends := _rows_left(fit, verdict)) is not None:
-        text += "; by models that fit the labels as well " + " to ".join(map(say_count, ends))
-    text += "."
     low, high = (
         row["model"] if fit.is_point else row[f"model_{end}"] for end in ("lower", "upper")
     )
@@ -138,11 +142,11 @@ def _answer_by_partition(
     help_: str,
 ) -> Answer:
     """The answer for rows that are not in memory: counts of all rows, the rest by a sample."""
-    text = _about(total, "positives were missed", decision.ci_prob)
+    text = _counted(fit, verdict, decision, total)
     judged = f"Judged by {say_count(fit.data.n)} rows at random: "
-    trust = _trust(fit, verdict, decision)
+    trust = _trust(fit, verdict)
     return Answer(
-        missed=f"{text}. {_known_and_open(fit)}",
+        missed=f"{text} {_known_and_open(fit)}",
         look="Rate the open rows by parts, fit.missed(X), and begin with the most probable.",
         trust=judged + trust[0].lower() + trust[1:],
         help=help_,
@@ -150,6 +154,7 @@ def _answer_by_partition(
         flags="",
         decision=decision,
         total=total,
+        range=missed_range(fit, verdict, total),
     )
 
 
@@ -197,13 +202,36 @@ def _missed(
             f"No positive is missed any more: every unlabelled row has been checked, and "
             f"{say_count(known_positives(fit))} are positive."
         )
-    text = _about(total, "positives were missed", decision.ci_prob)
-    if verdict.level == 4:
-        text = (
-            "The labels alone do not tell how many positives were missed. By this model's "
-            f"assumptions a{text[1:]}"
-        )
-    return f"{text}. {_known_and_open(fit)}"
+    return f"{_counted(fit, verdict, decision, total)} {_known_and_open(fit)}"
+
+
+def _counted(
+    fit: FittedModel, verdict: Identifiability, decision: Decision, total: pd.DataFrame
+) -> str:
+    """The number of missed positives: what every fitting model says, then what this one says."""
+    ends = missed_range(fit, verdict, total)
+    exact = _exact(total, decision.ci_prob)
+    if ends is None:
+        return f"{exact} What other models would say was not computed."
+    low, high = (say_count(end) for end in ends)
+    span = f"About {low}" if low == high else f"Between {low} and {high}"
+    return f"{span} positives were missed, by all models that predict these labels as well. {exact}"
+
+
+def missed_range(
+    fit: FittedModel, verdict: Identifiability, total: pd.DataFrame
+) -> tuple[float, float] | None:
+    """The number of missed positives under every model that predicts the labels as well.
+
+    It holds what the fit itself says, in every reading. None where no other model was tried.
+    """
+    if verdict.pi_range is None:
+        return None
+    known, most = known_positives(fit), float(fit.data.kind_weights[RowKind.UNLABELLED])
+    ends = [pi * population(fit) - known for pi in verdict.pi_range]
+    ends += [float(total[name].min()) for name in ("mean", "lower") if name in total]
+    ends += [float(total[name].max()) for name in ("mean", "upper") if name in total]
+    return tuple(min(max(end, 0.0), most) for end in (min(ends), max(ends)))  # type: ignore[return-value]
 
 
 def _look(verdict: Identifiability, decision: Decision) -> str:
@@ -214,14 +242,14 @@ def _look(verdict: Identifiability, decision: Decision) -> str:
         f"Look first at the {len(decision.rows)} most probable rows: "
         f"{_roughly(rounded_count(own))} of them are positive"
     )
-    text += "" if verdict.level == 1 else ", if the model is right about the total"
+    text += "" if verdict.level == 1 else ", if this model is exact"
     if EXCHANGED in decision.draws:
         other = decision.outcome.loc[(EXCHANGED, "positives")]
         text += f"; in the second reading {rounded_count(other)}"
     return text + "."
 
 
-def _trust(fit: FittedModel, verdict: Identifiability, decision: Decision) -> str:
+def _trust(fit: FittedModel, verdict: Identifiability) -> str:
     if failed := _unsettled(verdict):
         return f"Do not use it yet, the computation has not settled: {failed[0].text}"
     if any(c.name == STRAIGHT and c.status == "failed" for c in verdict.checks):
@@ -237,7 +265,7 @@ def _trust(fit: FittedModel, verdict: Identifiability, decision: Decision) -> st
             "the model is right."
         )
     if verdict.level == 2:
-        return f"{_order(verdict)}{_range(fit, verdict)}.{misfit}"
+        return f"{_order(verdict)}.{misfit}"
     if verdict.level == 3:
         return f"{_two_readings(verdict)}{_beyond(fit, verdict)}{misfit}"
     return (
@@ -265,7 +293,7 @@ def _beyond(fit: FittedModel, verdict: Identifiability) -> str:
     pi = float(np.mean(fit.pi_draws))
     if any(low - ROUNDING <= pi <= high + ROUNDING for low, high in pieces):
         return ""
-    return f" In this reading the priors set the total{_range(fit, verdict)}."
+    return " In this reading the priors set the total."
 
 
 def _unsettled(verdict: Identifiability) -> list[Check]:
@@ -280,28 +308,6 @@ def _two_readings(verdict: Identifiability) -> str:
         f"Two readings of these labels fit {alike}: what is taken here for the class may be what "
         "draws the annotator's attention, and the other way round."
     )
-
-
-def _range(fit: FittedModel, verdict: Identifiability) -> str:
-    """What the labels leave of the total, in words."""
-    ends = _rows_left(fit, verdict)
-    if ends is None:
-        return ""
-    low, high = (say_count(end) for end in ends)
-    return f": the labels leave anything between {low} and {high}"
-
-
-def _rows_left(fit: FittedModel, verdict: Identifiability) -> tuple[float, float] | None:
-    """What the labels leave of the total, as numbers of rows: over other forms where known."""
-    evidence, ends = verdict.evidence, verdict.pi_range
-    if ends is None and evidence is not None and evidence.profile is not None:
-        pieces = evidence.profile.likelihood_set(branches=OWN_BRANCHES)
-        ends = (pieces[0][0], pieces[-1][1]) if pieces else None
-    if ends is None:
-        return None
-    known, most = known_positives(fit), float(fit.data.kind_weights[RowKind.UNLABELLED])
-    low, high = (min(max(pi * population(fit) - known, 0.0), most) for pi in ends)
-    return low, high
 
 
 def _help(fit: FittedModel, verdict: Identifiability) -> tuple[str, str, str]:
@@ -339,23 +345,19 @@ def _effect(fit: FittedModel, verdict: Identifiability, offer: Remedy) -> str:
     return " and ".join(parts)
 
 
-def _about(totals: pd.DataFrame, what: str, level: float) -> str:
-    """A number of rows in words, with its interval, and the same in the second reading."""
-    own = totals.loc[AS_NAMED]
-    text = f"{_roughly(say_count(own['mean']))} {what} ({_interval(own, level)})"
-    text = text[0].upper() + text[1:]
-    if EXCHANGED not in totals.index:
-        return text
-    other = totals.loc[EXCHANGED]
-    text += f", or about {say_count(other['mean'])} in a second reading"
-    return f"{text} ({_interval(other, level)})" if has_interval(other) else text
+def _exact(totals: pd.DataFrame, level: float) -> str:
+    """What the fit says where its own form is exact, in both readings."""
+    said = [_one(totals.loc[name], level) for name in (AS_NAMED, EXCHANGED) if name in totals.index]
+    text = f"If this model is exact, {said[0]} were missed"
+    return f"{text}, or {said[1]} with class and annotator exchanged." if said[1:] else f"{text}."
+
+
+def _one(row: pd.Series, level: float) -> str:
+    count = _roughly(say_count(row["mean"]))
+    if not has_interval(row):
+        return f"{count} (a point estimate)"
+    return f"{count} ({level:.0%} interval {say_count(row['lower'])} to {say_count(row['upper'])})"
 
 
 def _roughly(count: str) -> str:
     return count if count.startswith("fewer") else f"about {count}"
-
-
-def _interval(row: pd.Series, level: float) -> str:
-    if not has_interval(row):
-        return "a point estimate, no interval"
-    return f"{level:.0%} interval {say_count(row['lower'])} to {say_count(row['upper'])}"

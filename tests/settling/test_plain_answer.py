@@ -31,9 +31,13 @@ def test_the_sentences_of_a_fit_are_those_it_prints(fit):
         assert sentence in str(said)
         assert not set(sentence) & set(SYMBOLS)
     total = fit.missed(total=True).loc["as named"]
-    assert said.missed.startswith(
-        f"About {round(total['mean'])} positives were missed (89% interval"
-    )
+    low, high = said.range
+    assert low <= total["lower"] < total["mean"] < total["upper"] <= high
+    n, known = fit.data.n, fit.data.l.sum()
+    for pi in fit.identifiability.pi_range:  # the verdict's range of π, in rows
+        assert low <= np.clip(pi * n - known, 0, n - known) <= high
+    assert said.missed.startswith(f"Between {round(low)} and {round(high)} positives were missed")
+    assert f"If this model is exact, about {round(total['mean'])} (89% interval" in said.missed
     assert len(said.decision.rows) == min(100, max(20, round(total["mean"])))
 
 
@@ -79,7 +83,7 @@ def test_what_is_known_of_a_column_is_taken_up(fit):
 def test_every_level_has_its_words(fit, level, words):
     said = answer(fit, judged(level))
     assert said.trust.startswith(words)
-    assert ("second reading" in said.missed) == (level >= 3)
+    assert ("annotator exchanged" in said.missed) == (level >= 3)
     assert said.help == said.call == ""
 
 
@@ -132,7 +136,7 @@ def test_advice_that_changes_nothing_is_not_given(fit):
 def test_a_point_estimate_says_so():
     X, _, l = simulated(4, 600)
     fit = lepu.fit(X, l, model="spm", method="map", random_seed=1, **MASKS)
-    assert "a point estimate, no interval" in answer(fit, judged(1)).missed
+    assert "(a point estimate)" in answer(fit, judged(1)).missed
 
 
 def test_where_all_is_checked_nothing_is_missed():
