@@ -314,8 +314,8 @@ def _help(fit: FittedModel, verdict: Identifiability) -> tuple[str, str, str]:
     """The most helpful offer that can be taken up, the call that does it, and its flags."""
     if failed := _unsettled(verdict):  # what else would help is not known yet
         return _settle(fit, failed[0])
-    for failed in (c for c in verdict.checks if c.name == STRAIGHT and c.status == "failed"):
-        return failed.remedy, f"lepu.fit(X, l, class_learner={LEARNERS!r})", ""
+    for curved in (c for c in verdict.checks if c.name == STRAIGHT and c.status == "failed"):
+        return curved.remedy, f"lepu.fit(X, l, class_learner={LEARNERS!r})", ""
     offers = [r for r in verdict.remedies if r.helps]
     for offer in [*(r for r in offers if r.call), *offers][:1]:
         return f"{offer.advice}: {_effect(fit, verdict, offer)}.", offer.call, offer.flags
