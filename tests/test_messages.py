@@ -7,7 +7,6 @@ import scipy.sparse
 
 import bayes_lepu as lepu
 from bayes_lepu import LepuError
-from bayes_lepu.estimators import PUClassifier
 
 N = 60
 RNG = np.random.default_rng(0)
@@ -33,7 +32,7 @@ MISTAKES = {
     "mistyped model": (fitting(model="pscyhm"), "'pscyhm'", "Did you mean 'psychm'", "Known"),
     "mistyped auto": (fitting(model="atuo"), "'atuo'", "Did you mean 'auto'", "psychm, auto"),
     "auto elsewhere": (
-        lambda fitted: PUClassifier(model="auto").fit(X, L),
+        lambda fitted: lepu.build_model(X, L, model="auto"),
         "model='auto'",
         "lepu.fit alone",
         "Name one model here: naive",

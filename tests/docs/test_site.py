@@ -63,7 +63,7 @@ def test_docs_build_without_warnings(site):
     assert ":math:" not in page
     assert ".. math::" not in page
     row = page[page.index("<code>model</code>") :].split("</tr>")[0]
-    assert "psychm" in row.split("</td>")[3], "the default is the signature's"
+    assert "auto" in row.split("</td>")[3], "the default is the signature's"
     fetched = re.findall(r"<(?:script|link|img)[^>]+(?:src|href)=\"?(https?://[^\"> ]+)", page)
     assert not fetched
 
