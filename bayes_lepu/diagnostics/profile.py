@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from bayes_lepu.diagnostics.climbing import climb, curved, held, logit_pi
+from bayes_lepu.diagnostics.climbing import climb, curvature_of, held, logit_pi
 from bayes_lepu.diagnostics.subject import Peak, Role, Subject
 from bayes_lepu.diagnostics.thresholds import LIKELIHOOD_DROP
 from bayes_lepu.likelihood.factoring import solve
@@ -88,7 +88,7 @@ def _trace(density: LogDensity, peak: Peak) -> list[tuple[float, float]]:
 
 
 def _sd_logit(density: LogDensity, z: Array, slope: Array) -> float:
-    variance = float(slope @ solve(curved(density)(z)[2], slope))
+    variance = float(slope @ solve(curvature_of(density)(z), slope))
     return float(np.clip(np.sqrt(max(variance, 0.0)), 0.01, 0.8))
 
 

@@ -19,7 +19,7 @@ from scipy.optimize import minimize
 from scipy.special import expit, logit
 
 from bayes_lepu.data.pu_data import PUData
-from bayes_lepu.diagnostics.climbing import climb
+from bayes_lepu.diagnostics.climbing import Objective, climb
 from bayes_lepu.diagnostics.columns import Term
 from bayes_lepu.diagnostics.subject import WEAK_SLOPE_SCALE
 from bayes_lepu.factors import Factor, Link
@@ -33,6 +33,7 @@ from bayes_lepu.likelihood import (
     by_number,
     flat_order,
     formula,
+    loglik_grad,
     loglik_grad_info,
     make_links,
     make_point,
@@ -135,7 +136,7 @@ class Problem:
         found = Refit.of(self, form)
         z = found.z if z is None else z
         if len(self.rows.labels) == 1:
-            return replace(found, z=climb(found.logp_grad_info, z, max_iterations=STEPS)[0])
+            return replace(found, z=climb(found.objective, z, max_iterations=STEPS)[0])
         best = minimize(found.loss, z, jac=True, method="L-BFGS-B", options={"maxiter": STEPS})
         return replace(found, z=best.x)
 
@@ -233,12 +234,19 @@ class Refit:
         """How often every row counts."""
         return self.rows.weight if self.rows.weight.size else np.ones(len(self.rows.X))
 
-    def logp_grad_info(self, z: Array) -> tuple[float, Array, Array]:
+    @property
+    def objective(self) -> Objective:
         """Log likelihood of one annotator with the weak ridge."""
-        value, grad, info = loglik_grad_info(self.rows, by_number(self.links), self.point(z))
-        E, ridge = self.E, self.precision
-        value -= 0.5 * float(ridge @ z**2)
-        return value, E.T @ grad - ridge * z, E.T @ info @ E + np.diag(ridge)
+        rows, links, E, ridge = self.rows, by_number(self.links), self.E, self.precision
+
+        def slopes(z: Array) -> tuple[float, Array]:
+            value, grad = loglik_grad(rows, links, self.point(z))
+            return value - 0.5 * float(ridge @ z**2), E.T @ grad - ridge * z
+
+        def curvature(z: Array) -> Array:
+            return E.T @ loglik_grad_info(rows, links, self.point(z))[2] @ E + np.diag(ridge)
+
+        return Objective(slopes, curvature)
 
     def loss(self, z: Array) -> tuple[float, Array]:
         """Minus the log likelihood of any number of annotators, with the weak ridge."""

@@ -27,7 +27,7 @@ def test_a_curvature_from_some_rows_leads_to_the_same_maximum(density, monkeypat
     there, value = climbing.climb(climbing.held(density, target, 1e4), z)
     monkeypatch.setattr(climbing, "CURVATURE_ROWS", 1000)
     sampled, sampled_value = climbing.climb(climbing.held(density, target, 1e4), z)
-    assert sampled_value == pytest.approx(value, abs=2 * climbing.ENOUGH)
+    assert sampled_value == pytest.approx(value, abs=climbing.ENOUGH**2)
     np.testing.assert_allclose(density.unpack(sampled).t(density.data.X),
                                density.unpack(there).t(density.data.X), atol=0.01)  # fmt: skip
 

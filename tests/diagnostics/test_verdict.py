@@ -202,7 +202,7 @@ def test_a_refit_climbs_the_likelihood_of_its_form(family):
         args = refit.rows, refit.links, refit.point(z)
         value, grad = formula.loglik_grad(*args)
         info = information.information(*args)
-        ours = refit.logp_grad_info(z)
+        ours = *refit.objective.slopes(z), refit.objective.curvature(z)
         assert ours[0] == pytest.approx(value - 0.5 * ridge @ z**2, rel=1e-9)
         np.testing.assert_allclose(ours[1], E.T @ grad - ridge * z, rtol=1e-7, atol=1e-7)
         np.testing.assert_allclose(ours[2], E.T @ info @ E + np.diag(ridge), rtol=1e-7, atol=1e-6)
