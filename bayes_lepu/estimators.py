@@ -54,6 +54,7 @@ from bayes_lepu.data.learned import FOLDS, Learned, read_learner
 from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.data.reading import read_data
 from bayes_lepu.errors import DataError, ModelError
+from bayes_lepu.factors.logistic import FACTOR as LOGISTIC
 from bayes_lepu.fitted import Fit
 from bayes_lepu.inference.paths import PenaltyGrid, Score, score_path
 from bayes_lepu.links import Array, sigmoid
@@ -175,10 +176,12 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
 
     def _class_probability(self, X: Array) -> Array:
         """t(x) of checked rows."""
-        return sigmoid(self._decision(X))
+        return self.parameters_.t(X)
 
     def _decision(self, X: Array) -> Array:
-        return self.parameters_.tau(X)
+        """Log-odds of t, which are its linear predictor where the curve is logistic."""
+        found = self.parameters_
+        return found.tau(X) if found.of_class.name == LOGISTIC.name else logit(found.t(X))
 
     def decision_function(self, X: Any) -> Array:
         """Log-odds of y=1, shape (n,): positive where `predict` says positive."""
@@ -279,6 +282,8 @@ class PUClassifier(LabelClassifier):
         The labelling mechanism, one of `bayes_lepu.list_models`: "naive" (logistic regression of
         the label), "scar" (s constant), "spm" (s logistic), "psychm" (with guesses and lapses).
         A search over it is a search over models. "auto": the labels choose, as in `bayes_lepu.fit`.
+    class_link : {"logistic", "probit", "cloglog", "loglog", "cauchit"} or Factor, optional
+        The curve of the class over its linear predictor, as in `bayes_lepu.fit`.
     class_learner : {"auto", "boosting", "trees"}, list, classifier of scikit-learn, None
         How the class may bend, as in `bayes_lepu.fit`: the log-odds of such a classifier, trained
         on the labels, enter t as one more column. None: t is a straight line in the columns.
@@ -349,6 +354,7 @@ class PUClassifier(LabelClassifier):
         self,
         *,
         model: str = "psychm",
+        class_link: Any = None,
         class_learner: Any = "auto",
         class_penalty: float | None = None,
         selection_penalty: float | None = None,
@@ -364,6 +370,7 @@ class PUClassifier(LabelClassifier):
         random_state: Any = None,
     ) -> None:
         self.model = model
+        self.class_link = class_link
         self.class_learner = class_learner
         self.class_penalty = class_penalty
         self.selection_penalty = selection_penalty
@@ -656,6 +663,7 @@ def fit_of(
         rows.table(keep),
         rows.l,
         model=estimator.model,
+        class_link=getattr(estimator, "class_link", None),
         class_learner=getattr(estimator, "class_learner", None),
         method="map",
         y=None if audited is None else np.asarray(audited),

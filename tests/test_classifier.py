@@ -210,7 +210,16 @@ def test_a_class_learner_is_that_of_fit(ring, model, learner):
     )
     assert roc_auc_score(y[900:], classifier.decision_function(new)) > 0.9
     again = pickle.loads(pickle.dumps(classifier))
-    np.testing.assert_array_equal(again.predict_proba(new), classifier.predict_proba(new))
+    np.testing.assert_array_equal(again.decision_function(new), classifier.decision_function(new))
+
+
+def test_a_class_link_is_that_of_fit(ring):
+    X, l, _ = ring
+    own = PUClassifier(model="scar", class_link="probit", random_state=5).fit(X, l)
+    new = X.drop(columns="same")
+    fit = lepu.fit(new, l, model="scar", class_link="probit", method="map", random_seed=5)
+    np.testing.assert_allclose(own.predict_proba(X), fit.predict_proba(new), atol=1e-6)
+    np.testing.assert_allclose(sigmoid(own.decision_function(X)), own.predict_proba(X)[:, 1])
 
 
 def test_learners_compose_with_pipelines_and_searches(ring):
