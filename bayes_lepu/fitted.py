@@ -11,6 +11,7 @@ import pandas as pd
 
 from bayes_lepu.diagnostics.agreement import agreement_of
 from bayes_lepu.diagnostics.bounds import bound_class_prior
+from bayes_lepu.diagnostics.forms import FormRange
 from bayes_lepu.diagnostics.identifiability import diagnose
 from bayes_lepu.diagnostics.records import Identifiability
 from bayes_lepu.errors import ModelError
@@ -26,7 +27,13 @@ from bayes_lepu.runtime.interruption import stops_at_once
 from bayes_lepu.settling.audits import AuditPlan, plan_with, suggest_audit
 from bayes_lepu.settling.counting import count_missed
 from bayes_lepu.settling.decisions import Decision, decide
-from bayes_lepu.settling.groups import By, read_groups
+from bayes_lepu.settling.groups import (
+    By,
+    Comparison,
+    compare_groups,
+    read_groups,
+    shares_table,
+)
 from bayes_lepu.settling.plain_answer import Answer, answer
 from bayes_lepu.settling.prediction_powered import audit_estimate
 from bayes_lepu.settling.readings import UNNAMED_LEVEL, positive_given_labels
@@ -139,6 +146,68 @@ class Fit(FittedModel):
 
         groups = None if by is None else read_groups(self.data, by)
         return audit_estimate(self, groups, again, ci_prob=interval_level(ci_prob))
+
+    def class_prior(self, *, by: By | None = None, ci_prob: float | None = None) -> pd.DataFrame:
+        """π = E t(x), the class prior, and c = P(l=1 | y=1), the label frequency; or π by group.
+
+        Several annotators have a label frequency each, and c is the mean of these. Draws come with
+        the prior of both (rows ``prior of pi`` and ``prior of c``): a posterior as wide has learned
+        nothing.
+
+        Parameters
+        ----------
+        by : str, list of str, Series, array or function, optional
+            Groups: a column of the fit, several of them, a value for every row (also of a column
+            that is no feature), or a function of the table of columns.
+        ci_prob : float, optional
+            Probability of the intervals; ArviZ's ``stats.ci_prob`` by default.
+
+        Returns
+        -------
+        DataFrame
+            By group: share of positives given the labels, ``mean``, ``lower`` and ``upper`` if the
+            form is exact, ``low`` and ``high`` over the alternative models that fit the labels as
+            well, ``rows`` and ``marked``. ``.attrs["rests_on"]`` says what it rests on.
+        """
+        if by is None:
+            return super().class_prior(ci_prob=ci_prob)
+        self._require_memory("class_prior")
+        return shares_table(self, self._forms, read_groups(self.data, by), ci_prob)
+
+    def compare_groups(self, by: By, a: Any, b: Any, *, ci_prob: float | None = None) -> Comparison:
+        """Ratio and difference of the shares of positives in two groups.
+
+        The ratio can be known where the level of π is not: if positives are marked alike in both
+        groups, or at one rate in each. ``rests_on`` says which of them this fit assumes.
+
+        Parameters
+        ----------
+        by : str, list of str, Series, array or function
+            Groups; see `class_prior`.
+        a, b : object
+            Names of the two groups.
+        ci_prob : float, optional
+            Probability of the intervals; ArviZ's ``stats.ci_prob`` by default.
+
+        Returns
+        -------
+        Comparison
+
+        Examples
+        --------
+        >>> import bayes_lepu as lepu
+        >>> demo = lepu.load_demo()
+        >>> fit = lepu.fit(demo.X, demo.l, model="scar", method="map", random_seed=1)
+        >>> list(fit.compare_groups(demo.X["brightness"] > 100, True, False).table.index)
+        ['ratio', 'difference', 'True', 'False', 'all']
+        """
+        self._require_memory("compare_groups")
+        return compare_groups(self, self._forms, read_groups(self.data, by), a, b, ci_prob)
+
+    @property
+    def _forms(self) -> FormRange | None:
+        evidence = self.identifiability.evidence
+        return None if evidence is None else evidence.forms
 
     def suggest_audit(
         self,

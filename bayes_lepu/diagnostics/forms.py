@@ -17,7 +17,7 @@ the *form range*. Of a posterior it also holds its interval, moved by what each 
 priors shift the posterior, the interval of the fitted form alone is too short on the other side.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,6 +32,7 @@ from bayes_lepu.diagnostics.refits import Form, Problem, Refit
 from bayes_lepu.diagnostics.subject import Subject, share_positive
 from bayes_lepu.diagnostics.thresholds import grade, graded, judged_on
 from bayes_lepu.factors import CURVES, Factor, ceiling
+from bayes_lepu.links import Array
 from bayes_lepu.result.numbers_in_words import UNITS, share, worse
 
 if TYPE_CHECKING:
@@ -80,6 +81,8 @@ class FormRange:
     naming_gap : float
         By how much the likelihood prefers this naming of the factors to the other, false marks
         allowed; infinite where the other is no answer or the question does not arise.
+    missed : (forms kept, unlabelled rows) array
+        P(y=1 | x, l=0) by every form kept, of the rows to which the forms were refitted.
     """
 
     table: pd.DataFrame
@@ -90,6 +93,7 @@ class FormRange:
     call: str = ""
     moved: bool = False
     naming_gap: float = np.inf
+    missed: Array = field(default_factory=lambda: np.zeros((0, 0)))
 
     @property
     def kept(self) -> pd.DataFrame:
@@ -166,12 +170,9 @@ def form_range(
     naming_gap = with_marks - _other_naming(subject, problem)
     table = pd.DataFrame(records).set_index("form")
     table["below"] = table["loglik"].max() - table.pop("loglik")
-    first = table["missed"].iloc[0]
-    top = set(np.argsort(-first)[:TOP])
-    table["top"] = [
-        len(top & set(np.argsort(-missed)[:TOP])) / max(len(top), 1)
-        for missed in table.pop("missed")
-    ]
+    missed = np.stack(table.pop("missed").tolist())
+    top = set(np.argsort(-missed[0])[:TOP])
+    table["top"] = [len(top & set(np.argsort(-m)[:TOP])) / max(len(top), 1) for m in missed]
     table["kept"] = (table["below"] <= AS_WELL) | (np.arange(len(table)) == 0)
     pi = share_positive(own.point, subject.weak.data)
     pieces = profile.likelihood_set(branches=OWN_BRANCHES)
@@ -194,6 +195,7 @@ def form_range(
         calls.get(str(table["below"].idxmin()), ""),
         moved,
         naming_gap,
+        missed[table["kept"].to_numpy()],
     )
 
 

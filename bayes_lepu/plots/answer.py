@@ -4,9 +4,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
+from bayes_lepu.diagnostics.identifiability import verdict_of
 from bayes_lepu.errors import ModelError
 from bayes_lepu.links import Array
+from bayes_lepu.models.parameters import Parameters
 from bayes_lepu.models.spec import RATE_WORDS
 from bayes_lepu.plots.panels import (
     CLASS,
@@ -19,10 +22,12 @@ from bayes_lepu.plots.panels import (
     height,
     mean_and_interval,
     share_range,
+    short,
     some_rows,
 )
 from bayes_lepu.result import FittedModel
-from bayes_lepu.result.summaries import tail_probabilities
+from bayes_lepu.result.summaries import mean_by_row, tail_probabilities
+from bayes_lepu.settling.groups import By, read_groups, shares_table
 
 if TYPE_CHECKING:
     from arviz_plots import PlotCollection
@@ -160,3 +165,48 @@ def prior_and_posterior(fit: FittedModel) -> dict[str, tuple[Array, Array]]:
     if prior.epsilon is not None and posterior.epsilon is not None:
         pairs["epsilon"] = prior.epsilon, posterior.epsilon
     return pairs
+
+
+def plot_groups(
+    fit: FittedModel,
+    *,
+    by: By | None = None,
+    ci_prob: float | None = None,
+    plot_collection: "PlotCollection | None" = None,
+    backend: str | None = None,
+) -> "PlotCollection":
+    """Share of positives in groups of rows: if the form is exact, and over alternative models.
+
+    Parameters
+    ----------
+    fit : Fit
+    by : str, list of str, Series, array or function, optional
+        Groups, as in ``fit.class_prior(by=...)``; by default quarters of P(y=1 | x).
+    ci_prob : float, optional
+        Probability of the intervals; ArviZ's ``stats.ci_prob`` by default.
+
+    Returns
+    -------
+    PlotCollection
+        One panel: thin lines over the alternative models that fit the labels as well, thick ones if
+        the form is exact; green dots are the shares that are marked.
+    """
+    if by is None:
+        score = pd.Series(mean_by_row(fit.draws, Parameters.t, fit.data.X)).rank(method="first")
+        by = (pd.qcut(score, 4, labels=False) + 1).rename("quarter of P(y=1 | x)").to_numpy()
+    evidence = verdict_of(fit).evidence
+    groups = read_groups(fit.data, by)
+    table = shares_table(fit, None if evidence is None else evidence.forms, groups, ci_prob)
+    panels = Panels.of(["groups"], plot_collection=plot_collection, backend=backend)
+    x = np.arange(len(table), dtype=float)
+    ends = table.reindex(columns=["low", "high", "lower", "upper"])
+    for low, high, color, width in (("low", "high", PRIOR, 1.2), ("lower", "upper", CLASS, 3.0)):
+        if ends[[low, high]].notna().all(axis=None):
+            panels.bars(0, x, ends[low].to_numpy(), ends[high].to_numpy(), color, width=width)
+    panels.dots(0, x, table["mean"].to_numpy(), CLASS, size=18)
+    panels.dots(0, x, (table["marked"] / table["rows"]).to_numpy(), LABEL, size=14)
+    panels.ticks(0, x, [short(str(name), 12) for name in table.index])
+    panels.limits(0, x=(-0.5, len(x) - 0.5), y=(0.0, 1.02))
+    panels.labels(0, x=short(groups.title), y="share of positives")
+    panels.legend([("positive", CLASS), ("over alternative models", PRIOR), ("marked", LABEL)])
+    return panels.collection

@@ -5,25 +5,23 @@ say. One of one's own is appended to `SECTIONS`.
 """
 
 import platform
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from bayes_lepu.diagnostics.bounds import bound_class_prior
 from bayes_lepu.diagnostics.records import Aspect, Check, Identifiability
 from bayes_lepu.diagnostics.rivals import LEAST_DIFFERENCE, Rival, compare_fits
 from bayes_lepu.errors import DataError
-from bayes_lepu.links import Array, RowKind
+from bayes_lepu.links import RowKind
 from bayes_lepu.models.parameters import Parameters
 from bayes_lepu.models.spec import RATE_WORDS
 from bayes_lepu.plots.annotator import MAX_PANELS, plot_propensity, top_features
-from bayes_lepu.plots.answer import plot_class_probability, plot_prior_posterior
+from bayes_lepu.plots.answer import plot_class_probability, plot_groups, plot_prior_posterior
 from bayes_lepu.plots.label_rates import plot_calibration, plot_label_rate
 from bayes_lepu.plots.ranking import plot_ranking
 from bayes_lepu.plots.two_namings import plot_modes, plot_orientation, plot_profile
@@ -33,9 +31,9 @@ from bayes_lepu.result import FittedModel
 from bayes_lepu.result.facts import orientation_sentence
 from bayes_lepu.result.numbers_in_words import number, say_count, say_share
 from bayes_lepu.result.summaries import interval_level, mean_by_row
+from bayes_lepu.settling.groups import own_values, read_groups, shares_table
 from bayes_lepu.settling.plain_answer import Answer
 from bayes_lepu.settling.readings import UNNAMED_LEVEL, read_open
-from bayes_lepu.tables.formulas import spline_argument
 
 MAX_COLUMNS = 60  # of the user's, in any table of the page
 
@@ -198,44 +196,9 @@ def ranked_rows(fit: FittedModel) -> pd.DataFrame:
     frame = frame.rename(columns={"mean": PROBABILITY})
     frame["class t"] = mean_by_row(draws, Parameters.t, X)
     frame["propensity s"] = mean_by_row(draws.average(), Parameters.s, X)
-    shown = [own_values(fit, name, first) for name in top_features(fit, FEATURES)]
+    shown = [own_values(fit.data, name, first) for name in top_features(fit, FEATURES)]
     cells = dict(pair for pair in shown if pair is not None)
     return pd.concat([frame, pd.DataFrame(cells, index=frame.index)], axis=1)
-
-
-def own_values(
-    fit: FittedModel, name: str, rows: NDArray[np.intp]
-) -> tuple[str, NDArray[Any]] | None:
-    """A column as the user knows it, and its name: numbers in their units, levels by name.
-
-    A spline is shown by what it is of, a group by its level; other terms of several columns, such
-    as interactions, have no single value: None.
-    """
-    data, design = fit.data, fit.data.encoding.design
-    places = list(data.terms[name])
-    raw = data.cells(places, rows) * data.scale[places] + data.center[places]
-    if design is not None and (of := spline_argument(name)):
-        values = design.argument(name, raw)
-        return None if values is None else (of[0], _rounded(values))
-    if data.is_group(name):
-        levels = [data.feature_names[j].split("=", 1)[1] for j in places]
-        return name.removeprefix("1 | "), _levels(levels, np.argmax(raw, axis=1))
-    column = next((c for c in data.encoding.columns if c.name == name), None)
-    if column is not None and column.levels is not None and len(column.names) == len(places):
-        at = np.where(raw.max(axis=1) > 0.5, 1 + np.argmax(raw, axis=1), 0)
-        return name, _levels(column.levels, at)
-    if column is not None and column.indicator and len(places) == 2:
-        return name, np.where(raw[:, 1] > 0.5, np.nan, _rounded(raw[:, 0]))
-    return (name, _rounded(raw[:, 0])) if len(places) == 1 else None
-
-
-def _levels(levels: Sequence[str], at: NDArray[np.intp]) -> NDArray[Any]:
-    return np.array(levels, dtype=object)[at]
-
-
-def _rounded(values: Array) -> Array:
-    """Undo the rounding of the way to the internal scale and back."""
-    return np.round(values, 10) + 0.0
 
 
 WORDS = {
@@ -306,6 +269,32 @@ RATE_MEANING = {
 }
 
 
+def groups_section(page: Page) -> Section | None:
+    """Shares of positives in groups, where a column was asked for that makes groups."""
+    fit, evidence = page.fit, page.verdict.evidence
+    made: list[tuple[Picture, tuple[str, Table], str]] = []
+    for name in page.group_by:
+        try:
+            groups = read_groups(fit.data, name)
+        except DataError:  # of too many values, or one of a formula
+            continue
+        forms = None if evidence is None else evidence.forms
+        found = shares_table(fit, forms, groups, None)
+        drawn = picture(f"Share of positives by {name}", "", partial(plot_groups, fit, by=name))
+        made.append((drawn, (f"By {name}", from_frame(found, index=name)), found.attrs["rests_on"]))
+    if not made:
+        return None
+    return Section(
+        "groups",
+        "Where are they?",
+        f"This rests on: {'; '.join(dict.fromkeys(line for *_, line in made))}.",
+        reading="Thick: if the form of the model is exact. Thin: over alternative models that fit "
+        "the labels as well. Green: the share that is marked.",
+        pictures=tuple(p for p, *_ in made),
+        folded=tuple(t for _, t, _ in made),
+    )
+
+
 def annotator_section(page: Page) -> Section:
     """Propensity curves (bars for categories and flags), guesses and lapses."""
     fit = page.fit
@@ -371,7 +360,8 @@ def labels_section(page: Page) -> Section:
     ]
     plain = [n for n, places in fit.data.terms.items() if len(places) == 1]
     ranked = [n for n in top_features(fit, len(fit.data.terms)) if n in plain][:3]
-    for name in page.group_by or ranked:
+    asked = [n for n in page.group_by if len(fit.data.terms.get(n, ())) < 2]
+    for name in asked or ranked:
         plot = partial(plot_label_rate, fit, by=name)
         pictures.append(picture(f"Label rate by {name}", "", plot))
     return Section(
@@ -701,6 +691,7 @@ def _version(package: str) -> str | None:
 SECTIONS: list[Callable[[Page], Section | None]] = [
     rows_section,
     class_section,
+    groups_section,
     annotator_section,
     labels_section,
     checks_section,

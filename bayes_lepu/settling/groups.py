@@ -1,6 +1,19 @@
-"""Groups of the rows of a fit: by its own columns, by values brought along, or by a function."""
+r"""Shares of positives by group of rows, and how two groups compare.
 
-from collections.abc import Callable, Sequence
+.. math:: \pi_g = \frac{1}{n_g} \sum_{i \in g} P(y_i = 1 \mid x_i, \text{labels})
+
+If positives of group g are marked at a rate c_g whatever x, and P(y=1 | x) is common to the groups,
+h_g(x) = c_g t(x): then c_A / c_B = h_A(x) / h_B(x) at every x that both groups have, so the ratio
+
+.. math:: \pi_A / \pi_B = \frac{E_A h}{E_B h} \cdot \frac{c_B}{c_A}
+
+is identified, though the level of π is not (relative prevalence: Shanmugam and others 2024,
+doi:10.1038/s44294-024-00011-5). If s is common to the groups, the ratio moves with the shape of s
+only. Every figure is given over the alternative models that fit the labels as well (`forms`): the
+posterior's interval, moved by what each of them moves it.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,8 +22,18 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bayes_lepu.data.pu_data import PUData
+from bayes_lepu.data.weights import evenly_spaced
+from bayes_lepu.diagnostics.audited import LARGEST_Z
+from bayes_lepu.diagnostics.forms import FormRange
 from bayes_lepu.errors import DataError
+from bayes_lepu.links import Array
+from bayes_lepu.models.parameters import Parameters
+from bayes_lepu.result import FittedModel
+from bayes_lepu.result.summaries import describe_draws, mean_by_row, row_blocks
+from bayes_lepu.settling.counting import stream
+from bayes_lepu.settling.readings import MAX_DRAWS, positive_given_labels
 from bayes_lepu.suggestions import some
+from bayes_lepu.tables.formulas import spline_argument
 
 type By = str | Sequence[str] | pd.Series | NDArray[Any] | Callable[[pd.DataFrame], Any]
 
@@ -38,7 +61,7 @@ def read_groups(data: PUData, by: By) -> Groups:
     """Groups by a column of the fit, several of them, one value per row, or a function of them."""
     title = "group"
     if callable(by):
-        values = pd.Series(by(pd.DataFrame({c: _column(data, c) for c in data.terms})))
+        values = pd.Series(by(pd.DataFrame(dict(_columns(data)))))
         title = str(values.name or title)
     elif isinstance(by, str):
         title, values = by, _column(data, by)
@@ -66,21 +89,208 @@ def read_groups(data: PUData, by: By) -> Groups:
     return Groups(title, tuple(names), codes.astype(np.intp))
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class Comparison:
+    """Two groups of rows compared.
+
+    Attributes
+    ----------
+    table : DataFrame
+        Lines ``ratio`` and ``difference`` of the shares of positives, the two shares, and ``all``,
+        the share among all rows. ``mean``, ``lower`` and ``upper`` if the form is exact; ``low``
+        and ``high`` over the alternative models that fit the labels as well.
+    rests_on : str
+        What the ratio rests on.
+    doubts : tuple of str
+        What speaks against it: groups that hardly overlap, other slopes in one of them.
+    """
+
+    table: pd.DataFrame
+    rests_on: str
+    doubts: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        lines = [self.table.round(3).to_string(), f"rests on: {self.rests_on}"]
+        return "\n".join([*lines, *(f"but: {doubt}" for doubt in self.doubts)])
+
+
+def group_shares(fit: FittedModel, found: FormRange | None, groups: Groups) -> tuple[Array, Array]:
+    """Shares by group ``(draws, groups)``, and by alternative model (the fitted one first)."""
+    data, draws = fit.data, fit.draws.thin(MAX_DRAWS)
+    positive, count = positive_given_labels(data), len(groups.names)
+    weight = np.zeros((data.n, count))
+    weight[np.arange(data.n), groups.codes] = data.each_weight
+    shares, variance = np.zeros((draws.b.size, count)), np.zeros((draws.b.size, count))
+    for block in row_blocks(data.n, draws.b.size):
+        rows = np.arange(data.n)[block]
+        m = positive(draws, rows)
+        shares += m @ weight[rows]
+        variance += (m * (1 - m)) @ weight[rows]
+    if not fit.is_point:  # the classes of single rows are uncertain too
+        shares += np.sqrt(variance) * stream(fit).standard_normal(shares.shape)
+    shares = np.clip(shares / weight.sum(axis=0), 1e-12, 1.0)
+    if found is None or not found.missed.size:
+        return shares, np.zeros((0, count))
+    rows = np.arange(data.n)[evenly_spaced(data.n, found.rows)]  # those of the forms
+    y, w = data.y[rows], weight[rows]
+    unmarked = data.l[rows] == 0
+    if unmarked.sum() != found.missed.shape[1]:  # weighted rows, of which the forms had a part
+        return shares, np.zeros((0, count))
+    m = np.ones((len(found.missed), len(rows)))
+    m[:, unmarked] = np.where(np.isnan(y[unmarked]), found.missed, y[unmarked])
+    return shares, m @ w / np.maximum(w.sum(axis=0), 1e-300)
+
+
+def describe(draws: Array, forms: Array, ci_prob: float | None) -> dict[str, float]:
+    """Mean and interval, and the range over alternative models."""
+    out = describe_draws(draws, ci_prob)
+    ends = out.get("lower", out["mean"]), out.get("upper", out["mean"])
+    shift = forms - forms[0] if len(forms) else np.full(1, np.nan)
+    return out | {"low": ends[0] + float(shift.min()), "high": ends[1] + float(shift.max())}
+
+
+def shares_table(
+    fit: FittedModel, found: FormRange | None, groups: Groups, ci_prob: float | None
+) -> pd.DataFrame:
+    """Share of positives of every group, with rows and marks."""
+    shares, forms = group_shares(fit, found, groups)
+    lines = [describe(shares[:, g], forms[:, g], ci_prob) for g in range(len(groups.names))]
+    table = pd.DataFrame(lines, index=pd.Index(groups.names, name=groups.title))
+    table[["low", "high"]] = table[["low", "high"]].clip(0, 1)
+    counts = np.bincount(groups.codes)
+    marked = np.bincount(groups.codes, weights=fit.data.l).astype(int)
+    table.attrs["rests_on"] = rests_on(fit, groups)[0]
+    return table.assign(rows=counts, marked=marked)
+
+
+def compare_groups(
+    fit: FittedModel, found: FormRange | None, groups: Groups, a: Any, b: Any, ci_prob: float | None
+) -> Comparison:
+    """Ratio and difference of the shares of two groups."""
+    if missing := [g for g in (a, b) if g not in groups.names]:
+        raise DataError(
+            f"{groups.title} has no group {missing[0]!r}; one of "
+            f"{some([str(g) for g in groups.names])} is expected."
+        )
+    at = [groups.names.index(g) for g in (a, b)]
+    shares, forms = group_shares(fit, found, groups)
+    whole = np.bincount(groups.codes, weights=fit.data.each_weight)
+    (one, other), (one_f, other_f) = shares[:, at].T, forms[:, at].T
+    with np.errstate(divide="ignore"):
+        ratio = describe(np.log(one / other), np.log(one_f / other_f), ci_prob)
+    lines = {
+        "ratio": {k: float(np.exp(v)) for k, v in ratio.items() if k != "sd"},
+        "difference": describe(one - other, one_f - other_f, ci_prob),
+        str(a): describe(one, one_f, ci_prob),
+        str(b): describe(other, other_f, ci_prob),
+        "all": describe(shares @ whole / whole.sum(), forms @ whole / whole.sum(), ci_prob),
+    }
+    table = pd.DataFrame.from_dict(lines, orient="index").drop(columns="sd", errors="ignore")
+    table.iloc[2:, -2:] = table.iloc[2:, -2:].clip(0, 1)
+    text, identified = rests_on(fit, groups)
+    if identified:
+        text += "; under it the ratio is identified even where the level of π is not"
+    return Comparison(table, text, _doubts(fit, groups, at))
+
+
+def rests_on(fit: FittedModel, groups: Groups) -> tuple[str, bool]:
+    """What is assumed of the marking in the groups, and whether it identifies ratios."""
+    data = fit.data
+    terms = [t for t in groups.title.split(", ") if t in data.terms]
+    places = [j for t in terms for j in data.terms[t]]
+    inside = np.flatnonzero(data.selection_mask) if fit.spec.has_selection else np.zeros(0, int)
+    if not fit.spec.has_selection:
+        return "positives are marked at the same rate everywhere", True
+    if set(inside) <= set(places):
+        common = not data.class_mask[places].any()
+        text = "positives are marked at one rate in each group, whatever else is known of them"
+        text += "; P(y=1 | x) is common to the groups" if common else ""
+        return text, common
+    if not set(inside) & set(places):
+        return "given their columns, positives are marked alike in all groups", True
+    return "the form of the propensity, which depends on the group and on other columns", False
+
+
+def _doubts(fit: FittedModel, groups: Groups, at: list[int]) -> tuple[str, ...]:
+    """Groups whose scores hardly overlap, or whose labels follow the score with another slope."""
+    data, draws, doubts = fit.data, fit.draws.thin(MAX_DRAWS), []
+    masks = [groups.codes == g for g in at]
+    t = mean_by_row(draws, Parameters.t, data.X)
+    score = np.log(np.maximum(t, 1e-12)) - np.log(np.maximum(1 - t, 1e-12))
+    ends = [np.quantile(score[m], (0.01, 0.99)) for m in masks]
+    for m, (low, high) in zip(masks, ends[::-1], strict=True):
+        shared = float(np.mean((score[m] >= low) & (score[m] <= high)))
+        if shared < 0.5:
+            doubts.append(f"only {shared:.0%} of one group's rows have scores that the other has")
+    if data.n_annotators > 1:
+        return tuple(doubts)
+    h = mean_by_row(draws, Parameters.h, data.X)
+    slopes = []
+    for m in masks:  # score test of h = c t^θ at θ = 1, the rate c free
+        log_t, odds = np.log(np.maximum(t[m], 1e-12)), h[m] / np.maximum(1 - h[m], 1e-12)
+        spread = log_t - np.average(log_t, weights=odds)
+        error = (data.l[m] - h[m]) / np.maximum(1 - h[m], 1e-12)
+        slopes.append(np.sum(error * spread) / np.sqrt(np.sum(odds * spread**2)))
+    z = (slopes[0] - slopes[1]) / np.sqrt(2)
+    if abs(z) > LARGEST_Z:
+        flat, steep = (groups.names[g] for g in (at if z < 0 else at[::-1]))
+        doubts.append(
+            f"labels rise less steeply with the class in {flat!r} than in {steep!r} ({abs(z):.1f} "
+            "standard errors): P(y=1 | x) differs, or the marking depends on more than the group"
+        )
+    return tuple(doubts)
+
+
+def _columns(data: PUData) -> Iterator[tuple[str, NDArray[Any]]]:
+    """All columns that have single values."""
+    for term in data.terms:
+        if (found := own_values(data, term, np.arange(data.n))) is not None:
+            yield found
+
+
 def _column(data: PUData, name: str) -> pd.Series:
     """A column of the user's, read back from the encoded ones."""
-    terms = data.terms
-    if name not in terms or data.encoding.design is not None:
+    names = {name, f"1 | {name}"} & set(data.terms)
+    found = own_values(data, names.pop(), np.arange(data.n)) if names else None
+    if found is None:
         raise DataError(
-            f"{name!r} is no column of this fit ({some(list(terms))}). Pass its values, one per "
-            f"row: by=X[{name!r}]."
+            f"{name!r} is no column of this fit ({some(list(data.terms))}). Pass its values, one "
+            f"per row: by=X[{name!r}]."
         )
-    places = list(terms[name])
-    cells = data.cells(places) * data.scale[places] + data.center[places]
-    levels = next((c.levels for c in data.encoding.columns if c.name == name), None)
-    if levels is None:
-        return pd.Series(np.round(cells[:, 0], 10), name=name)
-    found = np.where(cells.max(axis=1) > 0.5, cells.argmax(axis=1) + 1, 0)
-    return pd.Series(np.array(levels, dtype=object)[found], name=name)
+    return pd.Series(found[1], name=name)
+
+
+def own_values(data: PUData, name: str, rows: NDArray[np.intp]) -> tuple[str, NDArray[Any]] | None:
+    """A column as the user knows it, and its name: numbers in their units, levels by name.
+
+    A spline is shown by what it is of, a group by its level; other terms of several columns, such
+    as interactions, have no single value: None.
+    """
+    design = data.encoding.design
+    places = list(data.terms[name])
+    raw = data.cells(places, rows) * data.scale[places] + data.center[places]
+    if design is not None and (of := spline_argument(name)):
+        values = design.argument(name, raw)
+        return None if values is None else (of[0], _rounded(values))
+    if data.is_group(name):
+        levels = [data.feature_names[j].split("=", 1)[1] for j in places]
+        return name.removeprefix("1 | "), _levels(levels, np.argmax(raw, axis=1))
+    column = next((c for c in data.encoding.columns if c.name == name), None)
+    if column is not None and column.levels is not None and len(column.names) == len(places):
+        at = np.where(raw.max(axis=1) > 0.5, 1 + np.argmax(raw, axis=1), 0)
+        return name, _levels(column.levels, at)
+    if column is not None and column.indicator and len(places) == 2:
+        return name, np.where(raw[:, 1] > 0.5, np.nan, _rounded(raw[:, 0]))
+    return (name, _rounded(raw[:, 0])) if len(places) == 1 else None
+
+
+def _levels(levels: Sequence[str], at: NDArray[np.intp]) -> NDArray[Any]:
+    return np.array(levels, dtype=object)[at]
+
+
+def _rounded(values: Array) -> Array:
+    """Undo the rounding of the way to the internal scale and back."""
+    return np.round(values, 10) + 0.0
 
 
 def _text(value: Any) -> str:

@@ -12,7 +12,7 @@ import bayes_lepu as lepu
 from bayes_lepu import DataError
 from bayes_lepu.data.reading import read_data
 from bayes_lepu.links import sigmoid
-from bayes_lepu.report.sections import own_values
+from bayes_lepu.settling.groups import own_values
 from bayes_lepu.tables.encoding import Encoding
 from bayes_lepu.tables.formulas import SIMPLE
 
@@ -187,7 +187,7 @@ def test_rows_to_look_at_show_the_columns_of_the_user(frame):
         random_seed=1,
     )
     rows = np.arange(N)
-    shown = dict(own_values(fit, term, rows) for term in fit.data.terms if ":" not in term)
+    shown = dict(own_values(fit.data, term, rows) for term in fit.data.terms if ":" not in term)
     amount = frame["amount"].fillna(frame["amount"].mean())
     np.testing.assert_allclose(shown["amount"].astype(float), amount, rtol=1e-8)
     assert shown["country"].tolist() == frame["country"].tolist()
@@ -205,7 +205,7 @@ def test_rows_to_look_at_leave_a_missing_cell_missing(frame):
         method="map",
         random_seed=1,
     )
-    name, values = own_values(fit, "amount", np.arange(N))
+    name, values = own_values(fit.data, "amount", np.arange(N))
     assert name == "amount"
     np.testing.assert_allclose(values, frame["amount"], rtol=1e-9)
 

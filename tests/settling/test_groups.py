@@ -1,0 +1,130 @@
+"""Shares by group and their ratios: what is known of them where the level of π is not."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.special import expit
+
+import bayes_lepu as lepu
+from bayes_lepu.errors import DataError
+
+pytestmark = pytest.mark.filterwarnings("ignore::bayes_lepu.LepuWarning")
+
+
+def made(seed, n=3000, marks=(0.6, 0.25), slope=1.0):
+    """A class with an unknown ceiling; positives are marked at one rate in each group."""
+    rng = np.random.default_rng([5, seed])
+    north = (rng.random(n) < 0.5).astype(int)
+    X = rng.normal(size=(n, 3)) + np.array([0.7, 0.3, 0]) * north[:, None]
+    score = X @ np.array([1.8, -1.0, 0.6]) * np.where(north, slope, 1.0)
+    y = rng.random(n) < rng.uniform(0.7, 1.0) * expit(score - 1.0)
+    l = y & (rng.random(n) < np.array(marks)[north])
+    frame = pd.DataFrame(X, columns=list("abc")).assign(region=np.array(["south", "north"])[north])
+    return frame, l.astype(int), y, y[north == 1].mean() / y[north == 0].mean()
+
+
+def fitted(frame, l, **options):
+    given = {"model": "spm", "class_features": list("abc"), "selection_features": ["region"]}
+    given |= {"method": "laplace", "draws": 250, "random_seed": 1}
+    return lepu.fit(frame, l, **given | options)
+
+
+@pytest.fixture(scope="module")
+def case():
+    frame, l, y, truth = made(0)
+    return frame, l, y, truth, fitted(frame, l)
+
+
+def test_shares_by_group(case):
+    frame, l, y, _, fit = case
+    table = fit.class_prior(by="region")
+    for name in ("north", "south"):
+        here = (frame["region"] == name).to_numpy()
+        row = table.loc[name]
+        assert row["low"] <= y[here].mean() <= row["high"]
+        assert row["low"] <= row["lower"] <= row["mean"] <= row["upper"] <= row["high"]
+        assert (row["rows"], row["marked"]) == (here.sum(), l[here].sum())
+        by_hand = fit.missed()["mean"].to_numpy()[here].mean()
+        assert row["mean"] == pytest.approx(by_hand, abs=0.003)
+    assert "one rate in each group" in table.attrs["rests_on"]
+    cut = fit.class_prior(by=pd.qcut(frame["a"], 4))
+    assert len(cut) == 4
+    assert cut["mean"].is_monotonic_increasing
+    assert fit.class_prior(by=["region"]).equals(table)
+    assert list(fit.class_prior().index[:2]) == ["pi", "c"]
+
+
+def test_a_ratio_is_known_where_the_level_is_not(case):
+    _, _, _y, truth, fit = case
+    found = fit.compare_groups("region", "north", "south")
+    ratio, whole = found.table.loc["ratio"], found.table.loc["all"]
+    assert ratio["low"] < truth < ratio["high"]
+    assert np.log(ratio["high"] / ratio["low"]) < 0.5 * np.log(whole["high"] / whole["low"])
+    assert "even where the level of π is not" in found.rests_on
+    assert found.doubts == ()
+    assert "rests on: positives are marked at one rate in each group" in repr(found)
+    back = fit.compare_groups("region", "south", "north").table
+    assert back.loc["ratio", "mean"] == pytest.approx(1 / ratio["mean"])
+    assert back.loc["difference", "mean"] == pytest.approx(-found.table.loc["difference", "mean"])
+
+
+def test_what_a_ratio_rests_on(case):
+    frame, l, _, _, fit = case
+    scar = fitted(frame[list("abc")], l, model="scar", selection_features=None)
+    found = scar.compare_groups(frame["region"], "north", "south")
+    assert found.rests_on.startswith("positives are marked at the same rate everywhere")
+    found = fit.compare_groups(frame["a"] > 0, True, False)
+    assert "the form of the propensity" not in found.rests_on
+    both = fitted(frame, l, selection_features=["region", "a"], method="map")
+    found = both.compare_groups("region", "north", "south")
+    assert found.rests_on.startswith("the form of the propensity")
+    assert "lower" not in found.table  # a point estimate has no interval
+
+
+def test_a_condition_that_fails_is_named():
+    """The class rises less steeply in the north: the ratio is wrong, and the check says why."""
+    frame, l, _, truth = made(1, n=8000, slope=0.3)
+    found = fitted(frame, l).compare_groups("region", "north", "south")
+    assert not found.table.loc["ratio", "low"] < truth < found.table.loc["ratio", "high"]
+    assert any("less steeply with the class in 'north'" in doubt for doubt in found.doubts)
+    apart = fitted(frame, l).compare_groups(frame["a"] > 0, True, False)
+    assert "but: " in repr(found)
+    assert apart.doubts is not None
+
+
+def test_groups_that_hardly_overlap_are_named(case):
+    frame, _l, _, _, fit = case
+    found = fit.compare_groups(pd.qcut(frame["a"], 5, labels=list("vwxyz")), "v", "z")
+    assert any("scores that the other has" in doubt for doubt in found.doubts)
+
+
+def test_an_unknown_group_is_refused(case):
+    with pytest.raises(DataError, match="no group 'east'; one of north, south"):
+        case[-1].compare_groups("region", "north", "east")
+
+
+def test_report_and_picture(case, tmp_path):
+    fit = case[-1]
+    page = fit.report(tmp_path / "report.html", group_by="region").read_text(encoding="utf-8")
+    assert "Share of positives by region" in page
+    assert "This rests on: positives are marked at one rate in each group" in page
+    drawn = lepu.plots.plot_groups(fit, by="region", backend="none")
+    assert drawn.backend == "none"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("marks", [(0.6, 0.25), (0.45, 0.45)])
+def test_ratios_cover(marks):
+    """24 sets each: all covered; .23 and .49 times as wide as π, relatively (median)."""
+    covered, widths = [], []
+    for seed in range(24):
+        frame, l, _, truth = made(seed, marks=marks)
+        common = marks[0] == marks[1]
+        options = {"model": "scar", "selection_features": None} if common else {}
+        fit = fitted(frame.drop(columns="region") if common else frame, l, **options)
+        table = fit.compare_groups(frame["region"], "north", "south").table
+        ratio, (low, high) = table.loc["ratio"], fit.identifiability.pi_range
+        covered.append(ratio["low"] <= truth <= ratio["high"])
+        widths.append(np.log(ratio["high"] / ratio["low"]) / np.log(high / low))
+    assert np.mean(covered) >= 0.9
+    assert np.median(widths) <= 0.5
