@@ -17,7 +17,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from bayes_lepu.data.weights import evenly_spaced
-from bayes_lepu.inference.folding import pivot
+from bayes_lepu.inference.folding import on_one_side
 from bayes_lepu.inference.laplace import Gaussian, Mixture
 from bayes_lepu.inference.modes import SAME, distance
 from bayes_lepu.inference.nuts import NutsOptions, sample_nuts
@@ -25,6 +25,7 @@ from bayes_lepu.inference.pooling import gaussian_of_draws
 from bayes_lepu.links import Array
 from bayes_lepu.models.density import LogDensity
 from bayes_lepu.models.parameters import Parameters
+from bayes_lepu.runtime.telling import LOGGER, tell
 
 MATERIAL = 0.05
 REACHED = 0.02
@@ -44,8 +45,8 @@ def run_chains(density: LogDensity, start: Gaussian, options: NutsOptions) -> Ru
     """Chains in one basin; run once more where the first run shows that it was too hard.
 
     The curvature at a mode can be a poor guide to a long, bent ridge. Where R-hat or divergences
-    say so, a second run starts from the mean and covariance of the first one's draws and takes
-    smaller steps; the better of the two is kept.
+    say so, a second run of the same length starts from the mean and covariance of the first one's
+    draws and takes smaller steps; the better of the two is kept.
     """
     first = Run(start, *sample_nuts(density, start, options=options))
     z = _pivoted(density, first)
@@ -54,13 +55,14 @@ def run_chains(density: LogDensity, start: Gaussian, options: NutsOptions) -> Ru
     wider = gaussian_of_draws(density, z.reshape(-1, z.shape[-1]), start.log_evidence)
     careful = replace(
         options,
-        tune=max(options.tune, 1000),
         target_accept=max(options.target_accept, 0.97),
         random_seed=int(np.random.SeedSequence([options.random_seed, 7]).generate_state(1)[0]),
     )
+    say = tell if options.progressbar else LOGGER.info
+    say("The chains do not agree yet: sampling once more, from their spread and with smaller steps")
     second = Run(wider, *sample_nuts(density, wider, options=careful))
-    runs = (first, second)
-    return min(runs, key=lambda run: (not _is_calm(run), _max_rhat(_pivoted(density, run))))
+    again = _pivoted(density, second)
+    return min((first, z), (second, again), key=lambda r: (not _is_calm(r[0]), _max_rhat(r[1])))[0]
 
 
 def _is_fine(z: Array, run: Run, options: NutsOptions) -> bool:
@@ -81,7 +83,7 @@ def _max_rhat(z: Array) -> float:
 
 
 def _pivoted(density: LogDensity, run: Run) -> Array:
-    return pivot(density, run.z, run.start.mean).z if density.can_exchange else run.z
+    return on_one_side(density, run.z, run.start.mean)[0] if density.can_exchange else run.z
 
 
 def separate_basins(density: LogDensity, mixture: Mixture) -> list[tuple[Gaussian, float]]:

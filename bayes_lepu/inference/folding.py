@@ -27,9 +27,10 @@ from bayes_lepu.data.weights import evenly_spaced
 from bayes_lepu.links import Array
 from bayes_lepu.models.density import LogDensity
 
-MANY_ROWS = 30_000  # beyond which w of a few draws is looked at first
-FEW_DRAWS = 8
-ALIKE = 0.01  # range of w within which the few stand for all
+# Rows times draws for which w is computed, in a second or two; of more, some are looked at first.
+ROWS_BY_DRAWS = 100_000_000
+FEW_DRAWS = 8  # looked at in any case
+ALIKE = 0.01  # range of w within which some draws stand for all
 
 
 def naming_log_odds(density: LogDensity, z: Array) -> float:
@@ -68,7 +69,13 @@ class Folded:
 
 
 def pivot(density: LogDensity, z: Array, reference: Array) -> Folded:
-    """Bring every draw to the side of the reference mode."""
+    """Bring every draw to the side of the reference mode, and tell the odds of that side."""
+    chosen, mirrored = on_one_side(density, z, reference)
+    return Folded(chosen, mirrored, _log_odds(density, chosen))
+
+
+def on_one_side(density: LogDensity, z: Array, reference: Array) -> tuple[Array, NDArray[np.bool_]]:
+    """The draws on the side of the reference mode, and which of them were swapped."""
     X = density.data.evenly(1000).X
     draws = np.concatenate(z)  # of all chains
     swapped = density.swap(draws)
@@ -78,19 +85,22 @@ def pivot(density: LogDensity, z: Array, reference: Array) -> Folded:
         pivoted = np.where(mirrored[:, None], swapped, draws)
         # The mean of the pivoted draws represents the mode better than its peak does.
         target = _profile(density, pivoted, X).mean(axis=0, keepdims=True)
-    chosen = pivoted.reshape(z.shape)
-    return Folded(chosen, mirrored.reshape(z.shape[:-1]), _log_odds(density, chosen))
+    return pivoted.reshape(z.shape), mirrored.reshape(z.shape[:-1])
 
 
 def _log_odds(density: LogDensity, z: Array) -> Array:
     """Of every draw; over very many rows, where w hardly differs, those of the mean of some w."""
-    if density.data.n_all > MANY_ROWS or not density.data.in_memory:
-        flat = np.concatenate(z)
-        some = flat[evenly_spaced(len(flat), FEW_DRAWS)]
+    flat = np.concatenate(z)
+    if density.is_symmetric:  # the likelihood cancels
+        odds = [density.log_prior(here) - density.log_prior(density.swap(here)) for here in flat]
+        return np.reshape(odds, z.shape[:-1])
+    count = ROWS_BY_DRAWS // density.data.n_all if density.data.in_memory else FEW_DRAWS
+    if count < len(flat):
+        some = flat[evenly_spaced(len(flat), max(count, FEW_DRAWS))]
         few = np.array([naming_log_odds(density, point) for point in some])
         if np.ptp(expit(few)) < ALIKE or not density.data.in_memory:
             return np.full(z.shape[:-1], logsumexp(log_expit(few)) - logsumexp(log_expit(-few)))
-    return np.array([[naming_log_odds(density, point) for point in chain] for chain in z])
+    return np.reshape([naming_log_odds(density, point) for point in flat], z.shape[:-1])
 
 
 def keep_or_exchange(

@@ -5,8 +5,8 @@ r"""Laplace: a Gaussian at every mode of the unconstrained posterior, weighted b
 
 with H the observed information plus prior precision at mode k. Draws of the mixture are resampled
 by their importance weights, whose Pareto k says how far to trust them (above 0.7: not). Over very
-many rows, where a posterior with as much to go by is nearly Gaussian and every weight costs a pass,
-the weights of some draws tell k, and the draws stay those of the mixture.
+many rows, where every weight costs a pass, those of some draws tell k, and the draws stay those of
+the mixture.
 """
 
 from collections.abc import Iterable
@@ -23,7 +23,9 @@ from bayes_lepu.models.density import LogDensity
 from bayes_lepu.models.parameters import Parameters
 
 LEAST_DRAWS = 200  # of the mixture, for the tail of the weights to be seen
-MANY_ROWS = 30_000  # beyond which only `LEAST_DRAWS` weights are computed
+# Rows times draws for which weights are computed: a second or two. Beyond 30,000 rows and the usual
+# 4000 draws fewer have weights, which then tell k alone.
+ROWS_BY_DRAWS = 120_000_000
 TRUSTED_K = 0.7  # Pareto k up to which importance weights have a usable mean (Vehtari et al.)
 
 
@@ -124,19 +126,18 @@ def resample(
 ) -> tuple[Array, float]:
     """Draws of the posterior by importance resampling, and the Pareto k of the weights.
 
-    Of twice as many draws of the mixture each is taken in proportion to its weight (systematically,
-    so that hardly any comes twice). Where k exceeds `TRUSTED_K` the weights mean nothing: the draws
-    are then those of the mixture, and are not to be trusted.
+    Of up to twice as many draws of the mixture each is taken in proportion to its weight
+    (systematically, so that hardly any comes twice). Where k exceeds `TRUSTED_K` the weights mean
+    nothing: the draws are then those of the mixture, and are not to be trusted.
     """
-    if density.data.n_all > MANY_ROWS:
-        z = mixture.sample(rng, max(count, LEAST_DRAWS))
-        return z[:count], importance(density, mixture, z[:LEAST_DRAWS])[1]
-    z = mixture.sample(rng, max(2 * count, LEAST_DRAWS))
-    weights, k = importance(density, mixture, z)
-    if not k <= TRUSTED_K:
+    weighed = min(2 * count, ROWS_BY_DRAWS // density.data.n_all)
+    weighed = max(weighed, LEAST_DRAWS)
+    z = mixture.sample(rng, max(count, weighed))
+    weights, k = importance(density, mixture, z[:weighed])
+    if weighed < count or not k <= TRUSTED_K:
         return z[:count], k
     places = (np.arange(count) + rng.random()) / count
-    index = np.minimum(np.searchsorted(np.cumsum(weights), places), len(z) - 1)
+    index = np.minimum(np.searchsorted(np.cumsum(weights), places), weighed - 1)
     return rng.permutation(z[index]), k
 
 

@@ -114,10 +114,10 @@ def sample_whitened(
     model = from_pyfunc(
         dim,
         make_density,
-        lambda seed1, seed2, chain: lambda u: {"z": start.mean + start.root @ u},
+        lambda seed1, seed2, chain: lambda u: {"u": u},
         [np.dtype("float64")],
         [(dim,)],
-        ["z"],
+        ["u"],
         make_initial_point_fn=initial,
     )
     # Compiled here: in the sampler's threads an interrupt would wait for the compiler to finish.
@@ -139,7 +139,8 @@ def sample_whitened(
         progress_callback=Progress(aloud=aloud),
         blocking=False,
     )
-    return wait(sampler, STATS)
+    u, stats = wait(sampler, STATS)
+    return start.mean + u @ start.root.T, stats
 
 
 def label_draws(

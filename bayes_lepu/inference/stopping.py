@@ -42,4 +42,4 @@ def _finished(sampler: Any) -> Any:
 
 def _read(trace: Any, names: Mapping[str, str]) -> tuple[Array, dict[str, Array]]:
     stats = {name: trace["sample_stats"][key].to_numpy() for name, key in names.items()}
-    return trace["posterior"]["z"].to_numpy(), stats
+    return trace["posterior"]["u"].to_numpy(), stats

@@ -46,6 +46,7 @@ class Constants(NamedTuple):
     rates: Array  # (3,): 0 where a rate is free, its logarithm where it is fixed
     has_free_rates: bool
     false_marks: bool
+    symmetric: bool  # whether t and s swapped have the same likelihood
     place: NDArray[np.intp]  # see `coordinates.Layout`
     base: NDArray[np.intp]
     scale: NDArray[np.intp]
@@ -186,10 +187,14 @@ def logp_grad(z: Array, k: Constants) -> tuple[float, Array]:
 @_jit
 def fold(z: Array, order: NDArray[np.intp], k: Constants) -> tuple[float, Array, float, Array]:
     """Log density at θ and at S θ, each with its gradient with respect to z."""
-    point = point_of(expand(z, k), k)
-    ll, full_grad, ll_s, full_grad_s = row_loglik_grad_pair(k.rows, k.links, point)
-    swapped = z[order]
-    grad, grad_s = collect(full_grad, z, k), collect(full_grad_s, swapped, k)
+    point, swapped = point_of(expand(z, k), k), z[order]
+    if k.symmetric:  # one pass over the rows serves both
+        ll, full_grad = row_loglik_grad(k.rows, k.links, point)
+        grad = collect(full_grad, z, k)
+        ll_s, grad_s = ll, grad[order]
+    else:
+        ll, full_grad, ll_s, full_grad_s = row_loglik_grad_pair(k.rows, k.links, point)
+        grad, grad_s = collect(full_grad, z, k), collect(full_grad_s, swapped, k)
     here = ll + log_prior(z, k.terms, grad)
     there = ll_s + log_prior(swapped, k.terms, grad_s)
     return here, grad, there, grad_s[order]

@@ -218,6 +218,7 @@ class LogDensity:
             rates=np.array(rates, dtype=float),
             has_free_rates=free,
             false_marks=self.spec.false_marks,
+            symmetric=self.is_symmetric,
             place=place,
             base=base,
             scale=scale,

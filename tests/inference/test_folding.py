@@ -188,7 +188,7 @@ def test_over_very_many_rows_some_draws_tell_the_probability_of_the_naming(monke
     d, rng = density(), np.random.default_rng(4)
     z = rng.normal(0, 0.4, (2, 40, d.dim))
     every = folding.pivot(d, z, z[0, 0])
-    monkeypatch.setattr(folding, "MANY_ROWS", d.data.n - 1)
+    monkeypatch.setattr(folding, "ROWS_BY_DRAWS", 0)
     monkeypatch.setattr(folding, "FEW_DRAWS", 7)
     alone = folding.pivot(d, z, z[0, 0])  # w differs between draws: each has its own
     np.testing.assert_array_equal(alone.log_odds, every.log_odds)
