@@ -128,15 +128,11 @@ class Fit(FittedModel):
 
         Examples
         --------
-        >>> import numpy as np
         >>> import bayes_lepu as lepu
         >>> demo = lepu.load_demo()
-        >>> open_rows = np.flatnonzero(demo.l == 0)
-        >>> rows = np.random.default_rng(1).choice(open_rows, 100, replace=False)
-        >>> y = np.full(len(demo.l), np.nan)
-        >>> y[rows] = demo.y[rows]
-        >>> fit = lepu.fit(demo.X, demo.l, y=y, audits="random", method="laplace", random_seed=1)
-        >>> list(fit.audit_estimate().index)
+        >>> fit = lepu.fit(demo.X, demo.l, model="scar", method="map", random_seed=1)
+        >>> found = pd.Series(demo.y)[demo.l == 0].sample(100, random_state=1)
+        >>> list(fit.update(y=found, audits="random").audit_estimate().index)
         ['missed', 'positives', 'share']
         """
         self._require_memory("audit_estimate")

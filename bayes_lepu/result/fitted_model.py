@@ -186,13 +186,7 @@ class FittedModel:
         return self._summarise(Parameters.missed, X, ci_prob)
 
     def class_prior(self, *, ci_prob: float | None = None) -> pd.DataFrame:
-        """π = E t(x), the class prior, and c = P(l=1 | y=1), the label frequency.
-
-        Several annotators have a label frequency each, and c is the mean of these.
-
-        Draws come with the prior of both (rows ``prior of pi`` and ``prior of c``): a posterior as
-        wide has learned nothing. ``fit.identifiability.pi_range`` is over other forms as well.
-        """
+        """π and c, with their priors; see `Fit.class_prior`."""
         rows = self.level_draws
         return pd.DataFrame({k: summaries.describe_draws(v, ci_prob) for k, v in rows.items()}).T
 

@@ -43,6 +43,7 @@ from bayes_lepu.suggestions import unknown
 
 # Share of the rows drawn at random, by goal.
 GOALS = {"find": 0.2, "total": 1.0, "orientation": 0.2}
+WITH_FIT = "with this fit, if it is right"
 RANDOM, CHOSEN, PLANNED = "random", "chosen", "planned"
 
 
@@ -310,8 +311,6 @@ def plan_with(fit: FittedModel, width: float, ci_prob: float | None) -> pd.Serie
     share, flat = np.full(len(p), p.mean()), np.ones(len(p))
     found = {
         "audits alone": audits_needed(share, 0 * p, flat, width, level),
-        "with this fit, if it is right": audits_needed(
-            p, p, draw_probabilities(p, 1), width, level
-        ),
+        WITH_FIT: audits_needed(p, p, draw_probabilities(p, 1), width, level),
     }
     return pd.Series(found, name="audits")

@@ -67,7 +67,7 @@ def read_groups(data: PUData, by: By) -> Groups:
         title, values = by, _column(data, by)
     elif isinstance(by, list | tuple) and all(isinstance(c, str) and c in data.terms for c in by):
         title = ", ".join(by)
-        parts = [_column(data, c).map(_text) for c in by]
+        parts = [_column(data, c).astype(str) for c in by]
         values = parts[0].str.cat(parts[1:], sep=", ") if len(parts) > 1 else parts[0]
     else:
         values = by if isinstance(by, pd.Series) else pd.Series(np.asarray(by))
@@ -274,24 +274,16 @@ def own_values(data: PUData, name: str, rows: NDArray[np.intp]) -> tuple[str, ND
         return None if values is None else (of[0], _rounded(values))
     if data.is_group(name):
         levels = [data.feature_names[j].split("=", 1)[1] for j in places]
-        return name.removeprefix("1 | "), _levels(levels, np.argmax(raw, axis=1))
+        return name.removeprefix("1 | "), np.array(levels, dtype=object)[np.argmax(raw, axis=1)]
     column = next((c for c in data.encoding.columns if c.name == name), None)
     if column is not None and column.levels is not None and len(column.names) == len(places):
         at = np.where(raw.max(axis=1) > 0.5, 1 + np.argmax(raw, axis=1), 0)
-        return name, _levels(column.levels, at)
+        return name, np.array(column.levels, dtype=object)[at]
     if column is not None and column.indicator and len(places) == 2:
         return name, np.where(raw[:, 1] > 0.5, np.nan, _rounded(raw[:, 0]))
     return (name, _rounded(raw[:, 0])) if len(places) == 1 else None
 
 
-def _levels(levels: Sequence[str], at: NDArray[np.intp]) -> NDArray[Any]:
-    return np.array(levels, dtype=object)[at]
-
-
 def _rounded(values: Array) -> Array:
     """Undo the rounding of the way to the internal scale and back."""
     return np.round(values, 10) + 0.0
-
-
-def _text(value: Any) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
