@@ -240,10 +240,9 @@ def _fit_chosen(rows: Rows, options: FitOptions) -> Fit:
         for name in names:
             own = _for_model(options, name)
             spec = spec_of(name, own)
-            point = priors_of(spec, one.held, replace(own, method="map"))
-            compared.append(
-                (held_out(spec, one.held, point, options.random_seed), (spec, own, one))
-            )
+            point = priors_of(spec, one.part, replace(own, method="map"))
+            found = held_out(spec, one, point, options.random_seed)
+            compared.append((found, (spec, own, one.data)))
     choice, (spec, own, data) = choose(compared)
     if data.learned is not None and options.class_learner == "auto":
         own = replace(own, class_learner=AUTO_LEARNERS)

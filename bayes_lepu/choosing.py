@@ -23,8 +23,16 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
-from bayes_lepu.data.learned import AUTO_LEARNERS, can_learn, with_learned
+from bayes_lepu.data.learned import (
+    AUTO_LEARNERS,
+    can_learn,
+    read_learner,
+    scored_by,
+    with_learned,
+    without_learned,
+)
 from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.inference.map import MapResult, fit_map
 from bayes_lepu.links import Array
@@ -121,35 +129,72 @@ def choose(compared: Sequence[tuple[Candidate, Any]]) -> tuple[Choice, Any]:
     return Choice((chosen[0], *others)), chosen[1]
 
 
-def classes_to_compare(data: PUData, asked: Any, random_seed: int) -> list[PUData]:
-    """The rows with a straight class and, where they can, with a learned one."""
-    learn = asked == "auto" and can_learn(data)
-    return [data, with_learned(data, AUTO_LEARNERS, random_seed)] if learn else [data]
+def classes_to_compare(data: PUData, asked: Any, random_seed: int) -> list["Compared"]:
+    """The rows with a straight class and, where they can, with a learned one.
+
+    Of many rows an even part is compared.
+    """
+    marks = max(int(data.held.l.sum()), 1)
+    most = max(COMPARED_ROWS, data.held.n * COMPARED_MARKS // marks)
+    learners = read_learner(asked)
+    found = [Compared.of(data, most, learners, random_seed)]
+    if not learners and asked is not None and can_learn(data, FOLDS):
+        learned = with_learned(data, AUTO_LEARNERS, random_seed)
+        found.append(Compared.of(learned, most, AUTO_LEARNERS, random_seed))
+    return found
 
 
-def held_out(spec: ModelSpec, data: PUData, priors: Priors, random_seed: int) -> Candidate:
-    """How well a model predicts labels that it has not seen; of many rows by a part of them."""
-    marks = max(int(data.l.sum()), 1)
-    rows = data.evenly(max(COMPARED_ROWS, data.n * COMPARED_MARKS // marks))
-    found, pi = held_out_rows(spec, rows, priors, random_seed)
-    total = float(found @ rows.each_weight)
-    return Candidate(spec.name, data.learned is not None, total, pi)
+@dataclass(frozen=True, eq=False)
+class Compared:
+    """A class to compare: all rows, those compared, and these cut into folds.
+
+    Attributes
+    ----------
+    data, part : PUData
+    folds : list of (places, rest, left)
+        Places of the rows left out, the other rows, and the rows left out as these see them: with
+        learned columns, by classifiers that have not seen them either. The scores of a fold that
+        was left out would tell its labels, as what the others lack.
+    """
+
+    data: PUData
+    part: PUData
+    folds: list[tuple[NDArray[np.intp], PUData, PUData]]
+
+    @classmethod
+    def of(cls, data: PUData, most: int, learners: Sequence[Any], random_seed: int) -> "Compared":
+        """The rows of a fit, at most so many of them compared."""
+        part = data.held.evenly(most)
+        fold_of, folds = _folds(part, random_seed), []
+        for fold in range(FOLDS):
+            rest, left = part.rows(fold_of != fold), part.rows(fold_of == fold)
+            if learners and can_learn(without_learned(rest)):
+                rest = with_learned(without_learned(rest), learners, random_seed)
+                left = scored_by(rest, without_learned(left))
+            folds.append((np.flatnonzero(fold_of == fold), rest, left))
+        return cls(data, part, folds)
+
+
+def held_out(spec: ModelSpec, compared: Compared, priors: Priors, random_seed: int) -> Candidate:
+    """How well a model predicts labels that it has not seen."""
+    found, pi = held_out_rows(spec, compared, priors, random_seed)
+    total = float(found @ compared.part.each_weight)
+    return Candidate(spec.name, compared.data.learned is not None, total, pi)
 
 
 def held_out_rows(
-    spec: ModelSpec, rows: PUData, priors: Priors, random_seed: int
+    spec: ModelSpec, compared: Compared, priors: Priors, random_seed: int
 ) -> tuple[Array, float]:
     """Log likelihood of every row by a point estimate without its fold, and π with all rows.
 
     A fold starts where all rows together have their mode.
     """
-    whole = _search(spec, rows, priors, random_seed)
-    found, fold_of = np.empty(rows.n), _folds(rows, random_seed)
-    for fold in range(FOLDS):
-        rest, left = fold_of != fold, fold_of == fold
-        point = _search(spec, rows.rows(rest), priors, random_seed, start=whole).point
-        found[left] = row_terms(point, rows.rows(left))[0]
-    return found, float(np.average(whole.point.t(rows.X), weights=rows.row_weights))
+    part = compared.part
+    whole, found = _search(spec, part, priors, random_seed), np.empty(part.n)
+    for places, rest, left in compared.folds:
+        point = _search(spec, rest, priors, random_seed, start=whole).point
+        found[places] = row_terms(point, left)[0]
+    return found, float(np.average(whole.point.t(part.X), weights=part.row_weights))
 
 
 def _search(

@@ -117,12 +117,16 @@ def read_learner(given: Any) -> tuple[Any, ...]:
     return several
 
 
-def can_learn(data: "PUData") -> bool:
-    """Whether there are rows and columns to learn the shape of the class from."""
+def can_learn(data: "PUData", folds: int = 0) -> bool:
+    """Whether there are rows and columns to learn the shape of the class from.
+
+    So many ``folds`` are then left out in turn.
+    """
     if data.is_sparse or not data.in_memory or not _seen(data).any():
         return False
     target = _target(data)
-    return bool(min(target.sum(), (1 - target).sum()) >= FEWEST_MARKS)
+    fewest = FEWEST_MARKS if folds == 0 else FEWEST_MARKS * folds / (folds - 1)
+    return bool(min(target.sum(), (1 - target).sum()) >= fewest)
 
 
 def with_learned(data: "PUData", learners: Sequence[Any], random_seed: int) -> "PUData":
@@ -156,6 +160,20 @@ def with_learned(data: "PUData", learners: Sequence[Any], random_seed: int) -> "
     )
     center, scale = column_moments(scores, data.weight)
     scale = np.where(scale > 0, scale, 1.0)
+    return _with_columns(data, learned, scores, center, scale)
+
+
+def scored_by(like: "PUData", data: "PUData") -> "PUData":
+    """Other rows with the learned columns of ``like``, by its classifiers."""
+    assert like.learned is not None
+    mask = like.is_learned
+    scores = like.learned.log_odds(np.asarray(data.X))
+    return _with_columns(data, like.learned, scores, like.center[mask], like.scale[mask])
+
+
+def _with_columns(
+    data: "PUData", learned: Learned, scores: Array, center: Array, scale: Array
+) -> "PUData":
     at, count = data.given_width, len(learned.names)
 
     def between(old: Any, new: Any) -> Any:

@@ -12,8 +12,8 @@ on one knows the label of the other.
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from bayes_lepu.choosing import held_out_rows
-from bayes_lepu.data.learned import AUTO_LEARNERS, can_learn, with_learned
+from bayes_lepu.choosing import FOLDS, Compared, classes_to_compare, held_out_rows
+from bayes_lepu.data.learned import AUTO_LEARNERS, can_learn
 from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.defaults import default_priors_of
 from bayes_lepu.diagnostics.records import Aspect, Check, passed_if
@@ -73,24 +73,24 @@ def measure_bend(subject: Subject) -> Bend | None:
         return None
     data = data.counted
     part = data.evenly(max(ROWS, data.n * MARKS // max(int(data.l.sum()), 1)))
-    if not can_learn(part):
+    if not can_learn(part, FOLDS):
         return None
     seed, own = fit.options.random_seed, fit.spec
     varying = replace(get_model("spm"), of_class=own.of_class, false_marks=own.false_marks)
     specs = [own] if own.has_selection else [own, varying]
-    bent = with_learned(part, AUTO_LEARNERS, seed)
+    plain, bent = classes_to_compare(part, "auto", seed)
     every = [(spec, priors) for spec in specs for priors in _priors(spec, part)]
-    straight, _ = _best(part, every, seed)
-    learned, pi = _best(bent, [(spec, default_priors_of(spec, bent)) for spec in specs], seed)
+    straight, _ = _best(plain, every, seed)
+    learned, pi = _best(bent, [(spec, default_priors_of(spec, bent.part)) for spec in specs], seed)
     return Bend(*part.total_and_error(learned - straight), pi, part.n)
 
 
 def _best(
-    data: PUData, models: list[tuple[ModelSpec, Priors]], random_seed: int
+    compared: Compared, models: list[tuple[ModelSpec, Priors]], random_seed: int
 ) -> tuple[Array, float]:
     """Log likelihoods of unseen labels, and π, by the model that predicts them best."""
-    found = [held_out_rows(spec, data, priors, random_seed) for spec, priors in models]
-    return max(found, key=lambda one: float(one[0] @ data.each_weight))
+    found = [held_out_rows(spec, compared, priors, random_seed) for spec, priors in models]
+    return max(found, key=lambda one: float(one[0] @ compared.part.each_weight))
 
 
 def _priors(spec: ModelSpec, data: PUData) -> list[Priors]:

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.diagnostics import thresholds
 from bayes_lepu.diagnostics.columns import Term
 from bayes_lepu.diagnostics.levels import LEVEL_REMEDY, OWN_BRANCHES, interval
@@ -32,7 +33,7 @@ from bayes_lepu.diagnostics.refits import Form, Problem, Refit
 from bayes_lepu.diagnostics.subject import Subject, share_positive
 from bayes_lepu.diagnostics.thresholds import grade, graded, judged_on
 from bayes_lepu.factors import CURVES, Factor, ceiling
-from bayes_lepu.links import Array
+from bayes_lepu.links import Array, RowKind
 from bayes_lepu.result.numbers_in_words import UNITS, share, worse
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ FLOORS = (0.05, 0.1, 0.2)  # of an s that follows t, from s = floor to s = 1 - f
 WIDENING = 1.0  # times the half-width of the likelihood set of π, beyond the outermost forms
 TOP = 100
 SAME_ROWS = 0.5  # share of the first rows below which two forms send one to other rows
+SPREAD = 3.0  # times as many missed positives at the upper end: the total is not known then
 REFUTED = 8.0  # log-likelihood units below the best form at which the fitted one says nothing
 ORDER = "order under other forms"
 DOUBTFUL = "doubtful positives marked half as often"
@@ -67,7 +69,8 @@ class FormRange:
     ----------
     table : DataFrame
         One row per form: below (log-likelihood units below the best form), pi, c, top (share of
-        the 100 unlabelled rows most likely to be positive that are the same), kept.
+        the 100 unlabelled rows most likely to be positive that are the same), yield (share of
+        positives among these 100), kept.
     low, high : float
         The form range of π.
     own_gap : float
@@ -171,8 +174,10 @@ def form_range(
     table = pd.DataFrame(records).set_index("form")
     table["below"] = table["loglik"].max() - table.pop("loglik")
     missed = np.stack(table.pop("missed").tolist())
-    top = set(np.argsort(-missed[0])[:TOP])
+    likeliest = np.argsort(-missed[0])[:TOP]
+    top = set(likeliest)
     table["top"] = [len(top & set(np.argsort(-m)[:TOP])) / max(len(top), 1) for m in missed]
+    table["yield"] = missed[:, likeliest].mean(axis=1) if top else 0.0
     table["kept"] = (table["below"] <= AS_WELL) | (np.arange(len(table)) == 0)
     pi = share_positive(own.point, subject.weak.data)
     pieces = profile.likelihood_set(branches=OWN_BRANCHES)
@@ -187,7 +192,7 @@ def form_range(
         low = min(low, ends[0] + float(shifts.min()))
         high = max(high, ends[1] + float(shifts.max()))
     return FormRange(
-        table[["below", "pi", "c", "top", "kept"]],
+        table[["below", "pi", "c", "top", "yield", "kept"]],
         max(low, 0.0),
         min(high, 1.0),
         float(table["below"].iloc[0]),
@@ -235,7 +240,8 @@ def check_forms(subject: Subject, evidence: "Evidence") -> list[Check]:
     bounds = thresholds.relative(thresholds.FORM_WIDTH, pi)
     width = found.high - found.low
     status = grade(width, bounds)
-    if found.moved and status == "passed":
+    few, many = missed_between(subject.data, found.low, found.high)
+    if status == "passed" and (found.moved or many > SPREAD * few):
         status = "weak"
     text = (
         f"{len(kept)} of {len(found.table)} forms predict the labels as well; over them π is "
@@ -243,6 +249,8 @@ def check_forms(subject: Subject, evidence: "Evidence") -> list[Check]:
         f"{kept['c'].max():.2f}, and {kept['top'].min():.0%} or more of the {TOP} likeliest missed "
         f"rows are the same.{judged_on(found.rows, subject.data.n)}"
     )
+    if many > SPREAD * few:
+        text += f" In rows: {few:.0f} to {many:.0f} missed positives."
     if found.moved:
         text += f" The penalty or prior put the estimate, {share(pi)}, where no form has it."
     best, call = found.table["below"].idxmin(), found.call and f" ({found.call})"
@@ -271,6 +279,14 @@ def check_forms(subject: Subject, evidence: "Evidence") -> list[Check]:
         _order(found),
         *_naming(found),
     ]
+
+
+def missed_between(data: PUData, low: float, high: float) -> tuple[float, float]:
+    """A range of π as numbers of missed positives among the open rows, by their weights."""
+    weights = data.kind_weights
+    known, most = weights[[RowKind.LABELLED, RowKind.MISSED]].sum(), weights[RowKind.UNLABELLED]
+    few, many = (min(max(pi * weights.sum() - known, 0.0), most) for pi in (low, high))
+    return float(few), float(many)
 
 
 def _naming(found: FormRange) -> list[Check]:

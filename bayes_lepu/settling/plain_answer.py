@@ -4,6 +4,7 @@ How many positives were missed, which rows to look at first, whether to trust it
 help most, with a line of Python that does it.
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +12,7 @@ import pandas as pd
 
 from bayes_lepu.diagnostics.audited import NOT_RANDOM
 from bayes_lepu.diagnostics.bend import LEARNERS, STRAIGHT
-from bayes_lepu.diagnostics.forms import ORDER
+from bayes_lepu.diagnostics.forms import ORDER, missed_between
 from bayes_lepu.diagnostics.levels import OWN_BRANCHES
 from bayes_lepu.diagnostics.records import Aspect, Check, Identifiability, Remedy
 from bayes_lepu.diagnostics.thresholds import ROUNDING
@@ -227,26 +228,43 @@ def missed_range(
     """
     if verdict.pi_range is None:
         return None
-    known, most = known_positives(fit), float(fit.data.kind_weights[RowKind.UNLABELLED])
-    ends = [pi * population(fit) - known for pi in verdict.pi_range]
-    ends += [float(total[name].min()) for name in ("mean", "lower") if name in total]
-    ends += [float(total[name].max()) for name in ("mean", "upper") if name in total]
-    return tuple(min(max(end, 0.0), most) for end in (min(ends), max(ends)))  # type: ignore[return-value]
+    few, many = missed_between(fit.data, *verdict.pi_range)
+    few = min(few, *(float(total[name].min()) for name in ("mean", "lower") if name in total))
+    many = max(many, *(float(total[name].max()) for name in ("mean", "upper") if name in total))
+    return few, many
 
 
 def _look(verdict: Identifiability, decision: Decision) -> str:
     if decision.candidates == 0:
         return "No row is left to look at."
     own = decision.outcome.loc[(AS_NAMED, "positives")]
-    text = (
-        f"Look first at the {len(decision.rows)} most probable rows: "
-        f"{_roughly(rounded_count(own))} of them are positive"
-    )
-    text += "" if verdict.level == 1 else ", if this model is exact"
+    text = f"Look first at the {len(decision.rows)} most probable rows: "
+    exact = _roughly(rounded_count(own))
+    if (ends := _yield_range(verdict, decision, own)) is None:
+        text += f"{exact} of them are positive, if this model is exact"
+    else:
+        low, high = (say_count(end) for end in ends)
+        span = f"about {low}" if low == high else f"{low} to {high}"
+        text += f"{span} of them are positive; {exact} if this model is exact"
     if EXCHANGED in decision.draws:
         other = decision.outcome.loc[(EXCHANGED, "positives")]
         text += f"; in the second reading {rounded_count(other)}"
     return text + "."
+
+
+def _yield_range(
+    verdict: Identifiability, decision: Decision, own: pd.Series
+) -> tuple[float, float] | None:
+    """Positives among the rows to look at, by all models that predict the labels as well."""
+    forms = None if verdict.evidence is None else verdict.evidence.forms
+    if forms is None or "yield" not in forms.table:
+        return None
+    shares, count = forms.kept["yield"], len(decision.rows)
+    # The rows' own coin tosses at either end.
+    tosses = [2 * math.sqrt(count * p * (1 - p)) for p in (shares.min(), shares.max())]
+    ends = [count * shares.min() - tosses[0], count * shares.max() + tosses[1]]
+    ends += [float(own[name]) for name in ("mean", "lower", "upper") if name in own]
+    return max(min(ends), 0.0), min(max(ends), float(count))
 
 
 def _trust(fit: FittedModel, verdict: Identifiability) -> str:
@@ -261,8 +279,8 @@ def _trust(fit: FittedModel, verdict: Identifiability) -> str:
     misfit = " The model does not reproduce the labels well either." if unfit else ""
     if verdict.level == 1:
         return (
-            "The data fix this, both the order of the rows and the total, as far as the form of "
-            "the model is right."
+            "The labels settle the order of the rows and the total, if the form of the model is "
+            f"right{_untested(fit)}."
         )
     if verdict.level == 2:
         return f"{_order(verdict)}.{misfit}"
@@ -271,6 +289,16 @@ def _trust(fit: FittedModel, verdict: Identifiability) -> str:
     return (
         "Do not rely on it: these labels tell how likely a row is to be labelled, not how likely "
         "it is to be positive."
+    )
+
+
+def _untested(fit: FittedModel) -> str:
+    """The assumption that no labels can test, and the audit that would."""
+    if fit.options.audits == "random":
+        return ""
+    return (
+        " and nobody marked a case more readily for being clear. The second no label can tell; "
+        "rows audited at random can"
     )
 
 

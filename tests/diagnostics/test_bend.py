@@ -5,8 +5,7 @@ import pytest
 from scipy.special import expit
 
 import bayes_lepu as lepu
-from bayes_lepu.choosing import held_out
-from bayes_lepu.data.learned import with_learned
+from bayes_lepu.choosing import classes_to_compare, held_out
 from bayes_lepu.defaults import default_priors_of
 from bayes_lepu.diagnostics.subject import weak_density
 
@@ -56,11 +55,10 @@ def test_the_lead_is_that_of_held_out_labels_and_widens_the_range():
     X, l = rows(ring, lambda X: 0.5, 3)
     fit = lepu.fit(X, l, model="spm", **MAP)
     bend = fit.identifiability.evidence.bend
-    data = fit.data.counted
-    bent = with_learned(data, ("boosting", "trees"), 1)
-    learned = held_out(fit.spec, bent, default_priors_of(fit.spec, bent), 1)
-    straight = held_out(fit.spec, data, default_priors_of(fit.spec, data), 1)
-    weak = held_out(fit.spec, data, weak_density(fit.spec, data).priors, 1)
+    plain, bent = classes_to_compare(fit.data.counted, "auto", 1)
+    learned = held_out(fit.spec, bent, default_priors_of(fit.spec, bent.part), 1)
+    straight = held_out(fit.spec, plain, default_priors_of(fit.spec, plain.part), 1)
+    weak = held_out(fit.spec, plain, weak_density(fit.spec, plain.part).priors, 1)
     better = max(straight.held_out, weak.held_out)
     assert bend.lead == pytest.approx(learned.held_out - better, abs=1e-6)
     low, high = fit.identifiability.pi_range
@@ -77,3 +75,14 @@ def test_a_panel_on_a_hump_does_not_call_its_order_reliable():
     assert status(fit, "straight class") == ["failed"]
     assert fit.identifiability.level == 4
     assert "reliable" not in fit.answer.trust
+
+
+def test_rows_of_few_kinds_do_not_bend():
+    """Scores of a fold that was left out tell its labels where rows are alike: not used here."""
+    rng = np.random.default_rng(5)
+    X = rng.integers(0, 2, size=(1000, 3)).astype(float)
+    y = rng.random(1000) < expit(2 * X[:, 0] - 1.5 * X[:, 1])
+    l = (y & (rng.random(1000) < 0.4)).astype(int)
+    fit = lepu.fit(X, l, **MAP)
+    assert fit.data.learned is None
+    assert fit.choice.bend < 3

@@ -74,7 +74,7 @@ def test_what_is_known_of_a_column_is_taken_up(fit):
 @pytest.mark.parametrize(
     ("level", "words"),
     [
-        (1, "The data fix this"),
+        (1, "The labels settle the order of the rows and the total"),
         (2, "The order of the rows is reliable, the total is not"),
         (3, "Two readings of these labels fit equally well"),
         (4, "Do not rely on it"),
