@@ -141,7 +141,7 @@ def test_the_answer_comes_first_without_symbols(html, fit):
 def test_both_readings_are_told_where_the_naming_is_open(tmp_path):
     fit = hostile_fit(model="spm", n=400)
     text = "".join(Page(fit.report(tmp_path / "r.html").read_text("utf-8")).text)
-    assert "in a second reading" in text
+    assert "with class and annotator exchanged" in text
     assert fit.answer.missed in text
 
 
