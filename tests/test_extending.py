@@ -257,8 +257,6 @@ def test_a_check_from_outside_runs_for_every_kind_of_fit(monkeypatch, kind):
         X = scipy.sparse.random(200, 320, density=0.05, random_state=0, format="csr")
     fit = lepu.fit(X, L.astype(int), model="scar", method="map", random_seed=1)
     monkeypatch.setattr(checks, "CHECKS", [*checks.CHECKS, checks.Row(check_coin)])
-    found = lepu.diagnose(fit, bootstrap=19)
+    found = lepu.diagnose(fit)
     assert found.level == 4
-    names = [c.name for c in found.checks]
-    assert "coin" in names
-    assert "bootstrap of SCAR" in names  # asked for, and answered where it cannot be made
+    assert "coin" in [c.name for c in found.checks]

@@ -2,11 +2,8 @@ r"""Maximising the log density under a restriction: the tool of profiles and of 
 
 Quasi-Newton steps in units in which the curvature at the start is one, so that a climb needs one
 curvature, however many steps it takes: it costs as much as fifty gradients of a hundred columns.
-Two objectives are built from a log density:
-
-* ``linear``: z = E w + z₀, coordinates tied or fixed (a = α, a = 0, γ = 0, ...);
-* ``held``: :math:`\log p(z) - \tfrac K2 (q(z) - q_0)^2` with q = logit π. Its maximum is the
-  profile of π exactly, at the value of π it attains (which is close to the one asked for).
+The objective ``held`` is :math:`\log p(z) - \tfrac K2 (q(z) - q_0)^2` with q = logit π. Its maximum
+is the profile of π exactly, at the value of π it attains (which is close to the one asked for).
 
 Over many rows the curvature is that of a weighted subsample: it sets the units, while values and
 gradients, which say where the maximum is, come from all rows.
@@ -74,17 +71,6 @@ def curvature_of(density: LogDensity) -> Callable[[Array], Array]:
     if density.data.n > CURVATURE_ROWS and density.data.n_annotators == 1:
         density = replace(density, data=subsample(density.data, CURVATURE_ROWS))
     return lambda z: density.logp_grad_info(z)[2]
-
-
-def linear(density: LogDensity, E: Array, offset: Array) -> Objective:
-    """The log density on z = E w + offset."""
-    curvature = curvature_of(density)
-
-    def slopes(w: Array) -> tuple[float, Array]:
-        value, grad = density.logp_grad(E @ w + offset)
-        return value, E.T @ grad
-
-    return Objective(slopes, lambda w: E.T @ curvature(E @ w + offset) @ E)
 
 
 def held(density: LogDensity, target: float, strength: float) -> Objective:

@@ -1,28 +1,21 @@
 r"""Whether the propensity is constant, and whether it is below one.
 
 The fitted model against the next simpler (or next richer) one by how well they predict the labels
-(`rivals`). `bootstrap_constancy` simulates the distribution of the likelihood ratio instead.
+(`rivals`).
 """
 
-from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from bayes_lepu.diagnostics.exceptional import scar_peak
 from bayes_lepu.diagnostics.records import (
     Aspect,
     Check,
     Status,
     not_applicable,
     not_computed,
-    passed_if,
 )
 from bayes_lepu.diagnostics.rivals import LEAST_DIFFERENCE, difference
 from bayes_lepu.diagnostics.subject import Subject
-from bayes_lepu.inference.map import fit_map
-from bayes_lepu.links import RowKind
 from bayes_lepu.models.spec import ModelSpec
 from bayes_lepu.result.numbers_in_words import UNITS
 
@@ -114,54 +107,3 @@ def _reading(spec: ModelSpec, ahead: float, bound: float) -> tuple[Status, str, 
             "Fit model='spm' or 'psychm'.",
         )
     return "passed", "The data do not contradict the assumption on s.", ""
-
-
-# The likelihood ratio, with its distribution simulated ----------------------------------------
-
-
-def check_bootstrap(
-    subject: Subject, repeats: int, progress: Callable[[Iterable[int]], Iterable[int]]
-) -> Check:
-    """The bootstrap that was asked for, or why there is none."""
-    name = "bootstrap of SCAR"
-    if subject.several:
-        return not_computed(name, "The data sets are simulated for one annotator only.")
-    if not subject.fit.spec.has_selection:
-        return not_applicable(name, "s does not depend on x in this model.")
-    if subject.too_large:
-        return not_computed(name, subject.too_large)
-    return bootstrap_constancy(subject, repeats, progress)
-
-
-def bootstrap_constancy(
-    subject: Subject,
-    repeats: int,
-    progress: Callable[[Iterable[int]], Iterable[int]] = iter,
-) -> Check:
-    """Likelihood ratio against SCAR, its distribution simulated from the SCAR fit."""
-    spec, data = subject.weak.spec, subject.weak.data
-    point, scar = scar_peak(subject)
-    observed = max(p.logp for p in subject.peaks) - scar
-    rng = np.random.default_rng(subject.fit.options.random_seed)
-    audited = data.kind >= RowKind.MISSED
-    count = 0
-    for _ in progress(range(repeats)):
-        y, l = point.simulate(data.X, rng)
-        known = np.where(audited & (l == 0), y.astype(float), np.nan)
-        again = data.with_labels(l, known)
-        density = replace(subject.weak, data=again)
-        full = fit_map(spec, again, density.priors, n_starts=6, rng=rng).modes[0].logp
-        _, simple = scar_peak(subject, again)
-        count += full - simple >= observed
-    p_value = (1 + count) / (1 + repeats)
-    return passed_if(
-        p_value <= 0.05,
-        "bootstrap of SCAR",
-        p_value,
-        "at most 0.05",
-        f"The log likelihood exceeds that of SCAR by {observed:.1f}; as much or more in "
-        f"{count} of {repeats} data sets simulated from the SCAR fit (p = {p_value:.3f}).",
-        "A constant propensity is not rejected: fit model='scar' or 'spm'.",
-        otherwise="failed" if spec.n_rates else "weak",
-        bears_on=(Aspect.LEVEL,),
-    )

@@ -33,7 +33,7 @@ def check_rows(subject: Subject, evidence: "Evidence") -> list[Check]:
     if some == n:
         return []
     text = (
-        "Modes, exceptional sets, profile of π, rivals and calibration are those of an evenly "
+        "Modes, profile of π, rivals and calibration are those of an evenly "
         "spaced part of the rows, so what they leave open is wider than all rows would leave it."
     )
     return [Check("rows", "not applicable", float(some), "", text + judged_on(some, n))]

@@ -8,6 +8,7 @@ from bayes_lepu.choosing import Choice
 from bayes_lepu.diagnostics.agreement import Agreement, agreement_of
 from bayes_lepu.diagnostics.bend import Bend, measure_bend
 from bayes_lepu.diagnostics.columns import ColumnScores, score_columns
+from bayes_lepu.diagnostics.figures import table_of_figures
 from bayes_lepu.diagnostics.forms import FormRange, form_range
 from bayes_lepu.diagnostics.label_checks import (
     LabelCalibration,
@@ -58,6 +59,8 @@ class Evidence:
         How often several annotators agree, observed and expected.
     remedies : tuple of Remedy
         What more information would change.
+    figures : DataFrame
+        Figures that decide nothing: value and meaning of each.
     """
 
     label_rates: pd.DataFrame
@@ -75,6 +78,7 @@ class Evidence:
     forms: FormRange | None = None
     agreement: Agreement | None = None
     remedies: tuple[Remedy, ...] = ()
+    figures: pd.DataFrame | None = None
 
 
 def gather(subject: Subject) -> Evidence:
@@ -92,6 +96,7 @@ def gather(subject: Subject) -> Evidence:
         bend=measure_bend(subject),
         form_rates=found.label_rates,
         form_calibration=found.calibration,
+        figures=table_of_figures(subject, found.label_rates),
     )
     if subject.several:
         return replace(found, forms=panel_range(subject), agreement=agreement_of(fit))

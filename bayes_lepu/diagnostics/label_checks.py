@@ -158,28 +158,6 @@ def check_calibration(subject: Subject, evidence: "Evidence") -> list[Check]:
     ]
 
 
-def check_shrinkage(subject: Subject, evidence: "Evidence") -> list[Check]:
-    """Whether the penalties of a point estimate pull h visibly away from the labels."""
-    if not subject.fit.is_point or evidence.form_rates is None:
-        return []
-    own, form = (float(t["z"].abs().max()) for t in (evidence.label_rates, evidence.form_rates))
-    pulled = own > MAX_Z and form <= MAX_Z
-    return [
-        passed_if(
-            not pulled,
-            "shrinkage",
-            own,
-            f"at most {MAX_Z:.0f} standard errors in each bin, or as far off without penalties",
-            f"The penalties pull h {own:.1f} standard errors away from the labels in one bin of "
-            f"ten, where the form alone leaves {form:.1f}: slopes are too small for this table."
-            if pulled
-            else "The penalties do not pull h away from the labels.",
-            "Weaker penalties: lepu.fit(X, l, ..., C=0.01), or method='nuts'.",
-            otherwise="weak",
-        )
-    ]
-
-
 def _gain(h: Array, l: Array, curve: Array) -> float:
     return float(np.mean((l - h) ** 2) - np.mean((l - curve) ** 2))
 

@@ -1,8 +1,8 @@
 r"""How well the level of t, the class prior π, is known, and by what.
 
-The likelihood set of π (`profile`), the sd of π, the posterior interval set against both the
-likelihood set and the prior, and the width of t's intervals against those of h. A narrow posterior
-on a flat likelihood is prior volume, not knowledge.
+The likelihood set of π (`profile`), the sd of π, and the posterior interval set against both the
+likelihood set and the prior. A narrow posterior on a flat likelihood is prior volume, not
+knowledge.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 # A criterion of the verdict, which must not move with the level at which intervals are shown
 # (ArviZ's `stats.ci_prob`).
 CI_PROB = 0.95
-ROWS_FOR_WIDTHS = 1000
-DRAWS_FOR_WIDTHS = 2000
 OWN_BRANCHES = (Role.AS_LABELLED, Role.OTHER)
 LEVEL_REMEDY = (
     "Audit some unlabelled rows (y=), have several annotators look at the same rows "
@@ -180,35 +178,3 @@ def contractions(subject: Subject) -> dict[str, float]:
     after = values(subject.pivoted, *subject.pi_and_c)
     before = values(subject.prior_draws, *subject.prior_pi_and_c)
     return {k: 1 - float(np.var(after[k]) / max(np.var(before[k]), 1e-300)) for k in after}
-
-
-def check_widths(subject: Subject, evidence: "Evidence") -> list[Check]:
-    """A = mean width of t's intervals over that of h's: necessary, not sufficient."""
-    name = "width of t against h"
-    if subject.fit.is_point:
-        return [not_applicable(name, "A point estimate has no intervals.")]
-    t, h = (mean_width(subject, f) for f in (Parameters.t, Parameters.h))
-    ratio = t / max(h, 1e-12)
-    # h = s t is narrower than t by the factor s alone; the bounds were found at c near 1/2.
-    c = float(np.mean(subject.pi_and_c[1]))
-    good, bad = (bound * max(0.5 / c, 1.0) for bound in thresholds.WIDTH_RATIO)
-    return [
-        graded(
-            name,
-            ratio,
-            (good, bad),
-            f"h is known to ±{share(h / 2, 3)}, t to ±{share(t / 2, 3)} (95 %, mean over the "
-            "rows).",
-            "Use h(x) for ranking where t is this uncertain.",
-            remedy_from="failed",
-            bears_on=(Aspect.LEVEL,),
-        )
-    ]
-
-
-def mean_width(subject: Subject, function: object) -> float:
-    """Mean width of the 95 % intervals of a function of x over some rows."""
-    flat = subject.pivoted.take_flat()
-    some, rows = flat.thin(DRAWS_FOR_WIDTHS), subject.data.evenly(ROWS_FOR_WIDTHS).X
-    low, high = np.quantile(function(some, rows), [0.025, 0.975], axis=0)  # type: ignore[operator]
-    return float(np.mean(high - low))

@@ -205,6 +205,12 @@ class Identifiability:
         ]
         return pd.DataFrame(rows, columns=[*columns, "bears_on"]).set_index("name")
 
+    @property
+    def figures(self) -> pd.DataFrame:
+        """Figures that decide nothing: value and meaning of each; empty where none were kept."""
+        kept = None if self.evidence is None else self.evidence.figures
+        return pd.DataFrame(columns=["value", "meaning"]) if kept is None else kept
+
     def __str__(self) -> str:
         carried = ", ".join(self.carried_by)
         lines = [f"Level {self.level}: {self.verdict}", f"Carried by: {carried}."]

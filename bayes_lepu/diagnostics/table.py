@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from enum import Flag, auto
 
-from bayes_lepu.diagnostics import columns, constancy, data_information, exceptional, levels
+from bayes_lepu.diagnostics import columns, constancy, levels
 from bayes_lepu.diagnostics.audited import check_audits
 from bayes_lepu.diagnostics.bend import check_bend
 from bayes_lepu.diagnostics.convergence import check_convergence
@@ -12,11 +12,10 @@ from bayes_lepu.diagnostics.design import check_design, check_rows, check_sampli
 from bayes_lepu.diagnostics.evidence import Evidence
 from bayes_lepu.diagnostics.forms import check_forms
 from bayes_lepu.diagnostics.knowledge import check_false_marks, check_knowledge
-from bayes_lepu.diagnostics.label_checks import check_calibration, check_rates, check_shrinkage
+from bayes_lepu.diagnostics.label_checks import check_calibration, check_rates
 from bayes_lepu.diagnostics.naming import check_modes, check_orientation
-from bayes_lepu.diagnostics.plausibility import check_existence, check_plausibility
+from bayes_lepu.diagnostics.ranking import check_ranking
 from bayes_lepu.diagnostics.records import Check
-from bayes_lepu.diagnostics.sensitivity import check_intercepts, check_power_scaling
 from bayes_lepu.diagnostics.several_annotators import (
     check_independence,
     check_mode_weights,
@@ -80,27 +79,19 @@ CHECKS: list[Row] = [
     Row(check_rows, Scope.DENSE),
     Row(constancy.check_split, Scope.ONE),
     Row(check_bend),
-    Row(check_existence, Scope.DENSE),
     Row(check_convergence),
     Row(check_overlap, Scope.SEVERAL),
     Row(check_orientation, Scope.ONE),
     Row(check_modes, Scope.DENSE),
     Row(check_mode_weights, Scope.SEVERAL),
-    Row(data_information.check_information, Scope.ONE, data_information.NOT_COMPUTED),
-    Row(data_information.check_shape, Scope.DENSE),
-    Row(data_information.check_ranking),
-    Row(exceptional.check_exceptional, Scope.ONE, exceptional.NOT_COMPUTED),
+    Row(check_ranking),
     Row(levels.check_profile, Scope.ONE, levels.NOT_COMPUTED),
     Row(levels.check_sd),
     Row(levels.check_against_profile, Scope.DENSE),
     Row(levels.check_contraction, Scope.DENSE | Scope.SEVERAL),
-    Row(levels.check_widths, Scope.DENSE),
-    Row(check_power_scaling, Scope.DENSE),
-    Row(check_intercepts, Scope.DENSE),
     Row(constancy.check_constancy, Scope.ONE, constancy.NOT_COMPUTED),
     Row(check_rates),
     Row(check_calibration, Scope.DENSE | Scope.SEVERAL),
-    Row(check_shrinkage, Scope.DENSE),
     Row(columns.check_columns, Scope.ONE, columns.NOT_COMPUTED),
     Row(check_independence, Scope.SEVERAL),
     Row(check_forms, Scope.ONE),
@@ -108,5 +99,4 @@ CHECKS: list[Row] = [
     Row(check_knowledge),
     Row(check_audits, Scope.DENSE),
     Row(check_false_marks),
-    Row(check_plausibility, Scope.ONE),
 ]

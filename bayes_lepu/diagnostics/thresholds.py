@@ -6,25 +6,18 @@ the simulations behind the library (2500 rows, 5 columns); treat them as startin
 
 from typing import Literal
 
-from scipy.special import chdtri
-
 from bayes_lepu.diagnostics.records import Aspect, Check, Status
 
 SD_PI = (0.05, 0.10)  # Wald intervals of π cover .93 below, .46 above
 PROFILE_WIDTH = (0.20, 0.40)  # width of the likelihood set of π
 MODE_GAP = (5.0, 2.0)  # log-likelihood units to another answer: odds below 1 %, above 14 %
 ORIENTATION = (0.99, 0.95)  # posterior probability; also of the order of the two norms
-INFORMATION = (10.0, 1.0)  # data information in units of prior precision
 CONTRACTION = (0.9, 0.5)
-WIDTH_RATIO = (2.0, 3.5)  # interval width of t against that of h, at c = 1/2
 PROFILE_RATIO = (1.5, 3.0)  # likelihood set of π against its posterior interval
 FORM_WIDTH = (0.28, 0.40)  # of the range of π over forms that predict the labels as well
-STEEPNESS = (3.0, 1.5)  # larger of the two predictors' sd
-COSINE = (0.85, 0.97)  # between a and α
 RANKING = (0.95, 0.85)  # mean correlation of a·x between draws and their mean
 R_HAT = (1.01, 1.05)
 LIKELIHOOD_DROP = 1.92  # half the 95 % point of χ² with one degree of freedom
-POWER_SCALING = (0.05, 0.20)
 ROUNDING = 0.005  # of π as it is printed
 
 
@@ -36,17 +29,6 @@ def relative(bounds: tuple[float, float], pi: float) -> tuple[float, float]:
     """
     scale = min(1.0, max(pi, 1e-6) / 0.4)
     return bounds[0] * scale, bounds[1] * scale
-
-
-def nested_gap(freed: int) -> tuple[float, float]:
-    """Bounds in log-likelihood units for a restriction that frees this many parameters when lifted.
-
-    Freeing k parameters earns up to half the 95 % point of χ²(k) by chance, and more where some
-    of them mean nothing under the restriction (2 Δ had a 95 % point of 18.3 for PsychM against a
-    true SCAR with k = 7, where χ² says 14.1); `MODE_GAP` is asked for beyond that.
-    """
-    chance = 0.5 * float(chdtri(freed, 0.05))
-    return MODE_GAP[0] + chance, MODE_GAP[1] + chance
 
 
 def grade(figure: float, bounds: tuple[float, float]) -> Status:

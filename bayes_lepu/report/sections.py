@@ -392,6 +392,8 @@ def checks_section(page: Page) -> Section:
     """The verdict in its own words, the checks behind it, and pictures of the naming."""
     fit, verdict = page.fit, page.verdict
     folded = [("All checks", checks_table(verdict.checks))]
+    if len(verdict.figures):
+        folded.append(("Figures that decide nothing", from_frame(verdict.figures, index="figure")))
     if any(r.helps for r in verdict.remedies):
         folded.append(("What would help, in figures", remedies_table(page)))
     folded.append(("Modes found by the search", modes_table(fit)))

@@ -5,24 +5,17 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
-import scipy.linalg
 from scipy.optimize import minimize
-from scipy.stats import norm
-from scipy.stats import t as student
 
 import bayes_lepu as lepu
 from bayes_lepu.diagnostics import (
     climbing,
-    constancy,
     convergence,
-    data_information,
     label_checks,
     levels,
-    plausibility,
     profile,
     remedies,
     rivals,
-    sensitivity,
     thresholds,
 )
 from bayes_lepu.diagnostics.subject import Subject
@@ -112,24 +105,6 @@ def test_the_profile_is_kept(spm):
     assert table["delta"].max() == 0
 
 
-def test_spectrum_is_the_generalised_eigenvalue_problem(spm):
-    local = Subject(spm).local
-    rho, directions = data_information.spectrum(local)
-    np.testing.assert_allclose(
-        rho, scipy.linalg.eigvalsh(local.data, local.prior), rtol=1e-8, atol=1e-10
-    )
-    # Each direction is what J and P agree to be an axis.
-    J, P = local.data @ directions, local.prior @ directions
-    np.testing.assert_allclose(J, P * rho, rtol=1e-6, atol=1e-6 * np.abs(J).max())
-
-
-def test_directions_in_words():
-    names = ["a[u]", "b", "alpha[u]", "beta"]
-    words = data_information.name_direction(np.array([0.01, 0.7, 0.02, -0.7]), names)
-    assert words == "b against beta (level of t against level of s)"
-    assert data_information.name_direction(np.array([0, 0, 1.0, 0]), names) == "alpha[u]"
-
-
 def test_audit_information_by_differences(rows):
     """d logit m / d θ by central differences, for a model with all coordinates."""
     fit = lepu.fit(*rows, model="psychm", method="map", random_seed=1)
@@ -196,71 +171,6 @@ def test_rivals_against_leaving_rows_out(rows):
     assert ahead == pytest.approx(loo["spm"] - loo["scar"], abs=0.25 * se)
 
 
-def test_log_prior_of_draws(drawn):
-    subject = Subject(drawn)
-    z = subject.coordinates[:50]
-    point = drawn.density.unpack(z)
-    priors = drawn.priors
-    expected = student.logpdf(point.b, priors["b"].nu, scale=priors["b"].scale)
-    for name in ("a", "alpha", "beta"):
-        prior, values = priors[name], getattr(point, name).reshape(50, -1)
-        expected = expected + norm.logpdf(values, prior.loc, prior.scale).sum(axis=1)
-    ours = sensitivity.log_prior(drawn.density, z)
-    np.testing.assert_allclose(ours - ours[0], expected - expected[0], atol=1e-8)
-
-
-def test_the_same_intercept_prior_changes_nothing(drawn, monkeypatch):
-    monkeypatch.setattr(sensitivity, "INTERCEPT_FACTORS", (1.0,))
-    subject = Subject(drawn)
-    (same,) = sensitivity.other_intercepts(subject)
-    low, high = levels.interval(subject.pi_draws)
-    assert (same.mean, same.lower, same.upper) == pytest.approx(
-        (subject.pi_draws.mean(), low, high), abs=2e-3
-    )
-
-
-@pytest.mark.parametrize(("scale", "factor"), [(1e-100, 2 / 3), (1e100, 5 / 3)])
-def test_other_scales_stay_within_the_bounds_of_a_prior(scale, factor):
-    assert sensitivity._scaled(lepu.Prior("normal", scale=scale), factor).scale == scale
-
-
-@pytest.mark.parametrize("method", ["map", "laplace"])
-def test_a_tighter_prior_of_few_labels_raises_pi(method):
-    """Rates with a prior of their own are varied as intercepts are."""
-    rng = np.random.default_rng(1)
-    X = rng.normal(size=(300, 2))
-    _, l = lepu.Parameters.of(a=[1.0, 0.0], b=0.0, alpha=[0.0, 0.0], beta=0.0).simulate(X, rng)
-    rates = {"c": lepu.Prior("beta", concentration=(2, 8))}
-    fit = lepu.fit(X, l, model="scar", method=method, random_seed=1, priors=rates)
-    tight, wide = sensitivity.other_intercepts(Subject(fit))
-    own = float(fit.pi_draws.mean())
-    assert tight.mean > own + 0.01 > wide.mean + 0.02
-
-
-def test_a_uniform_prior_of_rates_has_nothing_to_vary():
-    uniform, odd = (lepu.Prior("beta", concentration=k) for k in ((1, 1), (0.5, 3)))
-    assert sensitivity._scaled(uniform, 2 / 3) == uniform
-    assert sensitivity._scaled(odd, 2.0).concentration == (0.5, 1.5)
-
-
-def test_tighter_intercepts_pull_pi_to_the_middle():
-    """Nearly flat likelihood of the level: π follows the prior of the intercepts."""
-    rng = np.random.default_rng(1)
-    X = rng.normal(size=(400, 2))
-    truth = lepu.Parameters.of(a=[0.8, 0.0], b=2.5, alpha=[0.0, 0.3], beta=-1.0)
-    _, l = truth.simulate(X, rng)
-    fit = lepu.fit(
-        X,
-        l,
-        model="spm",
-        method="map",
-        random_seed=1,
-        priors=dict.fromkeys(("b", "beta"), lepu.Prior("normal", scale=5.0)),
-    )
-    tight, wide = sensitivity.other_intercepts(Subject(fit))
-    assert abs(tight.mean - 0.5) < abs(wide.mean - 0.5)
-
-
 def test_raw_and_pivoted_r_hat(rows):
     """Chains in mirror images: raw R-hat is bad, after relabelling it is fine."""
     fit = lepu.fit(
@@ -307,36 +217,6 @@ def test_wrong_form_of_h_is_seen():
     fit = lepu.fit(x, l, model="spm", method="map", random_seed=0)
     status = {c.name: c.status for c in fit.identifiability.checks}
     assert status["calibration"] == "failed"
-
-
-def test_separable_labels():
-    X = np.random.default_rng(0).normal(size=(200, 2))
-    inside = X @ [1.0, -2.0] > 0.3
-    assert plausibility.linearly_separable(X, inside)
-    flipped = inside.copy()
-    flipped[:5] = ~flipped[:5]
-    assert not plausibility.linearly_separable(X, flipped)
-
-
-def test_bootstrap_rejects_scar_where_s_varies(spm):
-    found = lepu.diagnose(spm, bootstrap=19, progressbar=False)
-    record = next(c for c in found.checks if c.name == "bootstrap of SCAR")
-    assert record.status == "passed"
-    assert record.figure == pytest.approx(1 / 20)
-
-
-@pytest.mark.slow
-def test_bootstrap_keeps_its_level_under_scar():
-    """20 SCAR data sets, 19 repeats each: p <= .05 in 1 of 20 on average (4 or more: p = .016)."""
-    rng = np.random.default_rng(11)
-    rejected = 0
-    for seed in range(20):
-        X = rng.normal(size=(800, 3))
-        truth = lepu.Parameters.of(a=[2.0, 1.0, 0.0], b=0.3, gamma=0.6, lam=0.4)
-        _, l = truth.simulate(X, rng)
-        fit = lepu.fit(X, l, model="spm", method="map", random_seed=seed)
-        rejected += constancy.bootstrap_constancy(Subject(fit), 19).figure <= 0.05
-    assert rejected <= 3
 
 
 @pytest.mark.parametrize("several", [False, True])
