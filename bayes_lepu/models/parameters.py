@@ -119,11 +119,11 @@ class Parameters:
 
     def tau(self, X: Array) -> Array:
         """Linear predictor of t, ``(..., n)``."""
-        return predict(self.a, X) + self.b[..., None]
+        return _raised(predict(self.a, X), self.b)
 
     def omega(self, X: Array) -> Array:
         """Linear predictor of s, ``(..., n)``; of several annotators ``(..., J, n)``."""
-        return predict(self.alpha, X) + self.beta[..., None]
+        return _raised(predict(self.alpha, X), self.beta)
 
     def t(self, X: Array) -> Array:
         """Class probability P(y=1 | x)."""
@@ -293,6 +293,12 @@ class Parameters:
     def _log_s(self, X: Array) -> tuple[Array, Array]:
         """Logarithms of s and of 1 - s."""
         return log_factor(self.link, self.omega(X), self.log_w[..., None, :])[:2]
+
+
+def _raised(predictor: Array, intercept: Array) -> Array:
+    """Predictors with their intercepts added, in place: they can be large."""
+    predictor += intercept[..., None]
+    return predictor
 
 
 def _moderate(z: Array) -> bool:

@@ -20,11 +20,15 @@ from bayes_lepu.models.parameters import Parameters
 from bayes_lepu.models.spec import ModelSpec
 from bayes_lepu.priors.prior import Priors
 from bayes_lepu.result import predictive, summaries
-from bayes_lepu.result.by_annotator import annotator_table, summary_by_annotator
-from bayes_lepu.result.calls import HEAD, call_text
 from bayes_lepu.result.facts import facts_as_html, facts_as_text, facts_of
-from bayes_lepu.result.origin import FitOptions, Provenance
-from bayes_lepu.result.parameter_tables import checked_names, coefficient_table, estimate_table
+from bayes_lepu.result.origin import HEAD, FitOptions, Provenance, call_text
+from bayes_lepu.result.parameter_tables import (
+    annotator_table,
+    checked_names,
+    coefficient_table,
+    estimate_table,
+    summary_by_annotator,
+)
 from bayes_lepu.result.without_rows import ColumnsOnly, Remembered
 
 if TYPE_CHECKING:
@@ -323,7 +327,7 @@ class FittedModel:
             ``s`` and ``h`` of several annotators one more. They are computed when looked at:
             ``fit.extract()["t"].sel(obs=label)`` takes one row.
         """
-        from bayes_lepu.result.extraction import extract_rows
+        from bayes_lepu.result.lazy import extract_rows
 
         rows = (self.data.X, self.data.index) if X is None else self.data.transform(X)
         return extract_rows(self, *rows)

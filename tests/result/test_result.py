@@ -17,8 +17,7 @@ from bayes_lepu.fitted import Fit
 from bayes_lepu.models import REGISTRY
 from bayes_lepu.models.parameters import stack
 from bayes_lepu.result import summaries
-from bayes_lepu.result.saved import FORMAT_VERSION
-from bayes_lepu.result.storage import read_tree, write_tree
+from bayes_lepu.result.saved import FORMAT_VERSION, read_tree, write_tree
 
 MODELS = list(REGISTRY)
 ODD = ["a/b", "<b>height</b>", "größe (cm)", "x' OR 1=1; --", "new\nline"]

@@ -16,7 +16,7 @@ import xarray as xr
 
 import bayes_lepu as lepu
 from bayes_lepu.models.parameters import ARRAYS
-from bayes_lepu.result.storage import HDF5, TRAILER, _trailer, write_tree
+from bayes_lepu.result.saved import HDF5, TRAILER, _trailer, write_tree
 from bayes_lepu.runtime.files import replace_file
 from tests.patience import patience, slow
 from tests.tiny import tiny_fit
@@ -177,7 +177,7 @@ def test_arrays_larger_than_their_file_are_refused(tmp_path):
 
 
 def test_a_newer_version_is_named(fits, tmp_path):
-    from bayes_lepu.result.storage import read_tree
+    from bayes_lepu.result.saved import read_tree
 
     tree = read_tree(fits["map"].save(tmp_path / "fit.nc"))
     tree.attrs["format_version"] = 99
