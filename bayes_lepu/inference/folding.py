@@ -27,10 +27,10 @@ from bayes_lepu.data.weights import evenly_spaced
 from bayes_lepu.links import Array
 from bayes_lepu.models.density import LogDensity
 
-# Rows times draws for which w is computed, in a second or two; of more, some are looked at first.
-ROWS_BY_DRAWS = 100_000_000
-FEW_DRAWS = 8  # looked at in any case
-ALIKE = 0.01  # range of w within which some draws stand for all
+# Rows times draws for which w is computed in about a second; of more, a few are looked at first.
+ROWS_BY_DRAWS = 40_000_000
+FEW_DRAWS = 8
+ALIKE = 0.01  # range of w within which the few stand for all
 
 
 def naming_log_odds(density: LogDensity, z: Array) -> float:
@@ -94,9 +94,8 @@ def _log_odds(density: LogDensity, z: Array) -> Array:
     if density.is_symmetric:  # the likelihood cancels
         odds = [density.log_prior(here) - density.log_prior(density.swap(here)) for here in flat]
         return np.reshape(odds, z.shape[:-1])
-    count = ROWS_BY_DRAWS // density.data.n_all if density.data.in_memory else FEW_DRAWS
-    if count < len(flat):
-        some = flat[evenly_spaced(len(flat), max(count, FEW_DRAWS))]
+    if density.data.n_all * len(flat) > ROWS_BY_DRAWS or not density.data.in_memory:
+        some = flat[evenly_spaced(len(flat), FEW_DRAWS)]
         few = np.array([naming_log_odds(density, point) for point in some])
         if np.ptp(expit(few)) < ALIKE or not density.data.in_memory:
             return np.full(z.shape[:-1], logsumexp(log_expit(few)) - logsumexp(log_expit(-few)))
