@@ -44,7 +44,7 @@ ANNOTATORS = ("scar", "spm", "psychm")
 PREFERRED = {False: ANNOTATORS, True: ("spm", "scar", "psychm")}  # by whether the class is learned
 MARGIN = 3.0  # log-likelihood units; between 2 and 10 the answers on real tables are the same
 FOLDS = 4
-COMPARED_ROWS = 20_000  # of a larger table an even part decides: leads there are in the hundreds
+COMPARED_ROWS = 8_000  # of a larger table an even part decides: leads there are in the hundreds
 COMPARED_MARKS = 1_000  # marked rows that such a part has, where there are as many
 
 
@@ -129,18 +129,20 @@ def choose(compared: Sequence[tuple[Candidate, Any]]) -> tuple[Choice, Any]:
     return Choice((chosen[0], *others)), chosen[1]
 
 
-def classes_to_compare(data: PUData, asked: Any, random_seed: int) -> list["Compared"]:
-    """The rows with a straight class and, where they can, with a learned one.
+def classes_to_compare(
+    data: PUData, asked: Any, random_seed: int, learners: Sequence[Any] = AUTO_LEARNERS
+) -> list["Compared"]:
+    """The rows with a straight class and, where they can, with one learned by ``learners``.
 
     Of many rows an even part is compared.
     """
     marks = max(int(data.held.l.sum()), 1)
     most = max(COMPARED_ROWS, data.held.n * COMPARED_MARKS // marks)
-    learners = read_learner(asked)
-    found = [Compared.of(data, most, learners, random_seed)]
-    if not learners and asked is not None and can_learn(data, FOLDS):
-        learned = with_learned(data, AUTO_LEARNERS, random_seed)
-        found.append(Compared.of(learned, most, AUTO_LEARNERS, random_seed))
+    given = read_learner(asked)
+    found = [Compared.of(data, most, given, random_seed)]
+    if not given and asked is not None and can_learn(data, FOLDS):
+        learned = with_learned(data, learners, random_seed)
+        found.append(Compared.of(learned, most, learners, random_seed))
     return found
 
 

@@ -78,7 +78,9 @@ def measure_bend(subject: Subject) -> Bend | None:
     seed, own = fit.options.random_seed, fit.spec
     varying = replace(get_model("spm"), of_class=own.of_class, false_marks=own.false_marks)
     specs = [own] if own.has_selection else [own, varying]
-    plain, bent = classes_to_compare(part, "auto", seed)
+    plain, bent = classes_to_compare(
+        part, "auto", seed, ("boosting",)
+    )  # a fifth of the cost of both
     every = [(spec, priors) for spec in specs for priors in _priors(spec, part)]
     straight, _ = _best(plain, every, seed)
     learned, pi = _best(bent, [(spec, default_priors_of(spec, bent.part)) for spec in specs], seed)
