@@ -20,8 +20,7 @@ with _importing():
         LepuWarning,
         ModelError,
     )
-    from bayes_lepu.fitted import Fit
-    from bayes_lepu.loading import load
+    from bayes_lepu.fitted import Fit, load
     from bayes_lepu.models import list_models
     from bayes_lepu.models.parameters import Parameters
     from bayes_lepu.priors.prior import Prior

@@ -13,7 +13,7 @@ CONSTANT = re.compile(r"^_?[A-Z][A-Z0-9_]+(: *[a-z]+)? *= *-?[0-9.]", re.MULTILI
 # that is being added), 13,000 lines of tests, 120 numeric constants, 28 options of `fit`.
 BUDGETS = {
     "lines of the package": 30_800,
-    "files of the package": 189,
+    "files of the package": 185,
     "lines of the tests": 20_400,
     "numeric constants": 263,
     "options of fit": 28,

@@ -9,6 +9,7 @@ label and with all, few between), and π is estimated too low.
 
 from dataclasses import dataclass
 from itertools import combinations
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -17,7 +18,9 @@ from numpy.typing import NDArray
 from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.links import Array
 from bayes_lepu.models.parameters import Parameters
-from bayes_lepu.result import FittedModel
+
+if TYPE_CHECKING:
+    from bayes_lepu.fitted import Fit
 
 REPLICATES = 500
 LEAST_REPLICATES = 100
@@ -84,7 +87,7 @@ class Agreement:
         )
 
 
-def agreement_of(fit: FittedModel) -> Agreement:
+def agreement_of(fit: "Fit") -> Agreement:
     """The counts of a fit against labels replicated from its posterior."""
     rng = np.random.default_rng([fit.options.random_seed, 7])
     return compare_agreement(fit.draws, fit.data, rng)

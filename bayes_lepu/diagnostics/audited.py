@@ -18,11 +18,11 @@ from bayes_lepu.diagnostics.records import Aspect, Check, passed_if
 from bayes_lepu.diagnostics.subject import Subject
 from bayes_lepu.links import Array, RowKind
 from bayes_lepu.models.parameters import Parameters
-from bayes_lepu.result import FittedModel
 from bayes_lepu.result.summaries import mean_by_row
 
 if TYPE_CHECKING:
     from bayes_lepu.diagnostics.evidence import Evidence
+    from bayes_lepu.fitted import Fit
 
 LARGEST_Z = 2.5  # reached by chance in one fit of eighty
 UNLIKE_Z = 3.5  # of two means: by chance in one fit of a thousand; reported finds have 5 to 10
@@ -83,7 +83,7 @@ def _difference(score: Array, audited: Array, rest: Array) -> float:
     return float((one.mean() - other.mean()) / max(spread, 1e-12))
 
 
-def audits_alone_error(fit: FittedModel) -> float:
+def audits_alone_error(fit: "Fit") -> float:
     r"""Standard error of π by random audits alone; infinite where they leave it open.
 
     .. math:: \hat\pi = P(l=1) + P(l=0)\,\hat m, \qquad

@@ -18,14 +18,17 @@ Every end is a function of draws of h, so it has an interval of its own.
 
 from collections.abc import Callable
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
 from bayes_lepu.errors import ModelError
 from bayes_lepu.links import Array
-from bayes_lepu.result import FittedModel
 from bayes_lepu.result.summaries import tail_probabilities
+
+if TYPE_CHECKING:
+    from bayes_lepu.fitted import Fit
 
 MAX_ROWS = 20_000
 DRAWS = 500
@@ -33,7 +36,7 @@ SURE = 0.995  # quantile of h that stands for its highest value: the maximum its
 
 
 def bound_class_prior(
-    fit: FittedModel,
+    fit: "Fit",
     *,
     s_min: float | None = None,
     s_max: float | None = None,

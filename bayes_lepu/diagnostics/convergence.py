@@ -12,10 +12,10 @@ from bayes_lepu.inference.laplace import TRUSTED_K
 from bayes_lepu.links import Array
 from bayes_lepu.models.parameters import Parameters
 from bayes_lepu.models.variables import scalars
-from bayes_lepu.result import FittedModel
 
 if TYPE_CHECKING:
     from bayes_lepu.diagnostics.evidence import Evidence
+    from bayes_lepu.fitted import Fit
 
 MIN_EBFMI = 0.3
 LEAST_OF_BASIN = 20  # draws per chain from which R-hat can be computed at all
@@ -126,7 +126,7 @@ def _raw_chains(subject: Subject) -> list[Check]:
     return [Check("raw R-hat", "passed", r_hat, "for information only", text)]
 
 
-def check_sampler(fit: FittedModel) -> Check:
+def check_sampler(fit: "Fit") -> Check:
     """Divergences and E-BFMI, by the sampler's own record."""
     figures, total = fit.quality.figures, fit.parameters.b.size
     divergent, e_bfmi = figures.get("divergences", 0), figures.get("e_bfmi", np.inf)

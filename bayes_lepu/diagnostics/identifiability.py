@@ -1,6 +1,7 @@
 """All checks in order, and what they amount to: a level, a sentence, and what carries it."""
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,15 +12,17 @@ from bayes_lepu.diagnostics.records import Check, Identifiability
 from bayes_lepu.diagnostics.subject import MAX_DIM, subject_of
 from bayes_lepu.diagnostics.verdict import carriers, choose_level
 from bayes_lepu.diagnostics.words import sentence
-from bayes_lepu.result import FittedModel
 from bayes_lepu.runtime.interruption import stops_at_once
+
+if TYPE_CHECKING:
+    from bayes_lepu.fitted import Fit
 
 MOST_CELLS = 10_000_000  # of a sparse table that is made dense to be judged: 80 MB
 
 
 @stops_at_once
 @np.errstate(all="ignore")  # what is not finite is judged as such, below
-def diagnose(fit: FittedModel) -> Identifiability:
+def diagnose(fit: "Fit") -> Identifiability:
     """What these data can and cannot say: run the checks that apply and form the verdict.
 
     Parameters
@@ -57,13 +60,13 @@ def diagnose(fit: FittedModel) -> Identifiability:
     )
 
 
-def verdict_of(fit: FittedModel) -> Identifiability:
+def verdict_of(fit: "Fit") -> Identifiability:
     """The verdict that a fit keeps, or a new one where it keeps none."""
     kept = getattr(fit, "identifiability", None)
     return kept if isinstance(kept, Identifiability) else diagnose(fit)
 
 
-def _made_dense(fit: FittedModel) -> FittedModel:
+def _made_dense(fit: "Fit") -> "Fit":
     """The same fit on dense rows, where these are few enough to be judged as such."""
     small = fit.density.dim <= MAX_DIM and fit.data.n * fit.data.p <= MOST_CELLS
     return replace(fit, data=fit.data.dense) if fit.data.is_sparse and small else fit

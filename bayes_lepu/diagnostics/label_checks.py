@@ -19,12 +19,12 @@ from bayes_lepu.diagnostics.records import Aspect, Check, passed_if
 from bayes_lepu.diagnostics.subject import Subject
 from bayes_lepu.links import Array
 from bayes_lepu.models.parameters import Parameters
-from bayes_lepu.result import FittedModel
 from bayes_lepu.result.numbers_in_words import share
 from bayes_lepu.result.summaries import mean_by_row
 
 if TYPE_CHECKING:
     from bayes_lepu.diagnostics.evidence import Evidence
+    from bayes_lepu.fitted import Fit
 
 BINS = 10
 SIMULATIONS = 200
@@ -162,7 +162,7 @@ def _gain(h: Array, l: Array, curve: Array) -> float:
     return float(np.mean((l - h) ** 2) - np.mean((l - curve) ** 2))
 
 
-def scores(fit: FittedModel) -> tuple[Array, Array]:
+def scores(fit: "Fit") -> tuple[Array, Array]:
     """Fitted label probability and label of the rows."""
     flat = fit.draws
     return _scores(flat.take(slice(None, None, max(1, flat.b.size // DRAWS))), fit.data)

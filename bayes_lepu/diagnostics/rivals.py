@@ -16,6 +16,7 @@ of all data sets.
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -33,7 +34,9 @@ from bayes_lepu.models.density import LogDensity
 from bayes_lepu.models.parameters import Parameters
 from bayes_lepu.models.row_sums import row_terms
 from bayes_lepu.models.spec import ModelSpec
-from bayes_lepu.result import FittedModel
+
+if TYPE_CHECKING:
+    from bayes_lepu.fitted import Fit
 
 LEAST_DIFFERENCE = 4.0  # log-likelihood units: below that two models predict alike
 STARTS = 6
@@ -93,7 +96,7 @@ def compare_rivals(subject: Subject) -> tuple[Rival, ...]:
     return _ranked(found)
 
 
-def compare_fits(fits: Mapping[str, FittedModel]) -> tuple[Rival, ...]:
+def compare_fits(fits: "Mapping[str, Fit]") -> tuple[Rival, ...]:
     """Several fits of the same labels against each other, in the order given."""
     subjects = {name: Subject(fit) for name, fit in fits.items()}
     return _ranked({n: (s.weak, max(s.peaks, key=lambda p: p.logp).z) for n, s in subjects.items()})

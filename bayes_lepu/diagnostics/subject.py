@@ -10,6 +10,7 @@ import warnings
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -29,7 +30,9 @@ from bayes_lepu.models.parameters import Parameters, sigma_norm
 from bayes_lepu.models.spec import ModelSpec
 from bayes_lepu.priors.prior import INTERCEPTS, SELECTION_SCALE, SLOPES, Prior, weak_priors
 from bayes_lepu.priors.term_priors import terms_of_factors, with_blocks
-from bayes_lepu.result import FittedModel
+
+if TYPE_CHECKING:
+    from bayes_lepu.fitted import Fit
 
 WEAK_SLOPE_SCALE = 2.5  # of the weak ridge, on standardised columns
 WEAK_DEFAULTS = (*SLOPES, *INTERCEPTS)  # priors that a penalty leaves flat or too weak
@@ -76,7 +79,7 @@ class Peak:
 class Subject:
     """A fit and the computations that several checks need."""
 
-    fit: FittedModel
+    fit: "Fit"
 
     @property
     def data(self) -> PUData:
@@ -372,7 +375,7 @@ class Subject:
         return Role.EXCHANGED if swapped else Role.OTHER
 
 
-def subject_of(fit: FittedModel) -> Subject:
+def subject_of(fit: "Fit") -> Subject:
     """The one subject of a fit, kept with it: what the checks find, others need not find again."""
     kept = vars(fit).setdefault("_subject", Subject(fit))
     assert isinstance(kept, Subject)

@@ -25,11 +25,12 @@ from bayes_lepu.plots.panels import (
     short,
     some_rows,
 )
-from bayes_lepu.result import FittedModel
 from bayes_lepu.result.summaries import tail_probabilities
 
 if TYPE_CHECKING:
     from arviz_plots import PlotCollection
+
+    from bayes_lepu.fitted import Fit
 
 MAX_PANELS = 12
 GRID = 41
@@ -39,7 +40,7 @@ MAX_LEVEL = 12  # letters of a level's name below an axis
 
 
 def plot_propensity(
-    fit: FittedModel,
+    fit: "Fit",
     *,
     features: Sequence[str] | None = None,
     show_class: bool = False,
@@ -120,7 +121,7 @@ class Effect:
     levels: tuple[str, ...] = ()
 
 
-def effect_of(fit: FittedModel, name: str, *, ci_prob: float | None = None) -> Effect:
+def effect_of(fit: "Fit", name: str, *, ci_prob: float | None = None) -> Effect:
     """The effect of a column: a curve for numbers, a value per level for categories and flags."""
     data = fit.data
     places = list(data.terms.get(name) or (fit.feature_names.index(name),))
@@ -133,9 +134,7 @@ def effect_of(fit: FittedModel, name: str, *, ci_prob: float | None = None) -> E
     return Effect(x, mean_and_interval(s, tails), mean_and_interval(t, tails), levels)
 
 
-def _settings(
-    fit: FittedModel, name: str, places: list[int]
-) -> tuple[Array, Array, tuple[str, ...]]:
+def _settings(fit: "Fit", name: str, places: list[int]) -> tuple[Array, Array, tuple[str, ...]]:
     """Values on the internal scale to move the columns to, their place on the axis, and names."""
     data, design = fit.data, fit.data.encoding.design
     center, scale = data.center[places], data.scale[places]
@@ -164,7 +163,7 @@ def _settings(
 
 
 def _group_settings(
-    fit: FittedModel, name: str, places: list[int]
+    fit: "Fit", name: str, places: list[int]
 ) -> tuple[Array, Array, tuple[str, ...]]:
     """One setting per group, in the order of their intercepts; of many only the ends are named."""
     data, draws = fit.data, fit.draws.average()
@@ -193,7 +192,7 @@ def _averaged(
     return out
 
 
-def top_features(fit: FittedModel, count: int = MAX_PANELS) -> list[str]:
+def top_features(fit: "Fit", count: int = MAX_PANELS) -> list[str]:
     """The user's columns with the largest effects on s and t against the sizes of these factors."""
     share = np.zeros(fit.data.p)
     average = fit.draws.average()
@@ -205,7 +204,7 @@ def top_features(fit: FittedModel, count: int = MAX_PANELS) -> list[str]:
     return sorted(effects, key=lambda name: -effects[name])[:count]
 
 
-def _known(fit: FittedModel, features: Sequence[str]) -> list[str]:
+def _known(fit: "Fit", features: Sequence[str]) -> list[str]:
     known = {*fit.data.terms, *fit.feature_names}
     unknown = [f for f in features if f not in known]
     if unknown or not features:

@@ -25,12 +25,13 @@ from bayes_lepu.plots.panels import (
     short,
     some_rows,
 )
-from bayes_lepu.result import FittedModel
 from bayes_lepu.result.summaries import mean_by_row, tail_probabilities
 from bayes_lepu.settling.groups import By, read_groups, shares_table
 
 if TYPE_CHECKING:
     from arviz_plots import PlotCollection
+
+    from bayes_lepu.fitted import Fit
 
 BINS = 40
 FEWEST = 20  # draws from which a density can be drawn
@@ -45,7 +46,7 @@ QUANTITIES = {
 
 
 def plot_class_probability(
-    fit: FittedModel,
+    fit: "Fit",
     *,
     ci_prob: float | None = None,
     plot_collection: "PlotCollection | None" = None,
@@ -73,9 +74,7 @@ def plot_class_probability(
     return panels.collection
 
 
-def ranked_groups(
-    fit: FittedModel, *, ci_prob: float | None = None
-) -> tuple[Array, Array, Array, Array]:
+def ranked_groups(fit: "Fit", *, ci_prob: float | None = None) -> tuple[Array, Array, Array, Array]:
     """Rank, (mean, lower, upper) of t and of h, and label rate in groups of rows sorted by t."""
     rows = some_rows(fit.data.n, MAX_ROWS)
     X, labels, draws = fit.data.X[rows], fit.data.l[rows], fit.draws.thin(DRAWS)
@@ -103,7 +102,7 @@ def ranked_groups(
 
 
 def plot_prior_posterior(
-    fit: FittedModel,
+    fit: "Fit",
     *,
     var_names: Sequence[str] | None = None,
     plot_collection: "PlotCollection | None" = None,
@@ -154,7 +153,7 @@ def plot_prior_posterior(
     return panels.collection
 
 
-def prior_and_posterior(fit: FittedModel) -> dict[str, tuple[Array, Array]]:
+def prior_and_posterior(fit: "Fit") -> dict[str, tuple[Array, Array]]:
     """Prior and posterior draws of π, c, and the guesses and lapses that are free."""
     prior, posterior = fit.prior_draws.average(), fit.draws.average()
     prior_pi, prior_c = fit.prior_pi_and_c
@@ -168,7 +167,7 @@ def prior_and_posterior(fit: FittedModel) -> dict[str, tuple[Array, Array]]:
 
 
 def plot_groups(
-    fit: FittedModel,
+    fit: "Fit",
     *,
     by: By | None = None,
     ci_prob: float | None = None,

@@ -22,17 +22,18 @@ from bayes_lepu.plots.panels import (
     short,
     some_rows,
 )
-from bayes_lepu.result import FittedModel
 from bayes_lepu.result.summaries import tail_probabilities
 
 if TYPE_CHECKING:
     from arviz_plots import PlotCollection
 
+    from bayes_lepu.fitted import Fit
+
 BINS = 10
 
 
 def plot_label_rate(
-    fit: FittedModel,
+    fit: "Fit",
     *,
     by: str | None = None,
     ci_prob: float | None = None,
@@ -73,7 +74,7 @@ def plot_label_rate(
 
 
 def grouped_rates(
-    fit: FittedModel, *, by: str | None = None, ci_prob: float | None = None
+    fit: "Fit", *, by: str | None = None, ci_prob: float | None = None
 ) -> pd.DataFrame:
     """Per group: size, place on the axis, observed rate, predicted rate and its interval."""
     rows = some_rows(fit.data.n, MAX_ROWS)
@@ -107,7 +108,7 @@ def grouped_rates(
     return pd.DataFrame(records)
 
 
-def _place(fit: FittedModel, name: str) -> int:
+def _place(fit: "Fit", name: str) -> int:
     """Where a column of numbers stands, or one of the user's that became a single one."""
     if name in fit.feature_names:
         return fit.feature_names.index(name)
@@ -128,7 +129,7 @@ def _groups(values: Array) -> NDArray[np.intp]:
 
 
 def plot_calibration(
-    fit: FittedModel,
+    fit: "Fit",
     *,
     ci_prob: float | None = None,
     plot_collection: "PlotCollection | None" = None,

@@ -8,13 +8,14 @@ import pandas as pd
 from bayes_lepu.errors import ModelError
 from bayes_lepu.links import Array
 from bayes_lepu.plots.panels import CLASS, GUIDE, Panels, height
-from bayes_lepu.result import FittedModel
 from bayes_lepu.result.summaries import tail_probabilities
 from bayes_lepu.settling.counting import count_positives, stream
 from bayes_lepu.settling.readings import AS_NAMED, EXCHANGED, Reading, kept, read_open
 
 if TYPE_CHECKING:
     from arviz_plots import PlotCollection
+
+    from bayes_lepu.fitted import Fit
 
 SETTLED = 20
 STEPS = 100
@@ -35,7 +36,7 @@ KINDS = {
 
 
 def plot_ranking(
-    fit: FittedModel,
+    fit: "Fit",
     *,
     kind: str = "gain",
     exchanged: bool = False,
@@ -84,7 +85,7 @@ def plot_ranking(
 
 
 @kept
-def ranking_curves(fit: FittedModel, *, ci_prob: float | None = None, both: bool) -> pd.DataFrame:
+def ranking_curves(fit: "Fit", *, ci_prob: float | None = None, both: bool) -> pd.DataFrame:
     """What is found by looking at the first k unlabelled rows, for about 100 values of k.
 
     Returns

@@ -10,17 +10,18 @@ from bayes_lepu.diagnostics.thresholds import LIKELIHOOD_DROP
 from bayes_lepu.errors import ModelError
 from bayes_lepu.models.parameters import sigma_norm
 from bayes_lepu.plots.panels import CLASS, DRAWS, GUIDE, PROPENSITY, Panels, share_range
-from bayes_lepu.result import FittedModel
 
 if TYPE_CHECKING:
     from arviz_plots import PlotCollection
+
+    from bayes_lepu.fitted import Fit
 
 MAX_GAP = 50.0
 LOWEST_PROFILE = 6.5
 
 
 def plot_orientation(
-    fit: FittedModel,
+    fit: "Fit",
     *,
     plot_collection: "PlotCollection | None" = None,
     backend: str | None = None,
@@ -52,7 +53,7 @@ def plot_orientation(
 
 
 def plot_modes(
-    fit: FittedModel,
+    fit: "Fit",
     *,
     plot_collection: "PlotCollection | None" = None,
     backend: str | None = None,
@@ -84,7 +85,7 @@ def plot_modes(
 
 
 def plot_profile(
-    fit: FittedModel,
+    fit: "Fit",
     *,
     plot_collection: "PlotCollection | None" = None,
     backend: str | None = None,

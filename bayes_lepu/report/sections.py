@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -27,13 +28,15 @@ from bayes_lepu.plots.ranking import plot_ranking
 from bayes_lepu.plots.two_namings import plot_modes, plot_orientation, plot_profile
 from bayes_lepu.report.figures import Picture, picture
 from bayes_lepu.report.html_tables import Cell, Table, from_frame, table
-from bayes_lepu.result import FittedModel
 from bayes_lepu.result.facts import orientation_sentence
 from bayes_lepu.result.numbers_in_words import number, say_count, say_share
 from bayes_lepu.result.summaries import interval_level, mean_by_row
 from bayes_lepu.settling.groups import own_values, read_groups, shares_table
 from bayes_lepu.settling.plain_answer import Answer
 from bayes_lepu.settling.readings import UNNAMED_LEVEL, read_open
+
+if TYPE_CHECKING:
+    from bayes_lepu.fitted import Fit
 
 MAX_COLUMNS = 60  # of the user's, in any table of the page
 
@@ -106,11 +109,11 @@ class Page:
     compare_with : mapping of str to Fit, or None
     """
 
-    fit: FittedModel
+    fit: "Fit"
     verdict: Identifiability
     answer: Answer
     group_by: tuple[str, ...] = ()
-    compare_with: Mapping[str, FittedModel] | None = None
+    compare_with: "Mapping[str, Fit] | None" = None
 
     @property
     def h_formula(self) -> str:
@@ -181,7 +184,7 @@ def rows_section(page: Page) -> Section | None:
     )
 
 
-def ranked_rows(fit: FittedModel) -> pd.DataFrame:
+def ranked_rows(fit: "Fit") -> pd.DataFrame:
     """The unlabelled rows whose class is unknown, the most probable first, with their columns.
 
     Means and intervals are those of `Fit.decide`, over at most 1000 evenly spaced draws; at most
@@ -464,7 +467,7 @@ def _pictures(page: Page) -> list[Picture]:
     return pictures
 
 
-def modes_table(fit: FittedModel) -> Table:
+def modes_table(fit: "Fit") -> Table:
     """The distinct modes in words a reader knows."""
     names = {
         "role": "role",
@@ -537,7 +540,7 @@ def comparison_section(page: Page) -> Section | None:
     return Section("comparison", "Against simpler models", lead, tables=(("Models", found),))
 
 
-def _own_name(fit: FittedModel, others: Mapping[str, FittedModel]) -> str:
+def _own_name(fit: "Fit", others: "Mapping[str, Fit]") -> str:
     return f"{fit.spec.name} (this fit)" if fit.spec.name in others else fit.spec.name
 
 
@@ -602,14 +605,14 @@ def data_section(page: Page) -> Section:
     )
 
 
-def _a_label(fit: FittedModel) -> str:
+def _a_label(fit: "Fit") -> str:
     """What the model takes a label to prove."""
     if fit.spec.false_marks:
         return "A label can be a false mark, put on a negative"
     return "A label is taken to be right"
 
 
-def _used_in(fit: FittedModel, j: int) -> str:
+def _used_in(fit: "Fit", j: int) -> str:
     d = fit.data
     parts = ["t"] if d.class_mask[j] else []
     if fit.spec.has_selection and d.selection_mask[j]:

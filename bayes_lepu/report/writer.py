@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from importlib.resources import files
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
@@ -14,23 +15,25 @@ from bayes_lepu.diagnostics.records import Identifiability
 from bayes_lepu.report import sections
 from bayes_lepu.report.figures import BOTTOM, LEFT, RIGHT, TOP
 from bayes_lepu.report.sections import Page, first_rows
-from bayes_lepu.result import FittedModel
 from bayes_lepu.result.numbers_in_words import say_count
 from bayes_lepu.result.summaries import interval_level
 from bayes_lepu.runtime.files import replace_file
 from bayes_lepu.runtime.interruption import stops_at_once
 from bayes_lepu.settling.plain_answer import answer_of
 
+if TYPE_CHECKING:
+    from bayes_lepu.fitted import Fit
+
 
 @stops_at_once
 def write_report(
-    fit: FittedModel,
+    fit: "Fit",
     path: str | Path,
     *,
     identifiability: Identifiability,
     title: str | None = None,
     group_by: tuple[str, ...] = (),
-    compare_with: Mapping[str, FittedModel] | None = None,
+    compare_with: "Mapping[str, Fit] | None" = None,
 ) -> Path:
     """Write the report of a fit to ``path``.
 
@@ -90,7 +93,7 @@ def render(page: Page, title: str) -> str:
     )
 
 
-def _facts(fit: FittedModel) -> str:
+def _facts(fit: "Fit") -> str:
     """The table and the model in a line."""
     d = fit.data
     audited = f", {say_count(d.n_audited)} checked" if d.n_audited else ""

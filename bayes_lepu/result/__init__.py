@@ -1,5 +1,1 @@
-"""What a fit returns."""
-
-from bayes_lepu.result.fitted_model import FittedModel
-
-__all__ = ["FittedModel"]
+"""What a fit is made of: summaries, tree, file and the options of its call."""

@@ -10,7 +10,7 @@ from bayes_lepu.result.numbers_in_words import worse
 from bayes_lepu.result.summaries import describe_draws, interval_level
 
 if TYPE_CHECKING:
-    from bayes_lepu.result.fitted_model import FittedModel
+    from bayes_lepu.fitted import Fit
 
 SETTLED_BY = {
     "columns": "the columns given to each factor",
@@ -36,7 +36,7 @@ def facts_as_html(headline: str, facts: Mapping[str, str]) -> str:
     return f"<div><b>{escape(headline)}</b><table>{rows}</table></div>"
 
 
-def facts_of(fit: "FittedModel") -> dict[str, str]:
+def facts_of(fit: "Fit") -> dict[str, str]:
     """What a fit says of itself before anybody judges it."""
     d = fit.data
     facts = {
@@ -66,7 +66,7 @@ def facts_of(fit: "FittedModel") -> dict[str, str]:
     return facts
 
 
-def class_in_words(fit: "FittedModel") -> str:
+def class_in_words(fit: "Fit") -> str:
     """Whether the class is straight in the columns or learned from them, and who said so."""
     learned, lead = fit.data.learned, None if fit.choice is None else fit.choice.bend
     if learned is None:
@@ -97,7 +97,7 @@ def table_in_words(data: PUData) -> str:
     return f"{filled}; columns divided by their standard deviations, not centred"
 
 
-def orientation_sentence(fit: "FittedModel") -> str:
+def orientation_sentence(fit: "Fit") -> str:
     """Which factor is t, and what says so."""
     o = fit.orientation
     chance = "" if o.probability is None else f" (posterior probability {o.probability:.3f})"

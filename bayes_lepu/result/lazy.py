@@ -16,11 +16,12 @@ from xarray.core import indexing
 from bayes_lepu.errors import ModelError
 from bayes_lepu.links import Array
 from bayes_lepu.models.parameters import Parameters
-from bayes_lepu.result.fitted_model import FittedModel
 from bayes_lepu.tables.user_table import as_coordinate
 
 if TYPE_CHECKING:
     import xarray as xr
+
+    from bayes_lepu.fitted import Fit
 
 MAX_CELLS = 250_000_000  # 2 GB of numbers
 
@@ -76,14 +77,12 @@ FUNCTIONS: dict[str, Callable[[Parameters, Array], Array]] = {
 }
 
 
-def extract_rows(fit: FittedModel, X: Array, index: pd.Index) -> "xr.Dataset":
+def extract_rows(fit: "Fit", X: Array, index: pd.Index) -> "xr.Dataset":
     """t, s, h and P(y=1 | x, l=0), computed when they are looked at.
 
     Dimensions (chain, draw, obs), of what every annotator has of his own (…, obs, annotator).
     """
     import xarray as xr
-
-    from bayes_lepu.result.lazy import computed
 
     p, several = fit.parameters, fit.data.n_annotators > 1
     chains, draws = p.b.shape

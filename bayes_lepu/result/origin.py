@@ -23,7 +23,7 @@ from bayes_lepu.models.spec import ModelSpec
 from bayes_lepu.priors.prior import GivenPriors, Prior, Priors
 
 if TYPE_CHECKING:
-    from bayes_lepu.result.fitted_model import FittedModel
+    from bayes_lepu.fitted import Fit
 
 VERSIONED = ("bayes-lepu", "numpy", "numba", "scipy", "pandas", "pymc", "nutpie")
 # What a call hands over with one value for every row; its names of columns are options.
@@ -240,7 +240,7 @@ NOT_PRINTED = {"model", "l", "priors", "penalty", "C", "cores", "progressbar"}
 OF_A_SAMPLER = {"method", "draws", "tune", "chains", "sampler"}  # draws of a trace are there
 
 
-def call_text(fit: "FittedModel", priors: GivenPriors | None, name: str = "fit") -> str:
+def call_text(fit: "Fit", priors: GivenPriors | None, name: str = "fit") -> str:
     """Lines of Python that fit the same rows again, with these priors, as a variable.
 
     Rows are the variables ``X``, ``l``, ``y``, ``w`` (weights) and ``visits``, as they were handed
@@ -266,13 +266,13 @@ def call_text(fit: "FittedModel", priors: GivenPriors | None, name: str = "fit")
     return f"{lines}{name} = lepu.{function}(\n    " + ",\n    ".join(arguments) + ",\n)\n"
 
 
-def _model(fit: "FittedModel") -> str:
+def _model(fit: "Fit") -> str:
     """The model's name where the library knows it."""
     known = {**REGISTRY, **PROPENSITIES}
     return repr(fit.options.model) if fit.options.model in known else "model"
 
 
-def _rows(fit: "FittedModel") -> list[str]:
+def _rows(fit: "Fit") -> list[str]:
     """What is handed over with a value for every row."""
     data, options = fit.data, fit.options
     values = {

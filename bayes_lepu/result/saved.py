@@ -13,46 +13,139 @@ crash, ask for any amount of memory, or not return at all.
 
 import hashlib
 import json
-from dataclasses import fields
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import pandas as pd
+from scipy.sparse import csr_array
 
 from bayes_lepu.choosing import Choice
 from bayes_lepu.dask import PartitionedData
-from bayes_lepu.errors import FileFormatError
+from bayes_lepu.data.annotators import ONE
+from bayes_lepu.data.learned import Learned
+from bayes_lepu.data.pu_data import PUData
+from bayes_lepu.errors import FileFormatError, ModelError
 from bayes_lepu.factors import CURVES, Factor
 from bayes_lepu.factors import REGISTRY as PROPENSITIES
 from bayes_lepu.inference.engines import Quality
 from bayes_lepu.inference.modes import Mode
 from bayes_lepu.inference.orientation import Orientation
+from bayes_lepu.links import Array
 from bayes_lepu.models.density import LogDensity
 from bayes_lepu.models.parameters import Parameters
 from bayes_lepu.models.spec import ModelSpec
-from bayes_lepu.models.variables import from_variables
+from bayes_lepu.models.variables import (
+    from_variables,
+)
 from bayes_lepu.priors.prior import Prior
-from bayes_lepu.result.fitted_model import FittedModel
 from bayes_lepu.result.origin import FitOptions, Provenance
 from bayes_lepu.result.tree import (
+    SPARSE,
     groups_without_rows,
     learned_group,
-    read_learned,
-    read_rows,
     stored_groups,
 )
-from bayes_lepu.result.without_rows import Remembered
 from bayes_lepu.runtime.files import replace_file
+from bayes_lepu.tables.encoding import Encoding
 
 if TYPE_CHECKING:
     import xarray as xr
+
+    from bayes_lepu.fitted import Fit
 
 FORMAT = "bayes_lepu.fit"
 FORMAT_VERSION = 6
 LEARNED = "learned"  # the group of the trees that learned the shape of the class
 
 
+# The fields of `PUData` with an entry per row.
+ROWS = ("X", "labels", "y", "index", "weight", "drawn")
+
+
+class ColumnsOnly(PUData):
+    """`PUData` without what belongs to single rows, which is an error to ask for."""
+
+    def __init__(self, **fields: Any) -> None:
+        for name, value in fields.items():
+            object.__setattr__(self, name, value)
+
+    def __getattr__(self, name: str) -> Any:
+        """Only what is not there ends here."""
+        if name not in ROWS:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        raise ModelError(
+            "This fit was saved without its rows (data=False): it predicts new rows and says what "
+            "it printed when it was saved. For this, load the fit that was saved with them."
+        )
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(self.feature_names)})"
+
+    def __dask_tokenize__(self) -> list[tuple[str, Any]]:
+        """By what is there; Dask would ask for every field."""
+        return sorted(vars(self).items())
+
+    def with_encoding(self, encoding: Encoding) -> Self:
+        """The same columns, encoded in another way."""
+        return type(self)(**vars(self) | {"encoding": encoding})
+
+
+@dataclass(frozen=True, eq=False)
+class Remembered:
+    """What a fit knew of its rows when it was saved after its verdict, or without them.
+
+    Attributes
+    ----------
+    pi : (draw,) array
+        Class prior.
+    c : (draw, J) array
+        Label frequency of every annotator.
+    prior_pi, prior_c : (draw,) arrays
+        Draws of both from the prior; empty for a point estimate.
+    level : int
+        Level of the verdict.
+    facts : mapping of str to str
+        What the fit printed.
+    """
+
+    pi: Array
+    c: Array
+    prior_pi: Array
+    prior_c: Array
+    level: int
+    facts: Mapping[str, str]
+
+    def to_dataset(self) -> "xr.Dataset":
+        """As a group of a saved fit."""
+        import xarray as xr
+
+        return xr.Dataset(
+            {
+                "pi": ("sample", self.pi),
+                "c": (("sample", "annotator"), self.c),
+                "prior_pi": ("prior_sample", self.prior_pi),
+                "prior_c": ("prior_sample", self.prior_c),
+                "level": self.level,
+                "facts": json.dumps(dict(self.facts)),
+            }
+        )
+
+    @classmethod
+    def from_group(cls, group: Any) -> Self:
+        """Back from the group."""
+        pi, c, prior_pi, prior_c = (
+            np.asarray(group[name].to_numpy()) for name in ("pi", "c", "prior_pi", "prior_c")
+        )
+        facts = json.loads(str(group["facts"].item()))
+        return cls(pi, c, prior_pi, prior_c, level=int(group["level"]), facts=facts)
+
+
 def to_saved(
-    fit: FittedModel,
+    fit: "Fit",
     *,
     all_groups: bool = False,
     remembered: Remembered | None = None,
@@ -299,3 +392,66 @@ def _refuse_more_than_there_is(tree: "xr.DataTree", size: int, path: Path) -> No
             f"{path} claims to hold {total} bytes of numbers in a file of {size}: not a file "
             "written by Fit.save."
         )
+
+
+def read_learned(group: Any) -> Learned | None:
+    """Inverse of `learned_group`; None where the class is straight."""
+    if group is None:
+        return None
+    arrays = {str(name): values.to_numpy() for name, values in group.data_vars.items()}
+    return Learned.from_arrays(json.loads(group.attrs["names"]), arrays)
+
+
+def read_rows(tree: "xr.DataTree", *, learned: Learned | None) -> PUData:
+    """The data from their two groups; without the rows where these were left out."""
+    constant = tree["constant_data"]
+    columns = _read_columns(constant) | {"learned": learned}
+    if "audited" not in constant.data_vars:
+        return ColumnsOnly(**columns)
+    several = "labels" in constant.data_vars
+    labels = (constant["labels"] if several else tree["observed_data"]["l"]).to_numpy()
+    return PUData(
+        X=_read_table(constant, columns["scale"].size),
+        labels=np.ascontiguousarray(labels if several else labels[:, None]),
+        y=constant["audited"].to_numpy(),
+        index=_read_index(constant),
+        weight=constant["weight"].to_numpy() if "weight" in constant else np.zeros(0),
+        drawn=constant["drawn"].to_numpy() if "drawn" in constant else np.zeros((0, 2)),
+        **columns,
+    )
+
+
+def _read_table(constant: Any, p: int) -> Any:
+    """X, dense or sparse."""
+    if "X" in constant.data_vars:
+        return np.ascontiguousarray(constant["X"].to_numpy())
+    parts = tuple(constant[name].to_numpy() for name in SPARSE)
+    X = csr_array(parts, shape=(constant.sizes["obs"], p))
+    X.check_format(full_check=True)
+    return X
+
+
+def _read_columns(constant: Any) -> dict[str, Any]:
+    several = "annotator" in constant.coords
+    return {
+        "feature_names": tuple(str(f) for f in constant["feature"].to_numpy()),
+        "named": bool(constant.attrs["named"]),
+        "center": constant["center"].to_numpy(),
+        "scale": constant["scale"].to_numpy(),
+        "class_mask": constant["class_mask"].to_numpy().astype(bool),
+        "selection_mask": constant["selection_mask"].to_numpy().astype(bool),
+        "encoding": Encoding.from_dict(json.loads(str(constant["encoding"].item()))),
+        "annotators": tuple(map(str, constant["annotator"].to_numpy())) if several else ONE,
+        "outside": constant["outside"].to_numpy(),
+        "visit_names": tuple(json.loads(constant.attrs["visits"])),
+    }
+
+
+def _read_index(constant: Any) -> pd.Index:
+    """Row labels; dates are stored as text, and of other kinds the text is what is left."""
+    rows, dtype = constant["obs"].to_numpy(), constant.attrs.get("row_dtype")
+    if dtype is None:
+        return pd.Index(rows)
+    times = pd.to_datetime(rows, format="ISO8601", utc=True)
+    aware = isinstance(pd.api.types.pandas_dtype(dtype), pd.DatetimeTZDtype)
+    return (times if aware else times.tz_localize(None)).astype(dtype)

@@ -16,9 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
-from bayes_lepu.data.annotators import ONE
 from bayes_lepu.data.learned import Learned
 from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.factors import RATES
@@ -28,18 +26,17 @@ from bayes_lepu.models.parameters import Parameters, stack
 from bayes_lepu.models.variables import annotator_values, free_variables, log_prior, predictors
 from bayes_lepu.priors.prior import SLOPES
 from bayes_lepu.result import predictive
-from bayes_lepu.result.fitted_model import FittedModel
-from bayes_lepu.result.without_rows import ColumnsOnly
-from bayes_lepu.tables.encoding import Encoding
 
 if TYPE_CHECKING:
     import xarray as xr
+
+    from bayes_lepu.fitted import Fit
 
 SAMPLE = ("chain", "draw")
 COUNTS = {"diverging": bool, "n_steps": np.int64, "tree_depth": np.int64}
 
 
-def to_tree(fit: FittedModel) -> "xr.DataTree":
+def to_tree(fit: "Fit") -> "xr.DataTree":
     """The DataTree of a fit with all its groups."""
     import xarray as xr
 
@@ -53,7 +50,7 @@ def to_tree(fit: FittedModel) -> "xr.DataTree":
     return tree
 
 
-def stored_groups(fit: FittedModel) -> dict[str, "xr.Dataset"]:
+def stored_groups(fit: "Fit") -> dict[str, "xr.Dataset"]:
     """The groups that a saved fit cannot do without."""
     import xarray as xr
 
@@ -78,7 +75,7 @@ def stored_groups(fit: FittedModel) -> dict[str, "xr.Dataset"]:
     return {name: _numbered(group) for name, group in groups.items()}
 
 
-def _parameter_groups(fit: FittedModel) -> dict[str, "xr.Dataset"]:
+def _parameter_groups(fit: "Fit") -> dict[str, "xr.Dataset"]:
     """The groups that say nothing of single rows."""
     main = parameter_group(fit, fit.parameters, SAMPLE).assign_attrs(_attributes(fit))
     return {
@@ -88,7 +85,7 @@ def _parameter_groups(fit: FittedModel) -> dict[str, "xr.Dataset"]:
     }
 
 
-def groups_without_rows(fit: FittedModel) -> dict[str, "xr.Dataset"]:
+def groups_without_rows(fit: "Fit") -> dict[str, "xr.Dataset"]:
     """The groups that predictions need."""
     kept = {
         name: _numbered(group[[v for v in group.data_vars if not str(v).endswith("_original")]])
@@ -102,7 +99,7 @@ def _numbered(group: "xr.Dataset") -> "xr.Dataset":
     return group.assign_coords({d: np.arange(group.sizes[d]) for d in SAMPLE if d in group.sizes})
 
 
-def _made_again(fit: FittedModel) -> dict[str, "xr.Dataset"]:
+def _made_again(fit: "Fit") -> dict[str, "xr.Dataset"]:
     """The groups that follow from the others."""
     import xarray as xr
 
@@ -138,7 +135,7 @@ def _made_again(fit: FittedModel) -> dict[str, "xr.Dataset"]:
     return {name: _numbered(group) for name, group in groups.items()}
 
 
-def _log_density(fit: FittedModel) -> "xr.Variable":
+def _log_density(fit: "Fit") -> "xr.Variable":
     """Log posterior density of the unconstrained coordinates of every draw, up to a constant."""
     from bayes_lepu.result.lazy import computed
 
@@ -151,7 +148,7 @@ def _log_density(fit: FittedModel) -> "xr.Variable":
     return computed(SAMPLE, fit.parameters.b.shape, float, entries)
 
 
-def _attributes(fit: FittedModel) -> dict[str, Any]:
+def _attributes(fit: "Fit") -> dict[str, Any]:
     """Who made this, with what, when and how long it took, in ArviZ's words."""
     made, versions = fit.provenance, fit.provenance.versions
     library = made.sampler or "bayes_lepu"
@@ -167,7 +164,7 @@ def _attributes(fit: FittedModel) -> dict[str, Any]:
     return {name: value for name, value in known.items() if value is not None}
 
 
-def parameter_group(fit: FittedModel, p: Parameters, dims: tuple[str, ...]) -> "xr.Dataset":
+def parameter_group(fit: "Fit", p: Parameters, dims: tuple[str, ...]) -> "xr.Dataset":
     """Named variables as in the PyMC model: masked columns and absent factors are left out."""
     import xarray as xr
 
@@ -204,7 +201,7 @@ def parameter_group(fit: FittedModel, p: Parameters, dims: tuple[str, ...]) -> "
     return xr.Dataset(variables, coords=_coords(fit))
 
 
-def _coords(fit: FittedModel) -> dict[str, Any]:
+def _coords(fit: "Fit") -> dict[str, Any]:
     """Names of features, annotators and rates."""
     return {dim: list(names) for dim, names in fit.density.layout.coords.items()}
 
@@ -220,7 +217,7 @@ def _log_weights(p: Parameters, dims: tuple[str, ...]) -> "xr.Dataset":
     )
 
 
-def _modes(fit: FittedModel) -> "xr.Dataset":
+def _modes(fit: "Fit") -> "xr.Dataset":
     points = stack([m.point for m in fit.modes])
     dataset = parameter_group(fit, points, ("mode",)).merge(_log_weights(points, ("mode",)))
     dataset["z"] = (("mode", "coordinate"), np.stack([m.z for m in fit.modes]))
@@ -283,9 +280,17 @@ def constant_group(d: PUData) -> "xr.Dataset":
     if d.n_annotators > 1:
         variables["labels"] = (("obs", "annotator"), d.labels)
     dataset = column_group(d).assign(variables).assign_coords(obs=d.row_labels)
-    if _is_time(str(d.index.dtype)):
+    if is_time(str(d.index.dtype)):
         dataset.attrs["row_dtype"] = str(d.index.dtype)
     return dataset
+
+
+def is_time(dtype: str) -> bool:
+    """Whether these are dates whose time zone, if any, can be found again by its name."""
+    try:
+        return pd.api.types.is_datetime64_any_dtype(pd.api.types.pandas_dtype(dtype))
+    except TypeError:
+        return False
 
 
 def learned_group(learned: Learned) -> "xr.Dataset":
@@ -294,74 +299,3 @@ def learned_group(learned: Learned) -> "xr.Dataset":
 
     arrays = {name: (f"{name}_dim", values) for name, values in learned.to_arrays().items()}
     return xr.Dataset(arrays, attrs={"names": json.dumps(learned.names)})
-
-
-def read_learned(group: Any) -> Learned | None:
-    """Inverse of `learned_group`; None where the class is straight."""
-    if group is None:
-        return None
-    arrays = {str(name): values.to_numpy() for name, values in group.data_vars.items()}
-    return Learned.from_arrays(json.loads(group.attrs["names"]), arrays)
-
-
-def read_rows(tree: "xr.DataTree", *, learned: Learned | None) -> PUData:
-    """The data from their two groups; without the rows where these were left out."""
-    constant = tree["constant_data"]
-    columns = _read_columns(constant) | {"learned": learned}
-    if "audited" not in constant.data_vars:
-        return ColumnsOnly(**columns)
-    several = "labels" in constant.data_vars
-    labels = (constant["labels"] if several else tree["observed_data"]["l"]).to_numpy()
-    return PUData(
-        X=_read_table(constant, columns["scale"].size),
-        labels=np.ascontiguousarray(labels if several else labels[:, None]),
-        y=constant["audited"].to_numpy(),
-        index=_read_index(constant),
-        weight=constant["weight"].to_numpy() if "weight" in constant else np.zeros(0),
-        drawn=constant["drawn"].to_numpy() if "drawn" in constant else np.zeros((0, 2)),
-        **columns,
-    )
-
-
-def _read_table(constant: Any, p: int) -> Any:
-    """X, dense or sparse."""
-    if "X" in constant.data_vars:
-        return np.ascontiguousarray(constant["X"].to_numpy())
-    parts = tuple(constant[name].to_numpy() for name in SPARSE)
-    X = csr_array(parts, shape=(constant.sizes["obs"], p))
-    X.check_format(full_check=True)
-    return X
-
-
-def _read_columns(constant: Any) -> dict[str, Any]:
-    several = "annotator" in constant.coords
-    return {
-        "feature_names": tuple(str(f) for f in constant["feature"].to_numpy()),
-        "named": bool(constant.attrs["named"]),
-        "center": constant["center"].to_numpy(),
-        "scale": constant["scale"].to_numpy(),
-        "class_mask": constant["class_mask"].to_numpy().astype(bool),
-        "selection_mask": constant["selection_mask"].to_numpy().astype(bool),
-        "encoding": Encoding.from_dict(json.loads(str(constant["encoding"].item()))),
-        "annotators": tuple(map(str, constant["annotator"].to_numpy())) if several else ONE,
-        "outside": constant["outside"].to_numpy(),
-        "visit_names": tuple(json.loads(constant.attrs["visits"])),
-    }
-
-
-def _read_index(constant: Any) -> pd.Index:
-    """Row labels; dates are stored as text, and of other kinds the text is what is left."""
-    rows, dtype = constant["obs"].to_numpy(), constant.attrs.get("row_dtype")
-    if dtype is None:
-        return pd.Index(rows)
-    times = pd.to_datetime(rows, format="ISO8601", utc=True)
-    aware = isinstance(pd.api.types.pandas_dtype(dtype), pd.DatetimeTZDtype)
-    return (times if aware else times.tz_localize(None)).astype(dtype)
-
-
-def _is_time(dtype: str) -> bool:
-    """Whether these are dates whose time zone, if any, can be found again by its name."""
-    try:
-        return pd.api.types.is_datetime64_any_dtype(pd.api.types.pandas_dtype(dtype))
-    except TypeError:
-        return False

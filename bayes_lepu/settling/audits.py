@@ -18,6 +18,7 @@ records with which probabilities, for `prediction_powered`.
 
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -29,7 +30,6 @@ from bayes_lepu.diagnostics.subject import subject_of
 from bayes_lepu.errors import DataError, FileFormatError, ModelError
 from bayes_lepu.links import Array
 from bayes_lepu.models.parameters import Parameters
-from bayes_lepu.result import FittedModel
 from bayes_lepu.result.summaries import interval_level, mean_by_row, row_blocks
 from bayes_lepu.settling.counting import stream
 from bayes_lepu.settling.prediction_powered import Round, Stratum, design_of, estimate_positives
@@ -40,6 +40,9 @@ from bayes_lepu.settling.readings import (
     positive_given_labels,
 )
 from bayes_lepu.suggestions import unknown
+
+if TYPE_CHECKING:
+    from bayes_lepu.fitted import Fit
 
 # Share of the rows drawn at random, by goal.
 GOALS = {"find": 0.2, "total": 1.0, "orientation": 0.2}
@@ -107,7 +110,7 @@ def read_audit(path: str | Path) -> AuditPlan:
 
 
 def suggest_audit(
-    fit: FittedModel,
+    fit: "Fit",
     k: int,
     *,
     goal: str,
@@ -169,7 +172,7 @@ def draw(probability: Array, rng: np.random.Generator) -> NDArray[np.intp]:
     return np.sort(order[np.minimum(at, len(order) - 1)])
 
 
-def _worth(fit: FittedModel, among: NDArray[np.intp]) -> Array:
+def _worth(fit: "Fit", among: NDArray[np.intp]) -> Array:
     """How much the class of every row would tell about the orientation."""
     if fit.is_point:
         raise ModelError(
@@ -190,7 +193,7 @@ def _worth(fit: FittedModel, among: NDArray[np.intp]) -> Array:
     return np.concatenate(parts)
 
 
-def both_orientations(fit: FittedModel) -> tuple[Parameters, Array]:
+def both_orientations(fit: "Fit") -> tuple[Parameters, Array]:
     """Draws with both orientations in their posterior proportion, and 1 for each swapped one.
 
     Where a rule named the factors, the draws lie on one side: some are swapped again.
@@ -304,7 +307,7 @@ def expected_width(t: Array, p: Array, size: Array, m: int, ci_prob: float) -> f
     return (high - low) / n
 
 
-def plan_with(fit: FittedModel, width: float, ci_prob: float | None) -> pd.Series:
+def plan_with(fit: "Fit", width: float, ci_prob: float | None) -> pd.Series:
     """Audits needed alone, and with a fit that is right (see `Fit.plan_audit`)."""
     rows, level = open_rows(fit), interval_level(ci_prob)
     p = mean_by_row(fit.draws.thin(MAX_DRAWS), positive_given_labels(fit.data), rows)

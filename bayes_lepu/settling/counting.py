@@ -13,20 +13,23 @@ Rows come in an order, and ``edges`` cut that order into segments; counts are ``
 
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from bayes_lepu.links import Array
-from bayes_lepu.result import FittedModel
 from bayes_lepu.result.summaries import describe_draws, open_sums, over_all_rows, row_blocks
 from bayes_lepu.settling.readings import Reading, read, read_open
+
+if TYPE_CHECKING:
+    from bayes_lepu.fitted import Fit
 
 STREAM = 7  # which of the streams of the fit's seed is used here
 
 
-def stream(fit: FittedModel) -> np.random.Generator:
+def stream(fit: "Fit") -> np.random.Generator:
     """Random numbers of the fit's own seed."""
     return np.random.default_rng([fit.options.random_seed, STREAM])
 
@@ -66,7 +69,7 @@ def _toss(m: Array, weight: Array, rng: np.random.Generator) -> Array:
 
 
 def count_by_partition(
-    fit: FittedModel, reading: Reading, rng: np.random.Generator
+    fit: "Fit", reading: Reading, rng: np.random.Generator
 ) -> tuple[Array, Array]:
     """The same over all rows of a fit, by sums over partitions; their coin tosses add up."""
     expected, variance = over_all_rows(fit.data, open_sums, reading.draws)
@@ -80,7 +83,7 @@ def describe(expected: Array, drawn: Array, ci_prob: float | None) -> dict[str, 
 
 
 def count_missed(
-    fit: FittedModel, X: object = None, *, ci_prob: float | None = None, both: bool
+    fit: "Fit", X: object = None, *, ci_prob: float | None = None, both: bool
 ) -> pd.DataFrame:
     """How many unlabelled rows are positive: mean, sd and interval, a line per reading.
 

@@ -11,6 +11,7 @@ budget, costs (act where that mean exceeds fp / (fp + fn)), or a precision to be
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -18,11 +19,13 @@ from numpy.typing import NDArray
 
 from bayes_lepu.errors import ModelError
 from bayes_lepu.links import Array
-from bayes_lepu.result import FittedModel
 from bayes_lepu.result.numbers_in_words import rounded_count, rounded_share
 from bayes_lepu.result.summaries import interval_level
 from bayes_lepu.settling.counting import count_positives, describe, stream
 from bayes_lepu.settling.readings import Reading, read, read_open
+
+if TYPE_CHECKING:
+    from bayes_lepu.fitted import Fit
 
 PROBABILITY = "missed"
 
@@ -76,7 +79,7 @@ class Decision:
 
 
 def decide(
-    fit: FittedModel,
+    fit: "Fit",
     X: object = None,
     *,
     budget: int | None = None,
@@ -95,7 +98,7 @@ def decide(
 
 
 def choose(
-    fit: FittedModel,
+    fit: "Fit",
     X: object,
     how_many: Callable[[Array], int],
     rule: str,

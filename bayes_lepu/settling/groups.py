@@ -15,7 +15,7 @@ posterior's interval, moved by what each of them moves it.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -28,12 +28,14 @@ from bayes_lepu.diagnostics.forms import FormRange
 from bayes_lepu.errors import DataError
 from bayes_lepu.links import Array
 from bayes_lepu.models.parameters import Parameters
-from bayes_lepu.result import FittedModel
 from bayes_lepu.result.summaries import describe_draws, mean_by_row, row_blocks
 from bayes_lepu.settling.counting import stream
 from bayes_lepu.settling.readings import MAX_DRAWS, positive_given_labels
 from bayes_lepu.suggestions import some
 from bayes_lepu.tables.formulas import spline_argument
+
+if TYPE_CHECKING:
+    from bayes_lepu.fitted import Fit
 
 type By = str | Sequence[str] | pd.Series | NDArray[Any] | Callable[[pd.DataFrame], Any]
 
@@ -114,7 +116,7 @@ class Comparison:
         return "\n".join([*lines, *(f"but: {doubt}" for doubt in self.doubts)])
 
 
-def group_shares(fit: FittedModel, found: FormRange | None, groups: Groups) -> tuple[Array, Array]:
+def group_shares(fit: "Fit", found: FormRange | None, groups: Groups) -> tuple[Array, Array]:
     """Shares by group ``(draws, groups)``, and by alternative model (the fitted one first)."""
     data, draws = fit.data, fit.draws.thin(MAX_DRAWS)
     positive, count = positive_given_labels(data), len(groups.names)
@@ -150,7 +152,7 @@ def describe(draws: Array, forms: Array, ci_prob: float | None) -> dict[str, flo
 
 
 def shares_table(
-    fit: FittedModel, found: FormRange | None, groups: Groups, ci_prob: float | None
+    fit: "Fit", found: FormRange | None, groups: Groups, ci_prob: float | None
 ) -> pd.DataFrame:
     """Share of positives of every group, with rows and marks."""
     shares, forms = group_shares(fit, found, groups)
@@ -164,7 +166,7 @@ def shares_table(
 
 
 def compare_groups(
-    fit: FittedModel, found: FormRange | None, groups: Groups, a: Any, b: Any, ci_prob: float | None
+    fit: "Fit", found: FormRange | None, groups: Groups, a: Any, b: Any, ci_prob: float | None
 ) -> Comparison:
     """Ratio and difference of the shares of two groups."""
     if missing := [g for g in (a, b) if g not in groups.names]:
@@ -193,7 +195,7 @@ def compare_groups(
     return Comparison(table, text, _doubts(fit, groups, at))
 
 
-def rests_on(fit: FittedModel, groups: Groups) -> tuple[str, bool]:
+def rests_on(fit: "Fit", groups: Groups) -> tuple[str, bool]:
     """What is assumed of the marking in the groups, and whether it identifies ratios."""
     data = fit.data
     terms = [t for t in groups.title.split(", ") if t in data.terms]
@@ -211,7 +213,7 @@ def rests_on(fit: FittedModel, groups: Groups) -> tuple[str, bool]:
     return "the form of the propensity, which depends on the group and on other columns", False
 
 
-def _doubts(fit: FittedModel, groups: Groups, at: list[int]) -> tuple[str, ...]:
+def _doubts(fit: "Fit", groups: Groups, at: list[int]) -> tuple[str, ...]:
     """Groups whose scores hardly overlap, or whose labels follow the score with another slope."""
     data, draws, doubts = fit.data, fit.draws.thin(MAX_DRAWS), []
     masks = [groups.codes == g for g in at]

@@ -6,6 +6,7 @@ help most, with a line of Python that does it.
 
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -17,11 +18,13 @@ from bayes_lepu.diagnostics.levels import OWN_BRANCHES
 from bayes_lepu.diagnostics.records import Aspect, Check, Identifiability, Remedy
 from bayes_lepu.diagnostics.thresholds import ROUNDING
 from bayes_lepu.links import Array, RowKind
-from bayes_lepu.result import FittedModel
 from bayes_lepu.result.numbers_in_words import has_interval, ratio, rounded_count, say_count
 from bayes_lepu.settling.counting import count_missed
 from bayes_lepu.settling.decisions import Decision, choose
 from bayes_lepu.settling.readings import AS_NAMED, EXCHANGED, UNNAMED_LEVEL
+
+if TYPE_CHECKING:
+    from bayes_lepu.fitted import Fit
 
 # As many rows as there are positives to find, within what one looks through in a sitting.
 FEWEST, MOST = 20, 100
@@ -83,9 +86,7 @@ class Answer:
         return "\n".join(self.facts().values())
 
 
-def answer(
-    fit: FittedModel, verdict: Identifiability, audits: pd.DataFrame | None = None
-) -> Answer:
+def answer(fit: "Fit", verdict: Identifiability, audits: pd.DataFrame | None = None) -> Answer:
     """What a fit says, in the order in which one asks; ``audits`` as `audit_estimate` has it."""
     both = verdict.level >= UNNAMED_LEVEL
 
@@ -115,9 +116,7 @@ def answer(
     )
 
 
-def _by_audits(
-    fit: FittedModel, verdict: Identifiability, audits: pd.DataFrame, level: float
-) -> str:
+def _by_audits(fit: "Fit", verdict: Identifiability, audits: pd.DataFrame, level: float) -> str:
     """The count by random audits, and whether the fit agrees; its range comes next."""
     row = audits.loc["missed"]
     text = (
@@ -136,7 +135,7 @@ def _by_audits(
 
 
 def _answer_by_partition(
-    fit: FittedModel,
+    fit: "Fit",
     verdict: Identifiability,
     decision: Decision,
     total: pd.DataFrame,
@@ -159,7 +158,7 @@ def _answer_by_partition(
     )
 
 
-def answer_of(fit: FittedModel, verdict: Identifiability) -> Answer:
+def answer_of(fit: "Fit", verdict: Identifiability) -> Answer:
     """The answer that a fit keeps for this verdict, or a new one where it keeps none."""
     kept = vars(fit).get("answer") if vars(fit).get("identifiability") is verdict else None
     return kept if isinstance(kept, Answer) else answer(fit, verdict)
@@ -178,26 +177,24 @@ def _nothing_missed(decision: Decision, total: pd.DataFrame) -> Answer:
     )
 
 
-def known_positives(fit: FittedModel) -> float:
+def known_positives(fit: "Fit") -> float:
     """Rows that are labelled, or audited as positive, by their weights."""
     return float(fit.data.kind_weights[[RowKind.LABELLED, RowKind.MISSED]].sum())
 
 
-def population(fit: FittedModel) -> float:
+def population(fit: "Fit") -> float:
     """Rows that the total is about, by their weights."""
     return float(fit.data.kind_weights.sum())
 
 
-def _known_and_open(fit: FittedModel) -> str:
+def _known_and_open(fit: "Fit") -> str:
     rows = say_count(fit.data.kind_weights[RowKind.UNLABELLED])
     known = "marked or found" if fit.spec.false_marks else "known"
     counted = ", counted by their weights" if fit.data.weight.size else ""
     return f"{say_count(known_positives(fit))} are {known}, {rows} rows are open{counted}."
 
 
-def _missed(
-    fit: FittedModel, verdict: Identifiability, decision: Decision, total: pd.DataFrame
-) -> str:
+def _missed(fit: "Fit", verdict: Identifiability, decision: Decision, total: pd.DataFrame) -> str:
     if decision.candidates == 0:
         return (
             f"No positive is missed any more: every unlabelled row has been checked, and "
@@ -206,9 +203,7 @@ def _missed(
     return f"{_counted(fit, verdict, decision, total)} {_known_and_open(fit)}"
 
 
-def _counted(
-    fit: FittedModel, verdict: Identifiability, decision: Decision, total: pd.DataFrame
-) -> str:
+def _counted(fit: "Fit", verdict: Identifiability, decision: Decision, total: pd.DataFrame) -> str:
     """The number of missed positives: what every fitting model says, then what this one says."""
     ends = missed_range(fit, verdict, total)
     exact = _exact(total, decision.ci_prob)
@@ -220,7 +215,7 @@ def _counted(
 
 
 def missed_range(
-    fit: FittedModel, verdict: Identifiability, total: pd.DataFrame
+    fit: "Fit", verdict: Identifiability, total: pd.DataFrame
 ) -> tuple[float, float] | None:
     """The number of missed positives under every model that predicts the labels as well.
 
@@ -267,7 +262,7 @@ def _yield_range(
     return max(min(ends), 0.0), min(max(ends), float(count))
 
 
-def _trust(fit: FittedModel, verdict: Identifiability) -> str:
+def _trust(fit: "Fit", verdict: Identifiability) -> str:
     if failed := _unsettled(verdict):
         return f"Do not use it yet, the computation has not settled: {failed[0].text}"
     if any(c.name == STRAIGHT and c.status == "failed" for c in verdict.checks):
@@ -292,7 +287,7 @@ def _trust(fit: FittedModel, verdict: Identifiability) -> str:
     )
 
 
-def _untested(fit: FittedModel) -> str:
+def _untested(fit: "Fit") -> str:
     """The assumption that no labels can test, and the audit that would."""
     if fit.options.audits == "random":
         return ""
@@ -312,7 +307,7 @@ def _order(verdict: Identifiability) -> str:
     return "The order of the rows is reliable, the total is not"
 
 
-def _beyond(fit: FittedModel, verdict: Identifiability) -> str:
+def _beyond(fit: "Fit", verdict: Identifiability) -> str:
     """Where the priors put the total outside of what the labels leave, that it is so."""
     profile = None if verdict.evidence is None else verdict.evidence.profile
     if profile is None or fit.is_point:
@@ -338,7 +333,7 @@ def _two_readings(verdict: Identifiability) -> str:
     )
 
 
-def _help(fit: FittedModel, verdict: Identifiability) -> tuple[str, str, str]:
+def _help(fit: "Fit", verdict: Identifiability) -> tuple[str, str, str]:
     """The most helpful offer that can be taken up, the call that does it, and its flags."""
     if failed := _unsettled(verdict):  # what else would help is not known yet
         return _settle(fit, failed[0])
@@ -350,7 +345,7 @@ def _help(fit: FittedModel, verdict: Identifiability) -> tuple[str, str, str]:
     return "", "", ""
 
 
-def _settle(fit: FittedModel, failed: Check) -> tuple[str, str, str]:
+def _settle(fit: "Fit", failed: Check) -> tuple[str, str, str]:
     """What makes the computation settle."""
     if fit.method != "nuts":
         advice = "Sample the posterior instead of approximating it."
@@ -361,7 +356,7 @@ def _settle(fit: FittedModel, failed: Check) -> tuple[str, str, str]:
     return failed.remedy, "", ""
 
 
-def _effect(fit: FittedModel, verdict: Identifiability, offer: Remedy) -> str:
+def _effect(fit: "Fit", verdict: Identifiability, offer: Remedy) -> str:
     now, then = (say_count(population(fit) * sd) for sd in (offer.sd_before, offer.sd_after))
     parts = []
     if verdict.level == UNNAMED_LEVEL and offer.gap_after > offer.gap_before + 1:

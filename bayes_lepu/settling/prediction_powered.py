@@ -20,7 +20,7 @@ known rows, and nothing more. `tools.audit_study` measures the coverage.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -31,10 +31,12 @@ from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.errors import ModelError
 from bayes_lepu.links import Array
 from bayes_lepu.models.parameters import Parameters
-from bayes_lepu.result import FittedModel
 from bayes_lepu.result.summaries import row_blocks, tail_probabilities
 from bayes_lepu.settling.groups import Groups
 from bayes_lepu.settling.readings import MAX_DRAWS, positive_given_labels
+
+if TYPE_CHECKING:
+    from bayes_lepu.fitted import Fit
 
 Refit = Callable[[Array], Parameters]  # a point estimate with other audited classes
 
@@ -155,7 +157,7 @@ def design_of(data: PUData, audits: str | None, *, marks: bool = False) -> tuple
 
 
 def audit_estimate(
-    fit: FittedModel, groups: Groups | None, again: Refit, *, ci_prob: float
+    fit: "Fit", groups: Groups | None, again: Refit, *, ci_prob: float
 ) -> pd.DataFrame:
     """Missed and all positives and their share, by random audits, in all or by group."""
     data, marks = fit.data, fit.spec.false_marks
@@ -232,7 +234,7 @@ def audit_estimate(
 
 
 def _predict(
-    fit: FittedModel,
+    fit: "Fit",
     rows: NDArray[np.intp],
     sets: NDArray[np.bool_],
     codes: NDArray[np.intp],

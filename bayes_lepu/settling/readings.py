@@ -7,7 +7,7 @@ reading, with the two factors exchanged. A reading is the draws that belong to o
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, wraps
-from typing import Any, Concatenate
+from typing import TYPE_CHECKING, Any, Concatenate
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -20,8 +20,10 @@ from bayes_lepu.diagnostics.subject import subject_of
 from bayes_lepu.links import Array, RowKind
 from bayes_lepu.models.parameters import Parameters, stack
 from bayes_lepu.models.row_sums import row_terms
-from bayes_lepu.result import FittedModel
 from bayes_lepu.result.summaries import RowFunction, mean_by_row, summary_by_row
+
+if TYPE_CHECKING:
+    from bayes_lepu.fitted import Fit
 
 AS_NAMED = "as named"
 EXCHANGED = "exchanged"
@@ -72,13 +74,13 @@ class Reading:
 
 
 def kept[**P, T](
-    find: Callable[Concatenate[FittedModel, P], T],
-) -> Callable[Concatenate[FittedModel, P], T]:
+    find: "Callable[Concatenate[Fit, P], T]",
+) -> "Callable[Concatenate[Fit, P], T]":
     """Decorator: find once for a fit and these keywords; a fit does not change."""
-    found: WeakKeyDictionary[FittedModel, dict[Any, T]] = WeakKeyDictionary()
+    found: WeakKeyDictionary[Fit, dict[Any, T]] = WeakKeyDictionary()
 
     @wraps(find)
-    def look_up(fit: FittedModel, *args: P.args, **keywords: P.kwargs) -> T:
+    def look_up(fit: "Fit", *args: P.args, **keywords: P.kwargs) -> T:
         own = found.setdefault(fit, {})
         key = args, tuple(sorted(keywords.items()))
         if key not in own:
@@ -88,7 +90,7 @@ def kept[**P, T](
     return look_up
 
 
-def open_rows(fit: FittedModel) -> NDArray[np.intp]:
+def open_rows(fit: "Fit") -> NDArray[np.intp]:
     """Positions of the unlabelled rows whose class nobody has checked."""
     return np.flatnonzero(fit.data.kind == RowKind.UNLABELLED)
 
@@ -111,14 +113,14 @@ def positive_given_labels(data: PUData) -> RowFunction:
 
 
 @kept
-def read_open(fit: FittedModel, *, both: bool) -> tuple[NDArray[np.intp], tuple[Reading, ...]]:
+def read_open(fit: "Fit", *, both: bool) -> tuple[NDArray[np.intp], tuple[Reading, ...]]:
     """The unlabelled rows of a fit, by position, and their readings."""
     rows = open_rows(fit)
     return rows, read(fit, rows, both=both, probability=positive_given_labels(fit.data))
 
 
 def read(
-    fit: FittedModel,
+    fit: "Fit",
     X: NDArray[Any],
     *,
     both: bool,
@@ -153,7 +155,7 @@ def read(
     return named, Reading(EXCHANGED, _internal(fit, peak.point), X, probability)
 
 
-def exchanged_draws(fit: FittedModel) -> NDArray[np.bool_]:
+def exchanged_draws(fit: "Fit") -> NDArray[np.bool_]:
     """Which draws name the factors the other way round than the best mode does."""
     if "exchanged" in fit.stats:
         return np.asarray(fit.stats["exchanged"]).ravel() > 0.5
@@ -178,12 +180,12 @@ def exchanged_draws(fit: FittedModel) -> NDArray[np.bool_]:
     return distance(best.swap()) < distance(best)
 
 
-def _has_exchange(fit: FittedModel) -> bool:
+def _has_exchange(fit: "Fit") -> bool:
     """One annotator with slopes: several have no single factor to exchange with the class."""
     return fit.spec.has_selection and not fit.parameters.several
 
 
-def _internal(fit: FittedModel, point: Parameters) -> Parameters:
+def _internal(fit: "Fit", point: Parameters) -> Parameters:
     """A point on standardised columns as a single draw on the internal scale."""
     mean, sd = fit.data.column_moments
     sd = np.maximum(sd, 1e-300)

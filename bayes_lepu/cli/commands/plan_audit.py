@@ -6,7 +6,7 @@ from typing import Any
 
 from bayes_lepu.cli.terminal import Terminal
 from bayes_lepu.errors import ModelError
-from bayes_lepu.loading import load
+from bayes_lepu.fitted import load
 from bayes_lepu.settling.audits import plan_audit
 
 EXAMPLES = """\

@@ -7,7 +7,7 @@ from typing import Any
 from bayes_lepu.cli.fit_arguments import split_names
 from bayes_lepu.cli.outputs import check_output
 from bayes_lepu.cli.terminal import Terminal
-from bayes_lepu.loading import load
+from bayes_lepu.fitted import load
 from bayes_lepu.runtime.files import page_name
 
 EXAMPLES = """\
