@@ -35,6 +35,7 @@ from bayes_lepu.data.learned import (
 )
 from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.inference.map import MapResult, fit_map
+from bayes_lepu.inference.pooling import known_scales
 from bayes_lepu.links import Array
 from bayes_lepu.models.row_sums import row_terms
 from bayes_lepu.models.spec import ModelSpec
@@ -207,7 +208,7 @@ def _search(
     start: MapResult | None = None,
 ) -> MapResult:
     rng = np.random.default_rng(random_seed)
-    initial = None if start is None else start.point
+    initial, priors = None if start is None else start.point, known_scales(priors)
     return fit_map(spec, data, priors, rule="none", initial=initial, rng=rng)
 
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bayes_lepu.diagnostics import thresholds
-from bayes_lepu.diagnostics.records import Aspect, Check, not_applicable, passed_if
+from bayes_lepu.diagnostics.records import Aspect, Check, passed_if
 from bayes_lepu.diagnostics.subject import Subject
 from bayes_lepu.diagnostics.thresholds import grade, graded
 from bayes_lepu.inference.laplace import TRUSTED_K
@@ -34,7 +34,7 @@ def check_convergence(subject: Subject, evidence: "Evidence") -> list[Check]:
         return [check_optimum(subject)]
     if not subject.fit.stats:
         return [check_independent(subject)]
-    return [_chains(subject), *_raw_chains(subject), check_sampler(subject.fit)]
+    return [_chains(subject), check_sampler(subject.fit)]
 
 
 def quantities(subject: Subject, draws: Parameters) -> dict[str, Array]:
@@ -108,22 +108,6 @@ def chains_agree(values: dict[str, Array], when: str, failed_remedy: str) -> Che
         consequence="the chains disagree",
         **_DONE,
     )
-
-
-def _raw_chains(subject: Subject) -> list[Check]:
-    if subject.several:
-        return []
-    if "mirrored" not in subject.fit.stats:
-        return [not_applicable("raw R-hat", "The factors of this model do not exchange.")]
-    if len(subject.raw.b) == 1:
-        return [not_applicable("raw R-hat", "One chain has no R-hat.")]
-    name, r_hat = _worst_r_hat(quantities(subject, subject.raw))
-    share = float(np.mean(subject.fit.stats["mirrored"]))
-    text = (
-        f"Before relabelling the largest R-hat is {r_hat:.2f} ({name}); {share:.0%} of the draws "
-        "had their factors exchanged. That is the normal state of a symmetric model."
-    )
-    return [Check("raw R-hat", "passed", r_hat, "for information only", text)]
 
 
 def check_sampler(fit: "Fit") -> Check:

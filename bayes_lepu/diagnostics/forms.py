@@ -47,7 +47,7 @@ FLOORS = (0.05, 0.1, 0.2)  # of an s that follows t, from s = floor to s = 1 - f
 WIDENING = 1.0  # times the half-width of the likelihood set of π, beyond the outermost forms
 TOP = 100
 SAME_ROWS = 0.5  # share of the first rows below which two forms send one to other rows
-SPREAD = 3.0  # times as many missed positives at the upper end: the total is not known then
+SPREAD = 5.0  # times as many missed positives at the upper end: the total is not known then
 REFUTED = 8.0  # log-likelihood units below the best form at which the fitted one says nothing
 ORDER = "order under other forms"
 DOUBTFUL = "doubtful positives marked half as often"

@@ -136,20 +136,9 @@ class Subject:
     @cached_property
     def pivoted(self) -> Parameters:
         """Draws ``(chain, draw)`` all on one side of the exchange."""
-        return self._exchange("exchanged", self.fit.parameters)
-
-    @cached_property
-    def raw(self) -> Parameters:
-        """Draws as the sampler left them, mirror images and all."""
-        return self._exchange("mirrored", self.pivoted)
-
-    def _exchange(self, stat: str, draws: Parameters) -> Parameters:
-        if stat not in self.fit.stats:
-            return draws
-        keep = np.asarray(self.fit.stats[stat]) < 0.5
-        if keep.all():
-            return draws
-        return draws.choose(keep, draws.swap())
+        draws = self.fit.parameters
+        exchanged = np.asarray(self.fit.stats.get("exchanged", 0.0)) > 0.5
+        return draws.choose(~exchanged, draws.swap()) if exchanged.any() else draws
 
     @cached_property
     def pi_and_c(self) -> tuple[Array, Array]:
