@@ -14,7 +14,6 @@ from bayes_lepu.choosing import Choice
 from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.diagnostics.agreement import agreement_of
 from bayes_lepu.diagnostics.bounds import bound_class_prior
-from bayes_lepu.diagnostics.forms import FormRange
 from bayes_lepu.diagnostics.identifiability import diagnose
 from bayes_lepu.diagnostics.records import Identifiability
 from bayes_lepu.errors import ModelError
@@ -494,7 +493,7 @@ class Fit:
             rows = self.level_draws.items()
             return pd.DataFrame({k: summaries.describe_draws(v, ci_prob) for k, v in rows}).T
         self._require_memory("class_prior")
-        return shares_table(self, self._forms, read_groups(self.data, by), ci_prob)
+        return shares_table(self, self.identifiability, read_groups(self.data, by), ci_prob)
 
     def compare_groups(self, by: By, a: Any, b: Any, *, ci_prob: float | None = None) -> Comparison:
         """Ratio and difference of the shares of positives in two groups.
@@ -524,12 +523,8 @@ class Fit:
         ['ratio', 'difference', 'True', 'False', 'all']
         """
         self._require_memory("compare_groups")
-        return compare_groups(self, self._forms, read_groups(self.data, by), a, b, ci_prob)
-
-    @property
-    def _forms(self) -> FormRange | None:
-        evidence = self.identifiability.evidence
-        return None if evidence is None else evidence.forms
+        groups = read_groups(self.data, by)
+        return compare_groups(self, self.identifiability, groups, a, b, ci_prob)
 
     def suggest_audit(
         self,

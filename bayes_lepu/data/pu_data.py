@@ -332,22 +332,6 @@ class PUData:
         """Some columns of some rows, dense."""
         return as_dense(self.X[rows][:, list(columns)])
 
-    def with_table(
-        self, X: Array, class_mask: NDArray[np.bool_], selection_mask: NDArray[np.bool_]
-    ) -> "PUData":
-        """The same labels with other columns, on their own scale and without names."""
-        return replace(
-            self,
-            X=_in_row_order(X),
-            feature_names=tuple(f"direction {j}" for j in range(X.shape[1])),
-            named=False,
-            center=np.zeros(X.shape[1]),
-            scale=np.ones(X.shape[1]),
-            class_mask=class_mask,
-            selection_mask=selection_mask,
-            encoding=Encoding(),
-        )
-
     def rescaled(self, center: Array, scale: Array) -> "PUData":
         """The same rows with every column moved and stretched once more."""
         return replace(

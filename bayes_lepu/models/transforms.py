@@ -55,8 +55,3 @@ def logs_to_ratios(log_w: Array) -> Array:
     with np.errstate(invalid="ignore"):
         ratios = log_w[..., :-1] - log_w[..., -1:]
     return np.clip(np.nan_to_num(ratios), -LARGEST, LARGEST)
-
-
-def plain_name(label: str) -> str:
-    """A coordinate under the name of its quantity, without the logarithm or logit."""
-    return label.removeprefix("logit ").removeprefix("log ")

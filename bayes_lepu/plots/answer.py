@@ -193,9 +193,8 @@ def plot_groups(
     if by is None:
         score = pd.Series(mean_by_row(fit.draws, Parameters.t, fit.data.X)).rank(method="first")
         by = (pd.qcut(score, 4, labels=False) + 1).rename("quarter of P(y=1 | x)").to_numpy()
-    evidence = verdict_of(fit).evidence
     groups = read_groups(fit.data, by)
-    table = shares_table(fit, None if evidence is None else evidence.forms, groups, ci_prob)
+    table = shares_table(fit, verdict_of(fit), groups, ci_prob)
     panels = Panels.of(["groups"], plot_collection=plot_collection, backend=backend)
     x = np.arange(len(table), dtype=float)
     ends = table.reindex(columns=["low", "high", "lower", "upper"])

@@ -274,15 +274,14 @@ RATE_MEANING = {
 
 def groups_section(page: Page) -> Section | None:
     """Shares of positives in groups, where a column was asked for that makes groups."""
-    fit, evidence = page.fit, page.verdict.evidence
+    fit = page.fit
     made: list[tuple[Picture, tuple[str, Table], str]] = []
     for name in page.group_by:
         try:
             groups = read_groups(fit.data, name)
         except DataError:  # of too many values, or one of a formula
             continue
-        forms = None if evidence is None else evidence.forms
-        found = shares_table(fit, forms, groups, None)
+        found = shares_table(fit, page.verdict, groups, None)
         drawn = picture(f"Share of positives by {name}", "", partial(plot_groups, fit, by=name))
         made.append((drawn, (f"By {name}", from_frame(found, index=name)), found.attrs["rests_on"]))
     if not made:

@@ -85,17 +85,6 @@ def summary_by_row[D: Draws](
     return pd.DataFrame(out, columns=["mean", "lower", "upper"], index=index)
 
 
-def mean_over_rows(
-    draws: Parameters, function: RowFunction, X: Array, weights: Array | None = None
-) -> Array:
-    """Average of f(θ, x) over the rows, for every draw (and annotator)."""
-    total: Any = 0.0
-    for rows in row_blocks(X.shape[0], draws.b.size):
-        values = function(draws, X[rows])
-        total = total + (values.sum(axis=-1) if weights is None else values @ weights[rows])
-    return total / (X.shape[0] if weights is None else weights.sum())
-
-
 def over_all_rows(data: PUData, sums: Callable[..., Sums], draws: Parameters) -> tuple[Array, ...]:
     r"""Sums over all rows, for every draw.
 

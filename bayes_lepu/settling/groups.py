@@ -9,13 +9,14 @@ h_g(x) = c_g t(x): then c_A / c_B = h_A(x) / h_B(x) at every x that both groups 
 
 is identified, though the level of π is not (relative prevalence: Shanmugam and others 2024,
 doi:10.1038/s44294-024-00011-5). If s is common to the groups, the ratio moves with the shape of s
-only. Every figure is given over the alternative models that fit the labels as well (`forms`): the
-posterior's interval, moved by what each of them moves it.
+only. Every figure is given over the alternative models that fit the labels as well (`forms`): what
+each of them gives, and the posterior's interval, moved by what each of them moves it; where the
+data do not show which factor is the class, with t and s swapped too.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -25,12 +26,18 @@ from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.data.weights import evenly_spaced
 from bayes_lepu.diagnostics.audited import LARGEST_Z
 from bayes_lepu.diagnostics.forms import FormRange
+from bayes_lepu.diagnostics.records import Identifiability
 from bayes_lepu.errors import DataError
 from bayes_lepu.links import Array
 from bayes_lepu.models.parameters import Parameters
 from bayes_lepu.result.summaries import describe_draws, mean_by_row, row_blocks
 from bayes_lepu.settling.counting import stream
-from bayes_lepu.settling.readings import MAX_DRAWS, positive_given_labels
+from bayes_lepu.settling.readings import (
+    MAX_DRAWS,
+    UNNAMED_LEVEL,
+    positive_given_labels,
+    read,
+)
 from bayes_lepu.suggestions import some
 from bayes_lepu.tables.formulas import spline_argument
 
@@ -42,17 +49,7 @@ type By = str | Sequence[str] | pd.Series | NDArray[Any] | Callable[[pd.DataFram
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """The group of every row.
-
-    Attributes
-    ----------
-    title : str
-        What the groups are by.
-    names : tuple
-        Names of the groups.
-    codes : (n,) array of int
-        Place of every row's group among the names.
-    """
+    """The group of every row: what the groups are by, their names, and the place of each row's."""
 
     title: str
     names: tuple[Any, ...]
@@ -116,49 +113,106 @@ class Comparison:
         return "\n".join([*lines, *(f"but: {doubt}" for doubt in self.doubts)])
 
 
-def group_shares(fit: "Fit", found: FormRange | None, groups: Groups) -> tuple[Array, Array]:
-    """Shares by group ``(draws, groups)``, and by alternative model (the fitted one first)."""
-    data, draws = fit.data, fit.draws.thin(MAX_DRAWS)
-    positive, count = positive_given_labels(data), len(groups.names)
+class Shares(NamedTuple):
+    """Shares of positives by group, the last axis of all arrays."""
+
+    draws: Array
+    swapped: Array  # with t and s swapped, where the data do not show which is the class
+    forms: Array  # by the alternative models that fit the labels as well, the fitted form first
+    known: Array  # known to be positive
+    weight: Array
+    ends: tuple[float, float] | None  # of π over the alternative models
+
+    def share(self, combine: Array, ci_prob: float | None) -> dict[str, float]:
+        """The share in one group, or in several of them together.
+
+        What moves the level of π beyond the alternative models, such as the width of its
+        likelihood, moves the missed positives of every group by the same factor.
+        """
+        of = (shares @ combine for shares in (self.draws, self.forms, self.swapped))
+        out = describe(*of, ci_prob=ci_prob)
+        if self.ends is None:
+            return out
+        forms = self.forms if len(self.forms) else self.draws.mean(axis=0, keepdims=True)
+        whole, known = self.weight / self.weight.sum(), float(self.known @ combine)
+        missed, level = forms @ combine - known, float(self.known @ whole)
+        least, most = (forms @ whole - level).min(), (forms @ whole - level).max()
+        low = known + missed.min() * np.clip((self.ends[0] - level) / max(least, 1e-12), 0, 1)
+        high = known + missed.max() * max((self.ends[1] - level) / max(most, 1e-12), 1)
+        low, high = np.fmin(out["low"], low), np.fmax(out["high"], high)
+        return out | {"low": max(float(low), 0.0), "high": min(float(high), 1.0)}
+
+
+def group_shares(fit: "Fit", verdict: Identifiability, groups: Groups) -> Shares:
+    """Shares by group: by draws, with t and s swapped, and by alternative models."""
+    data, count = fit.data, len(groups.names)
+    positive, rng = positive_given_labels(data), stream(fit)
     weight = np.zeros((data.n, count))
     weight[np.arange(data.n), groups.codes] = data.each_weight
-    shares, variance = np.zeros((draws.b.size, count)), np.zeros((draws.b.size, count))
-    for block in row_blocks(data.n, draws.b.size):
-        rows = np.arange(data.n)[block]
-        m = positive(draws, rows)
-        shares += m @ weight[rows]
-        variance += (m * (1 - m)) @ weight[rows]
-    if not fit.is_point:  # the classes of single rows are uncertain too
-        shares += np.sqrt(variance) * stream(fit).standard_normal(shares.shape)
-    shares = np.clip(shares / weight.sum(axis=0), 1e-12, 1.0)
+    total = weight.sum(axis=0)
+
+    def shares(draws: Parameters) -> Array:
+        out, variance = np.zeros((draws.b.size, count)), np.zeros((draws.b.size, count))
+        for block in row_blocks(data.n, draws.b.size):
+            rows = np.arange(data.n)[block]
+            m = positive(draws, rows)
+            out += m @ weight[rows]
+            variance += (m * (1 - m)) @ weight[rows]
+        if draws.b.size > 1:  # the classes of single rows are uncertain too
+            out += np.sqrt(variance) * rng.standard_normal(out.shape)
+        return np.clip(out / total, 1e-12, 1.0)
+
+    both = verdict.level >= UNNAMED_LEVEL
+    other = [r.draws for r in read(fit, np.arange(data.n), both=both)[1:]]
+    found = None if verdict.evidence is None else verdict.evidence.forms
+    sure = (data.y == 1) | ((data.l == 1) & (not fit.spec.false_marks))
+    return Shares(
+        draws=shares(fit.draws.thin(MAX_DRAWS)),
+        swapped=shares(other[0]) if other else np.zeros((0, count)),
+        forms=_by_forms(data, found, weight),
+        known=sure @ weight / total,
+        weight=total,
+        ends=None if found is None else (found.low, found.high),
+    )
+
+
+def _by_forms(data: PUData, found: FormRange | None, weight: Array) -> Array:
+    """Shares by every alternative model, over the rows to which they were refitted."""
+    nothing = np.zeros((0, weight.shape[1]))
     if found is None or not found.missed.size:
-        return shares, np.zeros((0, count))
-    rows = np.arange(data.n)[evenly_spaced(data.n, found.rows)]  # those of the forms
-    y, w = data.y[rows], weight[rows]
-    unmarked = data.l[rows] == 0
+        return nothing
+    rows = np.arange(data.n)[evenly_spaced(data.n, found.rows)]
+    y, w, unmarked = data.y[rows], weight[rows], data.l[rows] == 0
     if unmarked.sum() != found.missed.shape[1]:  # weighted rows, of which the forms had a part
-        return shares, np.zeros((0, count))
+        return nothing
     m = np.ones((len(found.missed), len(rows)))
     m[:, unmarked] = np.where(np.isnan(y[unmarked]), found.missed, y[unmarked])
-    return shares, m @ w / np.maximum(w.sum(axis=0), 1e-300)
+    return np.maximum(m @ w / np.maximum(w.sum(axis=0), 1e-300), 1e-12)
 
 
-def describe(draws: Array, forms: Array, ci_prob: float | None) -> dict[str, float]:
-    """Mean and interval, and the range over alternative models."""
+def describe(
+    draws: Array, forms: Array, swapped: Array, *, ci_prob: float | None
+) -> dict[str, float]:
+    """Mean and interval, and the range over alternative models and both orientations."""
     out = describe_draws(draws, ci_prob)
-    ends = out.get("lower", out["mean"]), out.get("upper", out["mean"])
-    shift = forms - forms[0] if len(forms) else np.full(1, np.nan)
-    return out | {"low": ends[0] + float(shift.min()), "high": ends[1] + float(shift.max())}
+    if not len(forms):
+        return out | {"low": np.nan, "high": np.nan}
+    shift, ends = forms - forms[0], [*forms]
+    ends += [out.get("lower", out["mean"]) + shift.min()]
+    ends += [out.get("upper", out["mean"]) + shift.max()]
+    if len(swapped):
+        other = describe_draws(swapped, ci_prob)
+        ends += [other.get("lower", other["mean"]), other.get("upper", other["mean"])]
+    return out | {"low": float(min(ends)), "high": float(max(ends))}
 
 
 def shares_table(
-    fit: "Fit", found: FormRange | None, groups: Groups, ci_prob: float | None
+    fit: "Fit", verdict: Identifiability, groups: Groups, ci_prob: float | None
 ) -> pd.DataFrame:
     """Share of positives of every group, with rows and marks."""
-    shares, forms = group_shares(fit, found, groups)
-    lines = [describe(shares[:, g], forms[:, g], ci_prob) for g in range(len(groups.names))]
+    found = group_shares(fit, verdict, groups)
+    lines = [found.share(one, ci_prob) for one in np.eye(len(groups.names))]
     table = pd.DataFrame(lines, index=pd.Index(groups.names, name=groups.title))
-    table[["low", "high"]] = table[["low", "high"]].clip(0, 1)
     counts = np.bincount(groups.codes)
     marked = np.bincount(groups.codes, weights=fit.data.l).astype(int)
     table.attrs["rests_on"] = rests_on(fit, groups)[0]
@@ -166,7 +220,12 @@ def shares_table(
 
 
 def compare_groups(
-    fit: "Fit", found: FormRange | None, groups: Groups, a: Any, b: Any, ci_prob: float | None
+    fit: "Fit",
+    verdict: Identifiability,
+    groups: Groups,
+    a: Any,
+    b: Any,
+    ci_prob: float | None,
 ) -> Comparison:
     """Ratio and difference of the shares of two groups."""
     if missing := [g for g in (a, b) if g not in groups.names]:
@@ -175,24 +234,25 @@ def compare_groups(
             f"{some([str(g) for g in groups.names])} is expected."
         )
     at = [groups.names.index(g) for g in (a, b)]
-    shares, forms = group_shares(fit, found, groups)
-    whole = np.bincount(groups.codes, weights=fit.data.each_weight)
-    (one, other), (one_f, other_f) = shares[:, at].T, forms[:, at].T
-    with np.errstate(divide="ignore"):
-        ratio = describe(np.log(one / other), np.log(one_f / other_f), ci_prob)
+    found, each = group_shares(fit, verdict, groups), np.eye(len(groups.names))
+    pairs = [shares[:, at].T for shares in (found.draws, found.forms, found.swapped)]
+    ratio = describe(*(np.log(one / other) for one, other in pairs), ci_prob=ci_prob)
     lines = {
         "ratio": {k: float(np.exp(v)) for k, v in ratio.items() if k != "sd"},
-        "difference": describe(one - other, one_f - other_f, ci_prob),
-        str(a): describe(one, one_f, ci_prob),
-        str(b): describe(other, other_f, ci_prob),
-        "all": describe(shares @ whole / whole.sum(), forms @ whole / whole.sum(), ci_prob),
+        "difference": describe(*(one - other for one, other in pairs), ci_prob=ci_prob),
+        str(a): found.share(each[at[0]], ci_prob),
+        str(b): found.share(each[at[1]], ci_prob),
+        "all": found.share(found.weight / found.weight.sum(), ci_prob),
     }
     table = pd.DataFrame.from_dict(lines, orient="index").drop(columns="sd", errors="ignore")
-    table.iloc[2:, -2:] = table.iloc[2:, -2:].clip(0, 1)
     text, identified = rests_on(fit, groups)
     if identified:
         text += "; under it the ratio is identified even where the level of π is not"
-    return Comparison(table, text, _doubts(fit, groups, at))
+    doubts = _doubts(fit, groups, at)
+    if len(found.swapped):
+        swapped = np.exp(np.mean(np.log(found.swapped[:, at[0]] / found.swapped[:, at[1]])))
+        doubts += (f"with t and s swapped, which fits the labels as well, it is {swapped:.2f}",)
+    return Comparison(table, text, doubts)
 
 
 def rests_on(fit: "Fit", groups: Groups) -> tuple[str, bool]:
@@ -220,10 +280,13 @@ def _doubts(fit: "Fit", groups: Groups, at: list[int]) -> tuple[str, ...]:
     t = mean_by_row(draws, Parameters.t, data.X)
     score = np.log(np.maximum(t, 1e-12)) - np.log(np.maximum(1 - t, 1e-12))
     ends = [np.quantile(score[m], (0.01, 0.99)) for m in masks]
-    for m, (low, high) in zip(masks, ends[::-1], strict=True):
+    for g, m, (low, high) in zip(at, masks, ends[::-1], strict=True):
         shared = float(np.mean((score[m] >= low) & (score[m] <= high)))
         if shared < 0.5:
-            doubts.append(f"only {shared:.0%} of one group's rows have scores that the other has")
+            doubts.append(
+                f"only {shared:.0%} of the rows of {groups.names[g]!r} have scores that the other "
+                "group has"
+            )
     if data.n_annotators > 1:
         return tuple(doubts)
     h = mean_by_row(draws, Parameters.h, data.X)

@@ -46,29 +46,15 @@ FOLDS = 5  # refits of a point estimate, each without a fifth of the audited cla
 
 @dataclass(frozen=True, eq=False)
 class Round:
-    """Rows drawn at random from the rows left, and what was found.
-
-    Attributes
-    ----------
-    y, p : (m,) arrays
-        Classes found, and predictions made without them.
-    expected : (m,) array
-        Sum over the rows left of the predictions by which each row was predicted.
-    weight : (m,) array
-        Inverse probabilities of being drawn, up to a factor.
-    known, left : float
-        Positives known before the draw; rows left, the drawn ones among them.
-    share : float
-        Share of the rows left that was drawn.
-    """
+    """Rows drawn at random from the rows left, and what was found; arrays are ``(m,)``."""
 
     y: Array
-    p: Array
-    expected: Array
-    weight: Array
-    known: float
-    left: float
-    share: float
+    p: Array  # predictions of y made without it
+    expected: Array  # sum over the rows left of the predictions by which each row was predicted
+    weight: Array  # inverse probabilities of being drawn, up to a factor
+    known: float  # positives known before the draw
+    left: float  # rows left, the drawn ones among them
+    share: float  # of the rows left that was drawn
 
     @property
     def relative(self) -> Array:

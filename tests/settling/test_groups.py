@@ -87,15 +87,32 @@ def test_a_condition_that_fails_is_named():
     found = fitted(frame, l).compare_groups("region", "north", "south")
     assert not found.table.loc["ratio", "low"] < truth < found.table.loc["ratio", "high"]
     assert any("less steeply with the class in 'north'" in doubt for doubt in found.doubts)
-    apart = fitted(frame, l).compare_groups(frame["a"] > 0, True, False)
     assert "but: " in repr(found)
-    assert apart.doubts is not None
 
 
 def test_groups_that_hardly_overlap_are_named(case):
     frame, _l, _, _, fit = case
     found = fit.compare_groups(pd.qcut(frame["a"], 5, labels=list("vwxyz")), "v", "z")
-    assert any("scores that the other has" in doubt for doubt in found.doubts)
+    assert any("rows of 'z' have scores that the other" in doubt for doubt in found.doubts)
+
+
+def test_ranges_are_those_of_the_verdict(case):
+    """The level moves as far in all groups together as the range of π, the ratio far less."""
+    low, high = case[-1].identifiability.pi_range
+    whole = case[-1].compare_groups("region", "north", "south").table.loc["all"]
+    assert whole["low"] == pytest.approx(low, abs=0.01)
+    assert whole["high"] == pytest.approx(high, abs=0.01)
+
+
+def test_both_orientations_count_where_nobody_names_the_factors(case):
+    frame, l = case[:2]
+    fit = fitted(frame[["a", "b"]], l, class_features=None, selection_features=None)
+    assert fit.identifiability.level == 3
+    found = fit.compare_groups(frame["a"] > 0, True, False)
+    (doubt,) = [d for d in found.doubts if d.startswith("with t and s swapped")]
+    other = float(doubt.split()[-1])
+    assert found.table.loc["ratio", "low"] <= other <= found.table.loc["ratio", "high"]
+    assert not found.table.loc["ratio", "lower"] <= other <= found.table.loc["ratio", "upper"]
 
 
 def test_an_unknown_group_is_refused(case):

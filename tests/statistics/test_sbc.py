@@ -16,7 +16,6 @@ from scipy import stats
 import bayes_lepu as lepu
 from bayes_lepu.building import Rows, read_model
 from bayes_lepu.models.density import LogDensity
-from bayes_lepu.models.transforms import plain_name
 from bayes_lepu.result.origin import FitOptions
 
 REPLICATIONS = 200
@@ -41,7 +40,8 @@ def quantities(density, draws):
     for block in density.layout.blocks:
         if block.role != "deviation" and block.size:
             at = density.layout.slices[block.name]
-            out |= dict(zip(map(plain_name, block.labels), z[:, at].T, strict=True))
+            names = [n.removeprefix("logit ").removeprefix("log ") for n in block.labels]
+            out |= dict(zip(names, z[:, at].T, strict=True))
     t, s = draws.t(density.data.X), draws.s(density.data.X)
     out["pi"] = t.mean(axis=-1)
     if not draws.several and density.spec.n_rates == 2:
