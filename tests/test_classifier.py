@@ -77,7 +77,7 @@ def sample():
 # The contract -----------------------------------------------------------------------------------
 
 # Labels are two classes, which scikit-learn's binary checks cover.
-LONG = ("PUClassifier-psychm", "PUClassifierCV-psychm", "PUClassifierCV-spm")
+LONG = ("PUClassifier-psychm", "PUClassifierCV-psychm", "PUClassifierCV-spm", "PUClassifierCV-scar")
 
 
 @pytest.mark.filterwarnings("ignore::bayes_lepu.errors.LepuWarning")

@@ -175,7 +175,10 @@ def test_stages_are_told_where_output_is_piped(here, capsys):
 def test_an_interrupted_command_ends_with_130(here):
     command = [sys.executable, "-m", "bayes_lepu", "fit", "photos.csv", "--label", "marked"]
     process = subprocess.Popen(
-        [*command, "--draws", "1000000"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [*command, "--model", "scar", "--draws", "1000000"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     )
     try:
         assert process.stderr is not None

@@ -227,6 +227,7 @@ def test_the_form_range_holds_the_truth(regime):
     assert f"{low:.2f} to {high:.2f}" in found.verdict
 
 
+@pytest.mark.slow  # a new link is compiled
 def test_the_form_that_the_labels_prefer_can_be_fitted():
     """The remedy names an option of `fit`, and with it the check passes."""
     case, fit = fitted("audit", "cauchit class", 701)

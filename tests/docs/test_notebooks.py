@@ -50,11 +50,6 @@ def check(data, *notebooks):
     )
 
 
-def test_the_first_runs_with_few_draws():
-    done = check(ROOT / "no-such-folder", str(NOTEBOOKS[0]))
-    assert done.returncode == 0, (done.stdout + done.stderr)[-4000:]
-
-
 @pytest.mark.slow
 def test_all_run_with_few_draws():
     """In one process of their own; the data of notebook 05 are absent, which it must survive."""

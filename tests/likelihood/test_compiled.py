@@ -91,7 +91,7 @@ def test_every_propensity_with_several_annotators(name):
     assert_equal(*problem(name, n=60, false_marks=True))
 
 
-@pytest.mark.parametrize("name", [*QUICK, "probit", OUTSIDE])
+@pytest.mark.parametrize("name", [*QUICK, PROBIT, OUTSIDE])
 def test_every_propensity_with_one_annotator(name):
     rows, links, point = problem(name, n=60, annotators=1)
     assert_equal(rows, links, point)

@@ -30,27 +30,27 @@ while True:
 """,
     "nuts": """
 begin()
-lepu.fit(demo.X, demo.l, draws=400_000, random_seed=1, progressbar=False)
+lepu.fit(demo.X, demo.l, model="psychm", draws=400_000, random_seed=1, progressbar=False)
 """,
     "laplace": """
 begin()
 while True:
-    lepu.fit(demo.X, demo.l, method="laplace", draws=20_000, random_seed=1)
+    lepu.fit(demo.X, demo.l, model="psychm", method="laplace", draws=20_000, random_seed=1)
 """,
     "verdict": """
-fit = lepu.fit(demo.X, demo.l, method="map", random_seed=1)
+fit = lepu.fit(demo.X, demo.l, model="psychm", method="map", random_seed=1)
 begin()
 while True:
     lepu.diagnose(fit)
 """,
     "report": """
-fit = lepu.fit(demo.X, demo.l, method="map", random_seed=1)
+fit = lepu.fit(demo.X, demo.l, model="psychm", method="map", random_seed=1)
 begin()
 while True:
     fit.report(folder / "report.html")
 """,
     "saving": """
-fit = lepu.fit(demo.X, demo.l, method="map", random_seed=1)
+fit = lepu.fit(demo.X, demo.l, model="psychm", method="map", random_seed=1)
 begin()
 while True:
     fit.save(folder / "fit.nc")
@@ -90,7 +90,7 @@ warnings.simplefilter("ignore")
 folder = Path(sys.argv[1])
 demo = lepu.load_demo()
 # A compiler that is at work ends its work first.
-lepu.fit(demo.X[:99], demo.l[:99], draws=4, tune=9, chains=1, progressbar=False)
+lepu.fit(demo.X[:99], demo.l[:99], model="psychm", draws=4, tune=9, chains=1, progressbar=False)
 def begin():
     print("begun", flush=True)
 try:
@@ -145,7 +145,7 @@ def assert_whole(folder: Path) -> None:
             assert lepu.load(file).method == "map"
 
 
-@pytest.mark.parametrize(("work", "wait"), [("nuts", 6.0), ("map", 2.0), ("verdict", 1.5)])
+@pytest.mark.parametrize(("work", "wait"), [("nuts", 2.0), ("verdict", 1.0)])
 def test_an_interrupt_ends_the_work_at_once(work, wait, tmp_path):
     code, seconds, stderr = run_and_interrupt(work, wait, tmp_path)
     assert code == 130, stderr
@@ -192,14 +192,14 @@ import numpy as np
 import bayes_lepu as lepu
 rng = np.random.default_rng(0)
 X = rng.normal(size=(300, 4)); l = (rng.random(300) < 0.2).astype(int)
-lepu.fit(X, l, method="map", random_seed=1)
+lepu.fit(X, l, model="psychm", method="map", random_seed=1)
 signal.signal(signal.SIGALRM, lambda number, frame: signal.raise_signal(signal.SIGINT))
 waits = random.Random(1)
 for _ in range(600):
     try:
         signal.setitimer(signal.ITIMER_REAL, waits.uniform(1e-4, 0.1))
         while True:
-            lepu.fit(X, l, method="map", random_seed=1)
+            lepu.fit(X, l, model="psychm", method="map", random_seed=1)
     except KeyboardInterrupt:
         pass
 """
