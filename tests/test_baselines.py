@@ -1,24 +1,15 @@
 """Naive and Elkan-Noto against scikit-learn, and the errors they raise."""
 
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
 from scipy.sparse import csr_array
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
-from sklearn.model_selection import StratifiedKFold
 
 from bayes_lepu.baselines import elkan_noto, naive
 from bayes_lepu.errors import ConvergenceError, DataError
-from reproduction.datasets import load_animal_gonogo, load_animal_heldout, simulate_paper
-
-SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
-needs_animal = pytest.mark.skipif(
-    not (SHARED / "animal_gonogo" / "trials.csv").is_file(),
-    reason=f"the go/no-go tables are not in {SHARED / 'animal_gonogo'}",
-)
+from reproduction.datasets import simulate_paper
 
 
 def scar(n: int, c: float, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -58,16 +49,6 @@ def test_logistic_equals_sklearn_with_more_columns_than_rows() -> None:
     same_as_sklearn(X, y, 0.3, fit.coef, fit.intercept)
 
 
-@pytest.mark.parametrize("C", [1e-8, 1e-3, 2.0])
-def test_logistic_gradient_vanishes(C: float) -> None:
-    """First-order conditions of the paper's loss, written out."""
-    X, _, y = scar(500, 0.5, seed=2)
-    fit = naive(X, y, C=C)
-    residual = 1 / (1 + np.exp(-(X @ fit.coef + fit.intercept))) - y
-    np.testing.assert_allclose(X.T @ residual + 2 * C * fit.coef, 0, atol=1e-6)
-    assert residual.sum() == pytest.approx(0, abs=1e-6)
-
-
 def test_logistic_on_separable_rows() -> None:
     X = np.linspace(-1, 1, 20)[:, None]
     y = (X[:, 0] > 0).astype(int)
@@ -92,19 +73,6 @@ def test_logistic_in_any_units(unit: float) -> None:
     p = naive(X, np.arange(60) % 3 == 0).predict_proba(X)
     assert np.isfinite(p).all()
     assert p[:, 1].mean() == pytest.approx(1 / 3, abs=0.01)
-
-
-def test_logistic_is_deterministic_and_frozen() -> None:
-    X, l, _ = scar(200, 0.5, seed=4)
-    one, two = naive(X, l), naive(X, l)
-    np.testing.assert_array_equal(one.coef, two.coef)
-    with pytest.raises(AttributeError):
-        one.intercept = 0.0  # type: ignore[misc]
-
-
-def test_bool_labels_are_as_good_as_numbers() -> None:
-    X, l, _ = scar(200, 0.5, seed=4)
-    np.testing.assert_array_equal(naive(X, l).coef, naive(X, l.astype(bool)).coef)
 
 
 def test_predictions_match_columns_by_name() -> None:
@@ -189,13 +157,6 @@ def test_elkan_seed() -> None:
     assert elkan_noto(X, l, random_seed=1).c != elkan_noto(X, l, random_seed=2).c
 
 
-def test_elkan_works_with_very_few_labels() -> None:
-    X, l, _ = scar(200, 0.5, seed=11)
-    l[np.flatnonzero(l)[2:]] = 0
-    fit = elkan_noto(X, l, C=0.5, holdout=0.01, random_seed=0)
-    assert 0 < fit.c <= 1
-
-
 def test_ordering_of_the_baselines_on_the_stated_generator() -> None:
     """Real > Elkan > Naive in accuracy, on average over data sets (halves for training)."""
     accuracy = []
@@ -214,50 +175,6 @@ def test_ordering_of_the_baselines_on_the_stated_generator() -> None:
         difference = scores[:, better] - scores[:, worse]
         assert difference.mean() > 2 * difference.std(ddof=1) / np.sqrt(20)
     assert scores[:, 0].mean() == pytest.approx(0.957, abs=0.01)
-
-
-# --- the go/no-go experiment: figures of the data's own documentation --------------------------
-
-
-def cross_validated_auc(X: np.ndarray, z: np.ndarray, C: float, repeats: int) -> float:
-    scores = []
-    for seed in range(repeats):
-        folds = StratifiedKFold(5, shuffle=True, random_state=seed)
-        tau = np.empty(len(z))
-        for train, test in folds.split(X, z):
-            tau[test] = naive(X[train], z[train], C=C).decision_function(X[test])
-        scores.append(roc_auc_score(z, tau))
-    return float(np.mean(scores))
-
-
-@needs_animal
-def test_animal_truth_can_be_predicted() -> None:
-    data = load_animal_gonogo(SHARED, subject="fsa")
-    X = ((data.X - data.X.mean()) / data.X.std()).to_numpy()
-    assert cross_validated_auc(X, data.y, 0.5, repeats=2) == pytest.approx(0.973, abs=0.01)
-
-
-@needs_animal
-def test_animal_truth_can_be_predicted_on_images_nobody_judged() -> None:
-    data = load_animal_gonogo(SHARED, subject="fsa", features="full")
-    test = load_animal_heldout(SHARED, features="full")
-    mean, sd = data.X.mean(), data.X.std()
-    fit = naive((data.X - mean) / sd, data.y, C=0.5)
-    auc = roc_auc_score(test.y, fit.decision_function((test.X - mean) / sd))
-    assert auc == pytest.approx(0.947, abs=0.02)
-
-
-@needs_animal
-@pytest.mark.parametrize(
-    ("subject", "auc"), [("fsa", 0.75), ("hth", 0.73), ("mta", 0.71), ("sph", 0.87), ("mba", 0.63)]
-)
-def test_animal_subjects_select_by_what_they_see(subject: str, auc: float) -> None:
-    """Among true animals the answer can be predicted: the labelling is biased."""
-    data = load_animal_gonogo(SHARED, subject=subject)
-    X = ((data.X - data.X.mean()) / data.X.std()).to_numpy()
-    animal = data.y == 1
-    measured = cross_validated_auc(X[animal], data.l[animal], 0.5, repeats=5)
-    assert measured == pytest.approx(auc, abs=0.04)
 
 
 # --- errors -------------------------------------------------------------------------------------

@@ -2,8 +2,6 @@
 
 import json
 import pickle
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -264,15 +262,6 @@ def test_elkan_noto_of_a_logistic_estimator_is_the_default(ring):
     np.testing.assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), atol=1e-4)
 
 
-def test_naive_is_scikit_learns_logistic_regression(sample):
-    X, l, _ = sample
-    C = 0.4
-    peer = LogisticRegression(C=1 / (2 * C), tol=1e-10, max_iter=1000).fit(X, l)
-    ours = PUClassifier(model="naive", class_penalty=C, standardize=False).fit(X, l)
-    np.testing.assert_allclose(ours.coef_, peer.coef_, atol=1e-5)
-    np.testing.assert_allclose(ours.intercept_, peer.intercept_, atol=1e-4)
-
-
 def test_psychm_reports_guesses_and_lapses(sample):
     X, l, _ = sample
     fitted = PUClassifier(model="psychm", random_state=0).fit(X, l)
@@ -302,15 +291,6 @@ def test_elkan_noto_equals_pulearn_on_the_same_hold_out():
     assert np.all(np.diff(ours.decision_function(X)[order]) >= -1e-9)
 
 
-def test_elkan_noto_on_all_rows_ranks_as_naive(sample):
-    X, l, y = sample
-    elkan = ElkanNotoClassifier(class_penalty=0.2, holdout=None).fit(X, l)
-    naive = PUClassifier(model="naive", class_penalty=0.2).fit(X, l)
-    np.testing.assert_allclose(elkan.coef_, naive.coef_, rtol=1e-4)
-    both = [roc_auc_score(y, m.decision_function(X)) for m in (elkan, naive)]
-    assert both[0] == pytest.approx(both[1], abs=1e-6)
-
-
 def test_elkan_noto_refuses_a_bad_hold_out(sample):
     X, l, _ = sample
     with pytest.raises(DataError, match="held_out has shape"):
@@ -337,39 +317,6 @@ def test_columns_by_name_and_by_position(sample):
         PUClassifier(model="spm", selection_features=["z"]).fit(X, l)
 
 
-def test_numbers_are_labels_where_columns_are_labelled_by_numbers(sample):
-    X, l, _ = sample
-    table = X.set_axis([2, 0, 1], axis=1)
-    ours = PUClassifier(
-        model="spm",
-        class_features=[2],
-        selection_features=[0, 1],
-        selection_penalty=0.01,
-        random_state=0,
-    )
-    slopes = ours.fit(table, l).propensity_coef_[0]
-    assert slopes[0] == 0
-    assert slopes[1] != 0
-    direct = lepu.fit(
-        table, l, model="spm", method="map", class_features=[2], selection_features=[0, 1]
-    )
-    np.testing.assert_array_equal(direct.data.selection_mask, slopes != 0)
-    with pytest.raises(DataError, match="selection_features names 3"):
-        PUClassifier(model="spm", selection_features=[3]).fit(table, l)
-    with pytest.raises(DataError, match="selection_features names True"):
-        PUClassifier(model="spm", selection_features=[True]).fit(X, l)
-
-
-def test_units_of_a_column_do_not_matter(sample):
-    X, l, _ = sample
-    tiny = X.assign(u=1e-13 * X["u"])
-    for estimator in (PUClassifier(model="naive"), PUClassifier(model="spm", random_state=0)):
-        slopes = clone(estimator).fit(X, l).coef_[0]
-        np.testing.assert_allclose(
-            clone(estimator).fit(tiny, l).coef_[0] * [1e-13, 1, 1], slopes, rtol=1e-5
-        )
-
-
 def test_constant_columns_get_zero_slopes(sample):
     X, l, _ = sample
     wide = X.assign(one=1.0)[["one", "u", "v", "w"]]
@@ -389,14 +336,6 @@ def test_one_class_and_three_classes_are_refused():
         PUClassifier(model="spm").fit(X, np.arange(9) % 3)
     with pytest.raises(NotFittedError):
         PUClassifier(model="spm").predict(X)
-
-
-def test_unknown_options_are_refused(sample):
-    X, l, _ = sample
-    with pytest.raises(ModelError, match="penalty"):
-        PUClassifier(model="naive", class_norm="elastic").fit(X, l)
-    with pytest.raises(ModelError, match="orientation"):
-        PUClassifier(model="spm", orientation="larger").fit(X, l)
 
 
 def test_audited_rows_count(sample):
@@ -454,25 +393,6 @@ def test_a_search_over_models_finds_the_one_that_made_the_labels(sample):
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()
 
 
-@pytest.mark.filterwarnings("ignore::bayes_lepu.IdentifiabilityWarning")
-@pytest.mark.parametrize("model", ["naive", "scar", "spm", "psychm"])
-def test_a_larger_penalty_is_a_stronger_one(model, sample):
-    X, l, _ = sample
-
-    def size(C):
-        estimator = PUClassifier(model=model, class_penalty=C, selection_penalty=C, random_state=0)
-        return np.linalg.norm(estimator.fit(X, l).coef_)
-
-    assert size(0.01) > size(10.0) > size(1000.0)
-
-
-def test_the_default_penalties_are_those_of_fit(sample):
-    X, l, _ = sample
-    ours = PUClassifier(model="spm", random_state=0).fit(X, l)
-    fit = lepu.fit(X, l, model="spm", method="map", random_seed=0)
-    np.testing.assert_allclose(ours.predict_proba(X), fit.predict_proba(X), atol=1e-4)
-
-
 def test_a_calibrator_fitted_on_labels_answers_about_labels(sample):
     """It learns P(l=1 | x) from the labels, whatever the class probabilities under it were."""
     X, l, y = sample
@@ -498,18 +418,6 @@ def test_l1_slopes_select_features(sample):
     assert fitted.coef_[0, 2] == 0
     kept = SelectFromModel(fitted, prefit=True, threshold=1e-12).get_support()
     np.testing.assert_array_equal(kept, fitted.coef_[0] != 0)
-
-
-def test_fits_do_not_depend_on_an_unset_seed(sample):
-    X, l, _ = sample
-    two = [PUClassifier(model="spm").fit(X, l).predict_proba(X) for _ in range(2)]
-    np.testing.assert_allclose(*two, atol=1e-4)
-
-
-def test_the_package_is_imported_on_demand_only():
-    code = "import sys, bayes_lepu; print('sklearn' in sys.modules)"
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert run.stdout.strip() == "False"
 
 
 def test_warnings_of_the_fit_reach_the_user():

@@ -55,6 +55,10 @@ MISTAKES = {
     "unknown family": (lambda fitted: lepu.Prior("norml", scale=1.0), "Did you mean 'normal'"),
     "negative scale": (lambda fitted: lepu.Prior("normal", scale=-1.0), "positive", "-1.0"),
     "half a draw": (fitting(method="nuts", draws=10.5), "draws = 10.5", "whole number"),
+    "half a chain": (fitting(method="nuts", chains=1.5), "chains = 1.5", "whole number"),
+    "certain acceptance": (fitting(method="nuts", target_accept=1.0), "target_accept = 1.0"),
+    "no draws": (fitting(method="nuts", draws=0), "draws = 0"),
+    "negative seed": (fitting(random_seed=-1), "random_seed = -1", "0 to"),
     "half a seed": (fitting(random_seed=1.5), "random_seed = 1.5", "whole number", "expected"),
     "mistyped label column": (
         fitting(X.assign(marked=L), "markd"),

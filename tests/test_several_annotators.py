@@ -108,16 +108,6 @@ def test_missed_rows(picky):
     np.testing.assert_allclose(unseen, fit.draws.t(fit.data.X[:10]).mean(axis=0), rtol=1e-9)
 
 
-def test_audited_rows_keep_their_class():
-    X, _, L = simulate(300, seed=9)
-    data = read_data(X, L, standardize=False)
-    silent = replace(data, labels=np.zeros_like(data.labels), y=np.resize([np.nan, 1, 0], 300))
-    positive = row_terms(PICKY, silent)[1]
-    np.testing.assert_allclose(positive[1::3], 1.0, atol=1e-12)
-    np.testing.assert_allclose(positive[2::3], 0.0, atol=1e-12)
-    assert (positive[::3] < PICKY.t(X.to_numpy())[::3]).all()
-
-
 def test_summary_and_tree(picky):
     _, _, _, fit = picky
     rows = fit.summary().index
@@ -151,14 +141,6 @@ def test_saving(picky, tmp_path):
     assert repr(again) == repr(fit)
 
 
-def test_saving_constant_propensities(constant, tmp_path):
-    fit = constant[-1]
-    again = lepu.load(fit.save(tmp_path / "scar.nc"))
-    np.testing.assert_array_equal(again.c_by_annotator, fit.c_by_annotator)
-    assert "sigma_alpha" not in again.tree["posterior"].data_vars
-    assert "sigma_c" in again.tree["posterior"].data_vars
-
-
 def test_shown_in_short(picky):
     fit = picky[-1]
     text = str(fit)
@@ -166,14 +148,6 @@ def test_shown_in_short(picky):
     assert f"{fit.data.unseen} shown to nobody" in text
     assert "if annotators label independently" in text
     assert "<table>" in fit._repr_html_()
-
-
-@pytest.mark.slow
-def test_seeds_reach_every_draw(constant):
-    X, _, L, fit = constant
-    again = lepu.fit(X, L, model="scar", random_seed=3, **QUICK)
-    np.testing.assert_array_equal(again.pi_draws, fit.pi_draws)
-    np.testing.assert_array_equal(again.agreement()["expected"], fit.agreement()["expected"])
 
 
 @pytest.mark.slow

@@ -141,15 +141,6 @@ def sampled(name, seed, **options):
     return theirs.pi_draws.mean() - ours.pi_draws.mean(), error, theirs
 
 
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::UserWarning")
-def test_round_trip_through_pymc():
-    options = {"draws": 100, "tune": 150, "chains": 2, "cores": 1}
-    gap, error, fit = sampled("spm", 1, **options, compile_kwargs={"mode": "FAST_COMPILE"})
-    assert abs(gap) < 5 * error
-    assert fit.stats["diverging"].shape == (2, 100)
-
-
 TRUTHS = {
     "spm": lepu.Parameters.of(a=[3.0, -1.0], b=0.5, alpha=[0.5, 1.5], beta=0.5),
     "psychm": lepu.Parameters.of(

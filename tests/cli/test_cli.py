@@ -235,31 +235,11 @@ MISTAKES = {
         [],
         "Constant column(s): place. They carry no information; leave them out: --exclude place.",
     ),
-    "a date": (
-        lambda f: f.assign(day="2024-05-01").to_csv(index=False),
-        [],
-        "Dates or times: day (as text, for example '2024-05-01'). Add a column",
-    ),
-    "a second name of the rows": (
-        lambda f: f.assign(copy=f["file"]).to_csv(index=False),
-        [],
-        "every row has a value of its own: copy (for example 'img000.jpg'). Name the rows",
-    ),
     "empty cell": (
         _cell(8, "wind", None),
         [],
         "photos.csv cannot be used as it is. Cells without a value (how many): wind (1). Choose "
         "--missing drop (keeps 399 of 400 rows), --missing indicator",
-    ),
-    "empty cells": (
-        _cells({"wind": 8, "heat": slice(3, 5), "light": 399}, None),
-        [],
-        "heat (3), wind (1), light (1). Choose --missing drop (keeps 395 of 400 rows)",
-    ),
-    "infinite cell": (
-        _cell(9, "wind", "inf"),
-        [],
-        "Infinite values (how many): wind (1). Correct them, read them as blank with --blank inf",
     ),
     "label not 0/1": (_cell(3, "marked", "yes"), [], "'marked' (--label), row file img002.jpg"),
     "label missing": (
@@ -284,9 +264,7 @@ MISTAKES = {
         "more: 'seen it'; 0 (unlabelled) or 1 (labelled) is expected. If 'seen it' marks the "
         "labelled rows: --positive 'seen it'.",
     ),
-    "no such positive": (None, ["--positive", "yes"], "holds 'yes' (--positive). It holds 0, 1."),
     "audited not 0/1": (_cell(5, "checked", 2), [], "(--y), row file img004.jpg: '2"),
-    "no such prior": (None, ["--priors", "a=norml(0, 2)"], "Unknown prior family 'norml'"),
     "prior without a name": (None, ["--priors", "normal(0, 2)"], "NAME=FAMILY(...) is expected"),
     "strength in words": (None, ["--C", "much"], "'much' is not a number"),
     "audited against the label": (
@@ -297,7 +275,6 @@ MISTAKES = {
         "photos.csv: column 'checked' (--y), row file img020.jpg and 29 more: the class is "
         "0, but the row is labelled (--label).",
     ),
-    "constant column": (lambda f: f.assign(wind=1.0).to_csv(index=False), [], "wind"),
     "same heading twice": (
         _lines(lambda t: [t[0].replace("wind", "heat"), *t[1:]]),
         [],
@@ -309,30 +286,16 @@ MISTAKES = {
         [],
         "row 6 has 8 cells where 6 are expected",
     ),
-    "more cells than headings": (_lines(lambda t: [t[0], *(r + ",1" for r in t[1:])]), [], "cells"),
     "empty file": (_text(""), [], "is empty"),
     "headings only": (_text("file,heat,wind,light,marked,checked\n"), [], "no rows"),
-    "no label": (lambda f: f.assign(marked=0).to_csv(index=False), [], "No row is labelled"),
     "unknown label column": (
         None,
         ["--label", "market"],
         "no column 'market' (--label). Did you mean 'marked'?",
     ),
-    "unknown feature": (None, ["--features", "heat,lihgt"], "(--features). Did you mean 'light'?"),
-    "unknown selection column": (
-        None,
-        ["--selection-features", "cold"],
-        "no column 'cold' (--selection-features)",
-    ),
     "label as feature": (None, ["--features", "heat,marked"], "'marked' is named by both"),
-    "name as selection feature": (
-        None,
-        ["--id", "light", "--selection-features", "light"],
-        "'light' is named by both --selection-features and --id",
-    ),
     "nothing left": (None, ["--exclude", "heat,wind,light"], "no column is left"),
     "no draws": (None, ["--draws", "0"], "draws = 0"),
-    "negative seed": (None, ["--random-seed", "-1"], "random_seed = -1"),
     "columns without a propensity of columns": (
         None,
         ["--model", "scar", "--selection-features", "heat"],

@@ -139,12 +139,6 @@ def test_names_and_index():
         read_data(X, L.iloc[::-1])
 
 
-def test_labelled_but_audited_as_negative():
-    y = np.where(L.max(axis=1) == 1, 0.0, np.nan)
-    with refused("labelled", "audited as negative"):
-        read_data(X, L, y=y)
-
-
 def test_annotators_among_the_features():
     full = L.fillna(0)
     with refused("'copy'", "ben's", "Drop it"):
@@ -175,22 +169,6 @@ def test_priors_are_checked():
         choose_priors(spm, data, priors={"sigma_beta": lepu.Prior("normal", scale=1.0)})
     with refused("a Prior is expected", error=lepu.ModelError):
         choose_priors(spm, data, priors={"a": 2.5})
-
-
-def test_sampler_options_are_checked():
-    with refused("draws = 0", error=lepu.ModelError):
-        lepu.fit(X, L, draws=0)
-    with refused("target_accept = 2", error=lepu.ModelError):
-        lepu.fit(X, L, target_accept=2)
-
-
-def test_seeds_and_needless_columns_are_refused():
-    with refused("random_seed = -1", "0 to 2**63 - 1", error=lepu.ModelError):
-        lepu.fit(X, L, random_seed=-1)
-    with refused(
-        "selection_features is given", "'scar'", "Leave the option out", error=lepu.ModelError
-    ):
-        lepu.fit(X, L, model="scar", selection_features=[0])
 
 
 def test_a_frame_of_one_type_keeps_its_row_labels():

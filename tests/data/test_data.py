@@ -209,15 +209,6 @@ def test_many_bad_columns_are_counted_not_listed(labels):
         read_data(X, labels)
 
 
-@pytest.mark.parametrize(
-    ("shape", "advice"),
-    [((N,), r"reshape\(-1, 1\)"), ((N, 3, 1), r"reshape\(len\(X\), -1\)"), ((), "DataFrame")],
-)
-def test_tables_need_two_dimensions(labels, shape, advice):
-    with refused(f"X has {len(shape)} dimension", "rows, columns", advice):
-        read_data(np.ones(shape), labels)
-
-
 @pytest.mark.parametrize("shape", [(0, 3), (N, 0)])
 def test_empty_tables(shape):
     for X in (
@@ -227,18 +218,6 @@ def test_empty_tables(shape):
     ):
         with refused("empty", "At least one row and one column"):
             read_data(X, np.ones(shape[0]))
-
-
-def test_labels_of_another_length(frame, labels):
-    with refused("X has 60 rows but l has 59", "one entry per row"):
-        read_data(frame, labels[:-1])
-    with refused("X has 60 rows but y has 2"):
-        read_data(frame, labels, y=[1, np.nan])
-
-
-def test_labels_of_another_shape(frame, labels):
-    with refused(r"l has shape \(60, 2, 1\)", r"\(60,\)"):
-        read_data(frame, np.column_stack([labels, labels])[..., None])
 
 
 def test_no_labelled_rows(frame):
@@ -301,15 +280,6 @@ def test_names_that_no_file_can_hold(frame, labels):
         read_data(frame.set_axis(names, axis=1), labels)
 
 
-def test_labelled_rows_audited_as_negative(frame, labels):
-    y = np.full(N, np.nan)
-    y[[3, 6]] = 0
-    with refused(
-        r"2 row\(s\) are labelled \(l=1\) but audited as negative", "position 3", "correct"
-    ):
-        read_data(frame, labels, y=y)
-
-
 @pytest.mark.parametrize(
     ("column", "parts"),
     [
@@ -364,13 +334,6 @@ def test_words_and_blanks_are_recoded_by_the_word(frame, dtype):
         read_data(frame, l)
     with refused("y holds 'yes'; 0, 1 or NaN", r"y.map\(\{'yes': 1\}\)"):
         read_data(frame, np.resize([0, 1], N), y=l)
-
-
-def test_missing_labels_of_a_nullable_series(frame, labels):
-    l = pd.Series(labels, dtype="boolean")
-    l[3] = pd.NA
-    with refused("l holds", "nan", "expected"):
-        read_data(frame, l)
 
 
 @pytest.mark.parametrize(
@@ -456,16 +419,6 @@ def test_new_rows_with_missing_or_unknown_columns(frame, labels):
         data.transform(frame.rename(columns={"width": "breadth"}))
 
 
-def test_new_rows_are_checked(frame, labels):
-    data = read_data(frame, labels)
-    with refused("X has 2 columns", "fitted on 3", "height, width, depth"):
-        data.transform(frame.to_numpy()[:, :2])
-    with refused("without a value", "height", "Fill in or drop"):
-        data.transform(frame.replace(frame.iloc[0, 0], np.nan))
-    with refused("Text among numbers", "width", "wide"):
-        data.transform(frame.assign(width="wide"))
-
-
 def test_one_new_row_may_be_constant(frame, labels):
     data = read_data(frame, labels)
     np.testing.assert_allclose(data.transform(frame.iloc[[7]])[0], data.X[[7]], atol=1e-12)
@@ -485,11 +438,6 @@ def test_the_label_left_among_the_features_is_refused(frame, labels, flip):
     leaked = frame.assign(marked=labels != flip)
     with pytest.raises(DataError, match=r"'marked' is the label itself.*drop\(columns="):
         read_data(leaked, labels)
-
-
-def test_two_other_label_values_get_both_readings(frame, labels):
-    with pytest.raises(DataError, match=r"\(l == 2\).*if 2 marks.*\(l == 1\).*if 1 marks"):
-        read_data(frame, np.asarray(labels) + 1)
 
 
 def test_rows_as_often_as_they_count(frame, labels):

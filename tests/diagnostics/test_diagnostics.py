@@ -9,19 +9,12 @@ import bayes_lepu as lepu
 from bayes_lepu.data.reading import read_data
 from bayes_lepu.diagnostics import (
     design,
-    evidence,
-    identifiability,
-    profile,
     remedies,
-    rivals,
-    thresholds,
 )
 from bayes_lepu.diagnostics.records import Aspect, Check, Identifiability, settled
 from bayes_lepu.diagnostics.subject import Subject
 from bayes_lepu.diagnostics.verdict import choose_level
 from bayes_lepu.models import get_model
-from bayes_lepu.result import numbers_in_words
-from bayes_lepu.result import predictive as predictive_of_result
 from bayes_lepu.result.facts import orientation_sentence
 from tests.diagnosed import TRUTH, simulated_rows
 
@@ -100,29 +93,6 @@ def test_the_level_follows_from_the_aspects():
         assert choose_level([c for c in good if c.bears_on != (aspect,)]) == level
 
 
-def test_plots_and_report_compute_nothing_that_the_verdict_has(drawn, monkeypatch, tmp_path):
-    drawn.identifiability  # noqa: B018
-
-    def refuse(*_, **__):
-        raise AssertionError("computed a second time")
-
-    for module in (evidence, identifiability):
-        for name in (
-            "trace_profile",
-            "compare_rivals",
-            "calibrate_labels",
-            "label_rates",
-            "gather",
-        ):
-            if hasattr(module, name):
-                monkeypatch.setattr(module, name, refuse)
-    for name in ("trace_profile", "_trace"):
-        monkeypatch.setattr(profile, name, refuse)
-    monkeypatch.setattr(rivals, "plug_in_rows", refuse)
-    monkeypatch.setattr(predictive_of_result, "prior_parameters", refuse)
-    drawn.report(tmp_path / "r.html")
-
-
 JARGON = re.compile(r"\bnats?\b|\brho\b|ρ|\bKKT\b|-0\.0\b|MLE|eigen", re.IGNORECASE)
 
 
@@ -134,23 +104,6 @@ def test_texts_need_no_glossary(rows, model):
     for check in found.checks:
         sentences += [check.text, check.threshold, check.remedy]
     assert [s for s in sentences if JARGON.search(s)] == []
-
-
-@pytest.mark.parametrize(
-    ("gap", "amount", "likely", "loss"),
-    [
-        (2.0, "2.0 log-likelihood units", "7.4 times as likely", "worse (7.4 times less likely)"),
-        (5.0, "5.0 log-likelihood units", "150 times as likely", "worse (150 times less likely)"),
-        (8.0, "8.0 log-likelihood units", "3,000 times as likely", "worse (3,000 times less"),
-        (90.0, "90.0 log-likelihood units", "more than a million times as likely", "worse (more"),
-        (-1e-9, "0.0 log-likelihood units", "equally likely", "equally good"),
-        (-2.0, "-2.0 log-likelihood units", "7.4 times less likely", "better (7.4 times as likely"),
-    ],
-)
-def test_differences_of_log_likelihood_in_words(gap, amount, likely, loss):
-    assert numbers_in_words.units(gap) == amount
-    assert numbers_in_words.as_likely(gap) == likely
-    assert loss in numbers_in_words.worse(gap)
 
 
 def test_the_verdict_names_the_level_of_its_intervals(drawn):
@@ -251,32 +204,10 @@ def test_html_escapes_text():
     assert "<script>" not in Identifiability(4, "<b>", (), (check,))._repr_html_()
 
 
-def test_recomputed_diagnosis_is_the_same(spm):
-    again, before = lepu.diagnose(spm), spm.identifiability
-    assert (again.level, again.verdict) == (before.level, before.verdict)
-    assert again.to_frame()["status"].equals(before.to_frame()["status"])
-
-
 def test_saved_fit_has_the_same_verdict(drawn, tmp_path):
     loaded = lepu.load(drawn.save(tmp_path / "fit.nc"))
     assert loaded.identifiability.level == drawn.identifiability.level
     assert loaded.identifiability.verdict == drawn.identifiability.verdict
-
-
-@pytest.mark.parametrize(
-    ("figure", "bounds", "status"),
-    [
-        (6.0, (5.0, 2.0), "passed"),
-        (3.0, (5.0, 2.0), "weak"),
-        (1.0, (5.0, 2.0), "failed"),
-        (0.04, (0.05, 0.1), "passed"),
-        (0.07, (0.05, 0.1), "weak"),
-        (0.2, (0.05, 0.1), "failed"),
-        (np.inf, (5.0, 2.0), "passed"),
-    ],
-)
-def test_grades(figure, bounds, status):
-    assert thresholds.grade(figure, bounds) == status
 
 
 # Design ---------------------------------------------------------------------------------------
@@ -306,11 +237,3 @@ def test_a_redundant_dummy_is_no_missing_direction():
     needed = design.directions_needed(spec, data, rows)
     assert needed == 10
     assert design.jacobian_rank(spec, data, rows, needed) == 10
-
-
-def test_one_hot_columns_are_never_enough():
-    data = read_data(np.eye(4)[np.arange(200) % 4], np.arange(200) % 3 == 0)
-    rows, spec = design.distinct_rows(data.X), get_model("spm")
-    assert len(rows) == 4
-    needed = design.directions_needed(spec, data, rows)
-    assert (needed, design.jacobian_rank(spec, data, rows, needed)) == (8, 4)

@@ -9,14 +9,13 @@ import pytest
 
 import bayes_lepu as lepu
 from bayes_lepu.diagnostics import (
-    climbing,
     figures,
     levels,
     profile,
     ranking,
     remedies,
 )
-from bayes_lepu.diagnostics.subject import Peak, Role, Subject
+from bayes_lepu.diagnostics.subject import Role, Subject
 from bayes_lepu.result.numbers_in_words import share
 from tests import annotated
 from tests.diagnosed import simulated_rows
@@ -44,11 +43,6 @@ def evidence(subject):
 
 
 # Levels -------------------------------------------------------------------------------------------
-
-
-def test_an_interval_leaves_as_much_on_either_side():
-    assert levels.interval(np.linspace(0, 1, 1001)) == pytest.approx((0.025, 0.975))
-    assert levels.interval(np.linspace(0, 1, 1001), 0.5) == pytest.approx((0.25, 0.75))
 
 
 def test_the_likelihood_set_over_the_posterior_interval(subject, evidence):
@@ -107,37 +101,6 @@ def test_every_branch_is_one_curve_through_its_best_peak(subject, evidence):
         steps = np.diff(np.log(part["pi"] / (1 - part["pi"])))
         assert (steps > 0).all()
         assert steps.max() < 0.5  # close enough to join by straight lines
-
-
-def test_steps_follow_the_standard_error_of_pi(subject):
-    """That of logit π by the delta method, within bounds."""
-    density, z = subject.weak, subject.peaks[0].z
-    slope = climbing.logit_pi(density, z)[1]
-    sd = np.sqrt(slope @ np.linalg.solve(density.logp_grad_info(z)[2], slope))
-    for times in (1e-6, 0.1 / sd, 0.5 / sd, 1e6):
-        wanted = min(max(times * sd, 0.01), 0.8)
-        assert profile._sd_logit(density, z, times * slope) == pytest.approx(wanted, rel=1e-6)
-
-
-def test_the_best_peak_of_each_kind_is_followed(monkeypatch):
-    """The labelled one, then the best exchanged and the best other one, if not excluded."""
-    heights = [("as labelled", 0.0), ("other", -2.0), ("exchanged", -3.0), ("exchanged", -1.0)]
-    peaks = [
-        Peak(Role(name), np.zeros(1), logp, None) for name, logp in [*heights, ("other", -1e9)]
-    ]
-    monkeypatch.setattr(profile, "_trace", lambda _, peak: [(0.5, peak.logp)])
-    table = profile.trace_profile(SimpleNamespace(peaks=peaks, weak=None)).table
-    assert list(zip(table["branch"], table["delta"], strict=True)) == [
-        ("as labelled", 0.0),
-        ("exchanged", -1.0),
-        ("other", -2.0),
-    ]
-
-
-def test_a_set_that_reaches_the_end_of_its_curve():
-    pi, delta = np.array([0.1, 0.2, 0.3]), np.array([-1.0, 0.0, -1.0])
-    assert profile._pieces(pi, delta) == [(0.1, 0.3)]
-    assert profile._union([(0.5, 0.6), (0.1, 0.3), (0.2, 0.25)]) == [(0.1, 0.3), (0.5, 0.6)]
 
 
 # Ranking and figures ------------------------------------------------------------------------------

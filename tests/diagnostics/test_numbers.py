@@ -97,13 +97,6 @@ def test_likelihood_set_joins_overlapping_curves():
     np.testing.assert_allclose(pieces, expected)
 
 
-def test_the_profile_is_kept(spm):
-    table = spm.identifiability.evidence.profile.table
-    assert set(table.columns) == {"pi", "delta", "branch", "curve"}
-    assert set(table["branch"]) >= {"as labelled", "exchanged"}
-    assert table["delta"].max() == 0
-
-
 def test_audit_information_by_differences(rows):
     """d logit m / d θ by central differences, for a model with all coordinates."""
     fit = lepu.fit(*rows, model="psychm", method="map", random_seed=1)

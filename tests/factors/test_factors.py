@@ -6,7 +6,7 @@ import pytensor
 import pytensor.tensor as pt
 import pytest
 from numba import njit
-from scipy.special import log_softmax, ndtr
+from scipy.special import log_softmax
 
 from bayes_lepu.errors import ModelError
 from bayes_lepu.factors import REGISTRY, Factor, Link, ceiling, get_factor
@@ -139,9 +139,3 @@ def test_a_wrong_description_is_refused():
         Link("mine", link.logs, link.bend, link.scalar_logs, link.graph, scalar=link.scalar)
     with pytest.raises(ModelError, match="Known: one, constant"):
         get_factor("two")
-
-
-def test_probit_is_the_normal_distribution_function():
-    z = np.linspace(-5, 5, 11)
-    probit = get_factor("probit")
-    np.testing.assert_allclose(np.exp(probit.logs(z, probit.log_rates())[0]), ndtr(z), rtol=1e-13)

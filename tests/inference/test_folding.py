@@ -59,29 +59,6 @@ def test_folded_density_is_symmetric_and_has_the_right_gradient(model):
     np.testing.assert_allclose(grad, numeric, rtol=1e-5, atol=1e-5)
 
 
-def test_swap_is_an_involution_that_exchanges_the_factors():
-    d = density()
-    z = np.arange(d.dim, dtype=float)
-    np.testing.assert_array_equal(d.swap(d.swap(z)), z)
-    point, swapped = d.unpack(z), d.unpack(d.swap(z))
-    np.testing.assert_array_equal(swapped.a, point.alpha)
-    np.testing.assert_array_equal(swapped.beta, point.b)
-    np.testing.assert_array_equal(swapped.log_w, point.log_w)
-
-
-def test_swap_exchanges_both_unknown_scales():
-    X, l, _ = simulated()
-    data, spec = read_data(X, l), get_model("spm")
-    scale = Prior("normal", scale=Prior("halfnormal", scale=1.0))
-    level = Prior("normal", scale=1.5)
-    base = {**weak_priors(2, 2), "a": scale, "alpha": scale, "b": level, "beta": level}
-    d = LogDensity(spec, data, spec.complete_priors(base, None), jacobian=True)
-    z = np.arange(d.dim, dtype=float)
-    np.testing.assert_array_equal(d.swap(z)[-2:], z[-2:][::-1])
-    small = z / 10
-    assert d.logp(small) == pytest.approx(d.logp(d.swap(small)), rel=1e-12)
-
-
 def test_pivot_undoes_random_exchanges():
     d = density()
     rng = np.random.default_rng(2)
@@ -197,13 +174,3 @@ def test_over_very_many_rows_some_draws_tell_the_probability_of_the_naming(monke
     w = every.weight.ravel()[::12].mean()  # 80 draws, every twelfth of them
     np.testing.assert_allclose(some.log_odds, np.log(w / (1 - w)), rtol=1e-9)
     assert some.log_odds.shape == (2, 40)
-
-
-def test_distances_of_many_draws_are_those_of_each(monkeypatch):
-    d, rng = density(), np.random.default_rng(5)
-    z, X = rng.normal(0, 0.4, (2003, d.dim)), d.data.X[:3]
-    target = folding._profile(d, z[:1], X)
-    together = folding._distance(d, z, X, target)
-    for k in (0, 999, 1000, 1001, 2000, 2002):
-        alone = folding._distance(d, z[k : k + 1], X, target)
-        assert together[k] == pytest.approx(alone[0], rel=1e-12)

@@ -9,7 +9,7 @@ from scipy.optimize import minimize
 from sklearn.linear_model import LogisticRegression
 
 import bayes_lepu as lepu
-from bayes_lepu import IdentifiabilityWarning, ModelError, Prior
+from bayes_lepu import IdentifiabilityWarning
 from bayes_lepu.data.reading import read_data
 from bayes_lepu.inference import search
 from bayes_lepu.inference.map import fit_map
@@ -141,13 +141,6 @@ def test_naive_is_scikit_learns_logistic_regression(table, standardize, C):
     np.testing.assert_allclose(fit.predict_proba(X), other.predict_proba(fit.data.X), atol=1e-6)
 
 
-def test_weak_penalties_agree_with_the_unpenalised_fit(table):
-    X, l = table
-    none, weak = quick(X, l, "spm", penalty="none"), quick(X, l, "spm", C=1e-9)
-    assert none.priors["a"] == Prior("flat")
-    np.testing.assert_allclose(none.draws.a, weak.draws.a, atol=1e-3)
-
-
 # More columns than rows ---------------------------------------------------------------------------
 
 
@@ -186,16 +179,6 @@ def test_wide_l1_has_exact_zeros(wide):
     assert result.kkt < 1e-5
     assert np.sum(result.point.a == 0) > 150
     assert np.sum(result.point.alpha == 0) > 150
-
-
-@pytest.mark.filterwarnings("ignore:The best mode looks like an artefact")
-def test_wide_fits_speak_of_the_users_columns(wide):
-    names = [f"gene {j}" for j in range(200)]
-    X = pd.DataFrame(wide.X, columns=names)
-    fit = quick(X, wide.l, "spm", C=0.5)
-    assert fit.feature_names == tuple(names)
-    assert fit.draws.a.shape == (1, 200)
-    assert fit.predict_proba(X.iloc[:5]).shape == (5, 2)
 
 
 def test_the_default_penalty_does_not_fit_the_noise_of_many_columns():
@@ -299,23 +282,6 @@ def test_no_start_has_equal_or_zero_factors(table):
         assert np.abs(point.alpha).max() > 0
 
 
-def test_starts_include_both_permutations_and_the_reversed_annotator(table):
-    data = read_data(*table)
-    spread, rng = search.column_spread(data), np.random.default_rng(0)
-    scar = Parameters.of(a=[1.0, -1.0, 0.5], b=0.2, gamma=0.4, lam=0.6)
-    spm = Parameters.of(a=[1.0, -1.0, 0.5], b=0.2, alpha=[0.2, 0.3, 0.1], beta=0.5)
-    first, second, *rest = search.psychm_starts(data, scar, spm, spread, 25, rng)
-    np.testing.assert_array_equal(first.a, spm.a)
-    np.testing.assert_array_equal(second.a, spm.alpha)
-    assert any(np.array_equal(point.alpha, -scar.a) for point in rest)
-
-
-def test_starts_follow_the_units_of_the_columns(table):
-    X, l = table
-    plain = search.column_spread(read_data(X + 1e7, l, standardize=False))
-    np.testing.assert_allclose(plain, X.std(ddof=0), rtol=1e-6)
-
-
 # What does not change it --------------------------------------------------------------------------
 
 
@@ -326,12 +292,6 @@ def test_units_do_not_matter(table):
         one, two = quick(X, l, model), quick(other, l, model)
         np.testing.assert_allclose(one.draws.a, two.draws.a, atol=1e-5)
         np.testing.assert_allclose(one.predict_proba(X), two.predict_proba(other), atol=1e-6)
-
-
-def test_the_same_call_gives_the_same_answer(table):
-    first, again = (quick(*table, "psychm") for _ in range(2))
-    np.testing.assert_array_equal(first.draws.a, again.draws.a)
-    assert first.options.random_seed == 1
 
 
 def test_original_coefficients_give_the_same_predictions(table):
@@ -404,35 +364,6 @@ def test_penalties_that_agree_with_the_rule_need_no_relabelling():
 
 
 # Options ------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"model": "pu"}, "Unknown model 'pu'.*psychm"),
-        ({"method": "em"}, "Unknown method 'em'.*map"),
-        (
-            {"orientation": "larger"},
-            "Unknown orientation 'larger'.*sigma-norm, norm, energy, correlation, none",
-        ),
-        ({"penalty": "elastic"}, "Unknown penalty 'elastic'"),
-        ({"C": -1}, "C = -1"),
-        ({"priors": {"c": Prior("flat")}}, "'c', which is not a parameter of spm"),
-        ({"priors": {"a": Prior("beta", concentration=(1, 1))}}, "a cannot have a beta prior"),
-    ],
-)
-def test_options_that_do_not_exist(table, options, message):
-    options = {"model": "spm", "method": "map", **options}
-    with pytest.raises(ModelError, match=f"(?s){message}"):
-        lepu.fit(*table, **options)
-
-
-def test_a_start_of_ones_own(table):
-    data = read_data(*table)
-    spec = get_model("psychm")
-    priors = spec.complete_priors(penalty_priors("l2", 0.01), None)
-    result = fit_map(spec, data, priors, initial=TRUTH, rng=np.random.default_rng(0))
-    assert [m.hits for m in result.modes] == [1]
 
 
 @pytest.mark.filterwarnings("ignore::bayes_lepu.IdentifiabilityWarning")

@@ -1,22 +1,18 @@
 """NUTS fits: seeds, agreement with other engines, convergence, priors, predictions, files."""
 
 import json
-import tracemalloc
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 
 import bayes_lepu as lepu
 from bayes_lepu import Prior
 from bayes_lepu.data.reading import read_data
 from bayes_lepu.inference.laplace import gaussian_at
-from bayes_lepu.inference.modes import distance
 from bayes_lepu.inference.nuts import label_draws
 from bayes_lepu.models import get_model
 from bayes_lepu.models.density import LogDensity
-from bayes_lepu.models.parameters import mean_of
 from bayes_lepu.priors.prior import weak_priors
 from tests.densities import rows_by_hand
 from tests.patience import slow
@@ -150,18 +146,6 @@ def test_pymc_sampler_agrees_with_the_compiled_one():
 
 
 @pytest.mark.slow
-def test_psychm_chains_agree_where_plain_nuts_gets_stuck():
-    X, l, truth = simulate(0)
-    fit = lepu.fit(X, l, model="psychm", random_seed=1, progressbar=False)
-    assert max_rhat(fit) <= 1.02
-    assert fit.stats["diverging"].mean() <= 0.005
-    mean = mean_of(fit.draws)
-    if fit.orientation.probability > 0.95:
-        raw = truth.swap() if distance(mean, truth.swap(), X) < distance(mean, truth, X) else truth
-        assert raw is truth
-
-
-@pytest.mark.slow
 def test_psychm_converges_on_nine_of_ten_seeds():
     results = []
     for seed in range(10):
@@ -181,21 +165,6 @@ def test_spm_with_exchangeable_priors_converges_after_pivoting():
         fit = lepu.fit(X, l, model="spm", priors=same, random_seed=seed, progressbar=False)
         assert max_rhat(fit) <= 1.01
         assert abs(fit.orientation.probability - 0.5) <= 0.02
-
-
-def test_audited_rows_settle_the_orientation():
-    X, l, truth = simulate(3, n=600, p=2, norm_a=3.0, norm_alpha=3.0, gamma=0.0, lam=0.0)
-    rng = np.random.default_rng(0)
-    y = np.full(len(l), np.nan)
-    audit = rng.choice(np.flatnonzero(l == 0), 150, replace=False)
-    # Classes of unlabelled rows, drawn from P(y=1 | x, l=0).
-    y[audit] = rng.random(150) < truth.missed(X[audit])
-    fit = lepu.fit(X, l, y=y, model="spm", random_seed=1, **QUICK)
-    assert fit.orientation.settled_by == "audited rows"
-    assert fit.orientation.probability > 0.99
-    mean = mean_of(fit.draws)
-    Xs = fit.data.X
-    assert distance(mean, truth, Xs) < distance(mean.swap(), truth, Xs)
 
 
 def test_columns_settle_the_orientation_and_masked_slopes_stay_zero():
@@ -232,28 +201,6 @@ def test_flat_priors_are_refused(method):
     X, l, _ = simulate(1, n=100, p=1)
     with pytest.raises(lepu.ModelError, match=r"Flat prior on b.*improper"):
         lepu.fit(X, l, model="spm", method=method, priors={"b": Prior("flat")})
-
-
-def test_penalties_belong_to_map():
-    X, l, _ = simulate(1, n=100, p=1)
-    with pytest.raises(lepu.ModelError, match="belong to method='map'"):
-        lepu.fit(X, l, model="spm", C=1.0)
-
-
-@pytest.mark.parametrize(
-    ("option", "message"),
-    [
-        ({"draws": 0}, "draws = 0"),
-        ({"chains": 1.5}, "chains = 1.5"),
-        ({"target_accept": 1.0}, "target_accept = 1.0"),
-        ({"sampler": "gibbs"}, "Unknown sampler 'gibbs'"),
-        ({"method": "vi"}, "Unknown method 'vi'"),
-    ],
-)
-def test_bad_sampler_options_are_refused(option, message):
-    X, l, _ = simulate(1, n=50, p=1)
-    with pytest.raises(lepu.ModelError, match=message):
-        lepu.fit(X, l, **option)
 
 
 def test_tree_has_every_group_with_its_dims():
@@ -295,47 +242,6 @@ def test_predicted_labels_have_the_mean_of_h():
     assert prior.shape == (1, 50, 400)
     again = fit.sample_posterior_predictive(random_seed=3).to_numpy()
     np.testing.assert_array_equal(labels, again)
-
-
-def test_intervals_come_from_the_draws():
-    X, l, _ = simulate(8, n=300, p=2)
-    fit = lepu.fit(X, l, model="spm", random_seed=1, **QUICK)
-    new = X[:7]
-    table = fit.class_probability(new, ci_prob=0.9)
-    t = fit.draws.t((new - fit.data.center) / fit.data.scale)
-    np.testing.assert_allclose(table["mean"], t.mean(axis=0))
-    np.testing.assert_allclose(table["lower"], np.quantile(t, 0.05, axis=0))
-    np.testing.assert_allclose(table["upper"], np.quantile(t, 0.95, axis=0))
-    np.testing.assert_allclose(fit.predict_proba(new)[:, 1], table["mean"])
-    prior = fit.class_prior()
-    assert prior.loc["prior of pi", "sd"] > 0
-
-
-def test_a_saved_fit_answers_as_before(tmp_path):
-    X, l, _ = simulate(9, n=150, p=2)
-    frame = pd.DataFrame(X, columns=["size", "age (yr)"])
-    fit = lepu.fit(frame, l, model="psychm", random_seed=1, **QUICK)
-    again = lepu.load(fit.save(tmp_path / "fit.nc"))
-    pd.testing.assert_frame_equal(again.propensity(frame), fit.propensity(frame))
-    pd.testing.assert_frame_equal(again.class_prior(), fit.class_prior())
-    assert repr(again) == repr(fit)
-    np.testing.assert_array_equal(
-        again.tree["posterior_predictive"]["l"], fit.tree["posterior_predictive"]["l"]
-    )
-
-
-@pytest.mark.slow
-def test_predictions_for_many_rows_and_draws_stay_in_bounded_memory():
-    X, l, _ = simulate(10, n=200, p=2)
-    fit = lepu.fit(
-        X, l, model="spm", method="laplace", draws=1000, chains=4, random_seed=1, progressbar=False
-    )
-    many = np.random.default_rng(0).standard_normal((100_000, 2))
-    tracemalloc.start()
-    fit.class_probability(many)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < 200e6  # all of rows x draws would be 3.2e9 bytes
 
 
 @pytest.mark.slow

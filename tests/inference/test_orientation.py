@@ -6,14 +6,13 @@ import numpy as np
 import pytest
 
 import bayes_lepu as lepu
-from bayes_lepu import IdentifiabilityWarning, ModelError, Parameters
+from bayes_lepu import IdentifiabilityWarning, Parameters
 from bayes_lepu.data.reading import read_data
 from bayes_lepu.inference import map as map_engine
 from bayes_lepu.inference import orientation
 from bayes_lepu.inference.modes import compare_mode
-from bayes_lepu.inference.orientation import RULES, rule_says_swap, settled_by, sizes
+from bayes_lepu.inference.orientation import rule_says_swap, settled_by, sizes
 from bayes_lepu.models import get_model
-from bayes_lepu.models.parameters import sigma_norm
 
 STEEP = Parameters.of(a=[4.0, 0.0, 1.0], b=0.5, alpha=[0.0, 1.5, 0.5], beta=0.5)
 
@@ -84,21 +83,6 @@ def test_intercepts_do_not_count():
         assert not rule_says_swap(point, data, rule)
 
 
-def test_sigma_norm_of_many_draws():
-    rng = np.random.default_rng(3)
-    X = rng.normal(size=(9001, 4)) + np.array([100.0, 0.0, 3.0, 1.0])
-    slopes = rng.normal(size=(2, 5, 4))
-    wanted = np.std(np.einsum("cdp,np->cdn", slopes, X), axis=-1)
-    np.testing.assert_allclose(sigma_norm(slopes, X), wanted, rtol=1e-9)
-    np.testing.assert_allclose(sigma_norm(slopes[0, 0], X), wanted[0, 0], rtol=1e-9)
-
-
-def test_unknown_rules():
-    assert RULES == ("sigma-norm", "norm", "energy", "correlation", "none")
-    with pytest.raises(ModelError, match=r"Unknown orientation 'bigger'.*sigma-norm"):
-        orientation.check_rule("bigger")
-
-
 # In a fit -----------------------------------------------------------------------------------------
 
 
@@ -140,13 +124,6 @@ def test_units_do_not_matter_for_sigma_norm_but_do_for_the_raw_norm():
     )
 
 
-def test_the_same_labels_whichever_factor_the_search_finds_first():
-    X, _, l = simulated(STEEP)
-    answers = [quick(X, l, random_seed=seed).draws.a[0] for seed in range(4)]
-    for other in answers[1:]:
-        np.testing.assert_allclose(other, answers[0], atol=1e-3)
-
-
 def test_psychm_is_left_to_its_density():
     """PsychM is not symmetric: no rule is applied, the better mode wins."""
     truth = Parameters.of(
@@ -179,12 +156,6 @@ def test_of_two_namings_alike_the_rule_chooses():
         assert map_engine._oriented(fit.density, modes, "none") == (modes, None)
 
 
-def test_no_rule_leaves_it_to_the_density():
-    X, _, l = simulated(STEEP)
-    fit = quick(X, l, orientation="none")
-    assert fit.orientation.settled_by == "density"
-
-
 # What overrides the rules -------------------------------------------------------------------------
 
 
@@ -207,14 +178,6 @@ def test_audited_rows_override_the_rule():
     assert angle(fit.draws.alpha[0], STEEP.a) > 0.95
     assert fit.modes[0].norm_alpha > fit.modes[0].norm_a
     assert "named by the audited rows" in repr(fit)
-
-
-@pytest.mark.parametrize("model", ["naive", "scar"])
-def test_one_factor_needs_no_rule(model):
-    X, _, l = simulated(STEEP)
-    fit = quick(X, l, model=model)
-    assert fit.orientation.settled_by == "model"
-    assert fit.orientation.rules_agree
 
 
 def test_what_settles_it():
@@ -274,10 +237,3 @@ def test_disagreement_in_a_fit_points_at_the_callers_line():
     assert caught[0].filename == __file__
     assert not fit.orientation.rules_agree
     assert "the energy rule says the opposite" in repr(fit)
-
-
-def test_agreement_does_not_warn():
-    X, _, l = simulated(STEEP)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert quick(X, l).orientation.rules_agree

@@ -14,13 +14,13 @@ from bayes_lepu.dask import PartitionedData
 from bayes_lepu.data.reading import read_data
 from bayes_lepu.errors import ModelError
 from bayes_lepu.likelihood import make_links
-from bayes_lepu.models import REGISTRY, Parameters, get_model
+from bayes_lepu.models import REGISTRY, get_model
 from bayes_lepu.models import density as density_module
 from bayes_lepu.models.density import LogDensity
 from bayes_lepu.options import choose_priors
 from bayes_lepu.priors.families import SIGN_SHAPE
-from bayes_lepu.priors.prior import Prior, penalty_priors, weak_priors
-from tests.densities import HIERARCHICAL, VARIANTS, constant, make_data, make_density, rows_by_hand
+from bayes_lepu.priors.prior import Prior, weak_priors
+from tests.densities import HIERARCHICAL, VARIANTS, constant, make_density
 
 
 def by_hand(density, z):
@@ -203,16 +203,6 @@ def test_names_follow_the_coordinates():
     assert make_density("scar").names == ["a[x0]", "a[x1]", "a[x2]", "b", "logit c"]
 
 
-@pytest.mark.parametrize("model", REGISTRY)
-def test_loglik_adds_over_blocks_of_rows(model):
-    """Partitioned data need sums only: two halves give the whole."""
-    density = make_density(model, audited=True)
-    z = np.random.default_rng(9).normal(size=density.dim)
-    point, data = density.unpack(z), density.data
-    rows = rows_by_hand(point, data.X, data.kind)
-    assert density.loglik(z) == pytest.approx(rows[:17].sum() + rows[17:].sum(), rel=1e-12)
-
-
 @pytest.mark.parametrize(
     "prior", [Prior("normal", scale=2.0), Prior("student-t", nu=4.0, scale=2.0)]
 )
@@ -254,61 +244,6 @@ def test_draws_of_the_prior_have_its_means(model):
     assert np.mean(draws.a**2) == pytest.approx(4.0, rel=0.15)
     assert np.mean(np.abs(draws.a)) == pytest.approx(4 / math.pi, rel=0.05)
     assert np.mean(draws.a) == pytest.approx(0.0, abs=0.1)
-
-
-@pytest.mark.parametrize("penalty", ["l2", "l1"])
-@pytest.mark.parametrize("model", REGISTRY)
-def test_without_jacobian_it_is_minus_the_papers_loss(model, penalty):
-    """loss = -sum log L + C_alpha |alpha| + C_a |a|, squared norms for L2; intercepts free."""
-    data = make_data()
-    spec = REGISTRY[model]
-    base = penalty_priors(penalty, {"a": 0.3, "alpha": 0.7})
-    density = LogDensity(spec, data, {n: base[n] for n in spec.parameters})
-    rng = np.random.default_rng(10)
-    norm_of = (lambda v: float(v @ v)) if penalty == "l2" else (lambda v: float(np.abs(v).sum()))
-    for _ in range(5):
-        point = Parameters.of(
-            a=rng.normal(size=3),
-            b=rng.normal(),
-            alpha=rng.normal(size=3) if spec.has_selection else None,
-            beta=rng.normal(),
-            **{
-                "naive": {"gamma": 1.0},
-                "scar": {"gamma": 0.4, "lam": 0.6},
-                "spm": {},
-                "psychm": {"gamma": 0.1, "lam": 0.2},
-            }[model],
-        )
-        U = np.exp(-(data.X @ point.a + point.b))
-        W = np.exp(-(data.X @ point.alpha + point.beta))
-        s = {"naive": 1.0, "scar": 0.4, "spm": 1 / (1 + W), "psychm": 0.1 + 0.7 / (1 + W)}[model]
-        h = s / (1 + U)
-        loss = -np.sum(data.l * np.log(h) + (1 - data.l) * np.log(1 - h)) + 0.3 * norm_of(point.a)
-        if spec.has_selection:
-            loss += 0.7 * norm_of(point.alpha)
-        assert density.logp(density.pack(point)) == pytest.approx(-loss, rel=1e-8)
-
-
-@pytest.mark.parametrize(
-    "family", [{"family": "normal", "scale": 0.8}, {"family": "laplace", "scale": 0.8}]
-)
-def test_centres_of_priors_count(family):
-    """Moving the centre of a prior changes value, gradient and curvature by the prior's own."""
-    rng = np.random.default_rng(0)
-    data = read_data(rng.normal(size=(50, 2)), np.arange(50) % 3 == 0)
-    base = weak_priors(2, 2)
-    here, there = Prior(**family), Prior(**family, loc=0.7)
-    one, other = (LogDensity(get_model("spm"), data, {**base, "a": p}) for p in (here, there))
-    z = rng.normal(size=one.dim)
-    at = one.layout.slices["a"]
-    difference = there.logpdf(z[at]) - here.logpdf(z[at])
-    assert other.logp(z) - one.logp(z) == pytest.approx(difference, abs=1e-9)
-    change = other.logp_grad(z)[1] - one.logp_grad(z)[1]
-    moved = finite_difference(lambda x: there.logpdf(x) - here.logpdf(x), z[at])
-    np.testing.assert_allclose(change[at], moved, atol=1e-9)
-    np.testing.assert_allclose(
-        other.observed_information(z), one.observed_information(z), atol=1e-9
-    )
 
 
 def test_the_centre_of_a_prior_of_unknown_scale_counts():

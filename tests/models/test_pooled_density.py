@@ -1,6 +1,5 @@
 """The density of pooled annotators: against PyMC, enumeration, one annotator, far tails."""
 
-import itertools
 from dataclasses import replace
 
 import numpy as np
@@ -14,11 +13,9 @@ from bayes_lepu.inference import pooling
 from bayes_lepu.likelihood import NOT_SHOWN
 from bayes_lepu.models import compiled, get_model
 from bayes_lepu.models.density import LogDensity
-from bayes_lepu.models.parameters import Parameters
 from bayes_lepu.models.row_sums import row_terms
 from bayes_lepu.models.variables import free_variables
 from bayes_lepu.options import choose_priors
-from tools.row_formula import LOG_W_SPM
 
 OWN = {
     "a": Prior("normal", scale=0.8, loc=-1.0),
@@ -122,38 +119,6 @@ def test_curvature_is_that_of_finite_differences(model):
         np.testing.assert_allclose(density.observed_information(z), observed, rtol=1e-5, atol=1e-5)
 
 
-def test_row_likelihood_by_enumeration():
-    """Every pattern of three cells (labelled, not labelled, not shown) and every audit."""
-    rng = np.random.default_rng(2)
-    patterns = list(itertools.product((1, 0, NOT_SHOWN), repeat=3))
-    X = rng.normal(size=(len(patterns), 3))
-    labels = np.array(patterns, dtype=np.int8)
-    t, s = PICKY.t(X), PICKY.s(X).T
-    template = make_density("spm").data
-    labelled = (labels == 1).any(axis=1)
-
-    def given_class(i, y):
-        """P(labels | y, x), cell by cell; a negative is never labelled."""
-        cells = 1.0
-        for j in range(3):
-            if labels[i, j] != NOT_SHOWN:
-                p = y * s[i, j]
-                cells *= p if labels[i, j] == 1 else 1 - p
-        return cells
-
-    for audit in (None, 1, 0):
-        classes = (0, 1) if audit is None else (audit,)
-        rows = np.flatnonzero(~labelled) if audit == 0 else np.arange(len(X))
-        known = np.full(len(X), np.nan if audit is None else audit)
-        data = replace(template, X=X, labels=labels, y=known)
-        loglik, responsibility = row_terms(PICKY, data)
-        for i in rows:
-            total = sum((t[i] if y else 1 - t[i]) * given_class(i, y) for y in classes)
-            assert np.exp(loglik[i]) == pytest.approx(total, rel=1e-12)
-            joint = t[i] * given_class(i, 1) if audit != 0 else 0.0
-            assert responsibility[i] == pytest.approx(joint / total, rel=1e-12)
-
-
 def test_one_annotator_per_row_is_the_model_of_one_annotator():
     rng = np.random.default_rng(4)
     X = rng.normal(size=(60, 3))
@@ -168,43 +133,6 @@ def test_one_annotator_per_row_is_the_model_of_one_annotator():
         np.testing.assert_allclose(
             together[who == j], row_terms(one, single)[0][who == j], rtol=1e-12
         )
-
-
-def test_far_tails_are_finite_and_exact():
-    """Predictors of ±750: logarithms come from sums of positive terms, gradients stay bounded."""
-    X = np.ones((1, 1))
-    data = make_density("spm").data.rows(np.array([0]))
-    for tau, omega, marks in itertools.product((-750.0, 750.0), (-750.0, 750.0), [(0, 0), (1, 0)]):
-        labels = np.array([marks], dtype=np.int8)
-        point = Parameters(
-            np.array([tau]),
-            np.array(0.0),
-            np.full((2, 1), omega),
-            np.zeros(2),
-            np.tile(LOG_W_SPM, (2, 1)),
-        )
-        row = replace(data, X=X, labels=labels, y=np.array([np.nan]))
-        ours = row_terms(point, row)[0][0]
-        log_t, log_not_t = -np.logaddexp(0, -tau), -np.logaddexp(0, tau)
-        log_s, log_not_s = -np.logaddexp(0, -omega), -np.logaddexp(0, omega)
-        if marks == (1, 0):
-            expected = log_t + log_s + log_not_s
-        else:
-            expected = np.logaddexp(log_not_t, log_t + 2 * log_not_s)
-        assert ours == pytest.approx(expected, rel=1e-12, abs=1e-300)
-    density = make_density("spm", scale=300.0)
-    for z in 3 * points(density):
-        value, gradient = density.logp_grad(z)
-        assert np.isfinite(value)
-        assert np.isfinite(gradient).all()
-
-
-def test_a_row_nobody_saw_says_nothing():
-    density = make_density("spm")
-    z = points(density, 1)[0]
-    rows = row_terms(density.unpack(z), density.data)[0]
-    np.testing.assert_allclose(rows[:2], 0.0, atol=1e-15)
-    assert density.data.unseen >= 2
 
 
 def test_unpacked_parameters_are_those_of_the_graph():
@@ -266,17 +194,6 @@ def test_a_point_of_several_annotators_has_no_unknown_scales():
     assert names <= set(free_variables(learned, learned.unpack(z)))
     point = known.unpack(z[..., : known.dim])
     assert "sigma_alpha_mean" not in free_variables(learned, point)
-
-
-def test_curvature_where_all_scales_are_known():
-    known = dict.fromkeys(("sigma_alpha", "sigma_beta"), Prior("known", loc=0.6))
-    density = make_density("spm", priors=known)
-    assert not density.layout.scaled
-    for z in points(density, 2):
-        steps = 1e-5 * np.eye(density.dim)
-        slopes = [density.logp_grad(z + e)[1] - density.logp_grad(z - e)[1] for e in steps]
-        observed = -np.array(slopes) / 2e-5
-        np.testing.assert_allclose(density.observed_information(z), observed, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("annotators", [1, 2, 3])

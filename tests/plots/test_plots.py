@@ -1,7 +1,5 @@
 """Plots: what they draw is what the fit says, on every backend."""
 
-import sys
-
 import matplotlib as mpl
 import numpy as np
 import pandas as pd
@@ -12,8 +10,6 @@ from bayes_lepu import plots
 from bayes_lepu.errors import DataError, ModelError
 from bayes_lepu.links import sigmoid
 from bayes_lepu.plots import annotator, answer, label_rates, panels
-from bayes_lepu.plots.panels import enlarged
-from bayes_lepu.result.summaries import mean_by_row
 from tests.reports import NAMES, hostile_fit
 
 mpl.use("Agg")
@@ -35,7 +31,7 @@ def close_figures():
 
 
 @pytest.mark.parametrize("plot", ALL, ids=plots.__all__)
-def test_returns_a_plot_collection_and_draws_on_a_given_one(plot, fit):
+def test_returns_a_plot_collection_and_draws_on_a_given_one(plot, fit, tmp_path):
     from arviz_plots import PlotCollection
 
     made = plot(fit)
@@ -43,6 +39,8 @@ def test_returns_a_plot_collection_and_draws_on_a_given_one(plot, fit):
     axes = made.viz["plot"].to_numpy().ravel()
     drawn = [len(ax.lines) + len(ax.collections) for ax in axes]
     assert min(drawn) > 0
+    made.savefig(tmp_path / "picture.png")
+    assert (tmp_path / "picture.png").stat().st_size > 2000
     again = plot(fit, plot_collection=made)
     assert again is made
     assert all(len(ax.lines) + len(ax.collections) > n for ax, n in zip(axes, drawn, strict=True))
@@ -53,13 +51,6 @@ def test_other_backends(plot, fit):
     made = plot(fit, backend="none")
     assert made.backend == "none"
     assert plot(fit, backend="plotly").viz["figure"].item().to_json()
-
-
-@pytest.mark.parametrize("plot", ALL, ids=plots.__all__)
-def test_a_picture_can_be_saved(plot, fit, tmp_path):
-    target = tmp_path / "picture.png"
-    plot(fit).savefig(target)
-    assert target.stat().st_size > 2000
 
 
 def test_propensity_curve_is_the_average_over_the_rows(fit):
@@ -194,22 +185,3 @@ def test_point_estimates_have_curves_without_width():
     np.testing.assert_array_equal(s[1], s[2])
     for plot in (plots.plot_propensity, plots.plot_class_probability, plots.plot_label_rate):
         plot(point)
-
-
-def test_features_of_most_effect_come_first(fit):
-    assert set(annotator.top_features(fit, 2)) <= set(NAMES)
-    assert annotator.top_features(fit)[0] in (NAMES[0], NAMES[2])
-    assert mean_by_row(fit.draws, type(fit.draws).t, fit.data.X).shape == (fit.data.n,)
-
-
-def test_import_of_the_library_leaves_matplotlib_alone():
-    import subprocess
-
-    code = "import sys, bayes_lepu; bayes_lepu.plots; print('matplotlib' in sys.modules)"
-    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert out.stdout.strip() == "False"
-    assert lepu.plots is plots
-
-
-def test_a_rare_class_is_drawn_larger():
-    assert [enlarged(top) for top in (0.5, 0.1, 0.03, 0.004, 0.0)] == [1, 5, 5, 50, 1]

@@ -12,9 +12,8 @@ import pytest
 import bayes_lepu as lepu
 from bayes_lepu.diagnostics.records import Aspect, Check, Identifiability
 from bayes_lepu.models.parameters import Parameters
-from bayes_lepu.report import sections, write_report
-from bayes_lepu.report.html_tables import Cell, Table, table
-from bayes_lepu.report.sections import PROBABILITY, Section, data_section, grouped, ranked_rows
+from bayes_lepu.report import write_report
+from bayes_lepu.report.sections import PROBABILITY, data_section, grouped, ranked_rows
 from bayes_lepu.result.numbers_in_words import number
 from tests.reports import NAMES, QUOTE, SCRIPT, hostile_fit
 from tests.tiny import tiny_table
@@ -157,17 +156,6 @@ def test_checks_are_grouped_by_what_they_bear_on(html, fit):
     assert "<details><summary>All checks</summary>" in html
 
 
-def test_a_section_of_ones_own_is_one_function(fit, tmp_path, monkeypatch):
-    def weather(page):
-        return Section("weather", "The weather", f"{page.fit.data.n} rows of rain.")
-
-    monkeypatch.setattr(sections, "SECTIONS", [*sections.SECTIONS, weather])
-    text = fit.report(tmp_path / "r.html").read_text("utf-8")
-    assert '<section id="weather">' in text
-    assert "800 rows of rain." in text
-    assert '<a href="#weather">' in text
-
-
 @pytest.mark.parametrize(("false_marks", "says"), [(False, "to be right"), (True, "false mark")])
 def test_the_data_section_says_what_a_label_proves(false_marks, says):
     X, l, *_ = tiny_table()
@@ -202,16 +190,6 @@ def test_pictures_follow_the_theme(html):
     assert not re.findall(r"#[0-9a-fA-F]{6}", svgs)
 
 
-@pytest.mark.slow
-def test_same_fit_same_page(fit, html, tmp_path):
-    again = fit.report(tmp_path / "again.html").read_text(encoding="utf-8")
-
-    def without_date(text):
-        return re.sub(r"Written [^<]*by", "", text)
-
-    assert without_date(again) == without_date(html)
-
-
 def test_listed_rows_are_the_most_probable_unlabelled_ones(fit):
     X = pd.DataFrame(
         fit.data.X * fit.data.scale + fit.data.center, columns=NAMES, index=fit.data.index
@@ -223,28 +201,6 @@ def test_listed_rows_are_the_most_probable_unlabelled_ones(fit):
     np.testing.assert_allclose(found[PROBABILITY], expected.loc[found.index], rtol=1e-9)
     # Shown with seven digits.
     np.testing.assert_allclose(found[NAMES[0]], X.loc[found.index, NAMES[0]], rtol=1e-5)
-
-
-def test_audited_rows_are_not_listed():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(300, 2))
-    _, l = Parameters.of(a=[2, 0], b=0.5, alpha=[0, 1], beta=0).simulate(X, rng)
-    y = np.full(300, np.nan)
-    audited = np.flatnonzero(l == 0)[:40]
-    y[audited] = rng.integers(0, 2, 40)
-    fit = lepu.fit(X, l, y=y, model="spm", method="map", random_seed=1)
-    listed = set(ranked_rows(fit).index)
-    assert listed.isdisjoint(audited.tolist())
-    assert listed <= set(np.flatnonzero(l == 0).tolist())
-
-
-def test_levels_are_shown_by_name():
-    rng = np.random.default_rng(0)
-    frame = pd.DataFrame({"size": rng.normal(size=200), "land": rng.choice(list("NSW"), 200)})
-    l = (rng.random(200) < 1 / (1 + np.exp(-frame["size"]))).astype(int)
-    fit = lepu.fit(frame, l, model="scar", method="map", random_seed=1)
-    found = ranked_rows(fit)
-    assert list(found["land"]) == list(frame.loc[found.index, "land"])
 
 
 def test_nothing_is_missed_where_all_is_audited(tmp_path):
@@ -264,25 +220,6 @@ def test_every_model_and_a_point_estimate_have_a_report(model, tmp_path):
     text = fit.report(tmp_path / "r.html", title="A & B", group_by=QUOTE).read_text("utf-8")
     assert "<title>A &amp; B</title>" in text
     assert "Label rate by a&#34;b" in text
-
-
-@pytest.mark.filterwarnings("ignore::bayes_lepu.IdentifiabilityWarning")
-@pytest.mark.parametrize(
-    "options",
-    [
-        {},
-        {"model": "spm", "method": "map", "selection_features": [QUOTE]},
-        {"model": "psychm", "method": "map", "penalty": "l1", "C": {"a": 5.0, "alpha": 20.0}},
-        {"model": "spm", "method": "laplace", "standardize": False, "orientation": "none"},
-    ],
-)
-def test_the_call_gives_the_same_fit(options):
-    first = hostile_fit(n=400, **options)
-    X = pd.DataFrame(first.data.X * first.data.scale + first.data.center, columns=NAMES)
-    scope = {"X": X, "l": first.data.l}
-    exec(first.call, scope)  # the page's own promise
-    np.testing.assert_allclose(scope["fit"].draws.a, first.draws.a, rtol=1e-5, atol=1e-7)
-    np.testing.assert_allclose(scope["fit"].draws.alpha, first.draws.alpha, rtol=1e-5, atol=1e-7)
 
 
 def test_a_name_the_font_lacks_is_still_text(tmp_path):
@@ -313,14 +250,6 @@ def test_a_name_the_font_lacks_is_still_text(tmp_path):
 )
 def test_numbers_as_a_reader_wants_them(value, text):
     assert number(value) == text
-
-
-def test_tables_know_their_numbers_and_widths():
-    made = table(["name", "value"], [["short", 1.5], ["x" * 80, float("nan")]])
-    assert made.numeric == (False, True)
-    assert made.widths[0] == 24
-    assert made.rows[1][1] == Cell("–", None)
-    assert Table(("a",), ()).numeric == (False,)
 
 
 @pytest.mark.slow

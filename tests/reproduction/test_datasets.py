@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from bayes_lepu.errors import DataError
@@ -35,15 +34,6 @@ def within(rate: float, expected: float, n: int) -> bool:
 
 
 # --- the paper's generator ----------------------------------------------------------------------
-
-
-def test_paper_same_seed_same_data_other_seed_other_data() -> None:
-    one, two, other = (simulate_paper(200, random_seed=seed) for seed in (3, 3, 4))
-    pd.testing.assert_frame_equal(one.X, two.X)
-    np.testing.assert_array_equal(one.l, two.l)
-    np.testing.assert_array_equal(one.truth["a"], two.truth["a"])
-    assert not np.array_equal(one.truth["a"], other.truth["a"])
-    assert not one.X.equals(other.X)
 
 
 def test_paper_probabilities_follow_from_the_truth() -> None:

@@ -135,13 +135,6 @@ def test_predictions_of_draws(table, fits, model):
     np.testing.assert_allclose(fit.predict_proba(X)[:, 1], wanted[:, 0].mean(axis=0), rtol=1e-9)
 
 
-def test_labelled_probability_never_exceeds_the_class_probability(table, fits):
-    """No false positives: h = s t <= t everywhere, for every model."""
-    for fit in fits.values():
-        h, t = fit.label_probability(table[0])["mean"], fit.class_probability(table[0])["mean"]
-        assert (h <= t + 1e-15).all()
-
-
 def test_new_rows_are_matched_by_name(table, fits):
     X, fit = table[0], fits["psychm"]
     np.testing.assert_array_equal(fit.predict_proba(X[ODD[::-1]]), fit.predict_proba(X))
@@ -167,12 +160,6 @@ def test_memory_is_bounded(fits, monkeypatch):
     assert peak < 16e6
     monkeypatch.setattr(summaries, "BLOCK_CELLS", 10**9)
     pd.testing.assert_frame_equal(got, fit.class_probability(X))
-
-
-def test_blocks_cover_every_row_once():
-    for n_rows, n_draws in ((1, 1), (10, 10**7), (2_000_001, 1), (7, 3)):
-        rows = np.concatenate([np.arange(n_rows)[b] for b in summaries.row_blocks(n_rows, n_draws)])
-        np.testing.assert_array_equal(rows, np.arange(n_rows))
 
 
 # Tables and display -------------------------------------------------------------------------------
@@ -360,12 +347,6 @@ def test_the_file_explains_itself(fits, tmp_path):
         assert json.loads(tree.attrs["options"])["random_seed"] == 1
         assert "a_original" in tree["map"].data_vars
         assert list(tree["constant_data"]["feature"].to_numpy()) == ODD
-
-
-def test_a_saved_file_can_be_written_again(table, fits, tmp_path):
-    path = fits["spm"].save(tmp_path / "fit.nc")
-    loaded = lepu.load(str(path))
-    check_round_trip(loaded, path, table[0])
 
 
 def test_files_that_are_no_fits(fits, tmp_path):

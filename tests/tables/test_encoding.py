@@ -12,7 +12,6 @@ import bayes_lepu as lepu
 from bayes_lepu import DataError
 from bayes_lepu.data.reading import read_data
 from bayes_lepu.tables.encoding import Encoding
-from notebooks.made_tables import fraud_table
 
 N = 120
 
@@ -116,13 +115,6 @@ def holes(frame):
     frame.loc[10:14, "country"] = None
     frame.loc[20, "age"] = pd.NA
     return frame
-
-
-def test_all_columns_with_missing_cells_in_one_error(holes, labels):
-    with refused(
-        r"amount \(10\), country \(5\), age \(1\)", "keeps 107 of 120", "indicator", "impute"
-    ):
-        read_data(holes, labels)
 
 
 def test_dropped_rows_leave_with_their_labels(holes, labels):
@@ -307,24 +299,6 @@ def test_a_category_is_the_same_model_as_dummies_by_hand(frame, labels):
     by_hand = raw(fit.data)
     plain = lepu.fit(by_hand, labels, model="spm", method="map", random_seed=1)
     np.testing.assert_allclose(plain.predict_proba(by_hand), fit.predict_proba(frame), atol=1e-6)
-
-
-def test_a_bank_table_goes_to_a_report_by_one_call(tmp_path):
-    table = fraud_table(30_000)
-    page = lepu.fit(
-        table.set_index("case_id"),
-        "flagged",
-        y="checked",
-        exclude=["opened"],
-        missing="indicator",
-        model="spm",
-        method="map",
-        selection_features=["log_amount", "channel"],
-        random_seed=1,
-    ).report(tmp_path / "report.html")
-    text = page.read_text("utf-8")
-    assert "country" in text
-    assert "channel" in text
 
 
 def test_rows_that_count_nothing_fill_no_cell():

@@ -173,15 +173,6 @@ def test_the_verdict_says_what_was_not_computed(fitted):
     assert "orientation rule" in verdict.carried_by
 
 
-@pytest.mark.parametrize("model", ["naive", "psychm"])
-def test_the_verdict_of_other_models(words, model):
-    X, l, _, _ = words
-    verdict = lepu.fit(X, l, model=model, method="map", random_seed=1).identifiability
-    assert verdict.level == 4
-    orientation = next(c for c in verdict.checks if c.name == "orientation")
-    assert orientation.status == ("passed" if model == "naive" else "not computed")
-
-
 def test_a_small_table_is_judged_as_a_dense_one(small):
     X, l, _ = small
     fit = lepu.fit(X, l, model="scar", method="map", random_seed=1)
@@ -226,19 +217,6 @@ def test_a_fit_again_with_audits(fitted, words):
     assert again.data.is_sparse
     assert np.isfinite(again.data.y).sum() == 100
     assert again.feature_names == fitted.feature_names
-
-
-def test_rows_of_a_pandas_frame_of_sparse_columns(words):
-    X, l, _, names = words
-    frame = pd.DataFrame.sparse.from_spmatrix(
-        sp.csr_matrix(X), columns=names, index=[f"row {i}" for i in range(1500)]
-    )
-    fit = lepu.fit(frame.assign(marked=l), "marked", model="scar", method="map", random_seed=1)
-    assert fit.data.is_sparse
-    assert fit.feature_names == tuple(names)
-    assert fit.data.index[3] == "row 3"
-    plain = lepu.fit(X, l, model="scar", method="map", random_seed=1)
-    np.testing.assert_array_equal(fit.draws.a, plain.draws.a)
 
 
 # The classifiers ----------------------------------------------------------------------------------
