@@ -68,7 +68,7 @@ def test_the_commands_run(printed, folder, monkeypatch):
     ]
     assert {c[0] for c in commands} == {"fit", "predict"}
     for command in commands:
-        quick = ["--model", "scar", "--method", "map"] if command[0] == "fit" else []
+        quick = ["--model", "spm", "--method", "map"] if command[0] == "fit" else []
         assert main([*command, *quick]) == 0
     out = folder / "lepu-photos"
     for name in ("report.html", "fit.nc", "predictions.csv", "identifiability.csv"):
