@@ -1,4 +1,4 @@
-"""The figures in the README and docs/real-tables.md, refreshed from the stored.
+"""The figures in the README and on the pages, refreshed from the stored.
 
 They are stored in benchmarks/results and docs/reproduction.
 
@@ -29,7 +29,10 @@ RESULTS = ROOT / "benchmarks" / "results"
 PAGES = ROOT / "docs" / "reproduction"
 DOCUMENTS = (
     ROOT / "README.md",
+    ROOT / "docs" / "how-it-compares.md",
+    ROOT / "docs" / "large-data.md",
     ROOT / "docs" / "real-tables.md",
+    ROOT / "docs" / "reproduction" / "index.md",
 )
 TABLE = re.compile(r"(<!-- (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 ROW = re.compile(r"^(\|[^|]*\| )([^|]*)( \| `(\w+): ([^`]+)` \|)$", re.MULTILINE)

@@ -2,7 +2,7 @@
 
 * ``models/<name>/graph.svg``: the model as PyMC sees it (`pymc.model_graph.ModelGraph`), drawn here
   because the graphviz program cannot be assumed;
-* ``docs/img/propensity.png``: the annotator of the demo.
+* ``docs/img/propensity.png``: the annotator of the demo by the default call, and the truth.
 """
 
 import sys
@@ -126,15 +126,39 @@ def graph(name: str) -> str:
     return svg(lepu.build_model(demo.X, demo.l, model=name), f"Graph of the model {name}")
 
 
+def annotator() -> Any:
+    """Propensity along the columns that the demo's volunteer reacts to, estimated and true."""
+    demo, names = lepu.load_demo(), ["brightness", "sharpness", "distance_m"]
+    fit = lepu.fit(demo.X, demo.l, random_seed=1, progressbar=False)
+    drawn = lepu.plots.plot_propensity(fit, features=names)
+    figure = drawn.viz["figure"].item()
+    figure.set_size_inches(9, 3.1)
+    slopes, level = demo.truth["alpha"], demo.truth["beta"]
+    low, high = demo.truth["gamma"], 1 - demo.truth["lam"]
+    for name, axes in zip(names, figure.axes, strict=True):
+        grid = max((line.get_xdata() for line in axes.lines), key=len)  # that of the estimate
+        rows = demo.X.to_numpy(dtype=float)
+        column, curve = demo.X.columns.get_loc(name), []
+        for value in grid:
+            moved = rows.copy()
+            moved[:, column] = value
+            score = (moved - rows.mean(axis=0)) / rows.std(axis=0) @ slopes + level
+            curve.append(float(np.mean(low + (high - low) / (1 + np.exp(-score)))))
+        axes.plot(grid, curve, ":", color="black", label="truth")
+        axes.set_ylabel("P(marked | animal)" if axes is figure.axes[0] else "")
+    for legend in figure.legends:
+        legend.remove()
+    figure.axes[2].legend(loc="center right", frameon=False)
+    return figure
+
+
 def main() -> int:
     """Write all pictures."""
     for name in [*list_models(), "panel", "false_marks"]:
         (ROOT / "models" / name / "graph.svg").write_text(graph(name), encoding="utf-8")
-    demo = lepu.load_demo()
-    fit = lepu.fit(demo.X, demo.l, model="psychm", random_seed=1, progressbar=False)
     picture = ROOT / "docs" / "img" / "propensity.png"
     picture.parent.mkdir(parents=True, exist_ok=True)
-    lepu.plots.plot_propensity(fit).savefig(picture, dpi=80)
+    annotator().savefig(picture, dpi=110)
     return 0
 
 
