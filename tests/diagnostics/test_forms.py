@@ -102,16 +102,3 @@ def test_audits_are_held_against_the_fit(turned):
     known[some] = ~y[some] if turned else y[some]
     fit = lepu.fit(X, l, y=known, model="scar", method="map", random_seed=0)
     assert ("audited rows" in open_checks(fit.identifiability)) == turned
-
-
-@pytest.mark.parametrize(
-    ("gap", "top", "status"), [(0, 1, "passed"), (0, 0, "weak"), (9, 0, "failed")]
-)
-def test_only_a_better_form_refutes_the_order(gap, top, status):
-    table = pd.DataFrame(
-        {"below": [float(gap), 0.0], "pi": 0.3, "c": 0.5, "top": [1.0, float(top)], "kept": True}
-    )
-    check = forms._order(forms.FormRange(table, 0.2, 0.4, float(gap), 1000))
-    assert check.status == status
-    assert check.open == (status == "failed")
-    assert check.bears_on == (Aspect.RANKING,)

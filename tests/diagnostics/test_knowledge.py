@@ -10,7 +10,7 @@ from annotated import simulate
 
 import bayes_lepu as lepu
 from bayes_lepu.diagnostics.knowledge import check_false_marks, check_knowledge
-from bayes_lepu.diagnostics.remedies import KNOWN_SD, known_sd, weigh_remedies
+from bayes_lepu.diagnostics.remedies import KNOWN_SD, weigh_remedies
 from bayes_lepu.diagnostics.subject import Subject
 from bayes_lepu.errors import IdentifiabilityWarning
 
@@ -33,10 +33,6 @@ def fit():
 
 def knowledge(fit):
     return list(check_knowledge(Subject(fit), None))  # type: ignore[arg-type]
-
-
-def test_a_fit_without_knowledge_has_nothing_to_check(fit):
-    assert knowledge(fit) == []
 
 
 def test_a_true_figure_passes_and_is_taken_up(fit):
@@ -72,16 +68,6 @@ def test_the_remedy_can_be_run(fit):
     scope = {"fit": fit, "YOUR_FIGURE": 0.5}
     exec(f"new = {call}", scope)  # the remedy's own promise
     assert not scope["new"].data.is_closed
-
-
-def test_without_false_marks_there_is_nothing_to_say(fit):
-    assert list(check_false_marks(Subject(fit), None)) == []  # type: ignore[arg-type]
-
-
-def test_a_rare_class_is_asked_for_to_a_tenth_of_itself():
-    assert known_sd(0.4) == KNOWN_SD
-    assert known_sd(0.0188) == 0.002
-    assert known_sd(0.00042) == 4e-5
 
 
 def test_false_marks_of_several_annotators_are_held_against_their_prior():

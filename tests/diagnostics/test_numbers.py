@@ -1,7 +1,5 @@
 """The figures of the diagnosis against independent computations."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -15,7 +13,6 @@ from bayes_lepu.diagnostics import (
     profile,
     remedies,
     rivals,
-    thresholds,
 )
 from bayes_lepu.diagnostics.subject import Subject
 from tests.diagnosed import simulated_rows
@@ -44,17 +41,6 @@ def drawn(rows):
 
 
 # Profile, information, remedies ---------------------------------------------------------------
-
-
-def test_gradient_of_the_class_prior(masked):
-    subject = Subject(masked)
-    density, z = subject.weak, subject.peaks[0].z
-    _, slope = climbing.logit_pi(density, z)
-    numeric = [
-        (climbing.logit_pi(density, z + e)[0] - climbing.logit_pi(density, z - e)[0]) / 2e-5
-        for e in 1e-5 * np.eye(density.dim)
-    ]
-    np.testing.assert_allclose(slope, numeric, atol=1e-8)
 
 
 def test_profile_against_constrained_optimisation(masked):
@@ -186,13 +172,3 @@ def test_wrong_form_of_h_is_seen():
     fit = lepu.fit(x, l, model="spm", method="map", random_seed=0)
     status = {c.name: c.status for c in fit.identifiability.checks}
     assert status["calibration"] == "failed"
-
-
-@pytest.mark.parametrize("several", [False, True])
-def test_a_rare_class_is_held_against_its_share_however_many_annotators(several):
-    pi = 0.05 + 0.04 * np.array([-1.0, 1.0, -1.0, 1.0])
-    fit = SimpleNamespace(is_point=False)
-    subject = SimpleNamespace(several=several, fit=fit, pi_given_naming=pi, pi_draws=pi)
-    (check,) = levels.check_sd(subject, None)
-    assert check.figure < thresholds.SD_PI[0]
-    assert check.status == "failed"

@@ -8,8 +8,6 @@ import pytest
 from scipy.special import expit
 
 import bayes_lepu as lepu
-from bayes_lepu.data.reading import read_data
-from bayes_lepu.inference.search import column_spread, random_slopes
 
 pytestmark = pytest.mark.filterwarnings("ignore::bayes_lepu.LepuWarning")
 
@@ -46,15 +44,6 @@ def test_map_finds_the_same_optimum_however_the_table_is_told(model, change):
         assert other.modes[0].logp == pytest.approx(one.modes[0].logp, abs=1e-3)
         difference = other.predict_proba(told)[back, 1] - one.predict_proba(X)[:, 1]
         assert np.max(np.abs(difference)) < 0.02
-
-
-def test_random_slopes_follow_their_columns():
-    X, l = table(3)
-    order, signs = np.array([2, 0, 3, 1]), np.array([1.0, -1.0, 1.0, -1.0])
-    one, other = read_data(X, l), read_data(X[:, order] * signs, l)
-    slopes = next(random_slopes(one, column_spread(one), np.random.default_rng(0)))
-    again = next(random_slopes(other, column_spread(other), np.random.default_rng(0)))
-    np.testing.assert_array_equal(again, slopes[order] * signs)
 
 
 def test_the_exchanged_mode_is_always_looked_for():

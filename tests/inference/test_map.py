@@ -285,28 +285,6 @@ def test_no_start_has_equal_or_zero_factors(table):
 # What does not change it --------------------------------------------------------------------------
 
 
-def test_units_do_not_matter(table):
-    X, l = table
-    other = X * [1e3, 1e-4, 1.0] + [50.0, 0.0, 2.0]
-    for model in MODELS:
-        one, two = quick(X, l, model), quick(other, l, model)
-        np.testing.assert_allclose(one.draws.a, two.draws.a, atol=1e-5)
-        np.testing.assert_allclose(one.predict_proba(X), two.predict_proba(other), atol=1e-6)
-
-
-def test_original_coefficients_give_the_same_predictions(table):
-    X, l = table
-    fit = quick(X, l, "psychm")
-    t, s = (fit.coefficients()["mean"].loc[f].loc["original"] for f in ("t", "s"))
-    assert list(t.index) == ["u", "v", "w", "(intercept)"]
-    tau = X.to_numpy() @ t.to_numpy()[:-1] + t["(intercept)"]
-    np.testing.assert_allclose(1 / (1 + np.exp(-tau)), fit.predict_proba(X)[:, 1], rtol=1e-9)
-    omega = X.to_numpy() @ s.to_numpy()[:-1] + s["(intercept)"]
-    gamma, lam = float(fit.draws.gamma[0]), float(fit.draws.lam[0])
-    s = gamma + (1 - gamma - lam) / (1 + np.exp(-omega))
-    np.testing.assert_allclose(s, fit.propensity(X)["mean"], rtol=1e-9)
-
-
 def test_audited_rows_are_used(table):
     """Auditing some unlabelled rows pulls t towards the truth and costs the label fit little."""
     X, l = simulated(TRUTH, 1200)

@@ -185,13 +185,6 @@ def test_a_strong_l1_on_alpha_is_scar(sparse_data):
     assert optimum.logp == pytest.approx(best.logp, abs=1e-6)
 
 
-def test_everything_may_be_zero(sparse_data):
-    density = density_of("spm", sparse_data, "l1", 1e4)
-    optimum = optimise(density, 0.1 * np.random.default_rng(8).normal(size=density.dim))
-    np.testing.assert_array_equal(optimum.z[density.l1_rate > 0], 0.0)
-    assert optimum.converged
-
-
 def test_laplace_priors_with_another_centre(sparse_data):
     """The kink, and hence the exact values, are at the centre of the prior, not at zero."""
     spec = get_model("naive")

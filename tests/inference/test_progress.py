@@ -33,21 +33,6 @@ def test_lines_come_ever_more_seldom_and_tell_the_time_left(clock, caplog):
     ]
 
 
-def test_before_the_first_draw_there_is_nothing_to_say(clock, caplog):
-    caplog.set_level(logging.INFO, "bayes_lepu")
-    show = progress.Progress(aloud=False)
-    clock.time += 1000
-    show(chains(0, 0))
-    assert not caplog.records
-
-
-@pytest.mark.parametrize(
-    ("seconds", "words"), [(4, "4 seconds"), (300, "5 minutes"), (9000, "2.5 hours")]
-)
-def test_spans(seconds, words):
-    assert progress._span(seconds) == words
-
-
 def test_a_sampler_reports(monkeypatch, caplog):
     monkeypatch.setattr(progress, "FIRST", 0.0)
     caplog.set_level(logging.INFO, "bayes_lepu")

@@ -195,19 +195,6 @@ def test_any_number_of_rows(n, annotators):
     assert_equal(*problem("psychometric", n=n, annotators=annotators))
 
 
-@pytest.mark.parametrize("annotators", [1, 3])
-def test_unit_weights_change_nothing(annotators):
-    rows, links, point = problem("psychometric", n=800, annotators=annotators)
-    ones = rows._replace(weight=np.ones(800))
-    none = rows._replace(weight=np.zeros(0))
-    for mine, expected in zip(
-        likelihood.loglik_grad_info(ones, links, point),
-        likelihood.loglik_grad_info(none, links, point),
-        strict=True,
-    ):
-        np.testing.assert_allclose(mine, expected, rtol=1e-12, atol=1e-12)
-
-
 def test_hardly_any_false_marks_are_none():
     """The general form at ε = 0 and ε = 1e-300, and the form for one annotator at ε = 0."""
     rows, links, point = problem("psychometric", n=800, annotators=1)
@@ -270,23 +257,3 @@ def test_nan_is_not_hidden():
         loglik, gradient = likelihood.loglik_grad(rows, links, point._replace(a=a))
         assert np.isnan(loglik)
         assert np.isnan(gradient[:4]).all()
-
-
-@pytest.mark.slow
-def test_the_propensity_from_this_file_has_the_right_derivatives():
-    from likelihoods import differences
-
-    rows = make_data(n=50)
-    theta = np.random.default_rng(5).normal(0, 0.5, flat_order(rows).size)
-    links = links_of(SQUARED)
-
-    def at(theta):
-        return unpack(theta, rows, SQUARED, false_marks=False)
-
-    gradient = likelihood.loglik_grad(rows, links, at(theta))[1]
-    expected = differences(lambda x: likelihood.loglik_grad(rows, links, at(x))[0], theta)
-    keep = np.abs(expected) > 1e-9
-    np.testing.assert_allclose(gradient[keep], expected[keep], rtol=1e-6, atol=1e-7)
-    info = likelihood.observed_information(rows, links, at(theta))
-    expected = -differences(lambda x: likelihood.loglik_grad(rows, links, at(x))[1], theta)
-    np.testing.assert_allclose(info, expected, rtol=1e-6, atol=1e-6)

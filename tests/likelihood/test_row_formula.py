@@ -18,7 +18,6 @@ WEIGHTS = {
     "spm": LOG_W_SPM,
     "psychm": np.log([0.05, 0.1, 0.85]),
 }
-UNMISTAKEN = [kind for kind in RowKind if kind != RowKind.FALSE_MARK]
 GRID = (-750.0, -40.0, -3.0, 0.0, 0.7, 36.0, 750.0)
 
 
@@ -78,23 +77,3 @@ def test_exponential_and_logarithm_to_the_last_digits():
         assert abs(Decimal(arithmetic.log(x)) / Decimal(x).ln() - 1) < 5e-16, x
     for x in [0.3465, -0.3465, 1.0, -40.0, 690.0]:
         assert abs(Decimal(arithmetic.exp(x)) / Decimal(x).exp() - 1) < 5e-16, x
-
-
-def test_row_loglik_takes_one_kind_per_row():
-    kind = np.array([0, 1, 2, 3], dtype=np.int8)
-    tau, omega = np.array([0.3, -1.0, 2.0, 0.5]), np.array([1.0, 0.2, -0.4, 3.0])
-    log_w = WEIGHTS["psychm"]
-    together = row_loglik(kind, tau, omega, log_w)
-    alone = [float(row_loglik(k, t, w, log_w)) for k, t, w in zip(kind, tau, omega, strict=True)]
-    np.testing.assert_array_equal(together, alone)
-
-
-def test_the_two_visible_outcomes_are_all_there_is(rng):
-    """P(l=0) + P(l=1) = 1, and the same for the audited outcomes, at random points."""
-    tau, omega = 20 * rng.normal(size=(2, 500))
-    log_w = np.log(rng.dirichlet(np.ones(3), size=500).T)
-    chance = {kind: np.exp(row_loglik(kind, tau, omega, log_w)) for kind in UNMISTAKEN}
-    visible = chance[RowKind.UNLABELLED] + chance[RowKind.LABELLED]
-    np.testing.assert_allclose(visible, 1.0, rtol=1e-12)
-    hidden = chance[RowKind.MISSED] + chance[RowKind.LABELLED] + chance[RowKind.NEGATIVE]
-    np.testing.assert_allclose(hidden, 1.0, rtol=1e-12)

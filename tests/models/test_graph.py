@@ -6,7 +6,7 @@ import pytensor
 import pytest
 
 import bayes_lepu as lepu
-from tests.tiny import tiny_fit, tiny_table
+from tests.tiny import tiny_table
 
 
 def value_of(model, name, given):
@@ -58,7 +58,3 @@ def test_terms_that_are_none_are_refused(terms, message):
     X, l, _ = tiny_table()
     with pytest.raises(lepu.ModelError, match=message):
         lepu.build_model(X, l, model="spm", terms=terms)
-
-
-def test_rows_have_their_labels():
-    assert list(tiny_fit("scar").model.coords["obs"]) == list(tiny_table()[0].index)

@@ -399,12 +399,6 @@ def test_incomplete_files_are_refused(fits, tmp_path):
         lepu.load(path)
 
 
-def test_the_model_of_a_loaded_fit_can_be_built(fits, tmp_path):
-    loaded = lepu.load(fits["psychm"].save(tmp_path / "fit.nc"))
-    assert [v.name for v in loaded.model.free_RVs] == ["a", "b", "alpha", "beta", "rates"]
-    assert list(loaded.model.coords["feature"]) == ODD
-
-
 def test_many_rows_tell_pi_by_some_of_them(monkeypatch):
     """Exact at the mean draw, and every draw to a small part of the spread."""
     rng = np.random.default_rng(0)

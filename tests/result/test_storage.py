@@ -16,7 +16,7 @@ import xarray as xr
 
 import bayes_lepu as lepu
 from bayes_lepu.models.parameters import ARRAYS
-from bayes_lepu.result.saved import HDF5, TRAILER, _trailer, write_tree
+from bayes_lepu.result.saved import HDF5, TRAILER, _trailer
 from bayes_lepu.runtime.files import replace_file
 from tests.patience import patience, slow
 from tests.tiny import tiny_fit
@@ -174,15 +174,6 @@ def test_arrays_larger_than_their_file_are_refused(tmp_path):
     with pytest.raises(lepu.FileFormatError, match="claims to hold 80000000000000 bytes"):
         lepu.load(path)
     assert time.monotonic() - begun < patience(LONGEST)
-
-
-def test_a_newer_version_is_named(fits, tmp_path):
-    from bayes_lepu.result.saved import read_tree
-
-    tree = read_tree(fits["map"].save(tmp_path / "fit.nc"))
-    tree.attrs["format_version"] = 99
-    with pytest.raises(lepu.FileFormatError, match="version 99"):
-        lepu.load(write_tree(tree, tmp_path / "newer.nc"))
 
 
 def test_writing_twice_leaves_one_file(fits, tmp_path):

@@ -70,24 +70,3 @@ def test_group_intercepts_beat_dummies_and_pooling():
             row[j] = np.mean((estimate(train, formula).predict_proba(test)[:, 1] - y) ** 2)
     pooled, dummies, intercepts = brier.mean(axis=0)
     assert intercepts < dummies < pooled
-
-
-@pytest.mark.slow
-def test_weights_are_repeated_rows_for_a_point_estimate_and_for_nuts():
-    """MAP to where its climbs stop; means of NUTS within four Monte-Carlo standard errors."""
-    frame, _ = quadratic(5, n=600)
-    weight = np.random.default_rng(6).integers(0, 4, len(frame))
-    repeated = frame.loc[np.repeat(np.arange(len(frame)), weight)].reset_index(drop=True)
-    masks = {"class_features": ["x", "z"], "selection_features": ["w"], "model": "spm"}
-    one = lepu.fit(frame, "marked", method="map", sample_weight=weight, random_seed=1, **masks)
-    two = lepu.fit(repeated, "marked", method="map", random_seed=1, **masks)
-    for name in ("a", "b", "alpha", "beta"):
-        got, wanted = (getattr(fit.parameters, name) for fit in (one, two))
-        np.testing.assert_allclose(got, wanted, atol=5e-8)
-    draws = {"draws": 1000, "chains": 4, "progressbar": False, "random_seed": 2}
-    one = lepu.fit(frame, "marked", sample_weight=weight, **draws, **masks)
-    two = lepu.fit(repeated, "marked", **(draws | {"random_seed": 3}), **masks)
-    names = ["a", "b", "alpha", "beta", "pi"]
-    here, there = (fit.summary(var_names=names, round_to="none") for fit in (one, two))
-    error = np.hypot(here["mcse_mean"].astype(float), there["mcse_mean"].astype(float))
-    assert (np.abs(here["mean"].astype(float) - there["mean"].astype(float)) < 4 * error).all()

@@ -11,7 +11,6 @@ from scipy.sparse import csr_array
 import bayes_lepu as lepu
 from bayes_lepu import DataError
 from bayes_lepu.data.reading import read_data
-from bayes_lepu.links import sigmoid
 from bayes_lepu.settling.groups import own_values
 from bayes_lepu.tables.encoding import Encoding
 from bayes_lepu.tables.formulas import SIMPLE
@@ -302,11 +301,6 @@ def test_a_list_beside_a_formula_is_the_sum_of_its_columns(frame):
         read(frame, "~ amount", "country")
 
 
-def test_a_formula_of_a_propensity_without_columns_is_refused(frame):
-    with pytest.raises(lepu.ModelError, match=r"selection_features is given.*'scar'"):
-        lepu.fit(frame, "marked", model="scar", selection_features="~ amount")
-
-
 def test_formulas_are_saved_with_the_fit(frame, tmp_path):
     fit = lepu.fit(
         frame,
@@ -323,29 +317,6 @@ def test_formulas_are_saved_with_the_fit(frame, tmp_path):
     new = frame.sample(frac=0.5, random_state=3)
     np.testing.assert_allclose(back.predict_proba(new), fit.predict_proba(new), atol=1e-12)
     np.testing.assert_allclose(back.propensity(new), fit.propensity(new), atol=1e-12)
-
-
-def test_splines_find_a_curved_class():
-    """t depends on x², which no straight line can tell: the error of t falls to a third."""
-    rng = np.random.default_rng(4)
-    X = pd.DataFrame(rng.uniform(-2, 2, size=(6000, 2)), columns=["x", "z"])
-    t = sigmoid(2.5 - 2.5 * X["x"] ** 2)
-    s = sigmoid(0.5 + 1.5 * X["z"])
-    X["marked"] = (rng.random(6000) < t) & (rng.random(6000) < s)
-    error = {}
-    for name, formula in (("line", "~ x"), ("spline", "~ bs(x, df=6)")):
-        fit = lepu.fit(
-            X,
-            "marked",
-            model="spm",
-            method="map",
-            class_features=formula,
-            selection_features="~ z",
-            random_seed=1,
-        )
-        error[name] = np.sqrt(np.mean((fit.predict_proba(X)[:, 1] - t) ** 2))
-    assert error["line"] > 0.2
-    assert error["spline"] < 0.07
 
 
 @pytest.mark.parametrize(
