@@ -431,23 +431,6 @@ def test_warnings_of_the_fit_reach_the_user():
         )
 
 
-@pytest.mark.parametrize("model", ["scar", "spm"])
-def test_weights_are_repeated_rows(sample, model):
-    X, l, _ = (values[:300] for values in sample)
-    weight = np.arange(300) % 4
-    given = weight.copy()
-    weighted = PUClassifier(model=model, random_state=0).fit(X, l, sample_weight=given)
-    repeated = PUClassifier(model=model, random_state=0).fit(
-        X.loc[X.index.repeat(weight)], np.repeat(l, weight)
-    )
-    np.testing.assert_allclose(weighted.coef_, repeated.coef_, rtol=1e-5, atol=1e-6)
-    assert weighted.class_prior_ == pytest.approx(repeated.class_prior_, rel=1e-5)
-    np.testing.assert_array_equal(given, weight)
-    for wrong in (weight[1:], np.ones((300, 2))):
-        with pytest.raises(ValueError, match=r"[Ss]ample.weight"):
-            PUClassifier(model=model).fit(X, l, wrong)
-
-
 @pytest.mark.parametrize("classifier", [PUClassifier, PUClassifierCV])
 def test_the_verdict_is_within_reach(sample, classifier):
     X, l, _ = sample

@@ -187,6 +187,10 @@ MISTAKES = {
         "Known: a, b",
     ),
     "a page that is none": (lambda fitted: fitted.report("x.pdf"), "x.pdf", "ends in .html"),
+    "estimates without draws": (
+        lambda fitted: lepu.compare({"a": fitted, "b": fitted}),
+        "point estimate",
+    ),
     "one fit to compare": (lambda fitted: lepu.compare({"a": fitted}), "At least two", "got 1"),
 }
 

@@ -14,7 +14,6 @@ from bayes_lepu.inference.nuts import label_draws
 from bayes_lepu.models import get_model
 from bayes_lepu.models.density import LogDensity
 from bayes_lepu.priors.prior import weak_priors
-from tests.densities import rows_by_hand
 from tests.patience import slow
 from tools.reference import reference_data
 
@@ -203,34 +202,6 @@ def test_flat_priors_are_refused(method):
         lepu.fit(X, l, model="spm", method=method, priors={"b": Prior("flat")})
 
 
-def test_tree_has_every_group_with_its_dims():
-    X, l, _ = simulate(6, n=120, p=2)
-    fit = lepu.fit(X, l, model="psychm", random_seed=1, **QUICK)
-    groups = set(fit.tree.children)
-    assert groups >= {
-        "posterior",
-        "prior",
-        "posterior_predictive",
-        "log_likelihood",
-        "observed_data",
-        "constant_data",
-        "sample_stats",
-    }
-    assert fit.tree["posterior"]["a"].dims == ("chain", "draw", "feature")
-    assert fit.tree["log_likelihood"]["l"].dims == ("chain", "draw", "obs")
-    chain, draw = 1, 17
-    point = fit.parameters.take((chain, draw))
-    np.testing.assert_allclose(
-        fit.tree["log_likelihood"]["l"].to_numpy()[chain, draw],
-        rows_by_hand(point, fit.data.X, fit.data.kind),
-        rtol=1e-9,
-    )
-    t = fit.tree["posterior"]
-    np.testing.assert_allclose(
-        t["pi"].to_numpy()[chain, draw], point.t(fit.data.X).mean(), rtol=1e-12
-    )
-
-
 def test_predicted_labels_have_the_mean_of_h():
     X, l, _ = simulate(7, n=400, p=2)
     fit = lepu.fit(X, l, model="psychm", random_seed=1, **QUICK)
@@ -242,17 +213,3 @@ def test_predicted_labels_have_the_mean_of_h():
     assert prior.shape == (1, 50, 400)
     again = fit.sample_posterior_predictive(random_seed=3).to_numpy()
     np.testing.assert_array_equal(labels, again)
-
-
-@pytest.mark.slow
-def test_compare_ranks_the_true_mechanism_first_and_refuses_point_estimates():
-    X, l, _ = simulate(11, n=1500, p=2, norm_a=4.0, norm_alpha=2.0, gamma=0.0, lam=0.0)
-    options = {"method": "laplace", "draws": 500, "random_seed": 1, "progressbar": False}
-    fits = {m: lepu.fit(X, l, model=m, **options) for m in ("scar", "spm")}
-    table = lepu.compare(fits)
-    assert table.index[0] == "spm"
-    point = lepu.fit(X, l, model="scar", method="map")
-    with pytest.raises(lepu.ModelError, match="point estimate"):
-        lepu.compare({"scar": point, "spm": fits["spm"]})
-    with pytest.raises(lepu.ModelError, match="At least two"):
-        lepu.compare({"spm": fits["spm"]})

@@ -9,13 +9,10 @@ from scipy.stats import beta as beta_distribution
 from scipy.stats import dirichlet, halfnorm, laplace, norm, skewnorm
 from scipy.stats import t as student
 
-import bayes_lepu as lepu
 from bayes_lepu.dask import PartitionedData
 from bayes_lepu.data.reading import read_data
 from bayes_lepu.errors import ModelError
-from bayes_lepu.likelihood import make_links
 from bayes_lepu.models import REGISTRY, get_model
-from bayes_lepu.models import density as density_module
 from bayes_lepu.models.density import LogDensity
 from bayes_lepu.options import choose_priors
 from bayes_lepu.priors.families import SIGN_SHAPE
@@ -244,47 +241,3 @@ def test_draws_of_the_prior_have_its_means(model):
     assert np.mean(draws.a**2) == pytest.approx(4.0, rel=0.15)
     assert np.mean(np.abs(draws.a)) == pytest.approx(4 / math.pi, rel=0.05)
     assert np.mean(draws.a) == pytest.approx(0.0, abs=0.1)
-
-
-def test_the_centre_of_a_prior_of_unknown_scale_counts():
-    rng = np.random.default_rng(0)
-    data = read_data(rng.normal(size=(50, 2)), np.arange(50) % 3 == 0)
-    unknown = Prior("halfnormal", scale=1.0)
-    one, other = (
-        LogDensity(
-            get_model("spm"),
-            data,
-            {**weak_priors(2, 2), "a": Prior("normal", scale=unknown, loc=loc)},
-            jacobian=True,
-        )
-        for loc in (0.0, 0.7)
-    )
-    z = rng.normal(size=one.dim)
-    np.testing.assert_allclose(other.unpack(z).a, one.unpack(z).a + 0.7)
-    assert other.log_prior(z) == pytest.approx(one.log_prior(z), abs=1e-9)
-    steps = 1e-6 * np.eye(one.dim)
-    slopes = [(other.logp(z + e) - other.logp(z - e)) / 2e-6 for e in steps]
-    np.testing.assert_allclose(other.logp_grad(z)[1], slopes, atol=1e-5)
-
-
-@pytest.mark.parametrize("model", ["spm", "psychm"])
-def test_one_annotator_through_the_form_for_several(model, monkeypatch):
-    """The short form for one annotator and the general one: one density, one mode."""
-    demo = lepu.load_demo()
-    fits = []
-    for single in (True, False):
-        with monkeypatch.context() as patch:
-            if not single:
-                patch.setattr(
-                    density_module, "make_links", lambda *links, **form: make_links(*links)
-                )
-            fit = lepu.fit(demo.X, demo.l, model=model, method="map", random_seed=1)
-            target = LogDensity(fit.spec, fit.data, fit.priors)
-            z = target.pack(fit.parameters.take_flat().take(0))
-            form = target.constants.links.form
-            fits.append((type(form).__name__, target.logp(z), z, target.logp_grad(z + 0.1)[0]))
-    (short, logp, z, moved), (general, general_logp, general_z, general_moved) = fits
-    assert (short, general) == ("Single", "Several")
-    assert general_moved == pytest.approx(moved, rel=1e-10)
-    assert general_logp == pytest.approx(logp, rel=1e-12)
-    np.testing.assert_allclose(general_z, z, atol=1e-6)

@@ -9,9 +9,8 @@ from scipy.special import expit
 
 from bayes_lepu import Prior
 from bayes_lepu.data.reading import read_data
-from bayes_lepu.inference import pooling
 from bayes_lepu.likelihood import NOT_SHOWN
-from bayes_lepu.models import compiled, get_model
+from bayes_lepu.models import get_model
 from bayes_lepu.models.density import LogDensity
 from bayes_lepu.models.row_sums import row_terms
 from bayes_lepu.models.variables import free_variables
@@ -82,34 +81,6 @@ def test_the_gradient_is_that_of_finite_differences(model, options):
 
 
 @pytest.mark.parametrize("model", ["spm", "scar", "psychm"])
-def test_centring_changes_the_coordinates_only(model):
-    """log p(v) = log p(z) - Σ c log sigma, and its gradient; c = 1 is the own coefficient."""
-    density = make_density(model)
-    _, _, scale, deviation = density.layout.arrays
-    at, scales = deviation[scale >= 0], scale[scale >= 0]
-    centring = np.zeros(density.dim)
-    centring[at] = np.resize([0.0, 1.0, 0.4], at.size)
-    k = density.constants
-
-    def centred(v):
-        z = compiled.uncentre(v, centring, k)
-        return compiled.centred_grad(*density.logp_grad(z), z, centring, k)
-
-    for z in points(density):
-        v = pooling.to_centred(density, z, centring)
-        np.testing.assert_allclose(pooling.from_centred(density, v, centring), z, atol=1e-12)
-        if model != "scar":
-            own = pooling.to_centred(density, z, np.ones(density.dim))
-            beta = own[density.layout.slices["z_beta"]]
-            np.testing.assert_allclose(beta, density.unpack(z).beta, atol=1e-12)
-        value, gradient = centred(v)
-        assert value == pytest.approx(density.logp(z) - centring[at] @ z[scales], abs=1e-9)
-        for i, step in enumerate(1e-5 * np.eye(density.dim)):
-            slope = (centred(v + step)[0] - centred(v - step)[0]) / 2e-5
-            assert gradient[i] == pytest.approx(slope, rel=1e-5, abs=1e-5)
-
-
-@pytest.mark.parametrize("model", ["spm", "scar", "psychm"])
 def test_curvature_is_that_of_finite_differences(model):
     density = make_density(model, audited=True)
     for z in points(density, 2):
@@ -133,27 +104,6 @@ def test_one_annotator_per_row_is_the_model_of_one_annotator():
         np.testing.assert_allclose(
             together[who == j], row_terms(one, single)[0][who == j], rtol=1e-12
         )
-
-
-def test_unpacked_parameters_are_those_of_the_graph():
-    density = make_density("spm", masks=True)
-    z = points(density, 1)[0]
-    point = density.unpack(z)
-    graph = density.spec.build(density.data, density.priors)
-    values = {v.name: v for v in graph.deterministics}
-    names = ["alpha", "beta", "pi", "c"]
-    outputs = graph.replace_rvs_by_values([values[n] for n in names])
-    function = graph.compile_fn(
-        outputs, inputs=graph.value_vars, mode="FAST_COMPILE", on_unused_input="ignore"
-    )
-    alpha, beta, pi, c = function(pymc_point(density, graph, z)[0])
-    X = density.data.X
-    np.testing.assert_allclose(point.alpha[:, density.data.selection_mask], alpha)
-    assert not point.alpha[:, 0].any()
-    np.testing.assert_allclose(point.beta, beta)
-    t = expit(X @ point.a + point.b)
-    assert pi == pytest.approx(t.mean())
-    np.testing.assert_allclose(c, (t * point.s(X)).mean(axis=1) / t.mean())
 
 
 @pytest.mark.parametrize("model", ["spm", "scar", "psychm"])

@@ -12,10 +12,7 @@ from bayes_lepu import Prior
 from bayes_lepu.data.reading import read_data
 from bayes_lepu.models import REGISTRY, get_model
 from bayes_lepu.models.density import LogDensity
-from bayes_lepu.models.parameters import Parameters
-from bayes_lepu.models.row_sums import row_terms
 from bayes_lepu.options import choose_priors
-from tools.reference import density_points, log_posterior, priors, reference_data
 
 QUICK = {"draws": 100, "tune": 150, "chains": 2, "cores": 1, "progressbar": False}
 OUTSIDE = {"class_prior": (0.4, 0.05), "label_frequency": (0.6, 0.1)}
@@ -141,24 +138,6 @@ def test_an_interval_is_not_taken_for_a_value_and_its_error(option):
         read_data(X, L["anna"], **{option: (0.1, 0.2)})
 
 
-def test_false_marks_by_enumeration():
-    """P(l | x) = t s^l (1-s)^(1-l) + (1-t) ε^l (1-ε)^(1-l), and its halves where audited."""
-    density = make_density("spm", marks=True)
-    point = density.unpack(np.random.default_rng(8).normal(0, 0.5, density.dim))
-    data = density.data
-    t, s, eps = point.t(data.X), point.s(data.X), float(point.epsilon)
-    for audit in (np.nan, 1.0, 0.0):
-        loglik, positive = row_terms(point, replace(data, y=np.full(data.n, audit)))
-        marked = data.l == 1
-        one = t * np.where(marked, s, 1 - s)
-        none = (1 - t) * np.where(marked, eps, 1 - eps)
-        total = {1.0: one, 0.0: none}.get(audit, one + none)
-        np.testing.assert_allclose(np.exp(loglik), total, rtol=1e-12)
-        if np.isnan(audit):
-            np.testing.assert_allclose(positive, one / total, rtol=1e-12)
-            np.testing.assert_allclose(point.h(data.X), t * s + (1 - t) * eps, rtol=1e-12)
-
-
 def test_false_marks_are_learned_from_audits():
     rng = np.random.default_rng(3)
     X = rng.normal(size=(3000, 1))
@@ -195,20 +174,3 @@ def test_the_graph_has_the_same_terms():
                 point[name] = z[density.layout.slices[plain]].reshape(np.shape(value))
             gaps.append(float(logp(point)) - density.logp(z))
         np.testing.assert_allclose(gaps, gaps[0], atol=1e-9)  # normalising constants apart
-
-
-def test_false_marks_are_those_of_the_catalogue():
-    """The density is the formula that Stan's twin is held against, at the points of the card."""
-    rows = reference_data("false_marks")
-    l = np.isin(rows.kind, (1, 4, 5)).astype(int)
-    y = np.select([np.isin(rows.kind, (2, 5)), np.isin(rows.kind, (3, 4))], [1.0, 0.0], np.nan)
-    data = read_data(rows.X, l, y=y, standardize=False, false_marks=True, selection_features=[0, 1])
-    spec, hyper = replace(get_model("spm"), false_marks=True), priors("false_marks")
-    scales = {n: Prior("normal", scale=hyper[f"scale_{n}"]) for n in ("a", "b", "alpha", "beta")}
-    density = LogDensity(spec, data, spec.complete_priors(scales, None))
-    gaps = []
-    for point in density_points("false_marks")[:5]:
-        at = Parameters.of(**{k: v for k, v in point.items() if k != "epsilon"})
-        z = density.pack(replace(at, epsilon=np.asarray(point["epsilon"])))
-        gaps.append(log_posterior("false_marks", point, rows.X, rows.kind) - density.logp(z))
-    np.testing.assert_allclose(gaps, gaps[0], atol=1e-8)
