@@ -137,8 +137,6 @@ def test_saving(picky, tmp_path):
     assert again.data.annotators == fit.data.annotators
     assert again.priors == fit.priors
     pd.testing.assert_frame_equal(again.propensity(X.head()), fit.propensity(X.head()))
-    _ = fit.answer, again.answer  # what is printed depends on what was asked for
-    assert repr(again) == repr(fit)
 
 
 def test_shown_in_short(picky):

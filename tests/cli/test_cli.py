@@ -497,7 +497,7 @@ def test_names_may_hold_commas():
 
 def test_a_bank_table_goes_to_a_report_by_one_command(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    table = fraud_table(30_000)
+    table = fraud_table(12_000)
     table.to_csv("claims.csv.gz", index=False)
     base = ["fit", "claims.csv.gz", "--label", "flagged", "--y", "checked"]
     code, _, err = run(capsys, *base)  # one pass tells everything that is in the way

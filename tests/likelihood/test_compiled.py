@@ -24,7 +24,7 @@ from bayes_lepu.likelihood.tiles import TILE_ROWS
 from tests.likelihoods import certain, links_of, make_data, unpack
 from tools.row_formula import row_loglik
 
-EXTREMES = np.array([-750.0, -301, -299, -40, -5, 0, 0.3, 5, 40, 299, 301, 750])
+EXTREMES = np.array([-750.0, -301, -299, -40, 0.3, 5, 299, 301, 750])
 
 
 def _logs(z):
