@@ -59,14 +59,6 @@ def test_logistic_on_separable_rows() -> None:
         naive(X, y, C=1e-300)
 
 
-def test_logistic_shares_a_slope_among_equal_columns() -> None:
-    X, _, y = scar(300, 0.5, seed=3)
-    fit = naive(np.hstack([X, X]), y, C=0.2)
-    np.testing.assert_allclose(fit.coef[:3], fit.coef[3:], rtol=1e-9)
-    # Two equal slopes a/2 cost half of what one slope a costs.
-    np.testing.assert_allclose(2 * fit.coef[:3], naive(X, y, C=0.1).coef, rtol=1e-9)
-
-
 @pytest.mark.parametrize("unit", [1e-300, 1e-160, 1e-30, 1e30, 1e138])
 def test_logistic_in_any_units(unit: float) -> None:
     X = np.random.default_rng(0).normal(size=(60, 2)) * unit

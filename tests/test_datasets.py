@@ -1,12 +1,10 @@
 """The embedded demo: one table everywhere, a known biased annotator, what it says of itself."""
 
-from dataclasses import FrozenInstanceError
-
 import numpy as np
 import pandas as pd
 import pytest
 
-from bayes_lepu.datasets import PUDataset, load_demo
+from bayes_lepu.datasets import load_demo
 
 
 def within(rate: float, expected: float, n: int) -> bool:
@@ -61,12 +59,3 @@ def test_demo_annotator_is_biased_and_says_it_is_simulated() -> None:
     assert data.l[positive & ~dark].mean() > data.l[positive & dark].mean() + 0.2
     assert "Simulated" in data.description
     assert all(column in data.description for column in data.X.columns)
-
-
-def test_dataset_is_frozen_and_says_what_it_is() -> None:
-    data = load_demo()
-    assert isinstance(data, PUDataset)
-    with pytest.raises(FrozenInstanceError):
-        data.name = "other"  # type: ignore[misc]
-    assert "2500 rows, 6 columns" in repr(data)
-    assert f"{data.l.sum()} labelled" in repr(data)

@@ -116,19 +116,6 @@ def test_parts_and_changes_of_rows(frame, labels):
     np.testing.assert_array_equal(other.l, data.l == 0)
 
 
-def test_standardise_false_leaves_the_values(frame, labels):
-    data = read_data(frame, labels, standardize=False)
-    np.testing.assert_array_equal(data.X, frame)
-    np.testing.assert_array_equal(data.center, 0)
-    np.testing.assert_array_equal(data.scale, 1)
-
-
-def test_tiny_units_are_not_constant(frame, labels):
-    """A column in femtometres expressed in metres is data, not a constant."""
-    data = read_data(frame * 1e-15, labels)
-    np.testing.assert_allclose(data.X, read_data(frame, labels).X, atol=1e-9)
-
-
 def test_row_kinds_from_audited_classes(frame, labels):
     y = np.full(N, np.nan)
     y[[0, 1, 2]] = [1, 1, 0]  # row 0 is labelled
@@ -193,12 +180,6 @@ def test_missing_values_of_all_columns_at_once(frame, labels):
     frame.iloc[4, 1] = frame.iloc[5, 1] = frame.iloc[7, 0] = np.nan
     first, second = frame.columns[:2]
     with refused("without a value", rf"{first} \(1\), {second} \(2\)", "keeps 57 of 60"):
-        read_data(frame, labels)
-
-
-def test_missing_values_of_nullable_columns(frame, labels):
-    frame["count"] = pd.array([None, *range(N - 1)], dtype="Int64")
-    with refused("without a value", r"count \(1\)", "keeps 59 of 60"):
         read_data(frame, labels)
 
 

@@ -82,27 +82,6 @@ def test_contraction_is_the_share_of_variance_removed(subject):
         assert found[name] == pytest.approx(1 - np.var(one) / np.var(other)), name
 
 
-# Profile ------------------------------------------------------------------------------------------
-
-
-def test_every_branch_is_one_curve_through_its_best_peak(subject, evidence):
-    table, top = evidence.profile.table, max(p.logp for p in subject.peaks)
-    assert table["delta"].max() <= 0
-    first = table[table["curve"] == 0]
-    assert set(first["branch"]) == {subject.peaks[0].role}
-    for branch, part in table.groupby("branch"):
-        assert len(set(part["curve"])) == 1, branch
-        peak = max((p for p in subject.peaks if p.role == branch), key=lambda p: p.logp)
-        if branch == subject.peaks[0].role:
-            peak = subject.peaks[0]
-        pi = peak.point.t(subject.weak.data.X).mean()
-        assert np.abs(part["pi"] - pi).min() < 1e-6
-        assert part["delta"].max() >= peak.logp - top - 1e-6
-        steps = np.diff(np.log(part["pi"] / (1 - part["pi"])))
-        assert (steps > 0).all()
-        assert steps.max() < 0.5  # close enough to join by straight lines
-
-
 # Ranking and figures ------------------------------------------------------------------------------
 
 

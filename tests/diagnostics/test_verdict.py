@@ -1,25 +1,4 @@
-"""The verdict where the model is wrong: what was found to mislead, and must not again.
-
-What once misled, and the test that reproduces it:
-
-| found | test |
-|---|---|
-| 1 the level ignores h | `test_false_marks_are_no_level_one` |
-| 2 nothing looks at columns | `test_curved_columns_are_seen` |
-| 3 SCAR where s follows t | `test_scar_does_not_mislead_where_s_follows_t` |
-| 4 not computed counts as passed | `test_what_was_not_computed_supports_no_level` |
-|    300 columns | `test_a_wide_table` |
-| 5 annotators who are not independent | `test_panel_forms.py` |
-| 6 audits of obvious rows | `test_audits_of_obvious_rows_tell_nothing_about_pi` |
-| 7 Laplace draws not weighted | `test_a_poor_gaussian_is_no_level_one`, `test_laplace.py` |
-| 8 exchanged draws | `test_the_interval_given_the_naming_leaves_exchanged_draws_out` |
-| 9 the likelihood follows the penalty | `test_the_likelihood_does_not_depend_on_the_penalty` |
-| 10 absolute bars for rare classes | `test_a_rare_class_is_judged_by_its_own_size` |
-| 11 LOO-PIT of 0/1 labels | `test_calibration_sees_what_a_pit_does_not` |
-| 12 the likelihood follows the method | `test_the_likelihood_does_not_depend_on_the_method` |
-|    panels of ten, constant panels | `test_panel_forms.py` |
-| 13 R-hat of pooled basins | `test_each_basin_is_judged_by_itself` |
-"""
+"""The verdict where the model is wrong: what was found to mislead, and must not again."""
 
 import itertools
 from dataclasses import replace

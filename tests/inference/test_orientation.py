@@ -48,12 +48,6 @@ def test_t_is_the_larger_factor(rule):
     assert rule_says_swap(STEEP.swap(), data, rule)
 
 
-def test_no_rule_never_swaps():
-    data = rows(np.random.default_rng(0).normal(size=(500, 3)))
-    assert not rule_says_swap(STEEP, data, "none")
-    assert not rule_says_swap(STEEP.swap(), data, "none")
-
-
 @pytest.mark.parametrize("rule", ["sigma-norm", "norm", "energy"])
 def test_factors_of_one_size_stay_as_they_are(rule):
     twin = Parameters.of(a=[1.0, 2.0], b=0.3, alpha=[1.0, 2.0], beta=0.3)

@@ -73,16 +73,6 @@ def test_sampling_coordinates_carry_density_and_gradient(make):
     np.testing.assert_allclose(jacobian, np.array(forward).T, rtol=1e-6, atol=1e-6)
 
 
-@pytest.mark.parametrize("cell", [0.0, np.nan, np.inf], ids=["singular", "nan", "infinite"])
-def test_draws_whose_coordinates_have_no_way_back(monkeypatch, cell):
-    density = make_density("spm", priors=BLOCKS)
-    draws = 0.3 * np.random.default_rng(0).normal(size=(50, density.dim))
-    monkeypatch.setattr(pooling, "_jacobian", lambda *_: np.full((density.dim,) * 2, cell))
-    found = pooling.gaussian_of_draws(density, draws, 0.0)
-    np.testing.assert_allclose(found.mean, draws.mean(axis=0))
-    np.testing.assert_allclose(found.root @ found.root.T, np.cov(draws.T), atol=1e-8)
-
-
 def test_scales_of_a_point_estimate_maximise_the_marginal_likelihood():
     """EM ends where Laplace's marginal likelihood plus the log prior of log sigma is highest."""
     rng = np.random.default_rng(4)

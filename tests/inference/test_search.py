@@ -1,7 +1,6 @@
 """The search over a part of the rows ends where the search over all rows ends."""
 
 import warnings
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,7 +11,6 @@ from bayes_lepu.defaults import default_penalties
 from bayes_lepu.inference import optimizers, search
 from bayes_lepu.inference.map import fit_map
 from bayes_lepu.models import Parameters, get_model
-from bayes_lepu.models.density import LogDensity
 from bayes_lepu.priors.prior import penalty_priors
 
 CLOSE = 0.01  # nats
@@ -69,28 +67,3 @@ def test_stages_end_at_the_same_optimum_of_a_hundred_tables(monkeypatch):
         staged, whole = highest_modes(data, ("spm", "psychm")[seed % 4 // 2], seed, monkeypatch)
         worse += staged < whole - CLOSE
     assert worse <= 2
-
-
-def test_the_stages_grow_to_all_rows():
-    data = drawn(0, 150_000, 3)
-    spec = get_model("spm")
-    density = LogDensity(spec, data, spec.complete_priors(default_penalties(data), None))
-    sizes = [stage.data.n for stage in search._stages(density)]
-    assert sizes == [2000, 40_000, 150_000]
-
-
-def test_ends_that_all_rows_cannot_prefer_are_left_behind():
-    """Far behind the best on a subsample: left out, unless it is the best with t and s swapped."""
-    data = drawn(1, 2000, 3)
-    spec = get_model("spm")
-    density = LogDensity(spec, data, spec.complete_priors(default_penalties(data), None))
-    start = Parameters.of(a=[1.0, 1.0, 1.0], b=0.0, alpha=[0.0, 0.0, 0.5], beta=0.0)
-    best = search.optimise(density, density.pack(start))
-    mirror = density.swap(best.z)
-    ends = [
-        replace(best, z=z, logp=density.logp(z) - 500.0 * (z is not best.z))
-        for z in (best.z, mirror, best.z + 0.01, -best.z)
-    ]
-    kept = search._within_reach(density, ends)
-    assert [o.z is e.z for o, e in zip(kept, ends, strict=False)] == [True, True]
-    assert len(kept) == 2

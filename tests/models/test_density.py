@@ -181,25 +181,6 @@ def test_pack_inverts_unpack(model, variant):
     assert len(density.names) == len(set(density.names)) == density.dim
 
 
-def test_names_follow_the_coordinates():
-    density = make_density("psychm", masks=True, priors=HIERARCHICAL)
-    assert density.names == [
-        "a[x0]",
-        "a[x1]",
-        "b",
-        "alpha[x1]",
-        "alpha[x2]",
-        "beta",
-        "log(gamma/rho)",
-        "log(lambda/rho)",
-        "log sigma_a",
-        "log sigma_alpha",
-    ]
-    dims = {block.name: block.dims for block in density.layout.blocks}
-    assert (dims["z_a"], dims["b"], dims["rates"]) == (("class_feature",), (), ("rate",))
-    assert make_density("scar").names == ["a[x0]", "a[x1]", "a[x2]", "b", "logit c"]
-
-
 @pytest.mark.parametrize(
     "prior", [Prior("normal", scale=2.0), Prior("student-t", nu=4.0, scale=2.0)]
 )

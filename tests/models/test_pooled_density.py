@@ -13,7 +13,6 @@ from bayes_lepu.likelihood import NOT_SHOWN
 from bayes_lepu.models import get_model
 from bayes_lepu.models.density import LogDensity
 from bayes_lepu.models.row_sums import row_terms
-from bayes_lepu.models.variables import free_variables
 from bayes_lepu.options import choose_priors
 
 OWN = {
@@ -133,17 +132,6 @@ def test_a_known_scale_is_an_unknown_one_that_is_held(name):
         gaps.append(free.logp(z) - value)
         np.testing.assert_allclose(held.unpack(held.pack(other)).alpha, one.alpha, atol=1e-9)
     np.testing.assert_allclose(gaps, gaps[0], atol=1e-9)
-
-
-def test_a_point_of_several_annotators_has_no_unknown_scales():
-    """A mode, found with known scales, among the variables of a model that has unknown ones."""
-    unknown = Prior("normal", scale=Prior("halfnormal", scale=0.7))
-    known, learned = make_density("spm"), make_density("spm", priors={"alpha_mean": unknown})
-    z = np.random.default_rng(1).normal(size=(2, learned.dim))
-    names = {"sigma_alpha_mean", "z_alpha_mean"}
-    assert names <= set(free_variables(learned, learned.unpack(z)))
-    point = known.unpack(z[..., : known.dim])
-    assert "sigma_alpha_mean" not in free_variables(learned, point)
 
 
 @pytest.mark.parametrize("annotators", [1, 2, 3])

@@ -207,11 +207,6 @@ def test_html_escapes_names(fits, model):
     assert html.count("<tr>") >= 5
 
 
-def test_a_fit_is_frozen(fits):
-    with pytest.raises(AttributeError):
-        fits["spm"].method = "nuts"
-
-
 def test_a_fit_tells_its_options_and_what_computed_it(fits):
     fit = fits["spm"]
     assert fit.options.given == {"model": "spm", "method": "map", "random_seed": 1}
