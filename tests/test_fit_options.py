@@ -20,11 +20,6 @@ def test_a_seed_that_is_none(rows, seed):
         lepu.fit(*rows, model="naive", method="map", random_seed=seed)
 
 
-def test_a_seed_is_recorded_as_it_was_given(rows):
-    fit = lepu.fit(*rows, model="naive", method="map", random_seed=np.int64(7))
-    assert fit.options.random_seed == 7
-
-
 @pytest.mark.parametrize("method", ["nuts", "laplace"])
 def test_too_few_draws_to_judge_convergence(rows, method):
     with pytest.raises(ModelError, match="draws = 3; a whole number of at least 4"):
@@ -36,11 +31,3 @@ def test_the_fewest_draws_allowed_have_an_effective_size(rows):
     fit = lepu.fit(*rows, model="naive", method="nuts", **few)
     assert not fit.is_point
     assert np.isfinite(fit.summary()["ess_bulk"].to_numpy(dtype=float)).all()
-
-
-@pytest.mark.parametrize("model", ["naive", "scar"])
-def test_columns_of_a_propensity_without_columns(rows, model):
-    with pytest.raises(ModelError, match="no column enters the propensity"):
-        lepu.fit(*rows, model=model, method="map", selection_features=[0])
-    with pytest.raises(ModelError, match="no column enters the propensity"):
-        lepu.build_model(*rows, model=model, selection_features=[0])
