@@ -33,7 +33,7 @@ $(LIBRARY): pyproject.toml tools/bootstrap.sh
 # The tools for tests, documentation and notebooks as well.
 $(STAMP): $(LIBRARY)
 	@echo "Installing the development tools into $(VENV)."
-	@$(PY) -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
+	@$(PY) -m pip install --quiet --disable-pip-version-check --no-compile --editable ".[dev]"
 	@touch $(STAMP)
 
 # Chromium for the tests of the report, on the machine itself: only when asked for by name.

@@ -2,8 +2,6 @@
 
 import inspect
 import json
-import subprocess
-import sys
 import warnings
 from importlib.metadata import version
 from types import SimpleNamespace
@@ -480,11 +478,11 @@ def test_options_reach_fit_as_python_would_give_them(here, monkeypatch, capsys):
     assert "a value and its standard error" in wrong[2]
 
 
-def test_from_a_shell():
-    command = [sys.executable, "-m", "bayes_lepu", "--version"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == version("bayes-lepu")
-    assert done.stderr == ""
+def test_the_version(capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(["--version"])
+    assert stop.value.code == 0
+    assert capsys.readouterr() == (version("bayes-lepu") + "\n", "")
 
 
 def test_names_may_hold_commas():
