@@ -63,26 +63,6 @@ def test_figures_from_outside_add_their_information(several):
     np.testing.assert_allclose(np.linalg.eigvalsh(expected), added, atol=1e-6)
 
 
-@pytest.mark.parametrize("several", [False, True])
-@pytest.mark.parametrize("model", ["scar", "spm", "psychm"])
-def test_weights_are_repeated_rows(model, several):
-    weight = np.random.default_rng(2).integers(0, 4, 50)
-    weighted = make_density(model, several=several, sample_weight=weight)
-    repeated = replace(
-        weighted,
-        data=replace(weighted.data.rows(np.repeat(np.arange(50), weight)), weight=np.zeros(0)),
-    )
-    z = np.random.default_rng(3).normal(0, 0.7, weighted.dim)
-    value, gradient, curvature = weighted.logp_grad_info(z)
-    wanted = repeated.logp_grad_info(z)
-    assert value == pytest.approx(wanted[0], rel=1e-12)
-    np.testing.assert_allclose(gradient, wanted[1], rtol=1e-10, atol=1e-10)
-    np.testing.assert_allclose(curvature, wanted[2], rtol=1e-10, atol=1e-10)
-    np.testing.assert_allclose(
-        weighted.observed_information(z), repeated.observed_information(z), rtol=1e-9, atol=1e-9
-    )
-
-
 @pytest.mark.parametrize("method", ["map", "laplace", "nuts"])
 def test_a_weighted_fit_is_that_of_repeated_rows(method):
     X, _, L = simulate(300, seed=6)

@@ -82,8 +82,3 @@ def check_against_real(seeds):
 
 def test_stated_generator():
     check_against_real(range(4))
-
-
-@pytest.mark.slow
-def test_stated_generator_on_twenty_data_sets():
-    check_against_real(range(20))
