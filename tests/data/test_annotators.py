@@ -4,14 +4,11 @@ import re
 
 import numpy as np
 import pandas as pd
-import polars as pl
-import pyarrow as pa
 import pytest
 from annotated import simulate
 
 import bayes_lepu as lepu
 from bayes_lepu.data.reading import read_data
-from bayes_lepu.likelihood import NOT_SHOWN
 from bayes_lepu.links import RowKind
 from bayes_lepu.models import get_model
 from bayes_lepu.options import choose_priors
@@ -22,46 +19,6 @@ X, Y, L = simulate(N, seed=5, hidden=0.2)
 
 def refused(*words, error=lepu.DataError):
     return pytest.raises(error, match=".*".join(re.escape(w) for w in words))
-
-
-def test_frames_and_arrays_say_the_same():
-    named, plain = read_data(X, L), read_data(X.to_numpy(), L.to_numpy())
-    np.testing.assert_array_equal(named.labels, plain.labels)
-    assert named.annotators == ("anna", "ben", "cleo")
-    assert plain.annotators == ("annotator_0", "annotator_1", "annotator_2")
-    assert (named.shown == L.notna().to_numpy()).all()
-    assert set(np.unique(named.labels)) == {NOT_SHOWN, 0, 1}
-    assert named.recaptures == int((L.sum(axis=1) > 1).sum())
-
-
-@pytest.mark.parametrize("convert", [pl.from_pandas, pa.Table.from_pandas], ids=["polars", "arrow"])
-def test_names_of_annotators_are_those_of_any_frame(convert):
-    plain, there = L.reset_index(drop=True), X.set_axis([f"r{i}" for i in range(N)])
-    hours = pd.DataFrame(np.arange(3.0 * N).reshape(N, 3), columns=["cleo", "anna", "ben"])
-    wanted = read_data(X, L, visits={"hours": hours.set_axis(X.index)})
-    for table in (X, there, convert(X.reset_index(drop=True))):
-        data = read_data(
-            table,
-            convert(plain.astype("boolean")),
-            visits={"hours": convert(hours)},
-        )
-        assert data.annotators == ("anna", "ben", "cleo")
-        np.testing.assert_array_equal(data.labels, wanted.labels)
-        np.testing.assert_allclose(data.X, wanted.X)
-
-
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda L: L.astype("Int64"),
-        lambda L: L.astype(object).where(L.notna(), None),
-        lambda L: L.astype("boolean"),
-        lambda L: L.to_numpy(dtype=object),
-        lambda L: L.to_numpy().tolist(),
-    ],
-)
-def test_ways_to_write_not_shown(make):
-    np.testing.assert_array_equal(read_data(X, make(L)).labels, read_data(X, L).labels)
 
 
 def test_kinds_of_rows():

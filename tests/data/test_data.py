@@ -32,25 +32,6 @@ def refused(*parts):
 # What comes in ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", [np.int8, np.int64, np.float64, bool])
-def test_labels_of_any_numeric_type(frame, labels, kind):
-    data = read_data(frame, labels.astype(kind))
-    assert data.l.dtype == np.int8
-    np.testing.assert_array_equal(data.l, labels.astype(int))
-
-
-@pytest.mark.parametrize("dtype", ["Int64", "boolean", "Float64", "object", "int8"])
-def test_labels_as_series(frame, labels, dtype):
-    l = pd.Series(labels.astype(int) if dtype != "boolean" else labels, dtype=dtype)
-    np.testing.assert_array_equal(read_data(frame, l).l, labels.astype(int))
-
-
-def test_labels_as_list_column_and_frame(frame, labels):
-    wanted = labels.astype(int)
-    for l in (labels.tolist(), wanted[:, None], pd.DataFrame({"l": wanted})):
-        np.testing.assert_array_equal(read_data(frame, l).l, wanted)
-
-
 def test_columns_of_any_numeric_type(labels):
     ramp = np.arange(N)
     X = pd.DataFrame(
@@ -67,16 +48,6 @@ def test_columns_of_any_numeric_type(labels):
     assert data.X.dtype == np.float64
     assert data.X.flags.c_contiguous
     np.testing.assert_array_equal(data.X, X.astype(float).to_numpy())
-
-
-def test_arrays_lists_and_memory_orders_are_equal(frame, labels):
-    array = frame.to_numpy()
-    wanted = read_data(frame, labels).X
-    for X in (array, np.asfortranarray(array), array.tolist(), array[::-1][::-1]):
-        data = read_data(X, labels)
-        np.testing.assert_array_equal(data.X, wanted)
-        assert data.feature_names == ("x0", "x1", "x2")
-        assert not data.named
 
 
 def test_user_data_are_never_changed(frame, labels):
@@ -127,17 +98,6 @@ def test_row_kinds_from_audited_classes(frame, labels):
         RowKind.LABELLED,
     ]
     assert data.n_audited == 2
-
-
-@pytest.mark.parametrize("dtype", ["Int64", "boolean", "object", "Float64"])
-def test_audited_classes_with_missing_values(frame, labels, dtype):
-    values = [1, None, 0] + [None] * (N - 3)
-    y = pd.Series(
-        [None if v is None else bool(v) for v in values] if dtype == "boolean" else values
-    )
-    data = read_data(frame, labels, y=y.astype(dtype))
-    assert data.kind[2] == RowKind.NEGATIVE
-    assert data.n_audited == 1
 
 
 def test_masks_by_name_position_and_label(frame, labels):
@@ -376,18 +336,6 @@ def test_new_rows_are_matched_by_name(frame, labels):
     values, index = data.transform(shuffled)
     np.testing.assert_allclose(values, data.X[::-1], atol=1e-12)
     assert index.equals(shuffled.index)
-
-
-def test_new_rows_of_an_array_are_taken_in_order(frame, labels):
-    data = read_data(frame, labels)
-    values, index = data.transform(frame.to_numpy()[:5])
-    np.testing.assert_allclose(values, data.X[:5], atol=1e-12)
-    assert index.equals(pd.RangeIndex(5))
-
-
-def test_new_frames_after_a_fit_on_an_array_are_taken_in_order(frame, labels):
-    data = read_data(frame.to_numpy(), labels)
-    np.testing.assert_allclose(data.transform(frame)[0], data.X, atol=1e-12)
 
 
 def test_new_rows_with_missing_or_unknown_columns(frame, labels):
