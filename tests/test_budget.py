@@ -14,7 +14,7 @@ CONSTANT = re.compile(r"^_?[A-Z][A-Z0-9_]+(: *[a-z]+)? *= *-?[0-9.]", re.MULTILI
 BUDGETS = {
     "lines of the package": 30_800,
     "files of the package": 185,
-    "lines of the tests": 18_500,
+    "lines of the tests": 18_600,
     "numeric constants": 263,
     "options of fit": 28,
 }

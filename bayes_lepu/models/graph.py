@@ -5,7 +5,10 @@ own Bernoulli forms 1 - p (or a sigmoid of the logit) and returns -inf with NaN 
 τ = ω = 38 on, which optimisers and warm-up do visit.
 """
 
+import re
 from collections.abc import Callable, Mapping
+from functools import partial
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -45,9 +48,10 @@ def build(
 
     The labels of one annotator are observed as ``l``, those of several as ``L`` with -1 where a row
     was not shown. Weights enter as multiples of every row's log-likelihood. Columns and labels are
-    `pymc.Data` (``X`` on the internal scale, ``labels``); the predictors are the named variables
-    ``tau`` and ``omega``, which are not stored with the draws. ``terms`` holds what else is added
-    to them, as functions that are called inside the model.
+    `pymc.Data` (``X`` on the internal scale, ``labels``). The predictors ``tau`` and ``omega`` and
+    the probabilities ``t``, ``s`` and ``h`` are named variables with a value per row, which are not
+    stored with the draws: ``pm.Deterministic("t_of_rows", model["t"])`` stores them. ``terms``
+    holds what else is added to the predictors, as functions that are called inside the model.
     """
     if data.is_sparse:
         raise ModelError(
@@ -79,23 +83,73 @@ def build(
             pm.Data("weight", data.weight, dims="obs")
         tau = _columns(X, data.class_mask) @ values["a"] + values["b"]
         several = data.n_annotators > 1
-        omega = pt.zeros((X.shape[0], data.n_annotators)) if several else pt.zeros_like(tau)
+        omega = pt.zeros((X.shape[0], data.n_annotators)) if several else pt.zeros(X.shape[0])
         if spec.has_selection:
             omega = _columns(X, data.selection_mask) @ values["alpha"].T + values["beta"]
         if data.visit_names:  # (n, q, J) times (q,)
             visits = X[:, data.visit_places.ravel()].reshape((-1, *data.visit_places.shape))
             omega = omega + (visits * values["delta"][:, None]).sum(axis=1)
         own = ("obs", "annotator") if several else ("obs",)
-        tau = _predictor(model, "tau", tau, ("obs",), terms)
-        omega = _predictor(model, "omega", omega, own, terms)
+        added = {name: term() for name, term in (terms or {}).items()}
+        tau = _named(model, "tau", tau + added.get("tau", 0.0), ("obs",))
+        omega = _named(model, "omega", omega + added.get("omega", 0.0), own)
         log_rates = _log_rates(spec, values.get(spec.rates_name), several=several)
         log_psi, log_not_psi = spec.propensity.graph(omega, log_rates)
         epsilon = values.get("epsilon")
         of_t = spec.of_class.graph(tau, pt.constant(spec.of_class.log_rates()))
         observe = _observe_several if several else _observe_one
         observe(data, *of_t, log_psi, log_not_psi, epsilon)
-        _summaries(spec, data, model, pt.exp(of_t[0]), pt.exp(log_psi))
+        t = _named(model, "t", pt.exp(of_t[0]), ("obs",))
+        s = _named(model, "s", pt.exp(log_psi) + pt.zeros_like(omega), own)
+        each_t = t[:, None] if several else t
+        h = s * each_t + (0.0 if epsilon is None else epsilon * (1 - each_t))
+        _named(model, "h", h, own)
+        _summaries(spec, data, model, t, s)
+    shown = {
+        block.name: f"[{', '.join(f'{k:.3g}' for k in block.prior.concentration)}]"
+        for block in blocks
+        if block.prior.family == "dirichlet"
+    }
+    marks = "" if epsilon is None else ", epsilon"
+    weight = ", weight" if data.weight.size else ""
+    shown |= {"l": f"h{weight}", "L": f"t, s{marks}{weight}", "y": f"t{weight}"}
+    vars(model)["str_repr"] = partial(_as_text, model, shown)
+    vars(model)["_repr_latex_"] = partial(_as_text, model, shown, "latex")
     return model
+
+
+def _as_text(
+    model: "pm.Model",
+    shown: Mapping[str, str],
+    formatting: str = "plain",
+    include_params: bool = True,
+) -> str:
+    """PyMC's text of a model, with t, s and h, and with parameters that PyMC writes as f(...).
+
+    ``shown`` has them by variable: of the labels their probability h, not the logarithms that the
+    likelihood is computed from; of a Dirichlet its concentration.
+    """
+    from pymc.printing import str_for_model
+
+    rows = [model[name] for name in ("t", "s", "h")]
+    listed: Any = SimpleNamespace(
+        data_vars=model.data_vars,
+        free_RVs=model.free_RVs,
+        observed_RVs=model.observed_RVs,
+        deterministics=[*rows, *model.deterministics],
+        potentials=model.potentials,
+    )
+    text: str = str_for_model(listed, formatting, include_params)
+    latex, end = formatting == "latex", r"(?=\\\\|\n|$)"
+    is_f = r"(\\text{[tsh]} &= &)\\operatorname{Deterministic}" if latex else r"^( *[tsh] = )\w+"
+    text = re.sub(rf"{is_f}\((.*?)\){end}", r"\1\2", text, flags=re.MULTILINE)
+    for name, parameters in shown.items() if include_params else ():
+        before = (
+            rf"\\text{{{name}}} &\\sim & \\operatorname{{\w+}}" if latex else rf"^ *{name} ~ \w+"
+        )
+        written = rf"\g<1>({parameters})"
+        text = re.sub(rf"({before})\(.*?\){end}", written, text, count=1, flags=re.MULTILINE)
+    return text
 
 
 def _stretched(name: str, block: Block, hyper: Block) -> Any:
@@ -115,14 +169,10 @@ def _columns(X: Any, mask: NDArray[np.bool_]) -> Any:
     return X if mask.all() else X[:, np.flatnonzero(mask)]
 
 
-def _predictor(
-    model: "pm.Model", name: str, value: Any, dims: tuple[str, ...], terms: Terms | None
-) -> Any:
-    """A predictor under its name, with what is added to it."""
+def _named(model: "pm.Model", name: str, value: Any, dims: tuple[str, ...]) -> Any:
+    """A value per row under its name, not stored with the draws."""
     import pytensor.tensor as pt
 
-    if terms and name in terms:
-        value = value + terms[name]()
     named = pt.as_tensor(value).copy(name=name)
     model.add_named_variable(named, dims=dims)
     return named
@@ -264,6 +314,7 @@ def _observe_several(
         logp=_row_logp,
         random=_row_draw,
         signature="(),(),(j),(j),(j),(j),(),(j)->(j)",
+        class_name="LatentClass",
         observed=labels,
         dims=("obs", "annotator"),
         dtype="int64",
@@ -330,6 +381,7 @@ def log_bernoulli(
         dims=dims,
         dtype="int64",
         signature="(),(),()->()",
+        class_name="Bernoulli",
     )
 
 
