@@ -49,7 +49,7 @@ from bayes_lepu.settling.groups import (
     read_groups,
     shares_table,
 )
-from bayes_lepu.settling.plain_answer import Answer, answer
+from bayes_lepu.settling.plain_answer import Answer, answer, missed_range
 from bayes_lepu.settling.prediction_powered import audit_estimate
 from bayes_lepu.settling.readings import UNNAMED_LEVEL, positive_given_labels
 
@@ -470,6 +470,9 @@ class Fit:
     def class_prior(self, *, by: By | None = None, ci_prob: float | None = None) -> pd.DataFrame:
         """π = E t(x), the class prior, and c = P(l=1 | y=1), the label frequency; or π by group.
 
+        ``low`` and ``high`` are the range of π over all models that predict the labels as well;
+        ``lower`` and ``upper`` are its interval if this model is exact.
+
         Several annotators have a label frequency each, and c is the mean of these. Draws come with
         the prior of both (rows ``prior of pi`` and ``prior of c``): a posterior as wide has learned
         nothing.
@@ -491,7 +494,11 @@ class Fit:
         """
         if by is None:
             rows = self.level_draws.items()
-            return pd.DataFrame({k: summaries.describe_draws(v, ci_prob) for k, v in rows}).T
+            found = pd.DataFrame({k: summaries.describe_draws(v, ci_prob) for k, v in rows}).T
+            if ends := (self._printed or self.identifiability).pi_range:
+                found.insert(0, "low", [ends[0] if k == "pi" else np.nan for k in found.index])
+                found.insert(1, "high", [ends[1] if k == "pi" else np.nan for k in found.index])
+            return found
         self._require_memory("class_prior")
         return shares_table(self, self.identifiability, read_groups(self.data, by), ci_prob)
 
@@ -620,10 +627,17 @@ class Fit:
         -------
         DataFrame
             One line per row of X; or, of the total, one line per reading: ``as named`` and, where
-            the data do not say which factor is the class, ``exchanged``.
+            the data do not say which factor is the class, ``exchanged``. Of the rows of the fit
+            ``low`` and ``high`` come first: the range over all models that predict the labels as
+            well, as `print` says it. ``lower`` and ``upper`` hold if this model is exact.
         """
         if total:
-            return count_missed(self, X, ci_prob=ci_prob, both=self._unnamed)
+            found = count_missed(self, X, ci_prob=ci_prob, both=self._unnamed)
+            ends = missed_range(self, (self._printed or self.identifiability).pi_range, found)
+            if X is None and ends is not None:
+                found.insert(0, "low", ends[0])
+                found.insert(1, "high", ends[1])
+            return found
         if X is not None:
             return self._summarise(Parameters.missed, X, ci_prob)
         self._require_memory("missed")
@@ -830,8 +844,9 @@ class Fit:
     def _remember(self) -> Remembered:
         self.answer  # noqa: B018  the facts then tell the verdict
         prior = (np.zeros(0),) * 2 if self.is_point else self.prior_pi_and_c
-        level = self.identifiability.level
-        return Remembered(self.pi_draws, self.c_by_annotator, *prior, level, self._facts())
+        found = self.identifiability
+        said = found.level, found.pi_range, self._facts()
+        return Remembered(self.pi_draws, self.c_by_annotator, *prior, *said)
 
     def report(
         self,

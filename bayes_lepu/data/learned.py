@@ -39,6 +39,7 @@ LEARNERS = ("boosting", "trees")
 AUTO_LEARNERS = LEARNERS  # boosting finds interactions, averaged trees smooth shapes: both, .01 AUC
 FOLDS = 5
 FEWEST_MARKS = 20  # four in a fold; with fewer the scores are noise
+FEWEST_KINDS, KINDS_AMONG = 50, 2000  # different rows among the first ones
 SURE = 1e-3  # scores are kept this far from 0 and 1: log-odds of ±6.9
 MANY_ROWS = 3000  # from here on the labels support larger trees
 SAMPLED_ROWS = 10_000  # of each averaged tree: bounds time and size of a saved fit
@@ -121,12 +122,16 @@ def read_learner(given: Any) -> tuple[Any, ...]:
 def can_learn(data: "PUData", folds: int = 0) -> bool:
     """Whether there are rows and columns to learn the shape of the class from.
 
-    So many ``folds`` are then left out in turn.
+    So many ``folds`` are then left out in turn, to compare it with a straight class; rows of a few
+    kinds can tell no curve from an annotator whose care varies.
     """
-    if data.is_sparse or not data.in_memory or not _seen(data).any():
+    seen = _seen(data)
+    if data.is_sparse or not data.in_memory or not seen.any():
         return False
-    target = _target(data)
-    fewest = FEWEST_MARKS if folds == 0 else FEWEST_MARKS * folds / (folds - 1)
+    target, fewest = _target(data), float(FEWEST_MARKS)
+    if folds:
+        kinds = len(np.unique(data.X[:KINDS_AMONG][:, seen], axis=0))
+        fewest = np.inf if kinds < FEWEST_KINDS else fewest * folds / (folds - 1)
     return bool(min(target.sum(), (1 - target).sum()) >= fewest)
 
 

@@ -4,17 +4,19 @@ r"""Laplace: a Gaussian at every mode of the unconstrained posterior, weighted b
     \log Z_k \approx \log p(z_k) + \tfrac d2 \log 2\pi - \tfrac12 \log\det H_k,
 
 with H the observed information plus prior precision at mode k. Draws of the mixture are resampled
-by their importance weights, whose Pareto k says how far to trust them (above 0.7: not). Over very
-many rows, where every weight costs a pass, those of some draws tell k, and the draws stay those of
-the mixture.
+by their importance weights, whose Pareto k says how far to trust them (above 0.7: not). Where it
+is above, each Gaussian becomes a Student-t with the mean and spread of its weighted draws, up to
+`ROUNDS` times: skew and heavy tails of a posterior are so followed (population Monte Carlo, Cappé
+et al., 2008). Over very many rows, where every weight costs a pass, those of some draws tell k, and
+the draws stay those of the mixture.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.linalg
-from scipy.special import logsumexp
+from scipy.special import gammaln, logsumexp
 
 from bayes_lepu.inference.optimizers import optimise
 from bayes_lepu.likelihood.factoring import inverse_root
@@ -26,6 +28,9 @@ LEAST_DRAWS = 200  # of the mixture, for the tail of the weights to be seen
 # Rows times draws for which weights are computed: a second or two. Beyond 30,000 rows and the usual
 # 4000 draws fewer have weights, which then tell k alone.
 ROWS_BY_DRAWS = 120_000_000
+DRAWS_PER_SPREAD = 10  # effective draws for a coordinate; with fewer only the tails change
+ROUNDS = 3  # of moving the mixture to its weighted draws; k seldom falls after the second
+TAILS = 7.0  # degrees of freedom then: heavier than a posterior's, and the weights stay even
 TRUSTED_K = 0.7  # Pareto k up to which importance weights have a usable mean (Vehtari et al.)
 
 
@@ -39,21 +44,31 @@ class Gaussian:
     root : (dim, dim) array
         Lower-triangular factor L of the covariance, L L'.
     log_evidence : float
+    tails : float
+        Degrees of freedom: finite ones make it a Student-t.
     """
 
     mean: Array
     root: Array
     log_evidence: float
+    tails: float = np.inf
 
     def sample(self, rng: np.random.Generator, count: int) -> Array:
         """Draws of shape (count, dim)."""
-        return self.mean + rng.standard_normal((count, self.mean.size)) @ self.root.T
+        u = rng.standard_normal((count, self.mean.size))
+        if np.isfinite(self.tails):
+            u *= np.sqrt(self.tails / rng.chisquare(self.tails, (count, 1)))
+        return self.mean + u @ self.root.T
 
     def logpdf(self, z: Array) -> Array:
         """Log density at draws of shape (count, dim)."""
         u = scipy.linalg.solve_triangular(self.root, (z - self.mean).T, lower=True)
-        log_det = np.log(np.diag(self.root)).sum()
-        return -0.5 * (u * u).sum(axis=0) - log_det - 0.5 * self.mean.size * np.log(2 * np.pi)
+        square, dim, nu = (u * u).sum(axis=0), self.mean.size, self.tails
+        at_mean = -np.log(np.diag(self.root)).sum() - 0.5 * dim * np.log(2 * np.pi)
+        if not np.isfinite(nu):
+            return at_mean - 0.5 * square
+        at_mean += gammaln((nu + dim) / 2) - gammaln(nu / 2) - 0.5 * dim * np.log(nu / 2)
+        return at_mean - 0.5 * (nu + dim) * np.log1p(square / nu)
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,11 +149,38 @@ def resample(
     weighed = max(weighed, LEAST_DRAWS)
     z = mixture.sample(rng, max(count, weighed))
     weights, k = importance(density, mixture, z[:weighed])
-    if weighed < count or not k <= TRUSTED_K:
+    if weighed < count:
+        return z[:count], k
+    for _ in range(ROUNDS):
+        if k <= TRUSTED_K:
+            break
+        moved = moved_to(mixture, z[:weighed], weights)
+        there = moved.sample(rng, weighed)
+        weights_there, k_there = importance(density, moved, there)
+        if not k_there < k:
+            break
+        mixture, z, weights, k = moved, there, weights_there, k_there
+    if not k <= TRUSTED_K:
         return z[:count], k
     places = (np.arange(count) + rng.random()) / count
     index = np.minimum(np.searchsorted(np.cumsum(weights), places), weighed - 1)
     return rng.permutation(z[index]), k
+
+
+def moved_to(mixture: Mixture, z: Array, weights: Array) -> Mixture:
+    """The mixture with a Student-t in place of each part, at the mean and spread of its draws."""
+    logs = np.stack([g.logpdf(z) for g in mixture.parts]) + np.log(mixture.weights)[:, None]
+    shares, parts = weights * np.exp(logs - logsumexp(logs, axis=0)), []
+    for part, own in zip(mixture.parts, shares, strict=True):
+        total = max(float(own.sum()), np.finfo(float).tiny)
+        part = replace(part, tails=TAILS, log_evidence=float(np.log(total)))
+        if total**2 > DRAWS_PER_SPREAD * part.mean.size * float(own @ own):  # effective draws
+            mean = own @ z / total
+            off = (z - mean) * np.sqrt(own / total)[:, None]
+            root = lower_factor(off.T)
+            part = replace(part, mean=mean, root=root)
+        parts.append(part)
+    return replace(mixture, parts=tuple(parts))
 
 
 def covariance_root(density: LogDensity, z: Array) -> Array:

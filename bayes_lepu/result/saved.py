@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from bayes_lepu.fitted import Fit
 
 FORMAT = "bayes_lepu.fit"
-FORMAT_VERSION = 6
+FORMAT_VERSION = 7
 LEARNED = "learned"  # the group of the trees that learned the shape of the class
 
 
@@ -108,6 +108,8 @@ class Remembered:
         Draws of both from the prior; empty for a point estimate.
     level : int
         Level of the verdict.
+    pi_range : (float, float), optional
+        Range of π of the verdict.
     facts : mapping of str to str
         What the fit printed.
     """
@@ -117,6 +119,7 @@ class Remembered:
     prior_pi: Array
     prior_c: Array
     level: int
+    pi_range: tuple[float, float] | None
     facts: Mapping[str, str]
 
     def to_dataset(self) -> "xr.Dataset":
@@ -130,6 +133,7 @@ class Remembered:
                 "prior_pi": ("prior_sample", self.prior_pi),
                 "prior_c": ("prior_sample", self.prior_c),
                 "level": self.level,
+                "pi_range": ("end", list(self.pi_range or ())),
                 "facts": json.dumps(dict(self.facts)),
             }
         )
@@ -141,7 +145,9 @@ class Remembered:
             np.asarray(group[name].to_numpy()) for name in ("pi", "c", "prior_pi", "prior_c")
         )
         facts = json.loads(str(group["facts"].item()))
-        return cls(pi, c, prior_pi, prior_c, level=int(group["level"]), facts=facts)
+        ends = [float(end) for end in group["pi_range"]]
+        pi_range = (ends[0], ends[1]) if ends else None
+        return cls(pi, c, prior_pi, prior_c, int(group["level"]), pi_range, facts)
 
 
 def to_saved(

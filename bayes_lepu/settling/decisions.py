@@ -66,7 +66,7 @@ class Decision:
     def __repr__(self) -> str:
         lines = [f"{len(self.rows)} of {self.candidates} unlabelled rows ({self.rule})"]
         for reading in self.draws:
-            lines.append(f"  {reading}: {self._found(reading)}")
+            lines.append(f"  {reading}, if this model is exact: {self._found(reading)}")
         return "\n".join(lines)
 
     def _found(self, reading: str) -> str:

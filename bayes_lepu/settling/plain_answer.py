@@ -112,7 +112,7 @@ def answer(fit: "Fit", verdict: Identifiability, audits: pd.DataFrame | None = N
         decision=decision,
         total=total,
         audited="" if audits is None else _by_audits(fit, verdict, audits, decision.ci_prob),
-        range=missed_range(fit, verdict, total),
+        range=missed_range(fit, verdict.pi_range, total),
     )
 
 
@@ -154,7 +154,7 @@ def _answer_by_partition(
         flags="",
         decision=decision,
         total=total,
-        range=missed_range(fit, verdict, total),
+        range=missed_range(fit, verdict.pi_range, total),
     )
 
 
@@ -205,7 +205,7 @@ def _missed(fit: "Fit", verdict: Identifiability, decision: Decision, total: pd.
 
 def _counted(fit: "Fit", verdict: Identifiability, decision: Decision, total: pd.DataFrame) -> str:
     """The number of missed positives: what every fitting model says, then what this one says."""
-    ends = missed_range(fit, verdict, total)
+    ends = missed_range(fit, verdict.pi_range, total)
     exact = _exact(total, decision.ci_prob)
     if ends is None:
         return f"{exact} What other models would say was not computed."
@@ -215,15 +215,15 @@ def _counted(fit: "Fit", verdict: Identifiability, decision: Decision, total: pd
 
 
 def missed_range(
-    fit: "Fit", verdict: Identifiability, total: pd.DataFrame
+    fit: "Fit", pi_range: tuple[float, float] | None, total: pd.DataFrame
 ) -> tuple[float, float] | None:
     """The number of missed positives under every model that predicts the labels as well.
 
     It holds what the fit itself says, in every reading. None where no other model was tried.
     """
-    if verdict.pi_range is None:
+    if pi_range is None:
         return None
-    few, many = missed_between(fit.data, *verdict.pi_range)
+    few, many = missed_between(fit.data, *pi_range)
     few = min(few, *(float(total[name].min()) for name in ("mean", "lower") if name in total))
     many = max(many, *(float(total[name].max()) for name in ("mean", "upper") if name in total))
     return few, many

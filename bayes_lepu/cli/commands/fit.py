@@ -129,7 +129,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> None:
             "verdict": found.verdict,
             "carried_by": found.carried_by,
             "answer": result.answer.facts() | done,
-            "missed": result.answer.total.to_dict("index"),
+            "missed": result.missed(total=True).to_dict("index"),
             "class_prior": prior["pi"],
             "class_prior_exchanged": other,
             "label_frequency": prior.get("c"),
