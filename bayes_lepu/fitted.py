@@ -633,8 +633,10 @@ class Fit:
         """
         if total:
             found = count_missed(self, X, ci_prob=ci_prob, both=self._unnamed)
+            if X is not None:
+                return found
             ends = missed_range(self, (self._printed or self.identifiability).pi_range, found)
-            if X is None and ends is not None:
+            if ends is not None:
                 found.insert(0, "low", ends[0])
                 found.insert(1, "high", ends[1])
             return found

@@ -76,13 +76,14 @@ def test_the_rule():
         assert choice.chosen == next(c for c, name in found if name == kept)
         return kept, {f"{c.model} {c.learned}" for c in choice.as_good}
 
-    assert chosen(straight_scar=-9, straight_spm=-8, learned_scar=-6, learned_spm=-5.5) == (
+    assert chosen(straight_scar=-9, straight_spm=-8, learned_scar=-7.5, learned_spm=-7.2) == (
         "straight_scar",
         {"spm False", "scar True", "spm True"},
     )
     assert chosen(straight_scar=-10, straight_spm=-8, learned_scar=-30, learned_spm=-4)[0] == (
         "learned_spm"
     )
+    assert chosen(straight_scar=-8, learned_scar=-6, learned_spm=-4)[0] == "learned_scar"
     assert chosen(straight_scar=-10, straight_spm=-6)[0] == "straight_spm"
 
 
