@@ -847,8 +847,9 @@ class Fit:
         self.answer  # noqa: B018  the facts then tell the verdict
         prior = (np.zeros(0),) * 2 if self.is_point else self.prior_pi_and_c
         found = self.identifiability
-        said = found.level, found.pi_range, self._facts()
-        return Remembered(self.pi_draws, self.c_by_annotator, *prior, *said)
+        return Remembered(
+            self.pi_draws, self.c_by_annotator, *prior, found.level, found.pi_range, self._facts()
+        )
 
     def report(
         self,
