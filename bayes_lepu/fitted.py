@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from bayes_lepu.choosing import Choice
 from bayes_lepu.data.pu_data import PUData
-from bayes_lepu.diagnostics.agreement import agreement_of
 from bayes_lepu.diagnostics.bounds import bound_class_prior
 from bayes_lepu.diagnostics.identifiability import diagnose
 from bayes_lepu.diagnostics.records import Identifiability
+from bayes_lepu.diagnostics.several_annotators import agreement_of
 from bayes_lepu.errors import ModelError
 from bayes_lepu.factors import Factor
 from bayes_lepu.inference.engines import Quality
@@ -371,8 +371,7 @@ class Fit:
     def identifiability(self) -> Identifiability:
         """What these data can and cannot say: level, verdict, and the checks behind them.
 
-        Computed once; `bayes_lepu.diagnose` recomputes, and adds the slow checks on request. Of
-        a Dask collection a random sample of the rows is judged (`sample`).
+        Computed once. Of a Dask collection a random sample of the rows is judged (`sample`).
         """
         return diagnose(self.sample)
 

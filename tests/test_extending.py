@@ -201,8 +201,8 @@ def test_an_engine_from_outside(table, tmp_path, narrow):
 # A check and a section of the report. -------------------------------------------------------------
 
 
-def check_coin(subject, evidence):
-    heads = float(subject.data.l.mean())
+def check_coin(evidence):
+    heads = float(evidence.data.l.mean())
     return [
         Check(
             "coin",

@@ -9,7 +9,7 @@ from annotated import PICKY, simulate
 
 import bayes_lepu as lepu
 from bayes_lepu.data.reading import read_data
-from bayes_lepu.diagnostics.agreement import Agreement, compare_agreement
+from bayes_lepu.diagnostics.several_annotators import Agreement, compare_agreement
 from bayes_lepu.models.parameters import stack
 from bayes_lepu.models.row_sums import row_terms
 

@@ -16,8 +16,8 @@ from bayes_lepu.choosing import FOLDS, Compared, classes_to_compare, held_out_ro
 from bayes_lepu.data.learned import AUTO_LEARNERS, can_learn
 from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.defaults import default_priors_of
+from bayes_lepu.diagnostics.climbing import weak_density
 from bayes_lepu.diagnostics.records import Aspect, Check, passed_if
-from bayes_lepu.diagnostics.subject import Subject, weak_density
 from bayes_lepu.diagnostics.thresholds import judged_on
 from bayes_lepu.links import Array
 from bayes_lepu.models import get_model
@@ -63,7 +63,7 @@ class Bend:
         return self.lead > max(CURVED, 2 * self.error)
 
 
-def measure_bend(subject: Subject) -> Bend | None:
+def measure_bend(subject: "Evidence") -> Bend | None:
     """The comparison; None where the class is learned already or cannot be."""
     fit, data = subject.fit, subject.data
     if fit.choice is not None and fit.choice.bend is not None:
@@ -101,13 +101,13 @@ def _priors(spec: ModelSpec, data: PUData) -> list[Priors]:
     return [usual] if data.n_annotators > 1 else [usual, weak_density(spec, data).priors]
 
 
-def check_bend(subject: Subject, evidence: "Evidence") -> list[Check]:
+def check_bend(evidence: "Evidence") -> list[Check]:
     """Whether straight lines in the columns are enough for the class."""
     found = evidence.bend
-    if found is None or subject.data.learned is not None:
+    if found is None or evidence.data.learned is not None:
         return []
     # With a constant s the order by t is the order by h, which the labels teach all the same.
-    aspect = Aspect.RANKING if subject.fit.spec.has_selection else Aspect.LABELS
+    aspect = Aspect.RANKING if evidence.fit.spec.has_selection else Aspect.LABELS
     return [
         passed_if(
             not found.curved,
@@ -116,7 +116,7 @@ def check_bend(subject: Subject, evidence: "Evidence") -> list[Check]:
             f"at most {CURVED:g} {UNITS}",
             f"Against the straight class, one learned from the columns predicts unseen labels by "
             f"{found.lead:+.1f} ± {found.error:.1f} {UNITS}; its π is {found.pi:.2f}."
-            + judged_on(found.rows, subject.data.n),
+            + judged_on(found.rows, evidence.data.n),
             f"Let the class bend: lepu.fit(..., class_learner={LEARNERS!r}), or leave model= out.",
             bears_on=(aspect,),
             needs="passed",

@@ -11,17 +11,25 @@ gradients, which say where the maximum is, come from all rows.
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import cached_property
 
 import numpy as np
 from scipy.linalg import solve_triangular
 from scipy.optimize import minimize
 
+from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.inference.subsample import subsample
 from bayes_lepu.likelihood import outside_moments
+from bayes_lepu.likelihood.factoring import inverse, solve
 from bayes_lepu.links import Array
 from bayes_lepu.models.compiled import collect
 from bayes_lepu.models.density import LogDensity
+from bayes_lepu.models.parameters import Parameters
+from bayes_lepu.models.spec import ModelSpec
+from bayes_lepu.priors.prior import INTERCEPTS, SLOPES, Prior
 
+WEAK_SLOPE_SCALE = 2.5  # of the weak ridge, on standardised columns
 ENOUGH = (
     0.03  # length of the gradient in units of one sd: half its square, in nats, is left to gain
 )
@@ -98,3 +106,82 @@ def logit_pi(density: LogDensity, z: Array) -> tuple[float, Array]:
     pi = float(np.clip(positive / total, 1e-12, 1 - 1e-12))
     gradient = collect(slope / (total * pi * (1 - pi)), z, k)
     return float(np.log(pi) - np.log1p(-pi)), gradient
+
+
+class Role(StrEnum):
+    """Which answer a maximum stands for."""
+
+    AS_LABELLED = "as labelled"
+    EXCHANGED = "exchanged"
+    OTHER = "other"
+
+
+@dataclass(frozen=True, eq=False)
+class Peak:
+    """A local maximum of the weak density.
+
+    Attributes
+    ----------
+    role : Role
+    z : array
+        Coordinates in the weak density.
+    logp : float
+    point : Parameters
+        On standardised columns.
+    """
+
+    role: Role
+    z: Array
+    logp: float
+    point: Parameters
+
+
+def share_positive(point: Parameters, data: PUData) -> float:
+    """π at a point: the mean of t over the population."""
+    return float(np.average(point.t(data.X), weights=data.row_weights))
+
+
+def weak_density(spec: ModelSpec, data: PUData) -> LogDensity:
+    """A model's likelihood with slopes N(0, 2.5²), the rest flat or uniform."""
+    priors = dict.fromkeys(SLOPES, Prior("normal", scale=WEAK_SLOPE_SCALE))
+    priors |= dict.fromkeys(INTERCEPTS, Prior("flat"))
+    return LogDensity(spec, data, spec.complete_priors(priors, None))
+
+
+@dataclass(frozen=True, eq=False)
+class Local:
+    """Data information against prior precision at one point.
+
+    Attributes
+    ----------
+    z : array
+    names : list of str
+    data : (dim, dim) array
+        Expected information of the data, likelihood only.
+    prior : (dim, dim) array
+        Precision of the prior (of the default prior where the fit's own is flat).
+    pi_gradient : array
+        Gradient of π in the coordinates.
+    """
+
+    z: Array
+    names: list[str]
+    data: Array
+    prior: Array
+    pi_gradient: Array
+
+    @cached_property
+    def covariance(self) -> Array:
+        """Inverse of data information plus prior precision."""
+        return inverse(self.data + self.prior)
+
+    def sample(self, rng: np.random.Generator, count: int) -> Array:
+        """Draws of the Gaussian with this covariance."""
+        values, vectors = np.linalg.eigh(self.covariance)
+        noise = rng.normal(size=(count, len(values))) * np.sqrt(np.maximum(values, 0.0))
+        return self.z + noise @ vectors.T
+
+    def sd(self, gradient: Array, extra: Array | float = 0.0) -> float:
+        """Delta-method sd of a function, with ``extra`` information added to that at hand."""
+        total = self.data + self.prior + extra
+        return float(np.sqrt(max(float(gradient @ solve(total, gradient)), 0.0)))

@@ -24,7 +24,6 @@ import pandas as pd
 from scipy.special import chdtrc
 
 from bayes_lepu.diagnostics.records import Aspect, Check, not_computed, passed_if
-from bayes_lepu.diagnostics.subject import Subject
 from bayes_lepu.diagnostics.thresholds import judged_on
 from bayes_lepu.likelihood import (
     CERTAIN_LINK,
@@ -139,9 +138,9 @@ class ColumnScores:
     rows: int
 
 
-def list_terms(subject: Subject) -> list[Term]:
+def list_terms(evidence: "Evidence") -> list[Term]:
     """Squares of all columns and products of those that matter most."""
-    point, data = subject.peaks[0].point, subject.weak.data
+    point, data = evidence.peaks[0].point, evidence.weak.data
     names = data.feature_names
     size = np.abs(point.a) + np.abs(point.alpha)
     best = np.sort(np.argsort(-size, kind="stable")[:MAX_COLUMNS])
@@ -150,18 +149,18 @@ def list_terms(subject: Subject) -> list[Term]:
     return squares + products
 
 
-def score_columns(subject: Subject) -> ColumnScores:
+def score_columns(evidence: "Evidence") -> ColumnScores:
     """The four questions at the maximum of the weak density."""
-    data, point = subject.weak.data, subject.inside(subject.peaks[0].point)
+    data, point = evidence.weak.data, evidence.inside(evidence.peaks[0].point)
     part = data.evenly(MAX_ROWS).as_rows
     X = part.X
     tau = point.tau(X)
     z = (tau - tau.mean()) / max(float(tau.std()), 1e-12)
-    terms = list_terms(subject)
+    terms = list_terms(evidence)
     more = np.column_stack([*(t.values(X) for t in terms), z**2 - 1])
     rows = part._replace(X=np.ascontiguousarray(np.hstack([X, more])))
     where, p, m = flat_order(rows), X.shape[1], more.shape[1]
-    varies = subject.propensity.has_predictor
+    varies = evidence.propensity.has_predictor
     nothing = np.zeros(m)
     if varies:
         alpha, beta, rates = np.append(point.alpha, nothing), point.beta, point.log_w
@@ -177,23 +176,23 @@ def score_columns(subject: Subject) -> ColumnScores:
         epsilon=0.0 if point.epsilon is None else point.epsilon,
         class_rates=point.of_class.log_rates(),
     )
-    links = make_links(subject.propensity.link, point.of_class.link)
+    links = make_links(evidence.propensity.link, point.of_class.link)
     _, grad, info = loglik_grad_info(rows, by_number(links), at)
 
     s0 = where.of_selection(0).start
     own = np.zeros(where.size, dtype=bool)
     own[:p], own[where.p] = data.class_mask, True
     own[s0 : s0 + p] = data.selection_mask & varies
-    own[where.of_selection(0).stop - 1] = subject.propensity.fixed is None
+    own[where.of_selection(0).stop - 1] = evidence.propensity.fixed is None
     if varies:
-        own[where.own(0).start + np.array(subject.propensity.coordinate_rates, dtype=int)] = True
+        own[where.own(0).start + np.array(evidence.propensity.coordinate_rates, dtype=int)] = True
     questions = {
         CURVES_OF_T: np.eye(where.size)[:, p : p + m - 1],
         LINK_OF_T: np.eye(where.size)[:, p + m - 1 : p + m],
     }
     if varies:
         questions[CURVES_OF_S] = np.eye(where.size)[:, s0 + p : s0 + p + m - 1]
-    if subject.propensity.fixed is None:
+    if evidence.propensity.fixed is None:
         left_out = ~data.selection_mask if varies else np.ones(p, dtype=bool)
         along = np.zeros((where.size, 1))
         along[s0 : s0 + p, 0] = np.where(left_out, point.a, 0.0)
@@ -246,7 +245,7 @@ def _p_value(U: Array, V: Array, share: Array) -> tuple[float, Array]:
     return min(2 * min(single, joint), 1.0), z
 
 
-def check_columns(subject: Subject, evidence: "Evidence") -> list[Check]:
+def check_columns(evidence: "Evidence") -> list[Check]:
     """One record for every question."""
     found = evidence.columns
     if found is None:
@@ -263,9 +262,9 @@ def check_columns(subject: Subject, evidence: "Evidence") -> list[Check]:
                 question.name,
                 p,
                 f"p at least {P_VALUE:g}",
-                text + judged_on(found.rows, subject.data.n),
+                text + judged_on(found.rows, evidence.data.n),
                 question.remedy + ("" if question.alone else f"{strongest}."),
-                bears_on=(question.aspect, *_names_too(question, subject)),
+                bears_on=(question.aspect, *_names_too(question, evidence)),
                 needs="passed",
                 consequence=question.consequence,
             )
@@ -273,7 +272,7 @@ def check_columns(subject: Subject, evidence: "Evidence") -> list[Check]:
     return checks
 
 
-def _names_too(question: Question, subject: Subject) -> tuple[Aspect, ...]:
+def _names_too(question: Question, evidence: "Evidence") -> tuple[Aspect, ...]:
     """Columns that are kept out of s name the factors, as long as they stay out of it."""
-    by_columns = subject.fit.orientation.settled_by == "columns"
+    by_columns = evidence.fit.orientation.settled_by == "columns"
     return (Aspect.ORIENTATION,) if by_columns and question is S_ALONG_T else ()

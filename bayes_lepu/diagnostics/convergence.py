@@ -6,7 +6,6 @@ import numpy as np
 
 from bayes_lepu.diagnostics import thresholds
 from bayes_lepu.diagnostics.records import Aspect, Check, passed_if
-from bayes_lepu.diagnostics.subject import Subject
 from bayes_lepu.diagnostics.thresholds import grade, graded
 from bayes_lepu.inference.laplace import TRUSTED_K
 from bayes_lepu.links import Array
@@ -28,20 +27,20 @@ ONE_CHAIN = "Sample four chains (chains=4): whether they agree tells whether all
 _DONE: dict[str, Any] = {"bears_on": (Aspect.COMPUTATION,), "needs": "weak"}
 
 
-def check_convergence(subject: Subject, evidence: "Evidence") -> list[Check]:
+def check_convergence(evidence: "Evidence") -> list[Check]:
     """The records that apply to the method of the fit."""
-    if subject.fit.is_point:
-        return [check_optimum(subject)]
-    if not subject.fit.stats:
-        return [check_independent(subject)]
-    return [_chains(subject), check_sampler(subject.fit)]
+    if evidence.fit.is_point:
+        return [check_optimum(evidence)]
+    if not evidence.fit.stats:
+        return [check_independent(evidence)]
+    return [_chains(evidence), check_sampler(evidence.fit)]
 
 
-def quantities(subject: Subject, draws: Parameters) -> dict[str, Array]:
+def quantities(evidence: "Evidence", draws: Parameters) -> dict[str, Array]:
     """Scalars whose mixing matters, each ``(chain, draw)``: π, b, β, and the predictors' sd."""
-    rows, shape = subject.data.evenly(2000).X, draws.b.shape
+    rows, shape = evidence.data.evenly(2000).X, draws.b.shape
     pi = np.concatenate(_mean_t(draws, rows)).reshape(shape)
-    return {"pi": pi} | scalars(subject.fit.spec, subject.data, draws)
+    return {"pi": pi} | scalars(evidence.fit.spec, evidence.data, draws)
 
 
 def _mean_t(draws: Parameters, rows: Array) -> list[Array]:
@@ -56,15 +55,15 @@ def _worst_r_hat(values: dict[str, Array]) -> tuple[str, float]:
     return worst, r_hats[worst]
 
 
-def _chains(subject: Subject) -> Check:
-    values = quantities(subject, subject.pivoted)
-    parts = by_basin(values, subject.fit.stats.get("mode"))
+def _chains(evidence: "Evidence") -> Check:
+    values = quantities(evidence, evidence.pivoted)
+    parts = by_basin(values, evidence.fit.stats.get("mode"))
     if len(parts) > 1:  # pooled basins agree between chains by construction
         worst = max(parts, key=lambda part: _worst_r_hat(part)[1])
         when = f", in each of {len(parts)} separate basins"
     else:
-        worst, when = values, "" if subject.several else ", after relabelling"
-    return chains_agree(worst, when, OF_SEVERAL if subject.several else AFTER_RELABELLING)
+        worst, when = values, "" if evidence.several else ", after relabelling"
+    return chains_agree(worst, when, OF_SEVERAL if evidence.several else AFTER_RELABELLING)
 
 
 def by_basin(values: dict[str, Array], basin: Array | None) -> list[dict[str, Array]]:
@@ -128,16 +127,16 @@ def check_sampler(fit: "Fit") -> Check:
     )
 
 
-def check_optimum(subject: Subject) -> Check:
+def check_optimum(evidence: "Evidence") -> Check:
     """Whether the search of a point estimate ended at an optimum."""
-    best = subject.fit.modes[0]
-    residual = float(subject.fit.quality.figures.get("kkt_residual", np.nan))
+    best = evidence.fit.modes[0]
+    residual = float(evidence.fit.quality.figures.get("kkt_residual", np.nan))
     return passed_if(
         best.converged,
         "convergence",
         residual,
         "optimality conditions met",
-        f"The best of {sum(m.hits for m in subject.fit.modes)} starts ended with residual "
+        f"The best of {sum(m.hits for m in evidence.fit.modes)} starts ended with residual "
         f"{residual:.2g}; {best.hits} starts ended there.",
         "Use a stronger penalty (C=).",
         consequence="the optimiser did not converge",
@@ -145,9 +144,9 @@ def check_optimum(subject: Subject) -> Check:
     )
 
 
-def check_independent(subject: Subject) -> Check:
+def check_independent(evidence: "Evidence") -> Check:
     """Whether independent draws describe the posterior, by their engine's own measure."""
-    quality = subject.fit.quality
+    quality = evidence.fit.quality
     if "pareto_k" not in quality.figures:
         status = {True: "passed", False: "failed", None: "not computed"}[quality.trusted]
         words = quality.words or "The engine does not say how good its draws are."

@@ -13,7 +13,6 @@ import numpy as np
 from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.data.weights import evenly_spaced
 from bayes_lepu.diagnostics.records import Aspect, Check, passed_if
-from bayes_lepu.diagnostics.subject import Subject
 from bayes_lepu.diagnostics.thresholds import judged_on
 from bayes_lepu.links import Array
 from bayes_lepu.models.density import LogDensity
@@ -27,9 +26,9 @@ MAX_ROWS = 4000
 RANK_TOLERANCE = 1e-9
 
 
-def check_rows(subject: Subject, evidence: "Evidence") -> list[Check]:
+def check_rows(evidence: "Evidence") -> list[Check]:
     """Which part of very many rows the likelihood's own checks looked at."""
-    some, n = subject.weak.data.n, subject.data.n
+    some, n = evidence.weak.data.n, evidence.data.n
     if some == n:
         return []
     text = (
@@ -39,7 +38,7 @@ def check_rows(subject: Subject, evidence: "Evidence") -> list[Check]:
     return [Check("rows", "not applicable", float(some), "", text + judged_on(some, n))]
 
 
-def check_sampling(subject: Subject, evidence: "Evidence") -> list[Check]:
+def check_sampling(evidence: "Evidence") -> list[Check]:
     """How the rows came together: nothing in them tells."""
     text = (
         "All rows are taken as one random sample, labelled or not. Labelled rows collected "
@@ -48,9 +47,9 @@ def check_sampling(subject: Subject, evidence: "Evidence") -> list[Check]:
     return [Check("sampling", "not applicable", None, "cannot be checked", text)]
 
 
-def check_design(subject: Subject, evidence: "Evidence") -> list[Check]:
+def check_design(evidence: "Evidence") -> list[Check]:
     """Rank of the Jacobian on the distinct rows against the number of directions needed."""
-    data, spec = subject.data, subject.fit.spec
+    data, spec = evidence.data, evidence.fit.spec
     rows = distinct_rows(data.X)
     needed = directions_needed(spec, data, rows)
     rank = jacobian_rank(spec, data, rows, needed)

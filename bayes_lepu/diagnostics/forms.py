@@ -25,12 +25,12 @@ import pandas as pd
 
 from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.diagnostics import thresholds
+from bayes_lepu.diagnostics.climbing import share_positive
 from bayes_lepu.diagnostics.columns import Term
 from bayes_lepu.diagnostics.levels import LEVEL_REMEDY, OWN_BRANCHES, interval
 from bayes_lepu.diagnostics.profile import Profile
 from bayes_lepu.diagnostics.records import Aspect, Check, not_computed, passed_if
 from bayes_lepu.diagnostics.refits import Form, Problem, Refit
-from bayes_lepu.diagnostics.subject import Subject, share_positive
 from bayes_lepu.diagnostics.thresholds import grade, graded, judged_on
 from bayes_lepu.factors import CURVES, Factor, ceiling
 from bayes_lepu.links import Array, RowKind
@@ -143,7 +143,7 @@ def options_of(form: Form, own: Factor) -> str:
 
 
 def form_range(
-    subject: Subject, profile: Profile | None, terms: tuple[Term, ...]
+    subject: "Evidence", profile: Profile | None, terms: tuple[Term, ...]
 ) -> FormRange | None:
     """Refit every form and keep those that predict the labels as well."""
     known, own = subject.propensity.fixed is not None, subject.peaks[0]
@@ -204,7 +204,7 @@ def form_range(
     )
 
 
-def _other_naming(subject: Subject, problem: Problem) -> float:
+def _other_naming(subject: "Evidence", problem: Problem) -> float:
     """Highest log likelihood with the factors exchanged, false marks allowed; -inf without one.
 
     False marks leave a floor below h, and a floor is what tells the annotator (his guesses) from
@@ -224,30 +224,30 @@ def _other_naming(subject: Subject, problem: Problem) -> float:
     return max(found)
 
 
-def check_forms(subject: Subject, evidence: "Evidence") -> list[Check]:
+def check_forms(evidence: "Evidence") -> list[Check]:
     """Whether π stays where it is under other forms, and whether the fitted form is among them."""
     found = evidence.forms
     if found is None:
-        if subject.propensity.fixed is not None:
+        if evidence.propensity.fixed is not None:
             return []
-        why = subject.too_large.rstrip(".")
-        if subject.fit.spec.false_marks:
+        why = evidence.too_large.rstrip(".")
+        if evidence.fit.spec.false_marks:
             why = "False marks are fitted, and other forms are tried without them"
         text = f"{why}: how far the form carries π is not known."
         told = {"consequence": "how far its form carries it was not computed"}
         return [not_computed("form range", text, **_WIDTH | told)]
-    kept, pi = found.kept, float(np.mean(subject.pi_draws))
+    kept, pi = found.kept, float(np.mean(evidence.pi_draws))
     bounds = thresholds.relative(thresholds.FORM_WIDTH, pi)
     width = found.high - found.low
     status = grade(width, bounds)
-    few, many = missed_between(subject.data, found.low, found.high)
+    few, many = missed_between(evidence.data, found.low, found.high)
     if status == "passed" and (found.moved or many > SPREAD * few):
         status = "weak"
     text = (
         f"{len(kept)} of {len(found.table)} forms predict the labels as well; over them π is "
         f"{share(found.low)} to {share(found.high)}, c {kept['c'].min():.2f} to "
         f"{kept['c'].max():.2f}, and {kept['top'].min():.0%} or more of the {TOP} likeliest missed "
-        f"rows are the same.{judged_on(found.rows, subject.data.n)}"
+        f"rows are the same.{judged_on(found.rows, evidence.data.n)}"
     )
     if many > SPREAD * few:
         text += f" In rows: {few:.0f} to {many:.0f} missed positives."

@@ -6,12 +6,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bayes_lepu.diagnostics import table
-from bayes_lepu.diagnostics.evidence import gather
+from bayes_lepu.diagnostics.evidence import MAX_DIM, evidence_of
 from bayes_lepu.diagnostics.naming import exchanged_pi
 from bayes_lepu.diagnostics.records import Check, Identifiability
-from bayes_lepu.diagnostics.subject import MAX_DIM, subject_of
-from bayes_lepu.diagnostics.verdict import carriers, choose_level
-from bayes_lepu.diagnostics.words import sentence
+from bayes_lepu.diagnostics.verdict import carriers, choose_level, sentence
 from bayes_lepu.runtime.interruption import stops_at_once
 
 if TYPE_CHECKING:
@@ -41,17 +39,17 @@ def diagnose(fit: "Fit") -> Identifiability:
     >>> lepu.diagnose(fit).level
     3
     """
-    subject = subject_of(_made_dense(fit))
-    evidence = gather(subject)
+    evidence = evidence_of(_made_dense(fit))
     checks: list[Check] = []
     for row in table.CHECKS:
-        checks += row.records(subject, evidence)
+        checks += row.records(evidence)
+    _ = evidence.figures, evidence.calibration, evidence.agreement  # for who shows the verdict
     level = choose_level(checks)
-    other = exchanged_pi(subject) if level == 3 else None
+    other = exchanged_pi(evidence) if level == 3 else None
     return Identifiability(
         level=level,
-        verdict=sentence(subject, evidence, checks, level, other),
-        carried_by=carriers(subject, evidence, checks, level),
+        verdict=sentence(evidence, checks, level, other),
+        carried_by=carriers(evidence, checks, level),
         checks=tuple(checks),
         remedies=evidence.remedies,
         exchanged_pi=other,

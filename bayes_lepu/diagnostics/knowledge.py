@@ -20,28 +20,29 @@ from scipy.special import logit
 
 from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.diagnostics.records import Aspect, Check, passed_if
-from bayes_lepu.diagnostics.subject import Subject
 from bayes_lepu.diagnostics.thresholds import LIKELIHOOD_DROP, graded
 from bayes_lepu.errors import OWN_CODE, IdentifiabilityWarning
 from bayes_lepu.inference.optimizers import optimise
 from bayes_lepu.inference.pooling import known_scales
-from bayes_lepu.links import Array
+from bayes_lepu.links import Array, RowKind
 from bayes_lepu.models.density import LogDensity
 from bayes_lepu.models.parameters import Parameters
+from bayes_lepu.result.summaries import mean_by_row
 
 if TYPE_CHECKING:
     from bayes_lepu.diagnostics.evidence import Evidence
+    from bayes_lepu.fitted import Fit
 
 CONTRADICTION = 3.32  # half the 99 % point of χ² with one degree of freedom
 TOLD = 0.5  # share of the prior variance of ε that the labels have to remove
 
 
-def check_knowledge(subject: Subject, evidence: "Evidence") -> Iterable[Check]:
+def check_knowledge(evidence: "Evidence") -> Iterable[Check]:
     """Hold π or c known from outside against what the labels say without it."""
-    data = subject.data
-    if data.is_closed or not subject.small:
+    data = evidence.data
+    if data.is_closed or not evidence.small:
         return []
-    known_too, tops = _tops(subject)
+    known_too, tops = _tops(evidence)
     unknown = replace(known_too.data, outside=np.full((2, 2), np.nan))
     free = LogDensity(known_too.spec, unknown, known_too.priors)
     given = max(tops, key=known_too.logp)
@@ -76,12 +77,12 @@ def check_knowledge(subject: Subject, evidence: "Evidence") -> Iterable[Check]:
     return [found]
 
 
-def check_false_marks(subject: Subject, evidence: "Evidence") -> Iterable[Check]:
+def check_false_marks(evidence: "Evidence") -> Iterable[Check]:
     """Whether the rate of false marks is the labels' or the prior's."""
-    fit = subject.fit
-    if not fit.spec.false_marks or fit.is_point or evidence.prior is None:
+    fit = evidence.fit
+    if not fit.spec.false_marks or fit.is_point:
         return []
-    before, after = evidence.prior.epsilon, fit.draws.epsilon
+    before, after = fit.prior_draws.epsilon, fit.draws.epsilon
     if before is None or after is None:
         return []
     # of several annotators the one of whom least was learned
@@ -104,11 +105,11 @@ def check_false_marks(subject: Subject, evidence: "Evidence") -> Iterable[Check]
     ]
 
 
-def _tops(subject: Subject) -> tuple[LogDensity, list[Array]]:
+def _tops(evidence: "Evidence") -> tuple[LogDensity, list[Array]]:
     """The density that knows the outside figure, and its maxima."""
-    fit = subject.fit
-    if not subject.several:
-        return subject.weak, [peak.z for peak in subject.peaks]
+    fit = evidence.fit
+    if not evidence.several:
+        return evidence.weak, [peak.z for peak in evidence.peaks]
     density = LogDensity(fit.spec, fit.data, known_scales(fit.priors))
     return density, [optimise(density, density.pack(fit.draws.take(0))).z]
 
@@ -119,3 +120,82 @@ def _figures(point: Parameters, data: PUData) -> Array:
     pi = float(np.average(t, weights=weights))
     marked = float(np.mean(np.average(point.s(data.X) * t, axis=-1, weights=weights)))
     return np.array([pi, marked / max(pi, 1e-300)])
+
+
+LARGEST_Z = 2.5  # reached by chance in one fit of eighty
+UNLIKE_Z = 3.5  # of two means: by chance in one fit of a thousand; reported finds have 5 to 10
+NOT_RANDOM = "random audits"
+
+
+def check_audits(evidence: "Evidence") -> list[Check]:
+    """Compare the audited classes with what the fit expects of them."""
+    fit, data = evidence.fit, evidence.fit.data
+    known = np.isin(data.kind, (RowKind.MISSED, RowKind.NEGATIVE))
+    if not known.any() or fit.spec.certain:
+        return []
+    found = int(np.sum(data.kind == RowKind.MISSED))
+    unmarked = data.l == 0
+    m = mean_by_row(fit.draws, Parameters.missed, data.X[unmarked])
+    h = mean_by_row(fit.draws, Parameters.h, data.X[unmarked])
+    audited, rest = known[unmarked], data.kind[unmarked] == RowKind.UNLABELLED
+    expected, variance = float(m[audited].sum()), float(np.sum((m * (1 - m))[audited]))
+    z = (found - expected) / max(np.sqrt(variance), 1e-12)
+    checks = [
+        passed_if(
+            abs(z) <= LARGEST_Z,
+            "audited rows",
+            z,
+            f"within {LARGEST_Z:g} standard deviations",
+            f"Of {int(known.sum())} audited unlabelled rows {found} are positive; by this fit "
+            f"{expected:.1f} were to be expected ({z:+.1f} sd).",
+            "The form of the model is wrong where these rows are. Try another one, or count the "
+            "positives by rows audited at random: fit.audit_estimate().",
+            bears_on=(Aspect.LEVEL,),
+            consequence="the audited rows contradict it",
+        )
+    ]
+    if fit.options.audits == "random" and rest.sum() > 1:
+        apart = max((_difference(v, audited, rest) for v in (m, h)), key=abs)
+        checks.append(
+            passed_if(
+                abs(apart) <= UNLIKE_Z,
+                NOT_RANDOM,
+                apart,
+                f"within {UNLIKE_Z:g} standard errors",
+                "The audited rows are declared a random part of the unlabelled ones. Their mean "
+                f"score differs from that of the other unlabelled rows by {apart:+.1f} standard "
+                "errors.",
+                'Say audits="chosen" where they were picked for a reason, and audit rows drawn at '
+                "random: fit.suggest_audit(50).",
+                bears_on=(Aspect.LEVEL,),
+                consequence="the audited rows do not look like a random part of the unlabelled",
+            )
+        )
+    return checks
+
+
+def _difference(score: Array, audited: Array, rest: Array) -> float:
+    """Difference of two means in standard errors, with the spread of all these rows."""
+    one, other = score[audited], score[rest]
+    spread = np.sqrt(np.var(score) * (1 / len(one) + 1 / len(other)))
+    return float((one.mean() - other.mean()) / max(spread, 1e-12))
+
+
+def audits_alone_error(fit: "Fit") -> float:
+    r"""Standard error of π by random audits alone; infinite where they leave it open.
+
+    .. math:: \hat\pi = P(l=1) + P(l=0)\,\hat m, \qquad
+        \mathrm{se} = P(l=0) \sqrt{\hat m (1-\hat m) / k}
+
+    for k audited unlabelled rows, a share m of them positive; without any logistic form. Where
+    marks may be false, the same of the marked rows is added.
+    """
+    data, squares = fit.data, 0.0
+    for marked in (0, 1) if fit.spec.false_marks else (0,):
+        here = data.l == marked
+        one, other = (float((here & (data.y == c)) @ data.each_weight) for c in (1, 0))
+        if not (k := one + other):
+            return np.inf
+        m, share = (one + 1) / (k + 2), np.average(here, weights=data.row_weights)
+        squares += float(share) ** 2 * m * (1 - m) / k
+    return float(np.sqrt(squares))

@@ -16,7 +16,6 @@ from scipy.optimize import isotonic_regression
 
 from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.diagnostics.records import Aspect, Check, passed_if
-from bayes_lepu.diagnostics.subject import Subject
 from bayes_lepu.links import Array
 from bayes_lepu.models.parameters import Parameters
 from bayes_lepu.result.numbers_in_words import share
@@ -96,7 +95,7 @@ def calibrate_labels(h: Array, l: Array, seed: int) -> LabelCalibration:
     return LabelCalibration(h, rate, grid, replicates, gain, (1 + as_large) / (1 + SIMULATIONS))
 
 
-def check_rates(subject: Subject, evidence: "Evidence") -> list[Check]:
+def check_rates(evidence: "Evidence") -> list[Check]:
     """Label rates by bin of the score."""
     table = evidence.form_rates
     if table is None:
@@ -137,7 +136,7 @@ def _rates_for_any_reason(table: pd.DataFrame) -> Check:
     )
 
 
-def check_calibration(subject: Subject, evidence: "Evidence") -> list[Check]:
+def check_calibration(evidence: "Evidence") -> list[Check]:
     """Miscalibration of the Brier score against its distribution under the model."""
     found = evidence.form_calibration
     if found is None:
@@ -168,9 +167,9 @@ def scores(fit: "Fit") -> tuple[Array, Array]:
     return _scores(flat.take(slice(None, None, max(1, flat.b.size // DRAWS))), fit.data)
 
 
-def form_scores(subject: Subject) -> tuple[Array, Array]:
+def form_scores(evidence: "Evidence") -> tuple[Array, Array]:
     """The same of what the model's form can reach: a point estimate without its penalties."""
-    return _scores(subject.peaks[0].point.take_flat(), subject.weak.data)
+    return _scores(evidence.peaks[0].point.take_flat(), evidence.weak.data)
 
 
 def _scores(some: Parameters, data: PUData) -> tuple[Array, Array]:

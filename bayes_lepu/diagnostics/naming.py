@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bayes_lepu.diagnostics import thresholds
+from bayes_lepu.diagnostics.climbing import Peak, Role, share_positive
 from bayes_lepu.diagnostics.records import Aspect, Check, Status, not_computed
-from bayes_lepu.diagnostics.subject import Peak, Role, Subject, share_positive
 from bayes_lepu.diagnostics.thresholds import grade, graded
 from bayes_lepu.links import Array
 from bayes_lepu.result.numbers_in_words import UNITS, as_likely, units, worse
@@ -32,71 +32,71 @@ FOR_THIS_NAMING = f"{UNITS} for this naming, {{}}"
 _WHICH: dict[str, Any] = {"bears_on": (Aspect.ORIENTATION,), "needs": "passed"}
 
 
-def exchange_gap(subject: Subject) -> float:
+def exchange_gap(evidence: "Evidence") -> float:
     """Log-likelihood units by which the data prefer this naming of the factors to the other.
 
     Infinite where no maximum with exchanged factors was found; 0 where the likelihood is symmetric.
     """
-    if subject.symmetric:
+    if evidence.symmetric:
         return 0.0
-    return _gap(subject, Role.EXCHANGED)
+    return _gap(evidence, Role.EXCHANGED)
 
 
-def exchanged_peak(subject: Subject) -> Peak | None:
+def exchanged_peak(evidence: "Evidence") -> Peak | None:
     """The best answer with exchanged factors, if there is one."""
-    if subject.symmetric:
-        first = subject.peaks[0]
-        z = subject.weak.swap(first.z)
-        return Peak(Role.EXCHANGED, z, first.logp, subject.weak.unpack(z))
-    found = [p for p in subject.peaks[1:] if p.role is Role.EXCHANGED]
+    if evidence.symmetric:
+        first = evidence.peaks[0]
+        z = evidence.weak.swap(first.z)
+        return Peak(Role.EXCHANGED, z, first.logp, evidence.weak.unpack(z))
+    found = [p for p in evidence.peaks[1:] if p.role is Role.EXCHANGED]
     return max(found, key=lambda p: p.logp, default=None)
 
 
-def exchanged_pi(subject: Subject) -> Array | None:
+def exchanged_pi(evidence: "Evidence") -> Array | None:
     """π with the factors exchanged: draws where there are enough, else one value, else None.
 
     Where the likelihood is symmetric every draw has its mirror image; elsewhere the draws that
     name the factors the other way speak for themselves, or the best exchanged answer stands in.
     """
-    fit = subject.fit
-    if subject.several:
+    fit = evidence.fit
+    if evidence.several:
         return None
-    if subject.symmetric:
-        return fit.class_prior_draws(subject.pivoted.swap())[0]
+    if evidence.symmetric:
+        return fit.class_prior_draws(evidence.pivoted.swap())[0]
     if not fit.is_point and "exchanged" in fit.stats:
         other = np.asarray(fit.stats["exchanged"]).ravel() > 0.5
         if other.sum() >= ENOUGH_DRAWS:
             return fit.pi_draws.ravel()[other]
-    peak = subject.peaks[0] if subject.contradicted else exchanged_peak(subject)
-    return None if peak is None else np.array([share_positive(peak.point, subject.weak.data)])
+    peak = evidence.peaks[0] if evidence.contradicted else exchanged_peak(evidence)
+    return None if peak is None else np.array([share_positive(peak.point, evidence.weak.data)])
 
 
-def other_peaks(subject: Subject) -> list[tuple[Peak, float]]:
+def other_peaks(evidence: "Evidence") -> list[tuple[Peak, float]]:
     """Other answers that are no exchange, with the log-likelihood units they are worse by."""
-    first = subject.peaks[0]
-    return [(p, first.logp - p.logp) for p in subject.peaks[1:] if p.role is Role.OTHER]
+    first = evidence.peaks[0]
+    return [(p, first.logp - p.logp) for p in evidence.peaks[1:] if p.role is Role.OTHER]
 
 
-def _gap(subject: Subject, role: Role) -> float:
-    first = subject.peaks[0]
-    gaps = [first.logp - p.logp for p in subject.peaks[1:] if p.role is role]
+def _gap(evidence: "Evidence", role: Role) -> float:
+    first = evidence.peaks[0]
+    gaps = [first.logp - p.logp for p in evidence.peaks[1:] if p.role is role]
     return min(gaps, default=np.inf)
 
 
-def check_orientation(subject: Subject, evidence: "Evidence") -> list[Check]:
+def check_orientation(evidence: "Evidence") -> list[Check]:
     """By assumption, by prior, or by the data."""
-    fit = subject.fit
+    fit = evidence.fit
     if not fit.spec.has_selection:
         text = "s does not depend on x in this model, so t is the only factor with slopes."
         return [Check("orientation", "passed", None, "", text, **_WHICH)]
-    if named_by_signs(subject):
-        return [_by_signs(subject)]
-    if subject.symmetric:
-        return [_by_assumption(subject), _order(subject)]
-    if not subject.has_peaks:
-        return [_by_modes(subject)]
-    gap = exchange_gap(subject)
-    if subject.contradicted:
+    if named_by_signs(evidence):
+        return [_by_signs(evidence)]
+    if evidence.symmetric:
+        return [_by_assumption(evidence), _order(evidence)]
+    if not evidence.has_peaks:
+        return [_by_modes(evidence)]
+    gap = exchange_gap(evidence)
+    if evidence.contradicted:
         return [_contradicted(gap)]
     likelihood = grade(gap, thresholds.MODE_GAP)
     probability = fit.orientation.probability
@@ -105,21 +105,21 @@ def check_orientation(subject: Subject, evidence: "Evidence") -> list[Check]:
     return [_by_probability(probability, gap, likelihood)]
 
 
-def named_by_signs(subject: Subject) -> bool:
+def named_by_signs(evidence: "Evidence") -> bool:
     """Whether signs in the priors say which factor is t, and the data do not."""
-    if subject.fit.orientation.settled_by != "priors":
+    if evidence.fit.orientation.settled_by != "priors":
         return False
-    if not (subject.symmetric or subject.has_peaks):
+    if not (evidence.symmetric or evidence.has_peaks):
         return False
-    return grade(exchange_gap(subject), thresholds.MODE_GAP) != "passed"
+    return grade(exchange_gap(evidence), thresholds.MODE_GAP) != "passed"
 
 
-def _by_signs(subject: Subject) -> Check:
-    probability = float(subject.fit.orientation.probability or 0.0)
-    gap = exchange_gap(subject)
+def _by_signs(evidence: "Evidence") -> Check:
+    probability = float(evidence.fit.orientation.probability or 0.0)
+    gap = exchange_gap(evidence)
     data = (
         "Exchanging t and s leaves the likelihood as it is"
-        if subject.symmetric
+        if evidence.symmetric
         else f"By the likelihood alone the best exchanged answer is {worse(gap)}"
     )
     return graded(
@@ -133,8 +133,8 @@ def _by_signs(subject: Subject) -> Check:
     )
 
 
-def _by_assumption(subject: Subject) -> Check:
-    fit = subject.fit
+def _by_assumption(evidence: "Evidence") -> Check:
+    fit = evidence.fit
     rule = fit.orientation.rule
     how = (
         "the priors (no rule was asked for)"
@@ -142,7 +142,7 @@ def _by_assumption(subject: Subject) -> Check:
         else f"the rule that t has the larger {RULE_WORDS[rule]}"
     )
     disagree = "" if fit.orientation.rules_agree else " The energy rule says the opposite."
-    exchanged = share_positive(subject.point.swap(), subject.data)
+    exchanged = share_positive(evidence.point.swap(), evidence.data)
     return graded(
         "orientation",
         0.0,
@@ -156,11 +156,11 @@ def _by_assumption(subject: Subject) -> Check:
     )
 
 
-def _order(subject: Subject) -> Check:
+def _order(evidence: "Evidence") -> Check:
     """How firmly the order of the two norms stands, after relabelling to one side."""
-    if subject.fit.is_point and subject.too_large:
-        return not_computed("order stability", subject.too_large)
-    figure = subject.order_probability
+    if evidence.fit.is_point and evidence.too_large:
+        return not_computed("order stability", evidence.too_large)
+    figure = evidence.order_probability
     firm = max(figure, 1 - figure)
     return graded(
         "order stability",
@@ -172,9 +172,9 @@ def _order(subject: Subject) -> Check:
     )
 
 
-def _by_modes(subject: Subject) -> Check:
+def _by_modes(evidence: "Evidence") -> Check:
     """By the heights of the fit's own modes, where the likelihood without its priors is not had."""
-    gaps = [m.gap for m in subject.fit.modes if m.role == "swapped"]
+    gaps = [m.gap for m in evidence.fit.modes if m.role == "swapped"]
     found = (
         f"the best answer with exchanged factors is {worse(min(gaps))}"
         if gaps
@@ -248,11 +248,11 @@ def _by_probability(probability: float, gap: float, likelihood: Status) -> Check
     )
 
 
-def check_modes(subject: Subject, evidence: "Evidence") -> list[Check]:
+def check_modes(evidence: "Evidence") -> list[Check]:
     """Other maxima that say something else about t, exchanges set aside."""
-    if not subject.fit.spec.has_selection:
+    if not evidence.fit.spec.has_selection:
         return []
-    others = sorted(other_peaks(subject), key=lambda pair: pair[1])
+    others = sorted(other_peaks(evidence), key=lambda pair: pair[1])
     if not others:
         return [
             graded(
@@ -266,8 +266,8 @@ def check_modes(subject: Subject, evidence: "Evidence") -> list[Check]:
             )
         ]
     peak, gap = others[0]
-    data = subject.weak.data
-    own, pi = (share_positive(p.point, data) for p in (subject.peaks[0], peak))
+    data = evidence.weak.data
+    own, pi = (share_positive(p.point, data) for p in (evidence.peaks[0], peak))
     return [
         graded(
             "modes",

@@ -7,16 +7,19 @@ maximum is the likelihood's own 95 % set; where it is wide, a narrow posterior s
 """
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
-from bayes_lepu.diagnostics.climbing import climb, curvature_of, held, logit_pi
-from bayes_lepu.diagnostics.subject import Peak, Role, Subject
+from bayes_lepu.diagnostics.climbing import Peak, Role, climb, curvature_of, held, logit_pi
 from bayes_lepu.diagnostics.thresholds import LIKELIHOOD_DROP
 from bayes_lepu.likelihood.factoring import solve
 from bayes_lepu.links import Array
 from bayes_lepu.models.density import LogDensity
+
+if TYPE_CHECKING:
+    from bayes_lepu.diagnostics.evidence import Evidence
 
 FAR_LOGIT = 5.0  # π between .007 and .993
 STOP_DROP = 6.0
@@ -49,15 +52,15 @@ class Profile:
         return _union(pieces)
 
 
-def trace_profile(subject: Subject) -> Profile:
+def trace_profile(evidence: "Evidence") -> Profile:
     """Trace the profile from the labelled peak, the best exchanged one and the best other one."""
-    best = max(p.logp for p in subject.peaks)
-    first, *rest = subject.peaks
+    best = max(p.logp for p in evidence.peaks)
+    first, *rest = evidence.peaks
     near = sorted((p for p in rest if p.logp > best - STOP_DROP), key=lambda p: -p.logp)
     chosen = [[p for p in near if p.role is role][:1] for role in (Role.EXCHANGED, Role.OTHER)]
     rows = []
     for number, peak in enumerate([first, *chosen[0], *chosen[1]]):
-        for pi, value in _trace(subject.weak, peak):
+        for pi, value in _trace(evidence.weak, peak):
             rows.append({"pi": pi, "value": value, "branch": peak.role, "curve": number})
     table = pd.DataFrame(rows)
     table["delta"] = table.pop("value")

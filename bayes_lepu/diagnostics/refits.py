@@ -19,9 +19,8 @@ from scipy.optimize import minimize
 from scipy.special import expit, logit
 
 from bayes_lepu.data.pu_data import PUData
-from bayes_lepu.diagnostics.climbing import Objective, climb
+from bayes_lepu.diagnostics.climbing import WEAK_SLOPE_SCALE, Objective, climb
 from bayes_lepu.diagnostics.columns import Term
-from bayes_lepu.diagnostics.subject import WEAK_SLOPE_SCALE
 from bayes_lepu.factors import Factor, Link
 from bayes_lepu.factors.logistic import LINK as LOGISTIC
 from bayes_lepu.likelihood import (

@@ -13,20 +13,23 @@ the data would then tell the two namings of the factors apart:
 
 from dataclasses import replace
 from shlex import quote
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bayes_lepu.data.weights import evenly_spaced
-from bayes_lepu.diagnostics.climbing import climb, held, logit_pi
+from bayes_lepu.diagnostics.climbing import Peak, climb, held, logit_pi
 from bayes_lepu.diagnostics.levels import sd_pi
 from bayes_lepu.diagnostics.naming import exchange_gap, exchanged_peak
 from bayes_lepu.diagnostics.records import Remedy
-from bayes_lepu.diagnostics.subject import Peak, Subject
 from bayes_lepu.diagnostics.thresholds import MODE_GAP
 from bayes_lepu.inference.optimizers import Optimum, optimise
 from bayes_lepu.links import Array, RowKind
 from bayes_lepu.models.parameters import Parameters
 from bayes_lepu.result.numbers_in_words import as_likely, share
+
+if TYPE_CHECKING:
+    from bayes_lepu.diagnostics.evidence import Evidence
 
 AUDITED = 50
 KNOWN_SD = 0.02
@@ -38,21 +41,21 @@ UNSURE = 0.01  # no single audit is taken to refute an answer by more than log 1
 ENOUGH_ROWS = 40_000  # of which the average information of an audit is taken
 
 
-def weigh_remedies(subject: Subject) -> tuple[Remedy, ...]:
+def weigh_remedies(evidence: "Evidence") -> tuple[Remedy, ...]:
     """The offers, the most helpful first: for the naming where that is open, else for π."""
-    if not subject.small or subject.fit.spec.certain:
+    if not evidence.small or evidence.fit.spec.certain:
         return ()
-    before, gap = sd_pi(subject), exchange_gap(subject)
-    open_rows = np.any(subject.data.kind == RowKind.UNLABELLED)
-    offers = [_audit(subject, before, gap)] if open_rows else []
+    before, gap = sd_pi(evidence), exchange_gap(evidence)
+    open_rows = np.any(evidence.data.kind == RowKind.UNLABELLED)
+    offers = [_audit(evidence, before, gap)] if open_rows else []
     if (
-        subject.fit.spec.has_selection
-        and subject.foldable
-        and subject.data.selection_mask.sum() > 1
+        evidence.fit.spec.has_selection
+        and evidence.foldable
+        and evidence.data.selection_mask.sum() > 1
     ):
-        offers.append(_mask(subject, before, gap))
-    if np.isnan(subject.data.outside[0, 0]):  # a figure that was brought already is not asked for
-        offers.append(_known_pi(subject, before, gap))
+        offers.append(_mask(evidence, before, gap))
+    if np.isnan(evidence.data.outside[0, 0]):  # a figure that was brought already is not asked for
+        offers.append(_known_pi(evidence, before, gap))
     if gap < MODE_GAP[0]:
         return tuple(sorted(offers, key=lambda r: -r.gap_after))
     return tuple(sorted(offers, key=lambda r: r.sd_after))
@@ -61,10 +64,10 @@ def weigh_remedies(subject: Subject) -> tuple[Remedy, ...]:
 # Audited rows ---------------------------------------------------------------------------------
 
 
-def _audit(subject: Subject, before: float, gap: float) -> Remedy:
-    after = audited_sd(subject)
-    other = exchanged_peak(subject)
-    gap_after = gap if other is None else gap + audited_gap(subject, other)
+def _audit(evidence: "Evidence", before: float, gap: float) -> Remedy:
+    after = audited_sd(evidence)
+    other = exchanged_peak(evidence)
+    gap_after = gap if other is None else gap + audited_gap(evidence, other)
     text = f"{AUDITED} audited unlabelled rows: {_change(before, after, gap, gap_after)}."
     return Remedy(
         f"{AUDITED} audited rows",
@@ -78,19 +81,19 @@ def _audit(subject: Subject, before: float, gap: float) -> Remedy:
     )
 
 
-def audited_sd(subject: Subject) -> float:
+def audited_sd(evidence: "Evidence") -> float:
     """Expected sd of π after auditing `AUDITED` unlabelled rows chosen at random."""
-    if subject.fit.is_point:
-        extra = audit_information(subject)
-        return subject.local.sd(subject.local.pi_gradient, extra)
-    flat = subject.pivoted.take_flat()
+    if evidence.fit.is_point:
+        extra = audit_information(evidence)
+        return evidence.local.sd(evidence.local.pi_gradient, extra)
+    flat = evidence.pivoted.take_flat()
     some = np.linspace(0, flat.b.size - 1, min(DRAWS, flat.b.size)).astype(int)
-    draws, pi = flat.take(some), subject.pi_draws.ravel()[some]
+    draws, pi = flat.take(some), evidence.pi_draws.ravel()[some]
     rng = np.random.default_rng(0)
-    open_rows = np.flatnonzero(subject.data.kind == RowKind.UNLABELLED)
+    open_rows = np.flatnonzero(evidence.data.kind == RowKind.UNLABELLED)
     variances = []
     for _ in range(REPEATS):
-        rows = subject.data.X[rng.choice(open_rows, min(AUDITED, open_rows.size), replace=False)]
+        rows = evidence.data.X[rng.choice(open_rows, min(AUDITED, open_rows.size), replace=False)]
         m = np.clip(draws.missed(rows), 1e-12, 1 - 1e-12)
         y = rng.random(len(rows)) < m[rng.integers(len(m))]
         log_w = np.where(y, np.log(m), np.log1p(-m)).sum(axis=1)
@@ -101,15 +104,15 @@ def audited_sd(subject: Subject) -> float:
     return float(np.sqrt(np.mean(variances)))
 
 
-def audit_information(subject: Subject) -> Array:
+def audit_information(evidence: "Evidence") -> Array:
     """Expected information of `AUDITED` random audits of unlabelled rows, in the coordinates."""
-    data, density = subject.data, subject.fit.density
+    data, density = evidence.data, evidence.fit.density
     X = data.X[data.kind == RowKind.UNLABELLED]
     X = X[evenly_spaced(len(X), ENOUGH_ROWS)]  # an average over rows
-    point = subject.inside(subject.point)
+    point = evidence.inside(evidence.point)
     m, psi = point.missed(X), point.s(X)
     ones = np.column_stack([X, np.ones(len(X))])
-    rise = np.exp(subject.fit.spec.propensity.logs(point.omega(X), point.log_w)[2])
+    rise = np.exp(evidence.fit.spec.propensity.logs(point.omega(X), point.log_w)[2])
     slope = -rise / np.maximum(1 - psi, 1e-12)
     gamma, lam = float(point.gamma), float(point.lam)
     of_class = point.of_class
@@ -129,12 +132,14 @@ def audit_information(subject: Subject) -> Array:
     return out
 
 
-def audited_gap(subject: Subject, other: Peak) -> float:
+def audited_gap(evidence: "Evidence", other: Peak) -> float:
     """Expected log likelihood ratio of `AUDITED` audits against the exchanged answer."""
-    data = subject.weak.data
+    data = evidence.weak.data
     among = (data.kind == RowKind.UNLABELLED) & (data.each_weight > 0)
     X, weights = data.X[among], data.each_weight[among]
-    m, q = (np.clip(p.missed(X), UNSURE, 1 - UNSURE) for p in (subject.peaks[0].point, other.point))
+    m, q = (
+        np.clip(p.missed(X), UNSURE, 1 - UNSURE) for p in (evidence.peaks[0].point, other.point)
+    )
     divergence = m * np.log(m / q) + (1 - m) * np.log((1 - m) / (1 - q))
     return AUDITED * float(weights @ divergence) / max(float(weights.sum()), 1e-300)
 
@@ -142,16 +147,16 @@ def audited_gap(subject: Subject, other: Peak) -> float:
 # A column that does not enter s ---------------------------------------------------------------
 
 
-def _mask(subject: Subject, before: float, gap: float) -> Remedy:
+def _mask(evidence: "Evidence", before: float, gap: float) -> Remedy:
     """The best of up to three columns, with the others in the text."""
     offers = []
-    for column in likely_columns(subject):
-        correlation = _correlation(subject, column)
+    for column in likely_columns(evidence):
+        correlation = _correlation(evidence, column)
         after = before * float(np.sqrt(max(1 - correlation**2, 0.0)))
-        offers.append((subject.fit.feature_names[column], after, masked_gap(subject, column)))
+        offers.append((evidence.fit.feature_names[column], after, masked_gap(evidence, column)))
     offers.sort(key=lambda o: -o[2] if gap < MODE_GAP[0] else o[1])
     (name, after, gap_after), *others = offers
-    by_formulas = subject.data.encoding.design is not None
+    by_formulas = evidence.data.encoding.design is not None
     text = (
         f"If you know that {name} cannot influence the labelling, leave it out of "
         f"selection_features=: {_change(before, after, gap, gap_after)}."
@@ -160,11 +165,11 @@ def _mask(subject: Subject, before: float, gap: float) -> Remedy:
         said = _naming if np.isfinite(gap) else lambda _: ""
         more = (f"{other} (sd of π {share(sd, 3)}{said(g)})" for other, sd, g in others)
         text += f" Or, if you know it of them: {' or '.join(more)}."
-    mask = subject.data.selection_mask
-    inside = np.array(subject.fit.feature_names)[mask].tolist()
+    mask = evidence.data.selection_mask
+    inside = np.array(evidence.fit.feature_names)[mask].tolist()
     rest = [c for c in inside if c != name]
     listed = f"[c for c in fit.feature_names if c != {name!r}]" if mask.all() else repr(rest)
-    known = set(rest) <= set(subject.data.user_columns) and "," not in "".join(rest)
+    known = set(rest) <= set(evidence.data.user_columns) and "," not in "".join(rest)
     return Remedy(
         f"{name} not in s",
         before,
@@ -178,40 +183,40 @@ def _mask(subject: Subject, before: float, gap: float) -> Remedy:
     )
 
 
-def likely_columns(subject: Subject) -> list[int]:
+def likely_columns(evidence: "Evidence") -> list[int]:
     """Columns of s that are most of t and least of s, at most three."""
-    point, inside = subject.peaks[0].point, np.flatnonzero(subject.data.selection_mask)
+    point, inside = evidence.peaks[0].point, np.flatnonzero(evidence.data.selection_mask)
     share = np.abs(point.a[inside]) - np.abs(point.alpha[inside])
     return [int(j) for j in inside[np.argsort(-share, kind="stable")][:COLUMNS]]
 
 
-def _correlation(subject: Subject, column: int) -> float:
+def _correlation(evidence: "Evidence", column: int) -> float:
     """Correlation of π with α_j, from the draws or from the local covariance."""
-    if not subject.fit.is_point:
-        alpha = subject.pivoted.take_flat().alpha[:, column]
-        return float(np.corrcoef(alpha, subject.pi_draws.ravel())[0, 1])
-    local, blocks = subject.local, subject.fit.density.blocks
-    j = blocks.alpha.start + int(subject.data.selection_mask[:column].sum())
+    if not evidence.fit.is_point:
+        alpha = evidence.pivoted.take_flat().alpha[:, column]
+        return float(np.corrcoef(alpha, evidence.pi_draws.ravel())[0, 1])
+    local, blocks = evidence.local, evidence.fit.density.blocks
+    j = blocks.alpha.start + int(evidence.data.selection_mask[:column].sum())
     covariance = local.covariance @ local.pi_gradient
     total = float(local.pi_gradient @ covariance) * float(local.covariance[j, j])
     return float(covariance[j] / np.sqrt(total)) if total > 0 else 0.0
 
 
-def masked_gap(subject: Subject, column: int) -> float:
+def masked_gap(evidence: "Evidence", column: int) -> float:
     """Log likelihood ratio of this naming to the other when the column is left out of s."""
-    first, other = subject.peaks[0], exchanged_peak(subject)
+    first, other = evidence.peaks[0], exchanged_peak(evidence)
     if other is None:
         return np.inf
-    mask = subject.data.selection_mask.copy()
+    mask = evidence.data.selection_mask.copy()
     mask[column] = False
-    density = subject.weak.with_masks(subject.weak.data.class_mask, mask)
+    density = evidence.weak.with_masks(evidence.weak.data.class_mask, mask)
 
     def best(point: Parameters) -> Optimum:
-        start = replace(subject.inside(point), alpha=point.alpha * mask)
+        start = replace(evidence.inside(point), alpha=point.alpha * mask)
         return optimise(density, density.pack(start))
 
     here, there = best(first.point), best(other.point)
-    if not subject.differ(density.unpack(here.z), density.unpack(there.z)):
+    if not evidence.differ(density.unpack(here.z), density.unpack(there.z)):
         return np.inf  # without the column the other naming has no maximum of its own
     return here.logp - there.logp
 
@@ -219,12 +224,12 @@ def masked_gap(subject: Subject, column: int) -> float:
 # π known --------------------------------------------------------------------------------------
 
 
-def _known_pi(subject: Subject, before: float, gap: float) -> Remedy:
-    pi = float(np.mean(subject.pi_draws))
+def _known_pi(evidence: "Evidence", before: float, gap: float) -> Remedy:
+    pi = float(np.mean(evidence.pi_draws))
     error = known_sd(pi)
     after = before * error / float(np.hypot(before, error))
-    other = exchanged_peak(subject)
-    gap_after = gap if other is None else gap + held_gap(subject, other, error)
+    other = exchanged_peak(evidence)
+    gap_after = gap if other is None else gap + held_gap(evidence, other, error)
     text = (
         f"The class prior known from elsewhere to ±{error:g}: "
         f"{_change(before, after, gap, gap_after)}."
@@ -251,10 +256,10 @@ def known_sd(pi: float) -> float:
     return min(KNOWN_SD, float(f"{max(pi, 1e-9) / 10:.0e}"))
 
 
-def held_gap(subject: Subject, other: Peak, error: float) -> float:
+def held_gap(evidence: "Evidence", other: Peak, error: float) -> float:
     """Log likelihood the exchanged answer loses when π is held near this answer's value."""
-    density = subject.weak
-    target, _ = logit_pi(density, subject.peaks[0].z)
+    density = evidence.weak
+    target, _ = logit_pi(density, evidence.peaks[0].z)
     pi = 1 / (1 + np.exp(-target))
     strength = (pi * (1 - pi) / error) ** 2
     _, value = climb(held(density, target, strength), other.z)

@@ -21,8 +21,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bayes_lepu.data.pu_data import PUData
-from bayes_lepu.diagnostics.climbing import logit_pi
-from bayes_lepu.diagnostics.subject import Subject, weak_density
+from bayes_lepu.diagnostics.climbing import logit_pi, weak_density
+from bayes_lepu.diagnostics.records import (
+    Aspect,
+    Check,
+    Status,
+    not_applicable,
+    not_computed,
+)
 from bayes_lepu.errors import LepuWarning
 from bayes_lepu.inference.map import fit_map
 from bayes_lepu.inference.optimizers import optimise
@@ -34,9 +40,10 @@ from bayes_lepu.models.density import LogDensity
 from bayes_lepu.models.parameters import Parameters
 from bayes_lepu.models.row_sums import row_terms
 from bayes_lepu.models.spec import ModelSpec
+from bayes_lepu.result.numbers_in_words import UNITS
 
 if TYPE_CHECKING:
-    from bayes_lepu.fitted import Fit
+    from bayes_lepu.diagnostics.evidence import Evidence
 
 LEAST_DIFFERENCE = 4.0  # log-likelihood units: below that two models predict alike
 STARTS = 6
@@ -85,24 +92,19 @@ class Rival:
         return "no worse than chance allows"
 
 
-def compare_rivals(subject: Subject) -> tuple[Rival, ...]:
+def compare_rivals(evidence: "Evidence") -> tuple[Rival, ...]:
     """The fit's own model (first) and those it is held against."""
-    own = max(subject.peaks, key=lambda p: p.logp)
-    found = {subject.fit.spec.name: (subject.weak, own.z)}
-    for name in _others(subject):
-        spec = replace(get_model(name), false_marks=subject.fit.spec.false_marks)
-        density = weak_density(spec, subject.weak.data)
+    own = max(evidence.peaks, key=lambda p: p.logp)
+    found = {evidence.fit.spec.name: (evidence.weak, own.z)}
+    for name in _others(evidence):
+        spec = replace(get_model(name), false_marks=evidence.fit.spec.false_marks)
+        density = weak_density(spec, evidence.weak.data)
         found[name] = density, _best(density)
-    return _ranked(found)
+    return ranked(found)
 
 
-def compare_fits(fits: "Mapping[str, Fit]") -> tuple[Rival, ...]:
-    """Several fits of the same labels against each other, in the order given."""
-    subjects = {name: Subject(fit) for name, fit in fits.items()}
-    return _ranked({n: (s.weak, max(s.peaks, key=lambda p: p.logp).z) for n, s in subjects.items()})
-
-
-def _ranked(found: Mapping[str, tuple[LogDensity, Array]]) -> tuple[Rival, ...]:
+def ranked(found: Mapping[str, tuple[LogDensity, Array]]) -> tuple[Rival, ...]:
+    """Models at a maximum of their weak density, against the best of them."""
     rows = {name: plug_in_rows(density, z) for name, (density, z) in found.items()}
     totals = {
         name: density.data.total_and_error(rows[name])[0] for name, (density, _) in found.items()
@@ -125,8 +127,8 @@ def plug_in_rows(density: LogDensity, z: Array) -> Array:
     return row_terms(density.unpack(z), density.data)[0] - effective / count
 
 
-def _others(subject: Subject) -> list[str]:
-    own, data = subject.fit.spec, subject.data
+def _others(evidence: "Evidence") -> list[str]:
+    own, data = evidence.fit.spec, evidence.data
     names = ["naive", "scar"] if own.has_selection else ["naive", "scar", "spm"]
     if np.any(data.kind == RowKind.MISSED):
         names.remove("naive")  # unmarked rows may be positive
@@ -164,3 +166,89 @@ def _rival(name: str, density: LogDensity, z: Array, rows: Array, best: Array) -
         rows,
         density.data,
     )
+
+
+NOT_COMPUTED = not_computed("constancy of s", bears_on=(Aspect.LEVEL,), needs="weak")
+
+
+def check_constancy(evidence: "Evidence") -> list[Check]:
+    """Whether s varies with x (or, for SCAR and naive, whether it may be taken as constant)."""
+    name, spec = "constancy of s", evidence.fit.spec
+    # The split of h that SCAR makes rests on nothing but its constant s.
+    aspect = Aspect.RANKING if spec.constant else Aspect.LEVEL
+    if spec.certain and evidence.data.n_audited:
+        return [not_applicable(name, "Audited rows leave no room for s < 1.")]
+    if evidence.bend is not None and evidence.bend.curved and evidence.data.learned is None:
+        return [replace(NOT_COMPUTED, text="The class bends; ask again once it may.")]
+    own, *others = evidence.rivals
+    # SCAR is held against the richer model, whose s varies; all others against SCAR.
+    rival = next(r for r in others if r.spec.constant != spec.constant and not r.spec.certain)
+    ahead, se = difference(own, rival)
+    bound = max(LEAST_DIFFERENCE, 2 * se)
+    text = (
+        f"Prediction of the labels against {rival.name}: {ahead:+.1f} ± {se:.1f} {UNITS} (expected "
+        f"log predictive density; counts beyond {bound:.1f})."
+    )
+    status, remark, remedy = _reading(spec, ahead, bound)
+    return [
+        Check(
+            name,
+            status,
+            ahead,
+            f"beyond max({LEAST_DIFFERENCE:g}, 2 se)",
+            f"{text} {remark}",
+            remedy,
+            bears_on=(aspect,),
+            needs="weak",
+            consequence="the split rests on a constant propensity, which these data contradict"
+            if spec.constant
+            else "the labels do not show that s varies",
+        )
+    ]
+
+
+def check_split(evidence: "Evidence") -> list[Check]:
+    """Whether the model splits h at all."""
+    if not evidence.fit.spec.certain:
+        return []
+    return [
+        Check(
+            "split of h",
+            "failed",
+            None,
+            "",
+            "This model sets s = 1, so t = h: nothing is split.",
+            "Fit model='scar', 'spm' or 'psychm' where positives may be unlabelled.",
+            bears_on=(Aspect.RANKING,),
+            needs="passed",
+            consequence="it equals P(y=1 | x) only if every positive is labelled, which this model "
+            "assumes and cannot check",
+        )
+    ]
+
+
+def _reading(spec: ModelSpec, ahead: float, bound: float) -> tuple[Status, str, str]:
+    if spec.has_selection:
+        if ahead > bound:
+            return "passed", "s varies with x.", ""
+        remark = "A constant propensity predicts the labels as well."
+        if spec.n_rates == 0:
+            return "weak", remark + " SPM identifies that case too.", "Compare with model='scar'."
+        return (
+            "failed",
+            remark + " Inside PsychM the level of t is then not identified.",
+            "Fit model='scar', or model='spm', which identifies a constant s.",
+        )
+    if -ahead > bound:
+        if spec.certain:
+            return (
+                "failed",
+                "Not every positive is labelled: the naive model is contradicted.",
+                "Fit model='scar', 'spm' or 'psychm'.",
+            )
+        return (
+            "failed",
+            "s varies with x: the assumption of SCAR is contradicted.",
+            "Fit model='spm' or 'psychm'.",
+        )
+    return "passed", "The data do not contradict the assumption on s.", ""

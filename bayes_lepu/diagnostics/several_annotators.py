@@ -17,26 +17,30 @@ Binary labels of two annotators hardly tell these apart, those of many do. So π
 forms that predict the labels as well, and not at one of them.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from scipy.special import logsumexp, roots_hermitenorm
 
+from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.diagnostics import thresholds
 from bayes_lepu.diagnostics.forms import AS_WELL, FormRange
 from bayes_lepu.diagnostics.levels import SHARED_REMEDY, interval
 from bayes_lepu.diagnostics.records import Aspect, Check, not_applicable, passed_if
 from bayes_lepu.diagnostics.refits import Form, Problem, Refit
-from bayes_lepu.diagnostics.subject import Subject
 from bayes_lepu.diagnostics.thresholds import grade, graded, judged_on
 from bayes_lepu.factors import CURVES, Factor
-from bayes_lepu.models.parameters import ARRAYS
+from bayes_lepu.links import Array
+from bayes_lepu.models.parameters import ARRAYS, Parameters
 from bayes_lepu.result.numbers_in_words import UNITS, share
 
 if TYPE_CHECKING:
     from bayes_lepu.diagnostics.evidence import Evidence
+    from bayes_lepu.fitted import Fit
 
 INDEPENDENT = "annotators independent"
 SPREADS = (0.5, 1.0, 1.5, 2.0)  # sd of the shared difficulty, in log odds of being marked
@@ -63,9 +67,9 @@ TOO_DIFFERENT = (
 )
 
 
-def check_overlap(subject: Subject, evidence: "Evidence") -> list[Check]:
+def check_overlap(evidence: "Evidence") -> list[Check]:
     """How many rows two annotators marked: only they show how many were missed."""
-    data, spec = subject.data, subject.fit.spec
+    data, spec = evidence.data, evidence.fit.spec
     shared = int((data.shown.sum(axis=1) > 1).sum())
     alone = [
         name
@@ -100,9 +104,9 @@ def check_overlap(subject: Subject, evidence: "Evidence") -> list[Check]:
     ]
 
 
-def check_mode_weights(subject: Subject, evidence: "Evidence") -> list[Check]:
+def check_mode_weights(evidence: "Evidence") -> list[Check]:
     """Whether other modes hold a share of the evidence that matters."""
-    other = 1.0 - float(subject.fit.quality.figures.get("mode_weights", [1.0])[0])
+    other = 1.0 - float(evidence.fit.quality.figures.get("mode_weights", [1.0])[0])
     return [
         passed_if(
             other < MATERIAL,
@@ -119,9 +123,9 @@ def check_mode_weights(subject: Subject, evidence: "Evidence") -> list[Check]:
     ]
 
 
-def check_independence(subject: Subject, evidence: "Evidence") -> list[Check]:
+def check_independence(evidence: "Evidence") -> list[Check]:
     """Whether the annotators agree as often as independent ones would."""
-    name, data, agreement = "independence of annotators", subject.data, evidence.agreement
+    name, data, agreement = "independence of annotators", evidence.data, evidence.agreement
     if agreement is None or (data.shown.sum(axis=1) > 1).sum() == 0:
         return [not_applicable(name, "No row was shown to two annotators.")]
     p, worst = agreement.p_value, int(np.abs(agreement.z).argmax())
@@ -237,15 +241,15 @@ def most_alike(refit: Refit) -> tuple[int, int]:
     return int(one), int(other)
 
 
-def panel_range(subject: Subject) -> FormRange:
+def panel_range(evidence: "Evidence") -> FormRange:
     """π over all forms of marking that predict the labels as well, and with its own width."""
     # Medians: a few wild draws of an approximation would carry the means away.
-    fit, draws = subject.fit, subject.fit.draws
+    fit, draws = evidence.fit, evidence.fit.draws
     arrays = {name: getattr(draws, name) for name in ARRAYS}
     middle = {name: np.median(v, axis=0) for name, v in arrays.items() if v is not None}
     middle["log_w"] = middle["log_w"] - logsumexp(middle["log_w"], axis=-1, keepdims=True)
-    point = subject.standardised(replace(draws, **middle, pooling={}))
-    problem = Problem.of(subject.weak.data, point, fit.spec.propensity)
+    point = evidence.standardised(replace(draws, **middle, pooling={}))
+    problem = Problem.of(evidence.weak.data, point, fit.spec.propensity)
     table = panel_forms(problem, false_marks=fit.spec.false_marks)
     own_gap = float(table["below"].iloc[0])
     table.loc[INDEPENDENT, "kept"] = True
@@ -256,13 +260,13 @@ def panel_range(subject: Subject) -> FormRange:
     return FormRange(table, max(low, 0.0), min(high, 1.0), own_gap, len(problem.rows.X))
 
 
-def check_panel_forms(subject: Subject, evidence: "Evidence") -> list[Check]:
+def check_panel_forms(evidence: "Evidence") -> list[Check]:
     """How far π would move if annotators did not mark independently, or marked at random."""
     found = evidence.forms
     assert found is not None
-    bounds = thresholds.relative(thresholds.FORM_WIDTH, float(np.mean(subject.pi_draws)))
+    bounds = thresholds.relative(thresholds.FORM_WIDTH, float(np.mean(evidence.pi_draws)))
     told = ", ".join(f"{share(pi)} ({name})" for name, pi in found.kept["pi"].items())
-    judged = judged_on(found.rows, subject.data.n)
+    judged = judged_on(found.rows, evidence.data.n)
     best = found.table["below"].idxmin()
     return [
         graded(
@@ -290,3 +294,101 @@ def check_panel_forms(subject: Subject, evidence: "Evidence") -> list[Check]:
             consequence=f"another form of marking predicts the labels better ({best})",
         ),
     ]
+
+
+REPLICATES = 500
+LEAST_REPLICATES = 100
+MAX_CELLS = 200_000_000
+MOST_ROWS = 1_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class Agreement:
+    """Observed and replicated counts.
+
+    Attributes
+    ----------
+    names : list of str
+    observed : (k,) array
+    replicated : (draw, k) array
+    """
+
+    names: list[str]
+    observed: Array
+    replicated: Array
+
+    @property
+    def z(self) -> Array:
+        """Observed counts in standard deviations from the replicated mean."""
+        return (self.observed - self.replicated.mean(axis=0)) / self._sd
+
+    @property
+    def p_value(self) -> float:
+        """Share of replicates whose largest deviation is as large as the observed one."""
+        deviations = np.abs(self.replicated - self.replicated.mean(axis=0)) / self._sd
+        beyond = deviations.max(axis=1) >= np.abs(self.z).max()
+        return float((1 + beyond.sum()) / (1 + len(beyond)))
+
+    @property
+    def alike(self) -> bool:
+        """Whether the labels per labelled row spread more than those of independent annotators."""
+        J = sum(name.startswith("exactly") for name in self.names)
+        k = np.arange(1, J + 1)
+
+        def spread(rows: Array) -> Array:
+            share = rows / np.maximum(rows.sum(axis=-1, keepdims=True), 1.0)
+            return share @ k**2 - (share @ k) ** 2
+
+        return bool(spread(self.observed[-J:]) > spread(self.replicated[:, -J:]).mean())
+
+    @property
+    def _sd(self) -> Array:
+        # A count that never varies is compared in units of one row.
+        return np.maximum(self.replicated.std(axis=0, ddof=1), 0.5)
+
+    def to_frame(self, tails: tuple[float, float]) -> pd.DataFrame:
+        """The counts as a table."""
+        lower, upper = np.quantile(self.replicated, tails, axis=0)
+        return pd.DataFrame(
+            {
+                "observed": self.observed.astype(int),
+                "expected": self.replicated.mean(axis=0),
+                "lower": lower,
+                "upper": upper,
+                "z": self.z,
+            },
+            index=pd.Index(self.names, name="rows labelled by"),
+        )
+
+
+def agreement_of(fit: "Fit") -> Agreement:
+    """The counts of a fit against labels replicated from its posterior."""
+    rng = np.random.default_rng([fit.options.random_seed, 7])
+    return compare_agreement(fit.draws, fit.data, rng)
+
+
+def compare_agreement(draws: Parameters, data: PUData, rng: np.random.Generator) -> Agreement:
+    """Counts of the data against counts of labels replicated from the posterior.
+
+    A point estimate is replicated many times as it is.
+    """
+    data = data.as_counted(MOST_ROWS)
+    X, shown, J = data.X, data.shown, data.n_annotators
+    affordable = max(LEAST_REPLICATES, min(REPLICATES, MAX_CELLS // (data.n * J)))
+    count = affordable if draws.b.size == 1 else min(affordable, draws.b.size)
+    replicated = []
+    for i in np.linspace(0, draws.b.size - 1, count).astype(int):
+        _, labels = draws.take(i).simulate(X, rng, shown=shown)
+        replicated.append(counts(labels == 1, shown))
+    names = [f"{one} and {other}" for one, other in combinations(data.annotators, 2)]
+    names += ["nobody"] + [f"exactly {k}" for k in range(1, J + 1)]
+    return Agreement(names, counts(data.marked, shown), np.array(replicated))
+
+
+def counts(labelled: NDArray[np.bool_], shown: NDArray[np.bool_]) -> Array:
+    """Rows labelled by both of each pair, and by exactly 0, 1, ..., J; unseen rows left out."""
+    J = labelled.shape[1]
+    marks = labelled.astype(float)
+    both = (marks.T @ marks)[np.triu_indices(J, 1)]
+    per_row = labelled.sum(axis=1)[shown.any(axis=1)]
+    return np.concatenate([both, np.bincount(per_row, minlength=J + 1)])

@@ -4,17 +4,16 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from enum import Flag, auto
 
-from bayes_lepu.diagnostics import columns, constancy, levels
-from bayes_lepu.diagnostics.audited import check_audits
+from bayes_lepu.diagnostics import columns, levels, rivals
 from bayes_lepu.diagnostics.bend import check_bend
 from bayes_lepu.diagnostics.convergence import check_convergence
 from bayes_lepu.diagnostics.design import check_design, check_rows, check_sampling
 from bayes_lepu.diagnostics.evidence import Evidence
 from bayes_lepu.diagnostics.forms import check_forms
-from bayes_lepu.diagnostics.knowledge import check_false_marks, check_knowledge
+from bayes_lepu.diagnostics.knowledge import check_audits, check_false_marks, check_knowledge
 from bayes_lepu.diagnostics.label_checks import check_calibration, check_rates
+from bayes_lepu.diagnostics.levels import check_ranking
 from bayes_lepu.diagnostics.naming import check_modes, check_orientation
-from bayes_lepu.diagnostics.ranking import check_ranking
 from bayes_lepu.diagnostics.records import Check
 from bayes_lepu.diagnostics.several_annotators import (
     check_independence,
@@ -22,9 +21,8 @@ from bayes_lepu.diagnostics.several_annotators import (
     check_overlap,
     check_panel_forms,
 )
-from bayes_lepu.diagnostics.subject import Subject
 
-CheckFunction = Callable[[Subject, Evidence], Iterable[Check]]
+CheckFunction = Callable[[Evidence], Iterable[Check]]
 
 
 class Scope(Flag):
@@ -37,11 +35,11 @@ class Scope(Flag):
     ANY = DENSE | SPARSE | SEVERAL
 
 
-def scope_of(subject: Subject) -> Scope:
+def scope_of(evidence: Evidence) -> Scope:
     """Which kind of fit this is."""
-    if subject.several:
+    if evidence.several:
         return Scope.SEVERAL
-    return Scope.SPARSE if subject.data.is_sparse else Scope.DENSE
+    return Scope.SPARSE if evidence.data.is_sparse else Scope.DENSE
 
 
 @dataclass(frozen=True)
@@ -63,13 +61,13 @@ class Row:
     scope: Scope = Scope.ANY
     if_too_large: Check | None = None
 
-    def records(self, subject: Subject, evidence: Evidence) -> Iterable[Check]:
+    def records(self, evidence: Evidence) -> Iterable[Check]:
         """What the check finds; nothing where it does not apply."""
-        if not self.scope & scope_of(subject):
+        if not self.scope & scope_of(evidence):
             return []
-        if self.if_too_large is not None and subject.too_large:
-            return [replace(self.if_too_large, text=subject.too_large)]
-        return self.check(subject, evidence)
+        if self.if_too_large is not None and evidence.too_large:
+            return [replace(self.if_too_large, text=evidence.too_large)]
+        return self.check(evidence)
 
 
 # To add a check, append a row.
@@ -77,7 +75,7 @@ CHECKS: list[Row] = [
     Row(check_sampling),
     Row(check_design, Scope.DENSE),
     Row(check_rows, Scope.DENSE),
-    Row(constancy.check_split, Scope.ONE),
+    Row(rivals.check_split, Scope.ONE),
     Row(check_bend),
     Row(check_convergence),
     Row(check_overlap, Scope.SEVERAL),
@@ -89,7 +87,7 @@ CHECKS: list[Row] = [
     Row(levels.check_sd),
     Row(levels.check_against_profile, Scope.DENSE),
     Row(levels.check_contraction, Scope.DENSE | Scope.SEVERAL),
-    Row(constancy.check_constancy, Scope.ONE, constancy.NOT_COMPUTED),
+    Row(rivals.check_constancy, Scope.ONE, rivals.NOT_COMPUTED),
     Row(check_rates),
     Row(check_calibration, Scope.DENSE | Scope.SEVERAL),
     Row(columns.check_columns, Scope.ONE, columns.NOT_COMPUTED),

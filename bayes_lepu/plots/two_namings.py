@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bayes_lepu.diagnostics.climbing import Role
 from bayes_lepu.diagnostics.identifiability import verdict_of
-from bayes_lepu.diagnostics.subject import Role
 from bayes_lepu.diagnostics.thresholds import LIKELIHOOD_DROP
 from bayes_lepu.errors import ModelError
 from bayes_lepu.models.parameters import sigma_norm

@@ -15,8 +15,9 @@ import numpy as np
 import pandas as pd
 
 from bayes_lepu.diagnostics.bounds import bound_class_prior
+from bayes_lepu.diagnostics.evidence import compare_fits
 from bayes_lepu.diagnostics.records import Aspect, Check, Identifiability
-from bayes_lepu.diagnostics.rivals import LEAST_DIFFERENCE, Rival, compare_fits
+from bayes_lepu.diagnostics.rivals import LEAST_DIFFERENCE, Rival
 from bayes_lepu.errors import DataError
 from bayes_lepu.links import RowKind
 from bayes_lepu.models.parameters import Parameters

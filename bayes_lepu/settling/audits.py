@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.data.weights import evenly_spaced
-from bayes_lepu.diagnostics.subject import subject_of
+from bayes_lepu.diagnostics.evidence import evidence_of
 from bayes_lepu.errors import DataError, FileFormatError, ModelError
 from bayes_lepu.links import Array
 from bayes_lepu.models.parameters import Parameters
@@ -200,7 +200,7 @@ def both_orientations(fit: "Fit") -> tuple[Parameters, Array]:
     """
     some = evenly_spaced(fit.draws.b.size, MAX_DRAWS)
     flat = fit.draws.take(some)
-    if not subject_of(fit).symmetric or fit.orientation.rule == "none":
+    if not evidence_of(fit).symmetric or fit.orientation.rule == "none":
         return flat, exchanged_draws(fit)[some].astype(float)
     probability = fit.orientation.probability
     keep = 0.5 if probability is None else probability

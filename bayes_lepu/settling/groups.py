@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 
 from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.data.weights import evenly_spaced
-from bayes_lepu.diagnostics.audited import LARGEST_Z
 from bayes_lepu.diagnostics.forms import FormRange
+from bayes_lepu.diagnostics.knowledge import LARGEST_Z
 from bayes_lepu.diagnostics.records import Identifiability
 from bayes_lepu.errors import DataError
 from bayes_lepu.links import Array

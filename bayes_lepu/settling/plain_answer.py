@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from bayes_lepu.diagnostics.audited import NOT_RANDOM
 from bayes_lepu.diagnostics.bend import LEARNERS, STRAIGHT
 from bayes_lepu.diagnostics.forms import ORDER, missed_between
+from bayes_lepu.diagnostics.knowledge import NOT_RANDOM
 from bayes_lepu.diagnostics.levels import OWN_BRANCHES
 from bayes_lepu.diagnostics.records import Aspect, Check, Identifiability, Remedy
 from bayes_lepu.diagnostics.thresholds import ROUNDING

@@ -15,8 +15,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bayes_lepu.data.pu_data import PUData
+from bayes_lepu.diagnostics.evidence import evidence_of
 from bayes_lepu.diagnostics.naming import ENOUGH_DRAWS, exchanged_peak
-from bayes_lepu.diagnostics.subject import subject_of
 from bayes_lepu.links import Array, RowKind
 from bayes_lepu.models.parameters import Parameters, stack
 from bayes_lepu.models.row_sums import row_terms
@@ -133,7 +133,7 @@ def read(
     """
     if not both or not _has_exchange(fit):
         return (Reading(AS_NAMED, fit.draws.thin(MAX_DRAWS), X, probability),)
-    subject = subject_of(fit if fit.data.in_memory else replace(fit, data=fit.data.held))
+    subject = evidence_of(fit if fit.data.in_memory else replace(fit, data=fit.data.held))
     pivoted = subject.pivoted.take_flat()
     if subject.symmetric:
         own = pivoted.thin(MAX_DRAWS)

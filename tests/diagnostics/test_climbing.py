@@ -5,7 +5,7 @@ import pytest
 
 from bayes_lepu.data.reading import read_data
 from bayes_lepu.diagnostics import climbing
-from bayes_lepu.diagnostics.subject import weak_density
+from bayes_lepu.diagnostics.climbing import weak_density
 from bayes_lepu.models import Parameters, get_model
 
 TRUTH = Parameters.of(a=[2.0, -1.0], b=0.3, alpha=[0.5, 1.0], beta=0.5)

@@ -11,8 +11,8 @@ from bayes_lepu.diagnostics import (
     design,
     remedies,
 )
+from bayes_lepu.diagnostics.evidence import Evidence
 from bayes_lepu.diagnostics.records import Aspect, Check, Identifiability, settled
-from bayes_lepu.diagnostics.subject import Subject
 from bayes_lepu.diagnostics.verdict import choose_level
 from bayes_lepu.models import get_model
 from bayes_lepu.result.facts import orientation_sentence
@@ -195,7 +195,7 @@ def test_columns_to_leave_out_are_offered_as_a_condition(spm):
     others = [name for name in spm.feature_names if name != best]
     assert "Or, if you know it of them" in remedy.text
     assert all(f"{name} (sd of π" in remedy.text for name in others)
-    gaps = [remedies.masked_gap(Subject(spm), j) for j in range(3)]
+    gaps = [remedies.masked_gap(Evidence(spm), j) for j in range(3)]
     assert remedy.gap_after == pytest.approx(max(gaps), abs=1e-6)
 
 

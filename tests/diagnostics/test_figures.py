@@ -8,14 +8,13 @@ import pandas as pd
 import pytest
 
 import bayes_lepu as lepu
+from bayes_lepu.diagnostics import evidence as figures
 from bayes_lepu.diagnostics import (
-    figures,
     levels,
-    profile,
-    ranking,
     remedies,
 )
-from bayes_lepu.diagnostics.subject import Role, Subject
+from bayes_lepu.diagnostics.climbing import Role
+from bayes_lepu.diagnostics.evidence import Evidence
 from bayes_lepu.result.numbers_in_words import share
 from tests import annotated
 from tests.diagnosed import simulated_rows
@@ -26,7 +25,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::bayes_lepu.LepuWarning")
 @pytest.fixture(scope="module")
 def subject():
     X, l = simulated_rows()
-    return Subject(
+    return Evidence(
         lepu.fit(X[:600], l[:600], model="psychm", method="laplace", draws=200, random_seed=1)
     )
 
@@ -34,20 +33,15 @@ def subject():
 @pytest.fixture(scope="module")
 def spm():
     X, l = simulated_rows()
-    return Subject(lepu.fit(X[:600], l[:600], model="spm", method="map", random_seed=1))
-
-
-@pytest.fixture(scope="module")
-def evidence(subject):
-    return SimpleNamespace(profile=profile.trace_profile(subject))
+    return Evidence(lepu.fit(X[:600], l[:600], model="spm", method="map", random_seed=1))
 
 
 # Levels -------------------------------------------------------------------------------------------
 
 
-def test_the_likelihood_set_over_the_posterior_interval(subject, evidence):
-    (check,) = levels.check_against_profile(subject, evidence)
-    pieces = evidence.profile.likelihood_set(branches=levels.OWN_BRANCHES)
+def test_the_likelihood_set_over_the_posterior_interval(subject):
+    (check,) = levels.check_against_profile(subject)
+    pieces = subject.profile.likelihood_set(branches=levels.OWN_BRANCHES)
     low, high = np.quantile(subject.pi_given_naming, [0.025, 0.975])
     first, last = pieces[0][0], pieces[-1][1]
     assert check.figure == pytest.approx((last - first) / (high - low))
@@ -71,9 +65,9 @@ def test_the_table_of_figures(subject):
 
 def test_contraction_is_the_share_of_variance_removed(subject):
     found = levels.contractions(subject)
-    after, before = subject.pivoted.take_flat(), subject.prior_draws.take_flat()
+    after, before = subject.pivoted.take_flat(), subject.fit.prior_draws.take_flat()
     pairs = {
-        "pi": (subject.pi_and_c[0], subject.prior_pi_and_c[0]),
+        "pi": (subject.pi_and_c[0], subject.fit.prior_pi_and_c[0]),
         "b": (after.b, before.b),
         "|alpha|": [np.std(p.alpha @ subject.data.X.T, axis=1) for p in (after, before)],
         "gamma": (np.exp(after.log_w[:, 0]), np.exp(before.log_w[:, 0])),
@@ -97,11 +91,11 @@ def test_rankings_agree_as_their_correlations_say(subject):
     draws, X = subject.pivoted.take_flat().a, subject.data.X
     scores, mean = X @ draws.T, X @ draws.mean(axis=0)
     wanted = np.mean([np.corrcoef(score, mean)[0, 1] for score in scores.T])
-    assert ranking.ranking_stability(subject) == pytest.approx(wanted, rel=1e-9)
+    assert levels.ranking_stability(subject) == pytest.approx(wanted, rel=1e-9)
     small = replace(subject.pivoted, a=1e-3 * subject.pivoted.a)
     small = SimpleNamespace(fit=subject.fit, data=subject.data, pivoted=small)
-    assert ranking.ranking_stability(small) == pytest.approx(wanted, rel=1e-9)
-    (check,) = ranking.check_ranking(subject, None)
+    assert levels.ranking_stability(small) == pytest.approx(wanted, rel=1e-9)
+    (check,) = levels.check_ranking(subject)
     assert check.figure == pytest.approx(wanted, rel=1e-9)
     predictors = X @ subject.point.a, X @ subject.point.alpha
     wanted = [v.std() for v in predictors] + [np.corrcoef(*predictors)[0, 1]]
@@ -112,7 +106,7 @@ def test_a_point_estimate_of_several_annotators_knows_how_stable_its_ranking_is(
     """About as the Gaussian there says (500 draws); its one point agrees with itself."""
     X, _, L = annotated.simulate(300, seed=2)
     found = [
-        ranking.ranking_stability(Subject(lepu.fit(X, L, model="spm", **options)))
+        levels.ranking_stability(Evidence(lepu.fit(X, L, model="spm", **options)))
         for options in (
             {"method": "map", "random_seed": 1},
             {"method": "laplace", "random_seed": 1, "draws": 500},
@@ -129,9 +123,9 @@ def test_without_a_column_the_exchanged_answer_may_be_gone():
     l = y & (rng.random(500) < 1 / (1 + np.exp(-X @ [0.0, 0.5, 1.2] - 0.2)))
     fit = lepu.fit(X, l, model="spm", method="map", random_seed=1)
     masked = fit.update(selection_features=["x1", "x2"])
-    left = [p for p in Subject(masked).peaks if p.role is Role.EXCHANGED]
-    gap = remedies.masked_gap(Subject(fit), 0)
+    left = [p for p in Evidence(masked).peaks if p.role is Role.EXCHANGED]
+    gap = remedies.masked_gap(Evidence(fit), 0)
     assert gap == (
-        np.inf if not left else pytest.approx(Subject(masked).peaks[0].logp - left[0].logp)
+        np.inf if not left else pytest.approx(Evidence(masked).peaks[0].logp - left[0].logp)
     )
     assert gap > 10

@@ -7,9 +7,9 @@ from scipy.special import expit
 
 import bayes_lepu as lepu
 from bayes_lepu.diagnostics import forms
+from bayes_lepu.diagnostics.evidence import Evidence
 from bayes_lepu.diagnostics.records import Aspect
 from bayes_lepu.diagnostics.refits import Form, Problem
-from bayes_lepu.diagnostics.subject import Subject
 from bayes_lepu.factors import CURVES
 
 pytestmark = pytest.mark.filterwarnings("ignore::bayes_lepu.LepuWarning")
@@ -33,7 +33,7 @@ def doubtful_rows(n=3000, seed=3):
 def test_doubtful_positives_leave_h_as_it_is():
     X, l, _ = doubtful_rows()
     fit = lepu.fit(X, l, model="scar", method="map", random_seed=0)
-    subject = Subject(fit)
+    subject = Evidence(fit)
     problem = Problem.of(subject.weak.data, subject.peaks[0].point, fit.spec.propensity)
     refit = problem.refit(Form("logistic", CURVES["logistic"]))
     own, other = refit.figures(), refit.doubtful()

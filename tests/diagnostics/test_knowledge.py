@@ -1,7 +1,6 @@
 """Knowledge from outside: taken up, held against the labels, and named among what carries π."""
 
 import warnings
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -9,9 +8,9 @@ import pytest
 from annotated import simulate
 
 import bayes_lepu as lepu
+from bayes_lepu.diagnostics.evidence import Evidence
 from bayes_lepu.diagnostics.knowledge import check_false_marks, check_knowledge
 from bayes_lepu.diagnostics.remedies import KNOWN_SD, weigh_remedies
-from bayes_lepu.diagnostics.subject import Subject
 from bayes_lepu.errors import IdentifiabilityWarning
 
 MASKS = {"class_features": [0, 1], "selection_features": [2]}
@@ -32,7 +31,7 @@ def fit():
 
 
 def knowledge(fit):
-    return list(check_knowledge(Subject(fit), None))  # type: ignore[arg-type]
+    return list(check_knowledge(Evidence(fit)))
 
 
 def test_a_true_figure_passes_and_is_taken_up(fit):
@@ -42,7 +41,7 @@ def test_a_true_figure_passes_and_is_taken_up(fit):
     (record,) = knowledge(new)
     assert record.status == "passed"
     assert abs(new.pi_draws[0] - y.mean()) < 0.03
-    asked_for = [{r.name for r in weigh_remedies(Subject(each))} for each in (fit, new)]
+    asked_for = [{r.name for r in weigh_remedies(Evidence(each))} for each in (fit, new)]
     assert asked_for[0] - asked_for[1] == {"class prior known"}
 
 
@@ -77,7 +76,7 @@ def test_false_marks_of_several_annotators_are_held_against_their_prior():
     y = rng.random(150) < 1 / (1 + np.exp(-2 * X[:, 0]))
     L = (y[:, None] & (rng.random((150, 2)) < 0.5)).astype(int)
     new = lepu.fit(X, L, model="scar", method="laplace", false_marks=True, draws=50, random_seed=1)
-    (record,) = check_false_marks(Subject(new), SimpleNamespace(prior=new.prior_draws))
+    (record,) = check_false_marks(Evidence(new))
     assert record.status == "weak"
     assert "prior makes it" in record.text
 

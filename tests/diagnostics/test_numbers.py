@@ -14,7 +14,7 @@ from bayes_lepu.diagnostics import (
     remedies,
     rivals,
 )
-from bayes_lepu.diagnostics.subject import Subject
+from bayes_lepu.diagnostics.evidence import Evidence
 from tests.diagnosed import simulated_rows
 
 pytestmark = pytest.mark.filterwarnings("ignore::bayes_lepu.LepuWarning")
@@ -44,7 +44,7 @@ def drawn(rows):
 
 
 def test_profile_against_constrained_optimisation(masked):
-    subject = Subject(masked)
+    subject = Evidence(masked)
     table = profile.trace_profile(subject).table
     curve = table[table["branch"] == "as labelled"]
     density, best = subject.weak, subject.peaks[0]
@@ -86,7 +86,7 @@ def test_likelihood_set_joins_overlapping_curves():
 def test_audit_information_by_differences(rows):
     """d logit m / d θ by central differences, for a model with all coordinates."""
     fit = lepu.fit(*rows, model="psychm", method="map", random_seed=1)
-    subject = Subject(fit)
+    subject = Evidence(fit)
     density, X = fit.density, fit.data.X[fit.data.l == 0]
     z = density.pack(subject.inside(subject.point))
 
@@ -127,7 +127,7 @@ def test_promised_audit_is_kept(rows, spm):
         y = np.full(len(l), np.nan)
         y[some] = rng.random(50) < spm.draws.take(0).missed(spm.data.X[some])
         again = lepu.fit(X, l, y=y, model="spm", method="map", random_seed=1)
-        sds.append(levels.sd_pi(Subject(again)))
+        sds.append(levels.sd_pi(Evidence(again)))
     assert np.mean(sds) == pytest.approx(promised.sd_after, rel=0.15)
 
 

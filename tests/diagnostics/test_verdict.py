@@ -10,7 +10,7 @@ import pytest
 import bayes_lepu as lepu
 from bayes_lepu.data.reading import read_data
 from bayes_lepu.diagnostics import columns, convergence, forms, refits, thresholds
-from bayes_lepu.diagnostics.subject import Subject
+from bayes_lepu.diagnostics.evidence import Evidence
 from bayes_lepu.diagnostics.verdict import audits_give_pi
 from bayes_lepu.likelihood import formula, information
 from bayes_lepu.models import get_model
@@ -66,7 +66,7 @@ def test_the_score_test_keeps_its_level_on_straight_columns():
         truth = lepu.Parameters.of(a=[2.0, 1.0, 0.0], b=0.3, gamma=0.6, lam=0.4)
         _, l = truth.simulate(X, rng)
         fit = lepu.fit(X, l, model="scar", method="map", random_seed=seed)
-        p_values = columns.score_columns(Subject(fit)).p_values
+        p_values = columns.score_columns(Evidence(fit)).p_values
         assert set(p_values) == {columns.CURVES_OF_T, columns.LINK_OF_T, columns.S_ALONG_T}
         rejected += sum(p < 0.05 for p in p_values.values())
     assert rejected < 19
@@ -100,12 +100,12 @@ def test_scar_does_not_mislead_where_s_follows_t(regime):
 
 
 def test_what_was_not_computed_supports_no_level(monkeypatch):
-    from bayes_lepu.diagnostics import subject
+    from bayes_lepu.diagnostics import evidence
 
     case = simulate("scar", "as usual", 1)
     fit = lepu.fit(case.X, case.l, method="map", random_seed=0, **case.options)
     assert fit.identifiability.level == 1
-    monkeypatch.setattr(subject, "MAX_DIM", 3)
+    monkeypatch.setattr(evidence, "MAX_DIM", 3)
     found = lepu.diagnose(fit)
     assert found.level == 4
     assert "not computed" in {c.status for c in found.checks}
@@ -129,12 +129,12 @@ def test_a_wide_table():
 
 def test_very_many_rows_are_judged_on_a_part_and_it_is_said(monkeypatch):
     """A quarter of the rows: the same answer, wider."""
-    from bayes_lepu.diagnostics import subject
+    from bayes_lepu.diagnostics import evidence
 
     _, fit = fitted("scar", "as usual")
     sets = [fit.identifiability.evidence.profile.likelihood_set(branches=("as labelled",))]
-    monkeypatch.setattr(subject, "JUDGED_ROWS", 625)
-    monkeypatch.setattr(subject, "JUDGED_LABELS", 10)
+    monkeypatch.setattr(evidence, "JUDGED_ROWS", 625)
+    monkeypatch.setattr(evidence, "JUDGED_LABELS", 10)
     monkeypatch.setattr(refits, "MAX_CELLS", 400)
     found = fitted("scar", "as usual")[1].identifiability
     texts = {c.name: c.text for c in found.checks}
@@ -145,8 +145,8 @@ def test_very_many_rows_are_judged_on_a_part_and_it_is_said(monkeypatch):
     assert wide_low < high
     assert low < wide_high
     assert wide_high - wide_low > 1.4 * (high - low)
-    monkeypatch.setattr(subject, "JUDGED_LABELS", 10**6)
-    assert Subject(fit).judged == 2500
+    monkeypatch.setattr(evidence, "JUDGED_LABELS", 10**6)
+    assert Evidence(fit).judged == 2500
 
 
 # Audits ---------------------------------------------------------------------------------------
@@ -169,7 +169,7 @@ def test_audits_of_obvious_rows_tell_nothing_about_pi():
 def test_a_refit_climbs_the_likelihood_of_its_form(family):
     """Value, gradient and information against those of NumPy, for every form."""
     _, fit = fitted(family, "as usual")
-    subject = Subject(fit)
+    subject = Evidence(fit)
     point = subject.inside(subject.peaks[0].point)
     problem = refits.Problem.of(subject.weak.data, point, fit.spec.propensity)
     terms = (columns.Term("x0²", 0, 0), columns.Term("x0·x1", 0, 1))
@@ -188,7 +188,7 @@ def test_a_refit_climbs_the_likelihood_of_its_form(family):
 
 def test_the_own_form_is_the_fitted_model():
     _, fit = fitted("mask", "as usual")
-    subject = Subject(fit)
+    subject = Evidence(fit)
     own = fit.identifiability.evidence.forms.table.iloc[0]
     assert own["pi"] == pytest.approx(
         subject.peaks[0].point.t(subject.weak.data.X).mean(), abs=1e-3
@@ -312,7 +312,7 @@ def test_the_interval_given_the_naming_leaves_exchanged_draws_out():
     exchanged = np.zeros(fit.parameters.b.shape)
     exchanged[0] = 1.0
     vars(fit)["stats"] = {"exchanged": exchanged}
-    kept = Subject(fit).pi_given_naming
+    kept = Evidence(fit).pi_given_naming
     np.testing.assert_allclose(kept, fit.pi_draws.reshape(4, -1)[1:].ravel())
 
 
@@ -324,7 +324,7 @@ def test_a_penalty_that_exchanges_the_factors_is_no_level_one():
     case, fit = fitted("psychm", "guesses of 1 %", 201)
     found = fit.identifiability
     exchanged = is_exchanged(fit, case)
-    assert Subject(fit).contradicted == exchanged
+    assert Evidence(fit).contradicted == exchanged
     assert not (exchanged and found.level == 1)
 
 

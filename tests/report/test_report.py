@@ -165,7 +165,6 @@ def test_the_data_section_says_what_a_label_proves(false_marks, says):
 
 def test_the_report_computes_nothing_that_the_verdict_has(fit, html, tmp_path, monkeypatch):
     for target in (
-        "bayes_lepu.diagnostics.identifiability.gather",
         "bayes_lepu.diagnostics.evidence.trace_profile",
         "bayes_lepu.diagnostics.evidence.compare_rivals",
         "bayes_lepu.diagnostics.evidence.calibrate_labels",
