@@ -100,6 +100,22 @@ def test_draws_are_resampled_by_their_weights():
     assert len(np.unique(z)) > 3000
 
 
+def test_heavy_tails_are_followed_by_heavy_tails():
+    """A Student-t with 5 degrees of freedom, started from the Gaussian at its mode."""
+
+    class Heavy(Target):
+        def logps(self, z):
+            return -3.0 * np.log1p(z[:, 0] ** 2 / 5)
+
+    start = Mixture((Gaussian(np.zeros(1), np.sqrt(5 / 6) * np.eye(1), 0.0),))
+    first = importance(Heavy(), start, start.sample(np.random.default_rng(3), 8000))[1]
+    z, k = resample(Heavy(), start, np.random.default_rng(3), 4000)
+    assert first > 0.7
+    assert k < 0.5
+    # 5 % of such a t lie beyond 2.571; about 2000 draws in effect.
+    assert np.mean(np.abs(z) > 2.571) == pytest.approx(0.05, abs=4 * np.sqrt(0.05 / 2000))
+
+
 def test_mixture_finds_the_mirror_mode_of_spm_with_the_right_weight():
     """Against the exact weight of each draw among itself and its mirror image."""
     _, _, d = make("spm")
