@@ -29,6 +29,9 @@ def describe(model: Any) -> tuple[dict[str, set[str]], dict[str, tuple[str, str]
     parents = {
         str(k): {str(p) for p in v} for k, v in ModelGraph(model).make_compute_graph().items()
     }
+    # As the model prints; the likelihood is computed from logarithms of these.
+    written = {"l": {"h"}, "L": {"t", "s", "epsilon"} & set(parents)}
+    parents |= {name: by for name, by in written.items() if name in parents}
     observed = {v.name for v in model.observed_RVs}
     derived = {v.name for v in model.deterministics}
     data = {v.name for v in model.data_vars}
