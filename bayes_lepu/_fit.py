@@ -121,7 +121,7 @@ def fit(
         most frequent level, there. What is put there is learned from these rows and kept.
     standardize : bool
         Work on standardised columns; penalties and priors refer to that scale. Those of a sparse
-        matrix are divided by their standard deviations and not centred.
+        matrix are divided by their largest values and not centred.
     penalty : {"l2", "l1", "none"} or mapping with keys "a", "alpha"
         The paper's penalty on each factor's slopes, with free intercepts; "l2" where only ``C`` is
         given. Neither of them: the priors of a posterior (`bayes_lepu.defaults`), which keep s

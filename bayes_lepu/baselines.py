@@ -30,7 +30,8 @@ from bayes_lepu.links import sigmoid
 from bayes_lepu.tables.encoding import Encoding
 from bayes_lepu.tables.frames import row_count
 from bayes_lepu.tables.problems import gather
-from bayes_lepu.tables.user_table import Table, encode_rows, read_table
+from bayes_lepu.tables.sparse_tables import as_sparse
+from bayes_lepu.tables.user_table import Table, encode_rows, match_sparse, read_table
 
 Array = NDArray[np.float64]
 type Features = ArrayLike | pd.DataFrame
@@ -70,7 +71,11 @@ class LogisticFit:
 
     def decision_function(self, X: Features) -> Array:
         """Linear predictor a·x + b, shape (n,)."""
-        values, _ = encode_rows(X, self.encoding, self.feature_names, named=self.named)
+        sparse = as_sparse(X)
+        if sparse is not None and not self.encoding.columns:
+            values, _ = match_sparse(sparse, self.feature_names, named=self.named)
+        else:
+            values, _ = encode_rows(X, self.encoding, self.feature_names, named=self.named)
         return values @ self.coef + self.intercept
 
     def predict_proba(self, X: Features) -> Array:
@@ -180,9 +185,9 @@ def split_rows(
 def _read(X: Features, l: ArrayLike) -> tuple[Table, NDArray[np.bool_]]:
     """Numbers and labels as every fit reads them; the columns stay in their units."""
     table, labels = gather(lambda: read_table(X), lambda: read_labels(l, row_count(X), X))
-    if is_sparse(table.numbers) or len(labels.annotators) > 1:
-        raise DataError("A baseline takes a dense table and the labels of one annotator.")
-    if np.abs(table.numbers).max() > _LARGEST:
+    if len(labels.annotators) > 1:
+        raise DataError("A baseline takes the labels of one annotator.")
+    if abs(table.numbers).max() > _LARGEST:
         raise DataError(
             f"X has values above {_LARGEST:g}, whose squares cannot be added up. Change the units."
         )
@@ -190,7 +195,12 @@ def _read(X: Features, l: ArrayLike) -> tuple[Table, NDArray[np.bool_]]:
 
 
 def _newton(X: Array, target: NDArray[np.bool_], C: float) -> tuple[Array, float]:
-    """Minimise the convex loss by damped Newton steps."""
+    """Minimise the convex loss by damped Newton steps; of a sparse table by scikit-learn."""
+    if is_sparse(X):
+        from sklearn.linear_model import LogisticRegression
+
+        found = LogisticRegression(C=1 / (2 * C), tol=1e-8, max_iter=10_000).fit(X, target)
+        return found.coef_[0], float(found.intercept_[0])
     if X.shape[1] > X.shape[0]:
         # With an L2 penalty the optimum lies in the row space of X, so n coordinates suffice.
         U, sizes, Vt = np.linalg.svd(X, full_matrices=False)

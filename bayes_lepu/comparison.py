@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 Indices = NDArray[np.intp]
 MANY_CELLS = 40_000_000
+FEWEST_DRAWS = 25  # ArviZ fits a tail to a fifth of the draws, and needs five
 SOME_ROWS = 4000  # rows of which 4000 draws are 128 MB
 
 
@@ -94,6 +95,11 @@ def refuse_other_rows(fits: Mapping[str, Fit]) -> None:
         if fit.is_point:
             raise ModelError(
                 f"{name!r} is a point estimate; draws are needed. Fit it with method='nuts'."
+            )
+        if fit.draws.b.size < FEWEST_DRAWS:
+            raise ModelError(
+                f"{name!r} has {fit.draws.b.size} draws; at least {FEWEST_DRAWS} are expected to "
+                "estimate how well left-out labels are predicted. Fit it with more draws=."
             )
         _check_rows(fit.data, fits[first].data, name, first)
 

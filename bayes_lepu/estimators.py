@@ -535,8 +535,6 @@ class ElkanNotoClassifier(LabelClassifier):
     Elkan and Noto (2008), doi 10.1145/1401890.1401920.
     """
 
-    _accept_sparse: bool = False
-
     def __init__(
         self,
         *,

@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -219,7 +220,7 @@ def _check_sampler(options: FitOptions) -> None:
     ):
         if not isinstance(value, int) or isinstance(value, bool) or value < least:
             raise ModelError(f"{name} = {value!r}; a whole number of at least {least} is expected.")
-    if not 0 < options.target_accept < 1:
+    if not (isinstance(options.target_accept, Real) and 0 < options.target_accept < 1):
         raise ModelError(
             f"target_accept = {options.target_accept!r}; a number between 0 and 1 is expected."
         )

@@ -4,10 +4,8 @@ from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from typing import Any
 
-MAX_NAMED = 5
 
-
-def some(values: Sequence[Any], *, most: int = MAX_NAMED) -> str:
+def some(values: Sequence[Any], *, most: int = 5) -> str:
     """The first few values, for a message."""
     shown = ", ".join(str(v) for v in values[:most])
     return shown + (f" and {len(values) - most} more" if len(values) > most else "")

@@ -191,6 +191,12 @@ def _checked(density: LogDensity, posterior: "xr.Dataset") -> "xr.Dataset":
                 f"The trace has {some(found)} as {dim}; {some(list(expected))} is expected. Hand "
                 "over the table that the model was built with."
             )
+    bad = [b.name for b in blocks if not np.isfinite(posterior[b.name].to_numpy()).all()]
+    if bad:
+        raise ModelError(
+            f"The trace holds draws of {', '.join(bad)} that are no finite numbers. Leave out the "
+            "chains that failed: trace.sel(chain=[...])."
+        )
     _warn_of_more(density, posterior)
     return posterior.sel(coords).transpose("chain", "draw", ...)
 

@@ -3,7 +3,6 @@
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.sparse import csr_array
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
@@ -184,7 +183,6 @@ L3 = np.array([0, 1, 0, 1, 0, 1])
         (X3[:, :0], L3, "X is empty"),
         (np.where(X3 == 4, np.nan, X3), L3, "Cells without a value"),
         (np.where(X3 > 9, np.inf, X3), L3, "Infinite values"),
-        (csr_array(X3), L3, "a dense table"),
         (X3, L3[:5], r"X has 6 rows but [ly] has 5 values"),
         (X3, np.column_stack([L3, np.roll(L3, 2)]), "labels of one annotator"),
         (pd.DataFrame(X3), pd.Series(L3)[::-1], r"index of [ly] differs .*\.loc\[X\.index\]"),

@@ -26,6 +26,13 @@ def test_fits_of_other_rows_are_refused():
             lepu.compare({"first": first, "other": other})
 
 
+def test_too_few_draws_are_refused_before_anything_is_computed():
+    X, l, _ = tiny_table()
+    few = lepu.fit(X, l, model="scar", method="laplace", draws=4, random_seed=1)
+    with pytest.raises(lepu.ModelError, match=r"'few' has \d+ draws; at least 25"):
+        lepu.compare({"many": tiny_fit("spm"), "few": few})
+
+
 def test_columns_may_differ():
     X, l, _ = tiny_table()
     options = {"model": "scar", "method": "laplace", "draws": 50, "random_seed": 1}

@@ -31,3 +31,9 @@ def test_the_fewest_draws_allowed_have_an_effective_size(rows):
     fit = lepu.fit(*rows, model="naive", method="nuts", **few)
     assert not fit.is_point
     assert np.isfinite(fit.summary()["ess_bulk"].to_numpy(dtype=float)).all()
+
+
+@pytest.mark.parametrize("value", ["a", None, 1.5, float("nan")])
+def test_target_accept_is_a_share(rows, value):
+    with pytest.raises(ModelError, match=r"target_accept = .*a number between 0 and 1"):
+        lepu.fit(*rows, model="spm", method="nuts", target_accept=value)

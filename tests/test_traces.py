@@ -113,6 +113,14 @@ def test_what_the_trace_lacks_is_listed():
         lepu.from_trace({}, X, l)
 
 
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_draws_that_are_no_numbers_are_refused(value):
+    posterior = tiny_fit("scar").tree["posterior"].to_dataset().copy(deep=True)
+    posterior["b"][0, 3] = value
+    with pytest.raises(lepu.ModelError, match=r"draws of b that are no finite numbers"):
+        lepu.from_trace(posterior, *rows("scar"), model="scar")
+
+
 @pytest.mark.parametrize("name", ["scar", "panel"])
 def test_other_rows_than_those_sampled_are_refused(name):
     fit, (X, l) = tiny_fit(name), rows(name)

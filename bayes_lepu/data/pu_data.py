@@ -18,11 +18,12 @@ from numpy.typing import NDArray
 
 from bayes_lepu.data.annotators import ONE
 from bayes_lepu.data.learned import Learned
-from bayes_lepu.data.repeats import find_all_repeats, find_repeats
 from bayes_lepu.data.weights import (
     are_counts,
     evenly_by_weight,
     evenly_spaced,
+    find_all_repeats,
+    find_repeats,
     random_keys,
     total_and_error,
 )

@@ -10,17 +10,17 @@ import numpy as np
 
 from bayes_lepu.data.annotators import (
     read_labels,
+    read_visits,
     refuse_idle,
     refuse_label_among_features,
+    visit_columns,
 )
 from bayes_lepu.data.pu_data import PUData
-from bayes_lepu.data.visits import read_visits, visit_columns
 from bayes_lepu.errors import DataError
 from bayes_lepu.likelihood.sparse_matrices import is_sparse
 from bayes_lepu.suggestions import some
-from bayes_lepu.tables.arrays import refuse_swapped
 from bayes_lepu.tables.formulas import read_design
-from bayes_lepu.tables.frames import row_count, take_roles
+from bayes_lepu.tables.frames import refuse_swapped, row_count, take_roles
 from bayes_lepu.tables.labels import check_weights, read_classes, read_outside, read_weights
 from bayes_lepu.tables.matching import read_mask
 from bayes_lepu.tables.problems import gather
@@ -71,7 +71,7 @@ def read_data(
         terms, such as ``"~ bs(amount, df=5) + country"``.
     standardize : bool
         Centre every column and divide it by its standard deviation (ddof = 0); those of a sparse
-        matrix are not centred.
+        matrix by their largest value, without centring.
     """
     if not isinstance(standardize, bool | np.bool_):
         raise DataError(f"standardize={standardize!r}; True or False is expected.")
@@ -108,8 +108,11 @@ def read_data(
         marked, unmarked = ((labels.matrix == value).any(axis=1) for value in (1, 0))
         check_weights(float(weight @ marked), float(weight @ unmarked))
     values, names = table.numbers, table.names
-    if is_sparse(values):
-        _refuse_for_sparse(len(labels.annotators))
+    if is_sparse(values) and len(labels.annotators) > 1:
+        raise DataError(
+            "X is a sparse matrix and l has several annotators; one annotator is expected there. "
+            "Use X.toarray(), or reduce the columns first (for example TruncatedSVD)."
+        )
     refuse_label_among_features(values, names, labels)
     if is_sparse(values):
         center, scale, values = standardise_sparse(values, names, weight, standardize=standardize)
@@ -147,12 +150,3 @@ def read_data(
         outside=read_outside(class_prior, label_frequency),
         visit_names=seen.names,
     )
-
-
-def _refuse_for_sparse(annotators: int) -> None:
-    """Refuse what has no form in products with X."""
-    if annotators > 1:
-        raise DataError(
-            "X is a sparse matrix and l has several annotators; one annotator is expected there. "
-            "Use X.toarray(), or reduce the columns first (for example TruncatedSVD)."
-        )

@@ -59,6 +59,7 @@ if TYPE_CHECKING:
 
 FORMAT = "bayes_lepu.fit"
 FORMAT_VERSION = 7
+WRONG = (LookupError, ValueError, TypeError, AttributeError)  # of what a file lacks or has instead
 LEARNED = "learned"  # the group of the trees that learned the shape of the class
 
 
@@ -219,7 +220,7 @@ def fields_of(
         )
     try:
         return _from_tree(tree, known[name], of_class)
-    except (KeyError, ValueError, TypeError, AttributeError, IndexError) as error:
+    except (*WRONG, MemoryError, OverflowError, RecursionError) as error:
         raise FileFormatError(
             f"{path} is incomplete ({error}). Save the fit again, or use the release that wrote it."
         ) from error
@@ -302,7 +303,10 @@ def _read_priors(text: str) -> dict[str, Prior]:
 def _read_parameters(group: Any, log_w: Any, density: LogDensity) -> Parameters:
     logs = log_w["log_weights"].to_numpy()
     values = {str(name): variable.to_numpy() for name, variable in group.data_vars.items()}
-    return from_variables(density, values, logs)
+    found = from_variables(density, values, logs)
+    if not all(np.isfinite(getattr(found, name)).all() for name in ("a", "b", "alpha")):
+        raise ValueError("numbers among its parameters are not finite")
+    return found
 
 
 def _read_modes(group: Any, density: LogDensity) -> tuple[Mode, ...]:
@@ -340,15 +344,47 @@ def read_tree(path: Path) -> "xr.DataTree":
 
     content = _checked(path)
     try:
+        _refuse_foreign_parts(content)
         with xr.open_datatree(BytesIO(content), engine="h5netcdf") as opened:
             _refuse_more_than_there_is(opened, len(content), path)
             # Group by group: DataTree.load leaves some variables lazy, and the file open.
             groups = {g.path: g.to_dataset(inherit=False).load() for g in opened.subtree}
             return xr.DataTree.from_dict(groups)
-    except (OSError, ValueError, KeyError, RuntimeError, TypeError) as error:
+    except FileFormatError:
+        raise
+    except (OSError, ValueError, KeyError, RuntimeError, TypeError, MemoryError) as error:
         raise FileFormatError(
             f"{path} is not a netCDF file written by Fit.save ({error})."
         ) from error
+
+
+def _refuse_foreign_parts(content: bytes) -> None:
+    """Refuse what `Fit.save` never writes: other files, links, filters, groups in groups.
+
+    HDF5 reads external storage and follows external links wherever they lead, and a group that
+    holds itself never ends.
+    """
+    import h5py
+
+    with h5py.File(BytesIO(content), "r") as file:
+        groups, seen = [(file, 0)], set()
+        for group, depth in groups:
+            for name in group:
+                if not isinstance(group.get(name, getlink=True), h5py.HardLink):
+                    raise ValueError(f"{name!r} is a link")
+                part = group[name]
+                place = h5py.h5o.get_info(part.id).addr
+                if place in seen or depth > 3:  # a fit has one level of groups
+                    raise ValueError(f"{name!r} is there twice, or too deep")
+                seen.add(place)
+                if isinstance(part, h5py.Group):
+                    groups.append((part, depth + 1))
+                    continue
+                if not isinstance(part, h5py.Dataset):
+                    continue
+                layout = part.id.get_create_plist()
+                if part.external or part.is_virtual or layout.get_nfilters():
+                    raise ValueError(f"{name!r} is kept in another file, or compressed")
 
 
 def _trailer(content: bytes) -> bytes:

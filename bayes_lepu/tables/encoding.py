@@ -114,11 +114,7 @@ class Column:
 
     def _filled(self, cells: Cells) -> Array:
         gaps = cells.missing
-        return (
-            np.where(gaps, float(self.fill or 0.0), cells.numbers)
-            if gaps.any()
-            else (cells.numbers)
-        )
+        return np.where(gaps, float(self.fill or 0.0), cells.numbers) if gaps.any() else cells[0]
 
     def _codes(self, cells: Cells) -> NDArray[np.int64]:
         """Places among the levels; -1 for a level that is none of them."""
@@ -212,6 +208,8 @@ class Encoding:
         design = stored["design"] and Design(
             **{name: _deep(value) for name, value in stored["design"].items()}
         )
+        if design and not design.variables:  # which reads the formulas: hostile ones end here
+            raise ValueError("its formulas name no column")
         return cls(**{**_tuples(stored, cls), "columns": columns, "design": design})
 
 

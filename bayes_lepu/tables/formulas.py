@@ -13,8 +13,9 @@ Only the functions in `FUNCTIONS` may be called, because a formula also comes ou
 """
 
 import ast
+import operator
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,26 +25,28 @@ import pandas as pd
 from bayes_lepu.errors import DataError
 from bayes_lepu.links import Array
 from bayes_lepu.suggestions import did_you_mean, some
-from bayes_lepu.tables.quoted_names import (
-    as_identifiers,
-    as_quoted,
-    closing,
-    names_of_identifiers,
-    without_quotes,
-)
 
 SPLINES = ("bs", "cr", "cc")
 SIMPLE = ("log", "log2", "log10", "log1p", "exp", "sqrt", "abs")
 MORE = {"log1p": np.log1p, "sqrt": np.sqrt}  # which formulaic does not know
 FUNCTIONS = (*SPLINES, "poly", *SIMPLE, "center", "scale", "C", "I")
-HIGHEST = 10  # power
-MOST = 200  # columns of a spline or polynomial
+MOST = 200  # columns of a spline or polynomial, entries of a list: more than labels can support
+# What formulaic reads in a second; it expands every product before it looks at the columns.
+MOST_TERMS, MOST_TEXT = 3000, 50_000
 STEPS = 1000  # along a spline, where its argument is looked up
 GROUP = re.compile(r"\(\s*1\s*\|\s*(\w+|`[^`]+`)\s*\)")
 SPLINE = re.compile(r"\b(bs|cr|cc)\(")
 ARGUMENT = "value"  # of a spline whose own argument is left out
 # Outside the range of the training rows a spline keeps its value at the end of the range.
 CLIP = ", extrapolation='clip'"
+MOST_NUMBER = 1e100  # which no unit of measurement needs, and whose digits cost nothing
+OPERATORS: dict[type, Callable[[float, float], float]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.Pow: operator.pow,
+}
 NODES = (
     ast.Expression,
     ast.Call,
@@ -53,10 +56,11 @@ NODES = (
     ast.keyword,
     ast.BinOp,
     ast.UnaryOp,
-    ast.operator,
-    ast.unaryop,
+    ast.UAdd,
+    ast.USub,
     ast.List,
     ast.Tuple,
+    *OPERATORS,
 )
 
 
@@ -269,39 +273,58 @@ def learn_design(
 def _read(text: str, *, option: str = "formula") -> list[tuple[str, tuple[str, ...]]]:
     """The terms of a formula and the user's columns in each; anything but arithmetic is refused."""
     formulaic = _formulaic()
-    _refuse_powers(text, option)
+    if len(text) > MOST_TEXT:
+        raise DataError(
+            f"{option} is a formula of {len(text)} characters; up to {MOST_TEXT} are expected."
+        )
     try:
+        tree = formulaic.parser.DefaultFormulaParser().get_ast(as_identifiers(text))
+        if _most_terms(tree) > MOST_TERMS:
+            raise DataError(
+                f"{option}={text[:300]!r} expands into more than {MOST_TERMS} terms by its powers "
+                "and products. Write fewer of them, or a list of columns."
+            )
         terms = list(formulaic.Formula(as_identifiers(text)))
         if not all(hasattr(term, "factors") for term in terms):
             raise SyntaxError("it has several parts")
+        return [(as_quoted(str(term)), tuple(_variables(term, option))) for term in terms]
     except (formulaic.errors.FormulaicError, SyntaxError, RecursionError) as error:
         raise DataError(
-            f"{option}={text!r} is not a formula: {_plain(error)}. Write "
+            f"{option}={text[:300]!r} is not a formula: {_plain(error)}. Write "
             "terms joined by +, such as '~ bs(amount, df=5) + country + (1 | merchant)'."
         ) from None
-    found = []
-    for term in terms:
-        variables: dict[str, None] = {}
-        for factor in term.factors:
-            kind = factor.eval_method.value
-            if kind == "lookup":
-                variables[factor.expr] = None
-            elif kind == "python":
-                variables |= dict.fromkeys(_names(factor.expr, option))
-        found.append((as_quoted(str(term)), tuple(variables)))
+
+
+def _variables(term: Any, option: str) -> dict[str, None]:
+    """The user's columns in a term of formulaic's."""
+    found: dict[str, None] = {}
+    for factor in term.factors:
+        kind = factor.eval_method.value
+        if kind == "lookup":
+            found[factor.expr] = None
+        elif kind == "python":
+            found |= dict.fromkeys(_names(factor.expr, option))
     return found
 
 
-def _refuse_powers(text: str, option: str) -> None:
-    """Refuse what could take for ever: powers of powers, and powers beyond any use."""
-    powers = re.findall(r"(?:\*\*|\^)(-?[\w.]*)(\*\*|\^)?", re.sub(r"\s", "", text))
-    for exponent, another in powers:
-        number = re.fullmatch(r"-?\d*\.?\d+", exponent) and float(exponent)
-        if another or number is None or number > HIGHEST:
-            raise DataError(
-                f"{option}: the power {exponent!r} in {text!r}; a number up to {HIGHEST} is "
-                "expected."
-            )
+def _most_terms(tree: Any) -> float:
+    """Upper bound of the number of terms that a formula is expanded into."""
+    nodes = [tree]
+    for node in nodes:  # from the whole to its parts; a long sum is deeper than a stack
+        nodes += [part for part in getattr(node, "args", ()) if hasattr(part, "args")]
+    most: dict[int, float] = {}
+    for node in reversed(nodes):
+        parts = [most.get(id(part), 1.0) for part in getattr(node, "args", ())]
+        symbol = node.operator.symbol if parts else ""
+        if symbol in ("**", "^"):
+            power = str(node.args[1])
+            fits = power.isdigit() and len(power) < 3  # "99" and less
+            most[id(node)] = parts[0] ** int(power) if fits else np.inf
+        elif symbol in ("+", "-", "~"):
+            most[id(node)] = sum(parts)
+        else:
+            most[id(node)] = min(float(np.prod([1 + part for part in parts])), 1e99)
+    return most[id(tree)]
 
 
 def _names(code: str, option: str) -> list[str]:
@@ -312,10 +335,10 @@ def _names(code: str, option: str) -> list[str]:
     except SyntaxError:
         code = as_quoted(code)
         raise DataError(f"{option}: {code!r} is no expression of columns.") from None
-    code = as_quoted(code)
-    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    code, nodes = as_quoted(code)[:300], list(ast.walk(tree))
+    calls = [node for node in nodes if isinstance(node, ast.Call)]
     called = {node.func for node in calls}
-    for node in ast.walk(tree):
+    for node in nodes:
         if not isinstance(node, NODES):
             raise DataError(
                 f"{option}: {code!r} uses {type(node).__name__.lower()}; columns, numbers, "
@@ -329,15 +352,21 @@ def _names(code: str, option: str) -> list[str]:
                 f"{option}: {name!r} in {code!r} is not a function of formulas."
                 f"{did_you_mean(name, FUNCTIONS)} Known: {', '.join(FUNCTIONS)}."
             )
+    for node in nodes:
+        if isinstance(node, ast.BinOp | ast.UnaryOp):
+            _folded(node, code, option)
+        elif isinstance(node, ast.List | ast.Tuple) and len(node.elts) > MOST:
+            raise DataError(f"{option}: a list of {len(node.elts)} in {code!r}; up to {MOST} fit.")
     for call in (c for c in calls if getattr(c.func, "id", "") in (*SPLINES, "poly")):
         sizes = [*call.args[1:], *(k.value for k in call.keywords if k.arg in ("df", "degree"))]
         for size in sizes:
-            if isinstance(size, ast.Constant) and not _is_size(size.value):
+            value = _folded(size, code, option)
+            if value is None or value not in range(1, MOST + 1):
                 raise DataError(
-                    f"{option}: {size.value!r} in {code!r}; a whole number from 1 to {MOST} is "
-                    "expected."
+                    f"{option}: {ast.unparse(size)} in {code!r}; a whole number from 1 to {MOST} "
+                    "is expected."
                 )
-    names = [n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and n not in called]
+    names = [n.id for n in nodes if isinstance(n, ast.Name) and n not in called]
     return [quoted.get(name, name) for name in names]
 
 
@@ -347,8 +376,33 @@ def _in_levels(text: str) -> list[str]:
     return [quoted.get(name, name) for name in re.findall(r"\bC\(\s*(\w+)\s*[,)]", text)]
 
 
-def _is_size(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= MOST
+def _folded(node: ast.AST, code: str, option: str) -> float | None:
+    """The value of an expression of numbers; None where it has columns.
+
+    Python computes such a part before any column is looked at, to any number of digits; here it is
+    computed in double precision, which takes no time.
+    """
+    if isinstance(node, ast.Name | ast.Call):
+        return None
+    if isinstance(node, ast.Constant) and isinstance(node.value, int | float):
+        return float(node.value) if abs(node.value) < MOST_NUMBER else np.inf
+    try:
+        if isinstance(node, ast.UnaryOp):
+            inner = _folded(node.operand, code, option)
+            return inner if inner is None or isinstance(node.op, ast.UAdd) else -inner
+        if isinstance(node, ast.BinOp):
+            left, right = (_folded(side, code, option) for side in (node.left, node.right))
+            if left is None or right is None:
+                return None
+            value = OPERATORS[type(node.op)](left, right)
+            if not isinstance(value, complex) and abs(value) < MOST_NUMBER:
+                return value
+    except (ZeroDivisionError, OverflowError):
+        pass
+    raise DataError(
+        f"{option}: {ast.unparse(node)[:100]} in {code!r}; columns and numbers below "
+        f"{MOST_NUMBER:g} are expected there."
+    )
 
 
 def _columns(
@@ -442,3 +496,51 @@ def _formulaic() -> Any:
             "Formulas need formulaic. Install it: pip install 'bayes-lepu[formulas]'."
         ) from None
     return formulaic
+
+
+QUOTED = re.compile(r"`[^`]*`|'[^']*'|\"[^\"]*\"")
+CALL = re.compile(r"\w\(|\{")
+IDENTIFIER = re.compile(r"\bcolumn_((?:[0-9a-f]{2})+)_\b")
+
+
+def as_identifiers(text: str) -> str:
+    """The same formula with identifiers for the names in backticks inside its functions."""
+    bare = without_quotes(text)
+    inside = [range(call.end(), closing(text, call.end())) for call in CALL.finditer(bare)]
+
+    def rename(found: re.Match[str]) -> str:
+        quoted = found[0]
+        if quoted[0] != "`" or not any(found.start() in span for span in inside):
+            return quoted
+        return f"column_{quoted[1:-1].encode().hex()}_"
+
+    return QUOTED.sub(rename, text)
+
+
+def as_quoted(text: str) -> str:
+    """The same text with the names in backticks again."""
+    return IDENTIFIER.sub(lambda found: f"`{_name(found)}`", text)
+
+
+def names_of_identifiers(text: str) -> dict[str, str]:
+    """The names behind the identifiers in a text."""
+    return {found[0]: _name(found) for found in IDENTIFIER.finditer(text)}
+
+
+def closing(text: str, begin: int) -> int:
+    """Where the bracket that is open at ``begin`` is closed."""
+    bare, depth = without_quotes(text), 1
+    for place in range(begin, len(bare)):
+        depth += {"(": 1, "{": 1, ")": -1, "}": -1}.get(bare[place], 0)
+        if depth == 0:
+            return place
+    return len(text)
+
+
+def _name(found: re.Match[str]) -> str:
+    return bytes.fromhex(found[1]).decode(errors="replace")
+
+
+def without_quotes(text: str) -> str:
+    """A text of the same length in which nothing in quotes is an operator or a bracket."""
+    return QUOTED.sub(lambda found: "_" * len(found[0]), text)

@@ -142,10 +142,11 @@ def read_weights(sample_weight: Any, n: int, X: Any, *, part: bool = False) -> A
 
 def check_weights(marked: float, unmarked: float) -> None:
     """Refuse weights that leave no marked or no unmarked row, and sums that are no counts."""
-    if not marked + unmarked <= MOST_WEIGHT:
+    if not 1 / MOST_WEIGHT <= marked + unmarked <= MOST_WEIGHT:
         raise DataError(
             f"sample_weight sums to {marked + unmarked:.3g}; weights say how often rows count, and "
-            f"up to {MOST_WEIGHT:.0e} in all is expected. Divide them, for example w / w.mean()."
+            f"{1 / MOST_WEIGHT:.0e} to {MOST_WEIGHT:.0e} in all is expected. Divide them, for "
+            "example w / w.mean()."
         )
     if not (marked and unmarked):
         raise DataError(

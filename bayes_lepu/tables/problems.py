@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 from bayes_lepu.errors import DataError
 from bayes_lepu.suggestions import some
 
-MAX_COLUMNS = 20
-
 
 class ProblemKind(Enum):
     """What can be wrong with a column: a sentence, and what to do about it.
@@ -74,6 +72,11 @@ class ProblemKind(Enum):
         "Store them as numbers, or leave them out: --exclude {names}.",
         "The fit has numbers here: use pd.to_numeric(X[{first}]).",
         "The fit has numbers here: store them as numbers.",
+    )
+    COMMAS = (
+        "Numbers with a decimal comma",
+        "Use pd.read_csv(..., decimal=','), or X[{first}].str.replace(',', '.').astype(float).",
+        "Store them with a decimal point, or leave them out: --exclude {names}.",
     )
     TEXT_AMONG_NUMBERS = (
         "Text among numbers",
@@ -165,7 +168,7 @@ class TableError(DataError):
                 names=",".join(names),
                 **self.facts,
             )
-            lines.append(f"{kind.sentence}: {some(found, most=MAX_COLUMNS)}. {remedy}")
+            lines.append(f"{kind.sentence}: {some(found, most=20)}. {remedy}")
         if len(lines) == 1:
             return f"{subject} cannot be used as it is. {lines[0]}"
         return f"{subject} cannot be used as it is, for {len(lines)} reasons:\n" + "\n".join(

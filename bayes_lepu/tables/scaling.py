@@ -75,9 +75,10 @@ def too_extreme(names: Sequence[str], *, standardize: bool = False) -> DataError
 def standardise_sparse(
     matrix: Any, names: tuple[str, ...], weight: Array, *, standardize: bool
 ) -> tuple[Array, Array, Any]:
-    """The same for a sparse matrix, which is divided by the standard deviations and not centred.
+    """The same for a sparse matrix, whose columns are divided by their largest values.
 
-    Zeros stay zeros; the intercepts make up for the centres.
+    Zeros stay zeros; the intercepts make up for the centres. A word of few rows has a tiny standard
+    deviation; divided by it, rare words would weigh most.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         mean, spread = moments(matrix, _shares(matrix.shape[0], weight))
@@ -86,7 +87,9 @@ def standardise_sparse(
     extreme = np.flatnonzero(~np.isfinite(spread))
     if extreme.size:
         raise too_extreme([names[j] for j in extreme])
-    scale = spread if standardize else np.ones_like(spread)
+    scale = np.ones_like(spread)
+    if standardize:
+        scale = abs(matrix).max(axis=0).toarray().ravel()
     return np.zeros_like(spread), scale, scaled(matrix, 1 / scale)
 
 

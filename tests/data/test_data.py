@@ -226,6 +226,8 @@ def test_names_that_no_file_can_hold(frame, labels):
     [
         (pd.Series([1, "x", 3] * 20, dtype=object), ("Text among numbers", "'x'", "to_numeric")),
         (pd.Series(["1", "2", "3"] * 20), ("Numbers written as text", "to_numeric", "category")),
+        (pd.Series([f"{i},5" for i in range(N)]), ("decimal comma", "'0,5'", "decimal=','")),
+        (pd.Series(["1.234,5", "7", "x,y"] * 20), ("decimal comma", "'1.234,5'")),
         (pd.Series(pd.date_range("2020", periods=N)), ("Dates", "kind", "2020-01-01", "dt.days")),
         (pd.Series([f"2020-01-{d:02}" for d in range(1, 31)] * 2), ("Dates", "as text", "exclude")),
         (pd.Series(pd.timedelta_range("1h", periods=N)), ("Durations", "kind", "total_seconds")),

@@ -176,6 +176,73 @@ def test_arrays_larger_than_their_file_are_refused(tmp_path):
     assert time.monotonic() - begun < patience(LONGEST)
 
 
+def outside(file, folder):
+    secret = folder / "secret"
+    secret.write_bytes(bytes(8000))
+    file.create_dataset("outside", (1000,), "f8", external=[(str(secret), 0, 8000)])
+
+
+def deep(file, folder):
+    file.create_group("a" + "/a" * 50)
+
+
+def cycle(file, folder):
+    file["posterior" if "posterior" in file else "map"]["itself"] = file["/"]
+
+
+def linked(file, folder):
+    import h5py
+
+    file["other"] = h5py.ExternalLink(str(folder / "other.h5"), "/")
+
+
+def aliased(file, folder):
+    import h5py
+
+    file["again"] = h5py.SoftLink("/")
+
+
+def packed(file, folder):
+    file.create_dataset("zeros", data=np.zeros(10**6), chunks=(10**6,), compression="gzip")
+
+
+def nested_text(file, folder):
+    file.attrs["quality"] = "[" * 10**4
+
+
+def not_finite(file, folder):
+    file["map"]["b"][...] = np.nan
+
+
+@pytest.mark.parametrize(
+    "change", [outside, deep, cycle, linked, aliased, packed, nested_text, not_finite]
+)
+def test_a_file_made_to_hurt_is_refused(saved, tmp_path, change):
+    import h5py
+
+    held = BytesIO(saved["map"][:-TRAILER])
+    with h5py.File(held, "a") as file:
+        change(file, tmp_path)
+    path = tmp_path / "hostile.nc"
+    path.write_bytes(held.getvalue() + _trailer(held.getvalue()))
+    begun = time.monotonic()
+    with pytest.raises(lepu.FileFormatError, match="hostile"):
+        lepu.load(path)
+    assert time.monotonic() - begun < patience(LONGEST)
+
+
+def test_a_hostile_formula_in_a_file_is_refused(fits, tmp_path):
+    from bayes_lepu.result.saved import read_tree, write_tree
+
+    demo = lepu.load_demo()
+    options = {"model": "scar", "method": "map", "class_features": "~ bs(wind_ms, df=4)"}
+    tree = read_tree(lepu.fit(demo.X[:300], demo.l[:300], **options).save(tmp_path / "fit.nc"))
+    rows = tree["constant_data"]
+    rows["encoding"] = str(rows["encoding"].item()).replace("df=4", "df=4**9")
+    with pytest.raises(lepu.FileFormatError, match="whole number from 1 to 200"):
+        lepu.load(write_tree(tree, tmp_path / "hostile.nc"))
+
+
 def test_writing_twice_leaves_one_file(fits, tmp_path):
     path = tmp_path / "fit.nc"
     fits["map"].save(path)

@@ -5,7 +5,9 @@ import json
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
+import xarray as xr
 
 import bayes_lepu as lepu
 from bayes_lepu import DataError
@@ -188,6 +190,23 @@ def test_columns_by_role_are_named_as_they_are(frame, labels):
 
 
 # Frames of other libraries ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("convert", "how"),
+    [
+        (pa.RecordBatch.from_pandas, "X.to_pandas"),
+        (lambda f: f.to_records(index=False), "pd.DataFrame"),
+        (xr.DataArray, "X.to_pandas"),
+        (lambda f: f.to_dict("list"), "pd.DataFrame"),
+    ],
+)
+def test_frames_that_are_not_known_are_not_read_by_position(frame, labels, convert, how):
+    numbers = frame[["amount", "age"]]
+    fitted = read_data(numbers, labels)
+    for read in (fitted.transform, lambda X: read_data(X, labels)):
+        with refused("column names are not read here", how):
+            read(convert(numbers[["age", "amount"]]))
 
 
 def test_lazy_frames_are_collected_first(frame, labels):

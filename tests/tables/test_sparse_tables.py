@@ -7,11 +7,14 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from scipy.special import expit
+from sklearn.feature_extraction.text import TfidfTransformer
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import roc_auc_score
 
 import bayes_lepu as lepu
 from bayes_lepu import DataError, ModelError, Prior
 from bayes_lepu.data.reading import read_data
-from bayes_lepu.estimators import PUClassifier, PUClassifierCV
+from bayes_lepu.estimators import ElkanNotoClassifier, PUClassifier, PUClassifierCV
 from bayes_lepu.inference.optimizers import optimise
 from bayes_lepu.models import get_model
 from bayes_lepu.models.density import LogDensity
@@ -99,7 +102,8 @@ def test_far_tails_and_false_marks_are_those_of_the_dense_table(small):
 def test_the_estimate_is_that_of_the_dense_table(small, model, penalty):
     X, l, _ = small
     options = {"model": model, "method": "map", "penalty": penalty, "C": 1.0, "random_seed": 1}
-    dense = lepu.fit(read_data(X, l).dense.X, l, standardize=False, **options)
+    options["standardize"] = False
+    dense = lepu.fit(X.toarray(), l, **options)
     fit = lepu.fit(X, l, **options)
     assert fit.data.is_sparse
     for name in ("a", "b", "alpha", "beta"):
@@ -113,7 +117,8 @@ def test_the_estimate_is_that_of_the_dense_table(small, model, penalty):
 def test_many_columns_reach_the_optimum_of_the_dense_table(words, penalty):
     """Against a climb over a dense table."""
     X, l, _, _ = words
-    fit = lepu.fit(X, l, model="spm", method="map", penalty=penalty, C=15.0, random_seed=1)
+    options = {"model": "spm", "method": "map", "standardize": False, "random_seed": 1}
+    fit = lepu.fit(X, l, penalty=penalty, C=15.0, **options)
     density = LogDensity(fit.spec, fit.data.dense, fit.priors)
     best = optimise(density, fit.modes[0].z)
     assert fit.modes[0].converged
@@ -126,7 +131,7 @@ def test_many_columns_reach_the_optimum_of_the_dense_table(words, penalty):
 def test_no_centre_is_taken_off_and_the_fit_says_so(fitted, words):
     X = words[0]
     mean, sd = X.toarray().mean(axis=0), X.toarray().std(axis=0)
-    np.testing.assert_allclose(fitted.data.scale, sd)
+    np.testing.assert_allclose(fitted.data.scale, X.toarray().max(axis=0))
     assert not fitted.data.center.any()
     assert "not centred" in repr(fitted)
     np.testing.assert_allclose(moments(X, np.full(1500, 1 / 1500)), [mean, sd])
@@ -240,9 +245,10 @@ def test_the_classifier_leaves_out_empty_columns(words):
 
 def test_penalties_are_chosen_on_sparse_folds(small):
     X, l, _ = small
-    found = PUClassifierCV(model="scar", cv=2, class_penalties=[0.1, 10.0], random_state=1)
+    options = {"standardize": False, "random_state": 1}
+    found = PUClassifierCV(model="scar", cv=2, class_penalties=[0.1, 10.0], **options)
     found.fit(X, l)
-    dense = PUClassifierCV(model="scar", cv=2, class_penalties=[0.1, 10.0], random_state=1)
+    dense = PUClassifierCV(model="scar", cv=2, class_penalties=[0.1, 10.0], **options)
     dense.fit(X.toarray(), l)
     assert found.class_penalty_ == dense.class_penalty_
     np.testing.assert_allclose(found.scores_, dense.scores_, atol=1e-6)
@@ -307,3 +313,34 @@ def test_sparse_rows_for_a_fit_with_centred_columns(small):
     fit = lepu.fit(X.toarray(), l, model="scar", method="map", random_seed=1)
     with pytest.raises(DataError, match=r"columns of this fit are centred.*X.toarray\(\)"):
         fit.predict_proba(X)
+
+
+def text_table(n=1500, p=250):
+    """TF-IDF of documents whose words have Zipf's frequencies, and labels of half the positives."""
+    rng = np.random.default_rng(0)
+    common = 1 / np.arange(1, p + 1) ** 0.9
+    other = common * np.exp(1.2 * rng.normal(size=p) * (rng.random(p) < 0.15))
+    y = rng.random(n) < 0.4
+    shares = np.where(y[:, None], other / other.sum(), common / common.sum())
+    counts = rng.multinomial(rng.poisson(25, n) + 5, shares)
+    X = sp.csr_array(TfidfTransformer().fit_transform(counts[:, counts[: n // 2].any(axis=0)]))
+    return X, (y & (rng.random(n) < 0.5)).astype(int), y
+
+
+def test_rare_words_do_not_weigh_most():
+    X, l, y = text_table()
+    train, new = slice(0, 750), slice(750, None)
+    fit = lepu.fit(X[train], l[train], model="spm", method="map", random_seed=1)
+    peer = LogisticRegression(max_iter=1000).fit(X[train], l[train])
+    ours = roc_auc_score(y[new], fit.predict_proba(X[new])[:, 1])
+    assert ours > roc_auc_score(y[new], peer.decision_function(X[new])) - 0.005
+    assert l.mean() < fit.class_prior()["mean"]["pi"] < y.mean() + 0.1
+
+
+def test_elkan_noto_of_a_sparse_matrix_is_that_of_the_dense_one(small):
+    X, l, _ = small
+    options = {"standardize": False, "random_state": 1}
+    sparse = ElkanNotoClassifier(**options).fit(X, l)
+    dense = ElkanNotoClassifier(**options).fit(X.toarray(), l)
+    np.testing.assert_allclose(sparse.predict_proba(X), dense.predict_proba(X.toarray()), atol=1e-4)
+    assert sparse.class_prior_ == pytest.approx(dense.class_prior_, abs=1e-4)
