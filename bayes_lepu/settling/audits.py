@@ -300,10 +300,11 @@ def expected_width(t: Array, p: Array, size: Array, m: int, ci_prob: float) -> f
     """Width of the interval by m audits whose errors have the variance to be expected."""
     n, weight, error = len(t), size.mean() / size, t - p
     variance = np.mean(weight * (t * (1 - t) + (error - error.mean()) ** 2))
-    # Two values with the mean and the variance to be expected stand for the audits.
-    y = t.mean() + np.sqrt(variance) * np.where(np.arange(m) % 2, -1.0, 1.0)
-    made = Round(y, 0 * y, 0 * y, 0 * y + 1, 0.0, float(n), m / n)
-    _, low, high = estimate_positives([Stratum((made,), 0.0, float(n))], ci_prob, use_model=False)
+    # Two errors with the mean and the variance to be expected stand for those of the audits.
+    drawn = np.quantile(p, (np.arange(m) + 0.5) / m)
+    y = drawn + error.mean() + np.sqrt(variance) * np.where(np.arange(m) % 2, -1.0, 1.0)
+    made = Round(y, drawn, 0 * y + p.sum(), 0 * y + 1, 0.0, float(n), m / n)
+    _, low, high = estimate_positives([Stratum((made,), 0.0, float(n))], ci_prob, trust=1.0)
     return (high - low) / n
 
 

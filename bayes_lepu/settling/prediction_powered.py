@@ -13,7 +13,8 @@ towards 1 by ten audits, so that useless predictions cost nothing.
 
 The normal interval fails where few of the audited rows are positive. As Agresti and Coull (1998,
 doi:10.1080/00031305.1998.10480550) do for a proportion, :math:`z^2/2` audits that found the lowest
-possible x and as many that found the highest are added before mean and variance are taken; the
+possible x and as many that found the highest are added before mean and variance are taken (a row
+predicted positive that is not, and the reverse, predicted as surely as any audited row is); the
 variance has the finite-population correction 1 - m / |L|, and z is Student's. Chosen rows are
 known rows, and nothing more. `tools.audit_study` measures the coverage.
 """
@@ -82,11 +83,14 @@ class Stratum:
 
 
 def estimate_positives(
-    strata: Sequence[Stratum], ci_prob: float, *, use_model: bool = True
+    strata: Sequence[Stratum], ci_prob: float, *, trust: float | None = None
 ) -> tuple[float, float, float]:
-    """Number of positives in all strata together: estimate, lower and upper."""
+    """Number of positives in all strata together: estimate, lower and upper.
+
+    ``trust`` is λ; by default it is estimated, and 0 is for audits alone.
+    """
     z = float(ndtri((1 + ci_prob) / 2))
-    parts = [_stratum(stratum, z**2 / 2, use_model=use_model) for stratum in strata]
+    parts = [_stratum(stratum, z**2 / 2, trust) for stratum in strata]
     estimate, centre, variance, audits = (float(v) for v in np.sum(parts, axis=0))
     half = float(stdtrit(audits + z**2 - 1, (1 + ci_prob) / 2)) * np.sqrt(variance)
     low = sum(s.found for s in strata)
@@ -95,15 +99,20 @@ def estimate_positives(
     return float(ends[0]), float(ends[1]), float(ends[2])
 
 
-def _stratum(stratum: Stratum, pseudo: float, *, use_model: bool) -> tuple[float, ...]:
+def _stratum(stratum: Stratum, pseudo: float, trust: float | None) -> tuple[float, ...]:
     """Estimate, centre and variance of the adjusted mean, and the number of audits."""
-    rounds, last = [r for r in stratum.rounds if r.y.size], stratum.rounds[-1]
+    rounds = [r for r in stratum.rounds if r.y.size]
+    last = rounds[-1] if rounds else stratum.rounds[-1]
     m = sum(r.y.size for r in rounds)
-    trust = _trust(rounds, m) if use_model and m else 0.0
+    trust = _trust(rounds, m) if trust is None else trust
     x = np.concatenate([r.estimates(trust) for r in rounds] or [np.zeros(0)])
     # An audit that found a positive might have been of a row with a typical weight.
     heavy = max((float(np.mean(r.relative**2)) for r in rounds), default=1.0)
-    added = np.array([last.known, last.known + heavy * last.left])
+    p = np.concatenate([r.p for r in rounds] or [np.zeros(1)]) * trust
+    predicted = trust * float(np.mean(last.expected)) if m else 0.0
+    lowest = min(0.0, predicted - last.left * float(p.max()))  # a false alarm, as sure as any
+    highest = predicted + heavy * last.left * (1 - float(p.min()))  # a positive as unexpected
+    added = last.known + np.array([lowest, highest])
     size = m + 2 * pseudo
     centre = (x.sum() + pseudo * added.sum()) / size
     square = np.sum((x - centre) ** 2) + pseudo * np.sum((added - centre) ** 2)
@@ -201,7 +210,7 @@ def audit_estimate(
         figures = np.array(
             [
                 *(v + marked for v in estimate_positives(strata, ci_prob)),
-                *(v + marked for v in estimate_positives(strata, ci_prob, use_model=False)[1:]),
+                *(v + marked for v in estimate_positives(strata, ci_prob, trust=0.0)[1:]),
                 *(known + v for v in (model, *(np.full(2, np.nan) if point else tails))),
             ]
         )

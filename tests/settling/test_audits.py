@@ -144,7 +144,7 @@ def test_how_many_audits(n, share, width):
         some = rng.choice(y, m, replace=False)
         made = Round(some, 0 * some, 0 * some, 0 * some + 1, 0.0, float(n), m / n)
         stratum = Stratum((made,), some.sum(), float(n - m))
-        _, low, high = estimate_positives([stratum], 0.95, use_model=False)
+        _, low, high = estimate_positives([stratum], 0.95, trust=0.0)
         widths.append((high - low) / n)
     assert np.mean(widths) == pytest.approx(width, rel=0.04)
     assert lepu.plan_audit(n, share, width / 2) > 1.8 * m or n == 800

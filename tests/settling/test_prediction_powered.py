@@ -57,7 +57,7 @@ def test_without_predictions_it_is_agresti_and_coull(positives):
     y, none = (np.arange(30) < positives).astype(float), np.zeros(30)
     one = Round(y, none, none, np.ones(30), 0.0, 500.0, 30 / 500)
     stratum = Stratum((one,), float(positives), 470.0)
-    estimate, low, high = estimate_positives([stratum], 0.95, use_model=False)
+    estimate, low, high = estimate_positives([stratum], 0.95, trust=0.0)
     assert estimate == pytest.approx(np.clip(500 * positives / 30, positives, 470 + positives))
     np.testing.assert_allclose([low, high], by_hand(y, 500))
 
@@ -76,7 +76,7 @@ def test_good_predictions_shorten_it_and_bad_ones_cost_little():
 @pytest.mark.parametrize("design", ["random", "group", "weighted", "three rounds", "sequential"])
 def test_stored_coverage(design):
     runs = [r for r in json.loads(audit_study.RUNS.read_text()) if r["design"] == design]
-    assert len(runs) >= 25
+    assert len(runs) >= 20
     assert min(r["covered"] for r in runs) >= 0.93
     assert np.mean([r["covered"] for r in runs]) >= 0.95
 
@@ -87,9 +87,9 @@ def test_the_page_shows_the_stored_figures():
 
 
 def test_a_regime_is_the_stored_one(monkeypatch):
-    """A rare class with a model that says too much, by 30 audits: the same code as then."""
+    """A model that says too much, by 30 audits: the same code as then."""
     runs = json.loads(audit_study.RUNS.read_text())
-    key = {"design": "random", "share": 0.03, "model": "too high", "m": 30}
+    key = {"design": "random", "share": 0.1, "model": "too high", "m": 30}
     (stored,) = [r for r in runs if key.items() <= r.items()]
     monkeypatch.setattr(audit_study, "REPEATS", 300)
     again = audit_study.regime(*key.values())
