@@ -169,7 +169,7 @@ def refuse_named(name: str, table: Any) -> None:
         how = "X.to_pandas()" if hasattr(table, "to_pandas") else "pd.DataFrame(X)"
         raise DataError(
             f"{name} is a {type(table).__module__}.{type(table).__name__}, whose column names are "
-            f"not read here; a data frame or an array is expected. Use {how.replace('X', name)}."
+            f"not read here; a pandas table is expected. Use {how.replace('X', name)}."
         )
 
 
