@@ -5,7 +5,7 @@ r"""Laplace: a Gaussian at every mode of the unconstrained posterior, weighted b
 
 with H the observed information plus prior precision at mode k. Draws of the mixture are resampled
 by their importance weights, whose Pareto k says how far to trust them (above 0.7: not). Where it
-is above, each Gaussian becomes a Student-t with the mean and spread of its weighted draws, up to
+is above 0.5, each Gaussian becomes a Student-t with the mean and spread of its weighted draws, up to
 `ROUNDS` times: skew and heavy tails of a posterior are so followed (population Monte Carlo, Cappé
 et al., 2008). Over very many rows, where every weight costs a pass, those of some draws tell k, and
 the draws stay those of the mixture.
@@ -31,6 +31,7 @@ ROWS_BY_DRAWS = 120_000_000
 DRAWS_PER_SPREAD = 10  # effective draws for a coordinate; with fewer only the tails change
 ROUNDS = 3  # of moving the mixture to its weighted draws; k seldom falls after the second
 TAILS = 7.0  # degrees of freedom then: heavier than a posterior's, and the weights stay even
+GOOD_K = 0.5  # up to here the weights have a finite variance
 TRUSTED_K = 0.7  # Pareto k up to which importance weights have a usable mean (Vehtari et al.)
 
 
@@ -152,7 +153,7 @@ def resample(
     if weighed < count:
         return z[:count], k
     for _ in range(ROUNDS):
-        if k <= TRUSTED_K:
+        if k <= GOOD_K:
             break
         moved = moved_to(mixture, z[:weighed], weights)
         there = moved.sample(rng, weighed)

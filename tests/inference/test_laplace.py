@@ -101,16 +101,16 @@ def test_draws_are_resampled_by_their_weights():
 
 
 def test_heavy_tails_are_followed_by_heavy_tails():
-    """A Student-t with 5 degrees of freedom, started from the Gaussian at its mode."""
+    """A Student-t with 5 degrees of freedom, started from a Gaussian that is too narrow."""
 
     class Heavy(Target):
         def logps(self, z):
             return -3.0 * np.log1p(z[:, 0] ** 2 / 5)
 
-    start = Mixture((Gaussian(np.zeros(1), np.sqrt(5 / 6) * np.eye(1), 0.0),))
+    start = Mixture((Gaussian(np.zeros(1), 0.4 * np.eye(1), 0.0),))
     first = importance(Heavy(), start, start.sample(np.random.default_rng(3), 8000))[1]
     z, k = resample(Heavy(), start, np.random.default_rng(3), 4000)
-    assert first > 0.7
+    assert first > 0.6
     assert k < 0.5
     # 5 % of such a t lie beyond 2.571; about 2000 draws in effect.
     assert np.mean(np.abs(z) > 2.571) == pytest.approx(0.05, abs=4 * np.sqrt(0.05 / 2000))
