@@ -15,7 +15,7 @@ BUDGETS = {
     "lines of the package": 30_900,
     "files of the package": 172,
     "lines of the tests": 18_700,
-    "numeric constants": 262,
+    "numeric constants": 263,
     "options of fit": 28,
 }
 

@@ -5,10 +5,10 @@ r"""Laplace: a Gaussian at every mode of the unconstrained posterior, weighted b
 
 with H the observed information plus prior precision at mode k. Draws of the mixture are resampled
 by their importance weights, whose Pareto k says how far to trust them (above 0.7: not). Where it
-is above 0.5, each Gaussian becomes a Student-t with the mean and spread of its weighted draws, up to
-`ROUNDS` times: skew and heavy tails of a posterior are so followed (population Monte Carlo, Cappé
-et al., 2008). Over very many rows, where every weight costs a pass, those of some draws tell k, and
-the draws stay those of the mixture.
+is above 0.5, each Gaussian becomes a Student-t with the mean and spread of its weighted draws, up
+to `ROUNDS` times, which follows skew and heavy tails (population Monte Carlo, Cappé et al., 2008).
+Over very many rows, where every weight costs a pass, those of some draws tell k, and the draws stay
+those of the mixture.
 """
 
 from collections.abc import Iterable
