@@ -939,10 +939,10 @@ class Fit:
         found, facts = self.identifiability, self.answer.facts() | facts_of(self)
         if found.exchanged_pi is not None:
             other = estimate_in_words(found.exchanged_pi)
-            facts["class prior pi"] += f"; with the factors exchanged {other}"
+            facts["class prior pi"] += f"; with t and s swapped {other}"
         by = "" if self.data.in_memory else f" (judged by {self.data.n} rows at random)"
         facts["verdict"] = f"level {found.level}{by}: {found.verdict}"
-        return facts | {"carried by": ", ".join(found.carried_by)}
+        return facts | {"rests on": ", ".join(found.carried_by)}
 
 
 def _label_array(labels: NDArray[np.int8], data: PUData) -> "xr.DataArray":

@@ -213,7 +213,7 @@ class Identifiability:
 
     def __str__(self) -> str:
         carried = ", ".join(self.carried_by)
-        lines = [f"Level {self.level}: {self.verdict}", f"Carried by: {carried}."]
+        lines = [f"Level {self.level}: {self.verdict}", f"Rests on: {carried}."]
         for check in self.checks:
             if check.status in ("failed", "weak"):
                 lines.append(f"  [{check.status}] {check.name}: {check.text}")
@@ -231,7 +231,7 @@ class Identifiability:
         carried = escape(", ".join(self.carried_by))
         return (
             f"<div><p><b>Level {self.level}.</b> {escape(self.verdict)}</p>"
-            f"<p>Carried by: {carried}.</p>{table}{self._remedies_html()}</div>"
+            f"<p>Rests on: {carried}.</p>{table}{self._remedies_html()}</div>"
         )
 
     def _remedies_html(self) -> str:

@@ -1,4 +1,4 @@
-"""From records to a level, and to what carries it."""
+"""From records to a level, and to what it rests on."""
 
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 # What names the factors where neither a rule nor the priors do, as an assumption.
 NAMED_BY = {
-    "density": "guesses that are the annotator's (no class floor, no false marks)",
+    "density": "the lower asymptote γ belongs to the annotator, not to the class",
     "columns": "columns kept out of one factor",
     "learned class": "s follows the columns in straight lines; only the class may bend",
 }
@@ -38,7 +38,7 @@ def choose_level(checks: Iterable[Check]) -> int:
 
 
 def level_is_known(checks: Iterable[Check]) -> bool:
-    """Whether π is determined, the naming of the factors given."""
+    """Whether π is determined, the orientation given."""
     checks = list(checks)
     return settled(checks, Aspect.LEVEL) and settled(checks, Aspect.LABELS)
 
@@ -72,7 +72,7 @@ def audits_give_pi(evidence: "Evidence", checks: Iterable[Check]) -> bool:
 
 
 def carriers(evidence: "Evidence", checks: Iterable[Check], level: int) -> tuple[str, ...]:
-    """Which assumptions carry the conclusion."""
+    """Which assumptions the conclusion rests on."""
     checks, found, several = list(checks), [], evidence.several
     if level < 4:
         found.append("data" if level_is_known(checks) else "data (the ranking, not π)")
@@ -109,24 +109,20 @@ def sentence(
     level: int,
     other: Array | None,
 ) -> str:
-    """What the level means here (``other``: π with the factors exchanged)."""
+    """What the level means here (``other``: π with t and s swapped)."""
     pi = pi_in_words(evidence)
     if level == 1:
-        return f"{_factors(evidence)} separable from these data{_given(evidence)}: {pi}."
+        return f"{_factors(evidence)} separable from these data{_given(evidence)}. {pi}."
     if level == 4:
         why = reasons(checks, Aspect.RANKING) or ["no check of the ranking by t supports more"]
         text = f"Only h = s·t is identified: {why[0]}"
     elif level == 3:
-        naming = "given that naming, "
-        rest = f"{naming}{pi}"
-        if not level_is_known(checks):
-            rest = f"even {naming}the level is open: {pi}"
-        rest += _exchanged_in_words(other, evidence.profile)
-        text = (
-            f"Only the unordered pair {{t, s}} is identified; {_naming(evidence, checks)}; {rest}"
-        )
+        level_open = "" if level_is_known(checks) else " Even given that, the level is open."
+        text = "The two factors are identified, not which of them is the class: "
+        text += f"{_naming(evidence, checks)}."
+        text += f"{level_open} {pi}{_swapped_in_words(other, evidence.profile)}"
     else:
-        text = f"The ranking by t is separable{_signs(evidence)}, its level is not: {pi}"
+        text = f"The ranking by t is separable{_signs(evidence)}, its level is not"
         why = [
             reason
             for aspect in (Aspect.LABELS, Aspect.COMPUTATION, Aspect.LEVEL)
@@ -134,9 +130,9 @@ def sentence(
         ]
         # Of several annotators all reasons: some make π too low and some too high.
         shown = dict.fromkeys(why if evidence.several else why[:1])
-        text += "".join(f"; {reason}" for reason in shown)
+        text += (": " if shown else "") + "; ".join(shown) + f". {pi}"
     if not evidence.fit.spec.certain and prior_determined(evidence, checks):
-        text += "; the class prior is prior-determined"
+        text += ". The class prior is prior-determined"
     return text + "."
 
 
@@ -159,12 +155,12 @@ def _naming(evidence: "Evidence", checks: Sequence[Check]) -> str:
     if evidence.several:
         return "; ".join(reasons(checks, Aspect.ORIENTATION))
     if evidence.contradicted:
-        return "the likelihood names them the other way than this fit, whose priors decide"
+        return "the likelihood prefers them swapped, the priors of this fit do not"
     if not evidence.symmetric:
-        return "the data do not settle which of them is t"
+        return "the data do not identify it"
     if rule == "none":
-        return "which of them is t rests on the priors alone"
-    how = f"which of them is t rests on the orientation rule ({rule}"
+        return "it rests on the priors alone"
+    how = f"it rests on the orientation rule ({rule}"
     if evidence.fit.is_point and not evidence.small:
         return how + ")"
     firm = max(evidence.order_probability, 1 - evidence.order_probability)
@@ -172,15 +168,12 @@ def _naming(evidence: "Evidence", checks: Sequence[Check]) -> str:
 
 
 def pi_in_words(evidence: "Evidence") -> str:
-    """The class prior, with what the data, the prior and other forms leave of it."""
+    """The class prior over all models that predict the labels as well, then by this one."""
     words, forms = _pi_under_this_form(evidence), evidence.forms
     if forms is None:
-        return words
-    count = len(forms.kept)
-    others = "the one form" if count == 1 else f"the {count} forms"
-    others += " of marking" if evidence.several else ""
-    found = f"{share(forms.low)} to {share(forms.high)} under {others}"
-    return f"{words}; {found} that predict the labels as well"
+        return f"If this model is exact, {words}"
+    found = f"π is {share(forms.low)} to {share(forms.high)} by all models that predict the labels"
+    return f"{found} as well ({len(forms.kept)} of those tried). If this model is exact, {words}"
 
 
 def _pi_under_this_form(evidence: "Evidence") -> str:
@@ -206,17 +199,17 @@ def _pi_under_this_form(evidence: "Evidence") -> str:
     return words
 
 
-def _exchanged_in_words(other: Array | None, profile: Profile | None) -> str:
+def _swapped_in_words(other: Array | None, profile: Profile | None) -> str:
     if other is None:
         return ""
-    words = f", or {share(float(np.mean(other)))}"
+    words = f". With t and s swapped, {share(float(np.mean(other)))}"
     if other.size > 1:
         low, high = interval(other)
         words += f" (posterior {share(low)} to {share(high)})"
     elif pieces := _likelihood_pieces(profile, branches=(Role.EXCHANGED,)):
         likely = " and ".join(f"{share(low)} to {share(high)}" for low, high in pieces)
         words += f" (likelihood {likely})"
-    return words + " with the factors exchanged"
+    return words
 
 
 def _likelihood_pieces(

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 SETTLED = 20
 STEPS = 100
 COLORS = {AS_NAMED: CLASS, EXCHANGED: GUIDE}
-NAMES = {AS_NAMED: "as named", EXCHANGED: "factors exchanged"}
+NAMES = {AS_NAMED: "as named", EXCHANGED: "t and s swapped"}
 
 
 # of each kind: the columns on the two axes, and their names for people

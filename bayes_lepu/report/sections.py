@@ -405,7 +405,7 @@ def checks_section(page: Page) -> Section:
         "What these data can and cannot say",
         f"Level {verdict.level} of 4: {verdict.verdict}",
         facts={
-            "carried by": ", ".join(verdict.carried_by),
+            "rests on": ", ".join(verdict.carried_by),
             "which factor is the class": orientation_sentence(fit),
             "log-likelihood units": "2 make the data 7 times as likely, 5 make them 150 times",
         },

@@ -124,13 +124,13 @@ def test_level_three_gives_pi_under_both_namings(spm, rows):
     assert spm.identifiability.level == 3
     assert spm.identifiability.exchanged_pi == pytest.approx([other])
     words = re.search(
-        r"or (\d\.\d+) \(likelihood (\d\.\d+) to (\d\.\d+)\) with the factors exchanged",
+        r"With t and s swapped, (\d\.\d+) \(likelihood (\d\.\d+) to (\d\.\d+)\)",
         spm.identifiability.verdict,
     )
     low, high = float(words[2]), float(words[3])
     assert float(words[1]) == pytest.approx(other, abs=0.005)
     assert low < other < high
-    assert f"with the factors exchanged {other:.3f}" in repr(spm)
+    assert f"with t and s swapped {other:.3f}" in repr(spm)
     drawn = lepu.fit(*rows, model="spm", method="laplace", draws=250, random_seed=1)
     flat, found = drawn.draws, drawn.identifiability.exchanged_pi
     pi = (1 / (1 + np.exp(-(X @ flat.alpha.T + flat.beta)))).mean(axis=0)

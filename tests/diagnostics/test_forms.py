@@ -76,7 +76,7 @@ def test_guesses_that_name_the_factors_are_said_to():
     found = lepu.fit(X, l.astype(int), model="psychm", method="map", random_seed=0).identifiability
     assert found.level == 1
     assert "naming with false marks" in {c.name for c in found.checks if c.status == "passed"}
-    assert any("guesses that are the annotator's" in carrier for carrier in found.carried_by)
+    assert any("γ belongs to the annotator" in carrier for carrier in found.carried_by)
 
 
 def test_a_column_that_enters_s_after_all_does_not_name_the_factors():

@@ -2,12 +2,14 @@
 
 import contextlib
 import importlib
+import inspect
 import re
 import sys
 
 import matplotlib
 import pytest
 
+import bayes_lepu as lepu
 from bayes_lepu.models import list_models
 from tests.documents import ROOT, blocks, run
 from tests.patience import slow
@@ -98,6 +100,13 @@ def test_graph_pictures_are_those_of_the_models(name):
     picture = ROOT / "models" / name / "graph.svg"
     assert picture.read_text(encoding="utf-8") == graph(name), "run: python -m tools.pictures"
     assert "](graph.svg)" in (picture.parent / "card.md").read_text(encoding="utf-8")
+
+
+def test_the_groups_of_options_are_those_of_fit():
+    text = (DOCS / "reference" / "fitting.md").read_text("utf-8")
+    rows = re.findall(r"^\| [a-z ]+ \| (`.*) \|$", text, re.MULTILINE)
+    named = sorted(name for row in rows for name in re.findall(r"`(\w+)`", row))
+    assert named == sorted(set(inspect.signature(lepu.fit).parameters) - {"X", "l"})
 
 
 LINK = re.compile(r"\]\(([^)#:\s]+\.(?:md|ipynb|html|png|svg))")
