@@ -62,7 +62,8 @@ def test_docs_build_without_warnings(site):
     assert "<math" in page
     assert ":math:" not in page
     assert ".. math::" not in page
-    row = page[page.index("<code>model</code>") :].split("</tr>")[0]
+    described = page[page.index('id="bayes_lepu.fit"') :]
+    row = described[described.index("<code>model</code>") :].split("</tr>")[0]
     assert "auto" in row.split("</td>")[3], "the default is the signature's"
     fetched = re.findall(r"<(?:script|link|img)[^>]+(?:src|href)=\"?(https?://[^\"> ]+)", page)
     assert not fetched
