@@ -12,7 +12,7 @@ import bayes_lepu as lepu
 from bayes_lepu.errors import DataError, ModelError
 from bayes_lepu.settling.groups import read_groups
 from bayes_lepu.settling.prediction_powered import Round, Stratum, _predict, estimate_positives
-from tools import audit_study
+from tools import audit_study, rounds_study
 
 pytestmark = pytest.mark.filterwarnings("ignore::bayes_lepu.LepuWarning")
 
@@ -84,6 +84,16 @@ def test_stored_coverage(design):
 def test_the_page_shows_the_stored_figures():
     text = audit_study.PAGE.read_text(encoding="utf-8")
     assert audit_study.table(json.loads(audit_study.RUNS.read_text())) in text
+
+
+def test_a_fit_saves_audits_on_public_tables():
+    runs = json.loads(rounds_study.RUNS.read_text())
+    assert len(runs) >= 4
+    for found in runs.values():
+        assert np.mean([f["audits"] for f in found]) < np.mean([f["audits alone"] for f in found])
+        assert np.median([abs(f["error"]) for f in found]) < rounds_study.WITHIN
+    assert np.mean([f["covered"] for found in runs.values() for f in found]) >= 0.93
+    assert rounds_study.table(runs) in rounds_study.PAGE.read_text(encoding="utf-8")
 
 
 def test_a_regime_is_the_stored_one(monkeypatch):
