@@ -32,7 +32,7 @@ MORE = {"log1p": np.log1p, "sqrt": np.sqrt}  # which formulaic does not know
 FUNCTIONS = (*SPLINES, "poly", *SIMPLE, "center", "scale", "C", "I")
 MOST = 200  # columns of a spline or polynomial, entries of a list: more than labels can support
 # What formulaic reads in a second; it expands every product before it looks at the columns.
-MOST_TERMS, MOST_TEXT = 3000, 50_000
+MOST_TERMS, MOST_TEXT, MOST_NODES = 3000, 50_000, 1000
 STEPS = 1000  # along a spline, where its argument is looked up
 GROUP = re.compile(r"\(\s*1\s*\|\s*(\w+|`[^`]+`)\s*\)")
 SPLINE = re.compile(r"\b(bs|cr|cc)\(")
@@ -336,6 +336,8 @@ def _names(code: str, option: str) -> list[str]:
         code = as_quoted(code)
         raise DataError(f"{option}: {code!r} is no expression of columns.") from None
     code, nodes = as_quoted(code)[:300], list(ast.walk(tree))
+    if len(nodes) > MOST_NODES:
+        raise SyntaxError(f"a term has more than {MOST_NODES} parts")
     calls = [node for node in nodes if isinstance(node, ast.Call)]
     called = {node.func for node in calls}
     for node in nodes:

@@ -89,7 +89,8 @@ def standardise_sparse(
         raise too_extreme([names[j] for j in extreme])
     scale = np.ones_like(spread)
     if standardize:
-        scale = abs(matrix).max(axis=0).toarray().ravel()
+        counted = matrix[weight > 0] if weight.size else matrix
+        scale = abs(counted).max(axis=0).toarray().ravel()
     return np.zeros_like(spread), scale, scaled(matrix, 1 / scale)
 
 
