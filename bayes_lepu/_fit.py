@@ -10,12 +10,12 @@ from bayes_lepu.building import Rows, priors_of, read_model, spec_of
 from bayes_lepu.choosing import ANNOTATORS, choose, classes_to_compare, held_out
 from bayes_lepu.data.learned import AUTO_LEARNERS
 from bayes_lepu.data.pu_data import PUData
+from bayes_lepu.engines.engines import ENGINES
+from bayes_lepu.engines.nuts import refuse_improper
 from bayes_lepu.factors import Factor
 from bayes_lepu.fitted import Fit
-from bayes_lepu.inference.engines import ENGINES
-from bayes_lepu.inference.nuts import refuse_improper
-from bayes_lepu.models import AUTO, get_model
-from bayes_lepu.models.spec import ModelSpec
+from bayes_lepu.model import AUTO, get_model
+from bayes_lepu.model.spec import ModelSpec
 from bayes_lepu.options import check_options, refuse_by_products
 from bayes_lepu.priors.prior import GivenPriors, Prior, Priors
 from bayes_lepu.result.origin import FitOptions, Provenance

@@ -23,15 +23,15 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_expit
 
 from bayes_lepu.data.annotators import read_labels
+from bayes_lepu.data.encoding import Encoding
+from bayes_lepu.data.frames import row_count
+from bayes_lepu.data.problems import gather
+from bayes_lepu.data.sparse_tables import as_sparse
+from bayes_lepu.data.user_table import Table, encode_rows, match_sparse, read_table
 from bayes_lepu.errors import ConvergenceError, DataError
-from bayes_lepu.likelihood.factoring import solve
-from bayes_lepu.likelihood.sparse_matrices import is_sparse
 from bayes_lepu.links import sigmoid
-from bayes_lepu.tables.encoding import Encoding
-from bayes_lepu.tables.frames import row_count
-from bayes_lepu.tables.problems import gather
-from bayes_lepu.tables.sparse_tables import as_sparse
-from bayes_lepu.tables.user_table import Table, encode_rows, match_sparse, read_table
+from bayes_lepu.rows.factoring import solve
+from bayes_lepu.rows.sparse_matrices import is_sparse
 
 Array = NDArray[np.float64]
 type Features = ArrayLike | pd.DataFrame

@@ -8,11 +8,11 @@ from bayes_lepu.dask import is_dask, read_dask
 from bayes_lepu.data.learned import read_learner, with_learned
 from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.data.reading import read_data
+from bayes_lepu.engines.engines import ENGINES
 from bayes_lepu.errors import ModelError
 from bayes_lepu.factors import Factor, get_curve
-from bayes_lepu.inference.engines import ENGINES
-from bayes_lepu.models import get_model
-from bayes_lepu.models.spec import ModelSpec
+from bayes_lepu.model import get_model
+from bayes_lepu.model.spec import ModelSpec
 from bayes_lepu.options import (
     check_audit,
     check_columns,

@@ -32,11 +32,11 @@ from bayes_lepu.data.learned import (
     without_learned,
 )
 from bayes_lepu.data.pu_data import PUData
-from bayes_lepu.inference.map import MapResult, fit_map
-from bayes_lepu.inference.pooling import known_scales
+from bayes_lepu.engines.map import MapResult, fit_map
+from bayes_lepu.engines.pooling import known_scales
 from bayes_lepu.links import Array
-from bayes_lepu.models.row_sums import row_terms
-from bayes_lepu.models.spec import ModelSpec
+from bayes_lepu.model.row_sums import row_terms
+from bayes_lepu.model.spec import ModelSpec
 from bayes_lepu.priors.prior import Priors
 
 ANNOTATORS = ("scar", "spm", "psychm")

@@ -15,7 +15,7 @@ from bayes_lepu.data.weights import evenly_by_weight, total_and_error
 from bayes_lepu.errors import DataError, ModelError
 from bayes_lepu.fitted import Fit
 from bayes_lepu.links import Array
-from bayes_lepu.models.parameters import mean_of
+from bayes_lepu.model.parameters import mean_of
 from bayes_lepu.result.predictive import log_likelihood
 from bayes_lepu.runtime.interruption import stops_at_once
 

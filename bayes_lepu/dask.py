@@ -23,14 +23,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bayes_lepu.data.annotators import ONE
-from bayes_lepu.data.pu_data import PUData, Sums
-from bayes_lepu.data.reading import read_data
-from bayes_lepu.data.weights import random_keys
-from bayes_lepu.errors import DataError
-from bayes_lepu.likelihood import Rows
-from bayes_lepu.links import Array, RowKind, row_kinds
-from bayes_lepu.tables.frames import take_column
-from bayes_lepu.tables.labels import (
+from bayes_lepu.data.frames import take_column
+from bayes_lepu.data.labels import (
     as_numbers,
     check_weights,
     read_classes,
@@ -38,7 +32,13 @@ from bayes_lepu.tables.labels import (
     read_weights,
     zero_or_one,
 )
-from bayes_lepu.tables.scaling import too_extreme
+from bayes_lepu.data.pu_data import PUData, Sums
+from bayes_lepu.data.reading import read_data
+from bayes_lepu.data.scaling import too_extreme
+from bayes_lepu.data.weights import random_keys
+from bayes_lepu.errors import DataError
+from bayes_lepu.links import Array, RowKind, row_kinds
+from bayes_lepu.rows import Rows
 
 if TYPE_CHECKING:
     from bayes_lepu.fitted import Fit

@@ -51,20 +51,20 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from bayes_lepu import baselines
 from bayes_lepu._fit import fit as fit_model
 from bayes_lepu.data.learned import FOLDS, Learned, read_learner
+from bayes_lepu.data.matching import column_places
 from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.data.reading import read_data
+from bayes_lepu.data.scaling import column_moments, is_constant
+from bayes_lepu.engines.paths import PenaltyGrid, Score, score_path
 from bayes_lepu.errors import DataError, ModelError
 from bayes_lepu.factors.logistic import FACTOR as LOGISTIC
 from bayes_lepu.fitted import Fit
-from bayes_lepu.inference.paths import PenaltyGrid, Score, score_path
 from bayes_lepu.links import Array, sigmoid
-from bayes_lepu.models import AUTO, get_model
-from bayes_lepu.models.spec import ModelSpec
+from bayes_lepu.model import AUTO, get_model
+from bayes_lepu.model.spec import ModelSpec
 from bayes_lepu.options import with_marks
 from bayes_lepu.runtime.interruption import stops_at_once
 from bayes_lepu.suggestions import some
-from bayes_lepu.tables.matching import column_places
-from bayes_lepu.tables.scaling import column_moments, is_constant
 
 __all__ = ["ElkanNotoClassifier", "PUClassifier", "PUClassifierCV"]
 

@@ -10,21 +10,30 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from bayes_lepu.actions.audits import AuditPlan, plan_with, suggest_audit
+from bayes_lepu.actions.counting import count_missed
+from bayes_lepu.actions.decisions import Decision, decide
+from bayes_lepu.actions.groups import (
+    By,
+    Comparison,
+    compare_groups,
+    read_groups,
+    shares_table,
+)
+from bayes_lepu.actions.plain_answer import Answer, answer, missed_range
+from bayes_lepu.actions.prediction_powered import audit_estimate
+from bayes_lepu.actions.readings import UNNAMED_LEVEL, positive_given_labels
 from bayes_lepu.choosing import Choice
 from bayes_lepu.data.pu_data import PUData
-from bayes_lepu.diagnostics.bounds import bound_class_prior
-from bayes_lepu.diagnostics.identifiability import diagnose
-from bayes_lepu.diagnostics.records import Identifiability
-from bayes_lepu.diagnostics.several_annotators import agreement_of
+from bayes_lepu.engines.engines import Quality
+from bayes_lepu.engines.modes import Mode, mode_table
+from bayes_lepu.engines.orientation import Orientation
 from bayes_lepu.errors import ModelError
 from bayes_lepu.factors import Factor
-from bayes_lepu.inference.engines import Quality
-from bayes_lepu.inference.modes import Mode, mode_table
-from bayes_lepu.inference.orientation import Orientation
 from bayes_lepu.links import Array
-from bayes_lepu.models.density import LogDensity
-from bayes_lepu.models.parameters import Parameters
-from bayes_lepu.models.spec import ModelSpec
+from bayes_lepu.model.density import LogDensity
+from bayes_lepu.model.parameters import Parameters
+from bayes_lepu.model.spec import ModelSpec
 from bayes_lepu.priors.prior import Priors
 from bayes_lepu.result import predictive, summaries
 from bayes_lepu.result.facts import estimate_in_words, facts_as_html, facts_as_text, facts_of
@@ -39,19 +48,10 @@ from bayes_lepu.result.summaries import (
 )
 from bayes_lepu.runtime.files import page_name
 from bayes_lepu.runtime.interruption import stops_at_once
-from bayes_lepu.settling.audits import AuditPlan, plan_with, suggest_audit
-from bayes_lepu.settling.counting import count_missed
-from bayes_lepu.settling.decisions import Decision, decide
-from bayes_lepu.settling.groups import (
-    By,
-    Comparison,
-    compare_groups,
-    read_groups,
-    shares_table,
-)
-from bayes_lepu.settling.plain_answer import Answer, answer, missed_range
-from bayes_lepu.settling.prediction_powered import audit_estimate
-from bayes_lepu.settling.readings import UNNAMED_LEVEL, positive_given_labels
+from bayes_lepu.verdict.bounds import bound_class_prior
+from bayes_lepu.verdict.identifiability import diagnose
+from bayes_lepu.verdict.records import Identifiability
+from bayes_lepu.verdict.several_annotators import agreement_of
 
 if TYPE_CHECKING:
     import pymc as pm

@@ -9,18 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bayes_lepu._fit import fit_data
-from bayes_lepu.building import priors_of, spec_of
-from bayes_lepu.data.learned import read_learner, with_learned, without_learned
-from bayes_lepu.data.pu_data import PUData
-from bayes_lepu.errors import DataError
-from bayes_lepu.fitted import Fit
-from bayes_lepu.inference.engines import ENGINES
-from bayes_lepu.links import Array
-from bayes_lepu.models.spec import ModelSpec
-from bayes_lepu.options import check_audit, check_columns, check_options
-from bayes_lepu.priors.prior import SLOPES, GivenPriors, Prior
-from bayes_lepu.runtime.interruption import stops_at_once
-from bayes_lepu.settling.audits import (
+from bayes_lepu.actions.audits import (
     CHOSEN,
     PLANNED,
     RANDOM,
@@ -28,8 +17,19 @@ from bayes_lepu.settling.audits import (
     match_rows,
     with_answers,
 )
+from bayes_lepu.building import priors_of, spec_of
+from bayes_lepu.data.labels import as_numbers, read_classes, read_outside, read_vector
+from bayes_lepu.data.learned import read_learner, with_learned, without_learned
+from bayes_lepu.data.pu_data import PUData
+from bayes_lepu.engines.engines import ENGINES
+from bayes_lepu.errors import DataError
+from bayes_lepu.fitted import Fit
+from bayes_lepu.links import Array
+from bayes_lepu.model.spec import ModelSpec
+from bayes_lepu.options import check_audit, check_columns, check_options
+from bayes_lepu.priors.prior import SLOPES, GivenPriors, Prior
+from bayes_lepu.runtime.interruption import stops_at_once
 from bayes_lepu.suggestions import some
-from bayes_lepu.tables.labels import as_numbers, read_classes, read_outside, read_vector
 
 
 @stops_at_once

@@ -9,16 +9,16 @@ import numpy as np
 
 from bayes_lepu.building import Rows, read_model
 from bayes_lepu.data.pu_data import PUData
+from bayes_lepu.engines.engines import quality_of_chains
+from bayes_lepu.engines.nuts import refuse_improper
+from bayes_lepu.engines.orientation import check_rule
+from bayes_lepu.engines.posterior import returned_posterior
+from bayes_lepu.engines.pymc_nuts import coordinates_of, stats_of
 from bayes_lepu.errors import OWN_CODE, DataError, LepuWarning, ModelError
 from bayes_lepu.factors import Factor
 from bayes_lepu.fitted import Fit
-from bayes_lepu.inference.engines import quality_of_chains
-from bayes_lepu.inference.nuts import refuse_improper
-from bayes_lepu.inference.orientation import check_rule
-from bayes_lepu.inference.posterior import returned_posterior
-from bayes_lepu.inference.pymc_nuts import coordinates_of, stats_of
-from bayes_lepu.models.density import LogDensity
-from bayes_lepu.models.spec import ModelSpec
+from bayes_lepu.model.density import LogDensity
+from bayes_lepu.model.spec import ModelSpec
 from bayes_lepu.priors.prior import GivenPriors, Prior
 from bayes_lepu.result.origin import FitOptions, Provenance
 from bayes_lepu.runtime.interruption import stops_at_once

@@ -15,7 +15,7 @@ from sklearn.linear_model import LogisticRegressionCV
 
 from bayes_lepu.errors import IdentifiabilityWarning
 from bayes_lepu.estimators import PUClassifierCV
-from bayes_lepu.models.parameters import Parameters
+from bayes_lepu.model.parameters import Parameters
 from benchmarks.machine import interleaved, ratio
 from reproduction.datasets import simulate_paper
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 
 import bayes_lepu as lepu
-from bayes_lepu.models.parameters import Parameters
+from bayes_lepu.model.parameters import Parameters
 
 DATA_SETS, ROWS, TEST_ROWS, COLUMNS, AUDITED = 20, 2000, 4000, 5, 50
 Array = NDArray[Any]

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 import bayes_lepu as lepu
-from bayes_lepu.models.parameters import Parameters
+from bayes_lepu.model.parameters import Parameters
 
 COLUMNS = 10
 

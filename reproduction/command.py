@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from bayes_lepu.engines.orientation import RULES
 from bayes_lepu.errors import LepuError
-from bayes_lepu.inference.orientation import RULES
 
 EXPERIMENTS = ("table1", "table2", "ablation", "animal")
 EXAMPLES = """\

@@ -5,9 +5,9 @@ import pandas as pd
 
 from bayes_lepu.data.reading import read_data
 from bayes_lepu.links import sigmoid
-from bayes_lepu.models import get_model
-from bayes_lepu.models.density import LogDensity
-from bayes_lepu.models.parameters import Parameters
+from bayes_lepu.model import get_model
+from bayes_lepu.model.density import LogDensity
+from bayes_lepu.model.parameters import Parameters
 from bayes_lepu.options import choose_priors
 from tools.row_formula import LOG_W_SPM
 

@@ -7,8 +7,8 @@ import numpy as np
 
 from bayes_lepu import Prior
 from bayes_lepu.data.reading import read_data
-from bayes_lepu.models import REGISTRY
-from bayes_lepu.models.density import LogDensity
+from bayes_lepu.model import REGISTRY
+from bayes_lepu.model.density import LogDensity
 from bayes_lepu.priors.prior import weak_priors
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from bayes_lepu.factors import Factor
-from bayes_lepu.likelihood import Links, Point, Rows, flat_order, make_links, make_point, make_rows
+from bayes_lepu.rows import Links, Point, Rows, flat_order, make_links, make_point, make_rows
 
 P, J = 3, 2
 

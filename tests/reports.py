@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 import bayes_lepu as lepu
-from bayes_lepu.models.parameters import Parameters
+from bayes_lepu.model.parameters import Parameters
 
 SCRIPT = "<script>alert(1)</script>"
 QUOTE = 'a"b'

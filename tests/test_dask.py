@@ -9,7 +9,7 @@ import pytest
 import bayes_lepu as lepu
 from bayes_lepu.data.reading import read_data
 from bayes_lepu.data.weights import random_keys
-from bayes_lepu.inference.subsample import subsample
+from bayes_lepu.engines.subsample import subsample
 
 dd = pytest.importorskip("dask.dataframe", reason="dask is not installed")
 da = pytest.importorskip("dask.array")

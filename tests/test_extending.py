@@ -8,12 +8,12 @@ import scipy.sparse
 from scipy.special import expit, ndtr
 
 import bayes_lepu as lepu
-from bayes_lepu.diagnostics import table as checks
-from bayes_lepu.diagnostics.records import Aspect, Check
+from bayes_lepu.engines import engines
 from bayes_lepu.factors import Factor, Link, ceiling, get_factor
-from bayes_lepu.inference import engines
 from bayes_lepu.report import sections
 from bayes_lepu.report.sections import Section
+from bayes_lepu.verdict import table as checks
+from bayes_lepu.verdict.records import Aspect, Check
 from tests.patience import slow
 
 QUICK = {"draws": 60, "tune": 100, "chains": 2, "cores": 1, "progressbar": False}

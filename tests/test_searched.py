@@ -13,17 +13,17 @@ from sklearn.linear_model import LogisticRegressionCV
 from sklearn.model_selection import KFold, StratifiedKFold
 
 from bayes_lepu.data.reading import read_data
+from bayes_lepu.engines.map import fit_map
+from bayes_lepu.engines.newton import kkt_residual
+from bayes_lepu.engines.paths import PenaltyGrid, fit_path, score_path
 from bayes_lepu.errors import DataError, ModelError
 from bayes_lepu.estimators import (
     PUClassifier,
     PUClassifierCV,
 )
-from bayes_lepu.inference.map import fit_map
-from bayes_lepu.inference.newton import kkt_residual
-from bayes_lepu.inference.paths import PenaltyGrid, fit_path, score_path
-from bayes_lepu.models import get_model
-from bayes_lepu.models.density import LogDensity
-from bayes_lepu.models.parameters import Parameters
+from bayes_lepu.model import get_model
+from bayes_lepu.model.density import LogDensity
+from bayes_lepu.model.parameters import Parameters
 from bayes_lepu.priors.prior import Prior
 from reproduction.datasets import simulate_paper
 from tests.patience import slow

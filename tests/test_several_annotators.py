@@ -9,9 +9,9 @@ from annotated import PICKY, simulate
 
 import bayes_lepu as lepu
 from bayes_lepu.data.reading import read_data
-from bayes_lepu.diagnostics.several_annotators import Agreement, compare_agreement
-from bayes_lepu.models.parameters import stack
-from bayes_lepu.models.row_sums import row_terms
+from bayes_lepu.model.parameters import stack
+from bayes_lepu.model.row_sums import row_terms
+from bayes_lepu.verdict.several_annotators import Agreement, compare_agreement
 
 QUICK = {"draws": 300, "tune": 300, "chains": 2, "cores": 1, "progressbar": False}
 

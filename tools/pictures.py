@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 import bayes_lepu as lepu
-from bayes_lepu.models import list_models
+from bayes_lepu.model import list_models
 
 ROOT = Path(__file__).resolve().parent.parent
 WIDTH, HEIGHT = 150, 54  # of a node

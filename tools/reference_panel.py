@@ -107,8 +107,8 @@ def density_points() -> list[dict[str, Any]]:
 def log_posterior(point: dict[str, Any], *, audited: bool) -> float:
     """The library's normalised log density at a point, without the Jacobian of the scales."""
     from bayes_lepu.data.reading import read_data
-    from bayes_lepu.models import get_model
-    from bayes_lepu.models.density import LogDensity
+    from bayes_lepu.model import get_model
+    from bayes_lepu.model.density import LogDensity
     from bayes_lepu.options import choose_priors
     from bayes_lepu.priors.prior import Prior
 

@@ -1,6 +1,6 @@
 """The likelihood of a row of one annotator, written out once more for the tests.
 
-It shares no line with `bayes_lepu.likelihood` and is itself held against 60-digit arithmetic in
+It shares no line with `bayes_lepu.rows` and is itself held against 60-digit arithmetic in
 `tests/likelihood/test_row_formula.py`. Every complement is a sum of positive terms.
 """
 

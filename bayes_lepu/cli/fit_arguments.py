@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, get_args
 
 from bayes_lepu._fit import fit
+from bayes_lepu.data.formulas import is_formula
 from bayes_lepu.errors import ModelError
 from bayes_lepu.priors.prior import Prior
-from bayes_lepu.tables.formulas import is_formula
 
 NOT_OFFERED = ("X", "l", "progressbar")  # the file, --label, and what the terminal shows by itself
 HEADINGS = {  # where a group of options begins

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from bayes_lepu.data.problems import JoinedError, TableError, first_row
 from bayes_lepu.errors import DataError
 from bayes_lepu.suggestions import did_you_mean, some
-from bayes_lepu.tables.problems import JoinedError, TableError, first_row
 
 SEPARATORS = {".csv": ",", ".tsv": "\t", ".txt": "\t"}
 PARQUET = (".parquet", ".pq")

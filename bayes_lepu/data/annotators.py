@@ -19,15 +19,15 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from bayes_lepu.data.frames import as_frame, refuse_named
+from bayes_lepu.data.labels import as_numbers, read_vector, zero_or_one
+from bayes_lepu.data.scaling import standardise
+from bayes_lepu.data.sparse_tables import tells
 from bayes_lepu.errors import DataError
-from bayes_lepu.likelihood import NOT_SHOWN
-from bayes_lepu.likelihood.sparse_matrices import as_dense, is_sparse
 from bayes_lepu.links import Array
+from bayes_lepu.rows import NOT_SHOWN
+from bayes_lepu.rows.sparse_matrices import as_dense, is_sparse
 from bayes_lepu.suggestions import some
-from bayes_lepu.tables.frames import as_frame, refuse_named
-from bayes_lepu.tables.labels import as_numbers, read_vector, zero_or_one
-from bayes_lepu.tables.scaling import standardise
-from bayes_lepu.tables.sparse_tables import tells
 
 ONE = ("annotator",)
 COINCIDENCE = 20  # rows below which a column may equal the labels by chance

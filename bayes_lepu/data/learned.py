@@ -26,11 +26,11 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
+from bayes_lepu.data.scaling import column_moments
 from bayes_lepu.data.trees import Trees, as_trees
 from bayes_lepu.errors import DataError, ModelError
 from bayes_lepu.links import Array
 from bayes_lepu.suggestions import unknown
-from bayes_lepu.tables.scaling import column_moments
 
 if TYPE_CHECKING:
     from bayes_lepu.data.pu_data import PUData

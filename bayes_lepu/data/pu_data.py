@@ -17,7 +17,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bayes_lepu.data.annotators import ONE
+from bayes_lepu.data.encoding import Encoding
+from bayes_lepu.data.formulas import is_group
 from bayes_lepu.data.learned import Learned
+from bayes_lepu.data.scaling import column_moments
+from bayes_lepu.data.sparse_tables import as_sparse, scaled
+from bayes_lepu.data.user_table import as_coordinate, encode_rows, match_sparse
 from bayes_lepu.data.weights import (
     are_counts,
     evenly_by_weight,
@@ -27,14 +32,9 @@ from bayes_lepu.data.weights import (
     random_keys,
     total_and_error,
 )
-from bayes_lepu.likelihood import NOT_SHOWN, UNKNOWN, Rows, make_rows
-from bayes_lepu.likelihood.sparse_matrices import as_dense, is_sparse
 from bayes_lepu.links import Array, RowKind, row_kinds
-from bayes_lepu.tables.encoding import Encoding
-from bayes_lepu.tables.formulas import is_group
-from bayes_lepu.tables.scaling import column_moments
-from bayes_lepu.tables.sparse_tables import as_sparse, scaled
-from bayes_lepu.tables.user_table import as_coordinate, encode_rows, match_sparse
+from bayes_lepu.rows import NOT_SHOWN, UNKNOWN, Rows, make_rows
+from bayes_lepu.rows.sparse_matrices import as_dense, is_sparse
 
 Sums = tuple[Any, ...]  # numbers and arrays, which add up over the rows
 

@@ -15,17 +15,17 @@ from bayes_lepu.data.annotators import (
     refuse_label_among_features,
     visit_columns,
 )
+from bayes_lepu.data.formulas import read_design
+from bayes_lepu.data.frames import refuse_swapped, row_count, take_roles
+from bayes_lepu.data.labels import check_weights, read_classes, read_outside, read_weights
+from bayes_lepu.data.matching import read_mask
+from bayes_lepu.data.problems import gather
 from bayes_lepu.data.pu_data import PUData
+from bayes_lepu.data.scaling import standardise, standardise_sparse
+from bayes_lepu.data.user_table import read_table
 from bayes_lepu.errors import DataError
-from bayes_lepu.likelihood.sparse_matrices import is_sparse
+from bayes_lepu.rows.sparse_matrices import is_sparse
 from bayes_lepu.suggestions import some
-from bayes_lepu.tables.formulas import read_design
-from bayes_lepu.tables.frames import refuse_swapped, row_count, take_roles
-from bayes_lepu.tables.labels import check_weights, read_classes, read_outside, read_weights
-from bayes_lepu.tables.matching import read_mask
-from bayes_lepu.tables.problems import gather
-from bayes_lepu.tables.scaling import standardise, standardise_sparse
-from bayes_lepu.tables.user_table import read_table
 
 
 def read_data(

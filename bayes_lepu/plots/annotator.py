@@ -13,7 +13,7 @@ import numpy as np
 
 from bayes_lepu.errors import DataError
 from bayes_lepu.links import Array
-from bayes_lepu.models.parameters import sigma_norm
+from bayes_lepu.model.parameters import sigma_norm
 from bayes_lepu.plots.panels import (
     CLASS,
     DRAWS,

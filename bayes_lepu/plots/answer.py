@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from bayes_lepu.diagnostics.identifiability import verdict_of
+from bayes_lepu.actions.groups import By, read_groups, shares_table
 from bayes_lepu.errors import ModelError
 from bayes_lepu.links import Array
-from bayes_lepu.models.parameters import Parameters
-from bayes_lepu.models.spec import RATE_WORDS
+from bayes_lepu.model.parameters import Parameters
+from bayes_lepu.model.spec import RATE_WORDS
 from bayes_lepu.plots.panels import (
     CLASS,
     DRAWS,
@@ -26,7 +26,7 @@ from bayes_lepu.plots.panels import (
     some_rows,
 )
 from bayes_lepu.result.summaries import mean_by_row, tail_probabilities
-from bayes_lepu.settling.groups import By, read_groups, shares_table
+from bayes_lepu.verdict.identifiability import verdict_of
 
 if TYPE_CHECKING:
     from arviz_plots import PlotCollection

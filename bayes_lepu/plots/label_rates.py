@@ -6,8 +6,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from bayes_lepu.diagnostics.identifiability import verdict_of
-from bayes_lepu.diagnostics.label_checks import calibrate_labels, scores
 from bayes_lepu.errors import DataError
 from bayes_lepu.links import Array
 from bayes_lepu.plots.panels import (
@@ -23,6 +21,8 @@ from bayes_lepu.plots.panels import (
     some_rows,
 )
 from bayes_lepu.result.summaries import tail_probabilities
+from bayes_lepu.verdict.identifiability import verdict_of
+from bayes_lepu.verdict.label_checks import calibrate_labels, scores
 
 if TYPE_CHECKING:
     from arviz_plots import PlotCollection

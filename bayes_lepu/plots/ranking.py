@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from bayes_lepu.actions.counting import count_positives, stream
+from bayes_lepu.actions.readings import AS_NAMED, EXCHANGED, Reading, kept, read_open
 from bayes_lepu.errors import ModelError
 from bayes_lepu.links import Array
 from bayes_lepu.plots.panels import CLASS, GUIDE, Panels, height
 from bayes_lepu.result.summaries import tail_probabilities
-from bayes_lepu.settling.counting import count_positives, stream
-from bayes_lepu.settling.readings import AS_NAMED, EXCHANGED, Reading, kept, read_open
 
 if TYPE_CHECKING:
     from arviz_plots import PlotCollection

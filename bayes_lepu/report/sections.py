@@ -14,27 +14,27 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from bayes_lepu.diagnostics.bounds import bound_class_prior
-from bayes_lepu.diagnostics.evidence import compare_fits
-from bayes_lepu.diagnostics.records import Aspect, Check, Identifiability
-from bayes_lepu.diagnostics.rivals import LEAST_DIFFERENCE, Rival
+from bayes_lepu.actions.groups import own_values, read_groups, shares_table
+from bayes_lepu.actions.plain_answer import Answer
+from bayes_lepu.actions.readings import UNNAMED_LEVEL, read_open
 from bayes_lepu.errors import DataError
 from bayes_lepu.links import RowKind
-from bayes_lepu.models.parameters import Parameters
-from bayes_lepu.models.spec import RATE_WORDS
+from bayes_lepu.model.parameters import Parameters
+from bayes_lepu.model.spec import RATE_WORDS
 from bayes_lepu.plots.annotator import MAX_PANELS, plot_propensity, top_features
 from bayes_lepu.plots.answer import plot_class_probability, plot_groups, plot_prior_posterior
 from bayes_lepu.plots.label_rates import plot_calibration, plot_label_rate
+from bayes_lepu.plots.orientations import plot_modes, plot_orientation, plot_profile
 from bayes_lepu.plots.ranking import plot_ranking
-from bayes_lepu.plots.two_namings import plot_modes, plot_orientation, plot_profile
 from bayes_lepu.report.figures import Picture, picture
 from bayes_lepu.report.html_tables import Cell, Table, from_frame, table
 from bayes_lepu.result.facts import orientation_sentence
 from bayes_lepu.result.numbers_in_words import number, say_count, say_share
 from bayes_lepu.result.summaries import interval_level, mean_by_row
-from bayes_lepu.settling.groups import own_values, read_groups, shares_table
-from bayes_lepu.settling.plain_answer import Answer
-from bayes_lepu.settling.readings import UNNAMED_LEVEL, read_open
+from bayes_lepu.verdict.bounds import bound_class_prior
+from bayes_lepu.verdict.evidence import compare_fits
+from bayes_lepu.verdict.records import Aspect, Check, Identifiability
+from bayes_lepu.verdict.rivals import LEAST_DIFFERENCE, Rival
 
 if TYPE_CHECKING:
     from bayes_lepu.fitted import Fit

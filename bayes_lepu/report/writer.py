@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from bayes_lepu.diagnostics.records import Identifiability
+from bayes_lepu.actions.plain_answer import answer_of
 from bayes_lepu.report import sections
 from bayes_lepu.report.figures import BOTTOM, LEFT, RIGHT, TOP
 from bayes_lepu.report.sections import Page, first_rows
@@ -19,7 +19,7 @@ from bayes_lepu.result.numbers_in_words import say_count
 from bayes_lepu.result.summaries import interval_level
 from bayes_lepu.runtime.files import replace_file
 from bayes_lepu.runtime.interruption import stops_at_once
-from bayes_lepu.settling.plain_answer import answer_of
+from bayes_lepu.verdict.records import Identifiability
 
 if TYPE_CHECKING:
     from bayes_lepu.fitted import Fit

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from xarray.backends import BackendArray
 from xarray.core import indexing
 
+from bayes_lepu.data.user_table import as_coordinate
 from bayes_lepu.errors import ModelError
 from bayes_lepu.links import Array
-from bayes_lepu.models.parameters import Parameters
-from bayes_lepu.tables.user_table import as_coordinate
+from bayes_lepu.model.parameters import Parameters
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -13,13 +13,13 @@ import numpy as np
 import pandas as pd
 
 from bayes_lepu.data.pu_data import PUData
+from bayes_lepu.engines.engines import Request
+from bayes_lepu.engines.nuts import NutsOptions
 from bayes_lepu.errors import ModelError
 from bayes_lepu.factors import CURVES, Factor
 from bayes_lepu.factors import REGISTRY as PROPENSITIES
-from bayes_lepu.inference.engines import Request
-from bayes_lepu.inference.nuts import NutsOptions
-from bayes_lepu.models import REGISTRY
-from bayes_lepu.models.spec import ModelSpec
+from bayes_lepu.model import REGISTRY
+from bayes_lepu.model.spec import ModelSpec
 from bayes_lepu.priors.prior import GivenPriors, Prior, Priors
 
 if TYPE_CHECKING:

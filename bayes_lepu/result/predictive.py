@@ -6,10 +6,10 @@ from numpy.typing import NDArray
 from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.errors import ModelError
 from bayes_lepu.links import Array
-from bayes_lepu.models.density import LogDensity
-from bayes_lepu.models.parameters import Parameters
-from bayes_lepu.models.row_sums import row_terms
-from bayes_lepu.models.spec import ModelSpec
+from bayes_lepu.model.density import LogDensity
+from bayes_lepu.model.parameters import Parameters
+from bayes_lepu.model.row_sums import row_terms
+from bayes_lepu.model.spec import ModelSpec
 from bayes_lepu.priors.prior import Priors
 
 

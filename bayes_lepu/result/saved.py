@@ -26,19 +26,20 @@ from scipy.sparse import csr_array
 from bayes_lepu.choosing import Choice
 from bayes_lepu.dask import PartitionedData
 from bayes_lepu.data.annotators import ONE
+from bayes_lepu.data.encoding import Encoding
 from bayes_lepu.data.learned import Learned
 from bayes_lepu.data.pu_data import PUData
+from bayes_lepu.engines.engines import Quality
+from bayes_lepu.engines.modes import Mode
+from bayes_lepu.engines.orientation import Orientation
 from bayes_lepu.errors import FileFormatError, ModelError
 from bayes_lepu.factors import CURVES, Factor
 from bayes_lepu.factors import REGISTRY as PROPENSITIES
-from bayes_lepu.inference.engines import Quality
-from bayes_lepu.inference.modes import Mode
-from bayes_lepu.inference.orientation import Orientation
 from bayes_lepu.links import Array
-from bayes_lepu.models.density import LogDensity
-from bayes_lepu.models.parameters import Parameters
-from bayes_lepu.models.spec import ModelSpec
-from bayes_lepu.models.variables import (
+from bayes_lepu.model.density import LogDensity
+from bayes_lepu.model.parameters import Parameters
+from bayes_lepu.model.spec import ModelSpec
+from bayes_lepu.model.variables import (
     from_variables,
 )
 from bayes_lepu.priors.prior import Prior
@@ -50,7 +51,6 @@ from bayes_lepu.result.tree import (
     stored_groups,
 )
 from bayes_lepu.runtime.files import replace_file
-from bayes_lepu.tables.encoding import Encoding
 
 if TYPE_CHECKING:
     import xarray as xr

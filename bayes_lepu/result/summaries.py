@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from bayes_lepu.data.pu_data import PUData, Sums
 from bayes_lepu.errors import ModelError
-from bayes_lepu.likelihood import UNKNOWN, Rows
 from bayes_lepu.links import Array
-from bayes_lepu.models.parameters import Parameters, mean_of, stack
+from bayes_lepu.model.parameters import Parameters, mean_of, stack
 from bayes_lepu.priors.prior import INTERCEPTS, SLOPES
+from bayes_lepu.rows import UNKNOWN, Rows
 from bayes_lepu.suggestions import unknown
 
 if TYPE_CHECKING:

@@ -21,9 +21,9 @@ from bayes_lepu.data.learned import Learned
 from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.factors import RATES
 from bayes_lepu.links import Array
-from bayes_lepu.models.density import LogDensity
-from bayes_lepu.models.parameters import Parameters, stack
-from bayes_lepu.models.variables import annotator_values, free_variables, log_prior, predictors
+from bayes_lepu.model.density import LogDensity
+from bayes_lepu.model.parameters import Parameters, stack
+from bayes_lepu.model.variables import annotator_values, free_variables, log_prior, predictors
 from bayes_lepu.priors.prior import SLOPES
 from bayes_lepu.result import predictive
 

@@ -22,9 +22,9 @@ from bayes_lepu.runtime.telling import tell
 
 SOURCES = (
     "data/trees.py",
-    "likelihood",
+    "rows",
     "links.py",
-    "models/compiled.py",
+    "model/compiled.py",
     "factors",
     "runtime/compilation.py",
 )

@@ -14,7 +14,7 @@ def source_digest(*parts: str, package: str = "bayes_lepu") -> str:
     Parameters
     ----------
     parts : str
-        Files and folders, relative to the package's own folder: "links.py", "likelihood".
+        Files and folders, relative to the package's own folder: "links.py", "rows".
     package : str
     """
     digest = hashlib.sha256()

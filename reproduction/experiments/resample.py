@@ -28,10 +28,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from bayes_lepu.engines.paths import PenaltyGrid
 from bayes_lepu.errors import DataError
-from bayes_lepu.inference.paths import PenaltyGrid
 from bayes_lepu.links import Array, sigmoid
-from bayes_lepu.models.parameters import Parameters
+from bayes_lepu.model.parameters import Parameters
 from reproduction.datasets import load_animal_gonogo, load_animal_heldout
 from reproduction.experiments.scores import classifier_scores
 

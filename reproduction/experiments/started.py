@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayes_lepu.data.reading import read_data
-from bayes_lepu.inference.map import fit_map
-from bayes_lepu.inference.paths import PenaltyGrid
+from bayes_lepu.engines.map import fit_map
+from bayes_lepu.engines.paths import PenaltyGrid
 from bayes_lepu.links import Array
-from bayes_lepu.models import get_model
-from bayes_lepu.models.parameters import Parameters
+from bayes_lepu.model import get_model
+from bayes_lepu.model.parameters import Parameters
 
 Fold = tuple[NDArray[np.intp], NDArray[np.intp]]
 SMALL_SLOPES = 0.1

@@ -15,7 +15,7 @@ from bayes_lepu.cli import main
 from bayes_lepu.cli.app import COMMANDS
 from bayes_lepu.cli.commands.fit import with_audits
 from bayes_lepu.cli.fit_arguments import descriptions, read_priors, split_names
-from bayes_lepu.models.parameters import Parameters
+from bayes_lepu.model.parameters import Parameters
 from notebooks.made_tables import fraud_table
 from tests.tiny import tiny_table
 

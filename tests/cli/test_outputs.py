@@ -13,11 +13,11 @@ import pandas as pd
 import pytest
 
 import bayes_lepu as lepu
+from bayes_lepu.actions.plain_answer import Answer
 from bayes_lepu.cli import main
 from bayes_lepu.cli.commands.fit import in_the_shell
 from bayes_lepu.cli.outputs import write_csv
 from bayes_lepu.cli.terminal import Terminal
-from bayes_lepu.settling.plain_answer import Answer
 from tests.patience import patience
 
 

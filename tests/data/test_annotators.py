@@ -10,7 +10,7 @@ from annotated import simulate
 import bayes_lepu as lepu
 from bayes_lepu.data.reading import read_data
 from bayes_lepu.links import RowKind
-from bayes_lepu.models import get_model
+from bayes_lepu.model import get_model
 from bayes_lepu.options import choose_priors
 
 N = 60

@@ -8,8 +8,8 @@ import bayes_lepu as lepu
 from bayes_lepu.data.reading import read_data
 from bayes_lepu.data.weights import find_repeats
 from bayes_lepu.links import sigmoid
-from bayes_lepu.models import get_model
-from bayes_lepu.models.density import LogDensity
+from bayes_lepu.model import get_model
+from bayes_lepu.model.density import LogDensity
 from bayes_lepu.options import choose_priors
 
 

@@ -9,8 +9,8 @@ from scipy.special import expit
 
 import bayes_lepu as lepu
 from bayes_lepu.data.reading import read_data
-from bayes_lepu.models import get_model
-from bayes_lepu.models.density import LogDensity
+from bayes_lepu.model import get_model
+from bayes_lepu.model.density import LogDensity
 from bayes_lepu.options import choose_priors
 
 DELTA = 1.2

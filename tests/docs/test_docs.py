@@ -10,7 +10,7 @@ import matplotlib
 import pytest
 
 import bayes_lepu as lepu
-from bayes_lepu.models import list_models
+from bayes_lepu.model import list_models
 from tests.documents import ROOT, blocks, run
 from tests.patience import slow
 from tools.figures import DOCUMENTS, ROW, TABLE, refreshed
@@ -53,7 +53,7 @@ def documented_names():
 
 def test_reference_pages_are_the_public_names():
     """And, beyond them, what public functions return and how scores are to be read."""
-    beyond = {f"bayes_lepu.diagnostics.records.{n}" for n in ("Identifiability", "Check", "Remedy")}
+    beyond = {f"bayes_lepu.verdict.records.{n}" for n in ("Identifiability", "Check", "Remedy")}
     beyond.add("bayes_lepu.estimators")
     beyond.add("bayes_lepu.dask.predict_proba")  # of an extra
     assert documented_names() == public_names() | beyond

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from bayes_lepu.cli import main
-from bayes_lepu.models import list_models
+from bayes_lepu.model import list_models
 from tests.documents import ROOT, blocks, run
 
 README = ROOT / "README.md"

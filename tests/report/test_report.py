@@ -10,11 +10,11 @@ import pandas as pd
 import pytest
 
 import bayes_lepu as lepu
-from bayes_lepu.diagnostics.records import Aspect, Check, Identifiability
-from bayes_lepu.models.parameters import Parameters
+from bayes_lepu.model.parameters import Parameters
 from bayes_lepu.report import write_report
 from bayes_lepu.report.sections import PROBABILITY, data_section, grouped, ranked_rows
 from bayes_lepu.result.numbers_in_words import number
+from bayes_lepu.verdict.records import Aspect, Check, Identifiability
 from tests.reports import NAMES, QUOTE, SCRIPT, hostile_fit
 from tests.tiny import tiny_table
 
@@ -165,13 +165,13 @@ def test_the_data_section_says_what_a_label_proves(false_marks, says):
 
 def test_the_report_computes_nothing_that_the_verdict_has(fit, html, tmp_path, monkeypatch):
     for target in (
-        "bayes_lepu.diagnostics.evidence.trace_profile",
-        "bayes_lepu.diagnostics.evidence.compare_rivals",
-        "bayes_lepu.diagnostics.evidence.calibrate_labels",
-        "bayes_lepu.diagnostics.evidence.weigh_remedies",
+        "bayes_lepu.verdict.evidence.trace_profile",
+        "bayes_lepu.verdict.evidence.compare_rivals",
+        "bayes_lepu.verdict.evidence.calibrate_labels",
+        "bayes_lepu.verdict.evidence.weigh_remedies",
         "bayes_lepu.result.predictive.prior_parameters",
         "bayes_lepu.result.predictive.log_likelihood",
-        "bayes_lepu.settling.plain_answer.answer",
+        "bayes_lepu.actions.plain_answer.answer",
         "bayes_lepu.plots.label_rates.calibrate_labels",
     ):
         monkeypatch.setattr(target, _forbidden)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import bayes_lepu as lepu
-from bayes_lepu.settling.plain_answer import answer
+from bayes_lepu.actions.plain_answer import answer
 from tests.tiny import tiny_fit, tiny_table
 
 

@@ -14,8 +14,8 @@ import xarray as xr
 import bayes_lepu as lepu
 from bayes_lepu import DataError, FileFormatError, ModelError, Parameters
 from bayes_lepu.fitted import Fit
-from bayes_lepu.models import REGISTRY
-from bayes_lepu.models.parameters import stack
+from bayes_lepu.model import REGISTRY
+from bayes_lepu.model.parameters import stack
 from bayes_lepu.result import summaries
 from bayes_lepu.result.saved import FORMAT_VERSION, read_tree, write_tree
 

@@ -15,7 +15,7 @@ import pytest
 import xarray as xr
 
 import bayes_lepu as lepu
-from bayes_lepu.models.parameters import ARRAYS
+from bayes_lepu.model.parameters import ARRAYS
 from bayes_lepu.result.saved import HDF5, TRAILER, _trailer
 from bayes_lepu.runtime.files import replace_file
 from tests.patience import patience, slow

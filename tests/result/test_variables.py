@@ -6,7 +6,7 @@ import pytest
 from pymc.stats import compute_log_likelihood, compute_log_prior
 
 import bayes_lepu as lepu
-from bayes_lepu.models.density import LogDensity
+from bayes_lepu.model.density import LogDensity
 from tests.tiny import FITS, tiny_fit, tiny_table
 
 # PyTensor's compiler takes half a minute for each of these graphs; a few draws need none.

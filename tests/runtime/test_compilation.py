@@ -30,7 +30,7 @@ def one():
 """
 CALLER = """
 from bayes_lepu.runtime.compilation import compiled
-from bayes_lepu.likelihood.callee import one
+from bayes_lepu.rows.callee import one
 
 
 @compiled()
@@ -46,7 +46,7 @@ def run_caller(folder: Path) -> tuple[int, int]:
     """Result of the calling function, and how many of its compilations were read from disk."""
     environment = {k: v for k, v in os.environ.items() if k != "NUMBA_CACHE_DIR"}
     done = subprocess.run(
-        [sys.executable, "-c", "import bayes_lepu.likelihood.caller"],
+        [sys.executable, "-c", "import bayes_lepu.rows.caller"],
         cwd=folder,
         env=environment | {"PYTHONPATH": str(folder)},
         capture_output=True,
@@ -66,11 +66,11 @@ def test_a_changed_callee_in_another_file_is_compiled_again(tmp_path):
             shutil.copytree(PACKAGE / part, target, ignore=shutil.ignore_patterns("__pycache__"))
         else:
             shutil.copy(PACKAGE / part, target)
-    for folder in (package, package / "likelihood", package / "runtime"):
+    for folder in (package, package / "rows", package / "runtime"):
         (folder / "__init__.py").write_text("")
-    callee = package / "likelihood" / "callee.py"
+    callee = package / "rows" / "callee.py"
     callee.write_text(CALLEE)
-    (package / "likelihood" / "caller.py").write_text(CALLER)
+    (package / "rows" / "caller.py").write_text(CALLER)
 
     assert run_caller(tmp_path) == (10, 0)
     assert run_caller(tmp_path) == (10, 1)
@@ -115,7 +115,7 @@ def test_nothing_is_compiled_past_the_common_decorator():
 def test_the_digest_is_of_the_files_named():
     assert source_digest("links.py") == source_digest("links.py")
     assert source_digest("links.py") != source_digest("errors.py")
-    assert source_digest("likelihood") != source_digest("likelihood/formula.py")
+    assert source_digest("rows") != source_digest("rows/formula.py")
     with pytest.raises(FileNotFoundError):
         source_digest("missing.py")
 

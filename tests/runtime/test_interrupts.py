@@ -14,7 +14,7 @@ import pytest
 
 import bayes_lepu as lepu
 from bayes_lepu import fitted
-from bayes_lepu.inference import stopping
+from bayes_lepu.engines import stopping
 from bayes_lepu.runtime.interruption import importing, interruptible, stops_at_once, was_interrupted
 from tests.patience import members, patience
 

@@ -8,8 +8,8 @@ import pytest
 import bayes_lepu as lepu
 from bayes_lepu import Parameters
 from bayes_lepu.baselines import naive
-from bayes_lepu.models import REGISTRY
-from bayes_lepu.models.density import LogDensity
+from bayes_lepu.model import REGISTRY
+from bayes_lepu.model.density import LogDensity
 from bayes_lepu.priors.prior import penalty_priors
 from reproduction.datasets import simulate_paper
 

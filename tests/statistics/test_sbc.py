@@ -15,7 +15,7 @@ from scipy import stats
 
 import bayes_lepu as lepu
 from bayes_lepu.building import Rows, read_model
-from bayes_lepu.models.density import LogDensity
+from bayes_lepu.model.density import LogDensity
 from bayes_lepu.result.origin import FitOptions
 
 REPLICATIONS = 200

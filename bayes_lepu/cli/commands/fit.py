@@ -10,17 +10,17 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bayes_lepu._fit import fit as fit_model
+from bayes_lepu.actions.plain_answer import Answer
 from bayes_lepu.cli.fit_arguments import add_options, given_options, split_names
 from bayes_lepu.cli.outputs import check_folder, prediction_table, write_csv
 from bayes_lepu.cli.sheets import Sheet, complaint, read_sheet, together
 from bayes_lepu.cli.terminal import Terminal
+from bayes_lepu.data.user_table import complete_rows, read_table
 from bayes_lepu.errors import DataError
 from bayes_lepu.fitted import Fit
 from bayes_lepu.result.facts import facts_as_text
 from bayes_lepu.result.origin import FitOptions
 from bayes_lepu.result.summaries import describe_draws
-from bayes_lepu.settling.plain_answer import Answer
-from bayes_lepu.tables.user_table import complete_rows, read_table
 
 EXAMPLES = """\
 examples:

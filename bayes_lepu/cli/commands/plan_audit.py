@@ -4,10 +4,10 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from bayes_lepu.actions.audits import plan_audit
 from bayes_lepu.cli.terminal import Terminal
 from bayes_lepu.errors import ModelError
 from bayes_lepu.fitted import load
-from bayes_lepu.settling.audits import plan_audit
 
 EXAMPLES = """\
 examples:

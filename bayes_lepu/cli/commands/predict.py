@@ -10,10 +10,10 @@ from bayes_lepu.cli.fit_arguments import split_names
 from bayes_lepu.cli.outputs import check_output, prediction_table, write_table
 from bayes_lepu.cli.sheets import Sheet, complaint, read_sheet
 from bayes_lepu.cli.terminal import Terminal
+from bayes_lepu.data.encoding import UNSEEN
 from bayes_lepu.errors import DataError
 from bayes_lepu.fitted import Fit, load
 from bayes_lepu.suggestions import did_you_mean, some
-from bayes_lepu.tables.encoding import UNSEEN
 
 EXAMPLES = """\
 examples:

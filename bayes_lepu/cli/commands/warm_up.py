@@ -11,7 +11,7 @@ from bayes_lepu._fit import fit as fit_model
 from bayes_lepu.cli.terminal import Terminal
 from bayes_lepu.datasets import load_demo
 from bayes_lepu.errors import LepuWarning
-from bayes_lepu.models import list_models
+from bayes_lepu.model import list_models
 
 ROWS = 300  # every function is compiled for any number of rows
 

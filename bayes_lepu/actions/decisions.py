@@ -1,0 +1,204 @@
+r"""Which unlabelled rows to look at, and what one will find there.
+
+.. math::
+    N_R = \sum_{i \in R} y_i, \qquad
+    \mathrm{precision} = N_R / |R|, \qquad \mathrm{recall} = N_R / N_{\mathrm{unlabelled}}
+
+with the class of every row drawn anew for every draw of the posterior (`counting`). Rows are taken
+by the posterior mean of P(y=1 | x, l=0), which is the best order for any of the three rules: a
+budget, costs (act where that mean exceeds fp / (fp + fn)), or a precision to be expected.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from bayes_lepu.actions.counting import count_positives, describe, stream
+from bayes_lepu.actions.readings import Reading, read, read_open
+from bayes_lepu.errors import ModelError
+from bayes_lepu.links import Array
+from bayes_lepu.result.numbers_in_words import rounded_count, rounded_share
+from bayes_lepu.result.summaries import interval_level
+
+if TYPE_CHECKING:
+    from bayes_lepu.fitted import Fit
+
+PROBABILITY = "missed"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Decision:
+    """Rows to look at, and what to expect of them.
+
+    Attributes
+    ----------
+    rows : DataFrame
+        The chosen rows, most probable first, by their labels in X: ``missed`` = P(y=1 | x, l=0)
+        with ``lower`` and ``upper``, and where the naming of the factors is open ``exchanged``,
+        the same probability with the factors exchanged.
+    positions : array of int
+        The same rows by their position in the table.
+    outcome : DataFrame
+        ``positives``, ``precision`` and ``recall`` of these rows and the ``total`` of positives
+        among all candidates, with their intervals, one block per reading.
+    draws : mapping of str to DataFrame
+        The draws behind ``outcome``, one table per reading.
+    rule : str
+        How the rows were chosen.
+    candidates : int
+        Out of how many rows.
+    ci_prob : float
+        Probability of the intervals.
+    """
+
+    rows: pd.DataFrame
+    positions: NDArray[np.intp]
+    outcome: pd.DataFrame
+    draws: Mapping[str, pd.DataFrame]
+    rule: str
+    candidates: int
+    ci_prob: float
+
+    def __repr__(self) -> str:
+        lines = [f"{len(self.rows)} of {self.candidates} unlabelled rows ({self.rule})"]
+        for reading in self.draws:
+            lines.append(f"  {reading}, if this model is exact: {self._found(reading)}")
+        return "\n".join(lines)
+
+    def _found(self, reading: str) -> str:
+        table = self.outcome.loc[reading]
+        count, precision, recall = (table.loc[q] for q in ("positives", "precision", "recall"))
+        return (
+            f"{rounded_count(count)} positives, precision {rounded_share(precision)}, "
+            f"recall {rounded_share(recall)}"
+        )
+
+
+def decide(
+    fit: "Fit",
+    X: object = None,
+    *,
+    budget: int | None = None,
+    cost: tuple[float, float] | None = None,
+    precision: float | None = None,
+    ci_prob: float | None = None,
+    both: bool,
+) -> Decision:
+    """Choose rows by one of three rules and say what they hold (see `Fit.decide`)."""
+    rule = _one_rule(budget, cost, precision)
+
+    def how_many(ranked: Array) -> int:
+        return _how_many(ranked, budget, cost, precision)
+
+    return choose(fit, X, how_many, rule, ci_prob=ci_prob, both=both)
+
+
+def choose(
+    fit: "Fit",
+    X: object,
+    how_many: Callable[[Array], int],
+    rule: str,
+    *,
+    ci_prob: float | None = None,
+    both: bool,
+) -> Decision:
+    """Take as many rows as a function of the ranked probabilities says."""
+    level = interval_level(ci_prob)
+    if X is None:
+        index = fit.data.index
+        among, readings = read_open(fit, both=both)
+    else:
+        values, index = fit.data.transform(X)
+        among, readings = np.arange(values.shape[0]), read(fit, values, both=both)
+    probability = readings[0].mean
+    order = np.argsort(-probability, kind="stable")
+    count = how_many(probability[order])
+    draws, outcome, rng = {}, {}, stream(fit)
+    for reading in readings:
+        draws[reading.name], outcome[reading.name] = _outcome(reading, order, count, level, rng)
+    chosen = order[:count]
+    return Decision(
+        rows=_rows(readings, chosen, index[among[chosen]], level),
+        positions=among[chosen],
+        outcome=pd.concat(outcome, names=["reading", "quantity"]),
+        draws=draws,
+        rule=rule,
+        candidates=len(among),
+        ci_prob=level,
+    )
+
+
+def _one_rule(budget: int | None, cost: tuple[float, float] | None, precision: float | None) -> str:
+    given = {"budget": budget, "cost": cost, "precision": precision}
+    named = [name for name, value in given.items() if value is not None]
+    if len(named) != 1:
+        raise ModelError(
+            f"decide got {' and '.join(named) or 'no rule'}; exactly one of budget= (how many rows "
+            "can be looked at), cost=(false alarm, overlooked positive) or precision= is expected."
+        )
+    if budget is not None:
+        if isinstance(budget, bool) or not isinstance(budget, int | np.integer) or budget < 1:
+            raise ModelError(f"budget = {budget!r}; a whole number of at least 1 is expected.")
+        return f"budget {budget}"
+    if cost is not None:
+        if np.shape(cost) != (2,) or not all(np.isfinite(c) and c > 0 for c in cost):
+            raise ModelError(
+                f"cost = {cost!r}; two positive numbers (cost of a false alarm, cost of an "
+                "overlooked positive) are expected."
+            )
+        return f"probability above {cost[0] / sum(cost):.3g}, by the costs"
+    assert precision is not None
+    if not 0 < precision <= 1:
+        raise ModelError(f"precision = {precision!r}; a number above 0 and up to 1 is expected.")
+    return f"expected precision {precision:g}"
+
+
+def _how_many(
+    ranked: Array,
+    budget: int | None,
+    cost: tuple[float, float] | None,
+    precision: float | None,
+) -> int:
+    """Number of rows to take from the top of the ranked probabilities."""
+    if budget is not None:
+        return min(int(budget), len(ranked))
+    if cost is not None:
+        return int(np.sum(ranked > cost[0] / sum(cost)))
+    assert precision is not None  # by `_one_rule`
+    # The mean of the first k falls with k: the last k at which it is still high enough.
+    running = np.cumsum(ranked) / np.arange(1, len(ranked) + 1)
+    return int(np.sum(running >= precision - 1e-12))
+
+
+def _outcome(
+    reading: Reading, order: NDArray[np.intp], count: int, ci_prob: float, rng: np.random.Generator
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Draws of positives, precision and recall of the first ``count`` rows, and their summary."""
+    expected, drawn = count_positives(reading, order, (0, count, len(order)), rng)
+
+    def quantities(counts: Array) -> dict[str, Array]:
+        found, total = counts[:, 0], counts.sum(axis=1)
+        return {
+            "positives": found,
+            "precision": found / count if count else np.full(len(found), np.nan),
+            "recall": np.divide(found, total, out=np.zeros(len(found)), where=total > 0),
+            "total": total,
+        }
+
+    certain, simulated = quantities(expected), quantities(drawn)
+    table = {q: describe(certain[q], simulated[q], ci_prob) for q in certain}
+    return pd.DataFrame(simulated), pd.DataFrame.from_dict(table, orient="index")
+
+
+def _rows(
+    readings: tuple[Reading, ...], chosen: NDArray[np.intp], index: pd.Index, ci_prob: float
+) -> pd.DataFrame:
+    first, *others = readings
+    table = first.summary(chosen, index, ci_prob).rename(columns={"mean": PROBABILITY})
+    for reading in others:
+        table[reading.name] = reading.summary(chosen, index, ci_prob)["mean"]
+    return table

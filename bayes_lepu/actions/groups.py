@@ -1,0 +1,354 @@
+r"""Shares of positives by group of rows, and how two groups compare.
+
+.. math:: \pi_g = \frac{1}{n_g} \sum_{i \in g} P(y_i = 1 \mid x_i, \text{labels})
+
+If positives of group g are marked at a rate c_g whatever x, and P(y=1 | x) is common to the groups,
+h_g(x) = c_g t(x): then c_A / c_B = h_A(x) / h_B(x) at every x that both groups have, so the ratio
+
+.. math:: \pi_A / \pi_B = \frac{E_A h}{E_B h} \cdot \frac{c_B}{c_A}
+
+is identified, though the level of π is not (relative prevalence: Shanmugam and others 2024,
+doi:10.1038/s44294-024-00011-5). If s is common to the groups, the ratio moves with the shape of s
+only. Every figure is given over the alternative models that fit the labels as well (`forms`): what
+each of them gives, and the posterior's interval, moved by what each of them moves it; where the
+data do not show which factor is the class, with t and s swapped too.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from bayes_lepu.actions.counting import stream
+from bayes_lepu.actions.readings import (
+    MAX_DRAWS,
+    UNNAMED_LEVEL,
+    positive_given_labels,
+    read,
+)
+from bayes_lepu.data.formulas import spline_argument
+from bayes_lepu.data.pu_data import PUData
+from bayes_lepu.data.weights import evenly_spaced
+from bayes_lepu.errors import DataError
+from bayes_lepu.links import Array
+from bayes_lepu.model.parameters import Parameters
+from bayes_lepu.result.summaries import describe_draws, mean_by_row, row_blocks
+from bayes_lepu.suggestions import some
+from bayes_lepu.verdict.forms import FormRange
+from bayes_lepu.verdict.knowledge import LARGEST_Z
+from bayes_lepu.verdict.records import Identifiability
+
+if TYPE_CHECKING:
+    from bayes_lepu.fitted import Fit
+
+type By = str | Sequence[str] | pd.Series | NDArray[Any] | Callable[[pd.DataFrame], Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """The group of every row: what the groups are by, their names, and the place of each row's."""
+
+    title: str
+    names: tuple[Any, ...]
+    codes: NDArray[np.intp]
+
+
+def read_groups(data: PUData, by: By) -> Groups:
+    """Groups by a column of the fit, several of them, one value per row, or a function of them."""
+    title = "group"
+    if callable(by):
+        values = pd.Series(by(pd.DataFrame(dict(_columns(data)))))
+        title = str(values.name or title)
+    elif isinstance(by, str):
+        title, values = by, _column(data, by)
+    elif isinstance(by, list | tuple) and all(isinstance(c, str) and c in data.terms for c in by):
+        title = ", ".join(by)
+        parts = [_column(data, c).astype(str) for c in by]
+        values = parts[0].str.cat(parts[1:], sep=", ") if len(parts) > 1 else parts[0]
+    else:
+        values = by if isinstance(by, pd.Series) else pd.Series(np.asarray(by))
+        title = str(values.name or title)
+        if isinstance(by, pd.Series) and not by.index.equals(data.index):
+            if not data.index.isin(by.index).all() or by.index.has_duplicates:
+                raise DataError("by has no value for some rows of the fit; one each is expected.")
+            values = by.loc[data.index]
+    if len(values) != data.n:
+        raise DataError(f"by has {len(values)} values; one for each of {data.n} rows is expected.")
+    if values.isna().any():
+        raise DataError(f"by has {int(values.isna().sum())} missing values; fill them first.")
+    codes, names = pd.factorize(values, sort=True)
+    if len(names) > data.n / 10:
+        raise DataError(
+            f"{title} has {len(names)} different values; groups of ten rows or more are expected. "
+            f"Cut it first, for example by=pd.qcut(X[{title!r}], 4)."
+        )
+    return Groups(title, tuple(names), codes.astype(np.intp))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Comparison:
+    """Two groups of rows compared.
+
+    Attributes
+    ----------
+    table : DataFrame
+        Lines ``ratio`` and ``difference`` of the shares of positives, the two shares, and ``all``,
+        the share among all rows. ``mean``, ``lower`` and ``upper`` if the form is exact; ``low``
+        and ``high`` over the alternative models that fit the labels as well.
+    rests_on : str
+        What the ratio rests on.
+    doubts : tuple of str
+        What speaks against it: groups that hardly overlap, other slopes in one of them.
+    """
+
+    table: pd.DataFrame
+    rests_on: str
+    doubts: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        lines = [self.table.round(3).to_string(), f"rests on: {self.rests_on}"]
+        return "\n".join([*lines, *(f"but: {doubt}" for doubt in self.doubts)])
+
+
+class Shares(NamedTuple):
+    """Shares of positives by group, the last axis of all arrays."""
+
+    draws: Array
+    swapped: Array  # with t and s swapped, where the data do not show which is the class
+    forms: Array  # by the alternative models that fit the labels as well, the fitted form first
+    known: Array  # known to be positive
+    weight: Array
+    ends: tuple[float, float] | None  # of π over the alternative models
+
+    def share(self, combine: Array, ci_prob: float | None) -> dict[str, float]:
+        """The share in one group, or in several of them together.
+
+        What moves the level of π beyond the alternative models, such as the width of its
+        likelihood, moves the missed positives of every group by the same factor.
+        """
+        of = (shares @ combine for shares in (self.draws, self.forms, self.swapped))
+        out = describe(*of, ci_prob=ci_prob)
+        if self.ends is None:
+            return out
+        forms = self.forms if len(self.forms) else self.draws.mean(axis=0, keepdims=True)
+        whole, known = self.weight / self.weight.sum(), float(self.known @ combine)
+        missed, level = forms @ combine - known, float(self.known @ whole)
+        least, most = (forms @ whole - level).min(), (forms @ whole - level).max()
+        low = known + missed.min() * np.clip((self.ends[0] - level) / max(least, 1e-12), 0, 1)
+        high = known + missed.max() * max((self.ends[1] - level) / max(most, 1e-12), 1)
+        low, high = np.fmin(out["low"], low), np.fmax(out["high"], high)
+        return out | {"low": max(float(low), 0.0), "high": min(float(high), 1.0)}
+
+
+def group_shares(fit: "Fit", verdict: Identifiability, groups: Groups) -> Shares:
+    """Shares by group: by draws, with t and s swapped, and by alternative models."""
+    data, count = fit.data, len(groups.names)
+    positive, rng = positive_given_labels(data), stream(fit)
+    weight = np.zeros((data.n, count))
+    weight[np.arange(data.n), groups.codes] = data.each_weight
+    total = weight.sum(axis=0)
+
+    def shares(draws: Parameters) -> Array:
+        out, variance = np.zeros((draws.b.size, count)), np.zeros((draws.b.size, count))
+        for block in row_blocks(data.n, draws.b.size):
+            rows = np.arange(data.n)[block]
+            m = positive(draws, rows)
+            out += m @ weight[rows]
+            variance += (m * (1 - m)) @ weight[rows]
+        if draws.b.size > 1:  # the classes of single rows are uncertain too
+            out += np.sqrt(variance) * rng.standard_normal(out.shape)
+        return np.clip(out / total, 1e-12, 1.0)
+
+    both = verdict.level >= UNNAMED_LEVEL
+    other = [r.draws for r in read(fit, np.arange(data.n), both=both)[1:]]
+    found = None if verdict.evidence is None else verdict.evidence.forms
+    sure = (data.y == 1) | ((data.l == 1) & (not fit.spec.false_marks))
+    return Shares(
+        draws=shares(fit.draws.thin(MAX_DRAWS)),
+        swapped=shares(other[0]) if other else np.zeros((0, count)),
+        forms=_by_forms(data, found, weight),
+        known=sure @ weight / total,
+        weight=total,
+        ends=None if found is None else (found.low, found.high),
+    )
+
+
+def _by_forms(data: PUData, found: FormRange | None, weight: Array) -> Array:
+    """Shares by every alternative model, over the rows to which they were refitted."""
+    nothing = np.zeros((0, weight.shape[1]))
+    if found is None or not found.missed.size:
+        return nothing
+    rows = np.arange(data.n)[evenly_spaced(data.n, found.rows)]
+    y, w, unmarked = data.y[rows], weight[rows], data.l[rows] == 0
+    if unmarked.sum() != found.missed.shape[1]:  # weighted rows, of which the forms had a part
+        return nothing
+    m = np.ones((len(found.missed), len(rows)))
+    m[:, unmarked] = np.where(np.isnan(y[unmarked]), found.missed, y[unmarked])
+    return np.maximum(m @ w / np.maximum(w.sum(axis=0), 1e-300), 1e-12)
+
+
+def describe(
+    draws: Array, forms: Array, swapped: Array, *, ci_prob: float | None
+) -> dict[str, float]:
+    """Mean and interval, and the range over alternative models and both orientations."""
+    out = describe_draws(draws, ci_prob)
+    if not len(forms):
+        return out | {"low": np.nan, "high": np.nan}
+    shift, ends = forms - forms[0], [*forms]
+    ends += [out.get("lower", out["mean"]) + shift.min()]
+    ends += [out.get("upper", out["mean"]) + shift.max()]
+    if len(swapped):
+        other = describe_draws(swapped, ci_prob)
+        ends += [other.get("lower", other["mean"]), other.get("upper", other["mean"])]
+    return out | {"low": float(min(ends)), "high": float(max(ends))}
+
+
+def shares_table(
+    fit: "Fit", verdict: Identifiability, groups: Groups, ci_prob: float | None
+) -> pd.DataFrame:
+    """Share of positives of every group, with rows and marks."""
+    found = group_shares(fit, verdict, groups)
+    lines = [found.share(one, ci_prob) for one in np.eye(len(groups.names))]
+    table = pd.DataFrame(lines, index=pd.Index(groups.names, name=groups.title))
+    counts = np.bincount(groups.codes)
+    marked = np.bincount(groups.codes, weights=fit.data.l).astype(int)
+    table.attrs["rests_on"] = rests_on(fit, groups)[0]
+    return table.assign(rows=counts, marked=marked)
+
+
+def compare_groups(
+    fit: "Fit",
+    verdict: Identifiability,
+    groups: Groups,
+    a: Any,
+    b: Any,
+    ci_prob: float | None,
+) -> Comparison:
+    """Ratio and difference of the shares of two groups."""
+    if missing := [g for g in (a, b) if g not in groups.names]:
+        raise DataError(
+            f"{groups.title} has no group {missing[0]!r}; one of "
+            f"{some([str(g) for g in groups.names])} is expected."
+        )
+    at = [groups.names.index(g) for g in (a, b)]
+    found, each = group_shares(fit, verdict, groups), np.eye(len(groups.names))
+    pairs = [shares[:, at].T for shares in (found.draws, found.forms, found.swapped)]
+    ratio = describe(*(np.log(one / other) for one, other in pairs), ci_prob=ci_prob)
+    lines = {
+        "ratio": {k: float(np.exp(v)) for k, v in ratio.items() if k != "sd"},
+        "difference": describe(*(one - other for one, other in pairs), ci_prob=ci_prob),
+        str(a): found.share(each[at[0]], ci_prob),
+        str(b): found.share(each[at[1]], ci_prob),
+        "all": found.share(found.weight / found.weight.sum(), ci_prob),
+    }
+    table = pd.DataFrame.from_dict(lines, orient="index").drop(columns="sd", errors="ignore")
+    text, identified = rests_on(fit, groups)
+    if identified:
+        text += "; under it the ratio is identified even where the level of π is not"
+    doubts = _doubts(fit, groups, at)
+    if len(found.swapped):
+        swapped = np.exp(np.mean(np.log(found.swapped[:, at[0]] / found.swapped[:, at[1]])))
+        doubts += (f"with t and s swapped, which fits the labels as well, it is {swapped:.2f}",)
+    return Comparison(table, text, doubts)
+
+
+def rests_on(fit: "Fit", groups: Groups) -> tuple[str, bool]:
+    """What is assumed of the marking in the groups, and whether it identifies ratios."""
+    data = fit.data
+    terms = [t for t in groups.title.split(", ") if t in data.terms]
+    places = [j for t in terms for j in data.terms[t]]
+    inside = np.flatnonzero(data.selection_mask) if fit.spec.has_selection else np.zeros(0, int)
+    if not fit.spec.has_selection:
+        return "positives are marked at the same rate everywhere", True
+    if set(inside) <= set(places):
+        common = not data.class_mask[places].any()
+        text = "positives are marked at one rate in each group, whatever else is known of them"
+        text += "; P(y=1 | x) is common to the groups" if common else ""
+        return text, common
+    if not set(inside) & set(places):
+        return "given their columns, positives are marked alike in all groups", True
+    return "the form of the propensity, which depends on the group and on other columns", False
+
+
+def _doubts(fit: "Fit", groups: Groups, at: list[int]) -> tuple[str, ...]:
+    """Groups whose scores hardly overlap, or whose labels follow the score with another slope."""
+    data, draws, doubts = fit.data, fit.draws.thin(MAX_DRAWS), []
+    masks = [groups.codes == g for g in at]
+    t = mean_by_row(draws, Parameters.t, data.X)
+    score = np.log(np.maximum(t, 1e-12)) - np.log(np.maximum(1 - t, 1e-12))
+    ends = [np.quantile(score[m], (0.01, 0.99)) for m in masks]
+    for g, m, (low, high) in zip(at, masks, ends[::-1], strict=True):
+        shared = float(np.mean((score[m] >= low) & (score[m] <= high)))
+        if shared < 0.5:
+            doubts.append(
+                f"only {shared:.0%} of the rows of {groups.names[g]!r} have scores that the other "
+                "group has"
+            )
+    if data.n_annotators > 1:
+        return tuple(doubts)
+    h = mean_by_row(draws, Parameters.h, data.X)
+    slopes = []
+    for m in masks:  # score test of h = c t^θ at θ = 1, the rate c free
+        log_t, odds = np.log(np.maximum(t[m], 1e-12)), h[m] / np.maximum(1 - h[m], 1e-12)
+        spread = log_t - np.average(log_t, weights=odds)
+        error = (data.l[m] - h[m]) / np.maximum(1 - h[m], 1e-12)
+        slopes.append(np.sum(error * spread) / np.sqrt(np.sum(odds * spread**2)))
+    z = (slopes[0] - slopes[1]) / np.sqrt(2)
+    if abs(z) > LARGEST_Z:
+        flat, steep = (groups.names[g] for g in (at if z < 0 else at[::-1]))
+        doubts.append(
+            f"labels rise less steeply with the class in {flat!r} than in {steep!r} ({abs(z):.1f} "
+            "standard errors): P(y=1 | x) differs, or the marking depends on more than the group"
+        )
+    return tuple(doubts)
+
+
+def _columns(data: PUData) -> Iterator[tuple[str, NDArray[Any]]]:
+    """All columns that have single values."""
+    for term in data.terms:
+        if (found := own_values(data, term, np.arange(data.n))) is not None:
+            yield found
+
+
+def _column(data: PUData, name: str) -> pd.Series:
+    """A column of the user's, read back from the encoded ones."""
+    names = {name, f"1 | {name}"} & set(data.terms)
+    found = own_values(data, names.pop(), np.arange(data.n)) if names else None
+    if found is None:
+        raise DataError(
+            f"{name!r} is no column of this fit ({some(list(data.terms))}). Pass its values, one "
+            f"per row: by=X[{name!r}]."
+        )
+    return pd.Series(found[1], name=name)
+
+
+def own_values(data: PUData, name: str, rows: NDArray[np.intp]) -> tuple[str, NDArray[Any]] | None:
+    """A column as the user knows it, and its name: numbers in their units, levels by name.
+
+    A spline is shown by what it is of, a group by its level; other terms of several columns, such
+    as interactions, have no single value: None.
+    """
+    design = data.encoding.design
+    places = list(data.terms[name])
+    raw = data.cells(places, rows) * data.scale[places] + data.center[places]
+    if design is not None and (of := spline_argument(name)):
+        values = design.argument(name, raw)
+        return None if values is None else (of[0], _rounded(values))
+    if data.is_group(name):
+        levels = [data.feature_names[j].split("=", 1)[1] for j in places]
+        return name.removeprefix("1 | "), np.array(levels, dtype=object)[np.argmax(raw, axis=1)]
+    column = next((c for c in data.encoding.columns if c.name == name), None)
+    if column is not None and column.levels is not None and len(column.names) == len(places):
+        at = np.where(raw.max(axis=1) > 0.5, 1 + np.argmax(raw, axis=1), 0)
+        return name, np.array(column.levels, dtype=object)[at]
+    if column is not None and column.indicator and len(places) == 2:
+        return name, np.where(raw[:, 1] > 0.5, np.nan, _rounded(raw[:, 0]))
+    return (name, _rounded(raw[:, 0])) if len(places) == 1 else None
+
+
+def _rounded(values: Array) -> Array:
+    """Undo the rounding of the way to the internal scale and back."""
+    return np.round(values, 10) + 0.0

@@ -1,0 +1,386 @@
+"""The answer in plain sentences, without symbols: the same in print(fit), report and terminal.
+
+How many positives were missed, which rows to look at first, whether to trust it, and what would
+help most, with a line of Python that does it.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from bayes_lepu.actions.counting import count_missed
+from bayes_lepu.actions.decisions import Decision, choose
+from bayes_lepu.actions.readings import AS_NAMED, EXCHANGED, UNNAMED_LEVEL
+from bayes_lepu.links import Array, RowKind
+from bayes_lepu.result.numbers_in_words import has_interval, ratio, rounded_count, say_count
+from bayes_lepu.verdict.bend import LEARNERS, STRAIGHT
+from bayes_lepu.verdict.forms import ORDER, missed_between
+from bayes_lepu.verdict.knowledge import NOT_RANDOM
+from bayes_lepu.verdict.levels import OWN_BRANCHES
+from bayes_lepu.verdict.records import Aspect, Check, Identifiability, Remedy
+from bayes_lepu.verdict.thresholds import ROUNDING
+
+if TYPE_CHECKING:
+    from bayes_lepu.fitted import Fit
+
+# As many rows as there are positives to find, within what one looks through in a sitting.
+FEWEST, MOST = 20, 100
+ALIKE = 0.7  # log-likelihood units below which two readings fit equally well (a factor of 2)
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """A fit in plain sentences.
+
+    Attributes
+    ----------
+    missed : str
+        How many positives were missed, with an interval.
+    look : str
+        Which rows to look at first, and what one will find there.
+    trust : str
+        Whether the data fix this.
+    help : str
+        What would help most; empty where nothing would change much.
+    call : str
+        The line of Python that does it.
+    flags : str
+        Options of ``bayes-lepu fit`` that do the same; empty where it takes Python.
+    decision : Decision
+        The rows to look at.
+    total : DataFrame
+        The number of missed positives if the model is exact, a line per reading; weighted rows
+        count by their weights.
+    range : (float, float), optional
+        The number of missed positives under every model that predicts the labels as well: the
+        figure to quote.
+    audited : str
+        How many by rows audited at random, whatever the model; shown first. Empty without them.
+    """
+
+    missed: str
+    look: str
+    trust: str
+    help: str
+    call: str
+    flags: str
+    decision: Decision
+    total: pd.DataFrame
+    audited: str = ""
+    range: tuple[float, float] | None = None
+
+    def facts(self) -> dict[str, str]:
+        """The sentences by the questions they answer."""
+        found = {"by audits": self.audited} if self.audited else {}
+        found |= {"missed": self.missed, "look at": self.look, "trust": self.trust}
+        if self.help:
+            found["would help"] = self.help
+        if self.call:
+            found["do it"] = self.call
+        return found
+
+    def __str__(self) -> str:
+        return "\n".join(self.facts().values())
+
+
+def answer(fit: "Fit", verdict: Identifiability, audits: pd.DataFrame | None = None) -> Answer:
+    """What a fit says, in the order in which one asks; ``audits`` as `audit_estimate` has it."""
+    both = verdict.level >= UNNAMED_LEVEL
+
+    def how_many(ranked: Array) -> int:
+        return min(len(ranked), int(np.clip(round(float(ranked.sum())), FEWEST, MOST)))
+
+    decision = choose(fit, None, how_many, "a first look", both=both)
+    total = decision.outcome.xs("total", level=1)
+    if not fit.data.in_memory or fit.data.weight.size:
+        total = count_missed(fit, ci_prob=decision.ci_prob, both=both)
+    if fit.spec.certain:
+        return _nothing_missed(decision, total)
+    help_, call, flags = _help(fit, verdict)
+    if not fit.data.in_memory:
+        return _answer_by_partition(fit, verdict, decision, total, help_)
+    return Answer(
+        missed=_missed(fit, verdict, decision, total),
+        look=_look(verdict, decision),
+        trust=_trust(fit, verdict),
+        help=help_,
+        call=call,
+        flags=flags,
+        decision=decision,
+        total=total,
+        audited="" if audits is None else _by_audits(fit, verdict, audits, decision.ci_prob),
+        range=missed_range(fit, verdict.pi_range, total),
+    )
+
+
+def _by_audits(fit: "Fit", verdict: Identifiability, audits: pd.DataFrame, level: float) -> str:
+    """The count by random audits, and whether the fit agrees; its range comes next."""
+    row = audits.loc["missed"]
+    text = (
+        f"By {say_count(row['audits'])} rows audited at random, whatever the model: "
+        f"{_roughly(say_count(row['estimate']))} positives are missed ({level:.0%} interval "
+        f"{say_count(row['lower'])} to {say_count(row['upper'])})."
+    )
+    low, high = (
+        row["model"] if fit.is_point else row[f"model_{end}"] for end in ("lower", "upper")
+    )
+    if any(c.name == NOT_RANDOM and c.open for c in verdict.checks):
+        text += " But these rows do not look like a random part of the unlabelled ones."
+    elif low > row["upper"] or high < row["lower"]:
+        text += f" The fit's own count ({say_count(row['model'])}) disagrees: trust the audits."
+    return text
+
+
+def _answer_by_partition(
+    fit: "Fit",
+    verdict: Identifiability,
+    decision: Decision,
+    total: pd.DataFrame,
+    help_: str,
+) -> Answer:
+    """The answer for rows that are not in memory: counts of all rows, the rest by a sample."""
+    text = _counted(fit, verdict, decision, total)
+    judged = f"Judged by {say_count(fit.data.n)} rows at random: "
+    trust = _trust(fit, verdict)
+    return Answer(
+        missed=f"{text} {_known_and_open(fit)}",
+        look="Rate the open rows by parts, fit.missed(X), and begin with the most probable.",
+        trust=judged + trust[0].lower() + trust[1:],
+        help=help_,
+        call="",
+        flags="",
+        decision=decision,
+        total=total,
+        range=missed_range(fit, verdict.pi_range, total),
+    )
+
+
+def answer_of(fit: "Fit", verdict: Identifiability) -> Answer:
+    """The answer that a fit keeps for this verdict, or a new one where it keeps none."""
+    kept = vars(fit).get("answer") if vars(fit).get("identifiability") is verdict else None
+    return kept if isinstance(kept, Answer) else answer(fit, verdict)
+
+
+def _nothing_missed(decision: Decision, total: pd.DataFrame) -> Answer:
+    return Answer(
+        missed="No positive was missed, by assumption: this model takes unlabelled for negative.",
+        look="It names no row to look at.",
+        trust="The labels cannot check that assumption.",
+        help="Fit a model in which labels can be missing",
+        call='lepu.fit(X, l, model="spm")',
+        flags="--model spm",
+        decision=decision,
+        total=total,
+    )
+
+
+def known_positives(fit: "Fit") -> float:
+    """Rows that are labelled, or audited as positive, by their weights."""
+    return float(fit.data.kind_weights[[RowKind.LABELLED, RowKind.MISSED]].sum())
+
+
+def population(fit: "Fit") -> float:
+    """Rows that the total is about, by their weights."""
+    return float(fit.data.kind_weights.sum())
+
+
+def _known_and_open(fit: "Fit") -> str:
+    rows = say_count(fit.data.kind_weights[RowKind.UNLABELLED])
+    known = "marked or found" if fit.spec.false_marks else "known"
+    counted = ", counted by their weights" if fit.data.weight.size else ""
+    return f"{say_count(known_positives(fit))} are {known}, {rows} rows are open{counted}."
+
+
+def _missed(fit: "Fit", verdict: Identifiability, decision: Decision, total: pd.DataFrame) -> str:
+    if decision.candidates == 0:
+        return (
+            f"No positive is missed any more: every unlabelled row has been checked, and "
+            f"{say_count(known_positives(fit))} are positive."
+        )
+    return f"{_counted(fit, verdict, decision, total)} {_known_and_open(fit)}"
+
+
+def _counted(fit: "Fit", verdict: Identifiability, decision: Decision, total: pd.DataFrame) -> str:
+    """The number of missed positives: what every fitting model says, then what this one says."""
+    ends = missed_range(fit, verdict.pi_range, total)
+    exact = _exact(total, decision.ci_prob)
+    if ends is None:
+        return f"{exact} What other models would say was not computed."
+    low, high = (say_count(end) for end in ends)
+    span = f"About {low}" if low == high else f"Between {low} and {high}"
+    return f"{span} positives were missed, by all models that predict these labels as well. {exact}"
+
+
+def missed_range(
+    fit: "Fit", pi_range: tuple[float, float] | None, total: pd.DataFrame
+) -> tuple[float, float] | None:
+    """The number of missed positives under every model that predicts the labels as well.
+
+    It holds what the fit itself says, in every reading. None where no other model was tried.
+    """
+    if pi_range is None:
+        return None
+    few, many = missed_between(fit.data, *pi_range)
+    few = min(few, *(float(total[name].min()) for name in ("mean", "lower") if name in total))
+    many = max(many, *(float(total[name].max()) for name in ("mean", "upper") if name in total))
+    return few, many
+
+
+def _look(verdict: Identifiability, decision: Decision) -> str:
+    if decision.candidates == 0:
+        return "No row is left to look at."
+    own = decision.outcome.loc[(AS_NAMED, "positives")]
+    text = f"Look first at the {len(decision.rows)} most probable rows: "
+    exact = _roughly(rounded_count(own))
+    if (ends := _yield_range(verdict, decision, own)) is None:
+        text += f"{exact} of them are positive, if this model is exact"
+    else:
+        low, high = (say_count(end) for end in ends)
+        span = f"about {low}" if low == high else f"{low} to {high}"
+        text += f"{span} of them are positive; {exact} if this model is exact"
+    if EXCHANGED in decision.draws:
+        other = decision.outcome.loc[(EXCHANGED, "positives")]
+        text += f"; in the second reading {rounded_count(other)}"
+    return text + "."
+
+
+def _yield_range(
+    verdict: Identifiability, decision: Decision, own: pd.Series
+) -> tuple[float, float] | None:
+    """Positives among the rows to look at, by all models that predict the labels as well."""
+    forms = None if verdict.evidence is None else verdict.evidence.forms
+    if forms is None or "yield" not in forms.table:
+        return None
+    shares, count = forms.kept["yield"], len(decision.rows)
+    # The rows' own coin tosses at either end.
+    tosses = [2 * math.sqrt(count * p * (1 - p)) for p in (shares.min(), shares.max())]
+    ends = [count * shares.min() - tosses[0], count * shares.max() + tosses[1]]
+    ends += [float(own[name]) for name in ("mean", "lower", "upper") if name in own]
+    return max(min(ends), 0.0), min(max(ends), float(count))
+
+
+def _trust(fit: "Fit", verdict: Identifiability) -> str:
+    if failed := _unsettled(verdict):
+        return f"Do not use it yet, the computation has not settled: {failed[0].text}"
+    if any(c.name == STRAIGHT and c.status == "failed" for c in verdict.checks):
+        return (
+            "Do not rely on it: the class bends. One learned from the columns predicts labels that "
+            "it has not seen better than these straight lines do."
+        )
+    unfit = any(c.open and Aspect.LABELS in c.bears_on for c in verdict.checks)
+    misfit = " The model does not reproduce the labels well either." if unfit else ""
+    if verdict.level == 1:
+        return (
+            "The labels settle the order of the rows and the total, if the form of the model is "
+            f"right{_untested(fit)}."
+        )
+    if verdict.level == 2:
+        return f"{_order(verdict)}.{misfit}"
+    if verdict.level == 3:
+        return f"{_two_readings(verdict)}{_beyond(fit, verdict)}{misfit}"
+    return (
+        "Do not rely on it: these labels tell how likely a row is to be labelled, not how likely "
+        "it is to be positive."
+    )
+
+
+def _untested(fit: "Fit") -> str:
+    """The assumption that no labels can test, and the audit that would."""
+    if fit.options.audits == "random":
+        return ""
+    return (
+        " and nobody marked a case more readily for being clear. The second no label can tell; "
+        "rows audited at random can"
+    )
+
+
+def _order(verdict: Identifiability) -> str:
+    """What level 2 says of the order: other forms may send one to other rows all the same."""
+    if any(c.name == ORDER and c.status == "weak" for c in verdict.checks):
+        return (
+            "The order of the rows by class is reliable; which of the open rows come first, and "
+            "the total, are not, since other forms fit these labels as well"
+        )
+    return "The order of the rows is reliable, the total is not"
+
+
+def _beyond(fit: "Fit", verdict: Identifiability) -> str:
+    """Where the priors put the total outside of what the labels leave, that it is so."""
+    profile = None if verdict.evidence is None else verdict.evidence.profile
+    if profile is None or fit.is_point:
+        return ""
+    pieces = profile.likelihood_set(branches=OWN_BRANCHES)
+    pi = float(np.mean(fit.pi_draws))
+    if any(low - ROUNDING <= pi <= high + ROUNDING for low, high in pieces):
+        return ""
+    return " In this reading the priors set the total."
+
+
+def _unsettled(verdict: Identifiability) -> list[Check]:
+    """The checks of the computation that failed."""
+    return [c for c in verdict.checks if c.status == "failed" and Aspect.COMPUTATION in c.bears_on]
+
+
+def _two_readings(verdict: Identifiability) -> str:
+    gap = verdict.remedies[0].gap_before if verdict.remedies else 0.0
+    alike = "equally well" if abs(gap) < ALIKE else "about as well"
+    return (
+        f"Two readings of these labels fit {alike}: what is taken here for the class may be what "
+        "draws the annotator's attention, and the other way round."
+    )
+
+
+def _help(fit: "Fit", verdict: Identifiability) -> tuple[str, str, str]:
+    """The most helpful offer that can be taken up, the call that does it, and its flags."""
+    if failed := _unsettled(verdict):  # what else would help is not known yet
+        return _settle(fit, failed[0])
+    for curved in (c for c in verdict.checks if c.name == STRAIGHT and c.status == "failed"):
+        return curved.remedy, f"lepu.fit(X, l, class_learner={LEARNERS!r})", ""
+    offers = [r for r in verdict.remedies if r.helps]
+    for offer in [*(r for r in offers if r.call), *offers][:1]:
+        return f"{offer.advice}: {_effect(fit, verdict, offer)}.", offer.call, offer.flags
+    return "", "", ""
+
+
+def _settle(fit: "Fit", failed: Check) -> tuple[str, str, str]:
+    """What makes the computation settle."""
+    if fit.method != "nuts":
+        advice = "Sample the posterior instead of approximating it."
+        return advice, 'fit.update(method="nuts")', "--method nuts"
+    if fit.parameters.b.shape[0] == 1:
+        call = f'lepu.fit(X, l, model="{fit.options.model}", chains=4)'
+        return failed.remedy, call, "--chains 4"
+    return failed.remedy, "", ""
+
+
+def _effect(fit: "Fit", verdict: Identifiability, offer: Remedy) -> str:
+    now, then = (say_count(population(fit) * sd) for sd in (offer.sd_before, offer.sd_after))
+    parts = []
+    if verdict.level == UNNAMED_LEVEL and offer.gap_after > offer.gap_before + 1:
+        parts.append(
+            f"one reading would become {ratio(offer.gap_after)} times as likely as the other"
+        )
+    if now != then:
+        parts.append(f"the total would be known to ±{then} instead of ±{now}")
+    return " and ".join(parts)
+
+
+def _exact(totals: pd.DataFrame, level: float) -> str:
+    """What the fit says where its own form is exact, in both readings."""
+    said = [_one(totals.loc[name], level) for name in (AS_NAMED, EXCHANGED) if name in totals.index]
+    text = f"If this model is exact, {said[0]} were missed"
+    return f"{text}, or {said[1]} with class and annotator exchanged." if said[1:] else f"{text}."
+
+
+def _one(row: pd.Series, level: float) -> str:
+    count = _roughly(say_count(row["mean"]))
+    if not has_interval(row):
+        return f"{count} (a point estimate)"
+    return f"{count} ({level:.0%} interval {say_count(row['lower'])} to {say_count(row['upper'])})"
+
+
+def _roughly(count: str) -> str:
+    return count if count.startswith("fewer") else f"about {count}"

@@ -1,0 +1,124 @@
+"""The internal scale of the columns: centred, in units of the standard deviation (ddof = 0)."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+
+from bayes_lepu.data.sparse_tables import moments, scaled
+from bayes_lepu.errors import DataError
+from bayes_lepu.links import Array
+from bayes_lepu.suggestions import some
+
+TINY = 1e-100  # standard deviations below it are computed in other units
+NO_WEIGHT = np.zeros(0)  # every row counts once
+BLOCK_ROWS = 2048  # rows at a time where a table is gone through
+
+
+def is_constant(center: Array, spread: Array) -> NDArray[np.bool_]:
+    """Columns that do not vary beyond rounding, by mean and standard deviation."""
+    # Relative to the centre alone, so that the units of a column do not matter.
+    return spread <= 1e-12 * np.abs(center)
+
+
+def standardise(
+    values: Array,
+    names: tuple[str, ...],
+    weight: Array,
+    *,
+    standardize: bool,
+    in_place: bool,
+    unscaled: Sequence[int] = (),
+) -> tuple[Array, Array, Array]:
+    """Centre, scale and values of columns on the internal scale; constant ones are refused.
+
+    The values are a copy, or overwritten where ``in_place`` allows it. Columns that are
+    ``unscaled`` are centred only.
+    """
+    share = _shares(len(values), weight)
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        center = share @ values if weight.size else values.mean(axis=0)
+        centred = values if in_place and standardize else np.empty_like(values)
+        squares = np.zeros_like(center)
+        for start in range(0, len(values), BLOCK_ROWS):  # which stay in cache
+            part = slice(start, start + BLOCK_ROWS)
+            block = np.subtract(values[part], center, out=centred[part])
+            squares += share[part] @ block**2
+        spread = np.sqrt(squares)
+        # Squares vanish or overflow where the numbers themselves do not.
+        extreme = np.flatnonzero((spread < TINY) | ~np.isfinite(spread))
+        for j in extreme:
+            spread[j] = _spread(centred[:, j], share)
+    _refuse_constant(is_constant(center, spread) & np.isfinite(center), names, "")
+    extreme = extreme if not standardize else np.flatnonzero(~np.isfinite(center + spread))
+    if extreme.size:
+        raise too_extreme([names[j] for j in extreme], standardize=not standardize)
+    if not standardize:
+        # The fit must not change when the caller's array does.
+        return np.zeros_like(center), np.ones_like(center), values if in_place else values.copy()
+    spread[list(unscaled)] = 1.0
+    centred *= 1 / spread
+    return center, spread, centred
+
+
+def too_extreme(names: Sequence[str], *, standardize: bool = False) -> DataError:
+    """The error where a variance cannot be computed; standardize says whether that would help."""
+    remedy = ", or standardize=True, of a table in memory." if standardize else "."
+    return DataError(
+        f"The values of column(s) {some(names)} are too large or too small: their variance cannot "
+        f"be computed. Change the units{remedy}"
+    )
+
+
+def standardise_sparse(
+    matrix: Any, names: tuple[str, ...], weight: Array, *, standardize: bool
+) -> tuple[Array, Array, Any]:
+    """The same for a sparse matrix, whose columns are divided by their largest values.
+
+    Zeros stay zeros; the intercepts make up for the centres. A word of few rows has a tiny standard
+    deviation; divided by it, rare words would weigh most.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean, spread = moments(matrix, _shares(matrix.shape[0], weight))
+    how = ": keep = X.getnnz(axis=0) > 0, then X[:, keep], also of new rows"
+    _refuse_constant(is_constant(mean, spread), names, how)
+    extreme = np.flatnonzero(~np.isfinite(spread))
+    if extreme.size:
+        raise too_extreme([names[j] for j in extreme])
+    scale = np.ones_like(spread)
+    if standardize:
+        counted = matrix[weight > 0] if weight.size else matrix
+        scale = abs(counted).max(axis=0).toarray().ravel()
+    return np.zeros_like(spread), scale, scaled(matrix, 1 / scale)
+
+
+def column_moments(X: Any, weight: Array = NO_WEIGHT) -> tuple[Array, Array]:
+    """Mean and standard deviation of the columns of a table, dense or sparse."""
+    if issparse(X):
+        return moments(X, _shares(X.shape[0], weight))
+    if not weight.size:
+        return X.mean(axis=0), X.std(axis=0)
+    mean = np.average(X, axis=0, weights=weight)
+    return mean, np.sqrt(np.average((X - mean) ** 2, axis=0, weights=weight))
+
+
+def _shares(n: int, weight: Array) -> Array:
+    return weight / weight.sum() if weight.size else np.full(n, 1 / n)
+
+
+def _refuse_constant(constant: NDArray[np.bool_], names: tuple[str, ...], how: str) -> None:
+    if constant.any():
+        raise DataError(
+            f"Constant column(s): {some([names[j] for j in np.flatnonzero(constant)])}. They "
+            f"carry no information and duplicate the intercept; drop them{how}."
+        )
+
+
+def _spread(centred: Array, share: Array) -> float:
+    """Standard deviation of a column in units of its largest deviation."""
+    largest = float(np.max(np.abs(centred)))
+    if largest == 0 or not np.isfinite(largest):
+        return largest
+    return largest * float(np.sqrt(share @ (centred / largest) ** 2))

@@ -1,0 +1,283 @@
+"""The engines behind `fit`: from a density to draws (or a point) and a record of their quality.
+
+An engine is a function of a `Request`. One of your own is handed to `register`, and
+``fit(method=its name)`` runs it.
+"""
+
+import time
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from bayes_lepu.data.pu_data import PUData
+from bayes_lepu.engines.empirical_scales import estimate_scales
+from bayes_lepu.engines.laplace import TRUSTED_K
+from bayes_lepu.engines.map import MapResult, fit_map
+from bayes_lepu.engines.modes import Mode
+from bayes_lepu.engines.nuts import NutsOptions
+from bayes_lepu.engines.orientation import Orientation
+from bayes_lepu.engines.pooling import known_scales
+from bayes_lepu.engines.posterior import (
+    Posterior,
+    laplace_posterior,
+    nutpie_posterior,
+    pymc_posterior,
+)
+from bayes_lepu.errors import (
+    OWN_CODE,
+    ConvergenceWarning,
+    IdentifiabilityWarning,
+    ModelError,
+)
+from bayes_lepu.links import Array
+from bayes_lepu.model.density import LogDensity
+from bayes_lepu.model.parameters import Parameters, stack
+from bayes_lepu.model.spec import ModelSpec
+from bayes_lepu.priors.prior import Priors
+
+STEEPEST = 100.0  # sd of a linear predictor beyond which probabilities are 0 or 1
+
+
+@dataclass(frozen=True, eq=False)
+class Request:
+    """What `fit` asks of an engine.
+
+    Attributes
+    ----------
+    spec, data, priors : the model
+    rule : str
+        How SPM's factors are told apart.
+    nuts : NutsOptions
+        Numbers of draws and chains, seed and the like.
+    sampler : str
+        Who samples, by the names of `SAMPLERS`.
+    """
+
+    spec: ModelSpec
+    data: PUData
+    priors: Priors
+    rule: str
+    nuts: NutsOptions
+    sampler: str
+
+    @property
+    def density(self) -> LogDensity:
+        """The log posterior on unconstrained coordinates."""
+        return LogDensity(self.spec, self.data, self.priors, jacobian=True)
+
+    def modes(self, priors: Priors) -> MapResult:
+        """The MAP modes under these priors."""
+        return fit_map(
+            self.spec,
+            self.data,
+            priors,
+            rule=self.rule,
+            # The search is the same for every seed: modes are no matter of chance.
+            rng=np.random.default_rng(0),
+        )
+
+    def modes_for_draws(self) -> MapResult:
+        """The modes with unknown scales at those of their priors, as a place to start.
+
+        Without warnings: the posterior will say it, of its own answer.
+        """
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", IdentifiabilityWarning)
+            return self.modes(known_scales(self.priors))
+
+
+@dataclass(frozen=True)
+class Quality:
+    """How well an engine did, by its own measure.
+
+    Attributes
+    ----------
+    words : str
+        One sentence; empty where the chains are to be judged.
+    trusted : bool or None
+        Whether the answer can be used; None where the chains are to be judged.
+    figures : mapping of str to number
+        What was measured: ``kkt_residual``, ``pareto_k``, ``divergences``, ``e_bfmi``,
+        ``mode_weights`` and others.
+    """
+
+    words: str = ""
+    trusted: bool | None = None
+    figures: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """What an engine returns.
+
+    Attributes
+    ----------
+    parameters : Parameters
+        Draws of shape ``(chain, draw, ...)``; ``(1, 1, ...)`` for a point.
+    modes : tuple of Mode
+    orientation : Orientation
+    quality : Quality
+    stats : mapping of str to (chain, draw) array
+    seconds : float, optional
+        How long sampling took, where ``request.sampler`` did it.
+    priors : mapping of str to Prior, optional
+        Those that the answer belongs to, where the engine found unknown scales in them.
+    """
+
+    parameters: Parameters
+    modes: tuple[Mode, ...]
+    orientation: Orientation
+    quality: Quality
+    stats: Mapping[str, Array] = field(default_factory=dict)
+    seconds: float | None = None
+    priors: Priors | None = None
+
+
+@dataclass(frozen=True)
+class Engine:
+    """A way from a model to an answer.
+
+    Attributes
+    ----------
+    name : str
+        What ``fit(method=...)`` calls it.
+    run : callable
+        ``run(request) -> Outcome``.
+    point : bool
+        Whether it gives a point, for which penalties and flat priors are in order.
+    by_products : bool
+        Whether products with X are enough, so that it may be sparse.
+    """
+
+    name: str
+    run: Callable[[Request], Outcome]
+    point: bool = False
+    by_products: bool = False
+
+
+ENGINES: dict[str, Engine] = {}
+
+
+def register(engine: Engine) -> Engine:
+    """Make an engine known to `fit` by its name."""
+    ENGINES[engine.name] = engine
+    return engine
+
+
+def run_map(request: Request) -> Outcome:
+    """The mode of the posterior density: the paper's penalised MLE.
+
+    Scales that are unknown are found first, at the maximum of their marginal likelihood.
+    """
+    priors = request.priors
+    if any(prior.hierarchical for prior in priors.values()):
+        if request.data.is_sparse:
+            raise ModelError(
+                "A prior has an unknown scale, which is found by the curvature in all columns; of "
+                "a sparse matrix only products are taken. Give a fixed scale, or use X.toarray()."
+            )
+        first, density = request.modes_for_draws(), replace(request.density, jacobian=False)
+        priors = estimate_scales(density, first.point)
+    found = request.modes(priors)
+    _warn_doubtful(found)
+    best = found.modes[0]
+    words = "a converged optimum" if best.converged else "not a converged optimum"
+    return Outcome(
+        parameters=stack([stack([found.point])]),
+        modes=found.modes,
+        orientation=found.orientation,
+        quality=Quality(words, best.converged, {"kkt_residual": found.kkt}),
+        priors=priors,
+    )
+
+
+def run_laplace(request: Request) -> Outcome:
+    """Gaussians at the modes, weighted by evidence."""
+    found = request.modes_for_draws()
+    posterior = laplace_posterior(request.density, found, request.nuts, rule=request.rule)
+    k = float(np.nan if posterior.pareto_k is None else posterior.pareto_k)
+    good = k <= TRUSTED_K
+    trust = "usable" if good else "do not trust it, use method='nuts'"
+    return Outcome(
+        parameters=posterior.parameters,
+        modes=found.modes,
+        orientation=posterior.orientation,
+        quality=Quality(
+            f"Gaussians at the modes, Pareto k = {k:.2f}: {trust}",
+            good,
+            {"pareto_k": k, "mode_weights": list(posterior.mode_weights)},
+        ),
+    )
+
+
+def run_nuts(request: Request) -> Outcome:
+    """Posterior draws by NUTS, by the sampler that was asked for."""
+    found, asked = request.modes_for_draws(), request.nuts
+    begun = time.perf_counter()
+    posterior = SAMPLERS[request.sampler](request.density, found, asked, rule=request.rule)
+    return Outcome(
+        parameters=posterior.parameters,
+        modes=found.modes,
+        orientation=posterior.orientation,
+        quality=quality_of_chains(posterior),
+        stats=posterior.stats,
+        seconds=round(time.perf_counter() - begun, 3),
+    )
+
+
+def quality_of_chains(posterior: Posterior) -> Quality:
+    """What the sampler says of its chains; whether they agree is for the convergence checks."""
+    from arviz_stats.base import array_stats
+
+    figures: dict[str, Any] = {"mode_weights": list(posterior.mode_weights)}
+    stats = posterior.stats  # other samplers keep less
+    if "diverging" in stats:
+        figures["divergences"] = int(np.sum(stats["diverging"]))
+    if "energy" in stats:
+        figures["e_bfmi"] = float(np.min(array_stats.bfmi(np.asarray(stats["energy"]))))
+    return Quality(figures=figures)
+
+
+def _warn_doubtful(result: MapResult) -> None:
+    """Warn of a mode that a user should not take at its word."""
+    best = result.modes[0]
+    if (steepest := max(best.norm_a, best.norm_alpha)) > STEEPEST:
+        warnings.warn(
+            f"A linear predictor has standard deviation {steepest:.3g}: its slopes run off to "
+            "infinity because planes cut off the labelled rows, and only the penalty (if any) "
+            "stops them. Use a stronger penalty (C=) or fewer columns.",
+            ConvergenceWarning,
+            skip_file_prefixes=OWN_CODE,
+        )
+    if best.artefact:
+        described = [m for m in result.modes[1:] if not m.artefact]
+        others = (
+            f"{len(described)} of the other modes describe" if described else "No mode describes"
+        )
+        warnings.warn(
+            f"The best mode looks like an artefact: {best.artefact}, so the other factor does the "
+            f"work of both. {others} the rows (fit.mode_table()). Use a simpler "
+            "model ('scar'), a larger C_alpha (C={'alpha': ...}), or audited rows (y=).",
+            IdentifiabilityWarning,
+            skip_file_prefixes=OWN_CODE,
+        )
+    if not best.converged:
+        warnings.warn(
+            f"The best mode is not a converged optimum (residual {result.kkt:.2g}). Use a "
+            "stronger penalty (C=) or fewer columns.",
+            ConvergenceWarning,
+            skip_file_prefixes=OWN_CODE,
+        )
+
+
+# NUTS on the compiled density, and by PyMC on its own graph: each names the factors of its draws.
+SAMPLERS: dict[str, Callable[..., Posterior]] = {
+    "nutpie": nutpie_posterior,
+    "pymc": pymc_posterior,
+}
+register(Engine("nuts", run_nuts))
+register(Engine("map", run_map, point=True, by_products=True))
+register(Engine("laplace", run_laplace))

@@ -1,0 +1,208 @@
+r"""Laplace: a Gaussian at every mode of the unconstrained posterior, weighted by evidence.
+
+.. math::
+    \log Z_k \approx \log p(z_k) + \tfrac d2 \log 2\pi - \tfrac12 \log\det H_k,
+
+with H the observed information plus prior precision at mode k. Draws of the mixture are resampled
+by their importance weights, whose Pareto k says how far to trust them (above 0.7: not). Where it
+is above 0.5, each Gaussian becomes a Student-t with the mean and spread of its weighted draws, up
+to `ROUNDS` times, which follows skew and heavy tails (population Monte Carlo, Cappé et al., 2008).
+Over very many rows, where every weight costs a pass, those of some draws tell k, and the draws stay
+those of the mixture.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+import numpy as np
+import scipy.linalg
+from scipy.special import gammaln, logsumexp
+
+from bayes_lepu.engines.optimizers import optimise
+from bayes_lepu.links import Array
+from bayes_lepu.model.density import LogDensity
+from bayes_lepu.model.parameters import Parameters
+from bayes_lepu.rows.factoring import inverse_root
+
+LEAST_DRAWS = 200  # of the mixture, for the tail of the weights to be seen
+# Rows times draws for which weights are computed: a second or two. Beyond 30,000 rows and the usual
+# 4000 draws fewer have weights, which then tell k alone.
+ROWS_BY_DRAWS = 120_000_000
+DRAWS_PER_SPREAD = 10  # effective draws for a coordinate; with fewer only the tails change
+ROUNDS = 3  # of moving the mixture to its weighted draws; k seldom falls after the second
+TAILS = 7.0  # degrees of freedom then: heavier than a posterior's, and the weights stay even
+GOOD_K = 0.5  # up to here the weights have a finite variance
+TRUSTED_K = 0.7  # Pareto k up to which importance weights have a usable mean (Vehtari et al.)
+
+
+@dataclass(frozen=True, eq=False)
+class Gaussian:
+    """A Gaussian approximation at one mode.
+
+    Attributes
+    ----------
+    mean : (dim,) array
+    root : (dim, dim) array
+        Lower-triangular factor L of the covariance, L L'.
+    log_evidence : float
+    tails : float
+        Degrees of freedom: finite ones make it a Student-t.
+    """
+
+    mean: Array
+    root: Array
+    log_evidence: float
+    tails: float = np.inf
+
+    def sample(self, rng: np.random.Generator, count: int) -> Array:
+        """Draws of shape (count, dim)."""
+        u = rng.standard_normal((count, self.mean.size))
+        if np.isfinite(self.tails):
+            u *= np.sqrt(self.tails / rng.chisquare(self.tails, (count, 1)))
+        return self.mean + u @ self.root.T
+
+    def logpdf(self, z: Array) -> Array:
+        """Log density at draws of shape (count, dim)."""
+        u = scipy.linalg.solve_triangular(self.root, (z - self.mean).T, lower=True)
+        square, dim, nu = (u * u).sum(axis=0), self.mean.size, self.tails
+        at_mean = -np.log(np.diag(self.root)).sum() - 0.5 * dim * np.log(2 * np.pi)
+        if not np.isfinite(nu):
+            return at_mean - 0.5 * square
+        at_mean += gammaln((nu + dim) / 2) - gammaln(nu / 2) - 0.5 * dim * np.log(nu / 2)
+        return at_mean - 0.5 * (nu + dim) * np.log1p(square / nu)
+
+
+@dataclass(frozen=True, eq=False)
+class Mixture:
+    """Gaussians at distinct modes with their evidence weights."""
+
+    parts: tuple[Gaussian, ...]
+
+    @property
+    def weights(self) -> Array:
+        """Relative evidence of the modes."""
+        logs = np.array([g.log_evidence for g in self.parts])
+        return np.exp(logs - logsumexp(logs))
+
+    def points(self, density: LogDensity) -> list[Parameters]:
+        """The modes as parameters."""
+        return [density.unpack(g.mean) for g in self.parts]
+
+    def sample(self, rng: np.random.Generator, count: int) -> Array:
+        """Draws of the mixture in random order."""
+        counts = rng.multinomial(count, self.weights)
+        draws = [g.sample(rng, int(k)) for g, k in zip(self.parts, counts, strict=True)]
+        return rng.permutation(np.concatenate(draws))
+
+    def logpdf(self, z: Array) -> Array:
+        """Log density of the mixture."""
+        logs = np.stack([g.logpdf(z) for g in self.parts])
+        return logsumexp(logs + np.log(self.weights)[:, None], axis=0)
+
+
+def gaussian_at(density: LogDensity, start: Array) -> Gaussian:
+    """Climb to the mode next to ``start`` and approximate there."""
+    return gaussian_near(density, optimise(density, start).z)
+
+
+def gaussian_near(density: LogDensity, z: Array) -> Gaussian:
+    """The Gaussian with mean z and the curvature there."""
+    root = covariance_root(density, z)
+    log_det = np.log(np.diag(root)).sum()
+    evidence = density.logp(z) + 0.5 * density.dim * np.log(2 * np.pi) + log_det
+    return Gaussian(z, root, float(evidence))
+
+
+def mixture_at(density: LogDensity, points: Iterable[Parameters]) -> Mixture:
+    """Gaussians at the distinct modes of the unconstrained density next to these points.
+
+    Modes of the constrained density on the boundary (γ or λ at zero) often run into one mode here.
+    """
+    parts: list[Gaussian] = []
+    for point in points:
+        candidate = gaussian_at(density, density.pack(point))
+        if not any(_same(candidate, other) for other in parts):
+            parts.append(candidate)
+    parts.sort(key=lambda g: -g.log_evidence)
+    return Mixture(tuple(parts))
+
+
+def importance(density: LogDensity, mixture: Mixture, z: Array) -> tuple[Array, float]:
+    """Weights p/q of draws, the largest smoothed, and their Pareto k (Vehtari et al., 2024)."""
+    from arviz_stats.base import array_stats
+
+    log_weights = density.logps(z) - mixture.logpdf(z)
+    smoothed, k = array_stats.psislw(-log_weights)  # takes log densities of rows
+    weights = np.exp(smoothed - np.max(smoothed))
+    return weights / weights.sum(), float(k)
+
+
+def resample(
+    density: LogDensity, mixture: Mixture, rng: np.random.Generator, count: int
+) -> tuple[Array, float]:
+    """Draws of the posterior by importance resampling, and the Pareto k of the weights.
+
+    Of up to twice as many draws of the mixture each is taken in proportion to its weight
+    (systematically, so that hardly any comes twice). Where k exceeds `TRUSTED_K` the weights mean
+    nothing: the draws are then those of the mixture, and are not to be trusted.
+    """
+    weighed = min(2 * count, ROWS_BY_DRAWS // density.data.n_all)
+    weighed = max(weighed, LEAST_DRAWS)
+    z = mixture.sample(rng, max(count, weighed))
+    weights, k = importance(density, mixture, z[:weighed])
+    if weighed < count:
+        return z[:count], k
+    for _ in range(ROUNDS):
+        if k <= GOOD_K:
+            break
+        moved = moved_to(mixture, z[:weighed], weights)
+        there = moved.sample(rng, weighed)
+        weights_there, k_there = importance(density, moved, there)
+        if not k_there < k:
+            break
+        mixture, z, weights, k = moved, there, weights_there, k_there
+    if not k <= TRUSTED_K:
+        return z[:count], k
+    places = (np.arange(count) + rng.random()) / count
+    index = np.minimum(np.searchsorted(np.cumsum(weights), places), weighed - 1)
+    return rng.permutation(z[index]), k
+
+
+def moved_to(mixture: Mixture, z: Array, weights: Array) -> Mixture:
+    """The mixture with a Student-t in place of each part, at the mean and spread of its draws."""
+    logs = np.stack([g.logpdf(z) for g in mixture.parts]) + np.log(mixture.weights)[:, None]
+    shares, parts = weights * np.exp(logs - logsumexp(logs, axis=0)), []
+    for part, own in zip(mixture.parts, shares, strict=True):
+        total = max(float(own.sum()), np.finfo(float).tiny)
+        part = replace(part, tails=TAILS, log_evidence=float(np.log(total)))
+        if total**2 > DRAWS_PER_SPREAD * part.mean.size * float(own @ own):  # effective draws
+            mean = own @ z / total
+            off = (z - mean) * np.sqrt(own / total)[:, None]
+            root = lower_factor(off.T)
+            part = replace(part, mean=mean, root=root)
+        parts.append(part)
+    return replace(mixture, parts=tuple(parts))
+
+
+def covariance_root(density: LogDensity, z: Array) -> Array:
+    """Lower Cholesky factor of the inverse curvature; expected information where needed."""
+    root = inverse_root(density.observed_information(z))
+    if root is not None:
+        return root
+    expected = density.logp_grad_info(z)[2]
+    root = inverse_root(expected)
+    if root is not None:
+        return root
+    scale = np.diag(expected)
+    return np.diag(np.where(np.isfinite(scale), np.maximum(scale, 1e-6), 1.0) ** -0.5)
+
+
+def lower_factor(root: Array) -> Array:
+    """The lower-triangular factor of root root', however small its smallest direction."""
+    lower = scipy.linalg.qr(root.T, mode="r")[0].T[:, : len(root)]
+    return np.ascontiguousarray(lower * np.where(np.diag(lower) < 0, -1.0, 1.0))
+
+
+def _same(one: Gaussian, other: Gaussian) -> bool:
+    gap = scipy.linalg.solve_triangular(other.root, one.mean - other.mean, lower=True)
+    return bool(np.sqrt(np.mean(gap**2)) < 0.05)

@@ -1,0 +1,186 @@
+r"""MAP: the mode of the posterior density, which is the paper's penalised MLE.
+
+.. math:: \hat\theta = \arg\max_\theta \; \log L(\theta) - C_\alpha \lVert\alpha\rVert
+    - C_a \lVert a\rVert
+
+Both SPM and PsychM have several local maxima, so the search starts from many points (`search`), and
+the table of distinct modes is part of the result.
+"""
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import expit
+
+from bayes_lepu.data.pu_data import PUData
+from bayes_lepu.engines import orientation, signs
+from bayes_lepu.engines.modes import (
+    SAME,
+    Mode,
+    compare_mode,
+    describe_mode,
+    distance,
+    distinct_modes,
+    is_exchangeable,
+    swap_mode,
+)
+from bayes_lepu.engines.newton import kkt_residual
+from bayes_lepu.engines.optimizers import optimise
+from bayes_lepu.engines.search import search
+from bayes_lepu.errors import OWN_CODE, ConvergenceError, IdentifiabilityWarning, ModelError
+from bayes_lepu.model.density import LogDensity
+from bayes_lepu.model.parameters import Parameters
+from bayes_lepu.model.spec import ModelSpec
+from bayes_lepu.priors.prior import Priors
+
+TIED = 1e-6  # log densities of two optima that differ by rounding and by where their climbs stop
+
+
+@dataclass(frozen=True, eq=False)
+class MapResult:
+    """The best mode, labelled, with all the others.
+
+    Attributes
+    ----------
+    modes : tuple of Mode
+        The answer first, the others by falling density.
+    orientation : Orientation
+    kkt : float
+        Residual of the optimality conditions at the answer.
+    density : LogDensity
+    """
+
+    modes: tuple[Mode, ...]
+    orientation: orientation.Orientation
+    kkt: float
+    density: LogDensity
+
+    @property
+    def point(self) -> Parameters:
+        """The estimate."""
+        return self.modes[0].point
+
+
+def fit_map(
+    spec: ModelSpec,
+    data: PUData,
+    priors: Priors,
+    *,
+    rule: str = "sigma-norm",
+    n_starts: int | None = None,
+    initial: Parameters | None = None,
+    rng: np.random.Generator,
+) -> MapResult:
+    """Find the modes and name the factors.
+
+    Parameters
+    ----------
+    n_starts : int, optional
+        See `search`.
+    initial : Parameters, optional
+        A start of the user's own, used alone.
+    """
+    orientation.check_rule(rule)
+    if any(prior.hierarchical for prior in priors.values()):
+        raise ModelError(
+            "Hierarchical scales have no useful joint mode (the density is unbounded as the scale "
+            "goes to zero). Use method='nuts', or give a fixed scale."
+        )
+    density = LogDensity(spec, data, priors)
+    if initial is None:
+        optima = search(density, n_starts=n_starts, rng=rng)
+    else:
+        optima = [optimise(density, density.pack(initial))]
+    optima = [o for o in optima if np.isfinite(o.logp)]
+    if not optima:
+        raise ConvergenceError(
+            "No start reached a finite log posterior. Check the scale of X, or use a stronger "
+            "penalty (larger C)."
+        )
+    optima.sort(key=lambda o: -o.logp)
+    modes = distinct_modes(density, optima)
+    by, probability = _by_signs(density, modes[0])
+    if by is None:
+        modes, by = _oriented(density, modes, rule)
+    kkt = kkt_residual(density, modes[0].z)
+    record = orientation.describe(modes[0].point, spec, data, rule, probability=probability, by=by)
+    return MapResult(modes, record, kkt, density)
+
+
+def _by_signs(density: LogDensity, best: Mode) -> tuple[orientation.SettledBy | None, float | None]:
+    """Whether signs in the priors name the factors, and with which probability."""
+    if not (density.can_exchange and density.walls.any()):
+        return None, None
+    other = optimise(density, density.swap(best.z))
+    gap = best.logp - other.logp
+    if distance(density.unpack(other.z), best.point, density.data.X) < SAME:
+        gap = np.inf  # the climb came back: no optimum has the other naming
+    probability = float(expit(gap))
+    settled = signs.settle_naming(density, best.z, probability)
+    return ("priors", probability) if settled else (None, None)
+
+
+def _oriented(
+    density: LogDensity, modes: tuple[Mode, ...], rule: str
+) -> tuple[tuple[Mode, ...], orientation.SettledBy | None]:
+    """The modes, the answer first, its factors named by the rule where one is to decide.
+
+    The second value is "density" where the penalties overruled it: no optimum near the exchanged
+    factors obeys the rule.
+    """
+    data, X = density.data, density.data.X
+    decides = orientation.settled_by(density.spec, data, rule)
+    if decides == "density" and rule != "none":
+        return _of_two_alike(density, modes, rule)
+    if decides != "rule":
+        return modes, None
+    if is_exchangeable(density):
+        # An exact symmetry: every mode stands for both of its orientations.
+        named = [
+            swap_mode(density, m) if orientation.rule_says_swap(m.point, data, rule) else m
+            for m in modes
+        ]
+        return tuple(compare_mode(m, named[0].point, X) for m in named), None
+    best = modes[0]
+    if not orientation.rule_says_swap(best.point, data, rule):
+        return modes, None
+    # Unequal penalties: the relabelled factors were shrunk with each other's coefficient, so the
+    # answer is the nearest optimum with the roles (and penalties) the right way round.
+    optimum = optimise(density, density.swap(best.z))
+    point = density.unpack(optimum.z)
+    if orientation.rule_says_swap(point, data, rule):
+        _warn_overruled(rule)
+        return modes, "density"
+    same = [m for m in modes if distance(m.point, point, X) < SAME]
+    hits = sum(m.hits for m in same)
+    answer = describe_mode(density, point, optimum, best=best.point, best_logp=best.logp, hits=hits)
+    return (answer, *(m for m in modes if m not in same)), None
+
+
+def _of_two_alike(
+    density: LogDensity, modes: tuple[Mode, ...], rule: str
+) -> tuple[tuple[Mode, ...], orientation.SettledBy | None]:
+    """Where the density of both orders is the same, the one that obeys the rule first.
+
+    Without guesses and lapses the PsychM is the SPM; rounding would choose otherwise.
+    """
+    data, X = density.data, density.data.X
+    alike = [m for m in modes[1:] if m.role == "swapped" and m.gap < TIED]
+    if not alike:
+        return modes, None
+    if not orientation.rule_says_swap(modes[0].point, data, rule):
+        return modes, "rule"
+    ordered = (alike[0], *(m for m in modes if m is not alike[0]))
+    return tuple(compare_mode(m, alike[0].point, X) for m in ordered), "rule"
+
+
+def _warn_overruled(rule: str) -> None:
+    warnings.warn(
+        f"The penalties contradict the rule {rule!r}: they shrink the slopes of the class so much "
+        "more than those of the annotator that no optimum has a steeper class, and the best "
+        "optimum was taken as it is. Give both factors like penalties (C=) to have them named by "
+        "the rule, or orientation='none' to have them named by the penalties.",
+        IdentifiabilityWarning,
+        skip_file_prefixes=OWN_CODE,
+    )

@@ -1,0 +1,225 @@
+r"""NUTS on the compiled log density, through nutpie and without compiling a PyTensor graph.
+
+The sampler moves in whitened coordinates u, z = m + L u, where m is the mode with the largest
+evidence and L L' the inverse curvature there: the ridge between the two intercepts (correlation
+-0.98 and worse) becomes round before adaptation starts. Chains start at draws of that Gaussian.
+Where the columns of the two factors are the same, the folded density is sampled (see `folding`).
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from bayes_lepu.data.weights import evenly_spaced
+from bayes_lepu.engines import folding, orientation, pooling
+from bayes_lepu.engines.laplace import Gaussian, Mixture
+from bayes_lepu.engines.progress import Progress, has_screen
+from bayes_lepu.engines.stopping import wait
+from bayes_lepu.errors import ModelError
+from bayes_lepu.links import Array
+from bayes_lepu.model import compiled
+from bayes_lepu.model.density import LogDensity
+from bayes_lepu.priors.prior import Priors
+from bayes_lepu.runtime.telling import LOGGER
+
+UNLIKELY = 0.05
+VOTING_ROWS = 20_000  # by which a rule looks at every draw; sizes of predictors need no more
+WhitenedDensity = Callable[[Array], tuple[float, Array]]
+
+STATS = {
+    "diverging": "diverging",
+    "energy": "energy",
+    "n_steps": "n_steps",
+    "tree_depth": "depth",
+    "step_size": "step_size",
+    "acceptance_rate": "mean_tree_accept",
+}
+
+
+@dataclass(frozen=True)
+class NutsOptions:
+    """Options of the sampler, in ArviZ's and PyMC's words."""
+
+    draws: int
+    tune: int
+    chains: int
+    cores: int | None
+    target_accept: float
+    random_seed: int
+    progressbar: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """Labelled draws in coordinates.
+
+    Attributes
+    ----------
+    z : (chain, draw, dim) array
+    stats : mapping of str to (chain, draw) array
+        Sampler statistics; ``exchanged`` marks draws whose factors were exchanged against the
+        pivot, ``mirrored`` those the sampler produced on the other side of it.
+    probability : float or None
+        Posterior probability of this naming of the factors before any rule.
+    overruled : bool
+        Whether a rule was to name the factors and the priors were followed instead.
+    """
+
+    z: Array
+    stats: Mapping[str, Array] = field(default_factory=dict)
+    probability: float | None = None
+    overruled: bool = False
+
+
+def refuse_improper(priors: Priors) -> None:
+    """Flat priors have no posterior here: as β grows, s → 1 and the likelihood stays positive."""
+    flat = [name for name, prior in priors.items() if not prior.proper]
+    if flat:
+        raise ModelError(
+            f"Flat prior on {', '.join(flat)}: the posterior is improper for every data set. "
+            "Use a proper prior such as Prior('normal', scale=1.5), or method='map'."
+        )
+
+
+def sample_nuts(
+    density: LogDensity, start: Gaussian, *, options: NutsOptions
+) -> tuple[Array, dict[str, Array]]:
+    """Raw draws ``(chain, draw, dim)`` of the (folded) density and the sampler's statistics.
+
+    Under unknown scales the sampler moves in coordinates that are centred as far as the data know
+    each of them (see `pooling`).
+    """
+    if not pooling.is_pooled(density):
+        return sample_whitened(lambda: _whitened(density, start, np.zeros(0)), start, options)
+    centring = pooling.choose_centring(density, start.mean)
+    carried = pooling.centred_gaussian(density, start, centring)
+    v, stats = sample_whitened(lambda: _whitened(density, carried, centring), carried, options)
+    return pooling.from_centred(density, v, centring), stats
+
+
+def sample_whitened(
+    make_density: Callable[[], WhitenedDensity], start: Gaussian, options: NutsOptions
+) -> tuple[Array, dict[str, Array]]:
+    """Draws z = m + L u of a density and gradient given in the coordinates u, with statistics."""
+    import nutpie
+    from nutpie.compiled_pyfunc import from_pyfunc
+
+    dim = start.mean.size
+
+    def initial(seed: int) -> Array:
+        # A function of the chain's seed alone: chains ask for it in the order of their threads.
+        return np.random.default_rng([options.random_seed, 6, seed]).standard_normal(dim)
+
+    model = from_pyfunc(
+        dim,
+        make_density,
+        lambda seed1, seed2, chain: lambda u: {"u": u},
+        [np.dtype("float64")],
+        [(dim,)],
+        ["u"],
+        make_initial_point_fn=initial,
+    )
+    # Compiled here: in the sampler's threads an interrupt would wait for the compiler to finish.
+    make_density()(np.zeros(dim))
+    aloud = options.progressbar and not has_screen()
+    LOGGER.info(
+        "Sampling %d chains of %d warm-up and %d draws", options.chains, options.tune, options.draws
+    )
+    sampler = nutpie.sample(
+        model,
+        draws=options.draws,
+        tune=options.tune,
+        chains=options.chains,
+        cores=options.cores,
+        seed=options.random_seed,
+        target_accept=options.target_accept,
+        save_warmup=False,
+        progress_bar=options.progressbar and not aloud,
+        progress_callback=Progress(aloud=aloud),
+        blocking=False,
+    )
+    u, stats = wait(sampler, STATS)
+    return start.mean + u @ start.root.T, stats
+
+
+def label_draws(
+    density: LogDensity,
+    z: Array,
+    stats: Mapping[str, Array],
+    reference: Array,
+    rule: str,
+    rng: np.random.Generator,
+) -> Sample:
+    """Name the factors of every draw: by the density, or by a rule for the whole mode.
+
+    A rule is a guess made for want of better; where priors that treat the factors differently give
+    its naming less than `UNLIKELY`, the density decides.
+    """
+    if not density.can_exchange:
+        return Sample(z, stats)
+    folded = folding.pivot(density, z, reference)
+    stats = {**stats, "mirrored": folded.mirrored.astype(float)}
+    asked = orientation.settled_by(density.spec, density.data, rule) == "rule"
+    named = folded
+    if asked and _rule_says_swap(density, folded.z, rule):
+        named = folding.Folded(density.swap(folded.z), ~folded.mirrored, -folded.log_odds)
+    if asked and named.probability >= UNLIKELY:
+        index = folding.condition_on_naming(named.weight, rng)
+        kept = np.take_along_axis(named.z, index[..., None], axis=1)
+        stats = {name: np.take_along_axis(v, index, axis=1) for name, v in stats.items()}
+        return Sample(kept, stats, named.probability)
+    labelled, exchanged = folding.keep_or_exchange(density, folded, rng)
+    probability = folded.probability
+    if exchanged.mean() > 0.5:
+        # The other naming is the more probable one: make it the pivot.
+        exchanged, probability = ~exchanged, 1 - probability
+    stats = {**stats, "exchanged": exchanged.astype(float)}
+    return Sample(labelled, stats, probability, overruled=asked)
+
+
+def dominant(mixture: Mixture) -> Gaussian:
+    """The mode with the largest evidence."""
+    return max(mixture.parts, key=lambda g: g.log_evidence)
+
+
+def _rule_says_swap(density: LogDensity, z: Array, rule: str) -> bool:
+    """Whether the rule names the other factor in most of the mode's draws."""
+    flat = z.reshape(-1, z.shape[-1])
+    some = flat[evenly_spaced(len(flat), 400)]
+    rows = density.data.some(VOTING_ROWS)
+    votes = [orientation.rule_says_swap(density.unpack(point), rows, rule) for point in some]
+    return float(np.mean(votes)) > 0.5
+
+
+def _whitened(density: LogDensity, start: Gaussian, centring: Array) -> WhitenedDensity:
+    """The (folded) log density in whitened coordinates; it runs without the interpreter's lock.
+
+    Under unknown scales these are whitened coordinates of the partly centred ones.
+    """
+    mean, root, constants = start.mean, np.ascontiguousarray(start.root), density.constants
+    if not (density.data.is_closed and density.data.in_kernel):
+        return lambda u: _whitened_in_python(density, mean, root, centring, u)
+    if not density.can_exchange:
+        return lambda u: compiled.whitened(u, mean, root, centring, constants)
+    order = density.swap_order
+    return lambda u: compiled.whitened_fold(u, mean, root, centring, order, constants)
+
+
+def _whitened_in_python(
+    density: LogDensity, mean: Array, root: Array, centring: Array, u: Array
+) -> tuple[float, Array]:
+    """The same for a prior family that has no compiled form."""
+    z = mean + root @ u
+    if centring.size:
+        z = compiled.uncentre(z, centring, density.constants)
+    if density.can_exchange:
+        here, grad, there, grad_there = density.fold(z)
+        value = float(np.logaddexp(here, there))
+        w = np.exp(here - value)
+        grad = w * grad + (1.0 - w) * grad_there
+    else:
+        value, grad = density.logp_grad(z)
+    if centring.size:
+        value, grad = compiled.centred_grad(value, grad, z, centring, density.constants)
+    return value, root.T @ grad

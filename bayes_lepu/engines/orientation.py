@@ -1,0 +1,147 @@
+r"""Which factor is the classifier.
+
+In SPM the product s·t is unchanged when the factors are exchanged, so the data alone never say
+which one is t: the answer is an assumption. The paper's Assumption 3 (s is smoother than t) makes
+t the factor with the larger size, and the rules differ in how size is measured:
+
+``sigma-norm``
+    sd of the linear predictor over the data, :math:`\sqrt{a' \mathrm{Cov}(X) a}`: free of units.
+``norm``
+    The literal Euclidean norm of the slopes (on the scale of the fit), for reproduction.
+``energy``
+    Mean squared slope of the fitted function over the data,
+    :math:`a' \mathrm{Cov}(X) a \; E[f^2 (1-f)^2]`: literally the lack of smoothness.
+``correlation``
+    Correlation of the factor with the label probability h = s·t over the data. For factors that
+    vary independently this compares coefficients of variation, :math:`\mathrm{sd}(f) / E f`. On
+    real tables with equal penalties it names the class far more often than steepness does, because
+    an over-fitted factor is steep and yet 1 on almost all rows (``docs/real-tables.md``).
+``none``
+    No rule: the mode with the higher density wins, and ties stay as they fell.
+"""
+
+import warnings
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from bayes_lepu.data.pu_data import PUData
+from bayes_lepu.engines.point_figures import point_figures
+from bayes_lepu.errors import OWN_CODE, IdentifiabilityWarning, ModelError
+from bayes_lepu.model.parameters import Parameters
+from bayes_lepu.model.spec import ModelSpec
+from bayes_lepu.suggestions import unknown
+
+RULES: tuple[str, ...] = ("sigma-norm", "norm", "energy", "correlation", "none")
+
+SettledBy = Literal[
+    "rule", "density", "priors", "columns", "learned class", "audited rows", "annotators", "model"
+]
+
+
+@dataclass(frozen=True)
+class Orientation:
+    """How the two factors got their names.
+
+    Attributes
+    ----------
+    rule : str
+        The rule asked for.
+    settled_by : {"rule", "density", "priors", "columns", "learned class", "audited rows", ...}
+        What decided: an assumption (the rule), the posterior density of the two orientations, the
+        signs that the priors give the slopes, different columns, audited rows or several annotators
+        (which break the symmetry), or the model itself, in which s does not depend on x or has
+        another form than t.
+    sizes : dict
+        Size of (t, s) under each rule, after labelling.
+    rules_agree : bool
+        Whether sigma-norm and energy name the same factor.
+    probability : float or None
+        Posterior probability of this orientation before any rule, where it was computed; of a
+        point estimate named by signs that from the heights of the two optima.
+    """
+
+    rule: str
+    settled_by: SettledBy
+    sizes: dict[str, tuple[float, float]]
+    rules_agree: bool
+    probability: float | None = None
+
+
+def check_rule(rule: str) -> str:
+    """The rule's name, or an error that lists the rules."""
+    if rule not in RULES:
+        raise ModelError(unknown("orientation", rule, RULES))
+    return rule
+
+
+def sizes(point: Parameters, data: PUData) -> dict[str, tuple[float, float]]:
+    """Size of the factors (t, s) under every rule; s by σ(ω), of the average annotator."""
+    found, average = point_figures(point, data), point.average()
+    (norm_t, norm_s), (flat_t, flat_s) = found.norm, found.flatness
+    return {
+        "sigma-norm": found.norm,
+        "norm": (float(np.linalg.norm(average.a)), float(np.linalg.norm(average.alpha))),
+        "energy": (norm_t**2 * flat_t, norm_s**2 * flat_s),
+        "correlation": found.correlation,
+    }
+
+
+def rule_says_swap(point: Parameters, data: PUData, rule: str) -> bool:
+    """Whether the rule names the second factor as the classifier: t has the larger size."""
+    if rule == "none":
+        return False
+    size_t, size_s = sizes(point, data)[rule]
+    return size_s > size_t
+
+
+def settled_by(spec: ModelSpec, data: PUData, rule: str) -> SettledBy:
+    """What decides the orientation for this model and these data."""
+    if not spec.exchangeable:
+        return "model"
+    if data.n_annotators > 1:
+        return "annotators"
+    own = ~data.is_learned
+    if not np.array_equal(data.class_mask & own, data.selection_mask & own):
+        return "columns"
+    if data.learned is not None:
+        return "learned class"
+    if data.n_audited:
+        return "audited rows"
+    if not spec.symmetric or rule == "none":
+        return "density"
+    return "rule"
+
+
+def describe(
+    point: Parameters,
+    spec: ModelSpec,
+    data: PUData,
+    rule: str,
+    *,
+    probability: float | None = None,
+    by: SettledBy | None = None,
+) -> Orientation:
+    """The orientation record of a labelled point; warns where two readings of the rule differ.
+
+    Parameters
+    ----------
+    by : str, optional
+        What decided, where it was neither the data nor the rule that was to.
+    """
+    how = by or settled_by(spec, data, rule)
+    measured = sizes(point, data)
+    agree = True
+    if spec.has_selection:
+        (nt, ns), (et, es) = measured["sigma-norm"], measured["energy"]
+        agree = (nt >= ns) == (et >= es)
+    if how == "rule" and not agree:
+        warnings.warn(
+            "The two readings of 'the classifier is the steeper factor' disagree: by sigma-norm "
+            f"(t, s) = ({nt:.3g}, {ns:.3g}), by energy ({et:.3g}, {es:.3g}). The labels t and s "
+            "may be exchanged. Settle it with selection_features= or audited rows (y=).",
+            IdentifiabilityWarning,
+            skip_file_prefixes=OWN_CODE,
+        )
+    return Orientation(rule, how, measured, agree, probability)

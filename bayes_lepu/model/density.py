@@ -1,0 +1,378 @@
+r"""Log posterior density of a model on its free coordinates, with gradient and curvature.
+
+.. math::
+    \log p(z \mid l) = \log L(z) + \log p(z) \; [+ \log |\det J|]
+        \; [+ \log p(\hat\pi, \hat c \mid z)]
+
+The likelihood comes from the compiled row formula, the prior from the table of blocks. With
+``jacobian=False`` the maximum is the paper's penalised MLE; with ``jacobian=True`` the density is
+that of the unconstrained coordinates, as a sampler needs it: the softmax map of the rates adds
+log(γ λ ρ) (SCAR: log c(1-c)). Unknown scales σ have the coordinate log σ, always with its Jacobian.
+A class prior π or label frequency c that is known from outside, with a standard error, is one more
+normal observation.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from itertools import compress
+from types import SimpleNamespace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayes_lepu.data.pu_data import PUData, Sums
+from bayes_lepu.links import Array, sigmoid
+from bayes_lepu.model import compiled, row_sums
+from bayes_lepu.model.blocks import Block
+from bayes_lepu.model.compiled import Constants, Terms
+from bayes_lepu.model.coordinates import Layout
+from bayes_lepu.model.parameters import Parameters
+from bayes_lepu.model.prior_terms import prior_curvature, prior_terms
+from bayes_lepu.model.spec import ModelSpec
+from bayes_lepu.model.transforms import LARGEST, logs_to_ratios
+from bayes_lepu.priors.prior import Prior, Priors
+from bayes_lepu.rows import (
+    Point,
+    make_links,
+)
+
+SMALLEST_RATE = 1e-300  # of a draw that underflowed, so that its logarithm exists
+SOME_MARKS = 0.01  # rate of false marks of a point that does not say it
+
+
+@dataclass(frozen=True, eq=False)
+class LogDensity:
+    """The log posterior of one model on one data set.
+
+    Parameters
+    ----------
+    spec : ModelSpec
+    data : PUData
+    priors : mapping of str to Prior
+        One for every parameter that carries one.
+    jacobian : bool
+        Whether to add the Jacobian of the map to the unconstrained rates.
+    """
+
+    spec: ModelSpec
+    data: PUData
+    priors: Priors
+    jacobian: bool = False
+
+    @cached_property
+    def layout(self) -> Layout:
+        """Where every parameter stands among the coordinates."""
+        return Layout.of(self.spec, self.data, self.priors)
+
+    @property
+    def free(self) -> NDArray[np.intp]:
+        """Positions of the free coordinates in the full vector of the row formula."""
+        return self.layout.arrays[0]
+
+    @property
+    def blocks(self) -> SimpleNamespace:
+        """Slices of the coordinates by slot: ``a``, ``b``, ``alpha``, ``beta``, ``rates``."""
+        return self.layout.by_slot
+
+    @property
+    def hyper(self) -> tuple[str, ...]:
+        """Slopes whose prior scales are unknown, in the order of their log σ coordinates."""
+        return tuple(block.stem for _, block, _ in self.layout.hyper)
+
+    @property
+    def dim(self) -> int:
+        """Number of coordinates."""
+        return self.layout.dim
+
+    @property
+    def names(self) -> list[str]:
+        """Readable names of the coordinates."""
+        return self.layout.names
+
+    @cached_property
+    def _prior(self) -> Terms:
+        return prior_terms(self.layout, jacobian=self.jacobian)
+
+    @property
+    def l1_rate(self) -> Array:
+        """Laplace rate C of every coordinate, 0 where the prior is smooth."""
+        return self._prior.rate
+
+    @property
+    def walls(self) -> Array:
+        """Steepness k of the wall Φ(k z) at zero of every coordinate, 0 where no sign is known."""
+        return self._prior.wall
+
+    @cached_property
+    def is_kinked(self) -> bool:
+        """Whether any coordinate has a Laplace prior (L1), whose density has a kink."""
+        return bool(self.l1_rate.any())
+
+    @property
+    def loc(self) -> Array:
+        """Centre of every coordinate's prior, where it is a parabola or an absolute value."""
+        return self._prior.loc
+
+    @property
+    def can_exchange(self) -> bool:
+        """Whether the factors can change places: both points are in the parameter space.
+
+        True of SPM and PsychM with equal columns. The density may tell the two points apart.
+        """
+        one = self.spec.exchangeable and self.data.n_annotators == 1
+        return one and self.layout.mirrored
+
+    @property
+    def is_symmetric(self) -> bool:
+        """Whether the likelihood is the same after the exchange; the priors may still differ.
+
+        True of SPM where neither columns nor audited rows tell the factors apart.
+        """
+        return self.spec.symmetric and self.data.swap_symmetric
+
+    @cached_property
+    def swap_order(self) -> NDArray[np.intp]:
+        """Order of the coordinates of S θ."""
+        return self.layout.exchange()
+
+    def swap(self, z: Array) -> Array:
+        """Coordinates of S θ: (a, b) and (α, β) exchanged."""
+        return z[..., self.swap_order]
+
+    def with_masks(
+        self, class_mask: NDArray[np.bool_], selection_mask: NDArray[np.bool_]
+    ) -> "LogDensity":
+        """The same density with some of the columns of each factor."""
+        data, priors = self.data, dict(self.priors)
+        masks = {"a": (data.class_mask, class_mask), "alpha": (data.selection_mask, selection_mask)}
+        for block in self.layout.values:
+            if parts := priors[block.parameter].parts:  # only slopes have them
+                had, has = masks[block.slot]
+                priors[block.parameter] = Prior("columns", parts=tuple(compress(parts, has[had])))
+        masked = data.with_masks(class_mask, selection_mask)
+        return replace(self, data=masked, priors=priors)
+
+    def full(self, z: Array) -> Array:
+        """The full vector of the row formula, zeros where nothing is free."""
+        return self.layout.full(z)
+
+    def unpack(self, z: Array) -> Parameters:
+        """Parameters of one point, or of draws of shape ``(..., dim)``."""
+        at = self.layout.order.entries(self.full(z))
+        at = at if self.data.n_annotators > 1 else at.of_annotator(0)
+        propensity = self.spec.propensity
+        log_w = propensity.log_rates(at.uv[..., list(propensity.coordinate_rates)])
+        return Parameters(
+            at.a,
+            at.b,
+            at.alpha,
+            at.beta,
+            np.broadcast_to(log_w, (*at.beta.shape, 3)),
+            epsilon=np.asarray(sigmoid(at.e)) if self.spec.false_marks else None,
+            pooling=self._pooling(z),
+            link=propensity.link,
+            of_class=self.spec.of_class,
+        )
+
+    def _pooling(self, z: Array) -> dict[str, Array]:
+        """Unknown scales, and what annotators share, by the names of their blocks."""
+        out: dict[str, Array] = {}
+        for block in self.layout.blocks:
+            if block.role in ("value", "deviation"):
+                continue
+            known = np.full(z.shape[:-1], block.prior.loc)
+            out[block.parameter] = self.layout.natural(block, z) if block.size else known
+        return out
+
+    def pack(self, point: Parameters) -> Array:
+        """Coordinates of a point or of draws (unknown scales at the size of what they scale)."""
+        propensity = self.spec.propensity
+        full = np.zeros((*point.b.shape, self.layout.order.size))
+        at = self.layout.order.entries(full)
+        at = at if self.data.n_annotators > 1 else at.of_annotator(0)
+        at.a[...], at.b[...] = point.a, point.b
+        at.alpha[...], at.beta[...] = point.alpha, point.beta
+        at.uv[..., list(propensity.coordinate_rates)] = propensity.coordinates(point.log_w)
+        if self.spec.false_marks:
+            at.e[...] = _logit(SOME_MARKS if point.epsilon is None else point.epsilon)
+        return self.layout.coordinates(full, point.pooling)
+
+    @cached_property
+    def constants(self) -> Constants:
+        """Everything the compiled density needs."""
+        place, base, scale, deviation = self.layout.arrays
+        propensity = self.spec.propensity
+        free = self.spec.n_rates > 0
+        rates = propensity.log_rates(np.zeros(self.spec.n_rates))
+        if free:
+            rates = np.where(np.isneginf(rates), -np.inf, 0.0)
+        return Constants(
+            rows=self.data.no_rows if self.data.is_sparse else self.data.as_rows,
+            links=make_links(
+                propensity.link,
+                self.spec.of_class.link,
+                single=self.data.n_annotators == 1 and not self.spec.false_marks,
+            ),
+            class_rates=self.spec.of_class.log_rates(),
+            rates=np.array(rates, dtype=float),
+            has_free_rates=free,
+            false_marks=self.spec.false_marks,
+            symmetric=self.is_symmetric,
+            place=place,
+            base=base,
+            scale=scale,
+            deviation=deviation,
+            spread=self.layout.spread,
+            stretch=self.layout.stretch[0],
+            shift=self.layout.stretch[1],
+            terms=self._prior,
+        )
+
+    def point(self, z: Array) -> Point:
+        """The point of the row formula."""
+        return compiled.point_of(self.full(z), self.constants)
+
+    def _total(self, sums: Callable[..., Sums], z: Array) -> Sums:
+        """Sums over all rows at a point."""
+        at = partial(sums, links=self.constants.links, point=self.point(z))
+        return self.data.total(at)
+
+    def logp(self, z: Array) -> float:
+        """Log density."""
+        return self.logp_grad(z)[0]
+
+    def logp_grad(self, z: Array) -> tuple[float, Array]:
+        """Log density and gradient."""
+        if self.data.in_kernel:
+            value, grad = compiled.logp_grad(z, self.constants)
+        else:
+            k = self.constants
+            ll, full_grad = self._total(row_sums.value, z)
+            grad = compiled.collect(full_grad, z, k)
+            value = ll + compiled.log_prior(z, k.terms, grad)
+        return value + self._add_rest(z, grad), grad
+
+    def logps(self, z: Array) -> Array:
+        """Log density of several points ``(count, dim)``, in one pass over all rows."""
+        if self.data.in_kernel or not self.data.is_closed:
+            return np.array([self.logp(point) for point in z])
+        at = [self.point(point) for point in z]
+        (values,) = self.data.total(partial(row_sums.values, links=self.constants.links, points=at))
+        return values + [self.log_prior(point) for point in z]
+
+    def logp_grad_info(self, z: Array) -> tuple[float, Array, Array]:
+        """Log density, gradient, and a positive semi-definite curvature plus prior precision.
+
+        The curvature of the likelihood is the expected information for one annotator, that of the
+        complete data (classes known) for several.
+        """
+        k = self.constants
+        ll, full_grad, info = self._total(row_sums.value_and_information, z)
+        if not self.data.is_closed:
+            roots = row_sums.known_terms(self.data, k.links, self.point(z))[2]
+            info = info + roots.T @ roots
+        grad = compiled.collect(full_grad, z, k)
+        value = ll + compiled.log_prior(z, k.terms, grad) + self._add_rest(z, grad)
+        return value, grad, self._pulled(info, z) + self.prior_precision(z)
+
+    def fold(self, z: Array) -> tuple[float, Array, float, Array]:
+        """Log density at θ and at S θ, each with its gradient with respect to z."""
+        k, order = self.constants, self.swap_order
+        if self.data.in_kernel:
+            here, grad, there, grad_there = compiled.fold(z, order, k)
+        else:
+            ll, d, ll_s, d_s = self._total(row_sums.pair, z)
+            grad, by_order = compiled.collect(d, z, k), compiled.collect(d_s, z, k)
+            here = ll + compiled.log_prior(z, k.terms, grad)
+            there = ll_s + compiled.log_prior(z[order], k.terms, by_order)
+            grad_there = by_order[order]
+        if self.data.is_closed:
+            return here, grad, there, grad_there
+        by_swapped = np.zeros_like(grad)
+        there += self._add_rest(z[self.swap_order], by_swapped)
+        here += self._add_rest(z, grad)
+        return here, grad, there, grad_there + by_swapped[self.swap_order]
+
+    def loglik(self, z: Array) -> float:
+        """Log-likelihood alone."""
+        return float(self._total(row_sums.value, z)[0])
+
+    def observed_information(self, z: Array, *, with_prior: bool = True) -> Array:
+        """Minus the Hessian of the log likelihood, by default of the log density."""
+        k, point = self.constants, self.point(z)
+        info = self._pulled(self._total(row_sums.observed, z)[0], z)
+        if self.layout.scaled:
+            info -= self._bend(self._total(row_sums.value, z)[1], z)
+        if not with_prior:
+            return info
+        if not self.data.is_closed:
+            roots = row_sums.known_terms(self.data, k.links, point)[2]
+            info += self._pulled(roots.T @ roots, z)
+        return info + self.prior_precision(z)
+
+    def _bend(self, full_grad: Array, z: Array) -> Array:
+        """Second derivatives of σ z, weighted by the gradient of the full vector."""
+        out, by_entry = np.zeros((self.dim, self.dim)), full_grad[self.free]
+        for log_sigma, at, size in self.layout.products(z):
+            free = log_sigma >= 0
+            d, s, v = (by_entry * size)[free], log_sigma[free], at[free]
+            np.add.at(out, (s, v), d)
+            np.add.at(out, (v, s), d)
+            np.add.at(out, (s, s), d * z[v])
+        return out
+
+    def log_prior(self, z: Array) -> float:
+        """Log prior density alone (Jacobian included), up to a constant."""
+        return compiled.log_prior(z, self._prior, np.zeros(self.dim))
+
+    def prior_precision(self, z: Array) -> Array:
+        """Minus the Hessian of the log prior (Jacobian included), 0 for Laplace priors."""
+        return prior_curvature(z, self._prior)
+
+    def sample_prior(self, count: int, rng: np.random.Generator) -> Array:
+        """Coordinates drawn from the prior, ``(count, dim)``."""
+        z = np.empty((count, self.dim))
+        for block in self.layout.blocks:
+            at = self.layout.slices[block.name]
+            if at.stop == at.start:
+                continue
+            if block.transform == "ratios":
+                z[:, at] = self._sample_ratios(block, count, rng)
+            else:
+                drawn = block.prior.sample(rng, (count, block.size))
+                z[:, at] = np.log(drawn) if block.transform == "log" else drawn
+        return z
+
+    def _sample_ratios(self, block: Block, count: int, rng: np.random.Generator) -> Array:
+        """Coordinates of rates drawn from their prior."""
+        if block.prior.form.support == "unit":
+            c = block.prior.sample(rng, (count, block.size))
+            return np.log(c) - np.log1p(-c)
+        w = np.maximum(block.prior.sample(rng, (count,)), SMALLEST_RATE)
+        return logs_to_ratios(np.log(w))
+
+    def _add_rest(self, z: Array, grad: Array) -> float:
+        """What the compiled density leaves out: knowledge from outside."""
+        if self.data.is_closed:
+            return 0.0
+        k = self.constants
+        value, full_grad, _ = row_sums.known_terms(self.data, k.links, self.point(z))
+        grad += compiled.collect(full_grad, z, k)
+        return value
+
+    def _pulled(self, info: Array, z: Array) -> Array:
+        """A curvature of the full vector as one of the coordinates."""
+        info = info[np.ix_(self.free, self.free)]
+        if (
+            self.data.n_annotators == 1 and not self.layout.scaled
+        ):  # the coordinates are the entries
+            return info
+        J = self.layout.jacobian(z)
+        return J.T @ info @ J
+
+
+def _logit(rate: Array | float) -> Array:
+    """The coordinate of a probability, cut at ±`LARGEST`."""
+    with np.errstate(divide="ignore"):
+        return np.clip(np.log(rate) - np.log1p(-np.asarray(rate)), -LARGEST, LARGEST)

@@ -1,0 +1,332 @@
+r"""Parameters of every model in one common form, and the functions they stand for.
+
+.. math::
+    t(x) = G(a \cdot x + b), \quad
+    s_j(x) = \gamma_j + \rho_j\,F(\alpha_j \cdot x + \beta_j), \quad
+    h_j(x) = s_j(x)\,t(x) + \varepsilon_j\,(1 - t(x)), \quad \pi = E\,t(x) .
+
+Conventions
+-----------
+Any leading dimensions are draws. With one annotator ``a`` and ``alpha`` are ``(..., p)``, ``b``,
+``beta`` and ``epsilon`` are ``(...)``, ``log_w = (log γ, log λ, log ρ)`` is ``(..., 3)``.
+Several annotators add an axis: ``alpha (..., J, p)``, ``beta (..., J)``, ``log_w (..., J, 3)``,
+``epsilon (..., J)``; what belongs to each of them, such as s, is then ``(..., J, n)``. All live on
+the internal scale of the data; masked columns hold zeros.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayes_lepu.data.weights import evenly_spaced
+from bayes_lepu.errors import ModelError
+from bayes_lepu.factors import RATES, Factor, Link, factor_value, log_factor
+from bayes_lepu.factors.logistic import FACTOR as LOGISTIC
+from bayes_lepu.links import Array, sigmoid
+from bayes_lepu.rows import NOT_SHOWN
+from bayes_lepu.rows.sparse_matrices import is_sparse, predict
+
+BLOCK_ROWS = 4096  # of X at a time, so that no second copy of it is made
+ARRAYS = ("a", "b", "alpha", "beta", "log_w", "epsilon")
+
+
+@dataclass(frozen=True, eq=False)
+class Parameters:
+    """One point, or a stack of draws, in parameter space.
+
+    Attributes
+    ----------
+    a, b, alpha, beta, log_w : arrays
+    epsilon : array, optional
+        Rates of false marks; without them a mark is proof.
+    pooling : mapping of str to array
+        What annotators share and how much they differ (``alpha_mean``, ``sigma_alpha``, ...), and
+        unknown scales of priors.
+    link : Link
+        F of the propensity.
+    of_class : Factor
+        G, the curve of the class.
+    """
+
+    a: Array
+    b: Array
+    alpha: Array
+    beta: Array
+    log_w: Array
+    epsilon: Array | None = None
+    pooling: Mapping[str, Array] = field(default_factory=dict)
+    link: Link = LOGISTIC.link
+    of_class: Factor = LOGISTIC
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        a: Any,
+        b: Any,
+        alpha: Any = None,
+        beta: Any = 0.0,
+        gamma: Any = 0.0,
+        lam: Any = 0.0,
+    ) -> Self:
+        """A point written in the paper's letters (no ``alpha``: a constant propensity)."""
+        a = np.atleast_1d(np.asarray(a, dtype=float))
+        weights = np.array([gamma, lam, 1.0 - gamma - lam])
+        if not weights.min() >= -1e-12:  # so that NaN is refused as well
+            raise ModelError(
+                f"gamma = {gamma} and lam = {lam}; both must be >= 0 and sum to at most 1."
+            )
+        with np.errstate(divide="ignore"):
+            log_w = np.log(np.maximum(weights, 0.0))
+        alpha = np.zeros_like(a) if alpha is None else np.atleast_1d(np.asarray(alpha, dtype=float))
+        if a.shape != alpha.shape:
+            raise ModelError(
+                f"a has shape {a.shape} and alpha {alpha.shape}; both need one slope per column."
+            )
+        return cls(a, np.asarray(b, dtype=float), alpha, np.asarray(beta, dtype=float), log_w)
+
+    @property
+    def several(self) -> bool:
+        """Whether there is an axis of annotators."""
+        return self.beta.ndim > self.b.ndim
+
+    @property
+    def gamma(self) -> Array:
+        """Guess rate γ."""
+        return np.exp(self.log_w[..., 0])
+
+    @property
+    def lam(self) -> Array:
+        """Lapse rate λ."""
+        return np.exp(self.log_w[..., 1])
+
+    @property
+    def rho(self) -> Array:
+        """Contrast 1 - γ - λ."""
+        return np.exp(self.log_w[..., 2])
+
+    def rates(self, names: Iterable[str]) -> dict[str, Array]:
+        """Some of the rates γ, λ and ρ, by name."""
+        return {name: np.exp(self.log_w[..., RATES.index(name)]) for name in names}
+
+    @property
+    def nuisance(self) -> dict[str, Array]:
+        """What belongs to neither factor, by name: ε of false marks."""
+        return {} if self.epsilon is None else {"epsilon": self.epsilon}
+
+    def tau(self, X: Array) -> Array:
+        """Linear predictor of t, ``(..., n)``."""
+        return _raised(predict(self.a, X), self.b)
+
+    def omega(self, X: Array) -> Array:
+        """Linear predictor of s, ``(..., n)``; of several annotators ``(..., J, n)``."""
+        return _raised(predict(self.alpha, X), self.beta)
+
+    def t(self, X: Array) -> Array:
+        """Class probability P(y=1 | x)."""
+        return self.of_class.value(self.tau(X))
+
+    def s(self, X: Array) -> Array:
+        """Propensity P(l=1 | y=1, x), of every annotator."""
+        return self.s_at(self.omega(X))
+
+    def s_at(self, omega: Array) -> Array:
+        """Propensity at values of the linear predictor."""
+        return factor_value(self.link, omega, self.log_w[..., None, :])
+
+    def h(self, X: Array) -> Array:
+        """Label probability P(l=1 | x), of every annotator."""
+        t = self.t(X)
+        t = t[..., None, :] if self.several else t
+        if self.epsilon is None:
+            return self.s(X) * t
+        return self.s(X) * t + self.epsilon[..., None] * (1 - t)
+
+    def anybody(self, X: Array, shown: NDArray[np.bool_]) -> Array:
+        """Probability ``(..., n)`` that somebody of those who are shown the row marks it."""
+        if not self.several:
+            return self.h(X)
+        see = shown.T
+        silent = np.exp((self._log_s(X)[1] * see).sum(axis=-2))
+        t, quiet = self.t(X), np.ones(X.shape[0])
+        if self.epsilon is not None:
+            quiet = np.exp(np.log1p(-self.epsilon) @ see)
+        return t * (1 - silent) + (1 - t) * (1 - quiet)
+
+    def missed(self, X: Array) -> Array:
+        """P(y=1 | x, nobody labelled): t Π(1 - s_j) / [t Π(1 - s_j) + (1 - t) Π(1 - ε_j)].
+
+        Its log-odds are those of t plus Σ log(1 - s_j) - Σ log(1 - ε_j). Of one annotator they need
+        no logarithm, unless the exponentials would leave the range of numbers.
+        """
+        odds, omega, complement = self._log_odds(X), self.omega(X), self.link.complement
+        if not self.several and complement is not None and _moderate(odds) and _moderate(omega):
+            not_s = complement(omega)
+            not_s *= self.rho[..., None]
+            not_s += self.lam[..., None]
+            against = np.exp(np.negative(odds, out=odds), out=odds)
+            if self.epsilon is not None:
+                against *= 1 - self.epsilon[..., None]
+            against += not_s
+            return np.divide(not_s, against, out=against)
+        log_not_s = log_factor(self.link, omega, self.log_w[..., None, :])[1]
+        log_odds = odds + (log_not_s.sum(axis=-2) if self.several else log_not_s)
+        if self.epsilon is not None:
+            silent = np.log1p(-self.epsilon)
+            log_odds -= (silent.sum(axis=-1) if self.several else silent)[..., None]
+        return sigmoid(log_odds)
+
+    def positive_if_marked(self, X: Array) -> Array:
+        """P(y=1 | x, l=1) of one annotator: 1 unless negatives may be marked."""
+        if self.epsilon is None:
+            return np.ones((*self.b.shape, X.shape[0]))
+        return sigmoid(self._log_odds(X) + self._log_s(X)[0] - np.log(self.epsilon)[..., None])
+
+    def simulate(
+        self, X: Array, rng: np.random.Generator, *, shown: NDArray[np.bool_] | None = None
+    ) -> tuple[NDArray[np.int8], NDArray[np.int8]]:
+        """Classes ``(..., n)`` and labels drawn from the model.
+
+        Labels are ``(..., n)``, of several annotators ``(..., n, J)``, `NOT_SHOWN` where ``shown``
+        (n, J) says so.
+        """
+        t = self.t(X)
+        y = rng.random(t.shape) < t
+        s = self.s(X)
+        positive = y[..., None, :] if self.several else y
+        chance = s if self.epsilon is None else np.where(positive, s, self.epsilon[..., None])
+        drawn = rng.random(s.shape) < chance
+        labels = (drawn & positive if self.epsilon is None else drawn).astype(np.int8)
+        if self.several:
+            labels = np.swapaxes(labels, -1, -2)
+        if shown is not None:
+            labels = np.where(shown, labels, np.int8(NOT_SHOWN))
+        return y.astype(np.int8), labels
+
+    def swap(self) -> Self:
+        """The point S θ with (a, b) and (α, β) exchanged; of several annotators their means."""
+        if not self.several:
+            return replace(self, a=self.alpha, b=self.beta, alpha=self.a, beta=self.b)
+        alpha, beta = self.alpha.mean(axis=-2), self.beta.mean(axis=-1)
+        return replace(
+            self,
+            a=alpha,
+            b=beta,
+            alpha=self.alpha + (self.a - alpha)[..., None, :],
+            beta=self.beta + (self.b - beta)[..., None],
+            pooling={},
+        )
+
+    def for_annotators(self, count: int) -> Self:
+        """The same point with ``count`` annotators who are all alike."""
+        if count == 1 or self.several:
+            return self
+
+        def repeat(values: Array, axis: int) -> Array:
+            return np.repeat(np.expand_dims(values, axis), count, axis=axis)
+
+        return replace(
+            self,
+            alpha=repeat(self.alpha, -2),
+            beta=repeat(self.beta, -1),
+            log_w=repeat(self.log_w, -2),
+            epsilon=None if self.epsilon is None else repeat(self.epsilon, -1),
+        )
+
+    def average(self) -> Self:
+        """One annotator whose coefficients are the mean over annotators."""
+        if not self.several:
+            return self
+        with np.errstate(divide="ignore"):
+            log_w = np.log(np.exp(self.log_w).mean(axis=-2))
+        return replace(
+            self,
+            alpha=self.alpha.mean(axis=-2),
+            beta=self.beta.mean(axis=-1),
+            log_w=log_w,
+            epsilon=None if self.epsilon is None else self.epsilon.mean(axis=-1),
+            pooling={},
+        )
+
+    def take(self, index: Any) -> Self:
+        """Some of the draws."""
+        return self._each(lambda values: values[index])
+
+    def thin(self, most: int) -> Self:
+        """At most so many of the draws along one axis, evenly spaced."""
+        return self.take(evenly_spaced(self.b.size, most))
+
+    def take_flat(self) -> Self:
+        """All draws along one axis."""
+        k, lead = self.b.size, self.b.ndim
+        return self._each(lambda values: values.reshape(k, *values.shape[lead:]))
+
+    def choose(self, mask: NDArray[np.bool_], other: "Parameters") -> Self:
+        """Draw by draw: this one where ``mask`` holds, ``other`` elsewhere."""
+
+        def pick(one: Array, two: Array) -> Array:
+            return np.where(mask.reshape(*mask.shape, *[1] * (one.ndim - mask.ndim)), one, two)
+
+        pooling = {k: pick(v, other.pooling[k]) for k, v in self.pooling.items()}
+        parts: dict[str, Any] = {
+            name: pick(value, getattr(other, name)) for name, value in self._arrays().items()
+        }
+        return replace(self, pooling=pooling, **parts)
+
+    def _arrays(self) -> dict[str, Any]:
+        values = {name: getattr(self, name) for name in ARRAYS}
+        return {name: value for name, value in values.items() if value is not None}
+
+    def _each(self, change: Callable[[Array], Array]) -> Self:
+        """The same with every array changed."""
+        pooling = {name: change(values) for name, values in self.pooling.items()}
+        parts: dict[str, Any] = {name: change(v) for name, v in self._arrays().items()}
+        return replace(self, pooling=pooling, **parts)
+
+    def _log_odds(self, X: Array) -> Array:
+        """Log-odds of t."""
+        return self.of_class.log_odds(self.tau(X))
+
+    def _log_s(self, X: Array) -> tuple[Array, Array]:
+        """Logarithms of s and of 1 - s."""
+        return log_factor(self.link, self.omega(X), self.log_w[..., None, :])[:2]
+
+
+def _raised(predictor: Array, intercept: Array) -> Array:
+    """Predictors with their intercepts added, in place: they can be large."""
+    predictor += intercept[..., None]
+    return predictor
+
+
+def _moderate(z: Array) -> bool:
+    """Whether e^z and e^-z are numbers, and their products with rates are not zero."""
+    return z.size == 0 or bool(max(z.max(), -z.min()) < 600)  # numbers end at e^±745
+
+
+def stack(points: list[Parameters]) -> Parameters:
+    """Several points as draws along a new first axis."""
+    first = points[0]
+    parts: dict[str, Any] = {
+        name: np.stack([getattr(p, name) for p in points]) for name in first._arrays()
+    }
+    pooling = {name: np.stack([p.pooling[name] for p in points]) for name in first.pooling}
+    return replace(first, pooling=pooling, **parts)
+
+
+def mean_of(draws: Parameters) -> Parameters:
+    """The point at the mean of draws along the first axis, coordinate by coordinate."""
+    return draws._each(lambda values: values.mean(axis=0))
+
+
+def sigma_norm(slope: Array, X: Array) -> Array:
+    """Standard deviation of the linear predictor over the rows, ``(...)`` for ``(..., p)``."""
+    if slope.ndim == 1 or is_sparse(X):
+        return np.asarray(np.std(predict(slope, X), axis=-1))
+    center, covariance = X.mean(axis=0), np.zeros((X.shape[1], X.shape[1]))
+    for start in range(0, len(X), BLOCK_ROWS):  # no second copy of X
+        block = X[start : start + BLOCK_ROWS] - center
+        covariance += block.T @ block
+    return np.sqrt(np.einsum("...i,ij,...j->...", slope, covariance / len(X), slope))

@@ -1,0 +1,112 @@
+"""Sums over the rows of the data, dense or sparse, and what follows from them.
+
+The sums are functions of a module, so that other machines know them by their names.
+"""
+
+from functools import partial
+
+import numpy as np
+
+from bayes_lepu.data.pu_data import PUData, Sums
+from bayes_lepu.links import Array
+from bayes_lepu.model.parameters import Parameters
+from bayes_lepu.rows import (
+    Links,
+    Point,
+    Rows,
+    formula,
+    loglik_grad,
+    loglik_grad_info,
+    loglik_grad_pair,
+    make_links,
+    make_point,
+    observed_information,
+    outside_moments,
+    row_terms,
+    sparse_matrices,
+)
+
+
+def value(rows: Rows, links: Links, point: Point) -> Sums:
+    """Log-likelihood and its gradient."""
+    if sparse_matrices.is_sparse(rows.X):
+        return sparse_matrices.loglik_grad(rows, links, point)
+    return loglik_grad(rows, links, point)
+
+
+def values(rows: Rows, links: Links, points: list[Point]) -> Sums:
+    """Log-likelihood at several points."""
+    return (np.array([value(rows, links, point)[0] for point in points]),)
+
+
+def pair(rows: Rows, links: Links, point: Point) -> Sums:
+    """Both at θ and at S θ."""
+    return loglik_grad_pair(rows, links, point)
+
+
+def value_and_information(rows: Rows, links: Links, point: Point) -> Sums:
+    """Log-likelihood, gradient and an information matrix that is never negative."""
+    return loglik_grad_info(rows, links, point)
+
+
+def observed(rows: Rows, links: Links, point: Point) -> Sums:
+    """Minus the Hessian of the log-likelihood."""
+    return (observed_information(rows, links, point),)
+
+
+def known_terms(data: PUData, links: Links, point: Point) -> tuple[float, Array, Array]:
+    r"""A class prior or label frequency known from outside, as one more observation.
+
+    .. math::
+        \hat\pi \sim N(\pi(\theta), e), \quad \pi = \sum_i w_i t_i / \sum_i w_i; \qquad
+        \hat c \sim N(c(\theta), e), \quad c = \sum_i w_i s_i t_i / \sum_i w_i t_i .
+
+    With several annotators c is the mean over them. Log density and gradient in the full vector of
+    the row formula, and roots R of its information R'R, one for each of the two that is known.
+    """
+    sums = data.total(partial(moments, links=links, point=point))
+    total, positive, d_positive, marked, d_marked = sums
+    c = float(marked.mean()) / positive
+    figures = (positive / total, c)
+    slopes = (d_positive / total, (d_marked.mean(axis=0) - c * d_positive) / positive)
+    value, grad, roots = 0.0, np.zeros_like(d_positive), []
+    for figure, slope, (known, error) in zip(figures, slopes, data.outside, strict=True):
+        if not np.isnan(known):
+            residual = (known - figure) / error
+            value -= 0.5 * residual**2
+            grad += residual / error * slope
+            roots.append(slope / error)
+    return value, grad, np.array(roots)
+
+
+def moments(rows: Rows, links: Links, point: Point) -> Sums:
+    """Sums of t and of s t with their gradients, see `known_terms`."""
+    if sparse_matrices.is_sparse(rows.X):
+        return formula.outside_moments(rows, links, point)
+    return outside_moments(rows, links, point)
+
+
+def row_terms(parameters: Parameters, data: PUData) -> tuple[Array, Array]:
+    """Log-likelihood of every row (not weighted) and P(y=1 | x, labels), both ``(..., n)``.
+
+    The probability is 1 where a mark is proof, and audited rows keep their class.
+    """
+    flat, links = parameters.take_flat(), make_links(parameters.link, parameters.of_class.link)
+    loglik, positive = np.empty((flat.b.size, data.n)), np.empty((flat.b.size, data.n))
+    for i in range(flat.b.size):
+        q = flat.take(i)
+        point = make_point(
+            a=q.a,
+            b=q.b,
+            alpha=q.alpha,
+            beta=q.beta,
+            rates=q.log_w,
+            class_rates=q.of_class.log_rates(),
+            epsilon=0.0 if q.epsilon is None else q.epsilon,
+        )
+        shown = data.as_rows
+        if data.is_sparse:
+            shown, point = sparse_matrices.with_predictors(shown, point)
+        loglik[i], positive[i] = row_terms(shown, links, point)
+    shape = (*parameters.b.shape, data.n)
+    return loglik.reshape(shape), positive.reshape(shape)

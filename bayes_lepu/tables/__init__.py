@@ -1,1 +1,0 @@
-"""What a user hands in, as numbers with names: frames, arrays, categories, formulas."""

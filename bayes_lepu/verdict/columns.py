@@ -1,0 +1,278 @@
+r"""Do the columns act in straight lines: a score test on squares and products, without refitting.
+
+Let g and I be gradient and expected information of the log likelihood at its maximum, θ the model's
+own coordinates and q those of terms that the model leaves out (with value 0). Then
+
+.. math:: U = g_q - I_{q\theta} I_{\theta\theta}^{-1} g_\theta, \qquad
+          V = I_{qq} - I_{q\theta} I_{\theta\theta}^{-1} I_{\theta q}, \qquad
+          U' V^{-1} U \sim \chi^2
+
+in large samples if the terms act nowhere. Four questions are put:
+
+* squares and products of columns in t, all together and one by one (with Bonferroni's factor);
+* the same in s, where columns enter s;
+* the square of t's own predictor in t, one degree of freedom: another link, a ceiling;
+* t's own score in s, one degree of freedom, where the model keeps it out: α = k a. This is the
+  alternative that moves π most, and a test on all columns has little power against it.
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+from scipy.special import chdtrc
+
+from bayes_lepu.links import Array
+from bayes_lepu.rows import (
+    CERTAIN_LINK,
+    by_number,
+    flat_order,
+    loglik_grad_info,
+    make_links,
+    make_point,
+)
+from bayes_lepu.rows.factoring import solve
+from bayes_lepu.verdict.records import Aspect, Check, not_computed, passed_if
+from bayes_lepu.verdict.thresholds import judged_on
+
+if TYPE_CHECKING:
+    from bayes_lepu.verdict.evidence import Evidence
+
+# Five tests are made; at .002 each, one straight data set in a hundred is called curved.
+P_VALUE = 0.002
+MAX_ROWS = 50_000
+MAX_COLUMNS = 10  # products are formed of the columns that matter most
+NAMED = 3  # terms handed on to be refitted
+RESOLVED = 1e-8  # share of a term's information that must be its own
+
+
+@dataclass(frozen=True)
+class Question:
+    """One of the questions, and what is said of it.
+
+    Attributes
+    ----------
+    name : str
+    what : str
+        The terms that the model leaves out.
+    consequence, remedy : str
+        Where they act after all; the remedy ends with the strongest term where there are several.
+    aspect : Aspect
+    alone : bool
+        Whether it is one term.
+    """
+
+    name: str
+    what: str
+    consequence: str
+    remedy: str
+    aspect: Aspect = Aspect.LABELS
+    alone: bool = False
+
+
+ADD = "Add the squares or products as columns, for example "
+CURVES_OF_T = Question(
+    "curves of t",
+    "Squares and products of the columns in t",
+    "the columns do not act on t in straight lines",
+    ADD,
+)
+CURVES_OF_S = Question(
+    "curves of s",
+    "Squares and products of the columns in s",
+    "the columns do not act on s in straight lines",
+    ADD,
+)
+LINK_OF_T = Question(
+    "link of t",
+    "The square of t's own predictor",
+    "the labels contradict the logistic form of t",
+    "Read π as its range over other forms, and audit rows (y=).",
+    alone=True,
+)
+S_ALONG_T = Question(
+    "s along t",
+    "t's own score in s",
+    "positives that are more obvious are marked more often than this model allows",
+    "Let all columns enter s (model='spm' or 'psychm', selection_features=), or audit rows (y=).",
+    Aspect.LEVEL,
+    alone=True,
+)
+NOT_COMPUTED = not_computed(CURVES_OF_T.name, bears_on=(CURVES_OF_T.aspect,), needs="passed")
+
+
+@dataclass(frozen=True)
+class Term:
+    """The product of two columns (a square where they are the same)."""
+
+    name: str
+    first: int
+    second: int
+
+    def values(self, X: Array) -> Array:
+        """The standardised product."""
+        v = X[:, self.first] * X[:, self.second]
+        return (v - v.mean()) / max(float(v.std()), 1e-12)
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnScores:
+    """Score statistics of what the model leaves out.
+
+    Attributes
+    ----------
+    table : DataFrame
+        One row per question and term: question, term, z (standardised efficient score).
+    p_values : dict
+        p of each `Question` that was put.
+    named : tuple of Term
+        The terms of t that stand out, the strongest first.
+    rows : int
+        How many rows were looked at.
+    """
+
+    table: pd.DataFrame
+    p_values: dict[Question, float]
+    named: tuple[Term, ...]
+    rows: int
+
+
+def list_terms(evidence: "Evidence") -> list[Term]:
+    """Squares of all columns and products of those that matter most."""
+    point, data = evidence.peaks[0].point, evidence.weak.data
+    names = data.feature_names
+    size = np.abs(point.a) + np.abs(point.alpha)
+    best = np.sort(np.argsort(-size, kind="stable")[:MAX_COLUMNS])
+    squares = [Term(f"{names[j]}²", int(j), int(j)) for j in best]
+    products = [Term(f"{names[i]}·{names[j]}", int(i), int(j)) for i in best for j in best if i < j]
+    return squares + products
+
+
+def score_columns(evidence: "Evidence") -> ColumnScores:
+    """The four questions at the maximum of the weak density."""
+    data, point = evidence.weak.data, evidence.inside(evidence.peaks[0].point)
+    part = data.evenly(MAX_ROWS).as_rows
+    X = part.X
+    tau = point.tau(X)
+    z = (tau - tau.mean()) / max(float(tau.std()), 1e-12)
+    terms = list_terms(evidence)
+    more = np.column_stack([*(t.values(X) for t in terms), z**2 - 1])
+    rows = part._replace(X=np.ascontiguousarray(np.hstack([X, more])))
+    where, p, m = flat_order(rows), X.shape[1], more.shape[1]
+    varies = evidence.propensity.has_predictor
+    nothing = np.zeros(m)
+    if varies:
+        alpha, beta, rates = np.append(point.alpha, nothing), point.beta, point.log_w
+    else:  # a constant s as a logistic one with α = 0, so that slopes of s have a score
+        c = float(np.clip(point.s(X[:1])[0], 1e-9, 1 - 1e-9))
+        alpha, beta, rates = np.zeros(p + m), np.log(c) - np.log1p(-c), CERTAIN_LINK
+    at = make_point(
+        a=np.append(point.a, nothing),
+        b=point.b,
+        alpha=alpha,
+        beta=beta,
+        rates=rates,
+        epsilon=0.0 if point.epsilon is None else point.epsilon,
+        class_rates=point.of_class.log_rates(),
+    )
+    links = make_links(evidence.propensity.link, point.of_class.link)
+    _, grad, info = loglik_grad_info(rows, by_number(links), at)
+
+    s0 = where.of_selection(0).start
+    own = np.zeros(where.size, dtype=bool)
+    own[:p], own[where.p] = data.class_mask, True
+    own[s0 : s0 + p] = data.selection_mask & varies
+    own[where.of_selection(0).stop - 1] = evidence.propensity.fixed is None
+    if varies:
+        own[where.own(0).start + np.array(evidence.propensity.coordinate_rates, dtype=int)] = True
+    questions = {
+        CURVES_OF_T: np.eye(where.size)[:, p : p + m - 1],
+        LINK_OF_T: np.eye(where.size)[:, p + m - 1 : p + m],
+    }
+    if varies:
+        questions[CURVES_OF_S] = np.eye(where.size)[:, s0 + p : s0 + p + m - 1]
+    if evidence.propensity.fixed is None:
+        left_out = ~data.selection_mask if varies else np.ones(p, dtype=bool)
+        along = np.zeros((where.size, 1))
+        along[s0 : s0 + p, 0] = np.where(left_out, point.a, 0.0)
+        if along.any():
+            questions[S_ALONG_T] = along
+    p_values, tables = {}, []
+    for question, E in questions.items():
+        U, V, share = efficient_scores(grad, info, own, E)
+        p_values[question], stat = _p_value(U, V, share)
+        labels = [question.name] if question.alone else [t.name for t in terms]
+        tables.append(pd.DataFrame({"question": question.name, "term": labels, "z": stat}))
+    table = pd.concat(tables, ignore_index=True)
+    first = table["z"].to_numpy()[: m - 1]
+    order = np.argsort(-np.abs(first))[:NAMED]
+    stands_out = chdtrc(1, first**2) * (m - 1) < P_VALUE
+    named = tuple(terms[i] for i in order if stands_out[i])
+    if not named and p_values[CURVES_OF_T] < P_VALUE:
+        named = tuple(terms[i] for i in order)
+    return ColumnScores(table, p_values, named, len(X))
+
+
+def efficient_scores(grad: Array, info: Array, own: Array, E: Array) -> tuple[Array, Array, Array]:
+    """Scores of the directions E with the model's own projected out: U, V, and V's own share."""
+    I_own = info[np.ix_(own, own)]
+    I_out = (info @ E)[own]
+    fitted = solve(I_own, np.column_stack([I_out, grad[own]]))
+    U = E.T @ grad - I_out.T @ fitted[:, -1]
+    full = E.T @ info @ E
+    V = full - I_out.T @ fitted[:, :-1]
+    share = np.diag(V) / np.maximum(np.diag(full), 1e-300)
+    return U, (V + V.T) / 2, share
+
+
+def _p_value(U: Array, V: Array, share: Array) -> tuple[float, Array]:
+    """The smaller of the joint p and of Bonferroni's, doubled, and every term's z."""
+    use = share > RESOLVED
+    z = np.where(use, U / np.sqrt(np.maximum(np.diag(V), 1e-300)), 0.0)
+    if not use.any():
+        return 1.0, z
+    single = float(chdtrc(1, np.max(z**2))) * int(use.sum())
+    if use.sum() == 1:
+        return min(single, 1.0), z
+    # Directions that the model's own terms nearly span carry no information and are left out.
+    root = np.sqrt(np.diag(V)[use])
+    scaled = V[np.ix_(use, use)] / root / root[:, None]
+    values, vectors = np.linalg.eigh(np.clip(np.nan_to_num(scaled), -1.0, 1.0))
+    clear = values > 1e-6
+    inner = vectors[:, clear].T @ (U[use] / root)
+    joint = float(chdtrc(int(clear.sum()), float(np.sum(inner**2 / values[clear]))))
+    return min(2 * min(single, joint), 1.0), z
+
+
+def check_columns(evidence: "Evidence") -> list[Check]:
+    """One record for every question."""
+    found = evidence.columns
+    if found is None:
+        return []  # the scores are those of rows that were drawn together
+    checks = []
+    for question, p in found.p_values.items():
+        part = found.table[found.table["question"] == question.name]
+        strongest = part.loc[part["z"].abs().idxmax(), "term"]
+        text = f"{question.what} would improve the fit with p = {p:.2g}"
+        text += "." if question.alone else f"; the strongest is {strongest}."
+        checks.append(
+            passed_if(
+                p >= P_VALUE,
+                question.name,
+                p,
+                f"p at least {P_VALUE:g}",
+                text + judged_on(found.rows, evidence.data.n),
+                question.remedy + ("" if question.alone else f"{strongest}."),
+                bears_on=(question.aspect, *_names_too(question, evidence)),
+                needs="passed",
+                consequence=question.consequence,
+            )
+        )
+    return checks
+
+
+def _names_too(question: Question, evidence: "Evidence") -> tuple[Aspect, ...]:
+    """Columns that are kept out of s name the factors, as long as they stay out of it."""
+    by_columns = evidence.fit.orientation.settled_by == "columns"
+    return (Aspect.ORIENTATION,) if by_columns and question is S_ALONG_T else ()

@@ -1,0 +1,256 @@
+"""Audits: the rows proposed tell most, and the fit takes their answers."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import bayes_lepu as lepu
+from bayes_lepu.actions.audits import both_orientations, draw, draw_probabilities
+from bayes_lepu.actions.prediction_powered import Round, Stratum, estimate_positives
+from bayes_lepu.actions.readings import exchanged_draws
+from bayes_lepu.errors import DataError, ModelError
+from bayes_lepu.refitting import add_classes
+
+
+def simulated(seed, n=2500):
+    """SPM with |a| = 2 and |α| = 1 at a right angle: the naming is open, π badly known."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 5))
+    axes = np.linalg.qr(rng.normal(size=(5, 5)))[0]
+    y, l = lepu.Parameters.of(a=2 * axes[0], b=0.0, alpha=axes[1], beta=0.0).simulate(X, rng)
+    return X, y, l
+
+
+def laplace(X, l, **options):
+    settings = {"draws": 250, "orientation": "none", "random_seed": 1}
+    return lepu.fit(X, l, model="spm", method="laplace", **{**settings, **options})
+
+
+@pytest.fixture(scope="module")
+def rows():
+    X, y, l = simulated(1, 1500)
+    return pd.DataFrame(X, columns=list("abcde"), index=[f"r{i}" for i in range(1500)]), y, l
+
+
+@pytest.fixture(scope="module")
+def fit(rows):
+    frame, _, l = rows
+    return laplace(frame, l, draws=100)
+
+
+def test_a_plan_for_the_total_draws_every_row_with_its_probability():
+    rng = np.random.default_rng(0)
+    p = rng.beta(0.3, 2, size=200)
+    probability = draw_probabilities(p, 30)
+    assert probability.sum() == pytest.approx(30)
+    counts = np.zeros(200)
+    for _ in range(4000):
+        rows = draw(probability, rng)
+        assert len(set(rows)) == 30
+        counts[rows] += 1
+    z = (counts / 4000 - probability) / np.sqrt(probability * (1 - probability) / 4000)
+    assert np.abs(z).max() < 4.5
+    many = draw_probabilities(np.r_[0.5, np.full(9, 1e-4)], 8)
+    assert many.max() == 1
+    assert many.sum() == pytest.approx(8)
+
+
+def test_goals_pick_their_rows(fit, rows):
+    frame, _, l = rows
+    total = fit.suggest_audit(40)
+    assert (total.rows["picked"] == "random").all()
+    find = fit.suggest_audit(40, goal="find")
+    assert find.rows["picked"].tolist() == ["chosen"] * 32 + ["random"] * 8
+    m = fit.missed()["mean"].where(l == 0)
+    assert set(find.rows.index[:32]) == set(m.nlargest(32).index)
+    side = fit.suggest_audit(40, goal="orientation", random_share=0)
+    draws, swapped = both_orientations(fit)
+    spread = {}
+    for name, plan in (("side", side), ("total", total)):
+        m = draws.missed(fit.data.X[frame.index.get_indexer(plan.rows.index)])
+        means = [m[swapped == k].mean(axis=0) for k in (0, 1)]
+        spread[name] = np.abs(means[0] - means[1]).mean()
+    assert spread["side"] > 1.5 * spread["total"]
+    assert "40 rows to audit (goal find; 8 of them" in repr(find)
+
+
+def test_the_loop_of_plans_knows_its_design(rows, tmp_path):
+    """From first marks to a count in three rounds; chosen rows do not bias it."""
+    frame, y, l = rows
+    truth = pd.Series(y, index=frame.index)
+    fit = laplace(frame, l, draws=100)
+    for goal in ("total", "find", "total"):
+        plan = fit.suggest_audit(40, goal=goal)
+        plan.to_csv(tmp_path / "audit.csv", frame)
+        sheet = pd.read_csv(tmp_path / "audit.csv", index_col=0)
+        sheet["y"] = truth[sheet.index]
+        sheet.to_csv(tmp_path / "audit.csv")
+        fit = fit.update(audits=lepu.read_audit(tmp_path / "audit.csv"))
+    assert fit.options.audits == "planned"
+    drawn = fit.data.drawn
+    assert np.bincount(drawn[:, 0].astype(int)).tolist() == [len(l) - 120, 40, 40, 40]
+    assert np.sum(drawn[:, 1] < 1) == 88
+    row = fit.audit_estimate(ci_prob=0.95).loc["positives"]
+    assert row["lower"] < y.sum() < row["upper"]
+    assert row["audits"] == 88
+    assert "By 88 rows audited at random" in fit.answer.audited
+    exec(fit.call.replace("import bayes_lepu as lepu", ""), {"lepu": lepu, "X": frame, "l": l,
+         "y": fit.data.y})  # fmt: skip
+    loaded = lepu.load(fit.save(tmp_path / "fit.nc"))
+    pd.testing.assert_frame_equal(loaded.audit_estimate(), fit.audit_estimate())
+    # Rows reported besides count as chosen; a new word for all forgets the design.
+    row = frame.index[(l == 0) & np.isnan(fit.data.y)][0]
+    more = fit.update(y=pd.Series([0.0], index=[row]), method="map")
+    assert more.options.audits == "planned"
+    assert more.data.drawn[frame.index.get_loc(row)].tolist() == [4, 1]
+    assert fit.update(audits="chosen").data.drawn.size == 0
+
+
+def test_unanswered_rows_and_another_table(rows, tmp_path):
+    frame, y, l = rows
+    options = {"model": "scar", "method": "map", "random_seed": 1}
+    fit = lepu.fit(frame.to_numpy(), l, **options)
+    plan = fit.suggest_audit(50)
+    answers = pd.Series(y[plan.rows.index].astype(float), index=plan.rows.index)
+    half = fit.update(y=answers.iloc[:25], audits=plan)
+    np.testing.assert_allclose(
+        half.data.drawn[answers.index[:25], 1], plan.rows["probability"].iloc[:25] / 2
+    )
+    path = plan.to_csv(tmp_path / "audit.csv")
+    with pytest.raises(DataError, match="belongs to another table"):
+        lepu.fit(frame, l, **options).update(audits=lepu.read_audit(path))
+
+
+def test_files_that_are_no_audits_are_refused(tmp_path):
+    path = tmp_path / "audit.csv"
+    for text, words in (
+        ("row,y\n1,0\n", "no column 'picked'"),
+        ("row,y,picked,probability\n1,0,maybe,1\n", "other words"),
+        ("row,y,picked,probability\n1,0,random,0\n", "not above 0"),
+    ):
+        path.write_text(text)
+        with pytest.raises(lepu.LepuError, match=words):
+            lepu.read_audit(path)
+
+
+@pytest.mark.parametrize(("n", "share", "width"), [(5000, 0.1, 0.08), (800, 0.02, 0.05)])
+def test_how_many_audits(n, share, width):
+    """As wide as asked for, on average over simulated audits."""
+    m = lepu.plan_audit(n, share, width)
+    rng = np.random.default_rng(0)
+    y = (np.arange(n) < share * n).astype(float)
+    widths = []
+    for _ in range(400):
+        some = rng.choice(y, m, replace=False)
+        made = Round(some, 0 * some, 0 * some, 0 * some + 1, 0.0, float(n), m / n)
+        stratum = Stratum((made,), some.sum(), float(n - m))
+        _, low, high = estimate_positives([stratum], 0.95, trust=0.0)
+        widths.append((high - low) / n)
+    assert np.mean(widths) == pytest.approx(width, rel=0.04)
+    assert lepu.plan_audit(n, share, width / 2) > 1.8 * m or n == 800
+
+
+def test_a_fit_says_how_many_audits_it_saves(fit):
+    found = fit.plan_audit(width=0.1, ci_prob=0.95)
+    assert found["with this fit, if it is right"] < 0.8 * found["audits alone"]
+    for share, width, words in ((2, 0.1, "expected_share"), (0.1, 0, "width")):
+        with pytest.raises(ModelError, match=words):
+            lepu.plan_audit(100, share, width)
+    with pytest.raises(ModelError, match="at least one row"):
+        lepu.plan_audit(0, 0.1, 0.1)
+
+
+def test_the_side_of_a_draw_is_known(fit):
+    """Draws of an unnamed posterior fall on either side, in the proportion the fit reports."""
+    side = exchanged_draws(fit)
+    assert 1 - side.mean() == pytest.approx(fit.orientation.probability, abs=0.1)
+    own = fit.draws.take(~side).a.mean(axis=0)
+    other = fit.draws.take(side).alpha.mean(axis=0)
+    assert np.corrcoef(own, other)[0, 1] > 0.9
+
+
+def test_a_rule_does_not_hide_that_the_naming_is_open(rows):
+    frame, _, l = rows
+    ruled = laplace(frame, l, draws=100, orientation="sigma-norm")
+    draws, side = both_orientations(ruled)
+    assert side.mean() == pytest.approx(1 - ruled.orientation.probability, abs=0.01)
+    own = draws.take(side < 0.5).t(ruled.data.X).mean()
+    assert own == pytest.approx(ruled.pi_draws.mean(), abs=0.02)
+
+
+def test_answers_are_taken_by_row_label(fit, rows):
+    frame, y, l = rows
+    at = np.flatnonzero(l == 0)[:10][::-1]
+    new = fit.update(y=pd.Series(y[at], index=frame.index[at]))
+    assert new.data.n_audited == 10
+    np.testing.assert_array_equal(new.data.y[at], y[at])
+    assert new.options.audits == "chosen"
+    assert new.priors == fit.priors
+    assert new.parameters.b.shape == fit.parameters.b.shape
+    same = laplace(frame, l, y=new.data.y, draws=100)
+    np.testing.assert_allclose(new.pi_draws, same.pi_draws, rtol=1e-6)
+    # More answers come on top of those at hand.
+    other = frame.index[(l == 0) & np.isnan(new.data.y)][0]
+    assert new.update(y=pd.Series([1], index=[other]), audits="random").data.n_audited == 11
+
+
+def test_a_row_told_twice_must_be_told_the_same(fit, rows):
+    frame, _, l = rows
+    row = frame.index[l == 0][7]
+    with pytest.raises(DataError, match=f"'{row}' twice, with different classes"):
+        fit.update(y=pd.Series([1.0, 0.0], index=[row, row]))
+    found = add_classes(fit, pd.Series([1.0, 1.0, np.nan], index=[row] * 3))
+    assert found[frame.index.get_loc(row)] == 1
+    assert np.isnan(found).sum() == len(l) - 1
+
+
+def test_an_update_keeps_every_option(rows):
+    frame, _, l = rows
+    first = lepu.fit(
+        frame.to_numpy(),
+        l,
+        model="psychm",
+        method="map",
+        penalty="l1",
+        C={"a": 0.5, "alpha": 2.0},
+        selection_features=[2, 3, 4],
+        standardize=False,
+        random_seed=4,
+    )
+    again = first.update()
+    np.testing.assert_allclose(again.draws.a, first.draws.a, rtol=1e-5, atol=1e-7)
+    np.testing.assert_allclose(again.draws.alpha, first.draws.alpha, rtol=1e-5, atol=1e-7)
+    audited = np.full(len(l), np.nan)
+    audited[np.flatnonzero(l == 0)[:5]] = 0
+    assert first.update(y=audited).data.n_audited == 5
+    assert first.update(method="laplace", random_seed=2).method == "laplace"
+
+
+def test_audits_are_said_to_be_random_or_chosen(rows):
+    frame, y, l = rows
+    known = np.where(np.arange(len(l)) < 100, y, np.nan)
+    fit = lepu.fit(frame, l, y=known, audits="random", model="scar", method="map", random_seed=1)
+    assert fit.options.audits == "random"
+    with pytest.raises(ModelError, match="random, chosen"):
+        lepu.fit(frame, l, y=known, audits="some", model="scar", method="map")
+    with pytest.raises(ModelError, match="none are given"):
+        lepu.fit(frame, l, audits="random", model="scar", method="map")
+
+
+def test_wrong_questions_are_refused(fit, rows):
+    frame, _, l = rows
+    for options, message in (
+        ({"k": 0}, "k = 0"),
+        ({"k": 5, "goal": "all"}, "Unknown goal"),
+        ({"k": 5, "random_share": 2}, "random_share"),
+    ):
+        with pytest.raises(ModelError, match=message):
+            fit.suggest_audit(**options)
+    with pytest.raises(DataError, match="'nowhere'"):
+        fit.update(y=pd.Series([1], index=["nowhere"]))
+    scar = lepu.fit(frame, l, model="scar", method="laplace", draws=50, random_seed=1)
+    with pytest.raises(ModelError, match="agree on which factor"):
+        scar.suggest_audit(5, goal="orientation")
+    point = lepu.fit(frame, l, model="scar", method="map", random_seed=1)
+    with pytest.raises(ModelError, match="point estimate"):
+        point.suggest_audit(5, goal="orientation")

@@ -1,0 +1,294 @@
+"""Decisions: what is promised is what is found."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import bayes_lepu as lepu
+from bayes_lepu.actions.counting import count_missed, count_positives
+from bayes_lepu.actions.decisions import decide
+from bayes_lepu.actions.readings import read
+from bayes_lepu.errors import ModelError
+from bayes_lepu.model.row_sums import row_terms
+from bayes_lepu.plots.ranking import ranking_curves
+from bayes_lepu.result.numbers_in_words import say_count, say_share
+from tests.tiny import tiny_fit, tiny_table
+
+MASKS = {"class_features": [0, 1, 2], "selection_features": [3, 4]}
+TRUTH = lepu.Parameters.of(a=[2.5, -1.5, 1, 0, 0], b=-1.0, alpha=[0, 0, 0, 1.5, -1], beta=0.3)
+
+
+def simulated(seed, n=2500):
+    """Rows of a set at level 1: the columns tell the factors apart."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 5))
+    y, l = TRUTH.simulate(X, rng)
+    return X, y, l
+
+
+def laplace(X, l, seed, draws=100):
+    return lepu.fit(X, l, model="spm", method="laplace", draws=draws, random_seed=seed, **MASKS)
+
+
+@pytest.fixture(scope="module")
+def known():
+    """A set at level 1 with its classes."""
+    X, y, l = simulated(1)
+    frame = pd.DataFrame(X, columns=list("abcde"), index=[f"r{i}" for i in range(len(X))])
+    masks = {"class_features": list("abc"), "selection_features": list("de")}
+    fit = lepu.fit(frame, l, model="spm", method="laplace", draws=100, random_seed=1, **masks)
+    return fit, frame, y, l
+
+
+@pytest.fixture(scope="module")
+def unnamed():
+    """A set in which nothing tells the factors apart."""
+    X, _, l = simulated(2)
+    return lepu.fit(X, l, model="spm", method="laplace", draws=100, random_seed=1)
+
+
+def test_the_set_of_the_simulations_is_at_level_one(known):
+    assert known[0].identifiability.level == 1
+
+
+def test_rows_are_the_most_probable_ones_and_their_mean_is_the_precision(known):
+    fit, frame, _, l = known
+    found = fit.decide(budget=150)
+    probability = fit.missed(frame)["mean"][l == 0].sort_values(ascending=False)
+    assert list(found.rows.index) == list(probability.index[:150])
+    assert list(frame.index[found.positions]) == list(found.rows.index)
+    outcome = found.outcome.loc["as named"]
+    assert outcome.loc["precision", "mean"] == pytest.approx(probability.iloc[:150].mean())
+    assert outcome.loc["positives", "mean"] == pytest.approx(probability.iloc[:150].sum())
+    assert found.candidates == (l == 0).sum()
+    assert list(found.draws) == ["as named"]
+    assert list(found.draws["as named"].columns) == ["positives", "precision", "recall", "total"]
+    assert "150 of" in repr(found)
+
+
+def test_intervals_hold_the_noise_of_a_finite_set(known):
+    """Var = Var(sum of m) + E(sum of m (1 - m)): the two sources of uncertainty."""
+    fit, _, _, _ = known
+    found = fit.decide(budget=150)
+    m = fit.draws.missed(fit.data.X[found.positions])
+    both = np.var(m.sum(axis=1)) + np.mean((m * (1 - m)).sum(axis=1))
+    sd = found.outcome.loc[("as named", "positives"), "sd"]
+    assert sd == pytest.approx(np.sqrt(both), rel=0.15)  # 400 draws: 3.5 % of Monte-Carlo error
+
+
+def test_rules_by_cost_and_by_precision(known):
+    fit, _, _, _ = known
+    costly = fit.decide(cost=(1, 3))
+    assert costly.rows["missed"].min() > 0.25
+    assert len(fit.decide(budget=len(costly.rows) + 1).rows.query("missed > 0.25")) == len(
+        costly.rows
+    )
+    precise = fit.decide(precision=0.6)
+    assert precise.rows["missed"].mean() >= 0.6
+    one_more = fit.decide(budget=len(precise.rows) + 1)
+    assert one_more.rows["missed"].mean() < 0.6
+    assert len(fit.decide(precision=1.0).rows) == 0
+
+
+def test_new_rows_can_be_decided_on(known):
+    fit, frame, _, _ = known
+    new = frame.iloc[:50]
+    found = fit.decide(new, budget=5)
+    assert set(found.rows.index) <= set(new.index)
+    assert fit.missed(new, total=True).loc["as named", "mean"] == pytest.approx(
+        fit.missed(new)["mean"].sum()
+    )
+
+
+def test_total_is_the_sum_over_unlabelled_rows(known):
+    fit, frame, _, l = known
+    total = fit.missed(total=True).loc["as named"]
+    assert total["mean"] == pytest.approx(fit.missed(frame)["mean"][l == 0].sum())
+    assert total["lower"] < total["mean"] < total["upper"]
+    own = fit.missed()
+    pd.testing.assert_frame_equal(own[l == 0], fit.missed(frame)[l == 0])
+    assert (own[l == 1] == 1).all(axis=None)
+
+
+def test_audited_rows_are_neither_counted_nor_chosen(known):
+    _, frame, y, l = known
+    checked = np.full(len(l), np.nan)
+    audited = np.flatnonzero(l == 0)[:300]
+    checked[audited] = y[audited]
+    fit = lepu.fit(frame, l, y=checked, model="scar", method="laplace", draws=100, random_seed=1)
+    found = decide(fit, budget=5000, ci_prob=0.9, both=False)
+    assert set(found.positions).isdisjoint(audited)
+    assert found.candidates == (l == 0).sum() - 300
+
+
+def test_both_namings_are_told_where_the_naming_is_open(unnamed):
+    assert unnamed.identifiability.level == 3
+    total = unnamed.missed(total=True)
+    assert list(total.index) == ["as named", "exchanged"]
+    swapped = unnamed.draws.swap().missed(unnamed.data.X[unnamed.data.l == 0]).sum(axis=1).mean()
+    assert total.loc["exchanged", "mean"] == pytest.approx(swapped)
+    found = unnamed.decide(budget=50)
+    assert list(found.draws) == ["as named", "exchanged"]
+    assert "exchanged" in found.rows
+
+
+def test_a_point_estimate_has_no_interval():
+    X, _, l = simulated(3)
+    fit = lepu.fit(X, l, model="spm", method="map", random_seed=1, **MASKS)
+    found = decide(fit, budget=20, ci_prob=0.9, both=False)
+    assert "lower" not in found.rows
+    assert list(found.outcome.columns) == ["mean"]
+    assert count_missed(fit, ci_prob=0.9, both=False).shape == (1, 1)
+
+
+def test_curves_agree_with_decisions(known):
+    fit, _, _, l = known
+    curves = ranking_curves(fit, ci_prob=0.9, both=False)
+    line = curves.iloc[40]
+    found = decide(fit, budget=int(line["rows"]), ci_prob=0.9, both=False).outcome.loc["as named"]
+    for name, quantity in (("found", "positives"), ("precision", "precision")):
+        assert line[name] == pytest.approx(found.loc[quantity, "mean"])
+    assert line["recall"] == pytest.approx(found.loc["recall", "mean"], abs=0.01)
+    last = curves.iloc[-1]
+    assert last["rows"] == (l == 0).sum()
+    assert last["recall"] == pytest.approx(1.0)
+    assert np.all(np.diff(curves["found"]) >= 0)
+
+
+def test_counting_in_blocks_changes_nothing(known, monkeypatch):
+    fit = known[0]
+    (reading,) = read(fit, fit.data.X, both=False)
+    rows = np.arange(200)
+    whole, _ = count_positives(reading, rows, (0, 50, 200), np.random.default_rng(0))
+    monkeypatch.setattr("bayes_lepu.result.summaries.BLOCK_CELLS", 5000)
+    parts, _ = count_positives(reading, rows, (0, 50, 200), np.random.default_rng(0))
+    np.testing.assert_allclose(parts, whole)
+
+
+@pytest.fixture(scope="module")
+def weighted_and_repeated():
+    X, y, l = simulated(5, 900)
+    y = np.where((l == 0) & (np.arange(900) < 40), y, np.nan)
+    weight = np.where(np.arange(900) % 2, 3.0, 1.0)
+    rows = np.repeat(np.arange(900), weight.astype(int))
+    options = {"model": "scar", "method": "laplace", "draws": 250, "random_seed": 1}
+    weighted = lepu.fit(X, l, y=y, sample_weight=weight, **options)
+    return weighted, lepu.fit(X[rows], l[rows], y=y[rows], **options)
+
+
+def test_weighted_rows_are_counted_as_if_they_were_repeated(weighted_and_repeated):
+    tables = [fit.missed(total=True).loc["as named"] for fit in weighted_and_repeated]
+    assert tables[0]["mean"] == pytest.approx(tables[1]["mean"], rel=1e-6)
+    assert tables[0]["sd"] == pytest.approx(tables[1]["sd"], rel=0.1)  # 1000 draws
+    answers = [fit.answer for fit in weighted_and_repeated]
+    weighted, plain = (answer.missed.split(". ")[-1] for answer in answers)
+    assert weighted == plain.replace("open.", "open, counted by their weights.")
+    assert answers[0].total.loc["as named", "mean"] == tables[0]["mean"]
+    assert answers[0].trust == answers[1].trust
+    row_by_row = weighted_and_repeated[0].decide(budget=10)
+    assert row_by_row.candidates == (weighted_and_repeated[0].data.kind == 0).sum()
+
+
+def test_weights_need_not_be_whole_numbers(weighted_and_repeated):
+    fit = weighted_and_repeated[0]
+    (reading,) = read(fit, fit.data.X[:1].repeat(400, axis=0), both=False)
+    rows, weight = np.arange(400), np.linspace(0, 2.5, 400)
+    expected, drawn = count_positives(reading, rows, (0, 400), np.random.default_rng(0), weight)
+    m = reading.missed(rows)
+    np.testing.assert_allclose(expected[:, 0], m @ weight)
+    sd = np.sqrt(np.mean((m * (1 - m)) @ weight))
+    assert np.std(drawn - expected) == pytest.approx(sd, rel=0.1)
+    assert abs(np.mean(drawn - expected)) < 4 * sd / np.sqrt(len(m))
+
+
+def test_bounds_of_weighted_rows_are_those_of_repeated_ones(weighted_and_repeated):
+    options = {"s_min": 0.2, "gamma": 2.0}
+    tables = [fit.bounds(**options).reset_index(drop=True) for fit in weighted_and_repeated]
+    pd.testing.assert_frame_equal(*tables, rtol=1e-6)
+
+
+@pytest.mark.parametrize("false_marks", [False, True])
+def test_rows_of_the_fit_are_rated_by_all_that_is_known_of_them(false_marks):
+    """The same for one annotator as for several, whose formula is that of the likelihood."""
+    X, y, l = simulated(6, 600)
+    checked = np.where(np.arange(600) < 60, y, np.nan)
+    options = {"model": "spm", "method": "laplace", "draws": 50, "random_seed": 1}
+    fit = lepu.fit(X, l, y=checked, false_marks=false_marks, **options, **MASKS)
+    found = fit.missed()["mean"].to_numpy()
+    np.testing.assert_allclose(found, row_terms(fit.draws, fit.data)[1].mean(axis=0), rtol=1e-9)
+    np.testing.assert_array_equal(found[:60], y[:60])
+    marked = found[60:][l[60:] == 1]
+    assert (marked < 1).any() if false_marks else (marked == 1).all()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({}, "no rule"),
+        ({"budget": 5, "precision": 0.5}, "budget and precision"),
+        ({"budget": 0}, "budget = 0"),
+        ({"budget": 2.5}, "budget = 2.5"),
+        ({"cost": (1, 0)}, "cost = "),
+        ({"cost": (1, 2, 3)}, "cost = "),
+        ({"precision": 1.5}, "precision = 1.5"),
+    ],
+)
+def test_unclear_rules_are_refused(known, options, message):
+    with pytest.raises(ModelError, match=message):
+        decide(known[0], ci_prob=0.9, both=False, **options)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0.0, "0"), (0.04, "fewer than 0.1"), (1.27, "1.3"), (12.6, "13"), (12345.0, "12\u2009345")],
+)
+def test_counts_in_words(value, text):
+    assert say_count(value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0, "0%"), (1, "100%"), (0.5, "50%"), (0.937, "94%"), (0.9996, "99.96%"), (0.0004, "0.040%")],
+)
+def test_shares_in_words(value, text):
+    assert say_share(value) == text
+
+
+def covered(seeds, n):
+    """Share of simulated sets whose realised figures lie in their 90 % intervals."""
+    inside = {"positives": [], "precision": [], "total": []}
+    for seed in seeds:
+        X, y, l = simulated(seed, n)
+        fit = laplace(X, l, seed)
+        found = decide(fit, budget=200, ci_prob=0.9, both=False)
+        hits = int(y[found.positions].sum())
+        total = count_missed(fit, ci_prob=0.9, both=False).loc["as named"]
+        outcome = found.outcome.loc["as named"]
+        for name, value, row in (
+            ("positives", hits, outcome.loc["positives"]),
+            ("precision", hits / 200, outcome.loc["precision"]),
+            ("total", int(y[l == 0].sum()), total),
+        ):
+            inside[name].append(row["lower"] - 1e-9 <= value <= row["upper"] + 1e-9)
+    return {name: float(np.mean(values)) for name, values in inside.items()}
+
+
+@pytest.mark.slow
+def test_realised_figures_lie_in_their_intervals():
+    """200 sets: 85 to 95 per cent inside the 90 % intervals."""
+    shares = covered(range(1000, 1200), 2500)
+    assert all(0.85 <= share <= 0.95 for share in shares.values()), shares
+
+
+def test_rows_that_were_not_shown_were_not_missed_by_everybody():
+    """Totals, decisions and audits of several annotators count who saw which row."""
+    fit = tiny_fit("panel")
+    unmarked = fit.data.l == 0
+    by_row = fit.missed()["mean"].to_numpy()[unmarked]
+    assert fit.missed(total=True)["mean"].iloc[0] == pytest.approx(by_row.sum())
+    seen_by_all = fit.missed(tiny_table()[0])["mean"].to_numpy()[unmarked]
+    assert by_row.sum() > seen_by_all.sum()
+    rows = fit.decide(budget=5).rows["missed"]
+    np.testing.assert_allclose(rows, fit.missed().loc[rows.index, "mean"])
+    plan = fit.suggest_audit(5).rows["missed"]
+    np.testing.assert_allclose(plan, fit.missed().loc[plan.index, "mean"])

@@ -1,0 +1,154 @@
+"""The answer in plain sentences: every level has its words, and every call can be run."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from tests.settling.test_decisions import MASKS, simulated
+
+import bayes_lepu as lepu
+from bayes_lepu.actions.plain_answer import answer
+from bayes_lepu.verdict.records import Aspect, Check, Identifiability, Remedy
+
+SYMBOLS = "πσγλαβ·"
+
+
+@pytest.fixture(scope="module")
+def fit():
+    X, _, l = simulated(4, 1200)
+    frame = pd.DataFrame(X, columns=list("abcde"))
+    return lepu.fit(frame, l, model="spm", method="laplace", draws=100, random_seed=1)
+
+
+def judged(level, *, checks=(), remedies=()):
+    return Identifiability(level, "In symbols.", ("data",), checks, remedies)
+
+
+def test_the_sentences_of_a_fit_are_those_it_prints(fit):
+    said = fit.answer
+    assert fit.answer is said
+    for sentence in (said.missed, said.look, said.trust):
+        assert sentence in repr(fit)
+        assert sentence in str(said)
+        assert not set(sentence) & set(SYMBOLS)
+    total = fit.missed(total=True).loc["as named"]
+    low, high = said.range
+    assert low <= total["lower"] < total["mean"] < total["upper"] <= high
+    n, known = fit.data.n, fit.data.l.sum()
+    for pi in fit.identifiability.pi_range:  # the verdict's range of π, in rows
+        assert low <= np.clip(pi * n - known, 0, n - known) <= high
+    assert said.missed.startswith(f"Between {round(low)} and {round(high)} positives were missed")
+    assert f"If this model is exact, about {round(total['mean'])} (89% interval" in said.missed
+    assert len(said.decision.rows) == min(100, max(20, round(total["mean"])))
+
+
+def test_every_remedy_that_has_a_call_can_be_run(fit):
+    offers = [r for r in fit.identifiability.remedies if r.call]
+    assert len(offers) >= 2
+    for offer in offers:
+        assert offer.advice
+        yours = {"YOUR_FIGURE": 0.5} if "class_prior" in offer.call else {}
+        exec(offer.call, {"lepu": lepu, "fit": fit} | yours)  # the page's own promise
+    # Laplace draws that cannot be trusted come first: the answer then asks for better ones.
+    assert fit.answer.call in {*(r.call for r in offers), 'fit.update(method="nuts")'}
+
+
+def test_a_column_that_leaves_s_brings_no_other_in(fit):
+    some = ["a", "b", "c", "d"]
+    fit = fit.update(class_features=some, selection_features=some)
+    (call,) = (r.call for r in fit.identifiability.remedies if "selection_features" in r.call)
+    new = eval(call, {"fit": fit})
+    assert new.data.selection_mask.sum() == 3
+    assert not new.data.selection_mask[4]
+
+
+def test_what_is_known_of_a_column_is_taken_up(fit):
+    names = [c for c in fit.feature_names if c != "b"]
+    new = fit.update(selection_features=names)
+    assert new.data.selection_mask.tolist() == [True, False, True, True, True]
+    assert new.data.class_mask.all()
+    assert new.orientation.settled_by == "columns"
+    with pytest.raises(lepu.DataError, match="nowhere"):
+        fit.update(selection_features=["nowhere"])
+
+
+@pytest.mark.parametrize(
+    ("level", "words"),
+    [
+        (1, "The labels settle the order of the rows and the total"),
+        (2, "The order of the rows is reliable, the total is not"),
+        (3, "Two readings of these labels fit equally well"),
+        (4, "Do not rely on it"),
+    ],
+)
+def test_every_level_has_its_words(fit, level, words):
+    said = answer(fit, judged(level))
+    assert said.trust.startswith(words)
+    assert ("annotator exchanged" in said.missed) == (level >= 3)
+    assert said.help == said.call == ""
+
+
+def test_a_failed_computation_is_said_first(fit):
+    failed = Check(
+        "convergence", "failed", 1.2, "", "R-hat is 1.20.", bears_on=(Aspect.COMPUTATION,)
+    )
+    said = answer(fit, judged(1, checks=(failed,)))
+    assert said.trust.startswith("Do not use it yet")
+    assert "R-hat is 1.20." in said.trust
+    assert (said.call, said.flags) == ('fit.update(method="nuts")', "--method nuts")
+
+
+def test_an_unsettled_computation_is_mended_before_anything_else():
+    X, _, l = simulated(4, 300)
+    options = {"draws": 50, "tune": 100, "random_seed": 1, "progressbar": False}
+    fit = lepu.fit(X, l, model="scar", chains=1, **options)
+    said = fit.answer
+    assert "With one chain R-hat cannot be computed" in said.trust
+    assert said.help.startswith("Sample four chains")
+    assert said.call == 'lepu.fit(X, l, model="scar", chains=4)'
+    assert said.flags == "--chains 4"
+    failed = Check("sampler", "failed", 9.0, "", "", "Raise it.", bears_on=(Aspect.COMPUTATION,))
+    approximate = lepu.fit(X, l, model="spm", method="laplace", draws=25, random_seed=1)
+    useful = Remedy("b", 0.05, 0.02, 0.0, 0.0, "text", "Do b", "b()")
+    unsettled = judged(2, checks=(failed,), remedies=(useful,))
+    assert answer(approximate, unsettled).call == 'fit.update(method="nuts")'
+
+
+def test_a_figure_from_elsewhere_has_to_be_brought(fit):
+    (known,) = (r for r in fit.identifiability.remedies if "class_prior" in r.call)
+    assert known.call.startswith("fit.update(class_prior=(YOUR_FIGURE, 0.0")
+    assert known.flags.startswith("--class-prior YOUR_FIGURE,0.0")
+    with pytest.raises(NameError, match="YOUR_FIGURE"):
+        exec(known.call, {"fit": fit})
+
+
+def test_advice_that_changes_nothing_is_not_given(fit):
+    idle = Remedy("a", 0.008, 0.0079, 0.0, 0.0, "text", "Do a", "a()")
+    useful = Remedy("b", 0.05, 0.02, 0.0, 0.0, "text", "Do b", "b()")
+    assert not idle.helps
+    assert answer(fit, judged(2, remedies=(idle,))).help == ""
+    said = answer(fit, judged(2, remedies=(idle, useful)))
+    assert said.help == "Do b: the total would be known to ±24 instead of ±60."
+    assert said.call == "b()"
+    assert "text" not in str(judged(2, remedies=(idle,)))
+    assert "b()" in str(judged(2, remedies=(useful,)))
+
+
+def test_a_point_estimate_says_so():
+    X, _, l = simulated(4, 600)
+    fit = lepu.fit(X, l, model="spm", method="map", random_seed=1, **MASKS)
+    assert "(a point estimate)" in answer(fit, judged(1)).missed
+
+
+def test_where_all_is_checked_nothing_is_missed():
+    X, y, l = simulated(4, 600)
+    fit = lepu.fit(X, l, y=y, model="spm", method="map", random_seed=1)
+    said = answer(fit, judged(1))
+    assert "every unlabelled row has been checked" in said.missed
+    assert f"{int(y.sum())} are positive" in said.missed
+
+
+def test_the_naive_model_promises_nothing():
+    X, _, l = simulated(4, 600)
+    fit = lepu.fit(X, l, model="naive", method="map", random_seed=1)
+    assert "by assumption" in fit.answer.missed
+    assert np.isnan(fit.answer.decision.outcome["mean"]).sum() == 0

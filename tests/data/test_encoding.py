@@ -1,0 +1,292 @@
+"""Categories, missing cells and frames of any kind: what a table becomes, what is kept of it."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import xarray as xr
+
+import bayes_lepu as lepu
+from bayes_lepu import DataError
+from bayes_lepu.data.encoding import Encoding
+from bayes_lepu.data.reading import read_data
+
+N = 120
+
+
+@pytest.fixture
+def frame():
+    rng = np.random.default_rng(3)
+    return pd.DataFrame(
+        {
+            "amount": rng.normal(100, 20, N),
+            "country": rng.choice(["DE", "FR", "US"], N, p=[0.2, 0.5, 0.3]),
+            "size": pd.Categorical(rng.choice(["L", "M", "S"], N), ["S", "M", "L", "XL"]),
+            "flag": rng.random(N) < 0.4,
+            "age": pd.array(rng.integers(18, 80, N), dtype="Int64"),
+        }
+    )
+
+
+@pytest.fixture
+def labels():
+    return np.arange(N) % 3 == 0
+
+
+def refused(*parts):
+    return pytest.raises(DataError, match="(?s)" + ".*".join(parts))
+
+
+def raw(data):
+    return pd.DataFrame(data.X * data.scale + data.center, columns=data.feature_names)
+
+
+# Categories ---------------------------------------------------------------------------------------
+
+
+def test_categories_become_indicators_of_all_levels_but_the_reference(frame, labels):
+    """The reference is the most frequent text, or the first category that occurs."""
+    data = read_data(frame, labels)
+    wanted = pd.get_dummies(frame, dtype=float).drop(columns=["country_FR", "size_S", "size_XL"])
+    wanted.columns = [c.replace("_", "=") for c in wanted.columns]
+    wanted = wanted[list(data.feature_names)].astype(float)
+    pd.testing.assert_frame_equal(raw(data), wanted)
+    assert data.terms == {
+        "amount": (0,),
+        "country": (1, 2),
+        "size": (3, 4),
+        "flag": (5,),
+        "age": (6,),
+    }
+
+
+def test_masks_take_a_category_as_a_whole_or_by_level(frame, labels):
+    data = read_data(frame, labels, class_features=["country", "age"], selection_features=[2])
+    assert np.flatnonzero(data.class_mask).tolist() == [1, 2, 6]
+    assert np.flatnonzero(data.selection_mask).tolist() == [3, 4]
+    one = read_data(frame, labels, class_features=["country=US"])
+    assert np.flatnonzero(one.class_mask).tolist() == [2]
+    with refused("names 'contry'", "Did you mean 'country'"):
+        read_data(frame, labels, class_features=["contry"])
+
+
+def test_new_rows_are_encoded_as_the_training_rows_were(frame, labels):
+    data = read_data(frame, labels)
+    some = frame.sample(frac=0.3, random_state=0)[["flag", "size", "age", "country", "amount"]]
+    some = some[some["country"] == "US"].astype({"size": str})  # one level only, another dtype
+    values, index = data.transform(some)
+    np.testing.assert_allclose(values, data.X[index], atol=1e-12)
+
+
+def test_levels_of_numbers_are_found_in_other_types(frame, labels):
+    frame["branch"] = pd.Categorical(np.arange(N) % 3)
+    data = read_data(frame, labels)
+    wanted = data.X[:9]
+    for kind in (int, float, str, "Int64", "category"):
+        new = frame.head(9).assign(branch=(np.arange(9) % 3).astype(int)).astype({"branch": kind})
+        np.testing.assert_allclose(data.transform(new)[0], wanted, atol=1e-12)
+
+
+def accepting(data, how):
+    return data.with_encoding(data.encoding.accept_unseen(how))
+
+
+def test_levels_that_no_training_row_had(frame, labels):
+    data = read_data(frame, labels)
+    new = frame.head(4).assign(country=["US", "AT", "CH", "AT"])
+    with refused("has not seen", r"country \('AT', 'CH' in row 1 and 2 more\)", "accept_unseen"):
+        data.transform(new)
+    average = accepting(data, "average").transform(new)[0]
+    np.testing.assert_allclose(average[1:, 1:3], 0, atol=1e-12)  # an average row, standardised
+    reference = accepting(data, "reference").transform(new)[0]
+    np.testing.assert_allclose(
+        reference[1:], data.transform(new.assign(country="FR"))[0][1:], atol=1e-12
+    )
+
+
+# Missing cells ------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def holes(frame):
+    frame.loc[3:12, "amount"] = np.nan
+    frame.loc[10:14, "country"] = None
+    frame.loc[20, "age"] = pd.NA
+    return frame
+
+
+def test_dropped_rows_leave_with_their_labels(holes, labels):
+    y = np.where(labels, 1.0, np.nan)
+    data = read_data(holes, labels, y=y, missing="drop")
+    kept = holes.notna().all(axis=1).to_numpy()
+    np.testing.assert_array_equal(data.l, labels[kept])
+    assert data.index.equals(holes.index[kept])
+    np.testing.assert_allclose(data.X, read_data(holes[kept], labels[kept]).X, atol=1e-12)
+    assert data.encoding.dropped == 13
+    assert data.encoding.missing_cells == {"amount": 10, "country": 5, "age": 1}
+    with refused("without a value", "Fill in or drop"):
+        data.transform(holes)
+
+
+def test_indicators_of_missing_cells(holes, labels):
+    data = read_data(holes, labels, missing="indicator")
+    table = raw(data)
+    gap = holes["amount"].isna()
+    np.testing.assert_array_equal(table["amount missing"] > 0.5, gap)
+    np.testing.assert_allclose(table["amount"][gap], holes["amount"].mean())
+    np.testing.assert_array_equal(table["country=(missing)"] > 0.5, holes["country"].isna())
+    assert data.terms["amount"] == (0, 1)
+    new = holes.head(2).assign(amount=np.nan, country=None, flag=[True, False], size=None)
+    values = pd.DataFrame(data.transform(new)[0] * data.scale + data.center, columns=table.columns)
+    np.testing.assert_allclose(values["amount missing"], 1)
+    np.testing.assert_allclose(values["amount"], holes["amount"].mean())
+    np.testing.assert_allclose(values["country=(missing)"], 1)
+
+
+def test_imputed_values_are_those_of_the_training_rows(holes, labels):
+    data = read_data(holes, labels, missing="impute")
+    assert "amount missing" not in data.feature_names
+    np.testing.assert_allclose(raw(data)["amount"][5], holes["amount"].mean())
+    new = holes.iloc[[11]].assign(amount=np.nan)
+    values = raw(data)  # country of row 11 is missing: the most frequent level is the reference
+    np.testing.assert_allclose(data.transform(new)[0][0], data.X[11], atol=1e-12)
+    assert values.loc[11, ["country=DE", "country=US"]].tolist() == pytest.approx([0, 0])
+
+
+def test_missing_cells_of_arrays(labels):
+    X = np.random.default_rng(0).normal(size=(N, 2))
+    X[5, 1] = np.nan
+    data = read_data(X, labels, missing="indicator")
+    assert data.feature_names == ("x0", "x1", "x1 missing")
+    np.testing.assert_allclose(data.transform(X)[0], data.X, atol=1e-12)
+    masked = np.ma.masked_invalid(X)
+    np.testing.assert_array_equal(read_data(masked, labels, missing="indicator").X, data.X)
+    with refused("without a value", r"x1 \(1\)"):
+        read_data(masked, labels)
+
+
+def test_no_row_without_a_missing_cell(labels):
+    X = pd.DataFrame({"a": np.where(labels, 1.5, np.nan), "b": np.where(labels, np.nan, 2.5)})
+    with refused("missing='drop' leaves none", "impute"):
+        read_data(X, labels, missing="drop")
+    with refused("missing='omit' is not known", "'drop'"):
+        read_data(X, labels, missing="omit")
+
+
+# Columns by role ----------------------------------------------------------------------------------
+
+
+def test_columns_by_role_are_named_as_they_are(frame, labels):
+    whole = frame.assign(marked=labels, file=[f"f{i}" for i in range(N)])
+    with refused("l names 'markd'", "Did you mean 'marked'"):
+        read_data(whole, "markd")
+    with refused("exclude names 'fil'", "Did you mean 'file'"):
+        read_data(whole, "marked", exclude=["fil"])
+    with refused("l='marked' is the name of a column", "ndarray", "DataFrame"):
+        read_data(frame[["amount"]].to_numpy(), "marked")
+
+
+# Frames of other libraries ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("convert", "how"),
+    [
+        (pa.RecordBatch.from_pandas, "X.to_pandas"),
+        (lambda f: f.to_records(index=False), "pd.DataFrame"),
+        (xr.DataArray, "X.to_pandas"),
+        (lambda f: f.to_dict("list"), "pd.DataFrame"),
+    ],
+)
+def test_frames_that_are_not_known_are_not_read_by_position(frame, labels, convert, how):
+    numbers = frame[["amount", "age"]]
+    fitted = read_data(numbers, labels)
+    for read in (fitted.transform, lambda X: read_data(X, labels)):
+        with refused("column names are not read here", how):
+            read(convert(numbers[["age", "amount"]]))
+
+
+def test_lazy_frames_are_collected_first(frame, labels):
+    with refused("lazy frame", "collect"):
+        read_data(pl.from_pandas(frame).lazy(), labels)
+
+
+# One message --------------------------------------------------------------------------------------
+
+
+def test_everything_wrong_is_told_at_once(holes, labels):
+    holes["opened"] = pd.date_range("2024", periods=N)
+    holes["customer_id"] = np.arange(N) + 1000
+    holes["note"] = [f"note {i}" for i in range(N)]
+    holes["one"] = 1.0
+    holes["heat"] = ["warm", *map(str, range(N - 1))]
+    with pytest.raises(DataError) as caught:
+        read_data(holes, np.where(labels, 2, 1))
+    text = str(caught.value)
+    for part in (
+        "amount (10), country (5), age (1)",
+        "Dates or times: opened",
+        "customer_id (for example 1000), note (for example 'note 0')",
+        "Constant column(s): one",
+        "heat ('warm' in row 0)",
+        "l holds the values 1, 2",
+    ):
+        assert part in text
+
+
+# Fits ---------------------------------------------------------------------------------------------
+
+
+def test_the_encoding_travels_with_the_fit_and_its_file(holes, labels, tmp_path):
+    fit = lepu.fit(holes, labels, model="scar", method="map", missing="indicator", random_seed=1)
+    assert "categories country (4 levels), size (3 levels)" in repr(fit)
+    assert "amount (10)" in repr(fit)
+    back = lepu.load(fit.save(tmp_path / "fit.nc"))
+    assert back.data.encoding == fit.data.encoding
+    assert Encoding.from_dict(json.loads(json.dumps(fit.data.encoding.to_dict()))) == (
+        fit.data.encoding
+    )
+    new = holes.sample(frac=1, random_state=2)[::-1]
+    np.testing.assert_allclose(back.predict_proba(new), fit.predict_proba(new), atol=1e-12)
+    strange = new.assign(country="AT")
+    with refused("has not seen", "accept_unseen"):
+        back.predict_proba(strange)
+    assert np.isfinite(back.accept_unseen("average").predict_proba(strange)).all()
+
+
+def test_a_category_is_the_same_model_as_dummies_by_hand(frame, labels):
+    fit = lepu.fit(frame, labels, model="spm", method="map", random_seed=1)
+    by_hand = raw(fit.data)
+    plain = lepu.fit(by_hand, labels, model="spm", method="map", random_seed=1)
+    np.testing.assert_allclose(plain.predict_proba(by_hand), fit.predict_proba(frame), atol=1e-6)
+
+
+def test_rows_that_count_nothing_fill_no_cell():
+    rng = np.random.default_rng(3)
+    X = pd.DataFrame({"size": rng.normal(size=80), "kind": rng.choice(["a", "b"], 80)})
+    X.loc[:19, ["size", "kind"]] = 1e4, "a"
+    X.loc[30:40, ["size", "kind"]] = np.nan, None
+    l, weight = np.arange(80) % 3 == 0, np.where(np.arange(80) < 20, 0.0, 1.0)
+    one = read_data(X, l, sample_weight=weight, missing="impute")
+    other = read_data(X.iloc[20:], l[20:], missing="impute")
+    sizes = [d.X[:, 0] * d.scale[0] + d.center[0] for d in (one, other)]
+    np.testing.assert_allclose(sizes[0][20:], sizes[1])
+    with refused("Of the rows that missing='drop' leaves: No row is labelled"):
+        read_data(X, np.isnan(X["size"]), missing="drop")
+
+
+def test_dropped_rows_do_not_scale_the_visits():
+    rng = np.random.default_rng(4)
+    X = pd.DataFrame(rng.normal(size=(60, 2)), columns=["u", "v"])
+    L = (rng.random((60, 2)) < 0.5).astype(float)
+    wind = rng.normal(size=(60, 2))
+    wind[::3] += 100
+    gone = X.assign(u=X["u"].mask(np.arange(60) % 3 == 0))
+    kept = np.arange(60) % 3 > 0
+    one = read_data(gone, L, visits={"wind": wind}, missing="drop")
+    other = read_data(X[kept], L[kept], visits={"wind": wind[kept]})
+    np.testing.assert_allclose(one.scale, other.scale)
+    np.testing.assert_allclose(one.X, other.X)

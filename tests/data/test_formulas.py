@@ -1,0 +1,400 @@
+"""Formulas: columns of both factors, splines, groups; what they learn travels with the fit."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.interpolate import BSpline
+from scipy.sparse import csr_array
+
+import bayes_lepu as lepu
+from bayes_lepu import DataError
+from bayes_lepu.actions.groups import own_values
+from bayes_lepu.data.encoding import Encoding
+from bayes_lepu.data.formulas import SIMPLE
+from bayes_lepu.data.reading import read_data
+
+N = 150
+
+
+@pytest.fixture
+def frame():
+    rng = np.random.default_rng(1)
+    return pd.DataFrame(
+        {
+            "amount": rng.lognormal(size=N),
+            "country": rng.choice(["DE", "FR", "US"], N, p=[0.5, 0.2, 0.3]),
+            "merchant": rng.integers(0, 8, N),
+            "marked": np.arange(N) % 3 == 0,
+            "opened": pd.date_range("2024", periods=N),  # in no formula, so no problem
+        }
+    )
+
+
+def refused(*parts):
+    return pytest.raises(DataError, match="(?s)" + ".*".join(parts))
+
+
+def read(frame, class_features, selection_features=None, **options):
+    return read_data(
+        frame,
+        "marked",
+        class_features=class_features,
+        selection_features=selection_features,
+        standardize=False,
+        **options,
+    )
+
+
+def test_each_factor_owns_the_columns_of_its_formula(frame):
+    data = read(frame, "~ bs(amount, df=5) + country", "~ log(amount) + country")
+    assert {term: len(places) for term, places in data.terms.items()} == {
+        "bs(amount, df=5)": 5,
+        "country": 2,
+        "log(amount)": 1,
+    }
+    assert data.user_columns == ("amount", "country")
+    assert data.class_mask.tolist() == [True] * 7 + [False]
+    assert data.selection_mask.tolist() == [False] * 5 + [True] * 3
+    log = data.X[:, data.terms["log(amount)"][0]]
+    np.testing.assert_allclose(log, np.log(frame["amount"]))
+
+
+def test_splines_are_scipys(frame):
+    """A cubic spline with knots at the quantiles, without its first column."""
+    data = read(frame, "~ bs(amount, df=5)")
+    x = frame["amount"].to_numpy()
+    inner = np.quantile(x, [1 / 3, 2 / 3])
+    knots = np.r_[[x.min()] * 4, inner, [x.max()] * 4]
+    wanted = BSpline.design_matrix(x, knots, 3).toarray()[:, 1:]
+    np.testing.assert_allclose(data.X, wanted, atol=1e-9)
+
+
+def test_new_rows_use_what_was_learned(frame):
+    data = read(frame, "~ bs(amount, df=4) + poly(amount, 2) + country:log(amount)")
+    new = frame[frame["country"] == "US"].sample(frac=1, random_state=1)
+    values, index = data.transform(new.drop(columns=["marked", "opened"]))
+    np.testing.assert_allclose(values, data.X[index], atol=1e-12)
+    far = data.transform(new.head(1).assign(amount=1e6))[0]
+    end = data.transform(new.head(1).assign(amount=frame["amount"].max()))[0]
+    spline = list(data.terms["bs(amount, df=4)"])
+    np.testing.assert_allclose(far[:, spline], end[:, spline])
+
+
+def test_levels_nobody_has_seen(frame):
+    new = frame.head(2).assign(country="AT")
+    with refused("has not seen", "country", "AT"):
+        read(frame, "~ country").transform(new)
+    data = read(frame, "~ country + log(amount)")
+    data = data.with_encoding(data.encoding.accept_unseen("average"))
+    np.testing.assert_allclose(data.transform(new)[0][0, :2], data.X[:, :2].mean(axis=0))
+    group = read(frame, "~ (1 | merchant) + log(amount)")
+    assert len(group.terms["1 | merchant"]) == 8
+    values = group.transform(frame.head(2).assign(merchant=99))[0]
+    np.testing.assert_array_equal(values[:, list(group.terms["1 | merchant"])], 0)
+
+
+def test_missing_cells(frame):
+    frame.loc[3:5, "amount"] = np.nan
+    with refused("without a value", r"amount \(3\)"):
+        read(frame, "~ log(amount)")
+    data = read(frame, "~ log(amount) + country", missing="impute")
+    np.testing.assert_allclose(data.X[3:6, 0], np.log(frame["amount"].mean()))
+    assert read(frame, "~ log(amount)", missing="drop").n == N - 3
+
+
+def test_missing_cells_have_a_column_that_says_so_in_the_factors_that_use_them(frame):
+    """The mean in their place and one more column; a level of its own for a category."""
+    full = frame["amount"].copy()
+    frame.loc[3:5, "amount"] = np.nan
+    frame.loc[7:8, "country"] = None
+    data = read(
+        frame,
+        "~ bs(amount, df=4) + country + (1 | merchant)",
+        "~ country",
+        missing="indicator",
+    )
+    gap = data.terms["amount missing"]
+    assert np.flatnonzero(data.X[:, gap[0]]).tolist() == [3, 4, 5]
+    assert data.class_mask[list(gap)].all()
+    assert not data.selection_mask[list(gap)].any()
+    country = data.terms["country"]
+    assert [data.feature_names[j] for j in country][-1] == "country[T.(missing)]"
+    assert np.flatnonzero(data.X[:, country[-1]]).tolist() == [7, 8]
+    # the filled cells lie on the spline at the mean of the others
+    whole = read(
+        frame.assign(amount=full.where(~frame["amount"].isna(), frame["amount"].mean())),
+        "~ bs(amount, df=4)",
+        missing="drop",
+    )
+    spline = list(data.terms["bs(amount, df=4)"])
+    np.testing.assert_allclose(data.X[:, spline][[3, 10]], whole.X[[3, 8 + 2]], atol=1e-10)
+    # new rows, and a file
+    new = frame.head(3).assign(amount=[np.nan, 1.0, np.nan])
+    assert data.transform(new)[0][:, gap[0]].tolist() == [1.0, 0.0, 1.0]
+    again = Encoding.from_dict(json.loads(json.dumps(data.encoding.to_dict())))
+    np.testing.assert_array_equal(
+        data.with_encoding(again).transform(new)[0], data.transform(new)[0]
+    )
+
+
+@pytest.mark.parametrize("term", ["bs(amount, df=4)", "bs(log(amount), df=4)", "cr(amount + 1, 4)"])
+def test_splines_keep_their_value_outside_the_range(frame, term):
+    """Whatever they are of."""
+    data = read(frame, f"~ {term}")
+    order = frame["amount"].to_numpy().argsort()
+    ends = data.X[order[[0, -1]]]
+    beyond = frame.head(2).assign(amount=[frame["amount"].min() / 3, 100 * frame["amount"].max()])
+    np.testing.assert_allclose(data.transform(beyond)[0], ends, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("term", "function"),
+    [
+        ("bs(amount, df=6)", lambda x: x),
+        ("bs(log(amount), df=4)", np.log),
+        ("cr(amount, df=5)", lambda x: x),
+    ],
+)
+def test_what_a_spline_is_of_follows_from_its_columns(frame, term, function):
+    design = read(frame, f"~ {term}").encoding.design
+    data = read(frame, f"~ {term}")
+    found = design.argument(design.terms[0][0], data.X)
+    np.testing.assert_allclose(found, function(frame["amount"]), rtol=1e-8)
+    assert design.argument("country", data.X) is None
+
+
+def test_what_a_cyclic_spline_is_of_is_found_to_a_step(frame):
+    data = read(frame, "~ cc(amount, df=4)")
+    found = data.encoding.design.argument("cc(amount, df=4)", data.X)
+    inside = (frame["amount"] > frame["amount"].min()) & (frame["amount"] < frame["amount"].max())
+    step = np.ptp(frame["amount"]) / 500
+    assert np.abs(found - frame["amount"])[inside].max() < step
+
+
+def test_rows_to_look_at_show_the_columns_of_the_user(frame):
+    """Not those of a spline, of a group or of an indicator."""
+    frame.loc[3:5, "amount"] = np.nan
+    fit = lepu.fit(
+        frame,
+        "marked",
+        class_features="~ bs(amount, df=4) + country + (1 | merchant) + amount:merchant",
+        missing="indicator",
+        model="scar",
+        method="map",
+        random_seed=1,
+    )
+    rows = np.arange(N)
+    shown = dict(own_values(fit.data, term, rows) for term in fit.data.terms if ":" not in term)
+    amount = frame["amount"].fillna(frame["amount"].mean())
+    np.testing.assert_allclose(shown["amount"].astype(float), amount, rtol=1e-8)
+    assert shown["country"].tolist() == frame["country"].tolist()
+    assert shown["merchant"].tolist() == frame["merchant"].astype(str).tolist()
+    assert shown["amount missing"].tolist() == frame["amount"].isna().astype(float).tolist()
+
+
+def test_rows_to_look_at_leave_a_missing_cell_missing(frame):
+    frame.loc[3:5, "amount"] = np.nan
+    fit = lepu.fit(
+        frame[["amount", "country", "marked"]],
+        "marked",
+        missing="indicator",
+        model="scar",
+        method="map",
+        random_seed=1,
+    )
+    name, values = own_values(fit.data, "amount", np.arange(N))
+    assert name == "amount"
+    np.testing.assert_allclose(values, frame["amount"], rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("formula", "parts"),
+    [
+        ("~ log(amont)", ("'amont'", "Did you mean 'amount'", "Columns")),
+        ("~ lgo(amount)", ("'lgo'", "Did you mean 'log'")),
+        ("~ np.log(amount)", ("log, not np.log",)),
+        ("~ __import__('os').system('true')", ("is not a formula",)),
+        ("~ amount +", ("is not a formula", "joined by")),
+        ("marked ~ amount", ("left-hand side", r"fit\(df, 'marked'")),
+        ("~ log(amount - amount)", ("no finite number", "log1p")),
+        ("~ 1", ("no column", "expected")),
+        ("~ {amount.shape}", ("attribute", "expected")),
+        ("~ I([amount])", ("cannot be evaluated",)),
+        ("~ amount # all of it", (r"Unknown operator '#'. amount # all",)),
+    ],
+)
+def test_formulas_that_are_refused(frame, formula, parts):
+    with refused(*parts):
+        read(frame, formula)
+
+
+@pytest.mark.parametrize("name", SIMPLE)
+def test_every_function_is_that_of_numpy(frame, name):
+    data = read(frame, f"~ {name}(amount)")
+    np.testing.assert_allclose(data.X[:, 0], getattr(np, name)(frame["amount"]))
+
+
+@pytest.mark.parametrize("name", ["in ~ out", "a + b", "log", "C", "1st", "None", "<b>"])
+def test_columns_of_any_name_stand_in_backticks(frame, name):
+    data = read(frame.rename(columns={"amount": name}), f"~ `{name}`")
+    assert data.p == 1
+
+
+def test_names_in_backticks_work_inside_functions(frame):
+    """`a.b`, `a b` and a_b are three columns, each with knots of its own."""
+    rng = np.random.default_rng(5)
+    names = ("a.b", "a b", "a_b", "None")
+    values = {name: k + rng.lognormal(size=N) for k, name in enumerate(names)}
+    table = frame.assign(**values)
+    formula = "~ bs(`a.b`, df=4) + bs(`a b`, df=4) + log(`a_b` + 1) + sqrt(`None`) + `a b`"
+    data = read(table, formula)
+    assert data.user_columns == names
+    one, two, log, root, bare = (list(places) for places in data.terms.values())
+    for places, name in ((one, "a.b"), (two, "a b")):
+        plain = read(frame.assign(x=table[name]), "~ bs(x, df=4)")
+        np.testing.assert_allclose(data.X[:, places], plain.X)
+    np.testing.assert_allclose(data.X[:, log[0]], np.log(table["a_b"] + 1))
+    np.testing.assert_allclose(data.X[:, root[0]], np.sqrt(table["None"]))
+    np.testing.assert_allclose(data.X[:, bare[0]], table["a b"])
+    assert data.feature_names[log[0]] == "log(`a_b` + 1)"
+    new = table.sample(frac=0.3, random_state=1)
+    again = Encoding.from_dict(json.loads(json.dumps(data.encoding.to_dict())))
+    values, index = data.with_encoding(again).transform(new[list(names)])
+    np.testing.assert_allclose(values, data.X[index])
+    found = data.encoding.design.argument("bs(`a b`, df=4)", data.X[:, two])
+    np.testing.assert_allclose(found, table["a b"], rtol=1e-8)
+    with refused("'c.d'", "Columns"):
+        read(table, "~ log(`c.d`)")
+    with refused("cannot be evaluated", r"log\(-`a b`\)"):
+        read(table, "~ log(-`a b`)")
+
+
+@pytest.mark.parametrize("formula", ["~ 0 + amount", "~ amount - 1", "~ 0 + (1 | merchant)"])
+def test_the_intercept_belongs_to_the_model(frame, formula):
+    with refused("class_features='~", "intercept", "belongs to the model"):
+        read(frame, formula)
+    assert read(frame, "~ 1 + amount").p == 1
+
+
+def test_the_formula_that_is_wrong_is_named(frame):
+    with refused("^selection_features: 'lgo'"):
+        read(frame, None, "~ lgo(amount)")
+    with refused("^selection_features: 'lgo'"):
+        read(frame, "~ amount", "~ lgo(amount)")
+
+
+def test_a_list_beside_a_formula_is_the_sum_of_its_columns(frame):
+    listed = read(frame, "~ bs(amount, df=4)", ["country", "amount"])
+    written = read(frame, "~ bs(amount, df=4)", "~ country + amount")
+    assert listed.feature_names == written.feature_names
+    np.testing.assert_array_equal(listed.X, written.X)
+    np.testing.assert_array_equal(listed.selection_mask, written.selection_mask)
+    odd = frame.rename(columns={"amount": "the amount"})
+    assert "the amount" in read(odd, ["the amount"], "~ country").user_columns
+    with refused("selection_features is", "names of columns are expected"):
+        read(frame, "~ amount", [1])
+    with refused("class_features='amount' is a single value", "'~ amount'"):
+        read(frame.drop(columns="opened"), "amount")
+    with refused("selection_features='country' is a single value"):
+        read(frame, "~ amount", "country")
+
+
+def test_formulas_are_saved_with_the_fit(frame, tmp_path):
+    fit = lepu.fit(
+        frame,
+        "marked",
+        model="spm",
+        method="map",
+        class_features="~ bs(amount, df=4) + country",
+        selection_features="~ poly(amount, 2) + (1 | merchant)",
+        random_seed=1,
+    )
+    assert "formulas 'bs(amount, df=4) + country', 'poly(amount, 2)'" in repr(fit)
+    back = lepu.load(fit.save(tmp_path / "fit.nc"))
+    assert back.data.encoding == fit.data.encoding
+    new = frame.sample(frac=0.5, random_state=3)
+    np.testing.assert_allclose(back.predict_proba(new), fit.predict_proba(new), atol=1e-12)
+    np.testing.assert_allclose(back.propensity(new), fit.propensity(new), atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("formula", "message"),
+    [
+        ("~ I(amount ** 9 ** 9 ** 9)", r"9 \*\* 9 \*\* 9 in"),
+        ("~ I(amount + (1 << (1 << 34)))", "uses lshift"),
+        ("~ I(amount * 'x' * 10 ** 9)", "columns and numbers"),
+        ("~ I(amount" + " + 1" * 3000 + ")", "is not a formula"),
+        ("~ I(" + "-" * 2000 + "amount)", "is not a formula"),
+        ("~ (amount + country) ** 99", "more than 3000 terms"),
+        ("~ amount ^ 1000", "more than 3000 terms"),
+        ("~ " + " * ".join(["amount", "country"] * 9), "more than 3000 terms"),
+        ("~ amount" + " + amount" * 10**5, "900006 characters"),
+        ("~ bs(amount, df=10**7)", "a whole number from 1 to 200"),
+        ("~ bs(amount, knots=[0] * 10**7)", r"\[0\] in"),
+        (f"~ bs(amount, knots={[0] * 300})", "a list of 300"),
+        ("~ bs(amount, df=1000000)", "a whole number from 1 to 200"),
+        ("~ poly(amount, 1000000)", "a whole number from 1 to 200"),
+        ("~ bs(amount, df=0)", "a whole number from 1 to 200"),
+        ("~ amount | country", "several parts"),
+        ("~ __import__('os').system('true')", "is not a formula"),
+        ("~ amount.__class__", "not a column"),
+    ],
+)
+def test_a_hostile_formula_is_refused_at_once(frame, formula, message):
+    """A formula comes out of saved files too: none may run code or take for ever."""
+    with pytest.raises(lepu.DataError, match=message):
+        lepu.fit(frame, "marked", model="scar", method="map", class_features=formula)
+
+
+def test_the_curve_of_a_spline_is_that_of_its_rows(frame):
+    """The columns along a spline's range are those that rows with these values have."""
+    data = read(frame, "~ bs(amount, df=5) + country + (1 | merchant)")
+    design = data.encoding.design
+    x, columns = design.curve("bs(amount, df=5)", 5)
+    np.testing.assert_allclose([x[0], x[-1]], [frame["amount"].min(), frame["amount"].max()])
+    rows = frame.head(5).assign(amount=x)
+    wanted = data.transform(rows)[0][:, list(data.terms["bs(amount, df=5)"])]
+    np.testing.assert_allclose(columns, wanted, atol=1e-12)
+    assert design.curve("country", 5) is None
+    assert design.blocks == ("bs(amount, df=5)", "1 | merchant")
+
+
+def test_an_interaction_that_the_formulas_code_differently(frame):
+    """Without the main effect an interaction has a column for every level."""
+    data = read(frame, "~ amount:country", "~ amount + amount:country")
+    names = np.array(data.feature_names)
+    assert sorted(names[data.class_mask]) == [f"amount:country[{c}]" for c in ("DE", "FR", "US")]
+    assert data.selection_mask.sum() == 3
+    assert "amount" in names[data.selection_mask]
+    np.testing.assert_allclose(data.transform(frame)[0], data.X)
+
+
+def test_numbers_as_categories_keep_their_levels(frame):
+    data = read(frame, "~ amount + C(merchant)")
+    assert len(data.terms["C(merchant)"]) == 7
+    np.testing.assert_allclose(data.transform(frame.iloc[:3])[0], data.X[:3])
+    with refused("Levels that the fit has not seen", "merchant", "'99'"):
+        data.transform(frame.assign(merchant=99))
+
+
+def test_what_a_formula_needs_cannot_be_excluded(frame):
+    with refused("exclude names amount", "which a formula needs"):
+        read(frame, "~ amount", exclude=["amount"])
+
+
+def test_a_column_named_as_another_ones_gaps(frame):
+    frame = frame.assign(**{"amount missing": 1.0 * (frame["merchant"] > 3)})
+    frame.loc[::5, "amount"] = np.nan
+    with refused("duplicate column names", "amount missing"):
+        read(frame, "~ amount + `amount missing`", missing="indicator")
+
+
+def test_sparse_new_rows(frame):
+    """They are no columns of the formula, also where nothing is centred."""
+    data = read(frame, "~ exp(-amount) + merchant")
+    new = frame[["amount", "merchant"]].to_numpy()
+    np.testing.assert_allclose(data.transform(new)[0], data.X)
+    with refused("sparse matrix", "made from others", "toarray"):
+        data.transform(csr_array(new))

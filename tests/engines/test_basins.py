@@ -1,0 +1,116 @@
+"""Separate basins: evidence by bridge sampling, and pooling in proportion."""
+
+import numpy as np
+import pytest
+
+import bayes_lepu as lepu
+from bayes_lepu.data.reading import read_data
+from bayes_lepu.engines import basins
+from bayes_lepu.engines.laplace import Gaussian, gaussian_at
+from bayes_lepu.engines.nuts import NutsOptions, sample_nuts
+from bayes_lepu.model import get_model
+from bayes_lepu.model.density import LogDensity
+from bayes_lepu.priors.prior import weak_priors
+from bayes_lepu.result.predictive import log_likelihood, prior_parameters
+
+OPTIONS = NutsOptions(500, 500, 4, None, 0.9, 3, False)
+
+
+@pytest.mark.slow
+def test_bridge_evidence_agrees_with_the_prior_average_of_the_likelihood():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((30, 1))
+    l = rng.random(30) < 0.4
+    data, spec = read_data(X, l), get_model("scar")
+    priors = spec.complete_priors(weak_priors(1, 1), None)
+    density = LogDensity(spec, data, priors, jacobian=True)
+    start = gaussian_at(density, np.zeros(density.dim))
+    run = basins.Run(start, *sample_nuts(density, start, options=OPTIONS))
+    bridge = basins.log_evidence(density, run, seed=1)
+
+    prior = prior_parameters(spec, data, priors, 100_000, rng)
+    loglik = log_likelihood(prior, data).sum(axis=-1)
+    top = loglik.max()
+    average = np.exp(loglik - top)
+    expected = np.log(average.mean()) + top
+    error = average.std() / average.mean() / np.sqrt(average.size)
+    # The density leaves out the normalising constants of the priors.
+    constants = sum(prior.log_normalizer(size=1) for prior in priors.values())
+    assert bridge + constants == pytest.approx(expected, abs=4 * error + 0.02)
+
+
+def test_pooling_keeps_proportions_and_order():
+    rng = np.random.default_rng(1)
+    draws = np.arange(1000.0)
+    g = Gaussian(np.zeros(1), np.eye(1), 0.0)
+    runs = [
+        basins.Run(
+            g, np.tile(draws[:, None] + offset, (2, 1, 1)), {"energy": np.tile(draws, (2, 1))}
+        )
+        for offset in (0.0, 10_000.0)
+    ]
+    pooled = basins._pool(runs, np.array([0.7, 0.3]), rng)
+    mode = pooled.stats["mode"]
+    assert mode.mean() == pytest.approx(0.3, abs=4 * np.sqrt(0.21 / mode.size))
+    for c in range(2):
+        for m in range(2):
+            values = pooled.z[c, mode[c] == m, 0]
+            assert (np.diff(values) > 0).all()
+            assert ((values >= 10_000) == bool(m)).all()
+
+
+def test_two_separate_answers_are_mixed_openly():
+    """With a mask that hides nothing of weight, the mirror image stays a second answer."""
+    rng = np.random.default_rng(4)
+    X = rng.standard_normal((500, 3))
+    truth = lepu.Parameters.of(a=[2.0, 1.0, 0.02], b=0.0, alpha=[-1.0, 2.0, 0.0], beta=0.3)
+    _, l = truth.simulate(X, rng)
+    with pytest.warns(lepu.IdentifiabilityWarning, match="2 separate modes"):
+        fit = lepu.fit(
+            X,
+            l,
+            model="spm",
+            selection_features=[0, 1],
+            priors=dict.fromkeys(("a", "b", "alpha", "beta"), lepu.Prior("normal", scale=2.5)),
+            draws=300,
+            tune=300,
+            random_seed=1,
+            progressbar=False,
+        )
+    shares = fit.quality.figures["mode_weights"]
+    assert sum(shares) == pytest.approx(1)
+    mode = fit.stats["mode"]
+    assert mode.mean() == pytest.approx(shares[1], abs=0.1)
+    by_mode = [fit.parameters.a[mode == m].mean(axis=0) for m in (0, 1)]
+    assert np.linalg.norm(by_mode[0] - by_mode[1]) > 1
+
+
+def test_basins_connected_with_each_other_count_once(monkeypatch):
+    """Starts at 0, 10 and 20 of which the last two are one basin: two runs, not three."""
+    starts = [Gaussian(np.full(1, m), np.eye(1), 0.0) for m in (0.0, 10.0, 20.0)]
+
+    def run_chains(density, start, options):
+        rng = np.random.default_rng(0)
+        at = rng.choice([10.0, 20.0], size=(2, 100, 1)) if start.mean[0] else np.zeros((2, 100, 1))
+        return basins.Run(start, at, {"energy": np.zeros((2, 100))})
+
+    def share_nearer(density, z, to, than):
+        return float(np.mean(np.abs(z - to.mean) < np.abs(z - than.mean)))
+
+    monkeypatch.setattr(basins, "run_chains", run_chains)
+    monkeypatch.setattr(basins, "_share_nearer", share_nearer)
+    monkeypatch.setattr(basins, "log_evidence", lambda density, run, seed: 0.0)
+    _, shares = basins.sample_basins(None, [(g, 1 / 3) for g in starts], OPTIONS)
+    assert shares == (0.5, 0.5)
+
+
+def test_of_two_runs_the_one_without_divergences_is_kept(monkeypatch):
+    data, spec = read_data(np.arange(6.0)[:, None], np.arange(6) > 3), get_model("scar")
+    density = LogDensity(spec, data, spec.complete_priors(weak_priors(1, 1), None), True)
+    start = gaussian_at(density, np.zeros(density.dim))
+    z = np.random.default_rng(2).standard_normal((4, 500, density.dim))
+    shifted = z + np.linspace(0, 0.3, 4)[:, None, None]  # worse R-hat
+    calm = np.zeros((4, 500))
+    runs = iter([(z, {"diverging": calm + 0.1}), (shifted, {"diverging": calm})])
+    monkeypatch.setattr(basins, "sample_nuts", lambda *args, **kwargs: next(runs))
+    assert basins.run_chains(density, start, OPTIONS).z is shifted

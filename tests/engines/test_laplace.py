@@ -1,0 +1,196 @@
+"""Laplace: evidence, mixture densities, Pareto k, and agreement with NUTS."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from scipy import stats
+from scipy.special import expit, logsumexp
+
+import bayes_lepu as lepu
+from bayes_lepu.data.reading import read_data
+from bayes_lepu.engines.folding import naming_log_odds
+from bayes_lepu.engines.laplace import (
+    Gaussian,
+    Mixture,
+    gaussian_at,
+    importance,
+    mixture_at,
+    resample,
+)
+from bayes_lepu.model import get_model
+from bayes_lepu.model.density import LogDensity
+from bayes_lepu.priors.prior import weak_priors
+
+
+def make(model, *, n=2000, p=2, seed=0, gamma=0.0, lam=0.0):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, p))
+    truth = lepu.Parameters.of(
+        a=[3.0, -1.0][:p], b=0.0, alpha=[0.5, 2.0][:p], beta=0.5, gamma=gamma, lam=lam
+    )
+    _, l = truth.simulate(X, rng)
+    data, spec = read_data(X, l), get_model(model)
+    priors = spec.complete_priors(weak_priors(p, p), None)
+    return X, l, LogDensity(spec, data, priors, jacobian=True)
+
+
+def test_gaussian_density_matches_scipy():
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((3, 3))
+    covariance = A @ A.T + np.eye(3)
+    g = Gaussian(rng.standard_normal(3), np.linalg.cholesky(covariance), 0.0)
+    z = rng.standard_normal((10, 3))
+    np.testing.assert_allclose(
+        g.logpdf(z), stats.multivariate_normal(g.mean, covariance).logpdf(z), rtol=1e-10
+    )
+    draws = g.sample(rng, 40_000)
+    np.testing.assert_allclose(np.cov(draws.T), covariance, atol=0.15)
+
+
+def test_mixture_weights_are_relative_evidences():
+    parts = tuple(Gaussian(np.full(1, m), np.eye(1), e) for m, e in ((0.0, 0.0), (5.0, 1.0)))
+    mixture = Mixture(parts)
+    np.testing.assert_allclose(mixture.weights, [1 / (1 + np.e), np.e / (1 + np.e)])
+    draws = mixture.sample(np.random.default_rng(1), 10_000)
+    share = float((draws > 2.5).mean())
+    assert share == pytest.approx(mixture.weights[1], abs=4 * np.sqrt(0.25 / 10_000))
+
+
+def test_evidence_agrees_with_importance_sampling():
+    _, _, d = make("naive", n=500)
+    g = gaussian_at(d, np.zeros(d.dim))
+    rng = np.random.default_rng(2)
+    z = g.sample(rng, 4000)
+    log_ratio = np.array([d.logp(point) for point in z]) - g.logpdf(z)
+    estimate = logsumexp(log_ratio) - np.log(len(z))
+    error = np.std(np.exp(log_ratio - estimate)) / np.sqrt(len(z))
+    # The Gaussian is not exact: allow its own bias (of order 1/n) besides the sampling error.
+    assert g.log_evidence == pytest.approx(estimate, abs=4 * error + 0.05)
+    assert importance(d, Mixture((g,)), z)[1] < 0.5
+
+
+class Target:
+    """The standard normal density, of few rows."""
+
+    data = SimpleNamespace(n_all=1)
+
+    def logps(self, z):
+        return -0.5 * z[:, 0] ** 2
+
+
+@pytest.mark.parametrize(("scale", "trusted"), [(0.4, False), (1.5, True)])
+def test_pareto_k_tells_too_narrow_from_too_wide(scale, trusted):
+    """Drawn from N(0, scale²) for N(0, 1), the weights have the Pareto shape 1 - scale²."""
+
+    mixture = Mixture((Gaussian(np.zeros(1), scale * np.eye(1), 0.0),))
+    z = mixture.sample(np.random.default_rng(3), 4000)
+    assert (importance(Target(), mixture, z)[1] < 0.7) == trusted
+
+
+def test_draws_are_resampled_by_their_weights():
+    """Drawn from N(0, 1.3²) for N(0, 1): the sd of the draws is that of the target."""
+
+    mixture = Mixture((Gaussian(np.zeros(1), 1.3 * np.eye(1), 0.0),))
+    z, k = resample(Target(), mixture, np.random.default_rng(3), 4000)
+    assert k < 0.7
+    assert z.shape == (4000, 1)
+    # An sd from about 3000 effective draws has a standard error of .013.
+    assert z.std() == pytest.approx(1.0, abs=0.05)
+    assert len(np.unique(z)) > 3000
+
+
+def test_heavy_tails_are_followed_by_heavy_tails():
+    """A Student-t with 5 degrees of freedom, started from a Gaussian that is too narrow."""
+
+    class Heavy(Target):
+        def logps(self, z):
+            return -3.0 * np.log1p(z[:, 0] ** 2 / 5)
+
+    start = Mixture((Gaussian(np.zeros(1), 0.4 * np.eye(1), 0.0),))
+    first = importance(Heavy(), start, start.sample(np.random.default_rng(3), 8000))[1]
+    z, k = resample(Heavy(), start, np.random.default_rng(3), 4000)
+    assert first > 0.6
+    assert k < 0.5
+    # 5 % of such a t lie beyond 2.571; about 2000 draws in effect.
+    assert np.mean(np.abs(z) > 2.571) == pytest.approx(0.05, abs=4 * np.sqrt(0.05 / 2000))
+
+
+def test_mixture_finds_the_mirror_mode_of_spm_with_the_right_weight():
+    """Against the exact weight of each draw among itself and its mirror image."""
+    _, _, d = make("spm")
+    first = gaussian_at(d, np.array([3.0, -1.0, 0.0, 0.5, 2.0, 0.5]))
+    mixture = mixture_at(d, [d.unpack(first.mean), d.unpack(d.swap(first.mean))])
+    assert len(mixture.parts) == 2
+    draws = mixture.parts[0].sample(np.random.default_rng(4), 400)
+    weights = expit([naming_log_odds(d, z) for z in draws])
+    assert mixture.weights[0] == pytest.approx(np.mean(weights), abs=0.05)
+
+
+@pytest.mark.slow
+def test_laplace_resembles_nuts_and_says_that_it_is_an_approximation():
+    X, l, _ = make("psychm", gamma=0.1, lam=0.05)
+    options = {"model": "psychm", "random_seed": 1, "progressbar": False}
+    quick = lepu.fit(X, l, method="laplace", **options)
+    exact = lepu.fit(X, l, **options)
+    one, other = quick.class_prior(), exact.class_prior()
+    assert one.loc["pi", "mean"] == pytest.approx(other.loc["pi", "mean"], abs=0.02)
+    assert one.loc["pi", "sd"] == pytest.approx(other.loc["pi", "sd"], rel=0.5)
+    assert "Pareto k" in repr(quick)
+    assert quick.quality.figures["pareto_k"] > 0
+    assert quick.parameters.b.shape == (4, 1000)
+
+
+@pytest.mark.slow
+def test_orientation_probability_agrees_with_folded_nuts():
+    X, l, _ = make("spm", n=300)
+    options = {"model": "spm", "random_seed": 1, "progressbar": False}
+    quick = lepu.fit(X, l, method="laplace", **options)
+    exact = lepu.fit(X, l, **options)
+    assert quick.orientation.settled_by == exact.orientation.settled_by == "rule"
+    assert quick.orientation.probability == pytest.approx(exact.orientation.probability, abs=0.1)
+
+
+def test_a_mirror_image_that_is_no_mode_is_not_counted_as_one():
+    """Priors so unequal that the exchanged point climbs back: the naming is certain."""
+    X, l, _ = make("spm", n=300)
+    fit = lepu.fit(
+        X,
+        l,
+        model="spm",
+        method="laplace",
+        orientation="none",
+        priors={"a": lepu.Prior("normal", scale=0.15)},
+        random_seed=1,
+    )
+    assert fit.orientation.probability > 0.99
+    assert fit.orientation.sizes["sigma-norm"][0] < fit.orientation.sizes["sigma-norm"][1]
+
+
+@pytest.mark.parametrize("method", ["laplace", pytest.param("nuts", marks=pytest.mark.slow)])
+def test_priors_that_rule_out_the_steeper_class_overrule_the_rule(method):
+    X, l, _ = make("spm", n=300)
+    priors = {"a": lepu.Prior("normal", scale=0.3), "alpha": lepu.Prior("normal", scale=5.0)}
+    with pytest.warns(lepu.IdentifiabilityWarning, match="priors contradict the rule"):
+        fit = lepu.fit(
+            X, l, model="spm", method=method, priors=priors, random_seed=1, progressbar=False
+        )
+    assert fit.orientation.settled_by == "density"
+    assert fit.orientation.probability > 0.95
+    assert len(np.unique(fit.draws.b)) > 3000
+    assert fit.identifiability.level >= 2
+
+
+@pytest.mark.parametrize("draws", [4, 20])
+def test_few_draws_are_enough(draws):
+    demo = lepu.load_demo()
+    fit = lepu.fit(
+        demo.X[:200],
+        demo.l[:200],
+        model="scar",
+        method="laplace",
+        draws=draws,
+        chains=1,
+        random_seed=1,
+    )
+    assert np.isfinite(fit.quality.figures["pareto_k"])

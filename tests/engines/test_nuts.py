@@ -1,0 +1,215 @@
+"""NUTS fits: seeds, agreement with other engines, convergence, priors, predictions, files."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import bayes_lepu as lepu
+from bayes_lepu import Prior
+from bayes_lepu.data.reading import read_data
+from bayes_lepu.engines.laplace import gaussian_at
+from bayes_lepu.engines.nuts import label_draws
+from bayes_lepu.model import get_model
+from bayes_lepu.model.density import LogDensity
+from bayes_lepu.priors.prior import weak_priors
+from tests.patience import slow
+from tools.reference import reference_data
+
+MODELS = Path(__file__).parents[2] / "models"
+QUICK = {"draws": 200, "tune": 300, "chains": 2, "progressbar": False}
+
+
+def simulate(seed, *, n=2500, p=5, norm_a=2.0, norm_alpha=1.0, gamma=0.05, lam=0.05):
+    """X ~ N(0, I), a orthogonal to alpha, zero intercepts."""
+    rng = np.random.default_rng(seed)
+    X, a, alpha = rng.standard_normal((n, p)), rng.standard_normal(p), rng.standard_normal(p)
+    a *= norm_a / np.linalg.norm(a)
+    if p > 1:
+        alpha -= a * (a @ alpha) / (a @ a)
+    alpha *= norm_alpha / np.linalg.norm(alpha)
+    truth = lepu.Parameters.of(a=a, b=0.0, alpha=alpha, beta=0.0, gamma=gamma, lam=lam)
+    return X, truth.simulate(X, rng)[1], truth
+
+
+def max_rhat(fit):
+    import arviz as az
+
+    names = [n for n in fit.tree["posterior"].data_vars if not str(n).endswith("_original")]
+    rhat = az.rhat(fit.tree["posterior"].to_dataset()[names])
+    return max(float(rhat[n].max()) for n in names)
+
+
+def test_same_seed_same_draws_and_another_seed_others():
+    X, l, _ = simulate(1, n=400, p=2, norm_a=4.0, norm_alpha=3.0)
+    first, second, third = (
+        lepu.fit(X, l, model="psychm", random_seed=seed, **QUICK) for seed in (3, 3, 4)
+    )
+    np.testing.assert_array_equal(first.parameters.a, second.parameters.a)
+    np.testing.assert_array_equal(first.parameters.log_w, second.parameters.log_w)
+    assert not np.array_equal(first.parameters.a, third.parameters.a)
+
+
+def test_the_seed_decides_whatever_the_number_of_threads():
+    X, l, _ = simulate(1, n=100, p=1)
+    options = {**QUICK, "chains": 4, "draws": 50, "tune": 100}
+    one, *others = (
+        lepu.fit(X, l, model="scar", random_seed=1, cores=cores, **options).parameters.a
+        for cores in (1, 4, 4, 4)
+    )
+    for other in others:
+        np.testing.assert_array_equal(one, other)
+
+
+def test_statistics_stay_with_their_draws_where_a_rule_resamples_them():
+    X, l, _ = simulate(1, n=300, p=2)
+    data, spec = read_data(X, l), get_model("spm")
+    density = LogDensity(spec, data, spec.complete_priors(weak_priors(2, 2), None), jacobian=True)
+    start = gaussian_at(density, np.array([1.0, 0.5, 0.0, 0.2, 0.1, 0.5]))
+    rng = np.random.default_rng(0)
+    z = start.sample(rng, 400).reshape(2, 200, -1)
+    places = {"place": np.tile(np.arange(200.0), (2, 1))}
+    sample = label_draws(density, z, places, start.mean, "sigma-norm", rng)
+    place = sample.stats["place"].astype(int)
+    assert (np.diff(place, axis=1) == 0).any()  # unequal priors: some draws are taken twice
+    original = np.take_along_axis(z, place[..., None], axis=1)
+    as_drawn, exchanged = (np.all(sample.z == v, -1) for v in (original, density.swap(original)))
+    assert (as_drawn | exchanged).all()
+
+
+def test_a_seed_is_made_and_recorded_where_none_is_given():
+    X, l, _ = simulate(1, n=100, p=1)
+    fit = lepu.fit(X, l, model="scar", **QUICK)
+    again = lepu.fit(X, l, model="scar", random_seed=fit.options.random_seed, **QUICK)
+    np.testing.assert_array_equal(fit.parameters.a, again.parameters.a)
+
+
+@pytest.mark.parametrize(
+    "name", [slow("naive"), "scar", "spm", slow("psychm"), slow("false_marks")]
+)
+def test_means_agree_with_the_stan_reference(name):
+    """Within four combined Monte-Carlo standard errors for every stored quantity."""
+    import arviz as az
+
+    reference = json.loads((MODELS / name / "reference.json").read_text())
+    data = reference_data(name)
+    options = {"model": name}
+    if name in ("spm", "false_marks"):
+        options |= {"model": "spm", "selection_features": [0, 1]}
+    if name == "false_marks":  # kinds 4 and 5 are marks that an audit found false and right
+        y = np.select([data.kind == 4, data.kind == 5], [0.0, 1.0], np.nan)
+        options |= {"false_marks": True, "y": y}
+    scales = {k: v for k, v in reference["priors"].items() if k.startswith("scale_")}
+    priors = {k.removeprefix("scale_"): lepu.Prior("normal", scale=v) for k, v in scales.items()}
+    fit = lepu.fit(
+        data.X,
+        (data.kind > 0).astype(int),
+        priors=priors,
+        random_seed=5,
+        progressbar=False,
+        **options,
+    )
+    summary = az.summary(fit.tree, round_to="none")
+    stored = reference["posterior"]
+    compared = 0
+    for key, row in stored.items():
+        ours = summary.loc[_our_name(key, fit)]
+        error = np.hypot(float(ours["mcse_mean"]), row["mcse_mean"])
+        assert abs(float(ours["mean"]) - row["mean"]) < 4 * error, key
+        assert float(ours["sd"]) == pytest.approx(row["sd"], rel=0.1), key
+        compared += 1
+    assert compared == len(stored) >= 5
+
+
+def _our_name(key, fit):
+    if "[" not in key:
+        return key
+    name, index = key.rstrip("]").split("[")
+    return f"{name}[{fit.feature_names[int(index)]}]"
+
+
+@pytest.mark.slow
+def test_pymc_sampler_agrees_with_the_compiled_one():
+    import arviz as az
+
+    X, l, _ = simulate(2, n=300, p=1, norm_a=3.0, gamma=0.0, lam=0.0)
+    options = {"model": "scar", "draws": 500, "tune": 500, "progressbar": False, "random_seed": 1}
+    ours = az.summary(lepu.fit(X, l, **options).tree, round_to="none")
+    theirs = az.summary(
+        lepu.fit(X, l, sampler="pymc", chains=2, cores=1, **options).tree, round_to="none"
+    )
+    for name in ("pi", "c", "a[x0]", "b"):
+        error = np.hypot(ours.loc[name, "mcse_mean"], theirs.loc[name, "mcse_mean"])
+        assert abs(ours.loc[name, "mean"] - theirs.loc[name, "mean"]) < 4 * error
+
+
+@pytest.mark.slow
+def test_psychm_converges_on_nine_of_ten_seeds():
+    results = []
+    for seed in range(10):
+        X, l, _ = simulate(seed)
+        fit = lepu.fit(X, l, model="psychm", random_seed=seed, progressbar=False)
+        results.append((max_rhat(fit), float(fit.stats["diverging"].mean())))
+    print("max R-hat and divergence rate by seed:", [(round(r, 4), d) for r, d in results])
+    assert sum(r <= 1.02 for r, _ in results) >= 9
+    assert max(d for _, d in results) <= 0.005
+
+
+@pytest.mark.slow
+def test_spm_with_exchangeable_priors_converges_after_pivoting():
+    same = {name: Prior("normal", scale=1.5) for name in ("a", "alpha", "b", "beta")}
+    for seed in range(3):
+        X, l, _ = simulate(seed, gamma=0.0, lam=0.0)
+        fit = lepu.fit(X, l, model="spm", priors=same, random_seed=seed, progressbar=False)
+        assert max_rhat(fit) <= 1.01
+        assert abs(fit.orientation.probability - 0.5) <= 0.02
+
+
+def test_columns_settle_the_orientation_and_masked_slopes_stay_zero():
+    X, l, _ = simulate(4, n=800, p=3, norm_a=4.0, norm_alpha=2.0, gamma=0.0, lam=0.0)
+    fit = lepu.fit(X, l, model="spm", selection_features=[0, 1], random_seed=1, **QUICK)
+    assert fit.orientation.settled_by == "columns"
+    assert fit.orientation.probability is None
+    assert np.all(fit.draws.alpha[:, 2] == 0)
+    posterior = fit.tree["posterior"]
+    assert list(posterior["alpha"].coords["selection_feature"].to_numpy()) == ["x0", "x1"]
+    assert list(posterior["a"].coords["feature"].to_numpy()) == ["x0", "x1", "x2"]
+
+
+@pytest.mark.slow
+def test_unknown_scales_are_sampled_and_shrink_with_the_slopes():
+    X, l, _ = simulate(5, n=800, p=4, norm_a=3.0, norm_alpha=0.2, gamma=0.0, lam=0.0)
+    scale = Prior("normal", scale=Prior("halfnormal", scale=2.0))
+    fit = lepu.fit(
+        X,
+        l,
+        model="spm",
+        priors={"a": scale, "alpha": scale},
+        selection_features=[0, 1, 2],
+        random_seed=1,
+        **QUICK,
+    )
+    posterior = fit.tree["posterior"]
+    assert float(posterior["sigma_a"].mean()) > float(posterior["sigma_alpha"].mean())
+    assert float(posterior["sigma_alpha"].min()) > 0
+
+
+@pytest.mark.parametrize("method", ["nuts", "laplace"])
+def test_flat_priors_are_refused(method):
+    X, l, _ = simulate(1, n=100, p=1)
+    with pytest.raises(lepu.ModelError, match=r"Flat prior on b.*improper"):
+        lepu.fit(X, l, model="spm", method=method, priors={"b": Prior("flat")})
+
+
+def test_predicted_labels_have_the_mean_of_h():
+    X, l, _ = simulate(7, n=400, p=2)
+    fit = lepu.fit(X, l, model="psychm", random_seed=1, **QUICK)
+    labels = fit.sample_posterior_predictive(random_seed=3).to_numpy()
+    h = fit.label_probability(X)["mean"].to_numpy()
+    error = 5 * np.sqrt(0.25 / labels[..., 0].size)
+    assert np.abs(labels.mean(axis=(0, 1)) - h).max() < error
+    prior = fit.sample_prior_predictive(draws=50, random_seed=1)
+    assert prior.shape == (1, 50, 400)
+    again = fit.sample_posterior_predictive(random_seed=3).to_numpy()
+    np.testing.assert_array_equal(labels, again)

@@ -1,0 +1,233 @@
+"""Orientation: which factor is called t, by which rule, and what overrides every rule."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import bayes_lepu as lepu
+from bayes_lepu import IdentifiabilityWarning, Parameters
+from bayes_lepu.data.reading import read_data
+from bayes_lepu.engines import map as map_engine
+from bayes_lepu.engines import orientation
+from bayes_lepu.engines.modes import compare_mode
+from bayes_lepu.engines.orientation import rule_says_swap, settled_by, sizes
+from bayes_lepu.model import get_model
+
+STEEP = Parameters.of(a=[4.0, 0.0, 1.0], b=0.5, alpha=[0.0, 1.5, 0.5], beta=0.5)
+
+
+def simulated(point, n=3000, seed=0, scale=None):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, point.a.size))
+    y, l = point.simulate(X, rng)
+    return (X if scale is None else X * scale), y, l
+
+
+def rows(X):
+    """Rows as they are, with labels that do not matter."""
+    return read_data(X, np.arange(len(X)) % 2, standardize=False)
+
+
+def quick(X, l, **options):
+    return lepu.fit(X, l, **{"model": "spm", "method": "map", "random_seed": 0, **options})
+
+
+def angle(u, v):
+    return abs(float(u @ v)) / np.linalg.norm(u) / np.linalg.norm(v)
+
+
+# The rules ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rule", ["sigma-norm", "norm", "energy"])
+def test_t_is_the_larger_factor(rule):
+    """The paper's text: θ_t has the larger norm (its Algorithm 1 prints it reversed)."""
+    data = rows(np.random.default_rng(0).normal(size=(500, 3)))
+    assert not rule_says_swap(STEEP, data, rule)
+    assert rule_says_swap(STEEP.swap(), data, rule)
+
+
+@pytest.mark.parametrize("rule", ["sigma-norm", "norm", "energy"])
+def test_factors_of_one_size_stay_as_they_are(rule):
+    twin = Parameters.of(a=[1.0, 2.0], b=0.3, alpha=[1.0, 2.0], beta=0.3)
+    data = rows(np.random.default_rng(0).normal(size=(50, 2)))
+    assert not rule_says_swap(twin, data, rule)
+    assert orientation.describe(twin, get_model("spm"), data, rule).rules_agree
+
+
+def test_sizes_are_what_they_are_called():
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(400, 3)) @ rng.normal(size=(3, 3)) + [5.0, 0.0, -3.0]
+    measured = sizes(STEEP, rows(X))
+    covariance = np.cov(X, rowvar=False, ddof=0)
+    for k, slope, intercept in ((0, STEEP.a, STEEP.b), (1, STEEP.alpha, STEEP.beta)):
+        f = 1 / (1 + np.exp(-(X @ slope + intercept)))
+        quadratic = slope @ covariance @ slope
+        assert measured["sigma-norm"][k] == pytest.approx(np.sqrt(quadratic))
+        assert measured["norm"][k] == pytest.approx(np.sqrt(slope @ slope))
+        assert measured["energy"][k] == pytest.approx(quadratic * np.mean(f**2 * (1 - f) ** 2))
+
+
+def test_intercepts_do_not_count():
+    """A nearly constant s with a large intercept must not be taken for the classifier."""
+    data = rows(np.random.default_rng(2).normal(size=(300, 3)))
+    point = Parameters.of(a=[1.5, 1.0, 0.0], b=0.0, alpha=[0.1, 0.0, 0.0], beta=4.6)
+    for rule in ("sigma-norm", "norm", "energy"):
+        assert not rule_says_swap(point, data, rule)
+
+
+# In a fit -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rule", ["sigma-norm", "norm", "energy"])
+def test_spm_calls_the_steep_factor_t(rule):
+    X, _, l = simulated(STEEP)
+    for seed in range(3):  # wherever the search happened to end
+        fit = quick(X, l, orientation=rule, random_seed=seed)
+        assert angle(fit.draws.a[0], STEEP.a) > 0.95
+        assert angle(fit.draws.alpha[0], STEEP.alpha) > 0.9
+        assert fit.orientation.settled_by == "rule"
+        assert fit.orientation.rule == rule
+        large, small = fit.orientation.sizes[rule]
+        assert large > small
+
+
+def test_the_rule_is_an_assumption():
+    """Labels of the swapped truth are distributed alike: the same fit, hence the wrong t."""
+    X, _, l = simulated(STEEP.swap())
+    fit = quick(X, l)
+    assert angle(fit.draws.a[0], STEEP.a) > 0.95  # the steep factor, which here is s
+
+
+def test_units_do_not_matter_for_sigma_norm_but_do_for_the_raw_norm():
+    """maths.md 3.5: one column in other units, sigma-norm right, raw norm wrong."""
+    scale = np.array([1.0, 0.01, 1.0])  # the column that only s uses, in units 100 times larger
+    X, _, l = simulated(STEEP, scale=scale)
+    options = {"standardize": False, "C": 1e-6}
+    right = quick(X, l, orientation="sigma-norm", **options)
+    assert angle(right.draws.a[0] * scale, STEEP.a) > 0.95
+    assert right.orientation.sizes["norm"][0] < right.orientation.sizes["norm"][1]
+    wrong = quick(X, l, orientation="norm", **options)
+    assert angle(wrong.draws.alpha[0] * scale, STEEP.a) > 0.95
+    np.testing.assert_allclose(right.draws.a, wrong.draws.alpha, rtol=1e-3)
+    plain, _, _ = simulated(STEEP)
+    standard = quick(plain, l, orientation="sigma-norm", **options)
+    np.testing.assert_allclose(
+        right.orientation.sizes["sigma-norm"], standard.orientation.sizes["sigma-norm"], rtol=1e-3
+    )
+
+
+def test_psychm_is_left_to_its_density():
+    """PsychM is not symmetric: no rule is applied, the better mode wins."""
+    truth = Parameters.of(
+        a=[1.0, 0.5, 0.0], b=0.3, alpha=[0.0, 2.0, 4.0], beta=0.0, gamma=0.25, lam=0.05
+    )
+    X, _, l = simulated(truth, n=6000)
+    fit = quick(X, l, model="psychm", C=0.01)
+    assert fit.orientation.settled_by == "density"
+    assert fit.modes[0].norm_alpha > fit.modes[0].norm_a  # against the norm rule, and right
+    assert angle(fit.draws.alpha[0], truth.alpha) > 0.9
+    assert "swapped mode" in repr(fit)
+
+
+def test_of_two_namings_alike_the_rule_chooses():
+    """Without guesses PsychM is SPM: both orders are as high, and rounding must not decide."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 2))
+    steep = Parameters.of(a=[3.0, 0.5], b=0.0, alpha=[0.0, 1.5], beta=1.0)
+    fit = quick(X, steep.simulate(X, rng)[1], model="psychm", penalty="l2", C=0.5)
+    best, other, *rest = fit.modes
+    assert best.point.gamma < 1e-9
+    assert other.role == "swapped"
+    assert other.logp == pytest.approx(best.logp, abs=1e-6)
+    assert fit.orientation.settled_by == "rule"
+    assert best.norm_a > best.norm_alpha
+    backwards = tuple(compare_mode(m, other.point, fit.data.X) for m in (other, best, *rest))
+    for modes in (fit.modes, backwards):
+        again, by = map_engine._oriented(fit.density, modes, "sigma-norm")
+        assert (again[0].point is best.point, again[1].role, by) == (True, "swapped", "rule")
+        assert map_engine._oriented(fit.density, modes, "none") == (modes, None)
+
+
+# What overrides the rules -------------------------------------------------------------------------
+
+
+def test_columns_override_the_rule():
+    """s may use only the columns of the steep factor, so the steep factor is s."""
+    X, _, l = simulated(STEEP.swap())
+    fit = quick(X, l, selection_features=[0, 2])
+    assert fit.orientation.settled_by == "columns"
+    assert angle(fit.draws.alpha[0], STEEP.a) > 0.95
+    assert fit.modes[0].norm_alpha > fit.modes[0].norm_a
+    assert fit.draws.alpha[0, 1] == 0.0
+    assert "named by the columns" in repr(fit)
+
+
+def test_audited_rows_override_the_rule():
+    X, y, l = simulated(STEEP.swap())
+    known = np.where(np.arange(len(l)) % 4 == 0, y, np.nan).astype(float)
+    fit = quick(X, l, y=known)
+    assert fit.orientation.settled_by == "audited rows"
+    assert angle(fit.draws.alpha[0], STEEP.a) > 0.95
+    assert fit.modes[0].norm_alpha > fit.modes[0].norm_a
+    assert "named by the audited rows" in repr(fit)
+
+
+def test_what_settles_it():
+    rng = np.random.default_rng(0)
+    X, l = rng.normal(size=(30, 2)), np.arange(30) % 2
+    y = np.full(30, np.nan)
+    y[0] = 0
+    plain, masked = read_data(X, l), read_data(X, l, class_features=[0])
+    both, audited = read_data(X, l, class_features=[0], y=y), read_data(X, l, y=y)
+    spm, psychm, scar = (get_model(m) for m in ("spm", "psychm", "scar"))
+    assert settled_by(scar, plain, "norm") == "model"
+    assert settled_by(spm, plain, "norm") == "rule"
+    assert settled_by(spm, plain, "none") == "density"
+    assert settled_by(psychm, plain, "norm") == "density"
+    for spec in (spm, psychm):
+        assert settled_by(spec, masked, "norm") == "columns"
+        assert settled_by(spec, both, "norm") == "columns"
+        assert settled_by(spec, audited, "norm") == "audited rows"
+
+
+def test_labelled_rows_known_to_be_positive_settle_nothing():
+    """y=1 on labelled rows says what l already said."""
+    X, _, l = simulated(STEEP)
+    fit = quick(X, l, y=np.where(l == 1, 1.0, np.nan))
+    assert fit.orientation.settled_by == "rule"
+
+
+# Disagreement -------------------------------------------------------------------------------------
+
+
+DISPUTED = Parameters.of(a=[3.0, 0.0], b=9.0, alpha=[0.0, 2.0], beta=0.0)
+
+
+def test_disagreement_of_the_two_readings_warns():
+    """A steep t that is 1 almost everywhere has the larger norm and hardly any slope."""
+    X = np.random.default_rng(4).normal(size=(2000, 2))
+    data = read_data(X, np.arange(2000) % 2, standardize=False)
+    spm = get_model("spm")
+    with pytest.warns(
+        IdentifiabilityWarning, match=r"disagree.*sigma-norm.*energy.*selection_feat"
+    ):
+        record = orientation.describe(DISPUTED, spm, data, "sigma-norm")
+    assert not record.rules_agree
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        # Where no rule decides, the two readings are recorded without a warning.
+        other = orientation.describe(DISPUTED, get_model("psychm"), data, "sigma-norm")
+    assert not other.rules_agree
+
+
+def test_disagreement_in_a_fit_points_at_the_callers_line():
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(4000, 2))
+    l = DISPUTED.simulate(X, rng)[1]
+    with pytest.warns(IdentifiabilityWarning, match="disagree") as caught:
+        fit = quick(X, l, C=0.08)
+    assert caught[0].filename == __file__
+    assert not fit.orientation.rules_agree
+    assert "the energy rule says the opposite" in repr(fit)

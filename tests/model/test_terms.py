@@ -1,0 +1,156 @@
+"""Weights, false marks and knowledge from outside: terms of one density, for every method."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from annotated import simulate
+from scipy.optimize import approx_fprime
+
+import bayes_lepu as lepu
+from bayes_lepu import Prior
+from bayes_lepu.data.reading import read_data
+from bayes_lepu.model import REGISTRY, get_model
+from bayes_lepu.model.density import LogDensity
+from bayes_lepu.options import choose_priors
+
+QUICK = {"draws": 100, "tune": 150, "chains": 2, "cores": 1, "progressbar": False}
+OUTSIDE = {"class_prior": (0.4, 0.05), "label_frequency": (0.6, 0.1)}
+
+
+def make_density(model, *, several=False, marks=False, n=50, **options):
+    X, y, L = simulate(n, seed=3, hidden=0.2)
+    if model == "naive" and several:
+        L = L.mul(0).add(y, axis=0)  # annotators who never differ
+    labels = L if several else L["anna"].fillna(0)
+    data = read_data(X, labels, standardize=False, false_marks=marks, **options)
+    spec = replace(get_model(model), false_marks=marks)
+    return LogDensity(spec, data, choose_priors(spec, data), jacobian=True)
+
+
+@pytest.mark.parametrize("several", [False, True])
+@pytest.mark.parametrize("model", REGISTRY)
+def test_gradient_with_every_term(model, several):
+    rng = np.random.default_rng(1)
+    weight = rng.integers(0, 4, 50).astype(float)
+    density = make_density(model, several=several, marks=True, sample_weight=weight, **OUTSIDE)
+    for _ in range(2):
+        z = rng.normal(0, 0.5, density.dim)
+        value, gradient = density.logp_grad(z)
+        wanted = approx_fprime(z, density.logp, 1e-6)
+        np.testing.assert_allclose(gradient, wanted, rtol=1e-3, atol=2e-3)
+        again, _, curvature = density.logp_grad_info(z)
+        assert again == pytest.approx(value, rel=1e-12)
+        assert np.linalg.eigvalsh(curvature).min() > 0
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_figures_from_outside_add_their_information(several):
+    """Minus the Hessian, where the figures are those of the point itself."""
+    z = np.random.default_rng(4).normal(0, 0.5, make_density("spm", several=several).dim)
+    point, X = (bare := make_density("spm", several=several)).unpack(z), bare.data.X
+    pi, c = point.t(X).mean(), (point.s(X) * point.t(X)).mean() / point.t(X).mean()
+    known = {"class_prior": (pi, 0.05), "label_frequency": (c, 0.1)}
+    density = make_density("spm", several=several, **known)
+    steps = 1e-5 * np.eye(density.dim)
+    slopes = [density.logp_grad(z + e)[1] - density.logp_grad(z - e)[1] for e in steps]
+    information = density.observed_information(z)
+    np.testing.assert_allclose(information, -np.array(slopes) / 2e-5, rtol=1e-5, atol=1e-4)
+    added = np.linalg.eigvalsh(information - bare.observed_information(z))
+    assert added[-1] > 1.0
+    assert added[-2] > 1.0  # one direction for each of the two
+    expected = density.logp_grad_info(z)[2] - bare.logp_grad_info(z)[2]
+    np.testing.assert_allclose(np.linalg.eigvalsh(expected), added, atol=1e-6)
+
+
+@pytest.mark.parametrize("method", ["map", "laplace", "nuts"])
+def test_a_weighted_fit_is_that_of_repeated_rows(method):
+    X, _, L = simulate(300, seed=6)
+    X, l = X.to_numpy(), L["anna"].to_numpy()
+    weight = np.random.default_rng(5).integers(0, 3, 300)
+    rows = np.repeat(np.arange(300), weight)
+    options = {"model": "scar", "method": method, "random_seed": 1, **QUICK}
+    one = lepu.fit(X, l, sample_weight=weight, **options)
+    two = lepu.fit(X[rows], l[rows], **options)
+    assert one.modes[0].logp == pytest.approx(two.modes[0].logp, abs=1e-6)
+    sd = max(two.pi_draws.std(), 1e-4)
+    assert abs(one.pi_draws.mean() - two.pi_draws.mean()) < 0.5 * sd
+    np.testing.assert_allclose(one.data.scale, two.data.scale, rtol=1e-12)
+
+
+def test_weights_that_are_none():
+    X, _, L = simulate(60, seed=6)
+    for weight, words in ((-np.ones(60), ">= 0"), (np.zeros(60), "zeros only"), ([1.0], "60 rows")):
+        with pytest.raises(lepu.DataError, match=words):
+            read_data(X, L["anna"], sample_weight=weight)
+
+
+def test_a_known_class_prior_pulls_the_estimate():
+    X, _, L = simulate(800, seed=4)
+    options = {"model": "spm", "method": "map", "random_seed": 1, "C": 0.05}
+    free = lepu.fit(X, L["anna"], **options)
+    target = float(free.pi_draws[0]) + 0.1
+    held = lepu.fit(X, L["anna"], class_prior=(target, 0.001), **options)
+    loose = lepu.fit(X, L["anna"], class_prior=(target, 0.28), **options)
+    assert held.pi_draws[0] == pytest.approx(target, abs=0.01)
+    assert loose.pi_draws[0] == pytest.approx(float(free.pi_draws[0]), abs=0.01)
+    c = float(free.c_draws[0]) * 0.8
+    paced = lepu.fit(X, L["anna"], label_frequency=(c, 0.001), **options)
+    assert paced.c_draws[0] == pytest.approx(c, abs=0.01)
+    with pytest.raises(lepu.DataError, match=r"class_prior = 0\.3; .*standard error"):
+        lepu.fit(X, L["anna"], class_prior=0.3, **options)
+    exact = lepu.fit(X, L["anna"], class_prior=(target, 1e-5), **options)
+    np.testing.assert_allclose(exact.draws.take(0).a, held.draws.take(0).a, atol=0.05)
+    with pytest.raises(lepu.DataError, match="standard error of at least 1e-05"):
+        lepu.fit(X, L["anna"], class_prior=(target, 1e-7), **options)
+
+
+@pytest.mark.parametrize("option", ["class_prior", "label_frequency"])
+def test_an_interval_is_not_taken_for_a_value_and_its_error(option):
+    X, _, L = simulate(60, seed=4)
+    with pytest.raises(lepu.DataError, match=rf"0.3 with a standard.*{option}=\(0.45, "):
+        read_data(X, L["anna"], **{option: (0.3, 0.6)})
+    with pytest.raises(lepu.DataError, match=r"error of 30, .* a value and its standard error"):
+        read_data(X, L["anna"], **{option: (0.2, 30)})
+    with pytest.raises(lepu.DataError, match=r"all shares possible.*=\(0.12, 0.02\)"):
+        read_data(X, L["anna"], **{option: (0.6, 0.4)})
+    with pytest.warns(lepu.LepuWarning, match=rf"more than the value.*{option}=\(0.15, 0.025\)"):
+        read_data(X, L["anna"], **{option: (0.1, 0.2)})
+
+
+def test_false_marks_are_learned_from_audits():
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(3000, 1))
+    y = rng.random(3000) < 1 / (1 + np.exp(-2 * X[:, 0]))
+    l = np.where(y, rng.random(3000) < 0.6, rng.random(3000) < 0.1)
+    audited = np.where(rng.random(3000) < 0.3, y, np.nan)
+    with pytest.raises(lepu.DataError, match="false_marks=True"):
+        lepu.fit(X, l, y=audited, model="scar", method="map")
+    wide = Prior("beta", concentration=(1, 9))
+    fit = lepu.fit(
+        X, l, y=audited, model="scar", method="laplace", false_marks=wide, random_seed=1, **QUICK
+    )
+    epsilon = fit.draws.epsilon
+    assert abs(epsilon.mean() - 0.1) < 4 * epsilon.std()
+    assert abs(fit.pi_draws.mean() - y.mean()) < 4 * fit.pi_draws.std()
+    assert fit.tree["posterior"]["epsilon"].shape == (2, 100)
+    again = lepu.fit(X, l, model="scar", method="map", random_seed=1)
+    assert again.draws.epsilon is None
+
+
+def test_the_graph_has_the_same_terms():
+    """PyMC's log density with weights, false marks and outside knowledge is ours."""
+    weight = np.random.default_rng(4).integers(1, 4, 50)
+    for several in (False, True):
+        density = make_density("spm", several=several, marks=True, sample_weight=weight, **OUTSIDE)
+        graph = density.spec.build(density.data, density.priors)
+        logp = graph.compile_logp(mode="FAST_COMPILE")
+        rng, gaps = np.random.default_rng(9), []
+        for _ in range(3):
+            z = rng.normal(0, 0.5, density.dim)
+            point = {}
+            for name, value in graph.initial_point().items():
+                plain = name.removesuffix("_log__").removesuffix("_logodds__")
+                point[name] = z[density.layout.slices[plain]].reshape(np.shape(value))
+            gaps.append(float(logp(point)) - density.logp(z))
+        np.testing.assert_allclose(gaps, gaps[0], atol=1e-9)  # normalising constants apart

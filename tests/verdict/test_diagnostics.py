@@ -1,0 +1,239 @@
+"""Forms of the verdict, design, and twin solutions."""
+
+import re
+
+import numpy as np
+import pytest
+
+import bayes_lepu as lepu
+from bayes_lepu.data.reading import read_data
+from bayes_lepu.model import get_model
+from bayes_lepu.result.facts import orientation_sentence
+from bayes_lepu.verdict import (
+    design,
+    remedies,
+)
+from bayes_lepu.verdict.conclusion import choose_level
+from bayes_lepu.verdict.evidence import Evidence
+from bayes_lepu.verdict.records import Aspect, Check, Identifiability, settled
+from tests.diagnosed import TRUTH, simulated_rows
+
+pytestmark = pytest.mark.filterwarnings("ignore::bayes_lepu.LepuWarning")
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return simulated_rows()
+
+
+@pytest.fixture(scope="module")
+def spm(rows):
+    return lepu.fit(*rows, model="spm", method="map", random_seed=1)
+
+
+@pytest.fixture(scope="module")
+def drawn(rows):
+    return lepu.fit(*rows, model="psychm", method="laplace", draws=250, random_seed=1)
+
+
+# Records and forms ----------------------------------------------------------------------------
+
+
+def test_forms_of_the_verdict(spm):
+    found = spm.identifiability
+    assert found is spm.identifiability
+    table = found.to_frame()
+    assert list(table.columns) == ["status", "figure", "threshold", "text", "remedy", "bears_on"]
+    assert table.index.is_unique
+    assert set(table["status"]) <= {"passed", "weak", "failed", "not applicable", "not computed"}
+    assert found.verdict in str(found)
+    html = found._repr_html_()
+    assert "<table" in html
+    assert "What would help" in html
+    assert "verdict" in repr(spm)
+    assert found.verdict in repr(spm)
+
+
+# What a check declares decides the level ------------------------------------------------------
+
+
+def a_check(status, *aspects, needs="passed"):
+    return Check("x", status, None, "", "", bears_on=aspects, needs=needs)
+
+
+@pytest.mark.parametrize(
+    ("status", "needs", "stands"),
+    [
+        ("passed", "passed", True),
+        ("weak", "passed", False),
+        ("weak", "weak", True),
+        ("failed", "weak", False),
+        ("not computed", "weak", False),
+        ("not applicable", "passed", False),
+        ("passed", None, False),
+    ],
+)
+def test_an_aspect_needs_evidence(status, needs, stands):
+    assert settled([a_check(status, Aspect.LEVEL, needs=needs)], Aspect.LEVEL) is stands
+    assert not settled([], Aspect.LEVEL)
+
+
+def test_the_level_follows_from_the_aspects():
+    good = [a_check("passed", aspect) for aspect in Aspect]
+    assert choose_level(good) == 1
+    for aspect, level in (
+        (Aspect.RANKING, 4),
+        (Aspect.ORIENTATION, 3),
+        (Aspect.LEVEL, 2),
+        (Aspect.LABELS, 2),
+        (Aspect.COMPUTATION, 2),
+        (Aspect.PRIOR, 1),
+    ):
+        assert choose_level([*good, a_check("failed", aspect)]) == level
+        assert choose_level([c for c in good if c.bears_on != (aspect,)]) == level
+
+
+JARGON = re.compile(r"\bnats?\b|\brho\b|ρ|\bKKT\b|-0\.0\b|MLE|eigen", re.IGNORECASE)
+
+
+@pytest.mark.parametrize("model", ["naive", "scar", "spm", "psychm"])
+def test_texts_need_no_glossary(rows, model):
+    fit = lepu.fit(*rows, model=model, method="map", random_seed=1)
+    found = fit.identifiability
+    sentences = [found.verdict, orientation_sentence(fit), *(r.text for r in found.remedies)]
+    for check in found.checks:
+        sentences += [check.text, check.threshold, check.remedy]
+    assert [s for s in sentences if JARGON.search(s)] == []
+
+
+def test_the_verdict_names_the_level_of_its_intervals(drawn):
+    low, high = np.quantile(drawn.pi_draws, [0.025, 0.975])
+    verdict = drawn.identifiability.verdict
+    assert f"(at 95%: posterior {low:.2f} to {high:.2f}" in verdict
+    prior = drawn.class_prior(ci_prob=0.95).loc["prior of pi"]
+    stated = re.search(r"prior (\d\.\d+) to (\d\.\d+)\)", verdict)
+    # Both from a few thousand draws of the prior, whose ends have standard errors near .01.
+    assert float(stated[1]) == pytest.approx(prior["lower"], abs=0.03)
+    assert float(stated[2]) == pytest.approx(prior["upper"], abs=0.03)
+
+
+def test_level_three_gives_pi_under_both_namings(spm, rows):
+    """Exchanging t and s by hand: σ(α·x + β) averaged over the rows."""
+    point, X = spm.draws.take(0), spm.data.X
+    other = float(np.mean(1 / (1 + np.exp(-(X @ point.alpha + point.beta)))))
+    assert spm.identifiability.level == 3
+    assert spm.identifiability.exchanged_pi == pytest.approx([other])
+    words = re.search(
+        r"With t and s swapped, (\d\.\d+) \(likelihood (\d\.\d+) to (\d\.\d+)\)",
+        spm.identifiability.verdict,
+    )
+    low, high = float(words[2]), float(words[3])
+    assert float(words[1]) == pytest.approx(other, abs=0.005)
+    assert low < other < high
+    assert f"with t and s swapped {other:.3f}" in repr(spm)
+    drawn = lepu.fit(*rows, model="spm", method="laplace", draws=250, random_seed=1)
+    flat, found = drawn.draws, drawn.identifiability.exchanged_pi
+    pi = (1 / (1 + np.exp(-(X @ flat.alpha.T + flat.beta)))).mean(axis=0)
+    assert found == pytest.approx(pi)
+    low, high = np.quantile(pi, [0.055, 0.945])
+    assert f"{low:.3f} to {high:.3f}" in repr(drawn)
+
+
+def test_one_naming_only_where_the_data_settle_it(rows):
+    fit = lepu.fit(*rows, model="spm", method="map", random_seed=1, selection_features=["v", "w"])
+    assert fit.identifiability.exchanged_pi is None
+    assert "exchanged" not in str(fit)
+
+
+def test_few_audits_leave_the_parametric_form_in_charge(rows):
+    """100 audited rows at random tell π to ±.05 by themselves; 30 do not, nor do chosen ones."""
+    X, l = rows
+    rng = np.random.default_rng(3)
+    carried = {}
+    for k in (30, 100):
+        y = np.full(len(l), np.nan)
+        some = rng.choice(np.flatnonzero(l == 0), k, replace=False)
+        y[some] = rng.random(k) < TRUTH.missed(X.to_numpy()[some])
+        fit = lepu.fit(X, l, y=y, audits="random", model="spm", method="map", random_seed=1)
+        carried[k] = fit.identifiability.carried_by
+    assert "parametric form" in carried[30]
+    assert "parametric form" not in carried[100]
+    assert "parametric form" in fit.update(audits="chosen").identifiability.carried_by
+
+
+def test_data_do_not_carry_a_class_prior_they_leave_open():
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(1500, 3))
+    truth = lepu.Parameters.of(a=[1.0, 0, 0], b=0.0, alpha=[0, 0.5, 0.3], beta=0.0)
+    _, l = truth.simulate(X, rng)
+    masks = {"selection_features": [1, 2]}
+    fit = lepu.fit(X, l, model="spm", method="laplace", draws=250, random_seed=1, **masks)
+    found = fit.identifiability
+    status = {c.name: c.status for c in found.checks}
+    assert status["profile of pi"] != "passed"
+    assert found.level == 2
+    assert "data" not in found.carried_by
+    assert {"data (the ranking, not π)", "parametric form", "prior"} <= set(found.carried_by)
+
+
+def test_a_penalty_that_moves_pi_out_of_its_likelihood_set_is_named(rows):
+    fit = lepu.fit(*rows, model="spm", method="map", random_seed=1, C=15.0)
+    found = fit.identifiability
+    point = float(fit.pi_draws[0])
+    assert f"class prior {point:.2f} (set by the penalty of this fit: under a weak" in found.verdict
+    low = float(re.search(r"the likelihood leaves (\d\.\d+) to", found.verdict)[1])
+    assert point < low
+    assert "prior" in found.carried_by
+    weak = lepu.fit(*rows, model="spm", method="map", random_seed=1).identifiability
+    assert "likelihood under a weak penalty" in weak.verdict
+
+
+def test_columns_to_leave_out_are_offered_as_a_condition(spm):
+    remedy = next(r for r in spm.identifiability.remedies if r.name.endswith("not in s"))
+    best = remedy.name.removesuffix(" not in s")
+    assert remedy.text.startswith(f"If you know that {best} cannot influence the labelling")
+    others = [name for name in spm.feature_names if name != best]
+    assert "Or, if you know it of them" in remedy.text
+    assert all(f"{name} (sd of π" in remedy.text for name in others)
+    gaps = [remedies.masked_gap(Evidence(spm), j) for j in range(3)]
+    assert remedy.gap_after == pytest.approx(max(gaps), abs=1e-6)
+
+
+def test_html_escapes_text():
+    check = Check("x", "failed", 1.0, "", "<script>", "")
+    assert "<script>" not in Identifiability(4, "<b>", (), (check,))._repr_html_()
+
+
+def test_saved_fit_has_the_same_verdict(drawn, tmp_path):
+    loaded = lepu.load(drawn.save(tmp_path / "fit.nc"))
+    assert loaded.identifiability.level == drawn.identifiability.level
+    assert loaded.identifiability.verdict == drawn.identifiability.verdict
+
+
+# Design ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("columns", "spm_rank", "psychm_rank"), [(1, 2, 2), (2, 4, 4), (3, 8, 8), (4, 10, 12)]
+)
+def test_rank_of_binary_designs(columns, spm_rank, psychm_rank):
+    X = np.array(np.meshgrid(*[[0.0, 1.0]] * columns)).reshape(columns, -1).T
+    data = read_data(np.tile(X, (3, 1)), np.arange(3 * len(X)) % 3 == 0)
+    rows = design.distinct_rows(data.X)
+    for name, rank, extra in (("spm", spm_rank, 0), ("psychm", psychm_rank, 2)):
+        spec = get_model(name)
+        needed = design.directions_needed(spec, data, rows)
+        assert needed == 2 * (columns + 1) + extra
+        assert design.jacobian_rank(spec, data, rows, needed) == rank
+
+
+def test_a_redundant_dummy_is_no_missing_direction():
+    """Dummies that sum to one repeat the intercept: t and s as functions lose nothing."""
+    rng = np.random.default_rng(0)
+    dummy = rng.integers(0, 2, 400)
+    X = np.column_stack([rng.normal(size=(400, 3)), dummy, 1 - dummy])
+    data = read_data(X, rng.integers(0, 2, 400))
+    rows, spec = design.distinct_rows(data.X), get_model("spm")
+    needed = design.directions_needed(spec, data, rows)
+    assert needed == 10
+    assert design.jacobian_rank(spec, data, rows, needed) == 10
