@@ -12,7 +12,7 @@ import pytensor
 import pytensor.tensor as pt
 from numba import njit
 
-from bayes_lepu import rows
+from bayes_lepu import rows as likelihood
 from bayes_lepu.rows import Links, Point, Rows, make_links, make_point, make_rows
 from benchmarks.machine import interleaved, ratio
 
@@ -90,7 +90,7 @@ def _positive_form(l: Term, tau: Term, omega: Term, log_w: Term | None) -> Term:
 
 
 def _check(model: str, form: str, args: Arguments, output: list) -> None:
-    loglik, gradient = rows.loglik_grad(*args)
+    loglik, gradient = likelihood.loglik_grad(*args)
     theirs = np.hstack([np.ravel(part) for part in output[1:]])
     if not np.allclose(output[0], loglik) or not np.allclose(theirs, gradient[: theirs.size]):
         raise RuntimeError(f"PyTensor's {form} form of {model} is not the kernel's density.")
@@ -103,8 +103,8 @@ def run() -> dict[str, float | str]:
     X = large["spm"][0].X
     calls: dict[str, Callable] = {"read": lambda: read_once(X.ravel())}
     for model, args in large.items():
-        calls[model] = lambda args=args: rows.loglik_grad(*args)
-        calls[f"{model} pair"] = lambda args=args: rows.loglik_grad_pair(*args)
+        calls[model] = lambda args=args: likelihood.loglik_grad(*args)
+        calls[f"{model} pair"] = lambda args=args: likelihood.loglik_grad_pair(*args)
     times = interleaved(calls, repeats=21)
     figures["1M x 20: ms to read X once"] = 1e3 * min(times["read"])
     for model in MODELS:
@@ -114,10 +114,10 @@ def run() -> dict[str, float | str]:
     for model in MODELS:
         small = arguments(5_000, 5, model)
         calls = {
-            "ours": lambda args=small: rows.loglik_grad(*args),
-            "pair": lambda args=small: rows.loglik_grad_pair(*args),
-            "info": lambda args=small: rows.loglik_grad_info(*args),
-            "rows": lambda args=small: rows.row_terms(*args),
+            "ours": lambda args=small: likelihood.loglik_grad(*args),
+            "pair": lambda args=small: likelihood.loglik_grad_pair(*args),
+            "info": lambda args=small: likelihood.loglik_grad_info(*args),
+            "rows": lambda args=small: likelihood.row_terms(*args),
         }
         forms = ("logsumexp", "positive terms")
         calls |= {form: pytensor_form(model, form, small) for form in forms}
@@ -136,11 +136,11 @@ def run() -> dict[str, float | str]:
 def _annotators() -> dict[str, float | str]:
     """The cost of further annotators of the same rows, and of the general form for one."""
     one = arguments(10_000, 10, "spm")
-    calls: dict[str, Callable] = {"one": lambda: rows.loglik_grad(*one)}
+    calls: dict[str, Callable] = {"one": lambda: likelihood.loglik_grad(*one)}
     general = (one[0], make_links(), one[2])
-    calls["general"] = lambda: rows.loglik_grad(*general)
+    calls["general"] = lambda: likelihood.loglik_grad(*general)
     five = arguments(10_000, 10, "spm", annotators=5)
-    calls["five"] = lambda: rows.loglik_grad(*five)
+    calls["five"] = lambda: likelihood.loglik_grad(*five)
     times = interleaved(calls, repeats=31)
     return {
         "10000 x 10 spm: general form / one annotator": ratio(times, "general", "one"),

@@ -7,6 +7,7 @@ from functools import partial
 
 import numpy as np
 
+from bayes_lepu import rows as row_functions
 from bayes_lepu.data.pu_data import PUData, Sums
 from bayes_lepu.links import Array
 from bayes_lepu.model.parameters import Parameters
@@ -22,7 +23,6 @@ from bayes_lepu.rows import (
     make_point,
     observed_information,
     outside_moments,
-    row_terms,
     sparse_matrices,
 )
 
@@ -107,6 +107,6 @@ def row_terms(parameters: Parameters, data: PUData) -> tuple[Array, Array]:
         shown = data.as_rows
         if data.is_sparse:
             shown, point = sparse_matrices.with_predictors(shown, point)
-        loglik[i], positive[i] = row_terms(shown, links, point)
+        loglik[i], positive[i] = row_functions.row_terms(shown, links, point)
     shape = (*parameters.b.shape, data.n)
     return loglik.reshape(shape), positive.reshape(shape)

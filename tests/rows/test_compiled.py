@@ -7,7 +7,7 @@ import pytensor.tensor as pt
 import pytest
 from scipy.special import log_expit
 
-from bayes_lepu import rows
+from bayes_lepu import rows as likelihood
 from bayes_lepu.factors import CURVES, REGISTRY, Factor, Link, ceiling
 from bayes_lepu.rows import (
     by_number,
@@ -72,13 +72,13 @@ def problem(name, *, false_marks=False, scale=0.5, of_class="logistic", **option
 
 def assert_equal(rows, links, point):
     """Every compiled function against its NumPy twin, relative to the size of the terms."""
-    loglik, gradient = rows.loglik_grad(rows, links, point)
+    loglik, gradient = likelihood.loglik_grad(rows, links, point)
     expected, wanted = formula.loglik_grad(rows, links, point)
     assert loglik == pytest.approx(expected, rel=1e-12, abs=1e-12)
     size = 1 + np.abs(wanted).max() + np.abs(rows.X).max(initial=0) * len(rows.X)
     np.testing.assert_allclose(gradient, wanted, rtol=1e-10, atol=1e-14 * size)
     for mine, theirs in zip(
-        rows.row_terms(rows, links, point),
+        likelihood.row_terms(rows, links, point),
         formula.row_terms(rows, links, point),
         strict=True,
     ):
@@ -102,7 +102,7 @@ def test_every_propensity_with_one_annotator(name):
 
 
 def assert_equal_information(rows, links, point):
-    value, grad, info = rows.loglik_grad_info(rows, links, point)
+    value, grad, info = likelihood.loglik_grad_info(rows, links, point)
     expected, wanted = formula.loglik_grad(rows, links, point)
     assert value == pytest.approx(expected, rel=1e-12)
     np.testing.assert_allclose(grad, wanted, rtol=1e-10, atol=1e-11)
@@ -117,7 +117,7 @@ def test_links_by_number_are_compiled_once_for_all(of_class):
             rows, links, point = problem(
                 name, annotators=1, n=60, of_class=of_class, false_marks=marks
             )
-            ours = rows.loglik_grad_info(rows, by_number(links), point)
+            ours = likelihood.loglik_grad_info(rows, by_number(links), point)
             info = information.information(rows, links, point)
             wanted = *formula.loglik_grad(rows, links, point), info
             for mine, expected in zip(ours, wanted, strict=True):
@@ -130,7 +130,7 @@ def test_other_links_of_the_class(of_class):
     assert_equal(*problem("psychometric", of_class=of_class))
     rows, links, point = problem("psychometric", annotators=1, of_class=of_class)
     assert_equal(rows, links, point)
-    pair = rows.loglik_grad_pair(rows, links, point)
+    pair = likelihood.loglik_grad_pair(rows, links, point)
     for mine, expected in zip(pair, formula.loglik_grad_pair(rows, links, point), strict=True):
         np.testing.assert_allclose(mine, expected, rtol=1e-11, atol=1e-11)
 
@@ -139,7 +139,7 @@ def test_other_links_of_the_class(of_class):
 @pytest.mark.parametrize("name", ["logistic", "psychometric"])
 def test_pair_is_two_evaluations(name, false_marks):
     args = problem(name, n=1030, annotators=1, false_marks=false_marks)
-    pair = rows.loglik_grad_pair(*args)
+    pair = likelihood.loglik_grad_pair(*args)
     for mine, expected in zip(pair, formula.loglik_grad_pair(*args), strict=True):
         np.testing.assert_allclose(mine, expected, rtol=1e-11, atol=1e-10)
 
@@ -148,7 +148,7 @@ def test_pair_is_two_evaluations(name, false_marks):
 def test_moments(name):
     args = problem(name, n=700, scale=1.0)
     for mine, expected in zip(
-        rows.outside_moments(*args), formula.outside_moments(*args), strict=True
+        likelihood.outside_moments(*args), formula.outside_moments(*args), strict=True
     ):
         np.testing.assert_allclose(mine, expected, rtol=1e-12, atol=1e-11)
 
@@ -160,7 +160,7 @@ def test_steep_slopes_mix_near_and_far_rows(name, annotators):
         args = problem(name, n=600, scale=200.0, annotators=annotators, false_marks=false_marks)
         assert_equal(*args)
         if annotators == 1 and not false_marks:
-            info, wanted = rows.loglik_grad_info(*args)[2], information.information(*args)
+            info, wanted = likelihood.loglik_grad_info(*args)[2], information.information(*args)
             np.testing.assert_allclose(info, wanted, rtol=1e-8, atol=1e-9 * np.abs(wanted).max())
 
 
@@ -182,7 +182,7 @@ def test_far_tails_row_by_row(name):
                         a=[1, 0], b=0, alpha=[[0, 1], [0, 0.5]][:J], beta=np.zeros(J), rates=rates
                     )
                     links = links_of(propensity, logistic, single=J == 1)
-                    loglik, gradient = rows.loglik_grad(rows, links, point)
+                    loglik, gradient = likelihood.loglik_grad(rows, links, point)
                     expected, wanted = formula.loglik_grad(rows, links, point)
                     assert np.isfinite(expected)
                     assert loglik == pytest.approx(expected, rel=1e-12, abs=1e-15)
@@ -198,10 +198,10 @@ def test_any_number_of_rows(n, annotators):
 def test_hardly_any_false_marks_are_none():
     """The general form at ε = 0 and ε = 1e-300, and the form for one annotator at ε = 0."""
     rows, links, point = problem("psychometric", n=800, annotators=1)
-    exactly = rows.loglik_grad(rows, links, point)
+    exactly = likelihood.loglik_grad(rows, links, point)
     for epsilon in (0.0, 1e-300):
         almost = point._replace(epsilon=np.array([epsilon]))
-        loglik, gradient = rows.loglik_grad(rows, make_links(), almost)
+        loglik, gradient = likelihood.loglik_grad(rows, make_links(), almost)
         assert loglik == pytest.approx(exactly[0], rel=1e-12)
         np.testing.assert_allclose(gradient, exactly[1], rtol=1e-11, atol=1e-11)
 
@@ -209,7 +209,7 @@ def test_hardly_any_false_marks_are_none():
 def test_a_broken_promise_is_refused():
     rows, links, point = problem("logistic", annotators=1)
     with pytest.raises(ValueError, match="promise one annotator"):
-        rows.loglik_grad(rows, links, point._replace(epsilon=np.array([0.1])))
+        likelihood.loglik_grad(rows, links, point._replace(epsilon=np.array([0.1])))
 
 
 @pytest.mark.parametrize("name", ["one", "constant", "logistic", "psychometric"])
@@ -224,9 +224,9 @@ def test_one_annotator_is_the_formula_of_the_paper(name):
     tau, omega = rows.X @ point.a + point.b, rows.X @ point.alpha[0] + point.beta[0]
     expected = row_loglik(kind, tau, omega, point.rates[0])
     for form in (links, make_links()):
-        total = rows.loglik_grad(rows, form, point)[0]
+        total = likelihood.loglik_grad(rows, form, point)[0]
         assert total == pytest.approx(rows.weight @ expected, rel=1e-12)
-        mine = rows.row_terms(rows, form, point)[0]
+        mine = likelihood.row_terms(rows, form, point)[0]
         np.testing.assert_allclose(mine, expected, rtol=1e-12, atol=1e-14)
 
 
@@ -241,9 +241,9 @@ def test_an_impossible_row_is_minus_infinity():
     rows = make_rows(np.ones((3, 1)), [0, 1, 0], known=[1, 1, 1])
     point = make_point(a=[1], b=0, alpha=[1], beta=0, rates=REGISTRY["one"].log_rates())
     for result in (
-        rows.loglik_grad_info(rows, make_links(single=True), point),
-        rows.loglik_grad(rows, make_links(single=True), point),
-        rows.loglik_grad(rows, make_links(), point),
+        likelihood.loglik_grad_info(rows, make_links(single=True), point),
+        likelihood.loglik_grad(rows, make_links(single=True), point),
+        likelihood.loglik_grad(rows, make_links(), point),
     ):
         assert result[0] == -np.inf
         assert all(np.isfinite(part).all() for part in result[1:])
@@ -254,6 +254,6 @@ def test_nan_is_not_hidden():
         rows, links, point = problem("psychometric", n=200, annotators=annotators)
         a = point.a.copy()
         a[1] = np.nan
-        loglik, gradient = rows.loglik_grad(rows, links, point._replace(a=a))
+        loglik, gradient = likelihood.loglik_grad(rows, links, point._replace(a=a))
         assert np.isnan(loglik)
         assert np.isnan(gradient[:4]).all()
