@@ -18,7 +18,7 @@ from benchmarks.machine import interleaved, ratio
 
 LOG_W_PSYCHM = np.log([0.1, 0.2, 0.7])
 Term = pt.TensorVariable
-MODELS = {"spm": rows.CERTAIN_LINK, "psychm": LOG_W_PSYCHM}
+MODELS = {"spm": likelihood.CERTAIN_LINK, "psychm": LOG_W_PSYCHM}
 Arguments = tuple[Rows, Links, Point]
 
 
