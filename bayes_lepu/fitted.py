@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bayes_lepu.actions.audits import AuditPlan, plan_with, suggest_audit
-from bayes_lepu.actions.counting import count_missed
+from bayes_lepu.actions.counting import Alternatives, alternatives_of, count_missed
 from bayes_lepu.actions.decisions import Decision, decide
 from bayes_lepu.actions.groups import (
     By,
@@ -20,7 +20,7 @@ from bayes_lepu.actions.groups import (
     read_groups,
     shares_table,
 )
-from bayes_lepu.actions.plain_answer import Answer, answer, missed_range
+from bayes_lepu.actions.plain_answer import Answer, answer
 from bayes_lepu.actions.prediction_powered import audit_estimate
 from bayes_lepu.actions.readings import UNNAMED_LEVEL, positive_given_labels
 from bayes_lepu.choosing import Choice
@@ -37,6 +37,7 @@ from bayes_lepu.model.spec import ModelSpec
 from bayes_lepu.priors.prior import Priors
 from bayes_lepu.result import predictive, summaries
 from bayes_lepu.result.facts import estimate_in_words, facts_as_html, facts_as_text, facts_of
+from bayes_lepu.result.numbers_in_words import share
 from bayes_lepu.result.origin import HEAD, FitOptions, Provenance, call_text
 from bayes_lepu.result.saved import ColumnsOnly, Remembered, fields_of, open_saved, to_saved, write
 from bayes_lepu.result.summaries import (
@@ -631,14 +632,8 @@ class Fit:
             well, as `print` says it. ``lower`` and ``upper`` hold if this model is exact.
         """
         if total:
-            found = count_missed(self, X, ci_prob=ci_prob, both=self._unnamed)
-            if X is not None:
-                return found
-            ends = missed_range(self, (self._printed or self.identifiability).pi_range, found)
-            if ends is not None:
-                found.insert(0, "low", ends[0])
-                found.insert(1, "high", ends[1])
-            return found
+            pi_range = (self._printed or self.identifiability).pi_range
+            return count_missed(self, X, ci_prob=ci_prob, both=self._unnamed, pi_range=pi_range)
         if X is not None:
             return self._summarise(Parameters.missed, X, ci_prob)
         self._require_memory("missed")
@@ -712,6 +707,7 @@ class Fit:
             precision=precision,
             ci_prob=ci_prob,
             both=self._unnamed,
+            known=self._alternatives,
         )
 
     def update(
@@ -804,6 +800,13 @@ class Fit:
         return (self._printed or self.identifiability).level >= UNNAMED_LEVEL
 
     @property
+    def _alternatives(self) -> Alternatives:
+        """What the models say that predict the labels as well."""
+        if self._printed is not None:
+            return Alternatives(self._printed.pi_range, self._printed.hits)
+        return alternatives_of(self, self.identifiability)
+
+    @property
     def _printed(self) -> Remembered | None:
         """What the fit printed before it was saved, unless it has been judged anew."""
         return None if self._judged else self.remembered
@@ -847,7 +850,12 @@ class Fit:
         prior = (np.zeros(0),) * 2 if self.is_point else self.prior_pi_and_c
         found = self.identifiability
         return Remembered(
-            self.pi_draws, self.c_by_annotator, *prior, found.level, found.pi_range, self._facts()
+            self.pi_draws,
+            self.c_by_annotator,
+            *prior,
+            found.level,
+            *self._alternatives,
+            self._facts(),
         )
 
     def report(
@@ -937,6 +945,10 @@ class Fit:
         if not self._judged:
             return facts_of(self) | {"verdict": "not asked for yet: print(fit), or fit.answer"}
         found, facts = self.identifiability, self.answer.facts() | facts_of(self)
+        if found.pi_range is not None:
+            low, high = (share(end) for end in found.pi_range)
+            exact = facts["class prior pi"]
+            facts["class prior pi"] = f"{low} to {high}; if this model is exact, {exact}"
         if found.exchanged_pi is not None:
             other = estimate_in_words(found.exchanged_pi)
             facts["class prior pi"] += f"; with t and s swapped {other}"

@@ -13,20 +13,72 @@ Rows come in an order, and ``edges`` cut that order into segments; counts are ``
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from bayes_lepu.actions.readings import Reading, read, read_open
-from bayes_lepu.links import Array
-from bayes_lepu.result.summaries import describe_draws, open_sums, over_all_rows, row_blocks
+from bayes_lepu.actions.readings import UNNAMED_LEVEL, Reading, kept, read, read_open
+from bayes_lepu.data.weights import evenly_spaced
+from bayes_lepu.links import Array, RowKind
+from bayes_lepu.result.summaries import (
+    describe_draws,
+    interval_level,
+    open_sums,
+    over_all_rows,
+    row_blocks,
+)
+from bayes_lepu.verdict.forms import missed_between
+from bayes_lepu.verdict.records import Identifiability
 
 if TYPE_CHECKING:
     from bayes_lepu.fitted import Fit
 
 STREAM = 7  # which of the streams of the fit's seed is used here
+
+
+class Alternatives(NamedTuple):
+    """Models that predict the labels as well: ends of π, and of positives among the first rows.
+
+    ``hits`` (2, rows) are the fewest and the most among the first k = 1, 2, ... open rows in the
+    order of `decide`; of a large table, of those rows to which the models were fitted.
+    """
+
+    pi: tuple[float, float] | None
+    hits: Array
+
+    def of_first(self, count: int, candidates: int) -> tuple[float, float] | None:
+        """Positives among the first of so many rows, with the rows' own coin tosses at the ends."""
+        if not self.hits.size or not count:
+            return None
+        known = self.hits.shape[1]
+        at = max(round(count * known / max(candidates, 1)), 1)
+        low, high = self.hits[:, at - 1] * (count / at)
+        tosses = [2 * np.sqrt(v * max(1 - v / count, 0.0)) for v in (low, high)]
+        return max(float(low - tosses[0]), 0.0), min(float(high + tosses[1]), float(count))
+
+
+NOTHING_KNOWN = Alternatives(None, np.zeros((2, 0)))
+
+
+def alternatives_of(fit: "Fit", verdict: Identifiability) -> Alternatives:
+    """The ends of π and of what the first rows hold, over all models that predict as well."""
+    found = None if verdict.evidence is None else verdict.evidence.forms
+    nothing = NOTHING_KNOWN._replace(pi=verdict.pi_range)
+    if found is None or not found.missed.size or not fit.data.in_memory:
+        return nothing
+    rows = np.arange(fit.data.n)[evenly_spaced(fit.data.n, found.rows)]
+    unmarked = rows[fit.data.l[rows] == 0]
+    if len(unmarked) != found.missed.shape[1]:  # weighted rows, of which the models had a part
+        return nothing
+    still = fit.data.kind[unmarked] == RowKind.UNLABELLED
+    every, (reading, *_) = read_open(fit, both=verdict.level >= UNNAMED_LEVEL)
+    probability = np.zeros(fit.data.n)
+    probability[every] = reading.mean
+    order = np.argsort(-probability[unmarked[still]], kind="stable")
+    sums = np.cumsum(found.missed[:, still][:, order], axis=1)
+    return Alternatives(verdict.pi_range, np.stack([sums.min(axis=0), sums.max(axis=0)]))
 
 
 def stream(fit: "Fit") -> np.random.Generator:
@@ -82,27 +134,66 @@ def describe(expected: Array, drawn: Array, ci_prob: float | None) -> dict[str, 
     return describe_draws(drawn, ci_prob) | {"mean": float(expected.mean())}
 
 
+def missed_range(
+    fit: "Fit", pi_range: tuple[float, float] | None, total: pd.DataFrame
+) -> tuple[float, float] | None:
+    """Missed positives over every model that predicts the labels as well; None where none is."""
+    return None if pi_range is None else around(missed_between(fit.data, *pi_range), total)
+
+
+def around(ends: tuple[float, float], own: pd.DataFrame) -> tuple[float, float]:
+    """A range that holds what the fit itself says too, in every reading."""
+    few = [float(own[name].min()) for name in ("mean", "lower") if name in own]
+    many = [float(own[name].max()) for name in ("mean", "upper") if name in own]
+    return min(ends[0], *few), max(ends[1], *many)
+
+
 def count_missed(
-    fit: "Fit", X: object = None, *, ci_prob: float | None = None, both: bool
+    fit: "Fit",
+    X: object = None,
+    *,
+    ci_prob: float | None = None,
+    both: bool,
+    pi_range: tuple[float, float] | None = None,
 ) -> pd.DataFrame:
     """How many unlabelled rows are positive: mean, sd and interval, a line per reading.
 
-    Rows of the fit count as often as their weights say.
+    Rows of the fit count by their weights, ``low`` and ``high`` over the ends of ``pi_range``.
     """
-    weight = None
     if X is None:
-        rows, readings = read_open(fit, both=both)
-        weight = fit.data.weight[rows] if fit.data.weight.size else None
-    else:
-        values, _ = fit.data.transform(X)
-        rows, readings = np.arange(values.shape[0]), read(fit, values, both=both)
-    partitioned = X is None and not fit.data.in_memory
-    order = np.arange(len(rows))
-    lines, rng = {}, stream(fit)
+        found = _missed_of_fit(fit, ci_prob=interval_level(ci_prob), both=both)
+        ends = missed_range(fit, pi_range, found)
+        return found.copy() if ends is None else with_range(found, ends)
+    values, _ = fit.data.transform(X)
+    return _count(fit, read(fit, values, both=both), None, ci_prob, partitioned=False)
+
+
+@kept
+def _missed_of_fit(fit: "Fit", *, ci_prob: float, both: bool) -> pd.DataFrame:
+    """The count of the fit's own rows: one number, whoever asks for it."""
+    rows, readings = read_open(fit, both=both)
+    weight = fit.data.weight[rows] if fit.data.weight.size else None
+    return _count(fit, readings, weight, ci_prob, partitioned=not fit.data.in_memory)
+
+
+def _count(
+    fit: "Fit",
+    readings: Sequence[Reading],
+    weight: Array | None,
+    ci_prob: float | None,
+    *,
+    partitioned: bool,
+) -> pd.DataFrame:
+    order, lines, rng = np.arange(len(readings[0].X)), {}, stream(fit)
     for reading in readings:
         if partitioned:
             expected, drawn = count_by_partition(fit, reading, rng)
         else:
-            expected, drawn = count_positives(reading, order, (0, len(rows)), rng, weight)
+            expected, drawn = count_positives(reading, order, (0, len(order)), rng, weight)
         lines[reading.name] = describe(expected, drawn, ci_prob)
     return pd.DataFrame.from_dict(lines, orient="index").rename_axis("reading")
+
+
+def with_range(table: pd.DataFrame, ends: tuple[float, float]) -> pd.DataFrame:
+    """The table with the range first."""
+    return table.assign(low=ends[0], high=ends[1])[["low", "high", *table.columns]]

@@ -11,17 +11,33 @@ budget, costs (act where that mean exceeds fp / (fp + fn)), or a precision to be
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from bayes_lepu.actions.counting import count_positives, describe, stream
-from bayes_lepu.actions.readings import Reading, read, read_open
+from bayes_lepu.actions.counting import (
+    NOTHING_KNOWN,
+    Alternatives,
+    around,
+    count_missed,
+    count_positives,
+    describe,
+    missed_range,
+    stream,
+    with_range,
+)
+from bayes_lepu.actions.readings import Reading, open_rows, read, read_open
 from bayes_lepu.errors import ModelError
 from bayes_lepu.links import Array
-from bayes_lepu.result.numbers_in_words import rounded_count, rounded_share
+from bayes_lepu.result.numbers_in_words import (
+    rounded_count,
+    rounded_share,
+    say_range,
+    say_share,
+)
 from bayes_lepu.result.summaries import interval_level
 
 if TYPE_CHECKING:
@@ -44,7 +60,9 @@ class Decision:
         The same rows by their position in the table.
     outcome : DataFrame
         ``positives``, ``precision`` and ``recall`` of these rows and the ``total`` of positives
-        among all candidates, with their intervals, one block per reading.
+        among all candidates, one block per reading: of the rows of the fit first ``low`` and
+        ``high`` over all models that predict the labels as well, then the intervals if this model
+        is exact.
     draws : mapping of str to DataFrame
         The draws behind ``outcome``, one table per reading.
     rule : str
@@ -65,17 +83,21 @@ class Decision:
 
     def __repr__(self) -> str:
         lines = [f"{len(self.rows)} of {self.candidates} unlabelled rows ({self.rule})"]
+        if "low" in self.outcome:
+            own = self.outcome.loc[next(iter(self.draws))]
+            found = _in_words(own, say_range, partial(say_range, say=say_share))
+            lines.append(f"  by all models that predict the labels as well: {found}")
         for reading in self.draws:
-            lines.append(f"  {reading}, if this model is exact: {self._found(reading)}")
+            found = _in_words(self.outcome.loc[reading], rounded_count, rounded_share)
+            lines.append(f"  {reading}, if this model is exact: {found}")
         return "\n".join(lines)
 
-    def _found(self, reading: str) -> str:
-        table = self.outcome.loc[reading]
-        count, precision, recall = (table.loc[q] for q in ("positives", "precision", "recall"))
-        return (
-            f"{rounded_count(count)} positives, precision {rounded_share(precision)}, "
-            f"recall {rounded_share(recall)}"
-        )
+
+def _in_words(
+    table: pd.DataFrame, count: Callable[[pd.Series], str], share: Callable[[pd.Series], str]
+) -> str:
+    positives, precision, recall = (table.loc[q] for q in ("positives", "precision", "recall"))
+    return f"{count(positives)} positives, precision {share(precision)}, recall {share(recall)}"
 
 
 def decide(
@@ -87,6 +109,7 @@ def decide(
     precision: float | None = None,
     ci_prob: float | None = None,
     both: bool,
+    known: Alternatives = NOTHING_KNOWN,
 ) -> Decision:
     """Choose rows by one of three rules and say what they hold (see `Fit.decide`)."""
     rule = _one_rule(budget, cost, precision)
@@ -94,7 +117,7 @@ def decide(
     def how_many(ranked: Array) -> int:
         return _how_many(ranked, budget, cost, precision)
 
-    return choose(fit, X, how_many, rule, ci_prob=ci_prob, both=both)
+    return choose(fit, X, how_many, rule, ci_prob=ci_prob, both=both, known=known)
 
 
 def choose(
@@ -105,6 +128,7 @@ def choose(
     *,
     ci_prob: float | None = None,
     both: bool,
+    known: Alternatives = NOTHING_KNOWN,
 ) -> Decision:
     """Take as many rows as a function of the ranked probabilities says."""
     level = interval_level(ci_prob)
@@ -120,16 +144,47 @@ def choose(
     draws, outcome, rng = {}, {}, stream(fit)
     for reading in readings:
         draws[reading.name], outcome[reading.name] = _outcome(reading, order, count, level, rng)
-    chosen = order[:count]
+    chosen, table = order[:count], pd.concat(outcome, names=["reading", "quantity"])
+    if X is None:
+        if fit.data.in_memory and not fit.data.weight.size:  # the number that `missed` gives
+            total = count_missed(fit, ci_prob=level, both=both)
+            for name, line in total.iterrows():
+                table.loc[(name, "total"), total.columns] = line
+        table = _with_ranges(fit, table, count, known)
     return Decision(
         rows=_rows(readings, chosen, index[among[chosen]], level),
         positions=among[chosen],
-        outcome=pd.concat(outcome, names=["reading", "quantity"]),
+        outcome=table,
         draws=draws,
         rule=rule,
         candidates=len(among),
         ci_prob=level,
     )
+
+
+def _with_ranges(
+    fit: "Fit", outcome: pd.DataFrame, count: int, known: Alternatives
+) -> pd.DataFrame:
+    """The outcome with the ranges over all models that predict the labels as well first.
+
+    A share has its ends where its numerator and denominator have theirs.
+    """
+    own = {q: outcome.xs(q, level="quantity") for q in ("positives", "total")}
+    total = missed_range(fit, known.pi, own["total"])
+    first = known.of_first(count, len(open_rows(fit)))
+    if total is None or first is None:
+        return outcome
+    few, many = around(first, own["positives"])
+    ends = {
+        "positives": (few, many),
+        "precision": (few / count, many / count),
+        "recall": (few / max(total[1], few, 1e-12), min(many / max(total[0], 1e-12), 1.0)),
+        "total": total,
+    }
+    each = pd.DataFrame([ends[q] for q in outcome.index.get_level_values("quantity")])
+    found = with_range(outcome, (np.nan, np.nan))
+    found[["low", "high"]] = each.to_numpy()
+    return found
 
 
 def _one_rule(budget: int | None, cost: tuple[float, float] | None, precision: float | None) -> str:

@@ -4,31 +4,37 @@ How many positives were missed, which rows to look at first, whether to trust it
 help most, with a line of Python that does it.
 """
 
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
-from bayes_lepu.actions.counting import count_missed
+from bayes_lepu.actions.counting import alternatives_of, count_missed, missed_range
 from bayes_lepu.actions.decisions import Decision, choose
 from bayes_lepu.actions.readings import AS_NAMED, EXCHANGED, UNNAMED_LEVEL
 from bayes_lepu.links import Array, RowKind
-from bayes_lepu.result.numbers_in_words import has_interval, ratio, rounded_count, say_count
+from bayes_lepu.result.numbers_in_words import (
+    has_interval,
+    ratio,
+    rounded_count,
+    say_count,
+    say_range,
+)
 from bayes_lepu.verdict.bend import LEARNERS, STRAIGHT
-from bayes_lepu.verdict.forms import ORDER, missed_between
+from bayes_lepu.verdict.forms import ORDER
 from bayes_lepu.verdict.knowledge import NOT_RANDOM
-from bayes_lepu.verdict.levels import OWN_BRANCHES
 from bayes_lepu.verdict.records import Aspect, Check, Identifiability, Remedy
-from bayes_lepu.verdict.thresholds import ROUNDING
 
 if TYPE_CHECKING:
     from bayes_lepu.fitted import Fit
 
 # As many rows as there are positives to find, within what one looks through in a sitting.
 FEWEST, MOST = 20, 100
-ALIKE = 0.7  # log-likelihood units below which two readings fit equally well (a factor of 2)
+TWO_READINGS = (
+    "Two readings of these labels fit about as well: what is taken here for the class may be what "
+    "draws the annotator's attention, and the other way round."
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,19 +99,21 @@ def answer(fit: "Fit", verdict: Identifiability, audits: pd.DataFrame | None = N
     def how_many(ranked: Array) -> int:
         return min(len(ranked), int(np.clip(round(float(ranked.sum())), FEWEST, MOST)))
 
-    decision = choose(fit, None, how_many, "a first look", both=both)
-    total = decision.outcome.xs("total", level=1)
-    if not fit.data.in_memory or fit.data.weight.size:
-        total = count_missed(fit, ci_prob=decision.ci_prob, both=both)
+    known = alternatives_of(fit, verdict)
+    decision = choose(fit, None, how_many, "a first look", both=both, known=known)
+    total = count_missed(fit, ci_prob=decision.ci_prob, both=both)
     if fit.spec.certain:
         return _nothing_missed(decision, total)
     help_, call, flags = _help(fit, verdict)
-    if not fit.data.in_memory:
-        return _answer_by_partition(fit, verdict, decision, total, help_)
+    look, trust = _look(decision), _trust(fit, verdict)
+    if not fit.data.in_memory:  # counts are of all rows, the rest is by a sample
+        look = "Rate the open rows by parts, fit.missed(X), and begin with the most probable."
+        trust = f"Judged by {say_count(fit.data.n)} rows at random: {trust[0].lower()}{trust[1:]}"
+        call = flags = ""
     return Answer(
         missed=_missed(fit, verdict, decision, total),
-        look=_look(verdict, decision),
-        trust=_trust(fit, verdict),
+        look=look,
+        trust=trust,
         help=help_,
         call=call,
         flags=flags,
@@ -132,30 +140,6 @@ def _by_audits(fit: "Fit", verdict: Identifiability, audits: pd.DataFrame, level
     elif low > row["upper"] or high < row["lower"]:
         text += f" The fit's own count ({say_count(row['model'])}) disagrees: trust the audits."
     return text
-
-
-def _answer_by_partition(
-    fit: "Fit",
-    verdict: Identifiability,
-    decision: Decision,
-    total: pd.DataFrame,
-    help_: str,
-) -> Answer:
-    """The answer for rows that are not in memory: counts of all rows, the rest by a sample."""
-    text = _counted(fit, verdict, decision, total)
-    judged = f"Judged by {say_count(fit.data.n)} rows at random: "
-    trust = _trust(fit, verdict)
-    return Answer(
-        missed=f"{text} {_known_and_open(fit)}",
-        look="Rate the open rows by parts, fit.missed(X), and begin with the most probable.",
-        trust=judged + trust[0].lower() + trust[1:],
-        help=help_,
-        call="",
-        flags="",
-        decision=decision,
-        total=total,
-        range=missed_range(fit, verdict.pi_range, total),
-    )
 
 
 def answer_of(fit: "Fit", verdict: Identifiability) -> Answer:
@@ -214,52 +198,20 @@ def _counted(fit: "Fit", verdict: Identifiability, decision: Decision, total: pd
     return f"{span} positives were missed, by all models that predict these labels as well. {exact}"
 
 
-def missed_range(
-    fit: "Fit", pi_range: tuple[float, float] | None, total: pd.DataFrame
-) -> tuple[float, float] | None:
-    """The number of missed positives under every model that predicts the labels as well.
-
-    It holds what the fit itself says, in every reading. None where no other model was tried.
-    """
-    if pi_range is None:
-        return None
-    few, many = missed_between(fit.data, *pi_range)
-    few = min(few, *(float(total[name].min()) for name in ("mean", "lower") if name in total))
-    many = max(many, *(float(total[name].max()) for name in ("mean", "upper") if name in total))
-    return few, many
-
-
-def _look(verdict: Identifiability, decision: Decision) -> str:
+def _look(decision: Decision) -> str:
     if decision.candidates == 0:
         return "No row is left to look at."
     own = decision.outcome.loc[(AS_NAMED, "positives")]
     text = f"Look first at the {len(decision.rows)} most probable rows: "
     exact = _roughly(rounded_count(own))
-    if (ends := _yield_range(verdict, decision, own)) is None:
+    if "low" not in own or np.isnan(own["low"]):
         text += f"{exact} of them are positive, if this model is exact"
     else:
-        low, high = (say_count(end) for end in ends)
-        span = f"about {low}" if low == high else f"{low} to {high}"
-        text += f"{span} of them are positive; {exact} if this model is exact"
+        text += f"{say_range(own)} of them are positive; {exact} if this model is exact"
     if EXCHANGED in decision.draws:
         other = decision.outcome.loc[(EXCHANGED, "positives")]
         text += f"; in the second reading {rounded_count(other)}"
     return text + "."
-
-
-def _yield_range(
-    verdict: Identifiability, decision: Decision, own: pd.Series
-) -> tuple[float, float] | None:
-    """Positives among the rows to look at, by all models that predict the labels as well."""
-    forms = None if verdict.evidence is None else verdict.evidence.forms
-    if forms is None or "yield" not in forms.table:
-        return None
-    shares, count = forms.kept["yield"], len(decision.rows)
-    # The rows' own coin tosses at either end.
-    tosses = [2 * math.sqrt(count * p * (1 - p)) for p in (shares.min(), shares.max())]
-    ends = [count * shares.min() - tosses[0], count * shares.max() + tosses[1]]
-    ends += [float(own[name]) for name in ("mean", "lower", "upper") if name in own]
-    return max(min(ends), 0.0), min(max(ends), float(count))
 
 
 def _trust(fit: "Fit", verdict: Identifiability) -> str:
@@ -280,7 +232,7 @@ def _trust(fit: "Fit", verdict: Identifiability) -> str:
     if verdict.level == 2:
         return f"{_order(verdict)}.{misfit}"
     if verdict.level == 3:
-        return f"{_two_readings(verdict)}{_beyond(fit, verdict)}{misfit}"
+        return f"{TWO_READINGS}{misfit}"
     return (
         "Do not rely on it: these labels tell how likely a row is to be labelled, not how likely "
         "it is to be positive."
@@ -307,30 +259,9 @@ def _order(verdict: Identifiability) -> str:
     return "The order of the rows is reliable, the total is not"
 
 
-def _beyond(fit: "Fit", verdict: Identifiability) -> str:
-    """Where the priors put the total outside of what the labels leave, that it is so."""
-    profile = None if verdict.evidence is None else verdict.evidence.profile
-    if profile is None or fit.is_point:
-        return ""
-    pieces = profile.likelihood_set(branches=OWN_BRANCHES)
-    pi = float(np.mean(fit.pi_draws))
-    if any(low - ROUNDING <= pi <= high + ROUNDING for low, high in pieces):
-        return ""
-    return " In this reading the priors set the total."
-
-
 def _unsettled(verdict: Identifiability) -> list[Check]:
     """The checks of the computation that failed."""
     return [c for c in verdict.checks if c.status == "failed" and Aspect.COMPUTATION in c.bears_on]
-
-
-def _two_readings(verdict: Identifiability) -> str:
-    gap = verdict.remedies[0].gap_before if verdict.remedies else 0.0
-    alike = "equally well" if abs(gap) < ALIKE else "about as well"
-    return (
-        f"Two readings of these labels fit {alike}: what is taken here for the class may be what "
-        "draws the annotator's attention, and the other way round."
-    )
 
 
 def _help(fit: "Fit", verdict: Identifiability) -> tuple[str, str, str]:

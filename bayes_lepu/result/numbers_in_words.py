@@ -5,7 +5,7 @@ units (natural logarithms, "nats") makes the data e^d times as likely.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 UNITS = "log-likelihood units"
 NO_GAP = 0.05  # log-likelihood units below which two answers are said to be equally likely
@@ -76,6 +76,12 @@ def rounded_share(row: Mapping[str, float]) -> str:
     if not has_interval(row):
         return say_share(row["mean"])
     return f"{say_share(row['mean'])} ({say_share(row['lower'])} to {say_share(row['upper'])})"
+
+
+def say_range(row: Mapping[str, float], say: Callable[[float], str] = say_count) -> str:
+    """A number over all models that predict the labels as well: "40 to 90", "about 40"."""
+    low, high = say(row["low"]), say(row["high"])
+    return f"about {low}" if low == high else f"{low} to {high}"
 
 
 def share(value: float, decimals: int = 2) -> str:

@@ -111,6 +111,8 @@ class Remembered:
         Level of the verdict.
     pi_range : (float, float), optional
         Range of π of the verdict.
+    hits : (2, rows) array
+        Fewest and most positives among the first open rows (`actions.counting.Alternatives`).
     facts : mapping of str to str
         What the fit printed.
     """
@@ -121,6 +123,7 @@ class Remembered:
     prior_c: Array
     level: int
     pi_range: tuple[float, float] | None
+    hits: Array
     facts: Mapping[str, str]
 
     def to_dataset(self) -> "xr.Dataset":
@@ -135,6 +138,7 @@ class Remembered:
                 "prior_c": ("prior_sample", self.prior_c),
                 "level": self.level,
                 "pi_range": ("end", list(self.pi_range or ())),
+                "hits": (("bound", "first"), self.hits),
                 "facts": json.dumps(dict(self.facts)),
             }
         )
@@ -148,7 +152,8 @@ class Remembered:
         facts = json.loads(str(group["facts"].item()))
         ends = [float(end) for end in group["pi_range"]]
         pi_range = (ends[0], ends[1]) if ends else None
-        return cls(pi, c, prior_pi, prior_c, int(group["level"]), pi_range, facts)
+        hits = np.asarray(group["hits"].to_numpy())
+        return cls(pi, c, prior_pi, prior_c, int(group["level"]), pi_range, hits, facts)
 
 
 def to_saved(

@@ -3,11 +3,11 @@
 import numpy as np
 import pandas as pd
 import pytest
-from tests.settling.test_decisions import MASKS, simulated
 
 import bayes_lepu as lepu
 from bayes_lepu.actions.plain_answer import answer
 from bayes_lepu.verdict.records import Aspect, Check, Identifiability, Remedy
+from tests.actions.test_decisions import MASKS, simulated
 
 SYMBOLS = "πσγλαβ·"
 
@@ -76,7 +76,7 @@ def test_what_is_known_of_a_column_is_taken_up(fit):
     [
         (1, "The labels settle the order of the rows and the total"),
         (2, "The order of the rows is reliable, the total is not"),
-        (3, "Two readings of these labels fit equally well"),
+        (3, "Two readings of these labels fit about as well"),
         (4, "Do not rely on it"),
     ],
 )

@@ -14,8 +14,7 @@ from bayes_lepu.rows import formula, information
 from bayes_lepu.verdict import columns, convergence, forms, refits, thresholds
 from bayes_lepu.verdict.conclusion import audits_give_pi
 from bayes_lepu.verdict.evidence import Evidence
-from tools.verdict_regimes import FAMILIES, HARD, WELL, WRONG, simulate
-from tools.verdict_study import is_exchanged
+from tools.verdict_study import FAMILIES, SCORE, WELL, WRONG, is_swapped, simulate
 
 pytestmark = pytest.mark.filterwarnings("ignore::bayes_lepu.LepuWarning")
 
@@ -323,7 +322,7 @@ def test_a_penalty_that_exchanges_the_factors_is_no_level_one():
     """One guess in a hundred: the likelihood tells t from s, and the default penalty does not."""
     case, fit = fitted("psychm", "guesses of 1 %", 201)
     found = fit.identifiability
-    exchanged = is_exchanged(fit, case)
+    exchanged = is_swapped(fit, case)
     assert Evidence(fit).contradicted == exchanged
     assert not (exchanged and found.level == 1)
 
@@ -348,15 +347,15 @@ def test_the_verdict_over_all_regimes(kinds, capsys):
 
     from tools.verdict_study import summarise, try_one
 
-    regimes = WELL if kinds == "right" else {**WRONG, **HARD}
+    regimes = WELL if kinds == "right" else {**WRONG, **SCORE}
     runs = pd.DataFrame([try_one(f, regime, 4) for f in FAMILIES for regime in regimes])
     with capsys.disabled():
         print("\n" + summarise(runs).to_string())
     one = runs[runs["level"] == 1]
     target = 0.93 if kinds == "right" else 0.90
     error = np.sqrt(target * (1 - target) / len(one))
-    assert one["covered"].mean() >= target - 2 * error
-    assert not one["exchanged"].any()
+    assert one["count"].mean() >= target - 2 * error
+    assert not one["swapped"].any()
     if kinds == "right":
         assert len(one) >= 0.65 * len(runs)
 
