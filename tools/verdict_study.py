@@ -179,8 +179,8 @@ def intercept(mean_at: Callable[[float], float], target: float) -> float:
     return float(brentq(lambda b: mean_at(b) - target, low, high, xtol=1e-6))
 
 
-def simulate(family: str, regime: str, seed: int) -> Case:
-    """One data set of a family under a regime, classes drawn anew."""
+def simulate(family: str, regime: str, seed: int, **changes: Any) -> Case:
+    """One data set of a family under a regime, classes drawn anew (``changes`` of the truth)."""
     if family in TABLES:
         return from_table(family, regime, seed)
     rng = np.random.default_rng([seed, *f"{family} {regime}".encode()])
@@ -189,6 +189,7 @@ def simulate(family: str, regime: str, seed: int) -> Case:
     w: dict[str, Any] = {"n": 1500, "p": 5, "size": 4.0, "columns": "", "curve": "", "mark": ""}
     w |= {"given": "", "link": "logistic", "floor": 0.0, "ceiling": 1.0, "curve_s": "", "rise": 0.0}
     w |= {"false": 0.0, "near": 0.0, "marks": None} | drawn | REGIMES[regime]
+    w |= changes
     n, p = (2 if steep else 1) * w["n"], w["p"]
     a, alpha = rng.normal(size=(2, p))
     if family in ("mask", "auto"):  # the first column is t's alone

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::bayes_lepu.LepuWarning")
 
 
 def fitted(family, regime, seed=1):
-    case = simulate(family, regime, seed)
+    case = simulate(family, regime, seed, n=2500)
     return case, lepu.fit(case.X, case.l, method="map", random_seed=0, **case.options)
 
 
@@ -101,7 +101,7 @@ def test_scar_does_not_mislead_where_s_follows_t(regime):
 def test_what_was_not_computed_supports_no_level(monkeypatch):
     from bayes_lepu.verdict import evidence
 
-    case = simulate("scar", "as usual", 1)
+    case = simulate("scar", "as usual", 1, n=2500)
     fit = lepu.fit(case.X, case.l, method="map", random_seed=0, **case.options)
     assert fit.identifiability.level == 1
     monkeypatch.setattr(evidence, "MAX_DIM", 3)
@@ -153,7 +153,7 @@ def test_very_many_rows_are_judged_on_a_part_and_it_is_said(monkeypatch):
 
 def test_audits_of_obvious_rows_tell_nothing_about_pi():
     """60 of the most obvious negatives: no more is known than before."""
-    case = simulate("mask", "cauchit class", 1)
+    case = simulate("mask", "cauchit class", 1, n=2500)
     y = np.full(len(case.l), np.nan)
     y[np.argsort(np.where(case.l == 0, case.tau, np.inf))[:60]] = 0
     fit = lepu.fit(case.X, case.l, y=y, method="map", random_seed=0, **case.options)
@@ -220,7 +220,7 @@ def test_the_form_that_the_labels_prefer_can_be_fitted():
 
 
 def test_the_likelihood_does_not_depend_on_the_penalty():
-    case = simulate("mask", "moderate", 2)
+    case = simulate("mask", "moderate", 2, n=2500)
     sets = []
     for C in (0.01, 100.0):
         fit = lepu.fit(case.X, case.l, method="map", random_seed=0, C=C, **case.options)
@@ -247,7 +247,7 @@ def test_a_rare_class_is_judged_by_its_own_size():
 
 
 def test_the_likelihood_does_not_depend_on_the_method():
-    case = simulate("mask", "as usual", 2)
+    case = simulate("mask", "as usual", 2, n=2500)
     X, l, ends = case.X[:1200], case.l[:1200], []
     quick = {"draws": 100, "tune": 150, "chains": 2, "progressbar": False}
     for method, options in (("map", {}), ("laplace", {"draws": 200}), ("nuts", quick)):
@@ -262,7 +262,7 @@ def test_the_likelihood_does_not_depend_on_the_method():
 
 def test_the_range_of_a_posterior_holds_its_interval_under_every_form():
     """Priors move a posterior; the interval of one form is then too short on the other side."""
-    case = simulate("scar", "as usual", 2)
+    case = simulate("scar", "as usual", 2, n=2500)
     X, l = case.X[:600], case.l[:600]
     point = lepu.fit(X, l, model="scar", method="map").identifiability
     fit = lepu.fit(X, l, model="scar", method="laplace", draws=500, random_seed=0)
@@ -277,7 +277,7 @@ def test_the_range_of_a_posterior_holds_its_interval_under_every_form():
 
 def test_a_poor_gaussian_is_no_level_one():
     """Pareto k above .7: the draws do not describe the posterior, so nothing rests on them."""
-    case = simulate("scar", "as usual", 1)
+    case = simulate("scar", "as usual", 1, n=2500)
     fit = lepu.fit(case.X, case.l, model="scar", method="laplace", draws=250, random_seed=1)
     assert fit.identifiability.level == 1
     vars(fit)["quality"] = replace(fit.quality, figures={**fit.quality.figures, "pareto_k": 0.8})
@@ -304,7 +304,7 @@ def test_each_basin_is_judged_by_itself():
 
 
 def test_the_interval_given_the_naming_leaves_exchanged_draws_out():
-    case = simulate("psychm", "as usual", 1)
+    case = simulate("psychm", "as usual", 1, n=2500)
     fit = lepu.fit(
         case.X[:1500], case.l[:1500], model="psychm", method="laplace", draws=250, random_seed=1
     )
@@ -328,7 +328,7 @@ def test_a_penalty_that_exchanges_the_factors_is_no_level_one():
 
 
 def test_an_estimate_outside_of_its_own_range_is_no_level_one():
-    case = simulate("scar", "as usual", 1)
+    case = simulate("scar", "as usual", 1, n=2500)
     strong = {"c": lepu.Prior("beta", concentration=(50_000, 1_000))}
     fit = lepu.fit(case.X, case.l, model="scar", method="map", priors=strong, random_seed=0)
     found = fit.identifiability
