@@ -13,9 +13,9 @@ CONSTANT = re.compile(r"^_?[A-Z][A-Z0-9_]+(: *[a-z]+)? *= *-?[0-9.]", re.MULTILI
 # that is being added), 13,000 lines of tests, 120 numeric constants, 28 options of `fit`.
 BUDGETS = {
     "lines of the package": 30_900,
-    "files of the package": 172,
-    "lines of the tests": 18_700,
-    "numeric constants": 263,
+    "files of the package": 171,
+    "lines of the tests": 18_656,
+    "numeric constants": 262,
     "options of fit": 28,
 }
 
