@@ -12,7 +12,7 @@ from bayes_lepu.engines import engines
 from bayes_lepu.factors import Factor, Link, ceiling, get_factor
 from bayes_lepu.report import sections
 from bayes_lepu.report.sections import Section
-from bayes_lepu.verdict import table as checks
+from bayes_lepu.verdict import identifiability as checks
 from bayes_lepu.verdict.records import Aspect, Check
 from tests.patience import slow
 
@@ -225,7 +225,7 @@ def test_a_check_and_a_section_from_outside(tmp_path, monkeypatch):
     l = np.random.default_rng(4).random(3000) < 0.6 / (1 + np.exp(-4 * X[:, 0]))
     fit = lepu.fit(X, l, model="scar", method="map", random_seed=1)
     before = fit.identifiability.level
-    monkeypatch.setattr(checks, "CHECKS", [*checks.CHECKS, checks.Row(check_coin)])
+    monkeypatch.setattr(checks, "CHECKS", [*checks.CHECKS, check_coin])
     monkeypatch.setattr(sections, "SECTIONS", [*sections.SECTIONS, coin_section])
     found = lepu.diagnose(fit)
     assert before < found.level == 4
@@ -246,7 +246,7 @@ def test_a_check_from_outside_runs_for_every_kind_of_fit(monkeypatch, kind):
     if kind == "sparse":
         X = scipy.sparse.random(200, 320, density=0.05, random_state=0, format="csr")
     fit = lepu.fit(X, L.astype(int), model="scar", method="map", random_seed=1)
-    monkeypatch.setattr(checks, "CHECKS", [*checks.CHECKS, checks.Row(check_coin)])
+    monkeypatch.setattr(checks, "CHECKS", [*checks.CHECKS, check_coin])
     found = lepu.diagnose(fit)
     assert found.level == 4
     assert "coin" in [c.name for c in found.checks]

@@ -38,7 +38,7 @@ from bayes_lepu.model.parameters import Parameters
 from bayes_lepu.result.summaries import describe_draws, mean_by_row, row_blocks
 from bayes_lepu.suggestions import some
 from bayes_lepu.verdict.forms import FormRange
-from bayes_lepu.verdict.knowledge import LARGEST_Z
+from bayes_lepu.verdict.labels import LARGEST_Z
 from bayes_lepu.verdict.records import Identifiability
 
 if TYPE_CHECKING:

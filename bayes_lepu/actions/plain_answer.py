@@ -21,10 +21,10 @@ from bayes_lepu.result.numbers_in_words import (
     say_count,
     say_range,
 )
-from bayes_lepu.verdict.bend import LEARNERS, STRAIGHT
 from bayes_lepu.verdict.forms import ORDER
-from bayes_lepu.verdict.knowledge import NOT_RANDOM
+from bayes_lepu.verdict.labels import NOT_RANDOM
 from bayes_lepu.verdict.records import Aspect, Check, Identifiability, Remedy
+from bayes_lepu.verdict.rivals import LEARNERS, STRAIGHT
 
 if TYPE_CHECKING:
     from bayes_lepu.fitted import Fit

@@ -22,7 +22,7 @@ from bayes_lepu.plots.panels import (
 )
 from bayes_lepu.result.summaries import tail_probabilities
 from bayes_lepu.verdict.identifiability import verdict_of
-from bayes_lepu.verdict.label_checks import calibrate_labels, scores
+from bayes_lepu.verdict.labels import calibrate_labels, scores
 
 if TYPE_CHECKING:
     from arviz_plots import PlotCollection
@@ -148,7 +148,7 @@ def plot_calibration(
     panels = Panels.of(["calibration"], plot_collection=plot_collection, backend=backend)
     evidence = verdict_of(fit).evidence
     if evidence is None:
-        found = calibrate_labels(*scores(fit), fit.options.random_seed)
+        found = calibrate_labels(*scores(fit.draws, fit.data), fit.options.random_seed)
     else:
         found = evidence.calibration
     grid = found.grid

@@ -7,9 +7,9 @@ import numpy as np
 from bayes_lepu.errors import ModelError
 from bayes_lepu.model.parameters import sigma_norm
 from bayes_lepu.plots.panels import CLASS, DRAWS, GUIDE, PROPENSITY, Panels, share_range
-from bayes_lepu.verdict.climbing import Role
 from bayes_lepu.verdict.identifiability import verdict_of
-from bayes_lepu.verdict.thresholds import LIKELIHOOD_DROP
+from bayes_lepu.verdict.peaks import Role
+from bayes_lepu.verdict.records import LIKELIHOOD_DROP
 
 if TYPE_CHECKING:
     from arviz_plots import PlotCollection

@@ -17,7 +17,7 @@ in large samples if the terms act nowhere. Four questions are put:
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -33,56 +33,39 @@ from bayes_lepu.rows import (
     make_point,
 )
 from bayes_lepu.rows.factoring import solve
-from bayes_lepu.verdict.records import Aspect, Check, not_computed, passed_if
-from bayes_lepu.verdict.thresholds import judged_on
+from bayes_lepu.verdict.records import Aspect, Check, judged_on, passed_if
 
 if TYPE_CHECKING:
     from bayes_lepu.verdict.evidence import Evidence
 
 # Five tests are made; at .002 each, one straight data set in a hundred is called curved.
 P_VALUE = 0.002
-MAX_ROWS = 50_000
+MAX_ROWS = 50_000  # beyond, every curve is significant, however small
 MAX_COLUMNS = 10  # products are formed of the columns that matter most
 NAMED = 3  # terms handed on to be refitted
 RESOLVED = 1e-8  # share of a term's information that must be its own
+CLEAR = 1e-6  # the same of a direction: those that the model's own terms nearly span say nothing
 
 
-@dataclass(frozen=True)
-class Question:
-    """One of the questions, and what is said of it.
-
-    Attributes
-    ----------
-    name : str
-    what : str
-        The terms that the model leaves out.
-    consequence, remedy : str
-        Where they act after all; the remedy ends with the strongest term where there are several.
-    aspect : Aspect
-    alone : bool
-        Whether it is one term.
-    """
+class Question(NamedTuple):
+    """One of the questions, what the model leaves out, and what is said where it acts after all."""
 
     name: str
     what: str
     consequence: str
-    remedy: str
+    remedy: str  # ends with the strongest term where there are several
     aspect: Aspect = Aspect.LABELS
-    alone: bool = False
+    alone: bool = False  # whether it is one term
 
 
-ADD = "Add the squares or products as columns, for example "
-CURVES_OF_T = Question(
-    "curves of t",
-    "Squares and products of the columns in t",
-    "the columns do not act on t in straight lines",
-    ADD,
-)
-CURVES_OF_S = Question(
-    "curves of s",
-    "Squares and products of the columns in s",
-    "the columns do not act on s in straight lines",
-    ADD,
+CURVES_OF_T, CURVES_OF_S = (
+    Question(
+        f"curves of {factor}",
+        f"Squares and products of the columns in {factor}",
+        f"the columns do not act on {factor} in straight lines",
+        "Add the squares or products as columns, for example ",
+    )
+    for factor in "ts"
 )
 LINK_OF_T = Question(
     "link of t",
@@ -99,11 +82,9 @@ S_ALONG_T = Question(
     Aspect.LEVEL,
     alone=True,
 )
-NOT_COMPUTED = not_computed(CURVES_OF_T.name, bears_on=(CURVES_OF_T.aspect,), needs="passed")
 
 
-@dataclass(frozen=True)
-class Term:
+class Term(NamedTuple):
     """The product of two columns (a square where they are the same)."""
 
     name: str
@@ -139,34 +120,28 @@ class ColumnScores:
 
 
 def list_terms(evidence: "Evidence") -> list[Term]:
-    """Squares of all columns and products of those that matter most."""
-    point, data = evidence.peaks[0].point, evidence.weak.data
-    names = data.feature_names
+    """Squares and products of the columns that matter most."""
+    point, names = evidence.peaks[0].point, evidence.data.feature_names
     size = np.abs(point.a) + np.abs(point.alpha)
-    best = np.sort(np.argsort(-size, kind="stable")[:MAX_COLUMNS])
-    squares = [Term(f"{names[j]}²", int(j), int(j)) for j in best]
-    products = [Term(f"{names[i]}·{names[j]}", int(i), int(j)) for i in best for j in best if i < j]
-    return squares + products
+    best = np.sort(np.argsort(-size, kind="stable")[:MAX_COLUMNS]).tolist()
+    squares = [Term(f"{names[j]}²", j, j) for j in best]
+    return squares + [Term(f"{names[i]}·{names[j]}", i, j) for i in best for j in best if i < j]
 
 
 def score_columns(evidence: "Evidence") -> ColumnScores:
     """The four questions at the maximum of the weak density."""
     data, point = evidence.weak.data, evidence.inside(evidence.peaks[0].point)
-    part = data.evenly(MAX_ROWS).as_rows
-    X = part.X
-    tau = point.tau(X)
+    part, propensity = data.evenly(MAX_ROWS).as_rows, evidence.propensity
+    X, tau, terms = part.X, point.tau(part.X), list_terms(evidence)
     z = (tau - tau.mean()) / max(float(tau.std()), 1e-12)
-    terms = list_terms(evidence)
     more = np.column_stack([*(t.values(X) for t in terms), z**2 - 1])
     rows = part._replace(X=np.ascontiguousarray(np.hstack([X, more])))
     where, p, m = flat_order(rows), X.shape[1], more.shape[1]
-    varies = evidence.propensity.has_predictor
-    nothing = np.zeros(m)
-    if varies:
-        alpha, beta, rates = np.append(point.alpha, nothing), point.beta, point.log_w
-    else:  # a constant s as a logistic one with α = 0, so that slopes of s have a score
+    varies, nothing = propensity.has_predictor, np.zeros(m)
+    alpha, beta, rates = np.append(point.alpha, nothing), point.beta, point.log_w
+    if not varies:  # a constant s as a logistic one with α = 0, so that slopes of s have a score
         c = float(np.clip(point.s(X[:1])[0], 1e-9, 1 - 1e-9))
-        alpha, beta, rates = np.zeros(p + m), np.log(c) - np.log1p(-c), CERTAIN_LINK
+        alpha, beta, rates = 0 * alpha, np.log(c) - np.log1p(-c), CERTAIN_LINK
     at = make_point(
         a=np.append(point.a, nothing),
         b=point.b,
@@ -176,42 +151,35 @@ def score_columns(evidence: "Evidence") -> ColumnScores:
         epsilon=0.0 if point.epsilon is None else point.epsilon,
         class_rates=point.of_class.log_rates(),
     )
-    links = make_links(evidence.propensity.link, point.of_class.link)
-    _, grad, info = loglik_grad_info(rows, by_number(links), at)
+    links = by_number(make_links(propensity.link, point.of_class.link))
+    _, grad, info = loglik_grad_info(rows, links, at)
 
-    s0 = where.of_selection(0).start
     own = np.zeros(where.size, dtype=bool)
-    own[:p], own[where.p] = data.class_mask, True
-    own[s0 : s0 + p] = data.selection_mask & varies
-    own[where.of_selection(0).stop - 1] = evidence.propensity.fixed is None
+    free, of_s = where.entries(own), where.of_selection(0).start
+    free.a[:p], free.b[...] = data.class_mask, True
+    free.alpha[:, :p], free.beta[...] = data.selection_mask & varies, propensity.fixed is None
     if varies:
-        own[where.own(0).start + np.array(evidence.propensity.coordinate_rates, dtype=int)] = True
-    questions = {
-        CURVES_OF_T: np.eye(where.size)[:, p : p + m - 1],
-        LINK_OF_T: np.eye(where.size)[:, p + m - 1 : p + m],
-    }
+        free.uv[:, list(propensity.coordinate_rates)] = True
+    unit = np.eye(where.size)
+    questions = {CURVES_OF_T: unit[:, p : p + m - 1], LINK_OF_T: unit[:, p + m - 1 : p + m]}
     if varies:
-        questions[CURVES_OF_S] = np.eye(where.size)[:, s0 + p : s0 + p + m - 1]
-    if evidence.propensity.fixed is None:
-        left_out = ~data.selection_mask if varies else np.ones(p, dtype=bool)
-        along = np.zeros((where.size, 1))
-        along[s0 : s0 + p, 0] = np.where(left_out, point.a, 0.0)
-        if along.any():
-            questions[S_ALONG_T] = along
+        questions[CURVES_OF_S] = unit[:, of_s + p : of_s + p + m - 1]
+    along = np.zeros((where.size, 1))
+    along[of_s : of_s + p, 0] = np.where(varies & data.selection_mask, 0.0, point.a)
+    if propensity.fixed is None and along.any():
+        questions[S_ALONG_T] = along
     p_values, tables = {}, []
     for question, E in questions.items():
-        U, V, share = efficient_scores(grad, info, own, E)
-        p_values[question], stat = _p_value(U, V, share)
+        p_values[question], stat = _p_value(*efficient_scores(grad, info, own, E))
         labels = [question.name] if question.alone else [t.name for t in terms]
         tables.append(pd.DataFrame({"question": question.name, "term": labels, "z": stat}))
-    table = pd.concat(tables, ignore_index=True)
-    first = table["z"].to_numpy()[: m - 1]
+    first = tables[0]["z"].to_numpy()
     order = np.argsort(-np.abs(first))[:NAMED]
     stands_out = chdtrc(1, first**2) * (m - 1) < P_VALUE
     named = tuple(terms[i] for i in order if stands_out[i])
     if not named and p_values[CURVES_OF_T] < P_VALUE:
         named = tuple(terms[i] for i in order)
-    return ColumnScores(table, p_values, named, len(X))
+    return ColumnScores(pd.concat(tables, ignore_index=True), p_values, named, len(X))
 
 
 def efficient_scores(grad: Array, info: Array, own: Array, E: Array) -> tuple[Array, Array, Array]:
@@ -222,8 +190,7 @@ def efficient_scores(grad: Array, info: Array, own: Array, E: Array) -> tuple[Ar
     U = E.T @ grad - I_out.T @ fitted[:, -1]
     full = E.T @ info @ E
     V = full - I_out.T @ fitted[:, :-1]
-    share = np.diag(V) / np.maximum(np.diag(full), 1e-300)
-    return U, (V + V.T) / 2, share
+    return U, (V + V.T) / 2, np.diag(V) / np.maximum(np.diag(full), 1e-300)
 
 
 def _p_value(U: Array, V: Array, share: Array) -> tuple[float, Array]:
@@ -235,11 +202,10 @@ def _p_value(U: Array, V: Array, share: Array) -> tuple[float, Array]:
     single = float(chdtrc(1, np.max(z**2))) * int(use.sum())
     if use.sum() == 1:
         return min(single, 1.0), z
-    # Directions that the model's own terms nearly span carry no information and are left out.
     root = np.sqrt(np.diag(V)[use])
     scaled = V[np.ix_(use, use)] / root / root[:, None]
     values, vectors = np.linalg.eigh(np.clip(np.nan_to_num(scaled), -1.0, 1.0))
-    clear = values > 1e-6
+    clear = values > CLEAR
     inner = vectors[:, clear].T @ (U[use] / root)
     joint = float(chdtrc(int(clear.sum()), float(np.sum(inner**2 / values[clear]))))
     return min(2 * min(single, joint), 1.0), z
@@ -248,31 +214,29 @@ def _p_value(U: Array, V: Array, share: Array) -> tuple[float, Array]:
 def check_columns(evidence: "Evidence") -> list[Check]:
     """One record for every question."""
     found = evidence.columns
-    if found is None:
-        return []  # the scores are those of rows that were drawn together
+    if evidence.too_large:
+        name, text = CURVES_OF_T.name, evidence.too_large
+        return [Check(name, "not computed", text=text, bears_on=(Aspect.LABELS,), needs="passed")]
     checks = []
-    for question, p in found.p_values.items():
+    for question, p in ({} if found is None else found.p_values).items():
+        assert found is not None
         part = found.table[found.table["question"] == question.name]
         strongest = part.loc[part["z"].abs().idxmax(), "term"]
         text = f"{question.what} would improve the fit with p = {p:.2g}"
         text += "." if question.alone else f"; the strongest is {strongest}."
+        # Columns that are kept out of s name the factors, as long as they stay out of it.
+        names_too = question is S_ALONG_T and evidence.fit.orientation.settled_by == "columns"
         checks.append(
-            passed_if(
-                p >= P_VALUE,
+            Check(
                 question.name,
+                passed_if(p >= P_VALUE),
                 p,
                 f"p at least {P_VALUE:g}",
                 text + judged_on(found.rows, evidence.data.n),
                 question.remedy + ("" if question.alone else f"{strongest}."),
-                bears_on=(question.aspect, *_names_too(question, evidence)),
+                bears_on=(question.aspect, *([Aspect.ORIENTATION] if names_too else [])),
                 needs="passed",
                 consequence=question.consequence,
             )
         )
     return checks
-
-
-def _names_too(question: Question, evidence: "Evidence") -> tuple[Aspect, ...]:
-    """Columns that are kept out of s name the factors, as long as they stay out of it."""
-    by_columns = evidence.fit.orientation.settled_by == "columns"
-    return (Aspect.ORIENTATION,) if by_columns and question is S_ALONG_T else ()

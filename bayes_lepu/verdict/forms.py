@@ -1,16 +1,17 @@
-r"""How far the form carries the answer: π and c under other forms that predict the labels as well.
+r"""How far the form carries the answer: π under other models that predict the labels as well.
 
-Every row of the labels has probability
+Every alternative is the row formula at a point of its flat order, :math:`E z + \text{offset}`,
 
-.. math:: h = t\,s + (1-t)\,\varepsilon, \qquad t = \kappa F(a \cdot x + b),
+.. math:: L_i = \sum_k w_{ik}\, L_i(\theta_k), \qquad t = \kappa F(a \cdot x + b),
 
-and the fitted model sets F = σ, κ = 1 and ε = 0. Here the class gets other links F (probit, both
-complementary log-log links, cauchit), a ceiling κ below one, squares and products of the columns
-that `columns` names; marks may be false at a small rate ε; and s may follow the class's own score
-where the model keeps columns out of it, or be lower for doubtful positives, at the same h. Each is
-refitted from the answer at hand, under the same weak ridge. Forms whose log likelihood lies within
-4 units of the best predict the labels as well: what they say about π differs by the form alone, not
-by the data.
+refitted from the answer at hand under the weak ridge. The fitted model sets F = σ and κ = 1, and no
+mark is false. Here the class gets other links F (probit, both complementary log-log links,
+cauchit), a ceiling κ below one, squares and products of the columns that `columns` names; marks may
+be false at a small rate ε; and s may follow the class's own score where the model keeps columns out
+of it, or be lower for doubtful positives, at the same h. Of several annotators a few such rows may
+be mixed (k): with a difficulty :math:`u_k` added to every :math:`\beta_j`, or without the label of
+an annotator who copied another (`several_annotators`). Models whose log likelihood lies within 4
+units of the best predict the labels as well: what they say about π differs by the form alone.
 
 The range of π over them, widened by the distance from π to the ends of the usual likelihood set, is
 the *form range*. Of a posterior it also holds its interval, moved by what each form moves π: where
@@ -18,52 +19,387 @@ priors shift the posterior, the interval of the fitted form alone is too short o
 """
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+from scipy.special import expit, logit
 
 from bayes_lepu.data.pu_data import PUData
-from bayes_lepu.factors import CURVES, Factor, ceiling
+from bayes_lepu.factors import CURVES, Factor, Link, ceiling
+from bayes_lepu.factors.logistic import LINK as LOGISTIC
 from bayes_lepu.links import Array, RowKind
+from bayes_lepu.model.parameters import Parameters
 from bayes_lepu.result.numbers_in_words import UNITS, share, worse
-from bayes_lepu.verdict import thresholds
-from bayes_lepu.verdict.climbing import share_positive
+from bayes_lepu.rows import (
+    CERTAIN_LINK,
+    NOT_SHOWN,
+    Links,
+    Point,
+    Rows,
+    by_number,
+    flat_order,
+    loglik_grad,
+    loglik_grad_info,
+    make_links,
+    make_point,
+    row_terms,
+)
+from bayes_lepu.rows.evaluation import row_slopes
+from bayes_lepu.rows.factoring import inverse_root
 from bayes_lepu.verdict.columns import Term
-from bayes_lepu.verdict.levels import LEVEL_REMEDY, OWN_BRANCHES, interval
-from bayes_lepu.verdict.profile import Profile
-from bayes_lepu.verdict.records import Aspect, Check, not_computed, passed_if
-from bayes_lepu.verdict.refits import Form, Problem, Refit
-from bayes_lepu.verdict.thresholds import grade, graded, judged_on
+from bayes_lepu.verdict.levels import LEVEL_REMEDY, interval
+from bayes_lepu.verdict.peaks import WEAK_SLOPE_SCALE, delta_sd, share_positive
+from bayes_lepu.verdict.records import (
+    FORM_WIDTH,
+    MODE_GAP,
+    ROUNDING,
+    Aspect,
+    Check,
+    grade,
+    graded,
+    judged_on,
+    passed_if,
+    relative,
+)
 
 if TYPE_CHECKING:
     from bayes_lepu.verdict.evidence import Evidence
 
-AS_WELL = 4.0  # log-likelihood units within which two forms predict the labels alike
-FALSE_MARKS = (0.0, 0.02, 0.05)
+AS_WELL = 4.0  # log-likelihood units within which two models predict the labels alike
+FALSE_MARKS = (0.02, 0.05)  # rates that go unnoticed in a table somebody looked through
 CEILINGS = (0.9, 0.8)
 RISES = (0.5, 1.0, 2.0)  # of the log odds of a constant s, over one sd of the class's predictor
 FLOORS = (0.05, 0.1, 0.2)  # of an s that follows t, from s = floor to s = 1 - floor
-WIDENING = 1.0  # times the half-width of the likelihood set of π, beyond the outermost forms
-TOP = 100
+TOP = 100  # rows that somebody looks through in a sitting
 SAME_ROWS = 0.5  # share of the first rows below which two forms send one to other rows
 SPREAD = 5.0  # times as many missed positives at the upper end: the total is not known then
 REFUTED = 8.0  # log-likelihood units below the best form at which the fitted one says nothing
 ORDER = "order under other forms"
 DOUBTFUL = "doubtful positives marked half as often"
-MOVED = "the penalty or prior of this fit moved it out of what the labels leave"
-
-
 _WIDTH: dict[str, Any] = {
     "bears_on": (Aspect.LEVEL,),
     "needs": "passed",
     "consequence": "forms that predict the labels as well disagree about it",
 }
+_MOVED = _WIDTH | {
+    "consequence": "the penalty or prior of this fit moved it out of what the labels leave"
+}
+
+# One alternative, refitted --------------------------------------------------------------------
+
+MAX_CELLS = 20_000  # labels; beyond, models are refitted to an evenly spaced part of the rows
+STEPS = 200  # a refit starts at a good answer: a bound for forms without a maximum
+DAMPING = 1e-3  # of the curvature on the diagonal: some directions have none at all
+SOME_FALSE = 0.01  # rate of false marks from which a rate that is estimated starts
+NEAR_ONE = 0.98  # of a constant s at the start: at 1 its log-odds have no slope
+LARGEST = 12.0  # log-odds of a rate at the start: beyond, it has no slope
+# Slopes of a link against those of the logistic one for about the same curve.
+LINK_SCALES = {"probit": 0.6, "cloglog": 0.8, "loglog": 0.8, "cauchit": 0.8}
+TINY = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class Form:
+    """One alternative to the fitted model.
+
+    Attributes
+    ----------
+    name : str
+        In words.
+    of_class : Factor
+        Curve of the class, with a ceiling where it has one.
+    false_marks : float or None
+        Rate of marks on negative rows; None where every annotator's is estimated.
+    rise : float
+        By how much the log odds of s rise with one sd of the class's predictor, by the columns that
+        the model keeps out of s.
+    floor : float
+        Where positive, s follows t: s = floor + (1 - 2 floor) t.
+    terms : tuple of Term
+        Squares and products that join the class's predictor.
+    slopes : bool
+        Whether the columns of the class enter every s.
+    shifts, shares : arrays
+        What all annotators' log odds of marking a row have in common, and how often.
+    copied : (int, int, float) or None
+        Which annotator copies which other one, on which share of the rows.
+    """
+
+    name: str
+    of_class: Factor
+    false_marks: float | None = 0.0
+    rise: float = 0.0
+    floor: float = 0.0
+    terms: tuple[Term, ...] = ()
+    slopes: bool = False
+    shifts: Array = field(default_factory=lambda: np.zeros(1))
+    shares: Array = field(default_factory=lambda: np.ones(1))
+    copied: tuple[int, int, float] | None = None
+
+    def parts(self, rows: Rows) -> list[tuple[Rows, Array | float, float]]:
+        """The parts of a mixture: rows, logarithm of their share, what is added to every β."""
+        if self.copied is None:
+            return [(rows, np.log(w), u) for u, w in zip(self.shifts, self.shares, strict=True)]
+        j, other, part = self.copied
+        both = (rows.labels[j] >= 0) & (rows.labels[other] >= 0)
+        same = both & (rows.labels[j] == rows.labels[other])
+        without = rows.labels.copy()
+        without[j] = NOT_SHOWN
+        with np.errstate(divide="ignore"):
+            own, copies = np.log(np.where(both, 1 - part, 1.0)), np.log(np.where(same, part, 0.0))
+        return [(rows, own, 0.0), (rows._replace(labels=without), copies, 0.0)]
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Rows on standardised columns, the curves, and the answer at hand.
+
+    ``free_rates`` are the coordinates of the propensity's rates that are refitted.
+    """
+
+    rows: Rows
+    link: Link
+    of_class: Factor
+    class_mask: NDArray[np.bool_]
+    selection_mask: NDArray[np.bool_]
+    free_rates: tuple[int, ...]
+    start: Point
+
+    @classmethod
+    def of(cls, data: PUData, point: Parameters, propensity: Factor) -> "Problem":
+        """The problem of standardised columns; a constant s is a logistic one without slopes."""
+        rows = data.evenly(MAX_CELLS // data.n_annotators).as_rows
+        mask, link = data.selection_mask.copy(), propensity.link
+        mask[data.visit_places] = True
+        # Guesses and lapses of several annotators are kept as fitted.
+        free = () if data.n_annotators > 1 else propensity.coordinate_rates
+        if not propensity.has_predictor:
+            s = np.clip(point.s(rows.X[:1])[..., 0], 1e-6, NEAR_ONE)
+            point = replace(point, alpha=0 * point.alpha, beta=logit(s), log_w=CERTAIN_LINK)
+            mask, free, link = mask & False, (), LOGISTIC
+        start = make_point(
+            a=point.a,
+            b=point.b,
+            alpha=point.alpha,
+            beta=point.beta,
+            rates=point.log_w,
+            epsilon=0.0 if point.epsilon is None else point.epsilon,
+        )
+        return cls(rows, link, point.of_class, data.class_mask, mask, free, start)
+
+    def swapped(self) -> "Problem":
+        """The same with t and s swapped in the start."""
+        at = self.start
+        start = make_point(a=at.alpha[0], b=at.beta[0], alpha=at.a, beta=at.b, rates=at.rates)
+        return replace(self, start=start)
+
+    def refit(self, form: Form, z: Array | None = None) -> "Refit":
+        """The mode next to the answer at hand, or to other coordinates."""
+        found = Refit.of(self, form)
+        start = found.z if z is None else z
+        root = found.units(start)
+
+        def loss(u: Array) -> tuple[float, Array]:
+            value, grad = found.loss(start + root @ u)
+            return value, root.T @ grad
+
+        first, options = np.zeros(len(start)), {"maxiter": STEPS}
+        best = minimize(loss, first, jac=True, method="L-BFGS-B", options=options)
+        return replace(found, z=start + root @ best.x)
+
+
+@dataclass(frozen=True, eq=False)
+class Refit:
+    """A form at coordinates z: the flat order of the row formula is E z + offset.
+
+    ``precision`` is that of the weak ridge.
+    """
+
+    form: Form
+    rows: Rows
+    links: Links
+    E: Array
+    offset: Array
+    precision: Array
+    rates: Array
+    free_rates: list[int]
+    z: Array
+
+    @classmethod
+    def of(cls, problem: Problem, form: Form) -> "Refit":
+        """The form at the answer at hand."""
+        rows, start, p = problem.rows, problem.start, len(problem.start.a)
+        if form.terms:
+            more = np.column_stack([term.values(rows.X) for term in form.terms])
+            rows = rows._replace(X=np.ascontiguousarray(np.hstack([rows.X, more])))
+        where, scale = flat_order(rows), link_scale(form.of_class) / link_scale(problem.of_class)
+        mask = problem.class_mask if form.slopes else problem.selection_mask
+        rates, free_rates, link = start.rates, list(problem.free_rates), problem.link
+        first, offset, precision = np.zeros((3, where.size))
+        free = np.zeros(where.size, dtype=bool)
+        at, is_free = where.entries(first), where.entries(free)
+        at.a[:p], at.b[...] = scale * start.a, scale * start.b
+        is_free.a[:p], is_free.a[p:], is_free.b[...] = problem.class_mask, True, True
+        ridge = where.entries(precision)
+        ridge.a[...], ridge.alpha[...] = (WEAK_SLOPE_SCALE * scale) ** -2, WEAK_SLOPE_SCALE**-2
+        if form.floor:
+            free_rates, link = [], LOGISTIC
+            rates = np.log([[form.floor, form.floor, 1 - 2 * form.floor]])
+        else:
+            at.alpha[:, :p], at.beta[...] = start.alpha, start.beta
+            is_free.alpha[:, :p], is_free.beta[...] = mask, True
+            along = start.a / max(float((problem.rows.X @ start.a).std()), TINY)
+            where.entries(offset).alpha[:, :p] = np.where(mask, 0.0, form.rise * along)
+            ratios = (rates - rates[:, 2:])[:, free_rates]
+            at.uv[:, free_rates] = np.clip(ratios, -LARGEST, LARGEST)
+            is_free.uv[:, free_rates] = True
+            is_free.e[...] = form.false_marks is None
+            at.e[...] = logit(np.where(start.epsilon > 0, start.epsilon, SOME_FALSE))
+        E = np.eye(where.size)[:, free]
+        if form.floor:  # (α, β) = (a, b)
+            E[where.of_selection(0)] = E[where.of_class()]
+        links = make_links(link, form.of_class.link)
+        return cls(form, rows, links, E, offset, precision[free], rates, free_rates, first[free])
+
+    def point(self, z: Array) -> Point:
+        """The point of the row formula."""
+        at = flat_order(self.rows).entries(self.E @ z + self.offset)
+        rates, marks = self.rates, self.form.false_marks
+        if self.free_rates:
+            logits = np.where(np.isneginf(rates), -np.inf, 0.0)
+            logits[:, self.free_rates] = at.uv[:, self.free_rates]
+            rates = logits - np.logaddexp.reduce(logits, axis=1, keepdims=True)
+        return make_point(
+            a=at.a,
+            b=at.b,
+            alpha=at.alpha,
+            beta=at.beta,
+            rates=rates,
+            epsilon=expit(at.e) if marks is None else marks,
+            class_rates=self.form.of_class.log_rates(),
+        )
+
+    @property
+    def weight(self) -> Array:
+        """How often every row counts."""
+        return self.rows.weight if self.rows.weight.size else np.ones(len(self.rows.X))
+
+    def mixed(self, z: Array) -> tuple[Array, list[tuple[Rows, Point, Array]], Array]:
+        """Log likelihood of the rows, the parts with their posterior shares, P(y=1 | labels)."""
+        point, links, found = self.point(z), by_number(self.links), []
+        for rows, log_share, shift in self.form.parts(self.rows):
+            at = point._replace(beta=point.beta + shift)
+            loglik, m = row_terms(rows, links, at)
+            found.append((rows, at, loglik + log_share, m))
+        total = np.logaddexp.reduce([loglik for *_, loglik, _ in found])
+        parts = [(rows, at, np.exp(loglik - total)) for rows, at, loglik, _ in found]
+        m = sum(of * part[3] for (*_, of), part in zip(parts, found, strict=True))
+        return total, parts, np.asarray(m)
+
+    def loss(self, z: Array) -> tuple[float, Array]:
+        """Minus the log likelihood with the weak ridge, and its gradient.
+
+        The gradient of a mixture is that of its parts, each row weighted by its share in them.
+        """
+        links = by_number(self.links)
+        if len(self.form.shifts) == 1 and self.form.copied is None:
+            value, grad = loglik_grad(self.rows, links, self.point(z))
+        else:
+            loglik, parts, _ = self.mixed(z)
+            value, grad = float(self.weight @ loglik), np.zeros(len(self.E))
+            for rows, at, of in parts:
+                grad += loglik_grad(rows._replace(weight=self.weight * of), links, at)[1]
+        return 0.5 * float(self.precision @ z**2) - value, self.precision * z - self.E.T @ grad
+
+    def units(self, z: Array) -> Array:
+        """Steps in which the curvature is one; of several annotators the coordinates themselves."""
+        if len(self.rows.labels) > 1:
+            return np.eye(len(z))
+        info = loglik_grad_info(self.rows, by_number(self.links), self.point(z))[2]
+        curvature = self.E.T @ info @ self.E + np.diag(self.precision)
+        size = np.sqrt(np.maximum(np.diag(curvature), 1e-8))
+        root = inverse_root(curvature / np.outer(size, size) + DAMPING * np.eye(len(z)))
+        return np.diag(1 / size) if root is None else root / size[:, None]
+
+    # What a refit says ------------------------------------------------------------------------
+
+    @cached_property
+    def found(self) -> tuple[Array, list[tuple[Rows, Point, Array]], Array]:
+        """The rows at the mode, as `mixed` has them."""
+        return self.mixed(self.z)
+
+    @cached_property
+    def score(self) -> Array:
+        """The class's predictor."""
+        point = self.point(self.z)
+        return self.rows.X @ point.a + point.b
+
+    def figures(self) -> dict[str, Any]:
+        """Log likelihood, π, c (share of the positives that somebody marked), P(y=1 | labels)."""
+        t, (loglik, _, m) = self.form.of_class.value(self.score), self.found
+        pi, marked = float(np.average(t, weights=self.weight)), (self.rows.labels == 1).any(axis=0)
+        return {
+            "loglik": float(self.weight @ loglik),
+            "pi": pi,
+            "c": float(np.average(m * marked, weights=self.weight)) / max(pi, TINY),
+            "missed": m[~marked],
+        }
+
+    def slopes(self) -> tuple[Array, Array]:
+        """Slopes of every row in the predictors ``(J + 1, n)``, the class last, and in e."""
+        links = by_number(self.links)
+        slopes, false = np.zeros((2, len(self.rows.labels) + 1, len(self.rows.X)))
+        for rows, at, of in self.found[1]:
+            slopes += of * row_slopes(rows, links, at)[1]
+            m = row_terms(rows, links, at)[1]
+            false[:-1] += (
+                of * np.where(rows.labels >= 0, rows.labels - at.epsilon[:, None], 0) * (1 - m)
+            )
+        return slopes, false[:-1]
+
+    def sd(self) -> float:
+        """Standard deviation of π: delta method, information from the rows' own scores."""
+        where, X1 = flat_order(self.rows), np.column_stack([self.rows.X, np.ones(len(self.rows.X))])
+        slopes, false = self.slopes()
+        G, w = np.zeros((len(X1), where.size)), self.weight
+        G[:, where.of_class()] = slopes[-1][:, None] * X1
+        for j in range(where.J):
+            G[:, where.of_selection(j)] = slopes[j][:, None] * X1
+            G[:, where.own(j).stop - 1] = false[j]
+        G, curve, slope = G @ self.E, self.form.of_class, np.zeros(where.size)
+        slope[where.of_class()] = w * np.exp(curve.logs(self.score, curve.log_rates())[2]) @ X1
+        total = (G * w[:, None]).T @ G + np.diag(self.precision)
+        return delta_sd(total, self.E.T @ slope / w.sum())
+
+    def doubtful(self) -> dict[str, Any]:
+        """The same h, of another class and propensity.
+
+        With twice the odds of t and s lowered by as much, s t stays what it is at every row: the
+        clearest positives are marked as the model says, doubtful ones down to half as often.
+        """
+        own, curve, unlabelled = self.figures(), self.form.of_class, self.rows.labels[0] == 0
+        t, more = curve.value(self.score), expit(curve.log_odds(self.score) + np.log(2))
+        pi, m = float(np.average(more, weights=self.weight)), own["missed"]
+        h = (t[unlabelled] - m) / np.maximum(1 - m, TINY)
+        missed = (more[unlabelled] - h) / np.maximum(1 - h, TINY)
+        return {**own, "pi": pi, "c": own["c"] * own["pi"] / pi, "missed": missed}
+
+
+def link_scale(curve: Factor) -> float:
+    """Slopes of a curve against those of the logistic one."""
+    return LINK_SCALES.get(curve.link.name, 1.0)
+
+
+# The range over all of them -------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
 class FormRange:
-    """The class prior over all forms that predict the labels as well.
+    """The class prior over all models that predict the labels as well.
 
     Attributes
     ----------
@@ -82,8 +418,8 @@ class FormRange:
     moved : bool
         Whether the estimate of π lies where the likelihood of no form does.
     naming_gap : float
-        By how much the likelihood prefers this naming of the factors to the other, false marks
-        allowed; infinite where the other is no answer or the question does not arise.
+        By how much the likelihood prefers this orientation to the other, false marks allowed;
+        infinite where the other is no answer or the question does not arise.
     missed : (forms kept, unlabelled rows) array
         P(y=1 | x, l=0) by every form kept, of the rows to which the forms were refitted.
     """
@@ -104,7 +440,7 @@ class FormRange:
         return self.table[self.table["kept"]]
 
 
-def list_forms(own: Factor, terms: tuple[Term, ...], *, kept_out: bool) -> list[tuple[Form, ...]]:
+def list_forms(own: Factor, terms: tuple[Term, ...], *, kept_out: bool) -> list[list[Form]]:
     """All forms, the fitted model's ``own`` first (``kept_out``: columns of t do not enter s).
 
     Those with more and more false marks stand together.
@@ -114,19 +450,13 @@ def list_forms(own: Factor, terms: tuple[Term, ...], *, kept_out: bool) -> list[
     shapes += [Form(f"ceiling {top:g}", ceiling(top)) for top in CEILINGS]
     if terms:
         shapes.append(Form("with " + ", ".join(t.name for t in terms), own, terms=terms))
-    forms = [
-        (
-            shape,
-            *(
-                replace(shape, name=f"{shape.name}, {rate:.0%} false marks", false_marks=rate)
-                for rate in FALSE_MARKS[1:]
-            ),
-        )
-        for shape in shapes
-    ]
+    forms = [[shape, *(
+        replace(shape, name=f"{shape.name}, {rate:.0%} false marks", false_marks=rate)
+        for rate in FALSE_MARKS
+    )] for shape in shapes]  # fmt: skip
     if kept_out:
-        forms += [(Form(f"s rises with t's score by {k:g} per sd", own, rise=k),) for k in RISES]
-        forms += [(Form(f"s = {f:g} + {1 - 2 * f:g} t", own, floor=f),) for f in FLOORS]
+        forms += [[Form(f"s rises with t's score by {k:g} per sd", own, rise=k)] for k in RISES]
+        forms += [[Form(f"s = {f:g} + {1 - 2 * f:g} t", own, floor=f)] for f in FLOORS]
     return forms
 
 
@@ -142,53 +472,48 @@ def options_of(form: Form, own: Factor) -> str:
     return ", ".join([*options, *(["false_marks=True"] if form.false_marks else [])])
 
 
-def form_range(
-    subject: "Evidence", profile: Profile | None, terms: tuple[Term, ...]
-) -> FormRange | None:
+def form_range(evidence: "Evidence") -> FormRange | None:
     """Refit every form and keep those that predict the labels as well."""
-    known, own = subject.propensity.fixed is not None, subject.peaks[0]
+    profile, own, columns = evidence.profile, evidence.peaks[0], evidence.columns
+    known = evidence.propensity.fixed is not None
     if profile is None or known or own.point.epsilon is not None:
         return None  # fitted false marks are themselves one of the forms
-    data, varies = subject.data, subject.propensity.has_predictor
-    problem = Problem.of(subject.weak.data, subject.inside(own.point), subject.propensity)
-    kept_out = not varies or bool(np.any(data.class_mask & ~data.selection_mask))
-    records: list[dict[str, Any]] = []
-    calls: dict[str, str] = {}
-    fitted: list[Refit] = []  # the fitted form, with no and more false marks
-    for number, forms in enumerate(list_forms(problem.of_class, terms, kept_out=kept_out)):
-        z = None
+    data, mask = evidence.data, evidence.data.class_mask & ~evidence.data.selection_mask
+    problem = Problem.of(evidence.weak.data, evidence.inside(own.point), evidence.propensity)
+    kept_out = not evidence.propensity.has_predictor or bool(mask.any())
+    terms = () if columns is None else columns.named
+    groups: list[list[tuple[Form, Refit, dict[str, Any]]]] = []
+    for forms in list_forms(problem.of_class, terms, kept_out=kept_out):
+        group: list[tuple[Form, Refit, dict[str, Any]]] = []
         for form in forms:
-            refit = problem.refit(form, z)
-            z = refit.z
-            records.append({"form": form.name, **refit.figures()})
-            calls[form.name] = options_of(form, problem.of_class)
-            if number == 0:
-                fitted.append(refit)
+            refit = problem.refit(form, group[-1][1].z if group else None)
+            group.append((form, refit, refit.figures()))
             # A rate of false marks that makes a form worse makes it worse still when higher.
-            if form.false_marks and records[-1]["loglik"] < records[-2]["loglik"] - AS_WELL:
+            if len(group) > 1 and group[-1][2]["loglik"] < group[-2][2]["loglik"] - AS_WELL:
                 break
-    with_marks = max(record["loglik"] for record in records[: len(fitted)])
+        groups.append(group)
+    records = {form.name: found for group in groups for form, _, found in group}
+    calls = {form.name: options_of(form, problem.of_class) for g in groups for form, *_ in g}
     if kept_out:
-        records.append({**fitted[0].doubtful(), "form": DOUBTFUL})
-    naming_gap = with_marks - _other_naming(subject, problem)
-    table = pd.DataFrame(records).set_index("form")
-    table["below"] = table["loglik"].max() - table.pop("loglik")
+        records[DOUBTFUL] = groups[0][0][1].doubtful()
+    naming_gap = max(f["loglik"] for *_, f in groups[0]) - _other_naming(evidence, problem)
+    table = pd.DataFrame.from_dict(records, orient="index").rename_axis("form")
+    table["below"] = table["loglik"].max() - table["loglik"].astype(float)
     missed = np.stack(table.pop("missed").tolist())
+    table = table.astype(float)
     likeliest = np.argsort(-missed[0])[:TOP]
     top = set(likeliest)
     table["top"] = [len(top & set(np.argsort(-m)[:TOP])) / max(len(top), 1) for m in missed]
     table["yield"] = missed[:, likeliest].mean(axis=1) if top else 0.0
     table["kept"] = (table["below"] <= AS_WELL) | (np.arange(len(table)) == 0)
-    pi = share_positive(own.point, subject.weak.data)
-    pieces = profile.likelihood_set(branches=OWN_BRANCHES)
+    pi, pieces = share_positive(own.point, evidence.weak.data), evidence.likelihood_pieces
     kept = table.loc[table["kept"], "pi"]
-    low = float(kept.min()) - WIDENING * max(pi - pieces[0][0], 0.0)
-    high = float(kept.max()) + WIDENING * max(pieces[-1][1] - pi, 0.0)
+    low = float(kept.min()) - max(pi - pieces[0][0], 0.0)
+    high = float(kept.max()) + max(pieces[-1][1] - pi, 0.0)
     low = max(low, min(float(np.average(data.l, weights=data.row_weights)), float(kept.min())))
-    estimate, rounding = float(np.mean(subject.pi_draws)), thresholds.ROUNDING
-    moved = not low - rounding <= estimate <= high + rounding
-    if not subject.fit.is_point:
-        shifts, ends = kept - kept.iloc[0], interval(subject.pi_given_naming)
+    moved = not low - ROUNDING <= evidence.pi <= high + ROUNDING
+    if not evidence.fit.is_point:
+        shifts, ends = kept - kept.iloc[0], interval(evidence.pi_given_naming)
         low = min(low, ends[0] + float(shifts.min()))
         high = max(high, ends[1] + float(shifts.max()))
     return FormRange(
@@ -204,18 +529,19 @@ def form_range(
     )
 
 
-def _other_naming(subject: "Evidence", problem: Problem) -> float:
-    """Highest log likelihood with the factors exchanged, false marks allowed; -inf without one.
+def _other_naming(evidence: "Evidence", problem: Problem) -> float:
+    """Highest log likelihood with t and s swapped, false marks allowed; -inf without one.
 
     False marks leave a floor below h, and a floor is what tells the annotator (his guesses) from
     the class: without this the fitted form may call the annotator the class, and be sure of it.
     """
-    if subject.symmetric or not subject.foldable or subject.data.n_audited:
+    fit = evidence.fit
+    if evidence.symmetric or not fit.density.can_exchange or evidence.data.n_audited:
         return -np.inf
-    if subject.fit.orientation.settled_by == "priors":  # signs name the factors, not the floor
+    if fit.orientation.settled_by == "priors":  # signs name the factors, not the floor
         return -np.inf
     other, found, X = problem.swapped(), [-np.inf], problem.rows.X
-    for rate in FALSE_MARKS:
+    for rate in (0.0, *FALSE_MARKS):
         refit = other.refit(Form("", problem.of_class, false_marks=rate))
         slopes = other.start.a, other.start.alpha[0]
         here, there = (np.corrcoef(refit.score, X @ a)[0, 1] for a in slopes)
@@ -226,6 +552,8 @@ def _other_naming(subject: "Evidence", problem: Problem) -> float:
 
 def check_forms(evidence: "Evidence") -> list[Check]:
     """Whether π stays where it is under other forms, and whether the fitted form is among them."""
+    if evidence.several:
+        return []
     found = evidence.forms
     if found is None:
         if evidence.propensity.fixed is not None:
@@ -235,26 +563,29 @@ def check_forms(evidence: "Evidence") -> list[Check]:
             why = "False marks are fitted, and other forms are tried without them"
         text = f"{why}: how far the form carries π is not known."
         told = {"consequence": "how far its form carries it was not computed"}
-        return [not_computed("form range", text, **_WIDTH | told)]
-    kept, pi = found.kept, float(np.mean(evidence.pi_draws))
-    bounds = thresholds.relative(thresholds.FORM_WIDTH, pi)
-    width = found.high - found.low
-    status = grade(width, bounds)
+        return [Check("form range", "not computed", text=text, **_WIDTH | told)]
+    kept, width = found.kept, found.high - found.low
+    bounds = relative(FORM_WIDTH, evidence.pi)
     few, many = missed_between(evidence.data, found.low, found.high)
-    if status == "passed" and (found.moved or many > SPREAD * few):
+    wide, status = many > SPREAD * few, grade(width, bounds)
+    if status == "passed" and (found.moved or wide):
         status = "weak"
+    least = float(kept["top"].min())
     text = (
         f"{len(kept)} of {len(found.table)} forms predict the labels as well; over them π is "
         f"{share(found.low)} to {share(found.high)}, c {kept['c'].min():.2f} to "
-        f"{kept['c'].max():.2f}, and {kept['top'].min():.0%} or more of the {TOP} likeliest missed "
+        f"{kept['c'].max():.2f}, and {least:.0%} or more of the {TOP} likeliest missed "
         f"rows are the same.{judged_on(found.rows, evidence.data.n)}"
     )
-    if many > SPREAD * few:
+    if wide:
         text += f" In rows: {few:.0f} to {many:.0f} missed positives."
     if found.moved:
-        text += f" The penalty or prior put the estimate, {share(pi)}, where no form has it."
+        text += (
+            f" The penalty or prior put the estimate, {share(evidence.pi)}, where no form has it."
+        )
     best, call = found.table["below"].idxmin(), found.call and f" ({found.call})"
-    return [
+    by_marks = found.naming_gap
+    checks = [
         graded(
             "form range",
             width,
@@ -263,22 +594,60 @@ def check_forms(evidence: "Evidence") -> list[Check]:
             LEVEL_REMEDY,
             threshold="width of π {}",
             status=status,
-            **(_WIDTH | {"consequence": MOVED} if found.moved else _WIDTH),
+            **(_MOVED if found.moved else _WIDTH),
         ),
-        passed_if(
-            found.own_gap <= AS_WELL,
+        form_of_h(
             "form of h",
-            found.own_gap,
-            f"at most {AS_WELL:g} {UNITS} below the best form",
-            f"The best form ({best}) is {found.own_gap:.1f} {UNITS} better than the fitted one.",
+            found,
+            str(best),
             f"Fit the form that the labels prefer{call}, or read π as its range.",
-            bears_on=(Aspect.LABELS,),
-            needs="passed",
-            consequence="another form of t predicts the labels better",
+            "another form of t predicts the labels better",
         ),
-        _order(found),
-        *_naming(found),
+        Check(
+            ORDER,
+            # Only a better form can refute the order.
+            passed_if(
+                least >= SAME_ROWS, otherwise="weak" if found.own_gap <= REFUTED else "failed"
+            ),
+            least,
+            f"at least {SAME_ROWS:.0%} of the first {TOP} rows the same",
+            f"Of the {TOP} open rows that are most likely positive, {least:.0%} or more are the "
+            "same under every form that predicts the labels as well.",
+            "Audit some of these rows, or fit the form that the labels prefer.",
+            bears_on=(Aspect.RANKING,),
+            consequence="a form that predicts the labels better names other rows",
+        ),
     ]
+    if np.isfinite(by_marks):
+        checks.append(
+            graded(
+                "naming with false marks",
+                by_marks,
+                MODE_GAP,
+                f"If some marks were false, the factors exchanged would be {worse(by_marks)}.",
+                "Audit some rows (y=), labelled ones among them, or name a column that enters only "
+                "one factor: where marks are false, labels alone may name the factors wrongly.",
+                bears_on=(Aspect.ORIENTATION,),
+                needs="passed",
+                consequence="with some false marks the labels would name the factors the other way",
+            )
+        )
+    return checks
+
+
+def form_of_h(name: str, found: FormRange, best: str, remedy: str, consequence: str) -> Check:
+    """Whether another form predicts the labels better than the fitted one."""
+    return Check(
+        name,
+        passed_if(found.own_gap <= AS_WELL),
+        found.own_gap,
+        f"at most {AS_WELL:g} {UNITS} below the best form",
+        f"The best form ({best}) is {found.own_gap:.1f} {UNITS} better than the fitted one.",
+        remedy,
+        bears_on=(Aspect.LABELS,),
+        needs="passed",
+        consequence=consequence,
+    )
 
 
 def missed_between(data: PUData, low: float, high: float) -> tuple[float, float]:
@@ -287,40 +656,3 @@ def missed_between(data: PUData, low: float, high: float) -> tuple[float, float]
     known, most = weights[[RowKind.LABELLED, RowKind.MISSED]].sum(), weights[RowKind.UNLABELLED]
     few, many = (min(max(pi * weights.sum() - known, 0.0), most) for pi in (low, high))
     return float(few), float(many)
-
-
-def _naming(found: FormRange) -> list[Check]:
-    """Whether the naming of the factors survives false marks."""
-    gap = found.naming_gap
-    if not np.isfinite(gap):
-        return []
-    return [
-        graded(
-            "naming with false marks",
-            gap,
-            thresholds.MODE_GAP,
-            f"If some marks were false, the factors exchanged would be {worse(gap)}.",
-            "Audit some rows (y=), labelled ones among them, or name a column that enters only one "
-            "factor: where marks are false, labels alone may name the factors wrongly.",
-            bears_on=(Aspect.ORIENTATION,),
-            needs="passed",
-            consequence="with some false marks the labels would name the factors the other way",
-        )
-    ]
-
-
-def _order(found: FormRange) -> Check:
-    """Whether forms agree on the rows to look at first; only a better form can refute the order."""
-    least = float(found.kept["top"].min())
-    return passed_if(
-        least >= SAME_ROWS,
-        ORDER,
-        least,
-        f"at least {SAME_ROWS:.0%} of the first {TOP} rows the same",
-        f"Of the {TOP} open rows that are most likely positive, {least:.0%} or more are the same "
-        "under every form that predicts the labels as well.",
-        "Audit some of these rows, or fit the form that the labels prefer.",
-        otherwise="weak" if found.own_gap <= REFUTED else "failed",
-        bears_on=(Aspect.RANKING,),
-        consequence="a form that predicts the labels better names other rows",
-    )

@@ -1,21 +1,51 @@
 """All checks in order, and what they amount to: a level, a sentence, and what carries it."""
 
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bayes_lepu.links import Array
+from bayes_lepu.result.numbers_in_words import share
 from bayes_lepu.runtime.interruption import stops_at_once
-from bayes_lepu.verdict import table
-from bayes_lepu.verdict.conclusion import carriers, choose_level, sentence
-from bayes_lepu.verdict.evidence import MAX_DIM, evidence_of
-from bayes_lepu.verdict.naming import exchanged_pi
-from bayes_lepu.verdict.records import Check, Identifiability
+from bayes_lepu.verdict import labels, levels, naming, rivals, several_annotators
+from bayes_lepu.verdict.columns import check_columns
+from bayes_lepu.verdict.convergence import check_convergence
+from bayes_lepu.verdict.evidence import MAX_DIM, Evidence, evidence_of
+from bayes_lepu.verdict.forms import check_forms
+from bayes_lepu.verdict.levels import CI_PROB, interval
+from bayes_lepu.verdict.peaks import Role
+from bayes_lepu.verdict.records import ROUNDING, SD_PI, Aspect, Check, Identifiability, settled
 
 if TYPE_CHECKING:
     from bayes_lepu.fitted import Fit
 
 MOST_CELLS = 10_000_000  # of a sparse table that is made dense to be judged: 80 MB
+
+# Every check returns its records, none where it does not apply. To add one, append it.
+CHECKS: list[Callable[[Evidence], Iterable[Check]]] = [
+    levels.check_design,
+    rivals.check_split,
+    rivals.check_bend,
+    check_convergence,
+    several_annotators.check_overlap,
+    naming.check_orientation,
+    naming.check_modes,
+    levels.check_ranking,
+    levels.check_profile,
+    levels.check_sd,
+    levels.check_contraction,
+    rivals.check_constancy,
+    labels.check_labels,
+    check_columns,
+    several_annotators.check_independence,
+    check_forms,
+    several_annotators.check_panel_forms,
+    labels.check_knowledge,
+    labels.check_audits,
+    labels.check_false_marks,
+]
 
 
 @stops_at_once
@@ -39,13 +69,15 @@ def diagnose(fit: "Fit") -> Identifiability:
     >>> lepu.diagnose(fit).level
     3
     """
-    evidence = evidence_of(_made_dense(fit))
-    checks: list[Check] = []
-    for row in table.CHECKS:
-        checks += row.records(evidence)
+    small = fit.density.dim <= MAX_DIM and fit.data.n * fit.data.p <= MOST_CELLS
+    # A sparse table is judged on dense rows, where these are few enough.
+    evidence = evidence_of(
+        replace(fit, data=fit.data.dense) if fit.data.is_sparse and small else fit
+    )
+    checks = [found for check in CHECKS for found in check(evidence)]
     _ = evidence.figures, evidence.calibration, evidence.agreement  # for who shows the verdict
     level = choose_level(checks)
-    other = exchanged_pi(evidence) if level == 3 else None
+    other = naming.exchanged_pi(evidence) if level == 3 else None
     return Identifiability(
         level=level,
         verdict=sentence(evidence, checks, level, other),
@@ -64,7 +96,173 @@ def verdict_of(fit: "Fit") -> Identifiability:
     return kept if isinstance(kept, Identifiability) else diagnose(fit)
 
 
-def _made_dense(fit: "Fit") -> "Fit":
-    """The same fit on dense rows, where these are few enough to be judged as such."""
-    small = fit.density.dim <= MAX_DIM and fit.data.n * fit.data.p <= MOST_CELLS
-    return replace(fit, data=fit.data.dense) if fit.data.is_sparse and small else fit
+# The level, and what it rests on --------------------------------------------------------------
+
+# What names the factors where neither a rule nor the priors do, as an assumption.
+NAMED_BY = {
+    "density": "the lower asymptote γ belongs to the annotator, not to the class",
+    "columns": "columns kept out of one factor",
+    "learned class": "s follows the columns in straight lines; only the class may bend",
+}
+
+
+def choose_level(checks: Sequence[Check]) -> int:
+    """The best level that the checks support."""
+    if not settled(checks, Aspect.RANKING):
+        return 4
+    if not settled(checks, Aspect.ORIENTATION):
+        return 3
+    known = level_is_known(checks) and settled(checks, Aspect.COMPUTATION)
+    return 1 if known else 2
+
+
+def level_is_known(checks: Sequence[Check]) -> bool:
+    """Whether π is determined, the orientation given."""
+    return settled(checks, Aspect.LEVEL) and settled(checks, Aspect.LABELS)
+
+
+def reasons(checks: Iterable[Check], *aspects: Aspect) -> list[str]:
+    """What leaves these aspects open, in words, each once."""
+    found = [c.consequence for c in checks if c.open and set(c.bears_on) & set(aspects)]
+    return list(dict.fromkeys(reason for reason in found if reason))
+
+
+def outside(evidence: Evidence) -> bool:
+    """Whether the estimate of π lies where the likelihood under a weak penalty does not."""
+    pi, pieces = float(np.mean(evidence.pi_given_naming)), evidence.likelihood_pieces
+    within = any(low - ROUNDING <= pi <= high + ROUNDING for low, high in pieces)
+    return bool(pieces) and not within
+
+
+def audits_give_pi(evidence: Evidence, checks: Iterable[Check]) -> bool:
+    """Whether audited rows alone give π: only if they are a random part of the unlabelled ones."""
+    unlike = any(c.name == labels.NOT_RANDOM and c.open for c in checks)
+    alone = evidence.fit.options.audits == "random" and not unlike
+    return alone and labels.audits_alone_error(evidence.fit) <= SD_PI[0]
+
+
+def carriers(evidence: Evidence, checks: Sequence[Check], level: int) -> tuple[str, ...]:
+    """Which assumptions the conclusion rests on."""
+    fit, several, found = evidence.fit, evidence.several, []
+    if level < 4:
+        found.append("data" if level_is_known(checks) else "data (the ranking, not π)")
+    if several:
+        found.append("annotators independent given x and y")
+    if not audits_give_pi(evidence, checks):
+        # No or too few audited rows at random to tell π: its level is read from the form.
+        found.append("parametric form")
+    if not evidence.data.is_closed:
+        found.append("knowledge from outside")
+    # What a point estimate of one annotator leaves open is the likelihood's; of several, thin
+    # overlap leaves the rest to their pooling.
+    left_open = any(c.open and Aspect.PRIOR in c.bears_on for c in checks)
+    signs = naming.named_by_signs(evidence)
+    by_prior = outside(evidence) or signs or (left_open and (several or not fit.is_point))
+    if evidence.symmetric and fit.orientation.rule != "none" and not signs:
+        found.append("orientation rule")
+    elif not settled(checks, Aspect.ORIENTATION):
+        by_prior = True
+    if by_prior or level == 4:
+        found.append("prior")
+    if level < 3 and fit.orientation.settled_by in NAMED_BY:
+        found.append(NAMED_BY[fit.orientation.settled_by])
+    if not fit.spec.has_selection:
+        what = "constant" if fit.spec.constant else "one"
+        found.append(f"assumption that {'every s_j' if several else 's'} is {what}")
+    return tuple(found)
+
+
+# The sentence ---------------------------------------------------------------------------------
+
+
+def sentence(evidence: Evidence, checks: Sequence[Check], level: int, other: Array | None) -> str:
+    """What the level means here (``other``: π with t and s swapped)."""
+    pi, several, fit = pi_in_words(evidence), evidence.several, evidence.fit
+    signs = (
+        " given the signs of the slopes in the priors" if naming.named_by_signs(evidence) else ""
+    )
+    if level == 1:
+        if several:
+            return (
+                "t and every annotator's s are separable from these data, if annotators label "
+                f"independently given x and the class. {pi}."
+            )
+        return f"t and s are separable from these data{signs}. {pi}."
+    if level == 4:
+        why = reasons(checks, Aspect.RANKING) or ["no check of the ranking by t supports more"]
+        text = f"Only h = s·t is identified: {why[0]}"
+    elif level == 3:
+        text = "The two factors are identified, not which of them is the class: "
+        text += f"{_orientation(evidence, checks)}."
+        text += "" if level_is_known(checks) else " Even given that, the level is open."
+        text += f" {pi}{_swapped_in_words(evidence, other)}"
+    else:
+        text = f"The ranking by t is separable{signs}, its level is not"
+        why = [
+            reason
+            for aspect in (Aspect.LABELS, Aspect.COMPUTATION, Aspect.LEVEL)
+            for reason in reasons(checks, aspect)
+        ]
+        # Of several annotators all reasons: some make π too low and some too high.
+        shown = dict.fromkeys(why if several else why[:1])
+        text += (": " if shown else "") + "; ".join(shown) + f". {pi}"
+    by_prior = any(c.status == "failed" and Aspect.PRIOR in c.bears_on for c in checks)
+    if by_prior and not fit.is_point and not fit.spec.certain:
+        text += ". The class prior is prior-determined"
+    return text + "."
+
+
+def _orientation(evidence: Evidence, checks: Sequence[Check]) -> str:
+    """Why the orientation is open."""
+    rule = evidence.fit.orientation.rule
+    if evidence.several:
+        return "; ".join(reasons(checks, Aspect.ORIENTATION))
+    if evidence.contradicted:
+        return "the likelihood prefers them swapped, the priors of this fit do not"
+    if not evidence.symmetric:
+        return "the data do not identify it"
+    if rule == "none":
+        return "it rests on the priors alone"
+    how = f"it rests on the orientation rule ({rule}"
+    if evidence.fit.is_point and not evidence.small:
+        return how + ")"
+    firm = max(evidence.order_probability, 1 - evidence.order_probability)
+    return f"{how}, order stable with probability {firm:.2f})"
+
+
+def _ends(pieces: Sequence[tuple[float, float]]) -> str:
+    return " and ".join(f"{share(low)} to {share(high)}" for low, high in pieces)
+
+
+def pi_in_words(evidence: Evidence) -> str:
+    """The class prior over all models that predict the labels as well, then by this one."""
+    fit, forms = evidence.fit, evidence.forms
+    likely, pi = _ends(evidence.likelihood_pieces), share(float(np.mean(evidence.pi_given_naming)))
+    words = f"class prior {pi}"
+    if not fit.is_point:
+        words += f" (at {CI_PROB:.0%}: posterior {_ends([interval(evidence.pi_given_naming)])}"
+        words += f", likelihood {likely}" if likely else ""
+        words += f", prior {_ends([interval(fit.prior_pi_and_c[0])])})"
+        if outside(evidence):
+            words += ", set by its priors outside of what the likelihood leaves"
+    elif outside(evidence):
+        words += " (set by the penalty of this fit: under a weak one, sd 2.5 on every slope, the "
+        words += f"likelihood leaves {likely})"
+    elif likely:
+        words += f" (likelihood under a weak penalty {likely})"
+    words = f"If this model is exact, {words}"
+    if forms is None:
+        return words
+    found = f"π is {_ends([(forms.low, forms.high)])} by all models that predict the labels"
+    return f"{found} as well ({len(forms.kept)} of those tried). {words}"
+
+
+def _swapped_in_words(evidence: Evidence, other: Array | None) -> str:
+    if other is None:
+        return ""
+    words = f". With t and s swapped, {share(float(np.mean(other)))}"
+    if other.size > 1:
+        return f"{words} (posterior {_ends([interval(other)])})"
+    profile = evidence.profile
+    pieces = [] if profile is None else profile.likelihood_set(branches=(Role.EXCHANGED,))
+    return words + (f" (likelihood {_ends(pieces)})" if pieces else "")

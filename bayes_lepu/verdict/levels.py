@@ -1,23 +1,43 @@
-r"""How well the level of t, the class prior π, is known, and by what.
+r"""How well the level of t, the class prior π, and the order of the rows are known, and by what.
 
-The likelihood set of π (`profile`), the sd of π, and the posterior interval set against both the
-likelihood set and the prior. A narrow posterior on a flat likelihood is prior volume, not
-knowledge.
+The *profile* of π is what the likelihood alone says about the level of t,
+
+.. math:: \mathrm{pl}(\pi) = \max \{\, \log L(\theta) : E\,t(x) = \pi \,\},
+
+traced from every materially different maximum in both directions: each point is the maximum with π
+known from outside to a small error, which is the profile at the π that it attains. The set of π
+within 1.92 of the maximum is the likelihood's own 95 % set. Where it is wide, a narrow posterior is
+prior volume, not knowledge.
 """
 
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
+from bayes_lepu.data.pu_data import PUData
+from bayes_lepu.data.weights import evenly_spaced
 from bayes_lepu.engines.laplace import gaussian_near
-from bayes_lepu.links import Array
-from bayes_lepu.model.parameters import Parameters
-from bayes_lepu.model.variables import scalars
+from bayes_lepu.engines.lbfgs import lbfgs
+from bayes_lepu.engines.optimizers import part_of
+from bayes_lepu.links import Array, sigmoid
+from bayes_lepu.model.density import LogDensity
+from bayes_lepu.model.spec import ModelSpec
+from bayes_lepu.priors.prior import weak_priors
 from bayes_lepu.result.numbers_in_words import share
-from bayes_lepu.verdict import thresholds
-from bayes_lepu.verdict.climbing import Role
-from bayes_lepu.verdict.records import Aspect, Check, not_applicable, not_computed
-from bayes_lepu.verdict.thresholds import graded
+from bayes_lepu.rows.factoring import solve
+from bayes_lepu.verdict.peaks import Peak, Role, logit_pi
+from bayes_lepu.verdict.records import (
+    LIKELIHOOD_DROP,
+    PROFILE_WIDTH,
+    SD_PI,
+    Aspect,
+    Check,
+    graded,
+    passed_if,
+    relative,
+)
 
 if TYPE_CHECKING:
     from bayes_lepu.verdict.evidence import Evidence
@@ -25,6 +45,8 @@ if TYPE_CHECKING:
 # A criterion of the verdict, which must not move with the level at which intervals are shown
 # (ArviZ's `stats.ci_prob`).
 CI_PROB = 0.95
+CONTRACTION = (0.9, 0.5)  # of the variance of π by the data
+RANKING = (0.95, 0.85)  # mean correlation of a·x between draws and their mean
 OWN_BRANCHES = (Role.AS_LABELLED, Role.OTHER)
 LEVEL_REMEDY = (
     "Audit some unlabelled rows (y=), have several annotators look at the same rows "
@@ -35,8 +57,12 @@ SHARED_REMEDY = (
     "Show more rows to two annotators or more, audit some unlabelled rows (y=), or name a column "
     "that enters only one factor."
 )
-
-
+FEWER = "Use fewer columns, or audit some unlabelled rows (y=)."
+FEWER_SPARSE = (
+    "Judge the columns that matter as a dense table: fit with penalty='l1', then keep = "
+    "np.flatnonzero(fit.draws.a[0]) and lepu.fit(X[:, keep].toarray(), l, ...); or audit some "
+    "unlabelled rows (y=)."
+)
 _LEVEL: dict[str, Any] = {
     "bears_on": (Aspect.LEVEL,),
     "needs": "passed",
@@ -45,8 +71,6 @@ _LEVEL: dict[str, Any] = {
 # Of several annotators the range over forms of marking has to pass, and it is never narrower than
 # four sd of π: where it passes, a weak sd is enough.
 _OF_SEVERAL = _LEVEL | {"needs": "weak"}
-_PROFILE = _LEVEL | {"bears_on": (Aspect.LEVEL, Aspect.PRIOR)}
-_SHARE: dict[str, Any] = {"bears_on": (Aspect.LEVEL, Aspect.PRIOR)}
 
 
 def interval(values: Array, ci_prob: float = CI_PROB) -> tuple[float, float]:
@@ -55,37 +79,133 @@ def interval(values: Array, ci_prob: float = CI_PROB) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def likelihood_width(pieces: list[tuple[float, float]]) -> float:
-    """From the lowest to the highest π of the set."""
-    return pieces[-1][1] - pieces[0][0]
+# The profile ----------------------------------------------------------------------------------
+
+FAR_LOGIT = 5.0  # π between .007 and .993: beyond, a range says nothing that is not known
+STOP_DROP = 6.0  # log-likelihood units below the maximum: three times what the 95 % set needs
+MAX_STEPS = 40  # of half an sd each, to either side
+NEAR = 1e-4  # nats in the last step of a climb: a hundredth of what a reader sees
 
 
-NOT_COMPUTED = not_computed("profile of pi", **_PROFILE)
+@dataclass(frozen=True, eq=False)
+class Profile:
+    """Traced curves of the profile.
+
+    Attributes
+    ----------
+    table : DataFrame
+        Columns pi, delta (log likelihood with a weak ridge on the slopes minus its maximum over
+        all branches, at most 0), branch (which orientation was followed) and curve (rows of one
+        number are one traced line).
+    """
+
+    table: pd.DataFrame
+
+    def likelihood_set(
+        self, *, branches: tuple[Role, ...] = OWN_BRANCHES
+    ) -> list[tuple[float, float]]:
+        """Intervals of π within 1.92 of the maximum over these branches, ends interpolated."""
+        part = self.table[self.table["branch"].isin(branches)]
+        above = part.assign(delta=part["delta"] - part["delta"].max() + LIKELIHOOD_DROP)
+        pieces: list[tuple[float, float]] = []
+        for _, curve in above.groupby("curve"):
+            pi, d = curve["pi"].to_numpy(), curve["delta"].to_numpy()
+            inside = np.concatenate([[False], d >= 0, [False]])
+            starts, stops = (np.flatnonzero(np.diff(inside.astype(int)) == s) for s in (1, -1))
+            for i, k in zip(starts, stops - 1, strict=True):
+                low = pi[0] if i == 0 else np.interp(0.0, d[[i - 1, i]], pi[[i - 1, i]])
+                high = pi[-1] if k == len(d) - 1 else np.interp(0.0, d[[k + 1, k]], pi[[k + 1, k]])
+                pieces.append((float(low), float(high)))
+        merged: list[tuple[float, float]] = []
+        for low, high in sorted(pieces):
+            if merged and low <= merged[-1][1]:
+                low, high = merged[-1][0], max(merged.pop()[1], high)
+            merged.append((low, high))
+        return merged
+
+
+def with_known_pi(density: LogDensity, pi: float, error: float) -> LogDensity:
+    """The density with one more observation, π ± error, besides what is known from outside."""
+    outside = density.data.outside.copy()
+    known, its_error = outside[0]
+    if not np.isnan(known):
+        weight = np.array([its_error**-2, error**-2])
+        pi, error = float(np.average([known, pi], weights=weight)), float(weight.sum() ** -0.5)
+    outside[0] = pi, error
+    return replace(density, data=replace(density.data, outside=outside))
+
+
+def climb(density: LogDensity, z: Array) -> Array:
+    """The maximum near z: the curvature of a part of the rows sets the units of the steps."""
+    return lbfgs(density, z, curvature=part_of(density).logp_grad_info(z)[2], least=NEAR)
+
+
+def trace_profile(evidence: "Evidence") -> Profile:
+    """Trace the profile from the labelled peak, the best swapped one and the best other one."""
+    best = max(p.logp for p in evidence.peaks)
+    first, *rest = evidence.peaks
+    near = sorted((p for p in rest if p.logp > best - STOP_DROP), key=lambda p: -p.logp)
+    swapped, other = ([p for p in near if p.role is r][:1] for r in (Role.EXCHANGED, Role.OTHER))
+    rows = [
+        {"pi": pi, "delta": value, "branch": peak.role, "curve": number}
+        for number, peak in enumerate([first, *swapped, *other])
+        for pi, value in _trace(evidence.weak, peak)
+    ]
+    table = pd.DataFrame(rows)
+    table["delta"] -= table["delta"].max()
+    return Profile(table.sort_values(["curve", "pi"], ignore_index=True))
+
+
+def _trace(density: LogDensity, peak: Peak) -> list[tuple[float, float]]:
+    """Points (π, profile) from low to high π."""
+    center, slope = logit_pi(density, peak.z)
+    variance = float(slope @ solve(part_of(density).logp_grad_info(peak.z)[2], slope))
+    sd = float(np.clip(np.sqrt(max(variance, 0.0)), 0.01, 0.8))
+    step, points = min(0.5 * sd, 0.4), [(float(sigmoid(center)), peak.logp)]
+    for direction in (-1.0, 1.0):
+        z, top = peak.z, peak.logp
+        for k in range(1, MAX_STEPS + 1):
+            target = center + direction * k * step
+            if abs(target) > FAR_LOGIT:
+                break
+            pi = float(sigmoid(target))
+            z = climb(with_known_pi(density, pi, 0.1 * sd * pi * (1 - pi)), z)
+            value = density.logp(z)
+            points.append((float(sigmoid(logit_pi(density, z)[0])), value))
+            top = max(top, value)
+            if value < top - STOP_DROP:
+                break
+    return sorted(points)
 
 
 def check_profile(evidence: "Evidence") -> list[Check]:
-    """The likelihood's own set of π, given the naming of the factors."""
-    assert evidence.profile is not None
-    pieces = evidence.profile.likelihood_set(branches=OWN_BRANCHES)
-    width = likelihood_width(pieces)
-    bounds = thresholds.relative(thresholds.PROFILE_WIDTH, float(np.mean(evidence.pi_draws)))
+    """The likelihood's own set of π, the orientation given."""
+    if evidence.several:
+        return []
+    bearing = _LEVEL | {"bears_on": (Aspect.LEVEL, Aspect.PRIOR)}
+    if evidence.too_large:
+        return [Check("profile of pi", "not computed", text=evidence.too_large, **bearing)]
+    pieces = evidence.likelihood_pieces
     words = " and ".join(f"{share(low)} to {share(high)}" for low, high in pieces)
     return [
         graded(
             "profile of pi",
-            width,
-            bounds,
+            pieces[-1][1] - pieces[0][0],
+            relative(PROFILE_WIDTH, evidence.pi),
             f"The likelihood alone leaves π in {words} (95 % set, naming of the factors given).",
             LEVEL_REMEDY,
             threshold="{}, one piece",
             status="failed" if len(pieces) > 1 else None,
-            **_PROFILE,
+            **bearing,
         )
     ]
 
 
+# The spread of π ------------------------------------------------------------------------------
+
+
 def sd_pi(evidence: "Evidence") -> float:
-    """Posterior sd of π given the naming, or the delta method's for a point estimate."""
+    """Posterior sd of π given the orientation, or the delta method's for a point estimate."""
     if evidence.fit.is_point:
         return evidence.local.sd(evidence.local.pi_gradient)
     return float(evidence.pi_given_naming.std(ddof=1))
@@ -93,143 +213,91 @@ def sd_pi(evidence: "Evidence") -> float:
 
 def check_sd(evidence: "Evidence") -> list[Check]:
     """Standard deviation of π."""
-    bearing = _OF_SEVERAL if evidence.several else _LEVEL
-    if evidence.fit.is_point and evidence.several:
-        return [
-            not_computed(
-                "sd of pi",
-                "A point estimate has no spread.",
-                "Use method='laplace' or 'nuts'.",
-                **bearing | {"consequence": "a point estimate does not say how well it is known"},
-            )
-        ]
-    if evidence.fit.is_point and evidence.too_large:
-        return [not_computed("sd of pi", evidence.too_large, **bearing)]
+    several, is_point = evidence.several, evidence.fit.is_point
+    bearing = _OF_SEVERAL if several else _LEVEL
+    if is_point and several:
+        text, remedy = "A point estimate has no spread.", "Use method='laplace' or 'nuts'."
+        bearing = bearing | {"consequence": "a point estimate does not say how well it is known"}
+        return [Check("sd of pi", "not computed", text=text, remedy=remedy, **bearing)]
+    if is_point and evidence.too_large:
+        return [Check("sd of pi", "not computed", text=evidence.too_large, **bearing)]
     sd = sd_pi(evidence)
-    bounds = thresholds.relative(thresholds.SD_PI, float(np.mean(evidence.pi_draws)))
-    source = "delta method" if evidence.fit.is_point else "posterior"
-    source += "" if evidence.several else ", naming of the factors given"
+    source = "delta method" if is_point else "posterior"
+    source += "" if several else ", naming of the factors given"
     return [
         graded(
             "sd of pi",
             sd,
-            bounds,
+            relative(SD_PI, evidence.pi),
             f"π is known to ±{share(sd, 3)} ({source}).",
-            SHARED_REMEDY if evidence.several else LEVEL_REMEDY,
+            SHARED_REMEDY if several else LEVEL_REMEDY,
             **bearing,
         )
     ]
 
 
-def check_against_profile(evidence: "Evidence") -> list[Check]:
-    """Width of the likelihood set of π over that of its posterior interval."""
-    name = "profile against posterior"
-    if evidence.fit.is_point:
-        return [not_applicable(name, "A point estimate has no interval.")]
-    profile = evidence.profile
-    if profile is None:
-        return [not_computed(name, evidence.too_large, **_SHARE)]
-    pieces = profile.likelihood_set(branches=OWN_BRANCHES)
-    low, high = interval(evidence.pi_given_naming)
-    prior_low, prior_high = interval(evidence.fit.prior_pi_and_c[0])
-    ratio = likelihood_width(pieces) / max(high - low, 1e-12)
-    return [
-        graded(
-            name,
-            ratio,
-            thresholds.PROFILE_RATIO,
-            f"π: likelihood {share(pieces[0][0])} to {share(pieces[-1][1])}, posterior "
-            f"{share(low)} to {share(high)}, prior {share(prior_low)} to {share(prior_high)}.",
-            "The posterior is narrower than the data justify: it is the volume of the prior. Read "
-            "the likelihood set instead, or defend the priors.",
-            **_SHARE,
-        )
-    ]
+def contraction(evidence: "Evidence") -> float:
+    """1 - Var(posterior) / Var(prior) of π, the orientation given."""
+    before = float(np.var(evidence.fit.prior_pi_and_c[0]))
+    return 1 - float(np.var(evidence.pi_draws)) / max(before, 1e-300)
 
 
 def check_contraction(evidence: "Evidence") -> list[Check]:
-    """Contraction 1 - Var(posterior) / Var(prior) of π, with those of other quantities in words."""
-    if evidence.fit.is_point:
-        return [not_applicable("contraction", "A point estimate has no posterior.")]
-    figures = contractions(evidence)
-    pi = figures.pop("pi")
-    rest = ", ".join(f"{k} {v:.2f}" for k, v in figures.items())
+    """Whether several annotators' labels, or the priors, say what π is."""
+    if evidence.fit.is_point or not evidence.several:
+        return []
+    figure = contraction(evidence)
     return [
         graded(
             "contraction",
-            pi,
-            thresholds.CONTRACTION,
-            f"The data removed {pi:.0%} of the prior variance of π"
-            + (f"; of the others: {rest}." if rest else "."),
-            SHARED_REMEDY if evidence.several else "",
-            **(_OF_SEVERAL | _SHARE if evidence.several else _SHARE),
+            figure,
+            CONTRACTION,
+            f"The data removed {figure:.0%} of the prior variance of π.",
+            SHARED_REMEDY,
+            **(_OF_SEVERAL | {"bears_on": (Aspect.LEVEL, Aspect.PRIOR)}),
         )
     ]
 
 
-def contractions(evidence: "Evidence") -> dict[str, float]:
-    """1 - Var(posterior) / Var(prior) of the quantities that matter, naming given."""
-    spec, data = evidence.fit.spec, evidence.data
-
-    def values(draws: Parameters, pi: Array, c: Array) -> dict[str, Array]:
-        if evidence.several:  # the others are too many to be listed
-            return {"pi": pi}
-        return {"pi": pi, "c": c} | scalars(spec, data, draws.take_flat())
-
-    after = values(evidence.pivoted, *evidence.pi_and_c)
-    before = values(evidence.fit.prior_draws, *evidence.fit.prior_pi_and_c)
-    return {k: 1 - float(np.var(after[k]) / max(np.var(before[k]), 1e-300)) for k in after}
-
-
-FEWER = "Use fewer columns, or audit some unlabelled rows (y=)."
-FEWER_SPARSE = (
-    "Judge the columns that matter as a dense table: fit with penalty='l1', then keep = "
-    "np.flatnonzero(fit.draws.a[0]) and lepu.fit(X[:, keep].toarray(), l, ...); or audit some "
-    "unlabelled rows (y=)."
-)
+# The order of the rows ------------------------------------------------------------------------
 
 
 def check_ranking(evidence: "Evidence") -> list[Check]:
     """Whether the order of the rows by t is determined: the direction of a in the data metric."""
+    bearing: dict[str, Any] = {"bears_on": (Aspect.RANKING,), "needs": "weak"}
     if evidence.too_large:
-        return [
-            not_computed(
-                "ranking by t",
-                evidence.too_large,
-                FEWER_SPARSE if evidence.data.is_sparse else FEWER,
-                bears_on=(Aspect.RANKING,),
-                needs="weak",
-                consequence=f"with {evidence.size} the curvature, the profile of π, other forms "
-                "and rivals were not computed, so that nothing shows how far the labels split h",
-            )
-        ]
+        why = (
+            f"with {evidence.size} the curvature, the profile of π, other forms and rivals were "
+            "not computed, so that nothing shows how far the labels split h"
+        )
+        how = {"text": evidence.too_large, "consequence": why} | bearing
+        remedy = FEWER_SPARSE if evidence.data.is_sparse else FEWER
+        return [Check("ranking by t", "not computed", remedy=remedy, **how)]
     figure = ranking_stability(evidence)
     return [
         graded(
             "ranking by t",
             figure,
-            thresholds.RANKING,
+            RANKING,
             f"Rankings of the rows by t agree with their mean to a correlation of {figure:.3f}.",
             "Rank by h(x) (label_probability) instead, or bring more rows.",
-            remedy_from="failed",
-            bears_on=(Aspect.RANKING,),
-            needs="weak",
             consequence="not even the ranking by t is determined by these data",
+            **bearing,
         )
     ]
 
 
 def ranking_stability(evidence: "Evidence") -> float:
     """Mean correlation of a·x over the data between draws of a and their mean."""
-    covariance = np.cov(evidence.data.X, rowvar=False, ddof=0, aweights=evidence.data.row_weights)
-    covariance = np.atleast_2d(covariance)
-    if evidence.fit.is_point:
-        rng, density = np.random.default_rng(0), evidence.fit.density
+    fit, data = evidence.fit, evidence.data
+    covariance = np.atleast_2d(np.cov(data.X, rowvar=False, ddof=0, aweights=data.row_weights))
+    if fit.is_point:
+        rng, density = np.random.default_rng(0), fit.density
         # Information that several annotators' labels would have with known classes is too much.
         near = gaussian_near(density, density.pack(evidence.point)) if evidence.several else None
-        z = (evidence.local if near is None else near).sample(rng, 500)
-        draws = np.zeros((500, evidence.data.p))
-        draws[:, evidence.data.class_mask] = z[:, density.blocks.a]
+        draws = np.zeros((500, data.p))
+        z = (evidence.local if near is None else near).sample(rng, len(draws))
+        draws[:, data.class_mask] = z[:, density.blocks.a]
         center = evidence.point.a
     else:
         draws = evidence.pivoted.take_flat().a
@@ -237,3 +305,100 @@ def ranking_stability(evidence: "Evidence") -> float:
     cross = draws @ covariance @ center
     sizes = np.einsum("ij,jk,ik->i", draws, covariance, draws) * (center @ covariance @ center)
     return float(np.mean(cross / np.sqrt(np.maximum(sizes, 1e-300))))
+
+
+# Whether this table could ever tell the factors apart -----------------------------------------
+
+DESIGN_ROWS = 4000  # distinct rows: some dozen times the directions of the widest dense table
+RANK_TOLERANCE = 1e-9  # of the largest singular value: far above rounding, far below any slope
+
+
+def check_design(evidence: "Evidence") -> list[Check]:
+    """Rank of the Jacobian of log h on the distinct rows against the directions of t and s.
+
+    Continuous columns always have it; binary ones need at least three columns (SPM) or four
+    (PsychM), and mutually exclusive (one-hot) columns never do.
+    """
+    data, spec = evidence.data, evidence.fit.spec
+    if evidence.several or data.is_sparse:
+        return []
+    rows = distinct_rows(data.X)
+    needed = directions_needed(spec, data, rows)
+    rank = jacobian_rank(spec, data, rows, needed)
+    support = f"{rank} of the" if rank < needed else "all"
+    remedy = (
+        "No amount of rows of this kind identifies the model: add columns with more distinct "
+        "values, give the factors different columns, or use a model with fewer parameters "
+        "(model='scar')."
+        if len(rows) < data.n
+        else "There are more parameters than rows: the penalty or the prior decides the rest. "
+        "Bring more rows, or use fewer columns."
+    )
+    return [
+        Check(
+            "design",
+            passed_if(rank >= needed),
+            float(needed - rank),
+            "no direction missing",
+            f"{len(rows)} distinct rows support {support} {needed} directions in which t and s can "
+            f"move{' (some of them)' if len(rows) == DESIGN_ROWS else ''}.",
+            remedy,
+            bears_on=(Aspect.RANKING,),
+            needs="passed",
+            consequence="the distinct rows are fewer than the directions in which t and s can "
+            "differ",
+        ),
+    ]
+
+
+def distinct_rows(X: Array) -> Array:
+    """Distinct rows, at most `DESIGN_ROWS` of them."""
+    rows = np.unique(X[evenly_spaced(len(X), 50 * DESIGN_ROWS)], axis=0)
+    return rows[evenly_spaced(len(rows), DESIGN_ROWS)]
+
+
+def directions_needed(spec: ModelSpec, data: PUData, rows: Array) -> int:
+    """Dimension of (t, s) as functions on these rows."""
+    masks = [data.class_mask, *([data.selection_mask] if spec.has_selection else [])]
+    return spec.n_rates + sum(_rank(_with_one(rows[:, mask])) for mask in masks)
+
+
+def jacobian_rank(spec: ModelSpec, data: PUData, rows: Array, needed: int) -> int:
+    """Rank of d log h / d θ on these rows at generic parameters (the best of three)."""
+    if len(rows) < needed:
+        return len(rows)
+    density = LogDensity(spec, data, spec.complete_priors(weak_priors(1, 1), None))
+    rng, ones = np.random.default_rng(0), _with_one(rows)
+    spread = np.maximum(rows.std(axis=0), 1e-12) * np.sqrt(data.p)
+    ranks = []
+    for _ in range(3):
+        full = np.concatenate([rng.normal(0, 1.5, 2 * data.p + 2), [-1.5, -2.0, 0.0]])
+        full[: data.p] /= spread
+        full[data.p + 1 : 2 * data.p + 1] /= spread
+        point = density.unpack(full[density.free])
+        psi = point.s(rows)
+        slope = np.exp(spec.propensity.logs(point.omega(rows), point.log_w)[2])
+        log_t, _, log_slope = spec.of_class.logs(point.tau(rows), spec.of_class.log_rates())
+        columns = [
+            np.exp(log_slope - log_t)[:, None] * ones,
+            (slope / psi)[:, None] * ones,
+            (point.gamma * (1 - psi) / psi)[:, None],
+            np.full((len(rows), 1), -float(point.lam)),
+            np.zeros((len(rows), 1)),  # false marks: not part of the question
+        ]
+        ranks.append(_rank(np.hstack(columns)[:, density.free]))
+    return max(ranks)
+
+
+def _with_one(X: Array) -> Array:
+    return np.column_stack([X, np.ones(len(X))])
+
+
+def _rank(A: Array) -> int:
+    """Numerical rank after scaling the columns to unit length."""
+    sizes = np.linalg.norm(A, axis=0)
+    scaled = A[:, sizes > 0] / sizes[sizes > 0]
+    if not scaled.size or not np.all(np.isfinite(scaled)):
+        return 0
+    values = np.linalg.svd(scaled, compute_uv=False)
+    return int(np.sum(values > RANK_TOLERANCE * values[0]))

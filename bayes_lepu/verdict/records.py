@@ -1,11 +1,11 @@
-"""A diagnostic is a plain record; a verdict is an ordered set of them and one sentence."""
+"""A check is a plain record; a verdict is a set of them, a level and one sentence."""
 
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 from html import escape
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import pandas as pd
 
@@ -15,6 +15,16 @@ if TYPE_CHECKING:
     from bayes_lepu.verdict.evidence import Evidence
 
 Status = Literal["passed", "weak", "failed", "not applicable", "not computed"]
+Bounds = tuple[float, float]
+
+# Thresholds of the checks. Each pair is (separable, not separable), a finding between the two is
+# weak. The values are those of the simulations behind the library (2500 rows, 5 columns).
+SD_PI = (0.05, 0.10)  # Wald intervals of π cover .93 below, .46 above
+PROFILE_WIDTH = (0.20, 0.40)  # width of the likelihood set of π
+MODE_GAP = (5.0, 2.0)  # log-likelihood units to another answer: odds below 1 %, above 14 %
+FORM_WIDTH = (0.28, 0.40)  # of the range of π over models that predict the labels as well
+LIKELIHOOD_DROP = 1.92  # half the 95 % point of χ² with one degree of freedom
+ROUNDING = 0.005  # of π as it is printed
 
 
 class Aspect(Enum):
@@ -40,11 +50,11 @@ class Check:
     figure : float or None
         What was measured.
     threshold : str
-        What it was held against, in words.
+        What it was compared with, in words.
     text : str
         The finding in a sentence.
     remedy : str
-        What would help; empty where nothing needs to.
+        What would help; empty where the check passed.
     bears_on : tuple of Aspect
         What the finding speaks about; a failure leaves these open.
     needs : {None, "weak", "passed"}
@@ -55,13 +65,17 @@ class Check:
 
     name: str
     status: Status
-    figure: float | None
-    threshold: str
-    text: str
+    figure: float | None = None
+    threshold: str = ""
+    text: str = ""
     remedy: str = ""
     bears_on: tuple[Aspect, ...] = ()
     needs: Literal["weak", "passed"] | None = None
     consequence: str = ""
+
+    def __post_init__(self) -> None:
+        if self.status == "passed":
+            object.__setattr__(self, "remedy", "")
 
     @property
     def open(self) -> bool:
@@ -73,41 +87,59 @@ class Check:
         return self.status == "failed" or self.needs is not None
 
 
-def not_computed(
-    name: str,
-    text: str = "",
-    remedy: str = "",
-    *,
-    bears_on: tuple[Aspect, ...] = (),
-    needs: Literal["weak", "passed"] | None = None,
-    consequence: str = "",
-) -> Check:
-    """A question that arises and stays open."""
-    return Check(name, "not computed", None, "", text, remedy, bears_on, needs, consequence)
+def relative(bounds: Bounds, pi: float) -> Bounds:
+    """Bounds of a width or an sd of π, narrower in proportion where π is small.
+
+    A range of .02 to .07 is narrow and says next to nothing; from π = .4 on the bounds hold as
+    they stand.
+    """
+    scale = min(1.0, max(pi, 1e-6) / 0.4)
+    return bounds[0] * scale, bounds[1] * scale
 
 
-def passed_if(
-    good: bool,
+def grade(figure: float, bounds: Bounds) -> Status:
+    """Passed, weak or failed; the order of the bounds says which side is good."""
+    sign = 1.0 if bounds[0] > bounds[1] else -1.0
+    if sign * figure >= sign * bounds[0]:
+        return "passed"
+    return "weak" if sign * figure >= sign * bounds[1] else "failed"
+
+
+def graded(
     name: str,
     figure: float,
-    threshold: str,
+    bounds: Bounds,
     text: str,
     remedy: str = "",
     *,
-    otherwise: Literal["weak", "failed"] = "failed",
-    bears_on: tuple[Aspect, ...] = (),
-    needs: Literal["weak", "passed"] | None = None,
-    consequence: str = "",
+    threshold: str = "{}",
+    status: Status | None = None,
+    **bearing: Any,
 ) -> Check:
-    """A check that passes or does not; the remedy is for where it does not."""
-    status: Status = "passed" if good else otherwise
-    shown = "" if good else remedy
-    return Check(name, status, figure, threshold, text, shown, bears_on, needs, consequence)
+    """The check of one figure against its bounds.
+
+    Parameters
+    ----------
+    threshold : str
+        The bounds in a sentence, ``{}`` for themselves.
+    status : str, optional
+        Where more than the figure decides.
+    **bearing
+        What the check bears on, needs, and the consequence of a failure, as in `Check`.
+    """
+    side = "at least" if bounds[0] > bounds[1] else "at most"
+    words = threshold.format(f"{side} {bounds[0]:.3g} (weak to {bounds[1]:.3g})")
+    return Check(name, status or grade(figure, bounds), figure, words, text, remedy, **bearing)
 
 
-def not_applicable(name: str, text: str) -> Check:
-    """A question that does not arise."""
-    return Check(name, "not applicable", None, "", text)
+def passed_if(good: bool, *, otherwise: Status = "failed") -> Status:
+    """The status of a check with one threshold."""
+    return "passed" if good else otherwise
+
+
+def judged_on(some: int, n: int) -> str:
+    """What a check adds to its text where it looked at some of the rows only."""
+    return "" if some >= n else f" Judged on {some:,} of {n:,} rows."
 
 
 def settled(checks: Iterable[Check], aspect: Aspect) -> bool:
@@ -128,10 +160,10 @@ class Remedy:
     ----------
     name : str
     sd_before, sd_after : float
-        Standard deviation of π now and then, the naming of the factors given.
+        Standard deviation of π now and then, the orientation given.
     gap_before, gap_after : float
-        Log-likelihood units by which the data prefer this naming of the factors, now and then
-        (expected); infinite where no answer with exchanged factors exists.
+        Log-likelihood units by which the data prefer this orientation, now and then (expected);
+        infinite where no answer with t and s swapped exists.
     text : str
         The same in a sentence.
     advice : str
@@ -155,7 +187,7 @@ class Remedy:
 
     @property
     def helps(self) -> bool:
-        """Whether it changes anything worth an effort: a tenth of the sd, or a unit for naming."""
+        """Whether it changes anything worth an effort: a tenth of the sd, or a unit of the gap."""
         named = self.gap_after - self.gap_before if math.isfinite(self.gap_before) else 0.0
         return self.sd_after < 0.9 * self.sd_before or named > 1.0
 
@@ -177,11 +209,11 @@ class Identifiability:
     remedies : tuple of Remedy
         What would help, with numbers, the most helpful first.
     exchanged_pi : array or None
-        At level 3: the draws of π with the factors exchanged (one, of a point estimate).
+        At level 3: the draws of π with t and s swapped (one, of a point estimate).
     pi_range : tuple of float or None
-        Range of π to go by, the naming of the factors given: over all forms that predict the
-        labels as well, with the width of the likelihood and of the posterior. It is what level 1
-        promises; an interval of the posterior knows the fitted form only.
+        Range of π to go by, the orientation given: over all models that predict the labels as
+        well, with the width of the likelihood and of the posterior. It is what level 1 promises;
+        an interval of the posterior knows the fitted form only.
     evidence : Evidence or None
         What the checks computed; plots and report read it.
     """
@@ -197,13 +229,10 @@ class Identifiability:
 
     def to_frame(self) -> pd.DataFrame:
         """The checks as a table."""
-        columns = ("name", "status", "figure", "threshold", "text", "remedy")
-        rows = [
-            {k: getattr(c, k) for k in columns}
-            | {"bears_on": ", ".join(a.value for a in c.bears_on)}
-            for c in self.checks
-        ]
-        return pd.DataFrame(rows, columns=[*columns, "bears_on"]).set_index("name")
+        columns = ["name", "status", "figure", "threshold", "text", "remedy", "bears_on"]
+        table = pd.DataFrame([vars(c) for c in self.checks], columns=columns).set_index("name")
+        table["bears_on"] = [", ".join(a.value for a in found) for found in table["bears_on"]]
+        return table
 
     @property
     def figures(self) -> pd.DataFrame:
@@ -211,34 +240,28 @@ class Identifiability:
         kept = None if self.evidence is None else self.evidence.figures
         return pd.DataFrame(columns=["value", "meaning"]) if kept is None else kept
 
+    @property
+    def offers(self) -> list[Remedy]:
+        """The remedies that would help."""
+        return [r for r in self.remedies if r.helps]
+
     def __str__(self) -> str:
-        carried = ", ".join(self.carried_by)
-        lines = [f"Level {self.level}: {self.verdict}", f"Rests on: {carried}."]
+        lines = [f"Level {self.level}: {self.verdict}", f"Rests on: {', '.join(self.carried_by)}."]
         for check in self.checks:
             if check.status in ("failed", "weak"):
                 lines.append(f"  [{check.status}] {check.name}: {check.text}")
-                if check.remedy:
-                    lines.append(f"      -> {check.remedy}")
-        offers = [r for r in self.remedies if r.helps]
-        if self.level > 1 and offers:
+                lines += [f"      -> {check.remedy}"] if check.remedy else []
+        if self.level > 1 and self.offers:
             lines.append("What would help:")
-            for offer in offers:
+            for offer in self.offers:
                 lines += [f"  {offer.text}", *([f"      {offer.call}"] if offer.call else [])]
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
         table = self.to_frame().reset_index().to_html(index=False, escape=True, na_rep="")
-        carried = escape(", ".join(self.carried_by))
+        items = (f"<li>{escape(r.text)}<br><code>{escape(r.call)}</code></li>" for r in self.offers)
+        offers = f"<p>What would help:</p><ul>{''.join(items)}</ul>" if self.offers else ""
         return (
             f"<div><p><b>Level {self.level}.</b> {escape(self.verdict)}</p>"
-            f"<p>Rests on: {carried}.</p>{table}{self._remedies_html()}</div>"
+            f"<p>Rests on: {escape(', '.join(self.carried_by))}.</p>{table}{offers}</div>"
         )
-
-    def _remedies_html(self) -> str:
-        offers = [r for r in self.remedies if r.helps]
-        if not offers:
-            return ""
-        items = "".join(
-            f"<li>{escape(r.text)}<br><code>{escape(r.call)}</code></li>" for r in offers
-        )
-        return f"<p>What would help:</p><ul>{items}</ul>"

@@ -1,7 +1,7 @@
 r"""What one more piece of information would change, computed rather than guessed.
 
 Three offers are weighed, each by the sd of π it would leave and by the log likelihood with which
-the data would then tell the two namings of the factors apart:
+the data would then tell the two orientations apart:
 
 * 50 audited rows. An audited unlabelled row adds y | l = 0 ~ Bernoulli(m), with
   :math:`\operatorname{logit} m = \tau + \log(1-\Psi)`. For a point estimate its information
@@ -18,67 +18,102 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bayes_lepu.data.weights import evenly_spaced
-from bayes_lepu.engines.optimizers import Optimum, optimise
-from bayes_lepu.links import Array, RowKind
-from bayes_lepu.model.parameters import Parameters
+from bayes_lepu.engines.optimizers import optimise
+from bayes_lepu.links import Array, RowKind, sigmoid
 from bayes_lepu.result.numbers_in_words import as_likely, share
-from bayes_lepu.verdict.climbing import Peak, climb, held, logit_pi
-from bayes_lepu.verdict.levels import sd_pi
+from bayes_lepu.verdict.levels import climb, sd_pi, with_known_pi
 from bayes_lepu.verdict.naming import exchange_gap, exchanged_peak
-from bayes_lepu.verdict.records import Remedy
-from bayes_lepu.verdict.thresholds import MODE_GAP
+from bayes_lepu.verdict.peaks import Peak, logit_pi
+from bayes_lepu.verdict.records import MODE_GAP, Remedy
 
 if TYPE_CHECKING:
     from bayes_lepu.verdict.evidence import Evidence
 
-AUDITED = 50
-KNOWN_SD = 0.02
+AUDITED = 50  # rows that a person checks in an afternoon
+KNOWN_SD = 0.02  # of a figure from a survey or a register
 YOURS = "YOUR_FIGURE"
-REPEATS = 40
-DRAWS = 1000
-COLUMNS = 3
+REPEATS, DRAWS = 40, 1000  # simulated audits, and draws that are reweighted: a sd good to 5 %
+COLUMNS = 3  # that may be left out of s
 UNSURE = 0.01  # no single audit is taken to refute an answer by more than log 100
 ENOUGH_ROWS = 40_000  # of which the average information of an audit is taken
 
 
 def weigh_remedies(evidence: "Evidence") -> tuple[Remedy, ...]:
-    """The offers, the most helpful first: for the naming where that is open, else for π."""
-    if not evidence.small or evidence.fit.spec.certain:
+    """The offers, the most helpful first: for the orientation where that is open, else for π."""
+    fit, data = evidence.fit, evidence.data
+    if fit.spec.certain:
         return ()
-    before, gap = sd_pi(evidence), exchange_gap(evidence)
-    open_rows = np.any(evidence.data.kind == RowKind.UNLABELLED)
-    offers = [_audit(evidence, before, gap)] if open_rows else []
-    if (
-        evidence.fit.spec.has_selection
-        and evidence.foldable
-        and evidence.data.selection_mask.sum() > 1
-    ):
-        offers.append(_mask(evidence, before, gap))
-    if np.isnan(evidence.data.outside[0, 0]):  # a figure that was brought already is not asked for
-        offers.append(_known_pi(evidence, before, gap))
-    if gap < MODE_GAP[0]:
-        return tuple(sorted(offers, key=lambda r: -r.gap_after))
-    return tuple(sorted(offers, key=lambda r: r.sd_after))
+    before, gap, other = sd_pi(evidence), exchange_gap(evidence), exchanged_peak(evidence)
+
+    def offer(
+        name: str, after: float, gap_after: float, text: str, advice: str, call: str, flags: str
+    ) -> Remedy:
+        text = f"{text}: {_change(before, after, gap, gap_after)}."
+        return Remedy(name, before, after, gap, gap_after, text, advice, call, flags)
+
+    offers = []
+    if np.any(data.kind == RowKind.UNLABELLED):
+        offers.append(
+            offer(
+                f"{AUDITED} audited rows",
+                audited_sd(evidence),
+                gap if other is None else gap + audited_gap(evidence, other),
+                f"{AUDITED} audited unlabelled rows",
+                f"Find out the true class of {AUDITED} rows that the library picks",
+                f"plan = fit.suggest_audit({AUDITED})",
+                "",
+            )
+        )
+    if fit.spec.has_selection and fit.density.can_exchange and data.selection_mask.sum() > 1:
+        columns = [
+            (
+                fit.feature_names[j],
+                before * float(np.sqrt(max(1 - _correlation(evidence, j) ** 2, 0.0))),
+                masked_gap(evidence, j),
+            )
+            for j in likely_columns(evidence)
+        ]
+        columns.sort(key=lambda o: -o[2] if gap < MODE_GAP[0] else o[1])
+        (name, after, gap_after), *rest = columns
+        said = _naming if np.isfinite(gap) else lambda _: ""
+        more = " or ".join(f"{c} (sd of π {share(sd, 3)}{said(g)})" for c, sd, g in rest)
+        mask, by_formulas = data.selection_mask, data.encoding.design is not None
+        left = [c for c in np.array(fit.feature_names)[mask].tolist() if c != name]
+        listed = f"[c for c in fit.feature_names if c != {name!r}]" if mask.all() else repr(left)
+        known = set(left) <= set(data.user_columns) and "," not in "".join(left)
+        flags = f"--selection-features {quote(','.join(left))}"
+        found = offer(
+            f"{name} not in s",
+            after,
+            gap_after,
+            f"If you know that {name} cannot influence the labelling, leave it out of "
+            "selection_features=",
+            f"If you know that {name} cannot influence who gets a label, say so",
+            "" if by_formulas else f"fit.update(selection_features={listed})",
+            flags if known and not by_formulas else "",
+        )
+        text = found.text + (f" Or, if you know it of them: {more}." if more else "")
+        offers.append(replace(found, text=text))
+    if np.isnan(data.outside[0, 0]):  # a figure that was brought already is not asked for
+        error = known_sd(evidence.pi)
+        offers.append(
+            offer(
+                "class prior known",
+                before * error / float(np.hypot(before, error)),
+                gap if other is None else gap + known_gap(evidence, other, error),
+                f"The class prior known from elsewhere to ±{error:g}",
+                f"Bring the share of positives from elsewhere, good to ±{error:g} (a figure of "
+                f"your own, not this fit's {evidence.pi:.3g})",
+                # No number there: the fit's own, pasted, would count as evidence from outside.
+                f"fit.update(class_prior=({YOURS}, {error:g}))",
+                f"--class-prior {YOURS},{error:g}",
+            )
+        )
+    open_naming = gap < MODE_GAP[0]
+    return tuple(sorted(offers, key=lambda r: -r.gap_after if open_naming else r.sd_after))
 
 
 # Audited rows ---------------------------------------------------------------------------------
-
-
-def _audit(evidence: "Evidence", before: float, gap: float) -> Remedy:
-    after = audited_sd(evidence)
-    other = exchanged_peak(evidence)
-    gap_after = gap if other is None else gap + audited_gap(evidence, other)
-    text = f"{AUDITED} audited unlabelled rows: {_change(before, after, gap, gap_after)}."
-    return Remedy(
-        f"{AUDITED} audited rows",
-        before,
-        after,
-        gap,
-        gap_after,
-        text,
-        advice=f"Find out the true class of {AUDITED} rows that the library picks",
-        call=f"plan = fit.suggest_audit({AUDITED})",
-    )
 
 
 def audited_sd(evidence: "Evidence") -> float:
@@ -99,88 +134,45 @@ def audited_sd(evidence: "Evidence") -> float:
         log_w = np.where(y, np.log(m), np.log1p(-m)).sum(axis=1)
         w = np.exp(log_w - log_w.max())
         w /= w.sum()
-        mean = w @ pi
-        variances.append(w @ (pi - mean) ** 2)
+        variances.append(w @ (pi - w @ pi) ** 2)
     return float(np.sqrt(np.mean(variances)))
 
 
 def audit_information(evidence: "Evidence") -> Array:
     """Expected information of `AUDITED` random audits of unlabelled rows, in the coordinates."""
-    data, density = evidence.data, evidence.fit.density
+    data, density, spec = evidence.data, evidence.fit.density, evidence.fit.spec
     X = data.X[data.kind == RowKind.UNLABELLED]
-    X = X[evenly_spaced(len(X), ENOUGH_ROWS)]  # an average over rows
+    X = X[evenly_spaced(len(X), ENOUGH_ROWS)]
     point = evidence.inside(evidence.point)
-    m, psi = point.missed(X), point.s(X)
-    ones = np.column_stack([X, np.ones(len(X))])
-    rise = np.exp(evidence.fit.spec.propensity.logs(point.omega(X), point.log_w)[2])
-    slope = -rise / np.maximum(1 - psi, 1e-12)
-    gamma, lam = float(point.gamma), float(point.lam)
-    of_class = point.of_class
-    log_t, log_not_t, log_slope = of_class.logs(point.tau(X), of_class.log_rates())
+    m, psi, ones = point.missed(X), point.s(X), np.column_stack([X, np.ones(len(X))])
+    not_psi = np.maximum(1 - psi, 1e-12)
+    rise = np.exp(spec.propensity.logs(point.omega(X), point.log_w)[2])
+    log_t, log_not_t, log_slope = spec.of_class.logs(point.tau(X), spec.of_class.log_rates())
     D = np.column_stack(
         [
             np.exp(log_slope - log_t - log_not_t)[:, None] * ones,
-            slope[:, None] * ones,
-            np.full(len(X), -gamma),
-            lam * psi / np.maximum(1 - psi, 1e-12),
+            (-rise / not_psi)[:, None] * ones,
+            np.full(len(X), -float(point.gamma)),
+            float(point.lam) * psi / not_psi,
             np.zeros(len(X)),  # of false marks: an audit of an unlabelled row says little
         ]
     )[:, density.free]
-    out = np.zeros((density.dim, density.dim))
-    k = len(density.free)
+    out, k = np.zeros((density.dim, density.dim)), len(density.free)
     out[:k, :k] = (AUDITED / len(X)) * (D * (m * (1 - m))[:, None]).T @ D
     return out
 
 
 def audited_gap(evidence: "Evidence", other: Peak) -> float:
-    """Expected log likelihood ratio of `AUDITED` audits against the exchanged answer."""
-    data = evidence.weak.data
+    """Expected log likelihood ratio of `AUDITED` audits against the swapped answer."""
+    data, points = evidence.weak.data, (evidence.peaks[0].point, other.point)
     among = (data.kind == RowKind.UNLABELLED) & (data.each_weight > 0)
     X, weights = data.X[among], data.each_weight[among]
-    m, q = (
-        np.clip(p.missed(X), UNSURE, 1 - UNSURE) for p in (evidence.peaks[0].point, other.point)
-    )
+    m, q = (np.clip(point.missed(X), UNSURE, 1 - UNSURE) for point in points)
     divergence = m * np.log(m / q) + (1 - m) * np.log((1 - m) / (1 - q))
     return AUDITED * float(weights @ divergence) / max(float(weights.sum()), 1e-300)
 
 
 # A column that does not enter s ---------------------------------------------------------------
-
-
-def _mask(evidence: "Evidence", before: float, gap: float) -> Remedy:
-    """The best of up to three columns, with the others in the text."""
-    offers = []
-    for column in likely_columns(evidence):
-        correlation = _correlation(evidence, column)
-        after = before * float(np.sqrt(max(1 - correlation**2, 0.0)))
-        offers.append((evidence.fit.feature_names[column], after, masked_gap(evidence, column)))
-    offers.sort(key=lambda o: -o[2] if gap < MODE_GAP[0] else o[1])
-    (name, after, gap_after), *others = offers
-    by_formulas = evidence.data.encoding.design is not None
-    text = (
-        f"If you know that {name} cannot influence the labelling, leave it out of "
-        f"selection_features=: {_change(before, after, gap, gap_after)}."
-    )
-    if others:
-        said = _naming if np.isfinite(gap) else lambda _: ""
-        more = (f"{other} (sd of π {share(sd, 3)}{said(g)})" for other, sd, g in others)
-        text += f" Or, if you know it of them: {' or '.join(more)}."
-    mask = evidence.data.selection_mask
-    inside = np.array(evidence.fit.feature_names)[mask].tolist()
-    rest = [c for c in inside if c != name]
-    listed = f"[c for c in fit.feature_names if c != {name!r}]" if mask.all() else repr(rest)
-    known = set(rest) <= set(evidence.data.user_columns) and "," not in "".join(rest)
-    return Remedy(
-        f"{name} not in s",
-        before,
-        after,
-        gap,
-        gap_after,
-        text,
-        advice=f"If you know that {name} cannot influence who gets a label, say so",
-        call="" if by_formulas else f"fit.update(selection_features={listed})",
-        flags=f"--selection-features {quote(','.join(rest))}" if known and not by_formulas else "",
-    )
 
 
 def likely_columns(evidence: "Evidence") -> list[int]:
@@ -203,52 +195,21 @@ def _correlation(evidence: "Evidence", column: int) -> float:
 
 
 def masked_gap(evidence: "Evidence", column: int) -> float:
-    """Log likelihood ratio of this naming to the other when the column is left out of s."""
+    """Log likelihood ratio of this orientation to the other with the column left out of s."""
     first, other = evidence.peaks[0], exchanged_peak(evidence)
     if other is None:
         return np.inf
     mask = evidence.data.selection_mask.copy()
     mask[column] = False
     density = evidence.weak.with_masks(evidence.weak.data.class_mask, mask)
-
-    def best(point: Parameters) -> Optimum:
-        start = replace(evidence.inside(point), alpha=point.alpha * mask)
-        return optimise(density, density.pack(start))
-
-    here, there = best(first.point), best(other.point)
+    starts = (replace(evidence.inside(p.point), alpha=p.point.alpha * mask) for p in (first, other))
+    here, there = (optimise(density, density.pack(start)) for start in starts)
     if not evidence.differ(density.unpack(here.z), density.unpack(there.z)):
-        return np.inf  # without the column the other naming has no maximum of its own
+        return np.inf  # without the column the other orientation has no maximum of its own
     return here.logp - there.logp
 
 
 # π known --------------------------------------------------------------------------------------
-
-
-def _known_pi(evidence: "Evidence", before: float, gap: float) -> Remedy:
-    pi = float(np.mean(evidence.pi_draws))
-    error = known_sd(pi)
-    after = before * error / float(np.hypot(before, error))
-    other = exchanged_peak(evidence)
-    gap_after = gap if other is None else gap + held_gap(evidence, other, error)
-    text = (
-        f"The class prior known from elsewhere to ±{error:g}: "
-        f"{_change(before, after, gap, gap_after)}."
-    )
-    return Remedy(
-        "class prior known",
-        before,
-        after,
-        gap,
-        gap_after,
-        text,
-        advice=(
-            f"Bring the share of positives from elsewhere, good to ±{error:g} (a figure of your "
-            f"own, not this fit's {pi:.3g})"
-        ),
-        # No number there: the fit's own, pasted, would count as evidence from outside.
-        call=f"fit.update(class_prior=({YOURS}, {error:g}))",
-        flags=f"--class-prior {YOURS},{error:g}",
-    )
 
 
 def known_sd(pi: float) -> float:
@@ -256,14 +217,11 @@ def known_sd(pi: float) -> float:
     return min(KNOWN_SD, float(f"{max(pi, 1e-9) / 10:.0e}"))
 
 
-def held_gap(evidence: "Evidence", other: Peak, error: float) -> float:
-    """Log likelihood the exchanged answer loses when π is held near this answer's value."""
-    density = evidence.weak
-    target, _ = logit_pi(density, evidence.peaks[0].z)
-    pi = 1 / (1 + np.exp(-target))
-    strength = (pi * (1 - pi) / error) ** 2
-    _, value = climb(held(density, target, strength), other.z)
-    return other.logp - value
+def known_gap(evidence: "Evidence", other: Peak, error: float) -> float:
+    """Log likelihood the swapped answer loses when π is known to be near this answer's value."""
+    pi = float(sigmoid(logit_pi(evidence.weak, evidence.peaks[0].z)[0]))
+    known = with_known_pi(evidence.weak, pi, error)
+    return other.logp - known.logp(climb(known, other.z))
 
 
 def _change(before: float, after: float, gap: float, gap_after: float) -> str:

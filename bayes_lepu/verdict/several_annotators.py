@@ -4,7 +4,8 @@ r"""What only several annotators can show: overlap, independence, and other form
     A_i = \sum_k w_k \prod_j \psi_{ij}(u_k)^{l_{ij}} (1-\psi_{ij}(u_k))^{1-l_{ij}}, \qquad
     L_i = t_i A_i + (1-t_i) B_i.
 
-The fitted model has u = 0: annotators mark independently given x and the class. Others are
+The fitted model has u = 0: annotators mark independently given x and the class. Others (`forms`)
+are
 
 * a difficulty u that all annotators share, u ~ N(0, σ_d²), or a fifth of the positives harder than
   the rest: the more of it, the more positives are missed by all;
@@ -30,13 +31,19 @@ from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.factors import CURVES, Factor
 from bayes_lepu.links import Array
 from bayes_lepu.model.parameters import ARRAYS, Parameters
-from bayes_lepu.result.numbers_in_words import UNITS, share
-from bayes_lepu.verdict import thresholds
-from bayes_lepu.verdict.forms import AS_WELL, FormRange
+from bayes_lepu.result.numbers_in_words import share
+from bayes_lepu.verdict.forms import AS_WELL, Form, FormRange, Problem, Refit, form_of_h
 from bayes_lepu.verdict.levels import SHARED_REMEDY, interval
-from bayes_lepu.verdict.records import Aspect, Check, not_applicable, passed_if
-from bayes_lepu.verdict.refits import Form, Problem, Refit
-from bayes_lepu.verdict.thresholds import grade, graded, judged_on
+from bayes_lepu.verdict.records import (
+    FORM_WIDTH,
+    Aspect,
+    Check,
+    grade,
+    graded,
+    judged_on,
+    passed_if,
+    relative,
+)
 
 if TYPE_CHECKING:
     from bayes_lepu.fitted import Fit
@@ -57,29 +64,28 @@ TOO_ALIKE = (
     "Some positives are harder for everybody than x tells, or annotators copied each other: π "
     "comes out too low. Add columns that make rows hard, or audit rows nobody labelled (y=)."
 )
-REMEDY_OF_FORM = {
-    "marks at random": "Let marks be false (false_marks=True), or leave that annotator out.",
-    "propensities vary with x": "Fit model='spm', whose propensities vary with x.",
-}
 TOO_DIFFERENT = (
     "Annotators divide the positives among them, for example by skipping what others labelled: π "
     "comes out too high. Enter NaN for rows an annotator skipped, or audit rows (y=)."
 )
+REMEDY_OF_FORM = {
+    "marks at random": "Let marks be false (false_marks=True), or leave that annotator out.",
+    "propensities vary with x": "Fit model='spm', whose propensities vary with x.",
+}
 
 
 def check_overlap(evidence: "Evidence") -> list[Check]:
-    """How many rows two annotators marked: only they show how many were missed."""
+    """How many rows two annotators marked, which shows how many were missed; other modes."""
     data, spec = evidence.data, evidence.fit.spec
-    shared = int((data.shown.sum(axis=1) > 1).sum())
-    alone = [
-        name
-        for name, own in zip(data.annotators, data.marked.T, strict=True)
-        if not (own & (data.marked.sum(axis=1) > 1)).any()
-    ]
+    if not evidence.several:
+        return []
+    twice = data.marked.sum(axis=1) > 1
+    alone = [n for n, own in zip(data.annotators, data.marked.T, strict=True)
+             if not (own & twice).any()]  # fmt: skip
     status = grade(data.recaptures, RECAPTURES)
     text = (
-        f"{shared} of {data.n} rows were shown to two annotators or more, {data.recaptures} were "
-        "labelled by two or more."
+        f"{int((data.shown.sum(axis=1) > 1).sum())} of {data.n} rows were shown to two annotators "
+        f"or more, {data.recaptures} were labelled by two or more."
     )
     if alone:
         text += f" {', '.join(alone)} shared no labelled row with anybody and is known by pooling."
@@ -88,6 +94,7 @@ def check_overlap(evidence: "Evidence") -> list[Check]:
         text += f" {data.unseen} rows were shown to nobody and count only where audited."
     exchangeable = spec.exchangeable and np.array_equal(data.class_mask, data.selection_mask)
     naming = (Aspect.ORIENTATION,) if exchangeable and not data.n_audited else ()
+    other = 1.0 - float(evidence.fit.quality.figures.get("mode_weights", [1.0])[0])
     return [
         graded(
             "overlap",
@@ -100,17 +107,10 @@ def check_overlap(evidence: "Evidence") -> list[Check]:
             bears_on=(Aspect.LEVEL, Aspect.PRIOR, *naming),
             needs="weak",
             consequence="too few rows were labelled by two annotators",
-        )
-    ]
-
-
-def check_mode_weights(evidence: "Evidence") -> list[Check]:
-    """Whether other modes hold a share of the evidence that matters."""
-    other = 1.0 - float(evidence.fit.quality.figures.get("mode_weights", [1.0])[0])
-    return [
-        passed_if(
-            other < MATERIAL,
+        ),
+        Check(
             "modes",
+            passed_if(other < MATERIAL),
             other,
             f"other modes hold less than {MATERIAL:.0%} of the evidence",
             f"Modes other than the sampled one hold {other:.1%} of the evidence (Gaussian at "
@@ -119,42 +119,11 @@ def check_mode_weights(evidence: "Evidence") -> list[Check]:
             bears_on=(Aspect.ORIENTATION, Aspect.LEVEL),
             needs="weak",
             consequence="the posterior has separate modes",
-        )
+        ),
     ]
 
 
-def check_independence(evidence: "Evidence") -> list[Check]:
-    """Whether the annotators agree as often as independent ones would."""
-    name, data, agreement = "independence of annotators", evidence.data, evidence.agreement
-    if agreement is None or (data.shown.sum(axis=1) > 1).sum() == 0:
-        return [not_applicable(name, "No row was shown to two annotators.")]
-    p, worst = agreement.p_value, int(np.abs(agreement.z).argmax())
-    text = (
-        f"Largest deviation: rows labelled by {agreement.names[worst]}, "
-        f"{agreement.observed[worst]:.0f} observed, {agreement.replicated[:, worst].mean():.0f} "
-        f"expected ({agreement.z[worst]:+.1f} sd; p = {p:.3f} over all counts)."
-    )
-    if data.n_annotators == 2:
-        text += " Two annotators alone can hardly contradict their independence."
-    side = (
-        "agree more than independent ones would, so it is probably too low (positives that are "
-        "hard for everybody)"
-        if agreement.alike
-        else "agree less than independent ones would, so it is probably too high"
-    )
-    return [
-        graded(
-            name,
-            p,
-            INDEPENDENCE,
-            text,
-            TOO_ALIKE if agreement.alike else TOO_DIFFERENT,
-            threshold="p {}",
-            bears_on=(Aspect.LEVEL,),
-            needs="weak",
-            consequence=f"the annotators {side}",
-        )
-    ]
+# Other forms of marking -----------------------------------------------------------------------
 
 
 def shared_difficulty(spread: float, curve: Factor) -> Form:
@@ -169,33 +138,24 @@ def list_panel_forms(problem: Problem, pair: tuple[int, int], *, false_marks: bo
 
     Where the fit has false marks, all have them.
     """
-    (share, shift), own = HARD, problem.of_class
+    (share, shift), own, labels = HARD, problem.of_class, problem.rows.labels
     others = {name: curve for name, curve in CURVES.items() if curve is not own}
-    shapes = [replace(shared_difficulty(u, own), name=f"shared difficulty {u:g}") for u in SPREADS]
+    forms = [replace(shared_difficulty(u, own), name=f"shared difficulty {u:g}") for u in SPREADS]
     shifts, shares = np.array([0.0, shift]), np.array([1 - share, share])
-    shapes.append(Form("some rows hard", own, shifts=shifts, shares=shares))
-    labels = problem.rows.labels
+    forms.append(Form("some rows hard", own, shifts=shifts, shares=shares))
     if (labels >= 0).sum() < FEW * labels.shape[1]:
         tails = [others[name] for name in ("probit", "cauchit") if name in others]
-        shapes += [shared_difficulty(u, curve) for curve in tails for u in SPREADS[1:]]
-    shapes += [
-        Form(f"{part:.0%} copied", own, copied=(*order, part))
-        for order in (pair, pair[::-1])
-        for part in COPIED
-    ]
-    shapes += [Form(f"{name} class", curve) for name, curve in others.items()]
-    forms = [replace(form, false_marks=None if false_marks else 0.0) for form in shapes]
-    if not false_marks:
-        forms.append(Form("marks at random", own, false_marks=None))
-    marks = None if false_marks else 0.0
+        forms += [shared_difficulty(u, curve) for curve in tails for u in SPREADS[1:]]
+    orders = pair, pair[::-1]
+    forms += [Form(f"{k:.0%} copied", own, copied=(*o, k)) for o in orders for k in COPIED]
+    forms += [Form(f"{name} class", curve) for name, curve in others.items()]
     if not problem.selection_mask.any():
-        forms.append(Form("propensities vary with x", own, false_marks=marks, slopes=True))
+        forms.append(Form("propensities vary with x", own, slopes=True))
     if np.any(problem.class_mask & ~problem.selection_mask):
-        forms += [
-            Form(f"s rises with t's score by {k:g} per sd", own, false_marks=marks, rise=k)
-            for k in RISES
-        ]
-    return forms
+        forms += [Form(f"s rises with t's score by {k:g} per sd", own, rise=k) for k in RISES]
+    if false_marks:
+        return [replace(form, false_marks=None) for form in forms]
+    return [*forms, Form("marks at random", own, false_marks=None)]
 
 
 def panel_forms(problem: Problem, *, false_marks: bool = False) -> pd.DataFrame:
@@ -206,7 +166,7 @@ def panel_forms(problem: Problem, *, false_marks: bool = False) -> pd.DataFrame:
     DataFrame
         Index form; columns pi, sd (of pi, delta method), c (share of the positives that somebody
         marked), below (log-likelihood units below the best form, one more for every parameter
-        more) and kept.
+        more), kept, and missed (P(y=1 | labels) of the rows that nobody marked).
     """
     own = Form(INDEPENDENT, problem.of_class, false_marks=None if false_marks else 0.0)
     first = problem.refit(own)
@@ -225,14 +185,14 @@ def panel_forms(problem: Problem, *, false_marks: bool = False) -> pd.DataFrame:
     loglik = table["loglik"] - table["size"]
     table["below"] = loglik.max() - loglik
     table["kept"] = table["below"] <= AS_WELL
-    return table[["pi", "sd", "c", "below", "kept"]]
+    return table[["pi", "sd", "c", "below", "kept", "missed"]]
 
 
 def most_alike(refit: Refit) -> tuple[int, int]:
     """The two annotators who agree most beyond what the independent form expects."""
     marked, shown = refit.rows.labels == 1, refit.rows.labels >= 0
     # The slope in ω is the residual of a mark, weighed by the probability of a positive row.
-    off = np.where(shown, refit.found.slopes[:-1], 0.0) * np.sqrt(refit.weight)
+    off = np.where(shown, refit.slopes()[0][:-1], 0.0) * np.sqrt(refit.weight)
     scale = np.sqrt(np.maximum((off**2).sum(axis=1), 1e-12))
     alike = off @ off.T / np.outer(scale, scale)
     alike[~((marked.astype(int) @ marked.T.astype(int)) > 0)] = -1.0
@@ -257,60 +217,59 @@ def panel_range(evidence: "Evidence") -> FormRange:
     # The refits have a weak ridge instead of the fit's priors: the fit's own answer counts too.
     low = min(low, float((kept["pi"] - WIDE * kept["sd"]).min()))
     high = max(high, float((kept["pi"] + WIDE * kept["sd"]).max()))
-    return FormRange(table, max(low, 0.0), min(high, 1.0), own_gap, len(problem.rows.X))
+    missed, ends = np.stack(kept["missed"].tolist()), (max(low, 0.0), min(high, 1.0))
+    table = table.drop(columns="missed")
+    return FormRange(table, *ends, own_gap, len(problem.rows.X), missed=missed)
 
 
 def check_panel_forms(evidence: "Evidence") -> list[Check]:
     """How far π would move if annotators did not mark independently, or marked at random."""
     found = evidence.forms
-    assert found is not None
-    bounds = thresholds.relative(thresholds.FORM_WIDTH, float(np.mean(evidence.pi_draws)))
+    if not evidence.several or found is None:
+        return []
     told = ", ".join(f"{share(pi)} ({name})" for name, pi in found.kept["pi"].items())
-    judged = judged_on(found.rows, evidence.data.n)
-    best = found.table["below"].idxmin()
+    best = str(found.table["below"].idxmin())
     return [
         graded(
             "form range",
             found.high - found.low,
-            bounds,
+            relative(FORM_WIDTH, evidence.pi),
             f"{len(found.kept)} of {len(found.table)} forms of marking predict the labels as well; "
-            f"over them π is {share(found.low)} to {share(found.high)}: {told}.{judged}",
+            f"over them π is {share(found.low)} to {share(found.high)}: {told}."
+            + judged_on(found.rows, evidence.data.n),
             TOO_ALIKE,
             threshold="width of π {}",
             bears_on=(Aspect.LEVEL,),
             needs="passed",
             consequence="forms of marking that predict the labels as well disagree about it",
         ),
-        passed_if(
-            found.own_gap <= AS_WELL,
+        form_of_h(
             "form of marking",
-            found.own_gap,
-            f"at most {AS_WELL:g} {UNITS} below the best form",
-            f"The best form ({best}) is {found.own_gap:.1f} {UNITS} better than the fitted one."
-            + judged,
-            REMEDY_OF_FORM.get(str(best), TOO_ALIKE),
-            bears_on=(Aspect.LABELS,),
-            needs="passed",
-            consequence=f"another form of marking predicts the labels better ({best})",
+            found,
+            best,
+            REMEDY_OF_FORM.get(best, TOO_ALIKE),
+            f"another form of marking predicts the labels better ({best})",
         ),
     ]
 
 
-REPLICATES = 500
-LEAST_REPLICATES = 100
-MAX_CELLS = 200_000_000
-MOST_ROWS = 1_000_000
+# Independence ---------------------------------------------------------------------------------
+
+REPLICATES, LEAST_REPLICATES = 500, 100  # a p-value of .05 has a standard error of .01, or .02
+MAX_CELLS = 200_000_000  # labels simulated in all: some seconds
+MOST_ROWS = 1_000_000  # beyond, every departure is significant, however small
 
 
 @dataclass(frozen=True, eq=False)
 class Agreement:
-    """Observed and replicated counts.
+    """How many rows both of each pair labelled, and how many exactly 0, 1, ..., J annotators.
 
     Attributes
     ----------
     names : list of str
     observed : (k,) array
     replicated : (draw, k) array
+        The same of labels simulated from the posterior.
     """
 
     names: list[str]
@@ -373,13 +332,13 @@ def compare_agreement(draws: Parameters, data: PUData, rng: np.random.Generator)
     A point estimate is replicated many times as it is.
     """
     data = data.as_counted(MOST_ROWS)
-    X, shown, J = data.X, data.shown, data.n_annotators
-    affordable = max(LEAST_REPLICATES, min(REPLICATES, MAX_CELLS // (data.n * J)))
-    count = affordable if draws.b.size == 1 else min(affordable, draws.b.size)
-    replicated = []
-    for i in np.linspace(0, draws.b.size - 1, count).astype(int):
-        _, labels = draws.take(i).simulate(X, rng, shown=shown)
-        replicated.append(counts(labels == 1, shown))
+    shown, J = data.shown, data.n_annotators
+    count = max(LEAST_REPLICATES, min(REPLICATES, MAX_CELLS // (data.n * J)))
+    count = count if draws.b.size == 1 else min(count, draws.b.size)
+    replicated = [
+        counts(draws.take(i).simulate(data.X, rng, shown=shown)[1] == 1, shown)
+        for i in np.linspace(0, draws.b.size - 1, count).astype(int)
+    ]
     names = [f"{one} and {other}" for one, other in combinations(data.annotators, 2)]
     names += ["nobody"] + [f"exactly {k}" for k in range(1, J + 1)]
     return Agreement(names, counts(data.marked, shown), np.array(replicated))
@@ -392,3 +351,37 @@ def counts(labelled: NDArray[np.bool_], shown: NDArray[np.bool_]) -> Array:
     both = (marks.T @ marks)[np.triu_indices(J, 1)]
     per_row = labelled.sum(axis=1)[shown.any(axis=1)]
     return np.concatenate([both, np.bincount(per_row, minlength=J + 1)])
+
+
+def check_independence(evidence: "Evidence") -> list[Check]:
+    """Whether the annotators agree as often as independent ones would."""
+    data, agreement = evidence.data, evidence.agreement
+    if agreement is None or (data.shown.sum(axis=1) > 1).sum() == 0:
+        return []
+    p, worst = agreement.p_value, int(np.abs(agreement.z).argmax())
+    text = (
+        f"Largest deviation: rows labelled by {agreement.names[worst]}, "
+        f"{agreement.observed[worst]:.0f} observed, {agreement.replicated[:, worst].mean():.0f} "
+        f"expected ({agreement.z[worst]:+.1f} sd; p = {p:.3f} over all counts)."
+    )
+    if data.n_annotators == 2:
+        text += " Two annotators alone can hardly contradict their independence."
+    more, low, remedy = (
+        ("more", "low (positives that are hard for everybody)", TOO_ALIKE)
+        if agreement.alike
+        else ("less", "high", TOO_DIFFERENT)
+    )
+    return [
+        graded(
+            "independence of annotators",
+            p,
+            INDEPENDENCE,
+            text,
+            remedy,
+            threshold="p {}",
+            bears_on=(Aspect.LEVEL,),
+            needs="weak",
+            consequence=f"the annotators agree {more} than independent ones would, so it is "
+            f"probably too {low}",
+        )
+    ]

@@ -7,7 +7,7 @@ from scipy.special import expit
 import bayes_lepu as lepu
 from bayes_lepu.choosing import classes_to_compare, held_out
 from bayes_lepu.defaults import default_priors_of
-from bayes_lepu.verdict.climbing import weak_density
+from bayes_lepu.verdict.peaks import weak_density
 
 MAP = {"method": "map", "random_seed": 1, "progressbar": False}
 
@@ -75,15 +75,3 @@ def test_a_panel_on_a_hump_does_not_call_its_order_reliable():
     assert status(fit, "straight class") == ["failed"]
     assert fit.identifiability.level == 4
     assert "reliable" not in fit.answer.trust
-
-
-def test_rows_of_few_kinds_do_not_bend():
-    """Scores of a fold that was left out tell its labels where rows are alike: not used here."""
-    rng = np.random.default_rng(5)
-    X = rng.integers(0, 2, size=(1000, 8)).astype(float)
-    y = rng.random(1000) < expit(2 * X[:, 0] - 1.5 * X[:, 1])
-    l = (y & (rng.random(1000) < 0.4)).astype(int)
-    fit = lepu.fit(X, l, **MAP)
-    assert fit.data.learned is None
-    assert fit.choice.bend < 1
-    assert lepu.fit(X[:, :3], l, **MAP).choice.bend is None  # eight kinds: no question of a curve

@@ -54,12 +54,6 @@ def test_selectivity_opens_from_a_constant_s_to_all_that_h_allows(fit):
     assert bands[-1]["upper"] == pytest.approx(1.0, abs=1e-3)
 
 
-def test_a_point_estimate_has_no_outer_ends(rows):
-    X, l, _, _ = rows
-    fit = lepu.fit(X, l, model="spm", method="map", random_seed=1)
-    assert np.isnan(fit.bounds(s_min=0.2)["lowest"].iloc[1])
-
-
 @pytest.mark.parametrize(
     ("options", "words"),
     [

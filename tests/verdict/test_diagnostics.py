@@ -9,12 +9,8 @@ import bayes_lepu as lepu
 from bayes_lepu.data.reading import read_data
 from bayes_lepu.model import get_model
 from bayes_lepu.result.facts import orientation_sentence
-from bayes_lepu.verdict import (
-    design,
-    remedies,
-)
-from bayes_lepu.verdict.conclusion import choose_level
-from bayes_lepu.verdict.evidence import Evidence
+from bayes_lepu.verdict import levels
+from bayes_lepu.verdict.identifiability import choose_level
 from bayes_lepu.verdict.records import Aspect, Check, Identifiability, settled
 from tests.diagnosed import TRUTH, simulated_rows
 
@@ -106,17 +102,6 @@ def test_texts_need_no_glossary(rows, model):
     assert [s for s in sentences if JARGON.search(s)] == []
 
 
-def test_the_verdict_names_the_level_of_its_intervals(drawn):
-    low, high = np.quantile(drawn.pi_draws, [0.025, 0.975])
-    verdict = drawn.identifiability.verdict
-    assert f"(at 95%: posterior {low:.2f} to {high:.2f}" in verdict
-    prior = drawn.class_prior(ci_prob=0.95).loc["prior of pi"]
-    stated = re.search(r"prior (\d\.\d+) to (\d\.\d+)\)", verdict)
-    # Both from a few thousand draws of the prior, whose ends have standard errors near .01.
-    assert float(stated[1]) == pytest.approx(prior["lower"], abs=0.03)
-    assert float(stated[2]) == pytest.approx(prior["upper"], abs=0.03)
-
-
 def test_level_three_gives_pi_under_both_namings(spm, rows):
     """Exchanging t and s by hand: σ(α·x + β) averaged over the rows."""
     point, X = spm.draws.take(0), spm.data.X
@@ -137,12 +122,6 @@ def test_level_three_gives_pi_under_both_namings(spm, rows):
     assert found == pytest.approx(pi)
     low, high = np.quantile(pi, [0.055, 0.945])
     assert f"{low:.3f} to {high:.3f}" in repr(drawn)
-
-
-def test_one_naming_only_where_the_data_settle_it(rows):
-    fit = lepu.fit(*rows, model="spm", method="map", random_seed=1, selection_features=["v", "w"])
-    assert fit.identifiability.exchanged_pi is None
-    assert "exchanged" not in str(fit)
 
 
 def test_few_audits_leave_the_parametric_form_in_charge(rows):
@@ -188,26 +167,9 @@ def test_a_penalty_that_moves_pi_out_of_its_likelihood_set_is_named(rows):
     assert "likelihood under a weak penalty" in weak.verdict
 
 
-def test_columns_to_leave_out_are_offered_as_a_condition(spm):
-    remedy = next(r for r in spm.identifiability.remedies if r.name.endswith("not in s"))
-    best = remedy.name.removesuffix(" not in s")
-    assert remedy.text.startswith(f"If you know that {best} cannot influence the labelling")
-    others = [name for name in spm.feature_names if name != best]
-    assert "Or, if you know it of them" in remedy.text
-    assert all(f"{name} (sd of π" in remedy.text for name in others)
-    gaps = [remedies.masked_gap(Evidence(spm), j) for j in range(3)]
-    assert remedy.gap_after == pytest.approx(max(gaps), abs=1e-6)
-
-
 def test_html_escapes_text():
     check = Check("x", "failed", 1.0, "", "<script>", "")
     assert "<script>" not in Identifiability(4, "<b>", (), (check,))._repr_html_()
-
-
-def test_saved_fit_has_the_same_verdict(drawn, tmp_path):
-    loaded = lepu.load(drawn.save(tmp_path / "fit.nc"))
-    assert loaded.identifiability.level == drawn.identifiability.level
-    assert loaded.identifiability.verdict == drawn.identifiability.verdict
 
 
 # Design ---------------------------------------------------------------------------------------
@@ -219,12 +181,12 @@ def test_saved_fit_has_the_same_verdict(drawn, tmp_path):
 def test_rank_of_binary_designs(columns, spm_rank, psychm_rank):
     X = np.array(np.meshgrid(*[[0.0, 1.0]] * columns)).reshape(columns, -1).T
     data = read_data(np.tile(X, (3, 1)), np.arange(3 * len(X)) % 3 == 0)
-    rows = design.distinct_rows(data.X)
+    rows = levels.distinct_rows(data.X)
     for name, rank, extra in (("spm", spm_rank, 0), ("psychm", psychm_rank, 2)):
         spec = get_model(name)
-        needed = design.directions_needed(spec, data, rows)
+        needed = levels.directions_needed(spec, data, rows)
         assert needed == 2 * (columns + 1) + extra
-        assert design.jacobian_rank(spec, data, rows, needed) == rank
+        assert levels.jacobian_rank(spec, data, rows, needed) == rank
 
 
 def test_a_redundant_dummy_is_no_missing_direction():
@@ -233,7 +195,7 @@ def test_a_redundant_dummy_is_no_missing_direction():
     dummy = rng.integers(0, 2, 400)
     X = np.column_stack([rng.normal(size=(400, 3)), dummy, 1 - dummy])
     data = read_data(X, rng.integers(0, 2, 400))
-    rows, spec = design.distinct_rows(data.X), get_model("spm")
-    needed = design.directions_needed(spec, data, rows)
+    rows, spec = levels.distinct_rows(data.X), get_model("spm")
+    needed = levels.directions_needed(spec, data, rows)
     assert needed == 10
-    assert design.jacobian_rank(spec, data, rows, needed) == 10
+    assert levels.jacobian_rank(spec, data, rows, needed) == 10

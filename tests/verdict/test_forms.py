@@ -9,8 +9,8 @@ import bayes_lepu as lepu
 from bayes_lepu.factors import CURVES
 from bayes_lepu.verdict import forms
 from bayes_lepu.verdict.evidence import Evidence
+from bayes_lepu.verdict.forms import Form, Problem
 from bayes_lepu.verdict.records import Aspect
-from bayes_lepu.verdict.refits import Form, Problem
 
 pytestmark = pytest.mark.filterwarnings("ignore::bayes_lepu.LepuWarning")
 

@@ -10,8 +10,8 @@ from annotated import simulate
 import bayes_lepu as lepu
 from bayes_lepu.errors import IdentifiabilityWarning
 from bayes_lepu.verdict.evidence import Evidence
-from bayes_lepu.verdict.knowledge import check_false_marks, check_knowledge
-from bayes_lepu.verdict.remedies import KNOWN_SD, weigh_remedies
+from bayes_lepu.verdict.labels import check_false_marks, check_knowledge
+from bayes_lepu.verdict.remedies import weigh_remedies
 
 MASKS = {"class_features": [0, 1], "selection_features": [2]}
 TRUTH = lepu.Parameters.of(a=[2.5, -1.5, 0], b=-0.5, alpha=[0, 0, 1.5], beta=0.5)
@@ -56,17 +56,6 @@ def test_a_figure_the_labels_contradict_is_a_warning_with_both_numbers(fit):
     assert record.status == "failed"
     assert len(got) == 1
     assert record.open
-
-
-def test_the_remedy_can_be_run(fit):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        offers = {r.name: r for r in fit.identifiability.remedies}
-    call = offers["class prior known"].call
-    assert f", {KNOWN_SD:g}))" in call
-    scope = {"fit": fit, "YOUR_FIGURE": 0.5}
-    exec(f"new = {call}", scope)  # the remedy's own promise
-    assert not scope["new"].data.is_closed
 
 
 def test_false_marks_of_several_annotators_are_held_against_their_prior():

@@ -7,7 +7,7 @@ import pytest
 import bayes_lepu as lepu
 from bayes_lepu.data.weights import total_and_error
 from bayes_lepu.links import sigmoid
-from bayes_lepu.verdict.label_checks import scores
+from bayes_lepu.verdict.labels import scores
 from tests import annotated
 
 pytestmark = pytest.mark.filterwarnings("ignore::bayes_lepu.LepuWarning")
@@ -62,7 +62,7 @@ def test_rows_that_count_nothing_are_held_against_nothing(table):
     weight[:100] = 0
     wrong = np.where(np.arange(len(X)) < 100, 1 - l, l)
     fit = lepu.fit(X, wrong, model="spm", sample_weight=weight, **MAP)
-    h, labels = scores(fit)
+    h, labels = scores(fit.draws, fit.data)
     assert h.size == 300
     np.testing.assert_array_equal(labels, l[100:])
     assert fit.identifiability.to_frame().loc["label rate by score", "status"] == "passed"

@@ -1,0 +1,327 @@
+r"""Do the labels look as the model says, and do they agree with audits and with outside knowledge.
+
+Rates by score and calibration see h only. A model can pass both and still leave t and s wide open;
+one that fails has the wrong h, and nothing built on it can be trusted. (A leave-one-out PIT is not
+among them: for 0/1 labels it is uniform by construction up to the mean of h in every bin it sees.)
+
+An outside figure p̂ ± e of π (or c) is one more observation. How much the labels resent it is the
+likelihood ratio between the best answer without it and the best answer with it,
+
+.. math:: \Delta = \max_\theta \ell(\theta)
+    - \max_\theta \{\ell(\theta) - \tfrac12 (\hat p - \pi(\theta))^2 / e^2\}
+
+under the weak density; 2Δ follows a χ² with one degree of freedom if both speak of the same thing.
+With several annotators it is the fit's own density, whose pooling they need, with known scales.
+"""
+
+import warnings
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from scipy.optimize import isotonic_regression
+from scipy.special import logit
+
+from bayes_lepu.data.pu_data import PUData
+from bayes_lepu.engines.optimizers import optimise
+from bayes_lepu.engines.pooling import known_scales
+from bayes_lepu.errors import OWN_CODE, IdentifiabilityWarning
+from bayes_lepu.links import Array, RowKind
+from bayes_lepu.model.density import LogDensity
+from bayes_lepu.model.parameters import Parameters
+from bayes_lepu.result.numbers_in_words import share
+from bayes_lepu.result.summaries import mean_by_row
+from bayes_lepu.verdict.records import LIKELIHOOD_DROP, Aspect, Check, graded, passed_if
+
+if TYPE_CHECKING:
+    from bayes_lepu.fitted import Fit
+    from bayes_lepu.verdict.evidence import Evidence
+
+BINS = 10  # of the score: 250 rows each in a table of 2500
+SIMULATIONS = 200  # sets of labels: a p-value of .01 has a standard error of .007
+GRID = 101  # points at which a calibration curve is shown: percentiles
+MAX_ROWS = 20_000  # beyond, every departure from h is significant, however small
+DRAWS = 500  # of which a mean over the posterior is good to a percent of its sd
+MAX_Z = 3.0  # the largest of ten bins gets there by chance in one fit of forty
+MISCALIBRATED = 0.01  # p-value
+_OF_H: dict[str, Any] = {
+    "bears_on": (Aspect.LABELS,),
+    "needs": "passed",
+    "consequence": "the labels do not follow the fitted h",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class LabelCalibration:
+    """Isotonic regression (PAV) of the labels on the score h, and what chance would make of it.
+
+    Attributes
+    ----------
+    score, rate : array
+        Score of the rows, rising, and the calibrated label rate at each.
+    grid : array
+        Quantiles of the score.
+    replicates : (200, grid) array
+        The same curve for labels simulated from h (Dimitriadis, Gneiting and Jordan 2021,
+        doi:10.1073/pnas.2016191118).
+    gain : float
+        By how much recalibration would improve the Brier score.
+    p_value : float
+        Share of simulated sets of labels with as large a gain.
+    """
+
+    score: Array
+    rate: Array
+    grid: Array
+    replicates: Array
+    gain: float
+    p_value: float
+
+
+def scores(draws: Parameters, data: PUData) -> tuple[Array, Array]:
+    """Label probability and label of the rows; of several annotators, of one shown per row.
+
+    The labels of one row are not independent given x (they share its class), and what they are
+    compared with is.
+    """
+    some = draws.take(slice(None, None, max(1, draws.b.size // DRAWS)))
+    data = data.as_counted(MAX_ROWS)
+    X, labels, shown = data.X, data.labels, data.shown
+    if data.n_annotators == 1:
+        return mean_by_row(some, Parameters.h, X), labels[:, 0].astype(float)
+
+    def of(j: int) -> Array:
+        return mean_by_row(some, lambda draws, rows: draws.h(rows)[..., j, :], X)
+
+    h, seen = np.column_stack([of(j) for j in range(labels.shape[1])]), shown.any(axis=1)
+    chosen = np.argmax(shown * np.random.default_rng(0).random(shown.shape), axis=1)[seen]
+    return h[seen, chosen], labels[seen, chosen].astype(float)
+
+
+def label_rates(h: Array, l: Array, *, bins: int = BINS) -> pd.DataFrame:
+    """Observed and expected label rate by bin of the score h, with the standard score."""
+    bins = min(bins, h.size)
+    bin_of = np.minimum((np.argsort(np.argsort(h)) * bins) // h.size, bins - 1)
+    count = np.bincount(bin_of, minlength=bins)
+    expected, observed = (np.bincount(bin_of, v, minlength=bins) / count for v in (h, l))
+    sd = np.sqrt(np.bincount(bin_of, h * (1 - h), minlength=bins)) / count
+    z = (observed - expected) / np.maximum(sd, 1e-12)
+    columns = {"rows": count, "expected": expected, "observed": observed, "z": z}
+    return pd.DataFrame(columns).rename_axis("bin")
+
+
+def calibrate_labels(h: Array, l: Array, seed: int) -> LabelCalibration:
+    """The calibration of h, with labels simulated from it."""
+    order = np.argsort(h, kind="stable")
+    h, l = h[order], l[order]
+
+    def calibrated(labels: Array) -> tuple[Array, float]:
+        curve = isotonic_regression(labels).x
+        return curve, float(np.mean((labels - h) ** 2) - np.mean((labels - curve) ** 2))
+
+    (rate, gain), rng = calibrated(l), np.random.default_rng([seed, 6])
+    grid = np.quantile(h, np.linspace(0, 1, GRID))
+    made = [calibrated((rng.random(h.size) < h).astype(float)) for _ in range(SIMULATIONS)]
+    replicates = np.array([np.interp(grid, h, curve) for curve, _ in made])
+    as_large = sum(by_chance >= gain for _, by_chance in made)
+    return LabelCalibration(h, rate, grid, replicates, gain, (1 + as_large) / (1 + SIMULATIONS))
+
+
+def check_labels(evidence: "Evidence") -> list[Check]:
+    """Label rates by bin of the score, and its calibration against chance."""
+    table = label_rates(*evidence.form_scores)
+    worst = table["z"].abs().idxmax()
+    z, observed, expected = (table.loc[worst, name] for name in ("z", "observed", "expected"))
+    remedy = "The form of h is wrong: add transformed columns, or another model."
+    checks = [
+        Check(
+            "label rate by score",
+            passed_if(abs(z) <= MAX_Z),
+            float(abs(z)),
+            f"at most {MAX_Z:.0f} standard errors in each of {len(table)} bins",
+            f"Largest deviation in bin {worst}: {share(observed, 3)} observed, "
+            f"{share(expected, 3)} expected ({z:+.1f} se).",
+            remedy,
+            **_OF_H,
+        )
+    ]
+    if evidence.data.is_sparse:
+        return checks
+    own = evidence.form_scores is evidence.own_scores
+    seed = evidence.fit.options.random_seed
+    found = evidence.calibration if own else calibrate_labels(*evidence.form_scores, seed)
+    checks.append(
+        Check(
+            "calibration",
+            passed_if(found.p_value >= MISCALIBRATED),
+            found.p_value,
+            f"p at least {MISCALIBRATED:g}",
+            f"Recalibrating h (isotonic regression) would improve its Brier score by "
+            f"{found.gain:.4f}; by chance alone as much with p = {found.p_value:.3f}.",
+            remedy,
+            **_OF_H,
+        )
+    )
+    return checks
+
+
+# Knowledge from outside -----------------------------------------------------------------------
+
+CONTRADICTION = 3.32  # half the 99 % point of χ² with one degree of freedom
+TOLD = 0.5  # share of the prior variance of ε that the labels have to remove
+
+
+def check_knowledge(evidence: "Evidence") -> list[Check]:
+    """Compare π or c known from outside with what the labels say without it."""
+    data, fit = evidence.data, evidence.fit
+    if data.is_closed or not evidence.small:
+        return []
+    if evidence.several:
+        known_too = LogDensity(fit.spec, fit.data, known_scales(fit.priors))
+        tops = [optimise(known_too, known_too.pack(fit.draws.take(0))).z]
+    else:
+        known_too, tops = evidence.weak, [peak.z for peak in evidence.peaks]
+    unknown = replace(known_too.data, outside=np.full((2, 2), np.nan))
+    free = LogDensity(known_too.spec, unknown, known_too.priors)
+    given = max(tops, key=known_too.logp)
+    alone = max((optimise(free, z) for z in tops), key=lambda o: o.logp)
+    with_it, without = (_pi_and_c(free.unpack(z), unknown) for z in (given, alone.z))
+    values, errors = data.outside.T
+    known = ~np.isnan(values)
+    misfit = 0.5 * float(np.sum(((values - with_it) / errors)[known] ** 2))
+    gap = float(alone.logp) - float(free.logp(given)) + misfit
+    words = " and ".join(
+        f"{name} {values[i]:.3g} ± {errors[i]:.2g} from outside, {without[i]:.3g} by the labels"
+        for i, name in enumerate(("class prior", "label frequency"))
+        if known[i]
+    )
+    found = graded(
+        "knowledge from outside",
+        gap,
+        (LIKELIHOOD_DROP, CONTRADICTION),
+        f"{words[0].upper()}{words[1:]}.",
+        "Check the figure from outside, or the form of the model.",
+        bears_on=(Aspect.LEVEL,),
+        consequence="the labels contradict what is known from outside",
+    )
+    if found.status == "failed":
+        warnings.warn(
+            f"The labels contradict what is known from outside: {words} ({gap:.1f} log-likelihood "
+            "units apart). Check the figure, or the model.",
+            IdentifiabilityWarning,
+            skip_file_prefixes=OWN_CODE,
+        )
+    return [found]
+
+
+def _pi_and_c(point: Parameters, data: PUData) -> Array:
+    """π and c of a point; of several annotators the mean c."""
+    t, weights = point.t(data.X), data.row_weights
+    pi = float(np.average(t, weights=weights))
+    marked = float(np.mean(np.average(point.s(data.X) * t, axis=-1, weights=weights)))
+    return np.array([pi, marked / max(pi, 1e-300)])
+
+
+def check_false_marks(evidence: "Evidence") -> list[Check]:
+    """Whether the rate of false marks is the labels' or the prior's."""
+    fit = evidence.fit
+    if fit.is_point or not fit.spec.false_marks:
+        return []
+    before, after = (np.asarray(draws.epsilon) for draws in (fit.prior_draws, fit.draws))
+    # of several annotators the one of whom least was learned
+    shares = np.var(logit(after), axis=0) / np.maximum(np.var(logit(before), axis=0), 1e-300)
+    removed = 1 - float(np.max(shares))
+    text = f"Rate of false marks {after.mean():.3f}, before the data {before.mean():.3f}; "
+    text += f"the data removed {max(removed, 0.0):.0%} of the variance of its logit"
+    return [
+        Check(
+            "false marks",
+            passed_if(removed >= TOLD, otherwise="weak"),
+            removed,
+            f"at least {TOLD:g}",
+            text + ("." if removed >= TOLD else ": it is what its prior makes it."),
+            "Audit some labelled rows (y=): only they tell false marks.",
+            bears_on=(Aspect.PRIOR,),
+        )
+    ]
+
+
+# Audits ---------------------------------------------------------------------------------------
+
+LARGEST_Z = 2.5  # reached by chance in one fit of eighty
+UNLIKE_Z = 3.5  # of two means: by chance in one fit of a thousand; reported finds have 5 to 10
+NOT_RANDOM = "random audits"
+
+
+def check_audits(evidence: "Evidence") -> list[Check]:
+    """Compare the audited classes with what the fit expects of them."""
+    fit, data = evidence.fit, evidence.data
+    known = np.isin(data.kind, (RowKind.MISSED, RowKind.NEGATIVE))
+    if not known.any() or fit.spec.certain or evidence.several or data.is_sparse:
+        return []
+    found, unmarked = int(np.sum(data.kind == RowKind.MISSED)), data.l == 0
+    m = mean_by_row(fit.draws, Parameters.missed, data.X[unmarked])
+    audited, rest = known[unmarked], data.kind[unmarked] == RowKind.UNLABELLED
+    expected, variance = float(m[audited].sum()), float(np.sum((m * (1 - m))[audited]))
+    z = (found - expected) / max(np.sqrt(variance), 1e-12)
+    checks = [
+        Check(
+            "audited rows",
+            passed_if(abs(z) <= LARGEST_Z),
+            z,
+            f"within {LARGEST_Z:g} standard deviations",
+            f"Of {int(known.sum())} audited unlabelled rows {found} are positive; by this fit "
+            f"{expected:.1f} were to be expected ({z:+.1f} sd).",
+            "The form of the model is wrong where these rows are. Try another one, or count the "
+            "positives by rows audited at random: fit.audit_estimate().",
+            bears_on=(Aspect.LEVEL,),
+            consequence="the audited rows contradict it",
+        )
+    ]
+    if fit.options.audits == "random" and rest.sum() > 1:
+        h = mean_by_row(fit.draws, Parameters.h, data.X[unmarked])
+        apart = max((_difference(v, audited, rest) for v in (m, h)), key=abs)
+        checks.append(
+            Check(
+                NOT_RANDOM,
+                passed_if(abs(apart) <= UNLIKE_Z),
+                apart,
+                f"within {UNLIKE_Z:g} standard errors",
+                "The audited rows are declared a random part of the unlabelled ones. Their mean "
+                f"score differs from that of the other unlabelled rows by {apart:+.1f} standard "
+                "errors.",
+                'Say audits="chosen" where they were picked for a reason, and audit rows drawn at '
+                "random: fit.suggest_audit(50).",
+                bears_on=(Aspect.LEVEL,),
+                consequence="the audited rows do not look like a random part of the unlabelled",
+            )
+        )
+    return checks
+
+
+def _difference(score: Array, audited: Array, rest: Array) -> float:
+    """Difference of two means in standard errors, with the spread of all these rows."""
+    one, other = score[audited], score[rest]
+    spread = np.sqrt(np.var(score) * (1 / len(one) + 1 / len(other)))
+    return float((one.mean() - other.mean()) / max(spread, 1e-12))
+
+
+def audits_alone_error(fit: "Fit") -> float:
+    r"""Standard error of π by random audits alone; infinite where they leave it open.
+
+    .. math:: \hat\pi = P(l=1) + P(l=0)\,\hat m, \qquad
+        \mathrm{se} = P(l=0) \sqrt{\hat m (1-\hat m) / k}
+
+    for k audited unlabelled rows, a share m of them positive; without any logistic form. Where
+    marks may be false, the same of the marked rows is added.
+    """
+    data, squares = fit.data, 0.0
+    for marked in (0, 1) if fit.spec.false_marks else (0,):
+        here = data.l == marked
+        one, other = (float((here & (data.y == c)) @ data.each_weight) for c in (1, 0))
+        if not (k := one + other):
+            return np.inf
+        m, share = (one + 1) / (k + 2), np.average(here, weights=data.row_weights)
+        squares += float(share) ** 2 * m * (1 - m) / k
+    return float(np.sqrt(squares))
