@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bayes_lepu.actions.audits import AuditPlan, plan_with, suggest_audit
+from bayes_lepu.actions.bounds import bound_class_prior
 from bayes_lepu.actions.counting import Alternatives, alternatives_of, count_missed
 from bayes_lepu.actions.decisions import Decision, decide
 from bayes_lepu.actions.groups import (
@@ -49,7 +50,6 @@ from bayes_lepu.result.summaries import (
 )
 from bayes_lepu.runtime.files import page_name
 from bayes_lepu.runtime.interruption import stops_at_once
-from bayes_lepu.verdict.bounds import bound_class_prior
 from bayes_lepu.verdict.identifiability import diagnose
 from bayes_lepu.verdict.records import Identifiability
 from bayes_lepu.verdict.several_annotators import agreement_of

@@ -26,7 +26,7 @@ from scipy.special import expit, logit, ndtr, stdtr
 from scipy.stats import multivariate_normal, multivariate_t
 
 import bayes_lepu as lepu
-from bayes_lepu.verdict.thresholds import ROUNDING
+from bayes_lepu.verdict.records import ROUNDING
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "verdict.md"

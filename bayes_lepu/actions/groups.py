@@ -28,6 +28,7 @@ from bayes_lepu.actions.readings import (
     UNNAMED_LEVEL,
     positive_given_labels,
     read,
+    weighted_sums,
 )
 from bayes_lepu.data.formulas import spline_argument
 from bayes_lepu.data.pu_data import PUData
@@ -35,7 +36,7 @@ from bayes_lepu.data.weights import evenly_spaced
 from bayes_lepu.errors import DataError
 from bayes_lepu.links import Array
 from bayes_lepu.model.parameters import Parameters
-from bayes_lepu.result.summaries import describe_draws, mean_by_row, row_blocks
+from bayes_lepu.result.summaries import describe_draws, mean_by_row
 from bayes_lepu.suggestions import some
 from bayes_lepu.verdict.forms import FormRange
 from bayes_lepu.verdict.labels import LARGEST_Z
@@ -152,12 +153,7 @@ def group_shares(fit: "Fit", verdict: Identifiability, groups: Groups) -> Shares
     total = weight.sum(axis=0)
 
     def shares(draws: Parameters) -> Array:
-        out, variance = np.zeros((draws.b.size, count)), np.zeros((draws.b.size, count))
-        for block in row_blocks(data.n, draws.b.size):
-            rows = np.arange(data.n)[block]
-            m = positive(draws, rows)
-            out += m @ weight[rows]
-            variance += (m * (1 - m)) @ weight[rows]
+        out, variance = weighted_sums(positive, draws, np.arange(data.n), weight)
         if draws.b.size > 1:  # the classes of single rows are uncertain too
             out += np.sqrt(variance) * rng.standard_normal(out.shape)
         return np.clip(out / total, 1e-12, 1.0)
@@ -194,15 +190,14 @@ def describe(
     draws: Array, forms: Array, swapped: Array, *, ci_prob: float | None
 ) -> dict[str, float]:
     """Mean and interval, and the range over alternative models and both orientations."""
-    out = describe_draws(draws, ci_prob)
-    if not len(forms):
+    out, ends = describe_draws(draws, ci_prob), [*forms]
+    if not ends:
         return out | {"low": np.nan, "high": np.nan}
-    shift, ends = forms - forms[0], [*forms]
+    shift = forms - forms[0]
     ends += [out.get("lower", out["mean"]) + shift.min()]
     ends += [out.get("upper", out["mean"]) + shift.max()]
-    if len(swapped):
-        other = describe_draws(swapped, ci_prob)
-        ends += [other.get("lower", other["mean"]), other.get("upper", other["mean"])]
+    other = describe_draws(swapped, ci_prob) if len(swapped) else {}
+    ends += [other[name] for name in ("mean", "lower", "upper") if name in other]
     return out | {"low": float(min(ends)), "high": float(max(ends))}
 
 

@@ -29,12 +29,12 @@ from numpy.typing import NDArray
 from scipy.special import ndtri, stdtrit
 
 from bayes_lepu.actions.groups import Groups
-from bayes_lepu.actions.readings import MAX_DRAWS, positive_given_labels
+from bayes_lepu.actions.readings import MAX_DRAWS, positive_given_labels, weighted_sums
 from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.errors import ModelError
 from bayes_lepu.links import Array
 from bayes_lepu.model.parameters import Parameters
-from bayes_lepu.result.summaries import row_blocks, tail_probabilities
+from bayes_lepu.result.summaries import tail_probabilities
 
 if TYPE_CHECKING:
     from bayes_lepu.fitted import Fit
@@ -250,11 +250,9 @@ def _predict(
     cells[np.arange(data.n), :, codes] = everything.T * data.each_weight[:, None]
 
     def sums(some: Parameters) -> Array:
-        out = np.zeros((some.b.size, cells.shape[1] * count))
-        for block in row_blocks(data.n, some.b.size):
-            here = np.arange(data.n)[block]
-            out += positive(some, here) @ cells[here].reshape(len(here), -1)
-        return out.reshape(some.b.size, -1, count)
+        weight = cells.reshape(data.n, -1)
+        found = weighted_sums(positive, some, np.arange(data.n), weight)[0]
+        return found.reshape(some.b.size, -1, count)
 
     whole = sums(draws)
     if not fit.is_point:

@@ -1,7 +1,7 @@
-r"""The readings of a fit: P(y=1 | x, l=0) of rows, draw by draw, under each naming of the factors.
+r"""The readings of a fit: P(y=1 | x, l=0) of rows, draw by draw, in both orientations.
 
 Where the data do not say which factor is the class (level 3 or worse), every answer has a second
-reading, with the two factors exchanged. A reading is the draws that belong to one naming.
+reading, with t and s swapped. A reading is the draws that belong to one orientation.
 """
 
 from collections.abc import Callable
@@ -18,7 +18,7 @@ from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.links import Array, RowKind
 from bayes_lepu.model.parameters import Parameters, stack
 from bayes_lepu.model.row_sums import row_terms
-from bayes_lepu.result.summaries import RowFunction, mean_by_row, summary_by_row
+from bayes_lepu.result.summaries import RowFunction, mean_by_row, row_blocks, summary_by_row
 from bayes_lepu.verdict.evidence import evidence_of
 from bayes_lepu.verdict.naming import ENOUGH_DRAWS, exchanged_peak
 
@@ -34,7 +34,7 @@ UNNAMED_LEVEL = 3  # from this level on the data do not name the factors
 
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """The draws of one naming of the factors, and the rows they are asked about.
+    """The draws of one orientation, and the rows they are asked about.
 
     Attributes
     ----------
@@ -126,43 +126,46 @@ def read(
     both: bool,
     probability: RowFunction = Parameters.missed,
 ) -> tuple[Reading, ...]:
-    """The reading as named and, where ``both`` are asked for and there is one, the exchanged.
+    """The reading as named and, where ``both`` are asked for and there is one, the swapped.
 
     A symmetric likelihood gives every draw a mirror image. Elsewhere the draws are told apart by
-    the side they fell on, and the best exchanged answer stands in where these are too few.
+    the side they fell on, and the best swapped answer stands in where these are too few.
     """
+
+    def named(draws: Parameters, other: Parameters | None = None) -> tuple[Reading, ...]:
+        own = Reading(AS_NAMED, draws.thin(MAX_DRAWS), X, probability)
+        if other is None:
+            return (own,)
+        return own, Reading(EXCHANGED, other.thin(MAX_DRAWS), X, probability)
+
     if not both or not _has_exchange(fit):
-        return (Reading(AS_NAMED, fit.draws.thin(MAX_DRAWS), X, probability),)
-    subject = evidence_of(fit if fit.data.in_memory else replace(fit, data=fit.data.held))
-    pivoted = subject.pivoted.take_flat()
-    if subject.symmetric:
-        own = pivoted.thin(MAX_DRAWS)
-        return (
-            Reading(AS_NAMED, own, X, probability),
-            Reading(EXCHANGED, own.swap(), X, probability),
-        )
+        return named(fit.draws)
+    evidence = evidence_of(fit if fit.data.in_memory else replace(fit, data=fit.data.held))
+    if evidence.symmetric:
+        draws = evidence.pivoted.take_flat()
+        return named(draws, draws.swap())
     side = exchanged_draws(fit)
-    named_so = fit.draws.take(~side) if (~side).any() else fit.draws
-    named = Reading(AS_NAMED, named_so.thin(MAX_DRAWS), X, probability)
+    own = fit.draws.take(~side) if (~side).any() else fit.draws
     if side.sum() >= ENOUGH_DRAWS:
-        return named, Reading(EXCHANGED, fit.draws.take(side).thin(MAX_DRAWS), X, probability)
+        return named(own, fit.draws.take(side))
     if fit.data.is_sparse:
-        swapped = [stack([mode.point]) for mode in fit.modes if mode.role == "swapped"]
-        return (named, *(Reading(EXCHANGED, point, X, probability) for point in swapped[:1]))
-    peak = exchanged_peak(subject)
+        points = [stack([mode.point]) for mode in fit.modes if mode.role == "swapped"]
+        return named(own, points[0] if points else None)
+    peak = exchanged_peak(evidence)
     if peak is None:
-        return (named,)
-    return named, Reading(EXCHANGED, _internal(fit, peak.point), X, probability)
+        return named(own)
+    (mean, sd), point = fit.data.column_moments, peak.point  # from standardised columns
+    a, alpha = (slope / np.maximum(sd, 1e-300) for slope in (point.a, point.alpha))
+    moved = replace(point, a=a, alpha=alpha, b=point.b - a @ mean, beta=point.beta - alpha @ mean)
+    return named(own, stack([moved]))
 
 
 def exchanged_draws(fit: "Fit") -> NDArray[np.bool_]:
-    """Which draws name the factors the other way round than the best mode does."""
+    """Which draws have the other orientation than the best mode has."""
     if "exchanged" in fit.stats:
         return np.asarray(fit.stats["exchanged"]).ravel() > 0.5
-    if not _has_exchange(fit):
-        return np.zeros(fit.draws.b.size, dtype=bool)
     X, draws, best = fit.data.X, fit.draws, fit.modes[0].point
-    if fit.data.is_sparse:  # a point estimate, which is a mode itself
+    if not _has_exchange(fit) or fit.data.is_sparse:  # the latter a point, which is a mode itself
         return np.zeros(draws.b.size, dtype=bool)
     metric = np.cov(X.T, ddof=0).reshape(X.shape[1], -1)
 
@@ -181,14 +184,20 @@ def exchanged_draws(fit: "Fit") -> NDArray[np.bool_]:
 
 
 def _has_exchange(fit: "Fit") -> bool:
-    """One annotator with slopes: several have no single factor to exchange with the class."""
+    """One annotator with slopes: several have no single factor to swap with the class."""
     return fit.spec.has_selection and not fit.parameters.several
 
 
-def _internal(fit: "Fit", point: Parameters) -> Parameters:
-    """A point on standardised columns as a single draw on the internal scale."""
-    mean, sd = fit.data.column_moments
-    sd = np.maximum(sd, 1e-300)
-    a, alpha = point.a / sd, point.alpha / sd
-    moved = replace(point, a=a, alpha=alpha, b=point.b - a @ mean, beta=point.beta - alpha @ mean)
-    return stack([moved])
+def weighted_sums(
+    probability: RowFunction, draws: Parameters, rows: NDArray[Any], weight: Array
+) -> tuple[Array, Array]:
+    """Mean Σ w m and variance Σ w m (1 - m) of the number of positives, ``(draws, k)``.
+
+    The weight has k columns, one for each set of rows.
+    """
+    mean, variance = np.zeros((2, draws.b.size, weight.shape[1]))
+    for block in row_blocks(len(rows), draws.b.size):
+        m, w = probability(draws, rows[block]), weight[block]
+        mean += m @ w
+        variance += (m * (1 - m)) @ w
+    return mean, variance

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from bayes_lepu.actions.bounds import bound_class_prior
 from bayes_lepu.actions.groups import own_values, read_groups, shares_table
 from bayes_lepu.actions.plain_answer import Answer
 from bayes_lepu.actions.readings import UNNAMED_LEVEL, read_open
@@ -31,7 +32,6 @@ from bayes_lepu.report.html_tables import Cell, Table, from_frame, table
 from bayes_lepu.result.facts import orientation_sentence
 from bayes_lepu.result.numbers_in_words import number, say_count, say_share
 from bayes_lepu.result.summaries import interval_level, mean_by_row
-from bayes_lepu.verdict.bounds import bound_class_prior
 from bayes_lepu.verdict.evidence import compare_fits
 from bayes_lepu.verdict.records import Aspect, Check, Identifiability
 from bayes_lepu.verdict.rivals import LEAST_DIFFERENCE, Rival
