@@ -12,9 +12,9 @@ CONSTANT = re.compile(r"^_?[A-Z][A-Z0-9_]+(: *[a-z]+)? *= *-?[0-9.]", re.MULTILI
 # Where this is going: 18,500 lines and 110 files of the package (20,000 and 120 with everything
 # that is being added), 13,000 lines of tests, 120 numeric constants, 28 options of `fit`.
 BUDGETS = {
-    "lines of the package": 30_900,
-    "files of the package": 171,
-    "lines of the tests": 18_656,
+    "lines of the package": 30_077,
+    "files of the package": 163,
+    "lines of the tests": 18_320,
     "numeric constants": 262,
     "options of fit": 28,
 }
