@@ -14,9 +14,7 @@ if TYPE_CHECKING:
 
 R_HAT = (1.01, 1.05)  # Vehtari and others 2021; from 1.05 on chains are visibly apart
 MIN_EBFMI = 0.3  # Betancourt 2016: below, the tails are not reached
-FEW_DIVERGENT = 0.01  # share of divergent draws up to which the rest can be read
 LEAST_OF_BASIN = 20  # draws per chain from which R-hat can be computed at all
-ROWS = 2000  # over which π of a draw is averaged: its mixing is that over all
 AFTER_RELABELLING = (
     "The chains disagree after relabelling: genuine multimodality or too short a run. See the mode "
     "table; take more draws, or settle the factors with selection_features= or audited rows."
@@ -70,7 +68,7 @@ def _chains(evidence: "Evidence") -> Check:
     """R-hat and effective sample size of π, of intercepts and of the predictors' sd."""
     from arviz_stats.base import array_stats
 
-    draws, rows = evidence.pivoted, evidence.data.evenly(ROWS).X
+    draws, rows = evidence.pivoted, evidence.data.evenly(2000).X
     pi = np.array([draws.take(c).t(rows).mean(axis=-1) for c in range(draws.b.shape[0])])
     values = {"pi": pi} | scalars(evidence.fit.spec, evidence.data, draws)
     parts = by_basin(values, evidence.fit.stats.get("mode"))
@@ -123,7 +121,7 @@ def _sampler(evidence: "Evidence") -> Check:
     """Divergences and E-BFMI, by the sampler's own record."""
     figures, total = evidence.fit.quality.figures, evidence.fit.parameters.b.size
     divergent, e_bfmi = figures.get("divergences", 0), figures.get("e_bfmi", np.inf)
-    few = divergent < FEW_DIVERGENT * total
+    few = divergent < 0.01 * total  # the rest can be read
     return Check(
         "sampler",
         passed_if(divergent == 0 and e_bfmi >= MIN_EBFMI, otherwise="weak" if few else "failed"),

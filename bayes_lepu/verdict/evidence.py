@@ -52,7 +52,6 @@ SEARCHED = 3  # of the maxima that the search finds, the best
 NOT_EXCLUDED = 6.0  # log-likelihood units below the best maximum within which others count
 MATERIAL = 0.05  # RMS difference of t that makes another mode another answer
 SMALLEST_WEIGHT = 1e-3  # at exactly 0 a weight's own coordinate carries no information
-NEAR_MODES = 15.0  # log-density units: a mode of the fit further below is not climbed again
 WIDTH_ROWS, WIDTH_DRAWS = 1000, 2000  # a mean width over more of them is the same to two digits
 
 
@@ -257,7 +256,7 @@ class Evidence:
         points = [] if self.symmetric else [climbed.point.swap(), start.swap()]
         points += self._searched
         for mode in self.fit.modes:
-            if mode.gap <= NEAR_MODES and mode.role != "divergent":
+            if mode.gap <= 15 and mode.role != "divergent":
                 points.append(self.standardised(mode.point))
         found = [climbed, *(self.climb_weak(point) for point in points)]
         if self.symmetric:

@@ -99,7 +99,6 @@ NEAR_ONE = 0.98  # of a constant s at the start: at 1 its log-odds have no slope
 LARGEST = 12.0  # log-odds of a rate at the start: beyond, it has no slope
 # Slopes of a link against those of the logistic one for about the same curve.
 LINK_SCALES = {"probit": 0.6, "cloglog": 0.8, "loglog": 0.8, "cauchit": 0.8}
-TINY = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -252,7 +251,7 @@ class Refit:
         else:
             at.alpha[:, :p], at.beta[...] = start.alpha, start.beta
             is_free.alpha[:, :p], is_free.beta[...] = mask, True
-            along = start.a / max(float((problem.rows.X @ start.a).std()), TINY)
+            along = start.a / max(float((problem.rows.X @ start.a).std()), 1e-12)
             where.entries(offset).alpha[:, :p] = np.where(mask, 0.0, form.rise * along)
             ratios = (rates - rates[:, 2:])[:, free_rates]
             at.uv[:, free_rates] = np.clip(ratios, -LARGEST, LARGEST)
@@ -345,7 +344,7 @@ class Refit:
         return {
             "loglik": float(self.weight @ loglik),
             "pi": pi,
-            "c": float(np.average(m * marked, weights=self.weight)) / max(pi, TINY),
+            "c": float(np.average(m * marked, weights=self.weight)) / max(pi, 1e-12),
             "missed": m[~marked],
         }
 
@@ -384,8 +383,8 @@ class Refit:
         own, curve, unlabelled = self.figures(), self.form.of_class, self.rows.labels[0] == 0
         t, more = curve.value(self.score), expit(curve.log_odds(self.score) + np.log(2))
         pi, m = float(np.average(more, weights=self.weight)), own["missed"]
-        h = (t[unlabelled] - m) / np.maximum(1 - m, TINY)
-        missed = (more[unlabelled] - h) / np.maximum(1 - h, TINY)
+        h = (t[unlabelled] - m) / np.maximum(1 - m, 1e-12)
+        missed = (more[unlabelled] - h) / np.maximum(1 - h, 1e-12)
         return {**own, "pi": pi, "c": own["c"] * own["pi"] / pi, "missed": missed}
 
 

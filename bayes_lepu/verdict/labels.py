@@ -44,7 +44,6 @@ GRID = 101  # points at which a calibration curve is shown: percentiles
 MAX_ROWS = 20_000  # beyond, every departure from h is significant, however small
 DRAWS = 500  # of which a mean over the posterior is good to a percent of its sd
 MAX_Z = 3.0  # the largest of ten bins gets there by chance in one fit of forty
-MISCALIBRATED = 0.01  # p-value
 _OF_H: dict[str, Any] = {
     "bears_on": (Aspect.LABELS,),
     "needs": "passed",
@@ -154,9 +153,9 @@ def check_labels(evidence: "Evidence") -> list[Check]:
     checks.append(
         Check(
             "calibration",
-            passed_if(found.p_value >= MISCALIBRATED),
+            passed_if(found.p_value >= 0.01),
             found.p_value,
-            f"p at least {MISCALIBRATED:g}",
+            "p at least 0.01",
             f"Recalibrating h (isotonic regression) would improve its Brier score by "
             f"{found.gain:.4f}; by chance alone as much with p = {found.p_value:.3f}.",
             remedy,
