@@ -11,7 +11,7 @@ Conventions
 Rows come in an order, and ``edges`` cut that order into segments; counts are ``(draws, segments)``.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from bayes_lepu.actions.readings import UNNAMED_LEVEL, Reading, kept, read, read_open
+from bayes_lepu.actions.readings import UNNAMED_LEVEL, Reading, kept, read, read_open, weighted_sums
 from bayes_lepu.data.weights import evenly_spaced
 from bayes_lepu.links import Array, RowKind
 from bayes_lepu.result.summaries import (
@@ -87,46 +87,20 @@ def stream(fit: "Fit") -> np.random.Generator:
 
 
 def count_positives(
-    reading: Reading,
-    order: NDArray[np.intp],
-    edges: Sequence[int],
-    rng: np.random.Generator,
-    weight: Array | None = None,
+    reading: Reading, order: NDArray[np.intp], edges: Sequence[int], rng: np.random.Generator
 ) -> tuple[Array, Array]:
     """Expected and simulated number of positives in every segment, for every draw.
 
-    For a point estimate both are the expected number. Without a weight every row counts once.
+    For a point estimate both are the expected number.
     """
-    expected = np.zeros((reading.size, len(edges) - 1))
-    drawn = np.zeros_like(expected)
+    expected, drawn = np.zeros((2, reading.size, len(edges) - 1))
     for segment, (start, stop) in enumerate(pairwise(edges)):
         rows = order[start:stop]
         for block in row_blocks(len(rows), reading.size):
             m = reading.missed(rows[block])
-            if weight is None:
-                expected[:, segment] += m.sum(axis=1)
-                drawn[:, segment] += (rng.random(m.shape) < m).sum(axis=1)
-            else:
-                expected[:, segment] += m @ weight[rows[block]]
-                drawn[:, segment] += _toss(m, weight[rows[block]], rng).sum(axis=1)
-    return expected, (np.maximum(drawn, 0.0) if reading.size > 1 else expected)
-
-
-def _toss(m: Array, weight: Array, rng: np.random.Generator) -> Array:
-    """Positives among w copies of every row; what is left of a whole number has its variance."""
-    whole = np.floor(weight)
-    rest = weight - whole
-    deviation = (rng.random(m.shape) < m) - m
-    return rng.binomial(whole.astype(np.int64), m) + rest * m + np.sqrt(rest) * deviation
-
-
-def count_by_partition(
-    fit: "Fit", reading: Reading, rng: np.random.Generator
-) -> tuple[Array, Array]:
-    """The same over all rows of a fit, by sums over partitions; their coin tosses add up."""
-    expected, variance = over_all_rows(fit.data, open_sums, reading.draws)
-    tosses = np.sqrt(np.maximum(variance, 0.0)) * rng.standard_normal(expected.shape)
-    return expected, (np.maximum(expected + tosses, 0.0) if reading.size > 1 else expected)
+            expected[:, segment] += m.sum(axis=1)
+            drawn[:, segment] += (rng.random(m.shape) < m).sum(axis=1)
+    return expected, (drawn if reading.size > 1 else expected)
 
 
 def describe(expected: Array, drawn: Array, ci_prob: float | None) -> dict[str, float]:
@@ -165,32 +139,43 @@ def count_missed(
         ends = missed_range(fit, pi_range, found)
         return found.copy() if ends is None else with_range(found, ends)
     values, _ = fit.data.transform(X)
-    return _count(fit, read(fit, values, both=both), None, ci_prob, partitioned=False)
+    rng, order = stream(fit), np.arange(len(values))
+    return _table(
+        {
+            reading.name: count_positives(reading, order, (0, len(order)), rng)
+            for reading in read(fit, values, both=both)
+        },
+        ci_prob,
+    )
 
 
 @kept
 def _missed_of_fit(fit: "Fit", *, ci_prob: float, both: bool) -> pd.DataFrame:
-    """The count of the fit's own rows: one number, whoever asks for it."""
+    """The count of the fit's own rows: one number, whoever asks for it.
+
+    Of weighted rows, and of those out of memory, the coin tosses are as wide as their variance.
+    """
     rows, readings = read_open(fit, both=both)
-    weight = fit.data.weight[rows] if fit.data.weight.size else None
-    return _count(fit, readings, weight, ci_prob, partitioned=not fit.data.in_memory)
-
-
-def _count(
-    fit: "Fit",
-    readings: Sequence[Reading],
-    weight: Array | None,
-    ci_prob: float | None,
-    *,
-    partitioned: bool,
-) -> pd.DataFrame:
-    order, lines, rng = np.arange(len(readings[0].X)), {}, stream(fit)
+    order, found, rng = np.arange(len(rows)), {}, stream(fit)
     for reading in readings:
-        if partitioned:
-            expected, drawn = count_by_partition(fit, reading, rng)
+        if fit.data.in_memory and not fit.data.weight.size:
+            found[reading.name] = count_positives(reading, order, (0, len(order)), rng)
+            continue
+        if fit.data.in_memory:
+            w = fit.data.weight[rows][:, None]
+            sums = weighted_sums(reading.probability, reading.draws, reading.X, w)
         else:
-            expected, drawn = count_positives(reading, order, (0, len(order)), rng, weight)
-        lines[reading.name] = describe(expected, drawn, ci_prob)
+            sums = over_all_rows(fit.data, open_sums, reading.draws)
+        expected, variance = sums
+        tosses = np.sqrt(np.maximum(variance, 0.0)) * rng.standard_normal(expected.shape)
+        drawn = np.maximum(expected + tosses, 0.0) if reading.size > 1 else expected
+        found[reading.name] = expected, drawn
+    return _table(found, ci_prob)
+
+
+def _table(counts: Mapping[str, tuple[Array, Array]], ci_prob: float | None) -> pd.DataFrame:
+    """A line per reading."""
+    lines = {name: describe(*each, ci_prob) for name, each in counts.items()}
     return pd.DataFrame.from_dict(lines, orient="index").rename_axis("reading")
 
 

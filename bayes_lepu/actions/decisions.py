@@ -29,7 +29,7 @@ from bayes_lepu.actions.counting import (
     stream,
     with_range,
 )
-from bayes_lepu.actions.readings import Reading, open_rows, read, read_open
+from bayes_lepu.actions.readings import open_rows, read, read_open
 from bayes_lepu.errors import ModelError
 from bayes_lepu.links import Array
 from bayes_lepu.result.numbers_in_words import (
@@ -42,8 +42,6 @@ from bayes_lepu.result.summaries import interval_level
 
 if TYPE_CHECKING:
     from bayes_lepu.fitted import Fit
-
-PROBABILITY = "missed"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -112,10 +110,41 @@ def decide(
     known: Alternatives = NOTHING_KNOWN,
 ) -> Decision:
     """Choose rows by one of three rules and say what they hold (see `Fit.decide`)."""
-    rule = _one_rule(budget, cost, precision)
+    given = {"budget": budget, "cost": cost, "precision": precision}
+    named = [name for name, value in given.items() if value is not None]
+    if len(named) != 1:
+        raise ModelError(
+            f"decide got {' and '.join(named) or 'no rule'}; exactly one of budget= (how many rows "
+            "can be looked at), cost=(false alarm, overlooked positive) or precision= is expected."
+        )
+    how_many: Callable[[Array], int]
+    if budget is not None:
+        if isinstance(budget, bool) or not isinstance(budget, int | np.integer) or budget < 1:
+            raise ModelError(f"budget = {budget!r}; a whole number of at least 1 is expected.")
+        rule, how_many = f"budget {budget}", lambda ranked: min(int(budget), len(ranked))
+    elif cost is not None:
+        if np.shape(cost) != (2,) or not all(np.isfinite(c) and c > 0 for c in cost):
+            raise ModelError(
+                f"cost = {cost!r}; two positive numbers (cost of a false alarm, cost of an "
+                "overlooked positive) are expected."
+            )
+        least = cost[0] / sum(cost)
+        rule, how_many = (
+            f"probability above {least:.3g}, by the costs",
+            lambda ranked: int(np.sum(ranked > least)),
+        )
+    else:
+        assert precision is not None
+        if not 0 < precision <= 1:
+            raise ModelError(
+                f"precision = {precision!r}; a number above 0 and up to 1 is expected."
+            )
+        rule = f"expected precision {precision:g}"
 
-    def how_many(ranked: Array) -> int:
-        return _how_many(ranked, budget, cost, precision)
+        def how_many(ranked: Array) -> int:
+            # The mean of the first k falls with k: the last k at which it is still high enough.
+            running = np.cumsum(ranked) / np.arange(1, len(ranked) + 1)
+            return int(np.sum(running >= precision - 1e-12))
 
     return choose(fit, X, how_many, rule, ci_prob=ci_prob, both=both, known=known)
 
@@ -141,10 +170,18 @@ def choose(
     probability = readings[0].mean
     order = np.argsort(-probability, kind="stable")
     count = how_many(probability[order])
-    draws, outcome, rng = {}, {}, stream(fit)
+    draws, outcome, rng, chosen = {}, {}, stream(fit), order[:count]
+    rows = readings[0].summary(chosen, index[among[chosen]], level)
+    rows = rows.rename(columns={"mean": "missed"})
     for reading in readings:
-        draws[reading.name], outcome[reading.name] = _outcome(reading, order, count, level, rng)
-    chosen, table = order[:count], pd.concat(outcome, names=["reading", "quantity"])
+        sums = count_positives(reading, order, (0, count, len(order)), rng)
+        expected, drawn = (_quantities(counts, count) for counts in sums)
+        lines = {q: describe(expected[q], drawn[q], level) for q in expected}
+        outcome[reading.name] = pd.DataFrame.from_dict(lines, orient="index")
+        draws[reading.name] = pd.DataFrame(drawn)
+        if reading is not readings[0]:
+            rows[reading.name] = reading.summary(chosen, rows.index, level)["mean"]
+    table = pd.concat(outcome, names=["reading", "quantity"])
     if X is None:
         if fit.data.in_memory and not fit.data.weight.size:  # the number that `missed` gives
             total = count_missed(fit, ci_prob=level, both=both)
@@ -152,7 +189,7 @@ def choose(
                 table.loc[(name, "total"), total.columns] = line
         table = _with_ranges(fit, table, count, known)
     return Decision(
-        rows=_rows(readings, chosen, index[among[chosen]], level),
+        rows=rows,
         positions=among[chosen],
         outcome=table,
         draws=draws,
@@ -187,73 +224,12 @@ def _with_ranges(
     return found
 
 
-def _one_rule(budget: int | None, cost: tuple[float, float] | None, precision: float | None) -> str:
-    given = {"budget": budget, "cost": cost, "precision": precision}
-    named = [name for name, value in given.items() if value is not None]
-    if len(named) != 1:
-        raise ModelError(
-            f"decide got {' and '.join(named) or 'no rule'}; exactly one of budget= (how many rows "
-            "can be looked at), cost=(false alarm, overlooked positive) or precision= is expected."
-        )
-    if budget is not None:
-        if isinstance(budget, bool) or not isinstance(budget, int | np.integer) or budget < 1:
-            raise ModelError(f"budget = {budget!r}; a whole number of at least 1 is expected.")
-        return f"budget {budget}"
-    if cost is not None:
-        if np.shape(cost) != (2,) or not all(np.isfinite(c) and c > 0 for c in cost):
-            raise ModelError(
-                f"cost = {cost!r}; two positive numbers (cost of a false alarm, cost of an "
-                "overlooked positive) are expected."
-            )
-        return f"probability above {cost[0] / sum(cost):.3g}, by the costs"
-    assert precision is not None
-    if not 0 < precision <= 1:
-        raise ModelError(f"precision = {precision!r}; a number above 0 and up to 1 is expected.")
-    return f"expected precision {precision:g}"
-
-
-def _how_many(
-    ranked: Array,
-    budget: int | None,
-    cost: tuple[float, float] | None,
-    precision: float | None,
-) -> int:
-    """Number of rows to take from the top of the ranked probabilities."""
-    if budget is not None:
-        return min(int(budget), len(ranked))
-    if cost is not None:
-        return int(np.sum(ranked > cost[0] / sum(cost)))
-    assert precision is not None  # by `_one_rule`
-    # The mean of the first k falls with k: the last k at which it is still high enough.
-    running = np.cumsum(ranked) / np.arange(1, len(ranked) + 1)
-    return int(np.sum(running >= precision - 1e-12))
-
-
-def _outcome(
-    reading: Reading, order: NDArray[np.intp], count: int, ci_prob: float, rng: np.random.Generator
-) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Draws of positives, precision and recall of the first ``count`` rows, and their summary."""
-    expected, drawn = count_positives(reading, order, (0, count, len(order)), rng)
-
-    def quantities(counts: Array) -> dict[str, Array]:
-        found, total = counts[:, 0], counts.sum(axis=1)
-        return {
-            "positives": found,
-            "precision": found / count if count else np.full(len(found), np.nan),
-            "recall": np.divide(found, total, out=np.zeros(len(found)), where=total > 0),
-            "total": total,
-        }
-
-    certain, simulated = quantities(expected), quantities(drawn)
-    table = {q: describe(certain[q], simulated[q], ci_prob) for q in certain}
-    return pd.DataFrame(simulated), pd.DataFrame.from_dict(table, orient="index")
-
-
-def _rows(
-    readings: tuple[Reading, ...], chosen: NDArray[np.intp], index: pd.Index, ci_prob: float
-) -> pd.DataFrame:
-    first, *others = readings
-    table = first.summary(chosen, index, ci_prob).rename(columns={"mean": PROBABILITY})
-    for reading in others:
-        table[reading.name] = reading.summary(chosen, index, ci_prob)["mean"]
-    return table
+def _quantities(counts: Array, rows: int) -> dict[str, Array]:
+    """What one finds among so many rows, by the positives among them and among the others."""
+    found, total = counts[:, 0], counts.sum(axis=1)
+    return {
+        "positives": found,
+        "precision": found / rows if rows else np.full(len(found), np.nan),
+        "recall": np.divide(found, total, out=np.zeros(len(found)), where=total > 0),
+        "total": total,
+    }

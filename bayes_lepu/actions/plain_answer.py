@@ -270,8 +270,7 @@ def _help(fit: "Fit", verdict: Identifiability) -> tuple[str, str, str]:
         return _settle(fit, failed[0])
     for curved in (c for c in verdict.checks if c.name == STRAIGHT and c.status == "failed"):
         return curved.remedy, f"lepu.fit(X, l, class_learner={LEARNERS!r})", ""
-    offers = [r for r in verdict.remedies if r.helps]
-    for offer in [*(r for r in offers if r.call), *offers][:1]:
+    for offer in sorted(verdict.offers, key=lambda r: not r.call)[:1]:
         return f"{offer.advice}: {_effect(fit, verdict, offer)}.", offer.call, offer.flags
     return "", "", ""
 

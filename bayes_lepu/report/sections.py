@@ -485,7 +485,7 @@ def modes_table(fit: "Fit") -> Table:
 
 def remedies_table(page: Page) -> Table:
     """What one more piece of information would change, the most helpful first."""
-    offers = [r for r in page.verdict.remedies if r.helps]
+    offers = page.verdict.offers
     rows = [[r.text, r.call, r.sd_before, r.sd_after, r.gap_before, r.gap_after] for r in offers]
     columns = (
         "information",

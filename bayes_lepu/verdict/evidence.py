@@ -31,7 +31,13 @@ from bayes_lepu.priors.term_priors import terms_of_factors, with_blocks
 from bayes_lepu.rows.factoring import solve
 from bayes_lepu.verdict.columns import ColumnScores, score_columns
 from bayes_lepu.verdict.forms import FormRange, form_range
-from bayes_lepu.verdict.labels import LabelCalibration, calibrate_labels, label_rates, scores
+from bayes_lepu.verdict.labels import (
+    LabelCalibration,
+    calibrate_labels,
+    false_marks_learned,
+    label_rates,
+    scores,
+)
 from bayes_lepu.verdict.levels import Profile, contraction, trace_profile
 from bayes_lepu.verdict.peaks import Local, Peak, Role, logit_pi, weak_density
 from bayes_lepu.verdict.records import Remedy
@@ -415,6 +421,9 @@ class Evidence:
         if not self.fit.is_point:
             meaning = "share of the prior variance of π that the data removed"
             rows.append(("contraction of pi", contraction(self), meaning))
+            if self.fit.spec.false_marks:
+                meaning = "the same of the rate of false marks: below 0.5 it is its prior's"
+                rows.append(("contraction of false marks", false_marks_learned(self.fit), meaning))
             some, part = self.pivoted.take_flat().thin(WIDTH_DRAWS), self.data.evenly(WIDTH_ROWS).X
             for name, values in (("t", some.t(part)), ("h", some.h(part))):
                 low, high = np.quantile(values, [0.025, 0.975], axis=0)

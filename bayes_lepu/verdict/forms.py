@@ -404,8 +404,7 @@ class FormRange:
     ----------
     table : DataFrame
         One row per form: below (log-likelihood units below the best form), pi, c, top (share of
-        the 100 unlabelled rows most likely to be positive that are the same), yield (share of
-        positives among these 100), kept.
+        the 100 unlabelled rows most likely to be positive that are the same), kept.
     low, high : float
         The form range of π.
     own_gap : float
@@ -503,7 +502,6 @@ def form_range(evidence: "Evidence") -> FormRange | None:
     likeliest = np.argsort(-missed[0])[:TOP]
     top = set(likeliest)
     table["top"] = [len(top & set(np.argsort(-m)[:TOP])) / max(len(top), 1) for m in missed]
-    table["yield"] = missed[:, likeliest].mean(axis=1) if top else 0.0
     table["kept"] = (table["below"] <= AS_WELL) | (np.arange(len(table)) == 0)
     pi, pieces = share_positive(own.point, evidence.weak.data), evidence.likelihood_pieces
     kept = table.loc[table["kept"], "pi"]
@@ -516,7 +514,7 @@ def form_range(evidence: "Evidence") -> FormRange | None:
         low = min(low, ends[0] + float(shifts.min()))
         high = max(high, ends[1] + float(shifts.max()))
     return FormRange(
-        table[["below", "pi", "c", "top", "yield", "kept"]],
+        table[["below", "pi", "c", "top", "kept"]],
         max(low, 0.0),
         min(high, 1.0),
         float(table["below"].iloc[0]),

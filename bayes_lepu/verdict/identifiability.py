@@ -44,7 +44,6 @@ CHECKS: list[Callable[[Evidence], Iterable[Check]]] = [
     several_annotators.check_panel_forms,
     labels.check_knowledge,
     labels.check_audits,
-    labels.check_false_marks,
 ]
 
 

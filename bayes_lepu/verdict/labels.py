@@ -168,7 +168,6 @@ def check_labels(evidence: "Evidence") -> list[Check]:
 # Knowledge from outside -----------------------------------------------------------------------
 
 CONTRADICTION = 3.32  # half the 99 % point of χ² with one degree of freedom
-TOLD = 0.5  # share of the prior variance of ε that the labels have to remove
 
 
 def check_knowledge(evidence: "Evidence") -> list[Check]:
@@ -222,28 +221,14 @@ def _pi_and_c(point: Parameters, data: PUData) -> Array:
     return np.array([pi, marked / max(pi, 1e-300)])
 
 
-def check_false_marks(evidence: "Evidence") -> list[Check]:
-    """Whether the rate of false marks is the labels' or the prior's."""
-    fit = evidence.fit
-    if fit.is_point or not fit.spec.false_marks:
-        return []
+def false_marks_learned(fit: "Fit") -> float:
+    """Share of the prior variance of the rate of false marks, on its logit, that the data removed.
+
+    Of several annotators it is that of the one of whom least was learned.
+    """
     before, after = (np.asarray(draws.epsilon) for draws in (fit.prior_draws, fit.draws))
-    # of several annotators the one of whom least was learned
-    shares = np.var(logit(after), axis=0) / np.maximum(np.var(logit(before), axis=0), 1e-300)
-    removed = 1 - float(np.max(shares))
-    text = f"Rate of false marks {after.mean():.3f}, before the data {before.mean():.3f}; "
-    text += f"the data removed {max(removed, 0.0):.0%} of the variance of its logit"
-    return [
-        Check(
-            "false marks",
-            passed_if(removed >= TOLD, otherwise="weak"),
-            removed,
-            f"at least {TOLD:g}",
-            text + ("." if removed >= TOLD else ": it is what its prior makes it."),
-            "Audit some labelled rows (y=): only they tell false marks.",
-            bears_on=(Aspect.PRIOR,),
-        )
-    ]
+    left = np.var(logit(after), axis=0) / np.maximum(np.var(logit(before), axis=0), 1e-300)
+    return 1 - float(np.max(left))
 
 
 # Audits ---------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from bayes_lepu.verdict.records import MODE_GAP, Aspect, Check, grade, graded
 if TYPE_CHECKING:
     from bayes_lepu.verdict.evidence import Evidence
 
-ORIENTATION = (0.99, 0.95)  # posterior probability; also of the order of the two norms
+ORIENTATION = (0.99, 0.95)  # posterior probability
 ENOUGH_DRAWS = 100  # of the other orientation: enough for an interval
 RULE_WORDS = {
     "sigma-norm": "spread of its linear predictor over the rows (sigma-norm)",
@@ -148,7 +148,7 @@ def check_orientation(evidence: "Evidence") -> list[Check]:
 
 
 def _by_assumption(evidence: "Evidence") -> list[Check]:
-    """The rule that names the factors, and how firmly the order of the two norms stands."""
+    """The rule that names the factors where the likelihood cannot."""
     fit = evidence.fit
     rule = fit.orientation.rule
     how = (
@@ -162,17 +162,8 @@ def _by_assumption(evidence: "Evidence") -> list[Check]:
         f"data say nothing about which is which; {how} decides. Exchanged, π would be "
         f"{share_positive(evidence.point.swap(), evidence.data):.2f}.{disagree}"
     )
-    checks = [
-        graded(
-            "orientation", 0.0, MODE_GAP, text, "S" + SETTLE, threshold=FOR_THIS_NAMING, **_WHICH
-        )
-    ]
-    if fit.is_point and evidence.too_large:
-        return [*checks, Check("order stability", "not computed", text=evidence.too_large)]
-    figure = evidence.order_probability
-    text = f"t's predictor has the larger sd with probability {figure:.3f}."
-    remedy = "The rule itself is undecided: report both namings."
-    return [*checks, graded("order stability", max(figure, 1 - figure), ORIENTATION, text, remedy)]
+    how = {"threshold": FOR_THIS_NAMING} | _WHICH
+    return [graded("orientation", 0.0, MODE_GAP, text, "S" + SETTLE, **how)]
 
 
 def check_modes(evidence: "Evidence") -> list[Check]:

@@ -7,7 +7,6 @@ import pytest
 import bayes_lepu as lepu
 from bayes_lepu.actions.audits import both_orientations, draw, draw_probabilities
 from bayes_lepu.actions.prediction_powered import Round, Stratum, estimate_positives
-from bayes_lepu.actions.readings import exchanged_draws
 from bayes_lepu.errors import DataError, ModelError
 from bayes_lepu.refitting import add_classes
 
@@ -160,24 +159,6 @@ def test_a_fit_says_how_many_audits_it_saves(fit):
         lepu.plan_audit(0, 0.1, 0.1)
 
 
-def test_the_side_of_a_draw_is_known(fit):
-    """Draws of an unnamed posterior fall on either side, in the proportion the fit reports."""
-    side = exchanged_draws(fit)
-    assert 1 - side.mean() == pytest.approx(fit.orientation.probability, abs=0.1)
-    own = fit.draws.take(~side).a.mean(axis=0)
-    other = fit.draws.take(side).alpha.mean(axis=0)
-    assert np.corrcoef(own, other)[0, 1] > 0.9
-
-
-def test_a_rule_does_not_hide_that_the_naming_is_open(rows):
-    frame, _, l = rows
-    ruled = laplace(frame, l, draws=100, orientation="sigma-norm")
-    draws, side = both_orientations(ruled)
-    assert side.mean() == pytest.approx(1 - ruled.orientation.probability, abs=0.01)
-    own = draws.take(side < 0.5).t(ruled.data.X).mean()
-    assert own == pytest.approx(ruled.pi_draws.mean(), abs=0.02)
-
-
 def test_answers_are_taken_by_row_label(fit, rows):
     frame, y, l = rows
     at = np.flatnonzero(l == 0)[:10][::-1]
@@ -202,28 +183,6 @@ def test_a_row_told_twice_must_be_told_the_same(fit, rows):
     found = add_classes(fit, pd.Series([1.0, 1.0, np.nan], index=[row] * 3))
     assert found[frame.index.get_loc(row)] == 1
     assert np.isnan(found).sum() == len(l) - 1
-
-
-def test_an_update_keeps_every_option(rows):
-    frame, _, l = rows
-    first = lepu.fit(
-        frame.to_numpy(),
-        l,
-        model="psychm",
-        method="map",
-        penalty="l1",
-        C={"a": 0.5, "alpha": 2.0},
-        selection_features=[2, 3, 4],
-        standardize=False,
-        random_seed=4,
-    )
-    again = first.update()
-    np.testing.assert_allclose(again.draws.a, first.draws.a, rtol=1e-5, atol=1e-7)
-    np.testing.assert_allclose(again.draws.alpha, first.draws.alpha, rtol=1e-5, atol=1e-7)
-    audited = np.full(len(l), np.nan)
-    audited[np.flatnonzero(l == 0)[:5]] = 0
-    assert first.update(y=audited).data.n_audited == 5
-    assert first.update(method="laplace", random_seed=2).method == "laplace"
 
 
 def test_audits_are_said_to_be_random_or_chosen(rows):

@@ -5,13 +5,11 @@ import pandas as pd
 import pytest
 
 import bayes_lepu as lepu
-from bayes_lepu.actions.counting import count_missed, count_positives
+from bayes_lepu.actions.counting import count_missed
 from bayes_lepu.actions.decisions import decide
-from bayes_lepu.actions.readings import read
 from bayes_lepu.errors import ModelError
 from bayes_lepu.model.row_sums import row_terms
 from bayes_lepu.plots.ranking import ranking_curves
-from bayes_lepu.result.numbers_in_words import say_count, say_share
 from tests.tiny import tiny_fit, tiny_table
 
 MASKS = {"class_features": [0, 1, 2], "selection_features": [3, 4]}
@@ -45,10 +43,6 @@ def unnamed():
     """A set in which nothing tells the factors apart."""
     X, _, l = simulated(2)
     return lepu.fit(X, l, model="spm", method="laplace", draws=100, random_seed=1)
-
-
-def test_the_set_of_the_simulations_is_at_level_one(known):
-    assert known[0].identifiability.level == 1
 
 
 def test_rows_are_the_most_probable_ones_and_their_mean_is_the_precision(known):
@@ -155,16 +149,6 @@ def test_curves_agree_with_decisions(known):
     assert np.all(np.diff(curves["found"]) >= 0)
 
 
-def test_counting_in_blocks_changes_nothing(known, monkeypatch):
-    fit = known[0]
-    (reading,) = read(fit, fit.data.X, both=False)
-    rows = np.arange(200)
-    whole, _ = count_positives(reading, rows, (0, 50, 200), np.random.default_rng(0))
-    monkeypatch.setattr("bayes_lepu.result.summaries.BLOCK_CELLS", 5000)
-    parts, _ = count_positives(reading, rows, (0, 50, 200), np.random.default_rng(0))
-    np.testing.assert_allclose(parts, whole)
-
-
 @pytest.fixture(scope="module")
 def weighted_and_repeated():
     X, y, l = simulated(5, 900)
@@ -187,18 +171,6 @@ def test_weighted_rows_are_counted_as_if_they_were_repeated(weighted_and_repeate
     assert answers[0].trust == answers[1].trust
     row_by_row = weighted_and_repeated[0].decide(budget=10)
     assert row_by_row.candidates == (weighted_and_repeated[0].data.kind == 0).sum()
-
-
-def test_weights_need_not_be_whole_numbers(weighted_and_repeated):
-    fit = weighted_and_repeated[0]
-    (reading,) = read(fit, fit.data.X[:1].repeat(400, axis=0), both=False)
-    rows, weight = np.arange(400), np.linspace(0, 2.5, 400)
-    expected, drawn = count_positives(reading, rows, (0, 400), np.random.default_rng(0), weight)
-    m = reading.missed(rows)
-    np.testing.assert_allclose(expected[:, 0], m @ weight)
-    sd = np.sqrt(np.mean((m * (1 - m)) @ weight))
-    assert np.std(drawn - expected) == pytest.approx(sd, rel=0.1)
-    assert abs(np.mean(drawn - expected)) < 4 * sd / np.sqrt(len(m))
 
 
 def test_bounds_of_weighted_rows_are_those_of_repeated_ones(weighted_and_repeated):
@@ -236,22 +208,6 @@ def test_rows_of_the_fit_are_rated_by_all_that_is_known_of_them(false_marks):
 def test_unclear_rules_are_refused(known, options, message):
     with pytest.raises(ModelError, match=message):
         decide(known[0], ci_prob=0.9, both=False, **options)
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [(0.0, "0"), (0.04, "fewer than 0.1"), (1.27, "1.3"), (12.6, "13"), (12345.0, "12\u2009345")],
-)
-def test_counts_in_words(value, text):
-    assert say_count(value) == text
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [(0, "0%"), (1, "100%"), (0.5, "50%"), (0.937, "94%"), (0.9996, "99.96%"), (0.0004, "0.040%")],
-)
-def test_shares_in_words(value, text):
-    assert say_share(value) == text
 
 
 def covered(seeds, n):

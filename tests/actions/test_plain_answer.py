@@ -52,25 +52,6 @@ def test_every_remedy_that_has_a_call_can_be_run(fit):
     assert fit.answer.call in {*(r.call for r in offers), 'fit.update(method="nuts")'}
 
 
-def test_a_column_that_leaves_s_brings_no_other_in(fit):
-    some = ["a", "b", "c", "d"]
-    fit = fit.update(class_features=some, selection_features=some)
-    (call,) = (r.call for r in fit.identifiability.remedies if "selection_features" in r.call)
-    new = eval(call, {"fit": fit})
-    assert new.data.selection_mask.sum() == 3
-    assert not new.data.selection_mask[4]
-
-
-def test_what_is_known_of_a_column_is_taken_up(fit):
-    names = [c for c in fit.feature_names if c != "b"]
-    new = fit.update(selection_features=names)
-    assert new.data.selection_mask.tolist() == [True, False, True, True, True]
-    assert new.data.class_mask.all()
-    assert new.orientation.settled_by == "columns"
-    with pytest.raises(lepu.DataError, match="nowhere"):
-        fit.update(selection_features=["nowhere"])
-
-
 @pytest.mark.parametrize(
     ("level", "words"),
     [
@@ -111,14 +92,6 @@ def test_an_unsettled_computation_is_mended_before_anything_else():
     useful = Remedy("b", 0.05, 0.02, 0.0, 0.0, "text", "Do b", "b()")
     unsettled = judged(2, checks=(failed,), remedies=(useful,))
     assert answer(approximate, unsettled).call == 'fit.update(method="nuts")'
-
-
-def test_a_figure_from_elsewhere_has_to_be_brought(fit):
-    (known,) = (r for r in fit.identifiability.remedies if "class_prior" in r.call)
-    assert known.call.startswith("fit.update(class_prior=(YOUR_FIGURE, 0.0")
-    assert known.flags.startswith("--class-prior YOUR_FIGURE,0.0")
-    with pytest.raises(NameError, match="YOUR_FIGURE"):
-        exec(known.call, {"fit": fit})
 
 
 def test_advice_that_changes_nothing_is_not_given(fit):

@@ -10,7 +10,7 @@ from scipy.stats import norm, t
 
 import bayes_lepu as lepu
 from bayes_lepu.actions.groups import read_groups
-from bayes_lepu.actions.prediction_powered import Round, Stratum, _predict, estimate_positives
+from bayes_lepu.actions.prediction_powered import Round, Stratum, estimate_positives
 from bayes_lepu.errors import DataError, ModelError
 from tools import audit_study, rounds_study
 
@@ -62,17 +62,6 @@ def test_without_predictions_it_is_agresti_and_coull(positives):
     np.testing.assert_allclose([low, high], by_hand(y, 500))
 
 
-def test_good_predictions_shorten_it_and_bad_ones_cost_little():
-    rng = np.random.default_rng(0)
-    widths = {}
-    for model in ("right", "useless"):
-        y, p = audit_study.population(0.3, model, rng)
-        found = [audit_study.replicate(y, p, 200, "random", rng) for _ in range(40)]
-        widths[model] = np.mean([f["width"] / f["width alone"] for f in found])
-    assert widths["right"] < 0.85
-    assert widths["useless"] < 1.02
-
-
 @pytest.mark.parametrize("design", ["random", "group", "weighted", "three rounds", "sequential"])
 def test_stored_coverage(design):
     runs = [r for r in json.loads(audit_study.RUNS.read_text()) if r["design"] == design]
@@ -96,17 +85,6 @@ def test_a_fit_saves_audits_on_public_tables():
     assert rounds_study.table(runs) in rounds_study.PAGE.read_text(encoding="utf-8")
 
 
-def test_a_regime_is_the_stored_one(monkeypatch):
-    """A model that says too much, by 30 audits: the same code as then."""
-    runs = json.loads(audit_study.RUNS.read_text())
-    key = {"design": "random", "share": 0.1, "model": "too high", "m": 30}
-    (stored,) = [r for r in runs if key.items() <= r.items()]
-    monkeypatch.setattr(audit_study, "REPEATS", 300)
-    again = audit_study.regime(*key.values())
-    assert again["covered"] == pytest.approx(stored["covered"], abs=0.03)
-    assert again["width"] == pytest.approx(stored["width"], rel=0.03)
-
-
 @pytest.mark.parametrize("method", ["laplace", "map"])
 def test_the_count_of_a_fit(rows, method):
     _X, y, l, at = rows
@@ -124,21 +102,6 @@ def test_the_count_of_a_fit(rows, method):
     assert table.loc["positives", "upper"] == pytest.approx(row["upper"] + known)
     assert table.loc["share", "upper"] == pytest.approx((row["upper"] + known) / len(l))
     assert np.isnan(row["model_lower"]) == (method == "map")
-
-
-def test_rows_are_predicted_without_their_own_class(rows, fit):
-    """By weights of the draws about as by a fit that has not seen the class."""
-    _, y, _, at = rows
-    sets, codes = (fit.data.l == 0)[None], np.zeros(fit.data.n, dtype=np.intp)
-    p, expected, _ = _predict(fit, np.sort(at), sets, codes, lambda y: fit.draws)
-    seen = fit.draws.missed(fit.data.X[np.sort(at)]).mean(axis=0)
-    row = int(np.argmax(np.abs(p - seen)))
-    again = audited(rows, np.setdiff1d(at, np.sort(at)[row]), draws=2000)
-    m = again.draws.missed(again.data.X)
-    assert p[row] == pytest.approx(m[:, np.sort(at)[row]].mean(), abs=0.03)
-    assert expected[row, 0, 0] == pytest.approx(m[:, fit.data.l == 0].sum(axis=1).mean(), rel=0.05)
-    classes = y[np.sort(at)]
-    assert (p - seen)[classes == 1].mean() < 0 < (p - seen)[classes == 0].mean()
 
 
 def test_groups(rows, fit):
