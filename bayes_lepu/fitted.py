@@ -10,9 +10,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from bayes_lepu.actions.audits import AuditPlan, plan_with, suggest_audit
+from bayes_lepu.actions.audits import AuditPlan, audit_estimate, plan_with, suggest_audit
 from bayes_lepu.actions.bounds import bound_class_prior
-from bayes_lepu.actions.counting import Alternatives, alternatives_of, count_missed
 from bayes_lepu.actions.decisions import Decision, decide
 from bayes_lepu.actions.groups import (
     By,
@@ -21,9 +20,14 @@ from bayes_lepu.actions.groups import (
     read_groups,
     shares_table,
 )
+from bayes_lepu.actions.missed import (
+    UNNAMED_LEVEL,
+    Alternatives,
+    alternatives_of,
+    count_missed,
+    positive_given_labels,
+)
 from bayes_lepu.actions.plain_answer import Answer, answer
-from bayes_lepu.actions.prediction_powered import audit_estimate
-from bayes_lepu.actions.readings import UNNAMED_LEVEL, positive_given_labels
 from bayes_lepu.choosing import Choice
 from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.engines.engines import Quality

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 
-from bayes_lepu.actions.prediction_powered import Round, Stratum, estimate_positives
+from bayes_lepu.actions.audits import Round, Stratum, estimate_positives
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "settle" / "which-rows-to-audit.md"

@@ -20,7 +20,7 @@ import pandas as pd
 from scipy.special import expit
 
 import bayes_lepu as lepu
-from bayes_lepu.actions.prediction_powered import Round, Stratum, estimate_positives
+from bayes_lepu.actions.audits import Round, Stratum, estimate_positives
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "settle" / "which-rows-to-audit.md"

@@ -4,7 +4,7 @@ r"""Which unlabelled rows to look at, and what one will find there.
     N_R = \sum_{i \in R} y_i, \qquad
     \mathrm{precision} = N_R / |R|, \qquad \mathrm{recall} = N_R / N_{\mathrm{unlabelled}}
 
-with the class of every row drawn anew for every draw of the posterior (`counting`). Rows are taken
+with the class of every row drawn anew for every draw of the posterior (`missed`). Rows are taken
 by the posterior mean of P(y=1 | x, l=0), which is the best order for any of the three rules: a
 budget, costs (act where that mean exceeds fp / (fp + fn)), or a precision to be expected.
 """
@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from bayes_lepu.actions.counting import (
+from bayes_lepu.actions.missed import (
     NOTHING_KNOWN,
     Alternatives,
     around,
@@ -26,10 +26,12 @@ from bayes_lepu.actions.counting import (
     count_positives,
     describe,
     missed_range,
+    open_rows,
+    read,
+    read_open,
     stream,
     with_range,
 )
-from bayes_lepu.actions.readings import open_rows, read, read_open
 from bayes_lepu.errors import ModelError
 from bayes_lepu.links import Array
 from bayes_lepu.result.numbers_in_words import (

@@ -22,12 +22,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from bayes_lepu.actions.counting import stream
-from bayes_lepu.actions.readings import (
+from bayes_lepu.actions.missed import (
     MAX_DRAWS,
     UNNAMED_LEVEL,
     positive_given_labels,
     read,
+    stream,
     weighted_sums,
 )
 from bayes_lepu.data.formulas import spline_argument

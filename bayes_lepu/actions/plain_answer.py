@@ -10,9 +10,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from bayes_lepu.actions.counting import alternatives_of, count_missed, missed_range
 from bayes_lepu.actions.decisions import Decision, choose
-from bayes_lepu.actions.readings import AS_NAMED, EXCHANGED, UNNAMED_LEVEL
+from bayes_lepu.actions.missed import (
+    AS_NAMED,
+    EXCHANGED,
+    UNNAMED_LEVEL,
+    alternatives_of,
+    count_missed,
+    missed_range,
+)
 from bayes_lepu.links import Array, RowKind
 from bayes_lepu.result.numbers_in_words import (
     has_interval,

@@ -5,8 +5,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from bayes_lepu.actions.counting import count_positives, stream
-from bayes_lepu.actions.readings import AS_NAMED, EXCHANGED, Reading, kept, read_open
+from bayes_lepu.actions.missed import (
+    AS_NAMED,
+    EXCHANGED,
+    Reading,
+    count_positives,
+    kept,
+    read_open,
+    stream,
+)
 from bayes_lepu.errors import ModelError
 from bayes_lepu.links import Array
 from bayes_lepu.plots.panels import CLASS, GUIDE, Panels, height

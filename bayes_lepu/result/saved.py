@@ -112,7 +112,7 @@ class Remembered:
     pi_range : (float, float), optional
         Range of π of the verdict.
     hits : (2, rows) array
-        Fewest and most positives among the first open rows (`actions.counting.Alternatives`).
+        Fewest and most positives among the first open rows (`actions.missed.Alternatives`).
     facts : mapping of str to str
         What the fit printed.
     """

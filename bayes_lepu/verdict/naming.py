@@ -162,8 +162,8 @@ def _by_assumption(evidence: "Evidence") -> list[Check]:
         f"data say nothing about which is which; {how} decides. Exchanged, π would be "
         f"{share_positive(evidence.point.swap(), evidence.data):.2f}.{disagree}"
     )
-    how = {"threshold": FOR_THIS_NAMING} | _WHICH
-    return [graded("orientation", 0.0, MODE_GAP, text, "S" + SETTLE, **how)]
+    options = {"threshold": FOR_THIS_NAMING} | _WHICH
+    return [graded("orientation", 0.0, MODE_GAP, text, "S" + SETTLE, **options)]
 
 
 def check_modes(evidence: "Evidence") -> list[Check]:

@@ -5,8 +5,14 @@ import pandas as pd
 import pytest
 
 import bayes_lepu as lepu
-from bayes_lepu.actions.audits import both_orientations, draw, draw_probabilities
-from bayes_lepu.actions.prediction_powered import Round, Stratum, estimate_positives
+from bayes_lepu.actions.audits import (
+    Round,
+    Stratum,
+    both_orientations,
+    draw,
+    draw_probabilities,
+    estimate_positives,
+)
 from bayes_lepu.errors import DataError, ModelError
 from bayes_lepu.refitting import add_classes
 

@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 import bayes_lepu as lepu
-from bayes_lepu.actions.counting import count_missed
 from bayes_lepu.actions.decisions import decide
+from bayes_lepu.actions.missed import count_missed
 from bayes_lepu.errors import ModelError
 from bayes_lepu.model.row_sums import row_terms
 from bayes_lepu.plots.ranking import ranking_curves

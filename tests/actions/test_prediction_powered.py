@@ -9,8 +9,8 @@ import pytest
 from scipy.stats import norm, t
 
 import bayes_lepu as lepu
+from bayes_lepu.actions.audits import Round, Stratum, estimate_positives
 from bayes_lepu.actions.groups import read_groups
-from bayes_lepu.actions.prediction_powered import Round, Stratum, estimate_positives
 from bayes_lepu.errors import DataError, ModelError
 from tools import audit_study, rounds_study
 

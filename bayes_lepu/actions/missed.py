@@ -1,0 +1,373 @@
+r"""P(y=1 | x, l=0) of rows, draw by draw and in both orientations, and how many are positive.
+
+.. math:: N_R \mid \theta = \sum_{i \in R} y_i, \qquad
+    y_i \sim \mathrm{Bernoulli}(m_i(\theta)), \quad m_i = P(y=1 \mid x_i, l_i = 0)
+
+A finite set has two sources of uncertainty, the draws of θ and the rows' own coin tosses; both are
+in every interval. A row of weight w counts like w rows: w m on average, with variance w m (1 - m).
+Rows come in an order, and ``edges`` cut that order into segments; counts are ``(draws, segments)``.
+
+Where the data do not say which factor is the class (level 3 or worse), every answer has a second
+*reading*, with t and s swapped: the draws that belong to that orientation.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, wraps
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Concatenate, NamedTuple
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from bayes_lepu.data.pu_data import PUData
+from bayes_lepu.data.weights import evenly_spaced
+from bayes_lepu.links import Array, RowKind
+from bayes_lepu.model.parameters import Parameters, stack
+from bayes_lepu.model.row_sums import row_terms
+from bayes_lepu.result.summaries import (
+    RowFunction,
+    describe_draws,
+    interval_level,
+    mean_by_row,
+    open_sums,
+    over_all_rows,
+    row_blocks,
+    summary_by_row,
+)
+from bayes_lepu.verdict.evidence import evidence_of
+from bayes_lepu.verdict.forms import missed_between
+from bayes_lepu.verdict.naming import ENOUGH_DRAWS, exchanged_peak
+from bayes_lepu.verdict.records import Identifiability
+
+if TYPE_CHECKING:
+    from bayes_lepu.fitted import Fit
+
+AS_NAMED = "as named"
+EXCHANGED = "exchanged"
+# Quantiles of 1000 draws are good to about a percentage point of probability; more cost time only.
+MAX_DRAWS = 1000
+UNNAMED_LEVEL = 3  # from this level on the data do not name the factors
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """The draws of one orientation, and the rows they are asked about.
+
+    Attributes
+    ----------
+    name : {"as named", "exchanged"}
+    draws : Parameters
+        Along one axis.
+    X : array
+        The rows: on the internal scale, or whatever ``probability`` takes.
+    probability : function of draws and rows
+        P(y=1 | x, what the annotators left unlabelled).
+    """
+
+    name: str
+    draws: Parameters
+    X: NDArray[Any]
+    probability: RowFunction = Parameters.missed
+
+    @property
+    def size(self) -> int:
+        """Number of draws; 1 for a point estimate, which has no interval."""
+        return int(self.draws.b.size)
+
+    def missed(self, rows: NDArray[np.intp]) -> Array:
+        """P(y=1 | x, l=0), ``(draws, rows)``."""
+        return self.probability(self.draws, self.X[rows])
+
+    @cached_property
+    def mean(self) -> Array:
+        """Posterior mean of P(y=1 | x, l=0) for every row."""
+        return mean_by_row(self.draws, self.probability, self.X)
+
+    def summary(
+        self, rows: NDArray[np.intp], index: pd.Index, ci_prob: float | None = None
+    ) -> pd.DataFrame:
+        """Mean, lower and upper of P(y=1 | x, l=0) of some rows; the mean alone for a point."""
+        return summary_by_row(self.draws, self.probability, self.X[rows], index, ci_prob)
+
+
+def kept[**P, T](
+    find: "Callable[Concatenate[Fit, P], T]",
+) -> "Callable[Concatenate[Fit, P], T]":
+    """Decorator: find once for a fit and these keywords; a fit does not change."""
+    found: WeakKeyDictionary[Fit, dict[Any, T]] = WeakKeyDictionary()
+
+    @wraps(find)
+    def look_up(fit: "Fit", *args: P.args, **keywords: P.kwargs) -> T:
+        own = found.setdefault(fit, {})
+        key = args, tuple(sorted(keywords.items()))
+        if key not in own:
+            own[key] = find(fit, *args, **keywords)
+        return own[key]
+
+    return look_up
+
+
+def open_rows(fit: "Fit") -> NDArray[np.intp]:
+    """Positions of the unlabelled rows whose class nobody has checked."""
+    return np.flatnonzero(fit.data.kind == RowKind.UNLABELLED)
+
+
+def positive_given_labels(data: PUData) -> RowFunction:
+    """P(y=1 | x, labels and audit) of the data's rows, by position: not shown is not missed."""
+
+    def positive(draws: Parameters, rows: NDArray[Any]) -> Array:
+        some = data.rows(rows)
+        if draws.several:
+            return row_terms(draws, some)[1]
+        found = draws.missed(some.X)  # for all draws at once, unlike `row_terms`
+        if (marked := some.l == 1).any():
+            found[..., marked] = draws.positive_if_marked(some.X[marked])
+        if (audited := ~np.isnan(some.y)).any():
+            found[..., audited] = some.y[audited]
+        return found
+
+    return positive
+
+
+@kept
+def read_open(fit: "Fit", *, both: bool) -> tuple[NDArray[np.intp], tuple[Reading, ...]]:
+    """The unlabelled rows of a fit, by position, and their readings."""
+    rows = open_rows(fit)
+    return rows, read(fit, rows, both=both, probability=positive_given_labels(fit.data))
+
+
+def read(
+    fit: "Fit",
+    X: NDArray[Any],
+    *,
+    both: bool,
+    probability: RowFunction = Parameters.missed,
+) -> tuple[Reading, ...]:
+    """The reading as named and, where ``both`` are asked for and there is one, the swapped.
+
+    A symmetric likelihood gives every draw a mirror image. Elsewhere the draws are told apart by
+    the side they fell on, and the best swapped answer stands in where these are too few.
+    """
+
+    def named(draws: Parameters, other: Parameters | None = None) -> tuple[Reading, ...]:
+        own = Reading(AS_NAMED, draws.thin(MAX_DRAWS), X, probability)
+        if other is None:
+            return (own,)
+        return own, Reading(EXCHANGED, other.thin(MAX_DRAWS), X, probability)
+
+    if not both or not _has_exchange(fit):
+        return named(fit.draws)
+    evidence = evidence_of(fit if fit.data.in_memory else replace(fit, data=fit.data.held))
+    if evidence.symmetric:
+        draws = evidence.pivoted.take_flat()
+        return named(draws, draws.swap())
+    side = exchanged_draws(fit)
+    own = fit.draws.take(~side) if (~side).any() else fit.draws
+    if side.sum() >= ENOUGH_DRAWS:
+        return named(own, fit.draws.take(side))
+    if fit.data.is_sparse:
+        points = [stack([mode.point]) for mode in fit.modes if mode.role == "swapped"]
+        return named(own, points[0] if points else None)
+    peak = exchanged_peak(evidence)
+    if peak is None:
+        return named(own)
+    (mean, sd), point = fit.data.column_moments, peak.point  # from standardised columns
+    a, alpha = (slope / np.maximum(sd, 1e-300) for slope in (point.a, point.alpha))
+    moved = replace(point, a=a, alpha=alpha, b=point.b - a @ mean, beta=point.beta - alpha @ mean)
+    return named(own, stack([moved]))
+
+
+def exchanged_draws(fit: "Fit") -> NDArray[np.bool_]:
+    """Which draws have the other orientation than the best mode has."""
+    if "exchanged" in fit.stats:
+        return np.asarray(fit.stats["exchanged"]).ravel() > 0.5
+    X, draws, best = fit.data.X, fit.draws, fit.modes[0].point
+    if not _has_exchange(fit) or fit.data.is_sparse:  # the latter a point, which is a mode itself
+        return np.zeros(draws.b.size, dtype=bool)
+    metric = np.cov(X.T, ddof=0).reshape(X.shape[1], -1)
+
+    def distance(point: Parameters) -> Array:
+        """Mean squared distance of both linear predictors from a point's, over the rows."""
+        out = np.zeros(draws.b.size)
+        for slope, level, a, b in (
+            (draws.a, draws.b, point.a, point.b),
+            (draws.alpha, draws.beta, point.alpha, point.beta),
+        ):
+            d = slope - a
+            out += np.einsum("ki,ij,kj->k", d, metric, d) + (level - b + d @ X.mean(axis=0)) ** 2
+        return out
+
+    return distance(best.swap()) < distance(best)
+
+
+def _has_exchange(fit: "Fit") -> bool:
+    """One annotator with slopes: several have no single factor to swap with the class."""
+    return fit.spec.has_selection and not fit.parameters.several
+
+
+def weighted_sums(
+    probability: RowFunction, draws: Parameters, rows: NDArray[Any], weight: Array
+) -> tuple[Array, Array]:
+    """Mean Σ w m and variance Σ w m (1 - m) of the number of positives, ``(draws, k)``.
+
+    The weight has k columns, one for each set of rows.
+    """
+    mean, variance = np.zeros((2, draws.b.size, weight.shape[1]))
+    for block in row_blocks(len(rows), draws.b.size):
+        m, w = probability(draws, rows[block]), weight[block]
+        mean += m @ w
+        variance += (m * (1 - m)) @ w
+    return mean, variance
+
+
+# How many ---------------------------------------------------------------------------------
+
+STREAM = 7  # which of the streams of the fit's seed is used here
+
+
+class Alternatives(NamedTuple):
+    """Models that predict the labels as well: ends of π, and of positives among the first rows.
+
+    ``hits`` (2, rows) are the fewest and the most among the first k = 1, 2, ... open rows in the
+    order of `decide`; of a large table, of those rows to which the models were fitted.
+    """
+
+    pi: tuple[float, float] | None
+    hits: Array
+
+    def of_first(self, count: int, candidates: int) -> tuple[float, float] | None:
+        """Positives among the first of so many rows, with the rows' own coin tosses at the ends."""
+        if not self.hits.size or not count:
+            return None
+        known = self.hits.shape[1]
+        at = max(round(count * known / max(candidates, 1)), 1)
+        low, high = self.hits[:, at - 1] * (count / at)
+        tosses = [2 * np.sqrt(v * max(1 - v / count, 0.0)) for v in (low, high)]
+        return max(float(low - tosses[0]), 0.0), min(float(high + tosses[1]), float(count))
+
+
+NOTHING_KNOWN = Alternatives(None, np.zeros((2, 0)))
+
+
+def alternatives_of(fit: "Fit", verdict: Identifiability) -> Alternatives:
+    """The ends of π and of what the first rows hold, over all models that predict as well."""
+    found = None if verdict.evidence is None else verdict.evidence.forms
+    nothing = NOTHING_KNOWN._replace(pi=verdict.pi_range)
+    if found is None or not found.missed.size or not fit.data.in_memory:
+        return nothing
+    rows = np.arange(fit.data.n)[evenly_spaced(fit.data.n, found.rows)]
+    unmarked = rows[fit.data.l[rows] == 0]
+    if len(unmarked) != found.missed.shape[1]:  # weighted rows, of which the models had a part
+        return nothing
+    still = fit.data.kind[unmarked] == RowKind.UNLABELLED
+    every, (reading, *_) = read_open(fit, both=verdict.level >= UNNAMED_LEVEL)
+    probability = np.zeros(fit.data.n)
+    probability[every] = reading.mean
+    order = np.argsort(-probability[unmarked[still]], kind="stable")
+    sums = np.cumsum(found.missed[:, still][:, order], axis=1)
+    return Alternatives(verdict.pi_range, np.stack([sums.min(axis=0), sums.max(axis=0)]))
+
+
+def stream(fit: "Fit") -> np.random.Generator:
+    """Random numbers of the fit's own seed."""
+    return np.random.default_rng([fit.options.random_seed, STREAM])
+
+
+def count_positives(
+    reading: Reading, order: NDArray[np.intp], edges: Sequence[int], rng: np.random.Generator
+) -> tuple[Array, Array]:
+    """Expected and simulated number of positives in every segment, for every draw.
+
+    For a point estimate both are the expected number.
+    """
+    expected, drawn = np.zeros((2, reading.size, len(edges) - 1))
+    for segment, (start, stop) in enumerate(pairwise(edges)):
+        rows = order[start:stop]
+        for block in row_blocks(len(rows), reading.size):
+            m = reading.missed(rows[block])
+            expected[:, segment] += m.sum(axis=1)
+            drawn[:, segment] += (rng.random(m.shape) < m).sum(axis=1)
+    return expected, (drawn if reading.size > 1 else expected)
+
+
+def describe(expected: Array, drawn: Array, ci_prob: float | None) -> dict[str, float]:
+    """Mean of the expected number, sd and interval of the simulated one."""
+    return describe_draws(drawn, ci_prob) | {"mean": float(expected.mean())}
+
+
+def missed_range(
+    fit: "Fit", pi_range: tuple[float, float] | None, total: pd.DataFrame
+) -> tuple[float, float] | None:
+    """Missed positives over every model that predicts the labels as well; None where none is."""
+    return None if pi_range is None else around(missed_between(fit.data, *pi_range), total)
+
+
+def around(ends: tuple[float, float], own: pd.DataFrame) -> tuple[float, float]:
+    """A range that holds what the fit itself says too, in every reading."""
+    few = [float(own[name].min()) for name in ("mean", "lower") if name in own]
+    many = [float(own[name].max()) for name in ("mean", "upper") if name in own]
+    return min(ends[0], *few), max(ends[1], *many)
+
+
+def count_missed(
+    fit: "Fit",
+    X: object = None,
+    *,
+    ci_prob: float | None = None,
+    both: bool,
+    pi_range: tuple[float, float] | None = None,
+) -> pd.DataFrame:
+    """How many unlabelled rows are positive: mean, sd and interval, a line per reading.
+
+    Rows of the fit count by their weights, ``low`` and ``high`` over the ends of ``pi_range``.
+    """
+    if X is None:
+        found = _missed_of_fit(fit, ci_prob=interval_level(ci_prob), both=both)
+        ends = missed_range(fit, pi_range, found)
+        return found.copy() if ends is None else with_range(found, ends)
+    values, _ = fit.data.transform(X)
+    rng, order = stream(fit), np.arange(len(values))
+    return _table(
+        {
+            reading.name: count_positives(reading, order, (0, len(order)), rng)
+            for reading in read(fit, values, both=both)
+        },
+        ci_prob,
+    )
+
+
+@kept
+def _missed_of_fit(fit: "Fit", *, ci_prob: float, both: bool) -> pd.DataFrame:
+    """The count of the fit's own rows: one number, whoever asks for it.
+
+    Of weighted rows, and of those out of memory, the coin tosses are as wide as their variance.
+    """
+    rows, readings = read_open(fit, both=both)
+    order, found, rng = np.arange(len(rows)), {}, stream(fit)
+    for reading in readings:
+        if fit.data.in_memory and not fit.data.weight.size:
+            found[reading.name] = count_positives(reading, order, (0, len(order)), rng)
+            continue
+        if fit.data.in_memory:
+            w = fit.data.weight[rows][:, None]
+            expected, variance = weighted_sums(reading.probability, reading.draws, reading.X, w)
+        else:
+            expected, variance = over_all_rows(fit.data, open_sums, reading.draws)
+        tosses = np.sqrt(np.maximum(variance, 0.0)) * rng.standard_normal(expected.shape)
+        drawn = np.maximum(expected + tosses, 0.0) if reading.size > 1 else expected
+        found[reading.name] = expected, drawn
+    return _table(found, ci_prob)
+
+
+def _table(counts: Mapping[str, tuple[Array, Array]], ci_prob: float | None) -> pd.DataFrame:
+    """A line per reading."""
+    lines = {name: describe(*each, ci_prob) for name, each in counts.items()}
+    return pd.DataFrame.from_dict(lines, orient="index").rename_axis("reading")
+
+
+def with_range(table: pd.DataFrame, ends: tuple[float, float]) -> pd.DataFrame:
+    """The table with the range first."""
+    return table.assign(low=ends[0], high=ends[1])[["low", "high", *table.columns]]
