@@ -31,8 +31,9 @@ of the user's columns. The greater of the two labels in ``classes_`` means "labe
 ``import bayes_lepu`` does not import this module.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -42,17 +43,16 @@ from scipy.sparse import csr_matrix, issparse
 from scipy.special import logit
 from scipy.stats import rankdata
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold, check_cv, cross_val_predict
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from bayes_lepu import baselines
 from bayes_lepu._fit import fit as fit_model
-from bayes_lepu.data.learned import FOLDS, Learned, read_learner
+from bayes_lepu.data.learned import FOLDS, read_learner
 from bayes_lepu.data.matching import column_places
-from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.data.reading import read_data
 from bayes_lepu.data.scaling import column_moments, is_constant
 from bayes_lepu.engines.paths import PenaltyGrid, Score, score_path
@@ -69,6 +69,7 @@ from bayes_lepu.suggestions import some
 __all__ = ["ElkanNotoClassifier", "PUClassifier", "PUClassifierCV"]
 
 Columns = Sequence[str | int] | None
+Known = tuple[float, float] | None
 Fold = tuple[NDArray[np.intp], NDArray[np.intp]]
 L2_RANGE = (-4.0, 2.0)  # powers of ten: from no shrinkage to no slopes, on standardised columns
 L1_RANGE = (-3.5, -0.1)  # powers of ten, of the coefficient that leaves no slope
@@ -120,45 +121,18 @@ class LabelledRows:
         return found
 
 
-@dataclass(frozen=True, eq=False)
-class Scores:
-    """The learned columns of a fit, for rows on the scale of X.
-
-    Attributes
-    ----------
-    used : (p,) array of bool
-        Columns of X that the fit has.
-    center, scale : arrays
-        Of these columns, as the classifiers of ``learned`` see them.
-    learned : Learned
-    """
-
-    used: NDArray[np.bool_]
-    center: Array
-    scale: Array
-    learned: Learned
-
-    @classmethod
-    def of(cls, data: PUData, used: NDArray[np.bool_]) -> "Scores | None":
-        """Those of a fit, if it has any."""
-        if data.learned is None:
-            return None
-        own = ~data.is_learned
-        return cls(used, data.center[own], data.scale[own], data.learned)
-
-    def beside(self, X: Array) -> Array:
-        """The rows with their log-odds by every learner as further columns."""
-        inner = (X[:, self.used] - self.center) / self.scale
-        return np.hstack([X, self.learned.log_odds(inner)])
-
-
 class LabelClassifier(ClassifierMixin, BaseEstimator):
     """Base of the classifiers: some t(x) and some propensity s(x)."""
 
     @property
     def _accept_sparse(self) -> str | bool:
         """Whether sparse rows are taken; learners need dense ones."""
-        return False if read_learner(getattr(self, "class_learner", None)) else "csr"
+        return False if read_learner(self._learner) else "csr"
+
+    @property
+    def _learner(self) -> Any:
+        """The ``class_learner`` of `fit`."""
+        return None
 
     def fit(self, X: Any, y: Any) -> Self:
         """Learn from rows X and visible labels y."""
@@ -230,8 +204,12 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
         rows = validate_data(
             self, X, dtype=np.float64, accept_sparse=self._accept_sparse, reset=False
         )
-        scores = getattr(self, "learned_", None)
-        return rows if scores is None else scores.beside(rows)
+        if getattr(self, "learned_", None) is None:
+            return rows
+        keep, fitted = self.learned_
+        at = fitted.is_learned
+        scores = fitted.transform(rows[:, keep])[0][:, at] * fitted.scale[at] + fitted.center[at]
+        return np.hstack([rows, scores])
 
     def _read(self, X: Any, y: Any) -> LabelledRows:
         """Checked rows and labels; sets ``classes_``, ``n_features_in_`` and the names."""
@@ -268,7 +246,71 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
         return int(check_random_state(self.random_state).randint(2**31 - 1))
 
 
-class PUClassifier(LabelClassifier):
+@dataclass(eq=False, repr=False, kw_only=True)
+class MapClassifier(LabelClassifier):
+    """Options that the fits by ``method="map"`` share; see `PUClassifier`."""
+
+    model: str = "psychm"
+    class_norm: str | None = None
+    selection_norm: str | None = None
+    class_features: Columns = None
+    selection_features: Columns = None
+    class_prior: Known = None
+    label_frequency: Known = None
+    false_marks: Any = False
+    standardize: bool = True
+    orientation: str = "sigma-norm"
+    random_state: Any = None
+
+    def _fit(self, rows: LabelledRows, C: Mapping[str, float | None], **of_rows: Any) -> Self:
+        """Fit, and set the fitted attributes."""
+        return _set_fitted(self, self._fit_of(rows, C, **of_rows), usable_columns(rows.X))
+
+    @stops_at_once
+    def _fit_of(
+        self,
+        rows: LabelledRows,
+        C: Mapping[str, float | None],
+        *,
+        audited: Any = None,
+        sample_weight: Any = None,
+    ) -> Fit:
+        """MAP fit with the full search for modes.
+
+        Penalties and norms that are None are left to `fit`, those of slopes the model has not are
+        of no consequence.
+        """
+        keep = usable_columns(rows.X)
+        norms = {"a": self.class_norm, "alpha": self.selection_norm}
+        selection = rows.positions("selection_features", self.selection_features)
+        if self.model != AUTO and not get_model(self.model).has_selection:
+            norms, C, selection = {"a": norms["a"]}, {"a": C["a"]}, None
+        if sample_weight is not None:
+            sample_weight = _check_sample_weight(sample_weight, rows.X, dtype=np.float64)
+        return fit_model(
+            rows.table(keep),
+            rows.l,
+            model=self.model,
+            class_link=getattr(self, "class_link", None),
+            class_learner=self._learner,
+            method="map",
+            y=None if audited is None else np.asarray(audited),
+            sample_weight=sample_weight,
+            class_prior=self.class_prior,
+            label_frequency=self.label_frequency,
+            false_marks=self.false_marks,
+            class_features=among(rows.positions("class_features", self.class_features), keep),
+            selection_features=among(selection, keep),
+            standardize=self.standardize,
+            penalty=_given(norms),
+            C=_given(C),
+            orientation=self.orientation,
+            random_seed=self._seed(),
+        )
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class PUClassifier(MapClassifier):
     r"""Learn t(x) = P(y=1 | x) and the propensity s(x) = P(l=1 | y=1, x) from visible labels.
 
     .. math:: P(l=1 \mid x) = s(x)\,t(x), \qquad
@@ -288,6 +330,9 @@ class PUClassifier(LabelClassifier):
         How the class may bend, as in `bayes_lepu.fit`: the log-odds of such a classifier, trained
         on the labels, enter t as one more column. None: t is a straight line in the columns.
         "auto": the labels decide where ``model="auto"``; otherwise as None.
+    estimator : classifier of scikit-learn, optional
+        The same under scikit-learn's name, where it is a classifier: searches reach its settings
+        as ``estimator__max_depth``.
     class_penalty, selection_penalty : float, optional
         Weight C_a, C_α of the penalty on the slopes of t and of s. *Larger is stronger*: the
         opposite of scikit-learn's ``C``, which for L2 is 1/(2 C_a). For SPM keep
@@ -350,40 +395,22 @@ class PUClassifier(LabelClassifier):
     (2500, 2)
     """
 
-    def __init__(
-        self,
-        *,
-        model: str = "psychm",
-        class_link: Any = None,
-        class_learner: Any = "auto",
-        class_penalty: float | None = None,
-        selection_penalty: float | None = None,
-        class_norm: str | None = None,
-        selection_norm: str | None = None,
-        class_features: Columns = None,
-        selection_features: Columns = None,
-        class_prior: tuple[float, float] | None = None,
-        label_frequency: tuple[float, float] | None = None,
-        false_marks: Any = False,
-        standardize: bool = True,
-        orientation: str = "sigma-norm",
-        random_state: Any = None,
-    ) -> None:
-        self.model = model
-        self.class_link = class_link
-        self.class_learner = class_learner
-        self.class_penalty = class_penalty
-        self.selection_penalty = selection_penalty
-        self.class_norm = class_norm
-        self.selection_norm = selection_norm
-        self.class_features = class_features
-        self.selection_features = selection_features
-        self.class_prior = class_prior
-        self.label_frequency = label_frequency
-        self.false_marks = false_marks
-        self.standardize = standardize
-        self.orientation = orientation
-        self.random_state = random_state
+    class_link: Any = None
+    class_learner: Any = "auto"
+    estimator: Any = None
+    class_penalty: float | None = None
+    selection_penalty: float | None = None
+
+    @property
+    def _learner(self) -> Any:
+        if self.estimator is None:
+            return self.class_learner
+        if not (isinstance(self.class_learner, str) and self.class_learner == "auto"):
+            raise ModelError(
+                f"estimator={self.estimator!r} and class_learner={self.class_learner!r} are given; "
+                "both name the classifier that bends the class. Leave one of them out."
+            )
+        return self.estimator
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, audited: Any = None) -> Self:
         """Learn from rows X, visible labels y, and true classes where known (NaN elsewhere).
@@ -391,7 +418,7 @@ class PUClassifier(LabelClassifier):
         ``sample_weight`` says how often every row counts; the same as repeating rows.
         """
         rows = self._read(X, y)
-        return fit_model_into(self, rows, audited, self._penalties, sample_weight)
+        return self._fit(rows, self._penalties, audited=audited, sample_weight=sample_weight)
 
     def to_fit(self, X: Any, y: Any, sample_weight: Any = None, *, audited: Any = None) -> Fit:
         """The same call as a `bayes_lepu.Fit`, which keeps the rows: its verdict, answer, report.
@@ -399,14 +426,15 @@ class PUClassifier(LabelClassifier):
         ``print(classifier.to_fit(X, y))`` says how far these labels carry the classifier.
         """
         rows = clone(self)._read(X, y)
-        return fit_of(self, rows, audited, self._penalties, sample_weight)
+        return self._fit_of(rows, self._penalties, audited=audited, sample_weight=sample_weight)
 
     @property
     def _penalties(self) -> dict[str, float | None]:
         return {"a": self.class_penalty, "alpha": self.selection_penalty}
 
 
-class PUClassifierCV(LabelClassifier):
+@dataclass(eq=False, repr=False, kw_only=True)
+class PUClassifierCV(MapClassifier):
     r"""`PUClassifier` with penalties chosen by cross-validation on the visible labels.
 
     Parameters
@@ -422,8 +450,9 @@ class PUClassifierCV(LabelClassifier):
         Norm of the slopes that is penalised.
     cv : int, splitter or iterable
         Folds; an int is stratified by label.
-    scoring : {"brier", "log_loss"} or callable
-        Score of h on held-out labels; a callable ``f(l, h)`` where greater is better.
+    scoring : callable, optional
+        Score ``f(l, h)`` of held-out labels, where greater is better; minus the Brier score by
+        default.
     class_prior, label_frequency : (value, standard error), optional
         π or c known from elsewhere, for the fit on all rows; penalties are chosen by the labels.
     class_features, selection_features, false_marks, standardize, orientation, random_state
@@ -438,7 +467,7 @@ class PUClassifierCV(LabelClassifier):
     class_penalties_, selection_penalties_ : arrays
         Those that were tried.
     scores_ : array of shape (folds, C_α, C_a), or (folds, C_a)
-        Minus the Brier score (or log-loss): greater is better.
+        Of held-out labels: greater is better.
     cv_results_ : dict
         One row per candidate, as in `GridSearchCV`: ``pandas.DataFrame(clf.cv_results_)``.
     coef_, intercept_, propensity_coef_, propensity_intercept_, guess_rate_, lapse_rate_,
@@ -447,55 +476,27 @@ class PUClassifierCV(LabelClassifier):
         As in `PUClassifier`, of the fit on all rows.
     """
 
-    def __init__(
-        self,
-        *,
-        model: str = "psychm",
-        class_penalties: int | ArrayLike = 5,
-        selection_penalties: int | ArrayLike | None = None,
-        class_norm: str = "l2",
-        selection_norm: str = "l2",
-        cv: Any = 3,
-        scoring: str | Callable = "brier",
-        class_features: Columns = None,
-        selection_features: Columns = None,
-        class_prior: tuple[float, float] | None = None,
-        label_frequency: tuple[float, float] | None = None,
-        false_marks: Any = False,
-        standardize: bool = True,
-        orientation: str = "sigma-norm",
-        n_jobs: int | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.model = model
-        self.class_penalties = class_penalties
-        self.selection_penalties = selection_penalties
-        self.class_norm = class_norm
-        self.selection_norm = selection_norm
-        self.cv = cv
-        self.scoring = scoring
-        self.class_features = class_features
-        self.selection_features = selection_features
-        self.class_prior = class_prior
-        self.label_frequency = label_frequency
-        self.false_marks = false_marks
-        self.standardize = standardize
-        self.orientation = orientation
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    class_penalties: int | ArrayLike = 5
+    selection_penalties: int | ArrayLike | None = None
+    class_norm: str = "l2"
+    selection_norm: str = "l2"
+    cv: Any = 3
+    scoring: Score | None = None
+    n_jobs: int | None = None
 
     def fit(self, X: Any, y: Any, *, audited: Any = None) -> Self:
         """Choose the penalties and learn from rows X, labels y, and true classes where known."""
         rows = self._read(X, y)
-        return fit_model_into(self, rows, audited, choose_penalties(self, rows, audited))
+        return self._fit(rows, choose_penalties(self, rows, audited), audited=audited)
 
     def to_fit(self, X: Any, y: Any, *, audited: Any = None) -> Fit:
         """The fit with the chosen penalties as a `bayes_lepu.Fit`; see `PUClassifier.to_fit`."""
         check_is_fitted(self)
         chosen = {"a": self.class_penalty_, "alpha": getattr(self, "selection_penalty_", None)}
-        return fit_of(self, clone(self)._read(X, y), audited, chosen)
+        return self._fit_of(clone(self)._read(X, y), chosen, audited=audited)
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class ElkanNotoClassifier(LabelClassifier):
     r"""Elkan and Noto's two-step estimator: P(y=1 | x) = min(1, g(x)/c), g = P(l=1 | x).
 
@@ -535,20 +536,11 @@ class ElkanNotoClassifier(LabelClassifier):
     Elkan and Noto (2008), doi 10.1145/1401890.1401920.
     """
 
-    def __init__(
-        self,
-        *,
-        estimator: Any = None,
-        class_penalty: float = 0.01,
-        holdout: float | None = 0.2,
-        standardize: bool = True,
-        random_state: Any = None,
-    ) -> None:
-        self.estimator = estimator
-        self.class_penalty = class_penalty
-        self.holdout = holdout
-        self.standardize = standardize
-        self.random_state = random_state
+    estimator: Any = None
+    class_penalty: float = 0.01
+    holdout: float | None = 0.2
+    standardize: bool = True
+    random_state: Any = None
 
     @stops_at_once
     def fit(self, X: Any, y: Any, *, held_out: Any = None) -> Self:
@@ -556,52 +548,52 @@ class ElkanNotoClassifier(LabelClassifier):
 
         ``held_out`` (bool, one per row) names the rows kept back for c instead of ``holdout``.
         """
-        rows = self._read(X, y)
+        rows, seed = self._read(X, y), self._seed()
+        labelled = rows.l == 1
+        kept = _kept_back(labelled, self.holdout, held_out, seed)
+        everything = bool(kept.all())
+        train = kept if everything else ~kept
         if self.estimator is None:
-            self._fit_logistic(rows, held_out)
+            keep = usable_columns(rows.X)
+            data = read_data(rows.X[:, keep], rows.l, standardize=self.standardize)
+            learner = self._logistic(data.X).fit(data.X[train], rows.l[train])
+            slopes, intercept = data.original_scale(learner.coef_[0], learner.intercept_[0])
+            self.coef_, self.intercept_ = _spread(slopes, keep)[None], np.atleast_1d(intercept)
         else:
-            self._fit_estimator(rows, held_out)
+            self.estimator_ = self._learner_of_labels(seed).fit(rows.X[train], rows.l[train])
+        if everything and self.estimator is not None:
+            folds = StratifiedKFold(FOLDS, shuffle=True, random_state=seed)
+            unfitted = clone(self.estimator_)
+            g = cross_val_predict(unfitted, rows.X, rows.l, cv=folds, method="predict_proba")[:, 1]
+        else:
+            g = self._g(rows.X)
+        self.label_frequency_ = float(g[kept & labelled].mean())
         self.class_prior_ = float(self._class_probability(rows.X).mean())
         return self
 
-    def _fit_logistic(self, rows: LabelledRows, held_out: Any) -> None:
-        keep = usable_columns(rows.X)
-        data = read_data(rows.X[:, keep], rows.l, standardize=self.standardize)
-        found = baselines.elkan_noto(
-            data.X,
-            data.l,
-            C=self.class_penalty,
-            holdout=self.holdout,
-            held_out=held_out,
-            random_seed=self._seed(),
-        )
-        slopes, intercept = data.original_scale(found.coef, np.array(found.intercept))
-        self.coef_ = np.zeros((1, keep.size))
-        self.coef_[0, keep] = slopes
-        self.intercept_ = np.atleast_1d(intercept)
-        self.label_frequency_ = found.c
+    def _logistic(self, X: Any) -> Any:
+        """A logistic regression with the penalty of the paper, which has no factor 1/2."""
+        C = self.class_penalty
+        if isinstance(C, bool) or not (np.isfinite(C) and C > 0):
+            raise DataError(
+                f"class_penalty is {C!r}; expected a finite number above 0. Without a penalty the "
+                "optimum need not exist; take a small one, such as 1e-6."
+            )
+        few = not issparse(X) and X.shape[1] <= X.shape[0]
+        solver = "newton-cholesky" if few else "lbfgs"
+        return LogisticRegression(C=1 / (2 * C), solver=solver, tol=1e-8, max_iter=10_000)
 
-    def _fit_estimator(self, rows: LabelledRows, held_out: Any) -> None:
+    def _learner_of_labels(self, seed: int) -> Any:
+        """The given classifier, unfitted and with a seed."""
         if not (hasattr(self.estimator, "fit") and hasattr(self.estimator, "predict_proba")):
             raise ModelError(
                 f"estimator is {self.estimator!r}; a classifier of scikit-learn with fit and "
                 "predict_proba is expected, for example HistGradientBoostingClassifier()."
             )
-        seed = self._seed()
         learner = clone(self.estimator)
         if learner.get_params().get("random_state", 0) is None:
             learner.set_params(random_state=seed)
-        labelled = rows.l == 1
-        train, kept = baselines.split_rows(labelled, self.holdout, held_out, seed)
-        self.estimator_ = learner
-        if self.holdout is None and held_out is None:
-            folds = StratifiedKFold(FOLDS, shuffle=True, random_state=seed)
-            g = cross_val_predict(learner, rows.X, rows.l, cv=folds, method="predict_proba")[:, 1]
-            self.estimator_.fit(rows.X, rows.l)
-        else:
-            self.estimator_.fit(rows.X[train], rows.l[train])
-            g = self._g(rows.X)
-        self.label_frequency_ = float(g[kept & labelled].mean())
+        return learner
 
     def _g(self, X: Array) -> Array:
         """P(l=1 | x)."""
@@ -625,65 +617,11 @@ class ElkanNotoClassifier(LabelClassifier):
         return log_odds - logit(self.label_frequency_ / 2)
 
 
-def fit_model_into[E: LabelClassifier](
-    estimator: E,
-    rows: LabelledRows,
-    audited: Any,
-    penalties: Mapping[str, float | None],
-    sample_weight: Any = None,
-) -> E:
-    """Fit, and set the fitted attributes."""
-    result = fit_of(estimator, rows, audited, penalties, sample_weight)
-    return _set_fitted(estimator, result, usable_columns(rows.X))
-
-
-@stops_at_once
-def fit_of(
-    estimator: LabelClassifier,
-    rows: LabelledRows,
-    audited: Any,
-    penalties: Mapping[str, float | None],
-    sample_weight: Any = None,
-) -> Fit:
-    """MAP fit with the full search for modes.
-
-    Penalties and norms that are None are left to `fit`, those of slopes the model has not are of
-    no consequence.
-    """
-    keep = usable_columns(rows.X)
-    norms = {"a": estimator.class_norm, "alpha": estimator.selection_norm}
-    selection = rows.positions("selection_features", estimator.selection_features)
-    if estimator.model != AUTO and not get_model(estimator.model).has_selection:
-        norms, penalties, selection = {"a": norms["a"]}, {"a": penalties["a"]}, None
-    if sample_weight is not None:
-        sample_weight = _check_sample_weight(sample_weight, rows.X, dtype=np.float64)
-    return fit_model(
-        rows.table(keep),
-        rows.l,
-        model=estimator.model,
-        class_link=getattr(estimator, "class_link", None),
-        class_learner=getattr(estimator, "class_learner", None),
-        method="map",
-        y=None if audited is None else np.asarray(audited),
-        sample_weight=sample_weight,
-        class_prior=estimator.class_prior,
-        label_frequency=estimator.label_frequency,
-        false_marks=estimator.false_marks,
-        class_features=among(rows.positions("class_features", estimator.class_features), keep),
-        selection_features=among(selection, keep),
-        standardize=estimator.standardize,
-        penalty=_given(norms),
-        C=_given(penalties),
-        orientation=estimator.orientation,
-        random_seed=estimator._seed(),
-    )
-
-
 def _given[V](values: Mapping[str, V | None]) -> dict[str, V] | None:
     return {name: value for name, value in values.items() if value is not None} or None
 
 
-def _set_fitted[E: LabelClassifier](estimator: E, result: Fit, keep: NDArray[np.bool_]) -> E:
+def _set_fitted[E: MapClassifier](estimator: E, result: Fit, keep: NDArray[np.bool_]) -> E:
     """Fitted attributes from a point estimate on the columns ``keep``, without the rows."""
     point, data = result.draws.take(0), result.data
     a, b = data.original_scale(point.a, point.b)
@@ -694,7 +632,7 @@ def _set_fitted[E: LabelClassifier](estimator: E, result: Fit, keep: NDArray[np.
     found = replace(point, a=a, b=b, alpha=alpha, beta=beta)
     estimator.parameters_ = found
     estimator.coef_, estimator.intercept_ = a[None, : keep.size], np.atleast_1d(b)
-    estimator.learned_ = Scores.of(data, keep)
+    estimator.learned_ = (keep, data.rows(np.arange(0))) if learned.any() else None
     if learned.any():
         estimator.learner_coef_ = a[None, keep.size :]
     estimator.class_prior_ = float(result.pi_draws[0])
@@ -736,90 +674,74 @@ def _spread(slopes: Array, keep: NDArray[np.bool_]) -> Array:
     return full
 
 
+@stops_at_once
 def choose_penalties(
-    estimator: LabelClassifier, rows: LabelledRows, audited: Any
+    estimator: PUClassifierCV, rows: LabelledRows, audited: Any
 ) -> dict[str, float]:
     """The weights with the best score; sets those tried, the choice and the table of scores."""
-    spec, others = with_marks(get_model(estimator.model), estimator.false_marks, None)
-    selects = spec.has_selection
-    top = _null_penalty(rows.X, rows.l, estimator.standardize)
-    wanted = estimator.class_penalties
-    estimator.class_penalties_ = _values("class_penalties", wanted, estimator.class_norm, top)
-    if selects:
-        if estimator.selection_penalties is not None:
-            wanted = estimator.selection_penalties
-        estimator.selection_penalties_ = _values(
-            "selection_penalties", wanted, estimator.selection_norm, top
+    if estimator.scoring is not None and not callable(estimator.scoring):
+        raise ModelError(
+            f"scoring = {estimator.scoring!r}; a function f(l, h), greater where h predicts the "
+            "labels better, or None for minus the Brier score, is expected."
         )
+    spec, others = with_marks(get_model(estimator.model), estimator.false_marks, None)
+    top = _null_penalty(rows.X, rows.l, estimator.standardize)
+    given, selects = estimator.selection_penalties, spec.has_selection
+    wanted = estimator.class_penalties
+    tried = {"class_penalty": _values("class_penalties", wanted, estimator.class_norm, top)}
+    if selects:
+        wanted = wanted if given is None else given
+        found = _values("selection_penalties", wanted, estimator.selection_norm, top)
+        tried = {"selection_penalty": found} | tried
     grid = PenaltyGrid(
-        C_alpha=estimator.selection_penalties_ if selects else np.ones(1),
-        C_a=estimator.class_penalties_,
+        C_alpha=tried.get("selection_penalty", np.ones(1)),
+        C_a=tried["class_penalty"],
         penalty_alpha=estimator.selection_norm,
         penalty_a=estimator.class_norm,
         others=others,
     )
-    task = FoldTask(
-        spec,
-        rows.X,
-        rows.l,
-        _classes(audited, rows.l),
-        grid,
-        estimator.standardize,
-        rows.positions("class_features", estimator.class_features),
-        rows.positions("selection_features", estimator.selection_features) if selects else None,
-        estimator._seed(),
-        estimator.orientation,
+    one = partial(score_fold, estimator, spec, rows, _classes(audited, rows.l), grid)
+    folds = _folds(estimator.cv, rows.X, rows.l)
+    each = Parallel(n_jobs=estimator.n_jobs)(delayed(one)(*fold) for fold in folds)
+    return _record(estimator, tried, np.array(each) if selects else np.array(each)[:, 0])
+
+
+def score_fold(
+    estimator: PUClassifierCV,
+    spec: ModelSpec,
+    rows: LabelledRows,
+    classes: Array,
+    grid: PenaltyGrid,
+    train: NDArray[np.intp],
+    test: NDArray[np.intp],
+) -> Array:
+    """Scores (C_α, C_a) of the held-out rows of one fold, for every pair of penalties."""
+    keep = usable_columns(rows.X[train])
+    selection = estimator.selection_features if spec.has_selection else None
+    data = read_data(
+        rows.X[train][:, keep],
+        rows.l[train],
+        y=classes[train],
+        class_features=among(rows.positions("class_features", estimator.class_features), keep),
+        selection_features=among(rows.positions("selection_features", selection), keep),
+        standardize=estimator.standardize,
+        false_marks=spec.false_marks,
     )
-    return _record(estimator, _run(estimator, task), selects=selects)
+    return score_path(
+        spec,
+        data,
+        data.transform(rows.X[test][:, keep])[0],
+        rows.l[test],
+        grid,
+        score=estimator.scoring or minus_brier,
+        rule=estimator.orientation,
+        rng=np.random.default_rng(estimator._seed()),
+    )
 
 
-@dataclass(frozen=True, eq=False)
-class FoldTask:
-    """What one fold of a MAP model needs; calling it gives the scores (C_α, C_a)."""
-
-    spec: ModelSpec
-    X: Array
-    l: NDArray[np.int8]
-    classes: Array
-    grid: PenaltyGrid
-    standardize: bool
-    class_columns: list[int] | None = None
-    selection_columns: list[int] | None = None
-    seed: int = 0
-    rule: str = "none"
-
-    def __call__(self, fold: Fold, score: Score) -> Array:
-        """Scores of the held-out rows for every pair."""
-        train, test = fold
-        keep = usable_columns(self.X[train])
-        data = read_data(
-            self.X[train][:, keep],
-            self.l[train],
-            y=self.classes[train],
-            class_features=among(self.class_columns, keep),
-            selection_features=among(self.selection_columns, keep),
-            standardize=self.standardize,
-            false_marks=self.spec.false_marks,
-        )
-        rows = data.transform(self.X[test][:, keep])[0]
-        return score_path(
-            self.spec,
-            data,
-            rows,
-            self.l[test],
-            self.grid,
-            score=score,
-            rule=self.rule,
-            rng=np.random.default_rng(self.seed),
-        )
-
-
-@stops_at_once
-def _run(estimator: LabelClassifier, task: FoldTask) -> Array:
-    """Scores of all folds, the folds first."""
-    score = _read_score(estimator.scoring)
-    folds = _folds(estimator.cv, task.X, task.l)
-    return np.array(Parallel(n_jobs=estimator.n_jobs)(delayed(task)(f, score) for f in folds))
+def minus_brier(l: NDArray[np.int8], h: Array) -> float:
+    """Minus the mean squared error of h: greater is better."""
+    return -float(np.mean((l - h) ** 2))
 
 
 def _folds(cv: Any, X: Array, l: NDArray[np.int8]) -> list[Fold]:
@@ -879,42 +801,15 @@ def _null_penalty(X: Array, l: NDArray[np.int8], standardize: bool) -> float:
     return float(np.abs(toward / column_moments(X)[1][used] if standardize else toward).max())
 
 
-def _minus_brier(l: NDArray[np.int8], h: Array) -> float:
-    return -float(np.mean((l - h) ** 2))
-
-
-def _minus_log_loss(l: NDArray[np.int8], h: Array) -> float:
-    """Probabilities of exactly 0 or 1 are moved inside by the smallest step of a float."""
-    p = np.clip(h, np.finfo(float).tiny, 1 - np.finfo(float).epsneg)
-    return float(np.mean(np.where(l == 1, np.log(p), np.log1p(-p))))
-
-
-# Named functions rather than lambdas: workers of joblib receive them by pickle.
-SCORES: dict[str, Score] = {"brier": _minus_brier, "log_loss": _minus_log_loss}
-
-
-def _read_score(scoring: str | Callable) -> Score:
-    if callable(scoring):
-        return scoring
-    if scoring not in SCORES:
-        raise ModelError(
-            f"Unknown scoring {scoring!r}. Known: {', '.join(SCORES)}, or a callable f(l, h)."
-        )
-    return SCORES[scoring]
-
-
-def _record(estimator: LabelClassifier, scores: Array, *, selects: bool) -> dict[str, float]:
+def _record(
+    estimator: PUClassifierCV, tried: Mapping[str, Array], scores: Array
+) -> dict[str, float]:
     """The weights with the best mean score, of equals the strongest.
 
     Held-out labels cannot tell which factor is the class. So where pairs with C_α >= C_a, which
     leave the slopes to the class, do as well as the best (within the standard error of their
     difference over the folds), the choice is among them.
     """
-    tried = {"class_penalty": estimator.class_penalties_}
-    if selects:
-        tried = {"selection_penalty": estimator.selection_penalties_} | tried
-    else:
-        scores = scores[:, 0]
     grid = dict(zip(tried, np.meshgrid(*tried.values(), indexing="ij"), strict=True))
     mean = scores.mean(axis=0)
     own = scores.reshape(len(scores), -1)[:, int(mean.argmax())]
@@ -923,30 +818,64 @@ def _record(estimator: LabelClassifier, scores: Array, *, selects: bool) -> dict
     to_class = np.logical_and.reduce([w >= grid["class_penalty"] for w in grid.values()])
     # A mean of folds of which one differs is its own standard error, but for rounding.
     among = to_class & (behind.mean(axis=0) <= 1.001 * error + TIE)
-    mean = np.where(among if among.any() else True, mean, -np.inf)
+    eligible = np.where(among if among.any() else True, mean, -np.inf)
     strength = np.prod(list(grid.values()), axis=0)
-    best = max(
-        map(tuple, np.argwhere(mean >= mean.max() - TIE)), key=lambda k: (float(strength[k]), k)
-    )
+    ties = map(tuple, np.argwhere(eligible >= eligible.max() - TIE))
+    best = max(ties, key=lambda k: (float(strength[k]), k))
+    chosen = {name: float(values[best]) for name, values in grid.items()}
+    each = {name: values.ravel() for name, values in grid.items()}
     estimator.scores_ = scores
-    for name, values in grid.items():
-        setattr(estimator, f"{name}_", float(values[best]))
-    candidates = {name: values.ravel() for name, values in grid.items()}
-    estimator.cv_results_ = _table(candidates, scores.reshape(len(scores), -1))
-    chosen = {"a": estimator.class_penalty_}
-    return {"alpha": estimator.selection_penalty_} | chosen if selects else chosen
+    # The keys of `GridSearchCV.cv_results_` that apply.
+    estimator.cv_results_ = {
+        **{f"param_{name}": values for name, values in each.items()},
+        "params": pd.DataFrame(each).to_dict("records"),
+        **{f"split{k}_test_score": one.ravel() for k, one in enumerate(scores)},
+        "mean_test_score": mean.ravel(),
+        "std_test_score": scores.std(axis=0).ravel(),
+        "rank_test_score": rankdata(-mean.ravel(), method="min").astype(int),
+    }
+    for name, value in chosen.items():
+        setattr(estimator, f"{name}_", value)
+        setattr(estimator, f"{name.replace('penalty', 'penalties')}_", tried[name])
+    short = {"class_penalty": "a", "selection_penalty": "alpha"}
+    return {short[name]: value for name, value in chosen.items()}
 
 
-def _table(parameters: dict[str, Array], scores: Array) -> dict[str, Any]:
-    """The keys of `GridSearchCV.cv_results_` that apply."""
-    mean = scores.mean(axis=0)
-    results: dict[str, Any] = {f"param_{k}": v for k, v in parameters.items()}
-    names = list(parameters)
-    results["params"] = [
-        dict(zip(names, map(float, row), strict=True))
-        for row in zip(*parameters.values(), strict=True)
-    ]
-    results |= {f"split{k}_test_score": row for k, row in enumerate(scores)}
-    results["mean_test_score"], results["std_test_score"] = mean, scores.std(axis=0)
-    results["rank_test_score"] = rankdata(-mean, method="min").astype(int)
-    return results
+def _kept_back(
+    label: NDArray[np.bool_], holdout: float | None, held_out: Any, seed: int
+) -> NDArray[np.bool_]:
+    """Rows kept back for c: those given, or the same share of labelled and of unlabelled rows.
+
+    All rows, which g learns from as well, where neither is given.
+    """
+    if held_out is not None:
+        return _read_held_out(held_out, label)
+    if holdout is None:
+        return np.ones(len(label), dtype=bool)
+    if not (isinstance(holdout, float | int) and 0 < holdout < 1):
+        raise DataError(f"holdout is {holdout!r}; expected a share between 0 and 1, or None.")
+    kept, rng = np.zeros(len(label), dtype=bool), np.random.default_rng(seed)
+    for kind, word in ((True, "labelled"), (False, "unlabelled")):
+        rows = np.flatnonzero(label == kind)
+        if len(rows) < 2:
+            raise DataError(
+                f"There is {len(rows)} {word} row; holding rows back needs at least 2 (one to "
+                "learn from, one to keep). Pass holdout=None."
+            )
+        number = min(max(round(holdout * len(rows)), 1), len(rows) - 1)
+        kept[rng.permutation(rows)[:number]] = True
+    return kept
+
+
+def _read_held_out(held_out: ArrayLike, label: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    kept = np.asarray(held_out)
+    if kept.shape != label.shape or kept.dtype != bool:
+        raise DataError(
+            f"held_out has shape {kept.shape} and type {kept.dtype}; expected one bool per row, "
+            f"shape {label.shape}."
+        )
+    if not (kept & label).any():
+        raise DataError("held_out holds no labelled row, so that c cannot be estimated from it.")
+    if len(np.unique(label[~kept])) < 2:
+        raise DataError("held_out leaves no labelled or no unlabelled row to learn from.")
+    return kept

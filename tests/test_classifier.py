@@ -23,6 +23,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import check_estimator
 
 import bayes_lepu as lepu
@@ -34,6 +35,7 @@ from bayes_lepu.estimators import (
     PUClassifierCV,
 )
 from bayes_lepu.links import sigmoid
+from reproduction.datasets import simulate_paper
 from tests.patience import slow
 
 DATA = Path(__file__).parent / "stored"
@@ -47,7 +49,7 @@ PLAIN = [
 ]
 LEARNING = [
     PUClassifier(model="scar", class_learner=LogisticRegression(), random_state=0),
-    PUClassifier(model="scar", class_learner="boosting", random_state=0),
+    PUClassifier(model="scar", estimator=DecisionTreeClassifier(max_depth=3), random_state=0),
     ElkanNotoClassifier(estimator=LogisticRegression(), random_state=0),
 ]
 SEARCHING = [
@@ -222,20 +224,31 @@ def test_a_class_link_is_that_of_fit(ring):
 
 def test_learners_compose_with_pipelines_and_searches(ring):
     X, l, _ = ring
+    bent = PUClassifier(model="scar", estimator=DecisionTreeClassifier(), random_state=0)
     search = GridSearchCV(
-        make_pipeline(StandardScaler(), PUClassifier(model="scar", random_state=0)),
-        {"puclassifier__class_learner": [None, "boosting"]},
+        make_pipeline(StandardScaler(), bent),
+        {"puclassifier__estimator__max_depth": [1, 6]},
         cv=2,
     ).fit(X, l)
-    assert search.best_params_ == {"puclassifier__class_learner": "boosting"}
-    inner = PUClassifier(class_learner=RandomForestClassifier())
-    assert clone(inner).set_params(class_learner__max_depth=3).class_learner.max_depth == 3
+    assert search.best_params_ == {"puclassifier__estimator__max_depth": 6}
+    same = PUClassifier(
+        model="scar", class_learner=DecisionTreeClassifier(max_depth=6), random_state=0
+    ).fit(StandardScaler().fit_transform(X), l)
+    np.testing.assert_allclose(
+        search.predict_proba(X), same.predict_proba(StandardScaler().fit_transform(X))
+    )
+    assert clone(same).set_params(class_learner__max_depth=3).class_learner.max_depth == 3
+    words = {"class_learner": [None, "boosting"]}
+    search = GridSearchCV(PUClassifier(model="scar", random_state=0), words, cv=2).fit(X, l)
+    assert search.best_params_ == {"class_learner": "boosting"}
 
 
 def test_bad_learners_are_refused(ring):
     X, l, _ = ring
     with pytest.raises(ModelError, match="boosting"):
         PUClassifier(class_learner="bosting").fit(X, l)
+    with pytest.raises(ModelError, match="Leave one of them out"):
+        PUClassifier(class_learner="trees", estimator=GaussianNB()).fit(X, l)
     with pytest.raises(ModelError, match="predict_proba"):
         ElkanNotoClassifier(estimator="boosting").fit(X, l)
 
@@ -291,12 +304,68 @@ def test_elkan_noto_equals_pulearn_on_the_same_hold_out():
     assert np.all(np.diff(ours.decision_function(X)[order]) >= -1e-9)
 
 
-def test_elkan_noto_refuses_a_bad_hold_out(sample):
+@pytest.mark.parametrize("c", [0.3, 0.7])
+def test_elkan_noto_estimates_c_where_its_assumptions_hold(c):
+    """One binary column, so that the logistic curve fits g exactly, and nearly certain classes.
+
+    The estimator tends to E[g | l=1] = c E[t²] / E[t], which is c for certain classes.
+    """
+    rng = np.random.default_rng(6)
+    x = rng.integers(0, 2, size=20_000)
+    y = rng.random(20_000) < np.where(x == 1, 1.0, 0.02)
+    l = y & (rng.random(20_000) < c)
+    fit = ElkanNotoClassifier(random_state=0).fit(x[:, None], l)
+    error = np.sqrt(c * (1 - c) / (0.8 * y.sum()))
+    assert fit.label_frequency_ == pytest.approx(c * (1 + 0.02**2) / 1.02, abs=4 * error)
+    assert fit.predict_proba([[1.0]])[0, 1] == pytest.approx(1, abs=0.03)
+
+
+@pytest.mark.parametrize("shape", [(400, 3), (60, 150)])
+def test_elkan_noto_of_all_rows_ranks_like_naive(shape):
+    rng = np.random.default_rng(7)
+    X = rng.normal(size=shape)
+    l = rng.random(shape[0]) < 0.5 * sigmoid(3 * X[:, 0])
+    naive = PUClassifier(model="naive", class_penalty=0.3).fit(X, l)
+    elkan = ElkanNotoClassifier(class_penalty=0.3, holdout=None).fit(X, l)
+    np.testing.assert_allclose(elkan.coef_, naive.coef_, atol=1e-5)
+    g = naive.predict_proba(X)[:, 1]
+    assert elkan.label_frequency_ == pytest.approx(g[l].mean(), abs=1e-6)
+    seeds = [ElkanNotoClassifier(random_state=k).fit(X, l).label_frequency_ for k in (1, 1, 2)]
+    assert seeds[0] == seeds[1] != seeds[2]
+
+
+def test_ordering_of_the_baselines_on_the_stated_generator():
+    """Real > Elkan > Naive in accuracy, on average over data sets (halves for training)."""
+    accuracy = []
+    for seed in range(20):
+        data = simulate_paper(5000, random_seed=seed)
+        X, l, y = (np.asarray(part) for part in (data.X, data.l, data.y))
+        elkan = ElkanNotoClassifier(random_state=seed)
+        real, naive = (LogisticRegression(C=500) for _ in range(2))
+        fits = (
+            real.fit(X[:2500], y[:2500]),
+            elkan.fit(X[:2500], l[:2500]),
+            naive.fit(X[:2500], l[:2500]),
+        )
+        accuracy.append([(one.predict(X[2500:]) == y[2500:]).mean() for one in fits])
+    scores = np.array(accuracy)
+    gained = scores[:, :2] - scores[:, 1:]
+    assert (gained.mean(axis=0) > 2 * gained.std(axis=0, ddof=1) / np.sqrt(20)).all()
+    assert scores[:, 0].mean() == pytest.approx(0.957, abs=0.01)
+
+
+def test_elkan_noto_refuses_what_gives_no_c(sample):
     X, l, _ = sample
-    with pytest.raises(DataError, match="held_out has shape"):
-        ElkanNotoClassifier().fit(X, l, held_out=[True, False])
-    with pytest.raises(DataError, match="no labelled row"):
-        ElkanNotoClassifier().fit(X, l, held_out=np.zeros(len(l), dtype=bool))
+    lone = (np.arange(len(l)) == 3).astype(int)
+    for options, labels, held_out, message in (
+        ({}, l, [True, False], "held_out has shape"),
+        ({}, l, np.zeros(len(l), dtype=bool), "no labelled row"),
+        ({}, lone, None, r"There is 1 labelled row.*holdout=None"),
+        ({"holdout": 1.5}, l, None, "holdout is 1.5"),
+        ({"class_penalty": 0.0}, l, None, "class_penalty is 0.0; expected"),
+    ):
+        with pytest.raises(DataError, match=message):
+            ElkanNotoClassifier(**options).fit(X, labels, held_out=held_out)
 
 
 # Options and input ------------------------------------------------------------------------------

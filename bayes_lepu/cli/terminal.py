@@ -16,17 +16,6 @@ from rich.text import Text
 
 from bayes_lepu.errors import LepuWarning
 
-# For streams that know no Greek, such as those of older Windows consoles.
-LETTERS = str.maketrans(
-    {
-        **{"α": "alpha", "β": "beta", "γ": "gamma", "δ": "delta", "ε": "epsilon", "θ": "theta"},
-        **{"λ": "lambda", "μ": "mu", "π": "pi", "ρ": "rho", "σ": "sigma", "τ": "tau"},
-        **{"ψ": "psi", "ω": "omega", "Ψ": "Psi", "→": "->", "–": "-", "—": "-", "−": "-"},
-        **{"·": "*", "×": "x", "±": "+/-", "≤": "<=", "≥": ">=", "≈": "~", "²": "^2", "…": "..."},
-        **{"“": '"', "”": '"', "‘": "'", "’": "'"},
-    }
-)
-
 
 class _Notes(logging.Handler):
     """Hands every message to a function."""
@@ -46,6 +35,9 @@ class Terminal:
         self.quiet = quiet
         self.as_json = as_json
         self.warned: list[str] = []
+        for stream in (sys.stdout, sys.stderr):  # Greek letters, wherever they are sent
+            if hasattr(stream, "reconfigure"):
+                stream.reconfigure(encoding="utf-8")
         self._out = Console(file=sys.stdout, highlight=False, soft_wrap=True)
         self._err = Console(file=sys.stderr, highlight=False, soft_wrap=True)
 
@@ -57,7 +49,7 @@ class Terminal:
     def say(self, text: str = "", *, style: str = "") -> None:
         """A line for a person. The text is taken as it is: names may hold brackets."""
         if self.talks:
-            self._out.print(Text(self._words(text, self._out), style=style))
+            self._out.print(Text(text, style=style))
 
     def figures(self, rows: Mapping[str, str]) -> None:
         """Names and values in two columns."""
@@ -65,20 +57,10 @@ class Terminal:
             grid = Table.grid(padding=(0, 2))
             for name, value in rows.items():
                 grid.add_row(
-                    Text(self._words(name, self._out), style="bold"),
-                    Text(self._words(value, self._out)),
+                    Text(name, style="bold"),
+                    Text(value),
                 )
             self._out.print(grid)
-
-    def table(self, columns: list[str], rows: list[list[str]]) -> None:
-        """A table."""
-        if self.talks:
-            shown = Table(box=None, header_style="bold", pad_edge=False)
-            for column in columns:
-                shown.add_column(Text(self._words(column, self._out)))
-            for row in rows:
-                shown.add_row(*(Text(self._words(cell, self._out)) for cell in row))
-            self._out.print(shown)
 
     def files(self, files: Mapping[str, Path]) -> None:
         """The files written, each with what it holds."""
@@ -88,9 +70,7 @@ class Terminal:
         """The result as JSON, where that is wanted."""
         if self.as_json:
             text = json.dumps(
-                plain({**value, "warnings": self.warned}),
-                ensure_ascii=not self._out.encoding.startswith("utf"),
-                indent=2,
+                plain({**value, "warnings": self.warned}), ensure_ascii=False, indent=2
             )
             sys.stdout.write(text + "\n")
 
@@ -98,7 +78,7 @@ class Terminal:
         """One line on stderr, or one for each entry of a list."""
         head, *entries = text.split("\n- ")
         lines = [" ".join(part.split()) for part in (head, *entries)]
-        shown = self._words("bayes-lepu: error: " + "\n- ".join(lines), self._err)
+        shown = "bayes-lepu: error: " + "\n- ".join(lines)
         self._err.print(Text(shown, style="red"))
 
     @contextmanager
@@ -115,7 +95,7 @@ class Terminal:
         )
         columns = (spinner, TextColumn("{task.description}", markup=False), TimeElapsedColumn())
         with Progress(*columns, console=self._err) as progress:
-            task = progress.add_task(self._words(text, self._err), total=1)
+            task = progress.add_task(text, total=1)
             yield
             progress.advance(task)
 
@@ -135,16 +115,7 @@ class Terminal:
 
     def _note(self, text: str) -> None:
         if not self.quiet:
-            self._err.print(Text(self._words(f"{text} ...", self._err), style="dim"))
-
-    def _words(self, text: str, console: Console) -> str:
-        """The text in letters that the stream can take."""
-        encoding = console.encoding
-        try:
-            text.encode(encoding)
-        except UnicodeEncodeError:
-            return text.translate(LETTERS).encode(encoding, "replace").decode(encoding)
-        return text
+            self._err.print(Text(f"{text} ...", style="dim"))
 
     @contextmanager
     def warnings(self) -> Iterator[None]:
@@ -155,9 +126,7 @@ class Terminal:
             if issubclass(category, LepuWarning) and text not in self.warned:
                 self.warned.append(text)
                 if not self.quiet:
-                    self._err.print(
-                        Text(self._words(f"warning: {text}", self._err), style="yellow")
-                    )
+                    self._err.print(Text(f"warning: {text}", style="yellow"))
 
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -86,6 +86,11 @@ def take_roles(
     for option, value in (("l", l), ("y", y), ("sample_weight", sample_weight)):
         several = option == "l" and _are_names(value, X)
         names = [value] if isinstance(value, str) else value if several else []
+        if both := set(names) & set(aside):
+            raise DataError(
+                f"{option} names {min(both)!r}, which is l or y already. Labels are who was "
+                "marked, audits the class that a row turned out to have; each is a column."
+            )
         taken.append(take_column(X, value, option=option) if names else value)
         aside += names
     if isinstance(exclude, str):

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from bayes_lepu.data.problems import first_row
 from bayes_lepu.errors import OWN_CODE, DataError, DataWarning
 from bayes_lepu.links import Array
 from bayes_lepu.suggestions import some
@@ -212,11 +213,12 @@ def read_classes(y: Any, labels: NDArray[np.int8], X: Any, *, false_marks: bool 
             f"y holds the values {some(np.unique(known).tolist())}; 0, 1 or NaN where the class "
             "is unknown is expected."
         )
-    contradiction = np.flatnonzero((labels == 1).any(axis=1) & (classes == 0))
-    if contradiction.size and not false_marks:
+    contradiction = (labels == 1).any(axis=1) & (classes == 0)
+    if contradiction.any() and not false_marks:
+        index = X.index if isinstance(X, pd.DataFrame) else pd.RangeIndex(n)
         raise DataError(
-            f"{contradiction.size} row(s) are labelled (l=1) but audited as negative (y=0), first "
-            f"at position {contradiction[0]}. A labelled row is positive by assumption; correct "
-            "l or y, or use false_marks=True if negatives may be marked."
+            f"{contradiction.sum()} row(s) are labelled (l=1) but audited as negative (y=0), first "
+            f"in {first_row(contradiction, index)}. A labelled row is positive by assumption; "
+            "correct l or y, or use false_marks=True if negatives may be marked."
         )
     return classes

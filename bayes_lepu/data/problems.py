@@ -6,6 +6,7 @@ A `Problem` is one column with one thing wrong. Problems of a kind share a sente
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -184,17 +185,17 @@ class JoinedError(DataError):
         super().__init__("\n".join(str(error) for error in errors))
 
 
-def gather[A, B](first: Callable[[], A], second: Callable[[], B]) -> tuple[A, B]:
-    """What two readers return, or one error with all that a table and the other cannot offer."""
-    try:
-        a = first()
-    except TableError as error:
+def gather(*readers: Callable[[], Any]) -> list[Any]:
+    """What the readers return, or one error with all that they complain of."""
+    found, errors = [], []
+    for read in readers:
         try:
-            second()
-        except DataError as other:
-            raise JoinedError([error, other]) from None
-        raise
-    return a, second()
+            found.append(read())
+        except DataError as error:
+            errors.append(error)
+    if errors:
+        raise errors[0] if len(errors) == 1 else JoinedError(errors)
+    return found
 
 
 def first_row(marked: NDArray[np.bool_], index: pd.Index) -> str:

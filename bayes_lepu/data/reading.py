@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from bayes_lepu.data.annotators import (
+    Labels,
     read_labels,
     read_visits,
     refuse_idle,
@@ -24,6 +25,7 @@ from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.data.scaling import standardise, standardise_sparse
 from bayes_lepu.data.user_table import read_table
 from bayes_lepu.errors import DataError
+from bayes_lepu.links import Array
 from bayes_lepu.rows.sparse_matrices import is_sparse
 from bayes_lepu.suggestions import some
 
@@ -82,18 +84,17 @@ def read_data(
         raise DataError(
             f"exclude names {some(both)}, which a formula needs. Leave it out of one of them."
         )
-    table, labels = gather(
-        lambda: read_table(
-            X,
-            missing=missing,
-            aside=aside,
-            design=design,
-            weight=read_weights(sample_weight, row_count(X), X),
-        ),
-        lambda: read_labels(l, row_count(X), X),
+    n = row_count(X)
+    weight = read_weights(sample_weight, n, X)
+
+    def read_marks() -> tuple[Labels, Array]:
+        found = read_labels(l, n, X)
+        return found, read_classes(y, found.matrix, X, false_marks=false_marks)
+
+    table, (labels, audited) = gather(
+        lambda: read_table(X, missing=missing, aside=aside, design=design, weight=weight),
+        read_marks,
     )
-    audited = read_classes(y, labels.matrix, X, false_marks=false_marks)
-    weight = read_weights(sample_weight, len(audited), X)
     seen = read_visits(visits, labels, X, weight, standardize=standardize, kept=table.kept)
     if table.kept is not None:
         labels = labels._replace(matrix=np.ascontiguousarray(labels.matrix[table.kept]))

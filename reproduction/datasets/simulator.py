@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from bayes_lepu.datasets.dataset import PUDataset
+from bayes_lepu.datasets import PUDataset
 from bayes_lepu.errors import DataError
 from bayes_lepu.factors import factor_value
 from bayes_lepu.factors.logistic import LINK

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from bayes_lepu.datasets.dataset import PUDataset
+from bayes_lepu.datasets import PUDataset
 from bayes_lepu.errors import LepuError
 from bayes_lepu.links import sigmoid
 from reproduction.datasets.simulator import Distribution, Ordering, simulate_paper

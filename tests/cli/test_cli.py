@@ -13,8 +13,8 @@ import pytest
 import bayes_lepu as lepu
 from bayes_lepu.cli import main
 from bayes_lepu.cli.app import COMMANDS
-from bayes_lepu.cli.commands.fit import with_audits
-from bayes_lepu.cli.fit_arguments import descriptions, read_priors, split_names
+from bayes_lepu.cli.arguments import descriptions, read_priors
+from bayes_lepu.cli.commands.fit import predicted_rows
 from bayes_lepu.model.parameters import Parameters
 from notebooks.made_tables import fraud_table
 from tests.tiny import tiny_table
@@ -229,30 +229,20 @@ MISTAKES = {
         "photos.csv cannot be used as it is. Cells without a value (how many): wind (1). Choose "
         "--missing drop (keeps 399 of 400 rows), --missing indicator",
     ),
-    "label not 0/1": (_cell(3, "marked", "yes"), [], "'marked' (--label), row file img002.jpg"),
-    "label missing": (
-        _cell(4, "marked", None),
-        [],
-        "(--label), row file img003.jpg: no value; 0 (unlabelled) or 1 (labelled) is expected. If "
-        "blank means unlabelled, write 0 there, or use --positive 1.",
-    ),
+    "label not 0/1": (_cell(3, "marked", "yes"), [], "photos.csv: --label holds '0', '1', 'yes'"),
+    "label missing": (_cell(4, "marked", None), [], "--label holds 0, 1 and 1 missing value(s)"),
     "label in words": (
         lambda f: f.assign(marked=f["marked"].map({0: "no", 1: "yes"})).to_csv(index=False),
         [],
-        "If 'yes' marks the labelled rows: --positive yes.",
+        "stands for 1. With --positive VALUE the labelled rows are those that hold VALUE.",
     ),
+    "no such word": (None, ["--positive", "yes"], "holds 'yes' (--positive). It holds 0, 1."),
     "selection formula": (
         None,
         ["--selection-features", "~ lgo(wind)"],
         "photos.csv: --selection-features: 'lgo' in 'lgo(wind)' is not a function",
     ),
-    "label of a word and nothing": (
-        lambda f: f.assign(marked=f["marked"].map({1: "seen it"})).to_csv(index=False),
-        [],
-        "more: 'seen it'; 0 (unlabelled) or 1 (labelled) is expected. If 'seen it' marks the "
-        "labelled rows: --positive 'seen it'.",
-    ),
-    "audited not 0/1": (_cell(5, "checked", 2), [], "(--y), row file img004.jpg: '2"),
+    "audited not 0/1": (_cell(5, "checked", 2), [], "--y holds the values 0.0, 1.0, 2.0; 0, 1 or"),
     "prior without a name": (None, ["--priors", "normal(0, 2)"], "NAME=FAMILY(...) is expected"),
     "strength in words": (None, ["--C", "much"], "'much' is not a number"),
     "audited against the label": (
@@ -260,8 +250,9 @@ MISTAKES = {
             index=False
         ),
         [],
-        "photos.csv: column 'checked' (--y), row file img020.jpg and 29 more: the class is "
-        "0, but the row is labelled (--label).",
+        "photos.csv: 30 row(s) are labelled (l=1) but audited as negative (y=0), first in row file "
+        "img020.jpg and 29 more. A labelled row is positive by assumption; correct l or y, or use "
+        "--false-marks",
     ),
     "same heading twice": (
         _lines(lambda t: [t[0].replace("wind", "heat"), *t[1:]]),
@@ -279,10 +270,10 @@ MISTAKES = {
     "unknown label column": (
         None,
         ["--label", "market"],
-        "no column 'market' (--label). Did you mean 'marked'?",
+        "--label names 'market', which is not a column of X. Did you mean 'marked'?",
     ),
-    "label as feature": (None, ["--features", "heat,marked"], "'marked' is named by both"),
-    "nothing left": (None, ["--exclude", "heat,wind,light"], "no column is left"),
+    "unknown feature": (None, ["--features", "heat,wnd"], "--features names 'wnd', which is not a"),
+    "nothing left": (None, ["--exclude", "heat,wind,light"], "X is empty"),
     "no draws": (None, ["--draws", "0"], "draws = 0"),
     "columns without a propensity of columns": (
         None,
@@ -339,8 +330,8 @@ def test_a_fit_that_is_none(here, capsys):
     ("spoil", "options", "message"),
     [
         (_cell(61, "heat", "hot"), [], "row 61"),
-        (lambda f: f.drop(columns="wind").to_csv(index=False), [], "no column 'wind'"),
-        (lambda f: f.to_csv(index=False), ["--id", "heat"], "--id names 'heat'"),
+        (lambda f: f.drop(columns="wind").to_csv(index=False), [], "missing column(s) wind"),
+        (lambda f: f.to_csv(index=False), ["--id", "heat"], "missing column(s) heat"),
     ],
 )
 def test_new_rows_that_cannot_be_predicted(fitted, here, frame, capsys, spoil, options, message):
@@ -477,11 +468,6 @@ def test_the_version(capsys):
     assert capsys.readouterr() == (version("bayes-lepu") + "\n", "")
 
 
-def test_names_may_hold_commas():
-    assert split_names('a, b,"c, d"') == ["a", "b", "c, d"]
-    assert split_names(None) == []
-
-
 # A table as it is ---------------------------------------------------------------------------------
 
 
@@ -593,19 +579,15 @@ def test_labels_in_words(here, frame, capsys):
 
 def test_predictions_show_audits_and_leave_out_cleared_rows():
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(60, 2))
+    X = pd.DataFrame(rng.normal(size=(60, 2)), columns=["u", "v"])
     l = (rng.random(60) < 0.3).astype(int)
     y = np.full(60, np.nan)
-    open_rows = np.flatnonzero(l == 0)
-    y[open_rows[:4]] = [0, 1, 0, 1]
+    y[np.flatnonzero(l == 0)[:4]] = [0, 1, 0, 1]
     fit = lepu.fit(X, l, y=y, audits="random", model="scar", method="map", random_seed=1)
-    table = pd.DataFrame({"label": l, "class_probability": 0.5})
-    found = with_audits(table, fit, np.ones(60, dtype=bool))
-    assert list(found.columns) == ["label", "audited", "class_probability"]
+    found = predicted_rows(fit, X)
+    assert list(found.columns)[:3] == ["label", "audited", "class_probability"]
     assert len(found) == 58
     assert found["audited"].dropna().tolist() == [1, 1]
-    unaudited = lepu.fit(X, l, model="scar", method="map", random_seed=1)
-    assert with_audits(table, unaudited, np.ones(60, dtype=bool)) is table
 
 
 def test_knowledge_and_false_marks_by_option(here, frame, capsys):

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from bayes_lepu._fit import fit as fit_model
-from bayes_lepu.cli.outputs import check_output
+from bayes_lepu.cli.files import check_output
 from bayes_lepu.cli.terminal import Terminal
 from bayes_lepu.datasets import load_demo
 from bayes_lepu.runtime.files import page_name

@@ -1,26 +1,25 @@
 """``bayes-lepu fit``: from a file to a fit, its predictions and its report."""
 
 import argparse
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from bayes_lepu._fit import fit as fit_model
 from bayes_lepu.actions.plain_answer import Answer
-from bayes_lepu.cli.fit_arguments import add_options, given_options, split_names
-from bayes_lepu.cli.outputs import check_folder, prediction_table, write_csv
-from bayes_lepu.cli.sheets import Sheet, complaint, read_sheet, together
+from bayes_lepu.cli.arguments import add_options, given_options, split_names
+from bayes_lepu.cli.files import about, check_folder, prediction_table, read_frame, write_csv
 from bayes_lepu.cli.terminal import Terminal
-from bayes_lepu.data.user_table import complete_rows, read_table
+from bayes_lepu.data.frames import take_column
+from bayes_lepu.data.user_table import level_text
 from bayes_lepu.errors import DataError
 from bayes_lepu.fitted import Fit
 from bayes_lepu.result.facts import facts_as_text
-from bayes_lepu.result.origin import FitOptions
 from bayes_lepu.result.summaries import describe_draws
+from bayes_lepu.suggestions import some
 
 EXAMPLES = """\
 examples:
@@ -46,7 +45,6 @@ writes to the folder given by --out:
 """
 
 
-FACTORS = ("class_features", "selection_features")
 FILES = {
     "report.html": "the page to look at",
     "fit.nc": "the fit",
@@ -86,31 +84,15 @@ def run(args: argparse.Namespace, terminal: Terminal) -> None:
     out = args.out or Path(f"lepu-{args.data.name.split('.')[0]}")
     check_folder(out, FILES, overwrite=args.overwrite)
     options = given_options(args)
-    if options.get("y") == args.label:
-        raise DataError(
-            f"--y and --label both name {args.label!r}. Labels say who was marked, audits what "
-            "class a row turned out to have."
-        )
     with terminal.stage(f"Reading {args.data}"):
-        sheet = read_sheet(
-            args.data,
-            separator=_separator(args.separator),
-            id_column=args.id,
-            blanks=split_names(args.blank),
-        )
-        X, labels, options = read_columns(sheet, args, options)
-        marked = (labels == 1).any(axis=1) if isinstance(labels, pd.DataFrame) else labels
-    asked = FitOptions(**{name: options[name] for name in ("model", "method") if name in options})
-    with terminal.stage(
-        f"Fitting {asked.model} by {asked.method}: {len(X)} rows, {X.shape[1]} columns"
-    ):
-        try:
-            result = fit_model(X, labels, progressbar=False, **options)
-        except DataError as error:
-            raise DataError(complaint(error, args.data)) from None
+        blanks = split_names(args.blank)
+        frame = read_frame(args.data, separator=args.separator, id_column=args.id, blanks=blanks)
+    with terminal.stage(f"Fitting {len(frame)} rows"), about(args.data):
+        frame, label, options = named_columns(frame, args, options)
+        result = fit_model(frame, label, progressbar=False, **options)
     with terminal.stage("Judging what these data can identify"):
         found = result.identifiability
-    files = write_all(result, X, marked, out, terminal)
+    files = write_all(result, frame, out, terminal)
     terminal.say()
     done = in_the_shell(result.answer, files["the fit"])
     terminal.say(facts_as_text(result._headline(), result._facts() | done))
@@ -120,10 +102,10 @@ def run(args: argparse.Namespace, terminal: Terminal) -> None:
     other = None if found.exchanged_pi is None else describe_draws(found.exchanged_pi)
     terminal.result(
         {
-            "model": asked.model,
-            "method": asked.method,
+            "model": result.options.model,
+            "method": result.options.method,
             "rows": result.data.n,
-            "columns": list(X.columns),
+            "columns": list(result.data.user_columns),
             "labelled": int(result.data.l.sum()),
             "level": found.level,
             "verdict": found.verdict,
@@ -139,94 +121,46 @@ def run(args: argparse.Namespace, terminal: Terminal) -> None:
     )
 
 
-def in_the_shell(found: Answer, saved: Path) -> dict[str, str]:
-    """What would help as options of this command, or where it takes Python with the saved fit."""
-    if not found.call:
-        return {}
-    if found.flags:
-        return {"do it": f"the same command with {found.flags} --overwrite"}
-    return {"do it": f"in Python: fit = lepu.load({str(saved)!r}); {found.call}"}
-
-
-def write_all(
-    result: Fit, X: pd.DataFrame, labels: pd.Series, out: Path, terminal: Terminal
-) -> dict[str, Path]:
-    """Write report, fit, predictions and checks to a folder."""
-    out.mkdir(parents=True, exist_ok=True)
-    files = {what: out / name for name, what in FILES.items()}
-    report, saved, predictions, checks = files.values()
-    with terminal.stage("Writing the fit and its predictions"):
-        result.save(saved)
-        # Rows left out for their blank cells keep a line of their own, without an answer.
-        kept = (
-            complete_rows(X[list(result.data.user_columns)])
-            if result.data.encoding.dropped
-            else np.ones(len(X), dtype=bool)
+def named_columns(
+    frame: pd.DataFrame, args: argparse.Namespace, options: Mapping[str, Any]
+) -> tuple[pd.DataFrame, str | list[str], dict[str, Any]]:
+    """The table, the name of its labels, and the options, as `fit` takes them."""
+    if frame.shape[1] == 1:
+        raise DataError(
+            f"the file has one column, {frame.columns[0]!r}; the label and others are expected. Is "
+            "the separator right (--separator)?"
         )
-        table = prediction_table(result, X[kept])
-        if not kept.all():
-            table = _spread(table, kept, X.index)
-        table.insert(0, "label", labels.to_numpy().astype(int))
-        table = with_audits(table, result, kept)
-        write_csv(table, predictions, index_label=X.index.name or "row")
-        write_csv(result.identifiability.to_frame(), checks, index_label="name")
-    with terminal.stage("Drawing the report"):
-        result.report(report)
-    return files
-
-
-def read_columns(
-    sheet: Sheet, args: argparse.Namespace, options: Mapping[str, Any]
-) -> tuple[pd.DataFrame, pd.Series | pd.DataFrame, dict[str, Any]]:
-    """Features, labels, and the options with the columns that they name.
-
-    One error has all that is wrong with them.
-    """
-    complaints: list[str] = []
-
-    def attempt[V](read: Callable[[], V]) -> V | None:
-        try:
-            return read()
-        except DataError as error:
-            complaints.append(str(error))
-            return None
-
-    asked = {"features": split_names(args.features), **options}
-    for option in ("features", "exclude", *FACTORS):
-        for name in _names(asked.get(option)):
-            attempt(lambda n=name, o=option: sheet.require(n, "--" + o.replace("_", "-")))  # type: ignore[misc]
-    annotators = split_names(args.label)
-    labels: pd.Series | pd.DataFrame | None
-    if len(annotators) > 1:
-        labels = attempt(lambda: sheet.annotators(annotators))
-        known = None
-    else:
-        labels = known = attempt(lambda: sheet.labels(args.label, positive=args.positive))
-    out = {name: value for name, value in options.items() if name != "exclude"}
-    if "y" in options:  # with false marks a labelled row may be negative
-        marks = None if options.get("false_marks") else known
-        out["y"] = attempt(lambda: sheet.classes(options["y"], marks))
-    if "sample_weight" in options:
-        weight = options["sample_weight"]
-        out["sample_weight"] = attempt(lambda: sheet.require(weight, "--sample-weight"))
+    label, options = split_names(args.label), dict(options)
+    if args.positive is not None:
+        frame = frame.assign(**{label[0]: _marked(frame, label[0], args.positive)})
+    apart: list[str] = []  # columns of visits, which are no features
     if "visits" in options:
-        out["visits"] = attempt(lambda: read_visits(sheet, options["visits"], annotators))
-    names = attempt(lambda: feature_names(sheet, args, options))
-    if complaints or labels is None or names is None:
-        if names:
-            try:
-                read_table(sheet.frame[names], missing=options.get("missing", "error"))
-            except DataError as error:
-                complaints.append(complaint(error, args.data))
-        raise DataError(together(complaints))
-    return sheet.frame[names], labels, out
+        options["visits"], apart = read_visits(frame, options["visits"], label)
+    if chosen := split_names(args.features):
+        own = [options[role] for role in ("y", "sample_weight") if role in options]
+        kept = dict.fromkeys([*label, *own, *options.get("exclude", ()), *chosen])
+        frame = take_column(frame, list(kept), option="features")
+    frame = frame.drop(columns=apart, errors="ignore")
+    return frame, label if len(label) > 1 else label[0], options
+
+
+def _marked(frame: pd.DataFrame, name: str, positive: str) -> pd.Series:
+    """1 where the column holds this text."""
+    column = take_column(frame, name, option="l")
+    texts = column.map(level_text, na_action="ignore")
+    if not (texts == positive).any():
+        raise DataError(
+            f"no cell of column {name!r} (--label) holds {positive!r} (--positive). It holds "
+            f"{some(sorted(texts.dropna().unique()))}."
+        )
+    return (texts == positive).astype(int)
 
 
 def read_visits(
-    sheet: Sheet, texts: Sequence[str], annotators: Sequence[str]
-) -> dict[str, pd.DataFrame]:
+    frame: pd.DataFrame, texts: list[str], annotators: list[str]
+) -> tuple[dict[str, pd.DataFrame], list[str]]:
     """Columns that differ between the annotators of a row, from ``hours=hours_1,hours_2``."""
-    tables = {}
+    tables, taken = {}, []
     for text in texts:
         name, _, columns = text.partition("=")
         chosen = split_names(columns)
@@ -236,60 +170,47 @@ def read_visits(
                 "annotator(s); a name and one column for each of them, in the order of --label, is "
                 "expected, such as hours=hours_anna,hours_ben."
             )
-        cells = (sheet.require(column, "--visits") for column in chosen)
-        tables[name.strip()] = pd.DataFrame(dict(zip(annotators, cells, strict=True)))
-    return tables
+        table = take_column(frame, chosen, option="visits")
+        tables[name.strip()] = table.set_axis(annotators, axis=1)
+        taken += chosen
+    return tables, taken
 
 
-def with_audits(table: pd.DataFrame, result: Fit, kept: NDArray[np.bool_]) -> pd.DataFrame:
-    """The predictions with the audited classes beside; rows cleared as negative are left out."""
-    audited = np.full(len(table), np.nan)
-    audited[kept] = result.data.y
-    if np.isnan(audited).all():
-        return table
-    table = table.copy()
-    table.insert(1, "audited", pd.array(audited, dtype="Int8"))
-    return table[audited != 0]
+def in_the_shell(found: Answer, saved: Path) -> dict[str, str]:
+    """What would help as options of this command, or where it takes Python with the saved fit."""
+    if not found.call:
+        return {}
+    if found.flags:
+        return {"do it": f"the same command with {found.flags} --overwrite"}
+    return {"do it": f"in Python: fit = lepu.load({str(saved)!r}); {found.call}"}
 
 
-def feature_names(sheet: Sheet, args: argparse.Namespace, options: Mapping[str, Any]) -> list[str]:
-    """The columns to use, those of ``--features`` or all that have no other role."""
-    roles = dict.fromkeys(split_names(args.label), "--label")
-    named = {
-        "--id": args.id,
-        "--y": options.get("y"),
-        "--sample-weight": options.get("sample_weight"),
-    }
-    roles |= {name: option for option, name in named.items() if name is not None}
-    for text in options.get("visits", ()):
-        roles |= dict.fromkeys(split_names(text.partition("=")[2]), "--visits")
-    chosen = split_names(args.features)
-    for option, names in {"features": chosen, **options}.items():
-        clash = [name for name in _names(names) if name in roles]
-        if option in ("features", *FACTORS) and clash:
-            raise DataError(
-                f"Column {clash[0]!r} is named by both --{option.replace('_', '-')} and "
-                f"{roles[clash[0]]}; a column to learn from has no other role."
-            )
-    known = list(sheet.frame.columns)
-    chosen = chosen or [name for name in known if name not in roles]
-    excluded = options.get("exclude", ())
-    names = [name for name in chosen if name not in excluded and name in known]
-    if not names:
-        raise DataError(f"{sheet.path}: no column is left to learn from.")
-    return names
+def write_all(result: Fit, frame: pd.DataFrame, out: Path, terminal: Terminal) -> dict[str, Path]:
+    """Write the files and return their paths."""
+    out.mkdir(parents=True, exist_ok=True)
+    report, saved, predictions, checks = paths = [out / name for name in FILES]
+    with terminal.stage("Writing predictions"):
+        result.save(saved)
+        write_csv(predicted_rows(result, frame), predictions, index_label=frame.index.name or "row")
+        write_csv(result.identifiability.to_frame(), checks, index_label="name")
+    with terminal.stage("Drawing the report"):
+        result.report(report)
+    return dict(zip(FILES.values(), paths, strict=True))
 
 
-def _spread(table: pd.DataFrame, kept: Any, index: pd.Index) -> pd.DataFrame:
-    values = np.full((len(index), table.shape[1]), np.nan)
-    values[kept] = table.to_numpy()
-    return pd.DataFrame(values, index=index, columns=table.columns)
+def predicted_rows(result: Fit, frame: pd.DataFrame) -> pd.DataFrame:
+    """Labels, audits and predictions for the rows of a file, but for those audited as negative.
 
-
-def _names(columns: Any) -> list[str]:
-    """Names of columns; none where there is a formula."""
-    return columns if isinstance(columns, list) else []
-
-
-def _separator(text: str | None) -> str | None:
-    return {"tab": "\t", "\\t": "\t"}.get(text, text) if text else None
+    Rows left out for their blank cells keep a line of their own, without an answer.
+    """
+    data = result.data
+    X = frame[list(data.user_columns)]
+    kept = np.ones(len(frame), dtype=bool)
+    if data.encoding.dropped:
+        kept = ~(X.isna() | X.astype(str).eq("")).any(axis=1).to_numpy()
+    table = prediction_table(result, X[kept]).set_axis(np.flatnonzero(kept))
+    table.insert(0, "label", pd.array(data.l, dtype="Int8"))
+    if not np.isnan(data.y).all():
+        table.insert(1, "audited", pd.array(data.y, dtype="Int8"))
+    table = table.reindex(range(len(frame))).set_axis(frame.index)
+    return table[(table["audited"] != 0).fillna(True)] if "audited" in table else table

@@ -4,16 +4,11 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
-from bayes_lepu.cli.fit_arguments import split_names
-from bayes_lepu.cli.outputs import check_output, prediction_table, write_table
-from bayes_lepu.cli.sheets import Sheet, complaint, read_sheet
+from bayes_lepu.cli.arguments import split_names
+from bayes_lepu.cli.files import about, check_output, prediction_table, read_frame, write_table
 from bayes_lepu.cli.terminal import Terminal
 from bayes_lepu.data.encoding import UNSEEN
-from bayes_lepu.errors import DataError
-from bayes_lepu.fitted import Fit, load
-from bayes_lepu.suggestions import did_you_mean, some
+from bayes_lepu.fitted import load
 
 EXAMPLES = """\
 examples:
@@ -49,37 +44,21 @@ def run(args: argparse.Namespace, terminal: Terminal) -> None:
     out = args.out or Path(f"{args.data.name.split('.')[0]}-predictions.csv")
     check_output(out, (args.fit, args.data), overwrite=args.overwrite)
     fit = load(args.fit)
-    if args.id in fit.data.user_columns:
-        raise DataError(
-            f"--id names {args.id!r}, which the fit learned from; a column that only names the "
-            "rows is expected. Without --id they are numbered."
-        )
     if args.unseen is not None:
         fit = fit.accept_unseen(args.unseen)
-    with terminal.stage(f"Predicting the rows of {args.data}"):
-        sheet = read_sheet(
+    with terminal.stage(f"Predicting the rows of {args.data}"), about(args.data):
+        frame = read_frame(
             args.data,
             separator=args.separator,
             id_column=args.id,
             blanks=split_names(args.blank),
             text_columns=[c.name for c in fit.data.encoding.columns if c.levels is not None],
         )
-        table = _predict(fit, sheet)
+        needed = list(fit.data.user_columns)
+        X = frame[needed] if set(needed) <= {*frame.columns} else frame  # which the fit refuses
+        table = prediction_table(fit, X)
         write_table(table, out, index_label=args.id or "row")
     rows, share = len(table), float(table["class_probability"].mean())
     terminal.say(f"{rows} rows, expected share of positives {share:.3f}.")
     terminal.files({"predictions": out})
     terminal.result({"rows": rows, "expected_share_positive": share, "files": {"predictions": out}})
-
-
-def _predict(fit: Fit, sheet: Sheet) -> pd.DataFrame:
-    known, needed = sheet.frame.columns, list(fit.data.user_columns)
-    if missing := [name for name in needed if name not in known]:
-        raise DataError(
-            f"{sheet.path}: there is no column {', '.join(map(repr, missing))}, which the fit "
-            f"needs.{did_you_mean(missing[0], known)} Columns: {some(list(known), most=12)}."
-        )
-    try:
-        return prediction_table(fit, sheet.frame[needed])
-    except DataError as error:
-        raise DataError(complaint(error, sheet.path)) from None

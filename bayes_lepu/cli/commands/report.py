@@ -4,8 +4,8 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from bayes_lepu.cli.fit_arguments import split_names
-from bayes_lepu.cli.outputs import check_output
+from bayes_lepu.cli.arguments import split_names
+from bayes_lepu.cli.files import check_output
 from bayes_lepu.cli.terminal import Terminal
 from bayes_lepu.fitted import load
 from bayes_lepu.runtime.files import page_name

@@ -5,12 +5,14 @@ r"""The embedded demo: camera-trap photographs and a volunteer with a known bias
     \sigma(a \cdot z + b), \qquad z_j = (x_j - \bar x_j) / \mathrm{sd}(x_j).
 """
 
+from dataclasses import dataclass, field
+from typing import Any
+
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from bayes_lepu.datasets.dataset import PUDataset
 from bayes_lepu.links import sigmoid
 
 _N = 2500
@@ -43,6 +45,53 @@ Columns: heat_contrast_c (moving region against background, degrees C), motion_a
 the frame that moved), wind_ms (wind speed), brightness (mean grey level 0-255), sharpness
 (variance of the Laplacian, log10), distance_m (to the moving region).
 Slopes in `truth` are for columns standardised by their own mean and standard deviation."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PUDataset:
+    r"""A positive-unlabelled data set, with the truth where it is known.
+
+    A learner sees ``X`` and ``l`` only; everything else is for checking its answer. Always
+    :math:`l_i = 1 \Rightarrow y_i = 1` (no false positives).
+
+    Parameters
+    ----------
+    name : str
+        Short name.
+    description : str
+        What the rows and columns are, where they come from, and whether they are simulated.
+    X : DataFrame, shape (n, p)
+        Features, one named column each.
+    l : ndarray of int, shape (n,), or None
+        Visible label, 0 or 1; None for a test set that was never labelled.
+    y : ndarray of int, shape (n,), or None
+        True class, 0 or 1.
+    s, t : ndarray of float, shape (n,), or None
+        True propensity P(l=1 | y=1, x) and true class probability P(y=1 | x).
+    truth : dict
+        Parameters of a simulated data set (``a, b, alpha, beta, gamma, lam`` and more).
+    rows : DataFrame, shape (n, k), or None
+        What is known about each row besides its features (image, subject, response time, ...).
+    """
+
+    name: str
+    description: str
+    X: pd.DataFrame
+    l: NDArray[np.int64] | None
+    y: NDArray[np.int64] | None = None
+    s: NDArray[np.float64] | None = None
+    t: NDArray[np.float64] | None = None
+    truth: dict[str, Any] = field(default_factory=dict)
+    rows: pd.DataFrame | None = None
+
+    def __repr__(self) -> str:
+        n, p = self.X.shape
+        parts = [f"{n} rows", f"{p} columns"]
+        if self.l is not None:
+            parts.append(f"{int(self.l.sum())} labelled ({self.l.mean():.1%})")
+        if self.y is not None:
+            parts.append(f"{int(self.y.sum())} truly positive ({self.y.mean():.1%})")
+        return f"<PUDataset {self.name!r}: {', '.join(parts)}>"
 
 
 def load_demo() -> PUDataset:
