@@ -22,9 +22,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from bayes_lepu.data.annotators import ONE
 from bayes_lepu.data.frames import take_column
 from bayes_lepu.data.labels import (
+    ONE,
     as_numbers,
     check_weights,
     read_classes,

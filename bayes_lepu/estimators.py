@@ -51,8 +51,8 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from bayes_lepu._fit import fit as fit_model
+from bayes_lepu.data.encoding import column_places
 from bayes_lepu.data.learned import FOLDS, read_learner
-from bayes_lepu.data.matching import column_places
 from bayes_lepu.data.reading import read_data
 from bayes_lepu.data.scaling import column_moments, is_constant
 from bayes_lepu.engines.paths import PenaltyGrid, Score, score_path

@@ -13,14 +13,16 @@ Only the functions in `FUNCTIONS` may be called, because a formula also comes ou
 """
 
 import ast
-import operator
+import keyword
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache, update_wrapper
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from bayes_lepu.errors import DataError
 from bayes_lepu.links import Array
@@ -28,7 +30,6 @@ from bayes_lepu.suggestions import did_you_mean, some
 
 SPLINES = ("bs", "cr", "cc")
 SIMPLE = ("log", "log2", "log10", "log1p", "exp", "sqrt", "abs")
-MORE = {"log1p": np.log1p, "sqrt": np.sqrt}  # which formulaic does not know
 FUNCTIONS = (*SPLINES, "poly", *SIMPLE, "center", "scale", "C", "I")
 MOST = 200  # columns of a spline or polynomial, entries of a list: more than labels can support
 # What formulaic reads in a second; it expands every product before it looks at the columns.
@@ -37,16 +38,7 @@ STEPS = 1000  # along a spline, where its argument is looked up
 GROUP = re.compile(r"\(\s*1\s*\|\s*(\w+|`[^`]+`)\s*\)")
 SPLINE = re.compile(r"\b(bs|cr|cc)\(")
 ARGUMENT = "value"  # of a spline whose own argument is left out
-# Outside the range of the training rows a spline keeps its value at the end of the range.
-CLIP = ", extrapolation='clip'"
 MOST_NUMBER = 1e100  # which no unit of measurement needs, and whose digits cost nothing
-OPERATORS: dict[type, Callable[[float, float], float]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
-    ast.Pow: operator.pow,
-}
 NODES = (
     ast.Expression,
     ast.Call,
@@ -60,7 +52,11 @@ NODES = (
     ast.USub,
     ast.List,
     ast.Tuple,
-    *OPERATORS,
+    ast.Add,
+    ast.Sub,
+    ast.Mult,
+    ast.Div,
+    ast.Pow,
 )
 
 
@@ -111,18 +107,18 @@ class Design:
     @property
     def by_level(self) -> frozenset[str]:
         """The user's columns that stand for their levels: groups, and those inside of C()."""
-        inside = [name for text in self.formulas for name in _in_levels(as_identifiers(text))]
-        return frozenset({*self.groups[0], *self.groups[1], *inside})
+        inside = [n for text in self.formulas for n in IN_LEVELS.findall(as_identifiers(text))]
+        return frozenset({*self.groups[0], *self.groups[1], *map(column_name, inside)})
 
     def curve(self, term: str, count: int) -> tuple[Array, Array] | None:
         """Values along the argument of a spline and its columns there; None for other terms."""
         found = spline_argument(term)
-        state = _unpack(self.state).get(_clipped(as_identifiers(term)))
+        state = _unpack(self.state).get(as_identifiers(term))
         if found is None or state is None:
             return None
         x = np.linspace(state["lower_bound"], state["upper_bound"], count)
         same = found[1]  # with a plain argument
-        columns = _columns(same, pd.DataFrame({ARGUMENT: x}), {_clipped(same): state})[0]
+        columns = _columns(same, pd.DataFrame({ARGUMENT: x}), {same: state})[0]
         return x, np.column_stack(list(columns.values()))
 
     def argument(self, term: str, columns: Array) -> Array | None:
@@ -141,14 +137,23 @@ class Design:
             return weights[0] + columns @ weights[1:]
         return x[[np.argmin(((along - row) ** 2).sum(axis=1)) for row in columns]]
 
-    def evaluate(self, frame: pd.DataFrame) -> Array:
-        """The columns for rows without missing cells, categories with their training levels."""
+    def evaluate(self, frame: pd.DataFrame, new: Mapping[str, NDArray[np.bool_]]) -> Array:
+        """The columns for rows without missing cells, categories with their training levels.
+
+        Where a column of the user's is ``new``, its terms have the mean of the training rows.
+        """
         state = _unpack(self.state)
         columns: dict[str, Array] = {}
         for text, groups, gaps in zip(self.formulas, self.groups, self.gaps, strict=True):
             columns |= _columns(text, frame, state)[0] | _group_columns(groups, frame)
             columns |= _gap_columns(gaps, frame)
-        return np.column_stack([columns[name] for name in self.names])
+        values = np.column_stack([columns[name] for name in self.names])
+        means = dict(zip(self.names, self.means, strict=True))
+        for _, names, variables in self.terms:
+            for rows in (new[v] for v in variables if v in new):
+                at = [self.names.index(name) for name in names]
+                values[np.ix_(rows, at)] = [means[name] for name in names]
+        return values
 
 
 def is_group(term: str) -> bool:
@@ -272,23 +277,26 @@ def learn_design(
 
 def _read(text: str, *, option: str = "formula") -> list[tuple[str, tuple[str, ...]]]:
     """The terms of a formula and the user's columns in each; anything but arithmetic is refused."""
-    formulaic = _formulaic()
+    from formulaic import Formula
+    from formulaic.errors import FormulaicError
+    from formulaic.parser import DefaultFormulaParser
+
     if len(text) > MOST_TEXT:
         raise DataError(
             f"{option} is a formula of {len(text)} characters; up to {MOST_TEXT} are expected."
         )
+    plain = as_identifiers(text)
     try:
-        tree = formulaic.parser.DefaultFormulaParser().get_ast(as_identifiers(text))
-        if _most_terms(tree) > MOST_TERMS:
+        if _most_terms(DefaultFormulaParser().get_ast(plain)) > MOST_TERMS:
             raise DataError(
                 f"{option}={text[:300]!r} expands into more than {MOST_TERMS} terms by its powers "
                 "and products. Write fewer of them, or a list of columns."
             )
-        terms = list(formulaic.Formula(as_identifiers(text)))
+        terms = list(Formula(plain))
         if not all(hasattr(term, "factors") for term in terms):
             raise SyntaxError("it has several parts")
         return [(as_quoted(str(term)), tuple(_variables(term, option))) for term in terms]
-    except (formulaic.errors.FormulaicError, SyntaxError, RecursionError) as error:
+    except (FormulaicError, SyntaxError, RecursionError) as error:
         raise DataError(
             f"{option}={text[:300]!r} is not a formula: {_plain(error)}. Write "
             "terms joined by +, such as '~ bs(amount, df=5) + country + (1 | merchant)'."
@@ -301,9 +309,9 @@ def _variables(term: Any, option: str) -> dict[str, None]:
     for factor in term.factors:
         kind = factor.eval_method.value
         if kind == "lookup":
-            found[factor.expr] = None
+            found[column_name(factor.expr)] = None
         elif kind == "python":
-            found |= dict.fromkeys(_names(factor.expr, option))
+            found |= dict.fromkeys(map(column_name, _names(factor.expr, option)))
     return found
 
 
@@ -329,12 +337,10 @@ def _most_terms(tree: Any) -> float:
 
 def _names(code: str, option: str) -> list[str]:
     """The columns in an expression, or an error that names what may not be there."""
-    quoted = names_of_identifiers(code)
     try:
         tree = ast.parse(code, mode="eval")
     except SyntaxError:
-        code = as_quoted(code)
-        raise DataError(f"{option}: {code!r} is no expression of columns.") from None
+        raise DataError(f"{option}: {as_quoted(code)!r} is no expression of columns.") from None
     code, nodes = as_quoted(code)[:300], list(ast.walk(tree))
     if len(nodes) > MOST_NODES:
         raise SyntaxError(f"a term has more than {MOST_NODES} parts")
@@ -354,88 +360,67 @@ def _names(code: str, option: str) -> list[str]:
                 f"{option}: {name!r} in {code!r} is not a function of formulas."
                 f"{did_you_mean(name, FUNCTIONS)} Known: {', '.join(FUNCTIONS)}."
             )
-    for node in nodes:
-        if isinstance(node, ast.BinOp | ast.UnaryOp):
-            _folded(node, code, option)
-        elif isinstance(node, ast.List | ast.Tuple) and len(node.elts) > MOST:
-            raise DataError(f"{option}: a list of {len(node.elts)} in {code!r}; up to {MOST} fit.")
     for call in (c for c in calls if getattr(c.func, "id", "") in (*SPLINES, "poly")):
         sizes = [*call.args[1:], *(k.value for k in call.keywords if k.arg in ("df", "degree"))]
         for size in sizes:
-            value = _folded(size, code, option)
-            if value is None or value not in range(1, MOST + 1):
+            if getattr(size, "value", None) not in range(1, MOST + 1):
                 raise DataError(
                     f"{option}: {ast.unparse(size)} in {code!r}; a whole number from 1 to {MOST} "
                     "is expected."
                 )
-    names = [n.id for n in nodes if isinstance(n, ast.Name) and n not in called]
-    return [quoted.get(name, name) for name in names]
+    for node in nodes:
+        if isinstance(node, ast.BinOp | ast.UnaryOp) and not _computes(node):
+            raise DataError(
+                f"{option}: {ast.unparse(node)[:100]} in {code!r}; columns and numbers below "
+                f"{MOST_NUMBER:g} are expected there, and powers of columns."
+            )
+        if isinstance(node, ast.List | ast.Tuple) and len(node.elts) > MOST:
+            raise DataError(f"{option}: a list of {len(node.elts)} in {code!r}; up to {MOST} fit.")
+    return [n.id for n in nodes if isinstance(n, ast.Name) and n not in called]
 
 
-def _in_levels(text: str) -> list[str]:
-    """The columns inside of C() in a formula of identifiers."""
-    quoted = names_of_identifiers(text)
-    return [quoted.get(name, name) for name in re.findall(r"\bC\(\s*(\w+)\s*[,)]", text)]
+def _computes(node: ast.BinOp | ast.UnaryOp) -> bool:
+    """Whether arithmetic is of columns and numbers, and takes no time.
 
-
-def _folded(node: ast.AST, code: str, option: str) -> float | None:
-    """The value of an expression of numbers; None where it has columns.
-
-    Python computes such a part before any column is looked at, to any number of digits; here it is
-    computed in double precision, which takes no time.
+    Python computes what holds no column to any number of digits: sums and products of short
+    numbers are short, powers are not.
     """
-    if isinstance(node, ast.Name | ast.Call):
-        return None
-    if isinstance(node, ast.Constant) and isinstance(node.value, int | float):
-        return float(node.value) if abs(node.value) < MOST_NUMBER else np.inf
-    try:
-        if isinstance(node, ast.UnaryOp):
-            inner = _folded(node.operand, code, option)
-            return inner if inner is None or isinstance(node.op, ast.UAdd) else -inner
-        if isinstance(node, ast.BinOp):
-            left, right = (_folded(side, code, option) for side in (node.left, node.right))
-            if left is None or right is None:
-                return None
-            value = OPERATORS[type(node.op)](left, right)
-            if not isinstance(value, complex) and abs(value) < MOST_NUMBER:
-                return value
-    except (ZeroDivisionError, OverflowError):
-        pass
-    raise DataError(
-        f"{option}: {ast.unparse(node)[:100]} in {code!r}; columns and numbers below "
-        f"{MOST_NUMBER:g} are expected there."
-    )
+    sides = [node.operand] if isinstance(node, ast.UnaryOp) else [node.left, node.right]
+    for side in sides:
+        if isinstance(side, ast.List | ast.Tuple):
+            return False
+        if isinstance(side, ast.Constant):
+            value = side.value
+            if not isinstance(value, int | float) or abs(value) >= MOST_NUMBER:
+                return False
+    power = isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow)
+    return not power or any(isinstance(part, ast.Name) for part in ast.walk(node))
 
 
 def _columns(
     text: str, frame: pd.DataFrame, state: Mapping[str, Any]
 ) -> tuple[dict[str, Array], dict[str, tuple[tuple[str, ...], tuple[str, ...]]], dict[str, Any]]:
     """The columns of a formula, those of each term, and what was learned."""
-    formulaic = _formulaic()
+    from formulaic import Formula, ModelSpec
+    from formulaic.errors import FormulaicError
+
     variables, plain = dict(_read(text)), as_identifiers(text)
-    frame = frame.assign(**{i: frame[name] for i, name in names_of_identifiers(plain).items()})
-    spec = formulaic.ModelSpec(
-        formula=formulaic.Formula(_clipped(plain)), transform_state=dict(state), na_action="raise"
-    )
+    frame = frame.rename(columns=_identifier)
+    spec = ModelSpec(formula=Formula(plain), transform_state=dict(state), na_action="raise")
     try:
         with np.errstate(all="ignore"):
-            matrix = spec.get_model_matrix(frame, context=MORE)
+            matrix = spec.get_model_matrix(frame, context=_functions())
             values = np.asarray(matrix, dtype=float)
-    except (formulaic.errors.FormulaicError, ValueError) as error:
+    except (FormulaicError, ValueError) as error:
         raise DataError(f"The formula {text!r} cannot be evaluated: {_plain(error)}") from None
-    learned = matrix.model_spec
-    columns: dict[str, Array] = {}
-    terms: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {}
-    names = [as_quoted(name.replace(CLIP, "")) for name in matrix.columns]
-    for term, places in learned.term_slices.items():
-        name = as_quoted(str(term).replace(CLIP, ""))
-        if name == "1":
-            continue
-        of_term = names[places]
-        terms[name] = (tuple(of_term), variables[name])
-        columns |= {
-            n: values[:, j] for n, j in zip(of_term, range(len(names))[places], strict=True)
-        }
+    learned, names = matrix.model_spec, [as_quoted(name) for name in matrix.columns]
+    columns = {name: values[:, j] for j, name in enumerate(names) if name != "Intercept"}
+    of_terms = {as_quoted(str(term)): places for term, places in learned.term_slices.items()}
+    terms = {
+        term: (tuple(names[places]), variables[term])
+        for term, places in of_terms.items()
+        if term != "1"
+    }
     bad = [name for name, column in columns.items() if not np.isfinite(column).all()]
     if bad:
         raise DataError(
@@ -443,6 +428,21 @@ def _columns(
             "or of a negative number is none. Use log1p(x), or correct the values."
         )
     return columns, terms, dict(learned.transform_state)
+
+
+@cache
+def _functions() -> dict[str, Callable[..., Any]]:
+    """Functions that formulaic does not know, and its splines, which extrapolate by default."""
+    from formulaic.transforms import TRANSFORMS
+
+    def clipped(spline: Callable[..., Any]) -> Callable[..., Any]:
+        def spline_within(x: Any, *sizes: Any, **how: Any) -> Any:
+            return spline(x, *sizes, **{"extrapolation": "clip", **how})
+
+        return update_wrapper(spline_within, spline)
+
+    splines = {name: clipped(TRANSFORMS[name]) for name in SPLINES}
+    return {"log1p": np.log1p, "sqrt": np.sqrt, **splines}
 
 
 def _plain(error: Exception) -> str:
@@ -464,15 +464,6 @@ def _gap_columns(columns: Sequence[str], frame: pd.DataFrame) -> dict[str, Array
     return {gap_name(c): frame[gap_name(c)].to_numpy(dtype=float) for c in columns}
 
 
-def _clipped(text: str) -> str:
-    """The same formula with splines that keep their value outside the range."""
-    for begin in reversed([found.end() for found in SPLINE.finditer(text)]):
-        end = closing(text, begin)
-        if "extrapolation" not in text[begin:end]:
-            text = text[:end] + CLIP + text[end:]
-    return text
-
-
 def _pack(value: Any) -> Any:
     """Nested tuples from what was learned: hashable, and what JSON gives back."""
     if isinstance(value, Mapping):
@@ -489,58 +480,38 @@ def _unpack(value: Any) -> Any:
     return {k: _unpack(v) for k, v in parts} if kind == "dict" else [_unpack(v) for v in parts]
 
 
-def _formulaic() -> Any:
-    try:
-        import formulaic
-        import formulaic.errors
-    except ImportError:
-        raise DataError(
-            "Formulas need formulaic. Install it: pip install 'bayes-lepu[formulas]'."
-        ) from None
-    return formulaic
-
-
 QUOTED = re.compile(r"`[^`]*`|'[^']*'|\"[^\"]*\"")
-CALL = re.compile(r"\w\(|\{")
 IDENTIFIER = re.compile(r"\bcolumn_((?:[0-9a-f]{2})+)_\b")
+IN_LEVELS = re.compile(r"\bC\(\s*(\w+)\s*[,)]")
 
 
 def as_identifiers(text: str) -> str:
-    """The same formula with identifiers for the names in backticks inside its functions."""
-    bare = without_quotes(text)
-    inside = [range(call.end(), closing(text, call.end())) for call in CALL.finditer(bare)]
+    """The same formula with identifiers for the names in backticks."""
 
     def rename(found: re.Match[str]) -> str:
-        quoted = found[0]
-        if quoted[0] != "`" or not any(found.start() in span for span in inside):
-            return quoted
-        return f"column_{quoted[1:-1].encode().hex()}_"
+        return _identifier(found[0][1:-1]) if found[0][0] == "`" else found[0]
 
     return QUOTED.sub(rename, text)
 
 
+def _identifier(name: str) -> str:
+    """A name that Python can read, the same where it can read this one."""
+    if name.isidentifier() and not keyword.iskeyword(name) and name not in FUNCTIONS:
+        return name
+    return f"column_{name.encode().hex()}_"
+
+
 def as_quoted(text: str) -> str:
-    """The same text with the names in backticks again."""
-    return IDENTIFIER.sub(lambda found: f"`{_name(found)}`", text)
+    """The same text with the names in backticks again; a lone name without them."""
+    if IDENTIFIER.fullmatch(text):
+        return column_name(text)
+    return IDENTIFIER.sub(lambda found: f"`{column_name(found[0])}`", text)
 
 
-def names_of_identifiers(text: str) -> dict[str, str]:
-    """The names behind the identifiers in a text."""
-    return {found[0]: _name(found) for found in IDENTIFIER.finditer(text)}
-
-
-def closing(text: str, begin: int) -> int:
-    """Where the bracket that is open at ``begin`` is closed."""
-    bare, depth = without_quotes(text), 1
-    for place in range(begin, len(bare)):
-        depth += {"(": 1, "{": 1, ")": -1, "}": -1}.get(bare[place], 0)
-        if depth == 0:
-            return place
-    return len(text)
-
-
-def _name(found: re.Match[str]) -> str:
-    return bytes.fromhex(found[1]).decode(errors="replace")
+def column_name(identifier: str) -> str:
+    """The name behind an identifier."""
+    found = IDENTIFIER.fullmatch(identifier)
+    return bytes.fromhex(found[1]).decode(errors="replace") if found else identifier
 
 
 def without_quotes(text: str) -> str:

@@ -3,17 +3,19 @@
 Names are kept, so that new rows are matched by name whichever library holds them.
 """
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.sparse import csr_array, issparse
 
 from bayes_lepu.errors import DataError
 from bayes_lepu.links import Array
-from bayes_lepu.suggestions import did_you_mean, some
+from bayes_lepu.suggestions import did_you_mean, nearest, some
 
 
 def as_frame(X: Any, *, without: Collection[str] = ()) -> pd.DataFrame | None:
@@ -230,3 +232,115 @@ def _two_dimensions(X: Any, like: Sequence[str]) -> NDArray[Any]:
         f"X has {array.ndim} dimension(s), shape {array.shape}; a table of shape (rows, "
         f"columns) is expected. {hint}"
     )
+
+
+def frame_names(X: pd.DataFrame) -> tuple[str, ...]:
+    """Names of the columns as text; each must be there once."""
+    names = tuple(str(c) for c in X.columns)
+    check_names(names)
+    return names
+
+
+def check_names(names: tuple[str, ...]) -> None:
+    """Refuse names that occur twice, and those that are no text."""
+    try:
+        "".join(names).encode()
+    except UnicodeEncodeError as error:
+        start, stop = error.start, error.end
+        raise DataError(
+            f"A column name holds {error.object[start:stop]!a}, half of a character, which no file "
+            "can hold. Rename the column."
+        ) from None
+    twice = sorted(c for c, count in Counter(names).items() if count > 1)
+    if twice:
+        raise DataError(
+            f"X has duplicate column names: {some(twice)}. Every column needs its own name; "
+            "rename or drop the copies."
+        )
+
+
+def match_columns(X: pd.DataFrame, names: tuple[str, ...]) -> pd.DataFrame:
+    """The columns of these names in this order; missing and unknown ones are refused."""
+    got = frame_names(X)
+    position, known = {c: j for j, c in enumerate(got)}, set(names)
+    missing = [c for c in names if c not in position]
+    extra = [c for c in got if c not in known]
+    if missing or extra:
+        parts = [f"missing column(s) {some(missing)}"] if missing else []
+        parts += [f"unknown column(s) {some(extra)}"] if extra else []
+        near = nearest(missing[0], extra) if missing else None
+        rename = f" Rename {near!r} to {missing[0]!r}?" if near else ""
+        raise DataError(
+            f"X does not match the fitted columns: {'; '.join(parts)}.{rename} "
+            "Select them with X[list(fit.data.user_columns)]."
+        )
+    return X.iloc[:, [position[c] for c in names]]
+
+
+def check_width(got: int, wanted: Sequence[str]) -> None:
+    """Refuse another number of columns than the fit has."""
+    if got != len(wanted):
+        raise DataError(
+            f"X has {got} columns, but the model was fitted on {len(wanted)}: "
+            f"{some(wanted)}. Pass the same columns in the same order."
+        )
+
+
+def as_coordinate(index: pd.Index) -> NDArray[Any]:
+    """Row labels as xarray and files keep them: numbers as they are, anything else as text."""
+    if index.dtype.kind in "iuf":
+        return index.to_numpy()
+    return np.array([str(row) for row in index])
+
+
+class SparseTable(NamedTuple):
+    """A sparse matrix by rows, the names of its columns if it has any, and the row labels."""
+
+    matrix: Any
+    names: tuple[str, ...] | None
+    index: pd.Index
+
+
+def as_sparse(X: Any, *, without: Collection[str] = ()) -> SparseTable | None:
+    """A sparse matrix of scipy, or a pandas frame all of whose columns are sparse; else None.
+
+    The columns of a frame in ``without`` are left out. Cells are float64, finite, and each there
+    once.
+    """
+    if issparse(X):
+        if X.ndim != 2:
+            raise DataError(
+                f"X is a sparse array of shape {X.shape}; a table of shape (rows, columns) is "
+                "expected."
+            )
+        return SparseTable(_checked(X, None), None, pd.RangeIndex(X.shape[0]))
+    if not isinstance(X, pd.DataFrame) or not any(map(_is_sparse_type, X.dtypes)):
+        return None
+    frame = X.loc[:, [str(c) not in without for c in X.columns]]
+    if frame.empty or not all(map(_is_sparse_type, frame.dtypes)):
+        return None
+    names = tuple(str(c) for c in frame.columns)
+    return SparseTable(_checked(frame.sparse.to_coo(), names), names, frame.index)
+
+
+def _is_sparse_type(dtype: Any) -> bool:
+    return isinstance(dtype, pd.SparseDtype) and dtype.kind in "fiub" and dtype.fill_value == 0
+
+
+def _checked(X: Any, names: tuple[str, ...] | None) -> Any:
+    if X.dtype.kind not in "fiub":
+        raise DataError(
+            f"X holds {X.dtype} values; numbers are expected. Convert with X.astype(float)."
+        )
+    matrix = csr_array(X, dtype=float)
+    matrix.sum_duplicates()
+    bad = ~np.isfinite(matrix.data)
+    if bad.any():
+        places = np.unique(matrix.indices[bad])
+        named = [f"x{j}" if names is None else names[j] for j in places]
+        raise DataError(
+            f"X is a sparse matrix with {int(bad.sum())} missing or infinite cell(s), in "
+            f"column(s) {some(named)}; finite numbers are expected. Fill them first, for example "
+            "X.data[~np.isfinite(X.data)] = 0."
+        )
+    return matrix

@@ -16,13 +16,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from bayes_lepu.data.annotators import ONE
-from bayes_lepu.data.encoding import Encoding
+from bayes_lepu.data.encoding import Encoding, encode_rows, match_sparse
 from bayes_lepu.data.formulas import is_group
+from bayes_lepu.data.frames import as_coordinate, as_sparse
+from bayes_lepu.data.labels import ONE
 from bayes_lepu.data.learned import Learned
-from bayes_lepu.data.scaling import column_moments
-from bayes_lepu.data.sparse_tables import as_sparse, scaled
-from bayes_lepu.data.user_table import as_coordinate, encode_rows, match_sparse
+from bayes_lepu.data.scaling import column_moments, scaled
 from bayes_lepu.data.weights import (
     are_counts,
     evenly_by_weight,

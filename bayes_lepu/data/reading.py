@@ -8,22 +8,23 @@ from typing import Any
 
 import numpy as np
 
-from bayes_lepu.data.annotators import (
-    Labels,
-    read_labels,
-    read_visits,
-    refuse_idle,
-    refuse_label_among_features,
-    visit_columns,
-)
+from bayes_lepu.data.encoding import read_mask, read_table
 from bayes_lepu.data.formulas import read_design
 from bayes_lepu.data.frames import refuse_swapped, row_count, take_roles
-from bayes_lepu.data.labels import check_weights, read_classes, read_outside, read_weights
-from bayes_lepu.data.matching import read_mask
+from bayes_lepu.data.labels import (
+    Labels,
+    check_weights,
+    read_classes,
+    read_labels,
+    read_outside,
+    read_weights,
+    refuse_idle,
+    refuse_label_among_features,
+)
 from bayes_lepu.data.problems import gather
 from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.data.scaling import standardise, standardise_sparse
-from bayes_lepu.data.user_table import read_table
+from bayes_lepu.data.visits import read_visits, visit_columns
 from bayes_lepu.errors import DataError
 from bayes_lepu.links import Array
 from bayes_lepu.rows.sparse_matrices import is_sparse

@@ -5,9 +5,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import issparse
+from scipy.sparse import csr_array, issparse
 
-from bayes_lepu.data.sparse_tables import moments, scaled
 from bayes_lepu.errors import DataError
 from bayes_lepu.links import Array
 from bayes_lepu.suggestions import some
@@ -122,3 +121,20 @@ def _spread(centred: Array, share: Array) -> float:
     if largest == 0 or not np.isfinite(largest):
         return largest
     return largest * float(np.sqrt(share @ (centred / largest) ** 2))
+
+
+def scaled(matrix: Any, factor: Array) -> Any:
+    """The same with every column multiplied by its factor."""
+    parts = matrix.data * factor[matrix.indices], matrix.indices, matrix.indptr
+    return csr_array(parts, shape=matrix.shape)
+
+
+def moments(matrix: Any, share: Array) -> tuple[Array, Array]:
+    """Mean and standard deviation of every column, with the rows' shares of the weight."""
+    p = matrix.shape[1]
+    of_cell = np.repeat(share, np.diff(matrix.indptr))
+    mean = share @ matrix
+    away = np.square(matrix.data - mean[matrix.indices])
+    squares = np.bincount(matrix.indices, weights=of_cell * away, minlength=p)
+    empty = 1.0 - np.bincount(matrix.indices, weights=of_cell, minlength=p)
+    return mean, np.sqrt(squares + np.maximum(empty, 0.0) * mean**2)

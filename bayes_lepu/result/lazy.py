@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from xarray.backends import BackendArray
 from xarray.core import indexing
 
-from bayes_lepu.data.user_table import as_coordinate
+from bayes_lepu.data.frames import as_coordinate
 from bayes_lepu.errors import ModelError
 from bayes_lepu.links import Array
 from bayes_lepu.model.parameters import Parameters

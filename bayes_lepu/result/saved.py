@@ -25,8 +25,8 @@ from scipy.sparse import csr_array
 
 from bayes_lepu.choosing import Choice
 from bayes_lepu.dask import PartitionedData
-from bayes_lepu.data.annotators import ONE
 from bayes_lepu.data.encoding import Encoding
+from bayes_lepu.data.labels import ONE
 from bayes_lepu.data.learned import Learned
 from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.engines.engines import Quality

@@ -258,7 +258,7 @@ def test_names_in_backticks_work_inside_functions(frame):
     np.testing.assert_allclose(data.X[:, log[0]], np.log(table["a_b"] + 1))
     np.testing.assert_allclose(data.X[:, root[0]], np.sqrt(table["None"]))
     np.testing.assert_allclose(data.X[:, bare[0]], table["a b"])
-    assert data.feature_names[log[0]] == "log(`a_b` + 1)"
+    assert data.feature_names[log[0]] == "log(a_b + 1)"
     new = table.sample(frac=0.3, random_state=1)
     again = Encoding.from_dict(json.loads(json.dumps(data.encoding.to_dict())))
     values, index = data.with_encoding(again).transform(new[list(names)])
@@ -332,7 +332,7 @@ def test_formulas_are_saved_with_the_fit(frame, tmp_path):
         ("~ " + " * ".join(["amount", "country"] * 9), "more than 3000 terms"),
         ("~ amount" + " + amount" * 10**5, "900006 characters"),
         ("~ bs(amount, df=10**7)", "a whole number from 1 to 200"),
-        ("~ bs(amount, knots=[0] * 10**7)", r"\[0\] in"),
+        ("~ bs(amount, knots=[0] * 10**7)", r"\[0\] \* 10 \*\* 7 in"),
         (f"~ bs(amount, knots={[0] * 300})", "a list of 300"),
         ("~ bs(amount, df=1000000)", "a whole number from 1 to 200"),
         ("~ poly(amount, 1000000)", "a whole number from 1 to 200"),

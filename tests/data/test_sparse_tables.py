@@ -14,7 +14,7 @@ from sklearn.metrics import roc_auc_score
 import bayes_lepu as lepu
 from bayes_lepu import DataError, ModelError, Prior
 from bayes_lepu.data.reading import read_data
-from bayes_lepu.data.sparse_tables import moments
+from bayes_lepu.data.scaling import moments
 from bayes_lepu.engines.optimizers import optimise
 from bayes_lepu.estimators import ElkanNotoClassifier, PUClassifier, PUClassifierCV
 from bayes_lepu.model import get_model

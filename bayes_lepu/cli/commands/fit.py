@@ -13,8 +13,8 @@ from bayes_lepu.actions.plain_answer import Answer
 from bayes_lepu.cli.arguments import add_options, given_options, split_names
 from bayes_lepu.cli.files import about, check_folder, prediction_table, read_frame, write_csv
 from bayes_lepu.cli.terminal import Terminal
+from bayes_lepu.data.cells import level_text
 from bayes_lepu.data.frames import take_column
-from bayes_lepu.data.user_table import level_text
 from bayes_lepu.errors import DataError
 from bayes_lepu.fitted import Fit
 from bayes_lepu.result.facts import facts_as_text
