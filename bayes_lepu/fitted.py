@@ -260,7 +260,7 @@ class Fit:
             or nothing.
         """
         encoding = self.data.encoding.accept_unseen(how)
-        return replace(self, data=self.data.with_encoding(encoding))
+        return replace(self, data=replace(self.data, encoding=encoding))
 
     # Parameters -------------------------------------------------------------------------------
 

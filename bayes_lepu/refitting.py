@@ -76,9 +76,8 @@ def refit(
         data,
         y=read_classes(classes, data.labels, None, false_marks=spec.false_marks),
         outside=read_outside(options.class_prior, options.label_frequency),
-    ).with_masks(
-        _mask(data, "class_features", class_features, data.class_mask),
-        _mask(data, "selection_features", selection_features, data.selection_mask),
+        class_mask=_mask(data, "class_features", class_features, data.class_mask),
+        selection_mask=_mask(data, "selection_features", selection_features, data.selection_mask),
     )
     check_audit(spec, data)
     data = with_learned(data, learners, options.random_seed)

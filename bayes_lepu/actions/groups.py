@@ -30,7 +30,7 @@ from bayes_lepu.actions.missed import (
     stream,
     weighted_sums,
 )
-from bayes_lepu.data.formulas import spline_argument
+from bayes_lepu.data.formulas import is_group, spline_argument
 from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.data.weights import evenly_spaced
 from bayes_lepu.errors import DataError
@@ -332,7 +332,7 @@ def own_values(data: PUData, name: str, rows: NDArray[np.intp]) -> tuple[str, ND
     if design is not None and (of := spline_argument(name)):
         values = design.argument(name, raw)
         return None if values is None else (of[0], _rounded(values))
-    if data.is_group(name):
+    if is_group(name):
         levels = [data.feature_names[j].split("=", 1)[1] for j in places]
         return name.removeprefix("1 | "), np.array(levels, dtype=object)[np.argmax(raw, axis=1)]
     column = next((c for c in data.encoding.columns if c.name == name), None)

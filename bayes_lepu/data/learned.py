@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
+from bayes_lepu.data.formulas import is_group
 from bayes_lepu.data.scaling import column_moments
 from bayes_lepu.data.trees import Trees, as_trees
 from bayes_lepu.errors import DataError, ModelError
@@ -200,7 +201,7 @@ def _with_columns(
 
 def _grouped(data: "PUData") -> list[list[int]]:
     """Places of the columns of every group intercept."""
-    return [list(at) for term, at in data.blocks.items() if data.is_group(term)]
+    return [list(at) for term, at in data.blocks.items() if is_group(term)]
 
 
 def _seen(data: "PUData") -> NDArray[np.bool_]:

@@ -17,8 +17,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bayes_lepu.data.encoding import Encoding, encode_rows, match_sparse
-from bayes_lepu.data.formulas import is_group
-from bayes_lepu.data.frames import as_coordinate, as_sparse
+from bayes_lepu.data.frames import as_sparse
 from bayes_lepu.data.labels import ONE
 from bayes_lepu.data.learned import Learned
 from bayes_lepu.data.scaling import column_moments, scaled
@@ -167,10 +166,6 @@ class PUData:
         terms = self.terms
         return {term: terms[term] for term in design.blocks if term in terms}
 
-    def is_group(self, term: str) -> bool:
-        """Whether a term is that of group intercepts."""
-        return term in self.blocks and is_group(term)
-
     @property
     def n_annotators(self) -> int:
         """Number of annotators."""
@@ -215,11 +210,6 @@ class PUData:
     def recaptures(self) -> int:
         """Rows marked by two annotators or more."""
         return int((self.marked.sum(axis=1) > 1).sum())
-
-    @property
-    def row_labels(self) -> NDArray[Any]:
-        """Row labels as a coordinate of xarray."""
-        return as_coordinate(self.index)
 
     @property
     def row_weights(self) -> Array | None:
@@ -340,21 +330,6 @@ class PUData:
             center=self.center + self.scale * center,
             scale=self.scale * scale,
         )
-
-    def with_masks(
-        self, class_mask: NDArray[np.bool_], selection_mask: NDArray[np.bool_]
-    ) -> "PUData":
-        """The same rows with other columns in t and in s."""
-        return replace(self, class_mask=class_mask, selection_mask=selection_mask)
-
-    def with_labels(self, l: NDArray[np.int8], y: Array | None = None) -> "PUData":
-        """The same rows with the labels of one annotator, and other audits where given."""
-        y = self.y if y is None else y
-        return replace(self, labels=l[:, None], y=y, annotators=ONE, visit_names=())
-
-    def with_encoding(self, encoding: Encoding) -> "PUData":
-        """The same rows; new ones are encoded in another way."""
-        return replace(self, encoding=encoding)
 
     @cached_property
     def column_moments(self) -> tuple[Array, Array]:

@@ -9,9 +9,11 @@ slopes, and few labels in many columns small ones; no rule of their numbers alon
 """
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
+from bayes_lepu.data.labels import ONE
 from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.engines.laplace import gaussian_at
 from bayes_lepu.engines.pooling import known_scales
@@ -51,7 +53,7 @@ def class_scale(data: PUData) -> float:
     rows = data.distinct
     if rows.n_all > MANY_ROWS:
         return by_count
-    rows = rows.with_labels(rows.l)
+    rows = replace(rows, labels=rows.l[:, None], annotators=ONE, visit_names=())
     rows = rows.columns(rows.class_mask)
     scores, point = [], None
     for scale in SCALES:

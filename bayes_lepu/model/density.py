@@ -150,7 +150,7 @@ class LogDensity:
             if parts := priors[block.parameter].parts:  # only slopes have them
                 had, has = masks[block.slot]
                 priors[block.parameter] = Prior("columns", parts=tuple(compress(parts, has[had])))
-        masked = data.with_masks(class_mask, selection_mask)
+        masked = replace(data, class_mask=class_mask, selection_mask=selection_mask)
         return replace(self, data=masked, priors=priors)
 
     def full(self, z: Array) -> Array:

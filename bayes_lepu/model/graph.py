@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bayes_lepu.data.frames import as_coordinate
 from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.errors import ModelError
 from bayes_lepu.factors import RATES
@@ -37,7 +38,10 @@ def new_model(spec: "ModelSpec", data: PUData, priors: Priors) -> "pm.Model":
     """An empty PyMC model with the coordinates of the data, of the rates and of unknown scales."""
     import pymc as pm
 
-    rows: dict[str, Any] = {"obs": data.row_labels, "feature": np.array(data.feature_names)}
+    rows: dict[str, Any] = {
+        "obs": as_coordinate(data.index),
+        "feature": np.array(data.feature_names),
+    }
     return pm.Model(coords=rows | Layout.of(spec, data, priors).coords)
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bayes_lepu.data.formulas import is_group
 from bayes_lepu.errors import DataError
 from bayes_lepu.links import Array
 from bayes_lepu.model.parameters import sigma_norm
@@ -138,7 +139,7 @@ def _settings(fit: "Fit", name: str, places: list[int]) -> tuple[Array, Array, t
     """Values on the internal scale to move the columns to, their place on the axis, and names."""
     data, design = fit.data, fit.data.encoding.design
     center, scale = data.center[places], data.scale[places]
-    if data.is_group(name):
+    if is_group(name):
         return _group_settings(fit, name, places)
     if design is not None and (curve := design.curve(name, GRID)) is not None:
         return (curve[1] - center) / scale, curve[0], ()

@@ -15,6 +15,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from bayes_lepu.data.formulas import is_group
 from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.priors.prior import CLASS_SCALE, SELECTION_SCALE, SLOPES, Prior, slope_masks
 
@@ -48,7 +49,7 @@ def with_blocks(base: Mapping[str, Prior], data: PUData) -> dict[str, Prior]:
         for score in np.flatnonzero(data.is_learned):
             parts[score] = Prior("normal", scale=LEARNED)
         for term, places in data.blocks.items():
-            scale = (GROUPS if data.is_group(term) else SMOOTH)[name]
+            scale = (GROUPS if is_group(term) else SMOOTH)[name]
             own = Prior("normal", scale=Prior("halfnormal", scale=scale), block=term)
             for place in places:
                 parts[place] = own

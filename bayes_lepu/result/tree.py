@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from bayes_lepu.data.frames import as_coordinate
 from bayes_lepu.data.learned import Learned
 from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.factors import RATES
@@ -105,7 +106,7 @@ def _made_again(fit: "Fit") -> dict[str, "xr.Dataset"]:
 
     from bayes_lepu.result.lazy import computed
 
-    data, seed, rows = fit.data, fit.options.random_seed, {"obs": fit.data.row_labels}
+    data, seed, rows = fit.data, fit.options.random_seed, {"obs": as_coordinate(fit.data.index)}
     prior = stack([fit.prior_draws])
 
     def labels(parameters: Parameters, stream: int) -> "xr.Dataset":
@@ -243,7 +244,7 @@ def observed_group(d: PUData) -> "xr.Dataset":
     """The labels ``l``, and nothing else; of several annotators whether anybody marked the row."""
     import xarray as xr
 
-    return xr.Dataset({"l": ("obs", d.l)}, coords={"obs": d.row_labels})
+    return xr.Dataset({"l": ("obs", d.l)}, coords={"obs": as_coordinate(d.index)})
 
 
 def column_group(d: PUData) -> "xr.Dataset":
@@ -279,7 +280,7 @@ def constant_group(d: PUData) -> "xr.Dataset":
         variables["drawn"] = (("obs", "round_and_probability"), d.drawn)
     if d.n_annotators > 1:
         variables["labels"] = (("obs", "annotator"), d.labels)
-    dataset = column_group(d).assign(variables).assign_coords(obs=d.row_labels)
+    dataset = column_group(d).assign(variables).assign_coords(obs=as_coordinate(d.index))
     if is_time(str(d.index.dtype)):
         dataset.attrs["row_dtype"] = str(d.index.dtype)
     return dataset

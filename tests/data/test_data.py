@@ -83,8 +83,6 @@ def test_parts_and_changes_of_rows(frame, labels):
     np.testing.assert_allclose(
         moved.X * moved.scale + moved.center, data.X * data.scale + data.center
     )
-    other = data.with_labels((data.l == 0).astype(np.int8))
-    np.testing.assert_array_equal(other.l, data.l == 0)
 
 
 def test_row_kinds_from_audited_classes(frame, labels):

@@ -1,6 +1,7 @@
 """Categories, missing cells and frames of any kind: what a table becomes, what is kept of it."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -91,7 +92,7 @@ def test_levels_of_numbers_are_found_in_other_types(frame, labels):
 
 
 def accepting(data, how):
-    return data.with_encoding(data.encoding.accept_unseen(how))
+    return replace(data, encoding=data.encoding.accept_unseen(how))
 
 
 def test_levels_that_no_training_row_had(frame, labels):

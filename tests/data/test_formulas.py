@@ -1,6 +1,7 @@
 """Formulas: columns of both factors, splines, groups; what they learn travels with the fit."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -87,7 +88,7 @@ def test_levels_nobody_has_seen(frame):
     with refused("has not seen", "country", "AT"):
         read(frame, "~ country").transform(new)
     data = read(frame, "~ country + log(amount)")
-    data = data.with_encoding(data.encoding.accept_unseen("average"))
+    data = replace(data, encoding=data.encoding.accept_unseen("average"))
     np.testing.assert_allclose(data.transform(new)[0][0, :2], data.X[:, :2].mean(axis=0))
     group = read(frame, "~ (1 | merchant) + log(amount)")
     assert len(group.terms["1 | merchant"]) == 8
@@ -135,7 +136,7 @@ def test_missing_cells_have_a_column_that_says_so_in_the_factors_that_use_them(f
     assert data.transform(new)[0][:, gap[0]].tolist() == [1.0, 0.0, 1.0]
     again = Encoding.from_dict(json.loads(json.dumps(data.encoding.to_dict())))
     np.testing.assert_array_equal(
-        data.with_encoding(again).transform(new)[0], data.transform(new)[0]
+        replace(data, encoding=again).transform(new)[0], data.transform(new)[0]
     )
 
 
@@ -261,7 +262,7 @@ def test_names_in_backticks_work_inside_functions(frame):
     assert data.feature_names[log[0]] == "log(a_b + 1)"
     new = table.sample(frac=0.3, random_state=1)
     again = Encoding.from_dict(json.loads(json.dumps(data.encoding.to_dict())))
-    values, index = data.with_encoding(again).transform(new[list(names)])
+    values, index = replace(data, encoding=again).transform(new[list(names)])
     np.testing.assert_allclose(values, data.X[index])
     found = data.encoding.design.argument("bs(`a b`, df=4)", data.X[:, two])
     np.testing.assert_allclose(found, table["a b"], rtol=1e-8)
