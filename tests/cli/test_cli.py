@@ -305,7 +305,7 @@ def test_every_mistake_gets_one_line(here, frame, capsys, spoil, options, messag
         ("latin.csv", "größe,l\n1,1\n".encode("latin-1"), "is not UTF-8"),
         ("table.xlsx", b"PK", "files ending in .xlsx are not read"),
         ("broken.parquet", b"PAR1 nonsense", "is not a readable Parquet file"),
-        ("nul.csv", b"a,l\n\x00\x00,1\n", ""),
+        ("nul.csv", b"a,l\n\x00\x00,1\n\x00\x00,0\n", ""),
     ],
 )
 def test_files_that_cannot_be_read(here, capsys, name, content, message):

@@ -134,13 +134,6 @@ def test_non_finite_values(frame, labels, bad):
         read_data(frame.to_numpy(), labels)
 
 
-def test_missing_values_of_all_columns_at_once(frame, labels):
-    frame.iloc[4, 1] = frame.iloc[5, 1] = frame.iloc[7, 0] = np.nan
-    first, second = frame.columns[:2]
-    with refused("without a value", rf"{first} \(1\), {second} \(2\)", "keeps 57 of 60"):
-        read_data(frame, labels)
-
-
 def test_many_bad_columns_are_counted_not_listed(labels):
     X = np.random.default_rng(0).normal(size=(N, 27))
     X[0] = np.nan
@@ -248,26 +241,6 @@ def test_arrays_that_are_not_numbers(frame, labels, dtype):
         read_data(frame.to_numpy().astype(dtype), labels)
 
 
-@pytest.mark.parametrize(
-    ("values", "parts"),
-    [
-        ([-1, 1], ("-1, 1", "only 0", "1", r"\(l == 1\)")),
-        ([1, 2], ("1, 2", "expected", r"\(l == 1\)")),
-        ([0, 1, 2], ("0, 1, 2", "expected")),
-        ([0.0, 0.5, 1.0], ("0, 0.5, 1", "expected")),
-        ([0.0, np.nan, 1.0], ("0, 1 and 20 missing", "expected", "fillna")),
-        ([2.0, np.nan], ("2, nan", "expected", r"\(l == 2\)")),
-        (["yes", None], ("'yes';", r"\(l == 'yes'\).astype\(int\) if 'yes' stands for 1")),
-        (["yes", "no"], ("'no', 'yes'", "0/1 or bool", "Recode")),
-        (["0", "1"], ("'0', '1'", "0/1 or bool", "Recode")),
-        ([1j, 0], ("0/1 or bool", "Recode")),
-    ],
-)
-def test_labels_that_are_not_zero_or_one(frame, values, parts):
-    with refused("l holds", *parts):
-        read_data(frame, np.resize(values, N))
-
-
 @pytest.mark.parametrize("dtype", [object, "str", "category"])
 def test_words_and_blanks_are_recoded_by_the_word(frame, dtype):
     l = pd.Series(np.resize(["yes", None], N), dtype=dtype)
@@ -275,26 +248,6 @@ def test_words_and_blanks_are_recoded_by_the_word(frame, dtype):
         read_data(frame, l)
     with refused("y holds 'yes'; 0, 1 or NaN", r"y.map\(\{'yes': 1\}\)"):
         read_data(frame, np.resize([0, 1], N), y=l)
-
-
-@pytest.mark.parametrize(
-    ("y", "parts"),
-    [([2, np.nan], ("y holds the values 2", "0, 1 or NaN")), (["a", "b"], ("y holds 'a'",))],
-)
-def test_audited_classes_that_are_not_classes(frame, labels, y, parts):
-    with refused(*parts):
-        read_data(frame, labels, y=np.resize(y, N))
-
-
-def test_rows_in_another_order(frame, labels):
-    l = pd.Series(labels, index=frame.index).sample(frac=1, random_state=1)
-    with refused("index of l differs", "unclear which row", r"l.loc\[X.index\]"):
-        read_data(frame, l)
-    y = pd.Series(np.nan, index=frame.index + 1)
-    with refused("index of y differs", "to_numpy"):
-        read_data(frame, labels, y=y)
-    np.testing.assert_array_equal(read_data(frame, l.loc[frame.index]).l, labels)
-    np.testing.assert_array_equal(read_data(frame.to_numpy(), l).l, l)  # an array has no index
 
 
 @pytest.mark.parametrize("option", ["class_features", "selection_features"])
@@ -330,24 +283,6 @@ def test_naive_cannot_hold_a_missed_positive(frame, labels):
 # New rows -----------------------------------------------------------------------------------------
 
 
-def test_new_rows_are_matched_by_name(frame, labels):
-    data = read_data(frame, labels)
-    shuffled = frame[["depth", "height", "width"]].iloc[::-1]
-    values, index = data.transform(shuffled)
-    np.testing.assert_allclose(values, data.X[::-1], atol=1e-12)
-    assert index.equals(shuffled.index)
-
-
-def test_new_rows_with_missing_or_unknown_columns(frame, labels):
-    data = read_data(frame, labels)
-    with refused("missing column", "width", "data.user_columns"):
-        data.transform(frame.drop(columns="width"))
-    with refused("unknown column", "weight", r"X\[list\(fit.data.user_columns\)\]"):
-        data.transform(frame.assign(weight=1.0))
-    with refused("missing column.*width.*unknown column.*breadth"):
-        data.transform(frame.rename(columns={"width": "breadth"}))
-
-
 def test_one_new_row_may_be_constant(frame, labels):
     data = read_data(frame, labels)
     np.testing.assert_allclose(data.transform(frame.iloc[[7]])[0], data.X[[7]], atol=1e-12)
@@ -360,13 +295,6 @@ def test_coefficients_on_the_original_scale_give_the_same_predictor(frame, label
     raw, level = data.original_scale(slope, intercept)
     internal = slope @ data.X.T + intercept[..., None]
     np.testing.assert_allclose(raw @ frame.to_numpy().T + level[..., None], internal, atol=1e-10)
-
-
-@pytest.mark.parametrize("flip", [False, True])
-def test_the_label_left_among_the_features_is_refused(frame, labels, flip):
-    leaked = frame.assign(marked=labels != flip)
-    with pytest.raises(DataError, match=r"'marked' is the label itself.*drop\(columns="):
-        read_data(leaked, labels)
 
 
 def test_rows_as_often_as_they_count(frame, labels):

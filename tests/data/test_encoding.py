@@ -180,16 +180,6 @@ def test_no_row_without_a_missing_cell(labels):
 # Columns by role ----------------------------------------------------------------------------------
 
 
-def test_columns_by_role_are_named_as_they_are(frame, labels):
-    whole = frame.assign(marked=labels, file=[f"f{i}" for i in range(N)])
-    with refused("l names 'markd'", "Did you mean 'marked'"):
-        read_data(whole, "markd")
-    with refused("exclude names 'fil'", "Did you mean 'file'"):
-        read_data(whole, "marked", exclude=["fil"])
-    with refused("l='marked' is the name of a column", "ndarray", "DataFrame"):
-        read_data(frame[["amount"]].to_numpy(), "marked")
-
-
 # Frames of other libraries ------------------------------------------------------------------------
 
 
