@@ -266,23 +266,6 @@ def test_elkan_noto_takes_any_classifier(ring, holdout):
     assert not hasattr(forest, "classes_")
 
 
-def test_elkan_noto_of_a_logistic_estimator_is_the_default(ring):
-    X, l, _ = ring
-    C = 0.3
-    peer = LogisticRegression(C=1 / (2 * C), tol=1e-10, max_iter=1000)
-    ours = ElkanNotoClassifier(class_penalty=C, standardize=False, random_state=0).fit(X, l)
-    theirs = ElkanNotoClassifier(estimator=peer, random_state=0).fit(X, l)
-    np.testing.assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), atol=1e-4)
-
-
-def test_psychm_reports_guesses_and_lapses(sample):
-    X, l, _ = sample
-    fitted = PUClassifier(model="psychm", random_state=0).fit(X, l)
-    s = fitted.predict_propensity(X)
-    assert fitted.guess_rate_ <= s.min()
-    assert s.max() <= 1 - fitted.lapse_rate_
-
-
 # Elkan and Noto ---------------------------------------------------------------------------------
 
 

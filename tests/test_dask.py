@@ -7,9 +7,6 @@ import pandas as pd
 import pytest
 
 import bayes_lepu as lepu
-from bayes_lepu.data.reading import read_data
-from bayes_lepu.data.weights import random_keys
-from bayes_lepu.engines.subsample import subsample
 
 dd = pytest.importorskip("dask.dataframe", reason="dask is not installed")
 da = pytest.importorskip("dask.array")
@@ -176,16 +173,6 @@ def test_the_verdict_says_by_which_rows_it_judges(by_partition, tmp_path):
     np.testing.assert_allclose(loaded.sample.draws.a, by_partition.sample.draws.a)
     with pytest.raises(lepu.DataError, match="not here"):
         loaded.missed(total=True)
-
-
-def test_the_search_begins_with_the_same_rows(plain, by_partition):
-    mine = subsample(read_data(plain[NUMBERS], plain["marked"]), 800)
-    theirs = subsample(by_partition.data, 800)
-    np.testing.assert_allclose(mine.X, theirs.X, rtol=1e-9)
-    np.testing.assert_allclose(mine.weight, theirs.weight)
-    np.testing.assert_array_equal(
-        random_keys(0, 100), np.concatenate([random_keys(0, 37), random_keys(37, 63)])
-    )
 
 
 @pytest.mark.parametrize(

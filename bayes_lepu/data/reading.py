@@ -49,32 +49,8 @@ def read_data(
 ) -> PUData:
     """Check and normalise everything the user hands in; one error tells all that is wrong.
 
-    Parameters
-    ----------
-    X : data frame of any kind or 2-d array
-        Features: numbers, flags and categories.
-    l : sequence of 0/1 or bool, table of them, or names of columns of X
-        Visible labels, one per row; of several annotators one column each, NaN where not shown.
-    y : sequence or the name of a column of X, optional
-        Audited classes: 0, 1, or NaN where unknown.
-    sample_weight : sequence of numbers >= 0 or the name of a column of X, optional
-        How often every row counts.
-    visits : mapping of str to table (n, J), optional
-        Columns of the propensity that differ between the annotators of a row.
-    class_prior, label_frequency : (value, standard error), optional
-        What is known from elsewhere about π = P(y=1) and c = P(l=1 | y=1).
-    false_marks : bool
-        Whether a marked row may be audited as negative.
-    exclude : sequence of names
-        Columns of X that are no features.
-    missing : {"error", "drop", "indicator", "impute"}
-        What to do about missing cells of X.
-    class_features, selection_features : sequence of names or positions, or formula, optional
-        Columns allowed in the classifier t and in the propensity s (all by default), or their
-        terms, such as ``"~ bs(amount, df=5) + country"``.
-    standardize : bool
-        Centre every column and divide it by its standard deviation (ddof = 0); those of a sparse
-        matrix by their largest value, without centring.
+    Arguments are those of `fit`. Columns are centred and divided by their standard deviations (ddof
+    = 0); those of a sparse matrix by their largest values, without centring.
     """
     if not isinstance(standardize, bool | np.bool_):
         raise DataError(f"standardize={standardize!r}; True or False is expected.")

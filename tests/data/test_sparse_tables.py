@@ -84,19 +84,6 @@ def test_the_density_is_that_of_the_dense_table(small, model, form):
     )
 
 
-def test_far_tails_and_false_marks_are_those_of_the_dense_table(small):
-    X, l, _ = small
-    data = read_data(X, l, standardize=False)
-    spec = replace(get_model("spm"), false_marks=True)
-    priors = choose_priors(spec, data, point=True, penalty=None, C=None, priors=None)
-    one, other = (LogDensity(spec, d, priors) for d in (data, data.dense))
-    z = 200 * np.random.default_rng(4).normal(size=one.dim)
-    z[-1] = -3.0
-    (value, grad), (same, like) = one.logp_grad(z), other.logp_grad(z)
-    assert value == pytest.approx(same, rel=1e-12)
-    np.testing.assert_allclose(grad, like, rtol=1e-10, atol=1e-8)
-
-
 @pytest.mark.parametrize("penalty", ["l1", "l2"])
 @pytest.mark.parametrize("model", MODELS)
 def test_the_estimate_is_that_of_the_dense_table(small, model, penalty):
