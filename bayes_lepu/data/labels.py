@@ -217,13 +217,7 @@ def read_classes(y: Any, labels: NDArray[np.int8], X: Any, *, false_marks: bool 
     n = labels.shape[0]
     if y is None:
         return np.full(n, np.nan)
-    classes = as_numbers("y", read_vector("y", y, n, X), "0, 1 or NaN (unknown) is")
-    known = classes[~np.isnan(classes)]
-    if not np.isin(known, (0, 1)).all():
-        raise DataError(
-            f"y holds the values {some(np.unique(known).tolist())}; 0, 1 or NaN where the class "
-            "is unknown is expected."
-        )
+    classes = _zero_one_or_nothing("y", y, n, X, "unknown")
     contradiction = (labels == 1).any(axis=1) & (classes == 0)
     if contradiction.any() and not false_marks:
         index = X.index if isinstance(X, pd.DataFrame) else pd.RangeIndex(n)
@@ -251,7 +245,9 @@ def read_labels(l: Any, n: int, X: Any) -> Labels:
             f"l has shape {shape}; one row per row of X and one column per annotator is expected."
         )
     if len(shape) != 2 or shape[1] == 1:
-        return Labels(_one(l, n, X)[:, None], ONE)
+        marks = zero_or_one(read_vector("l", l, n, X))[:, None]
+        refuse_idle(marks, ONE)
+        return Labels(marks, ONE)
     if shape[0] != n:
         if isinstance(l, pd.DataFrame):
             refuse_long(l, n)
@@ -269,7 +265,10 @@ def read_labels(l: Any, n: int, X: Any) -> Labels:
         names = tuple(f"annotator_{j}" for j in range(shape[1]))
         columns = list(np.asarray(l).T)
     numbers = np.column_stack(
-        [_column(name, c, n, X) for name, c in zip(names, columns, strict=True)]
+        [
+            _zero_one_or_nothing(f"l[{name!r}]", column, n, X, "not shown")
+            for name, column in zip(names, columns, strict=True)
+        ]
     )
     matrix = np.where(np.isnan(numbers), NOT_SHOWN, numbers).astype(np.int8)
     refuse_idle(matrix, names)
@@ -285,13 +284,6 @@ def named_table(name: str, table: Any, X: Any) -> Any:
         return table
     has_labels = isinstance(X, pd.DataFrame) and len(X) == len(frame)
     return frame.set_axis(X.index) if has_labels else frame
-
-
-def _one(l: Any, n: int, X: Any) -> NDArray[np.int8]:
-    """The labels of one annotator, who saw every row."""
-    labels = zero_or_one(read_vector("l", l, n, X))
-    refuse_idle(labels[:, None], ONE)
-    return labels
 
 
 def refuse_long(l: pd.DataFrame, n: int) -> None:
@@ -323,14 +315,14 @@ def _names(l: pd.DataFrame) -> tuple[str, ...]:
     return names
 
 
-def _column(name: str, column: Any, n: int, X: Any) -> Array:
-    allowed = "0, 1 or NaN (not shown) is"
-    numbers = as_numbers(f"l[{name!r}]", read_vector(f"l[{name!r}]", column, n, X), allowed)
+def _zero_one_or_nothing(name: str, values: Any, n: int, X: Any, nothing: str) -> Array:
+    """Numbers 0 and 1, and NaN with a meaning."""
+    allowed = f"0, 1 or NaN ({nothing}) is"
+    numbers = as_numbers(name, read_vector(name, values, n, X), allowed)
     known = np.unique(numbers[~np.isnan(numbers)])
     if not np.isin(known, (0, 1)).all():
         raise DataError(
-            f"l[{name!r}] holds the values {some(known.tolist())}; 1 (labelled), 0 (seen and not "
-            "labelled) or NaN (not shown) is expected. Recode it first."
+            f"{name} holds the values {some(known.tolist())}; {allowed} expected. Recode it first."
         )
     return numbers
 
