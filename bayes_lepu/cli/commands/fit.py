@@ -207,7 +207,8 @@ def predicted_rows(result: Fit, frame: pd.DataFrame) -> pd.DataFrame:
     X = frame[list(data.user_columns)]
     kept = np.ones(len(frame), dtype=bool)
     if data.encoding.dropped:
-        kept = ~(X.isna() | X.astype(str).eq("")).any(axis=1).to_numpy()
+        blank = X.astype(str).apply(lambda column: column.str.strip() == "")
+        kept = ~(X.isna() | blank).any(axis=1).to_numpy()
     table = prediction_table(result, X[kept]).set_axis(np.flatnonzero(kept))
     table.insert(0, "label", pd.array(data.l, dtype="Int8"))
     if not np.isnan(data.y).all():
