@@ -82,7 +82,7 @@ def fit(
         The curve of the class over its linear predictor, logistic by default. Also a `Factor` whose
         rates are known: ``bayes_lepu.factors.ceiling(0.9)`` for a class that is never surer than
         .9, or one with a link from a file of your own.
-    class_learner : {"auto", "boosting", "trees"}, list of them, classifier of scikit-learn, None
+    class_learner : {"auto", "boosting", "kernel", "trees"}, list, classifier of scikit-learn, None
         How the class may bend: the log-odds of such a classifier, trained on the labels and
         cross-fitted, enter t as one more column (see `bayes_lepu.data.learned`). s keeps the
         columns alone. None: t is a straight line in the columns. ``auto``: with ``model="auto"``

@@ -17,6 +17,7 @@ holds them.
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -44,6 +45,7 @@ ANNOTATORS = ("scar", "spm", "psychm")
 # class by mistake costs more than a learned one, so its margin is small.
 BEND_MARGIN, MARGIN = 1.0, 3.0
 FOLDS = 4
+HELD_OUT = attrgetter("held_out")
 COMPARED_ROWS = 8_000  # of a larger table an even part decides: leads there are in the hundreds
 COMPARED_MARKS = 1_000  # marked rows that such a part has, where there are as many
 
@@ -87,7 +89,7 @@ class Choice:
 
         In log-likelihood units over all rows compared, each class with its best annotator.
         """
-        best = {c.learned: c.held_out for c in sorted(self.candidates, key=_held_out)}
+        best = {c.learned: c.held_out for c in sorted(self.candidates, key=HELD_OUT)}
         return best[True] - best[False] if len(best) == 2 else None
 
     @property
@@ -120,12 +122,12 @@ class Choice:
 
 def choose(compared: Sequence[tuple[Candidate, Any]]) -> tuple[Choice, Any]:
     """The choice among candidates, and what came with the chosen one."""
-    best = {c.learned: c.held_out for c, _ in sorted(compared, key=lambda one: _held_out(one[0]))}
+    best = {c.learned: c.held_out for c, _ in sorted(compared, key=lambda one: one[0].held_out)}
     learned = best.get(True, -np.inf) > best.get(False, -np.inf) + BEND_MARGIN
     rivals = [one for one in compared if one[0].learned == learned]
     rivals.sort(key=lambda one: ANNOTATORS.index(one[0].model))
     chosen = next(one for one in rivals if one[0].held_out >= best[learned] - MARGIN)
-    others = sorted((c for c, _ in compared if c != chosen[0]), key=_held_out, reverse=True)
+    others = sorted((c for c, _ in compared if c != chosen[0]), key=HELD_OUT, reverse=True)
     return Choice((chosen[0], *others)), chosen[1]
 
 
@@ -218,7 +220,3 @@ def _folds(data: PUData, random_seed: int) -> Any:
     fold = np.empty(data.n, dtype=int)
     fold[order] = np.arange(data.n) % FOLDS
     return fold
-
-
-def _held_out(candidate: Candidate) -> float:
-    return candidate.held_out

@@ -326,7 +326,7 @@ class PUClassifier(MapClassifier):
         A search over it is a search over models. "auto": the labels choose, as in `bayes_lepu.fit`.
     class_link : {"logistic", "probit", "cloglog", "loglog", "cauchit"} or Factor, optional
         The curve of the class over its linear predictor, as in `bayes_lepu.fit`.
-    class_learner : {"auto", "boosting", "trees"}, list, classifier of scikit-learn, None
+    class_learner : {"auto", "boosting", "kernel", "trees"}, list, classifier of scikit-learn, None
         How the class may bend, as in `bayes_lepu.fit`: the log-odds of such a classifier, trained
         on the labels, enter t as one more column. None: t is a straight line in the columns.
         "auto": the labels decide where ``model="auto"``; otherwise as None.

@@ -35,7 +35,7 @@ def test_a_curved_class_marked_at_random(table):
     l = marked(4 * (np.abs(table[:, 0]) - 1) + 2 * table[:, 1] * table[:, 2], 0.5, 2)
     fit = lepu.fit(table, l, **MAP)
     assert fit.choice.bend > 20
-    assert f"by boosting and trees, {fit.choice.bend:+.0f} nats on held-out labels" in repr(fit)
+    assert f"by kernel and trees, {fit.choice.bend:+.0f} nats on held-out labels" in repr(fit)
     straight = lepu.fit(table, l, class_learner=None, **MAP)
     assert straight.choice.bend is None
     assert straight.data.learned is None

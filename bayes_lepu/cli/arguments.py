@@ -35,7 +35,7 @@ FORMS = {  # how values are written that are no words or numbers
     "priors": "NAME=FAMILY(...)",
 }
 EXAMPLES = {
-    "class_learner": "for example boosting,trees; or none",
+    "class_learner": "for example kernel,trees; or none",
     "visits": "for example hours=hours_anna,hours_ben",
     "class_prior": "for example 0.12,0.02",
     "class_features": 'or a formula, for example "~ bs(age, df=5) + sex"',

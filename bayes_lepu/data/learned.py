@@ -28,7 +28,7 @@ from threadpoolctl import threadpool_limits
 
 from bayes_lepu.data.formulas import is_group
 from bayes_lepu.data.scaling import column_moments
-from bayes_lepu.data.trees import Trees, as_trees
+from bayes_lepu.data.scorers import MOST_ROWS, Kernel, KernelClassifier, Trees, as_trees
 from bayes_lepu.errors import DataError, ModelError
 from bayes_lepu.links import Array
 from bayes_lepu.suggestions import unknown
@@ -36,14 +36,14 @@ from bayes_lepu.suggestions import unknown
 if TYPE_CHECKING:
     from bayes_lepu.data.pu_data import PUData
 
-LEARNERS = ("boosting", "trees")
-AUTO_LEARNERS = LEARNERS  # boosting finds interactions, averaged trees smooth shapes: both, .01 AUC
+LEARNERS = ("boosting", "kernel", "trees")
+KINDS = (Kernel, Trees)  # of scorers that predict and are saved as arrays
+AUTO_LEARNERS = ("kernel", "trees")  # smooth shapes and steps; both have scores without refits
 FOLDS = 5
 FEWEST_MARKS = 20  # four in a fold; with fewer the scores are noise
 FEWEST_KINDS, KINDS_AMONG = 50, 2000  # different rows among the first ones
 SURE = 1e-3  # scores are kept this far from 0 and 1: log-odds of ±6.9
 MANY_ROWS = 3000  # from here on the labels support larger trees
-SAMPLED_ROWS = 10_000  # of each averaged tree: bounds time and size of a saved fit
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +56,7 @@ class Learned:
         One per column.
     columns : (k,) int array
         Places of the columns of X that the classifiers see.
-    scorers : tuple of Trees or fitted classifiers
+    scorers : tuple of Trees, Kernel or fitted classifiers
         Trained on all rows.
     """
 
@@ -69,18 +69,12 @@ class Learned:
         seen = np.ascontiguousarray(X[:, self.columns])
         return np.column_stack([_bounded(_score(scorer, seen)) for scorer in self.scorers])
 
-    @property
-    def can_be_saved(self) -> bool:
-        """Whether every classifier is a sum of trees, which a file can hold as arrays."""
-        return all(isinstance(scorer, Trees) for scorer in self.scorers)
-
     def to_arrays(self) -> dict[str, Any]:
         """What a file holds of them, by name; `from_arrays` reads it back."""
-        if not self.can_be_saved:
-            kinds = [type(s).__name__ for s in self.scorers if not isinstance(s, Trees)]
+        if kinds := [type(s).__name__ for s in self.scorers if not isinstance(s, KINDS)]:
             raise ModelError(
                 f"A fit whose class was learned by {', '.join(kinds)} cannot be saved: a file "
-                "holds trees only. Use class_learner='boosting' or 'trees', or a "
+                "holds trees and kernels. Use class_learner='boosting', 'kernel' or 'trees', or a "
                 "HistGradientBoostingClassifier, ExtraTreesClassifier or RandomForestClassifier."
             )
         out: dict[str, Any] = {"columns": self.columns}
@@ -92,14 +86,12 @@ class Learned:
     def from_arrays(cls, names: Sequence[str], arrays: Mapping[str, Any]) -> "Learned":
         """Inverse of `to_arrays`; arrays that are no trees are refused."""
         columns = arrays["columns"].astype(np.intp)
-        scorers = tuple(
-            Trees.from_arrays(
-                {n.removesuffix(f"_{k}"): v for n, v in arrays.items() if n.endswith(f"_{k}")},
-                width=columns.size,
-            )
-            for k in range(len(names))
-        )
-        return cls(tuple(names), columns, scorers)
+        scorers = []
+        for k in range(len(names)):
+            own = {n.removesuffix(f"_{k}"): v for n, v in arrays.items() if n.endswith(f"_{k}")}
+            kind = Kernel if "centres" in own else Trees
+            scorers.append(kind.from_arrays(own, width=columns.size))
+        return cls(tuple(names), columns, tuple(scorers))
 
 
 def read_learner(given: Any) -> tuple[Any, ...]:
@@ -113,8 +105,8 @@ def read_learner(given: Any) -> tuple[Any, ...]:
                 raise ModelError(unknown("class_learner", one, ("auto", *LEARNERS)))
         elif isinstance(one, type) or not (hasattr(one, "fit") and hasattr(one, "predict_proba")):
             raise ModelError(
-                f"class_learner is {one!r}; 'boosting', 'trees', a list of them, or a classifier "
-                "of scikit-learn with fit and predict_proba is expected, for example "
+                f"class_learner is {one!r}; 'boosting', 'kernel', 'trees', a list of them, or a "
+                "classifier of scikit-learn with fit and predict_proba is expected, for example "
                 "RandomForestClassifier(min_samples_leaf=5)."
             )
     return several
@@ -234,23 +226,9 @@ def learn(
 ) -> tuple[Array, Learned]:
     """Cross-fitted log-odds of the rows, and the classifiers trained on all of them.
 
-    Parameters
-    ----------
-    learners : sequence
-        See `read_learner`.
-    X : (n, p) array
-        Rows on the internal scale.
-    columns : (k,) int array
-        Places of the columns that the class may use.
-    target : (n,) array of 0/1
-        Whether anybody marked the row, or its class where audited.
-    taken : sequence of str
-        Names that the new columns must not have.
-    weight : (n,) array
-        How often every row counts; of length 0 where every row counts once.
-    groups : (n,) int array, optional
-        Rows of one group are left out together.
-    random_seed : int
+    ``columns``: places in X of those the class may use; ``taken``: names that the new columns must
+    not have; ``weight``: of length 0 where every row counts once; ``groups``: rows of one group are
+    left out together.
     """
     marks = int(min(target.sum(), (1 - target).sum()))
     if marks < FEWEST_MARKS:
@@ -267,14 +245,15 @@ def learn(
         for k, learner in enumerate(learners):
             make = _Maker(learner, len(target), random_seed + k)
             whole = make.train(seen, target, weight)
-            score = make.out_of_bag(whole, target, groups)
+            score = make.left_out(whole, target, groups)
             if score is None:
                 score = np.empty(len(target))
                 for rest, fold in _folds(target, groups, random_seed):
                     own = weight[rest] if weight.size else weight
-                    score[fold] = _score(make.train(seen[rest], target[rest], own), seen[fold])
+                    part = _kept(make.train(seen[rest], target[rest], own))
+                    score[fold] = _score(part, seen[fold])
             scores.append(_bounded(score))
-            scorers.append(as_trees(whole) or whole)
+            scorers.append(_kept(whole))
             names.append(_name(make.name, [*taken, *names]))
     return np.column_stack(scores), Learned(tuple(names), columns, tuple(scorers))
 
@@ -304,12 +283,14 @@ class _Maker:
                 "whose fit takes it, such as class_learner='boosting'."
             ) from error
 
-    def out_of_bag(
+    def left_out(
         self, whole: Any, target: NDArray[np.int8], groups: NDArray[np.intp] | None
     ) -> Array | None:
-        """Scores of the rows by trees that were grown without them; None where there are none."""
-        if self.learner != "trees" or groups is not None:
+        """Scores of the rows as if trained without them; None where classifiers are refitted."""
+        if self.learner not in AUTO_LEARNERS or groups is not None:
             return None
+        if self.learner == "kernel":
+            return whole.left_out
         score = whole.oob_decision_function_[:, 1]
         return np.where(np.isnan(score), target.mean(), score)
 
@@ -325,13 +306,15 @@ class _Maker:
                 early_stopping=False,
                 random_state=self.seed % 2**32,
             )
+        if self.learner == "kernel":
+            return KernelClassifier(self.seed % 2**32)
         if self.learner == "trees":
             return ExtraTreesClassifier(
                 n_estimators=200,
                 min_samples_leaf=3,
                 bootstrap=True,
                 oob_score=True,
-                max_samples=min(self.rows, SAMPLED_ROWS) if self.rows > SAMPLED_ROWS else None,
+                max_samples=MOST_ROWS if self.rows > MOST_ROWS else None,
                 random_state=self.seed % 2**32,
             )
         classifier = clone(self.learner)
@@ -352,9 +335,16 @@ def _folds(
     )
 
 
+def _kept(classifier: Any) -> Any:
+    """What is kept of a trained classifier: arrays where it can be."""
+    if isinstance(classifier, KernelClassifier):
+        return classifier.kernel
+    return as_trees(classifier) or classifier
+
+
 def _score(scorer: Any, X: Array) -> Array:
-    """P(marked | x) by a classifier or by trees."""
-    if isinstance(scorer, Trees):
+    """P(marked | x) by a classifier or by its arrays."""
+    if isinstance(scorer, KINDS):
         return scorer.probability(X)
     return np.asarray(scorer.predict_proba(X)[:, list(scorer.classes_).index(1)], dtype=float)
 

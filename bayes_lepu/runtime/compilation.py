@@ -21,7 +21,7 @@ from bayes_lepu.runtime.sources import source_digest
 from bayes_lepu.runtime.telling import tell
 
 SOURCES = (
-    "data/trees.py",
+    "data/scorers.py",
     "rows",
     "links.py",
     "model/compiled.py",

@@ -135,17 +135,20 @@ def tuning_table() -> str:
 
 def _three(cells: pd.DataFrame, wanted: str) -> str:
     columns: dict[str, pd.Series] = {}
+    notes: list[str] = []
     for name, part in groups(cells):
         if name.startswith(wanted):
+            count, least, most = len(part.groupby(CELL)), part["trials"].min(), part["trials"].max()
+            each = f"{least}" if least == most else f"{least} to {most}"
             means = part.groupby("method")[["AUC", "accuracy", "error of pi"]].mean()
             title = f"{name.partition(', ')[2]} ({', '.join(part['table'].unique())})"
             columns[title] = means.apply(lambda row: " / ".join(map(_short, row)), axis=1)
+            notes.append(f"{count} cells of {each} ({name.partition(', ')[2]})")
     if not columns:
         return "Not run yet.\n"
     table = pd.DataFrame(columns).fillna("")
     table = table.sort_values(table.columns[0], ascending=False)
-    trials = cells.loc[cells["table"].map(role) == wanted, "trials"]
-    return markdown(table, index="method") + f"\nTrials in each cell: {trials.min()} or more.\n"
+    return markdown(table, index="method") + f"\nTrials: {'; '.join(notes)}.\n"
 
 
 def split_table() -> str:

@@ -17,7 +17,7 @@ from sklearn.metrics import roc_auc_score
 
 import bayes_lepu as lepu
 from bayes_lepu.data.learned import FEWEST_MARKS, learn
-from bayes_lepu.data.trees import Trees, as_trees
+from bayes_lepu.data.scorers import Kernel, KernelClassifier, Trees, as_trees, trained
 from bayes_lepu.errors import DataError, FileFormatError, ModelError
 
 MAP = {"method": "map", "random_seed": 1, "progressbar": False}
@@ -60,11 +60,12 @@ def test_trees_as_arrays_predict_what_the_classifier_does(classifier, rng):
 def test_scores_of_the_rows_are_of_classifiers_that_did_not_see_them(rng):
     X, noise = rng.normal(size=(600, 4)), (rng.random(600) < 0.3).astype(np.int8)
     options = {"taken": (), "weight": np.zeros(0), "random_seed": 3}
-    scores, learned = learn(["boosting", "trees"], X, np.arange(4), noise, **options)
+    learners = ["boosting", "kernel", "trees"]
+    scores, learned = learn(learners, X, np.arange(4), noise, **options)
     own = [roc_auc_score(noise, column) for column in scores.T]
     seen = [roc_auc_score(noise, column) for column in learned.log_odds(X).T]
     assert max(own) < 0.6  # labels are noise; the standard error of an AUC is .025 here
-    assert min(seen) > 0.8
+    assert min(seen[0], seen[2]) > 0.8
 
 
 def test_rows_of_a_group_are_left_out_together(rng):
@@ -213,3 +214,43 @@ def test_damaged_trees_are_refused(curved, damage):
     trees = damage(curved.data.learned.scorers[0])
     with pytest.raises(FileFormatError, match="damaged"):
         Trees.from_arrays(trees.to_arrays(), width=5)
+
+
+def two_bananas(n: int, seed: int):
+    """Two bent clouds."""
+    rng = np.random.default_rng(seed)
+    angle, y = np.pi * rng.random(n), rng.random(n) < 0.5
+    X = np.column_stack([np.cos(angle), np.sin(angle)]) + 0.25 * rng.normal(size=(n, 2))
+    X = np.where(y[:, None], X, [1.0, 0.5] - X)
+    return X, y.astype(np.int8)
+
+
+def test_a_kernel_leaves_rows_out_as_a_refit_does():
+    """One Newton step against fits without the row."""
+    X, y = two_bananas(300, 0)
+    weight = np.where(np.arange(300) % 3 == 0, 2.0, 1.0)
+    whole = KernelClassifier(0).fit(X, y, weight)
+    own = whole.kernel.centres, whole.kernel.level[0], (whole.penalty,)
+    for row in range(0, 300, 60):
+        rest = np.arange(300) != row
+        kernel = trained(X[rest], y[rest], weight[rest], *own)[0][1]
+        alone = kernel.probability(X[[row]])[0]
+        assert whole.left_out[row] == pytest.approx(alone, abs=0.01)
+
+
+def test_a_kernel_follows_smooth_shapes_better_than_trees(tmp_path):
+    X, y = two_bananas(1200, 1)
+    new, truth = two_bananas(4000, 2)
+    l = y * (np.random.default_rng(3).random(1200) < 0.4)
+    scores = {}
+    for learner in ("kernel", "trees", "boosting"):
+        fit = lepu.fit(X, l, model="scar", class_learner=learner, **MAP)
+        scores[learner] = roc_auc_score(truth, fit.predict_proba(new)[:, 1])
+        if learner == "kernel":
+            loaded = lepu.load(fit.save(tmp_path / "fit.nc")).predict_proba(new)
+            np.testing.assert_allclose(loaded, fit.predict_proba(new), atol=1e-14)
+            (kernel,) = fit.data.learned.scorers
+    assert scores["kernel"] > max(scores["trees"], scores["boosting"])
+    for damage in ({"heights": np.ones(3)}, {"centres": kernel.centres * np.nan}):
+        with pytest.raises(FileFormatError, match="damaged"):
+            Kernel.from_arrays(kernel._replace(**damage).to_arrays(), width=2)
