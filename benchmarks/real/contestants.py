@@ -1,7 +1,7 @@
 """The methods of the benchmark: ours, called as a user calls them, and the peers.
 
 ``scar``, ``spm`` and ``psychm`` are point estimates with a straight class; ``+boosting`` and
-``+boosting+trees`` name the learned columns of the class. ``default`` is ``lepu.fit(X, l)`` and
+``+kernel+trees`` name the learned columns of the class. ``default`` is ``lepu.fit(X, l)`` and
 ``auto`` the same by Laplace.
 """
 
@@ -27,7 +27,7 @@ def fit_ours(trial: Trial, rng: np.random.Generator, **options: Any) -> Answer:
 
 LEARNERS: dict[str, Any] = {"": None}
 if "class_learner" in inspect.signature(lepu.fit).parameters:
-    LEARNERS |= {"+boosting": "boosting", "+boosting+trees": ["boosting", "trees"]}
+    LEARNERS |= {"+boosting": "boosting", "+kernel+trees": ["kernel", "trees"]}
 OURS: dict[str, Method] = {
     model + name: partial(
         fit_ours, model=model, method="map", **({"class_learner": learner} if learner else {})
