@@ -7,7 +7,7 @@ from scipy import sparse
 from scipy.special import expit
 
 import bayes_lepu as lepu
-from bayes_lepu.choosing import FOLDS, Candidate, Choice, _folds, choose
+from bayes_lepu.choosing import FOLDS, Candidate, _folds, choose
 
 MAP = {"method": "map", "random_seed": 1, "progressbar": False}
 
@@ -118,9 +118,3 @@ def test_several_annotators_and_priors_of_one_model(table):
     fit = lepu.fit(table, l, priors=given, class_learner=None, **MAP)
     assert fit.spec.name == "scar"
     assert fit.priors["c"] == given["c"]
-
-
-def test_a_choice_comes_back_from_a_list():
-    choice = Choice((Candidate("scar", True, -3.0, 0.2), Candidate("spm", False, -9.0, 0.4)))
-    assert Choice.from_list(choice.to_list()) == choice
-    assert choice.bend == 6.0

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.sparse import csr_array
+from sklearn.datasets import make_moons
 from sklearn.ensemble import (
     ExtraTreesClassifier,
     HistGradientBoostingClassifier,
@@ -133,15 +134,6 @@ def test_a_classifier_that_is_no_tree_fits_but_is_not_saved(tmp_path):
         fit.save(tmp_path / "fit.nc")
 
 
-def test_any_forest_of_ones_own_is_saved(tmp_path):
-    X, l, _ = ring_table(400)
-    forest = RandomForestClassifier(20, min_samples_leaf=5)
-    fit = lepu.fit(X, l, model="scar", class_learner=forest, **MAP)
-    fit.save(tmp_path / "fit.nc")
-    loaded = lepu.load(tmp_path / "fit.nc")
-    np.testing.assert_allclose(loaded.predict_proba(X), fit.predict_proba(X), atol=1e-14)
-
-
 def test_the_seed_reaches_the_classifier():
     X, l, _ = ring_table(400)
     options = MAP | {"model": "scar", "class_learner": "trees"}
@@ -216,18 +208,9 @@ def test_damaged_trees_are_refused(curved, damage):
         Trees.from_arrays(trees.to_arrays(), width=5)
 
 
-def two_bananas(n: int, seed: int):
-    """Two bent clouds."""
-    rng = np.random.default_rng(seed)
-    angle, y = np.pi * rng.random(n), rng.random(n) < 0.5
-    X = np.column_stack([np.cos(angle), np.sin(angle)]) + 0.25 * rng.normal(size=(n, 2))
-    X = np.where(y[:, None], X, [1.0, 0.5] - X)
-    return X, y.astype(np.int8)
-
-
 def test_a_kernel_leaves_rows_out_as_a_refit_does():
     """One Newton step against fits without the row."""
-    X, y = two_bananas(300, 0)
+    X, y = make_moons(300, noise=0.25, random_state=0)
     weight = np.where(np.arange(300) % 3 == 0, 2.0, 1.0)
     whole = KernelClassifier(0).fit(X, y, weight)
     own = whole.kernel.centres, whole.kernel.level[0], (whole.penalty,)
@@ -239,8 +222,8 @@ def test_a_kernel_leaves_rows_out_as_a_refit_does():
 
 
 def test_a_kernel_follows_smooth_shapes_better_than_trees(tmp_path):
-    X, y = two_bananas(1200, 1)
-    new, truth = two_bananas(4000, 2)
+    X, y = make_moons(1200, noise=0.25, random_state=1)
+    new, truth = make_moons(4000, noise=0.25, random_state=2)
     l = y * (np.random.default_rng(3).random(1200) < 0.4)
     scores = {}
     for learner in ("kernel", "trees", "boosting"):
