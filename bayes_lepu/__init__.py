@@ -1,31 +1,28 @@
 """Bayesian learning from positive and unlabelled data when the labelling is biased."""
 
-from bayes_lepu.runtime.interruption import importing as _importing
-
-with _importing():
-    from bayes_lepu import plots
-    from bayes_lepu._fit import fit
-    from bayes_lepu.actions.audits import AuditPlan, plan_audit, read_audit
-    from bayes_lepu.building import build_model
-    from bayes_lepu.comparison import compare
-    from bayes_lepu.datasets import load_demo
-    from bayes_lepu.errors import (
-        ConvergenceError,
-        ConvergenceWarning,
-        DataError,
-        DataWarning,
-        FileFormatError,
-        IdentifiabilityWarning,
-        LepuError,
-        LepuWarning,
-        ModelError,
-    )
-    from bayes_lepu.fitted import Fit, load
-    from bayes_lepu.model import list_models
-    from bayes_lepu.model.parameters import Parameters
-    from bayes_lepu.priors.prior import Prior
-    from bayes_lepu.traces import from_trace
-    from bayes_lepu.verdict.identifiability import diagnose
+from bayes_lepu import plots
+from bayes_lepu._fit import fit
+from bayes_lepu.actions.audits import AuditPlan, plan_audit, read_audit
+from bayes_lepu.building import build_model
+from bayes_lepu.comparison import compare
+from bayes_lepu.datasets import load_demo
+from bayes_lepu.errors import (
+    ConvergenceError,
+    ConvergenceWarning,
+    DataError,
+    DataWarning,
+    FileFormatError,
+    IdentifiabilityWarning,
+    LepuError,
+    LepuWarning,
+    ModelError,
+)
+from bayes_lepu.fitted import Fit, load
+from bayes_lepu.model import list_models
+from bayes_lepu.model.parameters import Parameters
+from bayes_lepu.priors.prior import Prior
+from bayes_lepu.traces import from_trace
+from bayes_lepu.verdict.identifiability import diagnose
 
 __all__ = [
     "AuditPlan",

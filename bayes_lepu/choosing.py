@@ -16,7 +16,7 @@ holds them.
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
 
@@ -52,24 +52,12 @@ COMPARED_MARKS = 1_000  # marked rows that such a part has, where there are as m
 
 @dataclass(frozen=True)
 class Candidate:
-    """One of the models that were compared.
+    """One of the models that were compared."""
 
-    Attributes
-    ----------
-    model : str
-        The annotator's model.
-    learned : bool
-        Whether the class has learned columns.
-    held_out : float
-        Log likelihood of labels that the model has not seen.
-    pi : float
-        The class prior by the point estimate.
-    """
-
-    model: str
-    learned: bool
-    held_out: float
-    pi: float
+    model: str  # the annotator's
+    learned: bool  # whether the class has learned columns
+    held_out: float  # log likelihood of labels that the model has not seen
+    pi: float  # the class prior by the point estimate
 
 
 @dataclass(frozen=True)
@@ -85,10 +73,7 @@ class Choice:
 
     @property
     def bend(self) -> float | None:
-        """By how much a learned class predicts labels better than a straight one; None if unasked.
-
-        In log-likelihood units over all rows compared, each class with its best annotator.
-        """
+        """The lead in log likelihood of a learned over a straight class, each at its best."""
         best = {c.learned: c.held_out for c in sorted(self.candidates, key=HELD_OUT)}
         return best[True] - best[False] if len(best) == 2 else None
 
@@ -100,24 +85,10 @@ class Choice:
 
     def to_frame(self) -> pd.DataFrame:
         """One row per model: class, annotator, log-likelihood units behind the best, π."""
-        best = max(c.held_out for c in self.candidates)
-        return pd.DataFrame(
-            {
-                "class": ["learned" if c.learned else "straight" for c in self.candidates],
-                "model": [c.model for c in self.candidates],
-                "behind": [best - c.held_out for c in self.candidates],
-                "pi": [c.pi for c in self.candidates],
-            }
-        )
-
-    def to_list(self) -> list[dict[str, Any]]:
-        """What a file holds; `from_list` reads it back."""
-        return [asdict(candidate) for candidate in self.candidates]
-
-    @classmethod
-    def from_list(cls, stored: Sequence[dict[str, Any]]) -> "Choice":
-        """Inverse of `to_list`."""
-        return cls(tuple(Candidate(**one) for one in stored))
+        found = pd.DataFrame([vars(c) for c in self.candidates])
+        found["class"] = np.where(found["learned"], "learned", "straight")
+        found["behind"] = found["held_out"].max() - found["held_out"]
+        return found[["class", "model", "behind", "pi"]]
 
 
 def choose(compared: Sequence[tuple[Candidate, Any]]) -> tuple[Choice, Any]:
@@ -152,13 +123,9 @@ def classes_to_compare(
 class Compared:
     """A class to compare: all rows, those compared, and these cut into folds.
 
-    Attributes
-    ----------
-    data, part : PUData
-    folds : list of (places, rest, left)
-        Places of the rows left out, the other rows, and the rows left out as these see them: with
-        learned columns, by classifiers that have not seen them either. The scores of a fold that
-        was left out would tell its labels, as what the others lack.
+    A fold has the places of the rows left out, the other rows, and the rows left out as these see
+    them: with learned columns, by classifiers that have not seen them either. The scores of a fold
+    that was left out would tell its labels, as what the others lack.
     """
 
     data: PUData

@@ -15,7 +15,7 @@ from typing import NoReturn
 from bayes_lepu.cli.commands import demo, fit, plan_audit, predict, report, warm_up
 from bayes_lepu.cli.terminal import Terminal
 from bayes_lepu.errors import LepuError
-from bayes_lepu.runtime.interruption import importing, interruptible, is_interrupt
+from bayes_lepu.runtime.interruption import interruptible, is_interrupt
 
 COMMANDS = (fit, predict, report, plan_audit, demo, warm_up)
 
@@ -59,8 +59,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code."""
-    with importing():  # some commands import what they offer
-        args = build_parser().parse_args(argv)
+    args = build_parser().parse_args(argv)
     terminal = Terminal(quiet=args.quiet, as_json=args.json)
     try:
         with interruptible(), terminal.warnings(), terminal.notes():

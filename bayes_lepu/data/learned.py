@@ -12,8 +12,6 @@ model. The propensity has no learned columns.
 Rows of the fit get the score of a classifier that was trained without them; new rows that of the
 classifier trained on all. Scores are kept within [0.001, 0.999].
 
-Conventions
------------
 A classifier sees the columns of the class on the internal scale, an array ``(n, k)``, and the
 labels 0/1: marked by anybody, or the class itself where it was audited.
 """
@@ -28,7 +26,7 @@ from threadpoolctl import threadpool_limits
 
 from bayes_lepu.data.formulas import is_group
 from bayes_lepu.data.scaling import column_moments
-from bayes_lepu.data.scorers import MOST_ROWS, Kernel, KernelClassifier, Trees, as_trees
+from bayes_lepu.data.scorers import MOST_ROWS, Kernel, KernelClassifier, Trees, as_arrays
 from bayes_lepu.errors import DataError, ModelError
 from bayes_lepu.links import Array
 from bayes_lepu.suggestions import unknown
@@ -48,21 +46,11 @@ MANY_ROWS = 3000  # from here on the labels support larger trees
 
 @dataclass(frozen=True, eq=False)
 class Learned:
-    """The learned columns of a fit.
-
-    Attributes
-    ----------
-    names : tuple of str
-        One per column.
-    columns : (k,) int array
-        Places of the columns of X that the classifiers see.
-    scorers : tuple of Trees, Kernel or fitted classifiers
-        Trained on all rows.
-    """
+    """The learned columns of a fit."""
 
     names: tuple[str, ...]
-    columns: NDArray[np.intp]
-    scorers: tuple[Any, ...]
+    columns: NDArray[np.intp]  # places of the columns of X that the classifiers see
+    scorers: tuple[Any, ...]  # Trees, Kernels or fitted classifiers, trained on all rows
 
     def log_odds(self, X: Array) -> Array:
         """The columns ``(n, K)`` of new rows, from their own columns on the internal scale."""
@@ -86,12 +74,12 @@ class Learned:
     def from_arrays(cls, names: Sequence[str], arrays: Mapping[str, Any]) -> "Learned":
         """Inverse of `to_arrays`; arrays that are no trees are refused."""
         columns = arrays["columns"].astype(np.intp)
-        scorers = []
+        scorers: tuple[Any, ...] = ()
         for k in range(len(names)):
             own = {n.removesuffix(f"_{k}"): v for n, v in arrays.items() if n.endswith(f"_{k}")}
-            kind = Kernel if "centres" in own else Trees
-            scorers.append(kind.from_arrays(own, width=columns.size))
-        return cls(tuple(names), columns, tuple(scorers))
+            kind: Any = Kernel if "centres" in own else Trees
+            scorers += (kind.from_arrays(own, width=columns.size),)
+        return cls(tuple(names), columns, scorers)
 
 
 def read_learner(given: Any) -> tuple[Any, ...]:
@@ -250,10 +238,10 @@ def learn(
                 score = np.empty(len(target))
                 for rest, fold in _folds(target, groups, random_seed):
                     own = weight[rest] if weight.size else weight
-                    part = _kept(make.train(seen[rest], target[rest], own))
+                    part = as_arrays(make.train(seen[rest], target[rest], own))
                     score[fold] = _score(part, seen[fold])
             scores.append(_bounded(score))
-            scorers.append(_kept(whole))
+            scorers.append(as_arrays(whole))
             names.append(_name(make.name, [*taken, *names]))
     return np.column_stack(scores), Learned(tuple(names), columns, tuple(scorers))
 
@@ -333,13 +321,6 @@ def _folds(
     return kind(FOLDS, shuffle=True, random_state=seed % 2**32).split(
         np.zeros(len(target)), target, groups
     )
-
-
-def _kept(classifier: Any) -> Any:
-    """What is kept of a trained classifier: arrays where it can be."""
-    if isinstance(classifier, KernelClassifier):
-        return classifier.kernel
-    return as_trees(classifier) or classifier
 
 
 def _score(scorer: Any, X: Array) -> Array:

@@ -17,7 +17,7 @@ A row's log-odds without the row follow from one Newton step, with :math:`g_i` i
 γ and λ are those by which rows left out in this way are predicted best.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -53,7 +53,7 @@ class Kernel(NamedTuple):
         return expit(self.level[1] + np.concatenate(eta))
 
     def to_arrays(self) -> dict[str, Any]:
-        """The arrays by name, of one dimension each."""
+        """The arrays by name, of one dimension."""
         return self._asdict() | {"centres": self.centres.ravel()}
 
     @classmethod
@@ -79,9 +79,9 @@ class KernelClassifier:
         weight = np.ones(rows.size) if sample_weight is None else sample_weight[rows]
         seen, target = X[rows], y[rows].astype(float)
         centres = seen[rng.permutation(rows.size)[:CENTRES]]
-        gammas = (width / X.shape[1] for width in WIDTHS)
+        gammas = np.array(WIDTHS) / X.shape[1]
         found = [one for g in gammas for one in trained(seen, target, weight, centres, g)]
-        _, self.kernel, left_out, self.penalty = max(found, key=lambda one: one[0])
+        _, self.kernel, left_out = max(found, key=lambda one: one[0])
         self.left_out = self.kernel.probability(X)
         self.left_out[rows] = expit(left_out)
         return self
@@ -95,13 +95,8 @@ def _bumps(X: Array, centres: Array, gamma: float) -> Array:
 
 
 def trained(
-    X: Array,
-    y: NDArray[Any],
-    weight: Array,
-    centres: Array,
-    gamma: float,
-    penalties: Sequence[float] = PENALTIES,
-) -> list[tuple[float, Kernel, Array, float]]:
+    X: Array, y: NDArray[Any], weight: Array, centres: Array, gamma: float
+) -> list[tuple[float, Kernel, Array]]:
     """For every λ: how well rows are predicted without themselves, the kernel, those log-odds."""
     size, axes = np.linalg.eigh(_bumps(centres, centres, gamma))
     kept = size > LOWEST * size[-1]
@@ -110,7 +105,7 @@ def trained(
     rate = np.clip(np.average(y, weights=weight), 1e-6, 1 - 1e-6)
     beta = np.append(np.zeros(Z.shape[1] - 1), np.log(rate / (1 - rate)))
     out = []
-    for penalty in penalties:
+    for penalty in PENALTIES:
         ridge = np.append(np.full(beta.size - 1, penalty), 1e-9)
         for _ in range(STEPS):
             eta = Z @ beta
@@ -126,20 +121,14 @@ def trained(
         left_out = eta - lever / (1 - lever) * (y - p) / curve
         fit = float(weight @ np.where(y == 1, log_expit(left_out), log_expit(-left_out)))
         kernel = Kernel(centres, axes @ beta[:-1], np.array([gamma, beta[-1]]))
-        out.append((fit, kernel, left_out, penalty))
+        out.append((fit, kernel, left_out))
     return out
 
 
 class Trees(NamedTuple):
     """Boosted trees, whose leaves add up to log-odds, or a forest, which averages probabilities.
 
-    Attributes
-    ----------
-    roots : (trees,) int array
-    feature, left, right : (nodes,) int arrays
-    threshold, value : (nodes,) arrays
-    base : (1,) array
-        Log-odds before any tree; NaN for a forest.
+    Shapes are (trees,) of ``roots``, (1,) of ``base``, and (nodes,) of the others.
     """
 
     roots: NDArray[np.int64]
@@ -148,7 +137,7 @@ class Trees(NamedTuple):
     right: NDArray[np.int64]
     threshold: Array
     value: Array
-    base: Array
+    base: Array  # log-odds before any tree; NaN for a forest
 
     @property
     def is_forest(self) -> bool:
@@ -185,21 +174,18 @@ class Trees(NamedTuple):
         return found
 
 
-def as_trees(classifier: Any) -> Trees | None:
-    """A fitted classifier of scikit-learn as trees; None where it is no sum of trees."""
-    from sklearn.ensemble import (
-        ExtraTreesClassifier,
-        HistGradientBoostingClassifier,
-        RandomForestClassifier,
-    )
+def as_arrays(classifier: Any) -> Any:
+    """A trained classifier as a `Kernel` or `Trees`; itself where it is neither."""
+    from sklearn import ensemble
 
-    if list(getattr(classifier, "classes_", [])) != [0, 1]:
-        return None
-    if isinstance(classifier, HistGradientBoostingClassifier):
-        return _boosted(classifier)
-    if isinstance(classifier, ExtraTreesClassifier | RandomForestClassifier):
-        return _joined([_forest_tree(tree.tree_) for tree in classifier.estimators_], np.nan)
-    return None
+    if isinstance(classifier, KernelClassifier):
+        return classifier.kernel
+    if list(getattr(classifier, "classes_", [])) == [0, 1]:
+        if isinstance(classifier, ensemble.HistGradientBoostingClassifier):
+            return _boosted(classifier) or classifier
+        if isinstance(classifier, ensemble.ExtraTreesClassifier | ensemble.RandomForestClassifier):
+            return _joined([_forest_tree(tree.tree_) for tree in classifier.estimators_], np.nan)
+    return classifier
 
 
 def _boosted(classifier: Any) -> Trees | None:

@@ -23,7 +23,7 @@ import numpy as np
 import pandas as pd
 from scipy.sparse import csr_array
 
-from bayes_lepu.choosing import Choice
+from bayes_lepu.choosing import Candidate, Choice
 from bayes_lepu.dask import PartitionedData
 from bayes_lepu.data.encoding import Encoding
 from bayes_lepu.data.labels import ONE
@@ -184,7 +184,7 @@ def to_saved(
         "priors": json.dumps({k: v.to_dict() for k, v in fit.priors.items()}),
         "orientation": json.dumps(vars(fit.orientation)),
         "quality": json.dumps(vars(fit.quality), default=lambda number: number.item()),
-        "choice": json.dumps(None if fit.choice is None else fit.choice.to_list()),
+        "choice": json.dumps([vars(c) for c in fit.choice.candidates] if fit.choice else None),
     }
     return tree
 
@@ -296,7 +296,7 @@ def _from_tree(tree: "xr.DataTree", propensity: Factor, of_class: Factor) -> dic
         "provenance": Provenance.from_json(tree.attrs["provenance"]),
         "stats": {str(k): v.to_numpy() for k, v in stats.items() if k != "lp"},
         "quality": Quality(**json.loads(tree.attrs["quality"])),
-        "choice": None if compared is None else Choice.from_list(compared),
+        "choice": None if compared is None else Choice(tuple(Candidate(**one) for one in compared)),
         "remembered": Remembered.from_group(group) if group else None,
     }
 

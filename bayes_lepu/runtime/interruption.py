@@ -6,7 +6,6 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
-from pathlib import Path
 from types import FrameType
 
 _noted = threading.Event()
@@ -95,33 +94,6 @@ def stops_at_once[**P, T](function: Callable[P, T]) -> Callable[P, T]:
             return function(*args, **kwargs)
 
     return run
-
-
-@contextmanager
-def importing() -> Iterator[None]:
-    """Imports that take a second: an interrupt ends the command line in a word, no traceback.
-
-    In a program of somebody else it stays the `KeyboardInterrupt` it is.
-    """
-    if not _is_our_command():
-        yield
-        return
-    with _noting():
-        try:
-            yield
-        except BaseException as error:
-            if not is_interrupt(error) and not was_interrupted():
-                raise
-        else:
-            if not was_interrupted():
-                return
-        print("bayes-lepu: interrupted", file=sys.stderr)
-        raise SystemExit(130)
-
-
-def _is_our_command() -> bool:
-    """As ``bayes-lepu …``, or as ``python -m bayes_lepu …``."""
-    return Path(sys.argv[0]).stem == "bayes-lepu" or "bayes_lepu" in sys.orig_argv
 
 
 def is_interrupt(error: BaseException) -> bool:

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.sparse import csr_array
+from scipy.special import expit
 from sklearn.datasets import make_moons
 from sklearn.ensemble import (
     ExtraTreesClassifier,
@@ -18,7 +19,7 @@ from sklearn.metrics import roc_auc_score
 
 import bayes_lepu as lepu
 from bayes_lepu.data.learned import FEWEST_MARKS, learn
-from bayes_lepu.data.scorers import Kernel, KernelClassifier, Trees, as_trees, trained
+from bayes_lepu.data.scorers import Kernel, Trees, as_arrays, trained
 from bayes_lepu.errors import DataError, FileFormatError, ModelError
 
 MAP = {"method": "map", "random_seed": 1, "progressbar": False}
@@ -52,7 +53,7 @@ def test_trees_as_arrays_predict_what_the_classifier_does(classifier, rng):
     X = rng.normal(size=(400, 5))
     classifier.fit(X, (X[:, 0] * X[:, 1] + 0.5 * rng.normal(size=400) > 0).astype(int))
     new = rng.normal(size=(300, 5))
-    trees = as_trees(classifier)
+    trees = as_arrays(classifier)
     again = Trees.from_arrays(trees.to_arrays(), width=5)
     expected = classifier.predict_proba(new)[:, 1]
     np.testing.assert_allclose(again.probability(new), expected, atol=1e-12)
@@ -209,16 +210,15 @@ def test_damaged_trees_are_refused(curved, damage):
 
 
 def test_a_kernel_leaves_rows_out_as_a_refit_does():
-    """One Newton step against fits without the row."""
+    """One Newton step against fits without the row, for both λ."""
     X, y = make_moons(300, noise=0.25, random_state=0)
-    weight = np.where(np.arange(300) % 3 == 0, 2.0, 1.0)
-    whole = KernelClassifier(0).fit(X, y, weight)
-    own = whole.kernel.centres, whole.kernel.level[0], (whole.penalty,)
+    weight, centres = np.where(np.arange(300) % 3 == 0, 2.0, 1.0), X[::2]
+    whole = trained(X, y, weight, centres, 1.0)
     for row in range(0, 300, 60):
         rest = np.arange(300) != row
-        kernel = trained(X[rest], y[rest], weight[rest], *own)[0][1]
-        alone = kernel.probability(X[[row]])[0]
-        assert whole.left_out[row] == pytest.approx(alone, abs=0.01)
+        alone = trained(X[rest], y[rest], weight[rest], centres, 1.0)
+        for (_, _, left_out), (_, kernel, _) in zip(whole, alone, strict=True):
+            assert expit(left_out[row]) == pytest.approx(kernel.probability(X[[row]])[0], abs=0.01)
 
 
 def test_a_kernel_follows_smooth_shapes_better_than_trees(tmp_path):

@@ -15,7 +15,7 @@ import pytest
 import bayes_lepu as lepu
 from bayes_lepu import fitted
 from bayes_lepu.engines import stopping
-from bayes_lepu.runtime.interruption import importing, interruptible, stops_at_once, was_interrupted
+from bayes_lepu.runtime.interruption import interruptible, stops_at_once, was_interrupted
 from tests.patience import members, patience
 
 PROMPT = 2.0  # seconds from the signal to the end
@@ -265,29 +265,3 @@ def test_an_interrupt_that_compiled_code_wrapped_is_one_again():
         raise SystemError("returned a result with an exception set") from KeyboardInterrupt()
     with pytest.raises(SystemError), interruptible():
         raise SystemError("something else")
-
-
-def interrupted_import(swallowed=False):
-    with importing(), contextlib.suppress(KeyboardInterrupt if swallowed else ()):
-        os.kill(os.getpid(), signal.SIGINT)
-        time.sleep(1.0)
-
-
-@pytest.mark.parametrize("swallowed", [False, True])
-def test_an_interrupt_of_the_command_line_while_it_is_loaded_is_one_word(
-    swallowed, monkeypatch, capsys
-):
-    monkeypatch.setattr(sys, "argv", ["/usr/bin/bayes-lepu", "models"])
-    with pytest.raises(SystemExit) as stop:
-        interrupted_import(swallowed)
-    assert stop.value.code == 130
-    assert capsys.readouterr().err == "bayes-lepu: interrupted\n"
-    assert not was_interrupted()
-    with importing():
-        pass  # and without an interrupt nothing happens
-
-
-def test_an_interrupted_import_elsewhere_stays_an_interrupt(monkeypatch):
-    monkeypatch.setattr(sys, "argv", ["/usr/bin/analysis.py"])
-    with pytest.raises(KeyboardInterrupt):
-        interrupted_import()
