@@ -1,0 +1,159 @@
+"""The first number is the one that the verdict stands behind, wherever it is asked for."""
+
+import time
+from functools import cache
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import bayes_lepu as lepu
+from bayes_lepu.actions.plain_answer import answer
+from bayes_lepu.result.numbers_in_words import say_count, share
+from bayes_lepu.verdict.records import Identifiability
+from tools.verdict_study import audited, fitted, simulate, within
+
+pytestmark = pytest.mark.filterwarnings("ignore::bayes_lepu.LepuWarning")
+
+
+@cache
+def judged(family, regime, seed=1, method="map"):
+    case = simulate(family, regime, seed)
+    fit = fitted(case, method)
+    _ = fit.answer
+    return case, fit
+
+
+def said_and_found(case, fit):
+    """One line of the study: counts, ranges and what was there."""
+    total, first = fit.missed(total=True).loc["as named"], fit.decide(budget=100)
+    line = dict(total) | {"missed": case.y[fit.data.kind == 0].sum()}
+    hits = first.outcome.loc[("as named", "positives")]
+    line |= {f"hits_{k}": v for k, v in hits.items()} | {"hits": case.y[first.positions].sum()}
+    return pd.DataFrame([line])
+
+
+# 1, 10: one range, first, everywhere ------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("family", "regime", "method"), [("mask", "few rows", "laplace"), ("auto", "few rows", "map")]
+)
+def test_one_range_comes_first_everywhere(family, regime, method):
+    _, fit = judged(family, regime, method=method)
+    total, prior = fit.missed(total=True), fit.class_prior()
+    assert list(total.columns[:2]) == list(prior.columns[:2]) == ["low", "high"]
+    low, high = total[["low", "high"]].iloc[0]
+    assert fit.answer.range == (low, high)
+    assert fit.answer.missed.startswith(f"Between {say_count(low)} and {say_count(high)} positives")
+    assert (total["mean"] >= low).all()
+    assert (total["mean"] <= high).all()
+    first = fit.decide(budget=100)
+    assert list(first.outcome.columns[:2]) == ["low", "high"]
+    for name in total.columns:
+        assert first.outcome.loc[("as named", "total"), name] == total.loc["as named", name]
+    by_all, exact = repr(first).splitlines()[1:3]
+    assert by_all.startswith("  by all models that predict the labels as well: ")
+    assert "if this model is exact" in exact
+    ends = prior.loc["pi", ["low", "high"]]
+    said = next(line for line in str(fit).splitlines() if "class prior pi" in line)
+    assert f"{share(ends['low'])} to {share(ends['high'])}; if this model is exact" in said
+
+
+# 2: what no labels can show is part of the sentence ----------------------------------------------
+
+
+def test_level_one_names_what_no_labels_can_show():
+    _, fit = judged("mask", "few rows", method="laplace")
+    trust = answer(fit, Identifiability(1, "", (), ())).trust
+    assert "nobody marked a case more readily for being clear" in trust
+    assert "rows audited at random can" in trust
+
+
+# 3, 4: audits -------------------------------------------------------------------------------------
+
+
+def test_audits_that_were_not_random_are_not_believed():
+    """60 positives that somebody found and 20 negatives, reported as a random sample."""
+    case = simulate("audit", "as usual", 2)
+    rng, y, hidden = np.random.default_rng(0), np.full(len(case.l), np.nan), case.l == 0
+    for value, count in ((True, 60), (False, 20)):
+        y[rng.choice(np.flatnonzero(hidden & (case.y == value)), count, replace=False)] = value
+    fit = lepu.fit(
+        case.X, case.l, y=y, audits="random", model="spm", method="map", random_seed=0
+    )
+    found = fit.identifiability
+    assert found.level > 1
+    assert {"audited rows", "random audits"} & {c.name for c in found.checks if c.open}
+
+
+def test_random_audits_settle_the_total_of_a_public_table():
+    from sklearn.datasets import load_breast_cancer
+
+    X, benign = load_breast_cancer(return_X_y=True)
+    X, y = (X - X.mean(axis=0)) / X.std(axis=0), benign == 0
+    rng = np.random.default_rng(3)
+    l = (y & (rng.random(len(y)) < 1 / (1 + np.exp(-X[:, 4])))).astype(int)
+    options = audited(l, y, rng)
+    fit = lepu.fit(X[:, :10], l, model="spm", method="map", random_seed=0, **options)
+    assert fit.identifiability.level == 1
+    low, high = fit.missed(total=True).loc["as named", ["low", "high"]]
+    assert low <= y[(l == 0) & np.isnan(options["y"])].sum() <= high <= 3 * low
+
+
+# 5: the plain call does not lose the level by a rule ----------------------------------------------
+
+
+def test_auto_says_level_one_where_scar_is_right():
+    case = simulate("scar", "steep", 1)
+    fit = lepu.fit(case.X, case.l, method="map", random_seed=0)
+    assert fit.choice.chosen.model == "scar"
+    assert fit.identifiability.level == 1
+
+
+# 6: rare classes; and what is promised of the first rows ------------------------------------------
+
+
+@pytest.mark.parametrize("regime", ["rare, 2 %", "forty marks"])
+def test_the_first_figures_of_few_marks_hold_the_truth(regime):
+    line = said_and_found(*judged("scar", regime))
+    assert within(line, "missed", "low", "high").all()
+    assert within(line, "hits", "hits_low", "hits_high").all()
+
+
+# 7: priors that the data contradict ---------------------------------------------------------------
+
+
+def test_priors_that_move_the_answer_are_no_level_one():
+    case = simulate("scar", "as usual", 1)
+    priors = {"a": lepu.Prior("normal", scale=0.1)}
+    fit = lepu.fit(case.X, case.l, model="scar", method="map", priors=priors, random_seed=0)
+    assert fit.identifiability.level > 1
+    prior = fit.class_prior().loc["pi"]
+    assert prior["low"] <= prior["mean"] <= prior["high"]
+
+
+# 8: Laplace's method ------------------------------------------------------------------------------
+
+
+def test_laplace_can_be_used_for_guesses_and_lapses():
+    usable = 0
+    for seed in (1, 2, 3):
+        _, fit = judged("psychm", "few rows", seed, "laplace")
+        usable += not fit.answer.trust.startswith("Do not use it yet")
+    assert usable >= 2
+
+
+# 12: the verdict is computed once, kept, and shown after load -------------------------------------
+
+
+def test_a_printed_fit_is_judged_once_and_shown_at_no_cost_after_load(tmp_path, monkeypatch):
+    _, fit = judged("mask", "few rows", method="laplace")
+    loaded = lepu.load(fit.save(tmp_path / "fit.nc"))
+    monkeypatch.setattr("bayes_lepu.fitted.diagnose", None)  # nothing is judged again
+    start = time.process_time()
+    assert str(loaded) == str(fit)
+    assert time.process_time() - start < 0.05
+    assert repr(loaded.decide(budget=100)) == repr(fit.decide(budget=100))
+    assert loaded.missed(total=True).equals(fit.missed(total=True))
+    assert loaded.class_prior().equals(fit.class_prior())
