@@ -28,6 +28,7 @@ from bayes_lepu.result.numbers_in_words import (
     say_range,
 )
 from bayes_lepu.verdict.forms import ORDER
+from bayes_lepu.verdict.identifiability import BY_AUDITS
 from bayes_lepu.verdict.labels import NOT_RANDOM
 from bayes_lepu.verdict.records import Aspect, Check, Identifiability, Remedy
 from bayes_lepu.verdict.rivals import LEARNERS, STRAIGHT
@@ -230,6 +231,8 @@ def _trust(fit: "Fit", verdict: Identifiability) -> str:
         )
     unfit = any(c.open and Aspect.LABELS in c.bears_on for c in verdict.checks)
     misfit = " The model does not reproduce the labels well either." if unfit else ""
+    if verdict.level == 1 and BY_AUDITS in verdict.carried_by:
+        return "The labels settle the order of the rows, the rows audited at random the total."
     if verdict.level == 1:
         return (
             "The labels settle the order of the rows and the total, if the form of the model is "

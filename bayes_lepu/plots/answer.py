@@ -26,7 +26,6 @@ from bayes_lepu.plots.panels import (
     some_rows,
 )
 from bayes_lepu.result.summaries import mean_by_row, tail_probabilities
-from bayes_lepu.verdict.identifiability import verdict_of
 
 if TYPE_CHECKING:
     from arviz_plots import PlotCollection
@@ -194,7 +193,7 @@ def plot_groups(
         score = pd.Series(mean_by_row(fit.draws, Parameters.t, fit.data.X)).rank(method="first")
         by = (pd.qcut(score, 4, labels=False) + 1).rename("quarter of P(y=1 | x)").to_numpy()
     groups = read_groups(fit.data, by)
-    table = shares_table(fit, verdict_of(fit), groups, ci_prob)
+    table = shares_table(fit, fit.identifiability, groups, ci_prob)
     panels = Panels.of(["groups"], plot_collection=plot_collection, backend=backend)
     x = np.arange(len(table), dtype=float)
     ends = table.reindex(columns=["low", "high", "lower", "upper"])

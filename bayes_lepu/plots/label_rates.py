@@ -21,7 +21,6 @@ from bayes_lepu.plots.panels import (
     some_rows,
 )
 from bayes_lepu.result.summaries import tail_probabilities
-from bayes_lepu.verdict.identifiability import verdict_of
 from bayes_lepu.verdict.labels import calibrate_labels, scores
 
 if TYPE_CHECKING:
@@ -146,7 +145,7 @@ def plot_calibration(
         One panel.
     """
     panels = Panels.of(["calibration"], plot_collection=plot_collection, backend=backend)
-    evidence = verdict_of(fit).evidence
+    evidence = fit.identifiability.evidence
     if evidence is None:
         found = calibrate_labels(*scores(fit.draws, fit.data), fit.options.random_seed)
     else:

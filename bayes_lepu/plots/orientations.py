@@ -7,7 +7,6 @@ import numpy as np
 from bayes_lepu.errors import ModelError
 from bayes_lepu.model.parameters import sigma_norm
 from bayes_lepu.plots.panels import CLASS, DRAWS, GUIDE, PROPENSITY, Panels, share_range
-from bayes_lepu.verdict.identifiability import verdict_of
 from bayes_lepu.verdict.peaks import Role
 from bayes_lepu.verdict.records import LIKELIHOOD_DROP
 
@@ -100,7 +99,7 @@ def plot_profile(
     PlotCollection
         One panel.
     """
-    evidence = verdict_of(fit).evidence
+    evidence = fit.identifiability.evidence
     if evidence is None or evidence.profile is None:
         raise ModelError("The profile of this fit was not computed: it has too many coordinates.")
     panels = Panels.of(["profile"], plot_collection=plot_collection, backend=backend)

@@ -250,15 +250,11 @@ def class_section(page: Page) -> Section:
 
 
 def weaker_assumptions(page: Page) -> tuple[tuple[str, Table], ...]:
-    """The ends of π when less is assumed: other forms, then bounds that need no form at all."""
+    """The ends of π by bounds that need no form at all."""
     if page.fit.data.n_annotators > 1:
         return ()
-    ends = {}
-    if page.verdict.pi_range is not None:
-        ends["other forms that predict the labels as well"] = page.verdict.pi_range
-    bounds = bound_class_prior(page.fit)[["lower", "upper"]]
-    ends |= {str(name): tuple(row) for name, row in reversed([*bounds.T.items()])}
-    frame = pd.DataFrame.from_dict(ends, orient="index", columns=["π at least", "π at most"])
+    frame = bound_class_prior(page.fit)[["lower", "upper"]]
+    frame.columns = ["π at least", "π at most"]
     return (
         (
             "The share of positives when less is assumed",

@@ -128,11 +128,19 @@ def list_terms(evidence: "Evidence") -> list[Term]:
     return squares + [Term(f"{names[i]}·{names[j]}", i, j) for i in best for j in best if i < j]
 
 
+def enough_marks(term: Term, X: Array, marked: Array) -> bool:
+    """Whether no cell of two columns of two values is too thin to be judged."""
+    cells, at = np.unique(X[:, [term.first, term.second]], axis=0, return_inverse=True)
+    # With five marks in each of four cells, one more or less is chance and no curve.
+    return len(cells) > 4 or bool(np.bincount(at, weights=marked).min() >= 5)
+
+
 def score_columns(evidence: "Evidence") -> ColumnScores:
     """The four questions at the maximum of the weak density."""
     data, point = evidence.weak.data, evidence.inside(evidence.peaks[0].point)
     part, propensity = data.evenly(MAX_ROWS).as_rows, evidence.propensity
-    X, tau, terms = part.X, point.tau(part.X), list_terms(evidence)
+    X, tau, marked = part.X, point.tau(part.X), part.labels[0] == 1
+    terms = [t for t in list_terms(evidence) if enough_marks(t, X, marked)]
     z = (tau - tau.mean()) / max(float(tau.std()), 1e-12)
     more = np.column_stack([*(t.values(X) for t in terms), z**2 - 1])
     rows = part._replace(X=np.ascontiguousarray(np.hstack([X, more])))

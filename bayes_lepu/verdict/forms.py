@@ -126,6 +126,8 @@ class Form:
         What all annotators' log odds of marking a row have in common, and how often.
     copied : (int, int, float) or None
         Which annotator copies which other one, on which share of the rows.
+    skips : bool
+        Whether it is no copy: the annotator leaves out rows that the other one marked.
     """
 
     name: str
@@ -138,6 +140,7 @@ class Form:
     shifts: Array = field(default_factory=lambda: np.zeros(1))
     shares: Array = field(default_factory=lambda: np.ones(1))
     copied: tuple[int, int, float] | None = None
+    skips: bool = False
 
     def parts(self, rows: Rows) -> list[tuple[Rows, Array | float, float]]:
         """The parts of a mixture: rows, logarithm of their share, what is added to every β."""
@@ -146,6 +149,9 @@ class Form:
         j, other, part = self.copied
         both = (rows.labels[j] >= 0) & (rows.labels[other] >= 0)
         same = both & (rows.labels[j] == rows.labels[other])
+        if self.skips:
+            both &= rows.labels[other] == 1
+            same = both & (rows.labels[j] == 0)
         without = rows.labels.copy()
         without[j] = NOT_SHOWN
         with np.errstate(divide="ignore"):

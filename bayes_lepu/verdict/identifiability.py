@@ -6,16 +6,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bayes_lepu.links import Array
-from bayes_lepu.result.numbers_in_words import share
 from bayes_lepu.runtime.interruption import stops_at_once
 from bayes_lepu.verdict import labels, levels, naming, rivals, several_annotators
 from bayes_lepu.verdict.columns import check_columns
 from bayes_lepu.verdict.convergence import check_convergence
 from bayes_lepu.verdict.evidence import MAX_DIM, Evidence, evidence_of
-from bayes_lepu.verdict.forms import check_forms
-from bayes_lepu.verdict.levels import CI_PROB, interval
-from bayes_lepu.verdict.peaks import Role
+from bayes_lepu.verdict.forms import SPREAD, check_forms, missed_between
 from bayes_lepu.verdict.records import ROUNDING, SD_PI, Aspect, Check, Identifiability, settled
 
 if TYPE_CHECKING:
@@ -75,28 +71,24 @@ def diagnose(fit: "Fit") -> Identifiability:
     )
     checks = [found for check in CHECKS for found in check(evidence)]
     _ = evidence.figures, evidence.calibration, evidence.agreement  # for who shows the verdict
-    level = choose_level(checks)
+    ends = pi_range(evidence, checks)
+    level = choose_level(checks, by_audits=audits_give_total(evidence, checks))
     other = naming.exchanged_pi(evidence) if level == 3 else None
     return Identifiability(
         level=level,
-        verdict=sentence(evidence, checks, level, other),
+        verdict=sentence(evidence, checks, level),
         carried_by=carriers(evidence, checks, level),
         checks=tuple(checks),
         remedies=evidence.remedies,
         exchanged_pi=other,
-        pi_range=None if evidence.forms is None else (evidence.forms.low, evidence.forms.high),
+        pi_range=ends,
         evidence=evidence,
     )
 
 
-def verdict_of(fit: "Fit") -> Identifiability:
-    """The verdict that a fit keeps, or a new one where it keeps none."""
-    kept = getattr(fit, "identifiability", None)
-    return kept if isinstance(kept, Identifiability) else diagnose(fit)
-
-
 # The level, and what it rests on --------------------------------------------------------------
 
+BY_AUDITS = "rows audited at random"
 # What names the factors where neither a rule nor the priors do, as an assumption.
 NAMED_BY = {
     "density": "the lower asymptote γ belongs to the annotator, not to the class",
@@ -105,13 +97,13 @@ NAMED_BY = {
 }
 
 
-def choose_level(checks: Sequence[Check]) -> int:
-    """The best level that the checks support."""
+def choose_level(checks: Sequence[Check], *, by_audits: bool = False) -> int:
+    """The best level that the checks support, or random audits for the total."""
     if not settled(checks, Aspect.RANKING):
         return 4
     if not settled(checks, Aspect.ORIENTATION):
         return 3
-    known = level_is_known(checks) and settled(checks, Aspect.COMPUTATION)
+    known = (by_audits or level_is_known(checks)) and settled(checks, Aspect.COMPUTATION)
     return 1 if known else 2
 
 
@@ -133,11 +125,36 @@ def outside(evidence: Evidence) -> bool:
     return bool(pieces) and not within
 
 
-def audits_give_pi(evidence: Evidence, checks: Iterable[Check]) -> bool:
-    """Whether audited rows alone give π: only if they are a random part of the unlabelled ones."""
+def audited_range(evidence: Evidence, checks: Iterable[Check]) -> tuple[float, float] | None:
+    """π by random audits whatever the model, two standard errors to each side.
+
+    None without them, and where they do not look like a random part of the unlabelled rows.
+    """
     unlike = any(c.name == labels.NOT_RANDOM and c.open for c in checks)
-    alone = evidence.fit.options.audits == "random" and not unlike
-    return alone and labels.audits_alone_error(evidence.fit) <= SD_PI[0]
+    if evidence.fit.options.audits != "random" or unlike:
+        return None
+    pi, error = labels.audits_alone(evidence.fit)
+    return (pi - 2 * error, pi + 2 * error) if np.isfinite(error) else None
+
+
+def pi_range(evidence: Evidence, checks: Iterable[Check]) -> tuple[float, float] | None:
+    """π over all models that predict the labels as well, as far as random audits allow them."""
+    if evidence.forms is None:
+        return None
+    low, high = evidence.forms.low, evidence.forms.high
+    if (audits := audited_range(evidence, checks)) is not None:
+        inside = max(low, audits[0]), min(high, audits[1])
+        low, high = inside if inside[0] < inside[1] else audits
+    own = float(np.mean(evidence.pi_draws))
+    return max(min(low, own), 0.0), min(max(high, own), 1.0)
+
+
+def audits_give_total(evidence: Evidence, checks: Iterable[Check]) -> bool:
+    """Whether random audits alone give π, and the number of missed positives within `SPREAD`."""
+    if (found := audited_range(evidence, checks)) is None:
+        return False
+    few, many = missed_between(evidence.data, *found)
+    return found[1] - found[0] <= 4 * SD_PI[0] and many <= SPREAD * few
 
 
 def carriers(evidence: Evidence, checks: Sequence[Check], level: int) -> tuple[str, ...]:
@@ -147,9 +164,8 @@ def carriers(evidence: Evidence, checks: Sequence[Check], level: int) -> tuple[s
         found.append("data" if level_is_known(checks) else "data (the ranking, not π)")
     if several:
         found.append("annotators independent given x and y")
-    if not audits_give_pi(evidence, checks):
-        # No or too few audited rows at random to tell π: its level is read from the form.
-        found.append("parametric form")
+    # Without rows audited at random the level of π is read from the form.
+    found.append(BY_AUDITS if audits_give_total(evidence, checks) else "parametric form")
     if not evidence.data.is_closed:
         found.append("knowledge from outside")
     # What a point estimate of one annotator leaves open is the likelihood's; of several, thin
@@ -174,27 +190,28 @@ def carriers(evidence: Evidence, checks: Sequence[Check], level: int) -> tuple[s
 # The sentence ---------------------------------------------------------------------------------
 
 
-def sentence(evidence: Evidence, checks: Sequence[Check], level: int, other: Array | None) -> str:
-    """What the level means here (``other``: π with t and s swapped)."""
-    pi, several, fit = pi_in_words(evidence), evidence.several, evidence.fit
+def sentence(evidence: Evidence, checks: Sequence[Check], level: int) -> str:
+    """What the level means here."""
+    several, fit = evidence.several, evidence.fit
     signs = (
         " given the signs of the slopes in the priors" if naming.named_by_signs(evidence) else ""
     )
     if level == 1:
+        if not level_is_known(checks):
+            return f"The ranking by t is separable{signs}, and random audits give its level."
         if several:
             return (
                 "t and every annotator's s are separable from these data, if annotators label "
-                f"independently given x and the class. {pi}."
+                "independently given x and the class."
             )
-        return f"t and s are separable from these data{signs}. {pi}."
+        return f"t and s are separable from these data{signs}."
     if level == 4:
         why = reasons(checks, Aspect.RANKING) or ["no check of the ranking by t supports more"]
         text = f"Only h = s·t is identified: {why[0]}"
     elif level == 3:
         text = "The two factors are identified, not which of them is the class: "
-        text += f"{_orientation(evidence, checks)}."
-        text += "" if level_is_known(checks) else " Even given that, the level is open."
-        text += f" {pi}{_swapped_in_words(evidence, other)}"
+        text += f"{_orientation(evidence, checks)}"
+        text += "" if level_is_known(checks) else ". Even given that, the level is open"
     else:
         text = f"The ranking by t is separable{signs}, its level is not"
         why = [
@@ -204,7 +221,7 @@ def sentence(evidence: Evidence, checks: Sequence[Check], level: int, other: Arr
         ]
         # Of several annotators all reasons: some make π too low and some too high.
         shown = dict.fromkeys(why if several else why[:1])
-        text += (": " if shown else "") + "; ".join(shown) + f". {pi}"
+        text += (": " if shown else "") + "; ".join(shown)
     by_prior = any(c.status == "failed" and Aspect.PRIOR in c.bears_on for c in checks)
     if by_prior and not fit.is_point and not fit.spec.certain:
         text += ". The class prior is prior-determined"
@@ -222,46 +239,4 @@ def _orientation(evidence: Evidence, checks: Sequence[Check]) -> str:
         return "the data do not identify it"
     if rule == "none":
         return "it rests on the priors alone"
-    how = f"it rests on the orientation rule ({rule}"
-    if evidence.fit.is_point and not evidence.small:
-        return how + ")"
-    firm = max(evidence.order_probability, 1 - evidence.order_probability)
-    return f"{how}, order stable with probability {firm:.2f})"
-
-
-def _ends(pieces: Sequence[tuple[float, float]]) -> str:
-    return " and ".join(f"{share(low)} to {share(high)}" for low, high in pieces)
-
-
-def pi_in_words(evidence: Evidence) -> str:
-    """The class prior over all models that predict the labels as well, then by this one."""
-    fit, forms = evidence.fit, evidence.forms
-    likely, pi = _ends(evidence.likelihood_pieces), share(float(np.mean(evidence.pi_given_naming)))
-    words = f"class prior {pi}"
-    if not fit.is_point:
-        words += f" (at {CI_PROB:.0%}: posterior {_ends([interval(evidence.pi_given_naming)])}"
-        words += f", likelihood {likely}" if likely else ""
-        words += f", prior {_ends([interval(fit.prior_pi_and_c[0])])})"
-        if outside(evidence):
-            words += ", set by its priors outside of what the likelihood leaves"
-    elif outside(evidence):
-        words += " (set by the penalty of this fit: under a weak one, sd 2.5 on every slope, the "
-        words += f"likelihood leaves {likely})"
-    elif likely:
-        words += f" (likelihood under a weak penalty {likely})"
-    words = f"If this model is exact, {words}"
-    if forms is None:
-        return words
-    found = f"π is {_ends([(forms.low, forms.high)])} by all models that predict the labels"
-    return f"{found} as well ({len(forms.kept)} of those tried). {words}"
-
-
-def _swapped_in_words(evidence: Evidence, other: Array | None) -> str:
-    if other is None:
-        return ""
-    words = f". With t and s swapped, {share(float(np.mean(other)))}"
-    if other.size > 1:
-        return f"{words} (posterior {_ends([interval(other)])})"
-    profile = evidence.profile
-    pieces = [] if profile is None else profile.likelihood_set(branches=(Role.EXCHANGED,))
-    return words + (f" (likelihood {_ends(pieces)})" if pieces else "")
+    return f"it rests on the orientation rule ({rule})"

@@ -203,7 +203,7 @@ def check_knowledge(evidence: "Evidence") -> list[Check]:
         bears_on=(Aspect.LEVEL,),
         consequence="the labels contradict what is known from outside",
     )
-    if found.status == "failed":
+    if found.status != "passed":
         warnings.warn(
             f"The labels contradict what is known from outside: {words} ({gap:.1f} log-likelihood "
             "units apart). Check the figure, or the model.",
@@ -291,8 +291,8 @@ def _difference(score: Array, audited: Array, rest: Array) -> float:
     return float((one.mean() - other.mean()) / max(spread, 1e-12))
 
 
-def audits_alone_error(fit: "Fit") -> float:
-    r"""Standard error of π by random audits alone; infinite where they leave it open.
+def audits_alone(fit: "Fit") -> tuple[float, float]:
+    r"""π by random audits alone and its standard error; infinite where they leave it open.
 
     .. math:: \hat\pi = P(l=1) + P(l=0)\,\hat m, \qquad
         \mathrm{se} = P(l=0) \sqrt{\hat m (1-\hat m) / k}
@@ -300,12 +300,15 @@ def audits_alone_error(fit: "Fit") -> float:
     for k audited unlabelled rows, a share m of them positive; without any logistic form. Where
     marks may be false, the same of the marked rows is added.
     """
-    data, squares = fit.data, 0.0
-    for marked in (0, 1) if fit.spec.false_marks else (0,):
+    data, pi, squares = fit.data, 0.0, 0.0
+    for marked in (0, 1):
         here = data.l == marked
+        share = float(np.average(here, weights=data.row_weights))
+        if marked and not fit.spec.false_marks:
+            return pi + share, float(np.sqrt(squares))
         one, other = (float((here & (data.y == c)) @ data.each_weight) for c in (1, 0))
         if not (k := one + other):
-            return np.inf
-        m, share = (one + 1) / (k + 2), np.average(here, weights=data.row_weights)
-        squares += float(share) ** 2 * m * (1 - m) / k
-    return float(np.sqrt(squares))
+            return np.nan, np.inf
+        m = (one + 1) / (k + 2)
+        pi, squares = pi + share * m, squares + share**2 * m * (1 - m) / k
+    return pi, float(np.sqrt(squares))

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from bayes_lepu.verdict.evidence import Evidence
 
 AUDITED = 50  # rows that a person checks in an afternoon
+AUDITS = f"{AUDITED} audited rows"
 KNOWN_SD = 0.02  # of a figure from a survey or a register
 YOURS = "YOUR_FIGURE"
 REPEATS, DRAWS = 40, 1000  # simulated audits, and draws that are reweighted: a sd good to 5 %
@@ -55,7 +56,7 @@ def weigh_remedies(evidence: "Evidence") -> tuple[Remedy, ...]:
     if np.any(data.kind == RowKind.UNLABELLED):
         offers.append(
             offer(
-                f"{AUDITED} audited rows",
+                AUDITS,
                 audited_sd(evidence),
                 gap if other is None else gap + audited_gap(evidence, other),
                 f"{AUDITED} audited unlabelled rows",
@@ -88,7 +89,7 @@ def weigh_remedies(evidence: "Evidence") -> tuple[Remedy, ...]:
             gap_after,
             f"If you know that {name} cannot influence the labelling, leave it out of "
             "selection_features=",
-            f"If you know that {name} cannot influence who gets a label, say so",
+            f"Can {name} influence who gets a label? If you know that it cannot, say so",
             "" if by_formulas else f"fit.update(selection_features={listed})",
             flags if known and not by_formulas else "",
         )
@@ -110,7 +111,9 @@ def weigh_remedies(evidence: "Evidence") -> tuple[Remedy, ...]:
             )
         )
     open_naming = gap < MODE_GAP[0]
-    return tuple(sorted(offers, key=lambda r: -r.gap_after if open_naming else r.sd_after))
+    offers.sort(key=lambda r: -r.gap_after if open_naming else r.sd_after)
+    # Audits rest on nothing that somebody has to assert, so they come first where they help.
+    return tuple(sorted(offers, key=lambda r: not (r.helps and r.name == AUDITS)))
 
 
 # Audited rows ---------------------------------------------------------------------------------

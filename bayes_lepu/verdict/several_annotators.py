@@ -19,7 +19,7 @@ forms that predict the labels as well, and not at one of them.
 """
 
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import combinations, permutations
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -52,6 +52,7 @@ if TYPE_CHECKING:
 INDEPENDENT = "annotators independent"
 SPREADS = (0.5, 1.0, 1.5, 2.0)  # sd of the shared difficulty, in log odds of being marked
 HARD = (0.2, -3.0)  # share of the positives that are harder, and by how much
+SKIPPED = (0.5, 0.95)  # shares of the rows marked by another one that an annotator skips
 COPIED = (0.25, 0.5)  # shares of the rows that one annotator copies
 RISES = (0.5, 1.0)  # of the log odds of a constant s, over one sd of the class's predictor
 FEW = 2.5  # labels per row that cannot tell a difficulty from a link of the class
@@ -148,6 +149,17 @@ def list_panel_forms(problem: Problem, pair: tuple[int, int], *, false_marks: bo
         forms += [shared_difficulty(u, curve) for curve in tails for u in SPREADS[1:]]
     orders = pair, pair[::-1]
     forms += [Form(f"{k:.0%} copied", own, copied=(*o, k)) for o in orders for k in COPIED]
+    if len(labels) < FEW:  # of many, no single one who skips rows moves π
+        forms += [
+            Form(
+                f"{j + 1} skips {k:.0%} of the rows marked by {i + 1}",
+                own,
+                copied=(j, i, k),
+                skips=True,
+            )
+            for j, i in permutations(range(len(labels)), 2)
+            for k in SKIPPED
+        ]
     forms += [Form(f"{name} class", curve) for name, curve in others.items()]
     if not problem.selection_mask.any():
         forms.append(Form("propensities vary with x", own, slopes=True))

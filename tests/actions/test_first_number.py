@@ -79,9 +79,7 @@ def test_audits_that_were_not_random_are_not_believed():
     rng, y, hidden = np.random.default_rng(0), np.full(len(case.l), np.nan), case.l == 0
     for value, count in ((True, 60), (False, 20)):
         y[rng.choice(np.flatnonzero(hidden & (case.y == value)), count, replace=False)] = value
-    fit = lepu.fit(
-        case.X, case.l, y=y, audits="random", model="spm", method="map", random_seed=0
-    )
+    fit = lepu.fit(case.X, case.l, y=y, audits="random", model="spm", method="map", random_seed=0)
     found = fit.identifiability
     assert found.level > 1
     assert {"audited rows", "random audits"} & {c.name for c in found.checks if c.open}

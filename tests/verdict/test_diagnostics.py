@@ -108,13 +108,6 @@ def test_level_three_gives_pi_under_both_namings(spm, rows):
     other = float(np.mean(1 / (1 + np.exp(-(X @ point.alpha + point.beta)))))
     assert spm.identifiability.level == 3
     assert spm.identifiability.exchanged_pi == pytest.approx([other])
-    words = re.search(
-        r"With t and s swapped, (\d\.\d+) \(likelihood (\d\.\d+) to (\d\.\d+)\)",
-        spm.identifiability.verdict,
-    )
-    low, high = float(words[2]), float(words[3])
-    assert float(words[1]) == pytest.approx(other, abs=0.005)
-    assert low < other < high
     assert f"with t and s swapped {other:.3f}" in repr(spm)
     drawn = lepu.fit(*rows, model="spm", method="laplace", draws=250, random_seed=1)
     flat, found = drawn.draws, drawn.identifiability.exchanged_pi
@@ -159,12 +152,8 @@ def test_a_penalty_that_moves_pi_out_of_its_likelihood_set_is_named(rows):
     fit = lepu.fit(*rows, model="spm", method="map", random_seed=1, C=15.0)
     found = fit.identifiability
     point = float(fit.pi_draws[0])
-    assert f"class prior {point:.2f} (set by the penalty of this fit: under a weak" in found.verdict
-    low = float(re.search(r"the likelihood leaves (\d\.\d+) to", found.verdict)[1])
-    assert point < low
+    assert point < found.evidence.likelihood_pieces[0][0]
     assert "prior" in found.carried_by
-    weak = lepu.fit(*rows, model="spm", method="map", random_seed=1).identifiability
-    assert "likelihood under a weak penalty" in weak.verdict
 
 
 def test_html_escapes_text():

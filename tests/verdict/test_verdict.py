@@ -170,7 +170,7 @@ def test_the_form_range_holds_the_truth(regime):
     found = fit.identifiability
     low, high = found.pi_range
     assert low <= case.pi <= high
-    assert f"{low:.2f} to {high:.2f}" in found.verdict
+    assert f"π is {low:.2f} to {high:.2f} by all models" in str(found)
 
 
 @pytest.mark.slow  # a new link is compiled
