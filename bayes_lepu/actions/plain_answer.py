@@ -186,23 +186,19 @@ def _known_and_open(fit: "Fit") -> str:
 
 
 def _missed(fit: "Fit", verdict: Identifiability, decision: Decision, total: pd.DataFrame) -> str:
+    """The number of missed positives: what every fitting model says, then what this one says."""
     if decision.candidates == 0:
         return (
             f"No positive is missed any more: every unlabelled row has been checked, and "
             f"{say_count(known_positives(fit))} are positive."
         )
-    return f"{_counted(fit, verdict, decision, total)} {_known_and_open(fit)}"
-
-
-def _counted(fit: "Fit", verdict: Identifiability, decision: Decision, total: pd.DataFrame) -> str:
-    """The number of missed positives: what every fitting model says, then what this one says."""
-    ends = missed_range(fit, verdict.pi_range, total)
-    exact = _exact(total, decision.ci_prob)
+    ends, exact = missed_range(fit, verdict.pi_range, total), _exact(total, decision.ci_prob)
     if ends is None:
-        return f"{exact} What other models would say was not computed."
+        return f"{exact} What other models would say was not computed. {_known_and_open(fit)}"
     low, high = (say_count(end) for end in ends)
     span = f"About {low}" if low == high else f"Between {low} and {high}"
-    return f"{span} positives were missed, by all models that predict these labels as well. {exact}"
+    text = f"{span} positives were missed, by all models that predict these labels as well."
+    return f"{text} {exact} {_known_and_open(fit)}"
 
 
 def _look(decision: Decision) -> str:
@@ -211,7 +207,7 @@ def _look(decision: Decision) -> str:
     own = decision.outcome.loc[(AS_NAMED, "positives")]
     text = f"Look first at the {len(decision.rows)} most probable rows: "
     exact = _roughly(rounded_count(own))
-    if "low" not in own or np.isnan(own["low"]):
+    if "low" not in own:
         text += f"{exact} of them are positive, if this model is exact"
     else:
         text += f"{say_range(own)} of them are positive; {exact} if this model is exact"

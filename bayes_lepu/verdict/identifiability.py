@@ -199,12 +199,9 @@ def sentence(evidence: Evidence, checks: Sequence[Check], level: int) -> str:
     if level == 1:
         if not level_is_known(checks):
             return f"The ranking by t is separable{signs}, and random audits give its level."
-        if several:
-            return (
-                "t and every annotator's s are separable from these data, if annotators label "
-                "independently given x and the class."
-            )
-        return f"t and s are separable from these data{signs}."
+        who = "t and every annotator's s are" if several else "t and s are"
+        signs = ", if annotators label independently given x and the class" if several else signs
+        return f"{who} separable from these data{signs}."
     if level == 4:
         why = reasons(checks, Aspect.RANKING) or ["no check of the ranking by t supports more"]
         text = f"Only h = s·t is identified: {why[0]}"

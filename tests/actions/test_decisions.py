@@ -94,16 +94,6 @@ def test_new_rows_can_be_decided_on(known):
     )
 
 
-def test_total_is_the_sum_over_unlabelled_rows(known):
-    fit, frame, _, l = known
-    total = fit.missed(total=True).loc["as named"]
-    assert total["mean"] == pytest.approx(fit.missed(frame)["mean"][l == 0].sum())
-    assert total["lower"] < total["mean"] < total["upper"]
-    own = fit.missed()
-    pd.testing.assert_frame_equal(own[l == 0], fit.missed(frame)[l == 0])
-    assert (own[l == 1] == 1).all(axis=None)
-
-
 def test_audited_rows_are_neither_counted_nor_chosen(known):
     _, frame, y, l = known
     checked = np.full(len(l), np.nan)
@@ -173,12 +163,6 @@ def test_weighted_rows_are_counted_as_if_they_were_repeated(weighted_and_repeate
     assert row_by_row.candidates == (weighted_and_repeated[0].data.kind == 0).sum()
 
 
-def test_bounds_of_weighted_rows_are_those_of_repeated_ones(weighted_and_repeated):
-    options = {"s_min": 0.2, "gamma": 2.0}
-    tables = [fit.bounds(**options).reset_index(drop=True) for fit in weighted_and_repeated]
-    pd.testing.assert_frame_equal(*tables, rtol=1e-6)
-
-
 @pytest.mark.parametrize("false_marks", [False, True])
 def test_rows_of_the_fit_are_rated_by_all_that_is_known_of_them(false_marks):
     """The same for one annotator as for several, whose formula is that of the likelihood."""
@@ -208,32 +192,6 @@ def test_rows_of_the_fit_are_rated_by_all_that_is_known_of_them(false_marks):
 def test_unclear_rules_are_refused(known, options, message):
     with pytest.raises(ModelError, match=message):
         decide(known[0], ci_prob=0.9, both=False, **options)
-
-
-def covered(seeds, n):
-    """Share of simulated sets whose realised figures lie in their 90 % intervals."""
-    inside = {"positives": [], "precision": [], "total": []}
-    for seed in seeds:
-        X, y, l = simulated(seed, n)
-        fit = laplace(X, l, seed)
-        found = decide(fit, budget=200, ci_prob=0.9, both=False)
-        hits = int(y[found.positions].sum())
-        total = count_missed(fit, ci_prob=0.9, both=False).loc["as named"]
-        outcome = found.outcome.loc["as named"]
-        for name, value, row in (
-            ("positives", hits, outcome.loc["positives"]),
-            ("precision", hits / 200, outcome.loc["precision"]),
-            ("total", int(y[l == 0].sum()), total),
-        ):
-            inside[name].append(row["lower"] - 1e-9 <= value <= row["upper"] + 1e-9)
-    return {name: float(np.mean(values)) for name, values in inside.items()}
-
-
-@pytest.mark.slow
-def test_realised_figures_lie_in_their_intervals():
-    """200 sets: 85 to 95 per cent inside the 90 % intervals."""
-    shares = covered(range(1000, 1200), 2500)
-    assert all(0.85 <= share <= 0.95 for share in shares.values()), shares
 
 
 def test_rows_that_were_not_shown_were_not_missed_by_everybody():

@@ -23,24 +23,6 @@ def judged(level, *, checks=(), remedies=()):
     return Identifiability(level, "In symbols.", ("data",), checks, remedies)
 
 
-def test_the_sentences_of_a_fit_are_those_it_prints(fit):
-    said = fit.answer
-    assert fit.answer is said
-    for sentence in (said.missed, said.look, said.trust):
-        assert sentence in repr(fit)
-        assert sentence in str(said)
-        assert not set(sentence) & set(SYMBOLS)
-    total = fit.missed(total=True).loc["as named"]
-    low, high = said.range
-    assert low <= total["lower"] < total["mean"] < total["upper"] <= high
-    n, known = fit.data.n, fit.data.l.sum()
-    for pi in fit.identifiability.pi_range:  # the verdict's range of π, in rows
-        assert low <= np.clip(pi * n - known, 0, n - known) <= high
-    assert said.missed.startswith(f"Between {round(low)} and {round(high)} positives were missed")
-    assert f"If this model is exact, about {round(total['mean'])} (89% interval" in said.missed
-    assert len(said.decision.rows) == min(100, max(20, round(total["mean"])))
-
-
 def test_every_remedy_that_has_a_call_can_be_run(fit):
     offers = [r for r in fit.identifiability.remedies if r.call]
     assert len(offers) >= 2

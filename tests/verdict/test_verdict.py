@@ -42,17 +42,6 @@ def test_false_marks_are_no_level_one(family):
 # Columns --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("regime", ["quadratic class", "interaction in the class"])
-@pytest.mark.parametrize("family", ["mask", "scar"])
-def test_curved_columns_are_seen(family, regime):
-    _, fit = fitted(family, regime)
-    found = fit.identifiability.evidence.columns
-    assert found.p_values[columns.CURVES_OF_T] < columns.P_VALUE
-    expected = {"quadratic class": "x1²", "interaction in the class": "x0·x1"}[regime]
-    assert expected in [t.name for t in found.named] or family == "mask"
-    assert fit.identifiability.level > 1
-
-
 def test_the_score_test_keeps_its_level_on_straight_columns():
     """60 SCAR sets, three tests each at .05: 9 rejections expected, 19 or more have p = .002."""
     rejected, rng = 0, np.random.default_rng(4)
@@ -79,16 +68,6 @@ def test_efficient_scores_against_a_refit():
     U, V, _ = columns.efficient_scores(grad, info, own, np.eye(6)[:, 4:])
     drop = np.sum((y - D @ beta) ** 2) - np.linalg.lstsq(full, y, rcond=None)[1][0]
     assert U @ np.linalg.solve(V, U) == pytest.approx(drop)
-
-
-# SCAR where s follows t -----------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("regime", ["s rises with the score", "s = .1 + .8 t"])
-def test_scar_does_not_mislead_where_s_follows_t(regime):
-    """In two of three sets at least: a range of 95 % misses by a hair now and then."""
-    judged = [fitted("scar", regime, seed) for seed in (1, 2, 3)]
-    assert sum(honest(case, fit.identifiability) for case, fit in judged) >= 2
 
 
 # What was not computed ------------------------------------------------------------------------
@@ -164,27 +143,6 @@ def test_a_refit_climbs_the_likelihood_of_its_form(family):
         np.testing.assert_allclose(-slope, E.T @ grad - ridge * z, rtol=1e-7, atol=1e-7)
 
 
-@pytest.mark.parametrize("regime", ["cauchit class", "ceiling .9", "cloglog class", "loglog class"])
-def test_the_form_range_holds_the_truth(regime):
-    case, fit = fitted("mask", regime)
-    found = fit.identifiability
-    low, high = found.pi_range
-    assert low <= case.pi <= high
-    assert f"π is {low:.2f} to {high:.2f} by all models" in str(found)
-
-
-@pytest.mark.slow  # a new link is compiled
-def test_the_form_that_the_labels_prefer_can_be_fitted():
-    """The remedy names an option of `fit`, and with it the check passes."""
-    case, fit = fitted("audit", "cauchit class", 701)
-    check = next(c for c in fit.identifiability.checks if c.name == "form of h")
-    assert check.status == "failed"
-    assert "class_link='cauchit'" in check.remedy
-    options = {"method": "map", "random_seed": 0, "class_link": "cauchit", **case.options}
-    again = lepu.fit(case.X, case.l, **options).identifiability
-    assert next(c for c in again.checks if c.name == "form of h").status == "passed"
-
-
 # The penalty of the fit -----------------------------------------------------------------------
 
 
@@ -196,20 +154,6 @@ def test_the_likelihood_does_not_depend_on_the_penalty():
         profile = fit.identifiability.evidence.profile
         sets.append(profile.likelihood_set(branches=("as labelled", "other")))
     np.testing.assert_allclose(sets[0], sets[1], atol=0.01)
-
-
-# Rare classes ---------------------------------------------------------------------------------
-
-
-def test_a_rare_class_is_judged_by_its_own_size():
-    """A range of π that is narrow beside 1 and wide beside π itself is no level 1."""
-    case, fit = fitted("mask", "rare", 101)
-    found = fit.identifiability
-    low, high = found.pi_range
-    assert high - low < records.FORM_WIDTH[0]
-    assert high > 2 * low
-    assert found.level > 1
-    assert low <= case.pi <= high
 
 
 # Draws ----------------------------------------------------------------------------------------
@@ -274,18 +218,6 @@ def test_a_penalty_that_exchanges_the_factors_is_no_level_one():
     exchanged = is_swapped(fit, case)
     assert Evidence(fit).contradicted == exchanged
     assert not (exchanged and found.level == 1)
-
-
-def test_an_estimate_outside_of_its_own_range_is_no_level_one():
-    case = simulate("scar", "as usual", 1, n=2500)
-    strong = {"c": lepu.Prior("beta", concentration=(50_000, 1_000))}
-    fit = lepu.fit(case.X, case.l, model="scar", method="map", priors=strong, random_seed=0)
-    found = fit.identifiability
-    low, high = found.pi_range
-    pi = float(fit.pi_draws.mean())
-    assert not low <= pi <= high
-    assert found.level > 1
-    assert "where no form has it" in next(c.text for c in found.checks if c.name == "form range")
 
 
 @pytest.mark.slow
