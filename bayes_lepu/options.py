@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.defaults import default_penalties, default_priors, for_annotators
 from bayes_lepu.engines.engines import ENGINES, SAMPLERS
+from bayes_lepu.engines.nuts import LEAST_DRAWS
 from bayes_lepu.engines.orientation import check_rule
 from bayes_lepu.engines.pooling import known_scales
-from bayes_lepu.engines.stopping import LEAST_DRAWS
 from bayes_lepu.errors import OWN_CODE, DataWarning, ModelError
 from bayes_lepu.links import RowKind
 from bayes_lepu.model.spec import ModelSpec

@@ -9,11 +9,10 @@ import numpy as np
 
 from bayes_lepu.building import Rows, read_model
 from bayes_lepu.data.pu_data import PUData
-from bayes_lepu.engines.engines import quality_of_chains
+from bayes_lepu.engines.engines import returned
 from bayes_lepu.engines.nuts import refuse_improper
 from bayes_lepu.engines.orientation import check_rule
-from bayes_lepu.engines.posterior import returned_posterior
-from bayes_lepu.engines.pymc_nuts import coordinates_of, stats_of
+from bayes_lepu.engines.pymc_nuts import stats_of
 from bayes_lepu.errors import OWN_CODE, DataError, LepuWarning, ModelError
 from bayes_lepu.factors import Factor
 from bayes_lepu.fitted import Fit
@@ -108,14 +107,14 @@ def from_trace(
     density = LogDensity(spec, data, chosen, jacobian=True)
     posterior = _checked(density, _posterior(trace))
     _refuse_other_rows(trace, data)
-    z = coordinates_of(density, posterior)
+    z = density.layout.of_variables(posterior)
     chains, draws = z.shape[:2]
     attrs = posterior.attrs
     options = replace(options, chains=chains, draws=draws, tune=int(attrs.get("tuning_steps", 0)))
     request = options.request(spec, data, chosen)
     found = request.modes_for_draws()
     stats = stats_of(trace)
-    named = returned_posterior(density, found, z, stats, request.nuts, rule=orientation)
+    named = returned(request, found, z, stats)
     now = Provenance.now(options, attrs.get("sampling_time"))
     made = {"created_at": attrs.get("created_at", now.created_at), "sampler": options.sampler}
     return Fit(
@@ -128,7 +127,7 @@ def from_trace(
         options=options,
         provenance=replace(now, made_by="from_trace", **made),
         stats=named.stats,
-        quality=quality_of_chains(named),
+        quality=named.quality,
     )
 
 

@@ -3,7 +3,16 @@
 import numpy as np
 
 from bayes_lepu.factors import Factor
-from bayes_lepu.rows import Links, Point, Rows, flat_order, make_links, make_point, make_rows
+from bayes_lepu.rows import (
+    Links,
+    Point,
+    Rows,
+    flat_order,
+    formula,
+    make_links,
+    make_point,
+    make_rows,
+)
 
 P, J = 3, 2
 
@@ -65,3 +74,38 @@ def links_of(propensity: Factor, of_class: Factor | None = None, **options) -> L
 def differences(f, theta: np.ndarray, step: float = 1e-5) -> np.ndarray:
     """Central finite differences of f, one row per entry of theta."""
     return np.array([(f(theta + h) - f(theta - h)) / (2 * step) for h in step * np.eye(theta.size)])
+
+
+def expected_by_labels(rows: Rows, links: Links, point: Point) -> np.ndarray:
+    """One annotator: the mean of the observed information over what could have been seen.
+
+    An unaudited row has two labels; an audited one two classes, and the labels given its own.
+    """
+    shown, unknown = rows.labels >= 0, np.full_like(rows.known, -1)
+
+    def mean(cases, given):
+        """Cases by their probabilities, those of given cases by their share of them."""
+        p = np.exp([formula.row_terms(case, links, point)[0] for case in cases]) / given
+        return sum(
+            formula.observed_information(case._replace(weight=rows.weight * q), links, point)
+            for case, q in zip(cases, p, strict=True)
+        )
+
+    def labelled(known, keep):
+        return [
+            rows._replace(labels=np.where(shown & keep, l, -1).astype(np.int8), known=known)
+            for l in (0, 1)
+        ]
+
+    audited = rows.known >= 0
+    out = mean(labelled(unknown, ~audited), np.where(shown[0] & ~audited, 1.0, 2.0))
+    nothing = np.full_like(rows.labels, -1)
+    classes = [
+        rows._replace(labels=nothing, known=np.where(audited, y, -1).astype(np.int8))
+        for y in (0, 1)
+    ]
+    out = out + mean(classes, np.where(audited, 1.0, 2.0))
+    own = np.exp(formula.row_terms(rows._replace(labels=nothing), links, point)[0])
+    given = mean(labelled(rows.known, audited), own * np.where(shown[0] & audited, 1.0, 2.0))
+    alone = formula.observed_information(rows._replace(labels=nothing), links, point)
+    return out + given - alone

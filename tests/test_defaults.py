@@ -9,8 +9,7 @@ import bayes_lepu as lepu
 from bayes_lepu.data.reading import read_data
 from bayes_lepu.defaults import default_penalties, default_priors
 from bayes_lepu.engines.class_scale import MANY_ROWS, SCALES, class_scale, scale_by_count
-from bayes_lepu.engines.modes import artefact
-from bayes_lepu.engines.point_figures import point_figures
+from bayes_lepu.engines.modes import artefact, point_figures
 from bayes_lepu.model.parameters import Parameters
 
 

@@ -14,7 +14,7 @@ from sklearn.model_selection import KFold, StratifiedKFold
 
 from bayes_lepu.data.reading import read_data
 from bayes_lepu.engines.map import fit_map
-from bayes_lepu.engines.newton import kkt_residual
+from bayes_lepu.engines.optimizers import kkt_residual
 from bayes_lepu.engines.paths import PenaltyGrid, fit_path
 from bayes_lepu.errors import DataError, ModelError
 from bayes_lepu.estimators import (

@@ -27,14 +27,14 @@ from bayes_lepu.model.density import LogDensity
 from bayes_lepu.model.parameters import Parameters
 from bayes_lepu.runtime.telling import LOGGER, tell
 
-MATERIAL = 0.05
-REACHED = 0.02
-MAX_DIVERGENT = 0.005
+MATERIAL = 0.05  # share of the evidence from which a basin gets chains
+REACHED = 0.02  # share of the draws from which chains have been in a basin
+MAX_DIVERGENT = 0.005  # share of the draws up to which a run is calm
 
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """Chains started in one basin."""
+    """Chains started in one basin, their draws on one side of the exchange."""
 
     start: Gaussian
     z: Array
@@ -48,11 +48,12 @@ def run_chains(density: LogDensity, start: Gaussian, options: NutsOptions) -> Ru
     say so, a second run of the same length starts from the mean and covariance of the first one's
     draws and takes smaller steps; the better of the two is kept.
     """
-    first = Run(start, *sample_nuts(density, start, options=options))
-    z = _pivoted(density, first)
-    if _is_fine(z, first, options):
+    first = _run(density, start, options)
+    # R-hat of short chains is noisy: the bar of 1.01 is for chains of 1000 draws or more.
+    bar = max(1.01, 1 + 10 / options.draws)
+    if options.chains == 1 or (_is_calm(first) and _max_rhat(first) <= bar):
         return first
-    wider = gaussian_of_draws(density, z.reshape(-1, z.shape[-1]), start.log_evidence)
+    wider = gaussian_of_draws(density, first.z.reshape(-1, density.dim), start.log_evidence)
     careful = replace(
         options,
         target_accept=max(options.target_accept, 0.97),
@@ -60,30 +61,27 @@ def run_chains(density: LogDensity, start: Gaussian, options: NutsOptions) -> Ru
     )
     say = tell if options.progressbar else LOGGER.info
     say("The chains do not agree yet: sampling once more, from their spread and with smaller steps")
-    second = Run(wider, *sample_nuts(density, wider, options=careful))
-    again = _pivoted(density, second)
-    return min((first, z), (second, again), key=lambda r: (not _is_calm(r[0]), _max_rhat(r[1])))[0]
+    runs = first, _run(density, wider, careful)
+    return min(runs, key=lambda run: (not _is_calm(run), _max_rhat(run)))
 
 
-def _is_fine(z: Array, run: Run, options: NutsOptions) -> bool:
-    # R-hat of short chains is noisy: the bar of 1.01 is for chains of 1000 draws or more.
-    bar = max(1.01, 1 + 10 / options.draws)
-    return options.chains == 1 or (_is_calm(run) and _max_rhat(z) <= bar)
+def _run(density: LogDensity, start: Gaussian, options: NutsOptions) -> Run:
+    z, stats = sample_nuts(density, start, options=options)
+    if density.can_exchange:
+        z, mirrored = on_one_side(density, z, start.mean)
+        stats = {**stats, "mirrored": mirrored.astype(float)}
+    return Run(start, z, stats)
 
 
 def _is_calm(run: Run) -> bool:
     return float(np.mean(run.stats["diverging"])) <= MAX_DIVERGENT
 
 
-def _max_rhat(z: Array) -> float:
+def _max_rhat(run: Run) -> float:
     from arviz_stats.base import array_stats
 
-    worst = float(np.max(array_stats.rhat(z, chain_axis=0, draw_axis=1)))
+    worst = float(np.max(array_stats.rhat(run.z, chain_axis=0, draw_axis=1)))
     return worst if np.isfinite(worst) else np.inf
-
-
-def _pivoted(density: LogDensity, run: Run) -> Array:
-    return on_one_side(density, run.z, run.start.mean)[0] if density.can_exchange else run.z
 
 
 def separate_basins(density: LogDensity, mixture: Mixture) -> list[tuple[Gaussian, float]]:
@@ -128,7 +126,7 @@ def sample_basins(
 
 def log_evidence(density: LogDensity, run: Run, seed: int) -> float:
     """Log of the mass of the (folded) density in the run's basin, by bridge sampling."""
-    draws = _pivoted(density, run).reshape(-1, density.dim)
+    draws = run.z.reshape(-1, density.dim)
     draws = draws[evenly_spaced(len(draws), 4000)]
     proposals = run.start.sample(np.random.default_rng([seed, 5]), len(draws))
     at_draws = _log_target(density, draws) - run.start.logpdf(draws)
@@ -186,5 +184,6 @@ def _pool(runs: list[Run], shares: Array, rng: np.random.Generator) -> Run:
     stats = {
         name: np.stack([run.stats[name] for run in runs])[mode, rows, index]
         for name in runs[0].stats
+        if name != "mirrored"  # each basin has sides of its own
     }
     return Run(runs[0].start, z, {**stats, "mode": mode.astype(float)})

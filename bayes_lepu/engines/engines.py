@@ -13,31 +13,22 @@ from typing import Any
 import numpy as np
 
 from bayes_lepu.data.pu_data import PUData
-from bayes_lepu.engines.empirical_scales import estimate_scales
-from bayes_lepu.engines.laplace import TRUSTED_K
+from bayes_lepu.engines import basins, laplace, nuts, orientation, pooling
+from bayes_lepu.engines.laplace import TRUSTED_K, Gaussian, Mixture
 from bayes_lepu.engines.map import MapResult, fit_map
 from bayes_lepu.engines.modes import Mode
 from bayes_lepu.engines.nuts import NutsOptions
 from bayes_lepu.engines.orientation import Orientation
 from bayes_lepu.engines.pooling import known_scales
-from bayes_lepu.engines.posterior import (
-    Posterior,
-    laplace_posterior,
-    nutpie_posterior,
-    pymc_posterior,
-)
-from bayes_lepu.errors import (
-    OWN_CODE,
-    ConvergenceWarning,
-    IdentifiabilityWarning,
-    ModelError,
-)
+from bayes_lepu.engines.pymc_nuts import name_factors, sample_pymc
+from bayes_lepu.errors import OWN_CODE, ConvergenceWarning, IdentifiabilityWarning, ModelError
 from bayes_lepu.links import Array
 from bayes_lepu.model.density import LogDensity
-from bayes_lepu.model.parameters import Parameters, stack
+from bayes_lepu.model.parameters import Parameters, mean_of, stack
 from bayes_lepu.model.spec import ModelSpec
 from bayes_lepu.priors.prior import Priors
 
+FAR_BEHIND = 12.0  # nats of a mode that no draw would show
 STEEPEST = 100.0  # sd of a linear predictor beyond which probabilities are 0 or 1
 
 
@@ -180,7 +171,7 @@ def run_map(request: Request) -> Outcome:
                 "a sparse matrix only products are taken. Give a fixed scale, or use X.toarray()."
             )
         first, density = request.modes_for_draws(), replace(request.density, jacobian=False)
-        priors = estimate_scales(density, first.point)
+        priors = pooling.estimate_scales(density, first.point)[0]
     found = request.modes(priors)
     _warn_doubtful(found)
     best = found.modes[0]
@@ -196,49 +187,122 @@ def run_map(request: Request) -> Outcome:
 
 def run_laplace(request: Request) -> Outcome:
     """Gaussians at the modes, weighted by evidence."""
-    found = request.modes_for_draws()
-    posterior = laplace_posterior(request.density, found, request.nuts, rule=request.rule)
-    k = float(np.nan if posterior.pareto_k is None else posterior.pareto_k)
-    good = k <= TRUSTED_K
-    trust = "usable" if good else "do not trust it, use method='nuts'"
-    return Outcome(
-        parameters=posterior.parameters,
-        modes=found.modes,
-        orientation=posterior.orientation,
-        quality=Quality(
-            f"Gaussians at the modes, Pareto k = {k:.2f}: {trust}",
-            good,
-            {"pareto_k": k, "mode_weights": list(posterior.mode_weights)},
-        ),
-    )
+    found, density, asked = request.modes_for_draws(), request.density, request.nuts
+    rng = np.random.default_rng([asked.random_seed, 1])
+    mixture = _mixture(density, found)
+    proposal = laplace.one_sided(density, mixture)
+    z, k = laplace.resample(density, proposal, rng, asked.chains * asked.draws)
+    z = z.reshape(asked.chains, asked.draws, -1)
+    sample = nuts.label_draws(density, z, {}, nuts.dominant(proposal).mean, request.rule, rng)
+    sample = replace(sample, stats={})  # independent draws: no sampler to speak of
+    shares = [weight for _, weight in basins.separate_basins(density, mixture)]
+    trust = "usable" if k <= TRUSTED_K else "do not trust it, use method='nuts'"
+    words = f"Gaussians at the modes, Pareto k = {k:.2f}: {trust}"
+    quality = Quality(words, k <= TRUSTED_K, {"pareto_k": k, "mode_weights": shares})
+    return replace(named(density, found, sample, request.rule), quality=quality)
 
 
 def run_nuts(request: Request) -> Outcome:
     """Posterior draws by NUTS, by the sampler that was asked for."""
-    found, asked = request.modes_for_draws(), request.nuts
-    begun = time.perf_counter()
-    posterior = SAMPLERS[request.sampler](request.density, found, asked, rule=request.rule)
-    return Outcome(
-        parameters=posterior.parameters,
-        modes=found.modes,
-        orientation=posterior.orientation,
-        quality=quality_of_chains(posterior),
-        stats=posterior.stats,
-        seconds=round(time.perf_counter() - begun, 3),
-    )
+    found, begun = request.modes_for_draws(), time.perf_counter()
+    outcome = SAMPLERS[request.sampler](request, found)
+    return replace(outcome, seconds=round(time.perf_counter() - begun, 3))
 
 
-def quality_of_chains(posterior: Posterior) -> Quality:
-    """What the sampler says of its chains; whether they agree is for the convergence checks."""
+def nutpie_draws(request: Request, found: MapResult) -> Outcome:
+    """NUTS on the compiled density around the mode with the largest evidence, factors named."""
+    density, asked = request.density, request.nuts
+    separate = basins.separate_basins(density, _mixture(density, found))
+    run, shares = basins.sample_basins(density, separate, asked)
+    if len(shares) > 1:
+        _warn_separate(shares)
+    rng = np.random.default_rng([asked.random_seed, 1])
+    sample = nuts.label_draws(density, run.z, run.stats, run.start.mean, request.rule, rng)
+    return named(density, found, sample, request.rule, shares)
+
+
+def pymc_draws(request: Request, found: MapResult) -> Outcome:
+    """NUTS by PyMC on the model's own graph, factors named."""
+    z, stats = sample_pymc(request.density, found.point, request.nuts)
+    return returned(request, found, z, stats)
+
+
+def returned(request: Request, found: MapResult, z: Array, stats: Mapping[str, Array]) -> Outcome:
+    """Draws that were made elsewhere, factors named."""
+    density, rng = request.density, np.random.default_rng([request.nuts.random_seed, 1])
+    sample = name_factors(density, z, stats, density.pack(found.point), request.rule, rng)
+    return named(density, found, sample, request.rule)
+
+
+def named(
+    density: LogDensity,
+    found: MapResult,
+    sample: nuts.Sample,
+    rule: str,
+    shares: tuple[float, ...] = (1.0,),
+) -> Outcome:
+    """Labelled draws with how their factors got their names, and what the sampler says of them.
+
+    Whether the chains agree is for the convergence checks.
+    """
     from arviz_stats.base import array_stats
 
-    figures: dict[str, Any] = {"mode_weights": list(posterior.mode_weights)}
-    stats = posterior.stats  # other samplers keep less
-    if "diverging" in stats:
+    parameters, stats = density.unpack(sample.z), sample.stats
+    center = mean_of(parameters.take_flat())
+    by: orientation.SettledBy | None = "density" if sample.overruled else None
+    if orientation.settled_by_signs(density, density.pack(center), sample.probability):
+        by = "priors"
+    elif sample.overruled:
+        _warn_overruled(rule, sample.probability)
+    record = orientation.describe(
+        center, density.spec, density.data, rule, probability=sample.probability, by=by
+    )
+    figures: dict[str, Any] = {"mode_weights": list(shares)}
+    if "diverging" in stats:  # other samplers keep less
         figures["divergences"] = int(np.sum(stats["diverging"]))
     if "energy" in stats:
         figures["e_bfmi"] = float(np.min(array_stats.bfmi(np.asarray(stats["energy"]))))
-    return Quality(figures=figures)
+    return Outcome(parameters, found.modes, record, Quality(figures=figures), stats)
+
+
+def _mixture(density: LogDensity, found: MapResult) -> Mixture:
+    """Gaussians at the modes, with the mirror image of the best one where it is another mode."""
+    mixture = laplace.mixture_at(density, [m.point for m in found.modes if m.gap <= FAR_BEHIND])
+    if density.layout.has_scales:
+        return Mixture(tuple(_settled(density, part) for part in mixture.parts))
+    if not density.can_exchange:
+        return mixture
+    mirrored = found.point.swap()
+    return laplace.mixture_at(density, [*mixture.points(density), mirrored])
+
+
+def _settled(density: LogDensity, part: Gaussian) -> Gaussian:
+    """The Gaussian at the marginal mode of unknown scales."""
+    point = pooling.estimate_scales(density, density.unpack(part.mean))[1]
+    near = laplace.gaussian_near(density, density.pack(point))
+    return replace(near, log_evidence=part.log_evidence)
+
+
+def _warn_overruled(rule: str, probability: float | None) -> None:
+    warnings.warn(
+        f"The priors contradict the rule {rule!r}: under them the other naming of the factors has "
+        f"probability {probability:.3g}, and it was taken. Give the factors equal priors to have "
+        "them named by the rule, or orientation='none' to have them named by the priors.",
+        IdentifiabilityWarning,
+        skip_file_prefixes=OWN_CODE,
+    )
+
+
+def _warn_separate(shares: tuple[float, ...]) -> None:
+    warnings.warn(
+        f"The posterior has {len(shares)} separate modes that the chains do not connect, with "
+        f"weights {', '.join(f'{w:.2f}' for w in shares)}. The draws mix them in that proportion "
+        "(fit.stats['mode'] says which is which); an average over them describes neither. See "
+        "fit.mode_table(), and settle the matter with selection_features=, audited rows (y=) or "
+        "priors.",
+        IdentifiabilityWarning,
+        skip_file_prefixes=OWN_CODE,
+    )
 
 
 def _warn_doubtful(result: MapResult) -> None:
@@ -274,9 +338,9 @@ def _warn_doubtful(result: MapResult) -> None:
 
 
 # NUTS on the compiled density, and by PyMC on its own graph: each names the factors of its draws.
-SAMPLERS: dict[str, Callable[..., Posterior]] = {
-    "nutpie": nutpie_posterior,
-    "pymc": pymc_posterior,
+SAMPLERS: dict[str, Callable[[Request, MapResult], Outcome]] = {
+    "nutpie": nutpie_draws,
+    "pymc": pymc_draws,
 }
 register(Engine("nuts", run_nuts))
 register(Engine("map", run_map, point=True, by_products=True))

@@ -70,8 +70,12 @@ class Folded:
 
 def pivot(density: LogDensity, z: Array, reference: Array) -> Folded:
     """Bring every draw to the side of the reference mode, and tell the odds of that side."""
-    chosen, mirrored = on_one_side(density, z, reference)
-    return Folded(chosen, mirrored, _log_odds(density, chosen))
+    return odds_of(density, *on_one_side(density, z, reference))
+
+
+def odds_of(density: LogDensity, z: Array, mirrored: NDArray[np.bool_]) -> Folded:
+    """The odds of the side on which these draws are."""
+    return Folded(z, mirrored, _log_odds(density, z))
 
 
 def on_one_side(density: LogDensity, z: Array, reference: Array) -> tuple[Array, NDArray[np.bool_]]:

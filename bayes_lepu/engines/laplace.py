@@ -9,6 +9,11 @@ is above 0.5, each Gaussian becomes a Student-t with the mean and spread of its 
 to `ROUNDS` times, which follows skew and heavy tails (population Monte Carlo, Cappé et al., 2008).
 Over very many rows, where every weight costs a pass, those of some draws tell k, and the draws stay
 those of the mixture.
+
+A prior that gives slope i a sign multiplies the density by the wall Φ(k_i z_i), and the curvature
+at a mode next to a wall is that of the wall, not of the posterior behind it. The Gaussians there
+have the curvature of the density without the walls, and a draw of theirs is kept with probability
+:math:`\prod_i \Phi(k_i z_i)`.
 """
 
 from collections.abc import Iterable
@@ -16,9 +21,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.linalg
-from scipy.special import gammaln, logsumexp
+from scipy.special import gammaln, log_ndtr, logsumexp
 
 from bayes_lepu.engines.optimizers import optimise
+from bayes_lepu.errors import ModelError
 from bayes_lepu.links import Array
 from bayes_lepu.model.density import LogDensity
 from bayes_lepu.model.parameters import Parameters
@@ -29,6 +35,7 @@ LEAST_DRAWS = 200  # of the mixture, for the tail of the weights to be seen
 # 4000 draws fewer have weights, which then tell k alone.
 ROWS_BY_DRAWS = 120_000_000
 DRAWS_PER_SPREAD = 10  # effective draws for a coordinate; with fewer only the tails change
+KEPT_ROUNDS = 200  # of draws before giving up: seven slopes at their walls leave one in 128
 ROUNDS = 3  # of moving the mixture to its weighted draws; k seldom falls after the second
 TAILS = 7.0  # degrees of freedom then: heavier than a posterior's, and the weights stay even
 GOOD_K = 0.5  # up to here the weights have a finite variance
@@ -98,6 +105,46 @@ class Mixture:
         """Log density of the mixture."""
         logs = np.stack([g.logpdf(z) for g in self.parts])
         return logsumexp(logs + np.log(self.weights)[:, None], axis=0)
+
+
+def log_walls(walls: Array, z: Array) -> Array:
+    """Σ log Φ(k z) over the coordinates whose sign is known."""
+    known = walls != 0
+    return log_ndtr(walls[known] * z[..., known]).sum(axis=-1)
+
+
+@dataclass(frozen=True, eq=False)
+class OneSided(Mixture):
+    """Gaussians times the walls of the priors; the density is not normalised."""
+
+    walls: Array
+
+    def sample(self, rng: np.random.Generator, count: int) -> Array:
+        """Draws of the Gaussians, each kept with the probability that the walls give it."""
+        kept = np.empty((0, self.walls.size))
+        for _ in range(KEPT_ROUNDS):
+            z = super().sample(rng, count)
+            kept = np.vstack([kept, z[np.log(rng.random(count)) < log_walls(self.walls, z)]])
+            if len(kept) >= count:
+                return kept[:count]
+        raise ModelError(
+            f"The priors give {np.count_nonzero(self.walls)} slope(s) a sign, and fewer than one "
+            f"draw in {KEPT_ROUNDS} of the Gaussians of method='laplace' has them all. Use "
+            "method='nuts', or give the signs of fewer slopes."
+        )
+
+    def logpdf(self, z: Array) -> Array:
+        """Log density up to a constant, which importance weights do not need."""
+        return super().logpdf(z) + log_walls(self.walls, z)
+
+
+def one_sided(density: LogDensity, mixture: Mixture) -> Mixture:
+    """The mixture with the curvature behind the walls, where the priors give signs."""
+    if not density.walls.any():
+        return mixture
+    priors = {name: prior.unsigned() for name, prior in density.priors.items()}
+    free = replace(density, priors=priors)
+    return OneSided(tuple(gaussian_near(free, g.mean) for g in mixture.parts), density.walls)
 
 
 def gaussian_at(density: LogDensity, start: Array) -> Gaussian:

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import expit
 
 from bayes_lepu.data.pu_data import PUData
-from bayes_lepu.engines import orientation, signs
+from bayes_lepu.engines import orientation
 from bayes_lepu.engines.modes import (
     SAME,
     Mode,
@@ -25,8 +25,7 @@ from bayes_lepu.engines.modes import (
     is_exchangeable,
     swap_mode,
 )
-from bayes_lepu.engines.newton import kkt_residual
-from bayes_lepu.engines.optimizers import optimise
+from bayes_lepu.engines.optimizers import kkt_residual, optimise
 from bayes_lepu.engines.search import search
 from bayes_lepu.errors import OWN_CODE, ConvergenceError, IdentifiabilityWarning, ModelError
 from bayes_lepu.model.density import LogDensity
@@ -117,7 +116,7 @@ def _by_signs(density: LogDensity, best: Mode) -> tuple[orientation.SettledBy | 
     if distance(density.unpack(other.z), best.point, density.data.X) < SAME:
         gap = np.inf  # the climb came back: no optimum has the other naming
     probability = float(expit(gap))
-    settled = signs.settle_naming(density, best.z, probability)
+    settled = orientation.settled_by_signs(density, best.z, probability)
     return ("priors", probability) if settled else (None, None)
 
 

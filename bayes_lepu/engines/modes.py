@@ -9,25 +9,129 @@ and the other one does the work of both. Such a mode bears the name of its artef
 """
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Literal
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import pandas as pd
 
+from bayes_lepu.data.pu_data import PUData, Sums
 from bayes_lepu.data.weights import evenly_spaced
 from bayes_lepu.engines.optimizers import Optimum
-from bayes_lepu.engines.point_figures import PointFigures, point_figures, swapped_figures
 from bayes_lepu.factors import RATES
-from bayes_lepu.links import Array
+from bayes_lepu.links import Array, sigmoid
 from bayes_lepu.model.density import LogDensity
 from bayes_lepu.model.parameters import Parameters
 from bayes_lepu.priors.prior import INTERCEPTS, SLOPES
+from bayes_lepu.rows import Rows
 
-SAME = 0.02
-LIKE = 0.10
+SAME = 0.02  # RMS of the difference of probabilities within which two optima are one mode
+LIKE = 0.10  # and within which one is nearly the other with its factors swapped
 ALMOST_ALL = 0.95  # share of the rows; a class prior of .9 with its own boundary stays below
 ENOUGH_ROWS = 4000  # at most, to tell optima apart; ten times as many for what is shown
+NEARLY_ONE = 0.95  # a factor above it says yes
+BLOCK_ROWS = 4096  # at a time, so that the numbers of a row stay in cache
 Role = Literal["best", "same h", "swapped", "reversed", "SCAR-like", "divergent", "other"]
+Pair = tuple[float, float]  # of (t, s)
+
+_known: "WeakKeyDictionary[Parameters, WeakKeyDictionary[PUData, PointFigures]]" = (
+    WeakKeyDictionary()
+)
+
+
+@dataclass(frozen=True)
+class PointFigures:
+    """One point over all rows; what belongs to s is the mean over annotators.
+
+    Attributes
+    ----------
+    pi, c : float
+        Class prior and label frequency.
+    norm : pair of float
+        Standard deviations of the linear predictors.
+    flatness : pair of float
+        Mean of :math:`f^2 (1-f)^2` with f the logistic function of a linear predictor.
+    correlation : pair of float
+        Of these f with the label probability h.
+    nearly_one, below_half : pair of float
+        Share of the rows on which t and s are above 0.95, and number on which they are below 0.5.
+    n : int
+        Number of rows.
+    """
+
+    pi: float
+    c: float
+    norm: Pair
+    flatness: Pair
+    correlation: Pair
+    nearly_one: Pair
+    below_half: Pair
+    n: int
+
+
+def point_figures(point: Parameters, data: PUData) -> PointFigures:
+    """The figures of one point, in one pass over the rows; asked for again, without one."""
+    known = _known.setdefault(point, WeakKeyDictionary())
+    if data not in known:
+        known[data] = _figures(point, data)
+    return known[data]
+
+
+def _figures(point: Parameters, data: PUData) -> PointFigures:
+    some = data.evenly(ENOUGH_ROWS).X.mean(axis=0)[None]
+    average = point.average()
+    # Squares of what is left of a rough mean lose no digits, whatever the units.
+    shift = float(average.tau(some)[0]), float(average.omega(some)[0])
+    moments, marked, counts, n = data.total(partial(_sums, point=point, shift=shift))
+    means = moments / moments[0, 0]
+    first = means[0]
+    covariance = means - np.outer(first, first)
+    sd = np.sqrt(np.maximum(np.diag(covariance), 0.0))
+
+    def correlation(k: int) -> float:
+        return float(covariance[k, H] / max(sd[k] * sd[H], 1e-300))
+
+    pi = float(first[T])
+    return PointFigures(
+        pi=pi,
+        c=float(marked / moments[0, 0]) / max(pi, 1e-300),
+        norm=(float(sd[TAU]), float(sd[OMEGA])),
+        flatness=(float(means[FLAT_T, FLAT_T]), float(means[FLAT_S, FLAT_S])),
+        correlation=(correlation(T), correlation(S)),
+        nearly_one=(counts[0] / n, counts[1] / n),
+        below_half=(float(counts[2]), float(counts[3])),
+        n=int(n),
+    )
+
+
+# Places among what is averaged over the rows; the first is 1.
+TAU, OMEGA, T, S, H, FLAT_T, FLAT_S = range(1, 8)
+
+
+def _sums(rows: Rows, point: Parameters, shift: Pair) -> Sums:
+    """Weighted products of what is averaged, Σ w s t, counts of extreme rows, rows."""
+    average = point.average()
+    moments, marked, counts = np.zeros((8, 8)), 0.0, np.zeros(4)
+    n = rows.X.shape[0]
+    for start in range(0, n, BLOCK_ROWS):
+        X = rows.X[start : start + BLOCK_ROWS]
+        m = X.shape[0]
+        w = rows.weight[start : start + BLOCK_ROWS]
+        tau, each_omega = average.tau(X), point.omega(X)
+        omega = average.omega(X) if point.several else each_omega
+        s = point.s_at(each_omega)
+        t, f = average.of_class.value(tau), sigmoid(omega)
+        h = s * t if not point.several and point.epsilon is None else average.h(X)
+        columns = np.stack(
+            [np.ones(m), tau - shift[0], omega - shift[1], t, f, h, t * (1 - t), f * (1 - f)]
+        )
+        moments += (columns * w) @ columns.T
+        marked += float(((s * t) @ w).mean())
+        each = s if point.several else s[None]
+        extreme = ((t > NEARLY_ONE).sum(), (each > NEARLY_ONE).sum() / len(each))
+        counts += np.array([*extreme, (t < 0.5).sum(), (each < 0.5).sum()], dtype=float)
+    return moments, marked, counts, n
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,7 +301,7 @@ def is_exchangeable(density: LogDensity) -> bool:
 def swap_mode(density: LogDensity, mode: Mode) -> Mode:
     """The same mode with its factors exchanged, which is a symmetry of the density."""
     point = mode.point.swap()
-    found = swapped_figures(mode.point, point, density.data)
+    found = point_figures(point, density.data)
     return replace(
         mode,
         point=point,

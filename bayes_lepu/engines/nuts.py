@@ -6,25 +6,30 @@ evidence and L L' the inverse curvature there: the ridge between the two interce
 Where the columns of the two factors are the same, the folded density is sampled (see `folding`).
 """
 
-from collections.abc import Callable, Mapping
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from bayes_lepu.data.weights import evenly_spaced
 from bayes_lepu.engines import folding, orientation, pooling
 from bayes_lepu.engines.laplace import Gaussian, Mixture
-from bayes_lepu.engines.progress import Progress, has_screen
-from bayes_lepu.engines.stopping import wait
 from bayes_lepu.errors import ModelError
 from bayes_lepu.links import Array
 from bayes_lepu.model import compiled
 from bayes_lepu.model.density import LogDensity
 from bayes_lepu.priors.prior import Priors
-from bayes_lepu.runtime.telling import LOGGER
+from bayes_lepu.runtime.interruption import was_interrupted
+from bayes_lepu.runtime.telling import LOGGER, tell
 
 UNLIKELY = 0.05
 VOTING_ROWS = 20_000  # by which a rule looks at every draw; sizes of predictors need no more
+LEAST_DRAWS = 4  # per chain, from which R-hat and effective sizes can be computed
+FIRST, LONGEST = 10.0, 300.0  # seconds until the first line; each later one waits twice as long
+LOOK = 0.5  # seconds between looks for an interrupt
 WhitenedDensity = Callable[[Array], tuple[float, Array]]
 
 STATS = {
@@ -90,7 +95,7 @@ def sample_nuts(
     Under unknown scales the sampler moves in coordinates that are centred as far as the data know
     each of them (see `pooling`).
     """
-    if not pooling.is_pooled(density):
+    if not density.layout.has_scales:
         return sample_whitened(lambda: _whitened(density, start, np.zeros(0)), start, options)
     centring = pooling.choose_centring(density, start.mean)
     carried = pooling.centred_gaussian(density, start, centring)
@@ -139,8 +144,70 @@ def sample_whitened(
         progress_callback=Progress(aloud=aloud),
         blocking=False,
     )
-    u, stats = wait(sampler, STATS)
+    u, stats = wait(sampler)
     return start.mean + u @ start.root.T, stats
+
+
+def wait(sampler: Any) -> tuple[Array, dict[str, Array]]:
+    """Draws and statistics of nutpie's background sampler.
+
+    nutpie's own waiting swallows Ctrl-C and returns chains of unequal length, filled up with NaN.
+    Here an interrupt stops the sampler and goes on as `KeyboardInterrupt`.
+    """
+    try:
+        trace = _finished(sampler)
+        stats = {name: trace["sample_stats"][key].to_numpy() for name, key in STATS.items()}
+        return trace["posterior"]["u"].to_numpy(), stats
+    except BaseException:
+        sampler.cancel()
+        raise
+
+
+def _finished(sampler: Any) -> Any:
+    """What the sampler returns; looks now and then for an interrupt that was swallowed."""
+    while True:
+        try:
+            return sampler.wait(timeout=LOOK)
+        except TimeoutError:
+            if was_interrupted():
+                raise KeyboardInterrupt from None
+
+
+class Progress:
+    """Told of the chains now and then, it says a line ever more seldom.
+
+    Parameters
+    ----------
+    aloud : bool
+        Whether to say it where nobody listens to the logger, too.
+    """
+
+    def __init__(self, *, aloud: bool) -> None:
+        self._say = tell if aloud else LOGGER.info
+        self._began = self._last = time.monotonic()
+        self._pause = FIRST
+
+    def __call__(self, chains: Sequence[Any]) -> None:
+        """Look at the chains, each with ``finished_draws`` and ``total_draws``."""
+        now = time.monotonic()
+        done = sum(chain.finished_draws for chain in chains)
+        if now - self._last < self._pause or not done:
+            return
+        self._last, self._pause = now, min(2 * self._pause, LONGEST)
+        wanted = sum(chain.total_draws for chain in chains)
+        left = (now - self._began) * (wanted - done) / done
+        self._say(f"Sampled {done} of {wanted} draws, warm-up included; about {_span(left)} left")
+
+
+def has_screen() -> bool:
+    """Whether the sampler's own bar can be seen: in a terminal or a notebook."""
+    return sys.stderr.isatty() or bool({"ipykernel", "marimo"} & set(sys.modules))
+
+
+def _span(seconds: float) -> str:
+    if seconds < 90:
+        return f"{seconds:.0f} seconds"
+    return f"{seconds / 60:.0f} minutes" if seconds < 5400 else f"{seconds / 3600:.1f} hours"
 
 
 def label_draws(
@@ -158,8 +225,11 @@ def label_draws(
     """
     if not density.can_exchange:
         return Sample(z, stats)
-    folded = folding.pivot(density, z, reference)
-    stats = {**stats, "mirrored": folded.mirrored.astype(float)}
+    if "mirrored" in stats:  # the draws are on one side already
+        folded = folding.odds_of(density, z, stats["mirrored"] > 0)
+    else:
+        folded = folding.pivot(density, z, reference)
+        stats = {**stats, "mirrored": folded.mirrored.astype(float)}
     asked = orientation.settled_by(density.spec, density.data, rule) == "rule"
     named = folded
     if asked and _rule_says_swap(density, folded.z, rule):

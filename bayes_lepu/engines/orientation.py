@@ -20,6 +20,7 @@ t the factor with the larger size, and the rules differ in how size is measured:
     No rule: the mode with the higher density wins, and ties stay as they fell.
 """
 
+import math
 import warnings
 from dataclasses import dataclass
 from typing import Literal
@@ -27,12 +28,16 @@ from typing import Literal
 import numpy as np
 
 from bayes_lepu.data.pu_data import PUData
-from bayes_lepu.engines.point_figures import point_figures
+from bayes_lepu.engines.laplace import log_walls
+from bayes_lepu.engines.modes import point_figures
 from bayes_lepu.errors import OWN_CODE, IdentifiabilityWarning, ModelError
+from bayes_lepu.links import Array
+from bayes_lepu.model.density import LogDensity
 from bayes_lepu.model.parameters import Parameters
 from bayes_lepu.model.spec import ModelSpec
 from bayes_lepu.suggestions import unknown
 
+SETTLED = 0.95  # probability of a naming from which the signs are said to settle it
 RULES: tuple[str, ...] = ("sigma-norm", "norm", "energy", "correlation", "none")
 
 SettledBy = Literal[
@@ -112,6 +117,20 @@ def settled_by(spec: ModelSpec, data: PUData, rule: str) -> SettledBy:
     if not spec.symmetric or rule == "none":
         return "density"
     return "rule"
+
+
+def settled_by_signs(density: LogDensity, z: Array, probability: float | None) -> bool:
+    """Whether signs that the priors give slopes name the factors at z, with this probability.
+
+    Where a slope of t is to be positive, the exchange hands that sign to a slope of s: the odds of
+    the two orientations by the signs alone are those of the walls at θ and at S θ.
+    """
+    if probability is None or probability < SETTLED or not density.can_exchange:
+        return False
+    if not density.walls.any():
+        return False
+    here, there = (log_walls(density.walls, x) for x in (z, density.swap(z)))
+    return bool(here - there >= math.log(SETTLED / (1 - SETTLED)))
 
 
 def describe(

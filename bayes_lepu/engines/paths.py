@@ -25,12 +25,7 @@ from bayes_lepu.engines import orientation
 from bayes_lepu.engines.map import fit_map
 from bayes_lepu.engines.modes import is_exchangeable
 from bayes_lepu.engines.optimizers import optimise
-from bayes_lepu.engines.search import (
-    column_spread,
-    constant_starts,
-    constant_version,
-    near_scar,
-)
+from bayes_lepu.engines.search import constant_starts, constant_version, near_scar
 from bayes_lepu.errors import ModelError
 from bayes_lepu.links import Array
 from bayes_lepu.model.density import LogDensity
@@ -160,13 +155,7 @@ def _candidates(
     """Starts of different kinds, of which the best one each is climbed."""
     if scar is None:
         return [neighbours]
-    near = near_scar(
-        density.data,
-        scar,
-        column_spread(density.data),
-        rng,
-        with_weights=density.spec.n_rates > 0,
-    )
+    near = near_scar(density.data, scar, rng, with_weights=density.spec.n_rates > 0)
     if not density.can_exchange or density.data.n_audited:
         return [neighbours, [near]]
     swapped = [p.swap() for p in neighbours]

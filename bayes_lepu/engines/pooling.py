@@ -1,26 +1,36 @@
-r"""Unknown scales, of annotators or of slopes: the coordinates in which a sampler moves.
+r"""Unknown scales, of annotators or of slopes: their estimates, and how a sampler moves.
 
 .. math:: \alpha_j = \bar\alpha + \sigma z_j, \qquad v_j = c\,\bar\alpha + \sigma^c z_j
 
 The deviations z of the density are independent of σ where the data say little about an annotator;
 his own coefficients are where they say much. Every deviation is centred by its own share c. Slopes
 with an unknown scale, a = σ z, are centred alike: v = σ^c z.
+
+The joint density of deviations and scale has no useful mode: a large σ pays because all z can be
+small, and that of slopes is unbounded as σ goes to zero. Scales are put at their marginal mode,
+
+.. math:: \hat\sigma = \arg\max_\sigma \; \log \int p(l \mid \theta)\,
+    p(\theta \mid \sigma)\, d\theta + \log p(\sigma)
 """
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bayes_lepu.engines.laplace import Gaussian, lower_factor
-from bayes_lepu.engines.lbfgs import lbfgs_free
+from bayes_lepu.engines.optimizers import optimise
 from bayes_lepu.links import Array
 from bayes_lepu.model.density import LogDensity
+from bayes_lepu.model.parameters import Parameters
 from bayes_lepu.priors.prior import Prior, Priors
 from bayes_lepu.rows.factoring import inverse_curvature
 
-SETTLING_STEPS = 8  # of the search for the scales: they change by less than 1 % afterwards
+STEPS = 30  # of EM at most: eight are usual
+SETTLED = 0.01  # relative change of every scale: far below what the labels know of it
+MANY_COORDINATES = 400  # above which a variance is that of a coordinate given the others
 
 
 def known_scales(priors: Priors, *, hierarchical: bool = True) -> dict[str, Prior]:
@@ -49,40 +59,101 @@ def with_scales(prior: Prior, scales: Mapping[str, float]) -> Prior:
         return replace(prior, parts=tuple(with_scales(part, scales) for part in prior.parts))
     if not isinstance(prior.scale, Prior):
         return prior
-    return prior.with_scale(scales.get(prior.block, prior.scale.known_scale))
+    return replace(prior, scale=scales.get(prior.block, prior.scale.known_scale))
 
 
-def is_pooled(density: LogDensity) -> bool:
-    """Whether the density has unknown scales."""
-    return bool(density.layout.scaled)
+class Unknown(NamedTuple):
+    """An unknown scale, and what it scales where it is known."""
+
+    name: str  # of the prior that it stands in
+    term: str  # the block of columns in that prior
+    block: str  # coordinates, by the name of their block
+    mine: NDArray[np.bool_]  # which of them
+    center: Array
+    prior: Prior
 
 
-def settle_scales(density: LogDensity, z: Array) -> Array:
-    """Move the scales from the joint mode, which overstates them, to their marginal mode.
+def unknown_scales(density: LogDensity) -> list[Unknown]:
+    """The unknown scales of a density, in the order of their coordinates."""
+    out = []
+    for block in density.layout.blocks:
+        if block.role == "scale" and block.size:
+            deviations = density.layout.slices[f"z_{block.stem}"]
+            every = np.ones(deviations.stop - deviations.start, dtype=bool)
+            center = np.zeros(every.size)
+            out.append(Unknown(block.name, "", f"z_{block.stem}", every, center, block.prior))
+        elif block.role == "hyper" and block.scales is not None:
+            scales, priors = block.scales, block.prior.parts or (block.prior,)
+            terms = scales.names or (density.priors[block.stem].block,)
+            out += [
+                Unknown(block.stem, term, block.stem, scales.group == g, scales.shift, prior)
+                for g, (term, prior) in enumerate(zip(terms, priors, strict=True))
+            ]
+    return out
 
-    At the joint mode a large sigma pays because all deviations z can be small. An EM step sets
-    sigma² to the mean of squared deviations *and* their variance given sigma (half-normal prior
-    and Jacobian included), and climbs again with the scales held.
+
+def estimate_scales(density: LogDensity, point: Parameters) -> tuple[Priors, Parameters]:
+    """The priors with their unknown scales at the marginal mode next to a point, and the mode then.
+
+    The integral is Laplace's: given the mode, an EM step sets each σ² to the mean of squares of
+    what it scales *and* their variance, half-normal prior included; then the mode is climbed again.
     """
-    z = z.copy()
-    scales = density.layout.scaled
-    free = np.ones(z.size, dtype=bool)
-    free[[at for at, _, _ in scales]] = False
-    for _ in range(SETTLING_STEPS):
-        covariance = np.diag(inverse_curvature(density.observed_information(z)))
-        for at, block, prior in scales:
-            squares = np.exp(2 * z[at]) * float(np.sum(z[block] ** 2 + covariance[block]))
-            variance = marginal_variance(squares, block.size, prior.known_scale)
-            z[block] *= np.exp(z[at]) / np.sqrt(variance)  # the coefficients stay where they are
-            z[at] = 0.5 * np.log(variance)
-        z = lbfgs_free(density, z, free)
-    return z
+    unknown = unknown_scales(density)
+    sigma = np.array([u.prior.known_scale for u in unknown])
+    for _ in range(STEPS):
+        known, before = replace(density, priors=_hold(density.priors, unknown, sigma)), sigma
+        z = optimise(known, known.pack(point)).z
+        point, squares = known.unpack(z), _variances(known, z)
+        sigma = np.array(
+            [_step(u, s, known, z, squares) for u, s in zip(unknown, sigma, strict=True)]
+        )
+        if np.max(np.abs(np.log(sigma / before))) < SETTLED:
+            break
+    of_point: dict[str, list[float]] = {}
+    for u, s in zip(unknown, sigma, strict=True):
+        of_point.setdefault(u.name if u.block.startswith("z_") else f"sigma_{u.name}", []).append(s)
+    blocks = {block.name for block in density.layout.blocks if block.dims}
+    pooling = {name: np.array(v if name in blocks else v[0]) for name, v in of_point.items()}
+    held = _hold(density.priors, unknown, sigma)
+    return held, replace(point, pooling={**point.pooling, **pooling})
 
 
-def marginal_variance(squares: float, count: int, scale: float) -> float:
-    """σ² at the maximum of log σ - count log σ - squares / 2σ² - σ² / 2 scale²."""
-    free = count - 1
-    return 0.5 * scale**2 * float(np.sqrt(free**2 + 4 * squares / scale**2) - free)
+def _hold(priors: Priors, unknown: list[Unknown], sigma: Array) -> Priors:
+    """The priors with these scales."""
+    found: dict[str, dict[str, float]] = {}
+    for u, s in zip(unknown, sigma, strict=True):
+        found.setdefault(u.name, {})[u.term] = float(s)
+    return {
+        name: prior
+        if name not in found
+        else with_scales(prior, found[name])
+        if prior.hierarchical
+        else Prior("known", loc=found[name][""])
+        for name, prior in priors.items()
+    }
+
+
+def _step(u: Unknown, sigma: float, density: LogDensity, z: Array, variance: Array) -> float:
+    """One EM step: σ at the maximum of log σ - count log σ - squares / 2σ² - σ² / 2 scale²."""
+    at = density.layout.slices[u.block]
+    squares = float((((z[at] - u.center) ** 2 + variance[at])[u.mine]).sum())
+    squares *= sigma**2 if u.block.startswith("z_") else 1.0  # deviations are in units of σ
+    free, scale = int(u.mine.sum()) - 1, u.prior.known_scale
+    variance = 0.5 * scale**2 * (np.sqrt(free**2 + 4 * squares / scale**2) - free)
+    return float(np.sqrt(variance))
+
+
+def _variances(density: LogDensity, z: Array) -> Array:
+    """Variance of every coordinate at the mode; 0 where an L1 penalty holds it at its centre."""
+    several = density.data.n_annotators > 1
+    curvature = density.observed_information(z) if several else density.logp_grad_info(z)[2]
+    free = ~((density.l1_rate > 0) & (z == density.loc))
+    curvature, out = curvature[np.ix_(free, free)], np.zeros(z.size)
+    if free.sum() > MANY_COORDINATES:
+        out[free] = 1.0 / np.maximum(np.diag(curvature), 1e-3)
+    else:
+        out[free] = np.diag(inverse_curvature(curvature))
+    return out
 
 
 def choose_centring(density: LogDensity, z: Array) -> Array:
@@ -141,7 +212,7 @@ def centred_gaussian(density: LogDensity, near: Gaussian, centring: Array) -> Ga
 
 def gaussian_of_draws(density: LogDensity, z: Array, log_evidence: float) -> Gaussian:
     """Mean and covariance of draws ``(draws, dim)``; of pooled ones in sampling coordinates."""
-    if not is_pooled(density):
+    if not density.layout.has_scales:
         return Gaussian(z.mean(axis=0), _root_of(z), log_evidence)
     centring = choose_centring(density, z.mean(axis=0))
     v = to_centred(density, z, centring)

@@ -138,14 +138,13 @@ def _starting_points(
     n = n_starts or (RATES_STARTS if spec.n_rates else PAIR_STARTS)
     if not spec.has_selection:
         return constant_starts(data)[: 1 + spec.n_rates]
-    spread = column_spread(data)
-    scar = best_end(constant_version(density), constant_starts(data))
+    scar = best_end(constant_version(density), constant_starts(data)).average()
     if spec.n_rates == 0:
-        return _and_swapped(density, spm_starts(data, scar, spread, n, rng))
+        return _and_swapped(density, spm_starts(data, scar, n, rng))
     own = spec.propensity
     spm = _with_propensity(density, Factor(own.name, own.formula, own.link))
-    best = best_end(spm, spm_starts(data, scar, spread, max(5, n // 3), rng))
-    return psychm_starts(data, scar, best, spread, n, rng)
+    best = best_end(spm, spm_starts(data, scar, max(5, n // 3), rng))
+    return psychm_starts(data, scar, best, n, rng)
 
 
 def _and_swapped(density: LogDensity, points: list[Parameters]) -> list[Parameters]:
@@ -173,23 +172,11 @@ def constant_starts(data: PUData) -> list[Parameters]:
     return [point.for_annotators(data.n_annotators) for point in points]
 
 
-def column_spread(data: PUData) -> Array:
-    """Standard deviation of every column on the internal scale."""
-    spread = data.evenly(ENOUGH_ROWS).column_moments[1]
-    return np.where(spread > 0, spread, 1.0)
-
-
 def near_scar(
-    data: PUData,
-    scar: Parameters,
-    spread: Array,
-    rng: np.random.Generator,
-    *,
-    with_weights: bool = False,
+    data: PUData, scar: Parameters, rng: np.random.Generator, *, with_weights: bool = False
 ) -> Parameters:
     """The SCAR fit with a small random α; half of c and of 1 - c by guesses and lapses if asked."""
-    scar = scar.average()
-    small = 0.3 / np.sqrt(data.p) * next(random_slopes(data, spread, rng)) / spread
+    small = 0.3 / np.sqrt(data.p) * next(random_slopes(data, rng))
     if with_weights:
         c = float(np.clip(scar.gamma, 0.1, 0.9))
         weights = {"gamma": 0.5 * c, "lam": 0.5 * (1 - c)}
@@ -199,28 +186,21 @@ def near_scar(
 
 
 def spm_starts(
-    data: PUData, scar: Parameters, spread: Array, count: int, rng: np.random.Generator
+    data: PUData, scar: Parameters, count: int, rng: np.random.Generator
 ) -> list[Parameters]:
     """``count`` starts for SPM."""
-    scar = scar.average()
-    near = near_scar(data, scar, spread, rng)
+    near = near_scar(data, scar, rng)
     named = [near, Parameters.of(a=scar.a, b=scar.b, alpha=-scar.a, beta=near.beta)]
-    named += random_points(data, spread, count - len(named), rng)
+    named += random_points(data, count - len(named), rng)
     return _masked(data, named[:count])
 
 
 def psychm_starts(
-    data: PUData,
-    scar: Parameters,
-    spm: Parameters,
-    spread: Array,
-    count: int,
-    rng: np.random.Generator,
+    data: PUData, scar: Parameters, spm: Parameters, count: int, rng: np.random.Generator
 ) -> list[Parameters]:
     """``count`` starts for PsychM."""
-    scar = scar.average()
     c = float(np.clip(scar.gamma, 0.1, 0.9))
-    near = near_scar(data, scar, spread, rng, with_weights=True)
+    near = near_scar(data, scar, rng, with_weights=True)
     both = [spm, spm.swap()] if _same_columns(data) else [spm]
     named = [_with_weights(p, SMALL, SMALL) for p in both]
     named += [
@@ -230,17 +210,14 @@ def psychm_starts(
             a=scar.a, b=scar.b, alpha=scar.a, beta=scar.b - 1.0, gamma=SMALL, lam=0.9 * (1 - c)
         ),
     ]
-    randoms = random_points(data, spread, count - len(named), rng)
+    randoms = random_points(data, count - len(named), rng)
     named += [_with_weights(p, *rng.dirichlet((1.0, 1.0, 6.0))[:2]) for p in randoms]
     return _masked(data, named[:count])
 
 
-def random_points(
-    data: PUData, spread: Array, count: int, rng: np.random.Generator
-) -> list[Parameters]:
+def random_points(data: PUData, count: int, rng: np.random.Generator) -> list[Parameters]:
     """Random pairs of factors, different by construction."""
-    sd = 2.0 / np.sqrt(data.p) / spread
-    slopes = random_slopes(data, spread, rng, 2 * count)
+    sd, slopes = 2.0 / np.sqrt(data.p), random_slopes(data, rng)
     return [
         Parameters.of(
             a=sd * next(slopes), b=rng.normal(), alpha=sd * next(slopes), beta=rng.normal()
@@ -249,16 +226,19 @@ def random_points(
     ]
 
 
-def random_slopes(
-    data: PUData, spread: Array, rng: np.random.Generator, count: int = 1
-) -> Iterator[Array]:
-    """Standard normal slopes that follow their columns when these change places or signs."""
+def random_slopes(data: PUData, rng: np.random.Generator) -> Iterator[Array]:
+    """Slopes that each move the predictor by about one for a standard deviation of its column.
+
+    They follow their columns when these change places or signs.
+    """
+    spread = data.evenly(ENOUGH_ROWS).column_moments[1]
+    spread = np.where(spread > 0, spread, 1.0)
     toward = (data.l - data.l.mean()) @ data.X
     order = np.argsort(-np.abs(toward) / spread, kind="stable")
-    for _ in range(count):
+    while True:
         slopes = np.empty(data.p)
         slopes[order] = rng.normal(size=data.p)
-        yield np.where(toward < 0, -slopes, slopes)
+        yield np.where(toward < 0, -slopes, slopes) / spread
 
 
 def _with_weights(point: Parameters, gamma: float, lam: float) -> Parameters:

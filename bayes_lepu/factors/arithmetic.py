@@ -31,11 +31,8 @@ def as_bits(_context, number):  # type: ignore[no-untyped-def]
 
 _ROUND = 6755399441055744.0  # 1.5 * 2**52: adding it leaves the nearest integer in the low bits
 _LOG2E = 1.0 / math.log(2.0)
-LN2 = math.log(2.0)
 _LN2_HIGH = 6.93147180369123816490e-01  # 33 bits, so that n * _LN2_HIGH is exact
 _LN2_LOW = 1.90821492927058770002e-10
-MANTISSA = (1 << 52) - 1
-ONE = 1023 << 52  # the bits of 1.0
 
 
 @jit

@@ -12,17 +12,25 @@ are partially pooled: each of these blocks becomes three,
 
 ``alpha_mean`` with the prior the block has for one annotator, ``sigma_alpha``, and the deviations
 ``z_alpha``. Rates are pooled on the scale of their coordinates. Slopes ``delta`` of columns that
-differ between the annotators of a row are the same for all of them. Slopes with unknown scales are
-``z_a`` of unit scale times ``sigma_a``.
+differ between the annotators of a row are the same for all of them.
+
+Slopes with unknown scales of their own, of smooth terms, group intercepts, or all of a factor, are
+
+.. math:: a_k = m_k + \sigma_{g(k)} z_k, \qquad z_k \sim N(0, 1), \quad \sigma_g \sim N^+(0, s_g^2)
+
+with the blocks ``z_a`` and ``sigma_a``. Columns with the same scale g are those of one term, such
+as the columns of a spline. Columns without one keep the prior they have, and z is the slope itself.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import compress
 from typing import TYPE_CHECKING, Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
 from bayes_lepu.data.pu_data import PUData
-from bayes_lepu.model.slope_scales import SlopeScales, slope_scales
-from bayes_lepu.model.transforms import is_known
+from bayes_lepu.links import Array
 from bayes_lepu.priors.prior import Prior, Priors
 
 if TYPE_CHECKING:
@@ -33,6 +41,59 @@ Role = Literal["value", "mean", "scale", "deviation", "hyper"]
 Transform = Literal["identity", "log", "ratios"]
 
 STANDARD = Prior("normal", scale=1.0)  # of the annotators' deviations
+LARGEST = 700.0  # log ratios are cut here: e^700 is still a number
+
+
+@dataclass(frozen=True, eq=False)
+class SlopeScales:
+    """How the slopes of one factor follow from their coordinates and scales.
+
+    Attributes
+    ----------
+    unit : Prior
+        Of the coordinates z.
+    prior : Prior
+        Of the scales σ.
+    names : tuple of str
+        Blocks of columns, one for each scale; empty where one scale serves the whole factor.
+    group : (columns,) array
+        Which scale each column has, -1 for none.
+    shift : (columns,) array
+        The centre m of every column's prior; 0 where it has no scale.
+    """
+
+    unit: Prior
+    prior: Prior
+    names: tuple[str, ...]
+    group: NDArray[np.intp]
+    shift: Array
+
+    def same_form(self, other: "SlopeScales") -> bool:
+        """Whether the same columns have scales, around the same centres."""
+        same = np.array_equal(self.group, other.group) and self.names == other.names
+        return same and np.array_equal(self.shift, other.shift)
+
+    def stretched(self, z: Array, sigma: Array) -> Array:
+        """Slopes from their coordinates ``(..., columns)``."""
+        return self.shift + self._by_column(sigma) * z
+
+    def units(self, slopes: Array, sigma: Array) -> Array:
+        """Inverse of `stretched`."""
+        return (slopes - self.shift) / self._by_column(sigma)
+
+    def sizes(self, slopes: Array) -> Array:
+        """Root mean square of the slopes of every block, around their centres."""
+        squares = (slopes - self.shift) ** 2
+        each = (squares[..., self.group == g].mean(axis=-1) for g in range(max(len(self.names), 1)))
+        found = np.sqrt(np.stack(list(each), axis=-1) + 1e-6)
+        return found if self.names else found[..., 0]
+
+    def _by_column(self, sigma: Array) -> Array:
+        """σ of every column, 1 where it has none."""
+        sigma = np.asarray(sigma, dtype=float)
+        sigma = sigma if self.names else sigma[..., None]
+        with_one = np.concatenate([sigma, np.ones((*sigma.shape[:-1], 1))], axis=-1)
+        return with_one[..., self.group]
 
 
 @dataclass(frozen=True)
@@ -78,6 +139,32 @@ class Block:
     def size(self) -> int:
         """Number of coordinates."""
         return len(self.labels)
+
+    @property
+    def is_simplex(self) -> bool:
+        """Whether its natural values have a component more than there are coordinates."""
+        return self.prior.form.support == "simplex"
+
+    def natural(self, z: Array) -> Array:
+        """Natural values from coordinates ``(..., size)``; single ones lose the axis."""
+        if self.transform == "log":
+            z = np.exp(z)
+        elif self.is_simplex:
+            return np.exp(ratios_to_logs(z))
+        elif self.transform == "ratios":
+            z = 1.0 / (1.0 + np.exp(-z))
+        return z if self.dims else z[..., 0]
+
+    def coordinates(self, natural: Array) -> Array:
+        """Inverse of `natural`."""
+        with np.errstate(divide="ignore"):
+            if self.is_simplex:
+                return logs_to_ratios(np.log(natural))
+            x = np.asarray(natural, dtype=float)
+            x = x if self.dims else x[..., None]
+            if self.transform == "ratios":
+                return np.clip(np.log(x) - np.log1p(-x), -LARGEST, LARGEST)
+            return np.log(x) if self.transform == "log" else x
 
 
 @dataclass(frozen=True)
@@ -151,7 +238,7 @@ def table(spec: "ModelSpec", data: PUData, priors: Priors) -> tuple[Block, ...]:
     for name, (stem, role) in carriers.items():
         dims, labels = _entries(stem, spec, data)
         if role == "scale":
-            log_label = () if is_known(priors[name]) else (f"log {name}",)
+            log_label = () if priors[name].is_known else (f"log {name}",)
             scales.append(
                 Block(name, stem.slot, role, "log", (), log_label, priors[name], stem.name, name)
             )
@@ -169,13 +256,45 @@ def table(spec: "ModelSpec", data: PUData, priors: Priors) -> tuple[Block, ...]:
                 own, stem.slot, role, stem.transform, dims, labels, prior, stem.name, name, unknown
             )
         )
-        hypers += [_scale_block(stem, name, unknown)] if unknown else []
+        if unknown:
+            sigma, axis = f"sigma_{name}", "class_block" if stem.slot == "a" else "selection_block"
+            labels = tuple(f"log {sigma}[{term}]" for term in unknown.names) or (f"log {sigma}",)
+            dims = (axis,) if unknown.names else ()
+            prior, slot = unknown.prior, stem.slot
+            hypers.append(
+                Block(sigma, slot, "hyper", "log", dims, labels, prior, name, sigma, unknown)
+            )
     return (*values, *scales, *deviations, *hypers)
 
 
-def _scale_block(stem: Stem, of: str, unknown: SlopeScales) -> Block:
-    """The unknown scales of slopes."""
-    name = f"sigma_{of}"
-    labels = tuple(f"log {name}[{block}]" for block in unknown.names) or (f"log {name}",)
-    dims = ("class_block" if stem.slot == "a" else "selection_block",) if unknown.names else ()
-    return Block(name, stem.slot, "hyper", "log", dims, labels, unknown.prior, of, name, unknown)
+def slope_scales(prior: Prior, size: int) -> SlopeScales | None:
+    """The unknown scales in the prior of ``size`` slopes, or None."""
+    if not prior.hierarchical:
+        return None
+    parts = prior.parts or (prior,) * size
+    blocks: dict[str, Prior] = {}
+    for part in parts:
+        if isinstance(part.scale, Prior):
+            blocks.setdefault(part.block, part.scale)
+    order = list(blocks)
+    group = [order.index(part.block) if part.hierarchical else -1 for part in parts]
+    shift = [part.loc if part.hierarchical else 0.0 for part in parts]
+    unit = tuple(replace(part, scale=1.0, loc=0.0) if part.hierarchical else part for part in parts)
+    places = np.array(group, dtype=np.intp), np.array(shift)
+    if not prior.parts:
+        return SlopeScales(unit[0], blocks[prior.block], (), *places)
+    of_scales = Prior("columns", parts=tuple(blocks.values()))
+    return SlopeScales(Prior("columns", parts=unit), of_scales, tuple(order), *places)
+
+
+def ratios_to_logs(u: Array) -> Array:
+    """Logarithms of the components (..., k + 1) of a simplex from its coordinates (..., k)."""
+    z = np.concatenate([u, np.zeros((*u.shape[:-1], 1))], axis=-1)
+    return z - np.logaddexp.reduce(z, axis=-1, keepdims=True)
+
+
+def logs_to_ratios(log_w: Array) -> Array:
+    """Inverse of `ratios_to_logs`, cut at ±`LARGEST`."""
+    with np.errstate(invalid="ignore"):
+        ratios = log_w[..., :-1] - log_w[..., -1:]
+    return np.clip(np.nan_to_num(ratios), -LARGEST, LARGEST)

@@ -22,10 +22,8 @@ from numpy.typing import NDArray
 from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.errors import ModelError
 from bayes_lepu.links import Array
-from bayes_lepu.model.blocks import Block, Slot, table
-from bayes_lepu.model.slope_scales import SlopeScales
-from bayes_lepu.model.transforms import LARGEST, is_known, to_coordinates, to_natural
-from bayes_lepu.priors.prior import Prior, Priors
+from bayes_lepu.model.blocks import LARGEST, Block, SlopeScales, Slot, table
+from bayes_lepu.priors.prior import Priors
 from bayes_lepu.rows.arguments import FlatOrder
 
 if TYPE_CHECKING:
@@ -112,20 +110,10 @@ class Layout:
             center[at] = scales.shift
         return log_scale[self.arrays[1]], center[self.arrays[1]]
 
-    @cached_property
-    def scaled(self) -> list[tuple[int, NDArray[np.intp], Prior]]:
-        """Every unknown scale: coordinate of log σ, coordinates that it multiplies, its prior."""
-        out = []
-        for block in self.blocks:
-            at = self.slices[block.name]
-            if block.role == "scale" and block.size:
-                out.append((at.start, np.r_[self.slices[f"z_{block.stem}"]], block.prior))
-            elif block.role == "hyper" and block.scales is not None:
-                first = self.slices[f"z_{block.stem}"].start
-                for g, prior in enumerate(block.prior.parts or (block.prior,)):
-                    mine = first + np.flatnonzero(block.scales.group == g)
-                    out.append((at.start + g, mine, prior))
-        return out
+    @property
+    def has_scales(self) -> bool:
+        """Whether scales are unknown: of the annotators' differences, or of slopes."""
+        return any(b.size for b in self.blocks if b.role in ("scale", "hyper"))
 
     @cached_property
     def arrays(self) -> tuple[NDArray[np.intp], ...]:
@@ -151,7 +139,7 @@ class Layout:
         """Known σ of every free entry of the full vector, 0 where it is not known."""
         out = np.zeros(self.arrays[0].size)
         for block in self.blocks:
-            if block.role == "scale" and is_known(block.prior):
+            if block.role == "scale" and block.prior.is_known:
                 out[self._of_deviation(block.stem)] = block.prior.loc
         return out
 
@@ -191,11 +179,26 @@ class Layout:
 
     def natural(self, block: Block, z: Array) -> Array:
         """Natural values of a block; of slopes with unknown scales the slopes themselves."""
-        values = to_natural(block, z[..., self.slices[block.name]])
+        values = block.natural(z[..., self.slices[block.name]])
         if block.role == "hyper" or block.scales is None:
             return values
         sigma = next(b for slopes, b, _ in self.hyper if slopes.name == block.name)
         return block.scales.stretched(values, self.natural(sigma, z))
+
+    def variables(self, z: Array) -> dict[str, Array]:
+        """Values of the variables of the PyMC model, by the names of the blocks."""
+        out = {}
+        for block in self.blocks:
+            x = block.natural(z[..., self.slices[block.name]]) if block.size else None
+            if block.role == "deviation" and x is not None:  # annotators first
+                x = x.reshape((*z.shape[:-1], self.order.J, -1)[: z.ndim - 1 + len(block.dims)])
+            out[block.name] = np.full(z.shape[:-1], block.prior.loc) if x is None else x
+        return out
+
+    def of_variables(self, values: Any) -> Array:
+        """Inverse of `variables`, for draws ``(chain, draw, ...)``."""
+        parts = [b.coordinates(np.asarray(values[b.name])) for b in self.blocks if b.size]
+        return np.concatenate([part.reshape(*part.shape[:2], -1) for part in parts], axis=-1)
 
     def coordinates(self, full: Array, pooling: Mapping[str, Array]) -> Array:
         """Coordinates ``(..., dim)`` of full vectors ``(..., size)``.
@@ -211,14 +214,14 @@ class Layout:
         z /= np.maximum(np.bincount(base, minlength=self.dim), 1)
         for block in self.blocks:
             if block.role == "mean" and block.parameter in pooling:
-                z[..., self.slices[block.name]] = to_coordinates(block, pooling[block.parameter])
+                z[..., self.slices[block.name]] = block.coordinates(pooling[block.parameter])
         for block in self.blocks:
             if block.role == "scale":
                 apart = self._of_deviation(block.stem)
                 gap = values[..., apart] - z[..., base[apart]]
                 spread = np.sqrt(np.mean(gap**2, axis=-1))
                 sigma: Any = np.maximum(spread, SMALLEST_SPREAD)
-                if is_known(block.prior):
+                if block.prior.is_known:
                     sigma = np.full_like(spread, block.prior.loc)
                 elif block.name in pooling:
                     sigma = np.asarray(pooling[block.name])

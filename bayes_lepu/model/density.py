@@ -20,22 +20,19 @@ from types import SimpleNamespace
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import log_ndtr
 
 from bayes_lepu.data.pu_data import PUData, Sums
 from bayes_lepu.links import Array, sigmoid
 from bayes_lepu.model import compiled, row_sums
-from bayes_lepu.model.blocks import Block
+from bayes_lepu.model.blocks import LARGEST, Block, logs_to_ratios, ratios_to_logs
 from bayes_lepu.model.compiled import Constants, Terms
 from bayes_lepu.model.coordinates import Layout
 from bayes_lepu.model.parameters import Parameters
-from bayes_lepu.model.prior_terms import prior_curvature, prior_terms
 from bayes_lepu.model.spec import ModelSpec
-from bayes_lepu.model.transforms import LARGEST, logs_to_ratios
+from bayes_lepu.priors.families import LOG_ROOT_2PI, Numbers
 from bayes_lepu.priors.prior import Prior, Priors
-from bayes_lepu.rows import (
-    Point,
-    make_links,
-)
+from bayes_lepu.rows import Links, Point, Rows, make_links, sparse_matrices
 
 SMALLEST_RATE = 1e-300  # of a draw that underflowed, so that its logarithm exists
 SOME_MARKS = 0.01  # rate of false marks of a point that does not say it
@@ -235,8 +232,7 @@ class LogDensity:
 
     def _total(self, sums: Callable[..., Sums], z: Array) -> Sums:
         """Sums over all rows at a point."""
-        at = partial(sums, links=self.constants.links, point=self.point(z))
-        return self.data.total(at)
+        return self.data.total(partial(sums, links=self.constants.links, point=self.point(z)))
 
     def logp(self, z: Array) -> float:
         """Log density."""
@@ -248,7 +244,7 @@ class LogDensity:
             value, grad = compiled.logp_grad(z, self.constants)
         else:
             k = self.constants
-            ll, full_grad = self._total(row_sums.value, z)
+            ll, full_grad = self._total(sparse_matrices.loglik_grad, z)
             grad = compiled.collect(full_grad, z, k)
             value = ll + compiled.log_prior(z, k.terms, grad)
         return value + self._add_rest(z, grad), grad
@@ -258,7 +254,7 @@ class LogDensity:
         if self.data.in_kernel or not self.data.is_closed:
             return np.array([self.logp(point) for point in z])
         at = [self.point(point) for point in z]
-        (values,) = self.data.total(partial(row_sums.values, links=self.constants.links, points=at))
+        (values,) = self.data.total(partial(_logliks, links=self.constants.links, points=at))
         return values + [self.log_prior(point) for point in z]
 
     def logp_grad_info(self, z: Array) -> tuple[float, Array, Array]:
@@ -268,7 +264,7 @@ class LogDensity:
         complete data (classes known) for several.
         """
         k = self.constants
-        ll, full_grad, info = self._total(row_sums.value_and_information, z)
+        ll, full_grad, info = self._total(sparse_matrices.loglik_grad_info, z)
         if not self.data.is_closed:
             roots = row_sums.known_terms(self.data, k.links, self.point(z))[2]
             info = info + roots.T @ roots
@@ -278,32 +274,22 @@ class LogDensity:
 
     def fold(self, z: Array) -> tuple[float, Array, float, Array]:
         """Log density at θ and at S θ, each with its gradient with respect to z."""
-        k, order = self.constants, self.swap_order
-        if self.data.in_kernel:
-            here, grad, there, grad_there = compiled.fold(z, order, k)
-        else:
-            ll, d, ll_s, d_s = self._total(row_sums.pair, z)
-            grad, by_order = compiled.collect(d, z, k), compiled.collect(d_s, z, k)
-            here = ll + compiled.log_prior(z, k.terms, grad)
-            there = ll_s + compiled.log_prior(z[order], k.terms, by_order)
-            grad_there = by_order[order]
-        if self.data.is_closed:
-            return here, grad, there, grad_there
-        by_swapped = np.zeros_like(grad)
-        there += self._add_rest(z[self.swap_order], by_swapped)
-        here += self._add_rest(z, grad)
-        return here, grad, there, grad_there + by_swapped[self.swap_order]
+        order = self.swap_order
+        if self.data.in_kernel and self.data.is_closed:
+            return compiled.fold(z, order, self.constants)
+        there, grad_there = self.logp_grad(z[order])
+        return *self.logp_grad(z), there, grad_there[order]
 
     def loglik(self, z: Array) -> float:
         """Log-likelihood alone."""
-        return float(self._total(row_sums.value, z)[0])
+        return float(self._total(sparse_matrices.loglik_grad, z)[0])
 
     def observed_information(self, z: Array, *, with_prior: bool = True) -> Array:
         """Minus the Hessian of the log likelihood, by default of the log density."""
         k, point = self.constants, self.point(z)
-        info = self._pulled(self._total(row_sums.observed, z)[0], z)
-        if self.layout.scaled:
-            info -= self._bend(self._total(row_sums.value, z)[1], z)
+        info = self._pulled(self._total(sparse_matrices.observed_information, z)[0], z)
+        if self.layout.has_scales:
+            info -= self._bend(self._total(sparse_matrices.loglik_grad, z)[1], z)
         if not with_prior:
             return info
         if not self.data.is_closed:
@@ -365,14 +351,63 @@ class LogDensity:
         """A curvature of the full vector as one of the coordinates."""
         info = info[np.ix_(self.free, self.free)]
         if (
-            self.data.n_annotators == 1 and not self.layout.scaled
+            self.data.n_annotators == 1 and not self.layout.has_scales
         ):  # the coordinates are the entries
             return info
         J = self.layout.jacobian(z)
         return J.T @ info @ J
 
 
+def _logliks(rows: Rows, links: Links, points: list[Point]) -> Sums:
+    """Log-likelihood at several points; a function that other machines know by its name."""
+    return (np.array([sparse_matrices.loglik_grad(rows, links, point)[0] for point in points]),)
+
+
 def _logit(rate: Array | float) -> Array:
     """The coordinate of a probability, cut at ±`LARGEST`."""
     with np.errstate(divide="ignore"):
         return np.clip(np.log(rate) - np.log1p(-np.asarray(rate)), -LARGEST, LARGEST)
+
+
+def prior_terms(layout: Layout, *, jacobian: bool) -> Terms:
+    """The log prior as the compiled density takes it."""
+    numbers = np.zeros((len(Numbers._fields), layout.dim))
+    is_log = np.zeros(layout.dim, dtype=bool)
+    groups: list[tuple[int, int, tuple[float, ...]]] = []
+    for block in layout.blocks:
+        prior, at = block.prior, layout.slices[block.name]
+        if prior.is_known:
+            continue
+        if block.transform == "ratios":
+            size = len(prior.concentration) - 1
+            kappa = tuple(k - 1 + float(jacobian) for k in prior.concentration)
+            groups += [(i, size, kappa) for i in range(at.start, at.stop, size)]
+            continue
+        for row, values in zip(numbers, prior.numbers, strict=True):
+            row[at] = values
+        is_log[at] = block.transform == "log"
+    longest = max((size for _, size, _ in groups), default=1) + 1
+    exponents = [(*k, *[0.0] * (longest - len(k))) for _, _, k in groups]
+    places = np.array([g[:2] for g in groups], dtype=np.intp).reshape(-1, 2)
+    loc, precision, rate, nu, wall = numbers
+    powers = np.array(exponents).reshape(-1, longest)
+    return Terms(loc, precision, rate, nu, wall, is_log, places, powers)
+
+
+def prior_curvature(z: Array, terms: Terms) -> Array:
+    """Minus the Hessian of the log prior (Jacobian included), 0 for Laplace priors."""
+    q, nu = terms.precision, terms.nu
+    bend = np.where(terms.is_log, 2 * q * np.exp(2 * np.where(terms.is_log, z, 0.0)), q)
+    i = np.flatnonzero(nu)
+    square = q[i] * (z[i] - terms.loc[i]) ** 2
+    bend[i] = (nu[i] + 1) * q[i] * (nu[i] - square) / (nu[i] + square) ** 2
+    i = np.flatnonzero(terms.wall)
+    u = terms.wall[i] * z[i]
+    hazard = np.exp(-0.5 * u * u - LOG_ROOT_2PI - log_ndtr(u))  # φ/Φ
+    bend[i] += terms.wall[i] ** 2 * hazard * (hazard + u)
+    P = np.diag(bend)
+    for (first, size), kappa in zip(terms.simplex, terms.exponents, strict=True):
+        at = slice(first, first + size)
+        w = np.exp(ratios_to_logs(z[at]))[:-1]
+        P[at, at] += kappa.sum() * (np.diag(w) - np.outer(w, w))
+    return P

@@ -1,57 +1,14 @@
-"""Sums over the rows of the data, dense or sparse, and what follows from them.
-
-The sums are functions of a module, so that other machines know them by their names.
-"""
+"""What is known from outside, and the rows one by one, at points of parameter space."""
 
 from functools import partial
 
 import numpy as np
 
 from bayes_lepu import rows as row_functions
-from bayes_lepu.data.pu_data import PUData, Sums
+from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.links import Array
 from bayes_lepu.model.parameters import Parameters
-from bayes_lepu.rows import (
-    Links,
-    Point,
-    Rows,
-    formula,
-    loglik_grad,
-    loglik_grad_info,
-    loglik_grad_pair,
-    make_links,
-    make_point,
-    observed_information,
-    outside_moments,
-    sparse_matrices,
-)
-
-
-def value(rows: Rows, links: Links, point: Point) -> Sums:
-    """Log-likelihood and its gradient."""
-    if sparse_matrices.is_sparse(rows.X):
-        return sparse_matrices.loglik_grad(rows, links, point)
-    return loglik_grad(rows, links, point)
-
-
-def values(rows: Rows, links: Links, points: list[Point]) -> Sums:
-    """Log-likelihood at several points."""
-    return (np.array([value(rows, links, point)[0] for point in points]),)
-
-
-def pair(rows: Rows, links: Links, point: Point) -> Sums:
-    """Both at θ and at S θ."""
-    return loglik_grad_pair(rows, links, point)
-
-
-def value_and_information(rows: Rows, links: Links, point: Point) -> Sums:
-    """Log-likelihood, gradient and an information matrix that is never negative."""
-    return loglik_grad_info(rows, links, point)
-
-
-def observed(rows: Rows, links: Links, point: Point) -> Sums:
-    """Minus the Hessian of the log-likelihood."""
-    return (observed_information(rows, links, point),)
+from bayes_lepu.rows import Links, Point, make_links, make_point, sparse_matrices
 
 
 def known_terms(data: PUData, links: Links, point: Point) -> tuple[float, Array, Array]:
@@ -64,7 +21,7 @@ def known_terms(data: PUData, links: Links, point: Point) -> tuple[float, Array,
     With several annotators c is the mean over them. Log density and gradient in the full vector of
     the row formula, and roots R of its information R'R, one for each of the two that is known.
     """
-    sums = data.total(partial(moments, links=links, point=point))
+    sums = data.total(partial(sparse_matrices.outside_moments, links=links, point=point))
     total, positive, d_positive, marked, d_marked = sums
     c = float(marked.mean()) / positive
     figures = (positive / total, c)
@@ -77,13 +34,6 @@ def known_terms(data: PUData, links: Links, point: Point) -> tuple[float, Array,
             grad += residual / error * slope
             roots.append(slope / error)
     return value, grad, np.array(roots)
-
-
-def moments(rows: Rows, links: Links, point: Point) -> Sums:
-    """Sums of t and of s t with their gradients, see `known_terms`."""
-    if sparse_matrices.is_sparse(rows.X):
-        return formula.outside_moments(rows, links, point)
-    return outside_moments(rows, links, point)
 
 
 def row_terms(parameters: Parameters, data: PUData) -> tuple[Array, Array]:

@@ -1,9 +1,6 @@
 r"""The variables of the PyMC model, by name, at draws of the parameters.
 
-Free variables follow from the table of blocks: slopes, intercepts and rates as they are, what
-annotators share and unknown scales from ``pooling``, and the deviations
-:math:`z_j = (\alpha_j - \bar\alpha) / \sigma_\alpha` from these. Rates deviate on the scale of
-their coordinates.
+Free variables follow from the table of blocks and the coordinates of the draws.
 """
 
 from collections.abc import Mapping
@@ -15,12 +12,9 @@ from numpy.typing import NDArray
 from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.factors import RATES
 from bayes_lepu.links import Array
-from bayes_lepu.model.blocks import Block
-from bayes_lepu.model.coordinates import Layout
 from bayes_lepu.model.density import LogDensity
 from bayes_lepu.model.parameters import Parameters, sigma_norm
 from bayes_lepu.model.spec import ModelSpec
-from bayes_lepu.model.transforms import is_known, to_coordinates
 from bayes_lepu.priors.prior import INTERCEPTS, slope_masks
 
 # Dimensions besides those of the draws, and values.
@@ -29,17 +23,17 @@ Variables = dict[str, tuple[tuple[str, ...], Array]]
 
 def free_variables(density: LogDensity, p: Parameters) -> Variables:
     """Values of every block of the table; of pooled ones that the draws do not hold, none."""
-    natural = annotator_values(density, p)
-    out: Variables = {}
-    for block in density.layout.blocks:
-        if block.name in p.pooling:
-            out[block.name] = block.dims, p.pooling[block.name]
-        elif block.scales is not None and block.role != "hyper":
-            out |= _with_scales(block, p, natural)
-        elif block.role == "value":
-            out[block.name] = block.dims, natural[block.name]
-        elif block.role == "deviation" and f"sigma_{block.stem}" in p.pooling:
-            out[block.name] = block.dims, _deviation(density.layout, p, block, natural)
+    layout, out = density.layout, Variables()
+    values, z = layout.variables(density.pack(p)), density.pack(p)
+    for block in layout.blocks:
+        scale = f"sigma_{block.parameter if block.scales is not None else block.stem}"
+        if block.role == "mean" and block.scales is not None and block.parameter in p.pooling:
+            out[block.parameter] = block.dims, layout.natural(block, z)
+        held = {"value": True, "deviation": scale in p.pooling}
+        if held.get(block.role, block.parameter in p.pooling) and (
+            block.scales is None or block.role == "hyper" or scale in p.pooling
+        ):
+            out[block.name] = block.dims, values[block.name]
     return out
 
 
@@ -52,7 +46,9 @@ def annotator_values(density: LogDensity, p: Parameters) -> dict[str, Array]:
     if density.data.visit_names:
         out["delta"] = p.alpha[..., 0, columns["delta"][:, 0]]
     if density.spec.rates_name:
-        out[density.spec.rates_name] = _rates(density.spec, p)
+        one = RATES.index(density.spec.propensity.free[0])
+        log_rates = p.log_w[..., one] if density.spec.n_rates == 1 else p.log_w
+        out[density.spec.rates_name] = np.exp(log_rates)
     return out | p.nuisance
 
 
@@ -84,41 +80,13 @@ def log_prior(density: LogDensity, values: Variables) -> Variables:
     """Normalised log prior density of every free variable, entry by entry, as PyMC computes it."""
     out: Variables = {}
     for block in density.layout.blocks:
-        if block.name not in values or is_known(block.prior):
+        if block.name not in values or block.prior.is_known:
             continue
         (dims, x), prior = values[block.name], block.prior
         dims = dims[:-1] if prior.form.support == "simplex" else dims
         constant = [part.log_normalizer() for part in prior.parts or (prior,)]
         out[block.name] = dims, prior.entry_logpdf(x) + np.squeeze(constant)
     return out
-
-
-def _with_scales(block: Block, p: Parameters, natural: Mapping[str, Array]) -> Variables:
-    """Slopes in units of unknown scales; none where the draws do not hold the scales."""
-    name = block.parameter
-    sigma, out = p.pooling.get(f"sigma_{name}"), Variables()
-    slopes = p.pooling[name] if block.role == "mean" and name in p.pooling else natural[block.stem]
-    if block.role == "mean" and name in p.pooling:
-        out[name] = block.dims, slopes
-    if sigma is not None and block.scales is not None:
-        out[block.name] = block.dims, block.scales.units(slopes, sigma)
-    return out
-
-
-def _deviation(layout: Layout, p: Parameters, block: Block, natural: Mapping[str, Array]) -> Array:
-    """How far every annotator is from what they share, in units of how much they differ."""
-    shared = next(b for b in layout.blocks if b.role == "mean" and b.stem == block.stem)
-    own = to_coordinates(shared, natural[block.stem])
-    mean = to_coordinates(shared, p.pooling[f"{block.stem}_mean"])
-    z = (own - mean[..., None, :]) / p.pooling[f"sigma_{block.stem}"][..., None, None]
-    return z if len(block.dims) > 1 else z[..., 0]
-
-
-def _rates(spec: ModelSpec, p: Parameters) -> Array:
-    """The free rates as the PyMC model has them: a probability, or a simplex."""
-    if spec.n_rates == 1:
-        return np.exp(p.log_w[..., RATES.index(spec.propensity.free[0])])
-    return np.exp(p.log_w)
 
 
 class Predictor(NamedTuple):

@@ -182,6 +182,11 @@ class Prior:
         return isinstance(self.scale, Prior) or any(part.hierarchical for part in self.parts)
 
     @property
+    def is_known(self) -> bool:
+        """Whether it is a value that is given, so that no coordinate is spent on it."""
+        return self.family == "known"
+
+    @property
     def sign(self) -> float:
         """The sign that it says a slope has, 1 or -1; 0 where it says none."""
         return self.form.sign
@@ -203,10 +208,6 @@ class Prior:
         if isinstance(self.scale, Prior) or self.scale is None:
             raise ModelError(f"{self!r} has no known scale.")
         return float(self.scale)
-
-    def with_scale(self, scale: float) -> "Prior":
-        """The same family with a known scale."""
-        return replace(self, scale=scale)
 
     def logpdf(self, x: Array) -> float:
         """Log density summed over the entries of x, up to the constant that MAP leaves out.

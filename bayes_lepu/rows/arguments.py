@@ -32,15 +32,7 @@ class Rows(NamedTuple):
     X: Array  # (n, p), C order
     labels: NDArray[np.int8]  # (J, n): 1, 0 or NOT_SHOWN, annotator by annotator
     known: NDArray[np.int8]  # (n,): the audited class, 1, 0 or UNKNOWN
-    weight: Array  # (n,), or (0,) where every row counts once
-
-
-class Single(NamedTuple):
-    """Tag of the form for one annotator without false marks."""
-
-
-class Several(NamedTuple):
-    """Tag of the form for any number of annotators."""
+    weight: Array  # (n,)
 
 
 class Links(NamedTuple):
@@ -48,7 +40,7 @@ class Links(NamedTuple):
 
     of_class: tuple  # link of the class probability
     of_selection: tuple  # link of the propensity
-    form: tuple  # Single or Several
+    single: bool | None  # None: the form for any number of annotators, and for false marks
 
 
 class Point(NamedTuple):
@@ -92,7 +84,7 @@ def make_rows(
         X,
         np.ascontiguousarray(columns.T),
         nobody if known is None else np.ascontiguousarray(known, dtype=np.int8),
-        np.zeros(0) if weight is None else np.ascontiguousarray(weight, dtype=float),
+        np.ones(n) if weight is None else np.ascontiguousarray(weight, dtype=float),
     )
 
 
@@ -134,19 +126,13 @@ def make_links(
     ``single`` promises one annotator and no false marks, for which a shorter form is compiled; the
     general form gives the same numbers in up to twice the time.
     """
-    return Links(of_class.tag, of_selection.tag, Single() if single else Several())
+    return Links(of_class.tag, of_selection.tag, single or None)
 
 
 def by_number(links: Links) -> Links:
     """The same links as values: what is compiled for them serves all links of the library."""
-    return Links(
-        scalars.by_number(links.of_class), scalars.by_number(links.of_selection), Several()
-    )
-
-
-def is_single(rows: Rows, epsilon: ArrayLike = 0.0) -> bool:
-    """Whether the form for one annotator without false marks serves."""
-    return len(rows.labels) == 1 and not np.any(epsilon)
+    of_class, of_selection = (scalars.by_number(tag) for tag in links[:2])
+    return Links(of_class, of_selection, None)
 
 
 class Entries(NamedTuple):

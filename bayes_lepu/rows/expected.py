@@ -15,8 +15,7 @@ from bayes_lepu.factors.arithmetic import jit, jit_sums, log
 from bayes_lepu.factors.scalars import link_slope
 from bayes_lepu.links import Array
 from bayes_lepu.rows.arguments import OWN, Links, Point, Rows
-from bayes_lepu.rows.evaluation import factors_of_tile
-from bayes_lepu.rows.tails import exp_ratio, log_add, log_factor_of
+from bayes_lepu.rows.evaluation import exp_ratio, factors_of_tile, log_add, log_factor_of
 from bayes_lepu.rows.tiles import FAR, TINY, add_gram, fill
 
 INFO_ROWS = 128  # its scratch is 2p + 8 numbers a row
@@ -158,16 +157,15 @@ def expected_information(rows: Rows, links: Links, point: Point) -> tuple[float,
     every = 2 * q + OWN
     # Rows of F are those of τ, then u, v and e, then ω, of which a constant s has none.
     used = every if point.rates[0, 2] > -math.inf else q + OWN
-    room, ones = np.empty((6, size)), np.ones(size)
-    f, F, gram_class = np.empty((8, size)), np.zeros((every + 3, size)), np.zeros((q, q + 3))
+    room, f = np.empty((6, size)), np.empty((8, size))
+    F, gram_class = np.zeros((every + 3, size)), np.zeros((q, q + 3))
     loglik, slopes, gram = 0.0, np.zeros(every), np.zeros((every, every + 3))
     for start in range(0, n, size):
         stop = min(start + size, n)
         m = stop - start
-        weight = rows.weight[start:stop] if rows.weight.size > 0 else ones[:m]
         tile, known = rows.X[start:stop], rows.known[start:stop]
+        labels, weight = rows.labels[0, start:stop], rows.weight[start:stop]
         first, second = factors_of_tile(rows, start, links, point, room)
-        labels = rows.labels[0, start:stop]
         loglik += roots_of_tile(labels, known, weight, first, second, links, point, f)
         fill(tile, f[G_TAU, :m], F[:q])
         for i in range(m):  # slice assignment would compile all of broadcasting

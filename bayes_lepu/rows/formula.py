@@ -18,13 +18,25 @@ known to be negative. With the responsibility :math:`m_i = t_i A_i / L_i`,
 
 and the propensity's own coordinates follow as ω does. Everything is computed from logarithms.
 Without false marks :math:`B_i - A_i` of an unmarked row is a sum of positive terms.
+
+The observed information, minus the Hessian, is by Louis' identity, with :math:`g_1, H_1` gradient
+and Hessian of :math:`\log t A` and :math:`g_0, H_0` those of :math:`\log\,(1-t) B`,
+
+.. math:: \nabla^2 \log L = m H_1 + (1-m) H_0 + m(1-m)\,(g_1-g_0)(g_1-g_0)' .
+
+The complete-data information at the responsibilities is block diagonal, never negative, and above
+the observed one. Both are made over blocks of rows, so that memory does not grow with n.
 """
+
+from collections.abc import Iterator
 
 import numpy as np
 
 from bayes_lepu.factors import link_of, log_factor
 from bayes_lepu.links import Array
 from bayes_lepu.rows.arguments import Links, Point, Rows, flat_order
+
+BLOCK = 16_384  # rows at a time: some tens of MB of intermediate arrays
 
 
 class Terms:
@@ -54,7 +66,7 @@ class Terms:
         self.log_if_negative = np.where(self.positive, never, self.log_not_t + self.log_B)
         self.loglik = np.logaddexp(self.log_if_positive, self.log_if_negative)
         self.m = np.where(self.open, exp_ratio(self.log_if_positive, self.loglik), self.positive)
-        self.weight = rows.weight if rows.weight.size else np.ones(self.tau.size)
+        self.weight = rows.weight
 
     def _cells(self, if_marked: Array, if_not: Array) -> Array:
         return np.where(self.marked, if_marked, np.where(self.shown, if_not, 0.0))
@@ -77,18 +89,22 @@ class Terms:
         log_short = np.where(unmarked, log_short, -np.inf)
         return np.where(unmarked, -exp_ratio(log_slope + log_short, log_L), direct)
 
-    def d_cells(self) -> Array:
-        """Slopes of every cell's log P(l | y=1) in (ω, u, v), ``(J, 3, n)``, without m."""
+    def d_psi(self, log_scale: Array) -> Array:
+        """Slopes of ψ in (ω, u, v) divided by a scale, ``(J, 3, n)``."""
         log_gamma, log_lam = self.point.rates[:, 0, None], self.point.rates[:, 1, None]
-        sign = np.where(self.marked, 1.0, np.where(self.shown, -1.0, 0.0))
         return np.stack(
             [
-                sign * exp_ratio(self.log_slope, self.log_a),
-                sign * exp_ratio(log_gamma + self.log_not_psi, self.log_a),
-                -sign * exp_ratio(log_lam + self.log_psi, self.log_a),
+                exp_ratio(self.log_slope, log_scale),
+                exp_ratio(log_gamma + self.log_not_psi, log_scale),
+                -exp_ratio(log_lam + self.log_psi, log_scale),
             ],
             axis=1,
         )
+
+    def d_cells(self) -> Array:
+        """Slopes of every cell's log P(l | y=1) in (ω, u, v), ``(J, 3, n)``, without m."""
+        sign = np.where(self.marked, 1.0, np.where(self.shown, -1.0, 0.0))
+        return sign[:, None] * self.d_psi(self.log_a)
 
     def d_false(self) -> Array:
         """Slopes of every cell's log P(l | y=0) in e, ``(J, n)``, without 1 - m."""
@@ -120,14 +136,6 @@ def loglik_grad(rows: Rows, links: Links, point: Point) -> tuple[float, Array]:
         d_false = (terms.weight * (1 - terms.m)) @ false[j]
         grad[where.own(j)] = d[1].sum(), d[2].sum(), d_false
     return float(terms.weight @ terms.loglik), grad
-
-
-def loglik_grad_pair(rows: Rows, links: Links, point: Point) -> tuple[float, Array, float, Array]:
-    """`loglik_grad` at θ and at S θ, which exchanges (a, b) and (α, β) of the one annotator."""
-    exchanged = point._replace(
-        a=point.alpha[0], b=point.beta[0], alpha=point.a[None], beta=np.array([point.b])
-    )
-    return *loglik_grad(rows, links, point), *loglik_grad(rows, links, exchanged)
 
 
 def outside_moments(
@@ -162,3 +170,109 @@ def outside_moments(
 def _spread(design: Array, d: Array) -> Array:
     """Sums of d times every column, and of d."""
     return np.append(d @ design, d.sum())
+
+
+def observed_information(rows: Rows, links: Links, point: Point) -> Array:
+    """Minus the Hessian of the log-likelihood in the flat order."""
+    out = np.zeros((flat_order(rows).size,) * 2)
+    for block in blocks_of_rows(rows):
+        with np.errstate(over="ignore"):  # a log-log link's slopes exceed any float in its tail
+            out -= _hessian(block, links, point)
+    return out
+
+
+def complete_information(rows: Rows, links: Links, point: Point) -> Array:
+    """Complete-data information in the flat order, block diagonal."""
+    info = np.zeros((flat_order(rows).size,) * 2)
+    for block in blocks_of_rows(rows):
+        _add_complete(info, Terms(block, links, point))
+    return info
+
+
+def blocks_of_rows(rows: Rows, size: int = BLOCK) -> Iterator[Rows]:
+    """The rows in blocks."""
+    for start in range(0, rows.X.shape[0], size):
+        part = slice(start, start + size)
+        yield Rows(rows.X[part], rows.labels[:, part], rows.known[part], rows.weight[part])
+
+
+def _hessian(rows: Rows, links: Links, point: Point) -> Array:
+    """Hessian of the log-likelihood of some rows."""
+    terms, where = Terms(rows, links, point), flat_order(rows)
+    m, w = terms.m, terms.weight
+    up = exp_ratio(terms.log_t_slope, terms.log_t)
+    down = exp_ratio(terms.log_t_slope, terms.log_not_t)
+    cells, false = terms.d_cells(), terms.d_false()
+    root = np.sqrt(w * m * (1 - m))
+    H = _gram(rows, _times(root, up + down), _times(root, cells), -_times(root, false))
+
+    bend = link_of(links.of_class).bend(terms.tau)
+    by_class = _times(w * m, up * (bend - up)) - _times(w * (1 - m), down * (bend + down))
+    X1 = _with_one(rows.X)
+    H[where.of_class(), where.of_class()] += (X1 * by_class[:, None]).T @ X1
+    for j in range(where.J):
+        bend = link_of(links.of_selection).bend(terms.omega[j])
+        second = _times(w * m, _second_slopes(cells[j], bend, np.exp(point.rates[j])))
+        slopes, own = where.of_selection(j), where.own(j)
+        uv, e = slice(own.start, own.stop - 1), own.stop - 1
+        H[slopes, slopes] += (X1 * second[0, 0][:, None]).T @ X1
+        mixed = X1.T @ second[0, 1:].T
+        H[slopes, uv] += mixed
+        H[uv, slopes] += mixed.T
+        H[uv, uv] += second[1:, 1:].sum(axis=-1)
+        eps = point.epsilon[j]
+        H[e, e] -= eps * (1 - eps) * ((w * (1 - m)) @ terms.shown[j])
+    return H
+
+
+def _second_slopes(d: Array, bend: Array, rates: Array) -> Array:
+    """Second derivatives ``(3, 3, n)`` of a cell's log P(l | y=1) in (ω, u, v), given its first."""
+    gamma, lam, _ = rates
+    d_omega, d_u, d_v = d
+    by_u, by_v, both = -gamma * d_omega, -lam * d_omega, -lam * d_u - gamma * d_v
+    second = np.array(
+        [
+            [bend * d_omega, by_u, by_v],
+            [by_u, (1 - 2 * gamma) * d_u, both],
+            [by_v, both, (1 - 2 * lam) * d_v],
+        ]
+    )
+    return second - d[:, None] * d[None, :]
+
+
+def _add_complete(info: Array, terms: Terms) -> None:
+    """Add the complete-data information, a block for the class and one for every annotator."""
+    where, X1 = flat_order(terms.rows), _with_one(terms.rows.X)
+    w, eps = terms.weight, terms.point.epsilon
+    class_slope = exp_ratio(terms.log_t_slope, 0.5 * (terms.log_t + terms.log_not_t))
+    G = X1 * _times(np.sqrt(w), class_slope)[:, None]
+    info[where.of_class(), where.of_class()] += G.T @ G
+    label_slopes = terms.d_psi(0.5 * (terms.log_psi + terms.log_not_psi))
+    positive = _times(np.sqrt(w * terms.m) * terms.shown[:, None], label_slopes)
+    negative = terms.shown @ (w * (1 - terms.m))
+    for j, (omega, *rates) in enumerate(positive):
+        e = where.own(j).stop - 1
+        of_cells = slice(where.of_selection(j).start, e)
+        G = np.column_stack([X1 * omega[:, None], *rates])
+        info[of_cells, of_cells] += G.T @ G
+        info[e, e] += eps[j] * (1 - eps[j]) * negative[j]
+
+
+def _gram(rows: Rows, d_tau: Array, d_cells: Array, d_false: Array) -> Array:
+    """Sum over rows of g g', for g spread from (τ, ω, u, v, e) over the flat order."""
+    X1 = _with_one(rows.X)
+    parts = [X1 * d_tau[:, None]]
+    for j in range(len(d_cells)):
+        parts += [X1 * d_cells[j, 0][:, None], d_cells[j, 1:].T, d_false[j][:, None]]
+    G = np.hstack(parts)
+    return G.T @ G
+
+
+def _times(weight: Array, x: Array) -> Array:
+    """Product that is zero wherever the weight is, whatever x is there."""
+    with np.errstate(invalid="ignore"):
+        return np.where(weight == 0, 0.0, weight * x)
+
+
+def _with_one(X: Array) -> Array:
+    return np.column_stack([X, np.ones(len(X))])

@@ -1,4 +1,4 @@
-r"""Sparse rows: the same sums, with X in two products only.
+r"""Sums over rows, dense or sparse: of a sparse X only products are taken.
 
 .. math:: \tau = X a + b, \quad \omega_j = X \alpha_j + \beta_j, \qquad
     \nabla_a \log L = X' d_\tau, \quad \nabla_{\alpha_j} \log L = X' d_{\omega_j}
@@ -15,11 +15,10 @@ import numpy as np
 from scipy.sparse import issparse
 
 from bayes_lepu.links import Array
+from bayes_lepu.rows import evaluation, expected, formula
 from bayes_lepu.rows.arguments import Links, Point, Rows, flat_order
-from bayes_lepu.rows.evaluation import row_slopes
-from bayes_lepu.rows.information import blocks_of_rows
 
-BLOCK_CELLS = 2_000_000  # of a block of rows that is made dense
+BLOCK_CELLS = 2_000_000  # of a block of rows that is made dense: 16 MB
 
 
 def is_sparse(X: Any) -> bool:
@@ -34,52 +33,66 @@ def as_dense(X: Any) -> Array:
 
 def predict(slopes: Array, X: Any) -> Array:
     """Linear predictors ``(..., n)`` of slopes ``(..., p)``, without their intercepts."""
-    if not is_sparse(X):
+    if not is_sparse(X) or slopes.ndim == 1:
         return slopes @ X.T
-    if slopes.ndim == 1:
-        return X @ slopes
     return (X @ slopes.reshape(-1, X.shape[1]).T).T.reshape(*slopes.shape[:-1], X.shape[0])
 
 
 def with_predictors(rows: Rows, point: Point) -> tuple[Rows, Point]:
     """Rows whose columns are their own predictors, the class last, and the point that says so."""
-    J = len(point.beta)
-    predictors = np.zeros((rows.X.shape[0], J + 1))
-    predictors[:, J] = rows.X @ point.a
-    if _varies(point):
-        predictors[:, :J] = predict(point.alpha, rows.X).T
-    each = np.eye(J + 1)
-    return rows._replace(X=predictors), point._replace(a=each[J], alpha=each[:J])
+    slopes = np.vstack([point.alpha, point.a])
+    each = np.eye(len(slopes))
+    narrow = np.ascontiguousarray(predict(slopes, rows.X).T)
+    return rows._replace(X=narrow), point._replace(a=each[-1], alpha=each[:-1])
 
 
 def loglik_grad(rows: Rows, links: Links, point: Point) -> tuple[float, Array]:
     """Log-likelihood and its gradient in the flat order."""
+    if not is_sparse(rows.X):
+        return evaluation.loglik_grad(rows, links, point)
     narrow = with_predictors(rows, point)
-    loglik, d, rest = row_slopes(narrow[0], links, narrow[1])
+    loglik, d, rest = evaluation.row_slopes(narrow[0], links, narrow[1])
     where, within = flat_order(rows), flat_order(narrow[0])
-    used = d if _varies(point) else d[-1:]
-    slopes = np.vstack([rows.X.T @ used.T, used.sum(axis=1)])
-    grad = np.zeros(where.size)
+    slopes, grad = np.vstack([rows.X.T @ d.T, d.sum(axis=1)]), np.zeros(where.size)
     grad[where.of_class()] = slopes[:, -1]
     for j in range(where.J):
         grad[where.own(j)] = rest[within.own(j)]
-        if _varies(point):
-            grad[where.of_selection(j)] = slopes[:, j]
+        grad[where.of_selection(j)] = slopes[:, j]
     return loglik, grad
 
 
-def in_dense_blocks(
+def loglik_grad_info(rows: Rows, links: Links, point: Point) -> tuple[float, Array, Array]:
+    """Log-likelihood, gradient and an information matrix that is never negative.
+
+    The expected information for one annotator, the complete-data information for several; compiled
+    for one annotator, once for all links if these are `by_number`.
+    """
+    if is_sparse(rows.X):
+        return _in_dense_blocks(loglik_grad_info, rows, links, point)
+    if len(rows.labels) == 1:
+        return expected.expected_information(rows, links, point)
+    return *loglik_grad(rows, links, point), formula.complete_information(rows, links, point)
+
+
+def observed_information(rows: Rows, links: Links, point: Point) -> tuple[Array]:
+    """Minus the Hessian of the log-likelihood in the flat order."""
+    if is_sparse(rows.X):
+        return _in_dense_blocks(observed_information, rows, links, point)
+    return (formula.observed_information(rows, links, point),)
+
+
+def outside_moments(rows: Rows, links: Links, point: Point) -> tuple[Any, ...]:
+    """Sums that a known class prior or label frequency needs, with their gradients."""
+    moments = formula.outside_moments if is_sparse(rows.X) else evaluation.outside_moments
+    return moments(rows, links, point)
+
+
+def _in_dense_blocks(
     function: Callable[..., tuple[Any, ...]], rows: Rows, links: Links, point: Point
 ) -> tuple[Any, ...]:
-    """Sums over rows, of which some are made dense at a time."""
     size = max(1, BLOCK_CELLS // rows.X.shape[1])
     parts = [
         function(block._replace(X=as_dense(block.X)), links, point)
-        for block in blocks_of_rows(rows, size)
+        for block in formula.blocks_of_rows(rows, size)
     ]
     return tuple(sum(values) for values in zip(*parts, strict=True))
-
-
-def _varies(point: Point) -> bool:
-    """Whether a propensity depends on x."""
-    return bool(np.isfinite(point.rates[:, 2]).any())

@@ -12,15 +12,11 @@ from bayes_lepu.factors.arithmetic import jit, jit_sums
 from bayes_lepu.factors.scalars import link_value
 from bayes_lepu.links import Array
 
-# A tile's part of X stays in the second-level cache. Much longer tiles would overflow the
-# product of mantissas in `single.slopes_of_tile`.
 TILE_ROWS = 512
-TILE_BYTES = 98_304
-
-# Linear space serves while predictors are within FAR and the likelihood is at least TINY: nothing
-# under- or overflows.
-FAR = 300.0
-TINY = 1e-280
+TILE_BYTES = 98_304  # a tile's part of X stays in the second-level cache
+# Linear space serves while predictors are within FAR and the likelihood is at least TINY.
+FAR = 300.0  # e^300 squared is still a number
+TINY = 1e-280  # so are its inverse, and that times a slope
 
 
 @jit

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from annotated import simulate
-from models.test_pooled_density import constant, points, pymc_point
+from model.test_pooled_density import constant, points, pymc_point
 from scipy.special import expit
 
 import bayes_lepu as lepu

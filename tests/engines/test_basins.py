@@ -6,7 +6,7 @@ import pytest
 import bayes_lepu as lepu
 from bayes_lepu.data.reading import read_data
 from bayes_lepu.engines import basins
-from bayes_lepu.engines.laplace import Gaussian, gaussian_at
+from bayes_lepu.engines.laplace import gaussian_at
 from bayes_lepu.engines.nuts import NutsOptions, sample_nuts
 from bayes_lepu.model import get_model
 from bayes_lepu.model.density import LogDensity
@@ -39,26 +39,6 @@ def test_bridge_evidence_agrees_with_the_prior_average_of_the_likelihood():
     assert bridge + constants == pytest.approx(expected, abs=4 * error + 0.02)
 
 
-def test_pooling_keeps_proportions_and_order():
-    rng = np.random.default_rng(1)
-    draws = np.arange(1000.0)
-    g = Gaussian(np.zeros(1), np.eye(1), 0.0)
-    runs = [
-        basins.Run(
-            g, np.tile(draws[:, None] + offset, (2, 1, 1)), {"energy": np.tile(draws, (2, 1))}
-        )
-        for offset in (0.0, 10_000.0)
-    ]
-    pooled = basins._pool(runs, np.array([0.7, 0.3]), rng)
-    mode = pooled.stats["mode"]
-    assert mode.mean() == pytest.approx(0.3, abs=4 * np.sqrt(0.21 / mode.size))
-    for c in range(2):
-        for m in range(2):
-            values = pooled.z[c, mode[c] == m, 0]
-            assert (np.diff(values) > 0).all()
-            assert ((values >= 10_000) == bool(m)).all()
-
-
 def test_two_separate_answers_are_mixed_openly():
     """With a mask that hides nothing of weight, the mirror image stays a second answer."""
     rng = np.random.default_rng(4)
@@ -83,34 +63,3 @@ def test_two_separate_answers_are_mixed_openly():
     assert mode.mean() == pytest.approx(shares[1], abs=0.1)
     by_mode = [fit.parameters.a[mode == m].mean(axis=0) for m in (0, 1)]
     assert np.linalg.norm(by_mode[0] - by_mode[1]) > 1
-
-
-def test_basins_connected_with_each_other_count_once(monkeypatch):
-    """Starts at 0, 10 and 20 of which the last two are one basin: two runs, not three."""
-    starts = [Gaussian(np.full(1, m), np.eye(1), 0.0) for m in (0.0, 10.0, 20.0)]
-
-    def run_chains(density, start, options):
-        rng = np.random.default_rng(0)
-        at = rng.choice([10.0, 20.0], size=(2, 100, 1)) if start.mean[0] else np.zeros((2, 100, 1))
-        return basins.Run(start, at, {"energy": np.zeros((2, 100))})
-
-    def share_nearer(density, z, to, than):
-        return float(np.mean(np.abs(z - to.mean) < np.abs(z - than.mean)))
-
-    monkeypatch.setattr(basins, "run_chains", run_chains)
-    monkeypatch.setattr(basins, "_share_nearer", share_nearer)
-    monkeypatch.setattr(basins, "log_evidence", lambda density, run, seed: 0.0)
-    _, shares = basins.sample_basins(None, [(g, 1 / 3) for g in starts], OPTIONS)
-    assert shares == (0.5, 0.5)
-
-
-def test_of_two_runs_the_one_without_divergences_is_kept(monkeypatch):
-    data, spec = read_data(np.arange(6.0)[:, None], np.arange(6) > 3), get_model("scar")
-    density = LogDensity(spec, data, spec.complete_priors(weak_priors(1, 1), None), True)
-    start = gaussian_at(density, np.zeros(density.dim))
-    z = np.random.default_rng(2).standard_normal((4, 500, density.dim))
-    shifted = z + np.linspace(0, 0.3, 4)[:, None, None]  # worse R-hat
-    calm = np.zeros((4, 500))
-    runs = iter([(z, {"diverging": calm + 0.1}), (shifted, {"diverging": calm})])
-    monkeypatch.setattr(basins, "sample_nuts", lambda *args, **kwargs: next(runs))
-    assert basins.run_chains(density, start, OPTIONS).z is shifted

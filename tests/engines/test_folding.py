@@ -73,33 +73,6 @@ def test_pivot_undoes_random_exchanges():
     assert folded.weight[0, 0] == pytest.approx(1 / (1 + np.exp(there - here)), rel=1e-9)
 
 
-def test_resampling_by_weight_keeps_order_and_proportions():
-    rng = np.random.default_rng(3)
-    weight = np.tile(np.r_[np.full(500, 0.2), np.full(500, 0.8)], (2, 1))
-    index = folding.condition_on_naming(weight, rng)
-    assert index.shape == (2, 1000)
-    assert (np.diff(index, axis=1) >= 0).all()
-    # Systematic resampling gets every proportion right to one draw.
-    assert abs(int((index[0] >= 500).sum()) - 800) <= 1
-    assert index[0, -1] == 999
-    same = folding.condition_on_naming(np.full((1, 5), 0.5), rng)
-    np.testing.assert_array_equal(same, [np.arange(5)])
-
-
-class Late:
-    """Random numbers as near to 1 as can be."""
-
-    def random(self):
-        return np.nextafter(1.0, 0.0)
-
-
-def test_resampling_survives_sums_that_round():
-    weights = np.random.default_rng(0).random((200, 300))
-    short = np.cumsum(weights, axis=1)[:, -1] < weights.sum(axis=1)
-    assert short.any()
-    assert folding.condition_on_naming(weights[short], Late()).max() == 299
-
-
 def test_spm_with_exchangeable_priors_leaves_the_naming_to_the_rule():
     X, l, _ = simulated(n=300)
     same = {name: Prior("normal", scale=1.5) for name in ("a", "alpha", "b", "beta")}
@@ -159,18 +132,3 @@ def test_conditioning_on_the_rule_matches_importance_weights():
     got = sample.z.reshape(-1, d.dim).mean(axis=0)
     assert np.all(np.abs(got - expected) < 0.1 * sd)
     assert sample.probability == pytest.approx(folded.probability, abs=1e-9)
-
-
-def test_over_very_many_rows_some_draws_tell_the_probability_of_the_naming(monkeypatch):
-    d, rng = density(), np.random.default_rng(4)
-    z = rng.normal(0, 0.4, (2, 40, d.dim))
-    every = folding.pivot(d, z, z[0, 0])
-    monkeypatch.setattr(folding, "ROWS_BY_DRAWS", 0)
-    monkeypatch.setattr(folding, "FEW_DRAWS", 7)
-    alone = folding.pivot(d, z, z[0, 0])  # w differs between draws: each has its own
-    np.testing.assert_array_equal(alone.log_odds, every.log_odds)
-    monkeypatch.setattr(folding, "ALIKE", 2.0)
-    some = folding.pivot(d, z, z[0, 0])
-    w = every.weight.ravel()[::12].mean()  # 80 draws, every twelfth of them
-    np.testing.assert_allclose(some.log_odds, np.log(w / (1 - w)), rtol=1e-9)
-    assert some.log_odds.shape == (2, 40)

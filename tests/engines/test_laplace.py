@@ -48,15 +48,6 @@ def test_gaussian_density_matches_scipy():
     np.testing.assert_allclose(np.cov(draws.T), covariance, atol=0.15)
 
 
-def test_mixture_weights_are_relative_evidences():
-    parts = tuple(Gaussian(np.full(1, m), np.eye(1), e) for m, e in ((0.0, 0.0), (5.0, 1.0)))
-    mixture = Mixture(parts)
-    np.testing.assert_allclose(mixture.weights, [1 / (1 + np.e), np.e / (1 + np.e)])
-    draws = mixture.sample(np.random.default_rng(1), 10_000)
-    share = float((draws > 2.5).mean())
-    assert share == pytest.approx(mixture.weights[1], abs=4 * np.sqrt(0.25 / 10_000))
-
-
 def test_evidence_agrees_with_importance_sampling():
     _, _, d = make("naive", n=500)
     g = gaussian_at(d, np.zeros(d.dim))
@@ -86,18 +77,6 @@ def test_pareto_k_tells_too_narrow_from_too_wide(scale, trusted):
     mixture = Mixture((Gaussian(np.zeros(1), scale * np.eye(1), 0.0),))
     z = mixture.sample(np.random.default_rng(3), 4000)
     assert (importance(Target(), mixture, z)[1] < 0.7) == trusted
-
-
-def test_draws_are_resampled_by_their_weights():
-    """Drawn from N(0, 1.3²) for N(0, 1): the sd of the draws is that of the target."""
-
-    mixture = Mixture((Gaussian(np.zeros(1), 1.3 * np.eye(1), 0.0),))
-    z, k = resample(Target(), mixture, np.random.default_rng(3), 4000)
-    assert k < 0.7
-    assert z.shape == (4000, 1)
-    # An sd from about 3000 effective draws has a standard error of .013.
-    assert z.std() == pytest.approx(1.0, abs=0.05)
-    assert len(np.unique(z)) > 3000
 
 
 def test_heavy_tails_are_followed_by_heavy_tails():
@@ -139,16 +118,6 @@ def test_laplace_resembles_nuts_and_says_that_it_is_an_approximation():
     assert "Pareto k" in repr(quick)
     assert quick.quality.figures["pareto_k"] > 0
     assert quick.parameters.b.shape == (4, 1000)
-
-
-@pytest.mark.slow
-def test_orientation_probability_agrees_with_folded_nuts():
-    X, l, _ = make("spm", n=300)
-    options = {"model": "spm", "random_seed": 1, "progressbar": False}
-    quick = lepu.fit(X, l, method="laplace", **options)
-    exact = lepu.fit(X, l, **options)
-    assert quick.orientation.settled_by == exact.orientation.settled_by == "rule"
-    assert quick.orientation.probability == pytest.approx(exact.orientation.probability, abs=0.1)
 
 
 def test_a_mirror_image_that_is_no_mode_is_not_counted_as_one():

@@ -157,27 +157,6 @@ def test_psychm_converges_on_nine_of_ten_seeds():
 
 
 @pytest.mark.slow
-def test_spm_with_exchangeable_priors_converges_after_pivoting():
-    same = {name: Prior("normal", scale=1.5) for name in ("a", "alpha", "b", "beta")}
-    for seed in range(3):
-        X, l, _ = simulate(seed, gamma=0.0, lam=0.0)
-        fit = lepu.fit(X, l, model="spm", priors=same, random_seed=seed, progressbar=False)
-        assert max_rhat(fit) <= 1.01
-        assert abs(fit.orientation.probability - 0.5) <= 0.02
-
-
-def test_columns_settle_the_orientation_and_masked_slopes_stay_zero():
-    X, l, _ = simulate(4, n=800, p=3, norm_a=4.0, norm_alpha=2.0, gamma=0.0, lam=0.0)
-    fit = lepu.fit(X, l, model="spm", selection_features=[0, 1], random_seed=1, **QUICK)
-    assert fit.orientation.settled_by == "columns"
-    assert fit.orientation.probability is None
-    assert np.all(fit.draws.alpha[:, 2] == 0)
-    posterior = fit.tree["posterior"]
-    assert list(posterior["alpha"].coords["selection_feature"].to_numpy()) == ["x0", "x1"]
-    assert list(posterior["a"].coords["feature"].to_numpy()) == ["x0", "x1", "x2"]
-
-
-@pytest.mark.slow
 def test_unknown_scales_are_sampled_and_shrink_with_the_slopes():
     X, l, _ = simulate(5, n=800, p=4, norm_a=3.0, norm_alpha=0.2, gamma=0.0, lam=0.0)
     scale = Prior("normal", scale=Prior("halfnormal", scale=2.0))

@@ -8,9 +8,7 @@ from scipy.optimize import minimize
 
 from bayes_lepu import Prior
 from bayes_lepu.data.reading import read_data
-from bayes_lepu.engines.lbfgs import lbfgs
-from bayes_lepu.engines.newton import kkt_residual
-from bayes_lepu.engines.optimizers import MANY_CELLS, optimise
+from bayes_lepu.engines.optimizers import MANY_CELLS, kkt_residual, lbfgs, optimise
 from bayes_lepu.model import Parameters, get_model
 from bayes_lepu.model.density import LogDensity
 from bayes_lepu.priors.prior import penalty_priors
@@ -97,32 +95,6 @@ def test_a_vanished_weight_is_no_trap(data):
         assert trapped.logp == pytest.approx(best.logp, abs=1e-5)
 
 
-def test_a_maximum_on_the_face_stays_there():
-    """Labels of SPM with a reversed steep s: γ = 0 is the best, and the search says so."""
-    data = simulated(replace(TRUTH, log_w=np.array([-np.inf, np.log(0.2), np.log(0.8)])), 3000)
-    density = density_of("psychm", data)
-    optimum = optimise(density, near_truth(density))
-    gamma = float(density.unpack(optimum.z).gamma)
-    if gamma < 1e-6:
-        for raised in (1e-4, 1e-3, 1e-2):
-            point = density.unpack(optimum.z)
-            w = np.array([raised, float(point.lam), 1 - raised - float(point.lam)])
-            assert density.logp(density.pack(replace(point, log_w=np.log(w)))) <= optimum.logp
-    assert optimum.converged
-    assert gamma < 0.03
-
-
-def test_equal_factors_are_a_saddle():
-    """From α = a, β = b the climb cannot leave the diagonal: why no start has equal factors."""
-    data = simulated(Parameters.of(a=[3.0, 0.5], b=0.0, alpha=[-0.5, 1.5], beta=0.5), 2000)
-    density = density_of("spm", data)
-    stuck = optimise(density, np.zeros(density.dim))
-    point = density.unpack(stuck.z)
-    np.testing.assert_allclose(point.a, point.alpha, atol=1e-6)
-    free = optimise(density, density.pack(Parameters.of(a=[1, 0], b=0, alpha=[0, 1], beta=0.1)))
-    assert free.logp > stuck.logp + 20
-
-
 # L1 -----------------------------------------------------------------------------------------------
 
 
@@ -200,15 +172,3 @@ def test_laplace_priors_with_another_centre(sparse_data):
             moved = optimum.z.copy()
             moved[j] += step
             assert density.logp(moved) < optimum.logp + 1e-9
-
-
-def test_kkt_residual_sees_what_is_wrong(sparse_data):
-    density = density_of("spm", sparse_data, "l1", 4.0)
-    optimum = optimise(density, 0.3 * np.random.default_rng(9).normal(size=density.dim))
-    support = np.flatnonzero((optimum.z != 0) & (density.l1_rate > 0))
-    dropped = optimum.z.copy()
-    dropped[support[0]] = 0.0
-    assert kkt_residual(density, dropped) > 0.1
-    moved = optimum.z.copy()
-    moved[support[0]] *= 1.1
-    assert kkt_residual(density, moved) > 0.1

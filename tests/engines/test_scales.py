@@ -10,7 +10,6 @@ from bayes_lepu import Prior
 from bayes_lepu.data.formulas import is_group
 from bayes_lepu.data.reading import read_data
 from bayes_lepu.engines import pooling
-from bayes_lepu.engines.empirical_scales import estimate_scales
 from bayes_lepu.engines.optimizers import optimise
 from bayes_lepu.links import sigmoid
 from bayes_lepu.model import compiled, get_model
@@ -86,7 +85,7 @@ def test_scales_of_a_point_estimate_maximise_the_marginal_likelihood():
     priors = choose_priors(spec, data, point=True, C=0.01)
     density = LogDensity(spec, data, priors)
     start = density.unpack(np.zeros(density.dim))
-    found = estimate_scales(density, start)["a"].parts[0].known_scale
+    found = pooling.estimate_scales(density, start)[0]["a"].parts[0].known_scale
 
     def marginal(log_sigma):
         held = {**priors, "a": pooling.with_scales(priors["a"], {"1 | g": np.exp(log_sigma)})}

@@ -57,13 +57,3 @@ def test_stages_end_at_the_same_optimum(model, seed, monkeypatch):
     data = drawn(seed, 8000, 4)
     staged, whole = highest_modes(data, model, seed, monkeypatch)
     assert staged == pytest.approx(whole, abs=CLOSE)
-
-
-@pytest.mark.slow
-def test_stages_end_at_the_same_optimum_of_a_hundred_tables(monkeypatch):
-    worse = 0
-    for seed in range(100):
-        data = drawn(seed, 20_000, 5)
-        staged, whole = highest_modes(data, ("spm", "psychm")[seed % 4 // 2], seed, monkeypatch)
-        worse += staged < whole - CLOSE
-    assert worse <= 2

@@ -7,9 +7,8 @@ import pytest
 
 import bayes_lepu as lepu
 from bayes_lepu.data.reading import read_data
-from bayes_lepu.engines import signs
-from bayes_lepu.engines.laplace import mixture_at, resample
-from bayes_lepu.engines.signs import one_sided
+from bayes_lepu.engines import laplace
+from bayes_lepu.engines.laplace import mixture_at, one_sided, resample
 from bayes_lepu.model import get_model
 from bayes_lepu.model.density import LogDensity
 from bayes_lepu.model.parameters import Parameters
@@ -48,7 +47,7 @@ def test_gaussians_next_to_a_wall_are_as_wide_as_the_posterior(rng):
 
 
 def test_signs_that_no_draw_has_are_refused(monkeypatch, rng):
-    monkeypatch.setattr(signs, "ROUNDS", 1)
+    monkeypatch.setattr(laplace, "KEPT_ROUNDS", 1)
     with pytest.raises(lepu.ModelError, match=r"1 slope\(s\) a sign.*Use method='nuts'"):
         next_to_a_wall()[1].sample(rng, 100)
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bayes_lepu.data.reading import read_data
-from bayes_lepu.engines.subsample import _draw, subsample
+from bayes_lepu.engines.optimizers import _draw, subsample
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ import pytest
 import bayes_lepu as lepu
 from bayes_lepu import ModelError, Prior
 from bayes_lepu.data.reading import read_data
-from bayes_lepu.model import REGISTRY, Parameters, get_model, list_models
+from bayes_lepu.model import REGISTRY, Parameters, get_model
 from bayes_lepu.model.row_sums import row_terms
 from tests.densities import VARIANTS, constant, make_density, rows_by_hand
 from tests.patience import slow
@@ -246,12 +246,6 @@ def test_functions_broadcast_over_draws():
 
 
 # Registry -----------------------------------------------------------------------------------------
-
-
-def test_registry():
-    assert list_models() == ["naive", "scar", "spm", "psychm"]
-    with pytest.raises(ModelError, match=r"Unknown model 'pu'.*naive, scar, spm, psychm"):
-        get_model("pu")
 
 
 @pytest.mark.parametrize(

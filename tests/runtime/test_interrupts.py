@@ -14,7 +14,7 @@ import pytest
 
 import bayes_lepu as lepu
 from bayes_lepu import fitted
-from bayes_lepu.engines import stopping
+from bayes_lepu.engines import nuts
 from bayes_lepu.runtime.interruption import interruptible, stops_at_once, was_interrupted
 from tests.patience import members, patience
 
@@ -228,7 +228,7 @@ def test_an_interrupt_that_was_swallowed_stops_the_sampler():
     """As a callback of the garbage collector would: the exception is gone, the work goes on."""
     sampler = Unfinished()
     with pytest.raises(KeyboardInterrupt), interruptible():
-        stopping.wait(sampler, {})
+        nuts.wait(sampler)
     assert sampler.cancelled
     assert not was_interrupted()
 
