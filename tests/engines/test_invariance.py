@@ -1,6 +1,5 @@
 """The answer does not depend on the order of rows and columns, on units, or on the seed."""
 
-from multiprocessing import get_context
 from multiprocessing.pool import ThreadPool
 
 import numpy as np
@@ -85,15 +84,3 @@ def test_one_seed_gives_one_result_in_any_thread(method):
     with ThreadPool(2) as pool:
         for there in pool.map(seeded, [method] * 3):
             np.testing.assert_array_equal(there, here)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("method", ["map", "nuts"])
-def test_one_seed_gives_one_result_in_any_process(method):
-    from joblib import Parallel, delayed
-
-    here = seeded(method)
-    with get_context("spawn").Pool(2) as pool:
-        of_pool = pool.map(seeded, [method] * 2)
-    for there in (*of_pool, *Parallel(n_jobs=2)(delayed(seeded)(method) for _ in range(2))):
-        np.testing.assert_array_equal(there, here)

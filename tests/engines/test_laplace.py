@@ -148,18 +148,3 @@ def test_priors_that_rule_out_the_steeper_class_overrule_the_rule(method):
     assert fit.orientation.probability > 0.95
     assert len(np.unique(fit.draws.b)) > 3000
     assert fit.identifiability.level >= 2
-
-
-@pytest.mark.parametrize("draws", [4, 20])
-def test_few_draws_are_enough(draws):
-    demo = lepu.load_demo()
-    fit = lepu.fit(
-        demo.X[:200],
-        demo.l[:200],
-        model="scar",
-        method="laplace",
-        draws=draws,
-        chains=1,
-        random_seed=1,
-    )
-    assert np.isfinite(fit.quality.figures["pareto_k"])

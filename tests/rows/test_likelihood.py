@@ -135,20 +135,3 @@ def test_weights_are_repeated_rows(false_marks):
         results = (function(r, links, at(theta)) for r in (weighted, repeated))
         for mine, expected in zip(*results, strict=True):
             np.testing.assert_allclose(mine, expected, rtol=1e-11, atol=1e-11)
-
-
-@pytest.mark.parametrize("name", ["logistic", "psychometric", "probit", "cauchit"])
-def test_far_tails_are_finite(name):
-    tau, omega = (g.ravel() for g in np.meshgrid([-750.0, -40, 0, 40, 750], [-750.0, 0, 750]))
-    propensity = REGISTRY[name]
-    rates = propensity.log_rates(np.array([-600.0, 0.3])[: propensity.n_coordinates])
-    point = make_point(a=[1, 0], b=0, alpha=[0, 1], beta=0, rates=rates)
-    for label, known in ((0, -1), (1, -1), (0, 1), (0, 0)):
-        rows = make_rows(np.column_stack([tau, omega]), np.full(15, label), known=[known] * 15)
-        links = links_of(propensity)
-        loglik, gradient = formula.loglik_grad(rows, links, point)
-        info = formula.complete_information(rows, links, point)
-        assert np.isfinite(loglik)
-        assert np.isfinite(gradient).all()
-        assert np.isfinite(info).all()
-        assert np.isfinite(formula.observed_information(rows, links, point)).all()
