@@ -19,8 +19,7 @@ import pandas as pd
 from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.data.weights import evenly_spaced
 from bayes_lepu.engines.laplace import gaussian_near
-from bayes_lepu.engines.optimizers import lbfgs
-from bayes_lepu.engines.optimizers import part_of
+from bayes_lepu.engines.optimizers import lbfgs, part_of
 from bayes_lepu.links import Array, sigmoid
 from bayes_lepu.model.density import LogDensity
 from bayes_lepu.model.spec import ModelSpec
