@@ -109,11 +109,11 @@ def positive_sums(rows: Rows, draws: Parameters) -> Sums:
     marked: Any = 0.0
     for block in row_blocks(rows.X.shape[0], draws.b.size):
         X = rows.X[block]
-        w = rows.weight[block] if rows.weight.size else np.ones(X.shape[0])
+        w = rows.weight[block]
         t, s = draws.t(X), draws.s(X)
         positive = positive + t @ w
         marked = marked + (s * (t[..., None, :] if draws.several else t)) @ w
-    total = rows.weight.sum() if rows.weight.size else rows.X.shape[0]
+    total = rows.weight.sum()
     return positive, marked, float(total)
 
 
@@ -124,7 +124,7 @@ def open_sums(rows: Rows, draws: Parameters) -> Sums:
     """
     is_open = (rows.labels[0] == 0) & (rows.known == UNKNOWN)
     X = rows.X[is_open]
-    weight = rows.weight[is_open] if rows.weight.size else np.ones(X.shape[0])
+    weight = rows.weight[is_open]
     mean, variance = np.zeros(draws.b.size), np.zeros(draws.b.size)
     for block in row_blocks(X.shape[0], draws.b.size):
         m = draws.missed(X[block])

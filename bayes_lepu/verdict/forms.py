@@ -291,7 +291,7 @@ class Refit:
     @property
     def weight(self) -> Array:
         """How often every row counts."""
-        return self.rows.weight if self.rows.weight.size else np.ones(len(self.rows.X))
+        return self.rows.weight
 
     def mixed(self, z: Array) -> tuple[Array, list[tuple[Rows, Point, Array]], Array]:
         """Log likelihood of the rows, the parts with their posterior shares, P(y=1 | labels)."""
