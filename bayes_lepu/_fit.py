@@ -20,6 +20,7 @@ from bayes_lepu.options import check_options, refuse_by_products
 from bayes_lepu.priors.prior import GivenPriors, Prior, Priors
 from bayes_lepu.result.origin import FitOptions, Provenance
 from bayes_lepu.runtime.interruption import stops_at_once
+from bayes_lepu.runtime.telling import announced
 
 
 def fit(
@@ -198,10 +199,11 @@ def fit(
 def fit_rows(rows: Rows, model: str | Factor | ModelSpec, options: FitOptions) -> Fit:
     """What the arguments of `fit` stand for."""
     check_options(options, audited=rows.y is not None)
-    if options.model == AUTO:
-        return _fit_chosen(rows, options)
-    get_model(model, besides=(AUTO,))  # here an unknown name may have been meant for it
-    return fit_data(*read_model(rows, model, options), options)
+    with announced(f"Fitting by {options.method}", aloud=options.progressbar):
+        if options.model == AUTO:
+            return _fit_chosen(rows, options)
+        get_model(model, besides=(AUTO,))  # here an unknown name may have been meant for it
+        return fit_data(*read_model(rows, model, options), options)
 
 
 def fit_data(spec: ModelSpec, data: PUData, chosen: Priors, options: FitOptions) -> Fit:

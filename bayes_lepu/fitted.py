@@ -54,7 +54,7 @@ from bayes_lepu.result.summaries import (
 )
 from bayes_lepu.runtime.files import page_name
 from bayes_lepu.runtime.interruption import stops_at_once
-from bayes_lepu.runtime.telling import tell
+from bayes_lepu.runtime.telling import announced
 from bayes_lepu.verdict.identifiability import diagnose
 from bayes_lepu.verdict.records import Identifiability
 from bayes_lepu.verdict.several_annotators import agreement_of
@@ -379,9 +379,8 @@ class Fit:
 
         Computed once. Of a Dask collection a random sample of the rows is judged (`sample`).
         """
-        if self.options.progressbar and self.data.n > 5000:  # it takes seconds, and more with rows
-            tell("Judging what these labels can identify: once, and kept with the fit.")
-        return diagnose(self.sample)
+        with announced("Judging what the labels identify", aloud=self.options.progressbar):
+            return diagnose(self.sample)
 
     @cached_property
     def sample(self) -> "Fit":

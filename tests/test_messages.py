@@ -57,7 +57,11 @@ MISTAKES = {
     "half a draw": (fitting(method="nuts", draws=10.5), "draws = 10.5", "whole number"),
     "half a chain": (fitting(method="nuts", chains=1.5), "chains = 1.5", "whole number"),
     "certain acceptance": (fitting(method="nuts", target_accept=1.0), "target_accept = 1.0"),
-    "no draws": (fitting(method="nuts", draws=0), "draws = 0"),
+    "acceptance in words": (fitting(method="nuts", target_accept="a"), "between 0 and 1 is exp"),
+    "no number": (fitting(method="nuts", target_accept=np.nan), "between 0 and 1 is expected"),
+    "too few draws": (fitting(method="laplace", draws=3, chains=1), "draws = 3", "at least 4"),
+    "true seed": (fitting(random_seed=True), "random_seed = True; a whole number from 0"),
+    "large seed": (fitting(random_seed=2**63), "random_seed = .*; a whole number from 0"),
     "negative seed": (fitting(random_seed=-1), "random_seed = -1", "0 to"),
     "half a seed": (fitting(random_seed=1.5), "random_seed = 1.5", "whole number", "expected"),
     "mistyped label column": (

@@ -30,6 +30,7 @@ def execute(path: Path) -> None:
     client = NotebookClient(
         notebook,
         timeout=TIMEOUT,
+        startup_timeout=TIMEOUT,
         kernel_name="python3",
         extra_arguments=["--log-level=ERROR"],
         resources={"metadata": {"path": str(path.parent)}},

@@ -14,7 +14,7 @@ each of them gives, and the posterior's interval, moved by what each of them mov
 data do not show which factor is the class, with t and s swapped too.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -45,6 +45,7 @@ from bayes_lepu.verdict.records import Identifiability
 if TYPE_CHECKING:
     from bayes_lepu.fitted import Fit
 
+IDENTIFIED = "under it the ratio is identified even where the level of π is not"
 type By = str | Sequence[str] | pd.Series | NDArray[Any] | Callable[[pd.DataFrame], Any]
 
 
@@ -61,7 +62,8 @@ def read_groups(data: PUData, by: By) -> Groups:
     """Groups by a column of the fit, several of them, one value per row, or a function of them."""
     title = "group"
     if callable(by):
-        values = pd.Series(by(pd.DataFrame(dict(_columns(data)))))
+        columns = (own_values(data, term, np.arange(data.n)) for term in data.terms)
+        values = pd.Series(by(pd.DataFrame(dict(c for c in columns if c is not None))))
         title = str(values.name or title)
     elif isinstance(by, str):
         title, values = by, _column(data, by)
@@ -210,7 +212,7 @@ def shares_table(
     table = pd.DataFrame(lines, index=pd.Index(groups.names, name=groups.title))
     counts = np.bincount(groups.codes)
     marked = np.bincount(groups.codes, weights=fit.data.l).astype(int)
-    table.attrs["rests_on"] = rests_on(fit, groups)[0]
+    table.attrs["rests_on"] = rests_on(fit, groups)
     return table.assign(rows=counts, marked=marked)
 
 
@@ -240,32 +242,28 @@ def compare_groups(
         "all": found.share(found.weight / found.weight.sum(), ci_prob),
     }
     table = pd.DataFrame.from_dict(lines, orient="index").drop(columns="sd", errors="ignore")
-    text, identified = rests_on(fit, groups)
-    if identified:
-        text += "; under it the ratio is identified even where the level of π is not"
     doubts = _doubts(fit, groups, at)
     if len(found.swapped):
         swapped = np.exp(np.mean(np.log(found.swapped[:, at[0]] / found.swapped[:, at[1]])))
         doubts += (f"with t and s swapped, which fits the labels as well, it is {swapped:.2f}",)
-    return Comparison(table, text, doubts)
+    return Comparison(table, rests_on(fit, groups), doubts)
 
 
-def rests_on(fit: "Fit", groups: Groups) -> tuple[str, bool]:
+def rests_on(fit: "Fit", groups: Groups) -> str:
     """What is assumed of the marking in the groups, and whether it identifies ratios."""
     data = fit.data
-    terms = [t for t in groups.title.split(", ") if t in data.terms]
-    places = [j for t in terms for j in data.terms[t]]
-    inside = np.flatnonzero(data.selection_mask) if fit.spec.has_selection else np.zeros(0, int)
-    if not fit.spec.has_selection:
-        return "positives are marked at the same rate everywhere", True
-    if set(inside) <= set(places):
-        common = not data.class_mask[places].any()
+    places = [j for t in groups.title.split(", ") if t in data.terms for j in data.terms[t]]
+    inside = set(np.flatnonzero(data.selection_mask)) if fit.spec.has_selection else set()
+    if not inside:
+        return f"positives are marked at the same rate everywhere; {IDENTIFIED}"
+    if inside <= set(places):
         text = "positives are marked at one rate in each group, whatever else is known of them"
-        text += "; P(y=1 | x) is common to the groups" if common else ""
-        return text, common
-    if not set(inside) & set(places):
-        return "given their columns, positives are marked alike in all groups", True
-    return "the form of the propensity, which depends on the group and on other columns", False
+        common = not data.class_mask[places].any()
+        return f"{text}; P(y=1 | x) is common to the groups; {IDENTIFIED}" if common else text
+    if not inside & set(places):
+        text = "given their columns, positives are marked alike in all groups"
+        return f"{text}: the ratio moves with the shape of s, not with its level"
+    return "the form of the propensity, which depends on the group and on other columns"
 
 
 def _doubts(fit: "Fit", groups: Groups, at: list[int]) -> tuple[str, ...]:
@@ -301,13 +299,6 @@ def _doubts(fit: "Fit", groups: Groups, at: list[int]) -> tuple[str, ...]:
     return tuple(doubts)
 
 
-def _columns(data: PUData) -> Iterator[tuple[str, NDArray[Any]]]:
-    """All columns that have single values."""
-    for term in data.terms:
-        if (found := own_values(data, term, np.arange(data.n))) is not None:
-            yield found
-
-
 def _column(data: PUData, name: str) -> pd.Series:
     """A column of the user's, read back from the encoded ones."""
     names = {name, f"1 | {name}"} & set(data.terms)
@@ -329,9 +320,10 @@ def own_values(data: PUData, name: str, rows: NDArray[np.intp]) -> tuple[str, ND
     design = data.encoding.design
     places = list(data.terms[name])
     raw = data.cells(places, rows) * data.scale[places] + data.center[places]
+    raw = np.round(raw, 10) + 0.0  # undo the rounding of the way to the internal scale and back
     if design is not None and (of := spline_argument(name)):
         values = design.argument(name, raw)
-        return None if values is None else (of[0], _rounded(values))
+        return None if values is None else (of[0], np.round(values, 10))
     if is_group(name):
         levels = [data.feature_names[j].split("=", 1)[1] for j in places]
         return name.removeprefix("1 | "), np.array(levels, dtype=object)[np.argmax(raw, axis=1)]
@@ -340,10 +332,5 @@ def own_values(data: PUData, name: str, rows: NDArray[np.intp]) -> tuple[str, ND
         at = np.where(raw.max(axis=1) > 0.5, 1 + np.argmax(raw, axis=1), 0)
         return name, np.array(column.levels, dtype=object)[at]
     if column is not None and column.indicator and len(places) == 2:
-        return name, np.where(raw[:, 1] > 0.5, np.nan, _rounded(raw[:, 0]))
-    return (name, _rounded(raw[:, 0])) if len(places) == 1 else None
-
-
-def _rounded(values: Array) -> Array:
-    """Undo the rounding of the way to the internal scale and back."""
-    return np.round(values, 10) + 0.0
+        return name, np.where(raw[:, 1] > 0.5, np.nan, raw[:, 0])
+    return (name, raw[:, 0]) if len(places) == 1 else None

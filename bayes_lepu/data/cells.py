@@ -61,13 +61,13 @@ def read_cells(
 ) -> Cells | Problem:
     """The cells of one column; of training rows also whether they can be learned from.
 
-    A group has levels, however many and whatever their type. The most frequent level of text, which
+    A group has levels, however many and whatever their type. The most frequent level, which
     is the reference, counts rows by their weights.
     """
     if group:
         return _read_levels(column, name, training=False)
     if isinstance(column.dtype, pd.CategoricalDtype):
-        return _read_levels(column.cat.remove_unused_categories(), name, training=training)
+        return _read_levels(column.cat.remove_unused_categories(), name, weight, training=training)
     if isinstance(column.dtype, pd.PeriodDtype) or pd.api.types.is_datetime64_any_dtype(column):
         return Problem(ProblemKind.DATE, name, _example(column))
     if pd.api.types.is_timedelta64_dtype(column):
@@ -142,39 +142,35 @@ def _read_levels(
 ) -> Cells | Problem:
     """Levels as text, so that 1, 1.0 and "1" in another file are the same level."""
     if isinstance(column.dtype, pd.CategoricalDtype):
-        codes, found = column.cat.codes.to_numpy(), list(column.cat.categories)
+        codes = column.cat.codes.to_numpy()
+        texts = [level_text(value) for value in column.cat.categories]
+        levels = tuple(dict.fromkeys(texts))
     else:
         codes, unique = pd.factorize(column)
-        found = list(unique)
-    texts = [level_text(value) for value in found]
-    levels = tuple(dict.fromkeys(texts))
+        texts = [level_text(value) for value in unique]
+        levels = tuple(sorted(set(texts)))
     if not levels:
         return Problem(ProblemKind.EMPTY, name) if training else Cells(codes.astype(float), ())
-    if len(levels) < len(texts):
-        place = {level: k for k, level in enumerate(levels)}
-        codes = np.array([place[t] for t in texts] + [-1])[codes]
+    codes = np.array([*(levels.index(t) for t in texts), -1])[codes]
     if training:
         n = len(column)
         if n > FEWEST_ROWS and len(levels) > n / 2:
             return Problem(ProblemKind.IDENTIFIER, name, f"for example {levels[0]!r}")
         if len(levels) > MAX_LEVELS:
             return Problem(ProblemKind.LEVELS, name, f"{len(levels)} levels in {n} rows")
-        if not isinstance(column.dtype, pd.CategoricalDtype):
-            codes, levels = _by_frequency(codes, levels, weight)
+        codes, levels = _most_frequent_first(codes, levels, weight)
     return Cells(codes.astype(float), levels)
 
 
-def _by_frequency(
+def _most_frequent_first(
     codes: Any, levels: tuple[str, ...], weight: Array | None
 ) -> tuple[Any, tuple[str, ...]]:
-    """The most frequent level first, the others in the order of their text."""
+    """The most frequent level is the reference; the others keep their order."""
     known = codes >= 0
     counted = None if weight is None or not weight.size else weight[known]
-    counts = np.bincount(codes[known], counted, minlength=len(levels))
-    most = min(levels, key=lambda v: (-counts[levels.index(v)], v))
-    order = [most, *sorted(level for level in levels if level != most)]
-    place = np.array([order.index(level) for level in levels] + [-1])
-    return place[codes], tuple(order)
+    first = int(np.argmax(np.bincount(codes[known], counted, minlength=len(levels))))
+    order = [first, *(k for k in range(len(levels)) if k != first)]
+    return np.append(np.argsort(order), -1)[codes], tuple(levels[k] for k in order)
 
 
 def level_text(value: Any) -> str:

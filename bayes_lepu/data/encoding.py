@@ -32,7 +32,7 @@ from bayes_lepu.data.problems import Problem, ProblemKind, TableError, first_row
 from bayes_lepu.data.scaling import NO_WEIGHT
 from bayes_lepu.errors import DataError
 from bayes_lepu.links import Array
-from bayes_lepu.suggestions import did_you_mean, some
+from bayes_lepu.suggestions import some, unknown
 
 MISSING = ("error", "drop", "indicator", "impute")
 UNSEEN = ("error", "average", "reference")
@@ -208,8 +208,7 @@ class Encoding:
 def learn_column(name: str, cells: Cells, weight: Array, *, missing: str) -> Column:
     """The encoding of one column from its training cells.
 
-    The reference of a category is its first level: the user's own order for a pandas categorical,
-    the most frequent one for text.
+    The reference is the first level, the most frequent one: priors of slopes depend on it.
     """
     gaps = cells.missing
     count = int(gaps.sum())
@@ -236,11 +235,7 @@ def learn_column(name: str, cells: Cells, weight: Array, *, missing: str) -> Col
 def check_choice(option: str, value: str, known: tuple[str, ...]) -> str:
     """The value, or an error that lists what is known."""
     if value not in known:
-        listed = ", ".join(map(repr, known))
-        raise DataError(
-            f"{option}={value!r} is not known; one of {listed} is expected."
-            f"{did_you_mean(value, known)}"
-        )
+        raise DataError(unknown(option, value, known))
     return value
 
 

@@ -5,6 +5,10 @@
 
 import logging
 import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Timer
 
 LOGGER = logging.getLogger("bayes_lepu")
 
@@ -15,3 +19,17 @@ def tell(text: str) -> None:
         LOGGER.info(text)
     else:
         print(text, file=sys.stderr, flush=True)
+
+
+@contextmanager
+def announced(what: str, *, aloud: bool = True, seconds: float = 3.0) -> Iterator[None]:
+    """Say what takes longer, and at its end how long it took; notebooks show that a cell runs."""
+    say = tell if aloud and "ipykernel" not in sys.modules else LOGGER.info
+    begun, timer = time.monotonic(), Timer(seconds, say, [f"{what} ..."])
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        if (took := time.monotonic() - begun) > seconds:
+            say(f"{what}: {took:.0f} seconds")

@@ -1,8 +1,9 @@
 """Who hears that work takes long."""
 
 import logging
+import time
 
-from bayes_lepu.runtime.telling import LOGGER, tell
+from bayes_lepu.runtime.telling import LOGGER, announced, tell
 
 
 def silence(monkeypatch):
@@ -30,3 +31,14 @@ def test_the_logger_where_somebody_does(caplog, capsys):
     tell("Compiling")
     assert caplog.messages == ["Compiling"]
     assert capsys.readouterr().err == ""
+
+
+def test_long_work_says_what_it_is_and_how_long_it_took(caplog):
+    caplog.set_level(logging.INFO, "bayes_lepu")
+    with announced("Judging"):
+        pass
+    assert caplog.messages == []
+    with announced("Judging", seconds=0.05):
+        time.sleep(0.5)
+        assert caplog.messages == ["Judging ..."]
+    assert caplog.messages[1].startswith("Judging: ")
