@@ -32,7 +32,7 @@ from bayes_lepu.data.problems import Problem, ProblemKind, TableError, first_row
 from bayes_lepu.data.scaling import NO_WEIGHT
 from bayes_lepu.errors import DataError
 from bayes_lepu.links import Array
-from bayes_lepu.suggestions import some, unknown
+from bayes_lepu.suggestions import did_you_mean, some, unknown
 
 MISSING = ("error", "drop", "indicator", "impute")
 UNSEEN = ("error", "average", "reference")
