@@ -69,7 +69,7 @@ if TYPE_CHECKING:
 # Share of the rows drawn at random, by goal.
 GOALS = {"find": 0.2, "total": 1.0, "orientation": 0.2}
 WITH_FIT = "with this fit, if it is right"
-RANDOM, CHOSEN = "random", "chosen"
+RANDOM, CHOSEN, PLANNED = "random", "chosen", "planned"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
