@@ -7,9 +7,7 @@ import numpy as np
 import pytest
 
 import bayes_lepu as lepu
-from bayes_lepu.verdict import (
-    levels,
-)
+from bayes_lepu.verdict import levels
 from bayes_lepu.verdict.evidence import Evidence
 from tests.diagnosed import simulated_rows
 
@@ -22,12 +20,6 @@ def subject():
     return Evidence(
         lepu.fit(X[:600], l[:600], model="psychm", method="laplace", draws=200, random_seed=1)
     )
-
-
-@pytest.fixture(scope="module")
-def spm():
-    X, l = simulated_rows()
-    return Evidence(lepu.fit(X[:600], l[:600], model="spm", method="map", random_seed=1))
 
 
 # Levels -------------------------------------------------------------------------------------------

@@ -28,11 +28,6 @@ def masked(rows):
     return lepu.fit(*rows, model="spm", method="map", random_seed=1, selection_features=["v", "w"])
 
 
-@pytest.fixture(scope="module")
-def drawn(rows):
-    return lepu.fit(*rows, model="psychm", method="laplace", draws=250, random_seed=1)
-
-
 # Profile, information, remedies ---------------------------------------------------------------
 
 
