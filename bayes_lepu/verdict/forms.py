@@ -359,7 +359,8 @@ class Refit:
         links = by_number(self.links)
         slopes, false = np.zeros((2, len(self.rows.labels) + 1, len(self.rows.X)))
         for rows, at, of in self.found[1]:
-            slopes += of * row_slopes(rows, links, at)[1]
+            once = rows._replace(weight=np.ones(len(rows.X)))  # the weight comes in `sd`
+            slopes += of * row_slopes(once, links, at)[1]
             m = row_terms(rows, links, at)[1]
             false[:-1] += (
                 of * np.where(rows.labels >= 0, rows.labels - at.epsilon[:, None], 0) * (1 - m)
