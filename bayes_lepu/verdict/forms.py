@@ -356,11 +356,10 @@ class Refit:
 
     def slopes(self) -> tuple[Array, Array]:
         """Slopes of every row in the predictors ``(J + 1, n)``, the class last, and in e."""
-        links = by_number(self.links)
+        links, once = by_number(self.links), np.ones(len(self.rows.X))  # weights come in `sd`
         slopes, false = np.zeros((2, len(self.rows.labels) + 1, len(self.rows.X)))
         for rows, at, of in self.found[1]:
-            once = rows._replace(weight=np.ones(len(rows.X)))  # the weight comes in `sd`
-            slopes += of * row_slopes(once, links, at)[1]
+            slopes += of * row_slopes(rows._replace(weight=once), links, at)[1]
             m = row_terms(rows, links, at)[1]
             false[:-1] += (
                 of * np.where(rows.labels >= 0, rows.labels - at.epsilon[:, None], 0) * (1 - m)
