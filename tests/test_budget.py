@@ -14,7 +14,7 @@ CONSTANT = re.compile(r"^_?[A-Z][A-Z0-9_]+(: *[a-z]+)? *= *-?[0-9.]", re.MULTILI
 BUDGETS = {
     "lines of the package": 28_555,
     "files of the package": 137,
-    "lines of the tests": 17_471,
+    "lines of the tests": 17_458,
     "numeric constants": 244,
     "options of fit": 28,
 }
