@@ -3,7 +3,7 @@
 from bayes_lepu import plots
 from bayes_lepu._fit import fit
 from bayes_lepu.actions.audits import AuditPlan, plan_audit, read_audit
-from bayes_lepu.building import build_model
+from bayes_lepu.building import build_model, from_trace
 from bayes_lepu.comparison import compare
 from bayes_lepu.datasets import load_demo
 from bayes_lepu.errors import (
@@ -21,7 +21,6 @@ from bayes_lepu.fitted import Fit, load
 from bayes_lepu.model import list_models
 from bayes_lepu.model.parameters import Parameters
 from bayes_lepu.priors.prior import Prior
-from bayes_lepu.traces import from_trace
 from bayes_lepu.verdict.identifiability import diagnose
 
 __all__ = [

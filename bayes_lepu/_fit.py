@@ -1,61 +1,54 @@
-"""`fit`: from a table and labels to an answer, the stages in order."""
+"""`fit`: from a table and labels to an answer; and again, when more is known of the same rows."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
 
-from bayes_lepu.building import Rows, priors_of, read_model, spec_of
+from bayes_lepu.actions.audits import (
+    CHOSEN,
+    PLANNED,
+    RANDOM,
+    AuditPlan,
+    match_rows,
+    with_answers,
+)
 from bayes_lepu.choosing import ANNOTATORS, choose, classes_to_compare, held_out
-from bayes_lepu.data.learned import AUTO_LEARNERS
+from bayes_lepu.data.labels import as_numbers, read_classes, read_outside, read_vector
+from bayes_lepu.data.learned import AUTO_LEARNERS, read_learner, with_learned, without_learned
 from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.engines.engines import ENGINES
 from bayes_lepu.engines.nuts import refuse_improper
-from bayes_lepu.factors import Factor
+from bayes_lepu.errors import DataError, ModelError, announced
 from bayes_lepu.fitted import Fit
+from bayes_lepu.links import Array
 from bayes_lepu.model import AUTO, get_model
 from bayes_lepu.model.spec import ModelSpec
-from bayes_lepu.options import check_options, refuse_by_products
-from bayes_lepu.priors.prior import GivenPriors, Prior, Priors
-from bayes_lepu.result.origin import FitOptions, Provenance
+from bayes_lepu.options import (
+    FitOptions,
+    check_audit,
+    check_columns,
+    check_options,
+    priors_of,
+    read_model,
+    spec_of,
+    takes_options,
+)
+from bayes_lepu.priors.prior import SLOPES, GivenPriors, Prior, Priors
+from bayes_lepu.result.origin import Provenance
 from bayes_lepu.runtime.interruption import stops_at_once
-from bayes_lepu.runtime.telling import announced
+from bayes_lepu.suggestions import some
+
+FACTORS = ("class_features", "selection_features")
 
 
-def fit(
-    X: Any,
-    l: Any,
-    *,
-    model: str | Factor | ModelSpec = "auto",
-    class_link: str | Factor | None = None,
-    class_learner: Any = "auto",
-    method: str = "nuts",
-    y: Any = None,
-    visits: Any = None,
-    sample_weight: Any = None,
-    class_prior: tuple[float, float] | None = None,
-    label_frequency: tuple[float, float] | None = None,
-    false_marks: bool | Prior = False,
-    audits: str | None = None,
-    class_features: Sequence[str | int] | str | None = None,
-    selection_features: Sequence[str | int] | str | None = None,
-    exclude: Sequence[str] = (),
-    missing: str = "error",
-    standardize: bool = True,
-    penalty: str | Mapping[str, str] | None = None,
-    C: float | Mapping[str, float] | None = None,
-    priors: GivenPriors | None = None,
-    orientation: str = "sigma-norm",
-    draws: int = 1000,
-    tune: int = 1000,
-    chains: int = 4,
-    cores: int | None = None,
-    target_accept: float = 0.9,
-    sampler: str = "nutpie",
-    random_seed: int | None = None,
-    progressbar: bool = True,
-) -> Fit:
+@takes_options(FitOptions)
+@stops_at_once
+@np.errstate(all="ignore")  # a search meets infinities and leaves them
+def fit(options: FitOptions) -> Fit:
     r"""Learn the classifier t(x) = P(y=1 | x) and the propensity s(x) = P(l=1 | y=1, x).
 
     .. math:: P(l=1 \mid x) = s(x)\,t(x), \qquad t(x) = \sigma(a\cdot x + b)
@@ -160,57 +153,26 @@ def fit(
     >>> fit.predict_proba(demo.X).shape
     (2500, 2)
     """
-    options = FitOptions(
-        l=l,
-        model=model,
-        class_link=class_link,
-        class_learner=class_learner,
-        method=method,
-        y=y,
-        sample_weight=sample_weight,
-        class_prior=class_prior,
-        label_frequency=label_frequency,
-        false_marks=false_marks,
-        audits=audits,
-        class_features=class_features,
-        selection_features=selection_features,
-        exclude=exclude,
-        missing=missing,
-        standardize=standardize,
-        penalty=penalty,
-        C=C,
-        priors=priors,
-        orientation=orientation,
-        draws=draws,
-        tune=tune,
-        chains=chains,
-        cores=cores,
-        target_accept=target_accept,
-        sampler=sampler,
-        random_seed=random_seed,
-        progressbar=progressbar,
-    )
-    rows = Rows(X, l, y=y, visits=visits, sample_weight=sample_weight)
-    return fit_rows(rows, model, options)
-
-
-@stops_at_once
-@np.errstate(all="ignore")  # a search meets infinities and leaves them
-def fit_rows(rows: Rows, model: str | Factor | ModelSpec, options: FitOptions) -> Fit:
-    """What the arguments of `fit` stand for."""
-    check_options(options, audited=rows.y is not None)
+    check_options(options, audited=options.y is not None)
     with announced(f"Fitting by {options.method}", aloud=options.progressbar):
         if options.model == AUTO:
-            return _fit_chosen(rows, options)
-        get_model(model, besides=(AUTO,))  # here an unknown name may have been meant for it
-        return fit_data(*read_model(rows, model, options), options)
+            return _fit_chosen(options)
+        get_model(options.model, besides=(AUTO,))  # here an unknown name may have been meant for it
+        return fit_data(*read_model(options), options.kept)
 
 
 def fit_data(spec: ModelSpec, data: PUData, chosen: Priors, options: FitOptions) -> Fit:
     """A model with its priors fitted to data that have been read."""
     engine = ENGINES[options.method]
     if data.is_sparse and not engine.by_products:
-        refuse_by_products(options.method, data)
+        able = sorted(name for name, engine in ENGINES.items() if engine.by_products)
+        raise ModelError(
+            f"method={options.method!r} needs the curvature of all columns at once, and X is a "
+            f"sparse matrix of {data.n} x {data.p}. Use "
+            f"{' or '.join(f'method={name!r}' for name in able)}, or dense columns: X.toarray() "
+            f"({8e-9 * data.n * data.p:.2g} GB), or fewer of them (TruncatedSVD, or those that a "
+            "point estimate with penalty='l1' keeps)."
+        )
     if not engine.point:
         refuse_improper(chosen)
     found = engine.run(options.request(spec, data.distinct, chosen))
@@ -230,17 +192,16 @@ def fit_data(spec: ModelSpec, data: PUData, chosen: Priors, options: FitOptions)
     return result
 
 
-def _fit_chosen(rows: Rows, options: FitOptions) -> Fit:
+def _fit_chosen(options: FitOptions) -> Fit:
     """The model that the labels ask for."""
-    richest = replace(options, model=ANNOTATORS[-1])
-    _, data, _ = read_model(rows, richest.model, replace(richest, priors=None))
+    _, data, _ = read_model(replace(options, model=ANNOTATORS[-1], priors=None))
     # Columns named for the annotator say that he reacts to them.
-    named = (options.selection_features, rows.visits)
+    named = (options.selection_features, options.visits)
     names = ANNOTATORS if all(one is None for one in named) else ANNOTATORS[1:]
     compared = []
     for one in classes_to_compare(data, options.class_learner, options.random_seed):
         for name in names:
-            own = _for_model(options, name)
+            own = _for_model(options.kept, name)
             spec = spec_of(name, own)
             point = priors_of(spec, one.part, replace(own, method="map"))
             found = held_out(spec, one, point, options.random_seed)
@@ -257,3 +218,151 @@ def _for_model(options: FitOptions, name: str) -> FitOptions:
     known = get_model(name).parameters
     priors = {k: v for k, v in (options.priors or {}).items() if k in known}
     return replace(options, model=name, priors=priors or None)
+
+
+@stops_at_once
+@np.errstate(all="ignore")  # a search meets infinities and leaves them
+def refit(fit: Fit, y: Any, audits: str | AuditPlan | None, news: dict[str, Any]) -> Fit:
+    """The same rows, labels and options, with what is given here on top (see `Fit.update`)."""
+    data, learners = fit.data, ()
+    if data.learned is not None:  # learned again: the columns and classes may be others now
+        data, learners = without_learned(data), read_learner(fit.options.class_learner)
+    plan = audits if isinstance(audits, AuditPlan) else None
+    if plan is not None and y is None:
+        rows = data.index[match_rows(data, plan.rows.index)]
+        y = pd.Series(plan.rows["y"].to_numpy(), index=rows)
+    elif plan is None and data.drawn.size and y is not None and audits is None:
+        plan = AuditPlan(fit.data.index[:0].to_frame().assign(probability=1.0), "find")
+    classes = data.y if y is None else add_classes(fit, y)
+    known = not bool(np.isnan(classes).all())
+    if isinstance(audits, str):
+        picked: str | None = audits
+    else:
+        picked = fit.options.audits if y is None else CHOSEN
+    if plan is not None:
+        picked, data = PLANNED, with_answers(data, fit.options.audits, plan, classes)
+    elif picked in (RANDOM, CHOSEN):
+        data = replace(data, drawn=data.drawn[:0])
+    options = replace(fit.options, **news, audits=picked if known else None)
+    if y is not None:  # no longer what the column of this name says
+        options = replace(options, y=None)
+    other = options.method != fit.method
+    if other:
+        priors = _usable(fit, options.method)
+        options = replace(options, penalty=None, C=None, priors=priors)
+    check_options(options if picked != PLANNED else replace(options, audits=None), audited=known)
+    spec = spec_of(replace(fit.spec, false_marks=False), options)
+    check_columns(spec, news.get("selection_features"))
+    data = replace(
+        data,
+        y=read_classes(classes, data.labels, None, false_marks=spec.false_marks),
+        outside=read_outside(options.class_prior, options.label_frequency),
+        class_mask=_mask(data, FACTORS[0], news.get(FACTORS[0]), data.class_mask),
+        selection_mask=_mask(data, FACTORS[1], news.get(FACTORS[1]), data.selection_mask),
+    )
+    check_audit(spec, data)
+    data = with_learned(data, learners, options.random_seed)
+    priors = options.priors if other else _as_chosen(fit)
+    asked = replace(options, penalty=None, C=None, priors=_left(priors, fit.data, data, spec))
+    new = fit_data(spec, data, priors_of(spec, data, asked), replace(asked, progressbar=False))
+    made = replace(new.provenance, made_by="update")
+    found = replace(new, options=options, provenance=made)
+    _ = found.level_draws
+    return found
+
+
+@stops_at_once
+@np.errstate(all="ignore")
+def fit_sample(fit: Fit) -> Fit:
+    """The same model and options for the rows in memory alone (see `Fit.sample`)."""
+    options, data = replace(fit.options, progressbar=False), fit.data.held
+    return fit_data(fit.spec, data, priors_of(fit.spec, data, options), options)
+
+
+def _as_chosen(fit: Fit) -> GivenPriors:
+    """The priors of a fit, unknown scales as they were before a point estimate found them."""
+    priors: dict[str, Any] = dict(fit.priors)
+    if fit.is_point and (fit.data.blocks or fit.options.priors):
+        chosen = priors_of(fit.spec, fit.data, fit.options)
+        priors |= {name: prior for name, prior in chosen.items() if prior.hierarchical}
+    return priors
+
+
+def _usable(fit: Fit, method: str) -> GivenPriors | None:
+    """The priors that the user gave, those aside that another method cannot take."""
+    given = fit.options.priors or {}
+    if method in ENGINES and not ENGINES[method].point:
+        given = {k: v for k, v in given.items() if not isinstance(v, Prior) or v.proper}
+    return given or None
+
+
+def _left(
+    priors: GivenPriors | None, before: PUData, now: PUData, spec: ModelSpec
+) -> GivenPriors | None:
+    """Priors of what the model has; those given by column, of the columns that are left."""
+    out: dict[str, Any] = dict(priors or {})
+    if not spec.false_marks:
+        out.pop("epsilon", None)
+    masks = ((d.class_mask, d.selection_mask) for d in (before, now))
+    for stem, old, new in zip(SLOPES, *masks, strict=True):
+        gone = {now.feature_names[j] for j in np.flatnonzero(old & ~new)}
+        for name in {stem, f"{stem}_mean"} & set(out):
+            given = out[name]
+            parts = given.parts if isinstance(given, Prior) else ()
+            if parts and not np.array_equal(old, new):
+                names = np.array(now.feature_names)[old].tolist()
+                given = dict(zip(names, parts, strict=True))
+            if isinstance(given, Mapping):
+                given = {column: prior for column, prior in given.items() if column not in gone}
+            out[name] = given
+    return {name: given for name, given in out.items() if given} or None
+
+
+def _mask(
+    data: PUData, option: str, columns: Sequence[str | int] | None, own: NDArray[np.bool_]
+) -> NDArray[np.bool_]:
+    """Columns of X by name (the user's, or those of a category's levels); by default the same."""
+    if columns is None:
+        return own
+    if data.encoding.design is not None or isinstance(columns, str):
+        raise DataError(
+            f"{option} is given, and the columns of this fit, or the new ones, are terms of a "
+            f"formula. Fit again with another {option}=."
+        )
+    names = data.feature_names[: data.given_width]
+    known: dict[Any, tuple[int, ...]] = {name: (j,) for j, name in enumerate(names)}
+    known |= data.terms
+    if not data.named:  # an array: the user's columns are these
+        known |= {j: (j,) for j in range(len(names))}
+    unknown = [c for c in columns if c not in known]
+    if unknown or not columns:
+        raise DataError(
+            f"{option} names {unknown or 'no column'}; columns of this fit are expected: "
+            f"{some(names)}."
+        )
+    out = np.zeros_like(own)
+    out[[place for c in columns for place in known[c]]] = True
+    return out
+
+
+def add_classes(fit: Fit, y: Any) -> Array:
+    """The audited classes of a fit with new ones on top."""
+    data = fit.data
+    if isinstance(y, pd.Series) and not y.index.equals(data.index):
+        at = data.index.get_indexer_for(y.index)
+        if len(at) != len(y) or (at < 0).any():
+            unknown = [label for label in y.index if label not in data.index]
+            what = f"the row {unknown[0]!r}, which this fit has not" if unknown else "a row twice"
+            raise DataError(f"y names {what}; labels of the fit's own rows are expected.")
+        values = as_numbers("y", y.to_numpy(), "0, 1 or NaN (unknown) is")
+        known, new = ~np.isnan(values), np.full(data.n, np.nan)
+        new[at[known]] = values[known]
+        against = known & (new[at] != values)
+        if against.any():
+            row = y.index[against][0]
+            raise DataError(f"y names the row {row!r} twice, with different classes; correct one.")
+    else:
+        values = y.to_numpy() if isinstance(y, pd.Series) else y
+        vector = read_vector("y", values, data.n, None)
+        new = as_numbers("y", vector, "0, 1 or NaN (unknown) is")
+    return np.where(np.isnan(new), data.y, new)

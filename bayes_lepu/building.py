@@ -1,55 +1,52 @@
-"""`build_model`: the PyMC model of a table and labels, to extend or to sample by other means."""
+"""The way through PyMC: `build_model` to extend or to sample, and `from_trace` back to a fit."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from bayes_lepu.dask import is_dask, read_dask
-from bayes_lepu.data.learned import read_learner, with_learned
+import numpy as np
+
 from bayes_lepu.data.pu_data import PUData
-from bayes_lepu.data.reading import read_data
-from bayes_lepu.engines.engines import ENGINES
-from bayes_lepu.errors import ModelError
-from bayes_lepu.factors import Factor, get_curve
-from bayes_lepu.model import get_model
-from bayes_lepu.model.spec import ModelSpec
-from bayes_lepu.options import (
-    check_audit,
-    check_columns,
-    check_terms,
-    choose_priors,
-    with_marks,
-)
-from bayes_lepu.priors.prior import GivenPriors, Prior
-from bayes_lepu.result.origin import FitOptions
+from bayes_lepu.engines.engines import returned
+from bayes_lepu.engines.nuts import refuse_improper
+from bayes_lepu.engines.orientation import check_rule
+from bayes_lepu.engines.pymc_nuts import stats_of
+from bayes_lepu.errors import OWN_CODE, DataError, LepuWarning, ModelError
+from bayes_lepu.fitted import Fit
+from bayes_lepu.model.density import LogDensity
+from bayes_lepu.options import FitOptions, read_model, takes_options
+from bayes_lepu.result.origin import Provenance
+from bayes_lepu.runtime.interruption import stops_at_once
+from bayes_lepu.suggestions import some, unknown
 
 if TYPE_CHECKING:
     import pymc as pm
+    import xarray as xr
 
-BY_SUMS = ("map", "laplace")  # methods that go over all rows a few dozen times
+PREDICTORS = ("tau", "omega")
+# A model to sample by other means is named, not left to the labels.
+NAMED: Callable[..., FitOptions] = partial(FitOptions, model="psychm", class_learner=None)
+NOT_OF_MODEL = {
+    "method",
+    "audits",
+    "penalty",
+    "C",
+    "orientation",
+    "draws",
+    "tune",
+    "chains",
+    "cores",
+    "target_accept",
+    "sampler",
+    "progressbar",
+}
 
 
+@takes_options(NAMED, without=NOT_OF_MODEL)
 def build_model(
-    X: Any,
-    l: Any,
-    *,
-    model: str | Factor | ModelSpec = "psychm",
-    class_link: str | Factor | None = None,
-    class_learner: Any = None,
-    y: Any = None,
-    visits: Any = None,
-    sample_weight: Any = None,
-    class_prior: tuple[float, float] | None = None,
-    label_frequency: tuple[float, float] | None = None,
-    false_marks: bool | Prior = False,
-    class_features: Sequence[str | int] | str | None = None,
-    selection_features: Sequence[str | int] | str | None = None,
-    exclude: Sequence[str] = (),
-    missing: str = "error",
-    standardize: bool = True,
-    priors: GivenPriors | None = None,
-    random_seed: int | None = None,
-    terms: Mapping[str, Callable[[], Any]] | None = None,
+    options: FitOptions, *, terms: Mapping[str, Callable[[], Any]] | None = None
 ) -> "pm.Model":
     """The PyMC model, to inspect, extend, or sample by other means.
 
@@ -73,88 +70,161 @@ def build_model(
     >>> [v.name for v in lepu.build_model(demo.X, demo.l, model="scar").free_RVs]
     ['a', 'b', 'c']
     """
-    options = FitOptions(
-        l=l,
-        model=model,
-        class_link=class_link,
-        class_learner=class_learner,
-        y=y,
-        sample_weight=sample_weight,
-        class_prior=class_prior,
-        label_frequency=label_frequency,
-        false_marks=false_marks,
-        class_features=class_features,
-        selection_features=selection_features,
-        exclude=exclude,
-        missing=missing,
-        standardize=standardize,
-        priors=priors,
-        random_seed=random_seed,
-    )
-    rows = Rows(X, l, y=y, visits=visits, sample_weight=sample_weight)
-    spec, data, chosen = read_model(rows, model, options)
-    return spec.build(data, chosen, check_terms(terms))
-
-
-@dataclass(frozen=True, eq=False)
-class Rows:
-    """What a call to `fit` is about: the table, its labels and what else has a value per row."""
-
-    X: Any
-    l: Any
-    y: Any = None
-    visits: Any = None
-    sample_weight: Any = None
-
-
-def read_model(
-    rows: Rows,
-    model: str | Factor | ModelSpec,
-    options: FitOptions,
-) -> tuple[ModelSpec, PUData, dict[str, Prior]]:
-    """The model, data and priors that the arguments of `fit` and of its relatives stand for."""
-    spec = spec_of(model, options)
-    check_columns(spec, options.selection_features, rows.visits)
-    if is_dask(rows.X) and options.method not in BY_SUMS:
-        raise ModelError(
-            f"method={options.method!r} evaluates the posterior tens of thousands of times, and "
-            "would go over all partitions of the Dask collection each time. Use "
-            f"{' or '.join(f'method={name!r}' for name in BY_SUMS)} (laplace: a Gaussian at every "
-            "mode, with a check of its own), or rows in memory: X.compute(), or a random part of "
-            "it, X.sample(frac=0.01).compute()."
-        )
-    data = (read_dask if is_dask(rows.X) else read_data)(
-        rows.X,
-        rows.l,
-        y=rows.y,
-        sample_weight=rows.sample_weight,
-        visits=rows.visits,
-        false_marks=spec.false_marks,
-        **options.of_columns,
-    )
-    if learners := read_learner(options.class_learner):
-        if is_dask(rows.X):
+    spec, data, priors = read_model(options)
+    for name, term in (terms or {}).items():
+        if name not in PREDICTORS:
+            raise ModelError(unknown("predictor", name, PREDICTORS))
+        if not callable(term):
             raise ModelError(
-                "class_learner trains a classifier on all rows, which needs them in memory. Leave "
-                "it out, or fit a random part of the rows."
+                f"terms[{name!r}] is {type(term).__name__}; a function without arguments is "
+                "expected, which makes its variables inside the model."
             )
-        data = with_learned(data, learners, options.random_seed)
-    check_audit(spec, data)
-    return spec, data, priors_of(spec, data, options)
+    return spec.build(data, priors, terms)
 
 
-def spec_of(model: str | Factor | ModelSpec, options: FitOptions) -> ModelSpec:
-    """The model by the options of a call."""
-    spec = with_marks(get_model(model), options.false_marks, options.priors)[0]
-    if options.class_link in (None, spec.of_class.name):
-        return spec
-    return replace(spec, of_class=get_curve(options.class_link))
+@takes_options(NAMED, without=NOT_OF_MODEL - {"orientation"})
+@stops_at_once
+@np.errstate(all="ignore")  # the search for modes meets infinities and leaves them
+def from_trace(trace: Any, options: FitOptions) -> Fit:
+    """The fit that belongs to draws of `build_model`, made by `pymc.sample` or another sampler.
 
+    Chains that ended with t and s in different orders are brought into one, with the weights that
+    it takes, and the factors are named as `fit` names them; verdict, report and everything else
+    follow. Arguments are those that `build_model` was called with.
 
-def priors_of(spec: ModelSpec, data: PUData, options: FitOptions) -> dict[str, Prior]:
-    """The priors of a model on these data, by the options of a call."""
-    _, priors = with_marks(spec, options.false_marks, options.priors)
-    point = ENGINES[options.method].point
-    return choose_priors(
-        spec, data, point=point, penalty=options.penalty, C=options.C, priors=priors
+    Parameters
+    ----------
+    trace : DataTree
+        What the sampler returned, with a group ``posterior``.
+    orientation : {"sigma-norm", "norm", "energy", "correlation", "none"}
+        How SPM's two factors are told apart where the data cannot.
+    random_seed : int, optional
+        Seed of what is drawn here.
+
+    Returns
+    -------
+    Fit
+
+    Examples
+    --------
+    >>> import bayes_lepu as lepu
+    >>> demo = lepu.load_demo()
+    >>> fit = lepu.fit(demo.X, demo.l, model="scar", method="laplace", draws=50, random_seed=1)
+    >>> again = lepu.from_trace(fit.tree, demo.X, demo.l, model="scar", random_seed=1)
+    >>> bool(again.pi_draws.mean() == fit.pi_draws.mean())
+    True
+    """
+    check_rule(options.orientation)
+    spec, data, chosen = read_model(options)
+    refuse_improper(chosen)
+    density = LogDensity(spec, data, chosen, jacobian=True)
+    posterior = _checked(density, _posterior(trace))
+    _refuse_other_rows(trace, data)
+    z = density.layout.of_variables(posterior)
+    chains, draws = z.shape[:2]
+    attrs = posterior.attrs
+    news = {"chains": chains, "draws": draws, "tune": int(attrs.get("tuning_steps", 0))}
+    options = replace(options.kept, sampler="pymc", **news)
+    request = options.request(spec, data, chosen)
+    found = request.modes_for_draws()
+    stats = stats_of(trace)
+    named = returned(request, found, z, stats)
+    now = Provenance.now(options, attrs.get("sampling_time"))
+    made = {"created_at": attrs.get("created_at", now.created_at), "sampler": options.sampler}
+    return Fit(
+        spec=spec,
+        data=data,
+        priors=chosen,
+        parameters=named.parameters,
+        modes=found.modes,
+        orientation=named.orientation,
+        options=options,
+        provenance=replace(now, made_by="from_trace", **made),
+        stats=named.stats,
+        quality=named.quality,
     )
+
+
+def _posterior(trace: Any) -> "xr.Dataset":
+    """The group of draws."""
+    import xarray as xr
+
+    if isinstance(trace, xr.Dataset):
+        return trace
+    if not isinstance(trace, xr.DataTree) or "posterior" not in trace.children:
+        raise ModelError(
+            f"trace is a {type(trace).__name__} without a group 'posterior'; what pymc.sample "
+            "returns is expected, an xarray DataTree."
+        )
+    return trace["posterior"].to_dataset()
+
+
+def _refuse_other_rows(trace: Any, data: PUData) -> None:
+    """Refuse draws whose trace keeps other rows than these, where it keeps any."""
+    labels = data.l if data.n_annotators == 1 else data.labels
+    ours: dict[Any, Any] = {"l": data.l, "labels": labels, "weight": data.weight}
+    if not data.is_sparse:
+        ours["X"] = data.X
+    names = {"feature": list(data.feature_names), "annotator": list(data.annotators)}
+    groups = getattr(trace, "children", {})
+    kept = [groups[g].to_dataset() for g in ("constant_data", "observed_data") if g in groups]
+    for name, theirs in ((n, group[n]) for group in kept for n in group if n in ours):
+        order = {dim: names[dim] for dim in names if dim in theirs.indexes}
+        values = theirs.reindex(order).to_numpy()
+        # Samplers may keep columns in single precision, hence 1e-5.
+        if values.shape != ours[name].shape or not np.allclose(values, ours[name], 1e-5, 1e-5):
+            raise DataError(
+                f"The trace was sampled on other rows than these {data.n}: its {name!r} "
+                f"({theirs.sizes['obs']} rows) differs. Hand over the table, labels and weights "
+                "that the model was built with, in the same order."
+            )
+
+
+def _checked(density: LogDensity, posterior: "xr.Dataset") -> "xr.Dataset":
+    """The draws of this model's variables, columns in its order; what is lacking is listed."""
+    blocks = [block for block in density.layout.blocks if block.size]
+    lacking = [block.name for block in blocks if block.name not in posterior.data_vars]
+    if lacking:
+        raise ModelError(
+            f"The trace lacks {', '.join(lacking)} of the model {density.spec.name!r}. It has "
+            f"{some([str(name) for name in posterior.data_vars])}. Sample what lepu.build_model "
+            "gives with the same model=, columns and annotators, and keep its variables."
+        )
+    names = np.array(density.data.feature_names)
+    coords = {
+        density.data.class_dim: names[density.data.class_mask],
+        density.data.selection_dim: names[density.data.selection_mask],
+        "annotator": np.array(density.data.annotators),
+    }
+    coords = {dim: names for dim, names in coords.items() if dim in posterior.coords}
+    for dim, expected in coords.items():
+        found = [str(value) for value in posterior[dim].to_numpy()]
+        if sorted(found) != sorted(expected):
+            raise ModelError(
+                f"The trace has {some(found)} as {dim}; {some(list(expected))} is expected. Hand "
+                "over the table that the model was built with."
+            )
+    bad = [b.name for b in blocks if not np.isfinite(posterior[b.name].to_numpy()).all()]
+    if bad:
+        raise ModelError(
+            f"The trace holds draws of {', '.join(bad)} that are no finite numbers. Leave out the "
+            "chains that failed: trace.sel(chain=[...])."
+        )
+    _warn_of_more(density, posterior)
+    return posterior.sel(coords).transpose("chain", "draw", ...)
+
+
+def _warn_of_more(density: LogDensity, posterior: "xr.Dataset") -> None:
+    """Say which variables a fit cannot hold."""
+    stems = {block.stem for block in density.layout.blocks}
+    derived = {f"{name}_original" for name in stems} | {"pi", "c", "C"}
+    known = {block.name for block in density.layout.blocks} | stems | derived
+    known |= set(density.spec.propensity.components)
+    more = sorted(str(name) for name in posterior.data_vars if name not in known)
+    if more:
+        warnings.warn(
+            f"The trace also has {some(more)}, which model={density.spec.name!r} does not know. "
+            "Predictions, verdict and report leave them out.",
+            LepuWarning,
+            skip_file_prefixes=OWN_CODE,
+        )

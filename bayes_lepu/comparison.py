@@ -16,7 +16,7 @@ from bayes_lepu.errors import DataError, ModelError
 from bayes_lepu.fitted import Fit
 from bayes_lepu.links import Array
 from bayes_lepu.model.parameters import mean_of
-from bayes_lepu.result.predictive import log_likelihood
+from bayes_lepu.model.row_sums import row_terms
 from bayes_lepu.runtime.interruption import stops_at_once
 
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ def _loo(fit: Fit) -> "az.ELPDData":
         if weight is None:
             return found
         return _weighted(found, tree["log_likelihood"].to_dataset()["l"], weight)
-    at_the_mean = log_likelihood(mean_of(fit.draws), fit.data)
+    at_the_mean = row_terms(mean_of(fit.draws), fit.data)[0]
     return az.loo_subsample(
         tree,
         observations=min(SOME_ROWS, fit.data.n),
@@ -170,7 +170,7 @@ def _without_ties(values: "xr.DataArray") -> "xr.DataArray":
     Rows far from the boundary have a likelihood of exactly 1 in every draw, and ArviZ refuses to
     fit a tail to equal values. Differences of 1e-9 change nothing else.
     """
-    from bayes_lepu.result.lazy import computed
+    from bayes_lepu.result.tree import computed
 
     def entries(chain: Indices, draw: Indices, row: Indices) -> Array:
         some = values[chain, draw, row].to_numpy()

@@ -1,8 +1,20 @@
-"""The library's own errors and warnings."""
+"""What the library says of itself: errors, warnings, and lines about work that takes long.
 
+Lines go to the logger where anybody listens, to stderr otherwise.
+``logging.getLogger("bayes_lepu").setLevel("WARNING")`` makes the library silent.
+"""
+
+import logging
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from threading import Timer
 
 import numpy as np
+
+LOGGER = logging.getLogger("bayes_lepu")
 
 # Warnings point at the first line outside of these: NumPy's, because its error state wraps `fit`.
 OWN_CODE = (str(Path(__file__).parent), str(Path(np.__file__).parent))
@@ -42,3 +54,25 @@ class IdentifiabilityWarning(LepuWarning):
 
 class ConvergenceWarning(LepuWarning):
     """An optimiser or sampler stopped before meeting its own criterion."""
+
+
+def tell(text: str) -> None:
+    """Say what is being done, in a line."""
+    if LOGGER.level or LOGGER.handlers or logging.root.handlers:
+        LOGGER.info(text)
+    else:
+        print(text, file=sys.stderr, flush=True)
+
+
+@contextmanager
+def announced(what: str, *, aloud: bool = True, seconds: float = 3.0) -> Iterator[None]:
+    """Say what takes longer, and at its end how long it took; notebooks show that a cell runs."""
+    say = tell if aloud and "ipykernel" not in sys.modules else LOGGER.info
+    begun, timer = time.monotonic(), Timer(seconds, say, [f"{what} ..."])
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        if (took := time.monotonic() - begun) > seconds:
+            say(f"{what}: {took:.0f} seconds")

@@ -33,18 +33,18 @@ from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.engines.engines import Quality
 from bayes_lepu.engines.modes import Mode, mode_table
 from bayes_lepu.engines.orientation import Orientation
-from bayes_lepu.errors import ModelError
+from bayes_lepu.errors import ModelError, announced
 from bayes_lepu.factors import Factor
 from bayes_lepu.links import Array
 from bayes_lepu.model.density import LogDensity
 from bayes_lepu.model.parameters import Parameters
 from bayes_lepu.model.spec import ModelSpec
+from bayes_lepu.options import FitOptions
 from bayes_lepu.priors.prior import Priors
-from bayes_lepu.result import predictive, summaries
+from bayes_lepu.result import summaries
 from bayes_lepu.result.facts import estimate_in_words, facts_as_html, facts_as_text, facts_of
 from bayes_lepu.result.numbers_in_words import share
-from bayes_lepu.result.origin import HEAD, FitOptions, Provenance, call_text
-from bayes_lepu.result.saved import ColumnsOnly, Remembered, fields_of, open_saved, to_saved, write
+from bayes_lepu.result.origin import HEAD, Provenance, call_text
 from bayes_lepu.result.summaries import (
     annotator_table,
     checked_names,
@@ -54,7 +54,6 @@ from bayes_lepu.result.summaries import (
 )
 from bayes_lepu.runtime.files import page_name
 from bayes_lepu.runtime.interruption import stops_at_once
-from bayes_lepu.runtime.telling import announced
 from bayes_lepu.verdict.identifiability import diagnose
 from bayes_lepu.verdict.records import Identifiability
 from bayes_lepu.verdict.several_annotators import agreement_of
@@ -62,6 +61,8 @@ from bayes_lepu.verdict.several_annotators import agreement_of
 if TYPE_CHECKING:
     import pymc as pm
     import xarray as xr
+
+    from bayes_lepu.result.saved import Remembered
 
 PRIOR_DRAWS = 1000
 
@@ -110,7 +111,7 @@ class Fit:
     stats: Mapping[str, Array] = field(default_factory=dict)
     quality: Quality = field(default_factory=Quality)
     levels: tuple[Array, Array] | None = None
-    remembered: Remembered | None = None
+    remembered: "Remembered | None" = None
     choice: Choice | None = None
 
     @property
@@ -139,7 +140,7 @@ class Fit:
     @property
     def has_rows(self) -> bool:
         """Whether the rows are there: a fit can be saved without them."""
-        return not isinstance(self.data, ColumnsOnly)
+        return "X" in vars(self.data)
 
     @cached_property
     def draws(self) -> Parameters:
@@ -231,8 +232,13 @@ class Fit:
     @cached_property
     def prior_draws(self) -> Parameters:
         """Draws of the prior along one axis, drawn once for whoever compares with it."""
+        if flat := [name for name, prior in self.priors.items() if not prior.proper]:
+            raise ModelError(
+                f"The prior of {', '.join(flat)} is flat and cannot be sampled. Fit with "
+                "method='nuts' or 'laplace', or pass proper priors."
+            )
         rng = np.random.default_rng([self.options.random_seed, 3])
-        return predictive.prior_parameters(self.spec, self.data, self.priors, PRIOR_DRAWS, rng)
+        return self.density.unpack(self.density.sample_prior(PRIOR_DRAWS, rng))
 
     @cached_property
     def prior_pi_and_c(self) -> tuple[Array, Array]:
@@ -261,7 +267,10 @@ class Fit:
             or nothing.
         """
         encoding = self.data.encoding.accept_unseen(how)
-        return replace(self, data=replace(self.data, encoding=encoding))
+        own = {
+            f.name: vars(self.data)[f.name] for f in fields(self.data) if f.name in vars(self.data)
+        }
+        return replace(self, data=type(self.data)(**own | {"encoding": encoding}))
 
     # Parameters -------------------------------------------------------------------------------
 
@@ -346,30 +355,10 @@ class Fit:
             ``s`` and ``h`` of several annotators one more. They are computed when looked at:
             ``fit.extract()["t"].sel(obs=label)`` takes one row.
         """
-        from bayes_lepu.result.lazy import extract_rows
+        from bayes_lepu.result.tree import extract_rows
 
         rows = (self.data.X, self.data.index) if X is None else self.data.transform(X)
         return extract_rows(self, *rows)
-
-    def sample_posterior_predictive(
-        self, X: Any = None, *, random_seed: int | None = None
-    ) -> "xr.DataArray":
-        """Labels l drawn from the fitted model, dims (chain, draw, obs), for these or new rows."""
-        values = self.data.X if X is None else self.data.transform(X)[0]
-        rng = np.random.default_rng(random_seed)
-        shown = self.data.shown if X is None and self.parameters.several else None
-        return _label_array(
-            predictive.predictive_labels(self.parameters, values, rng, shown=shown), self.data
-        )
-
-    def sample_prior_predictive(
-        self, X: Any = None, *, draws: int = 500, random_seed: int | None = None
-    ) -> "xr.DataArray":
-        """Labels l drawn from the prior, dims (chain, draw, obs)."""
-        values = self.data.X if X is None else self.data.transform(X)[0]
-        rng = np.random.default_rng(random_seed)
-        prior = predictive.prior_parameters(self.spec, self.data, self.priors, draws, rng)
-        return _label_array(predictive.predictive_labels(prior, values, rng)[None], self.data)
 
     # Verdict, groups and audits ----------------------------------------------------------------
 
@@ -391,7 +380,7 @@ class Fit:
         """
         if self.data.in_memory:
             return self
-        from bayes_lepu.refitting import fit_sample
+        from bayes_lepu._fit import fit_sample
 
         return fit_sample(self)
 
@@ -766,23 +755,19 @@ class Fit:
         >>> fit.update(y=pd.Series([0, 1, 0], index=rows)).data.n_audited
         3
         """
-        from bayes_lepu.refitting import refit
+        from bayes_lepu._fit import refit
 
         self._require_memory("update")
-        return refit(
-            self,
-            y=y,
-            audits=audits,
-            class_features=class_features,
-            selection_features=selection_features,
-            learned={
-                "class_prior": class_prior,
-                "label_frequency": label_frequency,
-                "false_marks": false_marks,
-                "method": method,
-                "random_seed": random_seed,
-            },
-        )
+        news = {
+            "class_features": class_features,
+            "selection_features": selection_features,
+            "class_prior": class_prior,
+            "label_frequency": label_frequency,
+            "false_marks": false_marks,
+            "method": method,
+            "random_seed": random_seed,
+        }
+        return refit(self, y, audits, {k: v for k, v in news.items() if v is not None})
 
     def _require_memory(self, method: str) -> None:
         if not self.data.in_memory:
@@ -813,7 +798,7 @@ class Fit:
         return alternatives_of(self, self.identifiability)
 
     @property
-    def _printed(self) -> Remembered | None:
+    def _printed(self) -> "Remembered | None":
         """What the fit printed before it was saved, unless it has been judged anew."""
         return None if self._judged else self.remembered
 
@@ -842,6 +827,8 @@ class Fit:
         Path
             The file written.
         """
+        from bayes_lepu.result.saved import to_saved, write_tree
+
         data = data and self.has_rows
         if not data and all_groups:
             raise ModelError("all_groups=True writes what belongs to the rows; data=False no rows.")
@@ -849,9 +836,11 @@ class Fit:
         if remembered is None and ("answer" in vars(self) or not data):
             remembered = self._remember()
         tree = to_saved(self, all_groups=all_groups, remembered=remembered, rows=data)
-        return write(tree, Path(path))
+        return write_tree(tree, Path(path))
 
-    def _remember(self) -> Remembered:
+    def _remember(self) -> "Remembered":
+        from bayes_lepu.result.saved import Remembered
+
         self.answer  # noqa: B018  the facts then tell the verdict
         prior = (np.zeros(0),) * 2 if self.is_point else self.prior_pi_and_c
         found = self.identifiability
@@ -870,7 +859,6 @@ class Fit:
         *,
         title: str | None = None,
         group_by: str | Sequence[str] = (),
-        compare_with: "Mapping[str, Fit] | None" = None,
     ) -> Path:
         """Write a self-contained HTML page about this fit, to look at and to send on.
 
@@ -882,8 +870,6 @@ class Fit:
             Heading of the page.
         group_by : str or sequence of str
             Columns by which label rates are shown; by default those that matter most.
-        compare_with : mapping of str to Fit, optional
-            Fits of the same rows to compare with; by default quick fits of naive and SCAR.
 
         Returns
         -------
@@ -895,9 +881,7 @@ class Fit:
         path = page_name(path)
         if not self.data.in_memory:
             sampled = f"A random sample of {self.data.n} of {self.data.n_all} rows"
-            return self.sample.report(
-                path, title=title or sampled, group_by=group_by, compare_with=compare_with
-            )
+            return self.sample.report(path, title=title or sampled, group_by=group_by)
         _ = self.answer  # kept, so that the page says what print(fit) says
         return write_report(
             self,
@@ -905,7 +889,6 @@ class Fit:
             identifiability=self.identifiability,
             title=title,
             group_by=(group_by,) if isinstance(group_by, str) else tuple(group_by),
-            compare_with=compare_with,
         )
 
     # Display ----------------------------------------------------------------------------------
@@ -963,15 +946,6 @@ class Fit:
         return facts | {"rests on": ", ".join(found.carried_by)}
 
 
-def _label_array(labels: NDArray[np.int8], data: PUData) -> "xr.DataArray":
-    import xarray as xr
-
-    if labels.ndim == 3:
-        return xr.DataArray(labels, dims=("chain", "draw", "obs"), name="l")
-    dims, coords = ("chain", "draw", "obs", "annotator"), {"annotator": list(data.annotators)}
-    return xr.DataArray(labels, dims=dims, coords=coords, name="L")
-
-
 @stops_at_once
 def load(path: str | Path, *, model: Factor | None = None, class_link: Factor | None = None) -> Fit:
     """Read a fit written by `Fit.save`.
@@ -982,6 +956,6 @@ def load(path: str | Path, *, model: Factor | None = None, class_link: Factor | 
     model, class_link : Factor, optional
         The propensity and the class of the fit, where their links are your own.
     """
-    path = Path(path)
-    tree = open_saved(path)
-    return Fit(**fields_of(tree, path, model, class_link))
+    from bayes_lepu.result.saved import read_fit
+
+    return Fit(**read_fit(Path(path), model, class_link))

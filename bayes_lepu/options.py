@@ -1,22 +1,35 @@
-"""What the options of `fit` mean: checked, and turned into priors and forms."""
+"""The options of a fit: one frozen object, and the model, data and priors that it stands for.
 
+Functions that `takes_options` decorates are called with the fields of that object as arguments.
+"""
+
+import json
+import secrets
 import warnings
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, fields, replace
+from functools import wraps
+from inspect import Parameter, Signature, signature
 from numbers import Real
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
+from bayes_lepu.dask import is_dask, read_dask
+from bayes_lepu.data.learned import read_learner, with_learned
 from bayes_lepu.data.pu_data import PUData
+from bayes_lepu.data.reading import read_data
 from bayes_lepu.defaults import default_penalties, default_priors, for_annotators
-from bayes_lepu.engines.engines import ENGINES, SAMPLERS
-from bayes_lepu.engines.nuts import LEAST_DRAWS
+from bayes_lepu.engines.engines import ENGINES, SAMPLERS, Request
+from bayes_lepu.engines.nuts import LEAST_DRAWS, NutsOptions
 from bayes_lepu.engines.orientation import check_rule
 from bayes_lepu.engines.pooling import known_scales
 from bayes_lepu.errors import OWN_CODE, DataWarning, ModelError
+from bayes_lepu.factors import Factor, get_curve
 from bayes_lepu.links import RowKind
+from bayes_lepu.model import get_model
 from bayes_lepu.model.spec import ModelSpec
 from bayes_lepu.priors.prior import (
     DEFAULT_C,
@@ -28,11 +41,285 @@ from bayes_lepu.priors.prior import (
     slope_masks,
 )
 from bayes_lepu.priors.term_priors import with_blocks
-from bayes_lepu.result.origin import FitOptions
-from bayes_lepu.suggestions import unknown
+from bayes_lepu.suggestions import did_you_mean, unknown
 
+# What has one value for every row, where it does not name columns of X.
+OF_ROWS = ("X", "l", "y", "visits", "sample_weight")
+# What decides how the columns are read.
+OF_COLUMNS = (
+    "class_prior",
+    "label_frequency",
+    "class_features",
+    "selection_features",
+    "exclude",
+    "missing",
+    "standardize",
+)
+BY_SUMS = ("map", "laplace")  # methods that go over all rows a few dozen times
 PICKED = ("random", "chosen")
-PREDICTORS = ("tau", "omega")
+PRIOR = "Prior"  # marks a prior in a saved file
+Columns = Sequence[str | int]
+Known = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class FitOptions:
+    """What a call to `fit` hands over: its arguments, under the same names and defaults.
+
+    `build_model`, `from_trace`, `Fit.update`, the command line and saved files have the same
+    object. A fit keeps it without the rows (`kept`). Numbers of NumPy become Python's, sequences
+    tuples, and ``random_seed`` is the one that was made where none was given.
+    """
+
+    X: Any
+    l: Any
+    _: KW_ONLY
+    # The model
+    model: str | Factor | ModelSpec = "auto"
+    class_link: str | Factor | None = None
+    class_learner: Any = "auto"
+    method: str = "nuts"
+    # Rows
+    y: Any = None
+    visits: Any = None
+    sample_weight: Any = None
+    # What is known from elsewhere
+    class_prior: Known | None = None
+    label_frequency: Known | None = None
+    false_marks: bool | Prior = False
+    audits: str | None = None
+    # Columns
+    class_features: Columns | str | None = None
+    selection_features: Columns | str | None = None
+    exclude: Sequence[str] = ()
+    missing: str = "error"
+    standardize: bool = True
+    # Priors
+    penalty: str | Mapping[str, str] | None = None
+    C: float | Mapping[str, float] | None = None
+    priors: GivenPriors | None = None
+    orientation: str = "sigma-norm"
+    # The sampler
+    draws: int = 1000
+    tune: int = 1000
+    chains: int = 4
+    cores: int | None = None
+    target_accept: float = 0.9
+    sampler: str = "nutpie"
+    random_seed: int = None  # type: ignore[assignment]  # one is made where none is given
+    progressbar: bool = True
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).copy().items():
+            if name not in OF_ROWS or names_of_columns(value):
+                object.__setattr__(self, name, _plain(value))
+        object.__setattr__(self, "random_seed", read_seed(self.random_seed))
+        object.__setattr__(self, "priors", self.priors or None)
+
+    @property
+    def kept(self) -> Self:
+        """The options that a fit keeps: the model's name, and of the rows the names of columns."""
+        names = {name: names_of_columns(getattr(self, name)) for name in OF_ROWS}
+        return replace(self, model=getattr(self.model, "name", self.model), **names)
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """The options that differ from their defaults."""
+        own = {field: getattr(self, field.name) for field in fields(self) if field.kw_only}
+        return {field.name: value for field, value in own.items() if value != field.default}
+
+    @property
+    def of_columns(self) -> dict[str, Any]:
+        """Those that decide how the columns are read, as `read_data` takes them."""
+        return {name: getattr(self, name) for name in OF_COLUMNS}
+
+    def request(self, spec: ModelSpec, data: PUData, priors: Priors) -> Request:
+        """What these options ask of an engine, for a model, data and priors."""
+        nuts = {field.name: getattr(self, field.name) for field in fields(NutsOptions)}
+        return Request(spec, data, priors, self.orientation, NutsOptions(**nuts), self.sampler)
+
+    def to_json(self) -> str:
+        """The options as text, for saving."""
+        return json.dumps({"l": self.l} | self.given, default=_as_json)
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Inverse of `to_json`."""
+        return cls(None, **json.loads(text, object_hook=_prior_or_mapping))
+
+
+def takes_options[**P, R](
+    like: Callable[P, FitOptions], *, without: Collection[str] = ()
+) -> Callable[[Callable[..., R]], Callable[P, R]]:
+    """Decorator: a function of ``options`` that is called with their fields as its arguments.
+
+    Other arguments of the function stay as they are: those by position come first.
+
+    Parameters
+    ----------
+    like : callable
+        `FitOptions`, or what makes them with other defaults.
+    without : collection of str
+        Fields that the function does not take.
+    """
+    shared = [p for name, p in signature(like).parameters.items() if name not in without]
+    defaults = {p.name: p.default for p in shared if p.default is not p.empty}
+
+    def decorate(function: Callable[..., R]) -> Callable[P, R]:
+        own = [p for p in signature(function).parameters.values() if p.name != "options"]
+        first = [p for p in own if p.kind is not Parameter.KEYWORD_ONLY]
+        last = [p for p in own if p.kind is Parameter.KEYWORD_ONLY]
+        returned = signature(function).return_annotation
+        whole = Signature([*first, *shared, *last], return_annotation=returned)
+
+        @wraps(function)
+        def call(*args: P.args, **kwargs: P.kwargs) -> R:
+            try:
+                given = whole.bind(*args, **kwargs).arguments
+            except TypeError as error:
+                strange = [name for name in kwargs if name not in whole.parameters][:1]
+                meant = "".join(did_you_mean(name, whole.parameters) for name in strange)
+                raise TypeError(f"{function.__name__}(): {error}{meant and '.' + meant}") from None
+            others = {p.name: given.pop(p.name) for p in own if p.name in given}
+            return function(options=FitOptions(**defaults | given), **others)
+
+        call.__signature__ = whole  # type: ignore[attr-defined]
+        return call
+
+    return decorate
+
+
+def read_seed(random_seed: int | None) -> int:
+    """The seed of a fit; one is made where none is given."""
+    if random_seed is None:
+        return secrets.randbits(31)
+    whole = isinstance(random_seed, int | np.integer) and not isinstance(random_seed, bool)
+    if not whole or not 0 <= random_seed < 2**63:
+        raise ModelError(
+            f"random_seed = {random_seed!r}; a whole number from 0 to 2**63 - 1, or None for one "
+            "that is made and recorded, is expected."
+        )
+    return int(random_seed)
+
+
+def names_of_columns(value: Any) -> Any:
+    """What is given by names of columns of X; None for values."""
+    several = isinstance(value, list | tuple) and all(isinstance(v, str) for v in value)
+    return value if isinstance(value, str) or several else None
+
+
+def _plain(value: Any) -> Any:
+    """Numbers of NumPy as Python's and sequences as tuples: to compare, to write and to print."""
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, list | tuple | np.ndarray | pd.Index):
+        return tuple(_plain(v) for v in value)
+    if isinstance(value, Mapping):
+        return {k: _plain(v) for k, v in value.items()}
+    return value
+
+
+def _as_json(value: Any) -> Any:
+    """Priors as mappings and arrays as lists; of anything else what it is called."""
+    if isinstance(value, Prior):
+        return {PRIOR: value.to_dict()}
+    if isinstance(value, Factor):
+        return value.name
+    return value.tolist() if isinstance(value, np.generic | np.ndarray) else repr(value)
+
+
+def _prior_or_mapping(value: dict[str, Any]) -> Any:
+    if set(value) == {PRIOR} and isinstance(value[PRIOR], dict):
+        return Prior.from_dict(value[PRIOR])
+    return value
+
+
+def check_picking(audits: str | None, *, audited: bool) -> None:
+    """Refuse unknown words for how audited rows were picked."""
+    if audits is None:
+        return
+    if audits not in PICKED:
+        raise ModelError(f"audits = {audits!r}; one of {', '.join(PICKED)} is expected.")
+    if not audited:
+        raise ModelError(
+            f"audits={audits!r} says how the audited rows were picked, but none are given (y=)."
+        )
+
+
+def check_options(options: FitOptions, *, audited: bool) -> None:
+    """Refuse unknown words, and numbers that no engine can use."""
+    if options.method not in ENGINES:
+        raise ModelError(unknown("method", options.method, ENGINES))
+    check_rule(options.orientation)
+    check_picking(options.audits, audited=audited)
+    _check_sampler(options)
+
+
+def _check_sampler(options: FitOptions) -> None:
+    """Refuse an unknown sampler and numbers it cannot work with."""
+    if options.sampler not in SAMPLERS:
+        raise ModelError(unknown("sampler", options.sampler, SAMPLERS))
+    for name, value, least in (
+        ("draws", options.draws, LEAST_DRAWS),
+        ("tune", options.tune, 1),
+        ("chains", options.chains, 1),
+        ("cores", 1 if options.cores is None else options.cores, 1),
+    ):
+        if not isinstance(value, int) or isinstance(value, bool) or value < least:
+            raise ModelError(f"{name} = {value!r}; a whole number of at least {least} is expected.")
+    if not (isinstance(options.target_accept, Real) and 0 < options.target_accept < 1):
+        raise ModelError(
+            f"target_accept = {options.target_accept!r}; a number between 0 and 1 is expected."
+        )
+
+
+def read_model(options: FitOptions) -> tuple[ModelSpec, PUData, dict[str, Prior]]:
+    """The model, data and priors that the arguments of `fit` and of its relatives stand for."""
+    spec = spec_of(options.model, options)
+    check_columns(spec, options.selection_features, options.visits)
+    if is_dask(options.X) and options.method not in BY_SUMS:
+        raise ModelError(
+            f"method={options.method!r} evaluates the posterior tens of thousands of times, and "
+            "would go over all partitions of the Dask collection each time. Use "
+            f"{' or '.join(f'method={name!r}' for name in BY_SUMS)} (laplace: a Gaussian at every "
+            "mode, with a check of its own), or rows in memory: X.compute(), or a random part of "
+            "it, X.sample(frac=0.01).compute()."
+        )
+    data = (read_dask if is_dask(options.X) else read_data)(
+        options.X,
+        options.l,
+        y=options.y,
+        sample_weight=options.sample_weight,
+        visits=options.visits,
+        false_marks=spec.false_marks,
+        **options.of_columns,
+    )
+    if learners := read_learner(options.class_learner):
+        if is_dask(options.X):
+            raise ModelError(
+                "class_learner trains a classifier on all rows, which needs them in memory. Leave "
+                "it out, or fit a random part of the rows."
+            )
+        data = with_learned(data, learners, options.random_seed)
+    check_audit(spec, data)
+    return spec, data, priors_of(spec, data, options)
+
+
+def spec_of(model: str | Factor | ModelSpec, options: FitOptions) -> ModelSpec:
+    """The model by the options of a call."""
+    spec = with_marks(get_model(model), options.false_marks, options.priors)[0]
+    if options.class_link in (None, spec.of_class.name):
+        return spec
+    return replace(spec, of_class=get_curve(options.class_link))
+
+
+def priors_of(spec: ModelSpec, data: PUData, options: FitOptions) -> dict[str, Prior]:
+    """The priors of a model on these data, by the options of a call."""
+    _, priors = with_marks(spec, options.false_marks, options.priors)
+    point = ENGINES[options.method].point
+    return choose_priors(
+        spec, data, point=point, penalty=options.penalty, C=options.C, priors=priors
+    )
 
 
 def choose_priors(
@@ -147,17 +434,6 @@ def check_columns(
             )
 
 
-def refuse_by_products(method: str, data: PUData) -> None:
-    """Say why an engine cannot work on a sparse matrix."""
-    able = [name for name, engine in ENGINES.items() if engine.by_products]
-    raise ModelError(
-        f"method={method!r} needs the curvature of all columns at once, and X is a sparse matrix "
-        f"of {data.n} x {data.p}. Use {' or '.join(f'method={name!r}' for name in sorted(able))}, "
-        f"or dense columns: X.toarray() ({8e-9 * data.n * data.p:.2g} GB), or fewer of them "
-        "(TruncatedSVD, or those that a point estimate with penalty='l1' keeps)."
-    )
-
-
 def with_marks(
     spec: ModelSpec, false_marks: bool | Prior, priors: GivenPriors | None
 ) -> tuple[ModelSpec, GivenPriors | None]:
@@ -185,55 +461,3 @@ def check_audit(spec: ModelSpec, data: PUData) -> None:
             f"{torn} row(s) are marked by one annotator and not by another who saw them, which the "
             "naive model (s = 1) rules out. Use model='scar', 'spm' or 'psychm'."
         )
-
-
-def check_picking(audits: str | None, *, audited: bool) -> None:
-    """Refuse unknown words for how audited rows were picked."""
-    if audits is None:
-        return
-    if audits not in PICKED:
-        raise ModelError(f"audits = {audits!r}; one of {', '.join(PICKED)} is expected.")
-    if not audited:
-        raise ModelError(
-            f"audits={audits!r} says how the audited rows were picked, but none are given (y=)."
-        )
-
-
-def check_options(options: FitOptions, *, audited: bool) -> None:
-    """Refuse unknown words, and numbers that no engine can use."""
-    if options.method not in ENGINES:
-        raise ModelError(unknown("method", options.method, ENGINES))
-    check_rule(options.orientation)
-    check_picking(options.audits, audited=audited)
-    _check_sampler(options)
-
-
-def _check_sampler(options: FitOptions) -> None:
-    """Refuse an unknown sampler and numbers it cannot work with."""
-    if options.sampler not in SAMPLERS:
-        raise ModelError(unknown("sampler", options.sampler, SAMPLERS))
-    for name, value, least in (
-        ("draws", options.draws, LEAST_DRAWS),
-        ("tune", options.tune, 1),
-        ("chains", options.chains, 1),
-        ("cores", 1 if options.cores is None else options.cores, 1),
-    ):
-        if not isinstance(value, int) or isinstance(value, bool) or value < least:
-            raise ModelError(f"{name} = {value!r}; a whole number of at least {least} is expected.")
-    if not (isinstance(options.target_accept, Real) and 0 < options.target_accept < 1):
-        raise ModelError(
-            f"target_accept = {options.target_accept!r}; a number between 0 and 1 is expected."
-        )
-
-
-def check_terms(terms: Any) -> Any:
-    """Terms of the predictors, or an error that lists the predictors."""
-    for name, term in (terms or {}).items():
-        if name not in PREDICTORS:
-            raise ModelError(unknown("predictor", name, PREDICTORS))
-        if not callable(term):
-            raise ModelError(
-                f"terms[{name!r}] is {type(term).__name__}; a function without arguments is "
-                "expected, which makes its variables inside the model."
-            )
-    return terms

@@ -45,7 +45,7 @@ def test_some_rows_stand_for_very_many(monkeypatch):
     whole = lepu.compare(fits, round_to="none")
     monkeypatch.setattr("bayes_lepu.comparison.MANY_CELLS", 100)
     monkeypatch.setattr("bayes_lepu.comparison.SOME_ROWS", 55)
-    monkeypatch.setattr("bayes_lepu.result.lazy.MAX_CELLS", 55 * fits["spm"].draws.b.size)
+    monkeypatch.setattr("bayes_lepu.result.tree.MAX_CELLS", 55 * fits["spm"].draws.b.size)
     some = lepu.compare(fits, round_to="none")
     # Over 60 seeds, LOO by 30 of the 60 rows strays from that of all by .12 se (naive) and .43 se
     # (spm), standard deviations. By 55 rows, drawn without replacement, it should be .3 times that:

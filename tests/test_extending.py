@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 import pytest
-import scipy.sparse
 from scipy.special import expit, ndtr
 
 import bayes_lepu as lepu
@@ -54,16 +53,6 @@ def table():
     y = rng.random(400) < 1 / (1 + np.exp(-3 * X[:, 0]))
     s = np.exp(-np.exp(-(1 + X[:, 1])))
     return X, (y & (rng.random(400) < s)).astype(int)
-
-
-@pytest.mark.slow
-def test_several_annotators_by_a_propensity_from_outside(table):
-    X, l = table
-    rng = np.random.default_rng(5)
-    L = np.column_stack([l, l * (rng.random(400) < 0.7)])
-    fit = lepu.fit(X, L, model=GUMBEL, method="laplace", random_seed=1, **QUICK)
-    assert fit.draws.alpha.shape == (120, 2, 2)
-    assert fit.identifiability.verdict
 
 
 # A class with another curve: by the name of its link, with a ceiling, or with its own link. -------
@@ -234,19 +223,3 @@ def test_a_check_and_a_section_from_outside(tmp_path, monkeypatch):
     page = again.report(tmp_path / "report.html").read_text(encoding="utf-8")
     assert "What the coin says" in page
     assert "fell on its edge" in page
-
-
-@pytest.mark.parametrize("kind", ["several annotators", "sparse", "wide"])
-def test_a_check_from_outside_runs_for_every_kind_of_fit(monkeypatch, kind):
-    rng = np.random.default_rng(3)
-    X = rng.normal(size=(200, 320 if kind == "wide" else 2))
-    L = rng.random((200, 1)) < 0.7 / (1 + np.exp(-4 * X[:, :1]))
-    if kind == "several annotators":
-        L = np.column_stack([L, L & (rng.random((200, 1)) < 0.5)])
-    if kind == "sparse":
-        X = scipy.sparse.random(200, 320, density=0.05, random_state=0, format="csr")
-    fit = lepu.fit(X, L.astype(int), model="scar", method="map", random_seed=1)
-    monkeypatch.setattr(checks, "CHECKS", [*checks.CHECKS, check_coin])
-    found = lepu.diagnose(fit)
-    assert found.level == 4
-    assert "coin" in [c.name for c in found.checks]

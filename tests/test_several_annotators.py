@@ -115,8 +115,6 @@ def test_summary_and_tree(picky):
     tree = fit.tree
     groups = {"posterior", "sample_stats", "prior", "observed_data", "constant_data"}
     assert groups | {"log_likelihood", "posterior_predictive"} <= set(tree.children)
-    drawn = fit.sample_posterior_predictive(random_seed=1).to_numpy()
-    assert ((drawn == -1) == ~fit.data.shown).all()
     assert tree["posterior_predictive"]["l"].dims == ("chain", "draw", "obs")
     np.testing.assert_array_equal(tree["observed_data"]["l"], fit.data.l)
     point = fit.parameters.take((1, 5))

@@ -138,17 +138,6 @@ def test_columns_are_matched_by_name_and_other_variables_are_named():
     np.testing.assert_array_equal(fit.parameters.a, tiny_fit("scar").parameters.a)
 
 
-def sampled(name, seed, **options):
-    """π of `pm.sample` and from_trace, and of `fit`, with the Monte-Carlo error of their gap."""
-    X, l = rows(name)
-    with lepu.build_model(X, l, model=name):
-        trace = pm.sample(random_seed=seed, progressbar=False, nuts_sampler="pymc", **options)
-    theirs = lepu.from_trace(trace, X, l, model=name, random_seed=seed)
-    ours = lepu.fit(X, l, model=name, random_seed=seed, progressbar=False)
-    error = np.hypot(*(float(az.mcse(f.tree["posterior"]["pi"])) for f in (theirs, ours)))
-    return theirs.pi_draws.mean() - ours.pi_draws.mean(), error, theirs
-
-
 TRUTHS = {
     "spm": lepu.Parameters.of(a=[3.0, -1.0], b=0.5, alpha=[0.5, 1.5], beta=0.5),
     "psychm": lepu.Parameters.of(

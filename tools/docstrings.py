@@ -3,13 +3,17 @@ r"""Docstrings are numpydoc, the pages are Markdown: what has to be said differe
 * ``.. math:: x`` becomes ``$$x$$`` and ``:math:`x``` becomes ``$x$``.
 * ``model : {"naive", "scar"}`` loses its braces: Griffe would print the first choice as the
   default, where the signature knows the real one.
+* A function that `takes_options` decorates is shown with the signature that it has when it runs.
 """
 
+import inspect
 import re
 import textwrap
 from typing import Any
 
-from griffe import Extension
+from griffe import Extension, Parameter, ParameterKind, Parameters
+
+import bayes_lepu
 
 INLINE = re.compile(r":math:`([^`]+)`", re.DOTALL)
 BLOCK = re.compile(r"^( *)\.\. math::[ ]?(.*\n(?:(?:\1 +.*)?\n)*)", re.MULTILINE)
@@ -36,3 +40,15 @@ class Docstrings(Extension):
         """Called by Griffe for every object it has read."""
         if obj.docstring:
             obj.docstring.value = to_markdown(obj.docstring.value)
+
+    def on_function_instance(self, *, func: Any, **_: Any) -> None:
+        """Called for every function: those that share the options of `fit` get their names."""
+        if any("takes_options" in str(one.value) for one in func.decorators):
+            given = inspect.signature(getattr(bayes_lepu, func.name)).parameters.values()
+            func.parameters = Parameters(*map(_parameter, given))
+
+
+def _parameter(given: inspect.Parameter) -> Parameter:
+    default = None if given.default is given.empty else repr(given.default)
+    kind = ParameterKind[given.kind.name.lower()]
+    return Parameter(given.name, annotation=None, kind=kind, default=default)

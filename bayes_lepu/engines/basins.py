@@ -22,10 +22,10 @@ from bayes_lepu.engines.laplace import Gaussian, Mixture
 from bayes_lepu.engines.modes import SAME, distance
 from bayes_lepu.engines.nuts import NutsOptions, sample_nuts
 from bayes_lepu.engines.pooling import gaussian_of_draws
+from bayes_lepu.errors import LOGGER, tell
 from bayes_lepu.links import Array
 from bayes_lepu.model.density import LogDensity
 from bayes_lepu.model.parameters import Parameters
-from bayes_lepu.runtime.telling import LOGGER, tell
 
 MATERIAL = 0.05  # share of the evidence from which a basin gets chains
 REACHED = 0.02  # share of the draws from which chains have been in a basin

@@ -17,13 +17,12 @@ import numpy as np
 from bayes_lepu.data.weights import evenly_spaced
 from bayes_lepu.engines import folding, orientation, pooling
 from bayes_lepu.engines.laplace import Gaussian, Mixture
-from bayes_lepu.errors import ModelError
+from bayes_lepu.errors import LOGGER, ModelError, tell
 from bayes_lepu.links import Array
 from bayes_lepu.model import compiled
 from bayes_lepu.model.density import LogDensity
 from bayes_lepu.priors.prior import Priors
 from bayes_lepu.runtime.interruption import was_interrupted
-from bayes_lepu.runtime.telling import LOGGER, tell
 
 UNLIKELY = 0.05
 VOTING_ROWS = 20_000  # by which a rule looks at every draw; sizes of predictors need no more

@@ -6,17 +6,19 @@ or ``"bokeh"`` as in ArviZ. Save a picture with ``.savefig("s.png")``, show it w
 """
 
 from bayes_lepu.plots.annotator import plot_propensity
-from bayes_lepu.plots.answer import plot_class_probability, plot_groups, plot_prior_posterior
-from bayes_lepu.plots.label_rates import plot_calibration, plot_label_rate
-from bayes_lepu.plots.orientations import plot_modes, plot_orientation, plot_profile
-from bayes_lepu.plots.ranking import plot_ranking
+from bayes_lepu.plots.answer import (
+    plot_class_probability,
+    plot_groups,
+    plot_prior_posterior,
+    plot_ranking,
+)
+from bayes_lepu.plots.label_rates import plot_label_rate
+from bayes_lepu.plots.orientations import plot_orientation, plot_profile
 
 __all__ = [
-    "plot_calibration",
     "plot_class_probability",
     "plot_groups",
     "plot_label_rate",
-    "plot_modes",
     "plot_orientation",
     "plot_prior_posterior",
     "plot_profile",

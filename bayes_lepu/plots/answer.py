@@ -1,12 +1,22 @@
-"""The answer: class probabilities of the rows, and what the data taught about π, c, γ and λ."""
+"""The answer: class probabilities, priors and posteriors of π, c, γ and λ, groups, the ranking."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from bayes_lepu.actions.groups import By, read_groups, shares_table
+from bayes_lepu.actions.missed import (
+    AS_NAMED,
+    EXCHANGED,
+    Reading,
+    count_positives,
+    kept,
+    read_open,
+    stream,
+)
 from bayes_lepu.errors import ModelError
 from bayes_lepu.links import Array
 from bayes_lepu.model.parameters import Parameters
@@ -14,6 +24,7 @@ from bayes_lepu.model.spec import RATE_WORDS
 from bayes_lepu.plots.panels import (
     CLASS,
     DRAWS,
+    GUIDE,
     LABEL,
     MAX_ROWS,
     PRIOR,
@@ -33,6 +44,9 @@ if TYPE_CHECKING:
     from bayes_lepu.fitted import Fit
 
 BINS = 40
+STEPS = 100
+COLORS = {AS_NAMED: CLASS, EXCHANGED: GUIDE}
+NAMES = {AS_NAMED: "as named", EXCHANGED: "t and s swapped"}
 FEWEST = 20  # draws from which a density can be drawn
 RARE = 0.1  # class prior below which only the top of the ranking is drawn
 
@@ -207,3 +221,77 @@ def plot_groups(
     panels.labels(0, x=short(groups.title), y="share of positives")
     panels.legend([("positive", CLASS), ("over alternative models", PRIOR), ("marked", LABEL)])
     return panels.collection
+
+
+def plot_ranking(
+    fit: "Fit",
+    *,
+    exchanged: bool = False,
+    ci_prob: float | None = None,
+    plot_collection: "PlotCollection | None" = None,
+    backend: str | None = None,
+) -> "PlotCollection":
+    """Positives found in the first k unlabelled rows, the most probable first, with their band.
+
+    Parameters
+    ----------
+    fit : Fit
+    exchanged : bool
+        Draw also what the same rows hold if the factors are exchanged, in grey.
+    ci_prob : float, optional
+        Probability of the equal-tailed band; ArviZ's ``stats.ci_prob`` by default.
+
+    Returns
+    -------
+    PlotCollection
+        One panel.
+    """
+    panels = Panels.of(["found"], plot_collection=plot_collection, backend=backend)
+    curves = ranking_curves(fit, ci_prob=ci_prob, both=exchanged)
+    shown = [str(name) for name in curves["reading"].unique()]
+    for name in reversed(shown):  # the reading as named on top
+        part: pd.DataFrame = curves[curves["reading"] == name]
+        y = part[["found", "found_lower", "found_upper"]].to_numpy().T
+        panels.band(0, part["rows"].to_numpy(), y, COLORS[name])
+    found = max(float(curves["found_upper"].max()), 1.0)
+    panels.limits(0, x=(0.0, float(curves["rows"].max())), y=(0.0, 1.05 * found))
+    x_label = "unlabelled rows looked at, most probable first"
+    panels.labels(0, x=x_label, y="positives found")
+    if len(shown) > 1:
+        panels.legend([(NAMES[name], COLORS[name]) for name in shown])
+    return panels.collection
+
+
+@kept
+def ranking_curves(fit: "Fit", *, ci_prob: float | None = None, both: bool) -> pd.DataFrame:
+    """What is found by looking at the first k unlabelled rows, for about 100 values of k.
+
+    Returns
+    -------
+    DataFrame
+        Per reading and k (``rows``): ``found``, ``found_lower`` and ``found_upper``. Rows are
+        ranked by the reading as named.
+    """
+    among, readings = read_open(fit, both=both)
+    rng = stream(fit)
+    order = np.argsort(-readings[0].mean, kind="stable")
+    # Cuts of the ranking, closer together at its top, where decisions are made.
+    cuts = np.unique(np.round(len(among) * np.linspace(0, 1, STEPS + 1) ** 2).astype(int))
+    edges = [int(k) for k in cuts]
+    parts = [_along(reading, order, edges, ci_prob, rng) for reading in readings]
+    return pd.concat(parts, ignore_index=True)
+
+
+def _along(
+    reading: Reading,
+    order: NDArray[np.intp],
+    edges: list[int],
+    ci_prob: float | None,
+    rng: np.random.Generator,
+) -> pd.DataFrame:
+    expected, drawn = (
+        np.cumsum(counts, axis=1) for counts in count_positives(reading, order, edges, rng)
+    )
+    lower, upper = np.quantile(drawn, tail_probabilities(ci_prob), axis=0)
+    found = {"found": expected.mean(axis=0), "found_lower": lower, "found_upper": upper}
+    return pd.DataFrame({"reading": reading.name, "rows": edges[1:], **found})

@@ -1,4 +1,4 @@
-"""Does the model reproduce the labels: label rate in groups, and calibration."""
+"""Does the model reproduce the labels: label rates in groups of rows."""
 
 from typing import TYPE_CHECKING
 
@@ -10,18 +10,14 @@ from bayes_lepu.errors import DataError
 from bayes_lepu.links import Array
 from bayes_lepu.plots.panels import (
     DRAWS,
-    GUIDE,
     LABEL,
     MAX_ROWS,
     PRIOR,
     Panels,
-    height,
-    share_range,
     short,
     some_rows,
 )
 from bayes_lepu.result.summaries import tail_probabilities
-from bayes_lepu.verdict.labels import calibrate_labels, scores
 
 if TYPE_CHECKING:
     from arviz_plots import PlotCollection
@@ -125,39 +121,3 @@ def _groups(values: Array) -> NDArray[np.intp]:
     edges = np.unique(np.quantile(values, np.linspace(0, 1, BINS + 1)[1:-1]))
     _, group = np.unique(np.searchsorted(edges, values, side="right"), return_inverse=True)
     return group
-
-
-def plot_calibration(
-    fit: "Fit",
-    *,
-    ci_prob: float | None = None,
-    plot_collection: "PlotCollection | None" = None,
-    backend: str | None = None,
-) -> "PlotCollection":
-    """Calibrated label probability (PAV) against the predicted one, with its consistency band.
-
-    Isotonic regression of the labels on h; the band is where that curve falls for labels drawn
-    from the model itself (Dimitriadis, Gneiting and Jordan 2021, doi:10.1073/pnas.2016191118).
-
-    Returns
-    -------
-    PlotCollection
-        One panel.
-    """
-    panels = Panels.of(["calibration"], plot_collection=plot_collection, backend=backend)
-    evidence = fit.identifiability.evidence
-    if evidence is None:
-        found = calibrate_labels(*scores(fit.draws, fit.data), fit.options.random_seed)
-    else:
-        found = evidence.calibration
-    grid = found.grid
-    lower, upper = np.quantile(found.replicates, tail_probabilities(ci_prob), axis=0)
-    panels.line(0, np.array([0.0, 1.0]), np.array([0.0, 1.0]), GUIDE, dashed=True, width=1.0)
-    panels.draw.fill_between_y(grid, lower, upper, panels.target(0), color=PRIOR, alpha=0.3)
-    panels.line(0, grid, np.interp(grid, found.score, found.rate), LABEL)
-    # Calibrated rates of the very highest scores rest on a few rows and set no axis.
-    right = share_range(grid[:-1])[1]
-    inside = grid <= right
-    panels.limits(0, x=(0.0, right), y=height(np.r_[upper[inside][:-1], grid[inside]]))
-    panels.labels(0, x="predicted label probability h", y="calibrated (PAV)")
-    return panels.collection

@@ -1,4 +1,4 @@
-"""Which factor is the classifier and how high it lies: sizes, modes, the profile of π."""
+"""Which factor is the classifier and how high it lies: sizes and the profile of π."""
 
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
     from bayes_lepu.fitted import Fit
 
-MAX_GAP = 50.0
 LOWEST_PROFILE = 6.5
 
 
@@ -48,38 +47,6 @@ def plot_orientation(
     panels.dots(0, np.array([best.norm_a]), np.array([best.norm_alpha]), PROPENSITY, size=50)
     panels.limits(0, x=(0.0, top), y=(0.0, top))
     panels.labels(0, x="size of t: sd of a·x + b", y="size of s: sd of α·x + β")
-    return panels.collection
-
-
-def plot_modes(
-    fit: "Fit",
-    *,
-    plot_collection: "PlotCollection | None" = None,
-    backend: str | None = None,
-) -> "PlotCollection":
-    """The distinct modes: class prior π against how far below the best log density they lie.
-
-    A second mode near the top with another π is a second answer of these data.
-
-    Returns
-    -------
-    PlotCollection
-        One panel.
-    """
-    panels = Panels.of(["modes"], plot_collection=plot_collection, backend=backend)
-    shown = [m for m in fit.modes if m.gap <= MAX_GAP]
-    pi, gap = np.array([m.pi for m in shown]), np.array([-m.gap for m in shown])
-    depth, right = float(gap.min()) - 1.0, share_range(pi)[1]
-    panels.line(0, np.array([0.0, 1.0]), np.full(2, -2.0), GUIDE, dashed=True, width=1.0)
-    panels.dots(0, pi[1:], gap[1:], GUIDE, size=40)
-    panels.dots(0, pi[:1], gap[:1], CLASS, size=60)
-    for mode, x, y in zip(shown, pi, gap, strict=True):
-        side, shift = ("right", -0.035) if x > 0.6 * right else ("left", 0.035)
-        panels.draw.text(
-            x + shift * right, y, mode.role, panels.target(0), horizontal_align=side, color=GUIDE
-        )
-    panels.limits(0, x=(0.0, right), y=(min(depth, -5.0) * 1.1, max(1.0, -0.08 * depth)))
-    panels.labels(0, x="class prior π of the mode", y="log density below the best")
     return panels.collection
 
 

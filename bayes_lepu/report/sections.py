@@ -4,12 +4,12 @@ A section is a function that takes a `Page` and returns a `Section`, or None whe
 say. One of one's own is appended to `SECTIONS`.
 """
 
+import math
 import platform
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
-from importlib.metadata import PackageNotFoundError, version
-from typing import TYPE_CHECKING
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -23,16 +23,18 @@ from bayes_lepu.links import RowKind
 from bayes_lepu.model.parameters import Parameters
 from bayes_lepu.model.spec import RATE_WORDS
 from bayes_lepu.plots.annotator import MAX_PANELS, plot_propensity, top_features
-from bayes_lepu.plots.answer import plot_class_probability, plot_groups, plot_prior_posterior
-from bayes_lepu.plots.label_rates import plot_calibration, plot_label_rate
-from bayes_lepu.plots.orientations import plot_modes, plot_orientation, plot_profile
-from bayes_lepu.plots.ranking import plot_ranking
+from bayes_lepu.plots.answer import (
+    plot_class_probability,
+    plot_groups,
+    plot_prior_posterior,
+    plot_ranking,
+)
+from bayes_lepu.plots.label_rates import plot_label_rate
+from bayes_lepu.plots.orientations import plot_orientation, plot_profile
 from bayes_lepu.report.figures import Picture, picture
-from bayes_lepu.report.html_tables import Cell, Table, from_frame, table
 from bayes_lepu.result.facts import orientation_sentence
 from bayes_lepu.result.numbers_in_words import number, say_count, say_share
 from bayes_lepu.result.summaries import interval_level, mean_by_row
-from bayes_lepu.verdict.evidence import compare_fits
 from bayes_lepu.verdict.records import Aspect, Check, Identifiability
 from bayes_lepu.verdict.rivals import LEAST_DIFFERENCE, Rival
 
@@ -40,10 +42,90 @@ if TYPE_CHECKING:
     from bayes_lepu.fitted import Fit
 
 MAX_COLUMNS = 60  # of the user's, in any table of the page
+MAX_WORD = 24
+PROSE = 40
+PROSE_WIDTH = 18
 
 
 @dataclass(frozen=True)
-class Finding:
+class Cell:
+    """What is shown, the number it is sorted by (None for text), and a style class."""
+
+    text: str
+    value: float | None = None
+    style: str = ""
+
+
+@dataclass(frozen=True)
+class Table:
+    """Headings and rows of cells."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    note: str = ""
+
+    @cached_property
+    def numeric(self) -> tuple[bool, ...]:
+        """Whether each column holds numbers."""
+        return tuple(
+            any(row[j].value is not None for row in self.rows) for j in range(len(self.columns))
+        )
+
+    @cached_property
+    def widths(self) -> tuple[int, ...]:
+        """Least width of each column in characters: whole words up to a limit, room for prose."""
+        return tuple(self._width(j) for j in range(len(self.columns)))
+
+    @cached_property
+    def prose(self) -> bool:
+        """Whether cells hold sentences: on narrow screens each row is then a card of its own."""
+        sentences = sum(self._is_prose(j) for j in range(len(self.columns)))
+        return len(self.columns) > 2 and sentences > 0
+
+    def _is_prose(self, j: int) -> bool:
+        return any(len(row[j].text) > PROSE for row in self.rows if row[j].value is None)
+
+    def _width(self, j: int) -> int:
+        texts = [row[j].text for row in self.rows if row[j].value is None]
+        longest = max((len(word) for text in texts for word in text.split()), default=0)
+        most = PROSE_WIDTH if self.prose else MAX_WORD
+        return max(min(longest + 1, most), PROSE_WIDTH if self._is_prose(j) else 0)
+
+
+def cell(value: Any) -> Cell:
+    """A cell of any value of a DataFrame."""
+    if isinstance(value, Cell):
+        return value
+    if hasattr(value, "item"):
+        value = value.item()
+    if isinstance(value, bool):
+        return Cell("yes" if value else "no")
+    if isinstance(value, int | float):
+        return Cell(number(value), None if math.isnan(value) else float(value))
+    return Cell("" if value is None else str(value))
+
+
+def table(columns: Sequence[str], rows: Sequence[Sequence[Any]], *, note: str = "") -> Table:
+    """A table from plain values."""
+    return Table(tuple(columns), tuple(tuple(cell(v) for v in row) for row in rows), note)
+
+
+def from_frame(frame: pd.DataFrame, *, index: str | None = None, note: str = "") -> Table:
+    """A table from a DataFrame, with its index as the first column if it is named."""
+    columns, rows = [str(c) for c in frame.columns], frame.to_numpy(dtype=object).tolist()
+    if index is not None:
+        columns = [index, *columns]
+        rows = [[_row_label(name), *row] for name, row in zip(frame.index, rows, strict=True)]
+    return table(columns, rows, note=note)
+
+
+def _row_label(name: Any) -> Cell:
+    """A row's own name, never rounded or spaced as a number would be."""
+    value = cell(name).value
+    return Cell(str(name), value)
+
+
+class Finding(NamedTuple):
     """A sentence with its status, and what would help."""
 
     status: str
@@ -52,8 +134,7 @@ class Finding:
     remedy: str = ""
 
 
-@dataclass(frozen=True)
-class Group:
+class Group(NamedTuple):
     """Findings that bear on one question; ``status`` is that of the worst."""
 
     question: str
@@ -107,14 +188,12 @@ class Page:
         The sentences of the first screen, and the rows to look at.
     group_by : tuple of str
         Columns by which label rates are shown; empty for those that matter most.
-    compare_with : mapping of str to Fit, or None
     """
 
     fit: "Fit"
     verdict: Identifiability
     answer: Answer
     group_by: tuple[str, ...] = ()
-    compare_with: "Mapping[str, Fit] | None" = None
 
     @property
     def h_formula(self) -> str:
@@ -158,26 +237,17 @@ def rows_section(page: Page) -> Section | None:
         return None
     frame = ranked_rows(fit)
     shown = frame.head(SHOWN)
-    curves = (
-        (
-            "Positives found",
-            "How many positives one finds by looking at the most probable rows first.",
-            "gain",
-        ),
-        (
-            "Precision against recall",
-            "How pure the list is when a given share of the missed positives has been found.",
-            "precision",
-        ),
-    )
     return Section(
         "rows",
         "Rows to look at",
         "The unlabelled rows, most probable first; those that have been checked are left out. "
         "Click a heading to sort.",
-        pictures=tuple(
-            picture(title, reading, partial(plot_ranking, fit, kind=kind, exchanged=page.unnamed))
-            for title, reading, kind in curves
+        pictures=(
+            picture(
+                "Positives found",
+                "How many positives one finds by looking at the most probable rows first.",
+                partial(plot_ranking, fit, exchanged=page.unnamed),
+            ),
         ),
         tables=((f"The first {len(shown)}", from_frame(shown, index="row")),),
         csv=frame.to_csv(index_label="row", float_format="%.6g"),
@@ -351,11 +421,6 @@ def labels_section(page: Page) -> Section:
     fit = page.fit
     pictures = [
         picture("Label rate by score", "", partial(plot_label_rate, fit)),
-        picture(
-            "Calibration of h",
-            "Green within the grey band: a predicted label probability can be taken at its word.",
-            partial(plot_calibration, fit),
-        ),
     ]
     plain = [n for n, places in fit.data.terms.items() if len(places) == 1]
     ranked = [n for n in top_features(fit, len(fit.data.terms)) if n in plain][:3]
@@ -396,15 +461,22 @@ def checks_section(page: Page) -> Section:
     if any(r.helps for r in verdict.remedies):
         folded.append(("What would help, in figures", remedies_table(page)))
     folded.append(("Modes found by the search", modes_table(fit)))
+    facts = {
+        "rests on": ", ".join(verdict.carried_by),
+        "which factor is the class": orientation_sentence(fit),
+        "log-likelihood units": "2 make the data 7 times as likely, 5 make them 150 times",
+    }
+    if fit.quality.words:
+        facts["computation"] = fit.quality.words
+    if fit.stats:
+        chains, draws = fit.parameters.b.shape
+        facts["computation"] = f"{chains} chains of {draws} draws"
+        folded.append(("Chains, by parameter", parameters_table(fit)))
     return Section(
         "checks",
         "What these data can and cannot say",
         f"Level {verdict.level} of 4: {verdict.verdict}",
-        facts={
-            "rests on": ", ".join(verdict.carried_by),
-            "which factor is the class": orientation_sentence(fit),
-            "log-likelihood units": "2 make the data 7 times as likely, 5 make them 150 times",
-        },
+        facts=facts,
         groups=tuple(grouped(verdict.checks)),
         pictures=tuple(_pictures(page)),
         folded=tuple(folded),
@@ -440,15 +512,6 @@ def _pictures(page: Page) -> list[Picture]:
                 "Dots below the diagonal: t is the steeper factor, as the paper assumes; a cloud "
                 "across it leaves the naming open. The large dot is the best mode.",
                 partial(plot_orientation, fit),
-            )
-        )
-    if len(fit.modes) > 1:
-        pictures.append(
-            picture(
-                "Modes of the density",
-                "Another dot above the dashed line (7 times less likely) with another π is a "
-                "second answer.",
-                partial(plot_modes, fit),
             )
         )
     if page.verdict.evidence is not None and page.verdict.evidence.profile is not None:
@@ -513,31 +576,22 @@ def checks_table(checks: tuple[Check, ...]) -> Table:
 
 def comparison_section(page: Page) -> Section | None:
     """How well each model predicts the labels, and what it makes of the class prior."""
-    fit, verdict, compare_with = page.fit, page.verdict, page.compare_with
-    rivals: tuple[Rival, ...] = () if verdict.evidence is None else verdict.evidence.rivals
-    if compare_with is not None:
-        for name, other in compare_with.items():
-            if not np.array_equal(other.data.kind, fit.data.kind):
-                raise DataError(f"{name!r} was fitted to other labels than this fit.")
-        rivals = compare_fits({_own_name(fit, compare_with): fit, **compare_with})
+    evidence = page.verdict.evidence
+    rivals: tuple[Rival, ...] = () if evidence is None else evidence.rivals
     if not rivals:
         return None
     ranked = sorted(rivals, key=lambda r: -r.elpd)
     rows = [[r.name, r.elpd, r.difference, r.se, r.reading, r.pi, r.pi_sd] for r in ranked]
     columns = ("model", "elpd", "below the best", "se", "reading", "its π", "sd of its π")
-    how = "the fits handed in" if compare_with else "other models of the labels"
     lead = (
-        f"This fit against {how} on the same rows: expected log predictive density (elpd), the log "
-        "likelihood at the maximum under a weak penalty less the effective number of parameters. A "
+        "This fit against other models of the labels on the same rows: expected log predictive "
+        "density (elpd), the log likelihood at the maximum under a weak penalty less the "
+        "effective number of parameters. A "
         f"difference below {LEAST_DIFFERENCE:g} or two standard errors says nothing; where a "
         "constant s predicts as well, the simpler model is the honest one."
     )
     found = table(columns, rows)
     return Section("comparison", "Against simpler models", lead, tables=(("Models", found),))
-
-
-def _own_name(fit: "Fit", others: "Mapping[str, Fit]") -> str:
-    return f"{fit.spec.name} (this fit)" if fit.spec.name in others else fit.spec.name
 
 
 def coefficients_section(page: Page) -> Section:
@@ -629,47 +683,20 @@ HEALTH = {
 }
 
 
-def health_section(page: Page) -> Section:
-    """What the verdict found about the computation; of chains also a table of the parameters."""
-    fit = page.fit
-    facts = {
-        check.name: check.text.removesuffix(".") + _held_against(check)
-        for check in page.verdict.checks
-        if Aspect.COMPUTATION in check.bears_on and check.status != "not applicable"
-    }
-    if fit.is_point:
-        lead = "A point estimate has no draws; fit with method='nuts' for uncertainty."
-        return Section("health", "Sampler health", lead, facts=facts)
-    if not fit.stats:
-        lead = f"Independent draws, a quick stand-in for the posterior: {fit.quality.words}."
-        return Section("health", "Sampler health", lead, facts=facts)
-    chains, draws = fit.parameters.b.shape
-    lead = (
-        "R-hat compares the chains and is 1 where they agree; the effective sample (ESS) is how "
-        "many independent draws these are worth."
-    )
+def parameters_table(fit: "Fit") -> Table:
+    """The parameters of chains, those with the largest R-hat first."""
     found = fit.summary(round_to="none").sort_values("r_hat", ascending=False)
     note = "" if len(found) <= MAX_PARAMETERS else f"The {MAX_PARAMETERS} largest R-hat are shown."
     shown = found.head(MAX_PARAMETERS)[list(HEALTH)].round({"ess_bulk": 0, "ess_tail": 0})
     # Three digits would hide what R-hat says; a single chain has none.
     shown["r_hat"] = [Cell(f"{r:.3f}", r) if np.isfinite(r) else r for r in shown["r_hat"]]
-    table = from_frame(shown.rename(columns=HEALTH), index="parameter", note=note)
-    facts = {"chains × draws": f"{chains} × {draws}"} | facts
-    return Section("health", "Sampler health", lead, facts=facts, folded=(("Parameters", table),))
-
-
-def _held_against(check: Check) -> str:
-    return f" (held against: {check.threshold})" if check.threshold else ""
-
-
-PACKAGES = ("bayes-lepu", "numpy", "scipy", "numba", "pandas", "nutpie", "pymc", "arviz")
+    return from_frame(shown.rename(columns=HEALTH), index="parameter", note=note)
 
 
 def reproduce_section(page: Page) -> Section:
     """Versions, seed and call."""
     fit = page.fit
-    versions = {p: _version(p) for p in PACKAGES} | dict(fit.provenance.versions)
-    rows = [[name, v] for name, v in versions.items() if v]
+    rows = [[name, v] for name, v in fit.provenance.versions.items()]
     facts = {"random seed": str(fit.options.random_seed), "Python": platform.python_version()}
     return Section(
         "reproduce",
@@ -682,13 +709,6 @@ def reproduce_section(page: Page) -> Section:
     )
 
 
-def _version(package: str) -> str | None:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return None
-
-
 SECTIONS: list[Callable[[Page], Section | None]] = [
     rows_section,
     class_section,
@@ -699,6 +719,5 @@ SECTIONS: list[Callable[[Page], Section | None]] = [
     comparison_section,
     coefficients_section,
     data_section,
-    health_section,
     reproduce_section,
 ]

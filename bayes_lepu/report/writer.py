@@ -2,7 +2,6 @@
 
 import base64
 import hashlib
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from importlib.resources import files
 from pathlib import Path
@@ -33,7 +32,6 @@ def write_report(
     identifiability: Identifiability,
     title: str | None = None,
     group_by: tuple[str, ...] = (),
-    compare_with: "Mapping[str, Fit] | None" = None,
 ) -> Path:
     """Write the report of a fit to ``path``.
 
@@ -48,8 +46,6 @@ def write_report(
         Heading of the page.
     group_by : tuple of str
         Columns by which label rates are shown; by default the three that matter most.
-    compare_with : mapping of str to Fit, optional
-        Fits of the same rows to compare with; by default quick fits of naive and SCAR.
 
     Returns
     -------
@@ -61,7 +57,6 @@ def write_report(
         verdict=identifiability,
         answer=answer_of(fit, identifiability),
         group_by=group_by,
-        compare_with=compare_with,
     )
     title = title or f"{say_count(fit.data.n)} rows: what the labels missed"
     return replace_file(Path(path), render(page, title).encode())

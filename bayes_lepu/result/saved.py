@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import pandas as pd
+import xarray as xr
 from scipy.sparse import csr_array
 
 from bayes_lepu.choosing import Candidate, Choice
@@ -42,8 +43,9 @@ from bayes_lepu.model.spec import ModelSpec
 from bayes_lepu.model.variables import (
     from_variables,
 )
+from bayes_lepu.options import FitOptions
 from bayes_lepu.priors.prior import Prior
-from bayes_lepu.result.origin import FitOptions, Provenance
+from bayes_lepu.result.origin import Provenance
 from bayes_lepu.result.tree import (
     SPARSE,
     groups_without_rows,
@@ -53,12 +55,10 @@ from bayes_lepu.result.tree import (
 from bayes_lepu.runtime.files import replace_file
 
 if TYPE_CHECKING:
-    import xarray as xr
-
     from bayes_lepu.fitted import Fit
 
 FORMAT = "bayes_lepu.fit"
-FORMAT_VERSION = 7
+FORMAT_VERSION = 8
 WRONG = (LookupError, ValueError, TypeError, AttributeError)  # of what a file lacks or has instead
 LEARNED = "learned"  # the group of the trees that learned the shape of the class
 
@@ -89,10 +89,6 @@ class ColumnsOnly(PUData):
     def __dask_tokenize__(self) -> list[tuple[str, Any]]:
         """By what is there; Dask would ask for every field."""
         return sorted(vars(self).items())
-
-    def with_encoding(self, encoding: Encoding) -> Self:
-        """The same columns, encoded in another way."""
-        return type(self)(**vars(self) | {"encoding": encoding})
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,34 +122,20 @@ class Remembered:
     hits: Array
     facts: Mapping[str, str]
 
-    def to_dataset(self) -> "xr.Dataset":
+    def to_dataset(self) -> xr.Dataset:
         """As a group of a saved fit."""
-        import xarray as xr
-
-        return xr.Dataset(
-            {
-                "pi": ("sample", self.pi),
-                "c": (("sample", "annotator"), self.c),
-                "prior_pi": ("prior_sample", self.prior_pi),
-                "prior_c": ("prior_sample", self.prior_c),
-                "level": self.level,
-                "pi_range": ("end", list(self.pi_range or ())),
-                "hits": (("bound", "first"), self.hits),
-                "facts": json.dumps(dict(self.facts)),
-            }
-        )
+        arrays = {k: v for k, v in vars(self).items() if isinstance(v, np.ndarray)}
+        rest = {k: v for k, v in vars(self).items() if k not in arrays}
+        named = {k: ([f"{k}_{i}" for i in range(v.ndim)], v) for k, v in arrays.items()}
+        return xr.Dataset(named | {"rest": json.dumps(rest)})
 
     @classmethod
     def from_group(cls, group: Any) -> Self:
-        """Back from the group."""
-        pi, c, prior_pi, prior_c = (
-            np.asarray(group[name].to_numpy()) for name in ("pi", "c", "prior_pi", "prior_c")
-        )
-        facts = json.loads(str(group["facts"].item()))
-        ends = [float(end) for end in group["pi_range"]]
-        pi_range = (ends[0], ends[1]) if ends else None
-        hits = np.asarray(group["hits"].to_numpy())
-        return cls(pi, c, prior_pi, prior_c, int(group["level"]), pi_range, hits, facts)
+        """Inverse of `to_dataset`."""
+        own = {str(name): variable.to_numpy() for name, variable in group.data_vars.items()}
+        rest = json.loads(str(own.pop("rest").item()))
+        ends = rest.pop("pi_range")
+        return cls(**own, **rest, pi_range=ends and (ends[0], ends[1]))
 
 
 def to_saved(
@@ -162,10 +144,8 @@ def to_saved(
     all_groups: bool = False,
     remembered: Remembered | None = None,
     rows: bool = True,
-) -> "xr.DataTree":
-    """The tree to write, by default without the groups that `fields_of` does not need."""
-    import xarray as xr
-
+) -> xr.DataTree:
+    """The tree to write, by default without the groups that `read_fit` does not need."""
     if all_groups:
         tree = fit.tree.copy()
     else:
@@ -175,6 +155,9 @@ def to_saved(
     if fit.data.learned is not None:
         tree[LEARNED] = learned_group(fit.data.learned)
     tree.attrs |= {
+        "format": FORMAT,
+        "format_version": FORMAT_VERSION,
+        "about": "bayes_lepu fit; read it with bayes_lepu.load(path) or arviz.from_netcdf(path)",
         "model": fit.spec.name,
         "propensity": fit.spec.propensity.name,
         "of_class": json.dumps(_describe(fit.spec.of_class)),
@@ -189,26 +172,24 @@ def to_saved(
     return tree
 
 
-def write(tree: "xr.DataTree", path: Path) -> Path:
-    """Write such a tree, marked as one of ours."""
-    tree.attrs |= {
-        "format": FORMAT,
-        "format_version": FORMAT_VERSION,
-        "about": "bayes_lepu fit; read it with bayes_lepu.load(path) or arviz.from_netcdf(path)",
-    }
-    return write_tree(tree, path)
-
-
-def fields_of(
-    tree: "xr.DataTree",
-    path: Path,
-    propensity: Factor | None = None,
-    class_link: Factor | None = None,
+def read_fit(
+    path: Path, propensity: Factor | None = None, class_link: Factor | None = None
 ) -> dict[str, Any]:
-    """The fields of the fit that a tree of this file holds.
+    """The fields of the fit that a file holds; other files and formats are refused.
 
     Factors whose links do not come with the library have to be given.
     """
+    tree = read_tree(path)
+    found, version = tree.attrs.get("format"), tree.attrs.get("format_version")
+    if found != FORMAT:
+        raise FileFormatError(
+            f"{path} is not a saved fit of this kind (format {found!r}, {FORMAT!r} expected)."
+        )
+    if version != FORMAT_VERSION:
+        raise FileFormatError(
+            f"{path} has format version {version}; this release reads version {FORMAT_VERSION}. "
+            "Use the release that wrote it, or fit again."
+        )
     name = tree.attrs.get("propensity")
     known = dict(PROPENSITIES) | ({} if propensity is None else {propensity.name: propensity})
     if name not in known:
@@ -231,23 +212,6 @@ def fields_of(
         ) from error
 
 
-def open_saved(path: Path) -> "xr.DataTree":
-    """The tree of a file that holds a fit; other files and formats are refused."""
-    tree = read_tree(path)
-    found = tree.attrs.get("format")
-    if found != FORMAT:
-        raise FileFormatError(
-            f"{path} is not a saved fit of this kind (format {found!r}, {FORMAT!r} expected)."
-        )
-    version = tree.attrs.get("format_version")
-    if version != FORMAT_VERSION:
-        raise FileFormatError(
-            f"{path} has format version {version}; this release reads version {FORMAT_VERSION}. "
-            "Use the release that wrote it, or fit again."
-        )
-    return tree
-
-
 def _describe(factor: Factor) -> dict[str, Any]:
     """What a factor with known rates is made of."""
     return {
@@ -267,7 +231,7 @@ def _built_in(stored: dict[str, Any]) -> Factor | None:
     return Factor(stored["name"], stored["formula"], link.link, fixed=(gamma, lam, rho))
 
 
-def _from_tree(tree: "xr.DataTree", propensity: Factor, of_class: Factor) -> dict[str, Any]:
+def _from_tree(tree: xr.DataTree, propensity: Factor, of_class: Factor) -> dict[str, Any]:
     main = tree["map"] if "map" in tree.children else tree["posterior"]
     marks = bool(tree.attrs["false_marks"])
     spec = ModelSpec(tree.attrs["model"], propensity, of_class, false_marks=marks)
@@ -334,24 +298,22 @@ def _read_modes(group: Any, density: LogDensity) -> tuple[Mode, ...]:
 MARK = b"LEPUSHA2"
 HDF5 = b"\x89HDF\r\n\x1a\n"
 TRAILER = len(MARK) + 8 + 32
+NO_VARIABLE = b"This is a netCDF dimension but not a netCDF variable"
 
 
-def write_tree(tree: "xr.DataTree", path: Path) -> Path:
+def write_tree(tree: xr.DataTree, path: Path) -> Path:
     """Write a tree; an existing file is replaced when the new one is complete, not before."""
     # HDF5 crashes at exit after a disk ran full under it, so it writes to memory only.
     content = bytes(tree.to_netcdf(engine="h5netcdf"))
     return replace_file(path, content + _trailer(content))
 
 
-def read_tree(path: Path) -> "xr.DataTree":
+def read_tree(path: Path) -> xr.DataTree:
     """The tree of a file, fully read, if its checksum agrees."""
-    import xarray as xr
-
     content = _checked(path)
     try:
-        _refuse_foreign_parts(content)
+        _refuse_foreign_parts(content, path)
         with xr.open_datatree(BytesIO(content), engine="h5netcdf") as opened:
-            _refuse_more_than_there_is(opened, len(content), path)
             # Group by group: DataTree.load leaves some variables lazy, and the file open.
             groups = {g.path: g.to_dataset(inherit=False).load() for g in opened.subtree}
             return xr.DataTree.from_dict(groups)
@@ -363,16 +325,18 @@ def read_tree(path: Path) -> "xr.DataTree":
         ) from error
 
 
-def _refuse_foreign_parts(content: bytes) -> None:
+def _refuse_foreign_parts(content: bytes, path: Path) -> None:
     """Refuse what `Fit.save` never writes: other files, links, filters, groups in groups.
 
     HDF5 reads external storage and follows external links wherever they lead, and a group that
-    holds itself never ends.
+    holds itself never ends. Nothing is compressed here, so that a fit holds no more bytes of
+    numbers than its file: more of them HDF5 would make out of nothing. Texts count for nothing,
+    since their length is known only after they are read.
     """
     import h5py
 
     with h5py.File(BytesIO(content), "r") as file:
-        groups, seen = [(file, 0)], set()
+        groups, seen, total = [(file, 0)], set(), 0
         for group, depth in groups:
             for name in group:
                 if not isinstance(group.get(name, getlink=True), h5py.HardLink):
@@ -390,6 +354,15 @@ def _refuse_foreign_parts(content: bytes) -> None:
                 layout = part.id.get_create_plist()
                 if part.external or part.is_virtual or layout.get_nfilters():
                     raise ValueError(f"{name!r} is kept in another file, or compressed")
+                said = part.attrs.get("NAME")  # of a dimension, which holds no numbers
+                bare = isinstance(said, bytes) and said.startswith(NO_VARIABLE)
+                if part.dtype.kind in "biuf" and not bare:
+                    total += part.size * part.dtype.itemsize
+    if total > len(content):
+        raise FileFormatError(
+            f"{path} claims to hold {total} bytes of numbers in a file of {len(content)}: not a "
+            "file written by Fit.save."
+        )
 
 
 def _trailer(content: bytes) -> bytes:
@@ -422,25 +395,6 @@ def _checked(path: Path) -> bytes:
     return content
 
 
-def _refuse_more_than_there_is(tree: "xr.DataTree", size: int, path: Path) -> None:
-    """Refuse arrays larger than the file, which HDF5 would make out of nothing.
-
-    Nothing is compressed here, so a fit never holds more bytes than its file. Texts count for
-    nothing: their length is known only after they are read.
-    """
-    total = sum(
-        variable.size * variable.dtype.itemsize
-        for group in tree.subtree
-        for variable in group.to_dataset(inherit=False).variables.values()
-        if variable.dtype.kind in "biuf"
-    )
-    if total > size:
-        raise FileFormatError(
-            f"{path} claims to hold {total} bytes of numbers in a file of {size}: not a file "
-            "written by Fit.save."
-        )
-
-
 def read_learned(group: Any) -> Learned | None:
     """Inverse of `learned_group`; None where the class is straight."""
     if group is None:
@@ -449,7 +403,7 @@ def read_learned(group: Any) -> Learned | None:
     return Learned.from_arrays(json.loads(group.attrs["names"]), arrays)
 
 
-def read_rows(tree: "xr.DataTree", *, learned: Learned | None) -> PUData:
+def read_rows(tree: xr.DataTree, *, learned: Learned | None) -> PUData:
     """The data from their two groups; without the rows where these were left out."""
     constant = tree["constant_data"]
     columns = _read_columns(constant) | {"learned": learned}

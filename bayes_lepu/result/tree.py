@@ -11,36 +11,41 @@ the row.
 """
 
 import json
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+import xarray as xr
 from numpy.typing import NDArray
+from xarray.backends import BackendArray
+from xarray.core import indexing
 
 from bayes_lepu.data.frames import as_coordinate
 from bayes_lepu.data.learned import Learned
 from bayes_lepu.data.pu_data import PUData
+from bayes_lepu.errors import ModelError
 from bayes_lepu.factors import RATES
 from bayes_lepu.links import Array
 from bayes_lepu.model.density import LogDensity
 from bayes_lepu.model.parameters import Parameters, stack
+from bayes_lepu.model.row_sums import row_terms
 from bayes_lepu.model.variables import annotator_values, free_variables, log_prior, predictors
 from bayes_lepu.priors.prior import SLOPES
-from bayes_lepu.result import predictive
 
 if TYPE_CHECKING:
-    import xarray as xr
-
     from bayes_lepu.fitted import Fit
 
 SAMPLE = ("chain", "draw")
 COUNTS = {"diverging": bool, "n_steps": np.int64, "tree_depth": np.int64}
+MAX_CELLS = 250_000_000  # computed at once: 2 GB of numbers
+
+# The entries of these chains, these draws and, where there are rows, these rows.
+Entries = Callable[..., NDArray[Any]]
 
 
-def to_tree(fit: "Fit") -> "xr.DataTree":
+def to_tree(fit: "Fit") -> xr.DataTree:
     """The DataTree of a fit with all its groups."""
-    import xarray as xr
-
     groups = stored_groups(fit)
     if not fit.is_point:
         groups |= _made_again(fit)
@@ -51,10 +56,8 @@ def to_tree(fit: "Fit") -> "xr.DataTree":
     return tree
 
 
-def stored_groups(fit: "Fit") -> dict[str, "xr.Dataset"]:
+def stored_groups(fit: "Fit") -> dict[str, xr.Dataset]:
     """The groups that a saved fit cannot do without."""
-    import xarray as xr
-
     groups = _parameter_groups(fit) | {
         "observed_data": observed_group(fit.data),
         "constant_data": constant_group(fit.data),
@@ -76,7 +79,7 @@ def stored_groups(fit: "Fit") -> dict[str, "xr.Dataset"]:
     return {name: _numbered(group) for name, group in groups.items()}
 
 
-def _parameter_groups(fit: "Fit") -> dict[str, "xr.Dataset"]:
+def _parameter_groups(fit: "Fit") -> dict[str, xr.Dataset]:
     """The groups that say nothing of single rows."""
     main = parameter_group(fit, fit.parameters, SAMPLE).assign_attrs(_attributes(fit))
     return {
@@ -86,7 +89,7 @@ def _parameter_groups(fit: "Fit") -> dict[str, "xr.Dataset"]:
     }
 
 
-def groups_without_rows(fit: "Fit") -> dict[str, "xr.Dataset"]:
+def groups_without_rows(fit: "Fit") -> dict[str, xr.Dataset]:
     """The groups that predictions need."""
     kept = {
         name: _numbered(group[[v for v in group.data_vars if not str(v).endswith("_original")]])
@@ -95,31 +98,27 @@ def groups_without_rows(fit: "Fit") -> dict[str, "xr.Dataset"]:
     return kept | {"constant_data": column_group(fit.data)}
 
 
-def _numbered(group: "xr.Dataset") -> "xr.Dataset":
+def _numbered(group: xr.Dataset) -> xr.Dataset:
     """The same with numbers of the chains and draws as coordinates."""
     return group.assign_coords({d: np.arange(group.sizes[d]) for d in SAMPLE if d in group.sizes})
 
 
-def _made_again(fit: "Fit") -> dict[str, "xr.Dataset"]:
+def _made_again(fit: "Fit") -> dict[str, xr.Dataset]:
     """The groups that follow from the others."""
-    import xarray as xr
-
-    from bayes_lepu.result.lazy import computed
-
     data, seed, rows = fit.data, fit.options.random_seed, {"obs": as_coordinate(fit.data.index)}
     prior = stack([fit.prior_draws])
 
-    def labels(parameters: Parameters, stream: int) -> "xr.Dataset":
+    def labels(parameters: Parameters, stream: int) -> xr.Dataset:
         def entries(*at: NDArray[np.intp]) -> NDArray[np.int8]:
             rng = np.random.default_rng([seed, stream])
-            return predictive.marked_by_anybody(parameters, data, rng)[np.ix_(*at)]
+            return drawn_labels(parameters, data, rng)[np.ix_(*at)]
 
         shape = (*parameters.b.shape, data.n)
         return xr.Dataset({"l": computed((*SAMPLE, "obs"), shape, np.int8, entries)}, coords=rows)
 
     def loglik(chain: NDArray[Any], draw: NDArray[Any], at: NDArray[Any]) -> Array:
         some = fit.parameters.take(np.ix_(chain, draw))
-        return predictive.log_likelihood(some, data.rows(at))
+        return row_terms(some, data.rows(at))[0]
 
     by_row = computed((*SAMPLE, "obs"), (*fit.parameters.b.shape, data.n), float, loglik)
     weighed = log_prior(fit.density, free_variables(fit.density, fit.parameters))
@@ -136,9 +135,8 @@ def _made_again(fit: "Fit") -> dict[str, "xr.Dataset"]:
     return {name: _numbered(group) for name, group in groups.items()}
 
 
-def _log_density(fit: "Fit") -> "xr.Variable":
+def _log_density(fit: "Fit") -> xr.Variable:
     """Log posterior density of the unconstrained coordinates of every draw, up to a constant."""
-    from bayes_lepu.result.lazy import computed
 
     def entries(*at: NDArray[Any]) -> Array:
         density = LogDensity(fit.spec, fit.data, fit.priors, jacobian=True)
@@ -165,10 +163,8 @@ def _attributes(fit: "Fit") -> dict[str, Any]:
     return {name: value for name, value in known.items() if value is not None}
 
 
-def parameter_group(fit: "Fit", p: Parameters, dims: tuple[str, ...]) -> "xr.Dataset":
+def parameter_group(fit: "Fit", p: Parameters, dims: tuple[str, ...]) -> xr.Dataset:
     """Named variables as in the PyMC model: masked columns and absent factors are left out."""
-    import xarray as xr
-
     data, several = fit.data, fit.data.n_annotators > 1
     own = (*dims, "annotator") if several else dims
     variables: dict[str, Any] = {
@@ -207,10 +203,8 @@ def _coords(fit: "Fit") -> dict[str, Any]:
     return {dim: list(names) for dim, names in fit.density.layout.coords.items()}
 
 
-def _log_weights(p: Parameters, dims: tuple[str, ...]) -> "xr.Dataset":
+def _log_weights(p: Parameters, dims: tuple[str, ...]) -> xr.Dataset:
     """Logarithms of the rates, which lose digits near 0 and 1 otherwise."""
-    import xarray as xr
-
     own = (*dims, "annotator") if p.several else dims
     return xr.Dataset(
         {"log_weights": ((*own, "weight"), p.log_w)},
@@ -218,7 +212,7 @@ def _log_weights(p: Parameters, dims: tuple[str, ...]) -> "xr.Dataset":
     )
 
 
-def _modes(fit: "Fit") -> "xr.Dataset":
+def _modes(fit: "Fit") -> xr.Dataset:
     points = stack([m.point for m in fit.modes])
     dataset = parameter_group(fit, points, ("mode",)).merge(_log_weights(points, ("mode",)))
     dataset["z"] = (("mode", "coordinate"), np.stack([m.z for m in fit.modes]))
@@ -240,17 +234,13 @@ def annotator_coords(d: PUData) -> dict[str, Any]:
     return {"annotator": list(d.annotators)} if d.n_annotators > 1 else {}
 
 
-def observed_group(d: PUData) -> "xr.Dataset":
+def observed_group(d: PUData) -> xr.Dataset:
     """The labels ``l``, and nothing else; of several annotators whether anybody marked the row."""
-    import xarray as xr
-
     return xr.Dataset({"l": ("obs", d.l)}, coords={"obs": as_coordinate(d.index)})
 
 
-def column_group(d: PUData) -> "xr.Dataset":
+def column_group(d: PUData) -> xr.Dataset:
     """The scale and masks of the columns, their encoding, and what is known from outside."""
-    import xarray as xr
-
     variables: dict[str, Any] = {
         "center": ("feature", d.center),
         "scale": ("feature", d.scale),
@@ -265,7 +255,7 @@ def column_group(d: PUData) -> "xr.Dataset":
     return xr.Dataset(variables, coords=coords, attrs=attrs)
 
 
-def constant_group(d: PUData) -> "xr.Dataset":
+def constant_group(d: PUData) -> xr.Dataset:
     """Columns, their scale and masks, audited classes, weights, labels of several annotators."""
     variables: dict[str, Any] = {"audited": ("obs", d.y)}
     if d.is_sparse:
@@ -294,9 +284,98 @@ def is_time(dtype: str) -> bool:
         return False
 
 
-def learned_group(learned: Learned) -> "xr.Dataset":
+def learned_group(learned: Learned) -> xr.Dataset:
     """The trees behind the learned columns."""
-    import xarray as xr
-
     arrays = {name: (f"{name}_dim", values) for name, values in learned.to_arrays().items()}
     return xr.Dataset(arrays, attrs={"names": json.dumps(learned.names)})
+
+
+class _Computed(BackendArray):
+    """An array (chain, draw), or (chain, draw, row, ...), behind a function of the first axes.
+
+    Draws times rows can be more than a memory holds, and most of those who open a tree look at the
+    parameters alone. This is how xarray's manual has arrays of files written ("How to add a new
+    backend"); these come from a function instead.
+    """
+
+    def __init__(self, entries: Entries, shape: tuple[int, ...], dtype: Any) -> None:
+        self._entries, self.shape, self.dtype = entries, shape, np.dtype(dtype)
+
+    def __getitem__(self, key: indexing.ExplicitIndexer) -> Any:
+        support = indexing.IndexingSupport.OUTER
+        return indexing.explicit_indexing_adapter(key, self.shape, support, self._pick)
+
+    def _pick(self, key: tuple[Any, ...]) -> Any:
+        """Entries by one integer, slice or array per axis; only what is asked for is computed."""
+        wanted = [np.arange(n)[at] for n, at in zip(self.shape[:3], key, strict=False)]
+        asked = [np.atleast_1d(at) for at in wanted]
+        cells = int(np.prod([*(at.size for at in asked), *self.shape[3:]]))
+        if cells > MAX_CELLS:
+            raise ModelError(
+                f"These are {cells:.2g} numbers, more than the {MAX_CELLS:.2g} that are computed "
+                "at once. Ask for some of the rows, such as "
+                "tree['log_likelihood']['l'].isel(obs=slice(1000)); lepu.compare does so itself."
+            )
+        values = self._entries(*asked)
+        at = [slice(None) if w.ndim else 0 for w in wanted] + list(key[3:])
+        for axis in reversed(range(len(at))):  # from the last, so that axes keep their numbers
+            values = values[(slice(None),) * axis + (at[axis],)]
+        return values
+
+
+def computed(
+    dims: tuple[str, ...], shape: tuple[int, ...], dtype: Any, entries: Entries
+) -> xr.Variable:
+    """A variable over the draws that is computed at first sight, and then kept."""
+    data: Any = indexing.LazilyIndexedArray(_Computed(entries, shape, dtype))
+    return xr.Variable(dims, indexing.MemoryCachedArray(data))
+
+
+def drawn_labels(p: Parameters, data: PUData, rng: np.random.Generator) -> NDArray[np.int8]:
+    """Whether anybody marks a row, in labels drawn from the model, ``(draws..., n)``."""
+    flat = p.take_flat()
+    out = np.empty((flat.b.size, data.n), dtype=np.int8)
+    for i in range(flat.b.size):
+        point = flat.take(i)
+        if p.several:
+            out[i] = (point.simulate(data.X, rng, shown=data.shown)[1] == 1).any(axis=-1)
+        else:
+            out[i] = rng.random(data.n) < point.h(data.X)
+    return out.reshape(*p.b.shape, data.n)
+
+
+FUNCTIONS: dict[str, Callable[[Parameters, Array], Array]] = {
+    "t": Parameters.t,
+    "s": Parameters.s,
+    "h": Parameters.h,
+    "missed": Parameters.missed,
+}
+
+
+def extract_rows(fit: "Fit", X: Array, index: pd.Index) -> xr.Dataset:
+    """t, s, h and P(y=1 | x, l=0), computed when they are looked at.
+
+    Dimensions (chain, draw, obs), of what every annotator has of his own (…, obs, annotator).
+    """
+    p, several = fit.parameters, fit.data.n_annotators > 1
+    chains, draws = p.b.shape
+
+    def variable(function: Callable[[Parameters, Array], Array], own: bool) -> xr.Variable:
+        def of(chain: NDArray[Any], draw: NDArray[Any], rows: NDArray[Any]) -> Array:
+            values = function(p.take(np.ix_(chain, draw)), X[rows])
+            return np.moveaxis(values, 2, 3) if own else values
+
+        dims: tuple[str, ...] = ("chain", "draw", "obs")
+        shape: tuple[int, ...] = (chains, draws, X.shape[0])
+        if own:
+            dims, shape = (*dims, "annotator"), (*shape, fit.data.n_annotators)
+        return computed(dims, shape, float, of)
+
+    coords: dict[str, Any] = {"chain": np.arange(chains), "draw": np.arange(draws)}
+    coords["obs"] = as_coordinate(index)
+    if several:
+        coords["annotator"] = list(fit.data.annotators)
+    return xr.Dataset(
+        {name: variable(f, several and name in ("s", "h")) for name, f in FUNCTIONS.items()},
+        coords=coords,
+    )

@@ -1,1 +1,1 @@
-"""Compiled code, interrupts, whole files and words about long work."""
+"""Compiled code, interrupts and whole files."""

@@ -9,16 +9,17 @@ process compiles for itself. A folder for temporary files is no way out: the kep
 code, and others may write there.
 """
 
+import hashlib
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache, wraps
+from importlib.resources import files
+from importlib.resources.abc import Traversable
 from typing import Any
 
 from numba import config, njit
 
-from bayes_lepu.errors import OWN_CODE, LepuWarning
-from bayes_lepu.runtime.sources import source_digest
-from bayes_lepu.runtime.telling import tell
+from bayes_lepu.errors import OWN_CODE, LepuWarning, tell
 
 SOURCES = (
     "data/scorers.py",
@@ -55,16 +56,33 @@ def compiled(
                 raise
             _warn_nothing_kept()
             return njit(**options)(function)
-        # Numba has no public way to say it: its stamp is the digest of one file, and comes after
-        # types that are read by name and may be gone. Its version comes first.
-        store = dispatcher._cache
-        index = store._cache_file
-        index._version = f"{index._version} {source_digest(*SOURCES)}"
-        store.load_overload = _announced(_never_fatal(store.load_overload))
-        store.save_overload = _never_fatal(store.save_overload)
-        return dispatcher
+        try:
+            return _kept(dispatcher)
+        except AttributeError:  # another numba: rather compiled by every process than out of date
+            return njit(**options)(function)
 
     return compile_function
+
+
+def _kept(dispatcher: Any) -> Any:
+    """The same function, whose machine code on disk is as old as the newest of all sources.
+
+    Numba has no public way to say it: its stamp is the digest of one file, and comes after types
+    that are read by name and may be gone. Its version comes first.
+    """
+    store = dispatcher._cache
+    index = store._cache_file
+    index._version = f"{index._version} {source_digest(*SOURCES)}"
+    load, save = _never_fatal(store.load_overload), _never_fatal(store.save_overload)
+
+    def announced(*args: Any, **kwargs: Any) -> Any:
+        found = load(*args, **kwargs)
+        if found is None:
+            _say_compiling()
+        return found
+
+    store.load_overload, store.save_overload = announced, save
+    return dispatcher
 
 
 def _never_fatal(step: Callable[..., Any]) -> Callable[..., Any]:
@@ -76,19 +94,6 @@ def _never_fatal(step: Callable[..., Any]) -> Callable[..., Any]:
             return step(*args, **kwargs)
         except Exception:
             return None
-
-    return attempt
-
-
-def _announced(load: Callable[..., Any]) -> Callable[..., Any]:
-    """The same step; where it finds nothing, compiling follows, and that is said once."""
-
-    @wraps(load)
-    def attempt(*args: Any, **kwargs: Any) -> Any:
-        found = load(*args, **kwargs)
-        if found is None:
-            _say_compiling()
-        return found
 
     return attempt
 
@@ -107,3 +112,31 @@ def _warn_nothing_kept() -> None:
         LepuWarning,
         skip_file_prefixes=OWN_CODE,
     )
+
+
+@cache
+def source_digest(*parts: str, package: str = "bayes_lepu") -> str:
+    """SHA-256 of Python files of a package, as hexadecimal digits.
+
+    Parameters
+    ----------
+    parts : str
+        Files and folders, relative to the package's own folder: "links.py", "rows".
+    package : str
+    """
+    digest = hashlib.sha256()
+    for part in parts:
+        for path, file in _python_files(part, files(package).joinpath(part)):
+            digest.update(f"{path}\0".encode())
+            digest.update(hashlib.sha256(file.read_bytes()).digest())
+    return digest.hexdigest()
+
+
+def _python_files(path: str, place: Traversable) -> Iterator[tuple[str, Traversable]]:
+    """Files below a place with their paths, in the same order everywhere."""
+    if place.is_dir():
+        for inside in sorted(place.iterdir(), key=lambda entry: entry.name):
+            if inside.is_dir() or inside.name.endswith(".py"):
+                yield from _python_files(f"{path}/{inside.name}", inside)
+    else:
+        yield path, place

@@ -7,7 +7,6 @@ is there only because the maximum of the bare likelihood need not exist.
 """
 
 import warnings
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -42,7 +41,7 @@ from bayes_lepu.verdict.levels import Profile, contraction, trace_profile
 from bayes_lepu.verdict.peaks import Local, Peak, Role, logit_pi, weak_density
 from bayes_lepu.verdict.records import Remedy
 from bayes_lepu.verdict.remedies import weigh_remedies
-from bayes_lepu.verdict.rivals import Bend, Rival, compare_rivals, measure_bend, ranked
+from bayes_lepu.verdict.rivals import Bend, Rival, compare_rivals, measure_bend
 from bayes_lepu.verdict.several_annotators import Agreement, agreement_of, panel_range
 
 if TYPE_CHECKING:
@@ -444,9 +443,3 @@ def evidence_of(fit: "Fit") -> Evidence:
     kept = vars(fit).setdefault("_evidence", Evidence(fit))
     assert isinstance(kept, Evidence)
     return kept
-
-
-def compare_fits(fits: "Mapping[str, Fit]") -> tuple[Rival, ...]:
-    """Several fits of the same labels against each other, in the order given."""
-    each = {name: evidence_of(fit) for name, fit in fits.items()}
-    return ranked({n: (e.weak, max(e.peaks, key=lambda p: p.logp).z) for n, e in each.items()})

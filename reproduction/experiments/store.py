@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from bayes_lepu.errors import FileFormatError
-from bayes_lepu.runtime.sources import source_digest
+from bayes_lepu.runtime.compilation import source_digest
 
 Record = dict[str, Any]
 Key = tuple[str, str, int]

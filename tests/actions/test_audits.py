@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 import bayes_lepu as lepu
+from bayes_lepu._fit import add_classes
 from bayes_lepu.actions.audits import (
     Round,
     Stratum,
@@ -14,7 +15,6 @@ from bayes_lepu.actions.audits import (
     estimate_positives,
 )
 from bayes_lepu.errors import DataError, ModelError
-from bayes_lepu.refitting import add_classes
 
 
 def simulated(seed, n=2500):

@@ -105,12 +105,19 @@ def test_fit_documents_every_option():
         assert name in documented, name
 
 
+def test_an_unknown_option_is_named_with_what_was_meant():
+    with pytest.raises(TypeError, match=r"fit\(\): .*'modle'\. Did you mean 'model'\?"):
+        lepu.fit([[0.0]], [1], modle="spm")
+
+
 def examples():
     """Every docstring of the package with an example, by its name."""
     finder = doctest.DocTestFinder(exclude_empty=True)
     for name in ["bayes_lepu", *MODULES]:
         module = importlib.import_module(name)
         yield from (test for test in finder.find(module, module=module) if test.examples)
+    for name in ("fit", "build_model", "from_trace", "compare", "diagnose"):  # decorated ones
+        yield from finder.find(inspect.unwrap(getattr(lepu, name)), name, globs={})
 
 
 @pytest.mark.parametrize("example", list(examples()), ids=lambda example: example.name)
@@ -126,24 +133,3 @@ def test_errors_can_be_caught_together():
         assert issubclass(getattr(lepu, name), lepu.LepuWarning)
         assert issubclass(getattr(lepu, name), UserWarning)
     assert issubclass(lepu.DataError, ValueError)
-
-
-# Of build_model and from_trace: what is theirs alone or means something else there.
-OWN_OPTIONS = {
-    # A model to sample by other means is named, not left to the labels.
-    "build_model": {"l", "terms", "model", "class_learner"},
-    "from_trace": {"l", "trace", "model", "class_learner"},
-}
-
-
-@pytest.mark.parametrize("name", OWN_OPTIONS)
-def test_options_that_functions_share_are_the_same(name):
-    """Same default, type and order as in `fit`, and nothing that `fit` does not know."""
-    theirs = {
-        k: v
-        for k, v in inspect.signature(getattr(lepu, name)).parameters.items()
-        if k not in OWN_OPTIONS[name]
-    }
-    ours = inspect.signature(lepu.fit).parameters
-    assert not set(theirs) - set(ours)
-    assert list(theirs.items()) == [(k, v) for k, v in ours.items() if k in theirs]

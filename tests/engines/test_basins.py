@@ -10,8 +10,8 @@ from bayes_lepu.engines.laplace import gaussian_at
 from bayes_lepu.engines.nuts import NutsOptions, sample_nuts
 from bayes_lepu.model import get_model
 from bayes_lepu.model.density import LogDensity
+from bayes_lepu.model.row_sums import row_terms
 from bayes_lepu.priors.prior import weak_priors
-from bayes_lepu.result.predictive import log_likelihood, prior_parameters
 
 OPTIONS = NutsOptions(500, 500, 4, None, 0.9, 3, False)
 
@@ -28,8 +28,9 @@ def test_bridge_evidence_agrees_with_the_prior_average_of_the_likelihood():
     run = basins.Run(start, *sample_nuts(density, start, options=OPTIONS))
     bridge = basins.log_evidence(density, run, seed=1)
 
-    prior = prior_parameters(spec, data, priors, 100_000, rng)
-    loglik = log_likelihood(prior, data).sum(axis=-1)
+    density = LogDensity(spec, data, priors)
+    prior = density.unpack(density.sample_prior(100_000, rng))
+    loglik = row_terms(prior, data)[0].sum(axis=-1)
     top = loglik.max()
     average = np.exp(loglik - top)
     expected = np.log(average.mean()) + top

@@ -12,8 +12,8 @@ from bayes_lepu.engines.nuts import NutsOptions, label_draws, sample_nuts
 from bayes_lepu.model import get_model
 from bayes_lepu.model.compiled import whitened_fold
 from bayes_lepu.model.density import LogDensity
+from bayes_lepu.model.row_sums import row_terms
 from bayes_lepu.priors.prior import weak_priors
-from bayes_lepu.result.predictive import log_likelihood, prior_parameters
 from tests.patience import slow
 
 NONE = np.zeros(0)  # nothing is centred
@@ -99,8 +99,9 @@ def test_labelled_draws_match_importance_sampling_from_the_prior(model, rule):
     draws = d.unpack(sample.z)
 
     rng = np.random.default_rng(9)
-    prior = prior_parameters(spec, data, priors, 200_000, rng)
-    log_weight = log_likelihood(prior, data).sum(axis=-1)
+    density = LogDensity(spec, data, priors)
+    prior = density.unpack(density.sample_prior(200_000, rng))
+    log_weight = row_terms(prior, data)[0].sum(axis=-1)
     weight = np.exp(log_weight - log_weight.max())
     weight /= weight.sum()
     ess_prior = 1 / np.sum(weight**2)

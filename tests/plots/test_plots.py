@@ -124,7 +124,7 @@ def test_rare_classes_get_axes_that_fit_them():
     fit = lepu.fit(X, l, model="scar", method="laplace", draws=100, random_seed=1)
     pi = float(fit.pi_draws.mean())
     assert pi < 0.05
-    for plot in (plots.plot_prior_posterior, plots.plot_profile, plots.plot_modes):
+    for plot in (plots.plot_prior_posterior, plots.plot_profile):
         axes = plot(fit).viz["plot"].to_numpy().ravel()[0]
         assert fit.pi_draws.min() < axes.get_xlim()[1] < 0.4
     axes = plots.plot_class_probability(fit).viz["plot"].to_numpy().ravel()[0]
@@ -149,12 +149,6 @@ def test_prior_and_posterior_are_those_of_the_fit(fit):
         # Two samples of 1000 prior draws.
         tolerance = 4 * table.loc[f"prior of {name}", "sd"] * np.sqrt(2 / 1000)
         assert prior.mean() == pytest.approx(table.loc[f"prior of {name}", "mean"], abs=tolerance)
-
-
-def test_modes_are_at_their_class_prior(fit):
-    axes = plots.plot_modes(fit).viz["plot"].to_numpy().ravel()[0]
-    best = axes.collections[-1].get_offsets()[0]
-    np.testing.assert_allclose(best, [fit.modes[0].pi, 0.0])
 
 
 def test_dollars_are_not_mathematics(fit):

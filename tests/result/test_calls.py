@@ -1,15 +1,11 @@
 """The call that a fit prints: executed, it gives the same numbers."""
 
-import inspect
-from dataclasses import fields
-
 import numpy as np
 import pandas as pd
 import pytest
 
 import bayes_lepu as lepu
 from bayes_lepu import Prior
-from bayes_lepu.result.origin import FitOptions
 from tests.tiny import tiny_fit, tiny_table
 
 pytestmark = pytest.mark.filterwarnings("ignore::bayes_lepu.IdentifiabilityWarning")
@@ -149,16 +145,6 @@ def test_draws_of_a_trace_are_called_from_the_trace():
     tree = tiny_fit("scar").tree
     fit = lepu.from_trace(tree, X, l, model="scar", random_seed=1)
     same_numbers(fit, X=X, l=l, trace=tree)
-
-
-def test_options_are_those_of_fit():
-    given = inspect.signature(lepu.fit).parameters
-    first = ("model", "class_link", "class_learner", "method")
-    rest = (name for name in given if name not in ("X", "l", *first, "visits"))
-    assert [field.name for field in fields(FitOptions)] == [*first, "l", *rest]
-    for field in fields(FitOptions):
-        if field.name not in ("l", "random_seed"):  # a seed is made where none is given
-            assert given[field.name].default == field.default
 
 
 def test_options_come_back_from_a_file(table, tmp_path):

@@ -63,3 +63,9 @@ def test_intervals_have_the_level_that_arviz_is_set_to():
     again = fit.decide(budget=5)
     assert again.ci_prob == 0.89
     assert (again.rows["lower"] < decision.rows["lower"]).all()
+
+
+def test_the_fewest_draws_allowed_have_an_effective_size():
+    few = {"draws": 4, "tune": 100, "chains": 1, "random_seed": 1, "progressbar": False}
+    fit = lepu.fit(*tiny_table()[:2], model="naive", method="nuts", **few)
+    assert np.isfinite(fit.summary()["ess_bulk"].to_numpy(dtype=float)).all()

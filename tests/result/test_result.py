@@ -17,7 +17,7 @@ from bayes_lepu.fitted import Fit
 from bayes_lepu.model import REGISTRY
 from bayes_lepu.model.parameters import stack
 from bayes_lepu.result import summaries
-from bayes_lepu.result.saved import FORMAT_VERSION, read_tree, write_tree
+from bayes_lepu.result.saved import read_tree, write_tree
 
 MODELS = list(REGISTRY)
 ODD = ["a/b", "<b>height</b>", "größe (cm)", "x' OR 1=1; --", "new\nline"]
@@ -200,9 +200,8 @@ def test_repr_computes_nothing(fits):
     assert repr(fit) == str(fit)
 
 
-@pytest.mark.parametrize("model", MODELS)
-def test_html_escapes_names(fits, model):
-    html = fits[model]._repr_html_()
+def test_html_escapes_names(fits):
+    html = fits["spm"]._repr_html_()
     assert "<b>height</b>" not in html
     assert html.count("<tr>") >= 5
 
@@ -286,14 +285,12 @@ def test_round_trip_with_masks_and_audited_rows(table, tmp_path, model):
     "index",
     [
         pd.RangeIndex(400),
-        pd.Index(range(7, 407)),
         pd.Index(np.linspace(0, 1, 400)),
         pd.Index([f"é{i}" for i in range(400)]),
-        pd.date_range("2020", periods=400),
         pd.DatetimeIndex([pd.NaT, *pd.date_range("2020", periods=399, freq="7ns")]),
         pd.date_range("2020-10-24", periods=400, freq="15min", tz="Europe/Berlin"),
     ],
-    ids=["range", "int", "float", "str", "days", "nanoseconds", "time zone"],
+    ids=["range", "float", "str", "nanoseconds", "time zone"],
 )
 def test_round_trip_of_row_labels(table, tmp_path, index):
     X, l, _ = table
@@ -328,12 +325,6 @@ def test_round_trip_of_an_array_fit(tmp_path):
     assert not loaded.data.named
 
 
-def test_numpy_options_can_be_saved(table, tmp_path):
-    X, l, _ = table
-    fit = lepu.fit(X, l, model="scar", method="map", random_seed=np.int64(3))
-    assert lepu.load(fit.save(tmp_path / "fit.nc")).options.random_seed == 3
-
-
 def test_the_file_explains_itself(fits, tmp_path):
     path = fits["psychm"].save(tmp_path / "fit.nc")
     with xr.open_datatree(path, engine="h5netcdf") as tree:
@@ -362,36 +353,20 @@ def test_files_that_are_no_fits(fits, tmp_path):
         lepu.load(foreign)
 
 
-def rewritten(fit, path, change):
-    tree = read_tree(fit.save(path))
-    change(tree)
-    return write_tree(tree, path)
+CHANGED = {
+    r"version 0.*reads version": lambda tree: tree.attrs.update(format_version=0),
+    r"version two.*reads version": lambda tree: tree.attrs.update(format_version="two"),
+    r"propensity .newer.; this release knows one": lambda t: t.attrs.update(propensity="newer"),
+    r"cut.nc is incomplete.*modes": lambda tree: tree.__delitem__("modes"),
+}
 
 
-def test_files_of_other_versions_are_refused(fits, tmp_path):
-    for version in (FORMAT_VERSION + 1, 0, "two"):
-        path = rewritten(
-            fits["spm"], tmp_path / "v.nc", lambda t, v=version: t.attrs.update(format_version=v)
-        )
-        with pytest.raises(FileFormatError, match=rf"version {version}.*reads version"):
-            lepu.load(path)
-
-
-def test_files_of_unknown_models_are_refused(fits, tmp_path):
-    path = rewritten(fits["spm"], tmp_path / "m.nc", lambda t: t.attrs.update(propensity="newer"))
-    with pytest.raises(
-        FileFormatError, match=r"propensity .newer.; this release knows one, constant"
-    ):
-        lepu.load(path)
-
-
-def test_incomplete_files_are_refused(fits, tmp_path):
-    def drop(tree):
-        del tree["modes"]
-
-    path = rewritten(fits["spm"], tmp_path / "cut.nc", drop)
-    with pytest.raises(FileFormatError, match=r"cut.nc is incomplete.*modes"):
-        lepu.load(path)
+@pytest.mark.parametrize("message", CHANGED)
+def test_other_versions_unknown_models_and_incomplete_files_are_refused(fits, tmp_path, message):
+    tree = read_tree(fits["spm"].save(tmp_path / "cut.nc"))
+    CHANGED[message](tree)
+    with pytest.raises(FileFormatError, match=message):
+        lepu.load(write_tree(tree, tmp_path / "cut.nc"))
 
 
 def test_many_rows_tell_pi_by_some_of_them(monkeypatch):

@@ -79,10 +79,10 @@ def test_pymc_replicates_the_labels_as_the_fit_does(name):
     tree = fit.tree.isel({"draw": slice(0, 50)}, missing_dims="ignore")
     theirs = pm.sample_posterior_predictive(tree, model=fit.model, random_seed=1, **SLOWLY)
     theirs = theirs["posterior_predictive"]["L" if name == "panel" else "l"]
-    ours = fit.sample_posterior_predictive(random_seed=2).isel(draw=slice(0, 50))
+    theirs = (theirs == 1).any("annotator") if name == "panel" else theirs
+    ours = fit.tree["posterior_predictive"]["l"].isel(draw=slice(0, 50))
     assert theirs.dims == ours.dims
     assert list(theirs["obs"].to_numpy()) == list(fit.data.index)
-    np.testing.assert_array_equal(theirs == -1, ours == -1)
     # The same 200 draws of the parameters: what is left is the chance of single labels.
     error = np.sqrt(2 * 0.25 / 200)
     gap = (theirs.mean(("chain", "draw")) - ours.mean(("chain", "draw"))).to_numpy()

@@ -85,19 +85,6 @@ def test_it_can_be_pickled_and_accept_levels(pair):
     assert str(again) == str(fit)
 
 
-def test_a_point_estimate_too(tmp_path):
-    X, l, _ = tiny_table()
-    fit = lepu.fit(X, l, model="scar", method="map", random_seed=1)
-    path = fit.save(tmp_path / "fit.nc", data=False)
-    assert str(lepu.load(path)) == str(fit)
-    shipped = lepu.load(path)
-    assert shipped.summary().equals(fit.summary())
-    assert shipped.decide(X, budget=3).rows.equals(fit.decide(X, budget=3).rows)
-    assert shipped.missed(X, total=True).equals(fit.missed(X, total=True))
-    with pytest.raises(ModelError, match="all_groups=True"):
-        fit.save(tmp_path / "other.nc", data=False, all_groups=True)
-
-
 def test_a_printed_fit_prints_the_same_after_load_and_computes_nothing(tmp_path, monkeypatch):
     fit = replace(tiny_fit("psychm"))  # which nobody has printed yet
     assert lepu.load(fit.save(tmp_path / "before.nc")).remembered is None

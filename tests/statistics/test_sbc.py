@@ -14,9 +14,8 @@ import pytest
 from scipy import stats
 
 import bayes_lepu as lepu
-from bayes_lepu.building import Rows, read_model
 from bayes_lepu.model.density import LogDensity
-from bayes_lepu.result.origin import FitOptions
+from bayes_lepu.options import FitOptions, read_model
 
 REPLICATIONS = 200
 FALSE_ALARM = 0.01  # probability over all cases together
@@ -58,8 +57,8 @@ def ranks_of_truth(X, replications, *, model, shown=None, priors=None, **options
     """
     labels = (np.arange(len(X)) % 2).astype(float)
     template = labels if shown is None else np.where(shown, labels[:, None], np.nan)
-    asked = FitOptions(model=model, priors=priors, random_seed=0, **options)
-    spec, data, chosen = read_model(Rows(X, template), model, asked)
+    asked = FitOptions(X, template, model=model, priors=priors, random_seed=0, **options)
+    spec, data, chosen = read_model(asked)
     density = LogDensity(spec, data, chosen, jacobian=True)
     sampling = {"draws": 350, "tune": 400, "chains": 2, "cores": 1, "progressbar": False}
     found = []

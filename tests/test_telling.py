@@ -3,7 +3,7 @@
 import logging
 import time
 
-from bayes_lepu.runtime.telling import LOGGER, announced, tell
+from bayes_lepu.errors import LOGGER, announced, tell
 
 
 def silence(monkeypatch):
