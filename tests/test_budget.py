@@ -12,10 +12,10 @@ CONSTANT = re.compile(r"^_?[A-Z][A-Z0-9_]+(: *[a-z]+)? *= *-?[0-9.]", re.MULTILI
 # Where this is going: 18,500 lines and 110 files of the package (20,000 and 120 with everything
 # that is being added), 13,000 lines of tests, 120 numeric constants, 28 options of `fit`.
 BUDGETS = {
-    "lines of the package": 28_555,
-    "files of the package": 137,
-    "lines of the tests": 17_458,
-    "numeric constants": 244,
+    "lines of the package": 28_013,
+    "files of the package": 129,
+    "lines of the tests": 17_161,
+    "numeric constants": 242,
     "options of fit": 28,
 }
 
