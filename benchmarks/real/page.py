@@ -179,6 +179,7 @@ def lost_cells() -> str:
         index=CELL, columns="method", values="AUC"
     )
     ours = next(name for name in OUR_ANSWER if name in means)
+    means = means.dropna(subset=[ours])
     peers = means[[name for name in PEERS if name in means]]
     table = pd.DataFrame(
         {ours: means[ours], "best peer": peers.max(axis=1), "its name": peers.idxmax(axis=1)}
@@ -193,7 +194,7 @@ def letters_table() -> str:
     """PULSNAR's protocol beside its printed figures."""
     cells = read_cells()
     repeats = cells.loc[cells["table"] == PROTOCOL, "trials"].min()
-    note = f"\nRepeats: ours {repeats} at each of six α, printed 40 at more of them.\n"
+    note = f"\nRepeats: ours {repeats} at each α that has a figure, printed 40 at more of them.\n"
     return markdown(letters(cells), index="method") + note
 
 
