@@ -107,7 +107,12 @@ def load_demo() -> PUDataset:
         2500 rows, 6 columns, ``y``, ``s``, ``t``, and ``truth`` = a, b, alpha, beta, gamma, lam,
         pi (mean of t) and c (P(l=1 | y=1)).
     """
-    rng = np.random.Generator(np.random.PCG64(_SEED))
+    return draw_photographs(_SEED)
+
+
+def draw_photographs(seed: int) -> PUDataset:
+    """The demo with other photographs and marks: new data from the same truth."""
+    rng = np.random.Generator(np.random.PCG64(seed))
     X = _photographs(rng)
     values = X.to_numpy(dtype=float)
     Z = (values - values.mean(axis=0)) / values.std(axis=0)

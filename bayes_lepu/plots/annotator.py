@@ -5,7 +5,7 @@ r"""What the annotator responds to: the propensity along each column.
 the propensity averaged over the rows with one column moved and the others left as they are.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -128,10 +128,14 @@ def effect_of(fit: "Fit", name: str, *, ci_prob: float | None = None) -> Effect:
     places = list(data.terms.get(name) or (fit.feature_names.index(name),))
     values, x, levels = _settings(fit, name, places)
     tails = tail_probabilities(ci_prob)
-    draws, X = fit.draws.thin(DRAWS).average(), data.X[some_rows(data.n, ROWS)]
-    columns = data.cells(places, some_rows(data.n, ROWS))
-    s = _averaged(draws.omega(X), draws.alpha[:, places], columns, values, draws.s_at)
-    t = _averaged(draws.tau(X), draws.a[:, places], columns, values, draws.of_class.value)
+    draws, X = fit.draws.thin(DRAWS).average(), data.cells(range(data.p), some_rows(data.n, ROWS))
+    s, t = np.empty((2, draws.b.size, len(values)))
+    for g, value in enumerate(values):
+        X[:, places] = value
+        if data.learned is not None:  # its classifiers rate the moved rows anew
+            at = data.is_learned
+            X[:, at] = (data.learned.log_odds(X) - data.center[at]) / data.scale[at]
+        s[:, g], t[:, g] = draws.s(X).mean(axis=-1), draws.t(X).mean(axis=-1)
     return Effect(x, mean_and_interval(s, tails), mean_and_interval(t, tails), levels)
 
 
@@ -176,21 +180,6 @@ def _group_settings(
         levels[1:-1] = [""] * (len(levels) - 2)
     x = np.arange(len(places), dtype=float)
     return (raw - data.center[places]) / data.scale[places], x, tuple(levels)
-
-
-def _averaged(
-    predictor: Array,
-    slope: Array,
-    columns: Array,
-    settings: Array,
-    factor: Callable[[Array], Array],
-) -> Array:
-    """Mean over the rows with the columns moved to every setting, ``(draws, settings)``."""
-    rest = predictor - slope @ columns.T
-    out = np.empty((len(slope), len(settings)))
-    for g, value in enumerate(settings):
-        out[:, g] = factor(rest + (slope @ value)[:, None]).mean(axis=1)
-    return out
 
 
 def top_features(fit: "Fit", count: int = MAX_PANELS) -> list[str]:

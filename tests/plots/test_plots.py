@@ -53,19 +53,19 @@ def test_other_backends(plot, fit):
     assert plot(fit, backend="plotly").viz["figure"].item().to_json()
 
 
-def test_propensity_curve_is_the_average_over_the_rows(fit):
-    along = annotator.effect_of(fit, NAMES[2])
-    x, s, t = along.x, along.s, along.t
-    draws = fit.draws.thin(annotator.DRAWS)
-    X = fit.data.X[panels.some_rows(fit.data.n, annotator.ROWS)]
-    g = 7
-    moved = X.copy()
-    moved[:, 2] = (x[g] - fit.data.center[2]) / fit.data.scale[2]
-    s_at = draws.s_at(draws.omega(moved)).mean(axis=1)
-    assert s[0, g] == pytest.approx(s_at.mean())
-    assert t[0, g] == pytest.approx(sigmoid(draws.tau(moved)).mean())
-    assert np.all(s[1] <= s[0])
-    assert np.all(s[0] <= s[2])
+@pytest.mark.parametrize("learner", [None, "boosting"])
+def test_curves_are_averages_of_predictions_with_the_column_moved(learner):
+    rng = np.random.default_rng(1)
+    X = pd.DataFrame(rng.normal(size=(600, 3)), columns=list("abc"))
+    l = (rng.random(600) < 0.5 * sigmoid(4 - 4 * np.hypot(X["a"], X["b"]))).astype(int)
+    fit = lepu.fit(X, l, model="scar", class_learner=learner, method="map", random_seed=1)
+    along, rows = annotator.effect_of(fit, "a"), X.iloc[panels.some_rows(600, annotator.ROWS)]
+    moved = rows.assign(a=along.x[9])
+    expected = fit.predict_proba(moved)[:, 1].mean()
+    assert along.t[0, 9] == pytest.approx(expected, rel=1e-3)  # rounding at a split moves a row
+    assert along.s[0, 9] == pytest.approx(fit.propensity(moved)["mean"].mean())
+    assert np.all(np.diff(along.t[[1, 0, 2]], axis=0) >= 0)
+    assert set(annotator.top_features(fit)) == {"a", "b", "c"}  # the user's columns, no scores
 
 
 @pytest.mark.filterwarnings("ignore::bayes_lepu.IdentifiabilityWarning")
