@@ -14,9 +14,9 @@ CONSTANT = re.compile(r"^_?[A-Z][A-Z0-9_]+(: *[a-z]+)? *= *-?[0-9.]", re.MULTILI
 # that is being added), 13,000 lines of tests, 120 numeric constants, 28 options of `fit`, 70
 # modules whose functions are called from `fit` to the page (counted in `tests/report`).
 BUDGETS = {
-    "lines of the package": 28_013,
+    "lines of the package": 28_007,
     "files of the package": 129,
-    "lines of the tests": 17_200,
+    "lines of the tests": 17_199,
     "numeric constants": 242,
     "options of fit": 28,
     "modules from fit to page": 85,
@@ -29,11 +29,11 @@ FOLDERS = {
     "engines": 3_278,
     "factors": 997,
     "model": 2_449,
-    "plots": 938,
+    "plots": 927,
     "priors": 707,
     "report": 1_029,
     "result": 1_522,
-    "root": 4_245,
+    "root": 4_250,
     "rows": 1_676,
     "runtime": 324,
     "verdict": 3_956,
