@@ -209,7 +209,7 @@ class Layout:
         """
         z = np.zeros((*full.shape[:-1], self.dim))
         place, base, _, _ = self.arrays
-        values = np.clip(np.nan_to_num(full[..., place], nan=0.0), -LARGEST, LARGEST)
+        values = np.nan_to_num(full[..., place], nan=0.0, posinf=LARGEST, neginf=-LARGEST)
         np.add.at(z, (..., base), values)  # type: ignore[arg-type]
         z /= np.maximum(np.bincount(base, minlength=self.dim), 1)
         for block in self.blocks:
