@@ -15,8 +15,8 @@ from scipy.special import ndtri
 
 from bayes_lepu.links import sigmoid
 
+__all__ = ["PUDataset", "load_demo"]
 _N = 2500
-_SEED = 1
 _COLUMNS = (
     "heat_contrast_c",
     "motion_area_pct",
@@ -107,7 +107,7 @@ def load_demo() -> PUDataset:
         2500 rows, 6 columns, ``y``, ``s``, ``t``, and ``truth`` = a, b, alpha, beta, gamma, lam,
         pi (mean of t) and c (P(l=1 | y=1)).
     """
-    return draw_photographs(_SEED)
+    return draw_photographs(seed=1)
 
 
 def draw_photographs(seed: int) -> PUDataset:
