@@ -48,7 +48,6 @@ PLAIN = [
     ElkanNotoClassifier(random_state=0),
 ]
 LEARNING = [
-    PUClassifier(model="scar", class_learner=LogisticRegression(), random_state=0),
     PUClassifier(model="scar", estimator=DecisionTreeClassifier(max_depth=3), random_state=0),
     ElkanNotoClassifier(estimator=LogisticRegression(), random_state=0),
 ]
