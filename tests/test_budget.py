@@ -16,7 +16,7 @@ CONSTANT = re.compile(r"^_?[A-Z][A-Z0-9_]+(: *[a-z]+)? *= *-?[0-9.]", re.MULTILI
 BUDGETS = {
     "lines of the package": 28_007,
     "files of the package": 129,
-    "lines of the tests": 17_199,
+    "lines of the tests": 17_198,
     "numeric constants": 241,
     "options of fit": 28,
     "modules from fit to page": 85,

@@ -204,14 +204,14 @@ class Layout:
         """Coordinates ``(..., dim)`` of full vectors ``(..., size)``.
 
         What annotators share and how much they differ is taken from ``pooling`` where it stands
-        there, from their mean and spread elsewhere. Other unknown scales are put at the size of
-        what they scale.
+        there, else from their mean and spread. Other unknown scales are the size of what they scale.
         """
-        z = np.zeros((*full.shape[:-1], self.dim))
+        z, rest = np.zeros((2, *full.shape[:-1], self.dim))
         place, base, _, _ = self.arrays
         values = np.nan_to_num(full[..., place], nan=0.0, posinf=LARGEST, neginf=-LARGEST)
-        np.add.at(z, (..., base), values)  # type: ignore[arg-type]
-        z /= np.maximum(np.bincount(base, minlength=self.dim), 1)
+        z[..., base] = values  # one of the places, then their mean: exact if equal
+        np.add.at(rest, (..., base), values - z[..., base])  # type: ignore[arg-type]
+        z += rest / np.maximum(np.bincount(base, minlength=self.dim), 1)
         for block in self.blocks:
             if block.role == "mean" and block.parameter in pooling:
                 z[..., self.slices[block.name]] = block.coordinates(pooling[block.parameter])
