@@ -204,7 +204,7 @@ class Layout:
         """Coordinates ``(..., dim)`` of full vectors ``(..., size)``.
 
         What annotators share and how much they differ is taken from ``pooling`` where it stands
-        there, else from their mean and spread. Other unknown scales are the size of what they scale.
+        there, else from their mean and spread. Unknown scales are the size of what they scale.
         """
         z, rest = np.zeros((2, *full.shape[:-1], self.dim))
         place, base, _, _ = self.arrays
