@@ -76,7 +76,7 @@ def test_efficient_scores_against_a_refit():
 def test_what_was_not_computed_supports_no_level(monkeypatch):
     from bayes_lepu.verdict import evidence
 
-    case = simulate("scar", "as usual", 1, n=2500)
+    case = simulate("scar", "as usual", 2, n=2500)
     fit = lepu.fit(case.X, case.l, method="map", random_seed=0, **case.options)
     assert fit.identifiability.level == 1
     monkeypatch.setattr(evidence, "MAX_DIM", 3)
@@ -190,7 +190,7 @@ def test_the_range_of_a_posterior_holds_its_interval_under_every_form():
 
 def test_a_poor_gaussian_is_no_level_one():
     """Pareto k above .7: the draws do not describe the posterior, so nothing rests on them."""
-    case = simulate("scar", "as usual", 1, n=2500)
+    case = simulate("scar", "as usual", 2, n=2500)
     fit = lepu.fit(case.X, case.l, model="scar", method="laplace", draws=250, random_seed=1)
     assert fit.identifiability.level == 1
     vars(fit)["quality"] = replace(fit.quality, figures={**fit.quality.figures, "pareto_k": 0.8})
