@@ -28,6 +28,7 @@ from bayes_lepu.actions.missed import (
     positive_given_labels,
 )
 from bayes_lepu.actions.plain_answer import Answer, answer
+from bayes_lepu.actions.sensitivity import SCALES, sensitivity
 from bayes_lepu.choosing import Choice
 from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.engines.engines import Quality
@@ -634,6 +635,36 @@ class Fit:
         self._require_memory("missed")
         rows, positive = np.arange(self.data.n), positive_given_labels(self.data)
         return summaries.summary_by_row(self.draws, positive, rows, self.data.index, ci_prob)
+
+    def sensitivity(self, scales: Sequence[float] = SCALES, *, budget: int = 100) -> pd.DataFrame:
+        """How the answer moves with how much the annotator may vary.
+
+        Parameters
+        ----------
+        scales : sequence of float
+            Values of S: the columns together may change the log-odds of a positive being marked by
+            so much (prior standard deviation). 0 is a constant propensity.
+        budget : int
+            How many rows would be reviewed first.
+
+        Returns
+        -------
+        DataFrame
+            One line per S, by point estimates: ``class_prior``, ``missed``, ``same_rows`` (share of
+            the first ``budget`` rows that this fit also puts first), and ``behind``, how many
+            log-likelihood units S predicts these labels worse than the best one. A larger S always
+            fits the labels at hand a little better; a difference below 2 units says nothing.
+
+        Examples
+        --------
+        >>> import bayes_lepu as lepu
+        >>> demo = lepu.load_demo()
+        >>> fit = lepu.fit(demo.X, demo.l, model="spm", method="map", random_seed=1)
+        >>> list(fit.sensitivity().columns)
+        ['class_prior', 'missed', 'same_rows', 'behind']
+        """
+        self._require_memory("sensitivity")
+        return sensitivity(self, scales, budget)
 
     def agreement(self, *, ci_prob: float | None = None) -> pd.DataFrame:
         """Rows labelled by each pair, by nobody and by exactly k, against what the model expects.
