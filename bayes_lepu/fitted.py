@@ -913,14 +913,8 @@ class Fit:
         if not self.data.in_memory:
             sampled = f"A random sample of {self.data.n} of {self.data.n_all} rows"
             return self.sample.report(path, title=title or sampled, group_by=group_by)
-        _ = self.answer  # kept, so that the page says what print(fit) says
-        return write_report(
-            self,
-            path,
-            identifiability=self.identifiability,
-            title=title,
-            group_by=(group_by,) if isinstance(group_by, str) else tuple(group_by),
-        )
+        groups = (group_by,) if isinstance(group_by, str) else tuple(group_by)
+        return write_report(self, path, title=title, group_by=groups)
 
     # Display ----------------------------------------------------------------------------------
 

@@ -30,7 +30,7 @@ from bayes_lepu.actions.missed import (
     stream,
     weighted_sums,
 )
-from bayes_lepu.data.formulas import is_group, spline_argument
+from bayes_lepu.data.formulas import inverse_of, is_group, spline_argument
 from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.data.weights import evenly_spaced
 from bayes_lepu.errors import DataError
@@ -321,9 +321,10 @@ def own_values(data: PUData, name: str, rows: NDArray[np.intp]) -> tuple[str, ND
     places = list(data.terms[name])
     raw = data.cells(places, rows) * data.scale[places] + data.center[places]
     raw = np.round(raw, 10) + 0.0  # undo the rounding of the way to the internal scale and back
-    if design is not None and (of := spline_argument(name)):
+    if design is not None and (spline := spline_argument(name)):
         values = design.argument(name, raw)
-        return None if values is None else (of[0], np.round(values, 10))
+        of, inverse = inverse_of(spline[0])
+        return None if values is None else (of, inverse(np.round(values, 10)))
     if is_group(name):
         levels = [data.feature_names[j].split("=", 1)[1] for j in places]
         return name.removeprefix("1 | "), np.array(levels, dtype=object)[np.argmax(raw, axis=1)]
@@ -333,4 +334,7 @@ def own_values(data: PUData, name: str, rows: NDArray[np.intp]) -> tuple[str, ND
         return name, np.array(column.levels, dtype=object)[at]
     if column is not None and column.indicator and len(places) == 2:
         return name, np.where(raw[:, 1] > 0.5, np.nan, raw[:, 0])
-    return (name, raw[:, 0]) if len(places) == 1 else None
+    if len(places) > 1:
+        return None
+    of, inverse = inverse_of(name)
+    return of, inverse(raw[:, 0])

@@ -149,12 +149,6 @@ def _by_audits(fit: "Fit", verdict: Identifiability, audits: pd.DataFrame, level
     return text
 
 
-def answer_of(fit: "Fit", verdict: Identifiability) -> Answer:
-    """The answer that a fit keeps for this verdict, or a new one where it keeps none."""
-    kept = vars(fit).get("answer") if vars(fit).get("identifiability") is verdict else None
-    return kept if isinstance(kept, Answer) else answer(fit, verdict)
-
-
 def _nothing_missed(decision: Decision, total: pd.DataFrame) -> Answer:
     return Answer(
         missed="No positive was missed, by assumption: this model takes unlabelled for negative.",

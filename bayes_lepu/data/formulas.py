@@ -166,6 +166,25 @@ def gap_name(column: str) -> str:
     return f"{column} missing"
 
 
+INVERSES: dict[str, Callable[[Array], Array]] = {
+    "log": np.exp,
+    "log2": np.exp2,
+    "log10": lambda values: 10.0**values,
+    "log1p": np.expm1,
+    "sqrt": np.square,
+}
+
+
+def inverse_of(term: str) -> tuple[str, Callable[[Array], Array]]:
+    """What a term is a function of, and the way back to it; itself where there is none.
+
+    >>> inverse_of("log(amount)")[0], inverse_of("amount")[0]
+    ('amount', 'amount')
+    """
+    found = re.fullmatch(rf"({'|'.join(INVERSES)})\((\w+|`[^`]+`)\)", term)
+    return (found[2].strip("`"), INVERSES[found[1]]) if found else (term, np.asarray)
+
+
 def spline_argument(term: str) -> tuple[str, str] | None:
     """What a spline is of, and the same spline of a plain column; None for other terms.
 

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bayes_lepu.data.formulas import is_group
+from bayes_lepu.actions.groups import own_values
+from bayes_lepu.data.formulas import inverse_of, is_group, spline_argument
 from bayes_lepu.errors import DataError
 from bayes_lepu.links import Array
 from bayes_lepu.model.parameters import sigma_norm
@@ -95,7 +96,7 @@ def plot_propensity(
             for level in (float(fit.draws.gamma.mean()), 1 - float(fit.draws.lam.mean())):
                 panels.line(position, ends, np.full(2, level), GUIDE, dashed=True, width=0.8)
         panels.limits(position, y=(0.0, 1.0))
-        panels.labels(position, x=short(name), y="probability")
+        panels.labels(position, x=short(own_name(fit, name) or name), y="probability")
     entries = [("propensity s", PROPENSITY)]
     of_class = "class t" if times == 1 else f"class t, {times} times as large"
     panels.legend([*entries, (of_class, CLASS)] if show_class else entries)
@@ -146,7 +147,8 @@ def _settings(fit: "Fit", name: str, places: list[int]) -> tuple[Array, Array, t
     if is_group(name):
         return _group_settings(fit, name, places)
     if design is not None and (curve := design.curve(name, GRID)) is not None:
-        return (curve[1] - center) / scale, curve[0], ()
+        _, inverse = inverse_of((spline_argument(name) or (name,))[0])
+        return (curve[1] - center) / scale, inverse(curve[0]), ()
     column = next((c for c in data.encoding.columns if c.name == name), None)
     if column is not None and column.levels is not None and len(column.names) == len(places):
         raw = np.vstack([np.zeros(len(places)), np.eye(len(places))])
@@ -160,11 +162,10 @@ def _settings(fit: "Fit", name: str, places: list[int]) -> tuple[Array, Array, t
         values = np.tile(columns.mean(axis=0), (2, 1))
         values[:, 0] = distinct
         return values, np.arange(2.0), tuple(f"{v:.4g}" for v in np.round(raw_values, 10) + 0.0)
-    low, high = np.quantile(columns[:, 0], [0.005, 0.995])
-    grid = np.linspace(low, high, GRID)
+    grid = np.linspace(*np.quantile(columns[:, 0], [0.005, 0.995]), GRID)
     values = np.tile(columns.mean(axis=0), (GRID, 1))
     values[:, 0] = grid
-    return values, grid * data.scale[j] + data.center[j], ()
+    return values, inverse_of(name)[1](grid * data.scale[j] + data.center[j]), ()
 
 
 def _group_settings(
@@ -183,7 +184,10 @@ def _group_settings(
 
 
 def top_features(fit: "Fit", count: int = MAX_PANELS) -> list[str]:
-    """The user's columns with the largest effects on s and t against the sizes of these factors."""
+    """The user's columns with the largest effects on s and t against the sizes of these factors.
+
+    Of several terms of one column that with the largest; terms of several columns have no axis.
+    """
     share = np.zeros(fit.data.p)
     average = fit.draws.average()
     for slope in (average.a, average.alpha):
@@ -191,7 +195,15 @@ def top_features(fit: "Fit", count: int = MAX_PANELS) -> list[str]:
         size = float(sigma_norm(mean, fit.data.X))
         share += np.abs(mean * fit.data.column_moments[1]) / max(size, 1e-12)
     effects = {name: float(share[list(places)].max()) for name, places in fit.data.terms.items()}
-    return sorted(effects, key=lambda name: -effects[name])[:count]
+    ranked = sorted(effects, key=lambda name: -effects[name])
+    first = {own_name(fit, name): name for name in reversed(ranked)}
+    return [name for name in ranked if name in first.values() and own_name(fit, name)][:count]
+
+
+def own_name(fit: "Fit", term: str) -> str | None:
+    """The user's column that a term is of; None where it is of several."""
+    found = own_values(fit.data, term, np.arange(1))
+    return None if found is None else found[0]
 
 
 def _known(fit: "Fit", features: Sequence[str]) -> list[str]:

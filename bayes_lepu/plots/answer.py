@@ -47,7 +47,6 @@ BINS = 40
 STEPS = 100
 COLORS = {AS_NAMED: CLASS, EXCHANGED: GUIDE}
 NAMES = {AS_NAMED: "as named", EXCHANGED: "t and s swapped"}
-FEWEST = 20  # draws from which a density can be drawn
 RARE = 0.1  # class prior below which only the top of the ranking is drawn
 
 QUANTITIES = {
@@ -153,11 +152,15 @@ def plot_prior_posterior(
         for values, shade in ((prior, PRIOR), (posterior, color)):
             if np.ptp(values) == 0:
                 continue  # naive and SPM fix some of these: a single value has no density
-            low, high = share_range(posterior)
-            inside = values[(values >= low) & (values <= high)]
-            if len(inside) < FEWEST:
+            ends = share_range(posterior)
+            inside = values[(values >= ends[0]) & (values <= ends[1])]
+            if len(inside) < 20:
                 continue  # hardly a draw of the prior lies where the posterior is
-            x, density, _ = array_stats.kde(inside, grid_len=128)
+            # Reflected at the ends, where a kernel would otherwise fall off; Scott's rule, because
+            # ArviZ's own bandwidth shows the noise of a thousand draws as bumps.
+            x, density, _ = array_stats.kde(
+                inside, grid_len=256, bw="scott", custom_lims=ends, bound_correction=True
+            )
             density = density * (len(inside) / len(values))
             panels.band(position, x, np.stack([density, 0 * density, density]), shade)
         panels.limits(position, x=share_range(posterior))

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from bayes_lepu.data.formulas import inverse_of
 from bayes_lepu.errors import DataError
 from bayes_lepu.links import Array
 from bayes_lepu.plots.panels import (
@@ -57,7 +58,7 @@ def plot_label_rate(
     panels.dots(0, x, table["predicted"].to_numpy(), PRIOR, size=10)
     panels.dots(0, x, table["observed"].to_numpy(), LABEL, size=18)
     axis = "predicted label probability h"
-    name = axis if by is None else short(fit.feature_names[_place(fit, by)])
+    name = axis if by is None else short(inverse_of(fit.feature_names[_place(fit, by)])[0])
     top = max(1e-6, float(table[["upper", "observed"]].to_numpy().max()))
     panels.limits(0, y=(0.0, min(1.02, 1.15 * top)))
     if by is not None and len(x) == 2:  # a flag: its two values, not an axis of numbers
@@ -81,6 +82,7 @@ def grouped_rates(
     if by is not None:
         j = _place(fit, by)
         along = fit.data.cells([j], rows)[:, 0] * fit.data.scale[j] + fit.data.center[j]
+        along = inverse_of(by)[1](along)
     group = _groups(along)
     rng = np.random.default_rng([fit.options.random_seed, 5])
     # The one draw of a point estimate makes as many sets of labels as many draws would.

@@ -19,10 +19,10 @@ from bayes_lepu.actions.groups import own_values, read_groups, shares_table
 from bayes_lepu.actions.missed import UNNAMED_LEVEL, read_open
 from bayes_lepu.actions.plain_answer import Answer
 from bayes_lepu.errors import DataError
-from bayes_lepu.links import RowKind
+from bayes_lepu.links import Array, RowKind
 from bayes_lepu.model.parameters import Parameters
 from bayes_lepu.model.spec import RATE_WORDS
-from bayes_lepu.plots.annotator import MAX_PANELS, plot_propensity, top_features
+from bayes_lepu.plots.annotator import MAX_PANELS, own_name, plot_propensity, top_features
 from bayes_lepu.plots.answer import (
     plot_class_probability,
     plot_groups,
@@ -34,17 +34,12 @@ from bayes_lepu.plots.orientations import plot_orientation, plot_profile
 from bayes_lepu.report.figures import Picture, picture
 from bayes_lepu.result.facts import orientation_sentence
 from bayes_lepu.result.numbers_in_words import number, say_count, say_share
-from bayes_lepu.result.summaries import interval_level, mean_by_row
+from bayes_lepu.result.summaries import describe_draws, interval_level, mean_by_row
 from bayes_lepu.verdict.records import Aspect, Check, Identifiability
 from bayes_lepu.verdict.rivals import LEAST_DIFFERENCE, Rival
 
 if TYPE_CHECKING:
     from bayes_lepu.fitted import Fit
-
-MAX_COLUMNS = 60  # of the user's, in any table of the page
-MAX_WORD = 24
-PROSE = 40
-PROSE_WIDTH = 18
 
 
 @dataclass(frozen=True)
@@ -72,24 +67,10 @@ class Table:
         )
 
     @cached_property
-    def widths(self) -> tuple[int, ...]:
-        """Least width of each column in characters: whole words up to a limit, room for prose."""
-        return tuple(self._width(j) for j in range(len(self.columns)))
-
-    @cached_property
     def prose(self) -> bool:
         """Whether cells hold sentences: on narrow screens each row is then a card of its own."""
-        sentences = sum(self._is_prose(j) for j in range(len(self.columns)))
-        return len(self.columns) > 2 and sentences > 0
-
-    def _is_prose(self, j: int) -> bool:
-        return any(len(row[j].text) > PROSE for row in self.rows if row[j].value is None)
-
-    def _width(self, j: int) -> int:
-        texts = [row[j].text for row in self.rows if row[j].value is None]
-        longest = max((len(word) for text in texts for word in text.split()), default=0)
-        most = PROSE_WIDTH if self.prose else MAX_WORD
-        return max(min(longest + 1, most), PROSE_WIDTH if self._is_prose(j) else 0)
+        texts = (cell.text for row in self.rows for cell in row if cell.value is None)
+        return len(self.columns) > 2 and any(len(text) > 40 for text in texts)
 
 
 def cell(value: Any) -> Cell:
@@ -115,14 +96,14 @@ def from_frame(frame: pd.DataFrame, *, index: str | None = None, note: str = "")
     columns, rows = [str(c) for c in frame.columns], frame.to_numpy(dtype=object).tolist()
     if index is not None:
         columns = [index, *columns]
-        rows = [[_row_label(name), *row] for name, row in zip(frame.index, rows, strict=True)]
+        rows = [[as_it_is(name), *row] for name, row in zip(frame.index, rows, strict=True)]
     return table(columns, rows, note=note)
 
 
-def _row_label(name: Any) -> Cell:
-    """A row's own name, never rounded or spaced as a number would be."""
-    value = cell(name).value
-    return Cell(str(name), value)
+def as_it_is(value: Any) -> Cell:
+    """A cell of the user's table: a number that is not rounded to three digits."""
+    text = f"{value:.7g}" if isinstance(value, float) else str(value)
+    return Cell(text, cell(value).value)
 
 
 class Finding(NamedTuple):
@@ -178,22 +159,27 @@ class Section:
 
 @dataclass(frozen=True, eq=False)
 class Page:
-    """A fit with its verdict and its answer, and the options of the report.
+    """A fit, and the options of the report.
 
     Attributes
     ----------
     fit : Fit
-    verdict : Identifiability
-    answer : Answer
-        The sentences of the first screen, and the rows to look at.
     group_by : tuple of str
         Columns by which label rates are shown; empty for those that matter most.
     """
 
     fit: "Fit"
-    verdict: Identifiability
-    answer: Answer
     group_by: tuple[str, ...] = ()
+
+    @property
+    def verdict(self) -> Identifiability:
+        """What these data can and cannot say."""
+        return self.fit.identifiability
+
+    @property
+    def answer(self) -> Answer:
+        """The sentences of the first screen, and the rows to look at."""
+        return self.fit.answer
 
     @property
     def h_formula(self) -> str:
@@ -206,17 +192,13 @@ class Page:
         return self.verdict.level >= UNNAMED_LEVEL and self.fit.spec.has_selection
 
 
-SHOWN = 200
-IN_FILE = 5000
-FEATURES = 6
-FIRST = 8  # rows on the first screen
 PROBABILITY = "P(y=1 | x, l=0)"
 
 
 def first_rows(page: Page) -> Table:
     """The first few rows for the first screen: their names and chances, without symbols."""
     decision = page.answer.decision
-    rows = decision.rows.head(FIRST)
+    rows = decision.rows.head(8)  # so that the first screen holds them
     columns = ["row", "chance"]
     interval = "lower" in rows
     if interval:
@@ -236,7 +218,9 @@ def rows_section(page: Page) -> Section | None:
     if answer.decision.candidates == 0 or fit.spec.certain:
         return None
     frame = ranked_rows(fit)
-    shown = frame.head(SHOWN)
+    shown = frame.head(200)  # more are found faster in the file
+    own = shown.columns[shown.columns.get_loc("propensity s") + 1 :]
+    shown = shown.assign(**{name: shown[name].map(as_it_is) for name in own})
     return Section(
         "rows",
         "Rows to look at",
@@ -258,19 +242,17 @@ def rows_section(page: Page) -> Section | None:
 def ranked_rows(fit: "Fit") -> pd.DataFrame:
     """The unlabelled rows whose class is unknown, the most probable first, with their columns.
 
-    Means and intervals are those of `Fit.decide`, over at most 1000 evenly spaced draws; at most
-    the 5,000 most probable rows are returned.
+    Means and intervals are those of `Fit.decide`. At most the 5,000 most probable rows are
+    returned, so that the page stays below a megabyte, with the six columns that matter most.
     """
     data = fit.data
     rows, (reading,) = read_open(fit, both=False)
-    best = np.argsort(-reading.mean, kind="stable")[:IN_FILE]
+    best = np.argsort(-reading.mean, kind="stable")[:5000]
     first, draws = rows[best], reading.draws
-    X = data.X[first]
     frame = reading.summary(best, data.index[first])
     frame = frame.rename(columns={"mean": PROBABILITY})
-    frame["class t"] = mean_by_row(draws, Parameters.t, X)
-    frame["propensity s"] = mean_by_row(draws.average(), Parameters.s, X)
-    shown = [own_values(fit.data, name, first) for name in top_features(fit, FEATURES)]
+    frame["propensity s"] = mean_by_row(draws.average(), Parameters.s, data.X[first])
+    shown = (own_values(data, name, first) for name in top_features(fit, 6))
     cells = dict(pair for pair in shown if pair is not None)
     return pd.concat([frame, pd.DataFrame(cells, index=frame.index)], axis=1)
 
@@ -307,29 +289,26 @@ def class_section(page: Page) -> Section:
             pictures.append(picture(TITLES[name], "", plot))
     lead = "How many rows are positive, which ones, and how many of the positives carry a label."
     level = f"{interval_level():.0%}"
-    caption = "Point estimate" if fit.is_point else f"Posterior with {level} intervals"
-    tables = ((caption, from_frame(frame.rename(index=WORDS), index="quantity")),)
+    heads = {"low": "lowest", "high": "highest", "lower": f"{level} from", "upper": f"{level} to"}
+    note = "Lowest and highest: over all models that predict the labels as well."
+    caption = "Point estimate" if fit.is_point else "Before and after the data"
+    shown = from_frame(
+        frame.rename(index=WORDS, columns=heads),
+        index="quantity",
+        note=note if "low" in frame else "",
+    )
+    facts = {}
+    if fit.data.n_annotators == 1:
+        low, high = bound_class_prior(fit).loc["nothing", ["lower", "upper"]]
+        facts["π whatever the forms of t and s"] = f"{number(low)} to {number(high)}"
     return Section(
         "answer",
         "The class",
         lead,
         reading=reading,
+        facts=facts,
         pictures=tuple(pictures),
-        tables=tables + weaker_assumptions(page),
-    )
-
-
-def weaker_assumptions(page: Page) -> tuple[tuple[str, Table], ...]:
-    """The ends of π by bounds that need no form at all."""
-    if page.fit.data.n_annotators > 1:
-        return ()
-    frame = bound_class_prior(page.fit)[["lower", "upper"]]
-    frame.columns = ["π at least", "π at most"]
-    return (
-        (
-            "The share of positives when less is assumed",
-            from_frame(frame.rename(index=WORDS), index="assumed"),
-        ),
+        tables=((caption, shown),),
     )
 
 
@@ -384,7 +363,7 @@ def annotator_section(page: Page) -> Section:
         )
         for name in top_features(fit):
             plot = partial(plot_propensity, fit, features=[name], show_class=True)
-            pictures.append(picture(name, "", plot))
+            pictures.append(picture(own_name(fit, name) or name, "", plot))
     facts: dict[str, str] = {}
     for name, drawn in fit.draws.rates(fit.spec.shape_rates).items():
         facts[RATE_WORDS[name]] = number(float(drawn.mean()))
@@ -427,7 +406,7 @@ def labels_section(page: Page) -> Section:
     asked = [n for n in page.group_by if len(fit.data.terms.get(n, ())) < 2]
     for name in asked or ranked:
         plot = partial(plot_label_rate, fit, by=name)
-        pictures.append(picture(f"Label rate by {name}", "", plot))
+        pictures.append(picture(f"Label rate by {own_name(fit, name) or name}", "", plot))
     return Section(
         "labels",
         "Does the model reproduce the labels?",
@@ -455,7 +434,7 @@ ORDER = ("failed", "weak", "not computed", "passed", "not applicable")
 def checks_section(page: Page) -> Section:
     """The verdict in its own words, the checks behind it, and pictures of the naming."""
     fit, verdict = page.fit, page.verdict
-    folded = [("All checks", checks_table(verdict.checks))]
+    folded = [("All checks", checks_table(verdict.checks)), *comparison(page)]
     if len(verdict.figures):
         folded.append(("Figures that decide nothing", from_frame(verdict.figures, index="figure")))
     if any(r.helps for r in verdict.remedies):
@@ -574,58 +553,32 @@ def checks_table(checks: tuple[Check, ...]) -> Table:
     return table(columns, rows)
 
 
-def comparison_section(page: Page) -> Section | None:
-    """How well each model predicts the labels, and what it makes of the class prior."""
+def comparison(page: Page) -> list[tuple[str, Table]]:
+    """How well other models predict the labels, and what they make of the class prior."""
     evidence = page.verdict.evidence
     rivals: tuple[Rival, ...] = () if evidence is None else evidence.rivals
     if not rivals:
-        return None
+        return []
     ranked = sorted(rivals, key=lambda r: -r.elpd)
     rows = [[r.name, r.elpd, r.difference, r.se, r.reading, r.pi, r.pi_sd] for r in ranked]
     columns = ("model", "elpd", "below the best", "se", "reading", "its π", "sd of its π")
-    lead = (
-        "This fit against other models of the labels on the same rows: expected log predictive "
-        "density (elpd), the log likelihood at the maximum under a weak penalty less the "
-        "effective number of parameters. A "
-        f"difference below {LEAST_DIFFERENCE:g} or two standard errors says nothing; where a "
-        "constant s predicts as well, the simpler model is the honest one."
+    note = (
+        "elpd: expected log predictive density, the log likelihood at the maximum under a weak "
+        "penalty less the effective number of parameters. A difference below "
+        f"{LEAST_DIFFERENCE:g} or two standard errors says nothing; where a constant s predicts as "
+        "well, take the simpler model."
     )
-    found = table(columns, rows)
-    return Section("comparison", "Against simpler models", lead, tables=(("Models", found),))
-
-
-def coefficients_section(page: Page) -> Section:
-    """Slopes and intercepts on both scales."""
-    fit = page.fit
-    frame = fit.coefficients().reset_index()
-    note = ""
-    shown = frame[frame["feature"] != "(intercept)"]
-    internal = shown[shown["scale"] == "internal"]
-    order = internal.groupby("feature", sort=False)["mean"].apply(lambda v: v.abs().max())
-    if len(order) > MAX_COLUMNS:
-        keep = {*order.nlargest(MAX_COLUMNS).index, "(intercept)"}
-        frame = frame[frame["feature"].isin(keep)]
-        note = f"The {MAX_COLUMNS} columns with the largest slopes are shown."
-    factor = {"t": "class t", "s": "propensity s"}
-    internally = "per sd" if fit.options.standardize else "internal"
-    tables = []
-    for key, part in frame.groupby("scale", sort=False):
-        named = [factor.get(f, f"propensity {f}") for f in part["factor"]]
-        part = part.assign(factor=named).drop(columns="scale")
-        name = internally if key == "internal" else "in the columns' own units"
-        tables.append((f"Log-odds {name}", from_frame(part, note=note)))
-    lead = "Change of the log-odds of being positive (t) and of being labelled if positive (s)."
-    return Section("coefficients", "Coefficients", lead, folded=tuple(tables))
+    return [("Other models of the same labels", table(columns, rows, note=note))]
 
 
 def data_section(page: Page) -> Section:
-    """Rows, labels, audits and columns."""
+    """Rows, labels, audits, and every column with its slopes."""
     fit = page.fit
     d = fit.data
     unlabelled = int(np.sum(d.kind == RowKind.UNLABELLED))
     facts = {
         "rows": number(d.n),
-        "columns": number(d.p),
+        "columns": number(len(d.terms)),
         "labelled positive": f"{number(int(d.l.sum()))} ({d.l.mean():.1%})",
         "unlabelled, class unknown": number(unlabelled),
     }
@@ -633,26 +586,51 @@ def data_section(page: Page) -> Section:
         missed = int(np.sum(d.kind == RowKind.MISSED))
         facts["audited"] = f"{d.n_audited} ({missed} missed positives, {d.n_audited - missed} not)"
         facts["audited rows were"] = fit.options.audits or "picked in a way not said"
-    mean, sd = d.column_moments
-    contrast = d.X[d.l == 1].mean(axis=0) - d.X[d.l == 0].mean(axis=0)
-    contrast /= np.maximum(sd, 1e-300)
-    chosen = np.sort(np.argsort(-np.abs(contrast), kind="stable")[:MAX_COLUMNS])
-    columns = d.cells(chosen)
-    figures = np.array([mean[chosen], columns.min(axis=0), columns.max(axis=0)])
-    figures = figures * d.scale[chosen] + d.center[chosen]
-    rows = [
-        [d.feature_names[j], center, sd[j] * d.scale[j], low, high, contrast[j], _used_in(fit, j)]
-        for j, (center, low, high) in zip(chosen, figures.T, strict=True)
-    ]
-    note = "" if d.p <= MAX_COLUMNS else f"The {MAX_COLUMNS} columns that differ most are shown."
-    heads = ("column", "mean", "sd", "min", "max", "labelled − unlabelled, in sd", "enters")
     return Section(
         "data",
         "The data",
         f"{_a_label(fit)}; a missing label can mean negative or overlooked.",
         facts=facts,
-        folded=(("Columns", table(heads, rows, note=note)),),
+        folded=(("Columns, and their slopes in t and s", columns_table(fit)),),
     )
+
+
+def columns_table(fit: "Fit", most: int = 60) -> Table:
+    """Every column once: what it holds, and its slopes per standard deviation.
+
+    Of many columns those with the largest slopes.
+    """
+    d, draws = fit.data, fit.draws.average()
+    mean, sd = d.column_moments
+    factors = [("t", draws.a, d.class_mask)]
+    if fit.spec.has_selection:
+        factors.append(("s", draws.alpha, (draws.alpha != 0).any(axis=0)))
+    size = np.max([np.abs(slope.mean(axis=0)) * sd for _, slope, _ in factors], axis=0)
+    chosen = np.sort(np.argsort(-size, kind="stable")[:most])
+    cells = d.cells(chosen)
+    figures = np.array([mean[chosen], cells.min(axis=0), cells.max(axis=0)])
+    center, low, high = figures * d.scale[chosen] + d.center[chosen]
+    rows = [
+        [d.feature_names[j], center[k], sd[j] * d.scale[j], low[k], high[k]]
+        + [_slope(slope[:, j] * sd[j]) if mask[j] else None for _, slope, mask in factors]
+        for k, j in enumerate(chosen)
+    ]
+    note = (
+        "Slopes: change of the log-odds of being positive (t), and of being labelled if positive "
+        "(s), per standard deviation of the column. fit.coefficients() has them in its own units."
+    )
+    if d.p > most:
+        note = f"The {most} columns with the largest slopes. {note}"
+    heads = ["column", "mean", "sd", "min", "max", *(f"slope in {name}" for name, *_ in factors)]
+    return table(heads, rows, note=note)
+
+
+def _slope(draws: Array) -> Cell:
+    row = describe_draws(draws)
+    text = number(row["mean"])
+    if "lower" in row:
+        text += f" ({number(row['lower'])} to {number(row['upper'])})"
+    return Cell(text, row["mean"])
 
 
 def _a_label(fit: "Fit") -> str:
@@ -662,18 +640,6 @@ def _a_label(fit: "Fit") -> str:
     return "A label is taken to be right"
 
 
-def _used_in(fit: "Fit", j: int) -> str:
-    d = fit.data
-    parts = ["t"] if d.class_mask[j] else []
-    if fit.spec.has_selection and d.selection_mask[j]:
-        parts.append("s")
-    parts += [
-        f"s of {who}" for who, k in zip(d.annotators, d.visit_places.T, strict=True) if j in k
-    ]
-    return " and ".join(parts) or "neither"
-
-
-MAX_PARAMETERS = 40
 HEALTH = {
     "mean": "mean",
     "sd": "sd",
@@ -683,11 +649,11 @@ HEALTH = {
 }
 
 
-def parameters_table(fit: "Fit") -> Table:
+def parameters_table(fit: "Fit", most: int = 40) -> Table:
     """The parameters of chains, those with the largest R-hat first."""
     found = fit.summary(round_to="none").sort_values("r_hat", ascending=False)
-    note = "" if len(found) <= MAX_PARAMETERS else f"The {MAX_PARAMETERS} largest R-hat are shown."
-    shown = found.head(MAX_PARAMETERS)[list(HEALTH)].round({"ess_bulk": 0, "ess_tail": 0})
+    note = "" if len(found) <= most else f"The {most} largest R-hat are shown."
+    shown = found.head(most)[list(HEALTH)].round({"ess_bulk": 0, "ess_tail": 0})
     # Three digits would hide what R-hat says; a single chain has none.
     shown["r_hat"] = [Cell(f"{r:.3f}", r) if np.isfinite(r) else r for r in shown["r_hat"]]
     return from_frame(shown.rename(columns=HEALTH), index="parameter", note=note)
@@ -704,9 +670,14 @@ def reproduce_section(page: Page) -> Section:
         "The same call with the same seed and versions gives the same draws; priors are on the "
         "scale of standardised columns.",
         facts=facts,
-        code=f'{fit.call}fit.report("report.html")',
+        code=f'{fit.call}fit.report("report.html")\n{_what_would_help(page.answer)}',
         folded=(("Versions", table(("package", "version"), rows)),),
     )
+
+
+def _what_would_help(answer: Answer) -> str:
+    """The line of Python that does what the first screen advises."""
+    return f"\n# what would help most\n{answer.call}\n" if answer.call else ""
 
 
 SECTIONS: list[Callable[[Page], Section | None]] = [
@@ -716,8 +687,6 @@ SECTIONS: list[Callable[[Page], Section | None]] = [
     annotator_section,
     labels_section,
     checks_section,
-    comparison_section,
-    coefficients_section,
     data_section,
     reproduce_section,
 ]

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from bayes_lepu.actions.plain_answer import answer_of
 from bayes_lepu.report import sections
 from bayes_lepu.report.figures import BOTTOM, LEFT, RIGHT, TOP
 from bayes_lepu.report.sections import Page, first_rows
@@ -18,7 +17,6 @@ from bayes_lepu.result.numbers_in_words import say_count
 from bayes_lepu.result.summaries import interval_level
 from bayes_lepu.runtime.files import replace_file
 from bayes_lepu.runtime.interruption import stops_at_once
-from bayes_lepu.verdict.records import Identifiability
 
 if TYPE_CHECKING:
     from bayes_lepu.fitted import Fit
@@ -26,40 +24,10 @@ if TYPE_CHECKING:
 
 @stops_at_once
 def write_report(
-    fit: "Fit",
-    path: str | Path,
-    *,
-    identifiability: Identifiability,
-    title: str | None = None,
-    group_by: tuple[str, ...] = (),
+    fit: "Fit", path: Path, *, title: str | None = None, group_by: tuple[str, ...] = ()
 ) -> Path:
-    """Write the report of a fit to ``path``.
-
-    Parameters
-    ----------
-    fit : Fit
-    path : str or Path
-        The HTML file to write.
-    identifiability : Identifiability
-        The verdict and its checks.
-    title : str, optional
-        Heading of the page.
-    group_by : tuple of str
-        Columns by which label rates are shown; by default the three that matter most.
-
-    Returns
-    -------
-    Path
-        The file written.
-    """
-    page = Page(
-        fit=fit,
-        verdict=identifiability,
-        answer=answer_of(fit, identifiability),
-        group_by=group_by,
-    )
-    title = title or f"{say_count(fit.data.n)} rows: what the labels missed"
-    return replace_file(Path(path), render(page, title).encode())
+    """Write the report of a fit (see `Fit.report`)."""
+    return replace_file(path, render(Page(fit, group_by), title or _title(fit)).encode())
 
 
 def render(page: Page, title: str) -> str:
@@ -86,6 +54,12 @@ def render(page: Page, title: str) -> str:
         script_hash=_hash(script),
         written=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
     )
+
+
+def _title(fit: "Fit") -> str:
+    """How many rows there are, and the name of the labels where they have one."""
+    who = f"“{fit.options.l}”" if isinstance(fit.options.l, str) else "the labels"
+    return f"{say_count(fit.data.n)} rows: what {who} missed"
 
 
 def _facts(fit: "Fit") -> str:

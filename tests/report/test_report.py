@@ -13,10 +13,9 @@ import pytest
 
 import bayes_lepu as lepu
 from bayes_lepu.model.parameters import Parameters
-from bayes_lepu.report import write_report
 from bayes_lepu.report.sections import PROBABILITY, data_section, grouped, ranked_rows
 from bayes_lepu.result.numbers_in_words import number
-from bayes_lepu.verdict.records import Aspect, Check, Identifiability
+from bayes_lepu.verdict.records import Aspect, Check
 from tests.reports import NAMES, QUOTE, SCRIPT, hostile_fit
 from tests.test_budget import BUDGETS
 from tests.tiny import tiny_table
@@ -27,8 +26,6 @@ SECTIONS = (
     "annotator",
     "labels",
     "checks",
-    "comparison",
-    "coefficients",
     "data",
     "reproduce",
 )
@@ -123,8 +120,10 @@ def test_the_answer_comes_first_without_symbols(html, fit):
     text = "".join(Page(html).text)
     head = text[: text.index("From here on with symbols")]
     said = fit.answer
-    for sentence in (said.missed, said.look, said.trust, said.help, said.call):
+    for sentence in (said.missed, said.look, said.trust, said.help):
         assert sentence in head
+    assert said.call not in head  # which a manager reads; it stands at the end
+    assert said.call in text
     assert not set(head) & set("πσγλαβ·")
     for name in said.decision.rows.index[:8]:
         assert str(name) in head
@@ -202,8 +201,7 @@ def test_nothing_is_missed_where_all_is_audited(tmp_path):
     X = rng.normal(size=(200, 2))
     y, l = Parameters.of(a=[2, 0], b=0.5, alpha=[0, 1], beta=0).simulate(X, rng)
     fit = lepu.fit(X, l, y=y, model="spm", method="map", random_seed=1)
-    given = Identifiability(1, "Known.", ("data",), ())
-    text = write_report(fit, tmp_path / "r.html", identifiability=given).read_text("utf-8")
+    text = fit.report(tmp_path / "r.html").read_text("utf-8")
     assert "every unlabelled row has been checked" in text
     assert 'id="rows"' not in text
 
