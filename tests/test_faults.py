@@ -56,7 +56,7 @@ def test_too_little_memory_is_said_in_one_line(table, capsys, monkeypatch):
     def greedy(*args, **kwargs):
         return np.ones(2**62, dtype=np.int8)
 
-    monkeypatch.setattr("bayes_lepu.cli.commands.fit.fit_model", greedy)
+    monkeypatch.setattr("bayes_lepu.cli.commands.fit_model", greedy)
     assert fitted(table) == 2
     assert "not enough memory (Unable to allocate" in capsys.readouterr().err
     assert not (table.parent / "out" / "fit.nc").exists()

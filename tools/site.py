@@ -97,7 +97,8 @@ def public_names(package: str) -> str:
 
 def command_help() -> str:
     """What ``bayes-lepu COMMAND --help`` prints, for all commands."""
-    from bayes_lepu.cli.app import COMMANDS, build_parser
+    from bayes_lepu.cli.app import build_parser
+    from bayes_lepu.cli.commands import COMMANDS
 
     def page(*argv: str) -> str:
         out = io.StringIO()
@@ -105,5 +106,4 @@ def command_help() -> str:
             build_parser().parse_args([*argv, "--help"])
         return f"## bayes-lepu {' '.join(argv)}".rstrip() + f"\n\n```text\n{out.getvalue()}```\n"
 
-    names = [m.__name__.rsplit(".", 1)[-1].replace("_", "-") for m in COMMANDS]
-    return "\n".join([page(), *map(page, names)])
+    return "\n".join([page(), *(page(command.name) for command in COMMANDS)])

@@ -1,8 +1,7 @@
 """Parser, exit codes and errors of the command line.
 
 Exit codes: 0 done, 2 something in the command or the data is wrong (one line says what), 1 a fault
-of the program itself, 130 interrupted. A new command is a module with ``add(subparsers)`` in
-`bayes_lepu.cli.commands`, listed in `COMMANDS`.
+of the program itself, 130 interrupted.
 """
 
 import argparse
@@ -12,12 +11,10 @@ import traceback
 from collections.abc import Sequence
 from typing import NoReturn
 
-from bayes_lepu.cli.commands import demo, fit, plan_audit, predict, report, warm_up
+from bayes_lepu.cli.commands import COMMANDS
 from bayes_lepu.cli.terminal import Terminal
 from bayes_lepu.errors import LepuError
 from bayes_lepu.runtime.interruption import interruptible, is_interrupt
-
-COMMANDS = (fit, predict, report, plan_audit, demo, warm_up)
 
 EXAMPLES = """\
 examples:
@@ -47,9 +44,15 @@ def build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=version("bayes-lepu"))
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for module in COMMANDS:
-        added = module.add(commands)
-        added.formatter_class = argparse.RawDescriptionHelpFormatter
+    for command in COMMANDS:
+        added = commands.add_parser(
+            command.name,
+            help=command.help,
+            epilog=command.examples,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        command.options(added)
+        added.set_defaults(run=command.run)
         common = added.add_argument_group("output")
         common.add_argument("--quiet", action="store_true", help="print nothing but errors")
         common.add_argument("--json", action="store_true", help="print the result as JSON")

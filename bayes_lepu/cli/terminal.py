@@ -34,6 +34,7 @@ class Terminal:
     def __init__(self, *, quiet: bool = False, as_json: bool = False) -> None:
         self.quiet = quiet
         self.as_json = as_json
+        self.talks = not (quiet or as_json)  # to a person
         self.warned: list[str] = []
         for stream in (sys.stdout, sys.stderr):  # Greek letters, wherever they are sent
             if hasattr(stream, "reconfigure"):
@@ -41,30 +42,18 @@ class Terminal:
         self._out = Console(file=sys.stdout, highlight=False, soft_wrap=True)
         self._err = Console(file=sys.stderr, highlight=False, soft_wrap=True)
 
-    @property
-    def talks(self) -> bool:
-        """Whether text for a person is wanted."""
-        return not (self.quiet or self.as_json)
-
     def say(self, text: str = "", *, style: str = "") -> None:
         """A line for a person. The text is taken as it is: names may hold brackets."""
         if self.talks:
             self._out.print(Text(text, style=style))
 
-    def figures(self, rows: Mapping[str, str]) -> None:
-        """Names and values in two columns."""
-        if self.talks:
-            grid = Table.grid(padding=(0, 2))
-            for name, value in rows.items():
-                grid.add_row(
-                    Text(name, style="bold"),
-                    Text(value),
-                )
-            self._out.print(grid)
-
     def files(self, files: Mapping[str, Path]) -> None:
         """The files written, each with what it holds."""
-        self.figures({f"wrote {path}": what for what, path in files.items()})
+        if self.talks:
+            grid = Table.grid(padding=(0, 2))
+            for what, path in files.items():
+                grid.add_row(Text(f"wrote {path}", style="bold"), Text(what))
+            self._out.print(grid)
 
     def result(self, value: Mapping[str, Any]) -> None:
         """The result as JSON, where that is wanted."""

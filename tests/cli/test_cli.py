@@ -12,12 +12,10 @@ import pytest
 
 import bayes_lepu as lepu
 from bayes_lepu.cli import main
-from bayes_lepu.cli.app import COMMANDS
 from bayes_lepu.cli.arguments import descriptions, read_priors
-from bayes_lepu.cli.commands.fit import predicted_rows
+from bayes_lepu.cli.commands import COMMANDS, predicted_rows
 from bayes_lepu.model.parameters import Parameters
 from notebooks.made_tables import fraud_table
-from tests.tiny import tiny_table
 
 QUICK = ["--method", "laplace", "--draws", "100", "--random-seed", "1"]
 FILES = {"report.html", "fit.nc", "predictions.csv", "identifiability.csv"}
@@ -355,7 +353,7 @@ def test_usage_errors_take_one_line(args, capsys):
 
 def loading(monkeypatch, load):
     """The command `report` with another way to load the fit."""
-    monkeypatch.setattr("bayes_lepu.cli.commands.report.load", load)
+    monkeypatch.setattr("bayes_lepu.cli.commands.load", load)
     return "report", "fit.nc"
 
 
@@ -398,9 +396,7 @@ def test_our_warnings_are_printed_once_and_kept_in_the_json(here, capsys, monkey
 # Help -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "command", [m.__name__.rsplit(".", 1)[1].replace("_", "-") for m in COMMANDS]
-)
+@pytest.mark.parametrize("command", [command.name for command in COMMANDS])
 def test_every_command_has_help(command, capsys):
     with pytest.raises(SystemExit) as stop:
         main([command, "--help"])
@@ -431,7 +427,7 @@ def test_options_reach_fit_as_python_would_give_them(here, monkeypatch, capsys):
         seen.update(options)
         raise lepu.ModelError("caught")
 
-    monkeypatch.setattr("bayes_lepu.cli.commands.fit.fit_model", caught)
+    monkeypatch.setattr("bayes_lepu.cli.commands.fit_model", caught)
     written = (
         "--model spm --class-link probit --class-learner none --method laplace --class-prior .4,.1 "
         "--false-marks --no-standardize --penalty a=l1 --C 2 --draws 50 --target-accept .8 "
@@ -613,12 +609,8 @@ def test_knowledge_and_false_marks_by_option(here, frame, capsys):
     assert not pd.read_csv("told/predictions.csv")["file"].isin(cleared).any()
 
 
-def test_how_many_rows_to_audit(tmp_path, capsys):
-    assert main(["plan-audit", "--rows", "5000", "--share", "0.1", "--width", "0.08"]) == 0
-    assert "220 rows: audits alone" in capsys.readouterr().out
-    X, l, _ = tiny_table()
-    fit = lepu.fit(X, l, model="scar", method="map", random_seed=1)
-    path = str(fit.save(tmp_path / "fit.nc"))
-    assert main(["plan-audit", "--fit", path, "--width", "0.2", "--json"]) == 0
-    assert '"with this fit, if it is right"' in capsys.readouterr().out
-    assert main(["plan-audit", "--rows", "5000", "--width", "0.2"]) == 2
+@pytest.mark.slow
+def test_warm_up_runs_and_says_how_long_it_took(capsys):
+    code, out, _ = run(capsys, "warm-up", "--json")
+    assert code == 0
+    assert json.loads(out)["seconds"] > 0

@@ -15,7 +15,7 @@ import pytest
 import bayes_lepu as lepu
 from bayes_lepu.actions.plain_answer import Answer
 from bayes_lepu.cli import main
-from bayes_lepu.cli.commands.fit import in_the_shell
+from bayes_lepu.cli.commands import in_the_shell
 from bayes_lepu.cli.files import write_csv
 from bayes_lepu.cli.terminal import Terminal
 from tests.patience import patience

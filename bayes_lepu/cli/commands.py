@@ -1,0 +1,437 @@
+"""The commands: what each takes, and what it does."""
+
+import argparse
+import time
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from bayes_lepu._fit import fit as fit_model
+from bayes_lepu.actions.plain_answer import Answer
+from bayes_lepu.cli.arguments import add_options, given_options, split_names
+from bayes_lepu.cli.files import (
+    about,
+    check_folder,
+    check_output,
+    prediction_table,
+    read_frame,
+    write_csv,
+    write_table,
+)
+from bayes_lepu.cli.terminal import Terminal
+from bayes_lepu.data.cells import level_text
+from bayes_lepu.data.encoding import UNSEEN
+from bayes_lepu.data.frames import take_column
+from bayes_lepu.datasets import load_demo
+from bayes_lepu.errors import DataError, LepuWarning
+from bayes_lepu.fitted import Fit, load
+from bayes_lepu.model import list_models
+from bayes_lepu.result.facts import facts_as_text
+from bayes_lepu.result.summaries import describe_draws
+from bayes_lepu.runtime.files import page_name
+from bayes_lepu.suggestions import some
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command of the terminal.
+
+    Attributes
+    ----------
+    name, help : str
+    options : function
+        Adds its options to a parser.
+    run : function
+        Does it, with what was given and a `Terminal`.
+    examples : str
+    """
+
+    name: str
+    help: str
+    options: Callable[[argparse.ArgumentParser], None]
+    run: Callable[[argparse.Namespace, Terminal], None]
+    examples: str = ""
+
+
+def _table_options(parser: Any) -> None:
+    """How a table is read."""
+    parser.add_argument("--id", metavar="NAME", help="column that names the rows")
+    parser.add_argument("--blank", metavar="TEXTS", help="cells to read as blank, such as ?")
+    parser.add_argument("--separator", metavar="CHAR", help="cell separator; default , or tab")
+
+
+# fit ------------------------------------------------------------------------------------------
+
+FIT_EXAMPLES = """\
+examples:
+  bayes-lepu fit photos.csv --label marked
+  bayes-lepu fit photos.csv --label marked --id file --exclude camera --out results
+  bayes-lepu fit photos.csv --label marked --selection-features brightness,sharpness
+  bayes-lepu fit photos.parquet --label marked --y checked --model spm --random-seed 1
+  bayes-lepu fit photos.csv --label marked --method map --json --quiet
+  bayes-lepu fit photos.csv --label marked --class-learner boosting
+  bayes-lepu fit claims.csv.gz --label flagged --positive yes --id claim --missing indicator
+  bayes-lepu fit photos.csv --label marked --method map --penalty a=l2,alpha=l1 --C 0.1
+  bayes-lepu fit claims.csv --label flagged --class-features "~ bs(amount, df=5) + country"
+  bayes-lepu fit claims.csv --label flagged --class-prior 0.012,0.002 --y checked
+  bayes-lepu fit claims.csv --label flagged --y checked --audits chosen --false-marks
+  bayes-lepu fit sites.csv --label v1,v2,v3 --visits hours=h1,h2,h3 --model spm
+  bayes-lepu fit photos.csv --label marked --priors "a=normal(0, 2)" --priors "b=normal(-2, 1)"
+
+writes to the folder given by --out:
+  report.html          the page to look at and to send on
+  fit.nc               the fit itself, for predict, report and Python
+  predictions.csv      one row per row of the file, but for rows audited as negative
+  identifiability.csv  what these data can and cannot say
+"""
+FILES = {
+    "report.html": "the page to look at",
+    "fit.nc": "the fit",
+    "predictions.csv": "predictions for the rows",
+    "identifiability.csv": "checks",
+}
+
+
+def fit_options(parser: argparse.ArgumentParser) -> None:
+    """The file, the options of `fit`, and where to write."""
+    parser.add_argument("data", type=Path, help="CSV, TSV or Parquet file with one row per case")
+    file = parser.add_argument_group("the file (names separated by commas)")
+    file.add_argument(
+        "--label",
+        required=True,
+        metavar="NAMES",
+        help="0/1, or 1 and nothing: labelled positive; of several annotators one column each, "
+        "nothing where not shown",
+    )
+    file.add_argument("--positive", metavar="VALUE", help="what the label holds where labelled")
+    file.add_argument("--features", metavar="NAMES", help="columns to use; default: all others")
+    _table_options(file)
+    add_options(parser)
+    parser.add_argument("--out", type=Path, help="folder to write to; default lepu-<name of data>")
+    parser.add_argument("--overwrite", action="store_true", help="replace earlier results there")
+
+
+def run_fit(args: argparse.Namespace, terminal: Terminal) -> None:
+    """Read, fit, judge, write."""
+    out = args.out or Path(f"lepu-{args.data.name.split('.')[0]}")
+    check_folder(out, FILES, overwrite=args.overwrite)
+    options = given_options(args)
+    with terminal.stage(f"Reading {args.data}"):
+        blanks = split_names(args.blank)
+        frame = read_frame(args.data, separator=args.separator, id_column=args.id, blanks=blanks)
+    with terminal.stage(f"Fitting {len(frame)} rows"), about(args.data):
+        frame, label, options = named_columns(frame, args, options)
+        result = fit_model(frame, label, progressbar=False, **options)
+    with terminal.stage("Judging what these data can identify"):
+        found = result.identifiability
+    files = write_all(result, frame, args.data, out, terminal)
+    terminal.say()
+    done = in_the_shell(result.answer, files["the fit"])
+    terminal.say(facts_as_text(result._headline(), result._facts() | done))
+    terminal.say()
+    terminal.files(files)
+    prior = result.class_prior().to_dict("index")
+    other = None if found.exchanged_pi is None else describe_draws(found.exchanged_pi)
+    terminal.result(
+        {
+            "model": result.options.model,
+            "method": result.options.method,
+            "rows": result.data.n,
+            "columns": list(result.data.user_columns),
+            "labelled": int(result.data.l.sum()),
+            "level": found.level,
+            "verdict": found.verdict,
+            "carried_by": found.carried_by,
+            "answer": result.answer.facts() | done,
+            "missed": result.missed(total=True).to_dict("index"),
+            "class_prior": prior["pi"],
+            "class_prior_exchanged": other,
+            "label_frequency": prior.get("c"),
+            "random_seed": result.options.random_seed,
+            "files": files,
+        }
+    )
+
+
+def named_columns(
+    frame: pd.DataFrame, args: argparse.Namespace, options: Mapping[str, Any]
+) -> tuple[pd.DataFrame, str | list[str], dict[str, Any]]:
+    """The table, the name of its labels, and the options, as `fit` takes them."""
+    if frame.shape[1] == 1:
+        raise DataError(
+            f"the file has one column, {frame.columns[0]!r}; the label and others are expected. Is "
+            "the separator right (--separator)?"
+        )
+    label, options = split_names(args.label), dict(options)
+    if args.positive is not None:
+        frame = frame.assign(**{label[0]: _marked(frame, label[0], args.positive)})
+    apart: list[str] = []  # columns of visits, which are no features
+    if "visits" in options:
+        options["visits"], apart = read_visits(frame, options["visits"], label)
+    if chosen := split_names(args.features):
+        own = [options[role] for role in ("y", "sample_weight") if role in options]
+        kept = dict.fromkeys([*label, *own, *options.get("exclude", ()), *chosen])
+        frame = take_column(frame, list(kept), option="features")
+    frame = frame.drop(columns=apart, errors="ignore")
+    return frame, label if len(label) > 1 else label[0], options
+
+
+def _marked(frame: pd.DataFrame, name: str, positive: str) -> pd.Series:
+    """1 where the column holds this text."""
+    column = take_column(frame, name, option="l")
+    texts = column.map(level_text, na_action="ignore")
+    if not (texts == positive).any():
+        raise DataError(
+            f"no cell of column {name!r} (--label) holds {positive!r} (--positive). It holds "
+            f"{some(sorted(texts.dropna().unique()))}."
+        )
+    return (texts == positive).astype(int)
+
+
+def read_visits(
+    frame: pd.DataFrame, texts: list[str], annotators: list[str]
+) -> tuple[dict[str, pd.DataFrame], list[str]]:
+    """Columns that differ between the annotators of a row, from ``hours=hours_1,hours_2``."""
+    tables, taken = {}, []
+    for text in texts:
+        name, _, columns = text.partition("=")
+        chosen = split_names(columns)
+        if len(chosen) != len(annotators):
+            raise DataError(
+                f"--visits {text!r} names {len(chosen)} column(s) for {len(annotators)} "
+                "annotator(s); a name and one column for each of them, in the order of --label, is "
+                "expected, such as hours=hours_anna,hours_ben."
+            )
+        table = take_column(frame, chosen, option="visits")
+        tables[name.strip()] = table.set_axis(annotators, axis=1)
+        taken += chosen
+    return tables, taken
+
+
+def in_the_shell(found: Answer, saved: Path) -> dict[str, str]:
+    """What would help as options of this command, or where it takes Python with the saved fit."""
+    if not found.call:
+        return {}
+    if found.flags:
+        return {"do it": f"the same command with {found.flags} --overwrite"}
+    return {"do it": f"in Python: fit = lepu.load({str(saved)!r}); {found.call}"}
+
+
+def write_all(
+    result: Fit, frame: pd.DataFrame, data: Path, out: Path, terminal: Terminal
+) -> dict[str, Path]:
+    """Write the files and return their paths."""
+    out.mkdir(parents=True, exist_ok=True)
+    report, saved, predictions, checks = paths = [out / name for name in FILES]
+    with terminal.stage("Writing predictions"):
+        result.save(saved)
+        write_csv(predicted_rows(result, frame), predictions, index_label=frame.index.name or "row")
+        write_csv(result.identifiability.to_frame(), checks, index_label="name")
+    with terminal.stage("Drawing the report"):
+        result.report(report, title=f"{data.name}: what the labels missed")
+    return dict(zip(FILES.values(), paths, strict=True))
+
+
+def predicted_rows(result: Fit, frame: pd.DataFrame) -> pd.DataFrame:
+    """Labels, audits and predictions for the rows of a file, but for those audited as negative.
+
+    Rows left out for their blank cells keep a line of their own, without an answer.
+    """
+    data = result.data
+    X = frame[list(data.user_columns)]
+    kept = np.ones(len(frame), dtype=bool)
+    if data.encoding.dropped:
+        blank = X.astype(str).apply(lambda column: column.str.strip() == "")
+        kept = ~(X.isna() | blank).any(axis=1).to_numpy()
+    table = prediction_table(result, X[kept]).set_axis(np.flatnonzero(kept))
+    table.insert(0, "label", pd.array(data.l, dtype="Int8"))
+    if not np.isnan(data.y).all():
+        table.insert(1, "audited", pd.array(data.y, dtype="Int8"))
+    table = table.reindex(range(len(frame))).set_axis(frame.index)
+    return table[(table["audited"] != 0).fillna(True)] if "audited" in table else table
+
+
+# predict --------------------------------------------------------------------------------------
+
+PREDICT_EXAMPLES = """\
+examples:
+  bayes-lepu predict lepu-photos/fit.nc new.csv
+  bayes-lepu predict lepu-photos/fit.nc new.parquet --id file --out predictions.parquet
+
+Columns are found by name; those that the fit does not know are left aside. For files that do not
+fit in memory there is bayes_lepu.dask.predict_proba in Python.
+"""
+
+
+def predict_options(parser: argparse.ArgumentParser) -> None:
+    """A saved fit and a file."""
+    parser.add_argument("fit", type=Path, help="fit.nc written by bayes-lepu fit")
+    parser.add_argument("data", type=Path, help="CSV, TSV or Parquet file with the same columns")
+    parser.add_argument(
+        "--out", type=Path, help="CSV or Parquet to write; default <name of data>-predictions.csv"
+    )
+    parser.add_argument("--overwrite", action="store_true", help="replace an earlier file")
+    parser.add_argument("--unseen", choices=UNSEEN, help="levels that the fit has not seen")
+    _table_options(parser)
+
+
+def run_predict(args: argparse.Namespace, terminal: Terminal) -> None:
+    """Load, read, predict, write."""
+    out = args.out or Path(f"{args.data.name.split('.')[0]}-predictions.csv")
+    check_output(out, (args.fit, args.data), overwrite=args.overwrite)
+    fit = load(args.fit)
+    if args.unseen is not None:
+        fit = fit.accept_unseen(args.unseen)
+    with terminal.stage(f"Predicting the rows of {args.data}"), about(args.data):
+        frame = read_frame(
+            args.data,
+            separator=args.separator,
+            id_column=args.id,
+            blanks=split_names(args.blank),
+            text_columns=[c.name for c in fit.data.encoding.columns if c.levels is not None],
+        )
+        needed = list(fit.data.user_columns)
+        X = frame[needed] if set(needed) <= {*frame.columns} else frame  # which the fit refuses
+        table = prediction_table(fit, X)
+        write_table(table, out, index_label=args.id or "row")
+    rows, share = len(table), float(table["class_probability"].mean())
+    terminal.say(f"{rows} rows, expected share of positives {share:.3f}.")
+    terminal.files({"predictions": out})
+    terminal.result({"rows": rows, "expected_share_positive": share, "files": {"predictions": out}})
+
+
+# report ---------------------------------------------------------------------------------------
+
+REPORT_EXAMPLES = """\
+examples:
+  bayes-lepu report fit.nc
+  bayes-lepu report fit.nc --out photos.html --title "Camera 7, March" --group-by brightness
+"""
+
+
+def report_options(parser: argparse.ArgumentParser) -> None:
+    """A saved fit and a page."""
+    parser.add_argument("fit", type=Path, help="fit.nc written by bayes-lepu fit or Fit.save")
+    parser.add_argument("--out", type=Path, default=Path("report.html"), help="default report.html")
+    parser.add_argument("--overwrite", action="store_true", help="replace an earlier page")
+    parser.add_argument("--title", help="heading of the page")
+    parser.add_argument("--group-by", metavar="NAMES", help="columns to show label rates by")
+
+
+def run_report(args: argparse.Namespace, terminal: Terminal) -> None:
+    """Load, judge, write."""
+    page_name(check_output(args.out, (args.fit,), overwrite=args.overwrite))
+    fit = load(args.fit)
+    with terminal.stage("Judging what these data can identify"):
+        found = fit.identifiability
+    with terminal.stage("Drawing the report"):
+        fit.report(args.out, title=args.title, group_by=split_names(args.group_by))
+    terminal.say(f"Level {found.level}: {found.verdict}")
+    terminal.files({"the page to look at": args.out})
+    terminal.result({"level": found.level, "verdict": found.verdict, "files": {"report": args.out}})
+
+
+# demo and warm-up -----------------------------------------------------------------------------
+
+
+def demo_options(parser: argparse.ArgumentParser) -> None:
+    """Where to write."""
+    parser.add_argument(
+        "--out", type=Path, default=Path("demo-report.html"), help="report to write"
+    )
+
+
+def run_demo(args: argparse.Namespace, terminal: Terminal) -> None:
+    """Fit, compare with the truth, write the report."""
+    page_name(check_output(args.out, (), overwrite=True))
+    data = load_demo()
+    terminal.say(data.description)
+    terminal.say()
+    with terminal.stage("Fitting psychm by nuts"):
+        fit = fit_model(data.X, data.l, model="psychm", random_seed=1, progressbar=False)
+    with terminal.stage("Judging what these data can identify"):
+        found = fit.identifiability
+    with terminal.stage("Drawing the report"):
+        fit.report(args.out, title="Camera trap: what the volunteer overlooked")
+    accuracy = float((fit.predict(data.X) == data.y).mean())
+    truth = {name: float(data.truth[name]) for name in ("pi", "c")}
+    call = fit.answer.call
+    terminal.say(str(fit).replace(f" {call}", f" in Python: {call}") if call else str(fit))
+    terminal.say()
+    terminal.say(f"True class prior {truth['pi']:.3f}, true label frequency {truth['c']:.3f}.")
+    terminal.say(f"Accuracy on the true classes, which the fit never saw: {accuracy:.3f}.")
+    terminal.say()
+    terminal.say(f"Look at {args.out} in a browser: how many were missed, which rows, whether to")
+    terminal.say(
+        "trust it, then the pictures. Your own table: bayes-lepu fit TABLE.csv --label COLUMN"
+    )
+    terminal.result(
+        {
+            "level": found.level,
+            "verdict": found.verdict,
+            "class_prior": float(fit.pi_draws.mean()),
+            "label_frequency": float(fit.c_draws.mean()),
+            "truth": truth,
+            "accuracy": accuracy,
+            "files": {"report": args.out},
+        }
+    )
+
+
+def run_warm_up(args: argparse.Namespace, terminal: Terminal) -> None:
+    """Run every model by every method on a few rows."""
+    demo, began = load_demo(), time.perf_counter()
+    X, l = demo.X[:300], np.asarray(demo.l)[:300]  # compiled for any number of rows
+    with terminal.stage("Compiling"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", LepuWarning)
+        for model in list_models():
+            fit = fit_model(X, l, model=model, method="map", random_seed=0)
+            fit_model(
+                X, l, model=model, draws=10, tune=20, chains=1, random_seed=0, progressbar=False
+            )
+        fit.identifiability  # noqa: B018
+    seconds = time.perf_counter() - began
+    terminal.say(f"Compiled code is ready ({seconds:.0f} s).")
+    terminal.result({"seconds": seconds})
+
+
+COMMANDS = (
+    Command(
+        "fit",
+        "fit a model to a CSV or Parquet file and write its report",
+        fit_options,
+        run_fit,
+        FIT_EXAMPLES,
+    ),
+    Command(
+        "predict",
+        "class probabilities for the rows of a new file",
+        predict_options,
+        run_predict,
+        PREDICT_EXAMPLES,
+    ),
+    Command(
+        "report",
+        "write the HTML report of a saved fit",
+        report_options,
+        run_report,
+        REPORT_EXAMPLES,
+    ),
+    Command(
+        "demo",
+        "fit PsychM to an embedded data set with a known annotator",
+        demo_options,
+        run_demo,
+    ),
+    Command(
+        "warm-up",
+        "compile the numerical code ahead, once after installation",
+        lambda _: None,
+        run_warm_up,
+    ),
+)
