@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
 Indices = NDArray[np.intp]
-MANY_CELLS = 40_000_000
+MANY_CELLS = 40_000_000  # rows x draws: 320 MB, of which ArviZ makes copies
 FEWEST_DRAWS = 25  # ArviZ fits a tail to a fifth of the draws, and needs five
 SOME_ROWS = 4000  # rows of which 4000 draws are 128 MB
 

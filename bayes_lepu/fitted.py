@@ -21,6 +21,7 @@ from bayes_lepu.actions.groups import (
     shares_table,
 )
 from bayes_lepu.actions.missed import (
+    MAX_DRAWS,
     UNNAMED_LEVEL,
     Alternatives,
     alternatives_of,
@@ -45,7 +46,7 @@ from bayes_lepu.priors.prior import Priors
 from bayes_lepu.result import summaries
 from bayes_lepu.result.facts import estimate_in_words, facts_as_html, facts_as_text, facts_of
 from bayes_lepu.result.numbers_in_words import share
-from bayes_lepu.result.origin import HEAD, Provenance, call_text
+from bayes_lepu.result.origin import Provenance, call_text
 from bayes_lepu.result.summaries import (
     annotator_table,
     checked_names,
@@ -64,8 +65,6 @@ if TYPE_CHECKING:
     import xarray as xr
 
     from bayes_lepu.result.saved import Remembered
-
-PRIOR_DRAWS = 1000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -126,7 +125,7 @@ class Fit:
 
         Priors are written out, so that they do not depend on what a release has as defaults.
         """
-        return HEAD + call_text(self, self.priors)
+        return call_text(self)
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -232,21 +231,21 @@ class Fit:
 
     @cached_property
     def prior_draws(self) -> Parameters:
-        """Draws of the prior along one axis, drawn once for whoever compares with it."""
+        """A thousand draws of the prior along one axis, drawn once for whoever compares with it."""
         if flat := [name for name, prior in self.priors.items() if not prior.proper]:
             raise ModelError(
                 f"The prior of {', '.join(flat)} is flat and cannot be sampled. Fit with "
                 "method='nuts' or 'laplace', or pass proper priors."
             )
         rng = np.random.default_rng([self.options.random_seed, 3])
-        return self.density.unpack(self.density.sample_prior(PRIOR_DRAWS, rng))
+        return self.density.unpack(self.density.sample_prior(1000, rng))
 
     @cached_property
     def prior_pi_and_c(self) -> tuple[Array, Array]:
-        """π and c of the draws of the prior, over some of the rows."""
+        """π and c of the draws of the prior, over 2,000 of the rows."""
         if self.remembered is not None:
             return self.remembered.prior_pi, self.remembered.prior_c
-        some = replace(self, data=self.data.some(summaries.PRIOR_ROWS))
+        some = replace(self, data=self.data.some(2000))
         return some.class_prior_draws(self.prior_draws)
 
     def annotators(self, *, ci_prob: float | None = None) -> pd.DataFrame:
@@ -605,6 +604,8 @@ class Fit:
     ) -> pd.DataFrame:
         """How likely rows are positive though nobody marked them, or how many of them are.
 
+        By the draws that `decide` and the report take, at most 1000 of them, evenly spaced.
+
         Parameters
         ----------
         X : DataFrame or array, optional
@@ -630,11 +631,13 @@ class Fit:
         if total:
             pi_range = (self._printed or self.identifiability).pi_range
             return count_missed(self, X, ci_prob=ci_prob, both=self._unnamed, pi_range=pi_range)
+        draws = self.draws.thin(MAX_DRAWS)
         if X is not None:
-            return self._summarise(Parameters.missed, X, ci_prob)
+            rows, index = self.data.transform(X)
+            return summaries.summary_by_row(draws, Parameters.missed, rows, index, ci_prob)
         self._require_memory("missed")
         rows, positive = np.arange(self.data.n), positive_given_labels(self.data)
-        return summaries.summary_by_row(self.draws, positive, rows, self.data.index, ci_prob)
+        return summaries.summary_by_row(draws, positive, rows, self.data.index, ci_prob)
 
     def sensitivity(self, scales: Sequence[float] = SCALES, *, budget: int = 100) -> pd.DataFrame:
         """How the answer moves with how much the annotator may vary.

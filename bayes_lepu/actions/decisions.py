@@ -11,7 +11,6 @@ budget, costs (act where that mean exceeds fp / (fp + fn)), or a precision to be
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -35,10 +34,9 @@ from bayes_lepu.actions.missed import (
 from bayes_lepu.errors import ModelError
 from bayes_lepu.links import Array
 from bayes_lepu.result.numbers_in_words import (
-    rounded_count,
-    rounded_share,
     say_range,
     say_share,
+    with_interval,
 )
 from bayes_lepu.result.summaries import interval_level
 
@@ -85,19 +83,17 @@ class Decision:
         lines = [f"{len(self.rows)} of {self.candidates} unlabelled rows ({self.rule})"]
         if "low" in self.outcome:
             own = self.outcome.loc[next(iter(self.draws))]
-            found = _in_words(own, say_range, partial(say_range, say=say_share))
+            found = _in_words(own, say_range)
             lines.append(f"  by all models that predict the labels as well: {found}")
         for reading in self.draws:
-            found = _in_words(self.outcome.loc[reading], rounded_count, rounded_share)
+            found = _in_words(self.outcome.loc[reading], with_interval)
             lines.append(f"  {reading}, if this model is exact: {found}")
         return "\n".join(lines)
 
 
-def _in_words(
-    table: pd.DataFrame, count: Callable[[pd.Series], str], share: Callable[[pd.Series], str]
-) -> str:
-    positives, precision, recall = (table.loc[q] for q in ("positives", "precision", "recall"))
-    return f"{count(positives)} positives, precision {share(precision)}, recall {share(recall)}"
+def _in_words(table: pd.DataFrame, say: Callable[..., str]) -> str:
+    precision, recall = (say(table.loc[q], say_share) for q in ("precision", "recall"))
+    return f"{say(table.loc['positives'])} positives, precision {precision}, recall {recall}"
 
 
 def decide(

@@ -23,9 +23,9 @@ from bayes_lepu.links import Array, RowKind
 from bayes_lepu.result.numbers_in_words import (
     has_interval,
     ratio,
-    rounded_count,
     say_count,
     say_range,
+    with_interval,
 )
 from bayes_lepu.verdict.forms import ORDER
 from bayes_lepu.verdict.identifiability import BY_AUDITS
@@ -200,14 +200,14 @@ def _look(decision: Decision) -> str:
         return "No row is left to look at."
     own = decision.outcome.loc[(AS_NAMED, "positives")]
     text = f"Look first at the {len(decision.rows)} most probable rows: "
-    exact = _roughly(rounded_count(own))
+    exact = _roughly(with_interval(own))
     if "low" not in own:
         text += f"{exact} of them are positive, if this model is exact"
     else:
         text += f"{say_range(own)} of them are positive; {exact} if this model is exact"
     if EXCHANGED in decision.draws:
         other = decision.outcome.loc[(EXCHANGED, "positives")]
-        text += f"; in the second reading {rounded_count(other)}"
+        text += f"; in the second reading {with_interval(other)}"
     return text + "."
 
 

@@ -12,8 +12,7 @@ from bayes_lepu.plots.answer import (
     plot_prior_posterior,
     plot_ranking,
 )
-from bayes_lepu.plots.label_rates import plot_label_rate
-from bayes_lepu.plots.orientations import plot_orientation, plot_profile
+from bayes_lepu.plots.checks import plot_label_rate, plot_orientation, plot_profile
 
 __all__ = [
     "plot_class_probability",

@@ -34,11 +34,9 @@ if TYPE_CHECKING:
 
     from bayes_lepu.fitted import Fit
 
-MAX_PANELS = 12
-GRID = 41
-ROWS = 200
-MAX_NAMED = 12  # groups below an axis
-MAX_LEVEL = 12  # letters of a level's name below an axis
+MAX_PANELS = 12  # what a reader compares at a glance
+GRID = 41  # points of a curve: smooth at the width of a panel
+ROWS = 200  # over which a curve is averaged: good to the width of its line
 
 
 def plot_propensity(
@@ -152,7 +150,7 @@ def _settings(fit: "Fit", name: str, places: list[int]) -> tuple[Array, Array, t
     column = next((c for c in data.encoding.columns if c.name == name), None)
     if column is not None and column.levels is not None and len(column.names) == len(places):
         raw = np.vstack([np.zeros(len(places)), np.eye(len(places))])
-        levels = tuple(short(level, MAX_LEVEL) for level in column.levels)
+        levels = tuple(short(level, 12) for level in column.levels)
         return (raw - center) / scale, np.arange(len(raw), dtype=float), levels
     j = places[0]  # of a column with an indicator of missing cells, the values
     columns = data.cells(places)
@@ -176,8 +174,8 @@ def _group_settings(
     slope = draws.a if data.class_mask[places].any() else draws.alpha
     order = np.argsort(slope[:, places].mean(axis=0), kind="stable")
     raw = np.eye(len(places))[order]
-    levels = [short(data.feature_names[places[k]].split("=", 1)[1], MAX_LEVEL) for k in order]
-    if len(levels) > MAX_NAMED:
+    levels = [short(data.feature_names[places[k]].split("=", 1)[1], 12) for k in order]
+    if len(levels) > 12:  # names would lie over each other
         levels[1:-1] = [""] * (len(levels) - 2)
     x = np.arange(len(places), dtype=float)
     return (raw - data.center[places]) / data.scale[places], x, tuple(levels)

@@ -43,11 +43,8 @@ if TYPE_CHECKING:
 
     from bayes_lepu.fitted import Fit
 
-BINS = 40
-STEPS = 100
 COLORS = {AS_NAMED: CLASS, EXCHANGED: GUIDE}
 NAMES = {AS_NAMED: "as named", EXCHANGED: "t and s swapped"}
-RARE = 0.1  # class prior below which only the top of the ranking is drawn
 
 QUANTITIES = {
     "pi": ("class prior π", CLASS),
@@ -93,10 +90,10 @@ def ranked_groups(fit: "Fit", *, ci_prob: float | None = None) -> tuple[Array, A
     t = draws.t(X)
     order = np.argsort(t.mean(axis=0), kind="stable")
     first = 0.0
-    if (pi := float(t.mean())) < RARE:
-        first = 1 - pi / RARE  # the top of the ranking, in which nearly all positives are
+    if (pi := float(t.mean())) < 0.1:
+        first = 1 - 10 * pi  # the top of the ranking, in which nearly all positives are
     start = int(first * len(rows))
-    groups = min(BINS, max(1, (len(rows) - start) // 10))
+    groups = min(40, max(1, (len(rows) - start) // 10))
     edges = np.linspace(start, len(rows), groups + 1).astype(int)
     sizes = np.diff(edges)
     tails = tail_probabilities(ci_prob)
@@ -279,7 +276,7 @@ def ranking_curves(fit: "Fit", *, ci_prob: float | None = None, both: bool) -> p
     rng = stream(fit)
     order = np.argsort(-readings[0].mean, kind="stable")
     # Cuts of the ranking, closer together at its top, where decisions are made.
-    cuts = np.unique(np.round(len(among) * np.linspace(0, 1, STEPS + 1) ** 2).astype(int))
+    cuts = np.unique(np.round(len(among) * np.linspace(0, 1, 101) ** 2).astype(int))
     edges = [int(k) for k in cuts]
     parts = [_along(reading, order, edges, ci_prob, rng) for reading in readings]
     return pd.concat(parts, ignore_index=True)

@@ -21,13 +21,8 @@ PRIOR = "#8a94a6"  # what was believed before the data
 GUIDE = "#7a869a"  # diagonals and reference lines
 
 PANEL_SIZE = (3.7, 2.8)  # inches
-MAX_NAME = 32
 MAX_ROWS = 20_000  # of which rates and ranks are drawn: enough for any line on a screen
 DRAWS = 200  # of which a picture is made: its bands are good to the width of a line
-# Axis ranges fit what is shown: a class of one per cent needs another axis than a half.
-WIDE = 0.4  # what reaches further than this is shown on the whole axis from 0 to 1
-ROOM = 1.35
-RARE = 0.15  # what stays below it is a line on the floor of an axis from 0 to 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,7 +153,7 @@ class Panels:
         return text.replace("$", r"\$") if self.collection.backend == "matplotlib" else text
 
 
-def short(name: str, most: int = MAX_NAME) -> str:
+def short(name: str, most: int = 32) -> str:
     """A name cut to what fits below a panel."""
     return name if len(name) <= most else name[: most - 1] + "…"
 
@@ -174,15 +169,18 @@ def mean_and_interval(values: Array, tails: tuple[float, float]) -> Array:
 
 
 def share_range(values: Array) -> tuple[float, float]:
-    """From 0 to somewhat beyond the largest share, or to 1 where that is not far."""
+    """From 0 to somewhat beyond the largest share, or to 1 where that is not far.
+
+    A class of one per cent needs another axis than a half.
+    """
     top = float(np.max(values)) if len(values) else 1.0
-    return (0.0, 1.0) if not np.isfinite(top) or top > WIDE else (0.0, max(ROOM * top, 1e-6))
+    return (0.0, 1.0) if not np.isfinite(top) or top > 0.4 else (0.0, max(1.35 * top, 1e-6))
 
 
 def enlarged(top: float) -> int:
     """How many times as large a rare class is drawn beside the propensity: 1, 5, 10, 50, ..."""
     times, steps = 1, cycle((5, 2))
-    while 0 < times * top < RARE:
+    while 0 < times * top < 0.15:  # a line on the floor of an axis from 0 to 1
         times *= next(steps)
     return times
 

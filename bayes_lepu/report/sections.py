@@ -29,8 +29,7 @@ from bayes_lepu.plots.answer import (
     plot_prior_posterior,
     plot_ranking,
 )
-from bayes_lepu.plots.label_rates import plot_label_rate
-from bayes_lepu.plots.orientations import plot_orientation, plot_profile
+from bayes_lepu.plots.checks import plot_label_rate, plot_orientation, plot_profile
 from bayes_lepu.report.figures import Picture, picture
 from bayes_lepu.result.facts import orientation_sentence
 from bayes_lepu.result.numbers_in_words import number, say_count, say_share

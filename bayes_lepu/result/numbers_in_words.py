@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping
 
 UNITS = "log-likelihood units"
 NO_GAP = 0.05  # log-likelihood units below which two answers are said to be equally likely
-ZERO = 1e-10  # what is left of numbers that cancel
 
 
 def number(value: float, *, digits: int = 3) -> str:
@@ -19,7 +18,7 @@ def number(value: float, *, digits: int = 3) -> str:
     if value == int(value) and abs(value) < 1e7:
         return f"{int(value):,}".replace(",", "\u2009").replace("-", "−")
     size = abs(value)
-    if size < ZERO:
+    if size < 1e-10:  # what is left of numbers that cancel
         return "0"
     if size >= 1e6 or size < 1e-4:
         return f"{value:.2e}".replace("-", "−")
@@ -64,18 +63,11 @@ def has_interval(row: Mapping[str, float]) -> bool:
     return "lower" in row and not math.isnan(row["lower"])
 
 
-def rounded_count(row: Mapping[str, float]) -> str:
-    """A number with its interval."""
+def with_interval(row: Mapping[str, float], say: Callable[[float], str] = say_count) -> str:
+    """A number, or a share, with its interval."""
     if not has_interval(row):
-        return say_count(row["mean"])
-    return f"{say_count(row['mean'])} ({say_count(row['lower'])} to {say_count(row['upper'])})"
-
-
-def rounded_share(row: Mapping[str, float]) -> str:
-    """A share with its interval."""
-    if not has_interval(row):
-        return say_share(row["mean"])
-    return f"{say_share(row['mean'])} ({say_share(row['lower'])} to {say_share(row['upper'])})"
+        return say(row["mean"])
+    return f"{say(row['mean'])} ({say(row['lower'])} to {say(row['upper'])})"
 
 
 def say_range(row: Mapping[str, float], say: Callable[[float], str] = say_count) -> str:

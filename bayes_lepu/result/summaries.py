@@ -7,7 +7,7 @@ that never more than `BLOCK_CELLS` numbers are held, whatever the number of rows
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -24,21 +24,10 @@ from bayes_lepu.suggestions import unknown
 if TYPE_CHECKING:
     from bayes_lepu.fitted import Fit
 
-BLOCK_CELLS = 2_000_000
-SORTED_CELLS = 400_000  # that are sorted at a time, so that they stay in cache
-CI_PROB = 0.89  # ArviZ's own default
-PRIOR_ROWS = 2_000  # of which the prior of π and c is told
-MANY_ROWS = 20_000  # which tell how draws differ to a hundredth of their spread
+BLOCK_CELLS = 2_000_000  # in memory at a time: 16 MB
+MANY_ROWS = 20_000  # which show how draws differ to a hundredth of their spread
 
 RowFunction = Callable[[Parameters, NDArray[Any]], Array]
-
-
-class Draws(Protocol):
-    """Parameters of any model, with their draws along one axis."""
-
-    @property
-    def b(self) -> Array:
-        """Intercept of t, one per draw."""
 
 
 def row_blocks(n_rows: int, n_draws: int, cells: int | None = None) -> Iterator[slice]:
@@ -48,18 +37,16 @@ def row_blocks(n_rows: int, n_draws: int, cells: int | None = None) -> Iterator[
         yield slice(start, min(start + size, n_rows))
 
 
-def mean_by_row[D: Draws](
-    draws: D, function: Callable[[D, NDArray[Any]], Array], X: NDArray[Any]
-) -> Array:
+def mean_by_row(draws: Parameters, function: RowFunction, X: NDArray[Any]) -> Array:
     """Posterior mean of f(θ, x) for every row."""
     blocks = row_blocks(X.shape[0], draws.b.size)
     parts = [function(draws, X[rows]).mean(axis=0) for rows in blocks]
     return np.concatenate(parts) if parts else np.empty(0)
 
 
-def summary_by_row[D: Draws](
-    draws: D,
-    function: Callable[[D, NDArray[Any]], Array],
+def summary_by_row(
+    draws: Parameters,
+    function: RowFunction,
     X: NDArray[Any],
     index: pd.Index,
     ci_prob: float | None,
@@ -74,7 +61,7 @@ def summary_by_row[D: Draws](
     tails = tail_probabilities(ci_prob)
     n = X.shape[0]
     out = np.empty((n, 3))
-    for rows in row_blocks(n, draws.b.size, SORTED_CELLS):
+    for rows in row_blocks(n, draws.b.size, 400_000):  # what is sorted stays in cache
         values = np.ascontiguousarray(function(draws, X[rows]).T)
         out[rows, 0] = values.mean(axis=1)
         values.sort(axis=1)  # much quicker than np.quantile, whose figures these are
@@ -142,7 +129,7 @@ def interval_level(ci_prob: float | None = None) -> float:
     """
     if ci_prob is None:
         settings = getattr(sys.modules.get("arviz_base.rcparams"), "rcParams", {})
-        ci_prob = float(settings.get("stats.ci_prob", CI_PROB))
+        ci_prob = float(settings.get("stats.ci_prob", 0.89))
     if not 0 < ci_prob < 1:
         raise ModelError(f"ci_prob = {ci_prob!r}; a number between 0 and 1 is expected.")
     return ci_prob
@@ -244,9 +231,6 @@ def estimate_table(fit: "Fit", var_names: str | Sequence[str] | None) -> pd.Data
     return table if wanted is None else table[[name in wanted for name in names]]
 
 
-DISTINCT = 0.95  # probability of the interval that decides which columns tell an annotator apart
-
-
 def summary_by_annotator(
     fit: "Fit",
     function: Callable[[Parameters, Array], Array],
@@ -289,9 +273,9 @@ def annotator_table(fit: "Fit", ci_prob: float | None) -> pd.DataFrame:
 
 
 def _differences(fit: "Fit", j: int) -> str:
-    """Columns in which annotator j stands apart, with the sign of the difference."""
+    """Columns in which annotator j stands apart with 95 % probability, and in which direction."""
     gap = fit.draws.alpha[:, j] - fit.draws.alpha.mean(axis=1)
-    lower, upper = np.quantile(gap, tail_probabilities(DISTINCT), axis=0)
+    lower, upper = np.quantile(gap, tail_probabilities(0.95), axis=0)
     apart = [
         (name, low > 0)
         for name, mine, low, high in zip(

@@ -9,7 +9,7 @@ import bayes_lepu as lepu
 from bayes_lepu import plots
 from bayes_lepu.errors import DataError, ModelError
 from bayes_lepu.links import sigmoid
-from bayes_lepu.plots import annotator, answer, label_rates, panels
+from bayes_lepu.plots import annotator, answer, checks, panels
 from tests.reports import NAMES, hostile_fit
 
 mpl.use("Agg")
@@ -105,7 +105,7 @@ def test_label_rates_by_a_category_of_two_levels():
     X = pd.DataFrame({"size": rng.normal(size=300), "sort": rng.choice(["old", "new"], 300)})
     l = (rng.random(300) < 0.3 + 0.2 * (X["sort"] == "new")).astype(int)
     fit = lepu.fit(X, l, model="naive", method="map", random_seed=1)
-    table = label_rates.grouped_rates(fit, by="sort", ci_prob=0.9)
+    table = checks.grouped_rates(fit, by="sort", ci_prob=0.9)
     # A point estimate has the width of chance: 90 % of a Gaussian.
     sd = np.sqrt(table["predicted"] * (1 - table["predicted"]) / table["rows"])
     np.testing.assert_allclose(table["upper"] - table["lower"], 2 * 1.645 * sd, rtol=0.25)
