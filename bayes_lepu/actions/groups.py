@@ -30,7 +30,7 @@ from bayes_lepu.actions.missed import (
     stream,
     weighted_sums,
 )
-from bayes_lepu.data.formulas import inverse_of, is_group, spline_argument
+from bayes_lepu.data.formulas import inverse_of, is_group, is_interaction, spline_argument
 from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.data.weights import evenly_spaced
 from bayes_lepu.errors import DataError
@@ -334,7 +334,7 @@ def own_values(data: PUData, name: str, rows: NDArray[np.intp]) -> tuple[str, ND
         return name, np.array(column.levels, dtype=object)[at]
     if column is not None and column.indicator and len(places) == 2:
         return name, np.where(raw[:, 1] > 0.5, np.nan, raw[:, 0])
-    if len(places) > 1:
+    if len(places) > 1 or (design is not None and is_interaction(name)):
         return None
     of, inverse = inverse_of(name)
     return of, inverse(raw[:, 0])

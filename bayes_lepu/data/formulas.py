@@ -166,6 +166,11 @@ def gap_name(column: str) -> str:
     return f"{column} missing"
 
 
+def is_interaction(term: str) -> bool:
+    """Whether a term is a product of several, such as ``night:log(amount)``."""
+    return ":" in re.sub("`[^`]*`", "", term)
+
+
 INVERSES: dict[str, Callable[[Array], Array]] = {
     "log": np.exp,
     "log2": np.exp2,

@@ -255,7 +255,7 @@ def plot_ranking(
         panels.band(0, part["rows"].to_numpy(), y, COLORS[name])
     found = max(float(curves["found_upper"].max()), 1.0)
     panels.limits(0, x=(0.0, float(curves["rows"].max())), y=(0.0, 1.05 * found))
-    x_label = "unlabelled rows looked at, most probable first"
+    x_label = "unlabelled rows reviewed, most probable first"
     panels.labels(0, x=x_label, y="positives found")
     if len(shown) > 1:
         panels.legend([(NAMES[name], COLORS[name]) for name in shown])

@@ -139,7 +139,7 @@ def plot_orientation(
     """Sizes of t and s, as sd of their linear predictors, one dot per draw.
 
     Below the diagonal t is the steeper factor, which is what the paper assumes; a cloud across
-    the diagonal means that the naming of the factors is not settled by this rule. Larger dots
+    the diagonal leaves open which factor is the class. Larger dots
     are the modes found by the search.
 
     Returns

@@ -187,7 +187,7 @@ class Page:
 
     @property
     def unnamed(self) -> bool:
-        """Whether every number has a second reading, with the factors exchanged."""
+        """Whether every number has a second value, with t and s swapped."""
         return self.verdict.level >= UNNAMED_LEVEL and self.fit.spec.has_selection
 
 
@@ -212,7 +212,7 @@ def first_rows(page: Page) -> Table:
 
 
 def rows_section(page: Page) -> Section | None:
-    """The unlabelled rows by P(y=1 | x, l=0): a table, a file, and what looking brings."""
+    """The unlabelled rows by P(y=1 | x, l=0): a table, a file, and what reviewing them brings."""
     fit, answer = page.fit, page.answer
     if answer.decision.candidates == 0 or fit.spec.certain:
         return None
@@ -222,19 +222,19 @@ def rows_section(page: Page) -> Section | None:
     shown = shown.assign(**{name: shown[name].map(as_it_is) for name in own})
     return Section(
         "rows",
-        "Rows to look at",
+        "Rows to review first",
         "The unlabelled rows, most probable first; those that have been checked are left out. "
         "Click a heading to sort.",
         pictures=(
             picture(
                 "Positives found",
-                "How many positives one finds by looking at the most probable rows first.",
+                "How many positives one finds by reviewing the most probable rows first.",
                 partial(plot_ranking, fit, exchanged=page.unnamed),
             ),
         ),
         tables=((f"The first {len(shown)}", from_frame(shown, index="row")),),
         csv=frame.to_csv(index_label="row", float_format="%.6g"),
-        file_name=f"rows-to-look-at ({say_count(len(frame))} rows)",
+        file_name=f"rows-to-review ({say_count(len(frame))} rows)",
     )
 
 
@@ -431,7 +431,7 @@ ORDER = ("failed", "weak", "not computed", "passed", "not applicable")
 
 
 def checks_section(page: Page) -> Section:
-    """The verdict in its own words, the checks behind it, and pictures of the naming."""
+    """The verdict in its own words, the checks behind it, and their pictures."""
     fit, verdict = page.fit, page.verdict
     folded = [("All checks", checks_table(verdict.checks)), *comparison(page)]
     if len(verdict.figures):
@@ -488,7 +488,7 @@ def _pictures(page: Page) -> list[Picture]:
             picture(
                 "Size of the two factors",
                 "Dots below the diagonal: t is the steeper factor, as the paper assumes; a cloud "
-                "across it leaves the naming open. The large dot is the best mode.",
+                "across it leaves open which factor is the class. The large dot is the best mode.",
                 partial(plot_orientation, fit),
             )
         )
@@ -548,7 +548,7 @@ def checks_table(checks: tuple[Check, ...]) -> Table:
         ]
         for c in sorted(checks, key=lambda c: ORDER.index(c.status))
     ]
-    columns = ("check", "status", "figure", "held against", "finding", "what would help")
+    columns = ("check", "status", "figure", "threshold", "finding", "what would help")
     return table(columns, rows)
 
 

@@ -103,12 +103,11 @@ def call_text(fit: "Fit") -> str:
         "visits=visits": bool(data.visit_names),
     }
     priors = ",\n".join(f"    {name!r}: {prior!r}" for name, prior in fit.priors.items())
-    arguments = [", ".join(name for name, given in rows.items() if given)]
-    arguments += [f"{k}={v}" for k, v in (words | {"priors": "priors"}).items()]
+    words["priors"] = "priors"
+    given = [", ".join(name for name, there in rows.items() if there)]
+    arguments = ",\n    ".join([*given, *(f"{k}={v}" for k, v in words.items())])
     return (
         "import bayes_lepu as lepu\nfrom bayes_lepu import Prior\n\n"
         f"priors = {{\n{priors},\n}}\n"
-        f"fit = lepu.{'from_trace' if traced else 'fit'}(\n    "
-        + ",\n    ".join(arguments)
-        + ",\n)\n"
+        f"fit = lepu.{'from_trace' if traced else 'fit'}(\n    {arguments},\n)\n"
     )
