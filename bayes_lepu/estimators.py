@@ -105,11 +105,11 @@ class LabelledRows:
             return pd.DataFrame.sparse.from_spmatrix(matrix, columns=names)
         return pd.DataFrame(self.X[:, keep], columns=names)
 
-    def positions(self, option: str, columns: Columns) -> list[int] | None:
-        """Names or positions of columns as positions."""
+    def positions(self, option: str, columns: Columns, keep: NDArray[np.bool_]) -> list[int] | None:
+        """Names or positions of columns as positions among the columns ``keep``."""
         if columns is None:
             return None
-        found = []
+        place, found = np.cumsum(keep) - 1, []
         for column in [columns] if isinstance(columns, str) else columns:
             if isinstance(column, bool | np.bool_) or column not in self.places:
                 names = [name for name in self.places if isinstance(name, str)]
@@ -117,7 +117,8 @@ class LabelledRows:
                     f"{option} names {column!r}, which is not a column of X. Columns: "
                     f"{some(names)}."
                 )
-            found.append(self.places[column])
+            if keep[self.places[column]]:
+                found.append(int(place[self.places[column]]))
         return found
 
 
@@ -282,7 +283,7 @@ class MapClassifier(LabelClassifier):
         """
         keep = usable_columns(rows.X)
         norms = {"a": self.class_norm, "alpha": self.selection_norm}
-        selection = rows.positions("selection_features", self.selection_features)
+        selection = rows.positions("selection_features", self.selection_features, keep)
         if self.model != AUTO and not get_model(self.model).has_selection:
             norms, C, selection = {"a": norms["a"]}, {"a": C["a"]}, None
         if sample_weight is not None:
@@ -299,8 +300,8 @@ class MapClassifier(LabelClassifier):
             class_prior=self.class_prior,
             label_frequency=self.label_frequency,
             false_marks=self.false_marks,
-            class_features=among(rows.positions("class_features", self.class_features), keep),
-            selection_features=among(selection, keep),
+            class_features=rows.positions("class_features", self.class_features, keep),
+            selection_features=selection,
             standardize=self.standardize,
             penalty=_given(norms),
             C=_given(C),
@@ -660,14 +661,6 @@ def unnamed(p: int) -> NDArray[Any]:
     return np.array([f"x{j}" for j in range(p)], dtype=object)
 
 
-def among(columns: list[int] | None, keep: NDArray[np.bool_]) -> list[int] | None:
-    """Positions among the columns that are kept."""
-    if columns is None:
-        return None
-    place = np.cumsum(keep) - 1
-    return [int(place[j]) for j in columns if keep[j]]
-
-
 def _spread(slopes: Array, keep: NDArray[np.bool_]) -> Array:
     full = np.zeros(keep.size)
     full[keep] = slopes
@@ -722,8 +715,8 @@ def score_fold(
         rows.X[train][:, keep],
         rows.l[train],
         y=classes[train],
-        class_features=among(rows.positions("class_features", estimator.class_features), keep),
-        selection_features=among(rows.positions("selection_features", selection), keep),
+        class_features=rows.positions("class_features", estimator.class_features, keep),
+        selection_features=rows.positions("selection_features", selection, keep),
         standardize=estimator.standardize,
         false_marks=spec.false_marks,
     )
@@ -733,15 +726,10 @@ def score_fold(
         data.transform(rows.X[test][:, keep])[0],
         rows.l[test],
         grid,
-        score=estimator.scoring or minus_brier,
+        score=estimator.scoring or (lambda l, h: -float(np.mean((l - h) ** 2))),
         rule=estimator.orientation,
         rng=np.random.default_rng(estimator._seed()),
     )
-
-
-def minus_brier(l: NDArray[np.int8], h: Array) -> float:
-    """Minus the mean squared error of h: greater is better."""
-    return -float(np.mean((l - h) ** 2))
 
 
 def _folds(cv: Any, X: Array, l: NDArray[np.int8]) -> list[Fold]:

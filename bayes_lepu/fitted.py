@@ -54,7 +54,7 @@ from bayes_lepu.result.summaries import (
     estimate_table,
     summary_by_annotator,
 )
-from bayes_lepu.runtime.files import page_name
+from bayes_lepu.runtime.files import page_name, replace_file
 from bayes_lepu.runtime.interruption import stops_at_once
 from bayes_lepu.verdict.identifiability import diagnose
 from bayes_lepu.verdict.records import Identifiability
@@ -910,14 +910,14 @@ class Fit:
         Path
             The file written.
         """
-        from bayes_lepu.report import write_report
+        from bayes_lepu.report.sections import Page, render
 
         path = page_name(path)
         if not self.data.in_memory:
             sampled = f"A random sample of {self.data.n} of {self.data.n_all} rows"
             return self.sample.report(path, title=title or sampled, group_by=group_by)
         groups = (group_by,) if isinstance(group_by, str) else tuple(group_by)
-        return write_report(self, path, title=title, group_by=groups)
+        return replace_file(path, render(Page(self, groups), title).encode())
 
     # Display ----------------------------------------------------------------------------------
 

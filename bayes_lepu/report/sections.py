@@ -4,15 +4,21 @@ A section is a function that takes a `Page` and returns a `Section`, or None whe
 say. One of one's own is appended to `SECTIONS`.
 """
 
+import base64
+import hashlib
 import math
 import platform
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from functools import cached_property, partial
+from importlib.resources import files
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 
 from bayes_lepu.actions.bounds import bound_class_prior
 from bayes_lepu.actions.groups import own_values, read_groups, shares_table
@@ -30,10 +36,11 @@ from bayes_lepu.plots.answer import (
     plot_ranking,
 )
 from bayes_lepu.plots.checks import plot_label_rate, plot_orientation, plot_profile
-from bayes_lepu.report.figures import Picture, picture
+from bayes_lepu.report.figures import BOTTOM, LEFT, RIGHT, TOP, Picture, picture
 from bayes_lepu.result.facts import orientation_sentence
 from bayes_lepu.result.numbers_in_words import number, say_count, say_share
 from bayes_lepu.result.summaries import describe_draws, interval_level, mean_by_row
+from bayes_lepu.runtime.interruption import stops_at_once
 from bayes_lepu.verdict.records import Aspect, Check, Identifiability
 from bayes_lepu.verdict.rivals import LEAST_DIFFERENCE, Rival
 
@@ -689,3 +696,44 @@ SECTIONS: list[Callable[[Page], Section | None]] = [
     data_section,
     reproduce_section,
 ]
+
+
+# The page -------------------------------------------------------------------------------------
+
+
+@stops_at_once
+def render(page: Page, title: str | None = None) -> str:
+    """The page as text."""
+    d = page.fit.data
+    who = f"“{page.fit.options.l}”" if isinstance(page.fit.options.l, str) else "the labels"
+    audited = f", {say_count(d.n_audited)} checked" if d.n_audited else ""
+    facts_line = (
+        f"{say_count(d.n)} rows, {say_count(len(d.terms))} columns, "
+        f"{say_count(int(d.l.sum()))} labelled positive{audited}; model {page.fit.spec.name}, "
+        f"method {page.fit.method}"
+    )
+    environment = Environment(
+        loader=PackageLoader("bayes_lepu", "report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    style, script = (
+        files("bayes_lepu.report").joinpath(name).read_text(encoding="utf-8")
+        for name in ("style.css", "script.js")
+    )
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    return environment.get_template("template.html").render(
+        title=title or f"{say_count(d.n)} rows: what {who} missed",
+        page=page,
+        first=first_rows(page),
+        facts_line=facts_line,
+        ci=f"{interval_level():.0%}",
+        frame={"x": LEFT, "y": TOP, "width": RIGHT - LEFT, "height": BOTTOM - TOP},
+        sections=[made for section in SECTIONS if (made := section(page)) is not None],
+        style=Markup(style),
+        script=Markup(script),
+        script_hash=f"sha256-{digest}",  # the page's policy runs this script and no other
+        written=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+    )

@@ -149,7 +149,7 @@ def test_greek_goes_out_as_utf8_whatever_the_stream(monkeypatch):
     monkeypatch.setattr(sys, "stdout", stream)
     terminal = Terminal()
     terminal.say("γ = 0.1 → λ")
-    terminal.figures({"π": "0.3 ± 0.1"})
+    terminal.files({"0.3 ± 0.1": Path("π")})
     stream.flush()
     assert "γ = 0.1 → λ\nπ  0.3 ± 0.1" in stream.buffer.getvalue().decode()
 
