@@ -633,8 +633,8 @@ class Fit:
             return count_missed(self, X, ci_prob=ci_prob, both=self._unnamed, pi_range=pi_range)
         draws = self.draws.thin(MAX_DRAWS)
         if X is not None:
-            rows, index = self.data.transform(X)
-            return summaries.summary_by_row(draws, Parameters.missed, rows, index, ci_prob)
+            values, index = self.data.transform(X)
+            return summaries.summary_by_row(draws, Parameters.missed, values, index, ci_prob)
         self._require_memory("missed")
         rows, positive = np.arange(self.data.n), positive_given_labels(self.data)
         return summaries.summary_by_row(draws, positive, rows, self.data.index, ci_prob)

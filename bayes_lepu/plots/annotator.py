@@ -160,7 +160,8 @@ def _settings(fit: "Fit", name: str, places: list[int]) -> tuple[Array, Array, t
         values = np.tile(columns.mean(axis=0), (2, 1))
         values[:, 0] = distinct
         return values, np.arange(2.0), tuple(f"{v:.4g}" for v in np.round(raw_values, 10) + 0.0)
-    grid = np.linspace(*np.quantile(columns[:, 0], [0.005, 0.995]), GRID)
+    low, high = np.quantile(columns[:, 0], [0.005, 0.995])
+    grid = np.linspace(low, high, GRID)
     values = np.tile(columns.mean(axis=0), (GRID, 1))
     values[:, 0] = grid
     return values, inverse_of(name)[1](grid * data.scale[j] + data.center[j]), ()

@@ -611,8 +611,8 @@ def columns_table(fit: "Fit", most: int = 60) -> Table:
     factors = [("t", draws.a, d.class_mask)]
     if fit.spec.has_selection:
         factors.append(("s", draws.alpha, (draws.alpha != 0).any(axis=0)))
-    size = np.max([np.abs(slope.mean(axis=0)) * sd for _, slope, _ in factors], axis=0)
-    chosen = np.sort(np.argsort(-size, kind="stable")[:most])
+    sizes = pd.DataFrame([np.abs(slope.mean(axis=0)) * sd for _, slope, _ in factors]).max()
+    chosen = np.sort(sizes.nlargest(most).index.to_numpy())
     cells = d.cells(chosen)
     figures = np.array([mean[chosen], cells.min(axis=0), cells.max(axis=0)])
     center, low, high = figures * d.scale[chosen] + d.center[chosen]

@@ -151,7 +151,7 @@ def test_greek_goes_out_as_utf8_whatever_the_stream(monkeypatch):
     terminal.say("γ = 0.1 → λ")
     terminal.files({"0.3 ± 0.1": Path("π")})
     stream.flush()
-    assert "γ = 0.1 → λ\nπ  0.3 ± 0.1" in stream.buffer.getvalue().decode()
+    assert "γ = 0.1 → λ\nwrote π  0.3 ± 0.1" in stream.buffer.getvalue().decode()
 
 
 def test_stages_are_told_where_output_is_piped(here, capsys):

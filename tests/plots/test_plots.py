@@ -179,3 +179,24 @@ def test_point_estimates_have_curves_without_width():
     np.testing.assert_array_equal(s[1], s[2])
     for plot in (plots.plot_propensity, plots.plot_class_probability, plots.plot_label_rate):
         plot(point)
+
+
+def test_terms_of_a_formula_are_drawn_over_the_columns_of_the_table():
+    rng = np.random.default_rng(2)
+    frame = pd.DataFrame(
+        {"amount": np.exp(rng.normal(4, 1, 300)), "night": rng.integers(0, 2, 300)}
+    )
+    l = (rng.random(300) < 0.6 * sigmoid(2 * np.log(frame["amount"]) - 8)).astype(int)
+    formula = "~ log(amount) + night + night:log(amount)"
+    fit = lepu.fit(frame, l, model="scar", method="map", class_features=formula, random_seed=1)
+    assert set(annotator.top_features(fit)) == {"log(amount)", "night"}
+    along = annotator.effect_of(fit, "log(amount)")
+    ends = np.quantile(frame["amount"], [0.005, 0.995])
+    np.testing.assert_allclose(along.x[[0, -1]], ends, rtol=0.05)
+    for plot, options in (
+        (plots.plot_propensity, {"features": ["log(amount)"]}),
+        (plots.plot_label_rate, {"by": "log(amount)"}),
+    ):
+        axes = plot(fit, **options).viz["plot"].to_numpy().ravel()[0]
+        assert axes.get_xlabel() == "amount"
+        assert axes.get_xlim()[1] > 100
