@@ -234,31 +234,23 @@ def _prior_or_mapping(value: dict[str, Any]) -> Any:
     return value
 
 
-def check_picking(audits: str | None, *, audited: bool) -> None:
-    """Refuse unknown words for how audited rows were picked."""
-    if audits is None:
-        return
-    if audits not in PICKED:
-        raise ModelError(f"audits = {audits!r}; one of {', '.join(PICKED)} is expected.")
-    if not audited:
-        raise ModelError(
-            f"audits={audits!r} says how the audited rows were picked, but none are given (y=)."
-        )
-
-
 def check_options(options: FitOptions, *, audited: bool) -> None:
     """Refuse unknown words, and numbers that no engine can use."""
     if options.method not in ENGINES:
         raise ModelError(unknown("method", options.method, ENGINES))
-    check_rule(options.orientation)
-    check_picking(options.audits, audited=audited)
-    _check_sampler(options)
-
-
-def _check_sampler(options: FitOptions) -> None:
-    """Refuse an unknown sampler and numbers it cannot work with."""
     if options.sampler not in SAMPLERS:
         raise ModelError(unknown("sampler", options.sampler, SAMPLERS))
+    check_rule(options.orientation)
+    if options.audits is not None:
+        if options.audits not in PICKED:
+            raise ModelError(
+                f"audits = {options.audits!r}; one of {', '.join(PICKED)} is expected."
+            )
+        if not audited:
+            raise ModelError(
+                f"audits={options.audits!r} says how the audited rows were picked, but none are "
+                "given (y=)."
+            )
     for name, value, least in (
         ("draws", options.draws, LEAST_DRAWS),
         ("tune", options.tune, 1),

@@ -203,19 +203,11 @@ def checked_names(
 
 def estimate_table(fit: "Fit", var_names: str | Sequence[str] | None) -> pd.DataFrame:
     """One line per parameter: on the scale of the fit and on that of the user's columns."""
-    rows: dict[str, list[float]] = {}
     several = fit.data.n_annotators > 1
-    for factor, values, level in _slopes_and_intercepts(fit):
-        who = factor[2:-1] if several and factor != "t" else ""
-        slope, intercept = (names[factor != "t"] for names in (SLOPES, INTERCEPTS))
-        raw, raw_level = fit.data.original_scale(values, level)
-        for name, internal, original in zip(fit.feature_names, values[0], raw[0], strict=True):
-            rows[f"{slope}[{who}, {name}]" if who else f"{slope}[{name}]"] = [
-                internal,
-                original,
-            ]
-        rows[f"{intercept}[{who}]" if who else intercept] = [level[0], raw_level[0]]
-    table = pd.DataFrame.from_dict(rows, orient="index", columns=["internal", "original"])
+    mean = coefficient_table(fit, None)["mean"]
+    scales = {scale: mean.xs(scale, level="scale") for scale in ("internal", "original")}
+    table = pd.DataFrame(scales)
+    table.index = [_variable(*key) for key in table.index]
     table.loc["pi"] = fit.pi_draws[0]
     scalars = {"c": fit.c_by_annotator[0] if several else fit.c_draws[0]}
     draw = fit.draws.take(0)
@@ -229,6 +221,14 @@ def estimate_table(fit: "Fit", var_names: str | Sequence[str] | None) -> pd.Data
     names = [str(i).split("[")[0] for i in table.index]
     wanted = checked_names(var_names, names)
     return table if wanted is None else table[[name in wanted for name in names]]
+
+
+def _variable(factor: str, feature: str) -> str:
+    """A slope or an intercept of ``t``, ``s`` or ``s[anna]`` as ArviZ names it: ``a[heat]``."""
+    slope = feature != "(intercept)"
+    inside = [factor[2:-1]] * ("[" in factor) + [feature] * slope
+    name = (SLOPES if slope else INTERCEPTS)[factor != "t"]
+    return f"{name}[{', '.join(inside)}]" if inside else name
 
 
 def summary_by_annotator(

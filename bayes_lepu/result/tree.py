@@ -59,7 +59,9 @@ def to_tree(fit: "Fit") -> xr.DataTree:
 def stored_groups(fit: "Fit") -> dict[str, xr.Dataset]:
     """The groups that a saved fit cannot do without."""
     groups = _parameter_groups(fit) | {
-        "observed_data": observed_group(fit.data),
+        "observed_data": xr.Dataset(
+            {"l": ("obs", fit.data.l)}, coords={"obs": as_coordinate(fit.data.index)}
+        ),
         "constant_data": constant_group(fit.data),
     }
     if fit.stats:
@@ -229,16 +231,6 @@ def _modes(fit: "Fit") -> xr.Dataset:
 SPARSE = {"X_data": "cell", "X_indices": "cell", "X_indptr": "row_end"}
 
 
-def annotator_coords(d: PUData) -> dict[str, Any]:
-    """The names of several annotators; nothing for one."""
-    return {"annotator": list(d.annotators)} if d.n_annotators > 1 else {}
-
-
-def observed_group(d: PUData) -> xr.Dataset:
-    """The labels ``l``, and nothing else; of several annotators whether anybody marked the row."""
-    return xr.Dataset({"l": ("obs", d.l)}, coords={"obs": as_coordinate(d.index)})
-
-
 def column_group(d: PUData) -> xr.Dataset:
     """The scale and masks of the columns, their encoding, and what is known from outside."""
     variables: dict[str, Any] = {
@@ -250,7 +242,9 @@ def column_group(d: PUData) -> xr.Dataset:
         # A variable, because the attributes of a netCDF file hold no more than 64 kB.
         "encoding": json.dumps(d.encoding.to_dict()),
     }
-    coords = {"feature": list(d.feature_names)} | annotator_coords(d)
+    coords = {"feature": list(d.feature_names)}
+    if d.n_annotators > 1:
+        coords["annotator"] = list(d.annotators)
     attrs = {"named": int(d.named), "visits": json.dumps(d.visit_names)}
     return xr.Dataset(variables, coords=coords, attrs=attrs)
 
