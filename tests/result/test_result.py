@@ -13,6 +13,7 @@ import xarray as xr
 
 import bayes_lepu as lepu
 from bayes_lepu import DataError, FileFormatError, ModelError, Parameters
+from bayes_lepu.actions.missed import read_open
 from bayes_lepu.fitted import Fit
 from bayes_lepu.model import REGISTRY
 from bayes_lepu.model.parameters import stack
@@ -133,6 +134,13 @@ def test_predictions_of_draws(table, fits, model):
         np.testing.assert_allclose(got["lower"], lower, rtol=1e-9)
         np.testing.assert_allclose(got["upper"], upper, rtol=1e-9)
     np.testing.assert_allclose(fit.predict_proba(X)[:, 1], wanted[:, 0].mean(axis=0), rtol=1e-9)
+
+
+def test_missed_rows_are_rated_by_the_draws_that_decide_takes(fits):
+    fit = with_draws(fits["spm"], n_chains=4, n_draws=300)
+    rows, (reading,) = read_open(fit, both=False)
+    assert reading.size == 1000
+    np.testing.assert_allclose(fit.missed()["mean"].iloc[rows], reading.mean, rtol=1e-9)
 
 
 def test_new_rows_are_matched_by_name(table, fits):
