@@ -139,7 +139,7 @@ def test_predictions_of_draws(table, fits, model):
 def test_missed_rows_are_rated_by_the_draws_that_decide_takes(fits):
     fit = with_draws(fits["spm"], n_chains=4, n_draws=300)
     rows, (reading,) = read_open(fit, both=False)
-    assert reading.size == 1000
+    assert reading.size < 1000 < fit.draws.b.size
     np.testing.assert_allclose(fit.missed()["mean"].iloc[rows], reading.mean, rtol=1e-9)
 
 
