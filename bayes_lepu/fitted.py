@@ -639,7 +639,7 @@ class Fit:
         rows, positive = np.arange(self.data.n), positive_given_labels(self.data)
         return summaries.summary_by_row(draws, positive, rows, self.data.index, ci_prob)
 
-    def sensitivity(self, scales: Sequence[float] = SCALES, *, budget: int = 100) -> pd.DataFrame:
+    def sensitivity(self, *, scales: Sequence[float] = SCALES, budget: int = 100) -> pd.DataFrame:
         """How the answer moves with how much the annotator may vary.
 
         Parameters

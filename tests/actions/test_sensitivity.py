@@ -15,7 +15,7 @@ def spm():
 
 
 def test_each_scale_is_the_fit_with_that_prior(spm):
-    table = spm.sensitivity((1.0, 0.0))
+    table = spm.sensitivity(scales=(1.0, 0.0))
     assert list(table.index) == [0.0, 1.0]
     priors = {"alpha": Prior("normal", scale=1.0 / np.sqrt(6)), "a": spm.priors["a"]}
     same = lepu.fit(DEMO.X, DEMO.l, model="spm", method="map", priors=priors, random_seed=1)
@@ -37,7 +37,7 @@ def test_a_wider_annotator_fits_the_labels_at_least_as_well(spm):
 
 def test_a_constant_annotator_is_asked_too():
     fit = lepu.fit(DEMO.X, DEMO.l, model="scar", method="map", random_seed=1)
-    table = fit.sensitivity((0.0, 1.0))
+    table = fit.sensitivity(scales=(0.0, 1.0))
     assert table.loc[0.0, "class_prior"] == pytest.approx(fit.pi_draws[0], abs=1e-5)
     assert table.loc[0.0, "same_rows"] == 1.0
     assert table.loc[1.0, "class_prior"] > table.loc[0.0, "class_prior"]
@@ -46,7 +46,7 @@ def test_a_constant_annotator_is_asked_too():
 @pytest.mark.parametrize("scales", [(-1.0,), (), (np.nan,)])
 def test_scales_are_numbers_from_zero(spm, scales):
     with pytest.raises(lepu.DataError, match="from 0"):
-        spm.sensitivity(scales)
+        spm.sensitivity(scales=scales)
 
 
 def test_several_annotators_are_told_where_to_look():
