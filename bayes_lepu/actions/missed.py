@@ -21,6 +21,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.special import expit, logit
 
 from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.data.weights import evenly_spaced
@@ -267,8 +268,24 @@ def alternatives_of(fit: "Fit", verdict: Identifiability) -> Alternatives:
     probability = np.zeros(fit.data.n)
     probability[every] = reading.mean
     order = np.argsort(-probability[unmarked[still]], kind="stable")
-    sums = np.cumsum(found.missed[:, still][:, order], axis=1)
+    missed = found.missed[:, still][:, order]
+    if verdict.pi_range is not None:  # every model's order, with the total at either end
+        ends = missed_between(fit.data, *verdict.pi_range)
+        share = np.array(ends) / max(float(fit.data.kind_weights[RowKind.UNLABELLED]), 1e-300)
+        missed = np.concatenate([with_mean(missed, mean) for mean in share])
+    sums = np.cumsum(missed, axis=1)
     return Alternatives(verdict.pi_range, np.stack([sums.min(axis=0), sums.max(axis=0)]))
+
+
+def with_mean(probability: Array, mean: float) -> Array:
+    """Every row of probabilities with its log odds shifted by one number, so that it has a mean."""
+    odds = logit(np.clip(probability, 1e-12, 1 - 1e-12))
+    low, high = np.full((2, len(odds), 1), [[[-40.0]], [[40.0]]])
+    for _ in range(30):  # halves the interval, to 1e-7
+        middle = (low + high) / 2
+        below = expit(odds + middle).mean(axis=1, keepdims=True) < mean
+        low, high = np.where(below, middle, low), np.where(below, high, middle)
+    return expit(odds + low)
 
 
 def stream(fit: "Fit") -> np.random.Generator:

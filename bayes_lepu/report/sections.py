@@ -431,10 +431,9 @@ QUESTIONS = {
     Aspect.RANKING: "Can the rows be put in order?",
     Aspect.ORIENTATION: "Is the class told apart from the annotator's attention?",
     Aspect.LEVEL: "Is the total known?",
-    Aspect.PRIOR: "Do the data speak, or the priors?",
 }
 STYLES = {"passed": "good", "weak": "fair", "failed": "bad"}
-ORDER = ("failed", "weak", "not computed", "passed", "not applicable")
+ORDER = ("failed", "weak", "not computed", "passed")
 
 
 def checks_section(page: Page) -> Section:
@@ -473,10 +472,9 @@ def grouped(checks: tuple[Check, ...]) -> list[Group]:
     groups = []
     for aspect, question in QUESTIONS.items():
         here = [c for c in checks if c.bears_on and c.bears_on[0] == aspect]
-        asked = [c for c in here if c.status != "not applicable"]
-        if not asked:
+        if not here:
             continue
-        asked.sort(key=lambda c: ORDER.index(c.status))
+        asked = sorted(here, key=lambda c: ORDER.index(c.status))
         worst = asked[0].status
         findings, said = [], set()
         for c in asked:

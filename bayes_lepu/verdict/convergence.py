@@ -30,6 +30,10 @@ def check_convergence(evidence: "Evidence") -> list[Check]:
     figures, quality = fit.quality.figures, fit.quality
     if fit.is_point:
         best, residual = fit.modes[0], float(figures.get("kkt_residual", np.nan))
+        if evidence.several and best.converged:
+            text, remedy = "A point estimate has no spread.", "Use method='laplace' or 'nuts'."
+            how = {"consequence": "a point estimate does not say how well it is known"} | _DONE
+            return [Check("convergence", "not computed", text=text, remedy=remedy, **how)]
         return [
             Check(
                 "convergence",

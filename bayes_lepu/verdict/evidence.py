@@ -31,8 +31,6 @@ from bayes_lepu.rows.factoring import solve
 from bayes_lepu.verdict.columns import ColumnScores, score_columns
 from bayes_lepu.verdict.forms import FormRange, form_range
 from bayes_lepu.verdict.labels import (
-    LabelCalibration,
-    calibrate_labels,
     false_marks_learned,
     label_rates,
     scores,
@@ -335,11 +333,6 @@ class Evidence:
         return label_rates(*self.own_scores)
 
     @cached_property
-    def calibration(self) -> LabelCalibration:
-        """Calibrated label rate over the score h, with the band of labels simulated from h."""
-        return calibrate_labels(*self.own_scores, self.fit.options.random_seed)
-
-    @cached_property
     def form_scores(self) -> tuple[Array, Array]:
         """Scores that the model's form can reach: a point estimate freed of its penalties."""
         freed = self.fit.is_point and not self.several
@@ -387,7 +380,12 @@ class Evidence:
             return None
         pi = [] if choice is None else [other.pi for other in choice.as_good]
         pi += [bend.pi] if bend is not None and bend.curved else []
-        return replace(found, low=min([found.low, *pi]), high=max([found.high, *pi]))
+        own, *others = self.rivals
+        if own.refuted:  # then the model that is not is among those to go by
+            best = max(others, key=lambda r: r.elpd)
+            pi += [best.pi - 2 * best.pi_sd, best.pi + 2 * best.pi_sd]
+        low, high = min([found.low, *pi]), max([found.high, *pi])
+        return replace(found, low=max(low, 0.0), high=min(high, 1.0))
 
     @cached_property
     def agreement(self) -> Agreement | None:

@@ -78,6 +78,7 @@ TOP = 100  # rows that somebody looks through in a sitting
 SAME_ROWS = 0.5  # share of the first rows below which two forms send one to other rows
 SPREAD = 5.0  # times as many missed positives at the upper end: the total is not known then
 REFUTED = 8.0  # log-likelihood units below the best form at which the fitted one says nothing
+FORM_RANGE = "form range"
 ORDER = "order under other forms"
 DOUBTFUL = "doubtful positives marked half as often"
 _WIDTH: dict[str, Any] = {
@@ -566,7 +567,7 @@ def check_forms(evidence: "Evidence") -> list[Check]:
             why = "False marks are fitted, and other forms are tried without them"
         text = f"{why}: how far the form carries π is not known."
         told = {"consequence": "how far its form carries it was not computed"}
-        return [Check("form range", "not computed", text=text, **_WIDTH | told)]
+        return [Check(FORM_RANGE, "not computed", text=text, **_WIDTH | told)]
     kept, width = found.kept, found.high - found.low
     bounds = relative(FORM_WIDTH, evidence.pi)
     few, many = missed_between(evidence.data, found.low, found.high)
@@ -590,7 +591,7 @@ def check_forms(evidence: "Evidence") -> list[Check]:
     by_marks = found.naming_gap
     checks = [
         graded(
-            "form range",
+            FORM_RANGE,
             width,
             bounds,
             text,

@@ -11,8 +11,8 @@ from bayes_lepu.verdict import labels, levels, naming, rivals, several_annotator
 from bayes_lepu.verdict.columns import check_columns
 from bayes_lepu.verdict.convergence import check_convergence
 from bayes_lepu.verdict.evidence import MAX_DIM, Evidence, evidence_of
-from bayes_lepu.verdict.forms import SPREAD, check_forms, missed_between
-from bayes_lepu.verdict.records import ROUNDING, SD_PI, Aspect, Check, Identifiability, settled
+from bayes_lepu.verdict.forms import FORM_RANGE, SPREAD, check_forms, missed_between
+from bayes_lepu.verdict.records import ROUNDING, Aspect, Check, Identifiability, settled
 
 if TYPE_CHECKING:
     from bayes_lepu.fitted import Fit
@@ -27,11 +27,7 @@ CHECKS: list[Callable[[Evidence], Iterable[Check]]] = [
     check_convergence,
     several_annotators.check_overlap,
     naming.check_orientation,
-    naming.check_modes,
     levels.check_ranking,
-    levels.check_profile,
-    levels.check_sd,
-    levels.check_contraction,
     rivals.check_constancy,
     labels.check_labels,
     check_columns,
@@ -70,7 +66,7 @@ def diagnose(fit: "Fit") -> Identifiability:
         replace(fit, data=fit.data.dense) if fit.data.is_sparse and small else fit
     )
     checks = [found for check in CHECKS for found in check(evidence)]
-    _ = evidence.figures, evidence.calibration, evidence.agreement  # for who shows the verdict
+    _ = evidence.figures, evidence.agreement  # for who shows the verdict
     ends = pi_range(evidence, checks)
     level = choose_level(checks, by_audits=audits_give_total(evidence, checks))
     other = naming.exchanged_pi(evidence) if level == 3 else None
@@ -144,17 +140,24 @@ def pi_range(evidence: Evidence, checks: Iterable[Check]) -> tuple[float, float]
     low, high = evidence.forms.low, evidence.forms.high
     if (audits := audited_range(evidence, checks)) is not None:
         inside = max(low, audits[0]), min(high, audits[1])
-        low, high = inside if inside[0] < inside[1] else audits
+        # Models that the labels contradict do not narrow what the audits say.
+        low, high = inside if inside[0] < inside[1] and not contradicted(checks) else audits
     own = float(np.mean(evidence.pi_draws))
     return max(min(low, own), 0.0), min(max(high, own), 1.0)
 
 
+def contradicted(checks: Iterable[Check]) -> bool:
+    """Whether the labels contradict the model, and do not only leave it wide."""
+    about = {Aspect.RANKING, Aspect.LEVEL, Aspect.LABELS}
+    return any(c.open and c.name != FORM_RANGE and about & set(c.bears_on) for c in checks)
+
+
 def audits_give_total(evidence: Evidence, checks: Iterable[Check]) -> bool:
-    """Whether random audits alone give π, and the number of missed positives within `SPREAD`."""
+    """Whether random audits alone give π to ±.05, and the missed positives within `SPREAD`."""
     if (found := audited_range(evidence, checks)) is None:
         return False
     few, many = missed_between(evidence.data, *found)
-    return found[1] - found[0] <= 4 * SD_PI[0] and many <= SPREAD * few
+    return found[1] - found[0] <= 0.2 and many <= SPREAD * few
 
 
 def carriers(evidence: Evidence, checks: Sequence[Check], level: int) -> tuple[str, ...]:
@@ -168,11 +171,8 @@ def carriers(evidence: Evidence, checks: Sequence[Check], level: int) -> tuple[s
     found.append(BY_AUDITS if audits_give_total(evidence, checks) else "parametric form")
     if not evidence.data.is_closed:
         found.append("knowledge from outside")
-    # What a point estimate of one annotator leaves open is the likelihood's; of several, thin
-    # overlap leaves the rest to their pooling.
-    left_open = any(c.open and Aspect.PRIOR in c.bears_on for c in checks)
     signs = naming.named_by_signs(evidence)
-    by_prior = outside(evidence) or signs or (left_open and (several or not fit.is_point))
+    by_prior = outside(evidence) or signs or levels.prior_speaks(evidence)
     if evidence.symmetric and fit.orientation.rule != "none" and not signs:
         found.append("orientation rule")
     elif not settled(checks, Aspect.ORIENTATION):
@@ -192,7 +192,7 @@ def carriers(evidence: Evidence, checks: Sequence[Check], level: int) -> tuple[s
 
 def sentence(evidence: Evidence, checks: Sequence[Check], level: int) -> str:
     """What the level means here."""
-    several, fit = evidence.several, evidence.fit
+    several = evidence.several
     signs = (
         " given the signs of the slopes in the priors" if naming.named_by_signs(evidence) else ""
     )
@@ -219,9 +219,6 @@ def sentence(evidence: Evidence, checks: Sequence[Check], level: int) -> str:
         # Of several annotators all reasons: some make π too low and some too high.
         shown = dict.fromkeys(why if several else why[:1])
         text += (": " if shown else "") + "; ".join(shown)
-    by_prior = any(c.status == "failed" and Aspect.PRIOR in c.bears_on for c in checks)
-    if by_prior and not fit.is_point and not fit.spec.certain:
-        text += ". The class prior is prior-determined"
     return text + "."
 
 

@@ -1,8 +1,7 @@
 r"""Do the labels look as the model says, and do they agree with audits and with outside knowledge.
 
-Rates by score and calibration see h only. A model can pass both and still leave t and s wide open;
-one that fails has the wrong h, and nothing built on it can be trusted. (A leave-one-out PIT is not
-among them: for 0/1 labels it is uniform by construction up to the mean of h in every bin it sees.)
+Label rates by score see h only. A model can pass and still leave t and s wide open; one that fails
+has the wrong h, and nothing built on it can be trusted.
 
 An outside figure p̂ ± e of π (or c) is one more observation. How much the labels resent it is the
 likelihood ratio between the best answer without it and the best answer with it,
@@ -15,12 +14,11 @@ With several annotators it is the fit's own density, whose pooling they need, wi
 """
 
 import warnings
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
-from scipy.optimize import isotonic_regression
 from scipy.special import logit
 
 from bayes_lepu.data.pu_data import PUData
@@ -39,43 +37,9 @@ if TYPE_CHECKING:
     from bayes_lepu.verdict.evidence import Evidence
 
 BINS = 10  # of the score: 250 rows each in a table of 2500
-SIMULATIONS = 200  # sets of labels: a p-value of .01 has a standard error of .007
-GRID = 101  # points at which a calibration curve is shown: percentiles
 MAX_ROWS = 20_000  # beyond, every departure from h is significant, however small
 DRAWS = 500  # of which a mean over the posterior is good to a percent of its sd
 MAX_Z = 3.0  # the largest of ten bins gets there by chance in one fit of forty
-_OF_H: dict[str, Any] = {
-    "bears_on": (Aspect.LABELS,),
-    "needs": "passed",
-    "consequence": "the labels do not follow the fitted h",
-}
-
-
-@dataclass(frozen=True, eq=False)
-class LabelCalibration:
-    """Isotonic regression (PAV) of the labels on the score h, and what chance would make of it.
-
-    Attributes
-    ----------
-    score, rate : array
-        Score of the rows, rising, and the calibrated label rate at each.
-    grid : array
-        Quantiles of the score.
-    replicates : (200, grid) array
-        The same curve for labels simulated from h (Dimitriadis, Gneiting and Jordan 2021,
-        doi:10.1073/pnas.2016191118).
-    gain : float
-        By how much recalibration would improve the Brier score.
-    p_value : float
-        Share of simulated sets of labels with as large a gain.
-    """
-
-    score: Array
-    rate: Array
-    grid: Array
-    replicates: Array
-    gain: float
-    p_value: float
 
 
 def scores(draws: Parameters, data: PUData) -> tuple[Array, Array]:
@@ -110,30 +74,12 @@ def label_rates(h: Array, l: Array, *, bins: int = BINS) -> pd.DataFrame:
     return pd.DataFrame(columns).rename_axis("bin")
 
 
-def calibrate_labels(h: Array, l: Array, seed: int) -> LabelCalibration:
-    """The calibration of h, with labels simulated from it."""
-    order = np.argsort(h, kind="stable")
-    h, l = h[order], l[order]
-
-    def calibrated(labels: Array) -> tuple[Array, float]:
-        curve = isotonic_regression(labels).x
-        return curve, float(np.mean((labels - h) ** 2) - np.mean((labels - curve) ** 2))
-
-    (rate, gain), rng = calibrated(l), np.random.default_rng([seed, 6])
-    grid = np.quantile(h, np.linspace(0, 1, GRID))
-    made = [calibrated((rng.random(h.size) < h).astype(float)) for _ in range(SIMULATIONS)]
-    replicates = np.array([np.interp(grid, h, curve) for curve, _ in made])
-    as_large = sum(by_chance >= gain for _, by_chance in made)
-    return LabelCalibration(h, rate, grid, replicates, gain, (1 + as_large) / (1 + SIMULATIONS))
-
-
 def check_labels(evidence: "Evidence") -> list[Check]:
-    """Label rates by bin of the score, and its calibration against chance."""
+    """Label rates by bin of the score."""
     table = label_rates(*evidence.form_scores)
     worst = table["z"].abs().idxmax()
     z, observed, expected = (table.loc[worst, name] for name in ("z", "observed", "expected"))
-    remedy = "The form of h is wrong: add transformed columns, or another model."
-    checks = [
+    return [
         Check(
             "label rate by score",
             passed_if(abs(z) <= MAX_Z),
@@ -141,28 +87,12 @@ def check_labels(evidence: "Evidence") -> list[Check]:
             f"at most {MAX_Z:.0f} standard errors in each of {len(table)} bins",
             f"Largest deviation in bin {worst}: {share(observed, 3)} observed, "
             f"{share(expected, 3)} expected ({z:+.1f} se).",
-            remedy,
-            **_OF_H,
+            "The form of h is wrong: add transformed columns, or another model.",
+            bears_on=(Aspect.LABELS,),
+            needs="passed",
+            consequence="the labels do not follow the fitted h",
         )
     ]
-    if evidence.data.is_sparse:
-        return checks
-    own = evidence.form_scores is evidence.own_scores
-    seed = evidence.fit.options.random_seed
-    found = evidence.calibration if own else calibrate_labels(*evidence.form_scores, seed)
-    checks.append(
-        Check(
-            "calibration",
-            passed_if(found.p_value >= 0.01),
-            found.p_value,
-            "p at least 0.01",
-            f"Recalibrating h (isotonic regression) would improve its Brier score by "
-            f"{found.gain:.4f}; by chance alone as much with p = {found.p_value:.3f}.",
-            remedy,
-            **_OF_H,
-        )
-    )
-    return checks
 
 
 # Knowledge from outside -----------------------------------------------------------------------

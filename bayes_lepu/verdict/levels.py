@@ -24,18 +24,14 @@ from bayes_lepu.links import Array, sigmoid
 from bayes_lepu.model.density import LogDensity
 from bayes_lepu.model.spec import ModelSpec
 from bayes_lepu.priors.prior import weak_priors
-from bayes_lepu.result.numbers_in_words import share
 from bayes_lepu.rows.factoring import solve
 from bayes_lepu.verdict.peaks import Peak, Role, logit_pi
 from bayes_lepu.verdict.records import (
     LIKELIHOOD_DROP,
-    PROFILE_WIDTH,
-    SD_PI,
     Aspect,
     Check,
     graded,
     passed_if,
-    relative,
 )
 
 if TYPE_CHECKING:
@@ -44,7 +40,6 @@ if TYPE_CHECKING:
 # A criterion of the verdict, which must not move with the level at which intervals are shown
 # (ArviZ's `stats.ci_prob`).
 CI_PROB = 0.95
-CONTRACTION = (0.9, 0.5)  # of the variance of π by the data
 RANKING = (0.95, 0.85)  # mean correlation of a·x between draws and their mean
 OWN_BRANCHES = (Role.AS_LABELLED, Role.OTHER)
 LEVEL_REMEDY = (
@@ -62,14 +57,6 @@ FEWER_SPARSE = (
     "np.flatnonzero(fit.draws.a[0]) and lepu.fit(X[:, keep].toarray(), l, ...); or audit some "
     "unlabelled rows (y=)."
 )
-_LEVEL: dict[str, Any] = {
-    "bears_on": (Aspect.LEVEL,),
-    "needs": "passed",
-    "consequence": "the labels leave it too wide",
-}
-# Of several annotators the range over forms of marking has to pass, and it is never narrower than
-# four sd of π: where it passes, a weak sd is enough.
-_OF_SEVERAL = _LEVEL | {"needs": "weak"}
 
 
 def interval(values: Array, ci_prob: float = CI_PROB) -> tuple[float, float]:
@@ -177,29 +164,6 @@ def _trace(density: LogDensity, peak: Peak) -> list[tuple[float, float]]:
     return sorted(points)
 
 
-def check_profile(evidence: "Evidence") -> list[Check]:
-    """The likelihood's own set of π, the orientation given."""
-    if evidence.several:
-        return []
-    bearing = _LEVEL | {"bears_on": (Aspect.LEVEL, Aspect.PRIOR)}
-    if evidence.too_large:
-        return [Check("profile of pi", "not computed", text=evidence.too_large, **bearing)]
-    pieces = evidence.likelihood_pieces
-    words = " and ".join(f"{share(low)} to {share(high)}" for low, high in pieces)
-    return [
-        graded(
-            "profile of pi",
-            pieces[-1][1] - pieces[0][0],
-            relative(PROFILE_WIDTH, evidence.pi),
-            f"The likelihood alone leaves π in {words} (95 % set, naming of the factors given).",
-            LEVEL_REMEDY,
-            threshold="{}, one piece",
-            status="failed" if len(pieces) > 1 else None,
-            **bearing,
-        )
-    ]
-
-
 # The spread of π ------------------------------------------------------------------------------
 
 
@@ -210,52 +174,15 @@ def sd_pi(evidence: "Evidence") -> float:
     return float(evidence.pi_given_naming.std(ddof=1))
 
 
-def check_sd(evidence: "Evidence") -> list[Check]:
-    """Standard deviation of π."""
-    several, is_point = evidence.several, evidence.fit.is_point
-    bearing = _OF_SEVERAL if several else _LEVEL
-    if is_point and several:
-        text, remedy = "A point estimate has no spread.", "Use method='laplace' or 'nuts'."
-        bearing = bearing | {"consequence": "a point estimate does not say how well it is known"}
-        return [Check("sd of pi", "not computed", text=text, remedy=remedy, **bearing)]
-    if is_point and evidence.too_large:
-        return [Check("sd of pi", "not computed", text=evidence.too_large, **bearing)]
-    sd = sd_pi(evidence)
-    source = "delta method" if is_point else "posterior"
-    source += "" if several else ", naming of the factors given"
-    return [
-        graded(
-            "sd of pi",
-            sd,
-            relative(SD_PI, evidence.pi),
-            f"π is known to ±{share(sd, 3)} ({source}).",
-            SHARED_REMEDY if several else LEVEL_REMEDY,
-            **bearing,
-        )
-    ]
+def prior_speaks(evidence: "Evidence") -> bool:
+    """Whether the prior of π tells more than a tenth of what the draws say about it."""
+    return not evidence.fit.is_point and contraction(evidence) < 0.9
 
 
 def contraction(evidence: "Evidence") -> float:
     """1 - Var(posterior) / Var(prior) of π, the orientation given."""
     before = float(np.var(evidence.fit.prior_pi_and_c[0]))
     return 1 - float(np.var(evidence.pi_draws)) / max(before, 1e-300)
-
-
-def check_contraction(evidence: "Evidence") -> list[Check]:
-    """Whether several annotators' labels, or the priors, say what π is."""
-    if evidence.fit.is_point or not evidence.several:
-        return []
-    figure = contraction(evidence)
-    return [
-        graded(
-            "contraction",
-            figure,
-            CONTRACTION,
-            f"The data removed {figure:.0%} of the prior variance of π.",
-            SHARED_REMEDY,
-            **(_OF_SEVERAL | {"bears_on": (Aspect.LEVEL, Aspect.PRIOR)}),
-        )
-    ]
 
 
 # The order of the rows ------------------------------------------------------------------------

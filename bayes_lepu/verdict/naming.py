@@ -124,6 +124,15 @@ def check_orientation(evidence: "Evidence") -> list[Check]:
         remedy = "Weaker penalties (lepu.fit(X, l, ..., C=0.01)) or method='nuts'; or s" + SETTLE
         how = {"threshold": FOR_THIS_NAMING, "status": "failed"} | _WHICH
         return [graded(name, -gap, MODE_GAP, text, remedy, **how)]
+    bend = evidence.bend
+    by_curve = fit.orientation.settled_by == "learned class" and not evidence.data.n_audited
+    if by_curve and bend is not None and not bend.curved:
+        text = (
+            "Only the learned columns say which factor is the class, and with them unseen labels "
+            f"are predicted no better than straight lines might by chance ({bend.lead:+.1f} "
+            f"{UNITS})."
+        )
+        return [Check(name, "failed", bend.lead, FOR_THIS_NAMING, text, "S" + SETTLE, **_WHICH)]
     found = "no maximum with exchanged factors was found"
     if np.isfinite(gap):
         found = f"the best answer with exchanged factors is {worse(gap)}"
@@ -164,32 +173,3 @@ def _by_assumption(evidence: "Evidence") -> list[Check]:
     )
     options = {"threshold": FOR_THIS_NAMING} | _WHICH
     return [graded("orientation", 0.0, MODE_GAP, text, "S" + SETTLE, **options)]
-
-
-def check_modes(evidence: "Evidence") -> list[Check]:
-    """Other maxima that say something else about t, swaps set aside."""
-    if not evidence.fit.spec.has_selection or not evidence.has_peaks:
-        return []
-    first, *rest = evidence.peaks
-    other = max((p for p in rest if p.role is Role.OTHER), key=lambda p: p.logp, default=None)
-    gap, remedy = np.inf, ""
-    text = "No other maximum says anything different about t, exchanges set aside."
-    if other is not None:
-        gap, data = first.logp - other.logp, evidence.weak.data
-        own, pi = (share_positive(p.point, data) for p in (first, other))
-        text = f"The next materially different maximum is {worse(gap)}, with π {pi:.2f} instead of "
-        text += f"{own:.2f}."
-        remedy = f"Report both answers (fit.mode_table()), or s{SETTLE}"
-    return [
-        graded(
-            "modes",
-            gap,
-            MODE_GAP,
-            text,
-            remedy,
-            threshold=f"{UNITS}, {{}}",
-            bears_on=(Aspect.LEVEL,),
-            needs="passed",
-            consequence="another answer fits the labels nearly as well",
-        )
-    ]

@@ -14,13 +14,11 @@ from bayes_lepu.links import Array
 if TYPE_CHECKING:
     from bayes_lepu.verdict.evidence import Evidence
 
-Status = Literal["passed", "weak", "failed", "not applicable", "not computed"]
+Status = Literal["passed", "weak", "failed", "not computed"]
 Bounds = tuple[float, float]
 
 # Thresholds of the checks. Each pair is (separable, not separable), a finding between the two is
 # weak. The values are those of the simulations behind the library (2500 rows, 5 columns).
-SD_PI = (0.05, 0.10)  # Wald intervals of π cover .93 below, .46 above
-PROFILE_WIDTH = (0.20, 0.40)  # width of the likelihood set of π
 MODE_GAP = (5.0, 2.0)  # log-likelihood units to another answer: odds below 1 %, above 14 %
 FORM_WIDTH = (0.28, 0.40)  # of the range of π over models that predict the labels as well
 LIKELIHOOD_DROP = 1.92  # half the 95 % point of χ² with one degree of freedom
@@ -35,7 +33,6 @@ class Aspect(Enum):
     LEVEL = "level of t"
     LABELS = "h"
     COMPUTATION = "computation"
-    PRIOR = "share of the prior"
 
 
 @dataclass(frozen=True)
@@ -45,8 +42,7 @@ class Check:
     Attributes
     ----------
     name : str
-    status : {"passed", "weak", "failed", "not applicable", "not computed"}
-        *Not applicable*: the question does not arise. *Not computed*: it does, and is open.
+    status : {"passed", "weak", "failed", "not computed"}
     figure : float or None
         What was measured.
     threshold : str
@@ -80,7 +76,7 @@ class Check:
     @property
     def open(self) -> bool:
         """Whether what the check bears on cannot stand after this finding."""
-        if self.status in ("passed", "not applicable"):
+        if self.status == "passed":
             return False
         if self.status == "weak":
             return self.needs == "passed"

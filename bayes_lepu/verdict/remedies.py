@@ -4,10 +4,9 @@ Three offers are weighed, each by the sd of π it would leave and by the log lik
 the data would then tell the two orientations apart:
 
 * 50 audited rows. An audited unlabelled row adds y | l = 0 ~ Bernoulli(m), with
-  :math:`\operatorname{logit} m = \tau + \log(1-\Psi)`. For a point estimate its information
-  :math:`m(1-m) D D'` is added to that at hand; draws are reweighted by simulated audits.
-* A column that does not enter s: the sd is that given α_j = 0, the gap comes from refits. Whether
-  a column can be left out only the user knows, so up to three are offered.
+  :math:`\operatorname{logit} m = \tau + \log(1-\Psi)`: information :math:`m(1-m) D D'` at the mode.
+* The column that is most of t and least of s kept out of s: the sd is that given α_j = 0, the gap
+  comes from refits. Whether it can be left out only the user knows.
 * π known from elsewhere to ±0.02, or to a tenth of itself where the class is rare.
 """
 
@@ -33,8 +32,6 @@ AUDITED = 50  # rows that a person checks in an afternoon
 AUDITS = f"{AUDITED} audited rows"
 KNOWN_SD = 0.02  # of a figure from a survey or a register
 YOURS = "YOUR_FIGURE"
-REPEATS, DRAWS = 40, 1000  # simulated audits, and draws that are reweighted: a sd good to 5 %
-COLUMNS = 3  # that may be left out of s
 UNSURE = 0.01  # no single audit is taken to refute an answer by more than log 100
 ENOUGH_ROWS = 40_000  # of which the average information of an audit is taken
 
@@ -57,7 +54,7 @@ def weigh_remedies(evidence: "Evidence") -> tuple[Remedy, ...]:
         offers.append(
             offer(
                 AUDITS,
-                audited_sd(evidence),
+                before * sd_ratio(evidence, audit_information(evidence)),
                 gap if other is None else gap + audited_gap(evidence, other),
                 f"{AUDITED} audited unlabelled rows",
                 f"Find out the true class of {AUDITED} rows that the library picks",
@@ -66,18 +63,8 @@ def weigh_remedies(evidence: "Evidence") -> tuple[Remedy, ...]:
             )
         )
     if fit.spec.has_selection and fit.density.can_exchange and data.selection_mask.sum() > 1:
-        columns = [
-            (
-                fit.feature_names[j],
-                before * float(np.sqrt(max(1 - _correlation(evidence, j) ** 2, 0.0))),
-                masked_gap(evidence, j),
-            )
-            for j in likely_columns(evidence)
-        ]
-        columns.sort(key=lambda o: -o[2] if gap < MODE_GAP[0] else o[1])
-        (name, after, gap_after), *rest = columns
-        said = _naming if np.isfinite(gap) else lambda _: ""
-        more = " or ".join(f"{c} (sd of π {share(sd, 3)}{said(g)})" for c, sd, g in rest)
+        j = likeliest_column(evidence)
+        name, after = fit.feature_names[j], before * sd_ratio(evidence, known_slope(evidence, j))
         mask, by_formulas = data.selection_mask, data.encoding.design is not None
         left = [c for c in np.array(fit.feature_names)[mask].tolist() if c != name]
         listed = f"[c for c in fit.feature_names if c != {name!r}]" if mask.all() else repr(left)
@@ -86,15 +73,14 @@ def weigh_remedies(evidence: "Evidence") -> tuple[Remedy, ...]:
         found = offer(
             f"{name} not in s",
             after,
-            gap_after,
+            masked_gap(evidence, j),
             f"If you know that {name} cannot influence the labelling, leave it out of "
             "selection_features=",
             f"Can {name} influence who gets a label? If you know that it cannot, say so",
             "" if by_formulas else f"fit.update(selection_features={listed})",
             flags if known and not by_formulas else "",
         )
-        text = found.text + (f" Or, if you know it of them: {more}." if more else "")
-        offers.append(replace(found, text=text))
+        offers.append(found)
     if np.isnan(data.outside[0, 0]):  # a figure that was brought already is not asked for
         error = known_sd(evidence.pi)
         offers.append(
@@ -119,26 +105,10 @@ def weigh_remedies(evidence: "Evidence") -> tuple[Remedy, ...]:
 # Audited rows ---------------------------------------------------------------------------------
 
 
-def audited_sd(evidence: "Evidence") -> float:
-    """Expected sd of π after auditing `AUDITED` unlabelled rows chosen at random."""
-    if evidence.fit.is_point:
-        extra = audit_information(evidence)
-        return evidence.local.sd(evidence.local.pi_gradient, extra)
-    flat = evidence.pivoted.take_flat()
-    some = np.linspace(0, flat.b.size - 1, min(DRAWS, flat.b.size)).astype(int)
-    draws, pi = flat.take(some), evidence.pi_draws.ravel()[some]
-    rng = np.random.default_rng(0)
-    open_rows = np.flatnonzero(evidence.data.kind == RowKind.UNLABELLED)
-    variances = []
-    for _ in range(REPEATS):
-        rows = evidence.data.X[rng.choice(open_rows, min(AUDITED, open_rows.size), replace=False)]
-        m = np.clip(draws.missed(rows), 1e-12, 1 - 1e-12)
-        y = rng.random(len(rows)) < m[rng.integers(len(m))]
-        log_w = np.where(y, np.log(m), np.log1p(-m)).sum(axis=1)
-        w = np.exp(log_w - log_w.max())
-        w /= w.sum()
-        variances.append(w @ (pi - w @ pi) ** 2)
-    return float(np.sqrt(np.mean(variances)))
+def sd_ratio(evidence: "Evidence", extra: Array) -> float:
+    """Sd of π with more information, in the coordinates, against that at hand."""
+    local, slope = evidence.local, evidence.local.pi_gradient
+    return local.sd(slope, extra) / max(local.sd(slope), 1e-300)
 
 
 def audit_information(evidence: "Evidence") -> Array:
@@ -178,23 +148,19 @@ def audited_gap(evidence: "Evidence", other: Peak) -> float:
 # A column that does not enter s ---------------------------------------------------------------
 
 
-def likely_columns(evidence: "Evidence") -> list[int]:
-    """Columns of s that are most of t and least of s, at most three."""
+def likeliest_column(evidence: "Evidence") -> int:
+    """The column of s that is most of t and least of s."""
     point, inside = evidence.peaks[0].point, np.flatnonzero(evidence.data.selection_mask)
-    share = np.abs(point.a[inside]) - np.abs(point.alpha[inside])
-    return [int(j) for j in inside[np.argsort(-share, kind="stable")][:COLUMNS]]
+    return int(inside[np.argmax(np.abs(point.a[inside]) - np.abs(point.alpha[inside]))])
 
 
-def _correlation(evidence: "Evidence", column: int) -> float:
-    """Correlation of π with α_j, from the draws or from the local covariance."""
-    if not evidence.fit.is_point:
-        alpha = evidence.pivoted.take_flat().alpha[:, column]
-        return float(np.corrcoef(alpha, evidence.pi_draws.ravel())[0, 1])
-    local, blocks = evidence.local, evidence.fit.density.blocks
-    j = blocks.alpha.start + int(evidence.data.selection_mask[:column].sum())
-    covariance = local.covariance @ local.pi_gradient
-    total = float(local.pi_gradient @ covariance) * float(local.covariance[j, j])
-    return float(covariance[j] / np.sqrt(total)) if total > 0 else 0.0
+def known_slope(evidence: "Evidence", column: int) -> Array:
+    """The information of α_j known to be 0: without bound."""
+    blocks, mask = evidence.fit.density.blocks, evidence.data.selection_mask
+    extra = np.zeros_like(evidence.local.data)
+    j = blocks.alpha.start + int(mask[:column].sum())
+    extra[j, j] = 1e6 * max(float((evidence.local.data + evidence.local.prior)[j, j]), 1.0)
+    return extra
 
 
 def masked_gap(evidence: "Evidence", column: int) -> float:

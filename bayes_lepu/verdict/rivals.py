@@ -36,6 +36,7 @@ from bayes_lepu.errors import LepuWarning
 from bayes_lepu.links import Array, RowKind, sigmoid
 from bayes_lepu.model import get_model
 from bayes_lepu.model.density import LogDensity
+from bayes_lepu.model.parameters import Parameters
 from bayes_lepu.model.row_sums import row_terms
 from bayes_lepu.model.spec import ModelSpec
 from bayes_lepu.priors.prior import Priors
@@ -163,6 +164,8 @@ class Rival:
         Class prior at the maximum, and its sd by the delta method.
     rows : array
         The share of every row in ``elpd``, before its weight.
+    point : Parameters
+        The maximum, on standardised columns.
     """
 
     name: str
@@ -173,13 +176,19 @@ class Rival:
     pi: float
     pi_sd: float
     rows: Array = field(repr=False)
+    point: Parameters = field(repr=False)
+
+    @property
+    def refuted(self) -> bool:
+        """Whether the best model predicts the labels better."""
+        return self.difference > max(LEAST_DIFFERENCE, 2 * self.se)
 
     @property
     def reading(self) -> str:
         """What the difference says."""
         if self.difference == 0:
             return "predicts the labels best"
-        if self.difference > max(LEAST_DIFFERENCE, 2 * self.se):
+        if self.refuted:
             return "predicts the labels worse"
         return "no worse than chance allows"
 
@@ -234,6 +243,7 @@ def ranked(found: Mapping[str, tuple[LogDensity, Array]]) -> tuple[Rival, ...]:
             *data.total_and_error(best - rows[name]),
             *sds[name],
             rows[name],
+            found[name][0].unpack(found[name][1]),
         )
         for name in found
     )

@@ -32,7 +32,7 @@ from bayes_lepu.factors import CURVES, Factor
 from bayes_lepu.links import Array
 from bayes_lepu.model.parameters import ARRAYS, Parameters
 from bayes_lepu.result.numbers_in_words import share
-from bayes_lepu.verdict.forms import AS_WELL, Form, FormRange, Problem, Refit, form_of_h
+from bayes_lepu.verdict.forms import AS_WELL, FORM_RANGE, Form, FormRange, Problem, Refit, form_of_h
 from bayes_lepu.verdict.levels import SHARED_REMEDY, interval
 from bayes_lepu.verdict.records import (
     FORM_WIDTH,
@@ -105,7 +105,7 @@ def check_overlap(evidence: "Evidence") -> list[Check]:
             SHARED_REMEDY,
             threshold="{} rows labelled twice",
             status=status,
-            bears_on=(Aspect.LEVEL, Aspect.PRIOR, *naming),
+            bears_on=(Aspect.LEVEL, *naming),
             needs="weak",
             consequence="too few rows were labelled by two annotators",
         ),
@@ -243,7 +243,7 @@ def check_panel_forms(evidence: "Evidence") -> list[Check]:
     best = str(found.table["below"].idxmin())
     return [
         graded(
-            "form range",
+            FORM_RANGE,
             found.high - found.low,
             relative(FORM_WIDTH, evidence.pi),
             f"{len(found.kept)} of {len(found.table)} forms of marking predict the labels as well; "
