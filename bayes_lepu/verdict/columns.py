@@ -40,11 +40,6 @@ if TYPE_CHECKING:
 
 # Five tests are made; at .002 each, one straight data set in a hundred is called curved.
 P_VALUE = 0.002
-MAX_ROWS = 50_000  # beyond, every curve is significant, however small
-MAX_COLUMNS = 10  # products are formed of the columns that matter most
-NAMED = 3  # terms handed on to be refitted
-RESOLVED = 1e-8  # share of a term's information that must be its own
-CLEAR = 1e-6  # the same of a direction: those that the model's own terms nearly span say nothing
 
 
 class Question(NamedTuple):
@@ -123,7 +118,8 @@ def list_terms(evidence: "Evidence") -> list[Term]:
     """Squares and products of the columns that matter most."""
     point, names = evidence.peaks[0].point, evidence.data.feature_names
     size = np.abs(point.a) + np.abs(point.alpha)
-    best = np.sort(np.argsort(-size, kind="stable")[:MAX_COLUMNS]).tolist()
+    # Products of the ten columns that matter most.
+    best = np.sort(np.argsort(-size, kind="stable")[:10]).tolist()
     squares = [Term(f"{names[j]}²", j, j) for j in best]
     return squares + [Term(f"{names[i]}·{names[j]}", i, j) for i in best for j in best if i < j]
 
@@ -138,7 +134,8 @@ def enough_marks(term: Term, X: Array, marked: Array) -> bool:
 def score_columns(evidence: "Evidence") -> ColumnScores:
     """The four questions at the maximum of the weak density."""
     data, point = evidence.weak.data, evidence.inside(evidence.peaks[0].point)
-    part, propensity = data.evenly(MAX_ROWS).as_rows, evidence.propensity
+    # Beyond, every curve is significant, however small.
+    part, propensity = data.evenly(50_000).as_rows, evidence.propensity
     X, tau, marked = part.X, point.tau(part.X), part.labels[0] == 1
     terms = [t for t in list_terms(evidence) if enough_marks(t, X, marked)]
     z = (tau - tau.mean()) / max(float(tau.std()), 1e-12)
@@ -182,7 +179,7 @@ def score_columns(evidence: "Evidence") -> ColumnScores:
         labels = [question.name] if question.alone else [t.name for t in terms]
         tables.append(pd.DataFrame({"question": question.name, "term": labels, "z": stat}))
     first = tables[0]["z"].to_numpy()
-    order = np.argsort(-np.abs(first))[:NAMED]
+    order = np.argsort(-np.abs(first))[:3]  # handed on to be refitted
     stands_out = chdtrc(1, first**2) * (m - 1) < P_VALUE
     named = tuple(terms[i] for i in order if stands_out[i])
     if not named and p_values[CURVES_OF_T] < P_VALUE:
@@ -203,7 +200,7 @@ def efficient_scores(grad: Array, info: Array, own: Array, E: Array) -> tuple[Ar
 
 def _p_value(U: Array, V: Array, share: Array) -> tuple[float, Array]:
     """The smaller of the joint p and of Bonferroni's, doubled, and every term's z."""
-    use = share > RESOLVED
+    use = share > 1e-8  # else a term has hardly any information of its own
     z = np.where(use, U / np.sqrt(np.maximum(np.diag(V), 1e-300)), 0.0)
     if not use.any():
         return 1.0, z
@@ -213,7 +210,8 @@ def _p_value(U: Array, V: Array, share: Array) -> tuple[float, Array]:
     root = np.sqrt(np.diag(V)[use])
     scaled = V[np.ix_(use, use)] / root / root[:, None]
     values, vectors = np.linalg.eigh(np.clip(np.nan_to_num(scaled), -1.0, 1.0))
-    clear = values > CLEAR
+    # Directions that the model's own terms nearly span say nothing.
+    clear = values > 1e-6
     inner = vectors[:, clear].T @ (U[use] / root)
     joint = float(chdtrc(int(clear.sum()), float(np.sum(inner**2 / values[clear]))))
     return min(2 * min(single, joint), 1.0), z

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
 R_HAT = (1.01, 1.05)  # Vehtari and others 2021; from 1.05 on chains are visibly apart
 MIN_EBFMI = 0.3  # Betancourt 2016: below, the tails are not reached
-LEAST_OF_BASIN = 20  # draws per chain from which R-hat can be computed at all
 AFTER_RELABELLING = (
     "The chains disagree after relabelling: genuine multimodality or too short a run. See the mode "
     "table; take more draws, or settle the factors with selection_features= or audited rows."
@@ -115,7 +114,7 @@ def by_basin(values: dict[str, Array], basin: Array | None) -> list[dict[str, Ar
     for b in () if basin is None else np.unique(basin):
         here = np.asarray(basin) == b
         length = int(here.sum(axis=1).min())
-        if length >= LEAST_OF_BASIN:
+        if length >= 20:  # draws per chain from which R-hat can be computed at all
             parts.append({k: np.stack([v[c, m][:length] for c, m in enumerate(here)])
                           for k, v in values.items()})  # fmt: skip
     return parts or [values]

@@ -24,7 +24,7 @@ from bayes_lepu.errors import LepuWarning
 from bayes_lepu.factors import RATES, Factor
 from bayes_lepu.links import Array, sigmoid
 from bayes_lepu.model.density import LogDensity
-from bayes_lepu.model.parameters import Parameters, sigma_norm
+from bayes_lepu.model.parameters import Parameters
 from bayes_lepu.priors.prior import INTERCEPTS, SELECTION_SCALE, SLOPES, weak_priors
 from bayes_lepu.priors.term_priors import terms_of_factors, with_blocks
 from bayes_lepu.rows.factoring import solve
@@ -32,10 +32,9 @@ from bayes_lepu.verdict.columns import ColumnScores, score_columns
 from bayes_lepu.verdict.forms import FormRange, form_range
 from bayes_lepu.verdict.labels import (
     false_marks_learned,
-    label_rates,
     scores,
 )
-from bayes_lepu.verdict.levels import Profile, contraction, trace_profile
+from bayes_lepu.verdict.levels import Profile, contraction, power_scaling, trace_profile
 from bayes_lepu.verdict.peaks import Local, Peak, Role, logit_pi, weak_density
 from bayes_lepu.verdict.records import Remedy
 from bayes_lepu.verdict.remedies import weigh_remedies
@@ -47,14 +46,10 @@ if TYPE_CHECKING:
 
 WEAK_DEFAULTS = (*SLOPES, *INTERCEPTS)  # priors that a penalty leaves flat or too weak
 MAX_DIM = 300  # coordinates up to which dense curvature is affordable
-SEARCH_STARTS = 4  # from nowhere; the fit's own modes and their mirror images are climbed besides
 SEARCH_ROWS = 20_000  # so that the search does not grow with the rows
 JUDGED_ROWS = 100_000  # the likelihood's own answer is sharp long before
 JUDGED_LABELS = 5_000  # marked rows that are kept, where there are as many
-SEARCHED = 3  # of the maxima that the search finds, the best
-NOT_EXCLUDED = 6.0  # log-likelihood units below the best maximum within which others count
 MATERIAL = 0.05  # RMS difference of t that makes another mode another answer
-SMALLEST_WEIGHT = 1e-3  # at exactly 0 a weight's own coordinate carries no information
 WIDTH_ROWS, WIDTH_DRAWS = 1000, 2000  # a mean width over more of them is the same to two digits
 
 
@@ -185,21 +180,10 @@ class Evidence:
             return point
         free = [RATES.index(name) for name in self.propensity.free]
         w = np.exp(point.log_w)
-        w[free] = np.maximum(w[free], SMALLEST_WEIGHT)
+        # At exactly 0 a weight's coordinate carries no information.
+        w[free] = np.maximum(w[free], 1e-3)
         with np.errstate(divide="ignore"):
             return replace(point, log_w=np.log(w / w.sum()))
-
-    @cached_property
-    def order_probability(self) -> float:
-        """P(|a| > |α|), of the draws or of the Gaussian at a point estimate."""
-        X, data, blocks = self.data.X, self.data, self.fit.density.blocks
-        if not self.fit.is_point:
-            draws = self.pivoted.take_flat()
-            return float(np.mean(sigma_norm(draws.a, X) > sigma_norm(draws.alpha, X)))
-        z = self.local.sample(np.random.default_rng(0), 2000)
-        a, alpha = np.zeros((2, len(z), data.p))
-        a[:, data.class_mask], alpha[:, data.selection_mask] = z[:, blocks.a], z[:, blocks.alpha]
-        return float(np.mean(sigma_norm(a, X) > sigma_norm(alpha, X)))
 
     # The weak density -------------------------------------------------------------------------
 
@@ -265,7 +249,8 @@ class Evidence:
         if self.symmetric:
             found += [self.mirrored(peak) for peak in found]
         best, X = max(p.logp for p in found), self._sampled
-        near = [p for p in found if p.logp > best - NOT_EXCLUDED]
+        # A maximum that the likelihood does not exclude: odds above 1 in 400.
+        near = [p for p in found if p.logp > best - 6.0]
         first = min(near, key=lambda p: distance(p.point, start, X))
         # Of maxima with the same answer the highest stands for it.
         same = [p for p in near if not self.differ(p.point, first.point)]
@@ -292,10 +277,10 @@ class Evidence:
                 self.weak.spec,
                 self.weak.data.evenly(SEARCH_ROWS),  # the maxima are climbed again on all
                 self.weak.priors,
-                n_starts=SEARCH_STARTS,
+                n_starts=4,  # besides these, the fit's own modes are climbed
                 rng=np.random.default_rng(0),
             )
-        points = [m.point for m in found.modes if m.role != "divergent"][:SEARCHED]
+        points = [m.point for m in found.modes if m.role != "divergent"][:3]
         return points if self.symmetric else points + [p.swap() for p in points[:1]]
 
     def mirrored(self, peak: Peak, role: Role = Role.OTHER) -> Peak:
@@ -323,20 +308,11 @@ class Evidence:
     # What the checks judge, each computed once ----------------------------------------------------
 
     @cached_property
-    def own_scores(self) -> tuple[Array, Array]:
-        """Scores and labels of the fit itself."""
-        return scores(self.fit.draws, self.data)
-
-    @cached_property
-    def label_rates(self) -> pd.DataFrame:
-        """Observed and expected label rate by bin of the score h."""
-        return label_rates(*self.own_scores)
-
-    @cached_property
     def form_scores(self) -> tuple[Array, Array]:
-        """Scores that the model's form can reach: a point estimate freed of its penalties."""
-        freed = self.fit.is_point and not self.several
-        return scores(self.peaks[0].point.take_flat(), self.weak.data) if freed else self.own_scores
+        """Scores that the model's form can reach, and labels: a point freed of its penalties."""
+        if self.fit.is_point and not self.several:
+            return scores(self.peaks[0].point.take_flat(), self.weak.data)
+        return scores(self.fit.draws, self.data)
 
     @cached_property
     def bend(self) -> Bend | None:
@@ -413,11 +389,15 @@ class Evidence:
                 meaning = "near 1 or -1, t and s react to the same columns"
                 rows.append(("sd of s's predictor", sd_s, "the same of the propensity"))
                 rows.append(("correlation of the predictors", alike, meaning))
-        meaning = "bins of h: standard errors between the observed and the fitted label rate"
-        rows.append(("largest z of the label rates", self.label_rates["z"].abs().max(), meaning))
         if not self.fit.is_point:
             meaning = "share of the prior variance of π that the data removed"
             rows.append(("contraction of pi", contraction(self), meaning))
+            for name, found in power_scaling(self).iterrows():
+                if name == "pi" or found["prior"] >= 0.05:  # the threshold of ArviZ
+                    meaning = "above .05, it moves with the weight of its prior"
+                    if min(found["prior"], found["likelihood"]) >= 0.05:
+                        meaning += ", and the labels pull it elsewhere"
+                    rows.append((f"prior sensitivity of {name}", found["prior"], meaning))
             if self.fit.spec.false_marks:
                 meaning = "the same of the rate of false marks: below 0.5 it is its prior's"
                 rows.append(("contraction of false marks", false_marks_learned(self.fit), meaning))

@@ -77,7 +77,6 @@ FLOORS = (0.05, 0.1, 0.2)  # of an s that follows t, from s = floor to s = 1 - f
 TOP = 100  # rows that somebody looks through in a sitting
 SAME_ROWS = 0.5  # share of the first rows below which two forms send one to other rows
 SPREAD = 5.0  # times as many missed positives at the upper end: the total is not known then
-REFUTED = 8.0  # log-likelihood units below the best form at which the fitted one says nothing
 FORM_RANGE = "form range"
 ORDER = "order under other forms"
 DOUBTFUL = "doubtful positives marked half as often"
@@ -93,10 +92,6 @@ _MOVED = _WIDTH | {
 # One alternative, refitted --------------------------------------------------------------------
 
 MAX_CELLS = 20_000  # labels; beyond, models are refitted to an evenly spaced part of the rows
-STEPS = 200  # a refit starts at a good answer: a bound for forms without a maximum
-DAMPING = 1e-3  # of the curvature on the diagonal: some directions have none at all
-SOME_FALSE = 0.01  # rate of false marks from which a rate that is estimated starts
-NEAR_ONE = 0.98  # of a constant s at the start: at 1 its log-odds have no slope
 LARGEST = 12.0  # log-odds of a rate at the start: beyond, it has no slope
 # Slopes of a link against those of the logistic one for about the same curve.
 LINK_SCALES = {"probit": 0.6, "cloglog": 0.8, "loglog": 0.8, "cauchit": 0.8}
@@ -184,7 +179,8 @@ class Problem:
         # Guesses and lapses of several annotators are kept as fitted.
         free = () if data.n_annotators > 1 else propensity.coordinate_rates
         if not propensity.has_predictor:
-            s = np.clip(point.s(rows.X[:1])[..., 0], 1e-6, NEAR_ONE)
+            # At s = 1 its log-odds have no slope to start from.
+            s = np.clip(point.s(rows.X[:1])[..., 0], 1e-6, 0.98)
             point = replace(point, alpha=0 * point.alpha, beta=logit(s), log_w=CERTAIN_LINK)
             mask, free, link = mask & False, (), LOGISTIC
         start = make_point(
@@ -213,7 +209,8 @@ class Problem:
             value, grad = found.loss(start + root @ u)
             return value, root.T @ grad
 
-        first, options = np.zeros(len(start)), {"maxiter": STEPS}
+        # A refit starts at a good answer: a bound for forms without a maximum.
+        first, options = np.zeros(len(start)), {"maxiter": 200}
         best = minimize(loss, first, jac=True, method="L-BFGS-B", options=options)
         return replace(found, z=start + root @ best.x)
 
@@ -264,7 +261,8 @@ class Refit:
             at.uv[:, free_rates] = np.clip(ratios, -LARGEST, LARGEST)
             is_free.uv[:, free_rates] = True
             is_free.e[...] = form.false_marks is None
-            at.e[...] = logit(np.where(start.epsilon > 0, start.epsilon, SOME_FALSE))
+            # A rate that is estimated starts at 1 %.
+            at.e[...] = logit(np.where(start.epsilon > 0, start.epsilon, 0.01))
         E = np.eye(where.size)[:, free]
         if form.floor:  # (α, β) = (a, b)
             E[where.of_selection(0)] = E[where.of_class()]
@@ -328,7 +326,8 @@ class Refit:
         info = loglik_grad_info(self.rows, by_number(self.links), self.point(z))[2]
         curvature = self.E.T @ info @ self.E + np.diag(self.precision)
         size = np.sqrt(np.maximum(np.diag(curvature), 1e-8))
-        root = inverse_root(curvature / np.outer(size, size) + DAMPING * np.eye(len(z)))
+        # Some directions have no curvature at all: a thousandth is added.
+        root = inverse_root(curvature / np.outer(size, size) + 1e-3 * np.eye(len(z)))
         return np.diag(1 / size) if root is None else root / size[:, None]
 
     # What a refit says ------------------------------------------------------------------------
@@ -611,7 +610,9 @@ def check_forms(evidence: "Evidence") -> list[Check]:
             ORDER,
             # Only a better form can refute the order.
             passed_if(
-                least >= SAME_ROWS, otherwise="weak" if found.own_gap <= REFUTED else "failed"
+                least >= SAME_ROWS,
+                # From 8 units behind the best form, the fitted one says nothing.
+                otherwise="weak" if found.own_gap <= 8.0 else "failed",
             ),
             least,
             f"at least {SAME_ROWS:.0%} of the first {TOP} rows the same",

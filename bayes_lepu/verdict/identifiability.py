@@ -17,7 +17,6 @@ from bayes_lepu.verdict.records import ROUNDING, Aspect, Check, Identifiability,
 if TYPE_CHECKING:
     from bayes_lepu.fitted import Fit
 
-MOST_CELLS = 10_000_000  # of a sparse table that is made dense to be judged: 80 MB
 
 # Every check returns its records, none where it does not apply. To add one, append it.
 CHECKS: list[Callable[[Evidence], Iterable[Check]]] = [
@@ -31,7 +30,6 @@ CHECKS: list[Callable[[Evidence], Iterable[Check]]] = [
     rivals.check_constancy,
     labels.check_labels,
     check_columns,
-    several_annotators.check_independence,
     check_forms,
     several_annotators.check_panel_forms,
     labels.check_knowledge,
@@ -60,7 +58,8 @@ def diagnose(fit: "Fit") -> Identifiability:
     >>> lepu.diagnose(fit).level
     3
     """
-    small = fit.density.dim <= MAX_DIM and fit.data.n * fit.data.p <= MOST_CELLS
+    # A sparse table of 80 MB or less is made dense to be judged.
+    small = fit.density.dim <= MAX_DIM and fit.data.n * fit.data.p <= 10_000_000
     # A sparse table is judged on dense rows, where these are few enough.
     evidence = evidence_of(
         replace(fit, data=fit.data.dense) if fit.data.is_sparse and small else fit

@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from bayes_lepu.verdict.evidence import Evidence
 
 BINS = 10  # of the score: 250 rows each in a table of 2500
-MAX_ROWS = 20_000  # beyond, every departure from h is significant, however small
 DRAWS = 500  # of which a mean over the posterior is good to a percent of its sd
 MAX_Z = 3.0  # the largest of ten bins gets there by chance in one fit of forty
 
@@ -49,7 +48,7 @@ def scores(draws: Parameters, data: PUData) -> tuple[Array, Array]:
     compared with is.
     """
     some = draws.take(slice(None, None, max(1, draws.b.size // DRAWS)))
-    data = data.as_counted(MAX_ROWS)
+    data = data.as_counted(20_000)  # beyond, every departure from h is significant, however small
     X, labels, shown = data.X, data.labels, data.shown
     if data.n_annotators == 1:
         return mean_by_row(some, Parameters.h, X), labels[:, 0].astype(float)
@@ -97,8 +96,6 @@ def check_labels(evidence: "Evidence") -> list[Check]:
 
 # Knowledge from outside -----------------------------------------------------------------------
 
-CONTRADICTION = 3.32  # half the 99 % point of χ² with one degree of freedom
-
 
 def check_knowledge(evidence: "Evidence") -> list[Check]:
     """Compare π or c known from outside with what the labels say without it."""
@@ -127,7 +124,7 @@ def check_knowledge(evidence: "Evidence") -> list[Check]:
     found = graded(
         "knowledge from outside",
         gap,
-        (LIKELIHOOD_DROP, CONTRADICTION),
+        (LIKELIHOOD_DROP, 3.32),  # half the 99 % point of χ² with one degree of freedom
         f"{words[0].upper()}{words[1:]}.",
         "Check the figure from outside, or the form of the model.",
         bears_on=(Aspect.LEVEL,),

@@ -67,10 +67,7 @@ def interval(values: Array, ci_prob: float = CI_PROB) -> tuple[float, float]:
 
 # The profile ----------------------------------------------------------------------------------
 
-FAR_LOGIT = 5.0  # π between .007 and .993: beyond, a range says nothing that is not known
 STOP_DROP = 6.0  # log-likelihood units below the maximum: three times what the 95 % set needs
-MAX_STEPS = 40  # of half an sd each, to either side
-NEAR = 1e-4  # nats in the last step of a climb: a hundredth of what a reader sees
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,7 +120,8 @@ def with_known_pi(density: LogDensity, pi: float, error: float) -> LogDensity:
 
 def climb(density: LogDensity, z: Array) -> Array:
     """The maximum near z: the curvature of a part of the rows sets the units of the steps."""
-    return lbfgs(density, z, curvature=part_of(density).logp_grad_info(z)[2], least=NEAR)
+    # Steps end at a hundredth of what a reader sees.
+    return lbfgs(density, z, curvature=part_of(density).logp_grad_info(z)[2], least=1e-4)
 
 
 def trace_profile(evidence: "Evidence") -> Profile:
@@ -150,9 +148,10 @@ def _trace(density: LogDensity, peak: Peak) -> list[tuple[float, float]]:
     step, points = min(0.5 * sd, 0.4), [(float(sigmoid(center)), peak.logp)]
     for direction in (-1.0, 1.0):
         z, top = peak.z, peak.logp
-        for k in range(1, MAX_STEPS + 1):
+        for k in range(1, 41):  # half an sd each
             target = center + direction * k * step
-            if abs(target) > FAR_LOGIT:
+            # Beyond π of .007 and .993 a range says nothing that is not known.
+            if abs(target) > 5.0:
                 break
             pi = float(sigmoid(target))
             z = climb(with_known_pi(density, pi, 0.1 * sd * pi * (1 - pi)), z)
@@ -175,8 +174,36 @@ def sd_pi(evidence: "Evidence") -> float:
 
 
 def prior_speaks(evidence: "Evidence") -> bool:
-    """Whether the prior of π tells more than a tenth of what the draws say about it."""
-    return not evidence.fit.is_point and contraction(evidence) < 0.9
+    """Whether draws are narrow by their prior: beside the likelihood's set of π, or the prior."""
+    if evidence.fit.is_point:
+        return False
+    (low, high), pieces = interval(evidence.pi_given_naming), evidence.likelihood_pieces
+    beyond = bool(pieces) and pieces[-1][1] - pieces[0][0] > 1.5 * (high - low)
+    return beyond or contraction(evidence) < 0.9
+
+
+def power_scaling(evidence: "Evidence") -> pd.DataFrame:
+    """How far every parameter, and π, moves with the weight of the prior and of the labels.
+
+    Columns prior and likelihood (Kallioinen and others 2024, doi:10.1007/s11222-023-10366-5).
+    """
+    from arviz_base import from_dict
+    from arviz_stats import psense
+
+    fit, draws = evidence.fit, evidence.pivoted.take_flat().thin(1000)
+    density = LogDensity(fit.spec, fit.data, fit.priors)
+    z = density.pack(draws)
+    prior = np.array([density.log_prior(one) for one in z])
+    values = np.column_stack([z, fit.class_prior_draws(draws)[0]])
+    groups = {
+        "posterior": {"of": values[None]},
+        "log_prior": {"all": prior[None]},
+        "log_likelihood": {"all": (density.logps(z) - prior)[None]},
+    }
+    names = {"parameter": [*density.names, "pi"]}
+    tree = from_dict(groups, coords=names, dims={"of": ["parameter"]})
+    found = {group: psense(tree, group=group)["of"] for group in ("prior", "likelihood")}
+    return pd.DataFrame(found, index=pd.Index(names["parameter"]))
 
 
 def contraction(evidence: "Evidence") -> float:
@@ -236,7 +263,6 @@ def ranking_stability(evidence: "Evidence") -> float:
 # Whether this table could ever tell the factors apart -----------------------------------------
 
 DESIGN_ROWS = 4000  # distinct rows: some dozen times the directions of the widest dense table
-RANK_TOLERANCE = 1e-9  # of the largest singular value: far above rounding, far below any slope
 
 
 def check_design(evidence: "Evidence") -> list[Check]:
@@ -293,26 +319,26 @@ def jacobian_rank(spec: ModelSpec, data: PUData, rows: Array, needed: int) -> in
     """Rank of d log h / d θ on these rows at generic parameters (the best of three)."""
     if len(rows) < needed:
         return len(rows)
+    spec = replace(spec, false_marks=False)  # false marks are not part of the question
     density = LogDensity(spec, data, spec.complete_priors(weak_priors(1, 1), None))
-    rng, ones = np.random.default_rng(0), _with_one(rows)
+    rng, blocks = np.random.default_rng(0), density.blocks
     spread = np.maximum(rows.std(axis=0), 1e-12) * np.sqrt(data.p)
+
+    def log_h(z: Array) -> Array:
+        return np.log(density.unpack(z).h(rows))
+
     ranks = []
     for _ in range(3):
-        full = np.concatenate([rng.normal(0, 1.5, 2 * data.p + 2), [-1.5, -2.0, 0.0]])
-        full[: data.p] /= spread
-        full[data.p + 1 : 2 * data.p + 1] /= spread
-        point = density.unpack(full[density.free])
-        psi = point.s(rows)
-        slope = np.exp(spec.propensity.logs(point.omega(rows), point.log_w)[2])
-        log_t, _, log_slope = spec.of_class.logs(point.tau(rows), spec.of_class.log_rates())
-        columns = [
-            np.exp(log_slope - log_t)[:, None] * ones,
-            (slope / psi)[:, None] * ones,
-            (point.gamma * (1 - psi) / psi)[:, None],
-            np.full((len(rows), 1), -float(point.lam)),
-            np.zeros((len(rows), 1)),  # false marks: not part of the question
-        ]
-        ranks.append(_rank(np.hstack(columns)[:, density.free]))
+        z = rng.normal(0, 1.5, density.dim)
+        z[blocks.a] /= spread[data.class_mask]
+        if spec.has_selection:
+            z[blocks.alpha] /= spread[data.selection_mask]
+        z[blocks.rates] = [-1.5, -2.0][: spec.n_rates]
+        # Differences of the fourth order: exact to some 1e-12.
+        steps = 1e-3 * np.eye(density.dim)
+        columns = [8 * (log_h(z + e) - log_h(z - e)) - log_h(z + 2 * e) + log_h(z - 2 * e)
+                   for e in steps]  # fmt: skip
+        ranks.append(_rank(np.column_stack(columns)))
     return max(ranks)
 
 
@@ -327,4 +353,5 @@ def _rank(A: Array) -> int:
     if not scaled.size or not np.all(np.isfinite(scaled)):
         return 0
     values = np.linalg.svd(scaled, compute_uv=False)
-    return int(np.sum(values > RANK_TOLERANCE * values[0]))
+    # Far above rounding, far below any slope.
+    return int(np.sum(values > 1e-9 * values[0]))

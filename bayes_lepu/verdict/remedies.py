@@ -30,10 +30,8 @@ if TYPE_CHECKING:
 
 AUDITED = 50  # rows that a person checks in an afternoon
 AUDITS = f"{AUDITED} audited rows"
-KNOWN_SD = 0.02  # of a figure from a survey or a register
 YOURS = "YOUR_FIGURE"
 UNSURE = 0.01  # no single audit is taken to refute an answer by more than log 100
-ENOUGH_ROWS = 40_000  # of which the average information of an audit is taken
 
 
 def weigh_remedies(evidence: "Evidence") -> tuple[Remedy, ...]:
@@ -115,7 +113,7 @@ def audit_information(evidence: "Evidence") -> Array:
     """Expected information of `AUDITED` random audits of unlabelled rows, in the coordinates."""
     data, density, spec = evidence.data, evidence.fit.density, evidence.fit.spec
     X = data.X[data.kind == RowKind.UNLABELLED]
-    X = X[evenly_spaced(len(X), ENOUGH_ROWS)]
+    X = X[evenly_spaced(len(X), 40_000)]  # enough for a mean
     point = evidence.inside(evidence.point)
     m, psi, ones = point.missed(X), point.s(X), np.column_stack([X, np.ones(len(X))])
     not_psi = np.maximum(1 - psi, 1e-12)
@@ -183,7 +181,7 @@ def masked_gap(evidence: "Evidence", column: int) -> float:
 
 def known_sd(pi: float) -> float:
     """The error of a figure from elsewhere: 0.02, or about a tenth of a rare class, one digit."""
-    return min(KNOWN_SD, float(f"{max(pi, 1e-9) / 10:.0e}"))
+    return min(0.02, float(f"{max(pi, 1e-9) / 10:.0e}"))  # .02: a survey's
 
 
 def known_gap(evidence: "Evidence", other: Peak, error: float) -> float:

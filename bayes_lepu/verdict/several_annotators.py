@@ -56,18 +56,12 @@ SKIPPED = (0.5, 0.95)  # shares of the rows marked by another one that an annota
 COPIED = (0.25, 0.5)  # shares of the rows that one annotator copies
 RISES = (0.5, 1.0)  # of the log odds of a constant s, over one sd of the class's predictor
 FEW = 2.5  # labels per row that cannot tell a difficulty from a link of the class
-NODES = 9  # of the quadrature; more change π in the fourth digit
 RECAPTURES = (50.0, 10.0)  # rows labelled by two or more: relative error of a count about 1/sqrt
 MATERIAL = 0.05  # share of the evidence from which another mode matters
-INDEPENDENCE = (0.05, 0.01)  # posterior predictive p
 WIDE = 1.96  # sd of π to either side of every form's own
 TOO_ALIKE = (
     "Some positives are harder for everybody than x tells, or annotators copied each other: π "
     "comes out too low. Add columns that make rows hard, or audit rows nobody labelled (y=)."
-)
-TOO_DIFFERENT = (
-    "Annotators divide the positives among them, for example by skipping what others labelled: π "
-    "comes out too high. Enter NaN for rows an annotator skipped, or audit rows (y=)."
 )
 REMEDY_OF_FORM = {
     "marks at random": "Let marks be false (false_marks=True), or leave that annotator out.",
@@ -129,7 +123,7 @@ def check_overlap(evidence: "Evidence") -> list[Check]:
 
 def shared_difficulty(spread: float, curve: Factor) -> Form:
     """A difficulty of this sd that all annotators share, by Gauss–Hermite quadrature."""
-    u, w = roots_hermitenorm(NODES)
+    u, w = roots_hermitenorm(9)  # more nodes change π in the fourth digit
     name = f"shared difficulty {spread:g}, {curve.name} class"
     return Form(name, curve, shifts=spread * u, shares=w / w.sum())
 
@@ -265,11 +259,10 @@ def check_panel_forms(evidence: "Evidence") -> list[Check]:
     ]
 
 
-# Independence ---------------------------------------------------------------------------------
+# Agreement ------------------------------------------------------------------------------------
 
 REPLICATES, LEAST_REPLICATES = 500, 100  # a p-value of .05 has a standard error of .01, or .02
 MAX_CELLS = 200_000_000  # labels simulated in all: some seconds
-MOST_ROWS = 1_000_000  # beyond, every departure is significant, however small
 
 
 @dataclass(frozen=True, eq=False)
@@ -292,25 +285,6 @@ class Agreement:
     def z(self) -> Array:
         """Observed counts in standard deviations from the replicated mean."""
         return (self.observed - self.replicated.mean(axis=0)) / self._sd
-
-    @property
-    def p_value(self) -> float:
-        """Share of replicates whose largest deviation is as large as the observed one."""
-        deviations = np.abs(self.replicated - self.replicated.mean(axis=0)) / self._sd
-        beyond = deviations.max(axis=1) >= np.abs(self.z).max()
-        return float((1 + beyond.sum()) / (1 + len(beyond)))
-
-    @property
-    def alike(self) -> bool:
-        """Whether the labels per labelled row spread more than those of independent annotators."""
-        J = sum(name.startswith("exactly") for name in self.names)
-        k = np.arange(1, J + 1)
-
-        def spread(rows: Array) -> Array:
-            share = rows / np.maximum(rows.sum(axis=-1, keepdims=True), 1.0)
-            return share @ k**2 - (share @ k) ** 2
-
-        return bool(spread(self.observed[-J:]) > spread(self.replicated[:, -J:]).mean())
 
     @property
     def _sd(self) -> Array:
@@ -343,7 +317,7 @@ def compare_agreement(draws: Parameters, data: PUData, rng: np.random.Generator)
 
     A point estimate is replicated many times as it is.
     """
-    data = data.as_counted(MOST_ROWS)
+    data = data.as_counted(1_000_000)  # beyond, every departure is significant, however small
     shown, J = data.shown, data.n_annotators
     count = max(LEAST_REPLICATES, min(REPLICATES, MAX_CELLS // (data.n * J)))
     count = count if draws.b.size == 1 else min(count, draws.b.size)
@@ -363,37 +337,3 @@ def counts(labelled: NDArray[np.bool_], shown: NDArray[np.bool_]) -> Array:
     both = (marks.T @ marks)[np.triu_indices(J, 1)]
     per_row = labelled.sum(axis=1)[shown.any(axis=1)]
     return np.concatenate([both, np.bincount(per_row, minlength=J + 1)])
-
-
-def check_independence(evidence: "Evidence") -> list[Check]:
-    """Whether the annotators agree as often as independent ones would."""
-    data, agreement = evidence.data, evidence.agreement
-    if agreement is None or (data.shown.sum(axis=1) > 1).sum() == 0:
-        return []
-    p, worst = agreement.p_value, int(np.abs(agreement.z).argmax())
-    text = (
-        f"Largest deviation: rows labelled by {agreement.names[worst]}, "
-        f"{agreement.observed[worst]:.0f} observed, {agreement.replicated[:, worst].mean():.0f} "
-        f"expected ({agreement.z[worst]:+.1f} sd; p = {p:.3f} over all counts)."
-    )
-    if data.n_annotators == 2:
-        text += " Two annotators alone can hardly contradict their independence."
-    more, low, remedy = (
-        ("more", "low (positives that are hard for everybody)", TOO_ALIKE)
-        if agreement.alike
-        else ("less", "high", TOO_DIFFERENT)
-    )
-    return [
-        graded(
-            "independence of annotators",
-            p,
-            INDEPENDENCE,
-            text,
-            remedy,
-            threshold="p {}",
-            bears_on=(Aspect.LEVEL,),
-            needs="weak",
-            consequence=f"the annotators agree {more} than independent ones would, so it is "
-            f"probably too {low}",
-        )
-    ]

@@ -160,7 +160,7 @@ def test_the_verdict_says_what_was_not_computed(fitted):
     assert "not computed" in verdict.verdict
     assert {c.name for c in verdict.checks if c.status == "not computed"} >= {
         "constancy of s",
-        "profile of pi",
+        "form range",
     }
     assert "orientation rule" in verdict.carried_by
 

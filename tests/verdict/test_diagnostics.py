@@ -41,7 +41,7 @@ def test_forms_of_the_verdict(spm):
     table = found.to_frame()
     assert list(table.columns) == ["status", "figure", "threshold", "text", "remedy", "bears_on"]
     assert table.index.is_unique
-    assert set(table["status"]) <= {"passed", "weak", "failed", "not applicable", "not computed"}
+    assert set(table["status"]) <= {"passed", "weak", "failed", "not computed"}
     assert found.verdict in str(found)
     html = found._repr_html_()
     assert "<table" in html
@@ -65,7 +65,6 @@ def a_check(status, *aspects, needs="passed"):
         ("weak", "weak", True),
         ("failed", "weak", False),
         ("not computed", "weak", False),
-        ("not applicable", "passed", False),
         ("passed", None, False),
     ],
 )
@@ -83,7 +82,6 @@ def test_the_level_follows_from_the_aspects():
         (Aspect.LEVEL, 2),
         (Aspect.LABELS, 2),
         (Aspect.COMPUTATION, 2),
-        (Aspect.PRIOR, 1),
     ):
         assert choose_level([*good, a_check("failed", aspect)]) == level
         assert choose_level([c for c in good if c.bears_on != (aspect,)]) == level
@@ -141,11 +139,9 @@ def test_data_do_not_carry_a_class_prior_they_leave_open():
     masks = {"selection_features": [1, 2]}
     fit = lepu.fit(X, l, model="spm", method="laplace", draws=250, random_seed=1, **masks)
     found = fit.identifiability
-    status = {c.name: c.status for c in found.checks}
-    assert status["profile of pi"] != "passed"
     assert found.level == 2
     assert "data" not in found.carried_by
-    assert {"data (the ranking, not π)", "parametric form", "prior"} <= set(found.carried_by)
+    assert {"data (the ranking, not π)", "parametric form"} <= set(found.carried_by)
 
 
 def test_a_penalty_that_moves_pi_out_of_its_likelihood_set_is_named(rows):

@@ -32,13 +32,26 @@ def test_the_table_of_figures(subject):
     for name, values in (("t", draws.t(X)), ("h", draws.h(X))):
         low, high = np.quantile(values, [0.025, 0.975], axis=0)
         assert table[f"width of {name}"] == pytest.approx(np.mean(high - low))
-    assert table["largest z of the label rates"] == subject.label_rates["z"].abs().max()
     shares = np.var(subject.pi_draws) / np.var(subject.fit.prior_pi_and_c[0])
     assert table["contraction of pi"] == pytest.approx(1 - shares)
     assert 0 < table["prior share of pi"] < 1
     found = subject.fit.identifiability
     assert set(found.figures.index) == set(table.index)
     assert not set(found.figures.index) & {check.name for check in found.checks}
+
+
+def test_every_parameter_that_the_prior_moves_is_among_the_figures(subject):
+    """Power scaling of the coordinates against ArviZ on the file's own groups."""
+    import arviz as az
+
+    options = {"var_names": ["a", "alpha", "b", "beta", "pi"], "round_to": 6}
+    wanted = az.psense_summary(subject.fit.tree, **options)
+    found = levels.power_scaling(subject)
+    np.testing.assert_allclose(found.loc[wanted.index, "prior"], wanted["prior"], atol=1e-5)
+    np.testing.assert_allclose(found["likelihood"]["pi"], wanted["likelihood"]["pi"], atol=0.02)
+    moved = {f"prior sensitivity of {name}" for name in found.index[found["prior"] >= 0.05]}
+    assert moved
+    assert moved <= set(subject.figures.index)
 
 
 # Ranking and figures ------------------------------------------------------------------------------

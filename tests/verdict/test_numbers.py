@@ -134,10 +134,6 @@ def test_label_rates_add_up(spm):
     assert table["rows"].sum() == spm.data.n
     assert (table["rows"] * table["observed"]).sum() == pytest.approx(spm.data.l.sum())
     assert table["expected"].is_monotonic_increasing
-    found = labels.calibrate_labels(h, l, seed=0)
-    assert np.all(np.diff(found.rate) >= 0)
-    assert found.rate.mean() == pytest.approx(spm.data.l.mean())
-    assert found.replicates.shape == (labels.SIMULATIONS, found.grid.size)
 
 
 def test_wrong_form_of_h_is_seen():
@@ -147,4 +143,4 @@ def test_wrong_form_of_h_is_seen():
     l = rng.random(3000) < 0.1 + 0.8 * np.exp(-8 * (np.abs(x[:, 0]) - 1) ** 2)
     fit = lepu.fit(x, l, model="spm", method="map", random_seed=0)
     status = {c.name: c.status for c in fit.identifiability.checks}
-    assert status["calibration"] == "failed"
+    assert status["label rate by score"] == "failed"
