@@ -4,10 +4,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayes_lepu.engines.laplace import TRUSTED_K
 from bayes_lepu.links import Array
 from bayes_lepu.model.variables import scalars
-from bayes_lepu.verdict.records import Aspect, Check, graded, passed_if
+from bayes_lepu.verdict.records import Aspect, Check, Status, graded, passed_if
 
 if TYPE_CHECKING:
     from bayes_lepu.verdict.evidence import Evidence
@@ -24,47 +23,22 @@ _DONE: dict[str, Any] = {"bears_on": (Aspect.COMPUTATION,), "needs": "weak"}
 
 
 def check_convergence(evidence: "Evidence") -> list[Check]:
-    """The records that apply to the method of the fit."""
-    fit = evidence.fit
-    figures, quality = fit.quality.figures, fit.quality
-    if fit.is_point:
-        best, residual = fit.modes[0], float(figures.get("kkt_residual", np.nan))
-        if evidence.several and best.converged:
-            text, remedy = "A point estimate has no spread.", "Use method='laplace' or 'nuts'."
-            how = {"consequence": "a point estimate does not say how well it is known"} | _DONE
-            return [Check("convergence", "not computed", text=text, remedy=remedy, **how)]
-        return [
-            Check(
-                "convergence",
-                passed_if(best.converged),
-                residual,
-                "optimality conditions met",
-                f"The best of {sum(m.hits for m in fit.modes)} starts ended with residual "
-                f"{residual:.2g}; {best.hits} starts ended there.",
-                "Use a stronger penalty (C=).",
-                consequence="the optimiser did not converge",
-                **_DONE,
-            )
-        ]
+    """Chains by their own record, any other engine by what it says of itself."""
+    fit, quality = evidence.fit, evidence.fit.quality
     if fit.stats:
         return [_chains(evidence), _sampler(evidence)]
-    if "pareto_k" in figures:
-        k = float(figures["pareto_k"])
-        return [
-            Check(
-                "convergence",
-                passed_if(k <= TRUSTED_K),
-                k,
-                f"Pareto k at most {TRUSTED_K}",
-                f"The Gaussian approximation has Pareto k {k:.2f} against the posterior.",
-                "Use method='nuts': the posterior is not Gaussian here.",
-                consequence="the posterior is not as Gaussian as its draws",
-                **_DONE,
-            )
-        ]
-    words = quality.words or "The engine does not say how good its draws are."
-    status = "not computed" if quality.trusted is None else passed_if(quality.trusted)
-    return [Check("convergence", status, text=words, **_DONE)]
+    status: Status = "not computed" if quality.trusted is None else passed_if(quality.trusted)
+    text = quality.words or "The engine does not say how good its draws are."
+    remedy = "Use method='nuts': the posterior is not Gaussian here."
+    consequence = "the posterior is not as Gaussian as its draws"
+    if fit.is_point:
+        remedy, consequence = "Use a stronger penalty (C=).", "the optimiser did not converge"
+        if evidence.several and status == "passed":
+            status, text = "not computed", "A point estimate has no spread."
+            remedy = "Use method='laplace' or 'nuts'."
+            consequence = "a point estimate does not say how well it is known"
+    how = {"text": text, "remedy": remedy, "consequence": consequence} | _DONE
+    return [Check("convergence", status, **how)]
 
 
 def _chains(evidence: "Evidence") -> Check:

@@ -5,12 +5,16 @@ from functools import cache
 
 import numpy as np
 import pytest
+from scipy.special import expit
 
 import bayes_lepu as lepu
+from bayes_lepu.actions.missed import alternatives_of
 from bayes_lepu.actions.plain_answer import answer
 from bayes_lepu.result.numbers_in_words import say_count, share
+from bayes_lepu.verdict.forms import missed_between
+from bayes_lepu.verdict.labels import audits_alone
 from bayes_lepu.verdict.records import Identifiability
-from tools.verdict_study import audited, fitted, simulate, try_one
+from tools.verdict_study import audited, fitted, is_swapped, simulate, try_one
 
 pytestmark = pytest.mark.filterwarnings("ignore::bayes_lepu.LepuWarning")
 
@@ -60,6 +64,22 @@ def test_level_one_names_what_no_labels_can_show():
     assert "rows audited at random can" in trust
 
 
+def test_the_yield_of_all_rows_is_the_count():
+    """What is promised of the first rows and the number missed have the same two ends."""
+    fit = judged("mask", "few rows")
+    hits = alternatives_of(fit, fit.identifiability).hits
+    ends = missed_between(fit.data, *fit.identifiability.pi_range)
+    np.testing.assert_allclose(hits[:, -1], ends, rtol=1e-3)
+
+
+def test_a_model_that_predicts_better_is_part_of_the_range():
+    """The first on a list until there are enough: no constant s, and its own π is far too low."""
+    run, fit = try_one("scar", "quota by columns", 31), judged("scar", "quota by columns", 31)
+    assert run["low"] <= run["missed"] <= run["high"]
+    best = max(fit.identifiability.evidence.rivals, key=lambda rival: rival.elpd)
+    assert fit.identifiability.pi_range[0] <= best.pi <= fit.identifiability.pi_range[1]
+
+
 # 3, 4: audits -------------------------------------------------------------------------------------
 
 
@@ -87,6 +107,34 @@ def test_random_audits_settle_the_total_of_a_public_table():
     assert fit.identifiability.level == 1
     low, high = fit.missed(total=True).loc["as named", ["low", "high"]]
     assert low <= y[(l == 0) & np.isnan(options["y"])].sum() <= high <= 3 * low
+
+
+def test_a_model_that_the_labels_contradict_does_not_narrow_what_audits_say():
+    fit = judged("audit", "false marks .05", 1001)
+    found, (pi, error) = fit.identifiability, audits_alone(fit)
+    assert "form of h" in {c.name for c in found.checks if c.open}
+    assert found.pi_range[0] <= pi - 2 * error + 1e-9
+    assert found.pi_range[1] >= pi + 2 * error - 1e-9
+
+
+# 5: the naming of the model that was chosen -------------------------------------------------------
+
+
+def test_auto_does_not_name_the_factors_by_a_rule_where_s_is_constant():
+    case = simulate("scar", "as usual", 1)
+    fit = lepu.fit(case.X, case.l, method="map", random_seed=0)
+    assert fit.spec.name == "scar"
+    assert fit.identifiability.level < 3
+    assert "orientation rule" not in fit.identifiability.carried_by
+
+
+def test_learned_columns_that_the_labels_hardly_ask_for_name_no_factor():
+    """Two straight factors: a learned column bends the wrong one, and leads by chance."""
+    case = simulate("auto", "cauchit class", 31)
+    fit = fitted(case, "map")
+    assert is_swapped(fit, case)
+    assert fit.orientation.settled_by == "learned class"
+    assert fit.identifiability.level == 3
 
 
 # 6: rare classes; and what is promised of the first rows ------------------------------------------
@@ -117,6 +165,24 @@ def test_priors_that_move_the_answer_are_no_level_one():
 def test_laplace_can_be_used_for_guesses_and_lapses():
     fit = judged("psychm", "few rows", method="laplace")
     assert fit.quality.trusted
+
+
+# 11: advice ---------------------------------------------------------------------------------------
+
+
+def test_no_product_of_a_thin_cell_is_offered_and_audits_come_first():
+    rng = np.random.default_rng(5)
+    X = np.column_stack([rng.normal(size=(2500, 2)), rng.random((2500, 2)) < 0.15]).astype(float)
+    l = (rng.random(2500) < expit(2 * X[:, 0] - 1)) & (rng.random(2500) < expit(X[:, 1]))
+    thin = (X[:, 2:] == 1).all(axis=1)
+    l[thin] = np.arange(thin.sum()) == 0  # one mark in some fifty rows
+    assert 40 < thin.sum() < 70
+    fit = lepu.fit(X, l.astype(int), model="spm", method="map", random_seed=0)
+    found = fit.identifiability
+    assert "x2·x3" not in " ".join(c.text + c.remedy for c in found.checks)
+    assert "audited" in found.offers[0].name
+    asked = [r.advice for r in found.remedies if "not in s" in r.name]
+    assert all(text.startswith("Can ") and "?" in text for text in asked)
 
 
 # 12: the verdict is computed once, kept, and shown after load -------------------------------------

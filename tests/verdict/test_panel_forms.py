@@ -19,7 +19,9 @@ from tests import annotated
 A, B = np.array([2.0, -1.0, 0.0]), 0.3
 
 
-def labelled(J, *, n=2000, seed=0, spread=0.0, shown=1.0, copied=0.0, random=0.0, along=None):
+def labelled(
+    J, *, n=2000, seed=0, spread=0.0, shown=1.0, copied=0.0, skips=0.0, random=0.0, along=None
+):
     """X, the labels of J annotators (NaN where not shown), their truth and t."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 3))
@@ -34,6 +36,7 @@ def labelled(J, *, n=2000, seed=0, spread=0.0, shown=1.0, copied=0.0, random=0.0
     labels = (y[:, None] & (rng.random((n, J)) < s)).astype(float)
     same = rng.random(n) < copied
     labels[same, 1] = labels[same, 0]
+    labels[(labels[:, 0] == 1) & (rng.random(n) < skips), -1] = 0
     labels[rng.random(n) < random, -1] = 1
     labels[rng.random((n, J)) > shown] = np.nan
     return X, labels, {"a": A, "b": B, "alpha": alpha, "beta": beta}, t
@@ -121,6 +124,16 @@ def test_rows_that_are_hard_for_both_annotators():
     difficulty = table["pi"][[INDEPENDENT, *(f"shared difficulty {u:g}" for u in (0.5, 1, 1.5))]]
     assert difficulty.is_monotonic_increasing
     assert difficulty.iloc[0] < pi - 0.03
+    low, high = held(table)
+    assert low < pi < high
+
+
+def test_a_colleague_who_skips_what_is_marked_already():
+    """Independence takes rows marked once for many missed by both: π comes out too high."""
+    problem, pi = made(2, skips=0.95)
+    table = panel_forms(problem)
+    assert table.loc[INDEPENDENT, "pi"] > pi + 0.05
+    assert table["kept"][[name for name in table.index if "skips" in name]].any()
     low, high = held(table)
     assert low < pi < high
 
