@@ -10,7 +10,7 @@ import bayes_lepu as lepu
 from bayes_lepu.rows import formula
 from bayes_lepu.verdict import columns, convergence, forms, records
 from bayes_lepu.verdict.evidence import Evidence
-from tools.verdict_study import FAMILIES, SCORE, WELL, WRONG, is_swapped, simulate
+from tools.verdict_study import FAMILIES, WELL, WRONG, is_swapped, simulate
 
 pytestmark = pytest.mark.filterwarnings("ignore::bayes_lepu.LepuWarning")
 
@@ -220,19 +220,27 @@ def test_a_penalty_that_exchanges_the_factors_is_no_level_one():
     assert not (exchanged and found.level == 1)
 
 
+def test_the_page_says_what_the_stored_runs_say():
+    import pandas as pd
+
+    from tools.verdict_study import PAGE, page_text, read_runs
+
+    assert PAGE.read_text(encoding="utf-8") == page_text(pd.DataFrame(read_runs()))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("kinds", ["right", "wrong"])
 def test_the_verdict_over_all_regimes(kinds, capsys):
     """What level 1 is worth: the targets less two standard errors of a share over these sets."""
     import pandas as pd
 
-    from tools.verdict_study import summarise, try_one
+    from tools.verdict_study import judged, summarise, try_one
 
-    regimes = WELL if kinds == "right" else {**WRONG, **SCORE}
+    regimes = WELL if kinds == "right" else WRONG
     runs = pd.DataFrame([try_one(f, regime, 4) for f in FAMILIES for regime in regimes])
     with capsys.disabled():
         print("\n" + summarise(runs).to_string())
-    one = runs[runs["level"] == 1]
+    one = judged(runs).query("one")
     target = 0.93 if kinds == "right" else 0.90
     error = np.sqrt(target * (1 - target) / len(one))
     assert one["count"].mean() >= target - 2 * error
