@@ -69,7 +69,7 @@ def fit(options: FitOptions) -> Fit:
     model : {"auto", "naive", "scar", "spm", "psychm"}, Factor
         How the annotator marks; see `list_models`. ``auto`` compares scar, spm and psychm, with a
         straight and with a learned class, by how well they predict labels that they have not seen,
-        and fits the simplest that is as good as the best (`bayes_lepu.choosing`; ``fit.choice`` has
+        and fits a plain one that is as good as the best (`bayes_lepu.choosing`; ``fit.choice`` has
         the figures). Also the name of another propensity, such as "probit", or a `Factor` from a
         file of your own.
     class_link : {"logistic", "probit", "cloglog", "loglog", "cauchit"}, Factor

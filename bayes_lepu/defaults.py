@@ -52,7 +52,7 @@ FIRMEST, LOOSEST = 0.5, 2.5  # standard deviations of those log-odds
 UNIT_ROOT = 2.5  # root of the labels for a column at which that deviation is 1
 SMOOTHER = 8  # times smoother is s than t, on real tables with few labels for a column
 LABELS_FOR_ONE = 40  # labels for a column at which S is 1, whatever the class
-BESIDE_LEARNED = 1.0  # least S beside a learned class: error of π .056 to .030 on tuning tables
+BESIDE_LEARNED = 200  # labels with which S is 1 beside a learned class; of fewer s takes the class
 NAMED = 1.25  # scale of every slope of s where its columns were named
 WIDEST = 2.5  # of every slope of s: says nothing on a standardised column
 MANY_CLASS_C = 0.25  # times the root of the number of labelled rows; at 0.5 dense slopes are lost
@@ -89,7 +89,7 @@ def selection_scale(data: PUData) -> float:
     columns = count_terms(data, data.selection_mask)
     scale = max(scale_by_count(data) / SMOOTHER, root_labels(data) ** 2 / LABELS_FOR_ONE)
     if data.learned is not None:
-        scale = max(scale, BESIDE_LEARNED)
+        scale = max(scale, min(1.0, labelled(data) / BESIDE_LEARNED))
     if (data.class_mask & ~data.selection_mask & ~data.is_learned).any():
         scale = max(scale, NAMED * math.sqrt(columns))
     return min(scale, WIDEST * math.sqrt(columns))

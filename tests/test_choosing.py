@@ -83,7 +83,8 @@ def test_the_rule():
     assert chosen(straight_scar=-10, straight_spm=-8, learned_scar=-30, learned_spm=-4)[0] == (
         "learned_spm"
     )
-    assert chosen(straight_scar=-8, learned_scar=-6, learned_spm=-4)[0] == "learned_scar"
+    assert chosen(straight_scar=-8, learned_scar=-4, learned_spm=-6)[0] == "learned_spm"
+    assert chosen(straight_scar=-9, learned_scar=-2, learned_spm=-6)[0] == "learned_scar"
     assert chosen(straight_scar=-10, straight_spm=-6)[0] == "straight_spm"
 
 

@@ -6,6 +6,7 @@ r"""How steep the class may be: the scale A of its slopes that the labels suppor
 The integral is Laplace's, and the propensity is held constant in it, because with a free one the
 labels cannot tell whose slopes are steep. Collinear columns and nearly separable classes take large
 slopes, and few labels in many columns small ones; no rule of their numbers alone knows which.
+Beside learned columns, which carry the shape, the slopes follow the number of labels.
 """
 
 import math
@@ -48,7 +49,7 @@ def class_scale(data: PUData) -> float:
     """The scale A, at least `scale_by_count`; that where labels, rows or columns are many."""
     by_count = scale_by_count(data)
     many_terms = count_terms(data, data.class_mask) > MANY_TERMS
-    if by_count == WIDEST_BY_COUNT or many_terms:
+    if by_count == WIDEST_BY_COUNT or many_terms or data.learned is not None:
         return by_count
     rows = data.distinct
     if rows.n_all > MANY_ROWS:

@@ -6,8 +6,10 @@ for the columns k of a term g such as ``bs(amount, df=5)`` or ``(1 | merchant)``
 centred and not divided by their standard deviations: σ is the spread of the group intercepts, or of
 the spline's coefficients, in log-odds, and a rare group is pooled more than a frequent one.
 
-A learned column (`data.learned`) has a normal prior of its own scale: it stands for the whole shape
-of the class, not for one question among many, whose scale is divided by their number's root.
+Learned columns (`data.learned`) have normal priors of their own: were their scores exact and s
+constant, their weights would add up to one. So each expects its share of one, give or take a
+quarter, in units of its log-odds. A prior around 0 would let the fit subtract a score, made without
+a row, from what the other columns say with it, which tells the row's own label.
 """
 
 from collections.abc import Mapping
@@ -22,7 +24,7 @@ from bayes_lepu.priors.prior import CLASS_SCALE, SELECTION_SCALE, SLOPES, Prior,
 # Scales s of the half-normal priors. Splines may take what a column may; groups differ by less.
 # Those of the propensity are smaller in the proportion of the slopes' (Assumption 3, softly).
 SMOOTH = dict(zip(SLOPES, (CLASS_SCALE, SELECTION_SCALE), strict=True))
-LEARNED = 3.0  # of a standardised score: 3 and 8 gave the same answers, the columns' own too small
+LEARNED = 0.25  # sd of the weight of a learned column; 0.5 was worse with fewer than 50 marks
 GROUPS = dict(zip(SLOPES, (1.0, SELECTION_SCALE / CLASS_SCALE), strict=True))
 
 
@@ -47,7 +49,9 @@ def with_blocks(base: Mapping[str, Prior], data: PUData) -> dict[str, Prior]:
     for name, mask in slope_masks(data).items():
         parts = [base[name]] * data.p
         for score in np.flatnonzero(data.is_learned):
-            parts[score] = Prior("normal", scale=LEARNED)
+            unit = float(data.scale[score])
+            share = unit / int(data.is_learned.sum())
+            parts[score] = Prior("normal", loc=share, scale=LEARNED * unit)
         for term, places in data.blocks.items():
             scale = (GROUPS if is_group(term) else SMOOTH)[name]
             own = Prior("normal", scale=Prior("halfnormal", scale=scale), block=term)
