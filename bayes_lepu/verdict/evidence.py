@@ -34,7 +34,13 @@ from bayes_lepu.verdict.labels import (
     false_marks_learned,
     scores,
 )
-from bayes_lepu.verdict.levels import Profile, contraction, power_scaling, trace_profile
+from bayes_lepu.verdict.levels import (
+    Profile,
+    contraction,
+    power_scaling,
+    sd_pi,
+    trace_profile,
+)
 from bayes_lepu.verdict.peaks import Local, Peak, Role, logit_pi, weak_density
 from bayes_lepu.verdict.records import Remedy
 from bayes_lepu.verdict.remedies import weigh_remedies
@@ -407,6 +413,7 @@ class Evidence:
                 meaning = f"mean width of the 95 % intervals of {name} over the rows"
                 rows.append((f"width of {name}", np.mean(high - low), meaning))
         if self.one_and_small:
+            rows.append(("sd of pi", sd_pi(self), "the naming of the factors given"))
             local = self.local
             v = solve(local.data + local.prior, local.pi_gradient)
             prior = float(v @ local.prior @ v) / max(float(local.pi_gradient @ v), 1e-300)
