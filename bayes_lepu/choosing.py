@@ -167,7 +167,7 @@ def held_out_rows(
     for places, rest, left in compared.folds:
         point = _search(spec, rest, priors, random_seed, start=whole).point
         found[places] = row_terms(point, left)[0]
-    return found, float(np.average(whole.point.t(part.X), weights=part.row_weights))
+    return found, float(np.average(whole.point.t(part.X), weights=part.each_weight))
 
 
 def _search(

@@ -1,4 +1,4 @@
-r"""Rows of a Dask DataFrame or array: read, summed partition by partition, and rated.
+r"""Rows of a Dask DataFrame: read, summed partition by partition, and rated.
 
 .. math:: \sum_i f(x_i) = \sum_k \sum_{i \in \text{partition } k} f(x_i)
 
@@ -30,11 +30,12 @@ from bayes_lepu.data.labels import (
     read_classes,
     read_vector,
     read_weights,
+    refuse_idle,
     zero_or_one,
 )
 from bayes_lepu.data.pu_data import PUData, Sums
 from bayes_lepu.data.reading import read_data
-from bayes_lepu.data.scaling import too_extreme
+from bayes_lepu.data.scaling import column_moments, too_extreme
 from bayes_lepu.data.weights import random_keys
 from bayes_lepu.errors import DataError
 from bayes_lepu.links import Array, RowKind, row_kinds
@@ -170,18 +171,20 @@ def read_dask(
     kind = row_kinds(labels, classes)
     # What the rows of a kind stand for, so that means and most frequent levels are those of all.
     stands_for = (counts / np.maximum(np.bincount(kind, minlength=len(RowKind)), 1))[kind]
+    if weight.size:
+        stands_for = stands_for * weight
     taught = read_data(
         table,
         roles.l,
         y=roles.y,
-        sample_weight=stands_for * (weight if weight.size else 1.0),
+        sample_weight=stands_for,
         exclude=(*exclude, *([roles.weight] if roles.weight else [])),
         standardize=False,
         **how,
     )
     taught = replace(taught, weight=weight)
     if standardize:
-        taught = _standardised(taught, raw, roles)
+        taught = _standardised(taught, raw, roles, stands_for)
     rate = (counts[RowKind.LABELLED] + counts[RowKind.FALSE_MARK]) / counts.sum()
     judged = int(np.clip(LABELLED_JUDGED / rate, FEWEST_JUDGED, MOST_JUDGED))
     held = taught.rows(np.sort(np.argsort(keys)[:judged]))
@@ -197,7 +200,7 @@ def read_dask(
 
 
 def predict_proba(fit: "Fit", X: Any) -> Any:
-    """P(y | x) of the rows of a Dask collection: columns "0" and "1" of a DataFrame, or (n, 2).
+    """P(y | x) of the rows of a Dask DataFrame: columns "0" and "1" of another one.
 
     Nothing is computed until it is asked for.
 
@@ -205,18 +208,14 @@ def predict_proba(fit: "Fit", X: Any) -> Any:
     ----------
     fit : Fit
         From any method, with or without Dask.
-    X : dask.dataframe.DataFrame or dask.array.Array
+    X : dask.dataframe.DataFrame
     """
-    if hasattr(X, "map_partitions") and hasattr(X, "columns"):
-        return X.map_partitions(_rate, _without_rows(fit), meta=_rated(np.empty((0, 2))))
-    if hasattr(X, "map_blocks"):
-        X = X.rechunk({1: -1})
-        rate = _without_rows(fit).predict_proba
-        return X.map_blocks(rate, dtype=float, chunks=(X.chunks[0], (2,)))
-    raise DataError(
-        f"X is a {type(X).__name__}; a Dask DataFrame or array is expected. For rows in memory use "
-        "fit.predict_proba(X)."
-    )
+    if not hasattr(X, "map_partitions") or not hasattr(X, "columns"):
+        raise DataError(
+            f"X is a {type(X).__name__}; a Dask DataFrame is expected. For rows in memory use "
+            "fit.predict_proba(X)."
+        )
+    return X.map_partitions(_rate, _without_rows(fit), meta=_rated(np.empty((0, 2))))
 
 
 def _rate(frame: pd.DataFrame, fit: "Fit") -> pd.DataFrame:
@@ -260,47 +259,25 @@ class _Roles:
 def _with_roles(
     X: Any, l: Any, y: Any, sample_weight: Any, *, false_marks: bool
 ) -> tuple[Any, _Roles]:
-    """The collection as a Dask DataFrame that holds labels, audits and weights, and their names."""
-    import dask.array as da
+    """The collection with text for the names of its columns, and those that are no features."""
     import dask.dataframe as dd
 
-    blocks = None
-    if isinstance(X, da.Array) and X.ndim == 2:
-        blocks = X.chunks[0]
-        X = dd.from_dask_array(X, columns=[f"x{j}" for j in range(X.shape[1])])
     if not isinstance(X, dd.DataFrame):
         raise DataError(
-            f"X is a {type(X).__name__} of Dask; a DataFrame, or an array of rows and columns, is "
-            "expected."
+            f"X is a {type(X).__name__} of Dask; a DataFrame is expected. Of an array: "
+            "dask.dataframe.from_dask_array(X, columns=[...])."
         )
-    X, names = X.rename(columns=str), {}
+    X = X.rename(columns=str)
     for option, value in (("l", l), ("y", y), ("sample_weight", sample_weight)):
-        name = option
         if isinstance(value, str):
-            name = value
-            take_column(pd.DataFrame(columns=X.columns), name, option=option)
-        elif isinstance(value, dd.Series | da.Array) and value.ndim == 1:
-            own = getattr(value, "chunks", ((),))[0]
-            if blocks is not None and (own != blocks or np.isnan(blocks).any()):
-                raise DataError(
-                    f"X is cut into blocks of {blocks} rows and {option} into {own}; the "
-                    f"same rows in the same blocks are expected. Use {option}.rechunk(X.chunks[0]),"
-                    " after X.compute_chunk_sizes() where Dask does not know the lengths."
-                )
-            if option in X.columns:
-                raise DataError(
-                    f"X has a column {option!r}, and {option} is given besides. Pass the name of a "
-                    "column, or rename that one."
-                )
-            X = X.assign(**{option: value})
+            take_column(pd.DataFrame(columns=X.columns), value, option=option)
         elif value is not None or option == "l":
             raise DataError(
-                f"{option} is a {type(value).__name__}; of a Dask collection the name of a column, "
-                "or a Dask series or array of the same rows, is expected"
-                + (", of one annotator." if option == "l" else ".")
+                f"{option} is a {type(value).__name__}; of a Dask collection the name of a column "
+                f"is expected{', of one annotator' if option == 'l' else ''}. Put it there first: "
+                f"X.assign({option}={option}), then {option}={option!r}."
             )
-        names[option] = name if value is not None else None
-    return X, _Roles(str(names["l"]), names["y"], names["sample_weight"], false_marks)
+    return X, _Roles(l, y, sample_weight, false_marks)
 
 
 def _of_each(function: Callable[..., Any], parts: Any, *more: Any) -> list[Any]:
@@ -370,10 +347,7 @@ def _count(raw: list[Any], roles: _Roles) -> tuple[list[int], NDArray[np.int64],
     counts, weights = sum(counted), sum(weighed)
     if not counts.sum():
         raise DataError("X is empty: no partition of it has a row.")
-    marks = zero_or_one(np.concatenate(written))  # refuses what labels cannot be
-    if not marks.any() or not counts[[RowKind.UNLABELLED, RowKind.MISSED, RowKind.NEGATIVE]].any():
-        everywhere = int(marks.any())
-        raise DataError(f"l is {everywhere} everywhere; labelled and unlabelled rows are needed.")
+    refuse_idle(zero_or_one(np.concatenate(written))[:, None], ONE)
     of_marked = weights[[RowKind.LABELLED, RowKind.FALSE_MARK]].sum()
     check_weights(float(of_marked), float(weights.sum() - of_marked))
     return list(sizes), counts, weights
@@ -410,29 +384,24 @@ def _sample_part(
     return len(keys), frame.iloc[keep].set_axis(start + keep), keys[keep]
 
 
-def _standardised(taught: PUData, raw: list[Any], roles: _Roles) -> PUData:
+def _standardised(taught: PUData, raw: list[Any], roles: _Roles, weight: Array) -> PUData:
     """The sample on the scale of all rows: mean 0 and standard deviation 1."""
-    template = taught.rows(np.arange(0))
-    W, mean, squares = 0.0, np.zeros(taught.p), np.zeros(taught.p)
-    for w, m, q in _compute(_of_each(partial(_moments, template, roles), raw)):
-        if w == 0:
-            continue  # no row of this partition counts
-        # Means and squares of two parts together (Chan, Golub and LeVeque, 1983).
-        away = m - mean
-        mean = mean + away * (w / (W + w))
-        squares += q + away**2 * (W * w / (W + w))
-        W += w
-    scale = np.sqrt(squares / W)
-    if (extreme := np.flatnonzero(~np.isfinite(mean + scale))).size:
-        raise too_extreme([taught.feature_names[j] for j in extreme])
-    scale[taught.encoding.unscaled(taught.feature_names)] = 1.0
-    return taught.rescaled(mean, scale)
+    taught = _rescaled(taught, *column_moments(taught.X, weight))  # so that squares keep digits
+    tasks = _of_each(partial(_moments, taught.rows(np.arange(0)), roles), raw)
+    W, first, second = (sum(part) for part in zip(*_compute(tasks), strict=True))
+    mean = first / W
+    return _rescaled(taught, mean, np.sqrt(second / W - mean**2))
+
+
+def _rescaled(data: PUData, center: Array, scale: Array) -> PUData:
+    """The same rows with every column moved, and stretched where terms share no scale."""
+    if (extreme := np.flatnonzero(~np.isfinite(center + scale))).size:
+        raise too_extreme([data.feature_names[j] for j in extreme])
+    scale[data.encoding.unscaled(data.feature_names)] = 1.0
+    return data.rescaled(center, scale)
 
 
 def _moments(template: PUData, roles: _Roles, frame: pd.DataFrame) -> tuple[float, Array, Array]:
-    """Sum of weights, means, and sums of squares about them, of one partition."""
+    """Sum of the weights of one partition, and of its columns and their squares."""
     part = _encode(frame, template, roles)
-    W = float(part.each_weight.sum())
-    mean = part.each_weight @ part.X / (W or 1.0)
-    away = part.X - mean
-    return W, mean, part.each_weight @ (away * away)
+    return float(part.each_weight.sum()), part.each_weight @ part.X, part.each_weight @ part.X**2

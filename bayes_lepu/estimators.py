@@ -227,7 +227,7 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
         # scikit-learn forgets labels that are numbers, and options may name columns by these.
         framed = isinstance(table, pd.DataFrame)
         known = names if names is not None else unnamed(X.shape[1])
-        places = column_places([str(c) for c in (table.columns if framed else known)], table)
+        places = column_places([str(c) for c in (table.columns if framed else known)])
         check_classification_targets(y)
         kind = type_of_target(y, input_name="y", raise_unknown=True)
         self.classes_, l = np.unique(y, return_inverse=True)

@@ -72,7 +72,7 @@ MISTAKES = {
         "Did you mean 'marked'",
         "Columns: height",
     ),
-    "label column of an array": (fitting(A, "marked"), "l='marked'", "ndarray", "DataFrame"),
+    "label column of an array": (fitting(A, "marked"), "l='marked'", "array.*without", "DataFrame"),
     "swapped arguments": (fitting(L, A), r"\(60,\)", r"\(60, 3\)", "swapped", r"fit\(X, l\)"),
     "the label among the columns": (fitting(X.assign(copy=L)), "'copy'", "label itself", "drop"),
     "a single row": (
@@ -99,7 +99,7 @@ MISTAKES = {
     ),
     "sparse rows for a fit with centred columns": (
         lambda fitted: fitted.predict_proba(scipy.sparse.csr_matrix(A)),
-        "csr_matrix",
+        "sparse matrix",
         "dense rows are expected",
         "toarray",
     ),

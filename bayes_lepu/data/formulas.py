@@ -22,7 +22,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from bayes_lepu.errors import DataError
 from bayes_lepu.links import Array
@@ -74,24 +73,19 @@ class Design:
         What the functions learned, by term: numbers and lists of numbers.
     terms : tuple of (str, tuple of str, tuple of str)
         Each term with its columns and the user's columns in it.
-    means : tuple of float
-        Means of the columns over the training rows, which stand in for levels nobody has seen.
     gaps : tuple of tuple of str
         The user's columns of numbers with missing cells, for each factor that uses them: a further
         column says which cells had no value.
+    owned : tuple of tuple of str
+        The columns of each factor.
     """
 
     formulas: tuple[str, str]
     groups: tuple[tuple[str, ...], tuple[str, ...]]
     state: tuple[Any, ...] = ()
     terms: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = ()
-    means: tuple[float, ...] = ()
     gaps: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the columns."""
-        return tuple(name for _, names, _ in self.terms for name in names)
+    owned: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
 
     @property
     def blocks(self) -> tuple[str, ...]:
@@ -137,23 +131,13 @@ class Design:
             return weights[0] + columns @ weights[1:]
         return x[[np.argmin(((along - row) ** 2).sum(axis=1)) for row in columns]]
 
-    def evaluate(self, frame: pd.DataFrame, new: Mapping[str, NDArray[np.bool_]]) -> Array:
-        """The columns for rows without missing cells, categories with their training levels.
-
-        Where a column of the user's is ``new``, its terms have the mean of the training rows.
-        """
+    def evaluate(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """The columns for rows without missing cells, categories with their training levels."""
         state = _unpack(self.state)
         columns: dict[str, Array] = {}
         for text, groups, gaps in zip(self.formulas, self.groups, self.gaps, strict=True):
-            columns |= _columns(text, frame, state)[0] | _group_columns(groups, frame)
-            columns |= _gap_columns(gaps, frame)
-        values = np.column_stack([columns[name] for name in self.names])
-        means = dict(zip(self.names, self.means, strict=True))
-        for _, names, variables in self.terms:
-            for rows in (new[v] for v in variables if v in new):
-                at = [self.names.index(name) for name in names]
-                values[np.ix_(rows, at)] = [means[name] for name in names]
-        return values
+            columns |= _columns(text, frame, state, groups, gaps)[0]
+        return pd.DataFrame(columns, index=frame.index)
 
 
 def is_group(term: str) -> bool:
@@ -265,38 +249,37 @@ def _sum_of(option: str, columns: Any) -> str:
 
 
 def learn_design(
-    design: Design, frame: pd.DataFrame, gaps: Sequence[str] = ()
-) -> tuple[Design, list[list[bool]]]:
-    """What the functions learn from these rows, and which columns belong to which factor.
+    design: Design, frame: pd.DataFrame, gaps: Sequence[str], counted: pd.DataFrame | None = None
+) -> Design:
+    """The same with what the functions learn from these rows.
 
-    The columns ``gaps`` of the user's have missing cells that the factors are to know of.
+    The columns ``gaps`` of the user's have missing cells that the factors are to know of. Where
+    rows count more or less than once, they are ``counted`` as often.
     """
     state: dict[str, Any] = {}
-    columns: dict[str, Array] = {}
     terms: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {}
     owned, of_factors = [], []
     for text, groups in zip(design.formulas, design.groups, strict=True):
-        found, of_terms, learned = _columns(text, frame, state)
-        state |= learned
         used = {name for _, variables in _read(text) for name in variables}
         mine = tuple(name for name in gaps if name in used)
-        more = _group_columns(groups, frame) | _gap_columns(mine, frame)
-        of_terms |= {f"1 | {g}": (tuple(_group_columns((g,), frame)), (g,)) for g in groups}
-        of_terms |= {gap_name(g): ((gap_name(g),), (g,)) for g in mine}
-        owned.append({*found, *more})
+        rows = frame if counted is None else counted
+        found, of_terms, learned = _columns(text, rows, state, groups, mine)
+        state |= learned
+        owned.append(tuple(found))
         of_factors.append(mine)
-        columns |= found | more
         for term, (own, variables) in of_terms.items():  # the coding of two formulas may differ
             before = terms[term][0] if term in terms else ()
             terms[term] = (tuple(dict.fromkeys((*before, *own))), variables)
     if not all(owned):
         raise DataError("A formula has no column; name at least one, such as '~ log(amount)'.")
-    kept = tuple((term, *rest) for term, rest in terms.items())
-    names = [name for _, of_term, _ in kept for name in of_term]
-    means = tuple(float(columns[name].mean()) for name in names)
-    known = of_factors[0], of_factors[1]
-    made = Design(design.formulas, design.groups, _pack(state), kept, means, known)
-    return made, [[name in one for name in names] for one in owned]
+    return Design(
+        design.formulas,
+        design.groups,
+        state=_pack(state),
+        terms=tuple((term, *rest) for term, rest in terms.items()),
+        gaps=(of_factors[0], of_factors[1]),
+        owned=(owned[0], owned[1]),
+    )
 
 
 def _read(text: str, *, option: str = "formula") -> list[tuple[str, tuple[str, ...]]]:
@@ -422,18 +405,26 @@ def _computes(node: ast.BinOp | ast.UnaryOp) -> bool:
 
 
 def _columns(
-    text: str, frame: pd.DataFrame, state: Mapping[str, Any]
+    text: str,
+    frame: pd.DataFrame,
+    state: Mapping[str, Any],
+    groups: Sequence[str] = (),
+    gaps: Sequence[str] = (),
 ) -> tuple[dict[str, Array], dict[str, tuple[tuple[str, ...], tuple[str, ...]]], dict[str, Any]]:
-    """The columns of a formula, those of each term, and what was learned."""
+    """The columns of a factor, the columns and variables of each term, and what was learned.
+
+    A group has one column per level, without a reference: a level nobody has seen is an average
+    group. Of the columns in ``gaps`` a further one says which cells had no value.
+    """
     from formulaic import Formula, ModelSpec
     from formulaic.errors import FormulaicError
 
     variables, plain = dict(_read(text)), as_identifiers(text)
-    frame = frame.rename(columns=_identifier)
     spec = ModelSpec(formula=Formula(plain), transform_state=dict(state), na_action="raise")
     try:
         with np.errstate(all="ignore"):
-            matrix = spec.get_model_matrix(frame, context=_functions())
+            renamed = frame.rename(columns=_identifier)
+            matrix = spec.get_model_matrix(renamed, context=_functions())
             values = np.asarray(matrix, dtype=float)
     except (FormulaicError, ValueError) as error:
         raise DataError(f"The formula {text!r} cannot be evaluated: {_plain(error)}") from None
@@ -451,6 +442,15 @@ def _columns(
             f"The formula gives no finite number in some rows of {some(bad)}; the logarithm of 0 "
             "or of a negative number is none. Use log1p(x), or correct the values."
         )
+    for group in groups:
+        levels = {
+            f"{group}={level}": frame[group] == level for level in frame[group].cat.categories
+        }
+        columns |= {name: rows.to_numpy(dtype=float) for name, rows in levels.items()}
+        terms[f"1 | {group}"] = tuple(levels), (group,)
+    for name in gaps:
+        columns[gap_name(name)] = frame[gap_name(name)].to_numpy(dtype=float)
+        terms[gap_name(name)] = (gap_name(name),), (name,)
     return columns, terms, dict(learned.transform_state)
 
 
@@ -472,20 +472,6 @@ def _functions() -> dict[str, Callable[..., Any]]:
 def _plain(error: Exception) -> str:
     """What formulaic says, in one line and without its colours."""
     return as_quoted(" ".join(re.sub("\x1b\\[[0-9;]*m|[⧛⧚]", "", str(error)).split()))[:300]
-
-
-def _group_columns(groups: tuple[str, ...], frame: pd.DataFrame) -> dict[str, Array]:
-    """One column per level, without a reference: a level nobody has seen is an average group."""
-    return {
-        f"{group}={level}": (frame[group] == level).to_numpy(dtype=float)
-        for group in groups
-        for level in frame[group].cat.categories
-    }
-
-
-def _gap_columns(columns: Sequence[str], frame: pd.DataFrame) -> dict[str, Array]:
-    """One column for each of the user's that says which cells had no value."""
-    return {gap_name(c): frame[gap_name(c)].to_numpy(dtype=float) for c in columns}
 
 
 def _pack(value: Any) -> Any:

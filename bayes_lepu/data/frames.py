@@ -1,6 +1,7 @@
-"""Any kind of table: frames by narwhals (polars, pyarrow), arrays of two dimensions of numbers.
+"""Tables of any kind as pandas frames: narwhals reads polars, pyarrow and others.
 
-Names are kept, so that new rows are matched by name whichever library holds them.
+Names are kept, so that new rows are matched by name whichever library holds them. A matrix of scipy
+that is sparse stays one.
 """
 
 from collections import Counter
@@ -14,70 +15,144 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
 from bayes_lepu.errors import DataError
-from bayes_lepu.links import Array
 from bayes_lepu.suggestions import did_you_mean, nearest, some
 
 
-def as_frame(X: Any, *, without: Collection[str] = ()) -> pd.DataFrame | None:
-    """A pandas frame with the columns of ``X`` but those in ``without``; None for an array.
+class Table(NamedTuple):
+    """A table as given.
 
-    Index and values of a pandas frame are its own, not copies. Columns left out are not converted.
+    Attributes
+    ----------
+    cells : DataFrame or csr_array
+        Columns in pandas' types, or finite numbers of a sparse matrix, each there once.
+    names : tuple of str
+    named : bool
+        Whether the names are the user's, and so are matched in predictions.
+    index : pandas.Index
+        Labels of the rows.
+    """
+
+    cells: Any
+    names: tuple[str, ...]
+    named: bool
+    index: pd.Index
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether it is a sparse matrix."""
+        return bool(issparse(self.cells))
+
+    def without(self, columns: Collection[str]) -> "Table":
+        """The table without some of its columns."""
+        kept = [name not in columns for name in self.names]
+        if all(kept) or not self.named:
+            return self
+        names = tuple(name for name in self.names if name not in columns)
+        return self._replace(cells=self.cells.loc[:, kept], names=names)
+
+    def sparse(self) -> "Table":
+        """The same as a sparse matrix where all columns are sparse columns of numbers."""
+        kinds = () if self.is_sparse else self.cells.dtypes
+        if not len(kinds) or not all(map(_is_sparse_type, kinds)):
+            return self
+        return self._replace(cells=_checked(self.cells.sparse.to_coo(), self.names))
+
+    def take(self, names: str | Sequence[str], *, option: str) -> Any:
+        """The column (or several) that an option names, such as ``l="marked"``."""
+        if not self.named:
+            raise DataError(
+                f"{option}={names!r} is the name of a column, but X is an array or a matrix "
+                f"without column names. Pass a DataFrame that holds the column, or the values of "
+                f"{option}."
+            )
+        return take_column(self.cells, names, option=option)
+
+
+def _is_sparse_type(dtype: Any) -> bool:
+    return isinstance(dtype, pd.SparseDtype) and dtype.kind in "fiub" and dtype.fill_value == 0
+
+
+def read_frame(X: Any, *, name: str = "X", like: Sequence[str] = ()) -> Table:
+    """Any table; its rows and columns are views of the user's where they can be.
+
+    ``like`` names the columns that new rows have, if any.
     """
     if isinstance(X, pd.DataFrame):
-        return X.loc[:, [str(c) not in without for c in X.columns]] if without else X
-    if not _may_be_a_frame(X):
-        return None
+        names = tuple(map(str, X.columns))
+        named = X if names == tuple(X.columns) else X.set_axis(list(names), axis=1)
+        return Table(named, names, True, X.index)
+    if issparse(X):
+        if X.ndim != 2:
+            raise DataError(
+                f"{name} is a sparse array of shape {X.shape}; a table of shape (rows, columns) is "
+                "expected."
+            )
+        names = numbered(X.shape[1])
+        return Table(_checked(X, names), names, False, pd.RangeIndex(X.shape[0]))
+    if (frame := by_narwhals(X, name)) is not None:
+        return Table(frame, tuple(frame.columns), True, frame.index)
+    values = _two_dimensions(X, name, like)
+    names = numbered(values.shape[1])
+    return Table(pd.DataFrame(values, columns=list(names), copy=False), names, False, _rows(values))
+
+
+def _rows(values: NDArray[Any]) -> pd.Index:
+    return pd.RangeIndex(values.shape[0])
+
+
+def numbered(width: int) -> tuple[str, ...]:
+    """Names of the columns of a table that has none."""
+    return tuple(f"x{j}" for j in range(width))
+
+
+def by_narwhals(X: Any, name: str) -> pd.DataFrame | None:
+    """The frame of another library in pandas; None for what is none."""
+    if isinstance(X, np.ndarray | list | tuple | pd.Series) or np.isscalar(X):
+        return None  # narwhals is loaded only for what is no plain array
     import narwhals.stable.v2 as nw
 
     frame = nw.from_native(X, pass_through=True)
     if isinstance(frame, nw.LazyFrame):
         raise DataError(
-            f"X is a lazy frame ({type(X).__module__}.{type(X).__name__}); rows in memory are "
+            f"{name} is a lazy frame ({type(X).__module__}.{type(X).__name__}); rows in memory are "
             "expected. Use X.collect() (polars, narwhals) or X.compute() (dask) first; lepu.fit "
             "and lepu.dask.predict_proba take Dask frames as they are."
         )
     if not isinstance(frame, nw.DataFrame):
         return None
-    names = [name for name in frame.columns if name not in without]
-    columns = {name: _column(frame[name]) for name in names}
+    columns = {column: _in_pandas(frame[column]) for column in frame.columns}
     return pd.DataFrame(columns, index=pd.RangeIndex(len(frame)))
 
 
-def column_names(X: Any) -> tuple[str, ...] | None:
-    """The column names of a frame of any kind; None for an array."""
-    if isinstance(X, pd.DataFrame):
-        return tuple(str(c) for c in X.columns)
-    if not _may_be_a_frame(X):
-        return None
+def _in_pandas(series: Any) -> Any:
+    """A column of narwhals in pandas' own types, missing cells kept."""
     import narwhals.stable.v2 as nw
 
-    frame = nw.from_native(X, pass_through=True)
-    return tuple(frame.columns) if isinstance(frame, nw.DataFrame) else None
+    kind = series.dtype
+    if isinstance(kind, nw.Decimal):
+        return series.cast(nw.Float64).to_numpy()
+    if kind.is_numeric():
+        return series.to_numpy()
+    if isinstance(kind, nw.Enum):  # a Categorical of polars has no order of the user's
+        return pd.Categorical(series.to_list(), categories=series.cat.get_categories().to_list())
+    return pd.Series(series.to_list(), dtype=object)
 
 
-def take_column(X: Any, name: str | Sequence[str], *, option: str) -> Any:
-    """The column (or several) of a frame that an option names, such as ``l="marked"``."""
-    known = column_names(X)
-    if known is None:
-        raise DataError(
-            f"{option}={name!r} is the name of a column, but X is a {type(X).__name__} without "
-            f"column names. Pass a DataFrame that holds the column, or the values of {option}."
-        )
+def take_column(frame: pd.DataFrame, name: str | Sequence[str], *, option: str) -> Any:
+    """The column (or several) of a frame that an option names."""
+    known = list(map(str, frame.columns))
     for one in [name] if isinstance(name, str) else name:
         if one not in known:
             raise DataError(
                 f"{option} names {one!r}, which is not a column of X.{did_you_mean(one, known)} "
                 f"Columns: {some(known, most=12)}."
             )
-    wanted = {name} if isinstance(name, str) else set(name)
-    frame = as_frame(X, without=set(known) - wanted)
-    assert frame is not None  # it has column names
-    frame = frame.set_axis([str(c) for c in frame.columns], axis=1)
+    frame = frame.set_axis(known, axis=1)
     return frame[name] if isinstance(name, str) else frame[list(name)]
 
 
 def take_roles(
-    X: Any, l: Any, y: Any, sample_weight: Any, exclude: Sequence[str]
+    table: Table, l: Any, y: Any, sample_weight: Any, exclude: Sequence[str]
 ) -> tuple[Any, Any, Any, tuple[str, ...]]:
     """Labels, audits and weights, from the columns of X they name; and what is no feature.
 
@@ -86,61 +161,30 @@ def take_roles(
     aside: list[str] = []
     taken = []
     for option, value in (("l", l), ("y", y), ("sample_weight", sample_weight)):
-        several = option == "l" and _are_names(value, X)
+        several = option == "l" and _are_names(value, len(table.index))
         names = [value] if isinstance(value, str) else value if several else []
         if both := set(names) & set(aside):
             raise DataError(
                 f"{option} names {min(both)!r}, which is l or y already. Labels are who was "
                 "marked, audits the class that a row turned out to have; each is a column."
             )
-        taken.append(take_column(X, value, option=option) if names else value)
+        taken.append(table.take(value, option=option) if names else value)
         aside += names
     if isinstance(exclude, str):
         raise DataError(f"exclude={exclude!r} is a single value; pass a list: [{exclude!r}].")
     if len(exclude):
-        take_column(X, [str(name) for name in exclude], option="exclude")
+        table.take([str(name) for name in exclude], option="exclude")
     return taken[0], taken[1], taken[2], (*aside, *map(str, exclude))
 
 
-def row_count(X: Any) -> int:
-    """Number of rows of a frame or array."""
-    shape = X.shape if hasattr(X, "shape") else np.shape(X)
-    return int(shape[0]) if shape else 0
-
-
-def _are_names(value: Any, X: Any) -> bool:
+def _are_names(value: Any, n: int) -> bool:
     """Whether this is a list of column names rather than a list of labels in words."""
-    return (
-        isinstance(value, list | tuple)
-        and 0 < len(value) < row_count(X)
-        and all(isinstance(v, str) for v in value)
-    )
-
-
-def _may_be_a_frame(X: Any) -> bool:
-    """Whether X could be a frame: narwhals is loaded only for what is no plain array."""
-    return not isinstance(X, np.ndarray | list | tuple | pd.Series) and not np.isscalar(X)
-
-
-def _column(series: Any) -> Any:
-    """One column in pandas' own types, missing cells kept."""
-    import narwhals.stable.v2 as nw
-
-    kind = series.dtype
-    if isinstance(kind, nw.Decimal):
-        return series.cast(nw.Float64).to_numpy()
-    if kind.is_numeric():
-        return series.to_numpy()
-    if isinstance(kind, nw.Boolean):
-        return pd.array(series.to_list(), dtype="boolean")
-    if isinstance(kind, nw.Enum):  # a Categorical of polars has no order of the user's
-        return pd.Categorical(series.to_list(), categories=series.cat.get_categories().to_list())
-    return pd.Series(series.to_list(), dtype=object)
+    several = isinstance(value, list | tuple) and 0 < len(value) < n
+    return several and all(isinstance(v, str) for v in value)
 
 
 def refuse_swapped(X: Any, l: Any) -> None:
-    """Refuse what is no table, and a vector where the table belongs."""
-    refuse_others(X)
+    """Refuse a vector where the table belongs."""
     first: tuple[int, ...] = getattr(X, "shape", ())
     second: tuple[int, ...] = getattr(l, "shape", ())
     if len(first) == 1 and len(second) == 2 and second[-1] > 1:
@@ -150,7 +194,7 @@ def refuse_swapped(X: Any, l: Any) -> None:
         )
 
 
-def refuse_others(X: Any) -> None:
+def _refuse_others(X: Any) -> None:
     """Refuse names of files and several tables, with the line that makes one table of them."""
     if isinstance(X, str | Path):
         raise DataError(
@@ -180,33 +224,12 @@ def refuse_named(name: str, table: Any) -> None:
         )
 
 
-def numeric_array(X: Any, *, like: Sequence[str] = ()) -> Array:
-    """The values as float64; ``like`` names the columns that are expected, if any."""
-    array = _two_dimensions(X, like)
-    if array.dtype.kind not in "fiub":
-        raise DataError(
-            f"X holds {array.dtype} values; numbers are expected. Convert with X.astype(float), "
-            "or pass a DataFrame, whose columns of text become categories."
-        )
-    return np.ascontiguousarray(array, dtype=float)
-
-
-def object_array(X: Any, like: Sequence[str]) -> NDArray[Any]:
-    """The values as they are, for columns that hold more than numbers."""
-    return _two_dimensions(X, like).astype(object)
-
-
-def _two_dimensions(X: Any, like: Sequence[str]) -> NDArray[Any]:
+def _two_dimensions(X: Any, name: str, like: Sequence[str]) -> NDArray[Any]:
     """An array of two dimensions, or advice that depends on what it has instead."""
-    if hasattr(X, "tocsr"):
-        raise DataError(
-            f"X is a sparse matrix ({type(X).__name__}), and the columns of this fit are centred "
-            "or made from others; dense rows are expected. Use X.toarray()."
-        )
     if isinstance(X, np.ma.MaskedArray):
         X = np.ma.filled(X.astype(float), np.nan)  # a masked cell is a missing one
-    refuse_others(X)
-    refuse_named("X", X)
+    _refuse_others(X)
+    refuse_named(name, X)
     try:
         array = np.asarray(X)
     except ValueError as error:
@@ -220,28 +243,19 @@ def _two_dimensions(X: Any, like: Sequence[str]) -> NDArray[Any]:
         hint = "Pass a DataFrame or a 2-d array."
     elif array.ndim > 2:
         hint = "Use X.reshape(len(X), -1) to make one row of each entry."
-    elif isinstance(X, pd.Series) and len(like) == len(X) > 1:
-        hint = "Use X.to_frame().T for a single row."
     elif len(like) == len(array) > 1:
-        hint = "Use X.reshape(1, -1) for a single row."
-    elif isinstance(X, pd.Series):
-        hint = "Use X.to_frame() for a single column."
+        how = "to_frame().T" if isinstance(X, pd.Series) else "reshape(1, -1)"
+        hint = f"Use X.{how} for a single row."
     else:
-        hint = "Use X.reshape(-1, 1) for a single column."
+        how = "to_frame()" if isinstance(X, pd.Series) else "reshape(-1, 1)"
+        hint = f"Use X.{how} for a single column."
     raise DataError(
         f"X has {array.ndim} dimension(s), shape {array.shape}; a table of shape (rows, "
         f"columns) is expected. {hint}"
     )
 
 
-def frame_names(X: pd.DataFrame) -> tuple[str, ...]:
-    """Names of the columns as text; each must be there once."""
-    names = tuple(str(c) for c in X.columns)
-    check_names(names)
-    return names
-
-
-def check_names(names: tuple[str, ...]) -> None:
+def check_names(names: Sequence[str]) -> None:
     """Refuse names that occur twice, and those that are no text."""
     try:
         "".join(names).encode()
@@ -259,12 +273,29 @@ def check_names(names: tuple[str, ...]) -> None:
         )
 
 
-def match_columns(X: pd.DataFrame, names: tuple[str, ...]) -> pd.DataFrame:
-    """The columns of these names in this order; missing and unknown ones are refused."""
-    got = frame_names(X)
-    position, known = {c: j for j, c in enumerate(got)}, set(names)
-    missing = [c for c in names if c not in position]
-    extra = [c for c in got if c not in known]
+def refuse_empty(table: Table) -> None:
+    """Refuse tables without rows or columns."""
+    if min(table.cells.shape) == 0:
+        raise DataError(
+            f"X is empty: its shape is {table.cells.shape}. At least one row and one column are "
+            "needed."
+        )
+
+
+def match_columns(table: Table, wanted: Sequence[str], *, named: bool) -> Any:
+    """The values of the columns ``wanted``: by name where both have names, else in their order."""
+    refuse_empty(table)
+    if not (named and table.named):
+        if len(table.names) != len(wanted):
+            raise DataError(
+                f"X has {len(table.names)} columns, but the model was fitted on {len(wanted)}: "
+                f"{some(wanted)}. Pass the same columns in the same order."
+            )
+        return table.cells
+    check_names(table.names)
+    position, known = {c: j for j, c in enumerate(table.names)}, set(wanted)
+    missing = [c for c in wanted if c not in position]
+    extra = [c for c in table.names if c not in known]
     if missing or extra:
         parts = [f"missing column(s) {some(missing)}"] if missing else []
         parts += [f"unknown column(s) {some(extra)}"] if extra else []
@@ -274,16 +305,8 @@ def match_columns(X: pd.DataFrame, names: tuple[str, ...]) -> pd.DataFrame:
             f"X does not match the fitted columns: {'; '.join(parts)}.{rename} "
             "Select them with X[list(fit.data.user_columns)]."
         )
-    return X.iloc[:, [position[c] for c in names]]
-
-
-def check_width(got: int, wanted: Sequence[str]) -> None:
-    """Refuse another number of columns than the fit has."""
-    if got != len(wanted):
-        raise DataError(
-            f"X has {got} columns, but the model was fitted on {len(wanted)}: "
-            f"{some(wanted)}. Pass the same columns in the same order."
-        )
+    order = [position[c] for c in wanted]
+    return table.cells[:, order] if table.is_sparse else table.cells.iloc[:, order]
 
 
 def as_coordinate(index: pd.Index) -> NDArray[Any]:
@@ -293,54 +316,26 @@ def as_coordinate(index: pd.Index) -> NDArray[Any]:
     return np.array([str(row) for row in index])
 
 
-class SparseTable(NamedTuple):
-    """A sparse matrix by rows, the names of its columns if it has any, and the row labels."""
-
-    matrix: Any
-    names: tuple[str, ...] | None
-    index: pd.Index
-
-
-def as_sparse(X: Any, *, without: Collection[str] = ()) -> SparseTable | None:
-    """A sparse matrix of scipy, or a pandas frame all of whose columns are sparse; else None.
-
-    The columns of a frame in ``without`` are left out. Cells are float64, finite, and each there
-    once.
-    """
-    if issparse(X):
-        if X.ndim != 2:
-            raise DataError(
-                f"X is a sparse array of shape {X.shape}; a table of shape (rows, columns) is "
-                "expected."
-            )
-        return SparseTable(_checked(X, None), None, pd.RangeIndex(X.shape[0]))
-    if not isinstance(X, pd.DataFrame) or not any(map(_is_sparse_type, X.dtypes)):
-        return None
-    frame = X.loc[:, [str(c) not in without for c in X.columns]]
-    if frame.empty or not all(map(_is_sparse_type, frame.dtypes)):
-        return None
-    names = tuple(str(c) for c in frame.columns)
-    return SparseTable(_checked(frame.sparse.to_coo(), names), names, frame.index)
-
-
-def _is_sparse_type(dtype: Any) -> bool:
-    return isinstance(dtype, pd.SparseDtype) and dtype.kind in "fiub" and dtype.fill_value == 0
-
-
-def _checked(X: Any, names: tuple[str, ...] | None) -> Any:
-    if X.dtype.kind not in "fiub":
-        raise DataError(
-            f"X holds {X.dtype} values; numbers are expected. Convert with X.astype(float)."
-        )
-    matrix = csr_array(X, dtype=float)
+def _checked(X: Any, names: Sequence[str]) -> Any:
+    """A sparse matrix by rows: float64, finite, each cell there once."""
+    matrix = csr_array(numbers(X), dtype=float)
     matrix.sum_duplicates()
     bad = ~np.isfinite(matrix.data)
     if bad.any():
-        places = np.unique(matrix.indices[bad])
-        named = [f"x{j}" if names is None else names[j] for j in places]
+        named = [names[j] for j in np.unique(matrix.indices[bad])]
         raise DataError(
             f"X is a sparse matrix with {int(bad.sum())} missing or infinite cell(s), in "
             f"column(s) {some(named)}; finite numbers are expected. Fill them first, for example "
             "X.data[~np.isfinite(X.data)] = 0."
         )
     return matrix
+
+
+def numbers(array: Any) -> Any:
+    """The array if it holds real numbers."""
+    if array.dtype.kind not in "fiub":
+        raise DataError(
+            f"X holds {array.dtype} values; numbers are expected. Convert with X.astype(float), "
+            "or pass a DataFrame, whose columns of text become categories."
+        )
+    return array

@@ -18,12 +18,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from bayes_lepu.data.frames import as_frame, refuse_named
+from bayes_lepu.data.frames import by_narwhals, refuse_named
 from bayes_lepu.data.problems import first_row
 from bayes_lepu.errors import OWN_CODE, DataError, DataWarning
 from bayes_lepu.links import Array
 from bayes_lepu.rows import NOT_SHOWN
-from bayes_lepu.rows.sparse_matrices import as_dense, is_sparse
+from bayes_lepu.rows.sparse_matrices import as_dense
 from bayes_lepu.suggestions import some
 
 ONE = ("annotator",)
@@ -99,7 +99,7 @@ def _recoding(name: str, found: list[str], *, keep_gaps: bool) -> str:
     return f", for example {code} if {found[-1]} stands for 1"
 
 
-def read_vector(name: str, values: Any, n: int, X: Any) -> NDArray[Any]:
+def read_vector(name: str, values: Any, n: int, index: pd.Index | None) -> NDArray[Any]:
     """A 1-d array of length n; pandas rows must already be in the order of X."""
     if values is None:
         raise DataError(f"{name} is None; one value per row, shape ({n},), is expected.")
@@ -107,17 +107,8 @@ def read_vector(name: str, values: Any, n: int, X: Any) -> NDArray[Any]:
         values = values.squeeze("columns")
     if isinstance(values, np.ma.MaskedArray):
         values = np.ma.filled(values.astype(float), np.nan)  # a masked entry is a missing one
-    if (
-        isinstance(values, pd.Series)
-        and isinstance(X, pd.DataFrame)
-        and len(values) == len(X)
-        and not values.index.equals(X.index)
-    ):
-        raise DataError(
-            f"The index of {name} differs from the index of X, so it is unclear which row is "
-            f"which. Use {name} = {name}.loc[X.index], or {name}.to_numpy() if the order is right."
-        )
     if isinstance(values, pd.Series):
+        refuse_other_rows(name, values, index)
         is_object = values.dtype.kind not in "fiub"
         array = values.to_numpy(dtype=object) if is_object else values.to_numpy()
     else:
@@ -135,14 +126,37 @@ def read_vector(name: str, values: Any, n: int, X: Any) -> NDArray[Any]:
     return array
 
 
-def read_weights(sample_weight: Any, n: int, X: Any, *, part: bool = False) -> Array:
+def read_several(name: str, table: Any, index: pd.Index | None) -> Any:
+    """A frame of any library in pandas, its rows in the order of X; what is no frame as it is."""
+    if isinstance(table, pd.DataFrame):
+        refuse_other_rows(name, table, index)
+        return table
+    frame = by_narwhals(table, name)
+    if frame is None:
+        refuse_named(name, table)
+        return table
+    return frame if index is None or len(index) != len(frame) else frame.set_axis(index)
+
+
+def refuse_other_rows(name: str, given: pd.Series | pd.DataFrame, index: pd.Index | None) -> None:
+    """Refuse as many rows as X has in another order."""
+    if index is not None and len(given) == len(index) and not given.index.equals(index):
+        raise DataError(
+            f"The index of {name} differs from the index of X, so it is unclear which row is "
+            f"which. Use {name} = {name}.loc[X.index], or {name}.to_numpy() if the order is right."
+        )
+
+
+def read_weights(
+    sample_weight: Any, n: int, index: pd.Index | None, *, part: bool = False
+) -> Array:
     """How often every row counts; nothing where every row counts once.
 
     No row of a ``part`` of a table need count.
     """
     if sample_weight is None:
         return np.zeros(0)
-    values = read_vector("sample_weight", sample_weight, n, X)
+    values = read_vector("sample_weight", sample_weight, n, index)
     weight = as_numbers("sample_weight", values, "numbers >= 0 are")
     if not (np.isfinite(weight).all() and weight.min() >= 0 and (part or weight.sum() > 0)):
         raise DataError(
@@ -212,18 +226,20 @@ def _doubt_error(option: str, value: float, error: float) -> None:
     )
 
 
-def read_classes(y: Any, labels: NDArray[np.int8], X: Any, *, false_marks: bool = False) -> Array:
+def read_classes(
+    y: Any, labels: NDArray[np.int8], index: pd.Index | None, *, false_marks: bool = False
+) -> Array:
     """Audited classes, NaN where unknown."""
     n = labels.shape[0]
     if y is None:
         return np.full(n, np.nan)
-    classes = _zero_one_or_nothing("y", y, n, X, "unknown")
+    classes = _zero_one_or_nothing("y", y, n, index, "unknown")
     contradiction = (labels == 1).any(axis=1) & (classes == 0)
     if contradiction.any() and not false_marks:
-        index = X.index if isinstance(X, pd.DataFrame) else pd.RangeIndex(n)
+        rows = pd.RangeIndex(n) if index is None else index
         raise DataError(
             f"{contradiction.sum()} row(s) are labelled (l=1) but audited as negative (y=0), first "
-            f"in {first_row(contradiction, index)}. A labelled row is positive by assumption; "
+            f"in {first_row(contradiction, rows)}. A labelled row is positive by assumption; "
             "correct l or y, or use false_marks=True if negatives may be marked."
         )
     return classes
@@ -236,16 +252,16 @@ class Labels(NamedTuple):
     annotators: tuple[str, ...]
 
 
-def read_labels(l: Any, n: int, X: Any) -> Labels:
+def read_labels(l: Any, n: int, index: pd.Index | None) -> Labels:
     """The labels of every row, in whichever of the two forms they come."""
-    l = named_table("l", l, X)
     shape = np.shape(l)
     if len(shape) == 2 and shape[1] == 0:
         raise DataError(
             f"l has shape {shape}; one row per row of X and one column per annotator is expected."
         )
+    l = read_several("l", l, index)
     if len(shape) != 2 or shape[1] == 1:
-        marks = zero_or_one(read_vector("l", l, n, X))[:, None]
+        marks = zero_or_one(read_vector("l", l, n, index))[:, None]
         refuse_idle(marks, ONE)
         return Labels(marks, ONE)
     if shape[0] != n:
@@ -255,35 +271,19 @@ def read_labels(l: Any, n: int, X: Any) -> Labels:
         raise DataError(f"X has {n} rows but l has {shape[0]}. Both need one row per item.{turned}")
     if isinstance(l, pd.DataFrame):
         names = _names(l)
-        if isinstance(X, pd.DataFrame) and not l.index.equals(X.index):
-            raise DataError(
-                "The index of l differs from the index of X, so it is unclear which row is which. "
-                "Use l = l.loc[X.index], or l.to_numpy() if the order is right."
-            )
         columns = [l.iloc[:, j] for j in range(shape[1])]
     else:
         names = tuple(f"annotator_{j}" for j in range(shape[1]))
         columns = list(np.asarray(l).T)
     numbers = np.column_stack(
         [
-            _zero_one_or_nothing(f"l[{name!r}]", column, n, X, "not shown")
+            _zero_one_or_nothing(f"l[{name!r}]", column, n, None, "not shown")
             for name, column in zip(names, columns, strict=True)
         ]
     )
     matrix = np.where(np.isnan(numbers), NOT_SHOWN, numbers).astype(np.int8)
     refuse_idle(matrix, names)
     return Labels(np.ascontiguousarray(matrix), names)
-
-
-def named_table(name: str, table: Any, X: Any) -> Any:
-    """A frame of polars and others as a pandas one, its rows in the order of X; others as is."""
-    frame = None if isinstance(table, pd.DataFrame) else as_frame(table)
-    if frame is None:
-        if not isinstance(table, pd.DataFrame):
-            refuse_named(name, table)
-        return table
-    has_labels = isinstance(X, pd.DataFrame) and len(X) == len(frame)
-    return frame.set_axis(X.index) if has_labels else frame
 
 
 def refuse_long(l: pd.DataFrame, n: int) -> None:
@@ -315,10 +315,12 @@ def _names(l: pd.DataFrame) -> tuple[str, ...]:
     return names
 
 
-def _zero_one_or_nothing(name: str, values: Any, n: int, X: Any, nothing: str) -> Array:
+def _zero_one_or_nothing(
+    name: str, values: Any, n: int, index: pd.Index | None, nothing: str
+) -> Array:
     """Numbers 0 and 1, and NaN with a meaning."""
     allowed = f"0, 1 or NaN ({nothing}) is"
-    numbers = as_numbers(name, read_vector(name, values, n, X), allowed)
+    numbers = as_numbers(name, read_vector(name, values, n, index), allowed)
     known = np.unique(numbers[~np.isnan(numbers)])
     if not np.isin(known, (0, 1)).all():
         raise DataError(
@@ -367,37 +369,27 @@ def refuse_idle(labels: NDArray[np.int8], annotators: tuple[str, ...]) -> None:
 
 
 def refuse_label_among_features(values: Any, names: tuple[str, ...], labels: Labels) -> None:
-    """Columns that tell the labels of an annotator exactly (of a sparse matrix: of the one)."""
-    if is_sparse(values):
-        marks = labels.matrix[:, 0] == 1
-        suspects = [*tells(values, marks), *tells(values, ~marks)]
-        values, names = as_dense(values[:, suspects]), tuple(names[j] for j in suspects)
+    """Columns that tell the labels of an annotator exactly."""
     for j, who in enumerate(labels.annotators):
         shown = labels.matrix[:, j] != NOT_SHOWN
-        marks = labels.matrix[shown, j] == 1
+        marks, seen = labels.matrix[shown, j] == 1, values if shown.all() else values[shown]
         if marks.all() or not marks.any() or len(marks) < COINCIDENCE:
             continue
-        first = int(np.argmax(marks)), int(np.argmin(marks))
-        for k, name in enumerate(names):
-            column = values[shown, k] if not shown.all() else values[:, k]
-            high, low = column[first[0]], column[first[1]]
-            if high == low or any(
-                not np.array_equal(column[part], np.where(marks[part], high, low))
-                for part in (slice(1000), slice(1000, None))  # most differ at once
-            ):
-                continue
+        for k in _columns_like(seen, marks):
             whose = "it equals l (or 1 - l)" if len(labels.annotators) == 1 else f"it tells {who}'s"
             raise DataError(
-                f"Column {name!r} is the label itself: {whose} in every row. Drop it from X, for "
-                f"example X.drop(columns=[{name!r}])."
+                f"Column {names[k]!r} is the label itself: {whose} in every row. Drop it from X, "
+                f"for example X.drop(columns=[{names[k]!r}])."
             )
 
 
-def tells(matrix: Any, marks: Array) -> Array:
-    """Columns with one value in the marked rows, and zeros in all others."""
-    p = matrix.shape[1]
-    of_cell = np.repeat(np.asarray(marks, dtype=float), np.diff(matrix.indptr))
-    filled = np.bincount(matrix.indices, minlength=p)
-    among_marked = np.bincount(matrix.indices, weights=of_cell, minlength=p)
-    same = np.flatnonzero((filled == np.sum(marks)) & (among_marked == filled))
-    return np.array([j for j in same if np.ptp(matrix[:, [j]].data) == 0.0], dtype=np.intp)
+def _columns_like(values: Any, marks: NDArray[np.bool_]) -> list[int]:
+    """Columns with one value in all marked rows, and another one in all others."""
+    suspects, ends = np.arange(values.shape[1]), np.zeros((2, values.shape[1]))
+    for rows in (slice(1000), slice(None)):  # most columns differ at once
+        for k, group in enumerate((marks[rows], ~marks[rows])):
+            if group.any():
+                cells = values[rows][group][:, suspects]
+                ends[k, suspects] = as_dense(cells.max(axis=0))
+                suspects = suspects[ends[k, suspects] == as_dense(cells.min(axis=0))]
+    return [j for j in suspects if ends[0, j] != ends[1, j]]

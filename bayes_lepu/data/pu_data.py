@@ -16,19 +16,19 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from bayes_lepu.data.encoding import Encoding, encode_rows, match_sparse
-from bayes_lepu.data.frames import as_sparse
+from bayes_lepu.data.encoding import Encoding, encode_rows
+from bayes_lepu.data.frames import match_columns, read_frame
 from bayes_lepu.data.labels import ONE
 from bayes_lepu.data.learned import Learned
 from bayes_lepu.data.scaling import column_moments, scaled
 from bayes_lepu.data.weights import (
+    NO_WEIGHT,
     are_counts,
-    evenly_by_weight,
+    counted_rows,
     evenly_spaced,
     find_all_repeats,
     find_repeats,
     random_keys,
-    total_and_error,
 )
 from bayes_lepu.links import Array, RowKind, row_kinds
 from bayes_lepu.rows import NOT_SHOWN, UNKNOWN, Rows, make_rows
@@ -212,18 +212,9 @@ class PUData:
         return int((self.marked.sum(axis=1) > 1).sum())
 
     @property
-    def row_weights(self) -> Array | None:
-        """Weights for `numpy.average`: None where every row counts once."""
-        return self.weight if self.weight.size else None
-
-    @property
     def each_weight(self) -> Array:
         """A weight for every row: 1 where none is given."""
         return self.weight if self.weight.size else np.ones(self.n)
-
-    def total_and_error(self, values: Array) -> tuple[float, float]:
-        """Weighted sum of a value per row, and its standard error."""
-        return total_and_error(values, self.each_weight)
 
     def as_counted(self, most: int) -> "PUData":
         """At most so many rows without weights: alike ones repeated as often as they count.
@@ -233,13 +224,11 @@ class PUData:
         if not self.weight.size:
             return self.evenly(most)
         there = np.flatnonzero(self.weight > 0)
-        if not are_counts(self.weight):
-            keep = there[evenly_spaced(there.size, most)]
-        elif self.weight.sum() <= most:
-            keep = np.repeat(there, self.weight[there].astype(int))
-        else:  # the same rows, evenly spaced, without writing them all out
-            keep = evenly_by_weight(self.weight, most)
-        return replace(self.rows(keep), weight=np.zeros(0))
+        counted = are_counts(self.weight)
+        keep = (
+            counted_rows(self.weight, most) if counted else there[evenly_spaced(there.size, most)]
+        )
+        return replace(self.rows(keep), weight=NO_WEIGHT)
 
     @cached_property
     def distinct(self) -> "PUData":
@@ -256,19 +245,14 @@ class PUData:
         if found is None:
             return self
         first, kind = found
-        counts = np.bincount(kind, weights=self.row_weights).astype(float)
-        return replace(self.rows(first), weight=counts)
+        return replace(self.rows(first), weight=np.bincount(kind, weights=self.each_weight))
 
     @cached_property
     def as_rows(self) -> Rows:
         """The data as the row formula takes them."""
         known = np.where(np.isnan(self.y), UNKNOWN, self.y).astype(np.int8)
-        return make_rows(self.X, self.labels, known=known, weight=self.row_weights)
-
-    @property
-    def no_rows(self) -> Rows:
-        """None of the rows, with as many columns and annotators."""
-        return make_rows(np.empty((0, self.p)), self.labels[:0])
+        weight = self.weight if self.weight.size else None
+        return make_rows(self.X, self.labels, known=known, weight=weight)
 
     @property
     def held(self) -> "PUData":
@@ -372,18 +356,19 @@ class PUData:
 
         Columns of visits are those of an average visit.
         """
+        table = read_frame(X, like=self.user_columns)
         dense = self.center.any() or self.encoding.columns or self.visit_names
-        if not dense and (table := as_sparse(X, without=self.encoding.aside)):
-            matrix, index = match_sparse(table, self.feature_names, named=self.named)
-            return scaled(matrix, 1 / self.scale), index
-        values, index = encode_rows(X, self.encoding, self._own_names, named=self.named)
+        if not dense and (sparse := table.without(self.encoding.aside).sparse()).is_sparse:
+            matrix = match_columns(sparse, self.feature_names, named=self.named)
+            return scaled(matrix, 1 / self.scale), table.index
+        values = encode_rows(table, self.encoding, self._own_names, named=self.named)
         out = np.zeros((len(values), self.p))
         k = values.shape[1]
         out[:, :k] = (values - self.center[:k]) / self.scale[:k]
         if self.learned is not None:
             at = self.is_learned
             out[:, at] = (self.learned.log_odds(out) - self.center[at]) / self.scale[at]
-        return out, index
+        return out, table.index
 
     def original_scale(self, slope: Array, intercept: Array) -> tuple[Array, Array]:
         """Coefficients on the user's own scale, from those on the internal scale.

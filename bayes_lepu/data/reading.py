@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
-from bayes_lepu.data.encoding import read_mask, read_table
+from bayes_lepu.data.encoding import columns_of_formulas, learn_table, read_mask
 from bayes_lepu.data.formulas import read_design
-from bayes_lepu.data.frames import refuse_swapped, row_count, take_roles
+from bayes_lepu.data.frames import read_frame, refuse_swapped, take_roles
 from bayes_lepu.data.labels import (
     Labels,
     check_weights,
@@ -27,7 +28,6 @@ from bayes_lepu.data.scaling import standardise, standardise_sparse
 from bayes_lepu.data.visits import read_visits, visit_columns
 from bayes_lepu.errors import DataError
 from bayes_lepu.links import Array
-from bayes_lepu.rows.sparse_matrices import is_sparse
 from bayes_lepu.suggestions import some
 
 
@@ -55,29 +55,34 @@ def read_data(
     if not isinstance(standardize, bool | np.bool_):
         raise DataError(f"standardize={standardize!r}; True or False is expected.")
     refuse_swapped(X, l)
-    l, y, sample_weight, aside = take_roles(X, l, y, sample_weight, exclude)
+    whole = read_frame(X)
+    l, y, sample_weight, aside = take_roles(whole, l, y, sample_weight, exclude)
     design = read_design(class_features, selection_features)
-    if design is not None and (both := sorted({*exclude} & {*design.variables})):
-        raise DataError(
-            f"exclude names {some(both)}, which a formula needs. Leave it out of one of them."
-        )
-    n = row_count(X)
-    weight = read_weights(sample_weight, n, X)
+    if design is not None:
+        if both := sorted({*exclude} & {*design.variables}):
+            raise DataError(
+                f"exclude names {some(both)}, which a formula needs. Leave it out of one of them."
+            )
+        aside = columns_of_formulas(design, whole)
+    n, rows = len(whole.index), X.index if isinstance(X, pd.DataFrame) else None
+    weight = read_weights(sample_weight, n, rows)
 
     def read_marks() -> tuple[Labels, Array]:
-        found = read_labels(l, n, X)
-        return found, read_classes(y, found.matrix, X, false_marks=false_marks)
+        found = read_labels(l, n, rows)
+        return found, read_classes(y, found.matrix, rows, false_marks=false_marks)
 
-    table, (labels, audited) = gather(
-        lambda: read_table(X, missing=missing, aside=aside, design=design, weight=weight),
+    table = whole.without(aside).sparse()
+    (values, encoding, kept), (labels, audited) = gather(
+        lambda: learn_table(table, missing=missing, aside=aside, design=design, weight=weight),
         read_marks,
     )
-    seen = read_visits(visits, labels, X, weight, standardize=standardize, kept=table.kept)
-    if table.kept is not None:
-        labels = labels._replace(matrix=np.ascontiguousarray(labels.matrix[table.kept]))
-        audited = audited[table.kept]
-        weight = weight[table.kept] if weight.size else weight
-        seen = seen._replace(columns=seen.columns[table.kept])
+    seen = read_visits(visits, labels, rows, weight, standardize=standardize, kept=kept)
+    index = table.index
+    if kept is not None:
+        labels = labels._replace(matrix=np.ascontiguousarray(labels.matrix[kept]))
+        audited, index = audited[kept], index[kept]
+        weight = weight[kept] if weight.size else weight
+        seen = seen._replace(columns=seen.columns[kept])
         try:
             refuse_idle(labels.matrix, labels.annotators)
         except DataError as error:
@@ -85,26 +90,27 @@ def read_data(
     if weight.size:
         marked, unmarked = ((labels.matrix == value).any(axis=1) for value in (1, 0))
         check_weights(float(weight @ marked), float(weight @ unmarked))
-    values, names = table.numbers, table.names
-    if is_sparse(values) and len(labels.annotators) > 1:
+    if table.is_sparse and len(labels.annotators) > 1:
         raise DataError(
             "X is a sparse matrix and l has several annotators; one annotator is expected there. "
             "Use X.toarray(), or reduce the columns first (for example TruncatedSVD)."
         )
+    names = encoding.names or table.names
     refuse_label_among_features(values, names, labels)
-    if is_sparse(values):
+    if table.is_sparse:
         center, scale, values = standardise_sparse(values, names, weight, standardize=standardize)
     else:
+        unscaled = encoding.unscaled(names)
         center, scale, values = standardise(
-            values,
-            names,
-            weight,
-            standardize=standardize,
-            in_place=table.owned,
-            unscaled=table.encoding.unscaled(names),
+            values, names, weight, standardize=standardize, unscaled=unscaled
         )
-    class_mask = read_mask("class_features", class_features, table, X)
-    selection_mask = read_mask("selection_features", selection_features, table, X)
+    class_mask, selection_mask = (
+        read_mask(option, features, encoding, names, whole)
+        for option, features in (
+            ("class_features", class_features),
+            ("selection_features", selection_features),
+        )
+    )
     if seen.names:
         more = visit_columns(seen, labels, names)
         values, names = np.hstack([values, seen.columns]), names + more
@@ -116,13 +122,13 @@ def read_data(
         labels=labels.matrix,
         y=audited,
         feature_names=names,
-        named=table.named,
+        named=whole.named,
         center=center,
         scale=scale,
         class_mask=class_mask,
         selection_mask=selection_mask,
-        index=table.index,
-        encoding=table.encoding,
+        index=index,
+        encoding=encoding,
         annotators=labels.annotators,
         weight=weight,
         outside=read_outside(class_prior, label_frequency),

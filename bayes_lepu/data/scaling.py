@@ -7,13 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
+from bayes_lepu.data.weights import NO_WEIGHT
 from bayes_lepu.errors import DataError
 from bayes_lepu.links import Array
 from bayes_lepu.suggestions import some
 
-TINY = 1e-100  # standard deviations below it are computed in other units
-NO_WEIGHT = np.zeros(0)  # every row counts once
-BLOCK_ROWS = 2048  # rows at a time where a table is gone through
+TINY = 1e-100  # standard deviations below it are computed in other units: their squares vanish
 
 
 def is_constant(center: Array, spread: Array) -> NDArray[np.bool_]:
@@ -28,24 +27,17 @@ def standardise(
     weight: Array,
     *,
     standardize: bool,
-    in_place: bool,
     unscaled: Sequence[int] = (),
 ) -> tuple[Array, Array, Array]:
-    """Centre, scale and values of columns on the internal scale; constant ones are refused.
+    """Centre, scale and a copy of the columns on the internal scale; constant ones are refused.
 
-    The values are a copy, or overwritten where ``in_place`` allows it. Columns that are
-    ``unscaled`` are centred only.
+    Columns that are ``unscaled`` are centred only.
     """
     share = _shares(len(values), weight)
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         center = share @ values if weight.size else values.mean(axis=0)
-        centred = values if in_place and standardize else np.empty_like(values)
-        squares = np.zeros_like(center)
-        for start in range(0, len(values), BLOCK_ROWS):  # which stay in cache
-            part = slice(start, start + BLOCK_ROWS)
-            block = np.subtract(values[part], center, out=centred[part])
-            squares += share[part] @ block**2
-        spread = np.sqrt(squares)
+        centred = np.subtract(values, center, order="C")
+        spread = np.sqrt(np.einsum("i,ij,ij->j", share, centred, centred))
         # Squares vanish or overflow where the numbers themselves do not.
         extreme = np.flatnonzero((spread < TINY) | ~np.isfinite(spread))
         for j in extreme:
@@ -55,8 +47,7 @@ def standardise(
     if extreme.size:
         raise too_extreme([names[j] for j in extreme], standardize=not standardize)
     if not standardize:
-        # The fit must not change when the caller's array does.
-        return np.zeros_like(center), np.ones_like(center), values if in_place else values.copy()
+        return np.zeros_like(center), np.ones_like(center), np.array(values, order="C")
     spread[list(unscaled)] = 1.0
     centred *= 1 / spread
     return center, spread, centred
@@ -81,7 +72,7 @@ def standardise_sparse(
     """
     with np.errstate(over="ignore", invalid="ignore"):
         mean, spread = moments(matrix, _shares(matrix.shape[0], weight))
-    how = ": keep = X.getnnz(axis=0) > 0, then X[:, keep], also of new rows"
+    how = ": keep = np.diff(X.tocsc().indptr) > 0, then X[:, keep], also of new rows"
     _refuse_constant(is_constant(mean, spread), names, how)
     extreme = np.flatnonzero(~np.isfinite(spread))
     if extreme.size:

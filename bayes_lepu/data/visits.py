@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from bayes_lepu.data.labels import Labels, as_numbers, named_table
+from bayes_lepu.data.labels import Labels, as_numbers, read_several
 from bayes_lepu.data.scaling import standardise
 from bayes_lepu.errors import DataError
 from bayes_lepu.links import Array
@@ -41,7 +41,7 @@ class Visits(NamedTuple):
 def read_visits(
     visits: Any,
     labels: Labels,
-    X: Any,
+    index: pd.Index | None,
     weight: Array,
     *,
     standardize: bool,
@@ -56,34 +56,38 @@ def read_visits(
             "visits holds columns that differ between annotators, but there is one annotator. Put "
             "them into X and keep them out of the class: class_features=[...] without them."
         )
-    tables = _tables(visits)
+    if not isinstance(visits, Mapping) or not visits:
+        raise DataError(
+            "visits is expected as {'hours': table}, each table with one row per row of X and one "
+            "column per annotator. From a table with one line per row and annotator: "
+            "table.pivot(index='row', columns='annotator', values='hours').reindex(X.index)."
+        )
+    names = tuple(map(str, visits))
+    if len({*names}) < len(names):
+        raise DataError(f"visits has names that are the same as text: {some(names)}. Rename one.")
     shown = labels.matrix != NOT_SHOWN
     if kept is not None:
         shown &= kept[:, None]
     counted = np.broadcast_to(weight[:, None], shown.shape)[shown] if weight.size else weight
     columns, centers, scales = [], [], []
-    for name, table in tables.items():
-        values = _cells(name, table, labels, X)
-        gaps = int(np.isnan(values[shown]).sum())
-        if gaps or not np.isfinite(values[shown & ~np.isnan(values)]).all():
+    for name, table in zip(names, visits.values(), strict=True):
+        name = f"visits[{name!r}]"
+        cells = _cells(name, table, labels, index)[shown]
+        if not np.isfinite(cells).all():
             raise DataError(
-                f"visits[{name!r}] lacks {gaps} value(s), or holds infinite ones, where the "
-                "annotator saw the row; a number for every label is expected. Fill them in, or "
-                "enter NaN as the label if the row was not shown."
+                f"{name} lacks {int(np.isnan(cells).sum())} value(s), or holds infinite ones, "
+                "where the annotator saw the row; a number for every label is expected. Fill them "
+                "in, or enter NaN as the label if the row was not shown."
             )
-        (center,), (spread,), cells = standardise(
-            values[shown][:, None],
-            (f"visits[{name!r}]",),
-            counted,
-            standardize=standardize,
-            in_place=True,
+        (center,), (spread,), scaled = standardise(
+            cells[:, None], (name,), counted, standardize=standardize
         )
         column = np.zeros(shown.shape)
-        column[shown] = cells[:, 0]
+        column[shown] = scaled[:, 0]
         columns.append(column)
         centers += [center] * J
         scales += [spread] * J
-    return Visits(tuple(tables), np.hstack(columns), np.array(centers), np.array(scales))
+    return Visits(names, np.hstack(columns), np.array(centers), np.array(scales))
 
 
 def visit_columns(seen: Visits, labels: Labels, taken: tuple[str, ...]) -> tuple[str, ...]:
@@ -94,40 +98,21 @@ def visit_columns(seen: Visits, labels: Labels, taken: tuple[str, ...]) -> tuple
     return names
 
 
-def _tables(visits: Any) -> dict[str, Any]:
-    """One table (n, J) for every column of visits."""
-    if not isinstance(visits, Mapping) or not visits:
-        raise DataError(
-            "visits is expected as {'hours': table}, each table with one row per row of X and one "
-            "column per annotator. From a table with one line per row and annotator: "
-            "table.pivot(index='row', columns='annotator', values='hours').reindex(X.index)."
-        )
-    names = [str(name) for name in visits]
-    if len({*names}) < len(names):
-        raise DataError(f"visits has names that are the same as text: {some(names)}. Rename one.")
-    return dict(zip(names, visits.values(), strict=True))
-
-
-def _cells(name: str, table: Any, labels: Labels, X: Any) -> Array:
+def _cells(name: str, table: Any, labels: Labels, index: pd.Index | None) -> Array:
     """Numbers (n, J), annotators and rows in the order of the labels."""
-    table = named_table(f"visits[{name!r}]", table, X)
+    table = read_several(name, table, index)
     if isinstance(table, pd.DataFrame):
         who = [str(c) for c in table.columns]
         if sorted(who) != sorted(labels.annotators):
             raise DataError(
-                f"visits[{name!r}] has the columns {some(who)}; the annotators "
-                f"{some(labels.annotators)} are expected."
-            )
-        if isinstance(X, pd.DataFrame) and not table.index.equals(X.index):
-            raise DataError(
-                f"The index of visits[{name!r}] differs from the index of X. Use .loc[X.index]."
+                f"{name} has the columns {some(who)}; the annotators {some(labels.annotators)} are "
+                "expected."
             )
         table = table.set_axis(who, axis=1)[list(labels.annotators)].to_numpy(dtype=object)
     cells = np.asarray(table)
     if cells.shape != labels.matrix.shape:
         raise DataError(
-            f"visits[{name!r}] has shape {cells.shape}; one row per row of X and one column per "
-            f"annotator, {labels.matrix.shape}, is expected."
+            f"{name} has shape {cells.shape}; one row per row of X and one column per annotator, "
+            f"{labels.matrix.shape}, is expected."
         )
-    flat = as_numbers(f"visits[{name!r}]", cells.ravel(), "numbers are")
-    return flat.reshape(cells.shape)
+    return as_numbers(name, cells.ravel(), "numbers are").reshape(cells.shape)

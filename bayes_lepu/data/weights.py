@@ -13,10 +13,22 @@ from numpy.typing import NDArray
 
 from bayes_lepu.links import Array
 
+NO_WEIGHT = np.zeros(0)  # every row counts once
+MOST_COUNTED = 1_000_000  # rows written out: quantiles of more would be the same to a thousandth
+
 
 def are_counts(weight: Array) -> bool:
     """Whether the weights are whole numbers."""
     return bool(np.all(weight == np.round(weight)))
+
+
+def counted_rows(weight: Array, most: int = MOST_COUNTED) -> NDArray[np.intp]:
+    """Positions of rows, repeated as often as they count; of many, evenly spaced ones.
+
+    Of weights that are no counts as many rows as there are.
+    """
+    count = int(min(weight.sum(), most)) if are_counts(weight) else min(weight.size, most)
+    return evenly_by_weight(weight, count)
 
 
 def random_keys(start: int, count: int) -> Array:
@@ -51,7 +63,6 @@ def total_and_error(values: Array, weight: Array) -> tuple[float, float]:
 
 FEWEST_ROWS = 1_000  # below which counting rows saves nothing
 LOOK = 20_000  # rows of a first look: without a repeat among them, the table has too few to matter
-MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # odd, with bits all over: 2^64 over the golden ratio
 
 
 def find_repeats(*tables: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[np.intp]] | None:
@@ -65,47 +76,21 @@ def find_repeats(*tables: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[np.in
     n = len(tables[0])
     if n < FEWEST_ROWS:
         return None
-    looked = columns = _columns(tables)
     if n > LOOK:
         some = np.random.default_rng(0).choice(n, LOOK, replace=False)
-        looked = [column[some] for column in columns]
-    for seen in (looked[:3], looked):  # three columns tell rows of measurements apart already
-        keys = np.sort(_keys(seen))
-        if np.all(keys[1:] != keys[:-1]):
+        if len(pd.unique(_keys(*(table[some] for table in tables)))) == LOOK:
             return None
-    found = find_all_repeats(*tables)
-    return None if found is None or len(found[0]) > n / 2 else found
+    first, kind = find_all_repeats(*tables)
+    return None if len(first) > n / 2 else (first, kind)
 
 
-def find_all_repeats(
-    *tables: NDArray[Any],
-) -> tuple[NDArray[np.intp], NDArray[np.intp]] | None:
-    """The same however few there are; None where different rows cannot be told apart."""
-    n = len(tables[0])
-    columns = _columns(tables)
-    kind, found = pd.factorize(_keys(columns))
-    first = np.empty(len(found), dtype=np.intp)
-    first[kind[::-1]] = np.arange(n)[::-1]
-    # Different rows with one key would be taken for equal.
-    if not all(_same(column, column[first][kind]) for column in columns):
-        return None
-    return first, kind
+def find_all_repeats(*tables: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """The same however few there are."""
+    keys = _keys(*tables)
+    return np.flatnonzero(~pd.Series(keys).duplicated()), pd.factorize(keys)[0]
 
 
-def _columns(tables: tuple[NDArray[Any], ...]) -> list[NDArray[Any]]:
-    n = len(tables[0])
-    return [table.reshape(n, -1)[:, j] for table in tables for j in range(table.size // n)]
-
-
-def _keys(columns: list[NDArray[Any]]) -> NDArray[np.uint64]:
-    """A number for every row, the same for identical rows."""
-    keys = np.zeros(len(columns[0]), dtype=np.uint64)
-    for column in columns:
-        keys ^= (column.astype(float) + 0.0).view(np.uint64)  # + 0.0: no "-0.0"
-        keys *= MULTIPLIER
-        keys ^= keys >> np.uint64(29)
-    return keys
-
-
-def _same(one: NDArray[Any], other: NDArray[Any]) -> bool:
-    return bool(np.array_equal(one, other, equal_nan=one.dtype.kind == "f"))
+def _keys(*tables: NDArray[Any]) -> NDArray[np.uint64]:
+    """A number of 64 bits for every row, the same for identical rows and else never in practice."""
+    side_by_side = np.column_stack(tables).astype(float) + 0.0  # no "-0.0"
+    return pd.util.hash_pandas_object(pd.DataFrame(side_by_side), index=False).to_numpy()

@@ -162,7 +162,7 @@ def _and_swapped(density: LogDensity, points: list[Parameters]) -> list[Paramete
 
 def constant_starts(data: PUData) -> list[Parameters]:
     """Starts for naive and SCAR: no slope, and label frequencies 0.5 and 0.95."""
-    rate = float(np.average(data.l, weights=data.row_weights))
+    rate = float(np.average(data.l, weights=data.each_weight))
     points = []
     for c in (0.5, 0.95):
         pi = min(rate / c, 0.9)

@@ -32,7 +32,7 @@ from bayes_lepu.model.parameters import Parameters
 from bayes_lepu.model.spec import ModelSpec
 from bayes_lepu.priors.families import LOG_ROOT_2PI, Numbers
 from bayes_lepu.priors.prior import Prior, Priors
-from bayes_lepu.rows import Links, Point, Rows, make_links, sparse_matrices
+from bayes_lepu.rows import Links, Point, Rows, make_links, make_rows, sparse_matrices
 
 SMALLEST_RATE = 1e-300  # of a draw that underflowed, so that its logarithm exists
 SOME_MARKS = 0.01  # rate of false marks of a point that does not say it
@@ -205,7 +205,9 @@ class LogDensity:
         if free:
             rates = np.where(np.isneginf(rates), -np.inf, 0.0)
         return Constants(
-            rows=self.data.no_rows if self.data.is_sparse else self.data.as_rows,
+            rows=make_rows(np.empty((0, self.data.p)), self.data.labels[:0])
+            if self.data.is_sparse
+            else self.data.as_rows,
             links=make_links(
                 propensity.link,
                 self.spec.of_class.link,

@@ -28,6 +28,7 @@ import numpy as np
 
 from bayes_lepu.choosing import FOLDS, Compared, classes_to_compare, held_out_rows
 from bayes_lepu.data.learned import AUTO_LEARNERS, can_learn
+from bayes_lepu.data.weights import total_and_error
 from bayes_lepu.defaults import default_priors_of
 from bayes_lepu.engines.map import fit_map
 from bayes_lepu.engines.optimizers import optimise
@@ -114,7 +115,7 @@ def measure_bend(evidence: "Evidence") -> Bend | None:
         return max(found, key=lambda one: float(one[0] @ compared.part.each_weight))
 
     (straight, _), (learned, pi) = best_of(plain, weak=True), best_of(bent, weak=False)
-    return Bend(*part.total_and_error(learned - straight), pi, part.n)
+    return Bend(*total_and_error(learned - straight, part.each_weight), pi, part.n)
 
 
 def check_bend(evidence: "Evidence") -> list[Check]:
@@ -233,14 +234,14 @@ def ranked(found: Mapping[str, tuple[LogDensity, Array]]) -> tuple[Rival, ...]:
         rows[name] = row_terms(density.unpack(z), density.data)[0] - effective / count
         pi = float(sigmoid(q))
         sds[name] = pi, pi * (1 - pi) * delta_sd(total, slope)
-    elpd = {name: data.total_and_error(values)[0] for name, values in rows.items()}
+    elpd = {name: total_and_error(values, data.each_weight)[0] for name, values in rows.items()}
     best = rows[max(elpd, key=elpd.__getitem__)]
     return tuple(
         Rival(
             name,
             found[name][0].spec,
             elpd[name],
-            *data.total_and_error(best - rows[name]),
+            *total_and_error(best - rows[name], data.each_weight),
             *sds[name],
             rows[name],
             found[name][0].unpack(found[name][1]),
@@ -265,7 +266,7 @@ def check_constancy(evidence: "Evidence") -> list[Check]:
     own, *others = evidence.rivals
     # SCAR is compared with the richer model, whose s varies; all others with SCAR.
     rival = next(r for r in others if r.spec.constant != spec.constant and not r.spec.certain)
-    ahead, se = evidence.weak.data.total_and_error(own.rows - rival.rows)
+    ahead, se = total_and_error(own.rows - rival.rows, evidence.weak.data.each_weight)
     bound = max(LEAST_DIFFERENCE, 2 * se)
     status: Status = "passed"
     remark, remedy = "The data do not contradict the assumption on s.", ""

@@ -1,5 +1,7 @@
 """Identical rows are counted, and everything is as with the rows themselves."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -89,9 +91,45 @@ def test_weights_that_are_no_counts_are_refused(weigh, message, parts, rng):
         lepu.fit(X, "marked", sample_weight="weight", method="map", progressbar=False)
 
 
-def test_the_reference_of_a_category_counts_rows_by_their_weights():
-    table = pd.DataFrame({"place": ["a", "a", "a", "b", "b"], "marked": [0, 1, 0, 1, 0]})
-    weight = np.array([1, 1, 1, 4, 4])
-    weighted = read_data(table, "marked", sample_weight=weight)
-    repeated = read_data(table.loc[np.repeat(table.index, weight)].reset_index(drop=True), "marked")
-    assert weighted.feature_names == repeated.feature_names == ("place=a",)
+WRITTEN = {
+    "a list": {},
+    "filled": {"missing": "impute"},
+    "indicators": {"missing": "indicator"},
+    "dropped": {"missing": "drop"},
+    "formulas": {
+        "missing": "impute",
+        "class_features": "~ bs(size, df=5) + poly(size, 2) + place",
+        "selection_features": "~ scale(size) + (1 | place)",
+    },
+}
+
+
+@pytest.mark.parametrize("options", WRITTEN.values(), ids=WRITTEN)
+def test_a_weight_is_a_row_repeated(options, rng):
+    """Also for what is learned: references, what fills gaps, knots, moments, averages."""
+    n = 300
+    table = pd.DataFrame(
+        {
+            "size": rng.lognormal(size=n),
+            "place": rng.choice(["a", "b", "c"], n, p=[0.4, 0.3, 0.3]),
+            "marked": np.arange(n) % 3 == 0,
+        }
+    )
+    if options:
+        table.loc[rng.choice(n, 40), "size"] = np.nan
+        table.loc[rng.choice(n, 40), "place"] = None
+    weight = rng.integers(0, 3, n) + 4 * (table["place"] == "c")
+    options = options | {"standardize": False}
+    one = read_data(table, "marked", sample_weight=weight, **options)
+    rows = table.loc[np.repeat(table.index, weight)].reset_index(drop=True)
+    other = read_data(rows, "marked", **options)
+    assert one.feature_names == other.feature_names
+    np.testing.assert_allclose(
+        np.repeat(one.X, one.weight.astype(int), axis=0), other.X, atol=1e-10
+    )
+    new = pd.DataFrame({"size": [1.5, 2.5], "place": ["a", "z"]})
+    found = [
+        replace(d, encoding=d.encoding.accept_unseen("average")).transform(new)[0]
+        for d in (one, other)
+    ]
+    np.testing.assert_allclose(*found, atol=1e-10)
