@@ -151,7 +151,7 @@ class Compared:
 def held_out(spec: ModelSpec, compared: Compared, priors: Priors, random_seed: int) -> Candidate:
     """How well a model predicts labels that it has not seen."""
     found, pi = held_out_rows(spec, compared, priors, random_seed)
-    total = float(found @ compared.part.each_weight)
+    total = float(found @ compared.part.weight)
     return Candidate(spec.name, compared.data.learned is not None, total, pi)
 
 
@@ -167,7 +167,7 @@ def held_out_rows(
     for places, rest, left in compared.folds:
         point = _search(spec, rest, priors, random_seed, start=whole).point
         found[places] = row_terms(point, left)[0]
-    return found, float(np.average(whole.point.t(part.X), weights=part.each_weight))
+    return found, float(np.average(whole.point.t(part.X), weights=part.weight))
 
 
 def _search(

@@ -132,7 +132,8 @@ def _loo(fit: Fit) -> "az.ELPDData":
     groups = {"posterior": fit.tree["posterior"].to_dataset()[["b"]]}
     of_rows = {g: fit.tree[g].to_dataset() for g in ("log_likelihood", "observed_data")}
     of_rows["log_likelihood"] = of_rows["log_likelihood"].map(_without_ties)
-    many, weight = fit.data.n * fit.draws.b.size > MANY_CELLS, fit.data.each_weight
+    many = fit.data.n * fit.draws.b.size > MANY_CELLS
+    weight = fit.data.weight if fit.data.weighted else None
     if many and weight is not None:
         rows = evenly_by_weight(weight, SOME_ROWS)
         of_rows = {g: values.isel(obs=rows) for g, values in of_rows.items()}

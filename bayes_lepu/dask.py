@@ -171,8 +171,7 @@ def read_dask(
     kind = row_kinds(labels, classes)
     # What the rows of a kind stand for, so that means and most frequent levels are those of all.
     stands_for = (counts / np.maximum(np.bincount(kind, minlength=len(RowKind)), 1))[kind]
-    if weight.size:
-        stands_for = stands_for * weight
+    stands_for = stands_for * weight
     taught = read_data(
         table,
         roles.l,
@@ -357,7 +356,7 @@ def _count_part(roles: _Roles, frame: pd.DataFrame) -> tuple[int, Array, Any, An
     labels, y, weight = roles.read(frame)
     kind = row_kinds(labels, y)
     counts = np.bincount(kind, minlength=len(RowKind))
-    weights = np.bincount(kind, weight, minlength=len(RowKind)) if weight.size else 1.0 * counts
+    weights = np.bincount(kind, weight, minlength=len(RowKind))
     return len(kind), np.unique(roles.marks(frame)), counts, weights
 
 
@@ -404,4 +403,4 @@ def _rescaled(data: PUData, center: Array, scale: Array) -> PUData:
 def _moments(template: PUData, roles: _Roles, frame: pd.DataFrame) -> tuple[float, Array, Array]:
     """Sum of the weights of one partition, and of its columns and their squares."""
     part = _encode(frame, template, roles)
-    return float(part.each_weight.sum()), part.each_weight @ part.X, part.each_weight @ part.X**2
+    return float(part.weight.sum()), part.weight @ part.X, part.weight @ part.X**2

@@ -16,24 +16,16 @@ from scipy.special import ndtri
 from bayes_lepu.links import sigmoid
 
 __all__ = ["PUDataset", "load_demo"]
-_N = 2500
-_COLUMNS = (
-    "heat_contrast_c",
-    "motion_area_pct",
-    "wind_ms",
-    "brightness",
-    "sharpness",
-    "distance_m",
-)
-
 # Slopes on the standardised columns. An animal is warmer than the background and moves, while
 # wind triggers the camera on grass; the volunteer finds what is bright, sharp and near.
-_A = np.array([3.0, 1.6, -2.1, 0.0, 0.0, 0.2])
-_B = 0.0
-_ALPHA = np.array([0.2, 0.6, 0.0, 1.9, 1.2, -1.9])
-_BETA = 0.6
-_GAMMA = 0.10
-_LAM = 0.05
+_TRUTH: dict[str, Any] = {
+    "a": (3.0, 1.6, -2.1, 0.0, 0.0, 0.2),
+    "b": 0.0,
+    "alpha": (0.2, 0.6, 0.0, 1.9, 1.2, -1.9),
+    "beta": 0.6,
+    "gamma": 0.10,
+    "lam": 0.05,
+}
 
 _DESCRIPTION = """\
 Simulated, not observed: 2500 photographs of a motion-triggered camera trap. y is 1 where an
@@ -116,10 +108,14 @@ def draw_photographs(seed: int) -> PUDataset:
     X = _photographs(rng)
     values = X.to_numpy(dtype=float)
     Z = (values - values.mean(axis=0)) / values.std(axis=0)
-    t = sigmoid(Z @ _A + _B)
-    s = _GAMMA + (1.0 - _GAMMA - _LAM) * sigmoid(Z @ _ALPHA + _BETA)
-    y = rng.random(_N) < t
-    l = y & (rng.random(_N) < s)
+    truth: dict[str, Any] = {
+        k: np.array(v) if isinstance(v, tuple) else v for k, v in _TRUTH.items()
+    }
+    t = sigmoid(Z @ truth["a"] + truth["b"])
+    looked = sigmoid(Z @ truth["alpha"] + truth["beta"])
+    s = truth["gamma"] + (1.0 - truth["gamma"] - truth["lam"]) * looked
+    y = rng.random(len(X)) < t
+    l = y & (rng.random(len(X)) < s)
     return PUDataset(
         name="camera_trap",
         description=_DESCRIPTION,
@@ -128,16 +124,7 @@ def draw_photographs(seed: int) -> PUDataset:
         y=y.astype(np.int64),
         s=s,
         t=t,
-        truth={
-            "a": _A.copy(),
-            "b": _B,
-            "alpha": _ALPHA.copy(),
-            "beta": _BETA,
-            "gamma": _GAMMA,
-            "lam": _LAM,
-            "pi": float(t.mean()),
-            "c": float((s * t).sum() / t.sum()),
-        },
+        truth=truth | {"pi": float(t.mean()), "c": float((s * t).sum() / t.sum())},
     )
 
 
@@ -145,19 +132,16 @@ def _photographs(rng: np.random.Generator) -> pd.DataFrame:
     """Draw the six columns, mildly correlated, in natural units and rounded as recorded."""
     # Normal draws by inversion of uniforms: NumPy may change its normal sampler between
     # versions, never the uniform stream of PCG64, so the table cannot change under the user.
-    e: NDArray[np.float64] = ndtri(rng.random((_N, len(_COLUMNS))))
-    heat = 4.0 + 3.0 * e[:, 0]
+    e: NDArray[np.float64] = ndtri(rng.random((2500, 6)))
     motion = np.exp(1.2 + 0.5 * (0.25 * e[:, 0] + 0.97 * e[:, 1]))
-    wind = np.exp(1.1 + 0.45 * e[:, 2])
-    brightness = np.clip(120.0 + 45.0 * e[:, 3], 5.0, 250.0)
     sharpness = 2.4 + 0.35 * (0.3 * e[:, 3] - 0.2 * e[:, 2] + 0.93 * e[:, 4])
-    distance = np.exp(2.2 + 0.5 * e[:, 5])
-    columns = (
-        heat.round(1),
-        motion.round(1),
-        wind.round(1),
-        brightness.round(0),
-        sharpness.round(2),
-        distance.round(1),
+    return pd.DataFrame(
+        {
+            "heat_contrast_c": (4.0 + 3.0 * e[:, 0]).round(1),
+            "motion_area_pct": motion.round(1),
+            "wind_ms": np.exp(1.1 + 0.45 * e[:, 2]).round(1),
+            "brightness": np.clip(120.0 + 45.0 * e[:, 3], 5.0, 250.0).round(0),
+            "sharpness": sharpness.round(2),
+            "distance_m": np.exp(2.2 + 0.5 * e[:, 5]).round(1),
+        }
     )
-    return pd.DataFrame(dict(zip(_COLUMNS, columns, strict=True)))

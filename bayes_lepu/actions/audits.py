@@ -472,7 +472,7 @@ def audit_estimate(
     if marks and not drawn[data.l == 1].any():
         raise ModelError("Marks may be false here: audit marked rows at random as well.")
     codes = np.zeros(data.n, dtype=np.intp) if groups is None else groups.codes
-    last, weight, rows = max(int(rounds.max()), 1), data.each_weight, np.flatnonzero(drawn)
+    last, weight, rows = max(int(rounds.max()), 1), data.weight, np.flatnonzero(drawn)
     left, sets = {}, []
     for h, kind in enumerate(kinds):
         for r in range(1, last + 1):
@@ -552,7 +552,7 @@ def _predict(
     is_open = np.isnan(data.y) & ((data.l == 0) | fit.spec.false_marks)
     everything = np.vstack([sets, is_open])
     cells = np.zeros((data.n, len(everything), count))
-    cells[np.arange(data.n), :, codes] = everything.T * data.each_weight[:, None]
+    cells[np.arange(data.n), :, codes] = everything.T * data.weight[:, None]
 
     def sums(some: Parameters) -> Array:
         weight = cells.reshape(data.n, -1)

@@ -49,7 +49,7 @@ def bound_class_prior(
             "Bounds are for one annotator; several of the same rows tell more: see the verdict."
         )
     some, draws = fit.data.evenly(MAX_ROWS), fit.draws.thin(DRAWS)
-    h, weight = draws.h(some.X), some.each_weight
+    h, weight = draws.h(some.X), some.weight
     if draws.epsilon is not None:  # what the true marks leave of h
         false = draws.epsilon[:, None]
         h = np.maximum(h - false, 0.0) / (1 - false)

@@ -181,7 +181,7 @@ def choose(
             rows[reading.name] = reading.summary(chosen, rows.index, level)["mean"]
     table = pd.concat(outcome, names=["reading", "quantity"])
     if X is None:
-        if fit.data.in_memory and not fit.data.weight.size:  # the number that `missed` gives
+        if fit.data.in_memory and not fit.data.weighted:  # the number that `missed` gives
             total = count_missed(fit, ci_prob=level, both=both)
             for name, line in total.iterrows():
                 table.loc[(name, "total"), total.columns] = line

@@ -151,7 +151,7 @@ def group_shares(fit: "Fit", verdict: Identifiability, groups: Groups) -> Shares
     data, count = fit.data, len(groups.names)
     positive, rng = positive_given_labels(data), stream(fit)
     weight = np.zeros((data.n, count))
-    weight[np.arange(data.n), groups.codes] = data.each_weight
+    weight[np.arange(data.n), groups.codes] = data.weight
     total = weight.sum(axis=0)
 
     def shares(draws: Parameters) -> Array:

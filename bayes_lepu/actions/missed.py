@@ -365,7 +365,7 @@ def _missed_of_fit(fit: "Fit", *, ci_prob: float, both: bool) -> pd.DataFrame:
     rows, readings = read_open(fit, both=both)
     order, found, rng = np.arange(len(rows)), {}, stream(fit)
     for reading in readings:
-        if fit.data.in_memory and not fit.data.weight.size:
+        if fit.data.in_memory and not fit.data.weighted:
             found[reading.name] = count_positives(reading, order, (0, len(order)), rng)
             continue
         if fit.data.in_memory:

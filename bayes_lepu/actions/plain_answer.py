@@ -175,7 +175,7 @@ def population(fit: "Fit") -> float:
 def _known_and_open(fit: "Fit") -> str:
     rows = say_count(fit.data.kind_weights[RowKind.UNLABELLED])
     known = "marked or found" if fit.spec.false_marks else "known"
-    counted = ", counted by their weights" if fit.data.weight.size else ""
+    counted = ", counted by their weights" if fit.data.weighted else ""
     return f"{say_count(known_positives(fit))} are {known}, {rows} rows are open{counted}."
 
 

@@ -50,7 +50,7 @@ def sensitivity(fit: "Fit", scales: Sequence[float], first: int) -> pd.DataFrame
         )
     data = fit.data
     rows, (reading, *_) = read_open(fit, both=False)
-    weight, probability = data.each_weight[rows], positive_given_labels(data)
+    weight, probability = data.weight[rows], positive_given_labels(data)
     own = _first(reading.mean, first)
     found, order = [], np.argsort(sizes)
     point: Parameters | None = None
@@ -62,7 +62,7 @@ def sensitivity(fit: "Fit", scales: Sequence[float], first: int) -> pd.DataFrame
                 "class_prior": share_positive(point, data),
                 "missed": float(weight @ m),
                 "same_rows": len(own & _first(m, first)) / max(len(own), 1),
-                "log_likelihood": float(data.each_weight @ row_terms(point, data)[0]),
+                "log_likelihood": float(data.weight @ row_terms(point, data)[0]),
             }
         )
     table = pd.DataFrame(found, index=pd.Index(sizes[order], name="S"))

@@ -14,7 +14,7 @@ from bayes_lepu.data.problems import Problem, ProblemKind, first_row
 # More levels than this make more columns than most tables have information for; a table of
 # countries (about 200) still passes.
 MAX_LEVELS = 200
-# Fewer rows than this can all differ by chance in a column of names.
+# Fewer rows than this can all differ by chance in a column of names, or agree with the labels.
 FEWEST_ROWS = 20
 DATE = re.compile(r"\d{4}-\d{1,2}-\d{1,2}|\d{1,2}[./]\d{1,2}[./]\d{2,4}")
 DECIMAL_COMMA = re.compile(r"[+-]?(\d+|\d{1,3}([. ]\d{3})+),\d+")

@@ -10,7 +10,7 @@ formulaic takes five seconds for a table of 1,000 columns, and more than one for
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -183,13 +183,11 @@ class Encoding:
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> "Encoding":
         """The encoding from what `to_dict` gave."""
-        columns = tuple(Column(**_tuples(c, Column)) for c in stored["columns"])
-        design = stored["design"] and Design(
-            **{name: _deep(value) for name, value in stored["design"].items()}
-        )
+        columns = tuple(Column(**_tuples(column)) for column in stored["columns"])
+        design = stored["design"] and Design(**_tuples(stored["design"]))
         if design and not design.variables:  # which reads the formulas: hostile ones end here
             raise ValueError("its formulas name no column")
-        return cls(**{**_tuples(stored, cls), "columns": columns, "design": design})
+        return cls(**_tuples(stored) | {"columns": columns, "design": design})
 
 
 def learn_column(name: str, cells: pd.Series, weight: Array, *, missing: str) -> Column:
@@ -199,16 +197,15 @@ def learn_column(name: str, cells: pd.Series, weight: Array, *, missing: str) ->
     """
     gaps = cells.isna().to_numpy()
     count, filled = int(gaps.sum()), missing in ("indicator", "impute")
-    counted = weight if weight.size else np.ones(gaps.size)
     if not has_levels(cells):
         fill = None
-        if filled and counted[~gaps].any():
-            fill = float(np.average(cells[~gaps], weights=counted[~gaps]))
+        if filled and weight[~gaps].any():
+            fill = float(np.average(cells[~gaps], weights=weight[~gaps]))
         return Column(
             name, fill=fill, indicator=missing == "indicator" and count > 0, missing=count
         )
     levels = cells.cat.categories
-    counts = np.bincount(cells.cat.codes[~gaps], counted[~gaps], minlength=len(levels))
+    counts = np.bincount(cells.cat.codes[~gaps], weight[~gaps], minlength=len(levels))
     first = levels[int(counts.argmax())]
     ordered = (first, *(level for level in levels if level != first))
     if missing == "indicator" and count:
@@ -223,12 +220,13 @@ def check_choice(option: str, value: str, known: tuple[str, ...]) -> str:
     return value
 
 
-def _deep(value: Any) -> Any:
-    return tuple(_deep(v) for v in value) if isinstance(value, list) else value
+def _tuples(stored: Mapping[str, Any]) -> dict[str, Any]:
+    """Fields as they were before JSON made lists of them."""
 
+    def deep(value: Any) -> Any:
+        return tuple(map(deep, value)) if isinstance(value, list) else value
 
-def _tuples(stored: Mapping[str, Any], kind: type) -> dict[str, Any]:
-    return {f.name: tuple(v) if isinstance(v := stored[f.name], list) else v for f in fields(kind)}
+    return {name: deep(value) for name, value in stored.items()}
 
 
 def learn_table(
@@ -284,7 +282,7 @@ def learn_table(
                 "Use missing='indicator' or 'impute', or leave out the emptiest columns."
             )
         kept = complete
-        weight = weight[kept] if weight.size else weight
+        weight = weight[kept]
         cells = {name: read_cells(found[kept], name) for name, found in cells.items()}
     columns = [learn_column(name, found, weight, missing=missing) for name, found in cells.items()]
     if problems := [Problem(ProblemKind.CONSTANT, c.name) for c in columns if not c.names]:
@@ -292,7 +290,11 @@ def learn_table(
     check_names([*table.names, *(gap_name(c.name) for c in columns if c.indicator)])
     frame = _clean(columns, cells)[0]
     if design is not None:
-        counted = frame.iloc[counted_rows(weight)] if weight.size else None
+        counted = (
+            frame.iloc[counted_rows(weight, 1_000_000)]
+            if weight.any() and (weight != 1).any()
+            else None
+        )
         design = learn_design(design, frame, [c.name for c in columns if c.indicator], counted)
     # Of dropped rows the counts stay known, although the columns were learned without them.
     columns = [replace(c, missing=counts[c.name]) for c in columns]
@@ -306,7 +308,8 @@ def learn_table(
     check_names(encoding.names)
     values = _numbers(frame, encoding)
     if any(c.levels for c in columns):
-        means = np.average(values, axis=0, weights=weight if weight.size else None)
+        with np.errstate(over="ignore", invalid="ignore"):
+            means = weight @ values / max(float(weight.sum()), 1e-300)
         encoding = replace(encoding, means=tuple(means.tolist()))
     elif design is None and not any(c.missing or c.fill is not None for c in columns):
         encoding = replace(encoding, columns=())

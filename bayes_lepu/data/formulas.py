@@ -13,6 +13,7 @@ Only the functions in `FUNCTIONS` may be called, because a formula also comes ou
 """
 
 import ast
+import json
 import keyword
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -33,7 +34,6 @@ FUNCTIONS = (*SPLINES, "poly", *SIMPLE, "center", "scale", "C", "I")
 MOST = 200  # columns of a spline or polynomial, entries of a list: more than labels can support
 # What formulaic reads in a second; it expands every product before it looks at the columns.
 MOST_TERMS, MOST_TEXT, MOST_NODES = 3000, 50_000, 1000
-STEPS = 1000  # along a spline, where its argument is looked up
 GROUP = re.compile(r"\(\s*1\s*\|\s*(\w+|`[^`]+`)\s*\)")
 SPLINE = re.compile(r"\b(bs|cr|cc)\(")
 ARGUMENT = "value"  # of a spline whose own argument is left out
@@ -69,8 +69,8 @@ class Design:
         The right-hand sides for the class and for the propensity, without group terms.
     groups : tuple of tuple of str
         The columns whose levels have intercepts of their own, for each factor.
-    state : tuple
-        What the functions learned, by term: numbers and lists of numbers.
+    state : str
+        What the functions learned, by term: numbers and lists of numbers as JSON.
     terms : tuple of (str, tuple of str, tuple of str)
         Each term with its columns and the user's columns in it.
     gaps : tuple of tuple of str
@@ -82,7 +82,7 @@ class Design:
 
     formulas: tuple[str, str]
     groups: tuple[tuple[str, ...], tuple[str, ...]]
-    state: tuple[Any, ...] = ()
+    state: str = "{}"
     terms: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = ()
     gaps: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
     owned: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
@@ -104,10 +104,14 @@ class Design:
         inside = [n for text in self.formulas for n in IN_LEVELS.findall(as_identifiers(text))]
         return frozenset({*self.groups[0], *self.groups[1], *map(column_name, inside)})
 
+    @property
+    def _learned(self) -> dict[str, Any]:
+        return dict(json.loads(self.state, object_hook=_with_numbers))
+
     def curve(self, term: str, count: int) -> tuple[Array, Array] | None:
         """Values along the argument of a spline and its columns there; None for other terms."""
         found = spline_argument(term)
-        state = _unpack(self.state).get(as_identifiers(term))
+        state = self._learned.get(as_identifiers(term))
         if found is None or state is None:
             return None
         x = np.linspace(state["lower_bound"], state["upper_bound"], count)
@@ -121,7 +125,7 @@ class Design:
         Splines hold straight lines, so that it is a sum of their columns; a cyclic one does not,
         and the nearest point of its curve tells it.
         """
-        curve = self.curve(term, STEPS)
+        curve = self.curve(term, 1000)  # as fine as its argument is looked up where it has to be
         if curve is None:
             return None
         x, along = curve
@@ -133,7 +137,7 @@ class Design:
 
     def evaluate(self, frame: pd.DataFrame) -> pd.DataFrame:
         """The columns for rows without missing cells, categories with their training levels."""
-        state = _unpack(self.state)
+        state = self._learned
         columns: dict[str, Array] = {}
         for text, groups, gaps in zip(self.formulas, self.groups, self.gaps, strict=True):
             columns |= _columns(text, frame, state, groups, gaps)[0]
@@ -275,7 +279,7 @@ def learn_design(
     return Design(
         design.formulas,
         design.groups,
-        state=_pack(state),
+        state=json.dumps(state, default=lambda values: values.tolist()),
         terms=tuple((term, *rest) for term, rest in terms.items()),
         gaps=(of_factors[0], of_factors[1]),
         owned=(owned[0], owned[1]),
@@ -474,20 +478,9 @@ def _plain(error: Exception) -> str:
     return as_quoted(" ".join(re.sub("\x1b\\[[0-9;]*m|[⧛⧚]", "", str(error)).split()))[:300]
 
 
-def _pack(value: Any) -> Any:
-    """Nested tuples from what was learned: hashable, and what JSON gives back."""
-    if isinstance(value, Mapping):
-        return ("dict", *((key, _pack(v)) for key, v in value.items()))
-    if isinstance(value, list | tuple | np.ndarray):
-        return ("list", *(_pack(v) for v in value))
-    return value.item() if hasattr(value, "item") else value
-
-
-def _unpack(value: Any) -> Any:
-    if not isinstance(value, list | tuple):
-        return value
-    kind, *parts = value or ("dict",)
-    return {k: _unpack(v) for k, v in parts} if kind == "dict" else [_unpack(v) for v in parts]
+def _with_numbers(learned: dict[str, Any]) -> dict[Any, Any]:
+    """What JSON gives back of what was learned: keys are powers of polynomials, or words."""
+    return {int(key) if key.isdecimal() else key: value for key, value in learned.items()}
 
 
 QUOTED = re.compile(r"`[^`]*`|'[^']*'|\"[^\"]*\"")

@@ -92,12 +92,10 @@ def read_frame(X: Any, *, name: str = "X", like: Sequence[str] = ()) -> Table:
     if (frame := by_narwhals(X, name)) is not None:
         return Table(frame, tuple(frame.columns), True, frame.index)
     values = _two_dimensions(X, name, like)
-    names = numbered(values.shape[1])
-    return Table(pd.DataFrame(values, columns=list(names), copy=False), names, False, _rows(values))
-
-
-def _rows(values: NDArray[Any]) -> pd.Index:
-    return pd.RangeIndex(values.shape[0])
+    if values.dtype.kind in "fiub":
+        values = np.asarray(values, dtype=float)
+    names, rows = numbered(values.shape[1]), pd.RangeIndex(values.shape[0])
+    return Table(pd.DataFrame(values, columns=list(names), copy=False), names, False, rows)
 
 
 def numbered(width: int) -> tuple[str, ...]:

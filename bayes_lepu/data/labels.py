@@ -18,6 +18,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from bayes_lepu.data.cells import FEWEST_ROWS
 from bayes_lepu.data.frames import by_narwhals, refuse_named
 from bayes_lepu.data.problems import first_row
 from bayes_lepu.errors import OWN_CODE, DataError, DataWarning
@@ -27,13 +28,10 @@ from bayes_lepu.rows.sparse_matrices import as_dense
 from bayes_lepu.suggestions import some
 
 ONE = ("annotator",)
-COINCIDENCE = 20  # rows below which a column may equal the labels by chance
 # Sums of so many rows hold differences of log densities of .001 and more.
 MOST_WEIGHT = 1e12
 # Below it a climb stands still on the surface that the known value defines.
 SMALLEST_ERROR = 1e-5
-# The standard deviation of a share about which nothing is known: uniform between 0 and 1.
-NOTHING_KNOWN = 12**-0.5
 
 
 def zero_or_one(array: NDArray[Any]) -> NDArray[np.int8]:
@@ -150,12 +148,12 @@ def refuse_other_rows(name: str, given: pd.Series | pd.DataFrame, index: pd.Inde
 def read_weights(
     sample_weight: Any, n: int, index: pd.Index | None, *, part: bool = False
 ) -> Array:
-    """How often every row counts; nothing where every row counts once.
+    """How often every row counts: once where no weights are given.
 
     No row of a ``part`` of a table need count.
     """
     if sample_weight is None:
-        return np.zeros(0)
+        return np.ones(n)
     values = read_vector("sample_weight", sample_weight, n, index)
     weight = as_numbers("sample_weight", values, "numbers >= 0 are")
     if not (np.isfinite(weight).all() and weight.min() >= 0 and (part or weight.sum() > 0)):
@@ -190,7 +188,11 @@ def read_outside(
 
 
 def _read_known(option: str, known: tuple[float, float] | None) -> tuple[float, float]:
-    """A value known from elsewhere and its standard error, NaN where nothing is."""
+    """A value known from elsewhere and its standard error, NaN where nothing is.
+
+    An error that says nothing is refused; of one that exceeds its value there is a warning, since
+    the two ends of an interval look like that.
+    """
     if known is None:
         return np.nan, np.nan
     pair = isinstance(known, Sequence) and len(known) == 2
@@ -204,26 +206,21 @@ def _read_known(option: str, known: tuple[float, float] | None) -> tuple[float, 
             f"{option} = {known!r}; a standard error of at least {SMALLEST_ERROR:g} is expected, "
             f"also of a value that is known exactly: {option}=({known[0]:g}, {SMALLEST_ERROR:g})."
         )
-    if known[1] >= min(known[0], NOTHING_KNOWN):
-        _doubt_error(option, float(known[0]), float(known[1]))
-    return float(known[0]), float(known[1])
-
-
-def _doubt_error(option: str, value: float, error: float) -> None:
-    """Refuse a standard error that says nothing, and warn of one that exceeds its value.
-
-    The two ends of an interval look like that.
-    """
+    value, error = float(known[0]), float(known[1])
+    no_knowledge = 12**-0.5  # the standard deviation of a share uniform between 0 and 1
+    if error < min(value, no_knowledge):
+        return value, error
     said = f"{option} = ({value:g}, {error:g}) means {value:g} with a standard error of {error:g}"
     hint = f"a value and its standard error are expected, for example {option}=(0.12, 0.02)."
     if value < error < 1:
-        pair = f"({(value + error) / 2:.3g}, {(error - value) / 4:.2g})"
-        hint = f"if it is the 95 % interval from {value:g} to {error:g}, write {option}={pair}."
-    if error >= NOTHING_KNOWN:
+        centred = f"({(value + error) / 2:.3g}, {(error - value) / 4:.2g})"
+        hint = f"if it is the 95 % interval from {value:g} to {error:g}, write {option}={centred}."
+    if error >= no_knowledge:
         raise DataError(f"{said}, which leaves all shares possible; {hint}")
     warnings.warn(
         f"{said}, more than the value itself; {hint}", DataWarning, skip_file_prefixes=OWN_CODE
     )
+    return value, error
 
 
 def read_classes(
@@ -373,7 +370,7 @@ def refuse_label_among_features(values: Any, names: tuple[str, ...], labels: Lab
     for j, who in enumerate(labels.annotators):
         shown = labels.matrix[:, j] != NOT_SHOWN
         marks, seen = labels.matrix[shown, j] == 1, values if shown.all() else values[shown]
-        if marks.all() or not marks.any() or len(marks) < COINCIDENCE:
+        if marks.all() or not marks.any() or len(marks) < FEWEST_ROWS:
             continue
         for k in _columns_like(seen, marks):
             whose = "it equals l (or 1 - l)" if len(labels.annotators) == 1 else f"it tells {who}'s"

@@ -22,7 +22,6 @@ from bayes_lepu.data.labels import ONE
 from bayes_lepu.data.learned import Learned
 from bayes_lepu.data.scaling import column_moments, scaled
 from bayes_lepu.data.weights import (
-    NO_WEIGHT,
     are_counts,
     counted_rows,
     evenly_spaced,
@@ -58,12 +57,12 @@ class PUData:
         Columns that enter t and s.
     index : pandas.Index
         Row labels, carried into every table of results.
+    weight : (n,) array
+        How often every row counts.
     encoding : Encoding
         How the user's columns became columns of numbers.
     annotators : tuple of str
         Their names, in the order of the columns of ``labels``.
-    weight : (n,) array
-        How often every row counts; of length 0 where every row counts once.
     outside : (2, 2) array
         Value and standard error of the class prior π and of the label frequency c known from
         elsewhere; NaN where nothing is.
@@ -87,9 +86,9 @@ class PUData:
     class_mask: NDArray[np.bool_]
     selection_mask: NDArray[np.bool_]
     index: pd.Index
+    weight: Array
     encoding: Encoding = field(default_factory=Encoding)
     annotators: tuple[str, ...] = ONE
-    weight: Array = field(default_factory=lambda: np.zeros(0))
     outside: Array = field(default_factory=lambda: np.full((2, 2), np.nan))
     drawn: Array = field(default_factory=lambda: np.zeros((0, 2)))
     visit_names: tuple[str, ...] = ()
@@ -189,7 +188,7 @@ class PUData:
     @cached_property
     def kind_weights(self) -> Array:
         """Sum of the weights of the rows of every kind, in all."""
-        return np.bincount(self.kind, weights=self.each_weight, minlength=len(RowKind))
+        return np.bincount(self.kind, weights=self.weight, minlength=len(RowKind))
 
     @property
     def shown(self) -> NDArray[np.bool_]:
@@ -212,23 +211,23 @@ class PUData:
         return int((self.marked.sum(axis=1) > 1).sum())
 
     @property
-    def each_weight(self) -> Array:
-        """A weight for every row: 1 where none is given."""
-        return self.weight if self.weight.size else np.ones(self.n)
+    def weighted(self) -> bool:
+        """Whether some row counts more or less than once."""
+        return bool((self.weight != 1).any())
 
     def as_counted(self, most: int) -> "PUData":
         """At most so many rows without weights: alike ones repeated as often as they count.
 
         Rows whose weights are no numbers of rows stand for themselves, unless they count nothing.
         """
-        if not self.weight.size:
+        if not self.weighted:
             return self.evenly(most)
         there = np.flatnonzero(self.weight > 0)
         counted = are_counts(self.weight)
         keep = (
             counted_rows(self.weight, most) if counted else there[evenly_spaced(there.size, most)]
         )
-        return replace(self.rows(keep), weight=NO_WEIGHT)
+        return replace(self.rows(keep), weight=np.ones(len(keep)))
 
     @cached_property
     def distinct(self) -> "PUData":
@@ -245,14 +244,13 @@ class PUData:
         if found is None:
             return self
         first, kind = found
-        return replace(self.rows(first), weight=np.bincount(kind, weights=self.each_weight))
+        return replace(self.rows(first), weight=np.bincount(kind, weights=self.weight))
 
     @cached_property
     def as_rows(self) -> Rows:
         """The data as the row formula takes them."""
         known = np.where(np.isnan(self.y), UNKNOWN, self.y).astype(np.int8)
-        weight = self.weight if self.weight.size else None
-        return make_rows(self.X, self.labels, known=known, weight=weight)
+        return make_rows(self.X, self.labels, known=known, weight=self.weight)
 
     @property
     def held(self) -> "PUData":
@@ -286,7 +284,7 @@ class PUData:
             labels=np.ascontiguousarray(self.labels[keep]),
             y=self.y[keep],
             index=self.index[keep],
-            weight=self.weight[keep] if self.weight.size else self.weight,
+            weight=self.weight[keep],
             drawn=self.drawn[keep] if self.drawn.size else self.drawn,
         )
 

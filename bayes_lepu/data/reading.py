@@ -81,15 +81,14 @@ def read_data(
     if kept is not None:
         labels = labels._replace(matrix=np.ascontiguousarray(labels.matrix[kept]))
         audited, index = audited[kept], index[kept]
-        weight = weight[kept] if weight.size else weight
+        weight = weight[kept]
         seen = seen._replace(columns=seen.columns[kept])
         try:
             refuse_idle(labels.matrix, labels.annotators)
         except DataError as error:
             raise DataError(f"Of the rows that missing='drop' leaves: {error}") from None
-    if weight.size:
-        marked, unmarked = ((labels.matrix == value).any(axis=1) for value in (1, 0))
-        check_weights(float(weight @ marked), float(weight @ unmarked))
+    marked, unmarked = ((labels.matrix == value).any(axis=1) for value in (1, 0))
+    check_weights(float(weight @ marked), float(weight @ unmarked))
     if table.is_sparse and len(labels.annotators) > 1:
         raise DataError(
             "X is a sparse matrix and l has several annotators; one annotator is expected there. "

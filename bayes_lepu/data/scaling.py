@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
-from bayes_lepu.data.weights import NO_WEIGHT
 from bayes_lepu.errors import DataError
 from bayes_lepu.links import Array
 from bayes_lepu.suggestions import some
@@ -33,9 +32,9 @@ def standardise(
 
     Columns that are ``unscaled`` are centred only.
     """
-    share = _shares(len(values), weight)
+    share = weight / weight.sum()
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-        center = share @ values if weight.size else values.mean(axis=0)
+        center = share @ values
         centred = np.subtract(values, center, order="C")
         spread = np.sqrt(np.einsum("i,ij,ij->j", share, centred, centred))
         # Squares vanish or overflow where the numbers themselves do not.
@@ -71,7 +70,7 @@ def standardise_sparse(
     deviation; divided by it, rare words would weigh most.
     """
     with np.errstate(over="ignore", invalid="ignore"):
-        mean, spread = moments(matrix, _shares(matrix.shape[0], weight))
+        mean, spread = moments(matrix, weight / weight.sum())
     how = ": keep = np.diff(X.tocsc().indptr) > 0, then X[:, keep], also of new rows"
     _refuse_constant(is_constant(mean, spread), names, how)
     extreme = np.flatnonzero(~np.isfinite(spread))
@@ -79,23 +78,17 @@ def standardise_sparse(
         raise too_extreme([names[j] for j in extreme])
     scale = np.ones_like(spread)
     if standardize:
-        counted = matrix[weight > 0] if weight.size else matrix
-        scale = abs(counted).max(axis=0).toarray().ravel()
+        scale = abs(matrix[weight > 0]).max(axis=0).toarray().ravel()
     return np.zeros_like(spread), scale, scaled(matrix, 1 / scale)
 
 
-def column_moments(X: Any, weight: Array = NO_WEIGHT) -> tuple[Array, Array]:
+def column_moments(X: Any, weight: Array | None = None) -> tuple[Array, Array]:
     """Mean and standard deviation of the columns of a table, dense or sparse."""
     if issparse(X):
-        return moments(X, _shares(X.shape[0], weight))
-    if not weight.size:
-        return X.mean(axis=0), X.std(axis=0)
+        weight = np.ones(X.shape[0]) if weight is None else weight
+        return moments(X, weight / weight.sum())
     mean = np.average(X, axis=0, weights=weight)
     return mean, np.sqrt(np.average((X - mean) ** 2, axis=0, weights=weight))
-
-
-def _shares(n: int, weight: Array) -> Array:
-    return weight / weight.sum() if weight.size else np.full(n, 1 / n)
 
 
 def _refuse_constant(constant: NDArray[np.bool_], names: tuple[str, ...], how: str) -> None:

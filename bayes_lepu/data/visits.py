@@ -68,7 +68,7 @@ def read_visits(
     shown = labels.matrix != NOT_SHOWN
     if kept is not None:
         shown &= kept[:, None]
-    counted = np.broadcast_to(weight[:, None], shown.shape)[shown] if weight.size else weight
+    counted = np.broadcast_to(weight[:, None], shown.shape)[shown]
     columns, centers, scales = [], [], []
     for name, table in zip(names, visits.values(), strict=True):
         name = f"visits[{name!r}]"

@@ -13,16 +13,13 @@ from numpy.typing import NDArray
 
 from bayes_lepu.links import Array
 
-NO_WEIGHT = np.zeros(0)  # every row counts once
-MOST_COUNTED = 1_000_000  # rows written out: quantiles of more would be the same to a thousandth
-
 
 def are_counts(weight: Array) -> bool:
     """Whether the weights are whole numbers."""
     return bool(np.all(weight == np.round(weight)))
 
 
-def counted_rows(weight: Array, most: int = MOST_COUNTED) -> NDArray[np.intp]:
+def counted_rows(weight: Array, most: int) -> NDArray[np.intp]:
     """Positions of rows, repeated as often as they count; of many, evenly spaced ones.
 
     Of weights that are no counts as many rows as there are.

@@ -403,7 +403,6 @@ def _draw(data: PUData, size: int) -> PUData:
             places = places[np.argpartition(keys[places], share)[:share]]
         weight[places] = count / places.size
         taken.append(places)
-    if pool.weight.size:
-        weight *= pool.weight
+    weight *= pool.weight
     rows = np.sort(np.concatenate(taken))
     return replace(pool.rows(rows), weight=weight[rows])

@@ -92,7 +92,7 @@ def _within_reach(density: LogDensity, ends: list[Optimum]) -> list[Optimum]:
     kept = []
     for o, point, values in zip(ends, points, rows, strict=True):
         difference = rows[0] - values
-        error = float(np.linalg.norm(difference * data.weight if data.weight.size else difference))
+        error = float(np.linalg.norm(difference * data.weight))
         behind = ends[0].logp - o.logp > max(BEHIND, SURELY * error)
         if not behind or distance(point.swap(), points[0], data.X) < LIKE:
             kept.append(o)
@@ -162,7 +162,7 @@ def _and_swapped(density: LogDensity, points: list[Parameters]) -> list[Paramete
 
 def constant_starts(data: PUData) -> list[Parameters]:
     """Starts for naive and SCAR: no slope, and label frequencies 0.5 and 0.95."""
-    rate = float(np.average(data.l, weights=data.each_weight))
+    rate = float(np.average(data.l, weights=data.weight))
     points = []
     for c in (0.5, 0.95):
         pi = min(rate / c, 0.9)

@@ -83,7 +83,7 @@ def build(
                 continue
             values[block.name] = block.prior.variable(block.name, dims=block.dims or None)
         X = pm.Data("X", data.X, dims=("obs", "feature"))
-        if data.weight.size:
+        if data.weighted:
             pm.Data("weight", data.weight, dims="obs")
         tau = _columns(X, data.class_mask) @ values["a"] + values["b"]
         several = data.n_annotators > 1
@@ -115,7 +115,7 @@ def build(
         if block.prior.family == "dirichlet"
     }
     marks = "" if epsilon is None else ", epsilon"
-    weight = ", weight" if data.weight.size else ""
+    weight = ", weight" if data.weighted else ""
     shown |= {"l": f"h{weight}", "L": f"t, s{marks}{weight}", "y": f"t{weight}"}
     vars(model)["str_repr"] = partial(_as_text, model, shown)
     vars(model)["_repr_latex_"] = partial(_as_text, model, shown, "latex")
@@ -287,7 +287,7 @@ def _weight(data: PUData, like: Any) -> Any:
     import pymc as pm
     import pytensor.tensor as pt
 
-    return pm.modelcontext(None)["weight"] if data.weight.size else pt.ones_like(like)
+    return pm.modelcontext(None)["weight"] if data.weighted else pt.ones_like(like)
 
 
 def _observe_several(

@@ -130,5 +130,5 @@ def rows_in_words(d: PUData) -> str:
     labelled = int(d.kind_counts[RowKind.LABELLED] + d.kind_counts[RowKind.FALSE_MARK])
     text = f"{d.n_all} rows, {len(d.terms)} columns, {labelled} {by}, {d.n_audited} audited"
     text += f", {d.unseen} shown to nobody" if d.unseen else ""
-    text += ", weighted" if d.weight.size else ""
+    text += ", weighted" if d.weighted else ""
     return text + (f"; {d.n} rows at random in memory" if not d.in_memory else "")

@@ -99,7 +99,7 @@ def call_text(fit: "Fit") -> str:
         "X": True,
         "l" if options.l is None else repr(options.l): True,
         "y=y": audited,
-        "sample_weight=w": options.sample_weight is None and data.weight.size,
+        "sample_weight=w": options.sample_weight is None and data.weighted,
         "visits=visits": bool(data.visit_names),
     }
     priors = ",\n".join(f"    {name!r}: {prior!r}" for name, prior in fit.priors.items())

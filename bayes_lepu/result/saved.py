@@ -416,7 +416,7 @@ def read_rows(tree: xr.DataTree, *, learned: Learned | None) -> PUData:
         labels=np.ascontiguousarray(labels if several else labels[:, None]),
         y=constant["audited"].to_numpy(),
         index=_read_index(constant),
-        weight=constant["weight"].to_numpy() if "weight" in constant else np.zeros(0),
+        weight=constant["weight"].to_numpy() if "weight" in constant else np.ones(len(labels)),
         drawn=constant["drawn"].to_numpy() if "drawn" in constant else np.zeros((0, 2)),
         **columns,
     )

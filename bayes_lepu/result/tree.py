@@ -258,7 +258,7 @@ def constant_group(d: PUData) -> xr.Dataset:
         }
     else:
         variables["X"] = (("obs", "feature"), d.X)
-    if d.weight.size:
+    if d.weighted:
         variables["weight"] = ("obs", d.weight)
     if d.drawn.size:
         variables["drawn"] = (("obs", "round_and_probability"), d.drawn)

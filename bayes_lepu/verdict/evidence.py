@@ -387,7 +387,7 @@ class Evidence:
         rows, X = [], self.data.X
         if not self.several:
             predictors = self.point.tau(X), self.point.omega(X)
-            both = np.cov(*predictors, ddof=0, aweights=self.data.each_weight)
+            both = np.cov(*predictors, ddof=0, aweights=self.data.weight)
             sd_t, sd_s = np.sqrt(np.diag(both)).tolist()
             rows.append(("sd of t's predictor", sd_t, "below 3, π is hard to identify"))
             if self.fit.spec.has_selection:

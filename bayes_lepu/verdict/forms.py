@@ -513,7 +513,7 @@ def form_range(evidence: "Evidence") -> FormRange | None:
     kept = table.loc[table["kept"], "pi"]
     low = float(kept.min()) - max(pi - pieces[0][0], 0.0)
     high = float(kept.max()) + max(pieces[-1][1] - pi, 0.0)
-    low = max(low, min(float(np.average(data.l, weights=data.each_weight)), float(kept.min())))
+    low = max(low, min(float(np.average(data.l, weights=data.weight)), float(kept.min())))
     moved = not low - ROUNDING <= evidence.pi <= high + ROUNDING
     if not evidence.fit.is_point:
         shifts, ends = kept - kept.iloc[0], interval(evidence.pi_given_naming)

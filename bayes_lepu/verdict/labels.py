@@ -142,7 +142,7 @@ def check_knowledge(evidence: "Evidence") -> list[Check]:
 
 def _pi_and_c(point: Parameters, data: PUData) -> Array:
     """π and c of a point; of several annotators the mean c."""
-    t, weights = point.t(data.X), data.each_weight
+    t, weights = point.t(data.X), data.weight
     pi = float(np.average(t, weights=weights))
     marked = float(np.mean(np.average(point.s(data.X) * t, axis=-1, weights=weights)))
     return np.array([pi, marked / max(pi, 1e-300)])
@@ -230,10 +230,10 @@ def audits_alone(fit: "Fit") -> tuple[float, float]:
     data, pi, squares = fit.data, 0.0, 0.0
     for marked in (0, 1):
         here = data.l == marked
-        share = float(np.average(here, weights=data.each_weight))
+        share = float(np.average(here, weights=data.weight))
         if marked and not fit.spec.false_marks:
             return pi + share, float(np.sqrt(squares))
-        one, other = (float((here & (data.y == c)) @ data.each_weight) for c in (1, 0))
+        one, other = (float((here & (data.y == c)) @ data.weight) for c in (1, 0))
         if not (k := one + other):
             return np.nan, np.inf
         m = (one + 1) / (k + 2)

@@ -243,7 +243,7 @@ def check_ranking(evidence: "Evidence") -> list[Check]:
 def ranking_stability(evidence: "Evidence") -> float:
     """Mean correlation of a·x over the data between draws of a and their mean."""
     fit, data = evidence.fit, evidence.data
-    covariance = np.atleast_2d(np.cov(data.X, rowvar=False, ddof=0, aweights=data.each_weight))
+    covariance = np.atleast_2d(np.cov(data.X, rowvar=False, ddof=0, aweights=data.weight))
     if fit.is_point:
         rng, density = np.random.default_rng(0), fit.density
         # Information that several annotators' labels would have with known classes is too much.

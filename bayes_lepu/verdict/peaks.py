@@ -82,7 +82,7 @@ def weak_density(spec: ModelSpec, data: PUData) -> LogDensity:
 
 def share_positive(point: Parameters, data: PUData) -> float:
     """π at a point: the mean of t over the population."""
-    return float(np.average(point.t(data.X), weights=data.each_weight))
+    return float(np.average(point.t(data.X), weights=data.weight))
 
 
 def logit_pi(density: LogDensity, z: Array) -> tuple[float, Array]:

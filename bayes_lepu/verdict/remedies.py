@@ -136,8 +136,8 @@ def audit_information(evidence: "Evidence") -> Array:
 def audited_gap(evidence: "Evidence", other: Peak) -> float:
     """Expected log likelihood ratio of `AUDITED` audits against the swapped answer."""
     data, points = evidence.weak.data, (evidence.peaks[0].point, other.point)
-    among = (data.kind == RowKind.UNLABELLED) & (data.each_weight > 0)
-    X, weights = data.X[among], data.each_weight[among]
+    among = (data.kind == RowKind.UNLABELLED) & (data.weight > 0)
+    X, weights = data.X[among], data.weight[among]
     m, q = (np.clip(point.missed(X), UNSURE, 1 - UNSURE) for point in points)
     divergence = m * np.log(m / q) + (1 - m) * np.log((1 - m) / (1 - q))
     return AUDITED * float(weights @ divergence) / max(float(weights.sum()), 1e-300)

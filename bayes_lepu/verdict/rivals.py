@@ -112,10 +112,10 @@ def measure_bend(evidence: "Evidence") -> Bend | None:
             if weak and part.n_annotators == 1:  # these let s be steep
                 models.append((spec, weak_density(spec, part).priors))
         found = [held_out_rows(spec, compared, priors, seed) for spec, priors in models]
-        return max(found, key=lambda one: float(one[0] @ compared.part.each_weight))
+        return max(found, key=lambda one: float(one[0] @ compared.part.weight))
 
     (straight, _), (learned, pi) = best_of(plain, weak=True), best_of(bent, weak=False)
-    return Bend(*total_and_error(learned - straight, part.each_weight), pi, part.n)
+    return Bend(*total_and_error(learned - straight, part.weight), pi, part.n)
 
 
 def check_bend(evidence: "Evidence") -> list[Check]:
@@ -234,14 +234,14 @@ def ranked(found: Mapping[str, tuple[LogDensity, Array]]) -> tuple[Rival, ...]:
         rows[name] = row_terms(density.unpack(z), density.data)[0] - effective / count
         pi = float(sigmoid(q))
         sds[name] = pi, pi * (1 - pi) * delta_sd(total, slope)
-    elpd = {name: total_and_error(values, data.each_weight)[0] for name, values in rows.items()}
+    elpd = {name: total_and_error(values, data.weight)[0] for name, values in rows.items()}
     best = rows[max(elpd, key=elpd.__getitem__)]
     return tuple(
         Rival(
             name,
             found[name][0].spec,
             elpd[name],
-            *total_and_error(best - rows[name], data.each_weight),
+            *total_and_error(best - rows[name], data.weight),
             *sds[name],
             rows[name],
             found[name][0].unpack(found[name][1]),
@@ -266,7 +266,7 @@ def check_constancy(evidence: "Evidence") -> list[Check]:
     own, *others = evidence.rivals
     # SCAR is compared with the richer model, whose s varies; all others with SCAR.
     rival = next(r for r in others if r.spec.constant != spec.constant and not r.spec.certain)
-    ahead, se = total_and_error(own.rows - rival.rows, evidence.weak.data.each_weight)
+    ahead, se = total_and_error(own.rows - rival.rows, evidence.weak.data.weight)
     bound = max(LEAST_DIFFERENCE, 2 * se)
     status: Status = "passed"
     remark, remedy = "The data do not contradict the assumption on s.", ""

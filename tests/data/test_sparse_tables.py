@@ -130,11 +130,6 @@ def test_no_centre_is_taken_off_and_the_fit_says_so(fitted, words):
     )
 
 
-def test_the_default_keeps_the_predictor_as_wide_as_with_few_columns(fitted):
-    assert fitted.priors["a"].family == "normal"
-    assert float(fitted.priors["a"].scale) * np.sqrt(320) >= 2.5
-
-
 # What one can do with such a fit ------------------------------------------------------------------
 
 
