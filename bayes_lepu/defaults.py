@@ -11,7 +11,8 @@ for m labelled rows, with A from the labels (`class_scale`). So s is smoother th
 positives are labelled until the labels say otherwise: they hardly tell a class that is labelled
 often from a larger one that is labelled seldom. The more labels there are for a column, the less
 the priors say. The heavy tails of b let a rare class be rare. A point estimate is the mode of the
-same posterior.
+same posterior. Beside a learned class, whose scores carry the shape, A = r and S is at least
+min(1, m/200); its own columns have the priors of `bayes_lepu.priors.term_priors`.
 
 Beyond 100 columns a point estimate has penalties instead, with m the number of labelled rows,
 
