@@ -18,7 +18,13 @@ from bayes_lepu.actions.audits import (
 )
 from bayes_lepu.choosing import ANNOTATORS, choose, classes_to_compare, held_out
 from bayes_lepu.data.labels import as_numbers, read_classes, read_outside, read_vector
-from bayes_lepu.data.learned import AUTO_LEARNERS, read_learner, with_learned, without_learned
+from bayes_lepu.data.learned import (
+    AUTO_LEARNERS,
+    of_few_kinds,
+    read_learner,
+    with_learned,
+    without_learned,
+)
 from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.engines.engines import ENGINES
 from bayes_lepu.engines.nuts import refuse_improper
@@ -195,9 +201,11 @@ def fit_data(spec: ModelSpec, data: PUData, chosen: Priors, options: FitOptions)
 def _fit_chosen(options: FitOptions) -> Fit:
     """The model that the labels ask for."""
     _, data, _ = read_model(replace(options, model=ANNOTATORS[-1], priors=None))
-    # Columns named for the annotator say that he reacts to them.
-    named = (options.selection_features, options.visits)
-    names = ANNOTATORS if all(one is None for one in named) else ANNOTATORS[1:]
+    names: tuple[str, ...] = ANNOTATORS
+    if options.selection_features is not None or options.visits is not None:
+        names = names[1:]  # columns named for the annotator say that he reacts to them
+    elif data.n_annotators == 1 and of_few_kinds(data):
+        names = names[:1]
     compared = []
     for one in classes_to_compare(data, options.class_learner, options.random_seed):
         for name in names:

@@ -35,17 +35,18 @@ import math
 import numpy as np
 
 from bayes_lepu.data.pu_data import PUData
-from bayes_lepu.engines.class_scale import (
-    MANY_TERMS,
-    class_scale,
-    labelled,
-    root_labels,
-    scale_by_count,
-)
+from bayes_lepu.engines.class_scale import MANY_TERMS, class_scale
 from bayes_lepu.engines.pooling import known_scales
 from bayes_lepu.model.spec import SPREAD, ModelSpec
 from bayes_lepu.priors.prior import Prior, penalty_prior, weak_priors
-from bayes_lepu.priors.term_priors import count_terms, terms_of_factors, with_blocks
+from bayes_lepu.priors.term_priors import (
+    count_terms,
+    labelled,
+    root_labels,
+    scale_by_count,
+    terms_of_factors,
+    with_blocks,
+)
 
 FEW_LABELLED = -2.5  # log-odds: one positive in thirteen
 UNLABELLED = 13  # for every labelled one, among the positives that the priors pretend

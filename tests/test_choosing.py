@@ -100,6 +100,16 @@ def test_the_choice_is_kept(table, tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore::bayes_lepu.LepuWarning")
+def test_rows_that_repeat_have_a_constant_annotator(table):
+    """Eight kinds of rows cannot tell a curve from an annotator whose care varies."""
+    X = (table[:, :3] > 0).astype(float)
+    l = marked(2 * X[:, 0] - 1.5 * X[:, 1], expit(2 * X[:, 2] - 1), 7)
+    assert [c.model for c in lepu.fit(X, l, **MAP).choice.candidates] == ["scar"]
+    named = lepu.fit(X, l, selection_features=[2], **MAP)
+    assert {c.model for c in named.choice.candidates} == {"spm", "psychm"}
+
+
+@pytest.mark.filterwarnings("ignore::bayes_lepu.LepuWarning")
 def test_where_no_class_can_be_learned(table):
     """Few marks, or a sparse table: the straight class alone is compared."""
     few = np.zeros(len(table), dtype=int)

@@ -8,9 +8,10 @@ from scipy.stats import norm
 import bayes_lepu as lepu
 from bayes_lepu.data.reading import read_data
 from bayes_lepu.defaults import default_penalties, default_priors
-from bayes_lepu.engines.class_scale import MANY_ROWS, SCALES, class_scale, scale_by_count
+from bayes_lepu.engines.class_scale import MANY_ROWS, SCALES, class_scale
 from bayes_lepu.engines.modes import artefact, point_figures
 from bayes_lepu.model.parameters import Parameters
+from bayes_lepu.priors.term_priors import scale_by_count
 
 
 def data(alpha, beta, n=2000, p=4, seed=0):

@@ -116,17 +116,20 @@ def read_learner(given: Any) -> tuple[Any, ...]:
 def can_learn(data: "PUData", folds: int = 0) -> bool:
     """Whether there are rows and columns to learn the shape of the class from.
 
-    So many ``folds`` are then left out in turn, to compare it with a straight class; rows of a few
-    kinds can tell no curve from an annotator whose care varies.
+    So many ``folds`` are then left out in turn, to compare it with a straight class.
     """
-    seen = _seen(data)
-    if data.is_sparse or not data.in_memory or not seen.any():
+    if data.is_sparse or not data.in_memory or not _seen(data).any():
         return False
-    target, fewest = _target(data), float(FEWEST_MARKS)
-    if folds:
-        kinds = len(np.unique(data.X[:KINDS_AMONG][:, seen], axis=0))
-        fewest = np.inf if kinds < FEWEST_KINDS else fewest * folds / (folds - 1)
+    target = _target(data)
+    fewest = FEWEST_MARKS * folds / (folds - 1) if folds else FEWEST_MARKS
     return bool(min(target.sum(), (1 - target).sum()) >= fewest)
+
+
+def of_few_kinds(data: "PUData") -> bool:
+    """Whether the rows repeat: these tell no curve from an annotator whose care varies."""
+    if data.is_sparse or not data.in_memory:
+        return False
+    return len(np.unique(data.X[:KINDS_AMONG][:, _seen(data)], axis=0)) < FEWEST_KINDS
 
 
 def with_learned(data: "PUData", learners: Sequence[Any], random_seed: int) -> "PUData":

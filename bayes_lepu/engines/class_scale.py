@@ -9,7 +9,6 @@ slopes, and few labels in many columns small ones; no rule of their numbers alon
 Beside learned columns, which carry the shape, the slopes follow the number of labels.
 """
 
-import math
 from dataclasses import replace
 
 import numpy as np
@@ -19,30 +18,18 @@ from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.engines.laplace import gaussian_at
 from bayes_lepu.engines.pooling import known_scales
 from bayes_lepu.engines.search import best_end, constant_starts
-from bayes_lepu.links import RowKind
 from bayes_lepu.model import get_model
 from bayes_lepu.model.density import LogDensity
 from bayes_lepu.priors.prior import CLASS_SCALE, weak_priors
-from bayes_lepu.priors.term_priors import count_terms, with_blocks
+from bayes_lepu.priors.term_priors import (
+    WIDEST_BY_COUNT,
+    count_terms,
+    scale_by_count,
+    with_blocks,
+)
 
-WIDEST_BY_COUNT = 10.0  # the likelihood outweighs the prior of so many labels
 SCALES = (CLASS_SCALE, 5.0, 10.0, 20.0, 40.0)
 MANY_TERMS, MANY_ROWS = 100, 20_000  # above which the scale follows the number of labels alone
-
-
-def labelled(data: PUData) -> float:
-    """Weight of the labelled rows: one of weight 2 counts as two."""
-    return float(data.kind_weights[RowKind.LABELLED] + data.kind_weights[RowKind.FALSE_MARK])
-
-
-def root_labels(data: PUData) -> float:
-    """The root of the number of labelled rows for a column."""
-    return math.sqrt(labelled(data) / count_terms(data, data.class_mask))
-
-
-def scale_by_count(data: PUData) -> float:
-    """A scale A from the number of labels alone: `root_labels`, held within [2.5, 10]."""
-    return min(max(CLASS_SCALE, root_labels(data)), WIDEST_BY_COUNT)
 
 
 def class_scale(data: PUData) -> float:

@@ -7,11 +7,13 @@ centred and not divided by their standard deviations: σ is the spread of the gr
 the spline's coefficients, in log-odds, and a rare group is pooled more than a frequent one.
 
 Learned columns (`data.learned`) have normal priors of their own: were their scores exact and s
-constant, their weights would add up to one. So each expects its share of one, give or take a
-quarter, in units of its log-odds. A prior around 0 would let the fit subtract a score, made without
-a row, from what the other columns say with it, which tells the row's own label.
+constant, their weights would add up to one. So each expects its share of one, give or take r/10
+(`scale_by_count`: a quarter where labels are few, one where they are many), in units of its
+log-odds. A prior around 0 would let the fit subtract a score, made without a row, from what the
+other columns say with it, which tells the row's own label.
 """
 
+import math
 from collections.abc import Mapping
 
 import numpy as np
@@ -19,12 +21,13 @@ from numpy.typing import NDArray
 
 from bayes_lepu.data.formulas import is_group
 from bayes_lepu.data.pu_data import PUData
+from bayes_lepu.links import RowKind
 from bayes_lepu.priors.prior import CLASS_SCALE, SELECTION_SCALE, SLOPES, Prior, slope_masks
 
 # Scales s of the half-normal priors. Splines may take what a column may; groups differ by less.
 # Those of the propensity are smaller in the proportion of the slopes' (Assumption 3, softly).
 SMOOTH = dict(zip(SLOPES, (CLASS_SCALE, SELECTION_SCALE), strict=True))
-LEARNED = 0.25  # sd of the weight of a learned column; 0.5 was worse with fewer than 50 marks
+WIDEST_BY_COUNT = 10.0  # the likelihood outweighs the prior of so many labels
 GROUPS = dict(zip(SLOPES, (1.0, SELECTION_SCALE / CLASS_SCALE), strict=True))
 
 
@@ -34,6 +37,21 @@ def count_terms(data: PUData, mask: NDArray[np.bool_]) -> int:
     inside = [places for places in data.blocks.values() if mask[list(places)].any()]
     extra = sum(int(mask[list(places)].sum()) - 1 for places in inside)
     return max(int(mask.sum()) - extra, 1)
+
+
+def labelled(data: PUData) -> float:
+    """Weight of the labelled rows: one of weight 2 counts as two."""
+    return float(data.kind_weights[RowKind.LABELLED] + data.kind_weights[RowKind.FALSE_MARK])
+
+
+def root_labels(data: PUData) -> float:
+    """The root of the number of labelled rows for a column."""
+    return math.sqrt(labelled(data) / count_terms(data, data.class_mask))
+
+
+def scale_by_count(data: PUData) -> float:
+    """A scale A from the number of labels alone: `root_labels`, held within [2.5, 10]."""
+    return min(max(CLASS_SCALE, root_labels(data)), WIDEST_BY_COUNT)
 
 
 def terms_of_factors(data: PUData) -> tuple[int, int]:
@@ -51,7 +69,7 @@ def with_blocks(base: Mapping[str, Prior], data: PUData) -> dict[str, Prior]:
         for score in np.flatnonzero(data.is_learned):
             unit = float(data.scale[score])
             share = unit / int(data.is_learned.sum())
-            parts[score] = Prior("normal", loc=share, scale=LEARNED * unit)
+            parts[score] = Prior("normal", loc=share, scale=unit * scale_by_count(data) / 10)
         for term, places in data.blocks.items():
             scale = (GROUPS if is_group(term) else SMOOTH)[name]
             own = Prior("normal", scale=Prior("halfnormal", scale=scale), block=term)
