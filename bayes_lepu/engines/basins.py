@@ -27,10 +27,6 @@ from bayes_lepu.links import Array
 from bayes_lepu.model.density import LogDensity
 from bayes_lepu.model.parameters import Parameters
 
-MATERIAL = 0.05  # share of the evidence from which a basin gets chains
-REACHED = 0.02  # share of the draws from which chains have been in a basin
-MAX_DIVERGENT = 0.005  # share of the draws up to which a run is calm
-
 
 @dataclass(frozen=True, eq=False)
 class Run:
@@ -74,7 +70,7 @@ def _run(density: LogDensity, start: Gaussian, options: NutsOptions) -> Run:
 
 
 def _is_calm(run: Run) -> bool:
-    return float(np.mean(run.stats["diverging"])) <= MAX_DIVERGENT
+    return float(np.mean(run.stats["diverging"])) <= 0.005
 
 
 def _max_rhat(run: Run) -> float:
@@ -104,12 +100,16 @@ def separate_basins(density: LogDensity, mixture: Mixture) -> list[tuple[Gaussia
 def sample_basins(
     density: LogDensity, basins: list[tuple[Gaussian, float]], options: NutsOptions
 ) -> tuple[Run, tuple[float, ...]]:
-    """Draws over all basins that matter, and the share of each (one share: a single basin)."""
-    material = [start for start, weight in basins if weight > MATERIAL]
+    """Draws over all basins that matter, and the share of each (one share: a single basin).
+
+    A basin with less than 5 % of the evidence gets no chains, nor one in which other chains have
+    been in more than 2 % of their draws.
+    """
+    material = [start for start, weight in basins if weight > 0.05]
     first = run_chains(density, material[0], options)
     runs = [first]
     for start in material[1:]:
-        if any(_share_nearer(density, run.z, start, run.start) > REACHED for run in runs):
+        if any(_share_nearer(density, run.z, start, run.start) > 0.02 for run in runs):
             continue
         new = run_chains(density, start, options)
         if all(_share_nearer(density, new.z, run.start, start) < 0.5 for run in runs):

@@ -28,9 +28,6 @@ from bayes_lepu.model.parameters import Parameters, mean_of, stack
 from bayes_lepu.model.spec import ModelSpec
 from bayes_lepu.priors.prior import Priors
 
-FAR_BEHIND = 12.0  # nats of a mode that no draw would show
-STEEPEST = 100.0  # sd of a linear predictor beyond which probabilities are 0 or 1
-
 
 @dataclass(frozen=True, eq=False)
 class Request:
@@ -267,7 +264,8 @@ def named(
 
 def _mixture(density: LogDensity, found: MapResult) -> Mixture:
     """Gaussians at the modes, with the mirror image of the best one where it is another mode."""
-    mixture = laplace.mixture_at(density, [m.point for m in found.modes if m.gap <= FAR_BEHIND])
+    # No draw would show a mode that is further behind.
+    mixture = laplace.mixture_at(density, [m.point for m in found.modes if m.gap <= 12.0])
     if density.layout.has_scales:
         return Mixture(tuple(_settled(density, part) for part in mixture.parts))
     if not density.can_exchange:
@@ -308,7 +306,7 @@ def _warn_separate(shares: tuple[float, ...]) -> None:
 def _warn_doubtful(result: MapResult) -> None:
     """Warn of a mode that a user should not take at its word."""
     best = result.modes[0]
-    if (steepest := max(best.norm_a, best.norm_alpha)) > STEEPEST:
+    if (steepest := max(best.norm_a, best.norm_alpha)) > 100.0:  # probabilities are 0 or 1
         warnings.warn(
             f"A linear predictor has standard deviation {steepest:.3g}: its slopes run off to "
             "infinity because planes cut off the labelled rows, and only the penalty (if any) "

@@ -27,11 +27,6 @@ from bayes_lepu.data.weights import evenly_spaced
 from bayes_lepu.links import Array
 from bayes_lepu.model.density import LogDensity
 
-# Rows times draws for which w is computed in about a second; of more, a few are looked at first.
-ROWS_BY_DRAWS = 40_000_000
-FEW_DRAWS = 8
-ALIKE = 0.01  # range of w within which the few stand for all
-
 
 def naming_log_odds(density: LogDensity, z: Array) -> float:
     """Log p(θ) - log p(Sθ): log odds of θ among {θ, Sθ}."""
@@ -98,10 +93,11 @@ def _log_odds(density: LogDensity, z: Array) -> Array:
     if density.is_symmetric:  # the likelihood cancels
         odds = [density.log_prior(here) - density.log_prior(density.swap(here)) for here in flat]
         return np.reshape(odds, z.shape[:-1])
-    if density.data.n_all * len(flat) > ROWS_BY_DRAWS or not density.data.in_memory:
-        some = flat[evenly_spaced(len(flat), FEW_DRAWS)]
+    # For 40 million rows times draws w takes about a second; of more, eight are looked at first.
+    if density.data.n_all * len(flat) > 40_000_000 or not density.data.in_memory:
+        some = flat[evenly_spaced(len(flat), 8)]
         few = np.array([naming_log_odds(density, point) for point in some])
-        if np.ptp(expit(few)) < ALIKE or not density.data.in_memory:
+        if np.ptp(expit(few)) < 0.01 or not density.data.in_memory:
             return np.full(z.shape[:-1], logsumexp(log_expit(few)) - logsumexp(log_expit(-few)))
     return np.reshape([naming_log_odds(density, point) for point in flat], z.shape[:-1])
 

@@ -6,7 +6,7 @@ r"""Laplace: a Gaussian at every mode of the unconstrained posterior, weighted b
 with H the observed information plus prior precision at mode k. Draws of the mixture are resampled
 by their importance weights, whose Pareto k says how far to trust them (above 0.7: not). Where it
 is above 0.5, each Gaussian becomes a Student-t with the mean and spread of its weighted draws, up
-to `ROUNDS` times, which follows skew and heavy tails (population Monte Carlo, Cappé et al., 2008).
+to three times, which follows skew and heavy tails (population Monte Carlo, Cappé et al., 2008).
 Over very many rows, where every weight costs a pass, those of some draws tell k, and the draws stay
 those of the mixture.
 
@@ -30,15 +30,10 @@ from bayes_lepu.model.density import LogDensity
 from bayes_lepu.model.parameters import Parameters
 from bayes_lepu.rows.factoring import inverse_root
 
-LEAST_DRAWS = 200  # of the mixture, for the tail of the weights to be seen
 # Rows times draws for which weights are computed: a second or two. Beyond 30,000 rows and the usual
 # 4000 draws fewer have weights, which then tell k alone.
 ROWS_BY_DRAWS = 120_000_000
-DRAWS_PER_SPREAD = 10  # effective draws for a coordinate; with fewer only the tails change
 KEPT_ROUNDS = 200  # of draws before giving up: seven slopes at their walls leave one in 128
-ROUNDS = 3  # of moving the mixture to its weighted draws; k seldom falls after the second
-TAILS = 7.0  # degrees of freedom then: heavier than a posterior's, and the weights stay even
-GOOD_K = 0.5  # up to here the weights have a finite variance
 TRUSTED_K = 0.7  # Pareto k up to which importance weights have a usable mean (Vehtari et al.)
 
 
@@ -194,13 +189,13 @@ def resample(
     nothing: the draws are then those of the mixture, and are not to be trusted.
     """
     weighed = min(2 * count, ROWS_BY_DRAWS // density.data.n_all)
-    weighed = max(weighed, LEAST_DRAWS)
+    weighed = max(weighed, 200)  # for the tail of the weights to be seen
     z = mixture.sample(rng, max(count, weighed))
     weights, k = importance(density, mixture, z[:weighed])
     if weighed < count:
         return z[:count], k
-    for _ in range(ROUNDS):
-        if k <= GOOD_K:
+    for _ in range(3):  # k seldom falls after the second
+        if k <= 0.5:  # the weights have a finite variance
             break
         moved = moved_to(mixture, z[:weighed], weights)
         there = moved.sample(rng, weighed)
@@ -221,8 +216,9 @@ def moved_to(mixture: Mixture, z: Array, weights: Array) -> Mixture:
     shares, parts = weights * np.exp(logs - logsumexp(logs, axis=0)), []
     for part, own in zip(mixture.parts, shares, strict=True):
         total = max(float(own.sum()), np.finfo(float).tiny)
-        part = replace(part, tails=TAILS, log_evidence=float(np.log(total)))
-        if total**2 > DRAWS_PER_SPREAD * part.mean.size * float(own @ own):  # effective draws
+        # Tails heavier than those of a posterior keep the weights even.
+        part = replace(part, tails=7.0, log_evidence=float(np.log(total)))
+        if total**2 > 10 * part.mean.size * float(own @ own):  # ten effective draws a coordinate
             mean = own @ z / total
             off = (z - mean) * np.sqrt(own / total)[:, None]
             root = lower_factor(off.T)

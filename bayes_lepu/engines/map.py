@@ -33,8 +33,6 @@ from bayes_lepu.model.parameters import Parameters
 from bayes_lepu.model.spec import ModelSpec
 from bayes_lepu.priors.prior import Priors
 
-TIED = 1e-6  # log densities of two optima that differ by rounding and by where their climbs stop
-
 
 @dataclass(frozen=True, eq=False)
 class MapResult:
@@ -165,7 +163,8 @@ def _of_two_alike(
     Without guesses and lapses the PsychM is the SPM; rounding would choose otherwise.
     """
     data, X = density.data, density.data.X
-    alike = [m for m in modes[1:] if m.role == "swapped" and m.gap < TIED]
+    # Two climbs to the same height stop within 1e-6 of each other.
+    alike = [m for m in modes[1:] if m.role == "swapped" and m.gap < 1e-6]
     if not alike:
         return modes, None
     if not orientation.rule_says_swap(modes[0].point, data, rule):

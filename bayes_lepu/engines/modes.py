@@ -25,13 +25,11 @@ from bayes_lepu.model.density import LogDensity
 from bayes_lepu.model.parameters import Parameters
 from bayes_lepu.priors.prior import INTERCEPTS, SLOPES
 from bayes_lepu.rows import Rows
+from bayes_lepu.rows.formula import blocks_of_rows
 
 SAME = 0.02  # RMS of the difference of probabilities within which two optima are one mode
 LIKE = 0.10  # and within which one is nearly the other with its factors swapped
-ALMOST_ALL = 0.95  # share of the rows; a class prior of .9 with its own boundary stays below
 ENOUGH_ROWS = 4000  # at most, to tell optima apart; ten times as many for what is shown
-NEARLY_ONE = 0.95  # a factor above it says yes
-BLOCK_ROWS = 4096  # at a time, so that the numbers of a row stay in cache
 Role = Literal["best", "same h", "swapped", "reversed", "SCAR-like", "divergent", "other"]
 Pair = tuple[float, float]  # of (t, s)
 
@@ -113,25 +111,22 @@ def _sums(rows: Rows, point: Parameters, shift: Pair) -> Sums:
     """Weighted products of what is averaged, Σ w s t, counts of extreme rows, rows."""
     average = point.average()
     moments, marked, counts = np.zeros((8, 8)), 0.0, np.zeros(4)
-    n = rows.X.shape[0]
-    for start in range(0, n, BLOCK_ROWS):
-        X = rows.X[start : start + BLOCK_ROWS]
-        m = X.shape[0]
-        w = rows.weight[start : start + BLOCK_ROWS]
+    for block in blocks_of_rows(rows, 4096):  # whose numbers stay in cache
+        X, w = block.X, block.weight
         tau, each_omega = average.tau(X), point.omega(X)
         omega = average.omega(X) if point.several else each_omega
         s = point.s_at(each_omega)
         t, f = average.of_class.value(tau), sigmoid(omega)
         h = s * t if not point.several and point.epsilon is None else average.h(X)
         columns = np.stack(
-            [np.ones(m), tau - shift[0], omega - shift[1], t, f, h, t * (1 - t), f * (1 - f)]
+            [np.ones(len(w)), tau - shift[0], omega - shift[1], t, f, h, t * (1 - t), f * (1 - f)]
         )
         moments += (columns * w) @ columns.T
         marked += float(((s * t) @ w).mean())
         each = s if point.several else s[None]
-        extreme = ((t > NEARLY_ONE).sum(), (each > NEARLY_ONE).sum() / len(each))
+        extreme = ((t > 0.95).sum(), (each > 0.95).sum() / len(each))
         counts += np.array([*extreme, (t < 0.5).sum(), (each < 0.5).sum()], dtype=float)
-    return moments, marked, counts, n
+    return moments, marked, counts, len(rows.weight)
 
 
 @dataclass(frozen=True, eq=False)
@@ -271,7 +266,7 @@ def artefact(found: PointFigures) -> str:
     rows beyond a steep plane is how an over-fitted optimum looks.
     """
     for k, name in enumerate("ts"):
-        if found.nearly_one[k] <= ALMOST_ALL:
+        if found.nearly_one[k] <= 0.95:  # a class prior of .9 with its own boundary stays below
             continue
         cut = int(found.below_half[k])
         tail = f" and cuts off {cut} of {found.n}" if cut else ""

@@ -1,5 +1,8 @@
 r"""NUTS on the compiled log density, through nutpie and without compiling a PyTensor graph.
 
+nutpie calls the density as a C function. Where it cannot (rows that are elsewhere, knowledge from
+outside, another version of nutpie) it calls one in Python, with the same draws.
+
 The sampler moves in whitened coordinates u, z = m + L u, where m is the mode with the largest
 evidence and L L' the inverse curvature there: the ridge between the two intercepts (correlation
 -0.98 and worse) becomes round before adaptation starts. Chains start at draws of that Gaussian.
@@ -9,7 +12,7 @@ Where the columns of the two factors are the same, the folded density is sampled
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import MISSING, dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -20,16 +23,13 @@ from bayes_lepu.engines.laplace import Gaussian, Mixture
 from bayes_lepu.errors import LOGGER, ModelError, tell
 from bayes_lepu.links import Array
 from bayes_lepu.model import compiled
+from bayes_lepu.model.compiled import Whitened
 from bayes_lepu.model.density import LogDensity
 from bayes_lepu.priors.prior import Priors
 from bayes_lepu.runtime.interruption import was_interrupted
 
-UNLIKELY = 0.05
-VOTING_ROWS = 20_000  # by which a rule looks at every draw; sizes of predictors need no more
 LEAST_DRAWS = 4  # per chain, from which R-hat and effective sizes can be computed
 FIRST, LONGEST = 10.0, 300.0  # seconds until the first line; each later one waits twice as long
-LOOK = 0.5  # seconds between looks for an interrupt
-WhitenedDensity = Callable[[Array], tuple[float, Array]]
 
 STATS = {
     "diverging": "diverging",
@@ -94,38 +94,35 @@ def sample_nuts(
     Under unknown scales the sampler moves in coordinates that are centred as far as the data know
     each of them (see `pooling`).
     """
-    if not density.layout.has_scales:
-        return sample_whitened(lambda: _whitened(density, start, np.zeros(0)), start, options)
-    centring = pooling.choose_centring(density, start.mean)
-    carried = pooling.centred_gaussian(density, start, centring)
-    v, stats = sample_whitened(lambda: _whitened(density, carried, centring), carried, options)
-    return pooling.from_centred(density, v, centring), stats
+    centring, near = np.zeros(0), start
+    if density.layout.has_scales:
+        centring = pooling.choose_centring(density, start.mean)
+        near = pooling.centred_gaussian(density, start, centring)
+    order = density.swap_order if density.can_exchange else None
+    root = np.ascontiguousarray(near.root)
+    state = compiled.Whitened(near.mean, root, centring, order, density.constants)
+    u, stats = sample_whitened(density, state, options)
+    v = near.mean + u @ near.root.T
+    return (pooling.from_centred(density, v, centring) if centring.size else v), stats
 
 
 def sample_whitened(
-    make_density: Callable[[], WhitenedDensity], start: Gaussian, options: NutsOptions
+    density: LogDensity, state: Whitened, options: NutsOptions
 ) -> tuple[Array, dict[str, Array]]:
-    """Draws z = m + L u of a density and gradient given in the coordinates u, with statistics."""
+    """Draws in the coordinates u of v = m + L u, with statistics."""
     import nutpie
-    from nutpie.compiled_pyfunc import from_pyfunc
 
-    dim = start.mean.size
+    dim = state.mean.size
 
     def initial(seed: int) -> Array:
         # A function of the chain's seed alone: chains ask for it in the order of their threads.
         return np.random.default_rng([options.random_seed, 6, seed]).standard_normal(dim)
 
-    model = from_pyfunc(
-        dim,
-        make_density,
-        lambda seed1, seed2, chain: lambda u: {"u": u},
-        [np.dtype("float64")],
-        [(dim,)],
-        ["u"],
-        make_initial_point_fn=initial,
-    )
-    # Compiled here: in the sampler's threads an interrupt would wait for the compiler to finish.
-    make_density()(np.zeros(dim))
+    model = None
+    if density.data.is_closed and density.data.in_kernel:
+        model = model_of_pointers(state, initial)
+    if model is None:
+        model = model_in_python(density, state, initial)
     aloud = options.progressbar and not has_screen()
     LOGGER.info(
         "Sampling %d chains of %d warm-up and %d draws", options.chains, options.tune, options.draws
@@ -143,8 +140,63 @@ def sample_whitened(
         progress_callback=Progress(aloud=aloud),
         blocking=False,
     )
-    u, stats = wait(sampler)
-    return start.mean + u @ start.root.T, stats
+    return wait(sampler)
+
+
+def model_of_pointers(state: Whitened, initial: Callable[[int], Array]) -> Any:
+    """Nutpie's model of a density that is a C function, so that no chain waits for Python.
+
+    None where this version of nutpie has no such model.
+    """
+    try:
+        from nutpie.compile_pymc import CompiledPyMCModel
+    except ImportError:
+        return None
+    room, dim = np.zeros(16_384, dtype=np.uint8), state.mean.size  # a state has some 2000 bytes
+    compiled.write_state(room, state)
+    given: dict[str, Any] = {
+        "compiled_logp_func": compiled.c_density(state),
+        "compiled_expand_func": compiled.c_copy(),
+        "initial_point_func": initial,
+        "user_data": room,
+        "shape_info": (["u"], [slice(0, dim)], [(dim,)]),
+        "n_expanded": dim,
+        "shared_data": {"state": state},  # kept as long as the model
+        "shared_var_keys": {},
+        "logp_func": None,
+        "expand_func": None,
+        "dims": {},
+        "_n_dim": dim,
+        "_shapes": {"u": (dim,)},
+        "_coords": {},
+    }
+    if {field.name for field in fields(CompiledPyMCModel) if field.default is MISSING} - set(given):
+        return None
+    return CompiledPyMCModel(**given)
+
+
+def model_in_python(density: LogDensity, state: Whitened, initial: Callable[[int], Array]) -> Any:
+    """Nutpie's model of a function in Python: rows that are elsewhere, or outside knowledge."""
+    from nutpie.compiled_pyfunc import from_pyfunc
+
+    dim = state.mean.size
+
+    def logp_grad(u: Array) -> tuple[float, Array]:
+        z = compiled.coordinates_of(u, state)
+        found = density.logp_grad(z) if state.order is None else compiled.folded(*density.fold(z))
+        return compiled.carried(*found, z, state)
+
+    # Compiled here: in the sampler's threads an interrupt would wait for the compiler to finish.
+    logp_grad(np.zeros(dim))
+    return from_pyfunc(
+        dim,
+        lambda: logp_grad,
+        lambda seed1, seed2, chain: lambda u: {"u": u},
+        [np.dtype("float64")],
+        [(dim,)],
+        ["u"],
+        make_initial_point_fn=initial,
+    )
 
 
 def wait(sampler: Any) -> tuple[Array, dict[str, Array]]:
@@ -166,7 +218,7 @@ def _finished(sampler: Any) -> Any:
     """What the sampler returns; looks now and then for an interrupt that was swallowed."""
     while True:
         try:
-            return sampler.wait(timeout=LOOK)
+            return sampler.wait(timeout=0.5)
         except TimeoutError:
             if was_interrupted():
                 raise KeyboardInterrupt from None
@@ -220,7 +272,7 @@ def label_draws(
     """Name the factors of every draw: by the density, or by a rule for the whole mode.
 
     A rule is a guess made for want of better; where priors that treat the factors differently give
-    its naming less than `UNLIKELY`, the density decides.
+    its naming less than 5 %, the density decides.
     """
     if not density.can_exchange:
         return Sample(z, stats)
@@ -233,7 +285,7 @@ def label_draws(
     named = folded
     if asked and _rule_says_swap(density, folded.z, rule):
         named = folding.Folded(density.swap(folded.z), ~folded.mirrored, -folded.log_odds)
-    if asked and named.probability >= UNLIKELY:
+    if asked and named.probability >= 0.05:
         index = folding.condition_on_naming(named.weight, rng)
         kept = np.take_along_axis(named.z, index[..., None], axis=1)
         stats = {name: np.take_along_axis(v, index, axis=1) for name, v in stats.items()}
@@ -256,39 +308,6 @@ def _rule_says_swap(density: LogDensity, z: Array, rule: str) -> bool:
     """Whether the rule names the other factor in most of the mode's draws."""
     flat = z.reshape(-1, z.shape[-1])
     some = flat[evenly_spaced(len(flat), 400)]
-    rows = density.data.some(VOTING_ROWS)
+    rows = density.data.some(20_000)  # sizes of predictors need no more
     votes = [orientation.rule_says_swap(density.unpack(point), rows, rule) for point in some]
     return float(np.mean(votes)) > 0.5
-
-
-def _whitened(density: LogDensity, start: Gaussian, centring: Array) -> WhitenedDensity:
-    """The (folded) log density in whitened coordinates; it runs without the interpreter's lock.
-
-    Under unknown scales these are whitened coordinates of the partly centred ones.
-    """
-    mean, root, constants = start.mean, np.ascontiguousarray(start.root), density.constants
-    if not (density.data.is_closed and density.data.in_kernel):
-        return lambda u: _whitened_in_python(density, mean, root, centring, u)
-    if not density.can_exchange:
-        return lambda u: compiled.whitened(u, mean, root, centring, constants)
-    order = density.swap_order
-    return lambda u: compiled.whitened_fold(u, mean, root, centring, order, constants)
-
-
-def _whitened_in_python(
-    density: LogDensity, mean: Array, root: Array, centring: Array, u: Array
-) -> tuple[float, Array]:
-    """The same for a prior family that has no compiled form."""
-    z = mean + root @ u
-    if centring.size:
-        z = compiled.uncentre(z, centring, density.constants)
-    if density.can_exchange:
-        here, grad, there, grad_there = density.fold(z)
-        value = float(np.logaddexp(here, there))
-        w = np.exp(here - value)
-        grad = w * grad + (1.0 - w) * grad_there
-    else:
-        value, grad = density.logp_grad(z)
-    if centring.size:
-        value, grad = compiled.centred_grad(value, grad, z, centring, density.constants)
-    return value, root.T @ grad

@@ -21,7 +21,6 @@ from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from bayes_lepu.data.pu_data import PUData
@@ -31,26 +30,13 @@ from bayes_lepu.model.density import LogDensity
 from bayes_lepu.rows.factoring import inverse_root
 
 # Nats in the last step: of a climb that finds a start only; before Newton steps on what is not
-# zero; where no curvature is at hand to tell how much is left.
+# zero; where no curvature is at hand to show how much is left.
 ROUGH, NEARLY, FINE = 1e-3, 1e-6, 1e-10
-ROUNDING = 1e-15  # share of the log density below which no step can be told from none
-POLISHED = 1e-10  # gradient at which further Newton steps would move the last digits only
-ITERATIONS = 5000  # far more than a climb takes: a bound for densities without a maximum
-MEMORY = 20  # pairs of steps and gradients: with SciPy's 10 a climb takes more of them
-RESTARTS = 10  # of an L1 climb whose line search failed: new curvature estimates mend it
 FLAT = 1e-8  # curvature below which a coordinate counts as flat: that of a rate that has vanished
-PART_ROWS, ROWS_PER_PARAMETER = 2_000, 50  # of a part that stands for all: enough for a curvature
-MOMENT_ROWS = 20_000  # for means and standard deviations of columns that only set the units
 # Newton steps: with an L1 penalty up to here, where a Hessian takes about as long as a climb;
 # without one, where two take a millisecond or two. L-BFGS ends some 1e-6 away, which no statistic
 # notices; but a row of weight 2 is then not quite the same as two rows.
 MANY_CELLS, FEW_CELLS, MAX_DIM = 400_000, 10_000, 1000
-# Gradients that a climb from nearby saves if it knows a curvature, and what that costs: the
-# information of d coordinates took 4 + d/5 gradients on tables of 300 x 3 to 1500 x 300.
-SAVED = 40
-CONVERGED = 0.05**2  # nats left to gain: nothing beside a posterior's own width
-VANISHED = 1e-5  # weight that counts as on the face
-INSIDE = (1e-4, 1e-3, 1e-2, 5e-2)  # weights tried instead of a smaller one
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +74,8 @@ def optimise(
     grad = _slopes(density, z, grad)
     scale = density.data.n_all if curvature is None else np.maximum(np.diag(curvature), FLAT)
     left = np.max(grad**2) / scale if curvature is None else np.sum(grad**2 / scale)
-    return Optimum(z, logp, bool(left < CONVERGED))
+    # An optimum is found where what is left is nothing beside a posterior's own width.
+    return Optimum(z, logp, bool(left < 0.05**2))
 
 
 def _from_afar(density: LogDensity, start: Array) -> Array:
@@ -100,14 +87,16 @@ def _finish(density: LogDensity, z: Array) -> tuple[Array, Array | None]:
     """The maximum, and a curvature near it where one was worth its cost."""
     cells = density.data.n_all * density.data.p
     if density.is_kinked:
-        z = polish(density, lbfgs(density, z, least=NEARLY)) if cells <= MANY_CELLS else z
-        if cells > MANY_CELLS or kkt_residual(density, z) > NEARLY:  # not all zeros were found yet
-            z = lbfgs(density, z, least=NEARLY if cells > MANY_CELLS else 0.0)
-            z = polish(density, z) if cells <= MANY_CELLS else z
+        z = lbfgs(density, z, least=NEARLY)
+        if cells <= MANY_CELLS:
+            z = polish(density, z)
+            if kkt_residual(density, z) > NEARLY:  # not all zeros were found yet
+                z = polish(density, lbfgs(density, z))
         return z, None
     part = part_of(density)
-    cost = (4 + density.dim / 5) * part.data.n
-    if cost > SAVED * density.data.n_all or density.data.n_annotators > 1:
+    # A curvature saves some 40 gradients, and takes as long as 40 of 200 coordinates.
+    dear = density.dim * part.data.n > 200 * density.data.n_all
+    if dear or density.data.n_annotators > 1:
         return lbfgs(density, z, least=FINE), None
     curvature = part.logp_grad_info(z)[2]
     z = lbfgs(density, z, curvature=curvature)
@@ -118,8 +107,8 @@ def _off_the_face(density: LogDensity, z: Array) -> Array | None:
     """The best point with a vanished weight raised a little, if it is higher than z."""
     w = np.exp(ratios_to_logs(z[density.blocks.rates]))
     best, highest = None, density.logp(z) + 1e-8
-    for i in np.flatnonzero(w < VANISHED):
-        for small in INSIDE:
+    for i in np.flatnonzero(w < 1e-5):
+        for small in (1e-4, 1e-3, 1e-2, 5e-2):
             raised = w * (1 - small)
             raised[i] = small
             candidate = z.copy()
@@ -147,7 +136,6 @@ def lbfgs(
     start: Array,
     *,
     curvature: Array | None = None,
-    free: NDArray[np.bool_] | None = None,
     least: float = 0.0,
 ) -> Array:
     """Where L-BFGS ends: a step gives less than ``least`` nats, or than rounding.
@@ -156,14 +144,10 @@ def lbfgs(
     ----------
     curvature : (dim, dim) array, optional
         About minus the Hessian at the start, which is near a maximum.
-    free : (dim,) array, optional
-        The coordinates that move; all by default.
     """
     if density.is_kinked:
         return _lbfgs_l1(density, start, least)
-    if free is not None:
-        units, steepest = _some_of(start, free), 1e-7
-    elif curvature is None:
+    if curvature is None:
         units, steepest = units_of(density), 1e-6
     else:
         root = _root_of(density, curvature)
@@ -192,17 +176,6 @@ def _root_of(density: LogDensity, curvature: Array) -> Array:
     return np.diag(np.maximum(diagonal, FLAT) ** -0.5) if root is None else root
 
 
-def _some_of(start: Array, free: NDArray[np.bool_]) -> Units:
-    """Some of the coordinates, the others at their start."""
-
-    def back(x: Array) -> Array:
-        z = start.copy()
-        z[free] = x
-        return z
-
-    return Units(lambda z: z[free], back, lambda grad: grad[free])
-
-
 def _lbfgs_l1(density: LogDensity, start: Array, least: float) -> Array:
     """Where L-BFGS ends on a density with L1 penalties."""
     units, rate = units_of(density), density.l1_rate
@@ -229,7 +202,7 @@ def _lbfgs_l1(density: LogDensity, start: Array, least: float) -> Array:
     bounded[split], bounded[k:] = True, True
     bounds = [(0.0, None) if b else (None, None) for b in bounded]
     u = units.forward(start)
-    for _ in range(RESTARTS):
+    for _ in range(10):  # a line search may fail; new curvature estimates mend it
         away = u[split] - center
         x = np.concatenate([u, np.maximum(-away, 0.0)])
         x[split] = np.maximum(away, 0.0)
@@ -261,8 +234,10 @@ def _minimize(
             raise StopIteration
         before = intermediate_result.fun
 
-    options: dict[str, Any] = {"maxiter": ITERATIONS, "maxfun": 4 * ITERATIONS, "maxcor": MEMORY}
-    options |= {"ftol": ROUNDING, "gtol": steepest}
+    # Far more steps than a climb takes, a bound for densities without a maximum. It takes fewer
+    # with 20 pairs of steps and gradients than with SciPy's 10; 1e-15 is rounding.
+    options: dict[str, Any] = {"maxiter": 5000, "maxfun": 20_000, "maxcor": 20}
+    options |= {"ftol": 1e-15, "gtol": steepest}
     more = {"callback": look} if least > 0 else {}
     return minimize(
         loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options, **more
@@ -277,7 +252,7 @@ def units_of(density: LogDensity) -> Units:
     data, at = density.data, density.blocks
     if np.any(data.scale != 1) or np.any(data.center != 0):
         return Units(np.array, np.array, np.array)
-    mean, sd = data.evenly(MOMENT_ROWS).column_moments
+    mean, sd = data.evenly(20_000).column_moments
     sd = np.where(sd > 0, sd, 1.0)
     width, factors = np.ones(density.dim), []
     for slope, intercept, mask in (
@@ -344,8 +319,8 @@ def polish(density: LogDensity, z: Array, max_steps: int = 10) -> Array:
     side = np.where(rate > 0, np.sign(z - loc), 0.0)[keep]
     x, grad = z.copy(), density.logp_grad(z)[1][keep]
     for _ in range(max_steps):
-        if np.max(np.abs(grad), initial=0.0) < POLISHED:
-            break
+        if np.max(np.abs(grad), initial=0.0) < 1e-10:
+            break  # further steps would move the last digits only
         curvature = density.observed_information(x)[np.ix_(keep, keep)]
         flat = np.diag(curvature) < FLAT
         curvature[flat, flat] = 1.0
@@ -370,7 +345,7 @@ _drawn: WeakKeyDictionary[PUData, dict[int, PUData]] = WeakKeyDictionary()
 
 def part_of(density: LogDensity, size: int | None = None) -> LogDensity:
     """The density over a part of the rows that stands for all, or itself where they are few."""
-    size = max(PART_ROWS, ROWS_PER_PARAMETER * density.dim) if size is None else size
+    size = max(2_000, 50 * density.dim) if size is None else size  # enough for a curvature
     if 3 * size >= density.data.n_all or density.data.n_annotators > 1:
         return density
     return replace(density, data=subsample(density.data, size))

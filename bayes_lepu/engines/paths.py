@@ -34,7 +34,6 @@ from bayes_lepu.model.spec import ModelSpec
 from bayes_lepu.priors.prior import Prior, Priors, penalty_priors
 
 Score = Callable[[NDArray[np.int8], Array], float]
-SAME, BEHIND = 0.01, 1.0  # nats after the rough climb: the same optimum; not worth finishing
 PAIR_STARTS, RATES_STARTS = 8, 14
 
 
@@ -174,7 +173,8 @@ def _climb(density: LogDensity, kinds: list[list[Parameters]]) -> Parameters:
     first = [max(map(density.pack, candidates), key=density.logp) for candidates in kinds]
     rough = [optimise(density, z, rough=True) for z in first]
     ahead = max(rough, key=lambda o: o.logp)
-    running = [o for o in rough if o is ahead or SAME < ahead.logp - o.logp < BEHIND]
+    # Within .01 nats it is the same optimum; one nat behind it is not worth finishing.
+    running = [o for o in rough if o is ahead or 0.01 < ahead.logp - o.logp < 1.0]
     ends = [optimise(density, o.z, near=True) for o in running]
     return density.unpack(max(ends, key=lambda o: o.logp).z)
 

@@ -28,10 +28,6 @@ from bayes_lepu.model.parameters import Parameters
 from bayes_lepu.priors.prior import Prior, Priors
 from bayes_lepu.rows.factoring import inverse_curvature
 
-STEPS = 30  # of EM at most: eight are usual
-SETTLED = 0.01  # relative change of every scale: far below what the labels know of it
-MANY_COORDINATES = 400  # above which a variance is that of a coordinate given the others
-
 
 def known_scales(priors: Priors, *, hierarchical: bool = True) -> dict[str, Prior]:
     """The same priors with every unknown scale taken as known: the scale of its own prior.
@@ -100,14 +96,14 @@ def estimate_scales(density: LogDensity, point: Parameters) -> tuple[Priors, Par
     """
     unknown = unknown_scales(density)
     sigma = np.array([u.prior.known_scale for u in unknown])
-    for _ in range(STEPS):
+    for _ in range(30):  # eight are usual
         known, before = replace(density, priors=_hold(density.priors, unknown, sigma)), sigma
         z = optimise(known, known.pack(point)).z
         point, squares = known.unpack(z), _variances(known, z)
         sigma = np.array(
             [_step(u, s, known, z, squares) for u, s in zip(unknown, sigma, strict=True)]
         )
-        if np.max(np.abs(np.log(sigma / before))) < SETTLED:
+        if np.max(np.abs(np.log(sigma / before))) < 0.01:  # far below what the labels show of it
             break
     of_point: dict[str, list[float]] = {}
     for u, s in zip(unknown, sigma, strict=True):
@@ -149,7 +145,7 @@ def _variances(density: LogDensity, z: Array) -> Array:
     curvature = density.observed_information(z) if several else density.logp_grad_info(z)[2]
     free = ~((density.l1_rate > 0) & (z == density.loc))
     curvature, out = curvature[np.ix_(free, free)], np.zeros(z.size)
-    if free.sum() > MANY_COORDINATES:
+    if free.sum() > 400:  # the variance given the others, to spare an inverse
         out[free] = 1.0 / np.maximum(np.diag(curvature), 1e-3)
     else:
         out[free] = np.diag(inverse_curvature(curvature))
@@ -165,43 +161,23 @@ def choose_centring(density: LogDensity, z: Array) -> Array:
     """
     total = np.diag(density.observed_information(z))  # of which the pooling contributes 1
     centring = np.zeros(density.dim)
-    deviations = _deviations(density)[0]
-    centring[deviations] = 1.0 - 1.0 / np.maximum(total[deviations], 1.0)
+    scaled = density.layout.centred[0] >= 0
+    centring[scaled] = 1.0 - 1.0 / np.maximum(total[scaled], 1.0)
     return centring
 
 
-def _deviations(density: LogDensity) -> tuple[NDArray[np.intp], ...]:
-    """Coordinates that unknown scales multiply, of what they deviate from (-1: 0), of log σ."""
-    layout = density.layout
-    _, base, scale, deviation = layout.arrays
-    stretch = layout.stretch[0]
-    free, own = scale >= 0, stretch >= 0
-    slopes, first = np.unique(base[own], return_index=True)
-    nothing = np.full(slopes.size, -1, dtype=np.intp)
-    return (
-        np.r_[slopes, deviation[free]],
-        np.r_[nothing, base[free]],
-        np.r_[stretch[own][first], scale[free]],
-    )
-
-
 def to_centred(density: LogDensity, z: Array, centring: Array) -> Array:
-    """Sampling coordinates v = c mean + sigma^c z in place of the deviations z."""
-    at, mean, scale = _deviations(density)
-    c, v = centring[at], z.copy()
-    v[..., at] = np.exp(c * z[..., scale]) * z[..., at]
-    apart = mean >= 0
-    v[..., at[apart]] += c[apart] * v[..., mean[apart]]
-    return v
+    """Sampling coordinates v = c mean + σ^c z of coordinates ``(..., dim)``."""
+    (scale, mean), v = density.layout.centred, z.copy()
+    v *= np.where(scale >= 0, np.exp(centring * z[..., scale]), 1.0)
+    return v + np.where(mean >= 0, centring * v[..., mean], 0.0)
 
 
 def from_centred(density: LogDensity, v: Array, centring: Array) -> Array:
     """Inverse of `to_centred`."""
-    at, mean, scale = _deviations(density)
-    c, z, apart = centring[at], v.copy(), mean >= 0
-    z[..., at[apart]] -= c[apart] * v[..., mean[apart]]
-    z[..., at] *= np.exp(-c * v[..., scale])
-    return z
+    scale, mean = density.layout.centred
+    z = v - np.where(mean >= 0, centring * v[..., mean], 0.0)
+    return z * np.where(scale >= 0, np.exp(-centring * v[..., scale]), 1.0)
 
 
 def centred_gaussian(density: LogDensity, near: Gaussian, centring: Array) -> Gaussian:
@@ -235,11 +211,11 @@ def _root_of(draws: Array) -> Array:
 
 def _jacobian(density: LogDensity, z: Array, centring: Array) -> Array:
     """Derivative of `to_centred`."""
-    at, mean, scale = _deviations(density)
-    c = centring[at]
-    size, apart = np.exp(c * z[scale]), mean >= 0
+    scale, mean = density.layout.centred
+    scaled, apart = np.flatnonzero(scale >= 0), np.flatnonzero(mean >= 0)
     jacobian = np.eye(density.dim)
-    jacobian[at, scale], jacobian[at, at] = c * size * z[at], size
-    # What annotators share may be such a slope itself: its row comes first.
-    jacobian[at[apart]] += c[apart, None] * jacobian[mean[apart]]
+    c, size = centring[scaled], np.exp((centring * z[scale])[scaled])
+    jacobian[scaled, scale[scaled]], jacobian[scaled, scaled] = c * size * z[scaled], size
+    # What annotators share may be such a slope itself: its row is complete.
+    jacobian[apart] += centring[apart, None] * jacobian[mean[apart]]
     return jacobian

@@ -32,13 +32,6 @@ from bayes_lepu.links import Array
 from bayes_lepu.model.density import LogDensity
 from bayes_lepu.model.parameters import Parameters
 
-INSIDE = 1e-4  # rates start at least so far from 0 and 1
-ITERATIONS = 200  # of the masses; they settle in ten unless the sides hardly overlap
-FEW = 0.1  # share of the draws that the weights leave in effect below which they are not trusted
-FARTHEST = 1e6  # log odds; a sign that the priors give can leave no mass at all
-ENOUGH = 400  # draws, for the tail of their weights to have a shape
-LOST = 1e-6  # odds of a draw against its mirror image that a side of any mass hardly ever has
-
 
 def sample_pymc(
     density: LogDensity, start: Parameters, options: nuts.NutsOptions
@@ -80,7 +73,7 @@ def _values(density: LogDensity, point: Parameters) -> dict[str, Any]:
     out = layout.variables(density.pack(point))
     for block in layout.blocks:
         if block.transform == "ratios":
-            x = np.clip(out[block.name], INSIDE, 1 - INSIDE)
+            x = np.clip(out[block.name], 1e-4, 1 - 1e-4)
             out[block.name] = x / x.sum() if block.is_simplex else x
     return {block.name: out[block.name] for block in layout.blocks if block.size}
 
@@ -102,7 +95,7 @@ def name_factors(
     effective = 0.0 if has_heavy_tail(log_weight) else weight.sum() ** 2 / (weight**2).sum()
     effective /= weight.size
     own = np.where(folded.mirrored, -folded.log_odds, folded.log_odds)
-    lost = own < math.log(LOST)
+    lost = own < math.log(1e-6)  # odds that a side of any mass hardly ever has
     _warn_lost(min(effective, np.mean(~lost)), int((lost.mean(axis=1) > 0.5).sum()), len(lost))
     index = folding.condition_on_naming(weight.reshape(1, -1), rng)[0]
     by_draw = {**stats, "mirrored": folded.mirrored.astype(float)}
@@ -113,14 +106,14 @@ def name_factors(
 
 def log_side_weights(log_odds: Array, mirrored: NDArray[np.bool_]) -> Array:
     """Log W of pivoted draws, from log w/(1-w) and from whether they came from the other side."""
-    log_odds = np.clip(log_odds, -FARTHEST, FARTHEST)
+    log_odds = np.clip(log_odds, -1e6, 1e6)  # signs in the priors can leave no mass at all
     log_w, log_not_w = log_expit(log_odds), log_expit(-log_odds)
     there = float(np.mean(mirrored))
     if there in (0.0, 1.0):
         return -(log_not_w if there else log_w)
     log_here, log_there = math.log1p(-there), math.log(there)
     log_mass = np.array([log_here, log_there])
-    for _ in range(ITERATIONS):
+    for _ in range(200):  # the masses settle in ten unless the sides hardly overlap
         weight = -np.logaddexp(log_here - log_mass[0] + log_w, log_there - log_mass[1] + log_not_w)
         log_mass = np.array([logsumexp(weight + log_w), logsumexp(weight + log_not_w)])
         log_mass -= logsumexp(log_mass)
@@ -134,7 +127,7 @@ def has_heavy_tail(log_weight: Array) -> bool:
     """
     from arviz_stats.base import array_stats
 
-    if log_weight.size < ENOUGH:
+    if log_weight.size < 400:  # a tail needs some draws to have a shape
         return False
     try:
         k = array_stats.psislw(-log_weight.reshape(-1))[1]  # takes log densities of rows
@@ -145,7 +138,7 @@ def has_heavy_tail(log_weight: Array) -> bool:
 
 def _warn_lost(effective: float, lost: int, chains: int) -> None:
     """Say where chains stayed in the wrong order of t and s."""
-    if effective < FEW:
+    if effective < 0.1:
         text = (
             "The chains stayed on one side of the exchange of t and s, and to make up for it a few "
             "of the draws would have to stand for all. Use lepu.fit, which samples both sides."

@@ -35,12 +35,7 @@ from bayes_lepu.model.row_sums import row_terms
 # Starts of the search: with two curved factors, and with free rates besides. On simulated tables
 # more of them found no better mode.
 PAIR_STARTS, RATES_STARTS = 14, 25
-GROWTH = 20  # of the rows from stage to stage: a mode moves by few of its own widths
-MOST_ROWS = 60_000  # of a stage: what is kept in memory of rows that are not
-BEHIND = 100.0  # nats: more than a rough climb can be short of
-SURELY = 4.0  # standard errors of a difference that was measured on a part of the rows
 SMALL = 0.05  # guesses and lapses of a start, away from the face where they vanish
-ENOUGH_ROWS = 20_000  # for the spread of columns, which only sets the size of random slopes
 
 
 def search(
@@ -65,9 +60,13 @@ def search(
 
 
 def _stages(density: LogDensity) -> list[LogDensity]:
-    """The same density over more and more of the rows, in the end over all of them."""
+    """The same density over more and more of the rows, in the end over all of them.
+
+    From stage to stage a mode moves by few of its own widths.
+    """
     stages = [part_of(density)]
-    while (size := GROWTH * stages[-1].data.n) <= MOST_ROWS and stages[-1] is not density:
+    # Of rows that are not in memory 60,000 are.
+    while (size := 20 * stages[-1].data.n) <= 60_000 and stages[-1] is not density:
         stages.append(part_of(density, size))
     return stages if stages[-1] is density else [*stages, density]
 
@@ -93,7 +92,8 @@ def _within_reach(density: LogDensity, ends: list[Optimum]) -> list[Optimum]:
     for o, point, values in zip(ends, points, rows, strict=True):
         difference = rows[0] - values
         error = float(np.linalg.norm(difference * data.weight))
-        behind = ends[0].logp - o.logp > max(BEHIND, SURELY * error)
+        # A rough climb is short of its end by less than 100 nats.
+        behind = ends[0].logp - o.logp > max(100.0, 4 * error)
         if not behind or distance(point.swap(), points[0], data.X) < LIKE:
             kept.append(o)
     return kept
@@ -231,7 +231,7 @@ def random_slopes(data: PUData, rng: np.random.Generator) -> Iterator[Array]:
 
     They follow their columns when these change places or signs.
     """
-    spread = data.evenly(ENOUGH_ROWS).column_moments[1]
+    spread = data.evenly(20_000).column_moments[1]
     spread = np.where(spread > 0, spread, 1.0)
     toward = (data.l - data.l.mean()) @ data.X
     order = np.argsort(-np.abs(toward) / spread, kind="stable")

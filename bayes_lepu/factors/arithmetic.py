@@ -1,7 +1,5 @@
 """An exponential that the loops around it can be vectorised with, and how these are compiled."""
 
-import math
-
 from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
 from numba.extending import intrinsic
@@ -30,7 +28,6 @@ def as_bits(_context, number):  # type: ignore[no-untyped-def]
 
 
 _ROUND = 6755399441055744.0  # 1.5 * 2**52: adding it leaves the nearest integer in the low bits
-_LOG2E = 1.0 / math.log(2.0)
 _LN2_HIGH = 6.93147180369123816490e-01  # 33 bits, so that n * _LN2_HIGH is exact
 _LN2_LOW = 1.90821492927058770002e-10
 
@@ -41,7 +38,7 @@ def exp(x: float) -> float:
 
     exp(r) = 1 + r + r**2 Q(r), with Q interpolating at Chebyshev nodes.
     """
-    shifted = x * _LOG2E + _ROUND
+    shifted = x * 1.4426950408889634 + _ROUND  # of 1 / log(2)
     n = shifted - _ROUND
     r = (x - n * _LN2_HIGH) - n * _LN2_LOW
     q = 2.510042720212035e-08 * r + 2.7620139383334396e-07
@@ -56,10 +53,6 @@ def exp(x: float) -> float:
     return as_float(as_bits(q * (r * r) + r + 1.0) + (as_bits(shifted) << 52))
 
 
-_ROOT_HALF = 0x3FE6A09E667F3BCD  # the bits of sqrt(1/2)
-_ROUND_BITS = 0x4338000000000000  # the bits of _ROUND
-
-
 @jit
 def log(x: float) -> float:
     """log(x) = e log(2) + log(m), m in [sqrt(1/2), sqrt(2)), for normal x > 0; relative error
@@ -69,9 +62,9 @@ def log(x: float) -> float:
     3e-17 of it.
     """
     bits = as_bits(x)
-    e = (bits - _ROOT_HALF) >> 52
+    e = (bits - 0x3FE6A09E667F3BCD) >> 52  # the bits of sqrt(1/2)
     m = as_float(bits - (e << 52))
-    exponent = as_float(e + _ROUND_BITS) - _ROUND
+    exponent = as_float(e + 0x4338000000000000) - _ROUND  # the bits of _ROUND
     f = (m - 1.0) / (m + 1.0)
     s = f * f
     q = s * (1.0 / 19.0) + 1.0 / 17.0

@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bayes_lepu.errors import ModelError
-from bayes_lepu.factors.scalars import make_tag
+from bayes_lepu.factors.scalars import kind_of, make_tag
 from bayes_lepu.links import Array
 
 RATES = ("gamma", "lambda", "rho")
@@ -101,7 +101,7 @@ class Link:
 
 def link_of(tag: tuple) -> Link:
     """The link behind a tag."""
-    return _BY_TAG[type(tag)]
+    return _BY_TAG[kind_of(tag)]
 
 
 @dataclass(frozen=True, eq=False)

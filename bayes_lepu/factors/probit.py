@@ -10,13 +10,13 @@ from bayes_lepu.factors.arithmetic import jit
 from bayes_lepu.factors.factor import Factor, Link
 from bayes_lepu.links import Array
 
-HALF_LOG_TWO_PI = 0.5 * math.log(2 * math.pi)
+LOG_ROOT_2PI = 0.5 * math.log(2 * math.pi)
 ROOT_HALF = math.sqrt(0.5)
 
 
 def logs(z: Array) -> tuple[Array, Array, Array]:
     """Log Φ(z), log Φ(-z) and the log density."""
-    return log_ndtr(z), log_ndtr(-z), -0.5 * np.square(z) - HALF_LOG_TWO_PI
+    return log_ndtr(z), log_ndtr(-z), -0.5 * np.square(z) - LOG_ROOT_2PI
 
 
 def bend(z: Array) -> Array:
@@ -33,13 +33,13 @@ def scalar_log(z: float) -> float:
         return math.log(0.5 * math.erfc(-z * ROOT_HALF))
     r = 1.0 / (z * z)
     series = -r * (1.0 - 3.0 * r * (1.0 - 5.0 * r * (1.0 - 7.0 * r * (1.0 - 9.0 * r))))
-    return -0.5 * z * z - HALF_LOG_TWO_PI - math.log(-z) + math.log1p(series)
+    return -0.5 * z * z - LOG_ROOT_2PI - math.log(-z) + math.log1p(series)
 
 
 @jit
 def scalar_logs(z: float) -> tuple[float, float, float]:
     """`logs` of one number."""
-    return scalar_log(z), scalar_log(-z), -0.5 * z * z - HALF_LOG_TWO_PI
+    return scalar_log(z), scalar_log(-z), -0.5 * z * z - LOG_ROOT_2PI
 
 
 @jit
@@ -51,7 +51,7 @@ def scalar(z: float) -> tuple[float, float]:
 @jit
 def scalar_slope(z: float, up: float, down: float) -> float:
     """The standard normal density."""
-    return math.exp(-0.5 * z * z - HALF_LOG_TWO_PI)
+    return math.exp(-0.5 * z * z - LOG_ROOT_2PI)
 
 
 def graph(z: Any) -> tuple[Any, Any]:

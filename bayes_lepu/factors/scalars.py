@@ -54,6 +54,11 @@ def by_number(tag: tuple) -> tuple:
     return tag if number is None else Numbered(number)
 
 
+def kind_of(tag: tuple) -> type:
+    """The class of the link's own tag, also of one with its number."""
+    return list(_NUMBERS)[tag.number] if isinstance(tag, Numbered) else type(tag)
+
+
 def make_tag(name: str, *functions: Callable | None) -> tuple:
     """The tag of a link with these functions (logs, value and complement, slope)."""
     word = re.sub(r"\W", "_", name)

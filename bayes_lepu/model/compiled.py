@@ -6,22 +6,24 @@ Python.
 """
 
 import math
-from typing import NamedTuple
+from types import FunctionType
+from typing import Any, NamedTuple
 
 import numpy as np
+from numba import carray, cfunc, typeof, types
+from numba.extending import intrinsic
 from numpy.typing import NDArray
 
+from bayes_lepu.factors.probit import LOG_ROOT_2PI
+from bayes_lepu.factors.probit import scalar_log as log_normal_cdf
 from bayes_lepu.links import Array
 from bayes_lepu.rows import Links, Point, Rows
 from bayes_lepu.rows import loglik_grad as row_loglik_grad
 from bayes_lepu.rows import loglik_grad_pair as row_loglik_grad_pair
 from bayes_lepu.rows.arguments import OWN
-from bayes_lepu.runtime.compilation import compiled
+from bayes_lepu.runtime.compilation import SOURCES, compiled, source_digest
 
 _jit = compiled()
-
-ROOT_2, ROOT_PI, ROOT_2PI = math.sqrt(2.0), math.sqrt(math.pi), math.sqrt(2 * math.pi)
-FAR = 10.0  # erfc keeps all digits to 26; from 10 on twelve terms of its series do
 
 
 class Terms(NamedTuple):
@@ -37,6 +39,16 @@ class Terms(NamedTuple):
     exponents: Array  # (groups, components), of the components of each simplex
 
 
+class LinearTerms(NamedTuple):
+    """The full vector as products of coordinates and their scales; see `coordinates.Layout`."""
+
+    shift: Array  # of every entry of the full vector
+    place: NDArray[np.intp]  # of every term: the entry that it is added to
+    at: NDArray[np.intp]  # its coordinate
+    scale: NDArray[np.intp]  # the coordinate of its log σ, -1 for none
+    size: Array  # σ where it is known, else 1
+
+
 class Constants(NamedTuple):
     """All that an evaluation needs besides the coordinates."""
 
@@ -47,29 +59,10 @@ class Constants(NamedTuple):
     has_free_rates: bool
     false_marks: bool
     symmetric: bool  # whether t and s swapped have the same likelihood
-    place: NDArray[np.intp]  # see `coordinates.Layout`
-    base: NDArray[np.intp]
-    scale: NDArray[np.intp]
-    deviation: NDArray[np.intp]
-    spread: Array
-    stretch: NDArray[np.intp]
-    shift: Array
+    linear: LinearTerms
+    log_sigma: NDArray[np.intp]  # see `coordinates.Layout.centred`
+    mean: NDArray[np.intp]
     terms: Terms
-
-
-@_jit
-def log_normal_cdf(u: float) -> tuple[float, float]:
-    """Log Φ(u) and φ(u)/Φ(u); far below zero by the asymptotic series of e^(x²) erfc(x)."""
-    x = -u / ROOT_2
-    if x < FAR:
-        tail = 0.5 * math.erfc(x)
-        return math.log(tail), math.exp(-x * x) / (ROOT_2PI * tail)
-    term, total = 1.0, 1.0
-    for n in range(1, 13):
-        term *= -(2 * n - 1) / (2.0 * x * x)
-        total += term
-    scaled = total / (x * ROOT_PI)
-    return math.log(0.5 * scaled) - x * x, 2.0 / (ROOT_2PI * scaled)
 
 
 @_jit
@@ -91,9 +84,10 @@ def log_prior(z: Array, k: Terms, grad: Array) -> float:
             value -= 0.5 * k.precision[j] * r * r + k.rate[j] * abs(r)
             grad[j] -= k.precision[j] * r + k.rate[j] * np.sign(r)
         if k.wall[j] != 0.0:
-            log_side, hazard = log_normal_cdf(k.wall[j] * z[j])
+            u = k.wall[j] * z[j]
+            log_side = log_normal_cdf(u)
             value += log_side
-            grad[j] += k.wall[j] * hazard
+            grad[j] += k.wall[j] * math.exp(-0.5 * u * u - LOG_ROOT_2PI - log_side)
     for g in range(k.simplex.shape[0]):
         # Σ κ log w with w the softmax of the coordinates and 0.
         first, size = k.simplex[g, 0], k.simplex[g, 1]
@@ -115,36 +109,25 @@ def log_prior(z: Array, k: Terms, grad: Array) -> float:
 @_jit
 def expand(z: Array, k: Constants) -> Array:
     """The full vector of the row formula."""
-    p, J = k.rows.X.shape[1], k.rows.labels.shape[0]
-    full = np.zeros(p + 1 + J * (p + 1 + OWN))
-    for i in range(k.place.size):
-        value = z[k.base[i]]
-        if k.stretch[i] >= 0:
-            value = k.shift[i] + math.exp(z[k.stretch[i]]) * value
-        if k.deviation[i] >= 0:
-            sigma = math.exp(z[k.scale[i]]) if k.scale[i] >= 0 else k.spread[i]
-            value += sigma * z[k.deviation[i]]
-        full[k.place[i]] = value
+    terms = k.linear
+    full = terms.shift.copy()
+    for i in range(terms.place.size):
+        scale, sigma = terms.scale[i], terms.size[i]
+        sigma *= math.exp(z[scale]) if scale >= 0 else 1.0
+        full[terms.place[i]] += sigma * z[terms.at[i]]
     return full
 
 
 @_jit
 def collect(full_grad: Array, z: Array, k: Constants) -> Array:
     """The gradient by the coordinates, from the one by the full vector."""
-    grad = np.zeros(z.size)
-    for i in range(k.place.size):
-        d = full_grad[k.place[i]]
-        if k.stretch[i] >= 0:
-            size = math.exp(z[k.stretch[i]])
-            grad[k.base[i]] += size * d
-            grad[k.stretch[i]] += size * z[k.base[i]] * d
-        else:
-            grad[k.base[i]] += d
-        if k.deviation[i] >= 0:
-            sigma = math.exp(z[k.scale[i]]) if k.scale[i] >= 0 else k.spread[i]
-            grad[k.deviation[i]] += sigma * d
-            if k.scale[i] >= 0:
-                grad[k.scale[i]] += sigma * z[k.deviation[i]] * d
+    terms, grad = k.linear, np.zeros(z.size)
+    for i in range(terms.place.size):
+        scale, d = terms.scale[i], terms.size[i] * full_grad[terms.place[i]]
+        if scale >= 0:
+            d *= math.exp(z[scale])
+            grad[scale] += d * z[terms.at[i]]
+        grad[terms.at[i]] += d
     return grad
 
 
@@ -202,17 +185,14 @@ def fold(z: Array, order: NDArray[np.intp], k: Constants) -> tuple[float, Array,
 
 @_jit
 def uncentre(v: Array, centring: Array, k: Constants) -> Array:
-    """The coordinates z from those of sampling: v = σ^c z, of annotators v = c mean + σ^c z."""
+    """The coordinates z from those of sampling, v = c mean + σ^c z."""
     z = v.copy()
-    for i in range(k.place.size):
-        at = k.base[i]
-        if k.stretch[i] >= 0:
-            z[at] = v[at] * math.exp(-centring[at] * v[k.stretch[i]])
-    for i in range(k.place.size):
-        at = k.deviation[i]
-        if at >= 0 and k.scale[i] >= 0 and centring[at] != 0.0:
-            c = centring[at]
-            z[at] = (v[at] - c * v[k.base[i]]) * math.exp(-c * v[k.scale[i]])
+    for i in range(z.size):
+        scale, mean, c = k.log_sigma[i], k.mean[i], centring[i]
+        if mean >= 0:
+            z[i] -= c * v[mean]
+        if scale >= 0:
+            z[i] *= math.exp(-c * v[scale])
     return z
 
 
@@ -221,54 +201,148 @@ def centred_grad(
     value: float, grad: Array, z: Array, centring: Array, k: Constants
 ) -> tuple[float, Array]:
     """Log density and gradient carried over to the sampling coordinates, Jacobian included."""
-    out, done = grad.copy(), np.zeros(grad.size, dtype=np.bool_)
-    for i in range(k.place.size):
-        at, scale = k.base[i], k.stretch[i]
-        if scale >= 0 and not done[at]:  # annotators share it
-            done[at] = True
-            out[at] = grad[at] * math.exp(-centring[at] * z[scale])
-            out[scale] -= centring[at] * (grad[at] * z[at] + 1.0)
-            value -= centring[at] * z[scale]
-    for i in range(k.place.size):
-        at, mean, scale = k.deviation[i], k.base[i], k.scale[i]
-        if at >= 0 and scale >= 0 and centring[at] != 0.0:
-            c = centring[at]
-            shrink = math.exp(-c * z[scale])
-            out[at] = grad[at] * shrink
-            out[mean] -= c * grad[at] * shrink
-            out[scale] -= c * (grad[at] * z[at] + 1.0)
+    out = grad.copy()
+    for i in range(z.size):  # what annotators share comes before what they deviate by
+        scale, mean, c = k.log_sigma[i], k.mean[i], centring[i]
+        if scale >= 0:
+            out[i] *= math.exp(-c * z[scale])
+            out[scale] -= c * (grad[i] * z[i] + 1.0)
             value -= c * z[scale]
+        if mean >= 0:
+            out[mean] -= c * out[i]
     return value, out
 
 
-@_jit
-def whitened(
-    u: Array, mean: Array, root: Array, centring: Array, k: Constants
-) -> tuple[float, Array]:
-    """Log density and gradient in the coordinates u of v = mean + root u."""
-    v = mean + root @ u
-    if centring.size == 0:
-        value, grad = logp_grad(v, k)
-        return value, root.T @ grad
-    z = uncentre(v, centring, k)
-    value, grad = logp_grad(z, k)
-    value, grad = centred_grad(value, grad, z, centring, k)
-    return value, root.T @ grad
+class Whitened(NamedTuple):
+    """The density that a sampler sees: of the coordinates u of v = mean + root u.
+
+    ``centring`` is empty where no scale is unknown, ``order`` None where nothing is folded.
+    """
+
+    mean: Array
+    root: Array
+    centring: Array
+    order: NDArray[np.intp] | None
+    constants: Constants
 
 
 @_jit
-def whitened_fold(
-    u: Array, mean: Array, root: Array, centring: Array, order: NDArray[np.intp], k: Constants
-) -> tuple[float, Array]:
-    """The same for the folded density p(θ) + p(Sθ)."""
-    z = mean + root @ u
-    if centring.size:
-        z = uncentre(z, centring, k)
-    here, grad, there, grad_there = fold(z, order, k)
+def coordinates_of(u: Array, state: Whitened) -> Array:
+    """The coordinates z."""
+    v = state.mean + state.root @ u
+    return uncentre(v, state.centring, state.constants) if state.centring.size else v
+
+
+@_jit
+def carried(value: float, grad: Array, z: Array, state: Whitened) -> tuple[float, Array]:
+    """Log density and gradient of z as those of u."""
+    if state.centring.size:
+        value, grad = centred_grad(value, grad, z, state.centring, state.constants)
+    return value, state.root.T @ grad
+
+
+@_jit
+def folded(here: float, grad: Array, there: float, grad_there: Array) -> tuple[float, Array]:
+    """The log density p(θ) + p(Sθ) and its gradient."""
     top = max(here, there)
     total = top + math.log(math.exp(here - top) + math.exp(there - top))
     w = math.exp(here - total)
-    grad = w * grad + (1.0 - w) * grad_there
-    if centring.size:
-        total, grad = centred_grad(total, grad, z, centring, k)
-    return total, root.T @ grad
+    return total, w * grad + (1.0 - w) * grad_there
+
+
+@_jit
+def folded_or_not(
+    order: NDArray[np.intp] | None, z: Array, constants: Constants
+) -> tuple[float, Array]:
+    """Log density and gradient; only the branch that the type of ``order`` leaves is compiled."""
+    if order is None:
+        return logp_grad(z, constants)
+    return folded(*fold(z, order, constants))
+
+
+@_jit
+def whitened(u: Array, state: Whitened) -> tuple[float, Array]:
+    """Log density and gradient in the coordinates u."""
+    z = coordinates_of(u, state)
+    value, grad = folded_or_not(state.order, z, state.constants)
+    return carried(value, grad, z, state)
+
+
+# For a sampler that calls a C function ------------------------------------------------------------
+
+NUMBERS = types.CPointer(types.float64)
+C_DENSITY = types.int64(types.uint64, NUMBERS, NUMBERS, NUMBERS, types.voidptr)
+C_COPY = types.int64(types.uint64, types.uint64, NUMBERS, NUMBERS, types.voidptr)
+
+
+@intrinsic
+def store(_context, room, value):  # type: ignore[no-untyped-def]
+    """Write a value, without what its arrays hold, to the start of an array of bytes."""
+
+    def generate(context, build, signature, args):  # type: ignore[no-untyped-def]
+        start = context.make_array(signature.args[0])(context, build, args[0]).data
+        kind = context.get_value_type(signature.args[1])
+        build.store(args[1], build.bitcast(start, kind.as_pointer()))
+        return context.get_dummy_value()
+
+    return types.void(room, value), generate
+
+
+@intrinsic
+def stored(_context, address, kind):  # type: ignore[no-untyped-def]
+    """The value of this type that `store` wrote there."""
+
+    def generate(context, build, signature, args):  # type: ignore[no-untyped-def]
+        made = signature.return_type
+        start = build.bitcast(args[0], context.get_value_type(made).as_pointer())
+        value = build.load(start)
+        context.nrt.incref(build, made, value)
+        return value
+
+    return kind.instance_type(address, kind), generate
+
+
+@_jit
+def write_state(room: NDArray[np.uint8], state: Whitened) -> None:
+    """Write a state where a C function reads it."""
+    store(room, state)
+
+
+def c_density(like: Whitened) -> Any:
+    """`whitened` as a C function of (size, u, gradient, value, address of a state like this one).
+
+    It returns 0, or another number where the density or its gradient is not finite.
+    """
+    kind = typeof(like)
+    key = f"{source_digest(*SOURCES)} {kind}"  # by a closure's values numba tells its files apart
+
+    def density(size, u, gradient, value, state):  # type: ignore[no-untyped-def]
+        key  # noqa: B018
+        out = carray(gradient, (size,))
+        found, out[:] = whitened(carray(u, (size,)), stored(state, KIND))  # type: ignore[name-defined] # noqa: F821
+        carray(value, (1,))[0] = found
+        return 0 if np.isfinite(found) and np.isfinite(out).all() else 1
+
+    names = {**globals(), "KIND": kind}
+    return _c_function(
+        C_DENSITY, FunctionType(density.__code__, names, closure=density.__closure__)
+    )
+
+
+def c_copy() -> Any:
+    """C function that copies its second array to its third one."""
+
+    def copy(size, _, numbers, out, state):  # type: ignore[no-untyped-def]
+        for i in range(size):
+            out[i] = numbers[i]
+        return 0
+
+    return _c_function(C_COPY, copy)
+
+
+def _c_function(signature: Any, function: Any) -> Any:
+    """The compiled function, kept on disk where that is possible."""
+    try:
+        return cfunc(signature, cache=True)(function)
+    except Exception:  # no folder, a full disk or a damaged file
+        return cfunc(signature)(function)

@@ -23,22 +23,20 @@ from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.errors import ModelError
 from bayes_lepu.links import Array
 from bayes_lepu.model.blocks import LARGEST, Block, SlopeScales, Slot, table
+from bayes_lepu.model.compiled import LinearTerms
 from bayes_lepu.priors.prior import Priors
 from bayes_lepu.rows.arguments import FlatOrder
 
 if TYPE_CHECKING:
     from bayes_lepu.model.spec import ModelSpec
 
-SMALLEST_SPREAD = 0.1  # of annotators who start alike: at 0 the search could not leave the point
-
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """Where every block stands among the coordinates, and how these make the full vector.
+    r"""Where every block stands among the coordinates, and how these make the full vector.
 
-    The entry ``place[i]`` of the full vector is z[base[i]], or shift[i] + e^z[stretch[i]]
-    z[base[i]] for slopes with an unknown scale, plus σ z[deviation[i]] where annotators are pooled,
-    with σ = e^z[scale[i]], or ``spread[i]`` where σ is known.
+    .. math:: \text{full} = \text{shift} + \sum_k e_{\text{place}_k} \sigma_k z_{\text{at}_k},
+        \qquad \sigma_k = \text{size}_k \, e^{z_{\text{scale}_k}}
     """
 
     blocks: tuple[Block, ...]
@@ -100,53 +98,43 @@ class Layout:
             if b.role == "hyper" and b.scales is not None
         ]
 
-    @cached_property
-    def stretch(self) -> tuple[NDArray[np.intp], Array]:
-        """Coordinate of the log scale of every free entry, -1 for none, and the centre then."""
-        log_scale, center = np.full(self.dim, -1, dtype=np.intp), np.zeros(self.dim)
-        for slopes, block, scales in self.hyper:
-            at, first = self.slices[slopes.name], self.slices[block.name].start
-            log_scale[at] = np.where(scales.group >= 0, first + scales.group, -1)
-            center[at] = scales.shift
-        return log_scale[self.arrays[1]], center[self.arrays[1]]
-
     @property
     def has_scales(self) -> bool:
         """Whether scales are unknown: of the annotators' differences, or of slopes."""
         return any(b.size for b in self.blocks if b.role in ("scale", "hyper"))
 
     @cached_property
-    def arrays(self) -> tuple[NDArray[np.intp], ...]:
-        """``place``, ``base``, ``scale``, ``deviation``; -1 where there is no such coordinate."""
-        parts = []
+    def terms(self) -> LinearTerms:
+        """How the full vector follows from the coordinates."""
+        shift, parts = np.zeros(self.order.size), []
         for block in self.values:
-            first, pooled = self.slices[block.name].start, block.role == "mean"
-            sigma = self.slices.get(f"sigma_{block.stem}", slice(0, 0))
-            free = pooled and sigma.stop > sigma.start
+            own = np.arange(self.slices[block.name].start, self.slices[block.name].stop)
+            log_scale, center = np.full(own.size, -1), np.zeros(own.size)
+            if block.scales is not None:
+                group, first = block.scales.group, self.slices[f"sigma_{block.parameter}"].start
+                log_scale, center = np.where(group >= 0, first + group, -1), block.scales.shift
             for j in range(self.order.J) if block.slot not in ("a", "b") else (0,):
                 place = self._places(block, j)
-                k = np.arange(place.size)
-                base = first + (np.full_like(k, j) if block.slot == "epsilon" else k)
-                scale = np.full_like(k, sigma.start if free else -1)
-                deviation = np.full_like(k, -1)
-                if pooled:
-                    deviation = self.slices[f"z_{block.stem}"].start + j * block.size + k
-                parts.append((place, base, scale, deviation))
-        return tuple(np.concatenate(v).astype(np.intp) for v in zip(*parts, strict=True))
+                at = own[[j]] if block.slot == "epsilon" else own
+                shift[place] = center[at - own[0]]
+                parts.append((place, at, log_scale[at - own[0]], np.ones(at.size)))
+                if block.role != "mean":
+                    continue
+                sigma, first = self._sigma(block.stem), self.slices[f"z_{block.stem}"].start
+                at = np.arange(own.size) + first + j * own.size
+                known = self.slices[sigma.name].start if sigma.size else -1
+                held = np.full(at.size, 1.0 if sigma.size else sigma.prior.loc)
+                parts.append((place, at, np.full(at.size, known), held))
+        place, at, scale, size = (np.concatenate(v) for v in zip(*parts, strict=True))
+        return LinearTerms(shift, place, at, scale, size)
 
     @cached_property
-    def spread(self) -> Array:
-        """Known σ of every free entry of the full vector, 0 where it is not known."""
-        out = np.zeros(self.arrays[0].size)
-        for block in self.blocks:
-            if block.role == "scale" and block.prior.is_known:
-                out[self._of_deviation(block.stem)] = block.prior.loc
-        return out
+    def free(self) -> NDArray[np.intp]:
+        """Places of the free entries of the full vector."""
+        return np.array(list(dict.fromkeys(self.terms.place.tolist())), dtype=np.intp)
 
-    def sigma(self, z: Array) -> Array:
-        """σ of every free entry of the full vector, 0 where nothing is pooled."""
-        scale = self.arrays[2]
-        return np.where(scale >= 0, np.exp(z[..., np.maximum(scale, 0)]), self.spread)
+    def _sigma(self, stem: str) -> Block:
+        return next(b for b in self.blocks if b.role == "scale" and b.stem == stem)
 
     def _places(self, block: Block, j: int) -> NDArray[np.intp]:
         """Places in the full vector of a block's entries, of those that annotator j has."""
@@ -162,20 +150,26 @@ class Layout:
 
     def full(self, z: Array) -> Array:
         """The full vector, for any leading dimensions of z."""
-        place, _, _, deviation = self.arrays
-        values = self._bases(z)
-        if (pooled := deviation >= 0).any():
-            values[..., pooled] += (self.sigma(z) * z[..., deviation])[..., pooled]
-        out = np.zeros((*z.shape[:-1], self.order.size))
-        out[..., place] = values
+        k, out = self.terms, np.zeros((*z.shape[:-1], self.order.size))
+        out += k.shift
+        np.add.at(out, (..., k.place), self.sigma(z) * z[..., k.at])  # type: ignore[arg-type]
         return out
 
-    def _bases(self, z: Array) -> Array:
-        """The free entries of the full vector without the annotators' deviations."""
-        values, (stretch, shift) = z[..., self.arrays[1]], self.stretch
-        if (on := stretch >= 0).any():
-            values[..., on] = shift[on] + np.exp(z[..., stretch[on]]) * values[..., on]
-        return values
+    def sigma(self, z: Array) -> Array:
+        """σ of every term of the full vector."""
+        k = self.terms
+        return k.size * np.where(k.scale >= 0, np.exp(z[..., np.maximum(k.scale, 0)]), 1.0)
+
+    @cached_property
+    def centred(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Of every coordinate, that of its log σ and of what it deviates from; -1 for none."""
+        log_sigma, mean = np.full((2, self.dim), -1, dtype=np.intp)
+        log_sigma[self.terms.at] = self.terms.scale
+        for block in self.values:
+            if block.role == "mean" and self._sigma(block.stem).size:
+                at, own = self.slices[f"z_{block.stem}"], self.slices[block.name]
+                mean[at] = np.tile(np.arange(own.start, own.stop), self.order.J)
+        return log_sigma, mean
 
     def natural(self, block: Block, z: Array) -> Array:
         """Natural values of a block; of slopes with unknown scales the slopes themselves."""
@@ -207,26 +201,30 @@ class Layout:
         there, else from their mean and spread. Unknown scales are the size of what they scale.
         """
         z, rest = np.zeros((2, *full.shape[:-1], self.dim))
-        place, base, _, _ = self.arrays
-        values = np.nan_to_num(full[..., place], nan=0.0, posinf=LARGEST, neginf=-LARGEST)
-        z[..., base] = values  # one of the places, then their mean: exact if equal
-        np.add.at(rest, (..., base), values - z[..., base])  # type: ignore[arg-type]
+        values = np.nan_to_num(full, nan=0.0, posinf=LARGEST, neginf=-LARGEST)
+        own = self.terms.at < sum(block.size for block in self.values)  # they come first
+        place, base = self.terms.place[own], self.terms.at[own]
+        z[..., base] = values[..., place]  # one of the places, then their mean: exact if equal
+        np.add.at(rest, (..., base), values[..., place] - z[..., base])  # type: ignore[arg-type]
         z += rest / np.maximum(np.bincount(base, minlength=self.dim), 1)
         for block in self.blocks:
             if block.role == "mean" and block.parameter in pooling:
                 z[..., self.slices[block.name]] = block.coordinates(pooling[block.parameter])
-        for block in self.blocks:
-            if block.role == "scale":
-                apart = self._of_deviation(block.stem)
-                gap = values[..., apart] - z[..., base[apart]]
-                spread = np.sqrt(np.mean(gap**2, axis=-1))
-                sigma: Any = np.maximum(spread, SMALLEST_SPREAD)
-                if block.prior.is_known:
-                    sigma = np.full_like(spread, block.prior.loc)
-                elif block.name in pooling:
-                    sigma = np.asarray(pooling[block.name])
-                z[..., self.slices[block.name]] = np.log(sigma)[..., None]
-                z[..., self.arrays[3][apart]] = gap / sigma[..., None]
+        for block in self.values:
+            if block.role != "mean":
+                continue
+            sigma, apart = self._sigma(block.stem), self.slices[f"z_{block.stem}"]
+            places = np.concatenate([self._places(block, j) for j in range(self.order.J)])
+            shared = np.tile(z[..., self.slices[block.name]], self.order.J)
+            gap = values[..., places] - shared
+            spread = np.sqrt(np.mean(gap**2, axis=-1))
+            size: Any = np.maximum(spread, 0.1)  # a search could not leave 0, where all are alike
+            if sigma.prior.is_known:
+                size = np.full_like(spread, sigma.prior.loc)
+            elif sigma.name in pooling:
+                size = np.asarray(pooling[sigma.name])
+            z[..., self.slices[sigma.name]] = np.log(size)[..., None]
+            z[..., apart] = gap / size[..., None]
         for slopes, block, scales in self.hyper:
             at = self.slices[slopes.name]
             size = np.asarray(pooling.get(block.name, scales.sizes(z[..., at])))
@@ -234,27 +232,24 @@ class Layout:
             z[..., at] = scales.units(z[..., at], size)
         return z
 
-    def _of_deviation(self, stem: str) -> NDArray[np.bool_]:
-        block = self.slices[f"z_{stem}"]
-        deviation = self.arrays[3]
-        return (deviation >= block.start) & (deviation < block.stop)
-
     def jacobian(self, z: Array) -> Array:
-        """Derivative of the free entries of the full vector by the coordinates."""
-        rows = np.arange(self.arrays[0].size)
-        out = np.zeros((rows.size, self.dim))
-        for log_sigma, at, size in self.products(z):
-            out[rows[at >= 0], at[at >= 0]] = size[at >= 0]
-            free = log_sigma >= 0
-            out[rows[free], log_sigma[free]] = (size * z[at])[free]
+        """Derivative of the full vector by the coordinates."""
+        k, sigma = self.terms, self.sigma(z)
+        out, free = np.zeros((self.order.size, self.dim)), k.scale >= 0
+        np.add.at(out, (k.place, k.at), sigma)
+        np.add.at(out, (k.place[free], k.scale[free]), (sigma * z[k.at])[free])
         return out
 
-    def products(self, z: Array) -> list[tuple[NDArray[np.intp], NDArray[np.intp], Array]]:
-        """The products σ z in every free entry: coordinates of log σ and of z, and σ itself."""
-        _, base, scale, deviation = self.arrays
-        stretch = self.stretch[0]
-        own = np.exp(np.where(stretch >= 0, z[stretch], 0.0))
-        return [(stretch, base, own), (scale, deviation, self.sigma(z))]
+    def bend(self, full_grad: Array, z: Array) -> Array:
+        """Second derivatives of the full vector, weighted by a gradient of its entries."""
+        k, out = self.terms, np.zeros((self.dim, self.dim))
+        free = k.scale >= 0
+        d = (full_grad[k.place] * self.sigma(z))[free]
+        s, v = k.scale[free], k.at[free]
+        np.add.at(out, (s, v), d)
+        np.add.at(out, (v, s), d)
+        np.add.at(out, (s, s), d * z[v])
+        return out
 
     @property
     def mirrored(self) -> bool:

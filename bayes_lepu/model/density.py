@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from scipy.special import log_ndtr
 
 from bayes_lepu.data.pu_data import PUData, Sums
+from bayes_lepu.factors.probit import LOG_ROOT_2PI
 from bayes_lepu.links import Array, sigmoid
 from bayes_lepu.model import compiled, row_sums
 from bayes_lepu.model.blocks import LARGEST, Block, logs_to_ratios, ratios_to_logs
@@ -30,12 +31,9 @@ from bayes_lepu.model.compiled import Constants, Terms
 from bayes_lepu.model.coordinates import Layout
 from bayes_lepu.model.parameters import Parameters
 from bayes_lepu.model.spec import ModelSpec
-from bayes_lepu.priors.families import LOG_ROOT_2PI, Numbers
+from bayes_lepu.priors.families import Numbers
 from bayes_lepu.priors.prior import Prior, Priors
 from bayes_lepu.rows import Links, Point, Rows, make_links, make_rows, sparse_matrices
-
-SMALLEST_RATE = 1e-300  # of a draw that underflowed, so that its logarithm exists
-SOME_MARKS = 0.01  # rate of false marks of a point that does not say it
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +63,7 @@ class LogDensity:
     @property
     def free(self) -> NDArray[np.intp]:
         """Positions of the free coordinates in the full vector of the row formula."""
-        return self.layout.arrays[0]
+        return self.layout.free
 
     @property
     def blocks(self) -> SimpleNamespace:
@@ -192,13 +190,13 @@ class LogDensity:
         at.alpha[...], at.beta[...] = point.alpha, point.beta
         at.uv[..., list(propensity.coordinate_rates)] = propensity.coordinates(point.log_w)
         if self.spec.false_marks:
-            at.e[...] = _logit(SOME_MARKS if point.epsilon is None else point.epsilon)
+            at.e[...] = _logit(0.01 if point.epsilon is None else point.epsilon)
         return self.layout.coordinates(full, point.pooling)
 
     @cached_property
     def constants(self) -> Constants:
         """Everything the compiled density needs."""
-        place, base, scale, deviation = self.layout.arrays
+        log_sigma, mean = self.layout.centred
         propensity = self.spec.propensity
         free = self.spec.n_rates > 0
         rates = propensity.log_rates(np.zeros(self.spec.n_rates))
@@ -218,13 +216,9 @@ class LogDensity:
             has_free_rates=free,
             false_marks=self.spec.false_marks,
             symmetric=self.is_symmetric,
-            place=place,
-            base=base,
-            scale=scale,
-            deviation=deviation,
-            spread=self.layout.spread,
-            stretch=self.layout.stretch[0],
-            shift=self.layout.stretch[1],
+            linear=self.layout.terms,
+            log_sigma=log_sigma,
+            mean=mean,
             terms=self._prior,
         )
 
@@ -291,24 +285,13 @@ class LogDensity:
         k, point = self.constants, self.point(z)
         info = self._pulled(self._total(sparse_matrices.observed_information, z)[0], z)
         if self.layout.has_scales:
-            info -= self._bend(self._total(sparse_matrices.loglik_grad, z)[1], z)
+            info -= self.layout.bend(self._total(sparse_matrices.loglik_grad, z)[1], z)
         if not with_prior:
             return info
         if not self.data.is_closed:
             roots = row_sums.known_terms(self.data, k.links, point)[2]
             info += self._pulled(roots.T @ roots, z)
         return info + self.prior_precision(z)
-
-    def _bend(self, full_grad: Array, z: Array) -> Array:
-        """Second derivatives of σ z, weighted by the gradient of the full vector."""
-        out, by_entry = np.zeros((self.dim, self.dim)), full_grad[self.free]
-        for log_sigma, at, size in self.layout.products(z):
-            free = log_sigma >= 0
-            d, s, v = (by_entry * size)[free], log_sigma[free], at[free]
-            np.add.at(out, (s, v), d)
-            np.add.at(out, (v, s), d)
-            np.add.at(out, (s, s), d * z[v])
-        return out
 
     def log_prior(self, z: Array) -> float:
         """Log prior density alone (Jacobian included), up to a constant."""
@@ -337,7 +320,7 @@ class LogDensity:
         if block.prior.form.support == "unit":
             c = block.prior.sample(rng, (count, block.size))
             return np.log(c) - np.log1p(-c)
-        w = np.maximum(block.prior.sample(rng, (count,)), SMALLEST_RATE)
+        w = np.maximum(block.prior.sample(rng, (count,)), 1e-300)  # where a rate underflowed
         return logs_to_ratios(np.log(w))
 
     def _add_rest(self, z: Array, grad: Array) -> float:
@@ -351,11 +334,8 @@ class LogDensity:
 
     def _pulled(self, info: Array, z: Array) -> Array:
         """A curvature of the full vector as one of the coordinates."""
-        info = info[np.ix_(self.free, self.free)]
-        if (
-            self.data.n_annotators == 1 and not self.layout.has_scales
-        ):  # the coordinates are the entries
-            return info
+        if self.data.n_annotators == 1 and not self.layout.has_scales:  # which are its entries
+            return info[np.ix_(self.free, self.free)]
         J = self.layout.jacobian(z)
         return J.T @ info @ J
 

@@ -29,7 +29,6 @@ from bayes_lepu.links import Array, sigmoid
 from bayes_lepu.rows import NOT_SHOWN
 from bayes_lepu.rows.sparse_matrices import is_sparse, predict
 
-BLOCK_ROWS = 4096  # of X at a time, so that no second copy of it is made
 ARRAYS = ("a", "b", "alpha", "beta", "log_w", "epsilon")
 
 
@@ -326,7 +325,7 @@ def sigma_norm(slope: Array, X: Array) -> Array:
     if slope.ndim == 1 or is_sparse(X):
         return np.asarray(np.std(predict(slope, X), axis=-1))
     center, covariance = X.mean(axis=0), np.zeros((X.shape[1], X.shape[1]))
-    for start in range(0, len(X), BLOCK_ROWS):  # no second copy of X
-        block = X[start : start + BLOCK_ROWS] - center
+    for start in range(0, len(X), 4096):  # no second copy of X
+        block = X[start : start + 4096] - center
         covariance += block.T @ block
     return np.sqrt(np.einsum("...i,ij,...j->...", slope, covariance / len(X), slope))

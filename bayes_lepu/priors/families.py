@@ -23,6 +23,7 @@ import numpy as np
 from scipy.special import betaln, gammaln, log_ndtr
 
 from bayes_lepu.errors import ModelError
+from bayes_lepu.factors.probit import LOG_ROOT_2PI
 from bayes_lepu.links import Array
 from bayes_lepu.suggestions import unknown
 
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
 Support = Literal["real", "positive", "unit", "simplex"]
 Size = tuple[int, ...]
 
-LOG_ROOT_2PI = 0.5 * math.log(2 * math.pi)
 SIGN_SHAPE = 30.0  # k·scale: steeper walls leave less beyond zero and cost the sampler small steps
 
 

@@ -270,16 +270,8 @@ def add_single(
 
 
 @jit
-def check_single(rows: Rows, point: Point) -> None:
-    """Refuse what the form for one annotator cannot do."""
-    if rows.labels.shape[0] > 1 or point.epsilon[0] > 0.0:
-        raise ValueError("The links promise one annotator without false marks.")
-
-
-@jit
 def single_grad(rows: Rows, links: Links, point: Point) -> tuple[float, Array]:
     """`loglik_grad` for one annotator without false marks."""
-    check_single(rows, point)
     n, p = rows.X.shape
     size = tile_rows(p)
     room, loglik, grad = np.empty((9, size)), 0.0, np.zeros(2 * p + 2 + OWN)
@@ -292,7 +284,6 @@ def single_grad(rows: Rows, links: Links, point: Point) -> tuple[float, Array]:
 @jit
 def single_pair(rows: Rows, links: Links, point: Point) -> tuple[float, Array, float, Array]:
     """`loglik_grad_pair` without false marks: both evaluations share predictors and F."""
-    check_single(rows, point)
     n, p = rows.X.shape
     size = tile_rows(p)
     room, here, there = np.empty((9, size)), 0.0, 0.0

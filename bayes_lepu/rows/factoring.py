@@ -5,8 +5,6 @@ import scipy.linalg
 
 from bayes_lepu.links import Array
 
-SMALLEST = 1e-10  # eigenvalue, after scaling to unit diagonal, below which a direction is unknown
-
 
 def solve(A: Array, b: Array) -> Array:
     r"""A⁻¹ b for a symmetric positive semi-definite A.
@@ -28,7 +26,7 @@ def solve(A: Array, b: Array) -> Array:
     except np.linalg.LinAlgError:
         values, vectors = np.linalg.eigh((scaled + scaled.T) / 2)
         inner = vectors.T @ right
-        values = np.maximum(values, SMALLEST)
+        values = np.maximum(values, 1e-10)
         found = vectors @ (inner / (values if b.ndim == 1 else values[:, None]))
     return found / (root if b.ndim == 1 else root[:, None])
 

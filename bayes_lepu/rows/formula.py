@@ -24,8 +24,13 @@ and Hessian of :math:`\log t A` and :math:`g_0, H_0` those of :math:`\log\,(1-t)
 
 .. math:: \nabla^2 \log L = m H_1 + (1-m) H_0 + m(1-m)\,(g_1-g_0)(g_1-g_0)' .
 
-The complete-data information at the responsibilities is block diagonal, never negative, and above
-the observed one. Both are made over blocks of rows, so that memory does not grow with n.
+Of one annotator the expected information is a sum of squares. A row of unknown class whose label
+was seen has :math:`g g'` with :math:`g = \nabla h / \sqrt{h(1-h)}`,
+:math:`h = t\psi + (1-t)\varepsilon`; one of known class has :math:`t'^2 / (t(1-t))` and, with its
+label seen, :math:`\nabla\psi \nabla\psi' / (\psi(1-\psi))` or :math:`\varepsilon(1-\varepsilon)`.
+Of several the complete-data information at the responsibilities takes its place: block diagonal,
+never negative, and above the observed one. All are made over blocks of rows, so that memory does
+not grow with n.
 """
 
 from collections.abc import Iterator
@@ -35,8 +40,6 @@ import numpy as np
 from bayes_lepu.factors import link_of, log_factor
 from bayes_lepu.links import Array
 from bayes_lepu.rows.arguments import Links, Point, Rows, flat_order
-
-BLOCK = 16_384  # rows at a time: some tens of MB of intermediate arrays
 
 
 class Terms:
@@ -181,16 +184,23 @@ def observed_information(rows: Rows, links: Links, point: Point) -> Array:
     return out
 
 
-def complete_information(rows: Rows, links: Links, point: Point) -> Array:
-    """Complete-data information in the flat order, block diagonal."""
+def information(rows: Rows, links: Links, point: Point) -> Array:
+    """An information matrix that is never negative, in the flat order.
+
+    The expected information of one annotator, the complete-data information of several.
+    """
     info = np.zeros((flat_order(rows).size,) * 2)
     for block in blocks_of_rows(rows):
-        _add_complete(info, Terms(block, links, point))
+        terms = Terms(block, links, point)
+        if len(rows.labels) == 1:
+            info += _expected(terms)
+        else:
+            _add_complete(info, terms)
     return info
 
 
-def blocks_of_rows(rows: Rows, size: int = BLOCK) -> Iterator[Rows]:
-    """The rows in blocks."""
+def blocks_of_rows(rows: Rows, size: int = 16_384) -> Iterator[Rows]:
+    """The rows in blocks, by default with some tens of MB of intermediate arrays."""
     for start in range(0, rows.X.shape[0], size):
         part = slice(start, start + size)
         yield Rows(rows.X[part], rows.labels[:, part], rows.known[part], rows.weight[part])
@@ -238,6 +248,34 @@ def _second_slopes(d: Array, bend: Array, rates: Array) -> Array:
         ]
     )
     return second - d[:, None] * d[None, :]
+
+
+def _expected(terms: Terms) -> Array:
+    """Expected information of some rows of one annotator."""
+    rows, root = terms.rows, np.sqrt(terms.weight)
+    with np.errstate(divide="ignore"):
+        log_eps, log_not_eps = np.log(terms.point.epsilon), np.log1p(-terms.point.epsilon)
+    above = np.where(terms.open, terms.log_t, np.where(terms.positive, 0.0, -np.inf))
+    below = np.where(terms.open, terms.log_not_t, np.where(terms.positive, -np.inf, 0.0))
+    log_h = np.logaddexp(above + terms.log_psi[0], below + log_eps)
+    log_not_h = np.logaddexp(above + terms.log_not_psi[0], below + log_not_eps)
+    log_sd = 0.5 * (log_h + log_not_h)
+    uncertain = terms.shown[0] & np.isfinite(log_sd)
+    root_of_label = np.where(uncertain, root, 0.0)
+    log_sd = np.where(uncertain, log_sd, 0.0)
+    class_slope = terms.log_t_slope
+    with np.errstate(over="ignore"):
+        d_tau = exp_ratio(class_slope + terms.log_psi[0], log_sd)
+        d_tau -= exp_ratio(class_slope + log_eps, log_sd)
+        d_psi = terms.d_psi(log_sd - above)
+        d_false = exp_ratio(below + log_eps + log_not_eps, log_sd)
+        alone = exp_ratio(class_slope, 0.5 * (terms.log_t + terms.log_not_t))
+    of_label = _times(root_of_label * terms.open, d_tau), _times(root_of_label, d_psi)
+    info = _gram(rows, *of_label, _times(root_of_label, d_false)[None])
+    G = _with_one(rows.X) * _times(root * ~terms.open, alone)[:, None]
+    where = flat_order(rows).of_class()
+    info[where, where] += G.T @ G
+    return info
 
 
 def _add_complete(info: Array, terms: Terms) -> None:

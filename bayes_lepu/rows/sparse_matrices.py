@@ -15,10 +15,8 @@ import numpy as np
 from scipy.sparse import issparse
 
 from bayes_lepu.links import Array
-from bayes_lepu.rows import evaluation, expected, formula
+from bayes_lepu.rows import evaluation, formula
 from bayes_lepu.rows.arguments import Links, Point, Rows, flat_order
-
-BLOCK_CELLS = 2_000_000  # of a block of rows that is made dense: 16 MB
 
 
 def is_sparse(X: Any) -> bool:
@@ -64,14 +62,11 @@ def loglik_grad(rows: Rows, links: Links, point: Point) -> tuple[float, Array]:
 def loglik_grad_info(rows: Rows, links: Links, point: Point) -> tuple[float, Array, Array]:
     """Log-likelihood, gradient and an information matrix that is never negative.
 
-    The expected information for one annotator, the complete-data information for several; compiled
-    for one annotator, once for all links if these are `by_number`.
+    The expected information for one annotator, the complete-data information for several.
     """
     if is_sparse(rows.X):
         return _in_dense_blocks(loglik_grad_info, rows, links, point)
-    if len(rows.labels) == 1:
-        return expected.expected_information(rows, links, point)
-    return *loglik_grad(rows, links, point), formula.complete_information(rows, links, point)
+    return *loglik_grad(rows, links, point), formula.information(rows, links, point)
 
 
 def observed_information(rows: Rows, links: Links, point: Point) -> tuple[Array]:
@@ -90,7 +85,7 @@ def outside_moments(rows: Rows, links: Links, point: Point) -> tuple[Any, ...]:
 def _in_dense_blocks(
     function: Callable[..., tuple[Any, ...]], rows: Rows, links: Links, point: Point
 ) -> tuple[Any, ...]:
-    size = max(1, BLOCK_CELLS // rows.X.shape[1])
+    size = max(1, 2_000_000 // rows.X.shape[1])  # 16 MB
     parts = [
         function(block._replace(X=as_dense(block.X)), links, point)
         for block in formula.blocks_of_rows(rows, size)

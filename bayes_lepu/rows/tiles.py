@@ -12,8 +12,7 @@ from bayes_lepu.factors.arithmetic import jit, jit_sums
 from bayes_lepu.factors.scalars import link_value
 from bayes_lepu.links import Array
 
-TILE_ROWS = 512
-TILE_BYTES = 98_304  # a tile's part of X stays in the second-level cache
+TILE_ROWS = 512  # what is made of them stays in the first-level cache
 # Linear space serves while predictors are within FAR and the likelihood is at least TINY.
 FAR = 300.0  # e^300 squared is still a number
 TINY = 1e-280  # so are its inverse, and that times a slope
@@ -21,8 +20,8 @@ TINY = 1e-280  # so are its inverse, and that times a slope
 
 @jit
 def tile_rows(p: int) -> int:
-    """Rows per tile: at most TILE_ROWS, and at most TILE_BYTES of X where that leaves a few."""
-    return max(8, min(TILE_ROWS, TILE_BYTES // (8 * p)))
+    """Rows per tile: at most TILE_ROWS, and 96 kB of X, which stay in the second-level cache."""
+    return max(8, min(TILE_ROWS, 98_304 // (8 * p)))
 
 
 @intrinsic
@@ -105,37 +104,3 @@ def curve(link: tuple, z: Array, up: Array, down: Array) -> None:
     """Fill up = F(z) and down = 1 - F(z), with z cut off at FAR."""
     for i in range(z.size):
         up[i], down[i] = link_value(link, min(max(z[i], -FAR), FAR))
-
-
-@jit
-def fill(X: Array, w: Array, F: Array) -> None:
-    """F = diag(w) (X, 1), one row of F per column."""
-    m, p = X.shape
-    for j in range(p):
-        column = F[j]
-        for i in range(m):
-            column[i] = w[i] * X[i, j]
-    for i in range(m):
-        F[p, i] = w[i]
-
-
-@jit_sums
-def add_gram(F: Array, q: int, m: int, gram: Array) -> None:
-    """Add the products of F's first q rows, over m columns, to the upper triangle of gram.
-
-    Each row meets four others at a time; F and gram have room for three beyond the last.
-    """
-    for j in range(q):
-        x = F[j]
-        for k in range(j, q, 4):
-            y0, y1, y2, y3 = F[k], F[k + 1], F[k + 2], F[k + 3]
-            s0 = s1 = s2 = s3 = 0.0
-            for i in range(m):
-                s0 += x[i] * y0[i]
-                s1 += x[i] * y1[i]
-                s2 += x[i] * y2[i]
-                s3 += x[i] * y3[i]
-            gram[j, k] += s0
-            gram[j, k + 1] += s1
-            gram[j, k + 2] += s2
-            gram[j, k + 3] += s3

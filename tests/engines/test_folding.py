@@ -10,13 +10,11 @@ from bayes_lepu.engines import folding
 from bayes_lepu.engines.laplace import gaussian_at
 from bayes_lepu.engines.nuts import NutsOptions, label_draws, sample_nuts
 from bayes_lepu.model import get_model
-from bayes_lepu.model.compiled import whitened_fold
+from bayes_lepu.model.compiled import Whitened, whitened
 from bayes_lepu.model.density import LogDensity
 from bayes_lepu.model.row_sums import row_terms
 from bayes_lepu.priors.prior import weak_priors
 from tests.patience import slow
-
-NONE = np.zeros(0)  # nothing is centred
 
 
 def simulated(n=150, p=2, seed=0):
@@ -40,20 +38,16 @@ def density(model="psychm", **options):
 def test_folded_density_is_symmetric_and_has_the_right_gradient(model):
     d = density(model)
     rng = np.random.default_rng(1)
-    mean, root = np.zeros(d.dim), np.eye(d.dim)
+    state = Whitened(np.zeros(d.dim), np.eye(d.dim), np.zeros(0), d.swap_order, d.constants)
     z = rng.normal(0, 1, d.dim)
-    value, grad = whitened_fold(z, mean, root, NONE, d.swap_order, d.constants)
-    mirrored, grad_mirrored = whitened_fold(d.swap(z), mean, root, NONE, d.swap_order, d.constants)
+    value, grad = whitened(z, state)
+    mirrored, grad_mirrored = whitened(d.swap(z), state)
     assert value == pytest.approx(mirrored, rel=1e-12)
     np.testing.assert_allclose(d.swap(grad_mirrored), grad, rtol=1e-9, atol=1e-9)
     assert value == pytest.approx(np.logaddexp(d.logp(z), d.logp(d.swap(z))), rel=1e-12)
     step = 1e-6
     numeric = [
-        (
-            whitened_fold(z + step * e, mean, root, NONE, d.swap_order, d.constants)[0]
-            - whitened_fold(z - step * e, mean, root, NONE, d.swap_order, d.constants)[0]
-        )
-        / (2 * step)
+        (whitened(z + step * e, state)[0] - whitened(z - step * e, state)[0]) / (2 * step)
         for e in np.eye(d.dim)
     ]
     np.testing.assert_allclose(grad, numeric, rtol=1e-5, atol=1e-5)
@@ -116,20 +110,3 @@ def test_labelled_draws_match_importance_sampling_from_the_prior(model, rule):
         assert values.std() == pytest.approx(sd, rel=0.2)
     slope = weight @ prior.a[:, 0] ** 2
     assert np.mean(draws.a[..., 0] ** 2) == pytest.approx(slope, rel=0.25)
-
-
-def test_conditioning_on_the_rule_matches_importance_weights():
-    """With unequal priors the pivoted draws are reweighted, not just relabelled."""
-    d = density("spm", n=400)
-    start = gaussian_at(d, np.random.default_rng(1).normal(0, 1, d.dim))
-    options = NutsOptions(1000, 500, 4, None, 0.9, 11, False)
-    z, stats = sample_nuts(d, start, options=options)
-    sample = label_draws(d, z, stats, start.mean, "sigma-norm", np.random.default_rng(3))
-    folded = folding.pivot(d, z, sample.z.reshape(-1, d.dim).mean(axis=0))
-    w = folded.weight.ravel() / folded.weight.sum()
-    flat = folded.z.reshape(-1, d.dim)
-    expected = w @ flat
-    sd = np.sqrt(w @ (flat - expected) ** 2)
-    got = sample.z.reshape(-1, d.dim).mean(axis=0)
-    assert np.all(np.abs(got - expected) < 0.1 * sd)
-    assert sample.probability == pytest.approx(folded.probability, abs=1e-9)

@@ -8,12 +8,6 @@ import pytest
 
 import bayes_lepu as lepu
 from bayes_lepu import Prior
-from bayes_lepu.data.reading import read_data
-from bayes_lepu.engines.laplace import gaussian_at
-from bayes_lepu.engines.nuts import label_draws
-from bayes_lepu.model import get_model
-from bayes_lepu.model.density import LogDensity
-from bayes_lepu.priors.prior import weak_priors
 from tests.patience import slow
 from tools.reference import reference_data
 
@@ -60,22 +54,6 @@ def test_the_seed_decides_whatever_the_number_of_threads():
     )
     for other in others:
         np.testing.assert_array_equal(one, other)
-
-
-def test_statistics_stay_with_their_draws_where_a_rule_resamples_them():
-    X, l, _ = simulate(1, n=300, p=2)
-    data, spec = read_data(X, l), get_model("spm")
-    density = LogDensity(spec, data, spec.complete_priors(weak_priors(2, 2), None), jacobian=True)
-    start = gaussian_at(density, np.array([1.0, 0.5, 0.0, 0.2, 0.1, 0.5]))
-    rng = np.random.default_rng(0)
-    z = start.sample(rng, 400).reshape(2, 200, -1)
-    places = {"place": np.tile(np.arange(200.0), (2, 1))}
-    sample = label_draws(density, z, places, start.mean, "sigma-norm", rng)
-    place = sample.stats["place"].astype(int)
-    assert (np.diff(place, axis=1) == 0).any()  # unequal priors: some draws are taken twice
-    original = np.take_along_axis(z, place[..., None], axis=1)
-    as_drawn, exchanged = (np.all(sample.z == v, -1) for v in (original, density.swap(original)))
-    assert (as_drawn | exchanged).all()
 
 
 def test_a_seed_is_made_and_recorded_where_none_is_given():
@@ -154,24 +132,6 @@ def test_psychm_converges_on_nine_of_ten_seeds():
     print("max R-hat and divergence rate by seed:", [(round(r, 4), d) for r, d in results])
     assert sum(r <= 1.02 for r, _ in results) >= 9
     assert max(d for _, d in results) <= 0.005
-
-
-@pytest.mark.slow
-def test_unknown_scales_are_sampled_and_shrink_with_the_slopes():
-    X, l, _ = simulate(5, n=800, p=4, norm_a=3.0, norm_alpha=0.2, gamma=0.0, lam=0.0)
-    scale = Prior("normal", scale=Prior("halfnormal", scale=2.0))
-    fit = lepu.fit(
-        X,
-        l,
-        model="spm",
-        priors={"a": scale, "alpha": scale},
-        selection_features=[0, 1, 2],
-        random_seed=1,
-        **QUICK,
-    )
-    posterior = fit.tree["posterior"]
-    assert float(posterior["sigma_a"].mean()) > float(posterior["sigma_alpha"].mean())
-    assert float(posterior["sigma_alpha"].min()) > 0
 
 
 @pytest.mark.parametrize("method", ["nuts", "laplace"])

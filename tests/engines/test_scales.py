@@ -51,10 +51,11 @@ def test_sampling_coordinates_carry_density_and_gradient(make):
     v = pooling.to_centred(density, z, centring)
     np.testing.assert_allclose(pooling.from_centred(density, v, centring), z, atol=1e-12)
     np.testing.assert_allclose(compiled.uncentre(v, centring, density.constants), z, atol=1e-12)
-    mean, root, eye = np.zeros(density.dim), np.eye(density.dim), np.eye(density.dim)
+    eye = np.eye(density.dim)
+    state = compiled.Whitened(np.zeros(density.dim), eye, centring, None, density.constants)
 
     def carried(at):
-        return compiled.whitened(at, mean, root, centring, density.constants)
+        return compiled.whitened(at, state)
 
     forward = [
         (

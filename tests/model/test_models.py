@@ -90,20 +90,6 @@ def test_graph_equals_density(model, variant):
         np.testing.assert_allclose(dlogp, gradient, rtol=1e-9, atol=1e-9 * np.abs(gradient).max())
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("variant", ["plain", "both"])
-@pytest.mark.parametrize("model", REGISTRY)
-def test_compiled_graph_equals_density(model, variant):
-    """The same with all of PyTensor's rewrites and its default compiler."""
-    density, _, evaluate, left_out = graph(model, variant, compiled=True)
-    rng = np.random.default_rng(12)
-    for z in [rng.normal(0, 2, density.dim), *extreme_points(density, rng)]:
-        logp, dlogp = evaluate(z)
-        wanted, gradient = density.logp_grad(z)
-        assert logp == pytest.approx(wanted + left_out, rel=1e-9)
-        np.testing.assert_allclose(dlogp, gradient, rtol=1e-9, atol=1e-9 * np.abs(gradient).max())
-
-
 @pytest.mark.parametrize("model", REGISTRY)
 def test_names_and_coordinates_of_the_graph(model):
     _, pymc_model, _, _ = graph(model, "plain")

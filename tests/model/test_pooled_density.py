@@ -69,16 +69,6 @@ def test_the_density_is_that_of_the_pymc_model(model, options):
         assert ours == pytest.approx(logp(point) - log_volume, rel=0, abs=1e-9)
 
 
-@pytest.mark.parametrize(("model", "options"), VARIANTS)
-def test_the_gradient_is_that_of_finite_differences(model, options):
-    density = make_density(model, **options)
-    for z in points(density):
-        _, gradient = density.logp_grad(z)
-        for i, step in enumerate(1e-5 * np.eye(density.dim)):
-            slope = (density.logp_grad(z + step)[0] - density.logp_grad(z - step)[0]) / 2e-5
-            assert gradient[i] == pytest.approx(slope, rel=1e-5, abs=1e-5)
-
-
 @pytest.mark.parametrize("model", ["spm", "scar", "psychm"])
 def test_curvature_is_that_of_finite_differences(model):
     density = make_density(model, audited=True)

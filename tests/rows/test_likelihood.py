@@ -16,7 +16,15 @@ from bayes_lepu.rows import (
     make_point,
     make_rows,
 )
-from tests.likelihoods import certain, differences, links_of, make_data, unpack, used
+from tests.likelihoods import (
+    certain,
+    differences,
+    expected_by_labels,
+    links_of,
+    make_data,
+    unpack,
+    used,
+)
 
 CASES = [
     pytest.param(propensity, false_marks, id=f"{name}{'-false marks' if false_marks else ''}")
@@ -88,6 +96,15 @@ def test_observed_information_by_differences(propensity, false_marks):
 
 
 @pytest.mark.parametrize(("propensity", "false_marks"), CASES)
+def test_expected_information_is_the_mean_of_the_observed(propensity, false_marks):
+    rows, links, theta, at = problem(propensity, false_marks, annotators=1)
+    expected = expected_by_labels(rows, links, at(theta))
+    np.testing.assert_allclose(
+        formula.information(rows, links, at(theta)), expected, rtol=1e-8, atol=1e-8
+    )
+
+
+@pytest.mark.parametrize(("propensity", "false_marks"), CASES)
 def test_moments_and_their_gradients(propensity, false_marks):
     rows, links, theta, at = problem(propensity, false_marks)
     W, T, dT, M, dM = formula.outside_moments(rows, links, at(theta))
@@ -108,30 +125,8 @@ def test_complete_data_information_is_above_the_observed(false_marks):
     rows, links, theta, at = problem(REGISTRY["logistic"], false_marks)
     links = make_links()
     point = at(theta)._replace(class_rates=CERTAIN_LINK)
-    complete = formula.complete_information(rows, links, point)
+    complete = formula.information(rows, links, point)
     hidden = complete - formula.observed_information(rows, links, point)
     keep = used(rows, REGISTRY["logistic"])
     assert np.linalg.eigvalsh(hidden[np.ix_(keep, keep)]).min() > -1e-10
     assert np.linalg.eigvalsh(complete).min() > -1e-10
-
-
-@pytest.mark.parametrize("false_marks", [False, True])
-def test_weights_are_repeated_rows(false_marks):
-    rows, links, theta, at = problem(REGISTRY["psychometric"], false_marks)
-    times = np.random.default_rng(3).integers(0, 4, len(rows.X))
-    weighted = rows._replace(weight=times.astype(float))
-    repeated = rows._replace(
-        X=np.repeat(rows.X, times, axis=0),
-        labels=np.repeat(rows.labels, times, axis=1),
-        known=np.repeat(rows.known, times),
-        weight=np.ones(times.sum()),
-    )
-    for function in (
-        formula.loglik_grad,
-        lambda *args: (formula.complete_information(*args),),
-        formula.outside_moments,
-        lambda *args: (formula.observed_information(*args),),
-    ):
-        results = (function(r, links, at(theta)) for r in (weighted, repeated))
-        for mine, expected in zip(*results, strict=True):
-            np.testing.assert_allclose(mine, expected, rtol=1e-11, atol=1e-11)

@@ -10,7 +10,7 @@ import pytest
 from bayes_lepu.factors import arithmetic, factor_value
 from bayes_lepu.factors.logistic import LINK
 from bayes_lepu.links import RowKind
-from tools.row_formula import LOG_W_NAIVE, LOG_W_SPM, log_psychometric, row_loglik
+from tools.row_formula import LOG_W_NAIVE, LOG_W_SPM, row_loglik
 
 WEIGHTS = {
     "naive": LOG_W_NAIVE,
@@ -49,20 +49,6 @@ def test_every_row_kind_in_the_far_tails(model):
         for kind, value in wanted.items():
             got = float(row_loglik(kind, tau, omega, log_w))
             assert got == pytest.approx(value, rel=1e-12, abs=1e-15), (tau, omega, kind)
-
-
-@pytest.mark.parametrize("model", WEIGHTS)
-def test_psychometric_and_its_logarithms(model):
-    log_w = WEIGHTS[model]
-    omega = np.array(GRID)
-    log_psi, log_not_psi = log_psychometric(omega, log_w)
-    with localcontext(prec=60):
-        pairs = [exact(0.0, w, log_w)[2:] for w in GRID]
-        wanted = [float(psi) for psi, _ in pairs]
-        logs = np.array([[log(psi), log(not_psi)] for psi, not_psi in pairs])
-    np.testing.assert_allclose(factor_value(LINK, omega, log_w), wanted, rtol=1e-13)
-    np.testing.assert_allclose(log_psi, logs[:, 0], rtol=1e-13)
-    np.testing.assert_allclose(log_not_psi, logs[:, 1], rtol=1e-13)
 
 
 def test_the_psychometric_function_is_at_most_one():
