@@ -8,6 +8,7 @@ import pytest
 
 import bayes_lepu as lepu
 from bayes_lepu import Prior
+from bayes_lepu.engines import nuts
 from tests.patience import slow
 from tools.reference import reference_data
 
@@ -148,3 +149,18 @@ def test_predicted_labels_have_the_mean_of_h():
     h = fit.label_probability(X)["mean"].to_numpy()
     error = 5 * np.sqrt(0.25 / labels[..., 0].size)
     assert np.abs(labels.mean(axis=(0, 1)) - h).max() < error
+
+
+def test_nutpie_calls_the_density_as_a_c_function(monkeypatch):
+    """By parts of nutpie that are not documented; without them Python gives the same draws."""
+    X, l, _ = simulate(1, n=200, p=2)
+    options = {**QUICK, "model": "spm", "draws": 50, "tune": 100, "random_seed": 1}
+    made, make = [], nuts.model_of_pointers
+    monkeypatch.setattr(
+        nuts, "model_of_pointers", lambda *args: made.append(make(*args)) or made[-1]
+    )
+    fit = lepu.fit(X, l, **options)
+    assert made
+    assert None not in made
+    monkeypatch.setattr(nuts, "model_of_pointers", lambda *args: None)
+    np.testing.assert_array_equal(lepu.fit(X, l, **options).parameters.a, fit.parameters.a)
