@@ -275,14 +275,28 @@ C_DENSITY = types.int64(types.uint64, NUMBERS, NUMBERS, NUMBERS, types.voidptr)
 C_COPY = types.int64(types.uint64, types.uint64, NUMBERS, NUMBERS, types.voidptr)
 
 
+def _borrowed(context: Any, build: Any, kind: Any, value: Any) -> Any:
+    """The same value whose arrays own nothing, so that nobody counts who uses them."""
+    if isinstance(kind, types.Array):
+        array = context.make_array(kind)(context, build, value)
+        array.meminfo = array.meminfo.type(None)
+        array.parent = array.parent.type(None)
+        return array._getvalue()
+    for i, part in enumerate(kind if isinstance(kind, types.BaseTuple) else ()):
+        own = _borrowed(context, build, part, build.extract_value(value, i))
+        value = build.insert_value(value, own, i)
+    return value
+
+
 @intrinsic
 def store(_context, room, value):  # type: ignore[no-untyped-def]
     """Write a value, without what its arrays hold, to the start of an array of bytes."""
 
     def generate(context, build, signature, args):  # type: ignore[no-untyped-def]
         start = context.make_array(signature.args[0])(context, build, args[0]).data
-        kind = context.get_value_type(signature.args[1])
-        build.store(args[1], build.bitcast(start, kind.as_pointer()))
+        kind = signature.args[1]
+        place = build.bitcast(start, context.get_value_type(kind).as_pointer())
+        build.store(_borrowed(context, build, kind, args[1]), place)
         return context.get_dummy_value()
 
     return types.void(room, value), generate
@@ -293,11 +307,8 @@ def stored(_context, address, kind):  # type: ignore[no-untyped-def]
     """The value of this type that `store` wrote there."""
 
     def generate(context, build, signature, args):  # type: ignore[no-untyped-def]
-        made = signature.return_type
-        start = build.bitcast(args[0], context.get_value_type(made).as_pointer())
-        value = build.load(start)
-        context.nrt.incref(build, made, value)
-        return value
+        made = context.get_value_type(signature.return_type)
+        return build.load(build.bitcast(args[0], made.as_pointer()))
 
     return kind.instance_type(address, kind), generate
 
