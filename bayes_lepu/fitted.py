@@ -431,9 +431,9 @@ class Fit:
 
         Parameters
         ----------
-        by : str, list of str, Series, array or function, optional
-            Groups: a column of the fit, several of them, a value for every row (also of a column
-            that is no feature), or a function of the table of columns.
+        by : str, list of str, Series, DataFrame, array or function, optional
+            Groups: a column of the fit, several of them, values for every row (also of columns
+            that are no features), or a function of the table of columns.
         ci_prob : float, optional
             Probability of the intervals; ArviZ's ``stats.ci_prob`` by default.
 
@@ -474,9 +474,9 @@ class Fit:
 
         Parameters
         ----------
-        by : str, list of str, Series, array or function, optional
-            Groups: a column of the fit, several of them, a value for every row (also of a column
-            that is no feature), or a function of the table of columns.
+        by : str, list of str, Series, DataFrame, array or function, optional
+            Groups: a column of the fit, several of them, values for every row (also of columns
+            that are no features), or a function of the table of columns.
         ci_prob : float, optional
             Probability of the intervals; ArviZ's ``stats.ci_prob`` by default.
 
@@ -505,7 +505,7 @@ class Fit:
 
         Parameters
         ----------
-        by : str, list of str, Series, array or function
+        by : str, list of str, Series, DataFrame, array or function
             Groups; see `class_prior`.
         a, b : object
             Names of the two groups.
@@ -533,7 +533,6 @@ class Fit:
         k: int,
         *,
         goal: str = "total",
-        random_share: float | None = None,
         random_seed: int | None = None,
     ) -> AuditPlan:
         """Which k unlabelled rows to audit.
@@ -545,9 +544,8 @@ class Fit:
         goal : {"total", "find", "orientation"}
             ``total``: rows at random, uncertain ones more often, for the number of positives.
             ``find``: the rows that are most probably positive. ``orientation``: the rows whose
-            class tells most about which factor is the class.
-        random_share : float, optional
-            Share of the k rows that is drawn at random: 1 for the total, else 0.2.
+            class tells most about which factor is the class. Of these two every fifth row is drawn
+            at random, so that the total can be estimated too.
         random_seed : int, optional
             Seed of the draw; by default the fit's own.
 
@@ -566,7 +564,7 @@ class Fit:
         20
         """
         self._require_memory("suggest_audit")
-        return suggest_audit(self, k, goal=goal, random_share=random_share, random_seed=random_seed)
+        return suggest_audit(self, k, goal=goal, random_seed=random_seed)
 
     def plan_audit(self, *, width: float, ci_prob: float | None = None) -> pd.Series:
         """How many rows to audit at random, with and without the help of this fit.

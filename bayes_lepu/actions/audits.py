@@ -7,10 +7,12 @@ r"""Which unlabelled rows to audit, and how many: a plan that knows its design.
 
   .. math:: r_i \propto \tfrac12 + \tfrac12 \sqrt{p_i (1-p_i)} \Big/ \overline{\sqrt{p (1-p)}} .
 
-* ``orientation``: the rows whose class would change most which factor is taken for the class. For
-  draws that hold both orientations in their posterior proportion, z = 1 on the swapped side, these
-  are the largest :math:`\mathrm{cov}(z, m_i)^2 / (\mathrm{Var}\,m_i + E[m_i (1-m_i)])`, with
-  :math:`m_i = P(y=1 \mid x_i, l_i=0)`.
+* ``orientation``: the rows about whose class the two readings of the labels (each factor taken for
+  the class) disagree most. With m and m' = P(y=1 | x, l=0) in them, z = 1 in the second, and either
+  as likely, these have the largest
+
+  .. math:: \mathrm{cov}(z, y_i)^2 / \mathrm{Var}\, y_i
+      \propto (m_i - m_i')^2 / \bar m_i (1 - \bar m_i).
 
 Rows chosen by a model cannot check that model: a part is always drawn at random, and the plan
 records with which probabilities.
@@ -37,6 +39,7 @@ known rows, and nothing more. `tools.audit_study` measures the coverage.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -48,20 +51,19 @@ from scipy.special import ndtri, stdtrit
 from bayes_lepu.actions.groups import Groups
 from bayes_lepu.actions.missed import (
     MAX_DRAWS,
-    exchanged_draws,
+    UNNAMED_LEVEL,
     open_rows,
     positive_given_labels,
+    read_open,
     stream,
     weighted_sums,
 )
 from bayes_lepu.data.pu_data import PUData
-from bayes_lepu.data.weights import evenly_spaced
 from bayes_lepu.errors import DataError, FileFormatError, ModelError
 from bayes_lepu.links import Array
 from bayes_lepu.model.parameters import Parameters
-from bayes_lepu.result.summaries import interval_level, mean_by_row, row_blocks, tail_probabilities
-from bayes_lepu.suggestions import unknown
-from bayes_lepu.verdict.evidence import evidence_of
+from bayes_lepu.result.summaries import interval_level, mean_by_row, tail_probabilities
+from bayes_lepu.suggestions import some, unknown
 
 if TYPE_CHECKING:
     from bayes_lepu.fitted import Fit
@@ -70,6 +72,8 @@ if TYPE_CHECKING:
 GOALS = {"find": 0.2, "total": 1.0, "orientation": 0.2}
 WITH_FIT = "with this fit, if it is right"
 RANDOM, CHOSEN, PLANNED = "random", "chosen", "planned"
+YES, NO = ("1", "1.0", "yes", "true"), ("0", "0.0", "no", "false")
+ANSWERS = dict.fromkeys(YES, 1.0) | dict.fromkeys(NO, 0.0)  # as spreadsheets write them
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -97,11 +101,14 @@ class AuditPlan:
             '  fit.update(audits=lepu.read_audit("audit.csv"))'
         )
 
-    def to_csv(self, path: str | Path, X: pd.DataFrame | None = None) -> Path:
+    def to_csv(self, path: str | Path, X: Any = None) -> Path:
         """Write the rows with an empty column ``y`` to fill in, and their cells of X if given."""
         rows = self.rows.assign(goal=self.goal)
         if X is not None:
-            rows = rows.join(X.loc[rows.index].drop(columns=rows.columns, errors="ignore"))
+            cells = pd.DataFrame(X)
+            if not rows.index.isin(cells.index).all():
+                raise DataError("X has not all rows of the plan; the table of the fit is expected.")
+            rows = rows.join(cells.loc[rows.index].drop(columns=rows.columns, errors="ignore"))
         rows.to_csv(path, index_label="row")
         return Path(path)
 
@@ -112,19 +119,39 @@ def read_audit(path: str | Path) -> AuditPlan:
     Parameters
     ----------
     path : str or Path
-        A CSV file of ``AuditPlan.to_csv``, or one of your own with the columns ``row`` (first),
-        ``y``, ``picked`` (random or chosen) and ``probability`` (of being drawn, 1 for chosen).
+        A CSV file of ``AuditPlan.to_csv``, as a spreadsheet may have changed it, or one of your own
+        with the columns ``row`` (label in the table of the fit), ``y`` (0, 1, yes, no, or empty
+        where it is not known), ``picked`` (random or chosen) and ``probability`` (of being drawn, 1
+        for chosen).
 
     Returns
     -------
     AuditPlan
     """
-    rows = pd.read_csv(path, index_col=0)
-    lacking = [c for c in ("y", "picked", "probability") if c not in rows]
-    if lacking:
+    text = Path(path).read_text(encoding="utf-8-sig")
+    head = text.partition("\n")[0]
+    separator = ";" if head.count(";") > head.count(",") else ","
+    table = pd.read_csv(StringIO(text), sep=separator, dtype=str)
+    if lacking := [c for c in ("row", "y", "picked", "probability") if c not in table]:
         raise FileFormatError(f"{path} has no column {lacking[0]!r}; write it by plan.to_csv().")
+    table = table.dropna(subset="row")
+    said = table["y"].str.strip().str.casefold().replace("", np.nan)
+    table["y"] = said.map(ANSWERS)
+    if (odd := said.notna() & table["y"].isna()).any():
+        raise DataError(
+            f"{path}: y holds {some(list(said[odd].unique()))}; 0, 1, yes, no, or an empty cell "
+            "for unknown is expected."
+        )
+    known = table.dropna(subset="y").drop_duplicates(["row", "y"])
+    if (twice := known["row"].duplicated()).any():
+        raise DataError(
+            f"{path} names the row {known['row'][twice].iloc[0]!r} twice, with different classes."
+        )
+    rows = pd.concat([known, table]).drop_duplicates("row").sort_index().set_index("row")
     if not rows["picked"].isin([RANDOM, CHOSEN]).all():
         raise DataError(f"{path}: picked holds other words than {RANDOM} and {CHOSEN}.")
+    decimals = rows["probability"].str.replace(",", ".")
+    rows["probability"] = pd.to_numeric(decimals, errors="coerce")
     if not rows["probability"].between(0, 1, inclusive="right").all():
         raise DataError(f"{path}: probability holds values that are not above 0 and at most 1.")
     goal = str(rows["goal"].iloc[0]) if "goal" in rows and len(rows) else "total"
@@ -136,7 +163,6 @@ def suggest_audit(
     k: int,
     *,
     goal: str,
-    random_share: float | None,
     random_seed: int | None,
 ) -> AuditPlan:
     """Which k unlabelled rows to audit (see `Fit.suggest_audit`)."""
@@ -144,16 +170,13 @@ def suggest_audit(
         raise ModelError(unknown("goal", goal, GOALS))
     if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
         raise ModelError(f"k = {k!r}; a whole number of at least 1 is expected.")
-    share = GOALS[goal] if random_share is None else random_share
-    if not 0 <= share <= 1:
-        raise ModelError(f"random_share = {share!r}; a number from 0 to 1 is expected.")
     among = open_rows(fit)
     k = min(k, len(among))
     if k == 0:
         raise DataError("No unlabelled row is left to audit: the class of every one is known.")
     p = mean_by_row(fit.draws.thin(MAX_DRAWS), positive_given_labels(fit.data), among)
-    n_random = round(share * k)
-    worth = _worth(fit, among) if goal == "orientation" and n_random < k else p
+    n_random = round(GOALS[goal] * k)
+    worth = _disagreement(fit) if goal == "orientation" else p
     chosen = np.argsort(-worth, kind="stable")[: k - n_random]
     left = np.setdiff1d(np.arange(len(among)), chosen)
     rng = stream(fit) if random_seed is None else np.random.default_rng(random_seed)
@@ -194,41 +217,17 @@ def draw(probability: Array, rng: np.random.Generator) -> NDArray[np.intp]:
     return np.sort(order[np.minimum(at, len(order) - 1)])
 
 
-def _worth(fit: "Fit", among: NDArray[np.intp]) -> Array:
-    """How much the class of every row would tell about the orientation."""
-    if fit.is_point:
+def _disagreement(fit: "Fit") -> Array:
+    """How much the class of every open row would tell about which factor is the class."""
+    readings = read_open(fit, both=True)[1]
+    if len(readings) < 2 or fit.identifiability.level < UNNAMED_LEVEL:
         raise ModelError(
-            "A point estimate has no uncertainty about the orientation. Use a fit with draws, for "
-            "example fit.update(method='laplace')."
-        )
-    draws, side = both_orientations(fit)
-    if side.std() == 0:
-        raise ModelError(
-            "The draws agree on which factor is the class, so no audit can tell more about it. "
+            "The labels name the class already, so no audit can tell more about it. "
             "Use goal='total' or goal='find'."
         )
-    positive, parts = positive_given_labels(fit.data), []
-    for block in row_blocks(len(among), draws.b.size):
-        m = positive(draws, among[block])
-        cross = (side - side.mean()) @ m / len(m)
-        parts.append(cross**2 / (m.var(axis=0) + np.mean(m * (1 - m), axis=0) + 1e-12))
-    return np.concatenate(parts)
-
-
-def both_orientations(fit: "Fit") -> tuple[Parameters, Array]:
-    """Draws with both orientations in their posterior proportion, and 1 for each swapped one.
-
-    Where a rule named the factors, the draws lie on one side: some are swapped again.
-    """
-    some = evenly_spaced(fit.draws.b.size, MAX_DRAWS)
-    flat = fit.draws.take(some)
-    if not evidence_of(fit).symmetric or fit.orientation.rule == "none":
-        return flat, exchanged_draws(fit)[some].astype(float)
-    probability = fit.orientation.probability
-    keep = 0.5 if probability is None else probability
-    # Evenly spread over the draws (golden ratio), so that no chain is swapped more than another.
-    own = np.modf(np.arange(flat.b.size) * 0.6180339887498949)[0] < keep
-    return flat.choose(own, flat.swap()), (~own).astype(float)
+    one, other = (reading.mean for reading in readings)
+    middle = (one + other) / 2
+    return np.asarray((one - other) ** 2 / np.maximum(middle * (1 - middle), 1e-12))
 
 
 # Answers --------------------------------------------------------------------------------------
@@ -245,6 +244,8 @@ def with_answers(data: PUData, audits: str | None, plan: AuditPlan, y: Array) ->
     given = pd.Series(plan.rows["probability"].to_numpy(), index=at)
     answered = at[~np.isnan(y[at])]
     random = given[given < 1]
+    if len(at) and not len(answered):
+        raise DataError("The plan has no answer yet; fill in its column y, or pass y=.")
     share = float(random.index.isin(answered).mean()) if len(random) else 1.0
     new = ~np.isnan(y) & (rounds == 0) & (data.l == 0)
     chance = np.where(new, 1.0, probability)
@@ -554,10 +555,10 @@ def _predict(
     cells = np.zeros((data.n, len(everything), count))
     cells[np.arange(data.n), :, codes] = everything.T * data.weight[:, None]
 
-    def sums(some: Parameters) -> Array:
+    def sums(draws: Parameters) -> Array:
         weight = cells.reshape(data.n, -1)
-        found = weighted_sums(positive, some, np.arange(data.n), weight)[0]
-        return found.reshape(some.b.size, -1, count)
+        found = weighted_sums(positive, draws, np.arange(data.n), weight)[0]
+        return found.reshape(draws.b.size, -1, count)
 
     whole = sums(draws)
     if not fit.is_point:

@@ -45,8 +45,11 @@ from bayes_lepu.verdict.records import Identifiability
 if TYPE_CHECKING:
     from bayes_lepu.fitted import Fit
 
+FEW_ROWS = 10  # the share of fewer is made by single rows
 IDENTIFIED = "under it the ratio is identified even where the level of π is not"
-type By = str | Sequence[str] | pd.Series | NDArray[Any] | Callable[[pd.DataFrame], Any]
+type By = (
+    str | Sequence[str] | pd.Series | pd.DataFrame | NDArray[Any] | Callable[[pd.DataFrame], Any]
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,29 +62,35 @@ class Groups:
 
 
 def read_groups(data: PUData, by: By) -> Groups:
-    """Groups by a column of the fit, several of them, one value per row, or a function of them."""
-    title = "group"
+    """Groups by columns of the fit, values for every row, or a function of the columns."""
     if callable(by):
         columns = (own_values(data, term, np.arange(data.n)) for term in data.terms)
-        values = pd.Series(by(pd.DataFrame(dict(c for c in columns if c is not None))))
-        title = str(values.name or title)
-    elif isinstance(by, str):
-        title, values = by, _column(data, by)
-    elif isinstance(by, list | tuple) and all(isinstance(c, str) and c in data.terms for c in by):
-        title = ", ".join(by)
-        parts = [_column(data, c).astype(str) for c in by]
-        values = parts[0].str.cat(parts[1:], sep=", ") if len(parts) > 1 else parts[0]
-    else:
-        values = by if isinstance(by, pd.Series) else pd.Series(np.asarray(by))
-        title = str(values.name or title)
-        if isinstance(by, pd.Series) and not by.index.equals(data.index):
+        table = pd.DataFrame(dict(c for c in columns if c is not None), index=data.index)
+        try:
+            by = by(table)
+        except KeyError as error:
+            raise DataError(f"by asks for {error}, but sees {some(list(table))} only.") from error
+    if isinstance(by, str):
+        by = [by]
+    if isinstance(by, list | tuple) and len(by) != data.n:  # columns, not a value for every row
+        if not by:
+            raise DataError("by names no column; one or more are expected.")
+        by = pd.concat([_column(data, name) for name in by], axis=1)
+    if isinstance(by, pd.Series | pd.DataFrame):
+        if not by.index.equals(data.index):
             if not data.index.isin(by.index).all() or by.index.has_duplicates:
                 raise DataError("by has no value for some rows of the fit; one each is expected.")
-            values = by.loc[data.index]
-    if len(values) != data.n:
-        raise DataError(f"by has {len(values)} values; one for each of {data.n} rows is expected.")
-    if values.isna().any():
-        raise DataError(f"by has {int(values.isna().sum())} missing values; fill them first.")
+            by = by.loc[data.index]
+    else:
+        by = pd.Series(np.asarray(by))
+    if isinstance(by, pd.Series):
+        by = by.to_frame("group" if by.name is None else by.name)
+    if len(by) != data.n:
+        raise DataError(f"by has {len(by)} values; one for each of {data.n} rows is expected.")
+    if missing := int(by.isna().any(axis=1).sum()):
+        raise DataError(f"by has {missing} missing values; fill them first.")
+    title = ", ".join(str(name) for name in by)
+    values = by.iloc[:, 0] if by.shape[1] == 1 else by.astype(str).agg(", ".join, axis=1)
     codes, names = pd.factorize(values, sort=True)
     if len(names) > data.n / 10:
         raise DataError(
@@ -225,12 +234,7 @@ def compare_groups(
     ci_prob: float | None,
 ) -> Comparison:
     """Ratio and difference of the shares of two groups."""
-    if missing := [g for g in (a, b) if g not in groups.names]:
-        raise DataError(
-            f"{groups.title} has no group {missing[0]!r}; one of "
-            f"{some([str(g) for g in groups.names])} is expected."
-        )
-    at = [groups.names.index(g) for g in (a, b)]
+    at = [_place(groups, g) for g in (a, b)]
     found, each = group_shares(fit, verdict, groups), np.eye(len(groups.names))
     pairs = [shares[:, at].T for shares in (found.draws, found.forms, found.swapped)]
     ratio = describe(*(np.log(one / other) for one, other in pairs), ci_prob=ci_prob)
@@ -249,18 +253,30 @@ def compare_groups(
     return Comparison(table, rests_on(fit, groups), doubts)
 
 
+def _place(groups: Groups, name: Any) -> int:
+    """The place of a group by its name, or by how that is printed."""
+    for place, known in enumerate(groups.names):
+        if known == name or str(known) == str(name):
+            return place
+    raise DataError(
+        f"{groups.title} has no group {name!r}; one of {some([str(g) for g in groups.names])} is "
+        "expected."
+    )
+
+
 def rests_on(fit: "Fit", groups: Groups) -> str:
     """What is assumed of the marking in the groups, and whether it identifies ratios."""
-    data = fit.data
-    places = [j for t in groups.title.split(", ") if t in data.terms for j in data.terms[t]]
-    inside = set(np.flatnonzero(data.selection_mask)) if fit.spec.has_selection else set()
-    if not inside:
+    data, inside = fit.data, fit.data.selection_mask
+    if not fit.spec.has_selection or not inside.any():
         return f"positives are marked at the same rate everywhere; {IDENTIFIED}"
-    if inside <= set(places):
+    first = np.unique(groups.codes, return_index=True)[1]
+    apart = np.asarray(abs(data.X - data.X[first[groups.codes]]).sum(axis=0)).ravel()
+    of_group = apart == 0  # columns that are the same in all rows of a group
+    if of_group[inside].all():
         text = "positives are marked at one rate in each group, whatever else is known of them"
-        common = not data.class_mask[places].any()
+        common = not data.class_mask[of_group].any()
         return f"{text}; P(y=1 | x) is common to the groups; {IDENTIFIED}" if common else text
-    if not inside & set(places):
+    if not of_group[inside].any():
         text = "given their columns, positives are marked alike in all groups"
         return f"{text}: the ratio moves with the shape of s, not with its level"
     return "the form of the propensity, which depends on the group and on other columns"
@@ -270,6 +286,9 @@ def _doubts(fit: "Fit", groups: Groups, at: list[int]) -> tuple[str, ...]:
     """Groups whose scores hardly overlap, or whose labels follow the score with another slope."""
     data, draws, doubts = fit.data, fit.draws.thin(MAX_DRAWS), []
     masks = [groups.codes == g for g in at]
+    for g, m in zip(at, masks, strict=True):
+        if m.sum() < FEW_ROWS:
+            doubts.append(f"{groups.names[g]!r} has only {m.sum()} rows: chance decides")
     t = mean_by_row(draws, Parameters.t, data.X)
     score = np.log(np.maximum(t, 1e-12)) - np.log(np.maximum(1 - t, 1e-12))
     ends = [np.quantile(score[m], (0.01, 0.99)) for m in masks]
@@ -308,7 +327,7 @@ def _column(data: PUData, name: str) -> pd.Series:
             f"{name!r} is no column of this fit ({some(list(data.terms))}). Pass its values, one "
             f"per row: by=X[{name!r}]."
         )
-    return pd.Series(found[1], name=name)
+    return pd.Series(found[1], index=data.index, name=name)
 
 
 def own_values(data: PUData, name: str, rows: NDArray[np.intp]) -> tuple[str, NDArray[Any]] | None:

@@ -1,32 +1,18 @@
 """Shares by group and their ratios: what is known of them where the level of π is not."""
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.special import expit
 
 import bayes_lepu as lepu
 from bayes_lepu.errors import DataError
+from tools import ratio_study
+from tools.defaults_version import defaults_version
+from tools.ratio_study import fitted, made
 
 pytestmark = pytest.mark.filterwarnings("ignore::bayes_lepu.LepuWarning")
-
-
-def made(seed, n=3000, marks=(0.6, 0.25), slope=1.0):
-    """A class with an unknown ceiling; positives are marked at one rate in each group."""
-    rng = np.random.default_rng([5, seed])
-    north = (rng.random(n) < 0.5).astype(int)
-    X = rng.normal(size=(n, 3)) + np.array([0.7, 0.3, 0]) * north[:, None]
-    score = X @ np.array([1.8, -1.0, 0.6]) * np.where(north, slope, 1.0)
-    y = rng.random(n) < rng.uniform(0.7, 1.0) * expit(score - 1.0)
-    l = y & (rng.random(n) < np.array(marks)[north])
-    frame = pd.DataFrame(X, columns=list("abc")).assign(region=np.array(["south", "north"])[north])
-    return frame, l.astype(int), y, y[north == 1].mean() / y[north == 0].mean()
-
-
-def fitted(frame, l, **options):
-    given = {"model": "spm", "class_features": list("abc"), "selection_features": ["region"]}
-    given |= {"method": "laplace", "draws": 250, "random_seed": 1}
-    return lepu.fit(frame, l, **given | options)
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +60,13 @@ def test_what_a_ratio_rests_on(case):
     found = scar.compare_groups(frame["region"], "north", "south")
     assert found.rests_on.startswith("positives are marked at the same rate everywhere")
     found = fit.compare_groups(frame["a"] > 0, True, False)
-    assert "the form of the propensity" not in found.rests_on
+    assert "marked alike in all groups" in found.rests_on
+    values = fit.compare_groups(frame["region"].to_numpy(), "north", "south")
+    assert values.rests_on.startswith("positives are marked at one rate in each group")
+    cut = pd.qcut(frame["a"], 4)
+    varying = fitted(frame, l, selection_features=["a"], method="map")
+    assert "one rate in each group" not in varying.class_prior(by=cut).attrs["rests_on"]
+    assert varying.compare_groups(cut, str(cut.min()), cut.max()).table.loc["ratio", "mean"] < 1
     both = fitted(frame, l, selection_features=["region", "a"], method="map")
     found = both.compare_groups("region", "north", "south")
     assert found.rests_on.startswith("the form of the propensity")
@@ -118,6 +110,9 @@ def test_both_orientations_count_where_nobody_names_the_factors(case):
 def test_an_unknown_group_is_refused(case):
     with pytest.raises(DataError, match="no group 'east'; one of north, south"):
         case[-1].compare_groups("region", "north", "east")
+    few = np.where(np.arange(3000) < 3, "few", "many")
+    (doubt, *_) = case[-1].compare_groups(few, "few", "many").doubts
+    assert doubt.startswith("'few' has only 3 rows")
 
 
 def test_report_and_picture(case, tmp_path):
@@ -129,24 +124,31 @@ def test_report_and_picture(case, tmp_path):
     assert drawn.backend == "none"
 
 
-def compared(seed, marks=(0.6, 0.25)):
-    """Whether the range of the ratio covers, and its width over that of π on a log scale."""
-    frame, l, _, truth = made(seed, marks=marks)
-    common = marks[0] == marks[1]
-    options = {"model": "scar", "selection_features": None} if common else {}
-    fit = fitted(frame.drop(columns="region") if common else frame, l, **options)
-    table = fit.compare_groups(frame["region"], "north", "south").table
-    ratio, (low, high) = table.loc["ratio"], fit.identifiability.pi_range
-    width = np.log(ratio["high"] / ratio["low"]) / np.log(high / low)
-    return ratio["low"] <= truth <= ratio["high"], width
+# Stored figures ---------------------------------------------------------------------------------
+
+STORED = json.loads(ratio_study.RUNS.read_text(encoding="utf-8"))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("marking", "widest"), [({}, 0.5), ({"marks": (0.45, 0.45)}, 0.75)], ids=["by group", "common"]
-)
-def test_ratios_cover(marking, widest):
+def test_the_stored_ranges_cover():
     """Where the group alone decides on s, the ratio is half as uncertain as π; else it is less."""
-    covered, widths = np.transpose([compared(seed, **marking) for seed in range(24)])
-    assert np.mean(covered) >= 0.9
-    assert np.median(widths) <= widest
+    for way, widest in (("by group", 0.5), ("common", 0.75)):
+        runs = [run for run in STORED["runs"] if run["way"] == way]
+        assert len(runs) >= 20
+        assert np.mean([ratio_study.covered(run) for run in runs]) >= 0.9
+        assert np.median([ratio_study.width(run) for run in runs]) <= widest
+        assert np.mean([run["doubt"] for run in runs]) <= 0.1
+    assert all(run["doubt"] for run in STORED["runs"] if run["way"] == "less steep")
+
+
+def test_the_stored_figures_are_those_of_the_page_and_of_these_defaults():
+    assert STORED["defaults"] == defaults_version(), "run python -m tools.ratio_study"
+    assert ratio_study.table(STORED["runs"]) in ratio_study.PAGE.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("way", "seed"),
+    [("by group", 0), *(pytest.param(w, 3, marks=pytest.mark.slow) for w in ratio_study.WAYS)],
+)
+def test_a_set_of_the_study_again(way, seed):
+    (stored,) = [r for r in STORED["runs"] if (r["way"], r["seed"]) == (way, seed)]
+    assert ratio_study.compared(way, seed) == pytest.approx(stored, abs=0.002)

@@ -115,6 +115,9 @@ def test_groups(rows, fit):
     same = fit.audit_estimate(by=X["place"].sample(frac=1, random_state=1), ci_prob=0.95)
     pd.testing.assert_frame_equal(table, same)
     pd.testing.assert_frame_equal(table, fit.audit_estimate(by=lambda X: X["place"], ci_prob=0.95))
+    two = fit.audit_estimate(by=X[["place"]].assign(high=X["a"] > 0), ci_prob=0.95)
+    here = ((X["place"] == "hill") & (X["a"] > 0))[at]
+    assert two.loc[("hill, True", "share"), "audits"] == here.sum()
     assert fit.audit_estimate(by=["place"]).index.names == ["place", "quantity"]
 
 
@@ -180,6 +183,9 @@ def test_wrong_questions_are_refused(rows, fit):
         (np.arange(3), "by has 3 values"),
         (X["place"].iloc[:50], "no value for some rows"),
         (X["place"].where(X["a"] > 0), "missing values"),
+        ([], "names no column"),
+        (["place", "region"], "'region' is no column of this fit"),
+        (lambda table: table["region"], "asks for 'region', but sees a, b, c, place only"),
     ):
         with pytest.raises(DataError, match=words):
             read_groups(fit.data, by)
