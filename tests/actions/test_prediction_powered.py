@@ -70,6 +70,15 @@ def test_stored_coverage(design):
     assert np.mean([r["covered"] for r in runs]) >= 0.95
 
 
+@pytest.mark.parametrize("design", ["random", "sequential"])
+def test_a_regime_of_the_study_again(design):
+    """The regime of this design that is quickest to repeat, all replications of it."""
+    runs = [r for r in json.loads(audit_study.RUNS.read_text()) if r["design"] == design]
+    stored = min(runs, key=lambda r: r.get("audits", r["m"]))
+    again = audit_study.regime(design, stored["share"], stored["model"], stored["m"])
+    assert again == pytest.approx(stored, abs=1e-3)
+
+
 def test_the_page_shows_the_stored_figures():
     text = audit_study.PAGE.read_text(encoding="utf-8")
     assert audit_study.table(json.loads(audit_study.RUNS.read_text())) in text
