@@ -468,45 +468,40 @@ def audit_estimate(
             "No audited row of this fit is said to be drawn at random. Audit some that are: "
             'fit.suggest_audit(50), or say so by fit.update(y=..., audits="random").'
         )
-    kinds = [data.l == 0] + ([data.l == 1] if marks else [])
+    kinds = np.array([data.l == 0, data.l == 1][: 1 + marks])
     drawn = (rounds > 0) & (probability < 1)
     if marks and not drawn[data.l == 1].any():
         raise ModelError("Marks may be false here: audit marked rows at random as well.")
     codes = np.zeros(data.n, dtype=np.intp) if groups is None else groups.codes
-    last, weight, rows = max(int(rounds.max()), 1), data.weight, np.flatnonzero(drawn)
-    left, sets = {}, []
-    for h, kind in enumerate(kinds):
-        for r in range(1, last + 1):
-            before = (rounds > 0) & ((rounds < r) | ((rounds == r) & (probability == 1)))
-            left[h, r] = kind & ~before
-            sets.append(left[h, r])
-    p, expected, draws = _predict(fit, rows, np.array(sets), codes, again)
+    weight, rows = data.weight, np.flatnonzero(drawn)
+    numbers = np.arange(1, max(int(rounds.max()), 1) + 1)
+    # Rows left before the draw of every round, those chosen in it set aside.
+    now = numbers[:, None] == rounds
+    left = kinds[:, None] & ((rounds == 0) | (numbers[:, None] < rounds) | (now & drawn))
+    p, expected, draws = _predict(fit, rows, left.reshape(-1, data.n), codes, again)
+    expected = expected.reshape(len(rows), *left.shape[:2], -1)
 
     def lines(here: NDArray[np.bool_], cells: Any) -> pd.DataFrame:
-        inside = here[rows]
-        strata, place = [], 0
-        for h, kind in enumerate(kinds):
+        inside, strata = here[rows], []
+        for h, kind in enumerate(kinds & here):
             made = []
-            for r in range(1, last + 1):
-                some = left[h, r] & here
-                of_round = inside & (rounds[rows] == r) & kind[rows]
+            for r, number in enumerate(numbers):
+                of_round = (rounds[rows] == number) & kind[rows]
                 at = rows[of_round]
-                rest = weight[here & kind & ~left[h, r] & (data.y == 1)].sum()
                 made.append(
                     Round(
                         y=data.y[at],
                         p=p[of_round],
-                        expected=expected[of_round, place][:, cells].sum(axis=1),
+                        expected=expected[of_round, h, r][:, cells].sum(axis=1),
                         weight=weight[at] / probability[at],
-                        known=float(rest),
-                        left=float(weight[some].sum()),
+                        known=float(weight[kind & ~left[h, r] & (data.y == 1)].sum()),
+                        left=float(weight[kind & left[h, r]].sum()),
                         share=1 / float(np.mean(1 / probability[at])) if at.size else 0.0,
                     )
                 )
-                place += 1
-            open_ = here & kind & np.isnan(data.y)
-            found = weight[here & kind & (data.y == 1)].sum()
-            strata.append(Stratum(tuple(made), float(found), float(weight[open_].sum())))
+            found = weight[kind & (data.y == 1)].sum()
+            unknown_yet = weight[kind & np.isnan(data.y)].sum()
+            strata.append(Stratum(tuple(made), float(found), float(unknown_yet)))
         marked = 0.0 if marks else float(weight[here & (data.l == 1)].sum())
         known = marked + sum(s.found for s in strata)
         total = float(weight[here].sum())

@@ -16,8 +16,6 @@ to all that h allows.
 Every end is a function of draws of h, so it has an interval of its own.
 """
 
-from collections.abc import Callable
-from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -53,52 +51,38 @@ def bound_class_prior(
     if draws.epsilon is not None:  # what the true marks leave of h
         false = draws.epsilon[:, None]
         h = np.maximum(h - false, 0.0) / (1 - false)
-    mean = np.average(h, axis=1, weights=weight)
-    lines: dict[str, tuple[Array, Array]] = {"nothing": (mean, np.ones(len(h)))}
+    # A value of h itself, which is the same whether rows are weighted or repeated.
+    top = np.quantile(h, SURE, axis=1, weights=weight, method="inverted_cdf")[:, None]
+    assumed: dict[str, tuple[Array | float, Array | float]] = {"nothing": (0.0, 1.0)}
     if s_min is not None or s_max is not None:
         low, high = _share("s_min", s_min, 0.0), _share("s_max", s_max, 1.0)
         if low >= high:
             raise ModelError(f"s_min = {low:g} and s_max = {high:g}; s_min < s_max is expected.")
-        words = f"s between {low:g} and {high:g}"
-        lines[words] = band(h, weight, lambda _: low, lambda _: high)
+        assumed[f"s between {low:g} and {high:g}"] = low, high
     if gamma is not None:
         if not gamma >= 1:
             raise ModelError(f"gamma = {gamma!r}; a factor of at least 1 is expected.")
         words = f"odds of being marked differ by a factor of at most {gamma:g}"
-        ends = (partial(_odds, factor=factor) for factor in (1 / gamma, gamma))
-        lines[words] = band(h, weight, *ends)
-    tail = tail_probabilities(ci_prob)[0]
-    records = []
-    for lower, upper in lines.values():
-        records.append(
-            {
-                "lower": float(np.mean(lower)),
-                "upper": float(np.mean(upper)),
-                "lowest": np.nan if fit.is_point else float(np.quantile(lower, tail)),
-                "highest": np.nan if fit.is_point else float(np.quantile(upper, 1 - tail)),
-            }
-        )
-    return pd.DataFrame(records, index=pd.Index(lines, name="assumed"))
+        assumed[words] = _times_odds(top, 1 / gamma), _times_odds(top, gamma)
+    tail, lines = tail_probabilities(ci_prob)[0], {}
+    for words, ends in assumed.items():
+        upper, lower = (_mean_class(h, s, weight) for s in ends)
+        lines[words] = {
+            "lower": float(np.mean(lower)),
+            "upper": float(np.mean(upper)),
+            "lowest": np.nan if fit.is_point else float(np.quantile(lower, tail)),
+            "highest": np.nan if fit.is_point else float(np.quantile(upper, 1 - tail)),
+        }
+    return pd.DataFrame.from_dict(lines, orient="index").rename_axis("assumed")
 
 
-def band(
-    h: Array,
-    weight: Array | None,
-    smallest: Callable[[Array], Array | float],
-    largest: Callable[[Array], Array | float],
-) -> tuple[Array, Array]:
-    """Both ends of π, draw by draw, for s between functions of the highest h."""
-    # A value of h itself, which is the same whether rows are weighted or repeated.
-    top = np.quantile(h, SURE, axis=1, weights=weight, method="inverted_cdf")[:, None]
-    low, high = np.asarray(smallest(top)), np.asarray(largest(top))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        lower = np.where(high > 0, np.minimum(h / high, 1.0), 1.0)
-        upper = np.where(low > 0, np.minimum(h / low, 1.0), 1.0)
-    lower, upper = (np.average(end, axis=1, weights=weight) for end in (lower, upper))
-    return lower, upper
+def _mean_class(h: Array, s: Array | float, weight: Array | None) -> Array:
+    """Mean over the rows of t = h / s, at most 1 where h allows any: π, draw by draw."""
+    t = np.minimum(np.divide(h, s, out=np.ones_like(h), where=np.asarray(s) > 0), 1.0)
+    return np.asarray(np.average(t, axis=1, weights=weight))
 
 
-def _odds(probability: Array, factor: float) -> Array:
+def _times_odds(probability: Array, factor: float) -> Array:
     """The probability with so many times the odds."""
     scaled = factor * probability
     return scaled / (1 - probability + scaled)

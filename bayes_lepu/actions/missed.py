@@ -159,19 +159,19 @@ def read(
             return (own,)
         return own, Reading(EXCHANGED, other.thin(MAX_DRAWS), X, probability)
 
-    if not both or not _has_exchange(fit):
-        return named(fit.draws)
+    if not both or not fit.spec.has_selection or fit.parameters.several:
+        return named(fit.draws)  # several annotators have no single factor to swap
     evidence = evidence_of(fit if fit.data.in_memory else replace(fit, data=fit.data.held))
     if evidence.symmetric:
         draws = evidence.pivoted.take_flat()
         return named(draws, draws.swap())
-    side = exchanged_draws(fit)
+    if fit.data.is_sparse:
+        points = [stack([mode.point]) for mode in fit.modes if mode.role == "swapped"]
+        return named(fit.draws, points[0] if points else None)
+    side = _exchanged(fit)
     own = fit.draws.take(~side) if (~side).any() else fit.draws
     if side.sum() >= ENOUGH_DRAWS:
         return named(own, fit.draws.take(side))
-    if fit.data.is_sparse:
-        points = [stack([mode.point]) for mode in fit.modes if mode.role == "swapped"]
-        return named(own, points[0] if points else None)
     peak = exchanged_peak(evidence)
     if peak is None:
         return named(own)
@@ -181,13 +181,11 @@ def read(
     return named(own, stack([moved]))
 
 
-def exchanged_draws(fit: "Fit") -> NDArray[np.bool_]:
+def _exchanged(fit: "Fit") -> NDArray[np.bool_]:
     """Which draws have the other orientation than the best mode has."""
     if "exchanged" in fit.stats:
         return np.asarray(fit.stats["exchanged"]).ravel() > 0.5
     X, draws, best = fit.data.X, fit.draws, fit.modes[0].point
-    if not _has_exchange(fit) or fit.data.is_sparse:  # the latter a point, which is a mode itself
-        return np.zeros(draws.b.size, dtype=bool)
     metric = np.cov(X.T, ddof=0).reshape(X.shape[1], -1)
 
     def distance(point: Parameters) -> Array:
@@ -202,11 +200,6 @@ def exchanged_draws(fit: "Fit") -> NDArray[np.bool_]:
         return out
 
     return distance(best.swap()) < distance(best)
-
-
-def _has_exchange(fit: "Fit") -> bool:
-    """One annotator with slopes: several have no single factor to swap with the class."""
-    return fit.spec.has_selection and not fit.parameters.several
 
 
 def weighted_sums(

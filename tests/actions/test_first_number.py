@@ -83,18 +83,6 @@ def test_a_model_that_predicts_better_is_part_of_the_range():
 # 3, 4: audits -------------------------------------------------------------------------------------
 
 
-def test_audits_that_were_not_random_are_not_believed():
-    """60 positives that somebody found and 20 negatives, reported as a random sample."""
-    case = simulate("audit", "as usual", 2)
-    rng, y, hidden = np.random.default_rng(0), np.full(len(case.l), np.nan), case.l == 0
-    for value, count in ((True, 60), (False, 20)):
-        y[rng.choice(np.flatnonzero(hidden & (case.y == value)), count, replace=False)] = value
-    fit = lepu.fit(case.X, case.l, y=y, audits="random", model="spm", method="map", random_seed=0)
-    found = fit.identifiability
-    assert found.level > 1
-    assert {"audited rows", "random audits"} & {c.name for c in found.checks if c.open}
-
-
 def test_random_audits_settle_the_total_of_a_public_table():
     from sklearn.datasets import load_breast_cancer
 
