@@ -479,7 +479,7 @@ def audit_estimate(
     now = numbers[:, None] == rounds
     left = kinds[:, None] & ((rounds == 0) | (numbers[:, None] < rounds) | (now & drawn))
     p, expected, draws = _predict(fit, rows, left.reshape(-1, data.n), codes, again)
-    expected = expected.reshape(len(rows), *left.shape[:2], -1)
+    expected = expected.reshape(len(rows), *left.shape[:2], expected.shape[-1])
 
     def lines(here: NDArray[np.bool_], cells: Any) -> pd.DataFrame:
         inside, strata = here[rows], []
