@@ -76,7 +76,7 @@ def test_the_rule():
         assert choice.chosen == next(c for c, name in found if name == kept)
         return kept, {f"{c.model} {c.learned}" for c in choice.as_good}
 
-    assert chosen(straight_scar=-9, straight_spm=-8, learned_scar=-7.5, learned_spm=-7.2) == (
+    assert chosen(straight_scar=-9, straight_spm=-8, learned_scar=-5.5, learned_spm=-5.2) == (
         "straight_scar",
         {"spm False", "scar True", "spm True"},
     )
