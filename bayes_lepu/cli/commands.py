@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from bayes_lepu._fit import fit as fit_model
+from bayes_lepu.actions.audits import plan_audit
 from bayes_lepu.actions.plain_answer import Answer
 from bayes_lepu.cli.arguments import add_options, given_options, split_names
 from bayes_lepu.cli.files import (
@@ -28,7 +29,7 @@ from bayes_lepu.data.cells import level_text
 from bayes_lepu.data.encoding import UNSEEN
 from bayes_lepu.data.frames import take_column
 from bayes_lepu.datasets import load_demo
-from bayes_lepu.errors import DataError, LepuWarning
+from bayes_lepu.errors import DataError, LepuWarning, ModelError
 from bayes_lepu.fitted import Fit, load
 from bayes_lepu.model import list_models
 from bayes_lepu.result.facts import facts_as_text
@@ -336,6 +337,36 @@ def run_report(args: argparse.Namespace, terminal: Terminal) -> None:
     terminal.result({"level": found.level, "verdict": found.verdict, "files": {"report": args.out}})
 
 
+# plan-audit -----------------------------------------------------------------------------------
+
+PLAN_EXAMPLES = """\
+examples:
+  bayes-lepu plan-audit --rows 5000 --share 0.1 --width 0.08
+  bayes-lepu plan-audit --fit lepu-photos/fit.nc --width 0.08
+"""
+
+
+def plan_options(parser: argparse.ArgumentParser) -> None:
+    """A table in two numbers, or a saved fit."""
+    parser.add_argument("--width", type=float, required=True, help="width of the 95%% interval")
+    parser.add_argument("--rows", type=int, help="unlabelled rows")
+    parser.add_argument("--share", type=float, help="share of positives among them, roughly")
+    parser.add_argument("--fit", type=Path, help="fit.nc, in place of --rows and --share")
+
+
+def run_plan(args: argparse.Namespace, terminal: Terminal) -> None:
+    """Compute and print."""
+    if args.fit is not None:
+        found = load(args.fit).plan_audit(width=args.width, ci_prob=0.95).to_dict()
+    elif args.rows is None or args.share is None:
+        raise ModelError("--rows and --share are needed, or --fit.")
+    else:
+        found = {"audits alone": plan_audit(args.rows, args.share, args.width)}
+    for name, count in found.items():
+        terminal.say(f"{count} rows: {name}")
+    terminal.result({"audits": found, "width": args.width})
+
+
 # demo and warm-up -----------------------------------------------------------------------------
 
 
@@ -421,6 +452,13 @@ COMMANDS = (
         report_options,
         run_report,
         REPORT_EXAMPLES,
+    ),
+    Command(
+        "plan-audit",
+        "how many unlabelled rows to audit at random",
+        plan_options,
+        run_plan,
+        PLAN_EXAMPLES,
     ),
     Command(
         "demo",

@@ -16,6 +16,7 @@ from bayes_lepu.cli.arguments import descriptions, read_priors
 from bayes_lepu.cli.commands import COMMANDS, predicted_rows
 from bayes_lepu.model.parameters import Parameters
 from notebooks.made_tables import fraud_table
+from tests.tiny import tiny_table
 
 QUICK = ["--method", "laplace", "--draws", "100", "--random-seed", "1"]
 FILES = {"report.html", "fit.nc", "predictions.csv", "identifiability.csv"}
@@ -614,3 +615,14 @@ def test_warm_up_runs_and_says_how_long_it_took(capsys):
     code, out, _ = run(capsys, "warm-up", "--json")
     assert code == 0
     assert json.loads(out)["seconds"] > 0
+
+
+def test_how_many_rows_to_audit(tmp_path, capsys):
+    assert main(["plan-audit", "--rows", "5000", "--share", "0.1", "--width", "0.08"]) == 0
+    assert "220 rows: audits alone" in capsys.readouterr().out
+    X, l, _ = tiny_table()
+    fit = lepu.fit(X, l, model="scar", method="map", random_seed=1)
+    path = str(fit.save(tmp_path / "fit.nc"))
+    assert main(["plan-audit", "--fit", path, "--width", "0.2", "--json"]) == 0
+    assert '"with this fit, if it is right"' in capsys.readouterr().out
+    assert main(["plan-audit", "--rows", "5000", "--width", "0.2"]) == 2
