@@ -152,13 +152,12 @@ def model_of_pointers(state: Whitened, initial: Callable[[int], Array]) -> Any:
         from nutpie.compile_pymc import CompiledPyMCModel
     except ImportError:
         return None
-    room, dim = np.zeros(16_384, dtype=np.uint8), state.mean.size  # a state has some 2000 bytes
-    compiled.write_state(room, state)
+    dim = state.mean.size
     given: dict[str, Any] = {
         "compiled_logp_func": compiled.c_density(state),
         "compiled_expand_func": compiled.c_copy(),
         "initial_point_func": initial,
-        "user_data": room,
+        "user_data": compiled.written(state),
         "shape_info": (["u"], [slice(0, dim)], [(dim,)]),
         "n_expanded": dim,
         "shared_data": {"state": state},  # kept as long as the model

@@ -303,6 +303,17 @@ def store(_context, room, value):  # type: ignore[no-untyped-def]
 
 
 @intrinsic
+def size_of(_context, value):  # type: ignore[no-untyped-def]
+    """Bytes that `store` writes."""
+
+    def generate(context, build, signature, args):  # type: ignore[no-untyped-def]
+        made = context.get_value_type(signature.args[0])
+        return context.get_constant(types.int64, context.get_abi_sizeof(made))
+
+    return types.int64(value), generate
+
+
+@intrinsic
 def stored(_context, address, kind):  # type: ignore[no-untyped-def]
     """The value of this type that `store` wrote there."""
 
@@ -314,9 +325,11 @@ def stored(_context, address, kind):  # type: ignore[no-untyped-def]
 
 
 @_jit
-def write_state(room: NDArray[np.uint8], state: Whitened) -> None:
-    """Write a state where a C function reads it."""
+def written(state: Whitened) -> NDArray[np.uint8]:
+    """A state as the bytes that a C function reads; they hold addresses into its arrays."""
+    room = np.zeros(size_of(state), dtype=np.uint8)
     store(room, state)
+    return room
 
 
 def c_density(like: Whitened) -> Any:
