@@ -47,7 +47,7 @@ PREFERRED = {False: ANNOTATORS, True: ("spm", "scar", "psychm")}  # by whether t
 # Log-likelihood units. From 0 to 5 the tuning tables of the benchmark (`benchmarks.real`) do not
 # tell margins apart; three make the data twenty times as likely.
 BEND_MARGIN, MARGIN = 3.0, 3.0
-FOLDS = 4
+FOLDS = 4  # each refits six models
 HELD_OUT = attrgetter("held_out")
 COMPARED_ROWS = 8_000  # of a larger table an even part decides: leads there are in the hundreds
 COMPARED_MARKS = 1_000  # marked rows that such a part has, where there are as many

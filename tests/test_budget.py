@@ -14,29 +14,29 @@ CONSTANT = re.compile(r"^_?[A-Z][A-Z0-9_]+(: *[a-z]+)? *= *-?[0-9.]", re.MULTILI
 # that is being added), 13,000 lines of tests, 120 numeric constants, 28 options of `fit`, 70
 # modules whose functions are called from `fit` to the page (counted in `tests/report`).
 BUDGETS = {
-    "lines of the package": 28_007,
-    "files of the package": 129,
-    "lines of the tests": 17_198,
-    "numeric constants": 241,
+    "lines of the package": 27_179,
+    "files of the package": 121,
+    "lines of the tests": 17_210,
+    "numeric constants": 120,
     "options of fit": 28,
     "modules from fit to page": 85,
 }
 # Lines of every folder: what one of them gains, others have lost before.
 FOLDERS = {
-    "actions": 1_958,
-    "cli": 1_147,
-    "data": 3_787,
-    "engines": 3_278,
-    "factors": 997,
-    "model": 2_449,
-    "plots": 927,
-    "priors": 707,
-    "report": 1_029,
-    "result": 1_522,
-    "root": 4_250,
-    "rows": 1_676,
+    "actions": 2_058,
+    "cli": 1_144,
+    "data": 3_534,
+    "engines": 3_211,
+    "factors": 995,
+    "model": 2_523,
+    "plots": 925,
+    "priors": 729,
+    "report": 931,
+    "result": 1_484,
+    "root": 4_222,
+    "rows": 1_475,
     "runtime": 324,
-    "verdict": 3_956,
+    "verdict": 3_624,
 }
 
 

@@ -28,8 +28,8 @@ from bayes_lepu.result.summaries import tail_probabilities
 if TYPE_CHECKING:
     from bayes_lepu.fitted import Fit
 
-MAX_ROWS = 20_000
-DRAWS = 500
+MAX_ROWS = 20_000  # of which a mean is good to a hundredth of their spread
+DRAWS = 500  # of which an end is good to a percent of its sd
 SURE = 0.995  # quantile of h that stands for its highest value: the maximum itself is noise
 
 

@@ -219,8 +219,6 @@ def weighted_sums(
 
 # How many ---------------------------------------------------------------------------------
 
-STREAM = 7  # which of the streams of the fit's seed is used here
-
 
 class Alternatives(NamedTuple):
     """Models that predict the labels as well: ends of π, and of positives among the first rows.
@@ -283,7 +281,7 @@ def with_mean(probability: Array, mean: float) -> Array:
 
 def stream(fit: "Fit") -> np.random.Generator:
     """Random numbers of the fit's own seed."""
-    return np.random.default_rng([fit.options.random_seed, STREAM])
+    return np.random.default_rng([fit.options.random_seed, 7])  # a stream that nothing else uses
 
 
 def count_positives(

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 LEARNERS = ("boosting", "kernel", "trees")
 KINDS = (Kernel, Trees)  # of scorers that predict and are saved as arrays
 AUTO_LEARNERS = ("kernel", "trees")  # smooth shapes and steps; both have scores without refits
-FOLDS = 5
+FOLDS = 5  # so that a score is made with four fifths of the rows
 FEWEST_MARKS = 20  # four in a fold; with fewer the scores are noise
 FEWEST_KINDS, KINDS_AMONG = 50, 2000  # different rows among the first ones
 SURE = 1e-3  # scores are kept this far from 0 and 1: log-odds of ±6.9

@@ -14,7 +14,7 @@ from bayes_lepu.factors.arithmetic import jit
 from bayes_lepu.factors.factor import Factor, Link
 from bayes_lepu.links import Array
 
-LOWEST = -700.0
+LOWEST = -700.0  # exp(-LOWEST) is still a number
 SMALL = 30.0  # from here on log(1 - exp(-e)) = log e - e/2 to all digits, e = exp(-z)
 
 

@@ -32,14 +32,14 @@ from bayes_lepu.priors.families import (
 from bayes_lepu.suggestions import unknown
 
 PENALTIES: tuple[str, ...] = ("l2", "l1", "none")
-DEFAULT_C = 0.01
+DEFAULT_C = 0.01  # so small that the labels decide wherever they can
 SLOPES = ("a", "alpha")  # of the classifier and of the propensity
 INTERCEPTS = ("b", "beta")
 SMALLEST = 1e-100  # scales whose squares, and sums of them, neither vanish nor overflow
 
 # Standard deviations that the columns together give the log-odds of a row, in the weak priors.
 CLASS_SCALE = 2.5  # at least
-SELECTION_SCALE = 1.2
+SELECTION_SCALE = 1.2  # half of it: s is smoother than t
 CLASS_LEVEL = 0.6  # of the scale above: π then has the same prior whatever that scale
 SELECTION_LEVEL_SCALE = 2.5  # an annotator may mark one positive in a hundred
 
