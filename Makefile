@@ -49,6 +49,10 @@ lint: setup
 	$(PY) -m mypy
 	$(VENV)/bin/lint-imports
 
+# Two processes share the cores; threads of BLAS in each would wait for one another.
+test test-all: export OMP_NUM_THREADS = 1
+test test-all: export OPENBLAS_NUM_THREADS = 1
+
 test: lint
 	$(PY) -m pytest -n 2 --dist worksteal
 
