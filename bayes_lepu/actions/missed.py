@@ -248,7 +248,8 @@ def alternatives_of(fit: "Fit", verdict: Identifiability) -> Alternatives:
     """The ends of π and of what the first rows hold, over all models that predict as well."""
     found = None if verdict.evidence is None else verdict.evidence.forms
     nothing = NOTHING_KNOWN._replace(pi=verdict.pi_range)
-    if found is None or not found.missed.size or not fit.data.in_memory:
+    still_open = fit.data.kind_weights[RowKind.UNLABELLED] > 0
+    if found is None or not found.missed.size or not fit.data.in_memory or not still_open:
         return nothing
     rows = np.arange(fit.data.n)[evenly_spaced(fit.data.n, found.rows)]
     unmarked = rows[fit.data.l[rows] == 0]
@@ -262,7 +263,7 @@ def alternatives_of(fit: "Fit", verdict: Identifiability) -> Alternatives:
     missed = found.missed[:, still][:, order]
     if verdict.pi_range is not None:  # every model's order, with the total at either end
         ends = missed_between(fit.data, *verdict.pi_range)
-        share = np.array(ends) / max(float(fit.data.kind_weights[RowKind.UNLABELLED]), 1e-300)
+        share = np.array(ends) / float(fit.data.kind_weights[RowKind.UNLABELLED])
         missed = np.concatenate([with_mean(missed, mean) for mean in share])
     sums = np.cumsum(missed, axis=1)
     return Alternatives(verdict.pi_range, np.stack([sums.min(axis=0), sums.max(axis=0)]))
