@@ -20,6 +20,7 @@ from bayes_lepu.actions.groups import (
     read_groups,
     shares_table,
 )
+from bayes_lepu.actions.importance import importance
 from bayes_lepu.actions.missed import (
     MAX_DRAWS,
     UNNAMED_LEVEL,
@@ -277,6 +278,34 @@ class Fit:
     def coefficients(self, *, ci_prob: float | None = None) -> pd.DataFrame:
         """Slopes and intercepts of both factors, on the internal and on the original scale."""
         return coefficient_table(self, ci_prob)
+
+    def importance(self, *, features: Sequence[str] | None = None) -> pd.DataFrame:
+        """How much t and s depend on each of your columns, by shuffling it.
+
+        Parameters
+        ----------
+        features : sequence of str, optional
+            Columns to shuffle; by default all.
+
+        Returns
+        -------
+        DataFrame
+            Index ``column``, the most important first; columns ``t`` and, where it varies, ``s``:
+            the mean square that shuffling the column changes the factor by, over twice the factor's
+            variance. 0: the column has no effect; 1: nothing else matters. Columns that act
+            together or are alike share what they explain, so the sum need not be 1. A learned class
+            is asked about your columns, never about its scores.
+
+        Examples
+        --------
+        >>> import bayes_lepu as lepu
+        >>> demo = lepu.load_demo()
+        >>> fit = lepu.fit(demo.X, demo.l, model="spm", method="map", random_seed=1)
+        >>> list(fit.importance().columns)
+        ['t', 's']
+        """
+        self._require_memory("importance")
+        return importance(self, features)
 
     def summary(
         self,

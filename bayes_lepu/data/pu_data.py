@@ -363,10 +363,14 @@ class PUData:
         out = np.zeros((len(values), self.p))
         k = values.shape[1]
         out[:, :k] = (values - self.center[:k]) / self.scale[:k]
+        return self.rated(out), table.index
+
+    def rated(self, X: Array) -> Array:
+        """Rows on the internal scale with their learned columns filled in, where there are any."""
         if self.learned is not None:
             at = self.is_learned
-            out[:, at] = (self.learned.log_odds(out) - self.center[at]) / self.scale[at]
-        return out, table.index
+            X[:, at] = (self.learned.log_odds(X) - self.center[at]) / self.scale[at]
+        return X
 
     def original_scale(self, slope: Array, intercept: Array) -> tuple[Array, Array]:
         """Coefficients on the user's own scale, from those on the internal scale.

@@ -5,7 +5,7 @@ returns the `arviz_plots.PlotCollection`; ``backend`` is ``"matplotlib"`` (defau
 or ``"bokeh"`` as in ArviZ. Save a picture with ``.savefig("s.png")``, show it with ``.show()``.
 """
 
-from bayes_lepu.plots.annotator import plot_propensity
+from bayes_lepu.plots.annotator import plot_propensity, plot_sensitivity
 from bayes_lepu.plots.answer import (
     plot_class_probability,
     plot_groups,
@@ -23,4 +23,5 @@ __all__ = [
     "plot_profile",
     "plot_propensity",
     "plot_ranking",
+    "plot_sensitivity",
 ]

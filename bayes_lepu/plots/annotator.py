@@ -10,8 +10,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from bayes_lepu.actions.groups import own_values
+from bayes_lepu.actions.missed import kept
 from bayes_lepu.data.formulas import inverse_of, is_group, spline_argument
 from bayes_lepu.errors import DataError
 from bayes_lepu.links import Array
@@ -28,6 +30,7 @@ from bayes_lepu.plots.panels import (
     some_rows,
 )
 from bayes_lepu.result.summaries import tail_probabilities
+from bayes_lepu.verdict.forms import AS_WELL
 
 if TYPE_CHECKING:
     from arviz_plots import PlotCollection
@@ -101,6 +104,43 @@ def plot_propensity(
     return panels.collection
 
 
+def plot_sensitivity(
+    fit: "Fit",
+    *,
+    plot_collection: "PlotCollection | None" = None,
+    backend: str | None = None,
+) -> "PlotCollection":
+    """The class prior π over S, how much the annotator may vary: `Fit.sensitivity` as a curve.
+
+    Large dots are the values of S that fit these labels within 4 log-likelihood units of the best
+    one, small grey dots those that fit them worse. Dashed: the range of π that the verdict prints.
+
+    Returns
+    -------
+    PlotCollection
+        One panel.
+    """
+    table = sensitivity_of(fit)
+    x, pi = table.index.to_numpy(), table["class_prior"].to_numpy()
+    panels = Panels.of(["sensitivity"], plot_collection=plot_collection, backend=backend)
+    panels.line(0, x, pi, CLASS)
+    as_well = (table["behind"] <= AS_WELL).to_numpy()
+    panels.dots(0, x[~as_well], pi[~as_well], GUIDE, size=10)
+    panels.dots(0, x[as_well], pi[as_well], CLASS, size=30)
+    ends = fit.identifiability.pi_range or ()
+    for end in ends:
+        panels.line(0, x[[0, -1]], np.full(2, end), GUIDE, dashed=True, width=1.0)
+    panels.limits(0, y=(0.0, min(1.0, 1.15 * max([float(pi.max()), *ends]))))
+    panels.labels(0, x="S: how much the annotator may vary", y="class prior π")
+    return panels.collection
+
+
+@kept
+def sensitivity_of(fit: "Fit") -> pd.DataFrame:
+    """The table behind the curve, found once for a fit."""
+    return fit.sensitivity()
+
+
 @dataclass(frozen=True, eq=False)
 class Effect:
     """s and t along one column of the user's, averaged over the rows.
@@ -131,9 +171,7 @@ def effect_of(fit: "Fit", name: str, *, ci_prob: float | None = None) -> Effect:
     s, t = np.empty((2, draws.b.size, len(values)))
     for g, value in enumerate(values):
         X[:, places] = value
-        if data.learned is not None:  # its classifiers rate the moved rows anew
-            at = data.is_learned
-            X[:, at] = (data.learned.log_odds(X) - data.center[at]) / data.scale[at]
+        X = data.rated(X)
         s[:, g], t[:, g] = draws.s(X).mean(axis=-1), draws.t(X).mean(axis=-1)
     return Effect(x, mean_and_interval(s, tails), mean_and_interval(t, tails), levels)
 

@@ -28,7 +28,14 @@ from bayes_lepu.errors import DataError
 from bayes_lepu.links import Array, RowKind
 from bayes_lepu.model.parameters import Parameters
 from bayes_lepu.model.spec import RATE_WORDS
-from bayes_lepu.plots.annotator import MAX_PANELS, own_name, plot_propensity, top_features
+from bayes_lepu.plots.annotator import (
+    MAX_PANELS,
+    own_name,
+    plot_propensity,
+    plot_sensitivity,
+    sensitivity_of,
+    top_features,
+)
 from bayes_lepu.plots.answer import (
     plot_class_probability,
     plot_groups,
@@ -349,6 +356,14 @@ def groups_section(page: Page) -> Section | None:
     )
 
 
+OVER_S = {
+    "class_prior": "π",
+    "missed": "missed positives",
+    "same_rows": "share of the first 100 rows that are the same",
+    "behind": "log-likelihood units behind the best S",
+}
+
+
 def annotator_section(page: Page) -> Section:
     """Propensity curves (bars for categories and flags), guesses and lapses."""
     fit = page.fit
@@ -387,6 +402,19 @@ def annotator_section(page: Page) -> Section:
             )
         )
     tables: tuple[tuple[str, Table], ...] = ()
+    folded: tuple[tuple[str, Table], ...] = ()
+    if not several and not fit.spec.certain and page.answer.decision.candidates:
+        pictures.append(
+            picture(
+                "If the annotator varies more or less",
+                "S is how much the columns may change the log-odds of a positive being marked; 0 "
+                "is an annotator who overlooks all alike. Large dots fit these labels about as "
+                "well as the best S. Dashed: the range printed above.",
+                partial(plot_sensitivity, fit),
+            )
+        )
+        over = sensitivity_of(fit).rename(columns=OVER_S)
+        folded = (("If the annotator varies more or less", from_frame(over, index="S")),)
     if several:
         people = fit.annotators().rename(columns={"differs_in": "differs in"})
         tables = (("Annotators", from_frame(people, index="annotator")),)
@@ -395,6 +423,7 @@ def annotator_section(page: Page) -> Section:
         "The annotators" if several else "The annotator",
         lead,
         tables=tables,
+        folded=folded,
         facts=facts,
         reading=reading,
         pictures=tuple(pictures),
@@ -595,8 +624,21 @@ def data_section(page: Page) -> Section:
         "The data",
         f"{_a_label(fit)}; a missing label can mean negative or overlooked.",
         facts=facts,
-        folded=(("Columns, and their slopes in t and s", columns_table(fit)),),
+        folded=(
+            ("Columns, and their slopes in t and s", columns_table(fit)),
+            ("How much t and s depend on each column", importance_table(fit)),
+        ),
     )
+
+
+def importance_table(fit: "Fit") -> Table:
+    """What shuffling a column changes, of the columns that matter most."""
+    note = (
+        "Mean square by which shuffling a column changes the factor, over twice the factor's "
+        "variance: 0, the column has no effect; 1, nothing else matters."
+    )
+    found = fit.importance(features=top_features(fit))
+    return from_frame(found.rename(columns="in {}".format), index="column", note=note)
 
 
 def columns_table(fit: "Fit", most: int = 60) -> Table:

@@ -200,3 +200,13 @@ def test_terms_of_a_formula_are_drawn_over_the_columns_of_the_table():
         axes = plot(fit, **options).viz["plot"].to_numpy().ravel()[0]
         assert axes.get_xlabel() == "amount"
         assert axes.get_xlim()[1] > 100
+
+
+def test_the_curve_over_s_is_the_table_of_sensitivity(fit):
+    table = fit.sensitivity()
+    marks = plots.plot_sensitivity(fit, backend="none").viz["plot"].item()
+    line = next(mark for mark in marks if mark["function"] == "line")
+    np.testing.assert_allclose(line["x"], table.index)
+    np.testing.assert_allclose(line["y"], table["class_prior"])
+    large = [m for m in marks if m["function"] == "scatter" and m["facecolor"] == panels.CLASS]
+    np.testing.assert_allclose(large[0]["x"], table.index[table["behind"] <= 4])
