@@ -167,7 +167,7 @@ def whole_tables() -> str:
     """All figures of all methods, one table per group."""
     return "\n".join(
         f"**{name[0].upper()}{name[1:]}** ({', '.join(part['table'].unique())})\n\n"
-        + markdown(overall(part).drop(columns="failed"), index="method")
+        + markdown(overall(part).drop(columns=["Brier", "cells", "failed"]), index="method")
         for name, part in groups(read_cells())
     )
 
