@@ -14,26 +14,26 @@ CONSTANT = re.compile(r"^_?[A-Z][A-Z0-9_]+(: *[a-z]+)? *= *-?[0-9.]", re.MULTILI
 # that is being added), 13,000 lines of tests, 120 numeric constants, 28 options of `fit`, 70
 # modules whose functions are called from `fit` to the page (counted in `tests/report`).
 BUDGETS = {
-    "lines of the package": 27_179,
-    "files of the package": 121,
-    "lines of the tests": 17_210,
-    "numeric constants": 120,
+    "lines of the package": 27_347,
+    "files of the package": 122,
+    "lines of the tests": 17_269,
+    "numeric constants": 122,
     "options of fit": 28,
     "modules from fit to page": 85,
 }
 # Lines of every folder: what one of them gains, others have lost before.
 FOLDERS = {
-    "actions": 2_058,
+    "actions": 2_112,
     "cli": 1_144,
-    "data": 3_534,
+    "data": 3_538,
     "engines": 3_211,
     "factors": 995,
     "model": 2_523,
-    "plots": 925,
+    "plots": 964,
     "priors": 729,
-    "report": 931,
+    "report": 973,
     "result": 1_484,
-    "root": 4_222,
+    "root": 4_251,
     "rows": 1_475,
     "runtime": 324,
     "verdict": 3_624,
