@@ -40,7 +40,12 @@ def execute(path: Path) -> None:
         client.execute()
     except CellExecutionError as error:
         raise CellError(str(error)) from None
-    # What depends on the machine alone stays out of the file.
+    # What depends on the machine alone stays out of the file: names, and the line of a first run.
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            cell.outputs = [
+                o for o in cell.outputs if "Compiling the numeric" not in o.get("text", "")
+            ]
     notebook.metadata = nbformat.from_dict(
         {
             "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
