@@ -14,9 +14,9 @@ CONSTANT = re.compile(r"^_?[A-Z][A-Z0-9_]+(: *[a-z]+)? *= *-?[0-9.]", re.MULTILI
 # that is being added), 13,000 lines of tests, 120 numeric constants, 28 options of `fit`, 70
 # modules whose functions are called from `fit` to the page (counted in `tests/report`).
 BUDGETS = {
-    "lines of the package": 27_347,
+    "lines of the package": 27_349,
     "files of the package": 122,
-    "lines of the tests": 17_269,
+    "lines of the tests": 17_278,
     "numeric constants": 122,
     "options of fit": 28,
     "modules from fit to page": 85,
@@ -36,7 +36,7 @@ FOLDERS = {
     "root": 4_251,
     "rows": 1_475,
     "runtime": 324,
-    "verdict": 3_624,
+    "verdict": 3_626,
 }
 
 

@@ -227,6 +227,8 @@ def check_columns(evidence: "Evidence") -> list[Check]:
     for question, p in ({} if found is None else found.p_values).items():
         assert found is not None
         part = found.table[found.table["question"] == question.name]
+        if part.empty:  # all products of two columns have cells that are too thin
+            continue
         strongest = part.loc[part["z"].abs().idxmax(), "term"]
         text = f"{question.what} would improve the fit with p = {p:.2g}"
         text += "." if question.alone else f"; the strongest is {strongest}."

@@ -41,6 +41,15 @@ def test_false_marks_are_no_level_one(family):
 # Columns --------------------------------------------------------------------------------------
 
 
+def test_where_every_product_of_columns_has_a_thin_cell():
+    """Six marks in one of four kinds of rows: there is no curve to ask for."""
+    X = (np.random.default_rng(0).random((60, 2)) < 0.5).astype(float)
+    l = np.zeros(60, dtype=int)
+    l[np.flatnonzero(X[:, 0] == 1)[:6]] = 1
+    fit = lepu.fit(X, l, model="scar", method="map", random_seed=0)
+    assert fit.identifiability.level > 1
+
+
 def test_the_score_test_keeps_its_level_on_straight_columns():
     """60 SCAR sets, three tests each at .05: 9 rejections expected, 19 or more have p = .002."""
     rejected, rng = 0, np.random.default_rng(4)
