@@ -14,7 +14,7 @@ CONSTANT = re.compile(r"^_?[A-Z][A-Z0-9_]+(: *[a-z]+)? *= *-?[0-9.]", re.MULTILI
 # that is being added), 13,000 lines of tests, 120 numeric constants, 28 options of `fit`, 70
 # modules whose functions are called from `fit` to the page (counted in `tests/report`).
 BUDGETS = {
-    "lines of the package": 27_349,
+    "lines of the package": 27_362,
     "files of the package": 122,
     "lines of the tests": 17_278,
     "numeric constants": 122,
@@ -23,9 +23,9 @@ BUDGETS = {
 }
 # Lines of every folder: what one of them gains, others have lost before.
 FOLDERS = {
-    "actions": 2_112,
+    "actions": 2_119,
     "cli": 1_144,
-    "data": 3_538,
+    "data": 3_544,
     "engines": 3_211,
     "factors": 995,
     "model": 2_523,

@@ -330,6 +330,13 @@ def _column(data: PUData, name: str) -> pd.Series:
     return pd.Series(found[1], index=data.index, name=name)
 
 
+def _rounded(values: Array) -> Array:
+    """To ten decimals; numbers too large for that as they are."""
+    with np.errstate(over="ignore"):
+        found = np.round(values, 10)
+    return np.where(np.isfinite(found), found, values)
+
+
 def own_values(data: PUData, name: str, rows: NDArray[np.intp]) -> tuple[str, NDArray[Any]] | None:
     """A column as the user knows it, and its name: numbers in their units, levels by name.
 
@@ -339,11 +346,11 @@ def own_values(data: PUData, name: str, rows: NDArray[np.intp]) -> tuple[str, ND
     design = data.encoding.design
     places = list(data.terms[name])
     raw = data.cells(places, rows) * data.scale[places] + data.center[places]
-    raw = np.round(raw, 10) + 0.0  # undo the rounding of the way to the internal scale and back
+    raw = _rounded(raw) + 0.0  # undo the rounding of the way to the internal scale and back
     if design is not None and (spline := spline_argument(name)):
         values = design.argument(name, raw)
         of, inverse = inverse_of(spline[0])
-        return None if values is None else (of, inverse(np.round(values, 10)))
+        return None if values is None else (of, inverse(_rounded(values)))
     if is_group(name):
         levels = [data.feature_names[j].split("=", 1)[1] for j in places]
         return name.removeprefix("1 | "), np.array(levels, dtype=object)[np.argmax(raw, axis=1)]

@@ -22,6 +22,7 @@ A classifier sees the columns of the class on the internal scale, an array ``(n,
 labels 0/1: marked by anybody, or the class itself where it was audited.
 """
 
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -280,6 +281,11 @@ class _Maker:
 
     def train(self, X: Array, target: NDArray[np.int8], weight: Array) -> Any:
         """A classifier trained on these rows."""
+        with warnings.catch_warnings():  # rows that are in every tree have the rate of all rows
+            warnings.filterwarnings("ignore", "Some inputs do not have OOB scores", UserWarning)
+            return self._trained(X, target, weight)
+
+    def _trained(self, X: Array, target: NDArray[np.int8], weight: Array) -> Any:
         classifier = self._new()
         if not weight.size or np.ptp(weight) == 0:  # bins by weights take ten times as long
             return classifier.fit(X, target)

@@ -158,7 +158,7 @@ class Layout:
     def sigma(self, z: Array) -> Array:
         """σ of every term of the full vector."""
         k = self.terms
-        return k.size * np.where(k.scale >= 0, np.exp(z[..., np.maximum(k.scale, 0)]), 1.0)
+        return k.size * np.exp(np.where(k.scale >= 0, z[..., np.maximum(k.scale, 0)], 0.0))
 
     @cached_property
     def centred(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
