@@ -57,8 +57,7 @@ LABELS_FOR_ONE = 40  # labels for a column at which S is 1, whatever the class
 BESIDE_LEARNED = 200  # labels with which S is 1 beside a learned class; of fewer s takes the class
 NAMED = 1.25  # scale of every slope of s where its columns were named
 WIDEST = 2.5  # of every slope of s: says nothing on a standardised column
-MANY_CLASS_C = 0.25  # times the root of the number of labelled rows; at 0.5 dense slopes are lost
-MANY_SELECTION_C = 0.5  # times that root
+MANY_CLASS_C = 0.25  # times the root of labelled rows, twice for s; at 0.5 dense slopes are lost
 WIDE_CLASS_C, WIDE_SELECTION_C = 0.3, 10.0  # L2, with more columns than rows
 # Of the intercepts with so many columns; a rare class has its intercept far from 0.
 MANY_CLASS_LEVEL, MANY_SELECTION_LEVEL = 2.5, 1.0
@@ -114,7 +113,7 @@ def default_penalties(data: PUData) -> dict[str, Prior]:
     elif wide:
         slopes = penalty_prior("l2", WIDE_CLASS_C), penalty_prior("l2", WIDE_SELECTION_C)
     else:
-        sizes = MANY_CLASS_C * root, MANY_SELECTION_C * root
+        sizes = MANY_CLASS_C * root, 2 * MANY_CLASS_C * root
         slopes = penalty_prior("l1", sizes[0]), penalty_prior("l1", sizes[1])
     return {
         "a": slopes[0],

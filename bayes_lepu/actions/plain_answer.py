@@ -207,7 +207,7 @@ def _look(decision: Decision) -> str:
         text += f"{say_range(own)} of them are positive; {exact} if this model is exact"
     if EXCHANGED in decision.draws:
         other = decision.outcome.loc[(EXCHANGED, "positives")]
-        text += f"; in the second reading {with_interval(other)}"
+        text += f"; with t and s swapped {with_interval(other)}"
     return text + "."
 
 

@@ -169,7 +169,7 @@ INVERSES: dict[str, Callable[[Array], Array]] = {
 
 
 def inverse_of(term: str) -> tuple[str, Callable[[Array], Array]]:
-    """What a term is a function of, and the way back to it; itself where there is none.
+    """What a term is a function of, and the inverse; itself where there is none.
 
     >>> inverse_of("log(amount)")[0], inverse_of("amount")[0]
     ('amount', 'amount')

@@ -159,7 +159,7 @@ def describe(
         warnings.warn(
             "The two readings of 'the classifier is the steeper factor' disagree: by sigma-norm "
             f"(t, s) = ({nt:.3g}, {ns:.3g}), by energy ({et:.3g}, {es:.3g}). The labels t and s "
-            "may be exchanged. Settle it with selection_features= or audited rows (y=).",
+            "may be swapped. Resolve it with selection_features= or audited rows (y=).",
             IdentifiabilityWarning,
             skip_file_prefixes=OWN_CODE,
         )

@@ -563,7 +563,7 @@ def remedies_table(page: Page) -> Table:
         "how",
         "sd of π now",
         "sd of π then",
-        "log-likelihood units for this naming now",
+        "log-likelihood units for this orientation now",
         "then",
     )
     return table(columns, rows)

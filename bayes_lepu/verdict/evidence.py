@@ -412,7 +412,7 @@ class Evidence:
                 meaning = f"mean width of the 95 % intervals of {name} over the rows"
                 rows.append((f"width of {name}", np.mean(high - low), meaning))
         if self.one_and_small:
-            rows.append(("sd of pi", sd_pi(self), "the naming of the factors given"))
+            rows.append(("sd of pi", sd_pi(self), "the orientation of the factors given"))
             local = self.local
             v = solve(local.data + local.prior, local.pi_gradient)
             prior = float(v @ local.prior @ v) / max(float(local.pi_gradient @ v), 1e-300)

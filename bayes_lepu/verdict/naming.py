@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 ORIENTATION = (0.99, 0.95)  # posterior probability
 ENOUGH_DRAWS = 100  # of the other orientation: enough for an interval
 SETTLE = (
-    "Settle it with a column that enters only one factor (selection_features=, class_features=), "
+    "Resolve it with a column that enters only one factor (selection_features=, class_features=), "
     "with audited rows (y=), with several annotators of the same rows (one column of l each), or "
     "with priors you can defend (in the SPM together with "
     "orientation='none', or the rule decides)."
@@ -79,7 +79,7 @@ def check_orientation(evidence: "Evidence") -> list[Check]:
 
     def record(status: Status, gap: float | None, more: str) -> list[Check]:
         said = f"{orientation_sentence(fit)}. {more}".rstrip()
-        threshold = f"{MODE_GAP[0]:g} {UNITS} for this naming (weak from {MODE_GAP[1]:g})"
+        threshold = f"{MODE_GAP[0]:g} {UNITS} for this orientation (weak from {MODE_GAP[1]:g})"
         text = said[0].upper() + said[1:]
         return [Check("orientation", status, gap, threshold, text, SETTLE, **_WHICH)]
 
@@ -101,7 +101,7 @@ def check_orientation(evidence: "Evidence") -> list[Check]:
         status = grade(float(probability or 0.0), ORIENTATION)
         return record(status, gap, f"{more} The answer is as good as these signs.")
     if evidence.contradicted:
-        more = f"By the likelihood this naming is {worse(gap)}: use weaker penalties (C=) or NUTS."
+        more = f"The likelihood makes this orientation {worse(gap)}: use a smaller C= or NUTS."
         return record("failed", -gap, more)
     by_curve = fit.orientation.settled_by == "learned class" and not evidence.data.n_audited
     if by_curve and bend is not None and not bend.curved:
