@@ -14,10 +14,10 @@ CONSTANT = re.compile(r"^_?[A-Z][A-Z0-9_]+(: *[a-z]+)? *= *-?[0-9.]", re.MULTILI
 # that is being added), 13,000 lines of tests, 120 numeric constants, 28 options of `fit`, 70
 # modules whose functions are called from `fit` to the page (counted in `tests/report`).
 BUDGETS = {
-    "lines of the package": 27_363,
+    "lines of the package": 27_361,
     "files of the package": 122,
     "lines of the tests": 17_278,
-    "numeric constants": 120,
+    "numeric constants": 121,
     "options of fit": 28,
     "modules from fit to page": 85,
 }
@@ -33,7 +33,7 @@ FOLDERS = {
     "priors": 729,
     "report": 973,
     "result": 1_484,
-    "root": 4_252,
+    "root": 4_250,
     "rows": 1_475,
     "runtime": 324,
     "verdict": 3_626,
