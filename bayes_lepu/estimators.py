@@ -1,28 +1,23 @@
-r"""scikit-learn classifiers over the MAP fits: penalties given or cross-validated; Elkan and Noto.
+r"""Classifiers for scikit-learn: the MAP fits, and Elkan and Noto's estimator.
 
 .. math:: P(l=1 \mid x) = s(x)\,t(x), \qquad t(x) = \sigma(a \cdot x + b), \qquad
     \min \; -\log L + C_a \lVert a\rVert + C_\alpha \lVert\alpha\rVert
 
-`PUClassifier`, `PUClassifierCV` and `ElkanNotoClassifier` follow scikit-learn's contract:
-``fit(X, l)``, ``predict``, ``predict_proba``, ``decision_function``, ``get_params``, `clone`,
-pipelines, searches (over models and learners too), metadata routing. The second argument of
-``fit`` bears scikit-learn's name ``y`` but is the *visible label l*; true classes of audited rows
-go to ``fit(X, l, audited=...)``.
+`PUClassifier` and `ElkanNotoClassifier` keep scikit-learn's contract, with pipelines, searches
+(also over models and learners), metadata routing and sparse rows. The second argument of ``fit``
+has scikit-learn's name ``y`` but is the *visible label l*; true classes of audited rows are given
+as ``fit(X, l, audited=...)``.
 
 ``predict`` and ``predict_proba`` are about the hidden class y, ``predict_label_proba`` about the
-visible label l, ``predict_propensity`` about s(x) = P(l=1 | y=1, x). Tools of scikit-learn that
-learn from the labels once more turn the answer into one about l: `CalibratedClassifierCV` fitted on
-(X, l) returns P(l=1 | x), and a search by ``scoring="accuracy"`` rewards missing what the annotator
-missed. The default score of these classifiers is minus the Brier score of h(x) = P(l=1 | x), which
-held-out labels can judge: they compare models and choose penalties. They cannot show which factor
-of h = s t is the class, nor the class prior where two models with the same h differ in it, nor the
-accuracy of t. A propensity s that is known from outside can, since a labelled row then stands for
-1/s(x) positives: for calls d and w = l/s, the mean of 1 - d + w (2d - 1) is an unbiased estimate of
-their accuracy. With the propensity of the same fit that figure checks nothing.
+visible label l, ``predict_propensity`` about s(x) = P(l=1 | y=1, x). A tool of scikit-learn that
+learns from the labels again gives an answer about l: `CalibratedClassifierCV` fitted to (X, l)
+returns P(l=1 | x), and a search with ``scoring="accuracy"`` rewards missing what the annotator
+missed. The score of these classifiers is minus the Brier score of h(x) = P(l=1 | x) on held-out
+labels: it compares models and penalties. It cannot show which factor of h = s t is the class, nor
+the class prior where two models with the same h differ in it, nor the accuracy of t.
 
-A fitted classifier keeps its parameters and not the rows it was trained on. Store it as any other
-of scikit-learn's (pickle, skops); ``to_fit(X, l).save(path)`` writes a file of plain data, with
-verdict and report.
+A fitted classifier keeps its parameters and not its training rows. Store it like any other of
+scikit-learn's (pickle, skops); ``to_fit(X, l).save(path)`` writes a file of plain data.
 
 Conventions
 -----------
@@ -33,7 +28,6 @@ of the user's columns. The greater of the two labels in ``classes_`` means "labe
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -41,13 +35,11 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_matrix, issparse
 from scipy.special import logit
-from scipy.stats import rankdata
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import StratifiedKFold, check_cv, cross_val_predict
+from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
-from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from bayes_lepu._fit import fit as fit_model
@@ -55,25 +47,18 @@ from bayes_lepu.data.encoding import column_places
 from bayes_lepu.data.learned import FOLDS, read_learner
 from bayes_lepu.data.reading import read_data
 from bayes_lepu.data.scaling import column_moments, is_constant
-from bayes_lepu.engines.paths import PenaltyGrid, Score, score_path
 from bayes_lepu.errors import DataError, ModelError
 from bayes_lepu.factors.logistic import FACTOR as LOGISTIC
 from bayes_lepu.fitted import Fit
 from bayes_lepu.links import Array, sigmoid
 from bayes_lepu.model import AUTO, get_model
-from bayes_lepu.model.spec import ModelSpec
-from bayes_lepu.options import with_marks
 from bayes_lepu.runtime.interruption import stops_at_once
 from bayes_lepu.suggestions import some
 
-__all__ = ["ElkanNotoClassifier", "PUClassifier", "PUClassifierCV"]
+__all__ = ["ElkanNotoClassifier", "PUClassifier"]
 
 Columns = Sequence[str | int] | None
 Known = tuple[float, float] | None
-Fold = tuple[NDArray[np.intp], NDArray[np.intp]]
-L2_RANGE = (-4.0, 2.0)  # powers of ten: from no shrinkage to no slopes, on standardised columns
-L1_RANGE = (-3.5, -0.1)  # powers of ten, of the coefficient that leaves no slope
-TIE = 1e-12  # of scores that differ by rounding alone
 
 
 @dataclass(frozen=True, eq=False)
@@ -435,69 +420,6 @@ class PUClassifier(MapClassifier):
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class PUClassifierCV(MapClassifier):
-    r"""`PUClassifier` with penalties chosen by cross-validation on the visible labels.
-
-    Parameters
-    ----------
-    model : str
-        As in `PUClassifier`.
-    class_penalties : int or sequence of float
-        Weights C_a to try (*larger is stronger*), or how many of them: between 1e-4 and 1e2 for
-        L2; for L1 from just below the weight that leaves no slope, down by a factor of 2500.
-    selection_penalties : int or sequence of float, optional
-        Weights C_α, likewise. Default: as ``class_penalties``.
-    class_norm, selection_norm : {"l2", "l1"}
-        Norm of the slopes that is penalised.
-    cv : int, splitter or iterable
-        Folds; an int is stratified by label.
-    scoring : callable, optional
-        Score ``f(l, h)`` of held-out labels, where greater is better; minus the Brier score by
-        default.
-    class_prior, label_frequency : (value, standard error), optional
-        π or c known from elsewhere, for the fit on all rows; penalties are chosen by the labels.
-    class_features, selection_features, false_marks, standardize, orientation, random_state
-        As in `PUClassifier`.
-    n_jobs : int, optional
-        Folds in parallel, by joblib.
-
-    Attributes
-    ----------
-    class_penalty_, selection_penalty_ : float
-        The chosen weights; the second where columns enter the propensity.
-    class_penalties_, selection_penalties_ : arrays
-        Those that were tried.
-    scores_ : array of shape (folds, C_α, C_a), or (folds, C_a)
-        Of held-out labels: greater is better.
-    cv_results_ : dict
-        One row per candidate, as in `GridSearchCV`: ``pandas.DataFrame(clf.cv_results_)``.
-    coef_, intercept_, propensity_coef_, propensity_intercept_, guess_rate_, lapse_rate_,
-    false_mark_rate_, class_prior_, label_frequency_, modes_, parameters_, classes_, n_features_in_,
-    feature_names_in_
-        As in `PUClassifier`, of the fit on all rows.
-    """
-
-    class_penalties: int | ArrayLike = 5
-    selection_penalties: int | ArrayLike | None = None
-    class_norm: str = "l2"
-    selection_norm: str = "l2"
-    cv: Any = 3
-    scoring: Score | None = None
-    n_jobs: int | None = None
-
-    def fit(self, X: Any, y: Any, *, audited: Any = None) -> Self:
-        """Choose the penalties and learn from rows X, labels y, and true classes where known."""
-        rows = self._read(X, y)
-        return self._fit(rows, choose_penalties(self, rows, audited), audited=audited)
-
-    def to_fit(self, X: Any, y: Any, *, audited: Any = None) -> Fit:
-        """The fit with the chosen penalties as a `bayes_lepu.Fit`; see `PUClassifier.to_fit`."""
-        check_is_fitted(self)
-        chosen = {"a": self.class_penalty_, "alpha": getattr(self, "selection_penalty_", None)}
-        return self._fit_of(clone(self)._read(X, y), chosen, audited=audited)
-
-
-@dataclass(eq=False, repr=False, kw_only=True)
 class ElkanNotoClassifier(LabelClassifier):
     r"""Elkan and Noto's two-step estimator: P(y=1 | x) = min(1, g(x)/c), g = P(l=1 | x).
 
@@ -665,168 +587,6 @@ def _spread(slopes: Array, keep: NDArray[np.bool_]) -> Array:
     full = np.zeros(keep.size)
     full[keep] = slopes
     return full
-
-
-@stops_at_once
-def choose_penalties(
-    estimator: PUClassifierCV, rows: LabelledRows, audited: Any
-) -> dict[str, float]:
-    """The weights with the best score; sets those tried, the choice and the table of scores."""
-    if estimator.scoring is not None and not callable(estimator.scoring):
-        raise ModelError(
-            f"scoring = {estimator.scoring!r}; a function f(l, h), greater where h predicts the "
-            "labels better, or None for minus the Brier score, is expected."
-        )
-    spec, others = with_marks(get_model(estimator.model), estimator.false_marks, None)
-    top = _null_penalty(rows.X, rows.l, estimator.standardize)
-    given, selects = estimator.selection_penalties, spec.has_selection
-    wanted = estimator.class_penalties
-    tried = {"class_penalty": _values("class_penalties", wanted, estimator.class_norm, top)}
-    if selects:
-        wanted = wanted if given is None else given
-        found = _values("selection_penalties", wanted, estimator.selection_norm, top)
-        tried = {"selection_penalty": found} | tried
-    grid = PenaltyGrid(
-        C_alpha=tried.get("selection_penalty", np.ones(1)),
-        C_a=tried["class_penalty"],
-        penalty_alpha=estimator.selection_norm,
-        penalty_a=estimator.class_norm,
-        others=others,
-    )
-    one = partial(score_fold, estimator, spec, rows, _classes(audited, rows.l), grid)
-    folds = _folds(estimator.cv, rows.X, rows.l)
-    each = Parallel(n_jobs=estimator.n_jobs)(delayed(one)(*fold) for fold in folds)
-    return _record(estimator, tried, np.array(each) if selects else np.array(each)[:, 0])
-
-
-def score_fold(
-    estimator: PUClassifierCV,
-    spec: ModelSpec,
-    rows: LabelledRows,
-    classes: Array,
-    grid: PenaltyGrid,
-    train: NDArray[np.intp],
-    test: NDArray[np.intp],
-) -> Array:
-    """Scores (C_α, C_a) of the held-out rows of one fold, for every pair of penalties."""
-    keep = usable_columns(rows.X[train])
-    selection = estimator.selection_features if spec.has_selection else None
-    data = read_data(
-        rows.X[train][:, keep],
-        rows.l[train],
-        y=classes[train],
-        class_features=rows.positions("class_features", estimator.class_features, keep),
-        selection_features=rows.positions("selection_features", selection, keep),
-        standardize=estimator.standardize,
-        false_marks=spec.false_marks,
-    )
-    return score_path(
-        spec,
-        data,
-        data.transform(rows.X[test][:, keep])[0],
-        rows.l[test],
-        grid,
-        score=estimator.scoring or (lambda l, h: -float(np.mean((l - h) ** 2))),
-        rule=estimator.orientation,
-        rng=np.random.default_rng(estimator._seed()),
-    )
-
-
-def _folds(cv: Any, X: Array, l: NDArray[np.int8]) -> list[Fold]:
-    """Training and held-out rows of every fold; each training part needs both labels."""
-    splitter = check_cv(cv, l, classifier=True)
-    rarest = int(min(l.sum(), len(l) - l.sum()))
-    if isinstance(cv, int) and rarest < cv:
-        raise DataError(
-            f"{cv} folds need at least {cv} rows of each class; the rarer label has {rarest}. "
-            "Use fewer folds (cv=), or a classifier with fixed penalties."
-        )
-    folds = list(splitter.split(X, l))
-    for k, (train, _) in enumerate(folds):
-        if l[train].min() == l[train].max():
-            raise DataError(
-                f"The training rows of fold {k} hold one class only. Stratify the folds by label, "
-                "for example cv=3."
-            )
-    return folds
-
-
-def _classes(audited: Any, l: NDArray[np.int8]) -> Array:
-    if audited is None:
-        return np.full(len(l), np.nan)
-    classes = np.asarray(audited, dtype=float)
-    if classes.shape != l.shape:
-        raise DataError(
-            f"audited has shape {classes.shape}; expected {l.shape}, NaN where unknown."
-        )
-    return classes
-
-
-def _values(option: str, Cs: int | ArrayLike, penalty: str, top: float) -> Array:
-    """Ascending coefficients: as given, or so many over the range that suits the penalty."""
-    if isinstance(Cs, int | np.integer):
-        if Cs < 1:
-            raise ModelError(f"{option} = {Cs}; at least one coefficient is needed.")
-        return (
-            np.logspace(*L1_RANGE, int(Cs)) * top
-            if penalty == "l1"
-            else np.logspace(*L2_RANGE, int(Cs))
-        )
-    values = np.unique(np.asarray(Cs, dtype=float))
-    if values.size == 0 or not (np.isfinite(values).all() and values[0] > 0):
-        raise ModelError(f"{option} = {Cs!r}; finite numbers above 0 are expected.")
-    return values
-
-
-def _null_penalty(X: Array, l: NDArray[np.int8], standardize: bool) -> float:
-    r"""The smallest L1 coefficient that leaves a lone factor without slopes: max |Σ (l - mean) x|.
-
-    From there down runs the range of L1 coefficients. (The coefficient that empties α beside a
-    fitted t is smaller, and zero where t explains l alone.)
-    """
-    used = usable_columns(X)
-    toward = ((l - l.mean()) @ X)[used]
-    return float(np.abs(toward / column_moments(X)[1][used] if standardize else toward).max())
-
-
-def _record(
-    estimator: PUClassifierCV, tried: Mapping[str, Array], scores: Array
-) -> dict[str, float]:
-    """The weights with the best mean score, of equals the strongest.
-
-    Held-out labels cannot tell which factor is the class. So where pairs with C_α >= C_a, which
-    leave the slopes to the class, do as well as the best (within the standard error of their
-    difference over the folds), the choice is among them.
-    """
-    grid = dict(zip(tried, np.meshgrid(*tried.values(), indexing="ij"), strict=True))
-    mean = scores.mean(axis=0)
-    own = scores.reshape(len(scores), -1)[:, int(mean.argmax())]
-    behind = own.reshape(-1, *(1,) * mean.ndim) - scores
-    error = behind.std(axis=0, ddof=1) / np.sqrt(len(scores)) if len(scores) > 1 else 0.0
-    to_class = np.logical_and.reduce([w >= grid["class_penalty"] for w in grid.values()])
-    # A mean of folds of which one differs is its own standard error, but for rounding.
-    among = to_class & (behind.mean(axis=0) <= 1.001 * error + TIE)
-    eligible = np.where(among if among.any() else True, mean, -np.inf)
-    strength = np.prod(list(grid.values()), axis=0)
-    ties = map(tuple, np.argwhere(eligible >= eligible.max() - TIE))
-    best = max(ties, key=lambda k: (float(strength[k]), k))
-    chosen = {name: float(values[best]) for name, values in grid.items()}
-    each = {name: values.ravel() for name, values in grid.items()}
-    estimator.scores_ = scores
-    # The keys of `GridSearchCV.cv_results_` that apply.
-    estimator.cv_results_ = {
-        **{f"param_{name}": values for name, values in each.items()},
-        "params": pd.DataFrame(each).to_dict("records"),
-        **{f"split{k}_test_score": one.ravel() for k, one in enumerate(scores)},
-        "mean_test_score": mean.ravel(),
-        "std_test_score": scores.std(axis=0).ravel(),
-        "rank_test_score": rankdata(-mean.ravel(), method="min").astype(int),
-    }
-    for name, value in chosen.items():
-        setattr(estimator, f"{name}_", value)
-        setattr(estimator, f"{name.replace('penalty', 'penalties')}_", tried[name])
-    short = {"class_penalty": "a", "selection_penalty": "alpha"}
-    return {short[name]: value for name, value in chosen.items()}
 
 
 def _kept_back(

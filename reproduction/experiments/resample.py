@@ -28,7 +28,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from bayes_lepu.engines.paths import PenaltyGrid
 from bayes_lepu.errors import DataError
 from bayes_lepu.links import Array, sigmoid
 from bayes_lepu.model.parameters import Parameters
@@ -228,45 +227,33 @@ def fit_models(
     data: Photographs, train: NDArray[np.int64], settings: AnimalSettings, seed: int
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Every model fitted to the training rows, and what was chosen."""
-    from bayes_lepu.estimators import PUClassifier, PUClassifierCV
+    from sklearn.base import clone
+
+    from bayes_lepu.estimators import PUClassifier
+    from reproduction.experiments.searched import Searched
     from reproduction.experiments.started import StartedPsychM
 
     X, l, y = data.X[train], data.l[train], data.y[train]
     by_label = _folds(l, train, settings)
-    Cs, C_alphas = np.array(settings.Cs), np.array(settings.C_alphas)
-    one_factor: dict[str, Any] = {
-        "model": "naive",
-        "class_penalties": settings.C_single,
-        "random_state": seed,
-    }
-    naive = PUClassifierCV(cv=by_label, **one_factor).fit(X, l)
-    real = PUClassifierCV(cv=_folds(y, train, settings), **one_factor).fit(X, y)
+    one_factor = PUClassifier(model="naive", random_state=seed)
+    single = {"class_penalty": settings.C_single}
+    naive = Searched(one_factor, single, cv=by_label).fit(X, l)
+    real = Searched(one_factor, single, cv=_folds(y, train, settings)).fit(X, y)
     # What L1 alone is worth, without any annotator in the model: the control for SPM's α.
-    one_factor |= {"class_penalties": settings.C_alphas, "class_norm": "l1"}
-    sparse = PUClassifierCV(cv=by_label, **one_factor).fit(X, l)
+    lone = PUClassifier(model="naive", class_norm="l1", random_state=seed)
+    sparse = Searched(lone, {"class_penalty": settings.C_alphas}, cv=by_label).fit(X, l)
     elkan = _elkan(X, l, train, by_label, settings, seed)
     # The paper's Algorithm 1: the best optimum of the loss, its factors named afterwards.
-    spm = PUClassifierCV(
-        model="spm",
-        class_penalties=Cs,
-        selection_penalties=C_alphas,
-        selection_norm="l1",
-        cv=by_label,
-        orientation="none",
-        random_state=seed,
-    ).fit(X, l)
-    kept = PUClassifier(
-        model="spm",
-        class_penalty=spm.class_penalty_,
-        selection_penalty=spm.selection_penalty_,
-        selection_norm="l1",
-        random_state=seed,
-    ).fit(X, l)
+    both = PUClassifier(model="spm", selection_norm="l1", orientation="none", random_state=seed)
+    pairs = {"class_penalty": settings.Cs, "selection_penalty": settings.C_alphas}
+    spm = Searched(both, pairs, cv=by_label).fit(X, l).best_estimator_
+    kept = clone(spm).set_params(orientation="sigma-norm").fit(X, l)
     started = StartedPsychM.fit(
         X,
         l,
         folds=by_label,
-        grid=PenaltyGrid(C_alphas, Cs, penalty_alpha="l1"),
+        C_alphas=settings.C_alphas,
+        Cs=settings.Cs,
         gamma=settings.gamma_start,
         lam=settings.lam_start,
         seed=seed,
@@ -291,12 +278,12 @@ def fit_models(
         "PsychM, best of many starts, steeper factor": Relabelled.of(many.parameters_, X),
     }
     fitted = {
-        "SPM": _describe(spm.parameters_, X, spm.selection_penalty_, spm.class_penalty_),
+        "SPM": _describe(spm.parameters_, X, spm.selection_penalty, spm.class_penalty),
         "PsychM": _describe(started.parameters, X, started.C_alpha, started.C_a),
         "PsychM, best of many starts": _describe(many.parameters_, X, started.C_alpha, started.C_a),
-        "Naive": {"C_a": naive.class_penalty_},
-        "Naive, L1 penalty": {"C_a": sparse.class_penalty_},
-        "Real": {"C_a": real.class_penalty_},
+        "Naive": {"C_a": naive.best_params_["class_penalty"]},
+        "Naive, L1 penalty": {"C_a": sparse.best_params_["class_penalty"]},
+        "Real": {"C_a": real.best_params_["class_penalty"]},
         "Elkan": {"C_a": elkan.class_penalty, "c": elkan.label_frequency_},
     }
     return models, fitted
@@ -322,9 +309,12 @@ def _elkan(
     seed: int,
 ) -> Any:
     """Elkan and Noto with C by cross-validation; c from rows (or photographs) kept back."""
-    from reproduction.experiments.elkan import SearchedElkanNoto
+    from bayes_lepu.estimators import ElkanNotoClassifier
+    from reproduction.experiments.searched import Searched
 
-    chosen = SearchedElkanNoto(settings.C_single, folds, seed).fit(X, l).classifier
+    penalties = {"class_penalty": settings.C_single}
+    search = Searched(ElkanNotoClassifier(random_state=seed), penalties, cv=folds).fit(X, l)
+    chosen = search.best_estimator_
     if settings.protocol == "paper":
         return chosen
     images = np.random.default_rng(seed).permutation(np.unique(train))

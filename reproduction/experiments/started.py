@@ -8,6 +8,7 @@ with s(x) between .7 and .98 leads to those in which the other factor, t, does t
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Self
 
 import numpy as np
@@ -15,10 +16,10 @@ from numpy.typing import NDArray
 
 from bayes_lepu.data.reading import read_data
 from bayes_lepu.engines.map import fit_map
-from bayes_lepu.engines.paths import PenaltyGrid
 from bayes_lepu.links import Array
 from bayes_lepu.model import get_model
 from bayes_lepu.model.parameters import Parameters
+from bayes_lepu.priors.prior import penalty_priors
 
 Fold = tuple[NDArray[np.intp], NDArray[np.intp]]
 SMALL_SLOPES = 0.1
@@ -46,23 +47,23 @@ class StartedPsychM:
         l: NDArray[np.int64],
         *,
         folds: Sequence[Fold],
-        grid: PenaltyGrid,
+        C_alphas: Sequence[float],
+        Cs: Sequence[float],
         gamma: float = 0.7,
         lam: float = 0.02,
         seed: int = 0,
     ) -> Self:
         """Choose the penalties over ``folds``, every fit from the same start, and fit all rows."""
         start = _start(X.shape[1], gamma, lam, seed)
-        brier = np.zeros(grid.shape)
+        pairs = sorted(product(C_alphas, Cs))
+        brier = np.zeros(len(pairs))
         for train, test in folds:
-            for i, j in np.ndindex(*grid.shape):
-                point = _climb(X[train], l[train], grid, i, j, start)
-                brier[i, j] += np.mean((l[test] - point.h(X[test])) ** 2)
-        # Equal scores go to the strongest penalties, the end of the grid.
-        best = np.argwhere(brier <= brier.min() + 1e-12)[-1]
-        i, j = int(best[0]), int(best[1])
-        found = _climb(X, l, grid, i, j, start)
-        return cls(found, float(grid.C_alpha[i]), float(grid.C_a[j]))
+            for k, pair in enumerate(pairs):
+                point = _climb(X[train], l[train], *pair, start)
+                brier[k] += np.mean((l[test] - point.h(X[test])) ** 2)
+        # Equal scores go to the strongest penalties, the end of the list.
+        best = pairs[int(np.flatnonzero(brier <= brier.min() + 1e-12)[-1])]
+        return cls(_climb(X, l, *best, start), *best)
 
     def decision_function(self, X: Array) -> Array:
         """Log-odds of y=1."""
@@ -82,14 +83,15 @@ def _start(p: int, gamma: float, lam: float, seed: int) -> Parameters:
 
 
 def _climb(
-    X: Array, l: NDArray[np.int64], grid: PenaltyGrid, i: int, j: int, start: Parameters
+    X: Array, l: NDArray[np.int64], C_alpha: float, C_a: float, start: Parameters
 ) -> Parameters:
     """The mode above the start, on the scale of X."""
     spec, data = get_model("psychm"), read_data(X, l)
+    penalties = penalty_priors({"a": "l2", "alpha": "l1"}, {"a": C_a, "alpha": C_alpha})
     point = fit_map(
         spec,
         data,
-        grid.priors(spec, i, j),
+        spec.complete_priors(penalties, None),
         rule="none",
         initial=start,
         rng=np.random.default_rng(0),

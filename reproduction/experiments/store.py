@@ -27,7 +27,7 @@ AROUND = frozenset({"cli", "plots", "report"})
 OWN = (
     "datasets",
     "experiments/bayes.py",
-    "experiments/elkan.py",
+    "experiments/searched.py",
     "experiments/resample.py",
     "experiments/scores.py",
     "experiments/started.py",

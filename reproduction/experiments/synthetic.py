@@ -94,8 +94,9 @@ def synthetic_trial(settings: SyntheticSettings, rng: np.random.Generator) -> di
             continue
         scores[name] = classifier_scores(classifier, X[half:], data.y[half:])
         if name in ("SPM", "PsychM"):
-            named[name] = named_right(classifier, data)
-            omega = X[half:] @ classifier.propensity_coef_[0] + classifier.propensity_intercept_[0]
+            found = classifier.best_estimator_
+            named[name] = named_right(found, data)
+            omega = X[half:] @ found.propensity_coef_[0] + found.propensity_intercept_[0]
             other[name] = class_scores(data.y[half:], sigmoid(omega))
     return {
         "scores": scores,
@@ -109,24 +110,23 @@ def synthetic_trial(settings: SyntheticSettings, rng: np.random.Generator) -> di
 
 def contenders(settings: SyntheticSettings, seed: int) -> dict[str, Any]:
     """The five classifiers of the paper, unfitted, by name."""
-    from sklearn.base import clone
+    from bayes_lepu.estimators import ElkanNotoClassifier, PUClassifier
+    from reproduction.experiments.searched import Searched
 
-    from bayes_lepu.estimators import PUClassifierCV
-    from reproduction.experiments.elkan import SearchedElkanNoto
+    def searched(model: str) -> Any:
+        one = PUClassifier(model=model, orientation=settings.orientation, random_state=seed)
+        grid = {"class_penalty": settings.Cs, "selection_penalty": settings.Cs}
+        if model == "naive":
+            grid.pop("selection_penalty")
+        return Searched(one, grid, cv=settings.folds)
 
-    naive = PUClassifierCV(
-        model="naive",
-        class_penalties=settings.Cs,
-        cv=settings.folds,
-        orientation=settings.orientation,
-        random_state=seed,
-    )
+    elkan = ElkanNotoClassifier(random_state=seed)
     made = {
-        "SPM": clone(naive).set_params(model="spm"),
-        "PsychM": clone(naive).set_params(model="psychm"),
-        "Naive": naive,
-        "Elkan": SearchedElkanNoto(settings.Cs, settings.folds, seed),
-        "Real": clone(naive),
+        "SPM": searched("spm"),
+        "PsychM": searched("psychm"),
+        "Naive": searched("naive"),
+        "Elkan": Searched(elkan, {"class_penalty": settings.Cs}, cv=settings.folds),
+        "Real": searched("naive"),
     }
     return {name: made[name] for name in settings.models}
 

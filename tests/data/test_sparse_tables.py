@@ -7,16 +7,18 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from scipy.special import expit
+from sklearn.base import clone
 from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
+from sklearn.model_selection import GridSearchCV
 
 import bayes_lepu as lepu
 from bayes_lepu import DataError, ModelError, Prior
 from bayes_lepu.data.reading import read_data
 from bayes_lepu.data.scaling import moments
 from bayes_lepu.engines.optimizers import optimise
-from bayes_lepu.estimators import ElkanNotoClassifier, PUClassifier, PUClassifierCV
+from bayes_lepu.estimators import ElkanNotoClassifier, PUClassifier
 from bayes_lepu.model import get_model
 from bayes_lepu.model.density import LogDensity
 from bayes_lepu.options import choose_priors
@@ -227,13 +229,11 @@ def test_the_classifier_leaves_out_empty_columns(words):
 
 def test_penalties_are_chosen_on_sparse_folds(small):
     X, l, _ = small
-    options = {"standardize": False, "random_state": 1}
-    found = PUClassifierCV(model="scar", cv=2, class_penalties=[0.1, 10.0], **options)
-    found.fit(X, l)
-    dense = PUClassifierCV(model="scar", cv=2, class_penalties=[0.1, 10.0], **options)
-    dense.fit(X.toarray(), l)
-    assert found.class_penalty_ == dense.class_penalty_
-    np.testing.assert_allclose(found.scores_, dense.scores_, atol=1e-6)
+    one = PUClassifier(model="scar", standardize=False, random_state=1)
+    search = GridSearchCV(one, {"class_penalty": [0.1, 10.0]}, cv=2)
+    found, dense = (clone(search).fit(rows, l) for rows in (X, X.toarray()))
+    assert found.best_params_ == dense.best_params_
+    assert found.best_score_ == pytest.approx(dense.best_score_, abs=1e-6)
 
 
 # What is refused ----------------------------------------------------------------------------------

@@ -55,12 +55,6 @@ begin()
 while True:
     fit.save(folder / "fit.nc")
 """,
-    "cv in two processes": """
-from bayes_lepu.estimators import PUClassifierCV
-begin()
-while True:
-    PUClassifierCV(model="psychm", random_state=1, n_jobs=2).fit(demo.X, demo.l)
-""",
     "reproduction": """
 from reproduction.experiments import SyntheticSettings, run_table1
 settings = SyntheticSettings(n=200, p=2, Cs=(0.1, 1.0), models=("SPM", "Naive"))
