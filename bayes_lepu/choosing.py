@@ -28,7 +28,6 @@ from numpy.typing import NDArray
 from bayes_lepu.data.learned import (
     AUTO_LEARNERS,
     can_learn,
-    of_few_kinds,
     read_learner,
     scored_by,
     with_learned,
@@ -116,7 +115,7 @@ def classes_to_compare(
     most = max(COMPARED_ROWS, data.held.n * COMPARED_MARKS // marks)
     given = read_learner(asked)
     found = [Compared.of(data, most, given, random_seed)]
-    if not given and asked is not None and not of_few_kinds(data) and can_learn(data, FOLDS):
+    if not given and asked is not None and can_learn(data, FOLDS):
         learned = with_learned(data, learners, random_seed)
         found.append(Compared.of(learned, most, learners, random_seed))
     return found

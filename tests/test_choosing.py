@@ -104,7 +104,10 @@ def test_rows_that_repeat_have_a_constant_annotator(table):
     """Eight kinds of rows cannot tell a curve from an annotator whose care varies."""
     X = (table[:, :3] > 0).astype(float)
     l = marked(2 * X[:, 0] - 1.5 * X[:, 1], expit(2 * X[:, 2] - 1), 7)
-    assert [c.model for c in lepu.fit(X, l, **MAP).choice.candidates] == ["scar"]
+    fit = lepu.fit(X, l, **MAP)
+    assert [c.model for c in fit.choice.candidates] == ["scar", "scar"]  # straight and learned
+    assert fit.identifiability.level == 4  # the labels contradict a constant s, and say so
+    assert lepu.fit(X, l, model="spm", **MAP).identifiability.level > 2
     named = lepu.fit(X, l, selection_features=[2], **MAP)
     assert {c.model for c in named.choice.candidates} == {"spm", "psychm"}
 

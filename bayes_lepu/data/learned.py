@@ -127,7 +127,7 @@ def can_learn(data: "PUData", folds: int = 0) -> bool:
 
 
 def of_few_kinds(data: "PUData") -> bool:
-    """Whether the rows repeat: these tell no curve from an annotator whose care varies."""
+    """Whether the rows repeat: these cannot tell a curved class from a varying annotator."""
     if data.is_sparse or not data.in_memory:
         return False
     return len(np.unique(data.X[:KINDS_AMONG][:, _seen(data)], axis=0)) < FEWEST_KINDS
