@@ -23,7 +23,7 @@ labels 0/1: marked by anybody, or the class itself where it was audited.
 """
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -339,14 +339,20 @@ class _Maker:
 
 def _folds(
     target: NDArray[np.int8], groups: NDArray[np.intp] | None, seed: int
-) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
-    """Rows to train on and rows left out, marked ones in every fold."""
+) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+    """Rows to train on and rows left out, marked ones in every fold.
+
+    Groups are left out whole, unless they are too few, or their marks in too few of them.
+    """
     from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
-    kind = StratifiedKFold if groups is None else StratifiedGroupKFold
-    return kind(FOLDS, shuffle=True, random_state=seed % 2**32).split(
-        np.zeros(len(target)), target, groups
-    )
+    how: Any = {"shuffle": True, "random_state": seed % 2**32}
+    rows = np.zeros(len(target))
+    if groups is not None and len(np.unique(groups)) >= FOLDS:
+        folds = list(StratifiedGroupKFold(FOLDS, **how).split(rows, target, groups))
+        if all(0 < target[rest].mean() < 1 for rest, _ in folds):
+            return folds
+    return list(StratifiedKFold(FOLDS, **how).split(rows, target))
 
 
 def _score(scorer: Any, X: Array) -> Array:
