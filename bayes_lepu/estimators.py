@@ -61,87 +61,25 @@ Columns = Sequence[str | int] | None
 Known = tuple[float, float] | None
 
 
-@dataclass(frozen=True, eq=False)
-class LabelledRows:
-    """Checked input of ``fit``.
-
-    Attributes
-    ----------
-    X : (n, p) array or sparse matrix
-    l : (n,) array of 0/1
-    names : array of str or None
-        The columns' names, where there are any.
-    places : dict
-        Position of every column by its name, and by its label where labels are numbers.
-    """
-
-    X: Array
-    l: NDArray[np.int8]
-    names: NDArray[Any] | None
-    places: Mapping[Any, int]
-
-    def table(self, keep: NDArray[np.bool_]) -> Any:
-        """The columns ``keep`` under the user's names, as `fit` takes them."""
-        if self.names is None and keep.all():
-            return self.X
-        names = (unnamed(self.X.shape[1]) if self.names is None else self.names)[keep]
-        if issparse(self.X):
-            matrix = csr_matrix(self.X[:, keep])
-            return pd.DataFrame.sparse.from_spmatrix(matrix, columns=names)
-        return pd.DataFrame(self.X[:, keep], columns=names)
-
-    def positions(self, option: str, columns: Columns, keep: NDArray[np.bool_]) -> list[int] | None:
-        """Names or positions of columns as positions among the columns ``keep``."""
-        if columns is None:
-            return None
-        place, found = np.cumsum(keep) - 1, []
-        for column in [columns] if isinstance(columns, str) else columns:
-            if isinstance(column, bool | np.bool_) or column not in self.places:
-                names = [name for name in self.places if isinstance(name, str)]
-                raise DataError(
-                    f"{option} names {column!r}, which is not a column of X. Columns: "
-                    f"{some(names)}."
-                )
-            if keep[self.places[column]]:
-                found.append(int(place[self.places[column]]))
-        return found
-
-
 class LabelClassifier(ClassifierMixin, BaseEstimator):
-    """Base of the classifiers: some t(x) and some propensity s(x)."""
+    """Base of both classifiers: a class t(x), a propensity s(x), and what follows from them."""
 
-    @property
-    def _accept_sparse(self) -> str | bool:
-        """Whether sparse rows are taken; learners need dense ones."""
-        return False if read_learner(self._learner) else "csr"
-
-    @property
-    def _learner(self) -> Any:
-        """The ``class_learner`` of `fit`."""
-        return None
-
-    def fit(self, X: Any, y: Any) -> Self:
-        """Learn from rows X and visible labels y."""
-        raise NotImplementedError
-
-    def _propensity(self, X: Array) -> Array:
-        """s(x) of checked rows; γ + ρ may exceed 1 by rounding."""
-        return np.minimum(self.parameters_.s(X), 1.0)
-
-    @property
-    def _otherwise(self) -> bool:
-        """Whether h is more than s t: false marks."""
-        found = getattr(self, "parameters_", None)
-        return found is not None and found.epsilon is not None
+    _learner: Any = None  # bends the class; it needs dense rows
 
     def _class_probability(self, X: Array) -> Array:
         """t(x) of checked rows."""
-        return self.parameters_.t(X)
+        raise NotImplementedError
+
+    def _propensity(self, X: Array) -> Array:
+        """s(x) of checked rows."""
+        raise NotImplementedError
 
     def _decision(self, X: Array) -> Array:
-        """Log-odds of t, which are its linear predictor where the curve is logistic."""
-        found = self.parameters_
-        return found.tau(X) if found.of_class.name == LOGISTIC.name else logit(found.t(X))
+        """What ranks checked rows, above 0 where t(x) > 1/2."""
+        raise NotImplementedError
+
+    def _label_probability(self, X: Array) -> Array:
+        return self._propensity(X) * self._class_probability(X)
 
     def decision_function(self, X: Any) -> Array:
         """Log-odds of y=1, shape (n,): positive where `predict` says positive."""
@@ -163,56 +101,33 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
 
     def predict_label_proba(self, X: Any) -> Array:
         """h(x) = P(l=1 | x), s(x) t(x) unless there are false marks, shape (n,)."""
-        rows = self._rows(X)
-        if self._otherwise:
-            return self.parameters_.h(rows)
-        return self._propensity(rows) * self._class_probability(rows)
+        return self._label_probability(self._rows(X))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Minus the Brier score of h(x) against the visible labels: greater is better.
-
-        Accuracy against l would punish every missed positive that is found; h is what l can judge.
-        """
-        h = self.predict_label_proba(X)
+        """Minus the Brier score of h(x) against the visible labels: greater is better."""
         labelled = np.asarray(y) == self.classes_[1]
-        return -float(np.average((labelled - h) ** 2, weights=sample_weight))
+        error = (labelled - self.predict_label_proba(X)) ** 2
+        return -float(np.average(error, weights=sample_weight))
 
     def __sklearn_tags__(self) -> Any:
         """Two classes only: labelled and unlabelled."""
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
-        tags.input_tags.sparse = bool(self._accept_sparse)
+        tags.input_tags.sparse = not read_learner(self._learner)
         return tags
 
-    def _rows(self, X: Any) -> Array:
-        """Checked rows, with the scores of the learners beside them."""
-        check_is_fitted(self)
-        rows = validate_data(
-            self, X, dtype=np.float64, accept_sparse=self._accept_sparse, reset=False
-        )
-        if getattr(self, "learned_", None) is None:
-            return rows
-        keep, fitted = self.learned_
-        at = fitted.is_learned
-        scores = fitted.transform(rows[:, keep])[0][:, at] * fitted.scale[at] + fitted.center[at]
-        return np.hstack([rows, scores])
+    def _checked(self, *tables: Any, **how: Any) -> Any:
+        sparse = False if read_learner(self._learner) else "csr"
+        return validate_data(self, *tables, dtype=np.float64, accept_sparse=sparse, **how)
 
-    def _read(self, X: Any, y: Any) -> LabelledRows:
-        """Checked rows and labels; sets ``classes_``, ``n_features_in_`` and the names."""
-        table = X
-        X, y = validate_data(
-            self,
-            X,
-            y,
-            dtype=np.float64,
-            accept_sparse=self._accept_sparse,
-            ensure_min_samples=2,
-        )
-        names = getattr(self, "feature_names_in_", None)
-        # scikit-learn forgets labels that are numbers, and options may name columns by these.
-        framed = isinstance(table, pd.DataFrame)
-        known = names if names is not None else unnamed(X.shape[1])
-        places = column_places([str(c) for c in (table.columns if framed else known)])
+    def _rows(self, X: Any) -> Array:
+        """Checked rows."""
+        check_is_fitted(self)
+        return self._checked(X, reset=False)
+
+    def _read(self, X: Any, y: Any) -> tuple[Array, NDArray[np.int8]]:
+        """Checked rows and labels 0/1; sets ``classes_``, ``n_features_in_`` and the names."""
+        X, y = self._checked(X, y, ensure_min_samples=2)
         check_classification_targets(y)
         kind = type_of_target(y, input_name="y", raise_unknown=True)
         self.classes_, l = np.unique(y, return_inverse=True)
@@ -226,99 +141,36 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
                 f"The labels hold one class only ({self.classes_[0]!r}); both labelled and "
                 "unlabelled rows are needed."
             )
-        return LabelledRows(X, l.astype(np.int8), names, places)
+        return X, l.astype(np.int8)
 
     def _seed(self) -> int:
         return int(check_random_state(self.random_state).randint(2**31 - 1))
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class MapClassifier(LabelClassifier):
-    """Options that the fits by ``method="map"`` share; see `PUClassifier`."""
-
-    model: str = "psychm"
-    class_norm: str | None = None
-    selection_norm: str | None = None
-    class_features: Columns = None
-    selection_features: Columns = None
-    class_prior: Known = None
-    label_frequency: Known = None
-    false_marks: Any = False
-    standardize: bool = True
-    orientation: str = "sigma-norm"
-    random_state: Any = None
-
-    def _fit(self, rows: LabelledRows, C: Mapping[str, float | None], **of_rows: Any) -> Self:
-        """Fit, and set the fitted attributes."""
-        return _set_fitted(self, self._fit_of(rows, C, **of_rows), usable_columns(rows.X))
-
-    @stops_at_once
-    def _fit_of(
-        self,
-        rows: LabelledRows,
-        C: Mapping[str, float | None],
-        *,
-        audited: Any = None,
-        sample_weight: Any = None,
-    ) -> Fit:
-        """MAP fit with the full search for modes.
-
-        Penalties and norms that are None are left to `fit`, those of slopes the model has not are
-        of no consequence.
-        """
-        keep = usable_columns(rows.X)
-        norms = {"a": self.class_norm, "alpha": self.selection_norm}
-        selection = rows.positions("selection_features", self.selection_features, keep)
-        if self.model != AUTO and not get_model(self.model).has_selection:
-            norms, C, selection = {"a": norms["a"]}, {"a": C["a"]}, None
-        if sample_weight is not None:
-            sample_weight = _check_sample_weight(sample_weight, rows.X, dtype=np.float64)
-        return fit_model(
-            rows.table(keep),
-            rows.l,
-            model=self.model,
-            class_link=getattr(self, "class_link", None),
-            class_learner=self._learner,
-            method="map",
-            y=None if audited is None else np.asarray(audited),
-            sample_weight=sample_weight,
-            class_prior=self.class_prior,
-            label_frequency=self.label_frequency,
-            false_marks=self.false_marks,
-            class_features=rows.positions("class_features", self.class_features, keep),
-            selection_features=selection,
-            standardize=self.standardize,
-            penalty=_given(norms),
-            C=_given(C),
-            orientation=self.orientation,
-            random_seed=self._seed(),
-        )
-
-
-@dataclass(eq=False, repr=False, kw_only=True)
-class PUClassifier(MapClassifier):
+class PUClassifier(LabelClassifier):
     r"""Learn t(x) = P(y=1 | x) and the propensity s(x) = P(l=1 | y=1, x) from visible labels.
 
     .. math:: P(l=1 \mid x) = s(x)\,t(x), \qquad
         t(x) = \sigma(a \cdot x + \textstyle\sum_k w_k z_k(x) + b)
 
-    with no z(x) unless there is a ``class_learner``.
+    with no z(x) unless there is a ``class_learner``. Options that are not described here are those
+    of `bayes_lepu.fit`.
 
     Parameters
     ----------
     model : str
-        The labelling mechanism, one of `bayes_lepu.list_models`: "naive" (logistic regression of
-        the label), "scar" (s constant), "spm" (s logistic), "psychm" (with guesses and lapses).
-        A search over it is a search over models. "auto": the labels choose, as in `bayes_lepu.fit`.
+        The labelling mechanism: "naive" (logistic regression of the label), "scar" (s constant),
+        "spm" (s logistic), "psychm" (with guesses and lapses), or "auto". The first two make no use
+        of the options ``selection_*``, so that one search can run over all models.
     class_link : {"logistic", "probit", "cloglog", "loglog", "cauchit"} or Factor, optional
-        The curve of the class over its linear predictor, as in `bayes_lepu.fit`.
+        The curve of the class over its linear predictor.
     class_learner : {"auto", "boosting", "kernel", "trees"}, list, classifier of scikit-learn, None
-        How the class may bend, as in `bayes_lepu.fit`: the log-odds of such a classifier, trained
-        on the labels, enter t as one more column. None: t is a straight line in the columns.
-        "auto": the labels decide where ``model="auto"``; otherwise as None.
+        How the class may bend: the log-odds of such a classifier, trained on the labels, enter t as
+        one more column. None: t is a straight line in the columns. "auto": the labels decide where
+        ``model="auto"``; otherwise as None.
     estimator : classifier of scikit-learn, optional
-        The same under scikit-learn's name, where it is a classifier: searches reach its settings
-        as ``estimator__max_depth``.
+        The same under scikit-learn's name; searches reach its settings as ``estimator__max_depth``.
     class_penalty, selection_penalty : float, optional
         Weight C_a, C_α of the penalty on the slopes of t and of s. *Larger is stronger*: the
         opposite of scikit-learn's ``C``, which for L2 is 1/(2 C_a). For SPM keep
@@ -331,12 +183,12 @@ class PUClassifier(MapClassifier):
     class_features, selection_features : sequence of names or positions, optional
         Columns that may enter t and s.
     class_prior, label_frequency : (value, standard error), optional
-        π or c known from elsewhere, as one more observation.
+        π or c known from an external source, as one more observation.
     false_marks : bool or Prior
         Whether negatives may be marked, at a rate ε.
     standardize : bool
         Penalise the slopes of standardised columns.
-    orientation : {"sigma-norm", "norm", "energy", "correlation", "none"}
+    orientation : str
         How SPM's factors are told apart where the data cannot.
     random_state : int, RandomState or None
 
@@ -348,29 +200,15 @@ class PUClassifier(MapClassifier):
         w, of the log-odds by every learner, with ``class_learner``.
     propensity_coef_, propensity_intercept_ : arrays of shape (1, p) and (1,)
         Of s, on the scale of X, where columns enter the propensity.
-    guess_rate_, lapse_rate_ : float
-        γ and λ, 0 in SPM.
-    false_mark_rate_ : float
-        ε, with ``false_marks``.
-    class_prior_ : float
-        π, the mean of t over the training rows.
-    label_frequency_ : float
-        c = P(l=1 | y=1), the mean of h over the mean of t.
+    guess_rate_, lapse_rate_, false_mark_rate_ : float
+        γ and λ, 0 in SPM; ε, with ``false_marks``.
+    class_prior_, label_frequency_ : float
+        π, the mean of t over the training rows, and c, the mean of h over that of t.
     modes_ : DataFrame
         All local optima found, the answer first.
     parameters_ : Parameters
         All parameters on the scale of X; the columns of learners stand last.
     classes_, n_features_in_, feature_names_in_
-
-    Notes
-    -----
-    A classifier keeps no rows, and so no verdict: `to_fit` gives the fit that has one.
-
-    Models in which no column enters the propensity ("naive", "scar") make no use of the options
-    ``selection_*``, so that one search can run over all models.
-
-    `CalibratedClassifierCV` and other tools that are fitted on the labels again give P(l=1 | x),
-    not P(y=1 | x).
 
     Examples
     --------
@@ -381,11 +219,22 @@ class PUClassifier(MapClassifier):
     (2500, 2)
     """
 
+    model: str = "psychm"
     class_link: Any = None
     class_learner: Any = "auto"
     estimator: Any = None
     class_penalty: float | None = None
     selection_penalty: float | None = None
+    class_norm: str | None = None
+    selection_norm: str | None = None
+    class_features: Columns = None
+    selection_features: Columns = None
+    class_prior: Known = None
+    label_frequency: Known = None
+    false_marks: Any = False
+    standardize: bool = True
+    orientation: str = "sigma-norm"
+    random_state: Any = None
 
     @property
     def _learner(self) -> Any:
@@ -403,20 +252,105 @@ class PUClassifier(MapClassifier):
 
         ``sample_weight`` says how often every row counts; the same as repeating rows.
         """
-        rows = self._read(X, y)
-        return self._fit(rows, self._penalties, audited=audited, sample_weight=sample_weight)
+        return self._keep(*self._fitted(X, y, sample_weight, audited))
 
     def to_fit(self, X: Any, y: Any, sample_weight: Any = None, *, audited: Any = None) -> Fit:
         """The same call as a `bayes_lepu.Fit`, which keeps the rows: its verdict, answer, report.
 
         ``print(classifier.to_fit(X, y))`` says how far these labels carry the classifier.
         """
-        rows = clone(self)._read(X, y)
-        return self._fit_of(rows, self._penalties, audited=audited, sample_weight=sample_weight)
+        return clone(self)._fitted(X, y, sample_weight, audited)[0]
 
-    @property
-    def _penalties(self) -> dict[str, float | None]:
-        return {"a": self.class_penalty, "alpha": self.selection_penalty}
+    @stops_at_once
+    def _fitted(self, X: Any, y: Any, weight: Any, audited: Any) -> tuple[Fit, NDArray[np.bool_]]:
+        """MAP fit with the full search for modes, and the columns it has.
+
+        Penalties and norms that are None are left to `bayes_lepu.fit`.
+        """
+        # scikit-learn forgets labels that are numbers, and options may name columns by these.
+        labels = [str(c) for c in X.columns] if isinstance(X, pd.DataFrame) else []
+        rows, l = self._read(X, y)
+        keep, names = usable_columns(rows), getattr(self, "feature_names_in_", [])
+        places = column_places(labels or [*names] or [f"x{j}" for j in range(rows.shape[1])])
+        selection = _positions("selection_features", self.selection_features, places, keep)
+        norms = {"a": self.class_norm, "alpha": self.selection_norm}
+        C = {"a": self.class_penalty, "alpha": self.selection_penalty}
+        if self.model != AUTO and not get_model(self.model).has_selection:
+            norms, C, selection = {"a": norms["a"]}, {"a": C["a"]}, None
+        if weight is not None:
+            weight = _check_sample_weight(weight, rows, dtype=np.float64)
+        found = fit_model(
+            _table(rows, keep, names),
+            l,
+            model=self.model,
+            class_link=self.class_link,
+            class_learner=self._learner,
+            method="map",
+            y=None if audited is None else np.asarray(audited),
+            sample_weight=weight,
+            class_prior=self.class_prior,
+            label_frequency=self.label_frequency,
+            false_marks=self.false_marks,
+            class_features=_positions("class_features", self.class_features, places, keep),
+            selection_features=selection,
+            standardize=self.standardize,
+            penalty=_given(norms),
+            C=_given(C),
+            orientation=self.orientation,
+            random_seed=self._seed(),
+        )
+        return found, keep
+
+    def _keep(self, found: Fit, keep: NDArray[np.bool_]) -> Self:
+        """Set the fitted attributes, from a fit to the columns ``keep``."""
+        point, data = found.draws.take(0), found.data
+        a, b = data.original_scale(point.a, point.b)
+        alpha, beta = data.original_scale(point.alpha, point.beta)
+        learned = data.is_learned
+        a, alpha = (
+            np.concatenate([_spread(slopes[~learned], keep), slopes[learned]])
+            for slopes in (a, alpha)
+        )
+        self.parameters_ = replace(point, a=a, b=b, alpha=alpha, beta=beta)
+        self.coef_, self.intercept_ = a[None, : keep.size], np.atleast_1d(b)
+        self.learned_ = (keep, data.rows(np.arange(0))) if learned.any() else None
+        if learned.any():
+            self.learner_coef_ = a[None, keep.size :]
+        self.class_prior_ = float(found.pi_draws[0])
+        self.label_frequency_ = float(found.c_draws[0])
+        self.modes_ = found.mode_table()
+        if point.epsilon is not None:
+            self.false_mark_rate_ = float(point.epsilon)
+        if found.spec.has_selection:
+            self.propensity_coef_ = alpha[None, : keep.size]
+            self.propensity_intercept_ = np.atleast_1d(beta)
+            self.guess_rate_, self.lapse_rate_ = float(point.gamma), float(point.lam)
+        return self
+
+    def _rows(self, X: Any) -> Array:
+        """Checked rows, with the log-odds of the learners beside them."""
+        rows = super()._rows(X)
+        if self.learned_ is None:
+            return rows
+        keep, data = self.learned_
+        at = data.is_learned
+        scores = data.transform(rows[:, keep])[0][:, at] * data.scale[at] + data.center[at]
+        return np.hstack([rows, scores])
+
+    def _class_probability(self, X: Array) -> Array:
+        return self.parameters_.t(X)
+
+    def _propensity(self, X: Array) -> Array:
+        return np.minimum(self.parameters_.s(X), 1.0)  # γ + ρ may exceed 1 by rounding
+
+    def _label_probability(self, X: Array) -> Array:
+        if self.parameters_.epsilon is not None:
+            return self.parameters_.h(X)
+        return super()._label_probability(X)
+
+    def _decision(self, X: Array) -> Array:
+        found = self.parameters_
+        return found.tau(X) if found.of_class.name == LOGISTIC.name else logit(found.t(X))
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -448,10 +382,8 @@ class ElkanNotoClassifier(LabelClassifier):
         g(x) = c/2.
     estimator_ : classifier
         The fitted g, where an ``estimator`` is given.
-    label_frequency_ : float
-        c.
-    class_prior_ : float
-        Mean of min(1, g/c) over the training rows.
+    label_frequency_, class_prior_ : float
+        c, and the mean of min(1, g/c) over the training rows.
     classes_, n_features_in_, feature_names_in_
 
     References
@@ -471,27 +403,26 @@ class ElkanNotoClassifier(LabelClassifier):
 
         ``held_out`` (bool, one per row) names the rows kept back for c instead of ``holdout``.
         """
-        rows, seed = self._read(X, y), self._seed()
-        labelled = rows.l == 1
-        kept = _kept_back(labelled, self.holdout, held_out, seed)
-        everything = bool(kept.all())
-        train = kept if everything else ~kept
+        X, l = self._read(X, y)
+        seed = self._seed()
+        kept = _kept_back(l == 1, self.holdout, held_out, seed)
+        train = kept if kept.all() else ~kept
         if self.estimator is None:
-            keep = usable_columns(rows.X)
-            data = read_data(rows.X[:, keep], rows.l, standardize=self.standardize)
-            learner = self._logistic(data.X).fit(data.X[train], rows.l[train])
+            keep = usable_columns(X)
+            data = read_data(X[:, keep], l, standardize=self.standardize)
+            learner = self._logistic(data.X).fit(data.X[train], l[train])
             slopes, intercept = data.original_scale(learner.coef_[0], learner.intercept_[0])
             self.coef_, self.intercept_ = _spread(slopes, keep)[None], np.atleast_1d(intercept)
         else:
-            self.estimator_ = self._learner_of_labels(seed).fit(rows.X[train], rows.l[train])
-        if everything and self.estimator is not None:
+            self.estimator_ = self._learner_of_labels(seed).fit(X[train], l[train])
+        if kept.all() and self.estimator is not None:
             folds = StratifiedKFold(FOLDS, shuffle=True, random_state=seed)
             unfitted = clone(self.estimator_)
-            g = cross_val_predict(unfitted, rows.X, rows.l, cv=folds, method="predict_proba")[:, 1]
+            g = cross_val_predict(unfitted, X, l, cv=folds, method="predict_proba")[:, 1]
         else:
-            g = self._g(rows.X)
-        self.label_frequency_ = float(g[kept & labelled].mean())
-        self.class_prior_ = float(self._class_probability(rows.X).mean())
+            g = self._g(X)
+        self.label_frequency_ = float(g[kept & (l == 1)].mean())
+        self.class_prior_ = float(self._class_probability(X).mean())
         return self
 
     def _logistic(self, X: Any) -> Any:
@@ -544,32 +475,6 @@ def _given[V](values: Mapping[str, V | None]) -> dict[str, V] | None:
     return {name: value for name, value in values.items() if value is not None} or None
 
 
-def _set_fitted[E: MapClassifier](estimator: E, result: Fit, keep: NDArray[np.bool_]) -> E:
-    """Fitted attributes from a point estimate on the columns ``keep``, without the rows."""
-    point, data = result.draws.take(0), result.data
-    a, b = data.original_scale(point.a, point.b)
-    alpha, beta = data.original_scale(point.alpha, point.beta)
-    learned = data.is_learned
-    a = np.concatenate([_spread(a[~learned], keep), a[learned]])
-    alpha = np.concatenate([_spread(alpha[~learned], keep), alpha[learned]])
-    found = replace(point, a=a, b=b, alpha=alpha, beta=beta)
-    estimator.parameters_ = found
-    estimator.coef_, estimator.intercept_ = a[None, : keep.size], np.atleast_1d(b)
-    estimator.learned_ = (keep, data.rows(np.arange(0))) if learned.any() else None
-    if learned.any():
-        estimator.learner_coef_ = a[None, keep.size :]
-    estimator.class_prior_ = float(result.pi_draws[0])
-    estimator.label_frequency_ = float(result.c_draws[0])
-    estimator.modes_ = result.mode_table()
-    if point.epsilon is not None:
-        estimator.false_mark_rate_ = float(point.epsilon)
-    if result.spec.has_selection:
-        estimator.propensity_coef_ = alpha[None, : keep.size]
-        estimator.propensity_intercept_ = np.atleast_1d(beta)
-        estimator.guess_rate_, estimator.lapse_rate_ = float(found.gamma), float(found.lam)
-    return estimator
-
-
 def usable_columns(X: Array) -> NDArray[np.bool_]:
     """Columns that are not constant; the others say nothing beyond the intercept."""
     keep = ~is_constant(*column_moments(X))
@@ -578,12 +483,37 @@ def usable_columns(X: Array) -> NDArray[np.bool_]:
     return keep
 
 
-def unnamed(p: int) -> NDArray[Any]:
-    """The names x0, x1, ... of columns without names."""
-    return np.array([f"x{j}" for j in range(p)], dtype=object)
+def _table(X: Array, keep: NDArray[np.bool_], names: Sequence[str]) -> Any:
+    """The columns ``keep`` as `bayes_lepu.fit` takes them, under the names of all columns."""
+    if not len(names):
+        if keep.all():
+            return X
+        names = [f"x{j}" for j in range(X.shape[1])]
+    kept = np.asarray(names, dtype=object)[keep]
+    if issparse(X):
+        return pd.DataFrame.sparse.from_spmatrix(csr_matrix(X[:, keep]), columns=kept)
+    return pd.DataFrame(X[:, keep], columns=kept)
+
+
+def _positions(
+    option: str, columns: Columns, places: Mapping[Any, int], keep: NDArray[np.bool_]
+) -> list[int] | None:
+    """Names or positions of columns as positions among the columns ``keep``."""
+    if columns is None:
+        return None
+    chosen = [columns] if isinstance(columns, str) else columns
+    for column in chosen:
+        if isinstance(column, bool | np.bool_) or column not in places:
+            names = [name for name in places if isinstance(name, str)]
+            raise DataError(
+                f"{option} names {column!r}, which is not a column of X. Columns: {some(names)}."
+            )
+    place = np.cumsum(keep) - 1
+    return [int(place[places[c]]) for c in chosen if keep[places[c]]]
 
 
 def _spread(slopes: Array, keep: NDArray[np.bool_]) -> Array:
+    """Slopes of the columns ``keep`` as those of all columns."""
     full = np.zeros(keep.size)
     full[keep] = slopes
     return full
@@ -597,7 +527,17 @@ def _kept_back(
     All rows, which g learns from as well, where neither is given.
     """
     if held_out is not None:
-        return _read_held_out(held_out, label)
+        kept = np.asarray(held_out)
+        if kept.shape != label.shape or kept.dtype != bool:
+            raise DataError(
+                f"held_out has shape {kept.shape} and type {kept.dtype}; expected one bool per "
+                f"row, shape {label.shape}."
+            )
+        if not (kept & label).any():
+            raise DataError("held_out holds no labelled row, so c cannot be estimated from it.")
+        if len(np.unique(label[~kept])) < 2:
+            raise DataError("held_out leaves no labelled or no unlabelled row to learn from.")
+        return kept
     if holdout is None:
         return np.ones(len(label), dtype=bool)
     if not (isinstance(holdout, float | int) and 0 < holdout < 1):
@@ -612,18 +552,4 @@ def _kept_back(
             )
         number = min(max(round(holdout * len(rows)), 1), len(rows) - 1)
         kept[rng.permutation(rows)[:number]] = True
-    return kept
-
-
-def _read_held_out(held_out: ArrayLike, label: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    kept = np.asarray(held_out)
-    if kept.shape != label.shape or kept.dtype != bool:
-        raise DataError(
-            f"held_out has shape {kept.shape} and type {kept.dtype}; expected one bool per row, "
-            f"shape {label.shape}."
-        )
-    if not (kept & label).any():
-        raise DataError("held_out holds no labelled row, so that c cannot be estimated from it.")
-    if len(np.unique(label[~kept])) < 2:
-        raise DataError("held_out leaves no labelled or no unlabelled row to learn from.")
     return kept
