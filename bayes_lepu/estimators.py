@@ -32,7 +32,7 @@ from typing import Any, Self
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, issparse
 from scipy.special import logit
 from sklearn.base import BaseEstimator, ClassifierMixin, clone

@@ -374,21 +374,6 @@ class Fit:
         """The same as `tree`."""
         return self.tree
 
-    def extract(self, X: Any = None) -> "xr.Dataset":
-        """t(x), s(x), h(x) and P(y=1 | x, l=0) of these or new rows, every draw of them.
-
-        Returns
-        -------
-        Dataset
-            ``t``, ``s``, ``h`` and ``missed`` with dimensions (chain, draw, obs) and row labels;
-            ``s`` and ``h`` of several annotators one more. They are computed when looked at:
-            ``fit.extract()["t"].sel(obs=label)`` takes one row.
-        """
-        from bayes_lepu.result.tree import extract_rows
-
-        rows = (self.data.X, self.data.index) if X is None else self.data.transform(X)
-        return extract_rows(self, *rows)
-
     # Verdict, groups and audits ----------------------------------------------------------------
 
     @cached_property
@@ -864,18 +849,15 @@ class Fit:
         return None if self._judged else self.remembered
 
     @stops_at_once
-    def save(self, path: str | Path, *, all_groups: bool = False, data: bool = True) -> Path:
+    def save(self, path: str | Path, *, data: bool = True) -> Path:
         """Write the fit to one netCDF file; read it back with `load`.
 
-        A fit that was printed prints the same after `load`, and computes nothing for it.
+        A fit that was printed prints the same after `load`, and computes nothing for it. ArviZ
+        reads the draws from the same file; ``fit.tree.to_netcdf(path)`` writes all groups for it.
 
         Parameters
         ----------
         path : str or Path
-        all_groups : bool
-            Whether to write also what `load` makes again by itself and `arviz.from_netcdf` cannot:
-            log-likelihood, log prior, prior and predicted labels, so that `arviz.loo` and the like
-            work on the file. It grows by some 10 bytes for every row and draw.
         data : bool
             Whether to write the rows. Without them the file is small and holds nobody's data; it
             predicts new rows, and decides on them where the verdict names the factors (levels 1
@@ -891,13 +873,10 @@ class Fit:
         from bayes_lepu.result.saved import to_saved, write_tree
 
         data = data and self.has_rows
-        if not data and all_groups:
-            raise ModelError("all_groups=True writes what belongs to the rows; data=False no rows.")
         remembered = self._printed
         if remembered is None and ("answer" in vars(self) or not data):
             remembered = self._remember()
-        tree = to_saved(self, all_groups=all_groups, remembered=remembered, rows=data)
-        return write_tree(tree, Path(path))
+        return write_tree(to_saved(self, remembered=remembered, rows=data), Path(path))
 
     def _remember(self) -> "Remembered":
         from bayes_lepu.result.saved import Remembered

@@ -3,7 +3,6 @@ r"""The variables of the PyMC model, by name, at draws of the parameters.
 Free variables follow from the table of blocks and the coordinates of the draws.
 """
 
-from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -50,30 +49,6 @@ def annotator_values(density: LogDensity, p: Parameters) -> dict[str, Array]:
         log_rates = p.log_w[..., one] if density.spec.n_rates == 1 else p.log_w
         out[density.spec.rates_name] = np.exp(log_rates)
     return out | p.nuisance
-
-
-def from_variables(density: LogDensity, values: Mapping[str, Array], log_w: Array) -> Parameters:
-    """The way back, with the logarithms of the rates, which the rates themselves do not tell."""
-    spec, data = density.spec, density.data
-    b, own = values["b"], log_w.shape[:-1]
-    a, alpha = np.zeros((*b.shape, data.p)), np.zeros((*own, data.p))
-    a[..., data.class_mask] = values["a"]
-    if spec.has_selection:
-        alpha[..., data.selection_mask] = values["alpha"]
-    for k, places in enumerate(data.visit_places):
-        alpha[..., np.arange(places.size), places] = values["delta"][..., k, None]
-    shared = [b.parameter for b in density.layout.blocks if b.role not in ("value", "deviation")]
-    return Parameters(
-        a,
-        b,
-        alpha,
-        values["beta"] if spec.has_selection else np.zeros(own),
-        log_w,
-        epsilon=values["epsilon"] if spec.false_marks else None,
-        pooling={name: values[name] for name in shared if name in values},
-        link=spec.propensity.link,
-        of_class=spec.of_class,
-    )
 
 
 def log_prior(density: LogDensity, values: Variables) -> Variables:

@@ -1,7 +1,7 @@
-"""The file of a fit: its tree without what can be made again, a checksum, and the way back.
+"""The file of a fit: what `Fit` is made of, as arrays and JSON, with a checksum.
 
-The root's attributes hold the format, its version, and the options of the call as JSON: the file
-explains itself. `arviz.from_netcdf` reads it too.
+The group ``state`` has what `load` reads. Beside it stand the draws as ArviZ has them, for
+`arviz.from_netcdf`, and attributes that say what the file is.
 
 Conventions
 -----------
@@ -14,10 +14,10 @@ crash, ask for any amount of memory, or not return at all.
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -27,41 +27,33 @@ from scipy.sparse import csr_array
 from bayes_lepu.choosing import Candidate, Choice
 from bayes_lepu.dask import PartitionedData
 from bayes_lepu.data.encoding import Encoding
-from bayes_lepu.data.labels import ONE
+from bayes_lepu.data.frames import as_coordinate
 from bayes_lepu.data.learned import Learned
 from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.engines.engines import Quality
 from bayes_lepu.engines.modes import Mode
 from bayes_lepu.engines.orientation import Orientation
 from bayes_lepu.errors import FileFormatError, ModelError
-from bayes_lepu.factors import CURVES, Factor
+from bayes_lepu.factors import CURVES, RATES, Factor
 from bayes_lepu.factors import REGISTRY as PROPENSITIES
 from bayes_lepu.links import Array
-from bayes_lepu.model.density import LogDensity
-from bayes_lepu.model.parameters import Parameters
+from bayes_lepu.model.parameters import ARRAYS, Parameters, stack
 from bayes_lepu.model.spec import ModelSpec
-from bayes_lepu.model.variables import (
-    from_variables,
-)
 from bayes_lepu.options import FitOptions
 from bayes_lepu.priors.prior import Prior
 from bayes_lepu.result.origin import Provenance
-from bayes_lepu.result.tree import (
-    SPARSE,
-    groups_without_rows,
-    learned_group,
-    stored_groups,
-)
+from bayes_lepu.result.tree import stored_groups
 from bayes_lepu.runtime.files import replace_file
 
 if TYPE_CHECKING:
     from bayes_lepu.fitted import Fit
 
 FORMAT = "bayes_lepu.fit"
-FORMAT_VERSION = 8
-WRONG = (LookupError, ValueError, TypeError, AttributeError)  # of what a file lacks or has instead
-LEARNED = "learned"  # the group of the trees that learned the shape of the class
-
+FORMAT_VERSION = 9
+# What reading a file that lacks something, or has something else, ends in.
+WRONG = (LookupError, ValueError, TypeError, AttributeError, AssertionError)
+TOO_MUCH = (MemoryError, OverflowError, RecursionError)
+SPARSE = ("data", "indices", "indptr")  # the parts of a sparse X, by rows
 
 # The fields of `PUData` with an entry per row.
 ROWS = ("X", "labels", "y", "index", "weight", "drawn")
@@ -97,10 +89,8 @@ class Remembered:
 
     Attributes
     ----------
-    pi : (draw,) array
-        Class prior.
-    c : (draw, J) array
-        Label frequency of every annotator.
+    pi, c : (draw,) and (draw, J) arrays
+        Class prior, and label frequency of every annotator.
     prior_pi, prior_c : (draw,) arrays
         Draws of both from the prior; empty for a point estimate.
     level : int
@@ -122,54 +112,109 @@ class Remembered:
     hits: Array
     facts: Mapping[str, str]
 
-    def to_dataset(self) -> xr.Dataset:
-        """As a group of a saved fit."""
-        arrays = {k: v for k, v in vars(self).items() if isinstance(v, np.ndarray)}
-        rest = {k: v for k, v in vars(self).items() if k not in arrays}
-        named = {k: ([f"{k}_{i}" for i in range(v.ndim)], v) for k, v in arrays.items()}
-        return xr.Dataset(named | {"rest": json.dumps(rest)})
 
-    @classmethod
-    def from_group(cls, group: Any) -> Self:
-        """Inverse of `to_dataset`."""
-        own = {str(name): variable.to_numpy() for name, variable in group.data_vars.items()}
-        rest = json.loads(str(own.pop("rest").item()))
-        ends = rest.pop("pi_range")
-        return cls(**own, **rest, pi_range=ends and (ends[0], ends[1]))
+# Written -------------------------------------------------------------------------------------
 
 
-def to_saved(
-    fit: "Fit",
-    *,
-    all_groups: bool = False,
-    remembered: Remembered | None = None,
-    rows: bool = True,
-) -> xr.DataTree:
-    """The tree to write, by default without the groups that `read_fit` does not need."""
-    if all_groups:
-        tree = fit.tree.copy()
-    else:
-        tree = xr.DataTree.from_dict(stored_groups(fit) if rows else groups_without_rows(fit))
+def to_saved(fit: "Fit", *, remembered: Remembered | None = None, rows: bool = True) -> xr.DataTree:
+    """The tree to write, with the rows of the fit or without."""
+    state = {name: _packed(values) for name, values in _state(fit, rows).items()}
     if remembered is not None:
-        tree["remembered"] = xr.DataTree(remembered.to_dataset())
-    if fit.data.learned is not None:
-        tree[LEARNED] = learned_group(fit.data.learned)
+        state["remembered"] = _packed(vars(remembered))
+    shown = stored_groups(fit) if rows else {}
+    tree = xr.DataTree.from_dict(shown | {f"state/{name}": part for name, part in state.items()})
     tree.attrs |= {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
         "about": "bayes_lepu fit; read it with bayes_lepu.load(path) or arviz.from_netcdf(path)",
-        "model": fit.spec.name,
-        "propensity": fit.spec.propensity.name,
-        "of_class": json.dumps(_describe(fit.spec.of_class)),
-        "false_marks": int(fit.spec.false_marks),
-        "options": fit.options.to_json(),
-        "provenance": fit.provenance.to_json(),
-        "priors": json.dumps({k: v.to_dict() for k, v in fit.priors.items()}),
-        "orientation": json.dumps(vars(fit.orientation)),
-        "quality": json.dumps(vars(fit.quality), default=lambda number: number.item()),
-        "choice": json.dumps([vars(c) for c in fit.choice.candidates] if fit.choice else None),
     }
     return tree
+
+
+def _packed(values: Mapping[str, Any]) -> xr.Dataset:
+    """Arrays under their names, and everything else as JSON."""
+    arrays = {k: v for k, v in values.items() if isinstance(v, np.ndarray)}
+    rest = {k: v for k, v in values.items() if k not in arrays}
+    named = {k: ([f"{k}_{axis}" for axis in range(v.ndim)], v) for k, v in arrays.items()}
+    return xr.Dataset(named | {"JSON": json.dumps(rest, default=lambda number: number.item())})
+
+
+def _unpacked(group: Any) -> dict[str, Any]:
+    """Inverse of `_packed`."""
+    found = {str(name): variable.to_numpy() for name, variable in group.data_vars.items()}
+    return json.loads(str(found.pop("JSON").item())) | found
+
+
+def _state(fit: "Fit", rows: bool) -> dict[str, Mapping[str, Any]]:
+    """Everything a fit is made of, by group."""
+    spec, data = fit.spec, fit.data
+    plain = [field.name for field in fields(Mode) if field.name not in ("point", "z")]
+    state: dict[str, Mapping[str, Any]] = {
+        "call": {
+            "model": spec.name,
+            "propensity": spec.propensity.name,
+            "of_class": _describe(spec.of_class),
+            "false_marks": spec.false_marks,
+            "options": fit.options.to_json(),
+            "provenance": asdict(fit.provenance),
+            "priors": {name: prior.to_dict() for name, prior in fit.priors.items()},
+            "orientation": vars(fit.orientation),
+            "quality": vars(fit.quality),
+            "choice": [vars(c) for c in fit.choice.candidates] if fit.choice else None,
+        },
+        "parameters": _arrays(fit.parameters),
+        "modes": _arrays(stack([mode.point for mode in fit.modes]))
+        | {"z": np.stack([mode.z for mode in fit.modes])}
+        | {"each": [{name: getattr(mode, name) for name in plain} for mode in fit.modes]},
+        "data": _columns(data) | (_rows(data) if rows else {}),
+        "stats": {name: np.asarray(values) for name, values in fit.stats.items()},
+    }
+    if data.learned is not None:
+        state["learned"] = data.learned.to_arrays() | {"names": data.learned.names}
+    if not data.in_memory:
+        counts = {"counts": data.kind_counts, "weights": data.kind_weights}
+        state["all_rows"] = counts | {"pi": fit.pi_draws, "c": fit.c_by_annotator}
+    return state
+
+
+def _describe(factor: Factor) -> dict[str, Any]:
+    """What a factor with known rates is made of."""
+    own = {"name": factor.name, "formula": factor.formula, "fixed": factor.fixed}
+    return own | {"link": factor.link.name}
+
+
+def _arrays(p: Parameters) -> dict[str, Array]:
+    own = {name: getattr(p, name) for name in ARRAYS if getattr(p, name) is not None}
+    return own | {f"pooling {name}": values for name, values in p.pooling.items()}
+
+
+def _columns(data: PUData) -> dict[str, Any]:
+    """What belongs to no single row."""
+    names = [f.name for f in fields(PUData) if f.name not in (*ROWS, "encoding", "learned")]
+    return {name: getattr(data, name) for name in names} | {"encoding": data.encoding.to_dict()}
+
+
+def _rows(data: PUData) -> dict[str, Any]:
+    """X, dense or sparse, what is known of the rows, and their labels, dates as numbers."""
+    own = {name: getattr(data, name) for name in ROWS}
+    if data.is_sparse:
+        X: Any = own.pop("X")
+        own |= {f"X_{part}": getattr(X, part) for part in SPARSE}
+    dtype = str(data.index.dtype)
+    if is_time(dtype):
+        return own | {"index": np.asarray(data.index.asi8), "dated": dtype}
+    return own | {"index": as_coordinate(data.index), "dated": None}
+
+
+def is_time(dtype: str) -> bool:
+    """Whether these are dates whose time zone, if any, can be found again by its name."""
+    try:
+        return pd.api.types.is_datetime64_any_dtype(pd.api.types.pandas_dtype(dtype))
+    except TypeError:
+        return False
+
+
+# Read ----------------------------------------------------------------------------------------
 
 
 def read_fit(
@@ -190,110 +235,118 @@ def read_fit(
             f"{path} has format version {version}; this release reads version {FORMAT_VERSION}. "
             "Use the release that wrote it, or fit again."
         )
-    name = tree.attrs.get("propensity")
-    known = dict(PROPENSITIES) | ({} if propensity is None else {propensity.name: propensity})
-    if name not in known:
-        raise FileFormatError(
-            f"{path} holds a fit of model {tree.attrs.get('model')!r} with the propensity "
-            f"{name!r}; this release knows {', '.join(known)}. One of your own goes into "
-            "lepu.load(path, model=...)."
-        )
-    of_class = class_link or _built_in(json.loads(tree.attrs["of_class"]))
-    if of_class is None:
-        raise FileFormatError(
-            f"{path} holds a fit whose class has a link of your own: {tree.attrs['of_class']}. "
-            "Hand it over: lepu.load(path, class_link=...)."
-        )
     try:
-        return _from_tree(tree, known[name], of_class)
-    except (*WRONG, MemoryError, OverflowError, RecursionError) as error:
+        state = {name: _unpacked(group) for name, group in tree["state"].children.items()}
+        return _fields(path, state, propensity, class_link)
+    except FileFormatError:
+        raise
+    except (*WRONG, *TOO_MUCH) as error:
         raise FileFormatError(
             f"{path} is incomplete ({error}). Save the fit again, or use the release that wrote it."
         ) from error
 
 
-def _describe(factor: Factor) -> dict[str, Any]:
-    """What a factor with known rates is made of."""
-    return {
-        "name": factor.name,
-        "formula": factor.formula,
-        "link": factor.link.name,
-        "fixed": factor.fixed,
-    }
-
-
-def _built_in(stored: dict[str, Any]) -> Factor | None:
-    """The factor that was described; None where its link does not come with the library."""
-    link = CURVES.get(stored["link"])
-    if link is None or stored["fixed"] is None:
-        return link
-    gamma, lam, rho = stored["fixed"]
-    return Factor(stored["name"], stored["formula"], link.link, fixed=(gamma, lam, rho))
-
-
-def _from_tree(tree: xr.DataTree, propensity: Factor, of_class: Factor) -> dict[str, Any]:
-    main = tree["map"] if "map" in tree.children else tree["posterior"]
-    marks = bool(tree.attrs["false_marks"])
-    spec = ModelSpec(tree.attrs["model"], propensity, of_class, false_marks=marks)
-    data = read_rows(tree, learned=read_learned(tree.children.get(LEARNED)))
-    orientation = json.loads(tree.attrs["orientation"])
-    orientation["sizes"] = {k: tuple(v) for k, v in orientation["sizes"].items()}
-    group = tree.children.get("remembered")
-    stats = tree["sample_stats"].data_vars if "sample_stats" in tree.children else {}
+def _fields(
+    path: Path,
+    state: Mapping[str, dict[str, Any]],
+    propensity: Factor | None,
+    class_link: Factor | None,
+) -> dict[str, Any]:
+    """Inverse of `_state`."""
+    call = state["call"]
+    spec = _read_spec(path, call, propensity, class_link)
+    data = _read_data(state["data"], state.get("learned"))
     levels = None
-    if "all_rows" in tree.children:
-        every = {str(k): v.to_numpy() for k, v in tree["all_rows"].data_vars.items()}
-        data = PartitionedData.of(data, kind_counts=every["counts"], kind_weights=every["weights"])
+    if every := state.get("all_rows"):
+        counts, weights = every["counts"], every["weights"]
+        data = PartitionedData.of(data, kind_counts=counts, kind_weights=weights)
         levels = every["pi"], every["c"]
-    compared = json.loads(tree.attrs["choice"])
-    priors = _read_priors(tree.attrs["priors"])
-    density = LogDensity(spec, data, priors)
+    orientation, modes, remembered = call["orientation"], state["modes"], state.get("remembered")
+    sizes = {rule: tuple(pair) for rule, pair in orientation["sizes"].items()}
+    each, z = modes.pop("each"), modes.pop("z")
+    points = _read_parameters(modes, spec, data)
+    choice = call["choice"] and Choice(tuple(Candidate(**one) for one in call["choice"]))
+    if remembered:
+        ends = remembered["pi_range"]
+        remembered["pi_range"] = ends and (ends[0], ends[1])
     return {
         "spec": spec,
         "data": data,
-        "priors": priors,
+        "priors": {name: Prior.from_dict(stored) for name, stored in call["priors"].items()},
         "levels": levels,
-        "parameters": _read_parameters(main, tree["log_weights"], density),
-        "modes": _read_modes(tree["modes"], density),
-        "orientation": Orientation(**orientation),
-        "options": FitOptions.from_json(tree.attrs["options"]),
-        "provenance": Provenance.from_json(tree.attrs["provenance"]),
-        "stats": {str(k): v.to_numpy() for k, v in stats.items() if k != "lp"},
-        "quality": Quality(**json.loads(tree.attrs["quality"])),
-        "choice": None if compared is None else Choice(tuple(Candidate(**one) for one in compared)),
-        "remembered": Remembered.from_group(group) if group else None,
+        "parameters": _read_parameters(state["parameters"], spec, data),
+        "modes": tuple(Mode(points.take(i), z[i], **own) for i, own in enumerate(each)),
+        "orientation": Orientation(**orientation | {"sizes": sizes}),
+        "options": FitOptions.from_json(call["options"]),
+        "provenance": Provenance(**call["provenance"]),
+        "stats": state["stats"],
+        "quality": Quality(**call["quality"]),
+        "choice": choice,
+        "remembered": Remembered(**remembered) if remembered else None,
     }
 
 
-def _read_priors(text: str) -> dict[str, Prior]:
-    return {name: Prior.from_dict(stored) for name, stored in json.loads(text).items()}
+def _read_spec(
+    path: Path, call: Mapping[str, Any], propensity: Factor | None, class_link: Factor | None
+) -> ModelSpec:
+    name, stored = call["propensity"], call["of_class"]
+    known = dict(PROPENSITIES) | ({} if propensity is None else {propensity.name: propensity})
+    if name not in known:
+        raise FileFormatError(
+            f"{path} holds a fit of model {call['model']!r} with the propensity {name!r}; this "
+            f"release knows {', '.join(known)}. One of your own goes into "
+            "lepu.load(path, model=...)."
+        )
+    of_class = class_link or CURVES.get(stored["link"])
+    if of_class is None:
+        raise FileFormatError(
+            f"{path} holds a fit whose class has a link of your own: {json.dumps(stored)}. "
+            "Hand it over: lepu.load(path, class_link=...)."
+        )
+    if class_link is None and stored["fixed"] is not None:
+        gamma, lam, rho = stored["fixed"]
+        rates = (gamma, lam, rho)
+        of_class = Factor(stored["name"], stored["formula"], of_class.link, fixed=rates)
+    return ModelSpec(call["model"], known[name], of_class, false_marks=call["false_marks"])
 
 
-def _read_parameters(group: Any, log_w: Any, density: LogDensity) -> Parameters:
-    logs = log_w["log_weights"].to_numpy()
-    values = {str(name): variable.to_numpy() for name, variable in group.data_vars.items()}
-    found = from_variables(density, values, logs)
-    if not all(np.isfinite(getattr(found, name)).all() for name in ("a", "b", "alpha")):
+def _read_parameters(stored: Mapping[str, Any], spec: ModelSpec, data: PUData) -> Parameters:
+    pooling = {k.removeprefix("pooling "): v for k, v in stored.items() if k not in ARRAYS}
+    own = {name: stored[name] for name in ARRAYS if name in stored}
+    found = Parameters(**own, pooling=pooling, link=spec.propensity.link, of_class=spec.of_class)
+    shapes = {
+        found.a.shape: (*found.b.shape, data.p),
+        found.alpha.shape: (*found.beta.shape, data.p),
+        found.log_w.shape: (*found.beta.shape, len(RATES)),
+    }
+    if any(shape != expected for shape, expected in shapes.items()):
+        raise ValueError("arrays of its parameters do not fit each other")
+    if not all(np.isfinite(own[name]).all() for name in ARRAYS if name in own and name != "log_w"):
         raise ValueError("numbers among its parameters are not finite")
     return found
 
 
-def _read_modes(group: Any, density: LogDensity) -> tuple[Mode, ...]:
-    points = _read_parameters(group, group, density)
-    plain = [field.name for field in fields(Mode) if field.type is float]
-    return tuple(
-        Mode(
-            point=points.take(i),
-            z=group["z"].to_numpy()[i],
-            hits=int(group["hits"][i]),
-            role=str(group["role"].to_numpy()[i]),  # type: ignore[arg-type]
-            converged=bool(group["converged"][i]),
-            artefact=str(group["artefact"].to_numpy()[i]),
-            **{name: float(group[name][i]) for name in plain},
-        )
-        for i in range(group.sizes["mode"])
-    )
+def _read_data(own: dict[str, Any], learned: dict[str, Any] | None) -> PUData:
+    """The data, without the rows where these were left out."""
+    for name in ("feature_names", "annotators", "visit_names"):
+        own[name] = tuple(own[name])
+    own["encoding"] = Encoding.from_dict(own["encoding"])
+    if learned is not None:
+        own["learned"] = Learned.from_arrays(learned.pop("names"), learned)
+    if "index" not in own:
+        return ColumnsOnly(**own)
+    n, p = len(own["index"]), len(own["feature_names"])
+    if "X" not in own:
+        own["X"] = csr_array(tuple(own.pop(f"X_{part}") for part in SPARSE), shape=(n, p))
+        own["X"].check_format(full_check=True)
+    dtype = own.pop("dated")
+    own["index"] = pd.DatetimeIndex(own["index"], dtype=dtype) if dtype else pd.Index(own["index"])
+    if own["X"].shape != (n, p) or own["labels"].shape != (n, len(own["annotators"])):
+        raise ValueError("arrays of its rows do not fit each other")
+    return PUData(**own)
 
+
+# The file ------------------------------------------------------------------------------------
 
 MARK = b"LEPUSHA2"
 HDF5 = b"\x89HDF\r\n\x1a\n"
@@ -393,66 +446,3 @@ def _checked(path: Path) -> bytes:
             "another copy of the file."
         )
     return content
-
-
-def read_learned(group: Any) -> Learned | None:
-    """Inverse of `learned_group`; None where the class is straight."""
-    if group is None:
-        return None
-    arrays = {str(name): values.to_numpy() for name, values in group.data_vars.items()}
-    return Learned.from_arrays(json.loads(group.attrs["names"]), arrays)
-
-
-def read_rows(tree: xr.DataTree, *, learned: Learned | None) -> PUData:
-    """The data from their two groups; without the rows where these were left out."""
-    constant = tree["constant_data"]
-    columns = _read_columns(constant) | {"learned": learned}
-    if "audited" not in constant.data_vars:
-        return ColumnsOnly(**columns)
-    several = "labels" in constant.data_vars
-    labels = (constant["labels"] if several else tree["observed_data"]["l"]).to_numpy()
-    return PUData(
-        X=_read_table(constant, columns["scale"].size),
-        labels=np.ascontiguousarray(labels if several else labels[:, None]),
-        y=constant["audited"].to_numpy(),
-        index=_read_index(constant),
-        weight=constant["weight"].to_numpy() if "weight" in constant else np.ones(len(labels)),
-        drawn=constant["drawn"].to_numpy() if "drawn" in constant else np.zeros((0, 2)),
-        **columns,
-    )
-
-
-def _read_table(constant: Any, p: int) -> Any:
-    """X, dense or sparse."""
-    if "X" in constant.data_vars:
-        return np.ascontiguousarray(constant["X"].to_numpy())
-    parts = tuple(constant[name].to_numpy() for name in SPARSE)
-    X = csr_array(parts, shape=(constant.sizes["obs"], p))
-    X.check_format(full_check=True)
-    return X
-
-
-def _read_columns(constant: Any) -> dict[str, Any]:
-    several = "annotator" in constant.coords
-    return {
-        "feature_names": tuple(str(f) for f in constant["feature"].to_numpy()),
-        "named": bool(constant.attrs["named"]),
-        "center": constant["center"].to_numpy(),
-        "scale": constant["scale"].to_numpy(),
-        "class_mask": constant["class_mask"].to_numpy().astype(bool),
-        "selection_mask": constant["selection_mask"].to_numpy().astype(bool),
-        "encoding": Encoding.from_dict(json.loads(str(constant["encoding"].item()))),
-        "annotators": tuple(map(str, constant["annotator"].to_numpy())) if several else ONE,
-        "outside": constant["outside"].to_numpy(),
-        "visit_names": tuple(json.loads(constant.attrs["visits"])),
-    }
-
-
-def _read_index(constant: Any) -> pd.Index:
-    """Row labels; dates are stored as text, and of other kinds the text is what is left."""
-    rows, dtype = constant["obs"].to_numpy(), constant.attrs.get("row_dtype")
-    if dtype is None:
-        return pd.Index(rows)
-    times = pd.to_datetime(rows, format="ISO8601", utc=True)
-    aware = isinstance(pd.api.types.pandas_dtype(dtype), pd.DatetimeTZDtype)
-    return (times if aware else times.tz_localize(None)).astype(dtype)

@@ -2,27 +2,23 @@
 
 Groups of the schema: ``posterior`` with all variables of the PyMC model (``map`` for a point
 estimate), ``sample_stats``, ``log_likelihood``, ``log_prior``, ``prior``, ``prior_predictive``,
-``posterior_predictive``, ``observed_data`` and ``constant_data``; beside them ``modes``, and
-``log_weights``, the logarithms of the rates. What has an entry for every draw and row, and ``lp``,
-is computed when somebody looks at it, from the stored seed. Coefficients ``a, b, alpha, beta`` are
-on the internal scale, ``a_original`` and so on in the units of the user's columns. Of several
-annotators, ``l`` is whether anybody marked the row, and its log-likelihood that of all labels of
-the row.
+``posterior_predictive``, ``observed_data`` and ``constant_data``. What has an entry for every draw
+and row, and ``lp``, is computed when somebody looks at it, from the stored seed. Coefficients
+``a, b, alpha, beta`` are on the internal scale, ``a_original`` and so on in the units of the user's
+columns. Of several annotators, ``l`` is whether anybody marked the row, and its log-likelihood that
+of all labels of the row.
 """
 
-import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 from xarray.backends import BackendArray
 from xarray.core import indexing
 
 from bayes_lepu.data.frames import as_coordinate
-from bayes_lepu.data.learned import Learned
 from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.errors import ModelError
 from bayes_lepu.factors import RATES
@@ -46,7 +42,12 @@ Entries = Callable[..., NDArray[Any]]
 
 def to_tree(fit: "Fit") -> xr.DataTree:
     """The DataTree of a fit with all its groups."""
-    groups = stored_groups(fit)
+    groups = stored_groups(fit) | {
+        "observed_data": xr.Dataset(
+            {"l": ("obs", fit.data.l)}, coords={"obs": as_coordinate(fit.data.index)}
+        ),
+        "constant_data": constant_group(fit.data),
+    }
     if not fit.is_point:
         groups |= _made_again(fit)
         stats = groups.get("sample_stats", xr.Dataset()).assign(lp=_log_density(fit))
@@ -57,47 +58,14 @@ def to_tree(fit: "Fit") -> xr.DataTree:
 
 
 def stored_groups(fit: "Fit") -> dict[str, xr.Dataset]:
-    """The groups that a saved fit cannot do without."""
-    groups = _parameter_groups(fit) | {
-        "observed_data": xr.Dataset(
-            {"l": ("obs", fit.data.l)}, coords={"obs": as_coordinate(fit.data.index)}
-        ),
-        "constant_data": constant_group(fit.data),
-    }
+    """The groups of draws, which a file holds too."""
+    main = parameter_group(fit, fit.parameters).assign_attrs(_attributes(fit))
+    groups = {"map" if fit.is_point else "posterior": main}
     if fit.stats:
         groups["sample_stats"] = xr.Dataset(
             {k: (SAMPLE, np.asarray(v, dtype=COUNTS.get(k))) for k, v in fit.stats.items()}
         )
-    if not fit.data.in_memory:
-        pi, c = fit.pi_draws, fit.c_by_annotator
-        groups["all_rows"] = xr.Dataset(
-            {
-                "pi": ("each", pi),
-                "c": (("each", "marker"), c),
-                "counts": ("kind", fit.data.kind_counts),
-                "weights": ("kind", fit.data.kind_weights),
-            }
-        )
     return {name: _numbered(group) for name, group in groups.items()}
-
-
-def _parameter_groups(fit: "Fit") -> dict[str, xr.Dataset]:
-    """The groups that say nothing of single rows."""
-    main = parameter_group(fit, fit.parameters, SAMPLE).assign_attrs(_attributes(fit))
-    return {
-        "map" if fit.is_point else "posterior": main,
-        "log_weights": _log_weights(fit.parameters, SAMPLE),
-        "modes": _modes(fit),
-    }
-
-
-def groups_without_rows(fit: "Fit") -> dict[str, xr.Dataset]:
-    """The groups that predictions need."""
-    kept = {
-        name: _numbered(group[[v for v in group.data_vars if not str(v).endswith("_original")]])
-        for name, group in _parameter_groups(fit).items()
-    }
-    return kept | {"constant_data": column_group(fit.data)}
 
 
 def _numbered(group: xr.Dataset) -> xr.Dataset:
@@ -130,7 +98,7 @@ def _made_again(fit: "Fit") -> dict[str, xr.Dataset]:
             {name: ((*SAMPLE, *dims), values) for name, (dims, values) in weighed.items()},
             coords=_coords(fit),
         ),
-        "prior": parameter_group(fit, prior, SAMPLE),
+        "prior": parameter_group(fit, prior),
         "prior_predictive": labels(prior, 10),
         "posterior_predictive": labels(fit.parameters, 11),
     }
@@ -165,19 +133,19 @@ def _attributes(fit: "Fit") -> dict[str, Any]:
     return {name: value for name, value in known.items() if value is not None}
 
 
-def parameter_group(fit: "Fit", p: Parameters, dims: tuple[str, ...]) -> xr.Dataset:
+def parameter_group(fit: "Fit", p: Parameters) -> xr.Dataset:
     """Named variables as in the PyMC model: masked columns and absent factors are left out."""
     data, several = fit.data, fit.data.n_annotators > 1
-    own = (*dims, "annotator") if several else dims
+    own = (*SAMPLE, "annotator") if several else SAMPLE
     variables: dict[str, Any] = {
-        name: ((*dims, *extra), values)
+        name: ((*SAMPLE, *extra), values)
         for name, (extra, values) in free_variables(fit.density, p).items()
     }
     natural = annotator_values(fit.density, p)
     for factor in predictors(fit.spec, data):
         slope, intercept = getattr(p, factor.slope), getattr(p, factor.intercept)
         raw_slope, raw_intercept = data.original_scale(slope, intercept)
-        lead = dims if factor.slope == SLOPES[0] else own
+        lead = SAMPLE if factor.slope == SLOPES[0] else own
         by_feature = (*lead, factor.dim)
         variables |= {
             factor.slope: (by_feature, natural[factor.slope]),
@@ -192,11 +160,10 @@ def parameter_group(fit: "Fit", p: Parameters, dims: tuple[str, ...]) -> xr.Data
             variables[name] = (own, np.exp(p.log_w[..., RATES.index(name)]))
     elif rates:
         variables[rates] = (own, natural[rates])
-    if dims == SAMPLE:
-        pi, c = fit._pi_and_c if p is fit.parameters else fit._pi_and_frequencies(p)
-        variables["pi"] = (dims, pi.reshape(p.b.shape))
-        if not fit.spec.certain:  # where c = 1 by assumption
-            variables["c"] = (own, c.reshape(p.beta.shape))
+    pi, c = fit._pi_and_c if p is fit.parameters else fit._pi_and_frequencies(p)
+    variables["pi"] = (SAMPLE, pi.reshape(p.b.shape))
+    if not fit.spec.certain:  # where c = 1 by assumption
+        variables["c"] = (own, c.reshape(p.beta.shape))
     return xr.Dataset(variables, coords=_coords(fit))
 
 
@@ -205,83 +172,24 @@ def _coords(fit: "Fit") -> dict[str, Any]:
     return {dim: list(names) for dim, names in fit.density.layout.coords.items()}
 
 
-def _log_weights(p: Parameters, dims: tuple[str, ...]) -> xr.Dataset:
-    """Logarithms of the rates, which lose digits near 0 and 1 otherwise."""
-    own = (*dims, "annotator") if p.several else dims
-    return xr.Dataset(
-        {"log_weights": ((*own, "weight"), p.log_w)},
-        coords={"weight": list(RATES)},
-    )
-
-
-def _modes(fit: "Fit") -> xr.Dataset:
-    points = stack([m.point for m in fit.modes])
-    dataset = parameter_group(fit, points, ("mode",)).merge(_log_weights(points, ("mode",)))
-    dataset["z"] = (("mode", "coordinate"), np.stack([m.z for m in fit.modes]))
-    table = fit.mode_table().drop(columns=list(RATES[:-1]))
-    for name in table.columns:
-        values = table[name].to_numpy()
-        if name == "converged":
-            values = values.astype(np.int8)
-        dataset[str(name)] = ("mode", values.astype(str) if values.dtype == object else values)
-    return dataset
-
-
-# The parts of a sparse X, by rows, and their dimensions.
-SPARSE = {"X_data": "cell", "X_indices": "cell", "X_indptr": "row_end"}
-
-
-def column_group(d: PUData) -> xr.Dataset:
-    """The scale and masks of the columns, their encoding, and what is known from outside."""
+def constant_group(d: PUData) -> xr.Dataset:
+    """Columns, their scale and masks, audited classes, weights, labels of several annotators."""
     variables: dict[str, Any] = {
         "center": ("feature", d.center),
         "scale": ("feature", d.scale),
         "class_mask": ("feature", d.class_mask.astype(np.int8)),
         "selection_mask": ("feature", d.selection_mask.astype(np.int8)),
-        "outside": (("known", "value_and_error"), d.outside),
-        # A variable, because the attributes of a netCDF file hold no more than 64 kB.
-        "encoding": json.dumps(d.encoding.to_dict()),
+        "audited": ("obs", d.y),
     }
-    coords = {"feature": list(d.feature_names)}
-    if d.n_annotators > 1:
-        coords["annotator"] = list(d.annotators)
-    attrs = {"named": int(d.named), "visits": json.dumps(d.visit_names)}
-    return xr.Dataset(variables, coords=coords, attrs=attrs)
-
-
-def constant_group(d: PUData) -> xr.Dataset:
-    """Columns, their scale and masks, audited classes, weights, labels of several annotators."""
-    variables: dict[str, Any] = {"audited": ("obs", d.y)}
-    if d.is_sparse:
-        variables |= {
-            name: (dim, getattr(d.X, name.removeprefix("X_"))) for name, dim in SPARSE.items()
-        }
-    else:
+    coords: dict[str, Any] = {"feature": list(d.feature_names), "obs": as_coordinate(d.index)}
+    if not d.is_sparse:
         variables["X"] = (("obs", "feature"), d.X)
     if d.weighted:
         variables["weight"] = ("obs", d.weight)
-    if d.drawn.size:
-        variables["drawn"] = (("obs", "round_and_probability"), d.drawn)
     if d.n_annotators > 1:
         variables["labels"] = (("obs", "annotator"), d.labels)
-    dataset = column_group(d).assign(variables).assign_coords(obs=as_coordinate(d.index))
-    if is_time(str(d.index.dtype)):
-        dataset.attrs["row_dtype"] = str(d.index.dtype)
-    return dataset
-
-
-def is_time(dtype: str) -> bool:
-    """Whether these are dates whose time zone, if any, can be found again by its name."""
-    try:
-        return pd.api.types.is_datetime64_any_dtype(pd.api.types.pandas_dtype(dtype))
-    except TypeError:
-        return False
-
-
-def learned_group(learned: Learned) -> xr.Dataset:
-    """The trees behind the learned columns."""
-    arrays = {name: (f"{name}_dim", values) for name, values in learned.to_arrays().items()}
-    return xr.Dataset(arrays, attrs={"names": json.dumps(learned.names)})
+        coords["annotator"] = list(d.annotators)
+    return xr.Dataset(variables, coords=coords)
 
 
 class _Computed(BackendArray):
@@ -336,40 +244,3 @@ def drawn_labels(p: Parameters, data: PUData, rng: np.random.Generator) -> NDArr
         else:
             out[i] = rng.random(data.n) < point.h(data.X)
     return out.reshape(*p.b.shape, data.n)
-
-
-FUNCTIONS: dict[str, Callable[[Parameters, Array], Array]] = {
-    "t": Parameters.t,
-    "s": Parameters.s,
-    "h": Parameters.h,
-    "missed": Parameters.missed,
-}
-
-
-def extract_rows(fit: "Fit", X: Array, index: pd.Index) -> xr.Dataset:
-    """t, s, h and P(y=1 | x, l=0), computed when they are looked at.
-
-    Dimensions (chain, draw, obs), of what every annotator has of his own (…, obs, annotator).
-    """
-    p, several = fit.parameters, fit.data.n_annotators > 1
-    chains, draws = p.b.shape
-
-    def variable(function: Callable[[Parameters, Array], Array], own: bool) -> xr.Variable:
-        def of(chain: NDArray[Any], draw: NDArray[Any], rows: NDArray[Any]) -> Array:
-            values = function(p.take(np.ix_(chain, draw)), X[rows])
-            return np.moveaxis(values, 2, 3) if own else values
-
-        dims: tuple[str, ...] = ("chain", "draw", "obs")
-        shape: tuple[int, ...] = (chains, draws, X.shape[0])
-        if own:
-            dims, shape = (*dims, "annotator"), (*shape, fit.data.n_annotators)
-        return computed(dims, shape, float, of)
-
-    coords: dict[str, Any] = {"chain": np.arange(chains), "draw": np.arange(draws)}
-    coords["obs"] = as_coordinate(index)
-    if several:
-        coords["annotator"] = list(fit.data.annotators)
-    return xr.Dataset(
-        {name: variable(f, several and name in ("s", "h")) for name, f in FUNCTIONS.items()},
-        coords=coords,
-    )

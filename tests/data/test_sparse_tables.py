@@ -142,8 +142,6 @@ def test_new_rows_may_be_sparse_or_dense(fitted, words):
     np.testing.assert_allclose(fitted.predict_proba(sp.coo_matrix(X))[:, 1], p, rtol=1e-12)
     shuffled = pd.DataFrame.sparse.from_spmatrix(sp.csr_matrix(X), columns=names)[names[::-1]]
     np.testing.assert_allclose(fitted.predict_proba(shuffled)[:, 1], p, rtol=1e-12)
-    np.testing.assert_allclose(fitted.extract(X[:5])["t"].to_numpy()[0, 0], p[:5])
-    np.testing.assert_allclose(fitted.extract()["t"].to_numpy()[0, 0], p)
     a, b = fitted.data.original_scale(fitted.draws.a[0], fitted.draws.b[0])
     np.testing.assert_allclose(p, expit(X.toarray() @ a + b))
     with pytest.raises(DataError, match="X has 319 columns, but the model was fitted on 320"):

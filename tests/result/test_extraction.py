@@ -11,24 +11,6 @@ from bayes_lepu.actions.plain_answer import answer
 from tests.tiny import tiny_fit, tiny_table
 
 
-@pytest.mark.parametrize("name", ["psychm", "panel"])
-def test_every_draw_of_every_row(name):
-    fit, (X, _, _) = tiny_fit(name), tiny_table()
-    found, draws = fit.extract(), fit.parameters
-    assert list(found["obs"].to_numpy()) == list(X.index)
-    np.testing.assert_allclose(found["t"], draws.t(fit.data.X))
-    np.testing.assert_allclose(found["missed"], draws.missed(fit.data.X))
-    for one, function in (("s", draws.s), ("h", draws.h)):
-        dims = ("chain", "draw", *(["annotator"] if name == "panel" else []), "obs")
-        np.testing.assert_allclose(found[one].transpose(*dims), function(fit.data.X))
-    new = fit.extract(X.iloc[[3, 1]])
-    np.testing.assert_allclose(
-        new["t"].mean(("chain", "draw")), fit.class_probability(X.iloc[[3, 1]])["mean"]
-    )
-    row = found["h"].sel(obs="row 7").isel(chain=2, draw=5).to_numpy()
-    np.testing.assert_allclose(row, draws.take((2, 5)).h(fit.data.X[7:8])[..., 0])
-
-
 def test_summary_takes_the_options_of_arviz():
     fit = tiny_fit("psychm")
     table = fit.summary(var_names=["pi"], ci_prob=0.5, kind="stats", round_to="none")

@@ -158,11 +158,11 @@ def packed(file, folder):
 
 
 def nested_text(file, folder):
-    file.attrs["quality"] = "[" * 10**4
+    file["state"]["call"]["JSON"][()] = "[" * 10**4
 
 
 def not_finite(file, folder):
-    file["map"]["b"][...] = np.nan
+    file["state"]["parameters"]["b"][...] = np.nan
 
 
 @pytest.mark.parametrize(
@@ -188,8 +188,8 @@ def test_a_hostile_formula_in_a_file_is_refused(fits, tmp_path):
     demo = lepu.load_demo()
     options = {"model": "scar", "method": "map", "class_features": "~ bs(wind_ms, df=4)"}
     tree = read_tree(lepu.fit(demo.X[:300], demo.l[:300], **options).save(tmp_path / "fit.nc"))
-    rows = tree["constant_data"]
-    rows["encoding"] = str(rows["encoding"].item()).replace("df=4", "df=4**9")
+    data = tree["state/data"]
+    data["JSON"] = str(data["JSON"].item()).replace("df=4", "df=4**9")
     with pytest.raises(lepu.FileFormatError, match="whole number from 1 to 200"):
         lepu.load(write_tree(tree, tmp_path / "hostile.nc"))
 
