@@ -11,8 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bayes_lepu.actions.audits import AuditPlan, audit_estimate, plan_with, suggest_audit
-from bayes_lepu.actions.bounds import bound_class_prior
-from bayes_lepu.actions.decisions import Decision, decide
+from bayes_lepu.actions.decisions import Decision, decide, rule_of
 from bayes_lepu.actions.groups import (
     By,
     Comparison,
@@ -20,7 +19,6 @@ from bayes_lepu.actions.groups import (
     read_groups,
     shares_table,
 )
-from bayes_lepu.actions.importance import importance
 from bayes_lepu.actions.missed import (
     MAX_DRAWS,
     UNNAMED_LEVEL,
@@ -30,7 +28,7 @@ from bayes_lepu.actions.missed import (
     positive_given_labels,
 )
 from bayes_lepu.actions.plain_answer import Answer, answer
-from bayes_lepu.actions.sensitivity import SCALES, sensitivity
+from bayes_lepu.actions.sensitivity import SCALES, bound_class_prior, importance, sensitivity
 from bayes_lepu.choosing import Choice
 from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.engines.engines import Quality
@@ -445,9 +443,9 @@ class Fit:
 
         Parameters
         ----------
-        by : str, list of str, Series, DataFrame, array or function, optional
-            Groups: a column of the fit, several of them, values for every row (also of columns
-            that are no features), or a function of the table of columns.
+        by : str, list of str, Series, DataFrame or array, optional
+            Groups: a column of the fit, several of them, or values for every row (also of columns
+            that are no features).
         ci_prob : float, optional
             Probability of the intervals; ArviZ's ``stats.ci_prob`` by default.
 
@@ -488,9 +486,9 @@ class Fit:
 
         Parameters
         ----------
-        by : str, list of str, Series, DataFrame, array or function, optional
-            Groups: a column of the fit, several of them, values for every row (also of columns
-            that are no features), or a function of the table of columns.
+        by : str, list of str, Series, DataFrame or array, optional
+            Groups: a column of the fit, several of them, or values for every row (also of columns
+            that are no features).
         ci_prob : float, optional
             Probability of the intervals; ArviZ's ``stats.ci_prob`` by default.
 
@@ -519,7 +517,7 @@ class Fit:
 
         Parameters
         ----------
-        by : str, list of str, Series, DataFrame, array or function
+        by : str, list of str, Series, DataFrame or array
             Groups; see `class_prior`.
         a, b : object
             Names of the two groups.
@@ -740,16 +738,9 @@ class Fit:
         """
         if X is None:
             self._require_memory("decide")
-        return decide(
-            self,
-            X,
-            budget=budget,
-            cost=cost,
-            precision=precision,
-            ci_prob=ci_prob,
-            both=self._unnamed,
-            known=self._alternatives,
-        )
+        rule = rule_of(budget=budget, cost=cost, precision=precision)
+        known = self._alternatives
+        return decide(self, X, rule, ci_prob=ci_prob, both=self._unnamed, known=known)
 
     def update(
         self,

@@ -1,4 +1,6 @@
-r"""Which unlabelled rows to audit, and how many: a plan that knows its design.
+r"""Which unlabelled rows to audit, how many, and how many positives the audits show.
+
+A plan (`suggest_audit`) knows with which probability every row was drawn. Its goals:
 
 * ``find``: the rows that are most probably positive.
 * ``total``: rows at random, uncertain ones more often. The share of positives has least variance
@@ -7,20 +9,16 @@ r"""Which unlabelled rows to audit, and how many: a plan that knows its design.
 
   .. math:: r_i \propto \tfrac12 + \tfrac12 \sqrt{p_i (1-p_i)} \Big/ \overline{\sqrt{p (1-p)}} .
 
-* ``orientation``: the rows about whose class the two readings of the labels (each factor taken for
-  the class) disagree most. With m and m' = P(y=1 | x, l=0) in them, z = 1 in the second, and either
-  as likely, these have the largest
+* ``orientation``: the rows whose class shows most which factor is the class. With
+  m and m' = P(y=1 | x, l=0) as named and with t and s swapped, these have the largest
+  :math:`(m_i - m_i')^2 / \bar m_i (1 - \bar m_i)`.
 
-  .. math:: \mathrm{cov}(z, y_i)^2 / \mathrm{Var}\, y_i
-      \propto (m_i - m_i')^2 / \bar m_i (1 - \bar m_i).
+Rows chosen by a model cannot check that model, so a part is always drawn at random.
 
-Rows chosen by a model cannot check that model: a part is always drawn at random, and the plan
-records with which probabilities.
-
-*Counts* by rows audited at random are right whatever the model. Rows are audited in rounds. Before
-round r, :math:`K_r` positives are known, and m rows are drawn from the set :math:`L_r` of rows
-left. Every drawn row gives an unbiased estimate of the number of positives T, with predictions p
-made without its class:
+*Counts* (`audit_estimate`) are right whatever the model. Rows are audited in rounds. Before round
+r, :math:`K_r` positives are known, and m rows are drawn from the set :math:`L_r` of rows left.
+Every drawn row gives an unbiased estimate of the number of positives T, with predictions p made
+without its class:
 
 .. math:: x_i = K_r + \lambda \sum_{j \in L_r} p_j + |L_r|\, w_i\, (y_i - \lambda p_i),
 
@@ -31,17 +29,15 @@ towards 1 by ten audits, so that useless predictions cost nothing.
 
 The normal interval fails where few of the audited rows are positive. As Agresti and Coull (1998,
 doi:10.1080/00031305.1998.10480550) do for a proportion, :math:`z^2/2` audits that found the lowest
-possible x and as many that found the highest are added before mean and variance are taken (a row
-predicted positive that is not, and the reverse, predicted as surely as any audited row is); the
-variance has the finite-population correction 1 - m / |L|, and z is Student's. Chosen rows are
-known rows, and nothing more. `tools.audit_study` measures the coverage.
+possible x and as many that found the highest are added before mean and variance are taken; the
+variance has the finite-population correction 1 - m / |L|, and z is Student's. `tools.audit_study`
+measures the coverage.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from io import StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -72,8 +68,8 @@ if TYPE_CHECKING:
 GOALS = {"find": 0.2, "total": 1.0, "orientation": 0.2}
 WITH_FIT = "with this fit, if it is right"
 RANDOM, CHOSEN, PLANNED = "random", "chosen", "planned"
-YES, NO = ("1", "1.0", "yes", "true"), ("0", "0.0", "no", "false")
-ANSWERS = dict.fromkeys(YES, 1.0) | dict.fromkeys(NO, 0.0)  # as spreadsheets write them
+ANSWERS = dict.fromkeys(("1", "1.0", "yes", "true"), 1.0)  # as spreadsheets write them
+ANSWERS |= dict.fromkeys(("0", "0.0", "no", "false"), 0.0)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -128,26 +124,23 @@ def read_audit(path: str | Path) -> AuditPlan:
     -------
     AuditPlan
     """
-    text = Path(path).read_text(encoding="utf-8-sig")
-    head = text.partition("\n")[0]
-    separator = ";" if head.count(";") > head.count(",") else ","
-    table = pd.read_csv(StringIO(text), sep=separator, dtype=str)
+    with Path(path).open(encoding="utf-8-sig") as file:
+        head = file.readline()
+        separator = ";" if head.count(";") > head.count(",") else ","
+        file.seek(0)
+        table = pd.read_csv(file, sep=separator, dtype=str)
     if lacking := [c for c in ("row", "y", "picked", "probability") if c not in table]:
         raise FileFormatError(f"{path} has no column {lacking[0]!r}; write it by plan.to_csv().")
-    table = table.dropna(subset="row")
-    said = table["y"].str.strip().str.casefold().replace("", np.nan)
-    table["y"] = said.map(ANSWERS)
-    if (odd := said.notna() & table["y"].isna()).any():
+    rows = table.dropna(subset="row").drop_duplicates().set_index("row")
+    if (twice := rows.index.duplicated()).any():
+        raise DataError(f"{path} names the row {rows.index[twice][0]!r} twice; once is expected.")
+    said = rows["y"].str.strip().str.casefold().replace("", np.nan)
+    rows["y"] = said.map(ANSWERS)
+    if (odd := said.notna() & rows["y"].isna()).any():
         raise DataError(
             f"{path}: y holds {some(list(said[odd].unique()))}; 0, 1, yes, no, or an empty cell "
             "for unknown is expected."
         )
-    known = table.dropna(subset="y").drop_duplicates(["row", "y"])
-    if (twice := known["row"].duplicated()).any():
-        raise DataError(
-            f"{path} names the row {known['row'][twice].iloc[0]!r} twice, with different classes."
-        )
-    rows = pd.concat([known, table]).drop_duplicates("row").sort_index().set_index("row")
     if not rows["picked"].isin([RANDOM, CHOSEN]).all():
         raise DataError(f"{path}: picked holds other words than {RANDOM} and {CHOSEN}.")
     decimals = rows["probability"].str.replace(",", ".")
@@ -158,23 +151,16 @@ def read_audit(path: str | Path) -> AuditPlan:
     return AuditPlan(rows, goal)
 
 
-def suggest_audit(
-    fit: "Fit",
-    k: int,
-    *,
-    goal: str,
-    random_seed: int | None,
-) -> AuditPlan:
+def suggest_audit(fit: "Fit", k: int, *, goal: str, random_seed: int | None) -> AuditPlan:
     """Which k unlabelled rows to audit (see `Fit.suggest_audit`)."""
     if goal not in GOALS:
         raise ModelError(unknown("goal", goal, GOALS))
     if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
         raise ModelError(f"k = {k!r}; a whole number of at least 1 is expected.")
-    among = open_rows(fit)
+    among, p = _open_and_missed(fit)
     k = min(k, len(among))
     if k == 0:
         raise DataError("No unlabelled row is left to audit: the class of every one is known.")
-    p = mean_by_row(fit.draws.thin(MAX_DRAWS), positive_given_labels(fit.data), among)
     n_random = round(GOALS[goal] * k)
     worth = _disagreement(fit) if goal == "orientation" else p
     chosen = np.argsort(-worth, kind="stable")[: k - n_random]
@@ -184,16 +170,15 @@ def suggest_audit(
     drawn = draw(probability, rng)
     at = np.concatenate([chosen, left[drawn]])
     chance = np.concatenate([np.ones(len(chosen)), probability[drawn]])
-    rows = pd.DataFrame(
-        {
-            "missed": p[at],
-            "picked": np.where(chance < 1, RANDOM, CHOSEN),
-            "probability": chance,
-            "y": np.nan,
-        },
-        index=fit.data.index[among[at]],
-    )
-    return AuditPlan(rows, goal)
+    picked = np.where(chance < 1, RANDOM, CHOSEN)
+    found = {"missed": p[at], "picked": picked, "probability": chance, "y": np.nan}
+    return AuditPlan(pd.DataFrame(found, index=fit.data.index[among[at]]), goal)
+
+
+def _open_and_missed(fit: "Fit") -> tuple[NDArray[np.intp], Array]:
+    """The open rows, and how probably each is positive."""
+    rows = open_rows(fit)
+    return rows, mean_by_row(fit.draws.thin(MAX_DRAWS), positive_given_labels(fit.data), rows)
 
 
 def draw_probabilities(p: Array, m: int) -> Array:
@@ -218,7 +203,7 @@ def draw(probability: Array, rng: np.random.Generator) -> NDArray[np.intp]:
 
 
 def _disagreement(fit: "Fit") -> Array:
-    """How much the class of every open row would tell about which factor is the class."""
+    """How much the class of every open row would show which factor is the class."""
     readings = read_open(fit, both=True)[1]
     if len(readings) < 2 or fit.identifiability.level < UNNAMED_LEVEL:
         raise ModelError(
@@ -311,8 +296,7 @@ def audits_needed(t: Array, p: Array, size: Array, width: float, ci_prob: float)
 
     Rows are positive with probabilities t, predicted by p and drawn in proportion to size.
     """
-    n = len(t)
-    low, high = 0, n
+    low, high = 0, len(t)
     while high - low > 1:
         m = (low + high) // 2
         low, high = (low, m) if expected_width(t, p, size, m, ci_prob) <= width else (m, high)
@@ -333,8 +317,7 @@ def expected_width(t: Array, p: Array, size: Array, m: int, ci_prob: float) -> f
 
 def plan_with(fit: "Fit", width: float, ci_prob: float | None) -> pd.Series:
     """Audits needed alone, and with a fit that is right (see `Fit.plan_audit`)."""
-    rows, level = open_rows(fit), interval_level(ci_prob)
-    p = mean_by_row(fit.draws.thin(MAX_DRAWS), positive_given_labels(fit.data), rows)
+    p, level = _open_and_missed(fit)[1], interval_level(ci_prob)
     share, flat = np.full(len(p), p.mean()), np.ones(len(p))
     found = {
         "audits alone": audits_needed(share, 0 * p, flat, width, level),
@@ -379,8 +362,7 @@ class Round:
         return self.known + trust * self.expected + self.left * (mean + w * (error - mean))
 
 
-@dataclass(frozen=True, eq=False)
-class Stratum:
+class Stratum(NamedTuple):
     """Rounds of audits of the same rows, the positives found by now, and the rows still open."""
 
     rounds: tuple[Round, ...]
@@ -398,6 +380,8 @@ def estimate_positives(
     z = float(ndtri((1 + ci_prob) / 2))
     parts = [_stratum(stratum, z**2 / 2, trust) for stratum in strata]
     estimate, centre, variance, audits = (float(v) for v in np.sum(parts, axis=0))
+    if not sum(s.open for s in strata):  # every row was audited
+        estimate = centre
     half = float(stdtrit(audits + z**2 - 1, (1 + ci_prob) / 2)) * np.sqrt(variance)
     low = sum(s.found for s in strata)
     high = low + sum(s.open for s in strata)
@@ -461,7 +445,7 @@ def audit_estimate(
     fit: "Fit", groups: Groups | None, again: Refit, *, ci_prob: float
 ) -> pd.DataFrame:
     """Missed and all positives and their share, by random audits, in all or by group."""
-    data, marks = fit.data, fit.spec.false_marks
+    data, marks, weight = fit.data, fit.spec.false_marks, fit.data.weight
     rounds, probability = design_of(data, fit.options.audits, marks=marks)
     if fit.options.audits != "random" and not np.any(probability < 1):
         raise ModelError(
@@ -473,55 +457,52 @@ def audit_estimate(
     if marks and not drawn[data.l == 1].any():
         raise ModelError("Marks may be false here: audit marked rows at random as well.")
     codes = np.zeros(data.n, dtype=np.intp) if groups is None else groups.codes
-    weight, rows = data.weight, np.flatnonzero(drawn)
-    numbers = np.arange(1, max(int(rounds.max()), 1) + 1)
+    rows, numbers = np.flatnonzero(drawn), np.arange(1, max(int(rounds.max()), 1) + 1)
     # Rows left before the draw of every round, those chosen in it set aside.
     now = numbers[:, None] == rounds
     left = kinds[:, None] & ((rounds == 0) | (numbers[:, None] < rounds) | (now & drawn))
     p, expected, draws = _predict(fit, rows, left.reshape(-1, data.n), codes, again)
     expected = expected.reshape(len(rows), *left.shape[:2], expected.shape[-1])
 
+    def made(kind: NDArray[np.bool_], h: int, r: int, cells: Any) -> Round:
+        """What the rows of a kind that were drawn in a round show."""
+        of_round = now[r, rows] & kind[rows]
+        at, known = rows[of_round], kind & ~left[h, r] & (data.y == 1)
+        return Round(
+            y=data.y[at],
+            p=p[of_round],
+            expected=expected[of_round, h, r][:, cells].sum(axis=1),
+            weight=weight[at] / probability[at],
+            known=float(weight[known].sum()),
+            left=float(weight[kind & left[h, r]].sum()),
+            share=1 / float(np.mean(1 / probability[at])) if at.size else 0.0,
+        )
+
     def lines(here: NDArray[np.bool_], cells: Any) -> pd.DataFrame:
-        inside, strata = here[rows], []
-        for h, kind in enumerate(kinds & here):
-            made = []
-            for r, number in enumerate(numbers):
-                of_round = (rounds[rows] == number) & kind[rows]
-                at = rows[of_round]
-                made.append(
-                    Round(
-                        y=data.y[at],
-                        p=p[of_round],
-                        expected=expected[of_round, h, r][:, cells].sum(axis=1),
-                        weight=weight[at] / probability[at],
-                        known=float(weight[kind & ~left[h, r] & (data.y == 1)].sum()),
-                        left=float(weight[kind & left[h, r]].sum()),
-                        share=1 / float(np.mean(1 / probability[at])) if at.size else 0.0,
-                    )
-                )
-            found = weight[kind & (data.y == 1)].sum()
-            unknown_yet = weight[kind & np.isnan(data.y)].sum()
-            strata.append(Stratum(tuple(made), float(found), float(unknown_yet)))
+        strata = [
+            Stratum(
+                tuple(made(kind, h, r, cells) for r in range(len(numbers))),
+                float(weight[kind & (data.y == 1)].sum()),
+                float(weight[kind & np.isnan(data.y)].sum()),
+            )
+            for h, kind in enumerate(kinds & here)
+        ]
         marked = 0.0 if marks else float(weight[here & (data.l == 1)].sum())
         known = marked + sum(s.found for s in strata)
-        total = float(weight[here].sum())
-        tails = np.quantile(draws[:, cells].sum(axis=1), tail_probabilities(ci_prob))
-        model = float(draws[:, cells].sum(axis=1).mean())
-        point = len(draws) == 1
-        figures = np.array(
-            [
-                *(v + marked for v in estimate_positives(strata, ci_prob)),
-                *(v + marked for v in estimate_positives(strata, ci_prob, trust=0.0)[1:]),
-                *(known + v for v in (model, *(np.full(2, np.nan) if point else tails))),
-            ]
-        )
+        more = draws[:, cells].sum(axis=1)  # open positives by the model
+        ends = np.quantile(more, tail_probabilities(ci_prob)) if len(more) > 1 else [np.nan] * 2
+        by_audits = [
+            *estimate_positives(strata, ci_prob),
+            *estimate_positives(strata, ci_prob, trust=0.0)[1:],
+        ]
+        figures = np.r_[np.add(by_audits, marked), known + more.mean(), np.add(ends, known)]
         names = ["estimate", "lower", "upper", "alone_lower", "alone_upper"]
         table = pd.DataFrame(
-            [figures - known, figures, figures / max(total, 1e-300)],
+            [figures - known, figures, figures / max(float(weight[here].sum()), 1e-300)],
             index=pd.Index(["missed", "positives", "share"], name="quantity"),
             columns=[*names, "model", "model_lower", "model_upper"],
         )
-        return table.assign(audits=int(inside.sum()))
+        return table.assign(audits=int(here[rows].sum()))
 
     if groups is None:
         return lines(np.ones(data.n, dtype=bool), slice(None))

@@ -1,4 +1,4 @@
-r"""Which unlabelled rows to look at, and what one will find there.
+r"""Which unlabelled rows to review, and what one will find there.
 
 .. math::
     N_R = \sum_{i \in R} y_i, \qquad
@@ -18,7 +18,6 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bayes_lepu.actions.missed import (
-    NOTHING_KNOWN,
     Alternatives,
     around,
     count_missed,
@@ -33,34 +32,32 @@ from bayes_lepu.actions.missed import (
 )
 from bayes_lepu.errors import ModelError
 from bayes_lepu.links import Array
-from bayes_lepu.result.numbers_in_words import (
-    say_range,
-    say_share,
-    with_interval,
-)
+from bayes_lepu.result.numbers_in_words import say_range, say_share, with_interval
 from bayes_lepu.result.summaries import interval_level
 
 if TYPE_CHECKING:
     from bayes_lepu.fitted import Fit
 
+type Rule = tuple[str, Callable[[Array], int]]  # in words; how many, of ranked probabilities
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Decision:
-    """Rows to look at, and what to expect of them.
+    """Rows to review, and what to expect of them.
 
     Attributes
     ----------
     rows : DataFrame
         The chosen rows, most probable first, by their labels in X: ``missed`` = P(y=1 | x, l=0)
-        with ``lower`` and ``upper``, and where the naming of the factors is open ``exchanged``,
-        the same probability with the factors exchanged.
+        with ``lower`` and ``upper``, and where the data do not show which factor is the class
+        ``exchanged``, the same probability with t and s swapped.
     positions : array of int
         The same rows by their position in the table.
     outcome : DataFrame
         ``positives``, ``precision`` and ``recall`` of these rows and the ``total`` of positives
         among all candidates, one block per reading: of the rows of the fit first ``low`` and
-        ``high`` over all models that predict the labels as well, then the intervals if this model
-        is exact.
+        ``high`` over the alternative models with the same fit, then the intervals if this model is
+        exact.
     draws : mapping of str to DataFrame
         The draws behind ``outcome``, one table per reading.
     rule : str
@@ -96,69 +93,53 @@ def _in_words(table: pd.DataFrame, say: Callable[..., str]) -> str:
     return f"{say(table.loc['positives'])} positives, precision {precision}, recall {recall}"
 
 
-def decide(
-    fit: "Fit",
-    X: object = None,
-    *,
-    budget: int | None = None,
-    cost: tuple[float, float] | None = None,
-    precision: float | None = None,
-    ci_prob: float | None = None,
-    both: bool,
-    known: Alternatives = NOTHING_KNOWN,
-) -> Decision:
-    """Choose rows by one of three rules and say what they hold (see `Fit.decide`)."""
+def rule_of(
+    *, budget: int | None, cost: tuple[float, float] | None, precision: float | None
+) -> Rule:
+    """The one of three rules that was asked for."""
     given = {"budget": budget, "cost": cost, "precision": precision}
     named = [name for name, value in given.items() if value is not None]
     if len(named) != 1:
         raise ModelError(
             f"decide got {' and '.join(named) or 'no rule'}; exactly one of budget= (how many rows "
-            "can be looked at), cost=(false alarm, overlooked positive) or precision= is expected."
+            "can be reviewed), cost=(false alarm, overlooked positive) or precision= is expected."
         )
-    how_many: Callable[[Array], int]
     if budget is not None:
         if isinstance(budget, bool) or not isinstance(budget, int | np.integer) or budget < 1:
             raise ModelError(f"budget = {budget!r}; a whole number of at least 1 is expected.")
-        rule, how_many = f"budget {budget}", lambda ranked: min(int(budget), len(ranked))
-    elif cost is not None:
+        return f"budget {budget}", lambda ranked: min(int(budget), len(ranked))
+    if cost is not None:
         if np.shape(cost) != (2,) or not all(np.isfinite(c) and c > 0 for c in cost):
             raise ModelError(
                 f"cost = {cost!r}; two positive numbers (cost of a false alarm, cost of an "
                 "overlooked positive) are expected."
             )
         least = cost[0] / sum(cost)
-        rule, how_many = (
-            f"probability above {least:.3g}, by the costs",
-            lambda ranked: int(np.sum(ranked > least)),
-        )
-    else:
-        assert precision is not None
-        if not 0 < precision <= 1:
-            raise ModelError(
-                f"precision = {precision!r}; a number above 0 and up to 1 is expected."
-            )
-        rule = f"expected precision {precision:g}"
+        words = f"probability above {least:.3g}, by the costs"
+        return words, lambda ranked: int(np.sum(ranked > least))
+    assert precision is not None
+    if not 0 < precision <= 1:
+        raise ModelError(f"precision = {precision!r}; a number above 0 and up to 1 is expected.")
 
-        def how_many(ranked: Array) -> int:
-            # The mean of the first k falls with k: the last k at which it is still high enough.
-            running = np.cumsum(ranked) / np.arange(1, len(ranked) + 1)
-            return int(np.sum(running >= precision - 1e-12))
+    def how_many(ranked: Array) -> int:
+        # The mean of the first k falls with k: the last k at which it is still high enough.
+        running = np.cumsum(ranked) / np.arange(1, len(ranked) + 1)
+        return int(np.sum(running >= precision - 1e-12))
 
-    return choose(fit, X, how_many, rule, ci_prob=ci_prob, both=both, known=known)
+    return f"expected precision {precision:g}", how_many
 
 
-def choose(
+def decide(
     fit: "Fit",
     X: object,
-    how_many: Callable[[Array], int],
-    rule: str,
+    rule: Rule,
     *,
     ci_prob: float | None = None,
     both: bool,
-    known: Alternatives = NOTHING_KNOWN,
+    known: Alternatives | None = None,
 ) -> Decision:
-    """Take as many rows as a function of the ranked probabilities says."""
-    level = interval_level(ci_prob)
+    """Choose rows by a rule, and predict what they hold (see `Fit.decide`)."""
+    level, (words, how_many) = interval_level(ci_prob), rule
     if X is None:
         index = fit.data.index
         among, readings = read_open(fit, both=both)
@@ -185,22 +166,14 @@ def choose(
             total = count_missed(fit, ci_prob=level, both=both)
             for name, line in total.iterrows():
                 table.loc[(name, "total"), total.columns] = line
-        table = _with_ranges(fit, table, count, known)
-    return Decision(
-        rows=rows,
-        positions=among[chosen],
-        outcome=table,
-        draws=draws,
-        rule=rule,
-        candidates=len(among),
-        ci_prob=level,
-    )
+        table = _with_ranges(fit, table, count, known or Alternatives())
+    return Decision(rows, among[chosen], table, draws, words, len(among), level)
 
 
 def _with_ranges(
     fit: "Fit", outcome: pd.DataFrame, count: int, known: Alternatives
 ) -> pd.DataFrame:
-    """The outcome with the ranges over all models that predict the labels as well first.
+    """The outcome with the ranges over the alternative models with the same fit first.
 
     A share has its ends where its numerator and denominator have theirs.
     """
@@ -216,9 +189,8 @@ def _with_ranges(
         "recall": (few / max(total[1], few, 1e-12), min(many / max(total[0], 1e-12), 1.0)),
         "total": total,
     }
-    each = pd.DataFrame([ends[q] for q in outcome.index.get_level_values("quantity")])
     found = with_range(outcome, (np.nan, np.nan))
-    found[["low", "high"]] = each.to_numpy()
+    found[["low", "high"]] = [ends[q] for q in outcome.index.get_level_values("quantity")]
     return found
 
 

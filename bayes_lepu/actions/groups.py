@@ -9,12 +9,12 @@ h_g(x) = c_g t(x): then c_A / c_B = h_A(x) / h_B(x) at every x that both groups 
 
 is identified, though the level of π is not (relative prevalence: Shanmugam and others 2024,
 doi:10.1038/s44294-024-00011-5). If s is common to the groups, the ratio moves with the shape of s
-only. Every figure is given over the alternative models that fit the labels as well (`forms`): what
-each of them gives, and the posterior's interval, moved by what each of them moves it; where the
-data do not show which factor is the class, with t and s swapped too.
+only. The range of every figure holds what each alternative model with the same fit gives, and the
+posterior's interval, moved by what each of them moves it; where the data do not show which factor
+is the class, also the figure with t and s swapped.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -27,12 +27,12 @@ from bayes_lepu.actions.missed import (
     UNNAMED_LEVEL,
     positive_given_labels,
     read,
+    rows_of_forms,
     stream,
     weighted_sums,
 )
 from bayes_lepu.data.formulas import inverse_of, is_group, is_interaction, spline_argument
 from bayes_lepu.data.pu_data import PUData
-from bayes_lepu.data.weights import evenly_spaced
 from bayes_lepu.errors import DataError
 from bayes_lepu.links import Array
 from bayes_lepu.model.parameters import Parameters
@@ -47,14 +47,11 @@ if TYPE_CHECKING:
 
 FEW_ROWS = 10  # the share of fewer is made by single rows
 IDENTIFIED = "under it the ratio is identified even where the level of π is not"
-type By = (
-    str | Sequence[str] | pd.Series | pd.DataFrame | NDArray[Any] | Callable[[pd.DataFrame], Any]
-)
+type By = str | Sequence[str] | pd.Series | pd.DataFrame | NDArray[Any]
 
 
-@dataclass(frozen=True, eq=False)
-class Groups:
-    """The group of every row: what the groups are by, their names, and the place of each row's."""
+class Groups(NamedTuple):
+    """What the groups are by, their names, and the place of each row's."""
 
     title: str
     names: tuple[Any, ...]
@@ -62,27 +59,21 @@ class Groups:
 
 
 def read_groups(data: PUData, by: By) -> Groups:
-    """Groups by columns of the fit, values for every row, or a function of the columns."""
+    """Groups by columns of the fit, or by values for every row."""
     if callable(by):
-        columns = (own_values(data, term, np.arange(data.n)) for term in data.terms)
-        table = pd.DataFrame(dict(c for c in columns if c is not None), index=data.index)
-        try:
-            by = by(table)
-        except KeyError as error:
-            raise DataError(f"by asks for {error}, but sees {some(list(table))} only.") from error
+        raise DataError("by is a function; a column of the fit, or by=f(X), is expected.")
     if isinstance(by, str):
         by = [by]
     if isinstance(by, list | tuple) and len(by) != data.n:  # columns, not a value for every row
         if not by:
             raise DataError("by names no column; one or more are expected.")
         by = pd.concat([_column(data, name) for name in by], axis=1)
-    if isinstance(by, pd.Series | pd.DataFrame):
-        if not by.index.equals(data.index):
-            if not data.index.isin(by.index).all() or by.index.has_duplicates:
-                raise DataError("by has no value for some rows of the fit; one each is expected.")
-            by = by.loc[data.index]
-    else:
+    if not isinstance(by, pd.Series | pd.DataFrame):
         by = pd.Series(np.asarray(by))
+    elif not by.index.equals(data.index):
+        if not data.index.isin(by.index).all() or by.index.has_duplicates:
+            raise DataError("by has no value for some rows of the fit; one each is expected.")
+        by = by.loc[data.index]
     if isinstance(by, pd.Series):
         by = by.to_frame("group" if by.name is None else by.name)
     if len(by) != data.n:
@@ -185,13 +176,10 @@ def group_shares(fit: "Fit", verdict: Identifiability, groups: Groups) -> Shares
 
 def _by_forms(data: PUData, found: FormRange | None, weight: Array) -> Array:
     """Shares by every alternative model, over the rows to which they were refitted."""
-    nothing = np.zeros((0, weight.shape[1]))
-    if found is None or not found.missed.size:
-        return nothing
-    rows = np.arange(data.n)[evenly_spaced(data.n, found.rows)]
+    rows = rows_of_forms(data, found)
+    if found is None or rows is None:
+        return np.zeros((0, weight.shape[1]))
     y, w, unmarked = data.y[rows], weight[rows], data.l[rows] == 0
-    if unmarked.sum() != found.missed.shape[1]:  # weighted rows, of which the forms had a part
-        return nothing
     m = np.ones((len(found.missed), len(rows)))
     m[:, unmarked] = np.where(np.isnan(y[unmarked]), found.missed, y[unmarked])
     return np.maximum(m @ w / np.maximum(w.sum(axis=0), 1e-300), 1e-12)
@@ -201,14 +189,15 @@ def describe(
     draws: Array, forms: Array, swapped: Array, *, ci_prob: float | None
 ) -> dict[str, float]:
     """Mean and interval, and the range over alternative models and both orientations."""
-    out, ends = describe_draws(draws, ci_prob), [*forms]
-    if not ends:
+    out = describe_draws(draws, ci_prob)
+    if not len(forms):
         return out | {"low": np.nan, "high": np.nan}
     shift = forms - forms[0]
-    ends += [out.get("lower", out["mean"]) + shift.min()]
+    ends = [*forms, out.get("lower", out["mean"]) + shift.min()]
     ends += [out.get("upper", out["mean"]) + shift.max()]
-    other = describe_draws(swapped, ci_prob) if len(swapped) else {}
-    ends += [other[name] for name in ("mean", "lower", "upper") if name in other]
+    if len(swapped):
+        other = describe_draws(swapped, ci_prob)
+        ends += [value for name, value in other.items() if name != "sd"]
     return out | {"low": float(min(ends)), "high": float(max(ends))}
 
 
@@ -226,16 +215,16 @@ def shares_table(
 
 
 def compare_groups(
-    fit: "Fit",
-    verdict: Identifiability,
-    groups: Groups,
-    a: Any,
-    b: Any,
-    ci_prob: float | None,
+    fit: "Fit", verdict: Identifiability, groups: Groups, a: Any, b: Any, ci_prob: float | None
 ) -> Comparison:
     """Ratio and difference of the shares of two groups."""
-    at = [_place(groups, g) for g in (a, b)]
-    found, each = group_shares(fit, verdict, groups), np.eye(len(groups.names))
+    at, names = [], [str(name) for name in groups.names]
+    for name in (a, b):
+        if str(name) not in names:
+            known = f"one of {some(names)} is expected"
+            raise DataError(f"{groups.title} has no group {name!r}; {known}.")
+        at.append(names.index(str(name)))
+    found, each = group_shares(fit, verdict, groups), np.eye(len(names))
     pairs = [shares[:, at].T for shares in (found.draws, found.forms, found.swapped)]
     ratio = describe(*(np.log(one / other) for one, other in pairs), ci_prob=ci_prob)
     lines = {
@@ -251,17 +240,6 @@ def compare_groups(
         swapped = np.exp(np.mean(np.log(found.swapped[:, at[0]] / found.swapped[:, at[1]])))
         doubts += (f"with t and s swapped, which fits the labels as well, it is {swapped:.2f}",)
     return Comparison(table, rests_on(fit, groups), doubts)
-
-
-def _place(groups: Groups, name: Any) -> int:
-    """The place of a group by its name, or by how that is printed."""
-    for place, known in enumerate(groups.names):
-        if known == name or str(known) == str(name):
-            return place
-    raise DataError(
-        f"{groups.title} has no group {name!r}; one of {some([str(g) for g in groups.names])} is "
-        "expected."
-    )
 
 
 def rests_on(fit: "Fit", groups: Groups) -> str:
@@ -320,8 +298,8 @@ def _doubts(fit: "Fit", groups: Groups, at: list[int]) -> tuple[str, ...]:
 
 def _column(data: PUData, name: str) -> pd.Series:
     """A column of the user's, read back from the encoded ones."""
-    names = {name, f"1 | {name}"} & set(data.terms)
-    found = own_values(data, names.pop(), np.arange(data.n)) if names else None
+    term = next((term for term in (name, f"1 | {name}") if term in data.terms), None)
+    found = None if term is None else own_values(data, term, np.arange(data.n))
     if found is None:
         raise DataError(
             f"{name!r} is no column of this fit ({some(list(data.terms))}). Pass its values, one "

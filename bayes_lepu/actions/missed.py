@@ -3,15 +3,15 @@ r"""P(y=1 | x, l=0) of rows, draw by draw and in both orientations, and how many
 .. math:: N_R \mid \theta = \sum_{i \in R} y_i, \qquad
     y_i \sim \mathrm{Bernoulli}(m_i(\theta)), \quad m_i = P(y=1 \mid x_i, l_i = 0)
 
-A finite set has two sources of uncertainty, the draws of θ and the rows' own coin tosses; both are
-in every interval. A row of weight w counts like w rows: w m on average, with variance w m (1 - m).
-Rows come in an order, and ``edges`` cut that order into segments; counts are ``(draws, segments)``.
+Every interval holds two uncertainties: that of θ, and the coin tosses of single rows. A row of
+weight w counts like w rows: w m on average, with variance w m (1 - m). ``edges`` cut the rows, in
+an order, into segments; counts are ``(draws, segments)``.
 
-Where the data do not say which factor is the class (level 3 or worse), every answer has a second
+Where the data do not show which factor is the class (level 3 or worse), every answer has a second
 *reading*, with t and s swapped: the draws that belong to that orientation.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, wraps
 from itertools import pairwise
@@ -39,7 +39,7 @@ from bayes_lepu.result.summaries import (
     summary_by_row,
 )
 from bayes_lepu.verdict.evidence import evidence_of
-from bayes_lepu.verdict.forms import missed_between
+from bayes_lepu.verdict.forms import FormRange, missed_between
 from bayes_lepu.verdict.naming import ENOUGH_DRAWS, exchanged_peak
 from bayes_lepu.verdict.records import Identifiability
 
@@ -55,32 +55,12 @@ UNNAMED_LEVEL = 3  # from this level on the data do not name the factors
 
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """The draws of one orientation, and the rows they are asked about.
-
-    Attributes
-    ----------
-    name : {"as named", "exchanged"}
-    draws : Parameters
-        Along one axis.
-    X : array
-        The rows: on the internal scale, or whatever ``probability`` takes.
-    probability : function of draws and rows
-        P(y=1 | x, what the annotators left unlabelled).
-    """
+    """Draws of one orientation (``name``), and the rows X that they rate by ``probability``."""
 
     name: str
     draws: Parameters
     X: NDArray[Any]
     probability: RowFunction = Parameters.missed
-
-    @property
-    def size(self) -> int:
-        """Number of draws; 1 for a point estimate, which has no interval."""
-        return int(self.draws.b.size)
-
-    def missed(self, rows: NDArray[np.intp]) -> Array:
-        """P(y=1 | x, l=0), ``(draws, rows)``."""
-        return self.probability(self.draws, self.X[rows])
 
     @cached_property
     def mean(self) -> Array:
@@ -141,63 +121,58 @@ def read_open(fit: "Fit", *, both: bool) -> tuple[NDArray[np.intp], tuple[Readin
 
 
 def read(
-    fit: "Fit",
-    X: NDArray[Any],
-    *,
-    both: bool,
-    probability: RowFunction = Parameters.missed,
+    fit: "Fit", X: NDArray[Any], *, both: bool, probability: RowFunction = Parameters.missed
 ) -> tuple[Reading, ...]:
-    """The reading as named and, where ``both`` are asked for and there is one, the swapped.
+    """The rows rated as named and, where asked for and there are such draws, with t and s swapped.
 
-    A symmetric likelihood gives every draw a mirror image. Elsewhere the draws are told apart by
-    the side they fell on, and the best swapped answer stands in where these are too few.
+    Several annotators have no single factor to swap.
     """
+    two = both and fit.spec.has_selection and not fit.parameters.several
+    draws = _orientations(fit) if two else [fit.draws]
+    named = zip((AS_NAMED, EXCHANGED), draws, strict=False)
+    return tuple(Reading(name, some.thin(MAX_DRAWS), X, probability) for name, some in named)
 
-    def named(draws: Parameters, other: Parameters | None = None) -> tuple[Reading, ...]:
-        own = Reading(AS_NAMED, draws.thin(MAX_DRAWS), X, probability)
-        if other is None:
-            return (own,)
-        return own, Reading(EXCHANGED, other.thin(MAX_DRAWS), X, probability)
 
-    if not both or not fit.spec.has_selection or fit.parameters.several:
-        return named(fit.draws)  # several annotators have no single factor to swap
+def _orientations(fit: "Fit") -> list[Parameters]:
+    """Draws as named, and with t and s swapped where there are any.
+
+    A symmetric likelihood gives every draw a mirror image. Otherwise each draw belongs to the
+    orientation it lies nearer to, and the best swapped mode replaces too few of them.
+    """
     evidence = evidence_of(fit if fit.data.in_memory else replace(fit, data=fit.data.held))
     if evidence.symmetric:
         draws = evidence.pivoted.take_flat()
-        return named(draws, draws.swap())
+        return [draws, draws.swap()]
     if fit.data.is_sparse:
-        points = [stack([mode.point]) for mode in fit.modes if mode.role == "swapped"]
-        return named(fit.draws, points[0] if points else None)
+        return [fit.draws, *(stack([m.point]) for m in fit.modes if m.role == "swapped")][:2]
     side = _exchanged(fit)
     own = fit.draws.take(~side) if (~side).any() else fit.draws
     if side.sum() >= ENOUGH_DRAWS:
-        return named(own, fit.draws.take(side))
+        return [own, fit.draws.take(side)]
     peak = exchanged_peak(evidence)
     if peak is None:
-        return named(own)
+        return [own]
     (mean, sd), point = fit.data.column_moments, peak.point  # from standardised columns
     a, alpha = (slope / np.maximum(sd, 1e-300) for slope in (point.a, point.alpha))
     moved = replace(point, a=a, alpha=alpha, b=point.b - a @ mean, beta=point.beta - alpha @ mean)
-    return named(own, stack([moved]))
+    return [own, stack([moved])]
 
 
 def _exchanged(fit: "Fit") -> NDArray[np.bool_]:
-    """Which draws have the other orientation than the best mode has."""
+    """Which draws have t and s swapped against the best mode."""
     if "exchanged" in fit.stats:
         return np.asarray(fit.stats["exchanged"]).ravel() > 0.5
     X, draws, best = fit.data.X, fit.draws, fit.modes[0].point
     metric = np.cov(X.T, ddof=0).reshape(X.shape[1], -1)
 
+    def apart(slope: Array, level: Array, a: Array, b: Any) -> Array:
+        """Mean squared distance of linear predictors from one of them, over the rows."""
+        d = slope - a
+        return np.einsum("ki,ij,kj->k", d, metric, d) + (level - b + d @ X.mean(axis=0)) ** 2
+
     def distance(point: Parameters) -> Array:
-        """Mean squared distance of both linear predictors from a point's, over the rows."""
-        out = np.zeros(draws.b.size)
-        for slope, level, a, b in (
-            (draws.a, draws.b, point.a, point.b),
-            (draws.alpha, draws.beta, point.alpha, point.beta),
-        ):
-            d = slope - a
-            out += np.einsum("ki,ij,kj->k", d, metric, d) + (level - b + d @ X.mean(axis=0)) ** 2
-        return out
+        of_class = apart(draws.a, draws.b, point.a, point.b)
+        return of_class + apart(draws.alpha, draws.beta, point.alpha, point.beta)
 
     return distance(best.swap()) < distance(best)
 
@@ -221,14 +196,14 @@ def weighted_sums(
 
 
 class Alternatives(NamedTuple):
-    """Models that predict the labels as well: ends of π, and of positives among the first rows.
+    """Alternative models with the same fit: ends of π, and of positives among the first rows.
 
     ``hits`` (2, rows) are the fewest and the most among the first k = 1, 2, ... open rows in the
     order of `decide`; of a large table, of those rows to which the models were fitted.
     """
 
-    pi: tuple[float, float] | None
-    hits: Array
+    pi: tuple[float, float] | None = None
+    hits: Array = np.zeros((2, 0))
 
     def of_first(self, count: int, candidates: int) -> tuple[float, float] | None:
         """Positives among the first of so many rows, with the rows' own coin tosses at the ends."""
@@ -241,29 +216,33 @@ class Alternatives(NamedTuple):
         return max(float(low - tosses[0]), 0.0), min(float(high + tosses[1]), float(count))
 
 
-NOTHING_KNOWN = Alternatives(None, np.zeros((2, 0)))
+def rows_of_forms(data: PUData, found: FormRange | None) -> NDArray[np.intp] | None:
+    """Rows to which the alternative models were fitted; None where their rows are not known.
+
+    ``found.missed`` holds P(y=1 | x, l=0) of the unmarked ones; of weighted rows it can be a part.
+    """
+    if found is None or not found.missed.size:
+        return None
+    rows = np.arange(data.n)[evenly_spaced(data.n, found.rows)]
+    return rows if np.sum(data.l[rows] == 0) == found.missed.shape[1] else None
 
 
 def alternatives_of(fit: "Fit", verdict: Identifiability) -> Alternatives:
-    """The ends of π and of what the first rows hold, over all models that predict as well."""
-    found = None if verdict.evidence is None else verdict.evidence.forms
-    nothing = NOTHING_KNOWN._replace(pi=verdict.pi_range)
-    still_open = fit.data.kind_weights[RowKind.UNLABELLED] > 0
-    if found is None or not found.missed.size or not fit.data.in_memory or not still_open:
-        return nothing
-    rows = np.arange(fit.data.n)[evenly_spaced(fit.data.n, found.rows)]
-    unmarked = rows[fit.data.l[rows] == 0]
-    if len(unmarked) != found.missed.shape[1]:  # weighted rows, of which the models had a part
-        return nothing
-    still = fit.data.kind[unmarked] == RowKind.UNLABELLED
+    """The ends of π and of what the first rows hold, over alternative models with the same fit."""
+    found, data = None if verdict.evidence is None else verdict.evidence.forms, fit.data
+    still_open = data.kind_weights[RowKind.UNLABELLED]
+    rows = rows_of_forms(data, found) if data.in_memory and still_open > 0 else None
+    if found is None or rows is None:
+        return Alternatives(verdict.pi_range)
+    unmarked = rows[data.l[rows] == 0]
+    still = data.kind[unmarked] == RowKind.UNLABELLED
     every, (reading, *_) = read_open(fit, both=verdict.level >= UNNAMED_LEVEL)
-    probability = np.zeros(fit.data.n)
+    probability = np.zeros(data.n)
     probability[every] = reading.mean
     order = np.argsort(-probability[unmarked[still]], kind="stable")
     missed = found.missed[:, still][:, order]
     if verdict.pi_range is not None:  # every model's order, with the total at either end
-        ends = missed_between(fit.data, *verdict.pi_range)
-        share = np.array(ends) / float(fit.data.kind_weights[RowKind.UNLABELLED])
+        share = np.array(missed_between(data, *verdict.pi_range)) / float(still_open)
         missed = np.concatenate([with_mean(missed, mean) for mean in share])
     sums = np.cumsum(missed, axis=1)
     return Alternatives(verdict.pi_range, np.stack([sums.min(axis=0), sums.max(axis=0)]))
@@ -292,14 +271,15 @@ def count_positives(
 
     For a point estimate both are the expected number.
     """
-    expected, drawn = np.zeros((2, reading.size, len(edges) - 1))
+    size = reading.draws.b.size
+    expected, drawn = np.zeros((2, size, len(edges) - 1))
     for segment, (start, stop) in enumerate(pairwise(edges)):
         rows = order[start:stop]
-        for block in row_blocks(len(rows), reading.size):
-            m = reading.missed(rows[block])
+        for block in row_blocks(len(rows), size):
+            m = reading.probability(reading.draws, reading.X[rows[block]])
             expected[:, segment] += m.sum(axis=1)
             drawn[:, segment] += (rng.random(m.shape) < m).sum(axis=1)
-    return expected, (drawn if reading.size > 1 else expected)
+    return expected, (drawn if size > 1 else expected)
 
 
 def describe(expected: Array, drawn: Array, ci_prob: float | None) -> dict[str, float]:
@@ -310,15 +290,14 @@ def describe(expected: Array, drawn: Array, ci_prob: float | None) -> dict[str, 
 def missed_range(
     fit: "Fit", pi_range: tuple[float, float] | None, total: pd.DataFrame
 ) -> tuple[float, float] | None:
-    """Missed positives over every model that predicts the labels as well; None where none is."""
+    """Missed positives over the alternative models with the same fit; None where there is none."""
     return None if pi_range is None else around(missed_between(fit.data, *pi_range), total)
 
 
 def around(ends: tuple[float, float], own: pd.DataFrame) -> tuple[float, float]:
-    """A range that holds what the fit itself says too, in every reading."""
-    few = [float(own[name].min()) for name in ("mean", "lower") if name in own]
-    many = [float(own[name].max()) for name in ("mean", "upper") if name in own]
-    return min(ends[0], *few), max(ends[1], *many)
+    """A range that holds what the fit itself gives too, in every reading."""
+    own = own.reindex(columns=["mean", "lower", "upper"])
+    return float(np.fmin(ends[0], own.min().min())), float(np.fmax(ends[1], own.max().max()))
 
 
 def count_missed(
@@ -333,47 +312,42 @@ def count_missed(
 
     Rows of the fit count by their weights, ``low`` and ``high`` over the ends of ``pi_range``.
     """
-    if X is None:
-        found = _missed_of_fit(fit, ci_prob=interval_level(ci_prob), both=both)
-        ends = missed_range(fit, pi_range, found)
-        return found.copy() if ends is None else with_range(found, ends)
-    values, _ = fit.data.transform(X)
-    rng, order = stream(fit), np.arange(len(values))
-    return _table(
-        {
-            reading.name: count_positives(reading, order, (0, len(order)), rng)
-            for reading in read(fit, values, both=both)
-        },
-        ci_prob,
-    )
+    if X is not None:
+        values, _ = fit.data.transform(X)
+        return _counted(fit, read(fit, values, both=both), ci_prob)
+    found = _missed_of_fit(fit, ci_prob=interval_level(ci_prob), both=both)
+    ends = missed_range(fit, pi_range, found)
+    return found.copy() if ends is None else with_range(found, ends)
 
 
 @kept
 def _missed_of_fit(fit: "Fit", *, ci_prob: float, both: bool) -> pd.DataFrame:
-    """The count of the fit's own rows: one number, whoever asks for it.
+    """The count of the fit's own rows: one number, whoever asks for it."""
+    return _counted(fit, read_open(fit, both=both)[1], ci_prob, own=True)
 
-    Of weighted rows, and of those out of memory, the coin tosses are as wide as their variance.
+
+def _counted(
+    fit: "Fit", readings: Sequence[Reading], ci_prob: float | None, *, own: bool = False
+) -> pd.DataFrame:
+    """A line per reading.
+
+    Of the fit's own rows that are weighted or out of memory, the coin tosses are a normal variable
+    with their variance.
     """
-    rows, readings = read_open(fit, both=both)
-    order, found, rng = np.arange(len(rows)), {}, stream(fit)
+    lines, rng, data = {}, stream(fit), fit.data
     for reading in readings:
-        if fit.data.in_memory and not fit.data.weighted:
-            found[reading.name] = count_positives(reading, order, (0, len(order)), rng)
-            continue
-        if fit.data.in_memory:
-            w = fit.data.weight[rows][:, None]
-            expected, variance = weighted_sums(reading.probability, reading.draws, reading.X, w)
+        rows, draws = np.arange(reading.X.shape[0]), reading.draws
+        if not own or (data.in_memory and not data.weighted):
+            expected, drawn = count_positives(reading, rows, (0, len(rows)), rng)
         else:
-            expected, variance = over_all_rows(fit.data, open_sums, reading.draws)
-        tosses = np.sqrt(np.maximum(variance, 0.0)) * rng.standard_normal(expected.shape)
-        drawn = np.maximum(expected + tosses, 0.0) if reading.size > 1 else expected
-        found[reading.name] = expected, drawn
-    return _table(found, ci_prob)
-
-
-def _table(counts: Mapping[str, tuple[Array, Array]], ci_prob: float | None) -> pd.DataFrame:
-    """A line per reading."""
-    lines = {name: describe(*each, ci_prob) for name, each in counts.items()}
+            if data.in_memory:
+                w = data.weight[reading.X][:, None]
+                expected, variance = weighted_sums(reading.probability, draws, reading.X, w)
+            else:
+                expected, variance = over_all_rows(data, open_sums, draws)
+            tosses = np.sqrt(np.maximum(variance, 0.0)) * rng.standard_normal(expected.shape)
+            drawn = np.maximum(expected + tosses, 0.0) if draws.b.size > 1 else expected
+        lines[reading.name] = describe(expected, drawn, ci_prob)
     return pd.DataFrame.from_dict(lines, orient="index").rename_axis("reading")
 
 

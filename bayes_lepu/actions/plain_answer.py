@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from bayes_lepu.actions.decisions import Decision, choose
+from bayes_lepu.actions.decisions import Decision, decide
 from bayes_lepu.actions.missed import (
     AS_NAMED,
     EXCHANGED,
@@ -107,7 +107,7 @@ def answer(fit: "Fit", verdict: Identifiability, audits: pd.DataFrame | None = N
         return min(len(ranked), int(np.clip(round(float(ranked.sum())), FEWEST, MOST)))
 
     known = alternatives_of(fit, verdict)
-    decision = choose(fit, None, how_many, "a first look", both=both, known=known)
+    decision = decide(fit, None, ("a first look", how_many), both=both, known=known)
     total = count_missed(fit, ci_prob=decision.ci_prob, both=both)
     if fit.spec.certain:
         return _nothing_missed(decision, total)

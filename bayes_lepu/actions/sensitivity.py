@@ -1,10 +1,30 @@
-r"""How the answer moves with how much the annotator may vary.
+r"""How far the answer moves with what nobody knows: the annotator, the form, and each column.
+
+*How much the annotator may vary* (`sensitivity`). With the prior
 
 .. math:: \alpha_j \sim N(0, S^2/p), \qquad S \in \{0, \dots, 2\}
 
-The labels alone hardly choose S: any second factor fits a real table a little better. So the mode
-of the posterior is found again for every S, from the answer at hand; S = 0 is a constant
-propensity. Only the prior of α changes.
+the posterior mode is found again for every S; S = 0 is a constant propensity. The labels alone
+hardly choose S: any second factor fits a real table a little better.
+
+*Without any form* (`bound_class_prior`). h = s t can be checked against the labels, and row by row
+
+.. math::
+    h \le t \le 1; \qquad
+    s \ge s_0 \Rightarrow t \le h / s_0; \qquad
+    s \le s_1 \Rightarrow t \ge h / s_1 .
+
+Bounded selectivity assumes that the odds of being marked differ between positive rows by a factor
+of at most Γ, and that the rows most often marked, of :math:`s^* = \max h` with odds :math:`o^*`,
+are surely positive: s then lies between the probabilities with odds :math:`o^*/\Gamma` and
+:math:`\Gamma o^*`. Γ = 1 is Elkan and Noto's constant s.
+
+*Columns* (`importance`). With :math:`x^{(j)}` the row with column j of another row,
+
+.. math:: T_j = \frac{\mathrm{E}\,[f(x) - f(x^{(j)})]^2}{2\,\mathrm{Var}\,f(x)}
+
+is 0 for a column without effect and 1 where nothing else matters; of independent columns it is
+Sobol's total index (Jansen 1999, doi:10.1016/S0010-4655(98)00154-4).
 """
 
 import math
@@ -16,6 +36,7 @@ import numpy as np
 import pandas as pd
 
 from bayes_lepu.actions.missed import positive_given_labels, read_open
+from bayes_lepu.data.weights import evenly_spaced
 from bayes_lepu.defaults import default_priors_of
 from bayes_lepu.engines.map import fit_map
 from bayes_lepu.engines.pooling import known_scales
@@ -27,6 +48,8 @@ from bayes_lepu.model.row_sums import row_terms
 from bayes_lepu.model.spec import ModelSpec
 from bayes_lepu.priors.prior import Prior
 from bayes_lepu.priors.term_priors import count_terms
+from bayes_lepu.result.summaries import tail_probabilities
+from bayes_lepu.suggestions import some
 from bayes_lepu.verdict.peaks import share_positive
 
 if TYPE_CHECKING:
@@ -51,40 +74,37 @@ def sensitivity(fit: "Fit", scales: Sequence[float], first: int) -> pd.DataFrame
     data = fit.data
     rows, (reading, *_) = read_open(fit, both=False)
     weight, probability = data.weight[rows], positive_given_labels(data)
-    own = _first(reading.mean, first)
-    found, order = [], np.argsort(sizes)
+
+    def reviewed(m: Array) -> set[int]:
+        return set(np.argsort(-m, kind="stable")[:first].tolist())
+
+    own, found = reviewed(reading.mean), {}
     point: Parameters | None = None
-    for size in sizes[order]:
+    for size in np.sort(sizes):
         point = _mode(fit, float(size), point)
         m = probability(point, rows)
-        found.append(
-            {
-                "class_prior": share_positive(point, data),
-                "missed": float(weight @ m),
-                "same_rows": len(own & _first(m, first)) / max(len(own), 1),
-                "log_likelihood": float(data.weight @ row_terms(point, data)[0]),
-            }
-        )
-    table = pd.DataFrame(found, index=pd.Index(sizes[order], name="S"))
-    table["behind"] = table["log_likelihood"].max() - table["log_likelihood"]
-    return table.drop(columns="log_likelihood")
+        found[float(size)] = {
+            "class_prior": share_positive(point, data),
+            "missed": float(weight @ m),
+            "same_rows": len(own & reviewed(m)) / max(len(own), 1),
+            "behind": -float(data.weight @ row_terms(point, data)[0]),
+        }
+    table = pd.DataFrame.from_dict(found, orient="index").rename_axis("S")
+    return table.assign(behind=table["behind"] - table["behind"].min())
 
 
 def _mode(fit: "Fit", size: float, near: Parameters | None) -> Parameters:
     """The mode with slopes of s of this size, next to the answer at hand."""
-    varies = fit.spec.has_selection
-    spec = fit.spec if varies and size else _annotator(fit.spec, "spm" if size else "scar")
+    spec, varies = fit.spec, fit.spec.has_selection
+    if not (varies and size):
+        spec = _annotator(spec, "spm" if size else "scar")
     priors = {**default_priors_of(spec, fit.data), **known_scales(fit.priors)}
+    start = fit.modes[0].point if varies else near
+    initial = start if size and start is not None and start.alpha.any() else None
     if size:
         scale = size / math.sqrt(count_terms(fit.data, fit.data.selection_mask))
         priors["alpha"] = Prior("normal", scale=scale)
     priors = {name: priors[name] for name in spec.parameters}
-    if not size:
-        initial = None
-    elif varies:
-        initial = fit.modes[0].point
-    else:
-        initial = near if near is not None and near.alpha.any() else None
     rng = np.random.default_rng(fit.options.random_seed)
     return fit_map(spec, fit.data, priors, initial=initial, rng=rng).point
 
@@ -94,6 +114,92 @@ def _annotator(spec: ModelSpec, name: str) -> ModelSpec:
     return replace(get_model(name), of_class=spec.of_class, false_marks=spec.false_marks)
 
 
-def _first(probability: Array, count: int) -> set[int]:
-    """The rows that would be reviewed first."""
-    return set(np.argsort(-probability, kind="stable")[:count].tolist())
+# Without any form -----------------------------------------------------------------------------
+
+MAX_ROWS = 20_000  # of which a mean is good to a hundredth of their spread
+DRAWS = 500  # of which an end is good to a percent of its sd
+SURE = 0.995  # quantile of h that stands for its highest value: the maximum itself is noise
+
+
+def bound_class_prior(
+    fit: "Fit",
+    *,
+    s_min: float | None = None,
+    s_max: float | None = None,
+    gamma: float | None = None,
+    ci_prob: float | None = None,
+) -> pd.DataFrame:
+    """One line per assumption: the ends of π, each with the outer end of its interval."""
+    if fit.data.n_annotators > 1:
+        raise ModelError(
+            "Bounds are for one annotator; several of the same rows tell more: see the verdict."
+        )
+    rows, draws = fit.data.evenly(MAX_ROWS), fit.draws.thin(DRAWS)
+    h, weight = draws.h(rows.X), rows.weight
+    if draws.epsilon is not None:  # what the true marks leave of h
+        false = draws.epsilon[:, None]
+        h = np.maximum(h - false, 0.0) / (1 - false)
+    assumed: dict[str, tuple[Array | float, Array | float]] = {"nothing": (0.0, 1.0)}
+    if s_min is not None or s_max is not None:
+        low, high = 0.0 if s_min is None else s_min, 1.0 if s_max is None else s_max
+        for name, value in (("s_min", low), ("s_max", high)):
+            if not 0 <= value <= 1:
+                raise ModelError(f"{name} = {value!r}; a number between 0 and 1 is expected.")
+        if low >= high:
+            raise ModelError(f"s_min = {low:g} and s_max = {high:g}; s_min < s_max is expected.")
+        assumed[f"s between {low:g} and {high:g}"] = low, high
+    if gamma is not None:
+        if not gamma >= 1:
+            raise ModelError(f"gamma = {gamma!r}; a factor of at least 1 is expected.")
+        # A value of h itself, which is the same whether rows are weighted or repeated.
+        top = np.quantile(h, SURE, axis=1, weights=weight, method="inverted_cdf")[:, None]
+        less, more = (f * top / (1 - top + f * top) for f in (1 / gamma, gamma))
+        assumed[f"odds of being marked differ by a factor of at most {gamma:g}"] = less, more
+
+    def class_prior(s: Array | float) -> Array:
+        t = np.minimum(np.divide(h, s, out=np.ones_like(h), where=np.asarray(s) > 0), 1.0)
+        return np.asarray(np.average(t, axis=1, weights=weight))
+
+    tail, lines = tail_probabilities(ci_prob)[0], {}
+    for words, (least, most) in assumed.items():
+        lower, upper = class_prior(most), class_prior(least)
+        lines[words] = {
+            "lower": float(np.mean(lower)),
+            "upper": float(np.mean(upper)),
+            "lowest": np.nan if fit.is_point else float(np.quantile(lower, tail)),
+            "highest": np.nan if fit.is_point else float(np.quantile(upper, 1 - tail)),
+        }
+    return pd.DataFrame.from_dict(lines, orient="index").rename_axis("assumed")
+
+
+# Columns --------------------------------------------------------------------------------------
+
+SHUFFLED = 2_000  # rows: good to a hundredth
+AVERAGED = 30  # draws of t and s, whose mean hardly moves with more
+
+
+def importance(fit: "Fit", features: Sequence[str] | None) -> pd.DataFrame:
+    """One row per column of the user's, the most important first; columns t and s."""
+    data, draws = fit.data, fit.draws.thin(AVERAGED).average()
+    names = list(data.terms) if features is None else list(features)
+    if unknown := [name for name in names if name not in data.terms]:
+        raise DataError(
+            f"Unknown column(s) {unknown} in features; of {some(list(data.terms))} is expected."
+        )
+    X = data.cells(range(data.p), evenly_spaced(data.n, SHUFFLED))
+    order = np.random.default_rng([fit.options.random_seed, 11]).permutation(len(X))
+
+    def factors(rows: Array) -> Array:
+        return np.array([draws.t(rows).mean(axis=0), draws.s(rows).mean(axis=0)])
+
+    own, found = factors(X), []
+    scale = 2 * own.var(axis=1)
+    for name in names:
+        places = list(data.terms[name])
+        moved = X.copy()
+        moved[:, places] = X[order][:, places]
+        change = np.mean((factors(data.rated(moved)) - own) ** 2, axis=1)  # scores are made anew
+        found.append(np.divide(change, scale, out=np.zeros(2), where=scale > 1e-12))
+    table = pd.DataFrame(found, index=pd.Index(names, name="column"), columns=["t", "s"])
+    table = table if fit.spec.has_selection else table[["t"]]
+    return table.sort_values("t", ascending=False, kind="stable")

@@ -20,10 +20,10 @@ import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from bayes_lepu.actions.bounds import bound_class_prior
 from bayes_lepu.actions.groups import own_values, read_groups, shares_table
 from bayes_lepu.actions.missed import UNNAMED_LEVEL, read_open
 from bayes_lepu.actions.plain_answer import Answer
+from bayes_lepu.actions.sensitivity import bound_class_prior
 from bayes_lepu.errors import DataError
 from bayes_lepu.links import Array, RowKind
 from bayes_lepu.model.parameters import Parameters
