@@ -240,7 +240,7 @@ def refit(fit: Fit, y: Any, audits: str | AuditPlan | None, news: dict[str, Any]
         rows = data.index[match_rows(data, plan.rows.index)]
         y = pd.Series(plan.rows["y"].to_numpy(), index=rows)
     elif plan is None and data.drawn.size and y is not None and audits is None:
-        plan = AuditPlan(fit.data.index[:0].to_frame().assign(probability=1.0), "find")
+        plan = AuditPlan(fit.data.index[:0].to_frame().assign(probability=1.0))
     classes = data.y if y is None else add_classes(fit, y)
     known = not bool(np.isnan(classes).all())
     if isinstance(audits, str):

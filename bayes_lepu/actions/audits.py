@@ -81,25 +81,21 @@ class AuditPlan:
     rows : DataFrame
         By row label: ``missed`` = P(y=1 | x, l=0); ``picked`` (chosen or random); ``probability``
         of being drawn, 1 for chosen rows; ``y``, the class found, empty until it is known.
-    goal : str
     """
 
     rows: pd.DataFrame
-    goal: str
 
     def __repr__(self) -> str:
-        n_random = int(np.sum(self.rows["picked"] == RANDOM))
-        known = int(self.rows["y"].notna().sum())
+        drawn, known = np.sum(self.rows["picked"] == RANDOM), self.rows["y"].notna().sum()
         return (
-            f"{len(self.rows)} rows to audit (goal {self.goal}; {n_random} of them drawn at random;"
-            f" {known} answered)\n"
+            f"{len(self.rows)} rows to audit ({drawn} of them drawn at random; {known} answered)\n"
             '  plan.to_csv("audit.csv"), fill in the column y, then\n'
             '  fit.update(audits=lepu.read_audit("audit.csv"))'
         )
 
     def to_csv(self, path: str | Path, X: Any = None) -> Path:
         """Write the rows with an empty column ``y`` to fill in, and their cells of X if given."""
-        rows = self.rows.assign(goal=self.goal)
+        rows = self.rows
         if X is not None:
             cells = pd.DataFrame(X)
             if not rows.index.isin(cells.index).all():
@@ -147,8 +143,7 @@ def read_audit(path: str | Path) -> AuditPlan:
     rows["probability"] = pd.to_numeric(decimals, errors="coerce")
     if not rows["probability"].between(0, 1, inclusive="right").all():
         raise DataError(f"{path}: probability holds values that are not above 0 and at most 1.")
-    goal = str(rows["goal"].iloc[0]) if "goal" in rows and len(rows) else "total"
-    return AuditPlan(rows, goal)
+    return AuditPlan(rows)
 
 
 def suggest_audit(fit: "Fit", k: int, *, goal: str, random_seed: int | None) -> AuditPlan:
@@ -172,7 +167,7 @@ def suggest_audit(fit: "Fit", k: int, *, goal: str, random_seed: int | None) -> 
     chance = np.concatenate([np.ones(len(chosen)), probability[drawn]])
     picked = np.where(chance < 1, RANDOM, CHOSEN)
     found = {"missed": p[at], "picked": picked, "probability": chance, "y": np.nan}
-    return AuditPlan(pd.DataFrame(found, index=fit.data.index[among[at]]), goal)
+    return AuditPlan(pd.DataFrame(found, index=fit.data.index[among[at]]))
 
 
 def _open_and_missed(fit: "Fit") -> tuple[NDArray[np.intp], Array]:
@@ -215,9 +210,6 @@ def _disagreement(fit: "Fit") -> Array:
     return np.asarray((one - other) ** 2 / np.maximum(middle * (1 - middle), 1e-12))
 
 
-# Answers --------------------------------------------------------------------------------------
-
-
 def with_answers(data: PUData, audits: str | None, plan: AuditPlan, y: Array) -> PUData:
     """The data with audited classes y and the design of all audits, this plan's round the last.
 
@@ -250,7 +242,7 @@ def match_rows(data: PUData, labels: pd.Index) -> NDArray[np.intp]:
     return at
 
 
-# How many -------------------------------------------------------------------------------------
+# How many to audit ----------------------------------------------------------------------------
 
 
 def plan_audit(
@@ -328,8 +320,6 @@ def plan_with(fit: "Fit", width: float, ci_prob: float | None) -> pd.Series:
 
 # Counts by audits -----------------------------------------------------------------------------
 
-Refit = Callable[[Array], Parameters]  # a point estimate with other audited classes
-
 TRUST = 10.0  # audits that λ = 1 counts for: as many as make a slope worth looking at
 FOLDS = 5  # refits of a point estimate, each without a fifth of the audited classes
 
@@ -352,11 +342,7 @@ class Round:
         return self.weight / max(float(np.mean(self.weight)), 1e-300)
 
     def estimates(self, trust: float) -> Array:
-        """Number of positives by every drawn row.
-
-        Weights are divided by their mean, so what varies is the weighted deviation of y - λp from
-        its own mean.
-        """
+        """Number of positives by every drawn row; what varies is the deviation of y - λp."""
         error, w = self.y - trust * self.p, self.relative
         mean = float(np.mean(w * error))
         return self.known + trust * self.expected + self.left * (mean + w * (error - mean))
@@ -380,11 +366,10 @@ def estimate_positives(
     z = float(ndtri((1 + ci_prob) / 2))
     parts = [_stratum(stratum, z**2 / 2, trust) for stratum in strata]
     estimate, centre, variance, audits = (float(v) for v in np.sum(parts, axis=0))
-    if not sum(s.open for s in strata):  # every row was audited
-        estimate = centre
     half = float(stdtrit(audits + z**2 - 1, (1 + ci_prob) / 2)) * np.sqrt(variance)
     low = sum(s.found for s in strata)
     high = low + sum(s.open for s in strata)
+    estimate = estimate if high > low else low  # every row was audited
     ends = np.clip([estimate, centre - half, centre + half], low, high)
     return float(ends[0]), float(ends[1]), float(ends[2])
 
@@ -422,9 +407,6 @@ def _trust(rounds: Sequence[Round], m: int) -> float:
     return float(np.clip((m * slope + TRUST) / (m + TRUST), 0.0, 1.0))
 
 
-# Of a fit -------------------------------------------------------------------------------------
-
-
 def design_of(data: PUData, audits: str | None, *, marks: bool = False) -> tuple[Array, Array]:
     """Round in which every row was audited (0: never), and the probability of its being drawn.
 
@@ -442,9 +424,12 @@ def design_of(data: PUData, audits: str | None, *, marks: bool = False) -> tuple
 
 
 def audit_estimate(
-    fit: "Fit", groups: Groups | None, again: Refit, *, ci_prob: float
+    fit: "Fit", groups: Groups | None, again: Callable[[Array], Parameters], *, ci_prob: float
 ) -> pd.DataFrame:
-    """Missed and all positives and their share, by random audits, in all or by group."""
+    """Missed and all positives and their share, by random audits, in all or by group.
+
+    ``again`` gives a point estimate with other audited classes.
+    """
     data, marks, weight = fit.data, fit.spec.false_marks, fit.data.weight
     rounds, probability = design_of(data, fit.options.audits, marks=marks)
     if fit.options.audits != "random" and not np.any(probability < 1):
@@ -452,104 +437,94 @@ def audit_estimate(
             "No audited row of this fit is said to be drawn at random. Audit some that are: "
             'fit.suggest_audit(50), or say so by fit.update(y=..., audits="random").'
         )
-    kinds = np.array([data.l == 0, data.l == 1][: 1 + marks])
     drawn = (rounds > 0) & (probability < 1)
     if marks and not drawn[data.l == 1].any():
         raise ModelError("Marks may be false here: audit marked rows at random as well.")
-    codes = np.zeros(data.n, dtype=np.intp) if groups is None else groups.codes
-    rows, numbers = np.flatnonzero(drawn), np.arange(1, max(int(rounds.max()), 1) + 1)
+    by = groups or Groups("", ("",), np.zeros(data.n, dtype=np.intp))
+    here = by.codes == np.arange(len(by.names))[:, None]
+    strata = here[:, None] & np.array([data.l == 0, data.l == 1][: 1 + marks])
     # Rows left before the draw of every round, those chosen in it set aside.
-    now = numbers[:, None] == rounds
-    left = kinds[:, None] & ((rounds == 0) | (numbers[:, None] < rounds) | (now & drawn))
-    p, expected, draws = _predict(fit, rows, left.reshape(-1, data.n), codes, again)
-    expected = expected.reshape(len(rows), *left.shape[:2], expected.shape[-1])
+    number = np.arange(1, max(int(rounds.max()), 1) + 1)[:, None]
+    left = (rounds == 0) | (number < rounds) | ((number == rounds) & drawn)
+    sets, rows = strata[:, :, None] & left, np.flatnonzero(drawn)
+    is_open = strata.any(axis=1) & np.isnan(data.y)
+    p, expected, more = _predict(fit, rows, sets.reshape(-1, data.n), is_open, again)
+    expected = expected.reshape(len(rows), *sets.shape[:3])
 
-    def made(kind: NDArray[np.bool_], h: int, r: int, cells: Any) -> Round:
-        """What the rows of a kind that were drawn in a round show."""
-        of_round = now[r, rows] & kind[rows]
-        at, known = rows[of_round], kind & ~left[h, r] & (data.y == 1)
+    def made(g: int, h: int, r: int) -> Round:
+        """What the rows of a stratum that were drawn in a round show."""
+        some = strata[g, h, rows] & (rounds[rows] == r + 1)
+        at, known = rows[some], strata[g, h] & ~left[r] & (data.y == 1)
         return Round(
             y=data.y[at],
-            p=p[of_round],
-            expected=expected[of_round, h, r][:, cells].sum(axis=1),
+            p=p[some],
+            expected=expected[some, g, h, r],
             weight=weight[at] / probability[at],
             known=float(weight[known].sum()),
-            left=float(weight[kind & left[h, r]].sum()),
+            left=float(weight[sets[g, h, r]].sum()),
             share=1 / float(np.mean(1 / probability[at])) if at.size else 0.0,
         )
 
-    def lines(here: NDArray[np.bool_], cells: Any) -> pd.DataFrame:
-        strata = [
+    names, lines = ["estimate", "lower", "upper", "alone_lower", "alone_upper"], {}
+    for g, name in enumerate(by.names):
+        found = [
             Stratum(
-                tuple(made(kind, h, r, cells) for r in range(len(numbers))),
-                float(weight[kind & (data.y == 1)].sum()),
-                float(weight[kind & np.isnan(data.y)].sum()),
+                tuple(made(g, h, r) for r in range(len(number))),
+                float(weight[rows_of & (data.y == 1)].sum()),
+                float(weight[rows_of & np.isnan(data.y)].sum()),
             )
-            for h, kind in enumerate(kinds & here)
+            for h, rows_of in enumerate(strata[g])
         ]
-        marked = 0.0 if marks else float(weight[here & (data.l == 1)].sum())
-        known = marked + sum(s.found for s in strata)
-        more = draws[:, cells].sum(axis=1)  # open positives by the model
-        ends = np.quantile(more, tail_probabilities(ci_prob)) if len(more) > 1 else [np.nan] * 2
-        by_audits = [
-            *estimate_positives(strata, ci_prob),
-            *estimate_positives(strata, ci_prob, trust=0.0)[1:],
-        ]
-        figures = np.r_[np.add(by_audits, marked), known + more.mean(), np.add(ends, known)]
-        names = ["estimate", "lower", "upper", "alone_lower", "alone_upper"]
+        marked = 0.0 if marks else float(weight[here[g] & (data.l == 1)].sum())
+        known, model = marked + sum(s.found for s in found), more[:, g]
+        ends = np.quantile(model, tail_probabilities(ci_prob)) if model.size > 1 else [np.nan] * 2
+        by_audits = (
+            *estimate_positives(found, ci_prob),
+            *estimate_positives(found, ci_prob, trust=0.0)[1:],
+        )
+        figures = np.r_[np.add(by_audits, marked), known + model.mean(), np.add(ends, known)]
         table = pd.DataFrame(
-            [figures - known, figures, figures / max(float(weight[here].sum()), 1e-300)],
+            [figures - known, figures, figures / max(float(weight[here[g]].sum()), 1e-300)],
             index=pd.Index(["missed", "positives", "share"], name="quantity"),
             columns=[*names, "model", "model_lower", "model_upper"],
         )
-        return table.assign(audits=int(here[rows].sum()))
-
-    if groups is None:
-        return lines(np.ones(data.n, dtype=bool), slice(None))
-    found = {name: lines(codes == g, [g]) for g, name in enumerate(groups.names)}
-    return pd.concat(found, names=[groups.title])
+        lines[name] = table.assign(audits=int(here[g, rows].sum()))
+    return lines[""] if groups is None else pd.concat(lines, names=[by.title])
 
 
 def _predict(
     fit: "Fit",
     rows: NDArray[np.intp],
     sets: NDArray[np.bool_],
-    codes: NDArray[np.intp],
-    again: Refit,
+    is_open: NDArray[np.bool_],
+    again: Callable[[Array], Parameters],
 ) -> tuple[Array, Array, Array]:
     """Predictions of audited rows without their own classes, and sums by the same predictions.
 
-    Returns p ``(m,)``, sums over sets of rows by group ``(m, sets, groups)``, and the sums over the
-    open rows by every draw of the fit ``(draws, groups)``. Of draws, those without a row's class
+    Returns p ``(m,)``, sums over sets of rows ``(m, sets)``, and the sums over the open rows of
+    every group by every draw of the fit ``(draws, groups)``. Of draws, those without a row's class
     are the same with weights 1 / P(class of the row); a point estimate is fitted again.
     """
-    data, draws, count = fit.data, fit.draws.thin(MAX_DRAWS), int(codes.max()) + 1
-    blind = replace(data, y=np.full(data.n, np.nan))
-    positive = positive_given_labels(blind)
-    is_open = np.isnan(data.y) & ((data.l == 0) | fit.spec.false_marks)
-    everything = np.vstack([sets, is_open])
-    cells = np.zeros((data.n, len(everything), count))
-    cells[np.arange(data.n), :, codes] = everything.T * data.weight[:, None]
+    data, draws = fit.data, fit.draws.thin(MAX_DRAWS)
+    positive = positive_given_labels(replace(data, y=np.full(data.n, np.nan)))
+    weight = np.vstack([sets, is_open]).T * data.weight[:, None]
 
     def sums(draws: Parameters) -> Array:
-        weight = cells.reshape(data.n, -1)
-        found = weighted_sums(positive, draws, np.arange(data.n), weight)[0]
-        return found.reshape(draws.b.size, -1, count)
+        return weighted_sums(positive, draws, np.arange(data.n), weight)[0]
 
     whole = sums(draws)
     if not fit.is_point:
         m = positive(draws, rows)
-        weight = 1 / np.maximum(np.where(data.y[rows] == 1, m, 1 - m), 1e-12)
-        weight = np.minimum(weight, np.sqrt(len(m)) * weight.mean(axis=0))  # as in truncated PSIS
-        weight = (weight / weight.sum(axis=0)).T
-        expected = np.einsum("ik,ksg->isg", weight, whole[:, :-1])
-        return np.sum(weight * m.T, axis=1), expected, whole[:, -1]
-    p, expected = np.zeros(len(rows)), np.zeros((len(rows), len(sets), count))
+        by = 1 / np.maximum(np.where(data.y[rows] == 1, m, 1 - m), 1e-12)
+        by = np.minimum(by, np.sqrt(len(m)) * by.mean(axis=0))  # as in truncated PSIS
+        by /= by.sum(axis=0)
+        return np.sum(by * m, axis=0), by.T @ whole[:, : len(sets)], whole[:, len(sets) :]
+    p, expected = np.zeros(len(rows)), np.zeros((len(rows), len(sets)))
     fold = np.arange(len(rows)) % FOLDS
     for k in np.unique(fold):
         y = data.y.copy()
         y[rows[fold == k]] = np.nan
         other = again(y)
         p[fold == k] = positive(other, rows[fold == k])[0]
-        expected[fold == k] = sums(other)[0, :-1]
-    return p, expected, whole[:, -1]
+        expected[fold == k] = sums(other)[0, : len(sets)]
+    return p, expected, whole[:, len(sets) :]
