@@ -26,131 +26,93 @@ DRAWS = 200  # of which a picture is made: its bands are good to the width of a 
 
 
 @dataclass(frozen=True, eq=False)
-class Panels:
-    """A plot collection with its backend's drawing functions; ``own`` where it was made here."""
+class Panel:
+    """The axes of one panel (or the backend's equivalent), and the backend's drawing functions."""
 
-    collection: "PlotCollection"
+    target: Any
     draw: Any
-    own: bool
+    backend: str
 
-    @classmethod
-    def of(
-        cls,
-        names: Sequence[str],
-        *,
-        dim: str = "panel",
-        plot_collection: "PlotCollection | None" = None,
-        backend: str | None = None,
-    ) -> "Panels":
-        """The given collection, or a new one with a panel per name."""
-        import xarray as xr
-        from arviz_plots import PlotCollection
-
-        own = plot_collection is None
-        if plot_collection is None:
-            columns = min(3, len(names))
-            rows = -(-len(names) // columns)
-            data = xr.Dataset({"value": (dim, np.zeros(len(names)))}, coords={dim: list(names)})
-            figure: dict[str, Any] = {}
-            if backend in (None, "matplotlib"):
-                figure["figsize"] = (PANEL_SIZE[0] * columns, PANEL_SIZE[1] * rows)
-                figure["layout"] = "constrained"
-            plot_collection = PlotCollection.wrap(
-                data, cols=[dim], col_wrap=columns, backend=backend, figure_kwargs=figure
-            )
-        draw = import_module(f"arviz_plots.backend.{plot_collection.backend}")
-        return cls(plot_collection, draw, own)
-
-    def target(self, position: int) -> Any:
-        """The axes (or the backend's equivalent) of one panel."""
-        return self.collection.viz["plot"].to_numpy().ravel()[position]
-
-    @property
-    def dashed(self) -> str:
-        """The backend's word for a dashed line."""
-        return str(self.draw.get_default_aes("linestyle", 2)[1])
-
-    def band(
-        self, position: int, x: Array, curve: Array, color: str, *, dashed: bool = False
-    ) -> None:
+    def band(self, x: Array, curve: Array, color: str, *, dashed: bool = False) -> None:
         """A line with its interval: ``curve`` holds mean, lower and upper."""
-        target = self.target(position)
         mean, lower, upper = curve
-        self.draw.fill_between_y(x, lower, upper, target, color=color, alpha=0.22)
-        self.line(position, x, mean, color, dashed=dashed)
+        self.draw.fill_between_y(x, lower, upper, self.target, color=color, alpha=0.22)
+        self.line(x, mean, color, dashed=dashed)
 
     def line(
-        self,
-        position: int,
-        x: Array,
-        y: Array,
-        color: str,
-        *,
-        dashed: bool = False,
-        width: float = 1.8,
+        self, x: Array, y: Array, color: str, *, dashed: bool = False, width: float = 1.8
     ) -> None:
         """A line."""
-        options = {"linestyle": self.dashed} if dashed else {}
-        self.draw.line(x, y, self.target(position), color=color, width=width, **options)
+        options = {"linestyle": str(self.draw.get_default_aes("linestyle", 2)[1])} if dashed else {}
+        self.draw.line(x, y, self.target, color=color, width=width, **options)
 
-    def dots(self, position: int, x: Array, y: Array, color: str, *, size: float = 14) -> None:
+    def dots(self, x: Array, y: Array, color: str, *, size: float = 14) -> None:
         """Points."""
-        self.draw.scatter(x, y, self.target(position), color=color, size=size)
+        self.draw.scatter(x, y, self.target, color=color, size=size)
 
-    def bars(
-        self,
-        position: int,
-        x: Array,
-        lower: Array,
-        upper: Array,
-        color: str,
-        *,
-        width: float = 1.2,
-    ) -> None:
+    def bars(self, x: Array, lower: Array, upper: Array, color: str, *, width: float = 1.2) -> None:
         """Vertical intervals."""
-        self.draw.ciliney(x, lower, upper, self.target(position), color=color, width=width)
+        self.draw.ciliney(x, lower, upper, self.target, color=color, width=width)
 
-    def ticks(self, position: int, x: Array, names: Sequence[str]) -> None:
+    def ticks(self, x: Array, names: Sequence[str]) -> None:
         """Names below the axis in place of numbers."""
-        self.draw.xticks(x, [self.plain(name) for name in names], self.target(position))
+        self.draw.xticks(x, [self.plain(name) for name in names], self.target)
 
-    def labels(self, position: int, *, x: str, y: str, title: str = "") -> None:
-        """Axis labels and title, with user's names taken as text and never as mathematics."""
-        target = self.target(position)
-        self.draw.xlabel(self.plain(x), target)
-        self.draw.ylabel(self.plain(y), target)
-        if title:
-            self.draw.title(self.plain(title), target)
-
-    def limits(
+    def axes(
         self,
-        position: int,
+        x: str,
+        y: str,
         *,
-        x: tuple[float, float] | None = None,
-        y: tuple[float, float] | None = None,
+        across: tuple[float, float] | None = None,
+        up: tuple[float, float] | None = None,
     ) -> None:
-        """Axis limits."""
-        if x is not None:
-            self.draw.xlim(x, self.target(position))
-        if y is not None:
-            self.draw.ylim(y, self.target(position))
-
-    def legend(self, entries: Sequence[tuple[str, str]]) -> None:
-        """Names of the colours above the panels; a collection that was handed in has its own."""
-        if not self.own:
-            return
-        if self.collection.backend == "none":  # which has no legends
-            self.target(0).append({"function": "legend", "entries": entries})
-            return
-        place: dict[str, Any] = {}
-        if self.collection.backend == "matplotlib":
-            place = {"loc": "outside upper center", "ncols": len(entries), "frameon": False}
-        colors = [{"color": color} for _, color in entries]
-        self.draw.legend(self.collection, colors, [text for text, _ in entries], **place)
+        """Labels of the axes, and their ends where they are given."""
+        self.draw.xlabel(self.plain(x), self.target)
+        self.draw.ylabel(self.plain(y), self.target)
+        if across is not None:
+            self.draw.xlim(across, self.target)
+        if up is not None:
+            self.draw.ylim(up, self.target)
 
     def plain(self, text: str) -> str:
         """Text that the backend shows as it is; matplotlib reads dollars as mathematics."""
-        return text.replace("$", r"\$") if self.collection.backend == "matplotlib" else text
+        return text.replace("$", r"\$") if self.backend == "matplotlib" else text
+
+
+def new_panels(
+    names: Sequence[str], *, dim: str = "panel", backend: str | None = None
+) -> tuple["PlotCollection", list[Panel]]:
+    """A plot collection with a panel per name, and the panels."""
+    import xarray as xr
+    from arviz_plots import PlotCollection
+
+    columns = min(3, len(names))
+    data = xr.Dataset({"value": (dim, np.zeros(len(names)))}, coords={dim: list(names)})
+    figure: dict[str, Any] = {}
+    if backend in (None, "matplotlib"):
+        rows = -(-len(names) // columns)
+        figure["figsize"] = (PANEL_SIZE[0] * columns, PANEL_SIZE[1] * rows)
+        figure["layout"] = "constrained"
+    made = PlotCollection.wrap(
+        data, cols=[dim], col_wrap=columns, backend=backend, figure_kwargs=figure
+    )
+    draw = import_module(f"arviz_plots.backend.{made.backend}")
+    return made, [Panel(axes, draw, made.backend) for axes in made.viz["plot"].to_numpy().ravel()]
+
+
+def legend(
+    made: "PlotCollection", panels: Sequence[Panel], entries: Sequence[tuple[str, str]]
+) -> None:
+    """Names of the colours above the panels."""
+    first = panels[0]
+    if first.backend == "none":  # which has no legends
+        first.target.append({"function": "legend", "entries": entries})
+        return
+    place: dict[str, Any] = {}
+    if first.backend == "matplotlib":
+        place = {"loc": "outside upper center", "ncols": len(entries), "frameon": False}
+    colors = [{"color": color} for _, color in entries]
+    first.draw.legend(made, colors, [text for text, _ in entries], **place)
 
 
 def short(name: str, most: int = 32) -> str:
@@ -187,5 +149,4 @@ def enlarged(top: float) -> int:
 
 def height(values: Array) -> tuple[float, float]:
     """From 0 to a little above the largest probability."""
-    top = float(np.max(values)) if len(values) else 1.0
-    return 0.0, min(1.02, 1.15 * max(top, 1e-6))
+    return 0.0, min(1.02, 1.15 * max(float(np.max(values, initial=0.0)), 1e-6))

@@ -28,21 +28,21 @@ from bayes_lepu.errors import DataError
 from bayes_lepu.links import Array, RowKind
 from bayes_lepu.model.parameters import Parameters
 from bayes_lepu.model.spec import RATE_WORDS
-from bayes_lepu.plots.annotator import (
+from bayes_lepu.plots.pictures import (
     MAX_PANELS,
     own_name,
+    plot_class_probability,
+    plot_groups,
+    plot_label_rate,
+    plot_orientation,
+    plot_prior_posterior,
+    plot_profile,
     plot_propensity,
+    plot_ranking,
     plot_sensitivity,
     sensitivity_of,
     top_features,
 )
-from bayes_lepu.plots.answer import (
-    plot_class_probability,
-    plot_groups,
-    plot_prior_posterior,
-    plot_ranking,
-)
-from bayes_lepu.plots.checks import plot_label_rate, plot_orientation, plot_profile
 from bayes_lepu.report.figures import BOTTOM, LEFT, RIGHT, TOP, Picture, picture
 from bayes_lepu.result.facts import orientation_sentence
 from bayes_lepu.result.numbers_in_words import number, say_count, say_share

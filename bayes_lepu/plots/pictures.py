@@ -1,0 +1,546 @@
+r"""Nine pictures of a fit: the answer, the annotator, the labels, and what is behind the verdict.
+
+Effects of columns are averages over the rows with one column moved and the others left as they are:
+
+.. math:: \bar s_j(v) = \frac1n \sum_i s(x_i \text{ with } x_{ij} = v) .
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from bayes_lepu.actions.groups import By, own_values, read_groups, shares_table
+from bayes_lepu.actions.missed import (
+    AS_NAMED,
+    EXCHANGED,
+    count_positives,
+    kept,
+    read_open,
+    stream,
+)
+from bayes_lepu.data.formulas import inverse_of, is_group, spline_argument
+from bayes_lepu.errors import DataError, ModelError
+from bayes_lepu.links import Array
+from bayes_lepu.model.parameters import Parameters, sigma_norm
+from bayes_lepu.model.spec import RATE_WORDS
+from bayes_lepu.plots.panels import (
+    CLASS,
+    DRAWS,
+    GUIDE,
+    LABEL,
+    MAX_ROWS,
+    PRIOR,
+    PROPENSITY,
+    enlarged,
+    height,
+    legend,
+    mean_and_interval,
+    new_panels,
+    share_range,
+    short,
+    some_rows,
+)
+from bayes_lepu.result.summaries import mean_by_row, tail_probabilities
+from bayes_lepu.verdict.forms import AS_WELL
+from bayes_lepu.verdict.peaks import Role
+from bayes_lepu.verdict.records import LIKELIHOOD_DROP
+
+if TYPE_CHECKING:
+    from arviz_plots import PlotCollection
+
+    from bayes_lepu.fitted import Fit
+
+MAX_PANELS = 12  # what a reader compares at a glance
+GRID = 41  # points of a curve: smooth at the width of a panel
+ROWS = 200  # over which a curve is averaged: good to the width of its line
+ORIENTATIONS = {AS_NAMED: ("as named", CLASS), EXCHANGED: ("t and s swapped", GUIDE)}
+QUANTITIES = {
+    "pi": ("class prior π", CLASS),
+    "c": ("label frequency c", LABEL),
+    **{name: (words, PROPENSITY) for name, words in RATE_WORDS.items()},
+    "epsilon": ("rate of false marks ε", LABEL),
+}
+
+# The answer -----------------------------------------------------------------------------------
+
+
+def plot_class_probability(
+    fit: "Fit", *, ci_prob: float | None = None, backend: str | None = None
+) -> "PlotCollection":
+    """P(y=1 | x) of all rows in order, with P(l=1 | x) below it: the gap are missed positives.
+
+    Rows are sorted by the posterior mean of t and averaged in (at most 40) equal groups; dots are
+    observed label rates. The area below the upper curve is the class prior π. Where positives are
+    rare, only the rows that are most probably positive are drawn.
+    """
+    made, (panel,) = panels = new_panels(["class probability"], backend=backend)
+    x, t, h, observed = ranked_groups(fit, ci_prob=ci_prob)
+    panel.band(x, t, CLASS)
+    panel.band(x, h, LABEL)
+    panel.dots(x, observed, LABEL)
+    ends = (float(x[0] - (x[-1] - x[0]) / 50), 1.0)
+    panel.axes("share of rows, by P(y=1 | x)", "probability", across=ends, up=height(t[2]))
+    legend(*panels, [("class t", CLASS), ("label h, observed rate", LABEL)])
+    return made
+
+
+def ranked_groups(fit: "Fit", *, ci_prob: float | None = None) -> tuple[Array, Array, Array, Array]:
+    """Rank, (mean, lower, upper) of t and of h, and label rate in groups of rows sorted by t."""
+    rows = some_rows(fit.data.n, MAX_ROWS)
+    X, labels, draws = fit.data.X[rows], fit.data.l[rows], fit.draws.thin(DRAWS)
+    t = draws.t(X)
+    order = np.argsort(t.mean(axis=0), kind="stable")
+    pi = float(t.mean())
+    # Of a rare class the top of the ranking, in which nearly all positives are.
+    start = int((1 - 10 * pi) * len(rows)) if pi < 0.1 else 0
+    groups = min(40, max(1, (len(rows) - start) // 10))
+    edges = np.linspace(start, len(rows), groups + 1).astype(int)
+    tails = tail_probabilities(ci_prob)
+
+    def grouped(values: Array) -> Array:
+        return np.add.reduceat(values[..., order], edges[:-1], axis=-1) / np.diff(edges)
+
+    return (
+        (edges[:-1] + edges[1:]) / 2 / len(rows),
+        mean_and_interval(grouped(t), tails),
+        mean_and_interval(grouped(draws.anybody(X, fit.data.shown[rows])), tails),
+        grouped(labels.astype(float)),
+    )
+
+
+def plot_prior_posterior(
+    fit: "Fit", *, var_names: Sequence[str] | None = None, backend: str | None = None
+) -> "PlotCollection":
+    """Posterior densities of π, c, γ and λ over their priors (grey): what the data taught.
+
+    Parameters
+    ----------
+    fit : Fit
+        A fit with draws.
+    var_names : sequence of str, optional
+        By default all that the model has: ``pi``, ``c``, its guess and lapse rates, ``epsilon``.
+    """
+    from arviz_stats.base import array_stats
+
+    if fit.is_point:
+        raise ModelError(
+            "A point estimate has no posterior to compare with its prior. Use method='nuts'."
+        )
+    pairs = prior_and_posterior(fit)
+    names = list(pairs) if var_names is None else list(var_names)
+    unknown = sorted(set(names) - set(pairs))
+    if unknown or not names:
+        raise ModelError(f"Unknown quantities {unknown} in var_names. Known: {', '.join(pairs)}.")
+    made, each = panels = new_panels(names, dim="quantity", backend=backend)
+    for panel, name in zip(each, names, strict=True):
+        title, color = QUANTITIES[name]
+        ends = share_range(pairs[name][1])
+        for values, shade in zip(pairs[name], (PRIOR, color), strict=True):
+            inside = values[(values >= ends[0]) & (values <= ends[1])]
+            if np.ptp(values) == 0 or len(inside) < 20:
+                continue  # fixed by the model, or hardly a draw of the prior is where this is
+            # Reflected at the ends, where a kernel would otherwise fall off; Scott's rule, because
+            # ArviZ's own bandwidth shows the noise of a thousand draws as bumps.
+            x, density, _ = array_stats.kde(
+                inside, grid_len=256, bw="scott", custom_lims=ends, bound_correction=True
+            )
+            density = density * (len(inside) / len(values))
+            panel.band(x, np.stack([density, 0 * density, density]), shade)
+        panel.axes(title, "density", across=ends)
+    legend(*panels, [("posterior", QUANTITIES[names[0]][1]), ("prior", PRIOR)])
+    return made
+
+
+def prior_and_posterior(fit: "Fit") -> dict[str, tuple[Array, Array]]:
+    """Prior and posterior draws of π, c, and the guesses and lapses that are free."""
+    prior, posterior = fit.prior_draws.average(), fit.draws.average()
+    prior_pi, prior_c = fit.prior_pi_and_c
+    pairs = {"pi": (prior_pi, fit.pi_draws), "c": (prior_c, fit.c_draws)}
+    names = fit.spec.shape_rates
+    before, after = prior.rates(names), posterior.rates(names)
+    pairs |= {name: (before[name], after[name]) for name in names}
+    if prior.epsilon is not None and posterior.epsilon is not None:
+        pairs["epsilon"] = prior.epsilon, posterior.epsilon
+    return pairs
+
+
+def plot_groups(
+    fit: "Fit", *, by: By | None = None, ci_prob: float | None = None, backend: str | None = None
+) -> "PlotCollection":
+    """Share of positives in groups of rows: if the form is exact, and over alternative models.
+
+    Thin lines: over the alternative models that fit the labels as well. Thick lines: if the form is
+    exact. Green dots: the shares that are marked.
+
+    Parameters
+    ----------
+    fit : Fit
+    by : str, list of str, Series or array, optional
+        Groups, as in ``fit.class_prior(by=...)``; by default quarters of P(y=1 | x).
+    """
+    if by is None:
+        score = pd.Series(mean_by_row(fit.draws, Parameters.t, fit.data.X)).rank(method="first")
+        by = (pd.qcut(score, 4, labels=False) + 1).rename("quarter of P(y=1 | x)").to_numpy()
+    groups = read_groups(fit.data, by)
+    table = shares_table(fit, fit.identifiability, groups, ci_prob)
+    made, (panel,) = panels = new_panels(["groups"], backend=backend)
+    x = np.arange(len(table), dtype=float)
+    ends = table.reindex(columns=["low", "high", "lower", "upper"])
+    for low, high, color, width in (("low", "high", PRIOR, 1.2), ("lower", "upper", CLASS, 3.0)):
+        if ends[[low, high]].notna().all(axis=None):
+            panel.bars(x, ends[low].to_numpy(), ends[high].to_numpy(), color, width=width)
+    panel.dots(x, table["mean"].to_numpy(), CLASS, size=18)
+    panel.dots(x, (table["marked"] / table["rows"]).to_numpy(), LABEL, size=14)
+    panel.ticks(x, [short(str(name), 12) for name in table.index])
+    across = (-0.5, len(x) - 0.5)
+    panel.axes(short(groups.title), "share of positives", across=across, up=(0.0, 1.02))
+    legend(*panels, [("positive", CLASS), ("over alternative models", PRIOR), ("marked", LABEL)])
+    return made
+
+
+def plot_ranking(
+    fit: "Fit",
+    *,
+    exchanged: bool = False,
+    ci_prob: float | None = None,
+    backend: str | None = None,
+) -> "PlotCollection":
+    """Positives found in the first k unlabelled rows, the most probable first, with their band.
+
+    Parameters
+    ----------
+    fit : Fit
+    exchanged : bool
+        Draw also what the same rows hold with t and s swapped, in grey.
+    """
+    made, (panel,) = panels = new_panels(["found"], backend=backend)
+    curves = ranking_curves(fit, ci_prob=ci_prob, both=exchanged)
+    shown = [str(name) for name in curves["reading"].unique()]
+    for name in reversed(shown):  # the reading as named on top
+        part: pd.DataFrame = curves[curves["reading"] == name]
+        y = part[["found", "found_lower", "found_upper"]].to_numpy().T
+        panel.band(part["rows"].to_numpy(), y, ORIENTATIONS[name][1])
+    panel.axes(
+        "unlabelled rows reviewed, most probable first",
+        "positives found",
+        across=(0.0, float(curves["rows"].max())),
+        up=(0.0, 1.05 * max(float(curves["found_upper"].max()), 1.0)),
+    )
+    if len(shown) > 1:
+        legend(*panels, [ORIENTATIONS[name] for name in shown])
+    return made
+
+
+@kept
+def ranking_curves(fit: "Fit", *, ci_prob: float | None = None, both: bool) -> pd.DataFrame:
+    """What is found by reviewing the first k unlabelled rows, for about 100 values of k.
+
+    Per reading and k (``rows``): ``found``, ``found_lower`` and ``found_upper``. Rows are ranked by
+    the reading as named.
+    """
+    among, readings = read_open(fit, both=both)
+    rng, parts = stream(fit), []
+    order = np.argsort(-readings[0].mean, kind="stable")
+    # Cuts of the ranking, closer together at its top, where decisions are made.
+    cuts = np.unique(np.round(len(among) * np.linspace(0, 1, 101) ** 2).astype(int))
+    for reading in readings:
+        counts = count_positives(reading, order, cuts.tolist(), rng)
+        expected, drawn = (np.cumsum(part, axis=1) for part in counts)
+        lower, upper = np.quantile(drawn, tail_probabilities(ci_prob), axis=0)
+        found = {"found": expected.mean(axis=0), "found_lower": lower, "found_upper": upper}
+        parts.append(pd.DataFrame({"reading": reading.name, "rows": cuts[1:], **found}))
+    return pd.concat(parts, ignore_index=True)
+
+
+# The annotator --------------------------------------------------------------------------------
+
+
+def plot_propensity(
+    fit: "Fit",
+    *,
+    features: Sequence[str] | None = None,
+    show_class: bool = False,
+    ci_prob: float | None = None,
+    backend: str | None = None,
+) -> "PlotCollection":
+    """s(x) = P(l=1 | y=1, x) along each column, averaged over the other columns, with its band.
+
+    Parameters
+    ----------
+    fit : Fit
+    features : sequence of str, optional
+        Columns to show; by default the (at most 12) columns s and t depend on most. Categories and
+        columns of two values are drawn as bars, one per level.
+    show_class : bool
+        Draw the class probability t along the same columns, dashed.
+    """
+    if features is None:
+        features = top_features(fit)
+    known = {*fit.data.terms, *fit.feature_names}
+    if not features or not known.issuperset(features):
+        raise DataError(
+            f"Unknown column(s) {[f for f in features if f not in known]} in features; at least one"
+            f" of {', '.join(list(fit.data.terms)[:10])} is expected."
+        )
+    made, each = panels = new_panels(list(features), dim="feature", backend=backend)
+    effects = [effect_of(fit, name, ci_prob=ci_prob) for name in features]
+    times = enlarged(max(float(along.t.max()) for along in effects))
+    for panel, name, along in zip(each, features, effects, strict=True):
+        shown = [(along.s, PROPENSITY)]
+        if show_class:
+            shown.insert(0, (times * along.t, CLASS))
+        for curve, color in shown:
+            if along.levels:
+                # Side by side, so that the bars of t and s do not hide each other.
+                x = along.x + (0.08 if color == CLASS else -0.08) * show_class
+                panel.bars(x, curve[1], curve[2], color, width=3.0)
+                panel.dots(x, curve[0], color, size=26)
+            else:
+                panel.band(along.x, curve, color, dashed=color == CLASS)
+        ends, across = along.x[[0, -1]], None
+        if along.levels:
+            ends = ends + np.array([-0.5, 0.5])
+            across = (float(ends[0]), float(ends[1]))
+            panel.ticks(along.x, along.levels)
+        if fit.spec.shape_rates:
+            for level in (float(fit.draws.gamma.mean()), 1 - float(fit.draws.lam.mean())):
+                panel.line(ends, np.full(2, level), GUIDE, dashed=True, width=0.8)
+        title = short(own_name(fit, name) or name)
+        panel.axes(title, "probability", across=across, up=(0.0, 1.0))
+    entries = [("propensity s", PROPENSITY)]
+    of_class = "class t" if times == 1 else f"class t, {times} times as large"
+    legend(*panels, [*entries, (of_class, CLASS)] if show_class else entries)
+    return made
+
+
+class Effect(NamedTuple):
+    """s and t along one column of the user's, averaged over the rows."""
+
+    x: Array  # values in the column's own units, or 0, 1, ... for levels
+    s: Array  # mean, lower and upper at every value
+    t: Array
+    levels: tuple[str, ...] = ()  # names; empty for a column of numbers
+
+
+def effect_of(fit: "Fit", name: str, *, ci_prob: float | None = None) -> Effect:
+    """The effect of a column: a curve for numbers, a value per level for categories and flags."""
+    data = fit.data
+    places = list(data.terms.get(name) or (fit.feature_names.index(name),))
+    values, x, levels = _settings(fit, name, places)
+    tails = tail_probabilities(ci_prob)
+    draws, X = fit.draws.thin(DRAWS).average(), data.cells(range(data.p), some_rows(data.n, ROWS))
+    s, t = np.empty((2, draws.b.size, len(values)))
+    for g, value in enumerate(values):
+        X[:, places] = value
+        X = data.rated(X)
+        s[:, g], t[:, g] = draws.s(X).mean(axis=-1), draws.t(X).mean(axis=-1)
+    return Effect(x, mean_and_interval(s, tails), mean_and_interval(t, tails), levels)
+
+
+def _settings(fit: "Fit", name: str, places: list[int]) -> tuple[Array, Array, tuple[str, ...]]:
+    """Values on the internal scale to move the columns to, their place on the axis, and names."""
+    data, design = fit.data, fit.data.encoding.design
+    center, scale = data.center[places], data.scale[places]
+    column = next((c for c in data.encoding.columns if c.name == name), None)
+    names: Sequence[str] = ()
+    if is_group(name):  # in the order of their intercepts; of many only the ends are named
+        draws = fit.draws.average()
+        slope = draws.a if data.class_mask[places].any() else draws.alpha
+        order = np.argsort(slope[:, places].mean(axis=0), kind="stable")
+        raw = np.eye(len(places))[order]
+        names = [data.feature_names[places[k]].split("=", 1)[1] for k in order]
+        if len(names) > 12:  # they would lie over each other
+            names = [names[0], *[""] * (len(names) - 2), names[-1]]
+    elif design is not None and (curve := design.curve(name, GRID)) is not None:
+        _, inverse = inverse_of((spline_argument(name) or (name,))[0])
+        return (curve[1] - center) / scale, inverse(curve[0]), ()
+    elif column is not None and column.levels is not None and len(column.names) == len(places):
+        raw = np.vstack([np.zeros(len(places)), np.eye(len(places))])
+        names = column.levels
+    if names:
+        at = np.arange(len(raw), dtype=float)
+        return (raw - center) / scale, at, tuple(short(level, 12) for level in names)
+    columns = data.cells(places)  # the first of them: with an indicator of missing cells, values
+    found = np.unique(columns[:, 0])
+    flag = len(found) == 2
+    if not flag:
+        found = np.linspace(*np.quantile(columns[:, 0], [0.005, 0.995]), GRID)
+    values = np.tile(columns.mean(axis=0), (len(found), 1))
+    values[:, 0] = found
+    own = found * scale[0] + center[0]
+    if flag:
+        return values, np.arange(2.0), tuple(f"{v:.4g}" for v in np.round(own, 10) + 0.0)
+    return values, inverse_of(name)[1](own), ()
+
+
+def top_features(fit: "Fit", count: int = MAX_PANELS) -> list[str]:
+    """The user's columns with the largest effects on s and t against the sizes of these factors.
+
+    Of several terms of one column that with the largest; terms of several columns have no axis.
+    """
+    share = np.zeros(fit.data.p)
+    average = fit.draws.average()
+    for slope in (average.a, average.alpha):
+        mean = slope.mean(axis=0)
+        size = float(sigma_norm(mean, fit.data.X))
+        share += np.abs(mean * fit.data.column_moments[1]) / max(size, 1e-12)
+    effects = {name: float(share[list(places)].max()) for name, places in fit.data.terms.items()}
+    ranked = sorted(effects, key=lambda name: -effects[name])
+    first = {own_name(fit, name): name for name in reversed(ranked)}
+    return [name for name in ranked if name in first.values() and own_name(fit, name)][:count]
+
+
+def own_name(fit: "Fit", term: str) -> str | None:
+    """The user's column that a term is of; None where it is of several."""
+    found = own_values(fit.data, term, np.arange(1))
+    return None if found is None else found[0]
+
+
+def plot_sensitivity(fit: "Fit", *, backend: str | None = None) -> "PlotCollection":
+    """The class prior π over S, how much the annotator may vary: `Fit.sensitivity` as a curve.
+
+    Large dots are the values of S that fit these labels within 4 log-likelihood units of the best
+    one, small grey dots those that fit them worse. Dashed: the range of π that the verdict prints.
+    """
+    table = sensitivity_of(fit)
+    x, pi = table.index.to_numpy(), table["class_prior"].to_numpy()
+    made, (panel,) = new_panels(["sensitivity"], backend=backend)
+    panel.line(x, pi, CLASS)
+    as_well = (table["behind"] <= AS_WELL).to_numpy()
+    panel.dots(x[~as_well], pi[~as_well], GUIDE, size=10)
+    panel.dots(x[as_well], pi[as_well], CLASS, size=30)
+    ends = fit.identifiability.pi_range or ()
+    for end in ends:
+        panel.line(x[[0, -1]], np.full(2, end), GUIDE, dashed=True, width=1.0)
+    up = (0.0, min(1.0, 1.15 * max([float(pi.max()), *ends])))
+    panel.axes("S: how much the annotator may vary", "class prior π", up=up)
+    return made
+
+
+@kept
+def sensitivity_of(fit: "Fit") -> pd.DataFrame:
+    """The table behind the curve, found once for a fit."""
+    return fit.sensitivity()
+
+
+# The labels, and what is behind the verdict ---------------------------------------------------
+
+
+def plot_label_rate(
+    fit: "Fit", *, by: str | None = None, ci_prob: float | None = None, backend: str | None = None
+) -> "PlotCollection":
+    """Observed label rate in groups of rows, with the interval the model predicts for it.
+
+    Parameters
+    ----------
+    fit : Fit
+    by : str, optional
+        Column whose values make the groups; by default tenths of the label probability h.
+    """
+    made, (panel,) = panels = new_panels(["label rate"], backend=backend)
+    table = grouped_rates(fit, by=by, ci_prob=ci_prob)
+    x, across = table["at"].to_numpy(), None
+    panel.bars(x, table["lower"].to_numpy(), table["upper"].to_numpy(), PRIOR)
+    panel.dots(x, table["predicted"].to_numpy(), PRIOR, size=10)
+    panel.dots(x, table["observed"].to_numpy(), LABEL, size=18)
+    if by is not None and len(x) == 2:  # a flag: its two values, not an axis of numbers
+        panel.ticks(x, [f"{value:.4g}" for value in np.round(x, 10) + 0.0])
+        across = (float(1.5 * x[0] - 0.5 * x[1]), float(1.5 * x[1] - 0.5 * x[0]))
+    axis = "predicted label probability h"
+    name = axis if by is None else short(inverse_of(fit.feature_names[_place(fit, by)])[0])
+    top = max(1e-6, float(table[["upper", "observed"]].to_numpy().max()))
+    panel.axes(name, "share labelled", across=across, up=(0.0, min(1.02, 1.15 * top)))
+    legend(*panels, [("observed", LABEL), ("predicted", PRIOR)])
+    return made
+
+
+def grouped_rates(
+    fit: "Fit", *, by: str | None = None, ci_prob: float | None = None
+) -> pd.DataFrame:
+    """Per group: size, place on the axis, observed rate, predicted rate and its interval."""
+    rows = some_rows(fit.data.n, MAX_ROWS)
+    X, labels = fit.data.X[rows], fit.data.l[rows].astype(float)
+    draws = fit.draws.thin(DRAWS)
+    h = draws.anybody(X, fit.data.shown[rows])
+    along = score = h.mean(axis=0)
+    if by is not None:
+        j = _place(fit, by)
+        along = fit.data.cells([j], rows)[:, 0] * fit.data.scale[j] + fit.data.center[j]
+        along = inverse_of(by)[1](along)
+    group = _groups(along)
+    rng = np.random.default_rng([fit.options.random_seed, 5])
+    # The one draw of a point estimate makes as many sets of labels as many draws would.
+    replicated = rng.random((DRAWS if len(h) == 1 else len(h), len(rows))) < h
+    records = []
+    for g in range(group.max() + 1):
+        here = group == g
+        rates = replicated[:, here].mean(axis=1)
+        lower, upper = np.quantile(rates, tail_probabilities(ci_prob))
+        means = [values[here].mean() for values in (along, labels, score)]
+        records.append([means[0], int(here.sum()), *means[1:], lower, upper])
+    return pd.DataFrame(records, columns=["at", "rows", "observed", "predicted", "lower", "upper"])
+
+
+def _place(fit: "Fit", name: str) -> int:
+    """Where a column of numbers stands, or one of the user's that became a single one."""
+    if name in fit.feature_names:
+        return fit.feature_names.index(name)
+    places = fit.data.terms.get(name, ())
+    if len(places) != 1:
+        raise DataError(f"Unknown column {name!r}; one of {', '.join(fit.feature_names[:10])}.")
+    return int(places[0])
+
+
+def _groups(values: Array) -> NDArray[np.intp]:
+    """Group of every row: its value where at most ten are distinct, else its tenth."""
+    distinct, index = np.unique(values, return_inverse=True)
+    if len(distinct) <= 10:
+        return index
+    edges = np.unique(np.quantile(values, np.linspace(0, 1, 11)[1:-1]))
+    return np.unique(np.searchsorted(edges, values, side="right"), return_inverse=True)[1]
+
+
+def plot_orientation(fit: "Fit", *, backend: str | None = None) -> "PlotCollection":
+    """Sizes of t and s, as sd of their linear predictors, one dot per draw.
+
+    Below the diagonal t is the steeper factor, which is what the paper assumes; a cloud across the
+    diagonal leaves open which factor is the class. The large dot is the best mode.
+    """
+    if not fit.spec.has_selection:
+        raise ModelError(f"In {fit.spec.name} s does not depend on x: there is one factor only.")
+    made, (panel,) = new_panels(["orientation"], backend=backend)
+    draws, best = fit.draws.thin(DRAWS).average(), fit.modes[0]
+    t, s = (sigma_norm(slope, fit.data.X) for slope in (draws.a, draws.alpha))
+    top = 1.1 * max(float(np.max(t)), float(np.max(s)), best.norm_a, best.norm_alpha)
+    panel.line(np.array([0, top]), np.array([0, top]), GUIDE, dashed=True, width=1.0)
+    panel.dots(t, s, CLASS, size=5)
+    panel.dots(np.array([best.norm_a]), np.array([best.norm_alpha]), PROPENSITY, size=50)
+    ends, names = (0.0, top), ("size of t: sd of a·x + b", "size of s: sd of α·x + β")
+    panel.axes(*names, across=ends, up=ends)
+    return made
+
+
+def plot_profile(fit: "Fit", *, backend: str | None = None) -> "PlotCollection":
+    """Log likelihood of the class prior π, everything else at its best, below its maximum.
+
+    Above the dashed line (1.92) lies what the likelihood alone cannot exclude; a flat top means
+    that the labels do not show the level of t. Grey: the same with t and s swapped.
+    """
+    evidence = fit.identifiability.evidence
+    if evidence is None or evidence.profile is None:
+        raise ModelError("The profile of this fit was not computed: it has too many coordinates.")
+    made, (panel,) = new_panels(["profile"], backend=backend)
+    table = evidence.profile.table
+    for _, curve in table.groupby("curve", sort=False):
+        color = GUIDE if curve["branch"].iloc[0] == Role.EXCHANGED else CLASS
+        panel.line(curve["pi"].to_numpy(), curve["delta"].to_numpy(), color)
+    lowest = -6.5  # three and a half standard deviations
+    shown = table.loc[table["delta"] >= lowest, "pi"].to_numpy()
+    level = np.full(2, -LIKELIHOOD_DROP)
+    panel.line(np.array([0.0, 1.0]), level, GUIDE, dashed=True, width=1.0)
+    across, up = share_range(shown), (lowest, 0.4)
+    panel.axes("class prior π", "log likelihood below the best", across=across, up=up)
+    return made
