@@ -8,7 +8,7 @@ import base64
 import hashlib
 import math
 import platform
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property, partial
@@ -49,14 +49,13 @@ from bayes_lepu.result.numbers_in_words import number, say_count, say_share
 from bayes_lepu.result.summaries import describe_draws, interval_level, mean_by_row
 from bayes_lepu.runtime.interruption import stops_at_once
 from bayes_lepu.verdict.records import Aspect, Check, Identifiability
-from bayes_lepu.verdict.rivals import LEAST_DIFFERENCE, Rival
+from bayes_lepu.verdict.rivals import LEAST_DIFFERENCE
 
 if TYPE_CHECKING:
     from bayes_lepu.fitted import Fit
 
 
-@dataclass(frozen=True)
-class Cell:
+class Cell(NamedTuple):
     """What is shown, the number it is sorted by (None for text), and a style class."""
 
     text: str
@@ -68,6 +67,7 @@ class Cell:
 class Table:
     """Headings and rows of cells."""
 
+    caption: str
     columns: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
     note: str = ""
@@ -90,8 +90,7 @@ def cell(value: Any) -> Cell:
     """A cell of any value of a DataFrame."""
     if isinstance(value, Cell):
         return value
-    if hasattr(value, "item"):
-        value = value.item()
+    value = value.item() if hasattr(value, "item") else value
     if isinstance(value, bool):
         return Cell("yes" if value else "no")
     if isinstance(value, int | float):
@@ -99,24 +98,19 @@ def cell(value: Any) -> Cell:
     return Cell("" if value is None else str(value))
 
 
-def table(columns: Sequence[str], rows: Sequence[Sequence[Any]], *, note: str = "") -> Table:
-    """A table from plain values."""
-    return Table(tuple(columns), tuple(tuple(cell(v) for v in row) for row in rows), note)
-
-
-def from_frame(frame: pd.DataFrame, *, index: str | None = None, note: str = "") -> Table:
-    """A table from a DataFrame, with its index as the first column if it is named."""
-    columns, rows = [str(c) for c in frame.columns], frame.to_numpy(dtype=object).tolist()
-    if index is not None:
-        columns = [index, *columns]
-        rows = [[as_it_is(name), *row] for name, row in zip(frame.index, rows, strict=True)]
-    return table(columns, rows, note=note)
-
-
 def as_it_is(value: Any) -> Cell:
     """A cell of the user's table: a number that is not rounded to three digits."""
     text = f"{value:.7g}" if isinstance(value, float) else str(value)
     return Cell(text, cell(value).value)
+
+
+def table(caption: str, frame: pd.DataFrame, *, note: str = "") -> Table:
+    """A table from a DataFrame, with its index as the first column if it is named."""
+    columns, rows = [str(c) for c in frame.columns], frame.to_numpy(dtype=object).tolist()
+    if frame.index.name is not None:
+        columns = [str(frame.index.name), *columns]
+        rows = [[as_it_is(name), *row] for name, row in zip(frame.index, rows, strict=True)]
+    return Table(caption, tuple(columns), tuple(tuple(cell(v) for v in r) for r in rows), note)
 
 
 class Finding(NamedTuple):
@@ -141,19 +135,8 @@ class Group(NamedTuple):
 class Section:
     """A heading with sentences, facts, pictures and tables below it.
 
-    Attributes
-    ----------
-    key, title, lead : str
-    facts : mapping
-    reading : str
-        How to read the pictures, said once for all of them.
-    pictures : tuple of Picture
-    groups : tuple of Group
-    code : str
-    tables, folded : tuples of (caption, Table)
-        Tables to see, and tables to unfold.
-    csv, file_name : str
-        A file to download.
+    ``reading`` says once how to read all pictures; ``folded`` tables are to unfold; ``csv`` is a
+    file to download, described by ``file_name``.
     """
 
     key: str
@@ -163,8 +146,8 @@ class Section:
     reading: str = ""
     pictures: tuple[Picture, ...] = ()
     groups: tuple[Group, ...] = ()
-    tables: tuple[tuple[str, Table], ...] = ()
-    folded: tuple[tuple[str, Table], ...] = ()
+    tables: tuple[Table, ...] = ()
+    folded: tuple[Table, ...] = ()
     code: str = ""
     csv: str = ""
     file_name: str = ""
@@ -172,14 +155,7 @@ class Section:
 
 @dataclass(frozen=True, eq=False)
 class Page:
-    """A fit, and the options of the report.
-
-    Attributes
-    ----------
-    fit : Fit
-    group_by : tuple of str
-        Columns by which label rates are shown; empty for those that matter most.
-    """
+    """A fit, and the columns by which label rates are shown; none for those that matter most."""
 
     fit: "Fit"
     group_by: tuple[str, ...] = ()
@@ -191,18 +167,13 @@ class Page:
 
     @property
     def answer(self) -> Answer:
-        """The sentences of the first screen, and the rows to look at."""
+        """The sentences of the first screen, and the rows to review."""
         return self.fit.answer
 
     @property
     def h_formula(self) -> str:
         """How h follows from t and s."""
         return " = s·t + ε·(1 − t)" if self.fit.spec.false_marks else " = s·t"
-
-    @property
-    def unnamed(self) -> bool:
-        """Whether every number has a second value, with t and s swapped."""
-        return self.verdict.level >= UNNAMED_LEVEL and self.fit.spec.has_selection
 
 
 PROBABILITY = "P(y=1 | x, l=0)"
@@ -212,17 +183,13 @@ def first_rows(page: Page) -> Table:
     """The first few rows for the first screen: their names and chances, without symbols."""
     decision = page.answer.decision
     rows = decision.rows.head(8)  # so that the first screen holds them
-    columns = ["row", "chance"]
-    interval = "lower" in rows
-    if interval:
-        columns.append(f"{decision.ci_prob:.0%} interval")
-    cells = []
-    for name, row in rows.iterrows():
-        line = [Cell(str(name)), Cell(say_share(row["missed"]), float(row["missed"]))]
-        if interval:
-            line.append(Cell(f"{say_share(row['lower'])} to {say_share(row['upper'])}"))
-        cells.append(tuple(line))
-    return Table(tuple(columns), tuple(cells))
+    shown = pd.DataFrame({"row": [Cell(str(name)) for name in rows.index]})
+    shown["chance"] = [Cell(say_share(p), float(p)) for p in rows["missed"]]
+    if "lower" in rows:
+        ends = zip(rows["lower"], rows["upper"], strict=True)
+        words = [f"{say_share(low)} to {say_share(high)}" for low, high in ends]
+        shown[f"{decision.ci_prob:.0%} interval"] = words
+    return table("", shown)
 
 
 def rows_section(page: Page) -> Section | None:
@@ -231,9 +198,10 @@ def rows_section(page: Page) -> Section | None:
     if answer.decision.candidates == 0 or fit.spec.certain:
         return None
     frame = ranked_rows(fit)
-    shown = frame.head(200)  # more are found faster in the file
+    shown = frame.head(200).rename_axis("row")  # more are found faster in the file
     own = shown.columns[shown.columns.get_loc("propensity s") + 1 :]
     shown = shown.assign(**{name: shown[name].map(as_it_is) for name in own})
+    unnamed = page.verdict.level >= UNNAMED_LEVEL and fit.spec.has_selection
     return Section(
         "rows",
         "Rows to review first",
@@ -243,10 +211,10 @@ def rows_section(page: Page) -> Section | None:
             picture(
                 "Positives found",
                 "How many positives one finds by reviewing the most probable rows first.",
-                partial(plot_ranking, fit, exchanged=page.unnamed),
+                partial(plot_ranking, fit, exchanged=unnamed),
             ),
         ),
-        tables=((f"The first {len(shown)}", from_frame(shown, index="row")),),
+        tables=(table(f"The first {len(shown)}", shown),),
         csv=frame.to_csv(index_label="row", float_format="%.6g"),
         file_name=f"rows-to-review ({say_count(len(frame))} rows)",
     )
@@ -282,7 +250,7 @@ TITLES = {"pi": "Share of positives π", "c": "Share of them labelled c"}
 def class_section(page: Page) -> Section:
     """Class probabilities, class prior and label frequency."""
     fit = page.fit
-    frame = fit.class_prior()
+    frame, level = fit.class_prior(), f"{interval_level():.0%}"
     pictures = [
         picture(
             "Class probability of the rows",
@@ -291,84 +259,77 @@ def class_section(page: Page) -> Section:
             partial(plot_class_probability, fit),
         )
     ]
-    reading = ""
     if not fit.is_point:
-        reading = (
-            "Grey is what was believed before the data, colour what is believed after: the "
-            "narrower against grey, the more the data have said."
-        )
         for name in frame.index.intersection(list(TITLES)):
             plot = partial(plot_prior_posterior, fit, var_names=[name])
             pictures.append(picture(TITLES[name], "", plot))
-    lead = "How many rows are positive, which ones, and how many of the positives carry a label."
-    level = f"{interval_level():.0%}"
-    heads = {"low": "lowest", "high": "highest", "lower": f"{level} from", "upper": f"{level} to"}
-    note = "Lowest and highest: over all models that predict the labels as well."
-    caption = "Point estimate" if fit.is_point else "Before and after the data"
-    shown = from_frame(
-        frame.rename(index=WORDS, columns=heads),
-        index="quantity",
-        note=note if "low" in frame else "",
-    )
     facts = {}
     if fit.data.n_annotators == 1:
         low, high = bound_class_prior(fit).loc["nothing", ["lower", "upper"]]
         facts["π whatever the forms of t and s"] = f"{number(low)} to {number(high)}"
+    heads = {"low": "lowest", "high": "highest", "lower": f"{level} from", "upper": f"{level} to"}
+    note = "Lowest and highest: over all models that predict the labels as well."
+    caption = "Point estimate" if fit.is_point else "Before and after the data"
+    shown = frame.rename(index=WORDS, columns=heads).rename_axis("quantity")
     return Section(
         "answer",
         "The class",
-        lead,
-        reading=reading,
+        "How many rows are positive, which ones, and how many of the positives carry a label.",
+        reading=""
+        if fit.is_point
+        else "Grey is what was believed before the data, colour what is believed after: the "
+        "narrower against grey, the more the data have said.",
         facts=facts,
         pictures=tuple(pictures),
-        tables=((caption, shown),),
+        tables=(table(caption, shown, note=note if "low" in frame else ""),),
+    )
+
+
+def groups_section(page: Page) -> Section | None:
+    """Shares of positives in groups, where a column was asked for that makes groups."""
+    fit, pictures, tables = page.fit, [], []
+    rests: dict[str, None] = {}
+    for name in page.group_by:
+        try:
+            found = shares_table(fit, page.verdict, read_groups(fit.data, name), None)
+        except DataError:  # of too many values, or one of a formula
+            continue
+        plot = partial(plot_groups, fit, by=name)
+        pictures.append(picture(f"Share of positives by {name}", "", plot))
+        tables.append(table(f"By {name}", found.rename_axis(name)))
+        rests[found.attrs["rests_on"]] = None
+    if not pictures:
+        return None
+    return Section(
+        "groups",
+        "Where are they?",
+        f"This rests on: {'; '.join(rests)}.",
+        reading="Thick: if the form of the model is exact. Thin: over alternative models that fit "
+        "the labels as well. Green: the share that is marked.",
+        pictures=tuple(pictures),
+        folded=tuple(tables),
     )
 
 
 RATE_MEANING = {
     "gamma": "How often even the least visible positives are labelled.",
     "lambda": "How often even the most visible positives are missed.",
+    "epsilon": "How often a negative is marked: where colour lies on grey, the prior says it, not "
+    "the data.",
 }
-
-
-def groups_section(page: Page) -> Section | None:
-    """Shares of positives in groups, where a column was asked for that makes groups."""
-    fit = page.fit
-    made: list[tuple[Picture, tuple[str, Table], str]] = []
-    for name in page.group_by:
-        try:
-            groups = read_groups(fit.data, name)
-        except DataError:  # of too many values, or one of a formula
-            continue
-        found = shares_table(fit, page.verdict, groups, None)
-        drawn = picture(f"Share of positives by {name}", "", partial(plot_groups, fit, by=name))
-        made.append((drawn, (f"By {name}", from_frame(found, index=name)), found.attrs["rests_on"]))
-    if not made:
-        return None
-    return Section(
-        "groups",
-        "Where are they?",
-        f"This rests on: {'; '.join(dict.fromkeys(line for *_, line in made))}.",
-        reading="Thick: if the form of the model is exact. Thin: over alternative models that fit "
-        "the labels as well. Green: the share that is marked.",
-        pictures=tuple(p for p, *_ in made),
-        folded=tuple(t for _, t, _ in made),
-    )
-
-
 OVER_S = {
     "class_prior": "π",
     "missed": "missed positives",
     "same_rows": "share of the first 100 rows that are the same",
     "behind": "log-likelihood units behind the best S",
 }
+VARIES = "If the annotator varies more or less"
 
 
 def annotator_section(page: Page) -> Section:
     """Propensity curves (bars for categories and flags), guesses and lapses."""
-    fit = page.fit
+    fit, several = page.fit, page.fit.data.n_annotators > 1
     lead, reading = f"In this model {fit.spec.mechanism}.", ""
-    several = fit.data.n_annotators > 1
     if several:
         lead += " Annotators are partially pooled; the curves are of the average one."
     pictures: list[Picture] = []
@@ -385,60 +346,50 @@ def annotator_section(page: Page) -> Section:
         for name in top_features(fit):
             plot = partial(plot_propensity, fit, features=[name], show_class=True)
             pictures.append(picture(own_name(fit, name) or name, "", plot))
-    facts: dict[str, str] = {}
-    for name, drawn in fit.draws.rates(fit.spec.shape_rates).items():
-        facts[RATE_WORDS[name]] = number(float(drawn.mean()))
-        if not fit.is_point:
+    rates = fit.draws.rates(fit.spec.shape_rates)
+    facts = {RATE_WORDS[name]: number(float(drawn.mean())) for name, drawn in rates.items()}
+    if not fit.is_point:
+        titles = {name: RATE_WORDS[name].capitalize() for name in rates}
+        titles |= {"epsilon": "Rate of false marks ε"} if fit.spec.false_marks else {}
+        for name, title in titles.items():
             plot = partial(plot_prior_posterior, fit, var_names=[name])
-            title = RATE_WORDS[name].capitalize()
             pictures.append(picture(title, RATE_MEANING[name], plot))
-    if fit.spec.false_marks and not fit.is_point:
+    tables: tuple[Table, ...] = ()
+    folded: tuple[Table, ...] = ()
+    if several:
+        people = fit.annotators().rename(columns={"differs_in": "differs in"})
+        tables = (table("Annotators", people),)
+    elif not fit.spec.certain and page.answer.decision.candidates:
         pictures.append(
             picture(
-                "Rate of false marks ε",
-                "How often a negative is marked: where colour lies on grey, the prior says it, not "
-                "the data.",
-                partial(plot_prior_posterior, fit, var_names=["epsilon"]),
-            )
-        )
-    tables: tuple[tuple[str, Table], ...] = ()
-    folded: tuple[tuple[str, Table], ...] = ()
-    if not several and not fit.spec.certain and page.answer.decision.candidates:
-        pictures.append(
-            picture(
-                "If the annotator varies more or less",
+                VARIES,
                 "S is how much the columns may change the log-odds of a positive being marked; 0 "
                 "is an annotator who overlooks all alike. Large dots fit these labels about as "
                 "well as the best S. Dashed: the range printed above.",
                 partial(plot_sensitivity, fit),
             )
         )
-        over = sensitivity_of(fit).rename(columns=OVER_S)
-        folded = (("If the annotator varies more or less", from_frame(over, index="S")),)
-    if several:
-        people = fit.annotators().rename(columns={"differs_in": "differs in"})
-        tables = (("Annotators", from_frame(people, index="annotator")),)
+        folded = (table(VARIES, sensitivity_of(fit).rename(columns=OVER_S)),)
+    title = "The annotators" if several else "The annotator"
     return Section(
         "annotator",
-        "The annotators" if several else "The annotator",
+        title,
         lead,
+        facts,
+        reading,
+        pictures=tuple(pictures),
         tables=tables,
         folded=folded,
-        facts=facts,
-        reading=reading,
-        pictures=tuple(pictures),
     )
 
 
 def labels_section(page: Page) -> Section:
     """Label rates by score and by column, and calibration."""
     fit = page.fit
-    pictures = [
-        picture("Label rate by score", "", partial(plot_label_rate, fit)),
-    ]
     plain = [n for n, places in fit.data.terms.items() if len(places) == 1]
     ranked = [n for n in top_features(fit, len(fit.data.terms)) if n in plain][:3]
     asked = [n for n in page.group_by if len(fit.data.terms.get(n, ())) < 2]
+    pictures = [picture("Label rate by score", "", partial(plot_label_rate, fit))]
     for name in asked or ranked:
         plot = partial(plot_label_rate, fit, by=name)
         pictures.append(picture(f"Label rate by {own_name(fit, name) or name}", "", plot))
@@ -461,19 +412,31 @@ QUESTIONS = {
     Aspect.ORIENTATION: "Is the class told apart from the annotator's attention?",
     Aspect.LEVEL: "Is the total known?",
 }
-STYLES = {"passed": "good", "weak": "fair", "failed": "bad"}
+STYLES = {"passed": "good", "weak": "fair", "failed": "bad", "not computed": "muted"}
 ORDER = ("failed", "weak", "not computed", "passed")
 
 
 def checks_section(page: Page) -> Section:
     """The verdict in its own words, the checks behind it, and their pictures."""
-    fit, verdict = page.fit, page.verdict
-    folded = [("All checks", checks_table(verdict.checks)), *comparison(page)]
-    if len(verdict.figures):
-        folded.append(("Figures that decide nothing", from_frame(verdict.figures, index="figure")))
-    if any(r.helps for r in verdict.remedies):
-        folded.append(("What would help, in figures", remedies_table(page)))
-    folded.append(("Modes found by the search", modes_table(fit)))
+    fit, verdict, pictures = page.fit, page.verdict, []
+    if fit.spec.has_selection:
+        pictures.append(
+            picture(
+                "Size of the two factors",
+                "Dots below the diagonal: t is the steeper factor, as the paper assumes; a cloud "
+                "across it leaves open which factor is the class. The large dot is the best mode.",
+                partial(plot_orientation, fit),
+            )
+        )
+    if verdict.evidence is not None and verdict.evidence.profile is not None:
+        pictures.append(
+            picture(
+                "Profile of the class prior",
+                "What lies above the dashed line the likelihood alone cannot exclude; a flat top "
+                "means that the level of t comes from elsewhere.",
+                partial(plot_profile, fit),
+            )
+        )
     facts = {
         "rests on": ", ".join(verdict.carried_by),
         "which factor is the class": orientation_sentence(fit),
@@ -484,15 +447,14 @@ def checks_section(page: Page) -> Section:
     if fit.stats:
         chains, draws = fit.parameters.b.shape
         facts["computation"] = f"{chains} chains of {draws} draws"
-        folded.append(("Chains, by parameter", parameters_table(fit)))
     return Section(
         "checks",
         "What these data can and cannot say",
         f"Level {verdict.level} of 4: {verdict.verdict}",
         facts=facts,
         groups=tuple(grouped(verdict.checks)),
-        pictures=tuple(_pictures(page)),
-        folded=tuple(folded),
+        pictures=tuple(pictures),
+        folded=tuple(_details(page)),
     )
 
 
@@ -501,144 +463,95 @@ def grouped(checks: tuple[Check, ...]) -> list[Group]:
     groups = []
     for aspect, question in QUESTIONS.items():
         here = [c for c in checks if c.bears_on and c.bears_on[0] == aspect]
-        if not here:
-            continue
         asked = sorted(here, key=lambda c: ORDER.index(c.status))
-        worst = asked[0].status
         findings, said = [], set()
         for c in asked:
             if c.status in ("failed", "weak"):
                 remedy = "" if c.remedy in said else c.remedy  # the same advice once
-                findings.append(Finding(c.status, STYLES.get(c.status, "muted"), c.text, remedy))
+                findings.append(Finding(c.status, STYLES[c.status], c.text, remedy))
                 said.add(c.remedy)
-        groups.append(Group(question, worst, STYLES.get(worst, "muted"), tuple(findings)))
+        if asked:
+            worst = asked[0].status
+            groups.append(Group(question, worst, STYLES[worst], tuple(findings)))
     return groups
 
 
-def _pictures(page: Page) -> list[Picture]:
-    fit, pictures = page.fit, []
-    if fit.spec.has_selection:
-        pictures.append(
-            picture(
-                "Size of the two factors",
-                "Dots below the diagonal: t is the steeper factor, as the paper assumes; a cloud "
-                "across it leaves open which factor is the class. The large dot is the best mode.",
-                partial(plot_orientation, fit),
-            )
+HEALTH = {"r_hat": "R-hat", "ess_bulk": "ESS bulk", "ess_tail": "ESS tail"}
+
+
+def _details(page: Page) -> list[Table]:
+    """The checks, rivals, remedies, modes and chains behind the verdict, to unfold."""
+    fit, verdict = page.fit, page.verdict
+    # What needs attention comes first.
+    checks = verdict.to_frame().drop(columns="bears_on").rename_axis("check")
+    checks = checks.sort_values("status", key=lambda s: s.map(ORDER.index), kind="stable")
+    checks["status"] = [Cell(status, style=STYLES[status]) for status in checks["status"]]
+    checks = checks.rename(columns={"text": "finding", "remedy": "what would help"})
+    found = [table("All checks", checks)]
+    if verdict.evidence is not None and verdict.evidence.rivals:
+        ranked = sorted(verdict.evidence.rivals, key=lambda r: -r.elpd)
+        rows = [[r.name, r.elpd, r.difference, r.se, r.reading, r.pi, r.pi_sd] for r in ranked]
+        columns = ["model", "elpd", "below the best", "se", "reading", "its π", "sd of its π"]
+        note = (
+            "elpd: expected log predictive density, the log likelihood at the maximum under a weak "
+            "penalty less the effective number of parameters. A difference below "
+            f"{LEAST_DIFFERENCE:g} or two standard errors says nothing; where a constant s "
+            "predicts as well, take the simpler model."
         )
-    if page.verdict.evidence is not None and page.verdict.evidence.profile is not None:
-        pictures.append(
-            picture(
-                "Profile of the class prior",
-                "What lies above the dashed line the likelihood alone cannot exclude; a flat top "
-                "means that the level of t comes from elsewhere.",
-                partial(plot_profile, fit),
-            )
-        )
-    return pictures
-
-
-def modes_table(fit: "Fit") -> Table:
-    """The distinct modes in words a reader knows."""
-    names = {
-        "role": "role",
-        "gap": "log density below the best",
-        "hits": "starts that ended here",
-        "pi": "π",
-        "c": "c",
-        "norm_a": "size of t",
-        "norm_alpha": "size of s",
-        "rms_t": "difference in t (RMS)",
-        "artefact": "artefact",
-    }
-    return from_frame(fit.mode_table()[list(names)].rename(columns=names), index="mode")
-
-
-def remedies_table(page: Page) -> Table:
-    """What one more piece of information would change, the most helpful first."""
-    offers = page.verdict.offers
-    rows = [[r.text, r.call, r.sd_before, r.sd_after, r.gap_before, r.gap_after] for r in offers]
-    columns = (
-        "information",
-        "how",
-        "sd of π now",
-        "sd of π then",
-        "log-likelihood units for this orientation now",
-        "then",
-    )
-    return table(columns, rows)
-
-
-def checks_table(checks: tuple[Check, ...]) -> Table:
-    """The checks, each with its status, finding and remedy; what needs attention comes first."""
-    rows = [
-        [
-            c.name,
-            Cell(c.status, style=STYLES.get(c.status, "muted")),
-            c.figure,
-            c.threshold,
-            c.text,
-            c.remedy,
+        shown = pd.DataFrame(rows, columns=columns)
+        found.append(table("Other models of the same labels", shown, note=note))
+    if len(verdict.figures):
+        found.append(table("Figures that decide nothing", verdict.figures.rename_axis("figure")))
+    if verdict.offers:
+        columns = ["information", "how", "sd of π now", "sd of π then"]
+        columns += ["log-likelihood units for this orientation now", "then"]
+        asked = [
+            [r.text, r.call, r.sd_before, r.sd_after, r.gap_before, r.gap_after]
+            for r in verdict.offers
         ]
-        for c in sorted(checks, key=lambda c: ORDER.index(c.status))
-    ]
-    columns = ("check", "status", "figure", "threshold", "finding", "what would help")
-    return table(columns, rows)
-
-
-def comparison(page: Page) -> list[tuple[str, Table]]:
-    """How well other models predict the labels, and what they make of the class prior."""
-    evidence = page.verdict.evidence
-    rivals: tuple[Rival, ...] = () if evidence is None else evidence.rivals
-    if not rivals:
-        return []
-    ranked = sorted(rivals, key=lambda r: -r.elpd)
-    rows = [[r.name, r.elpd, r.difference, r.se, r.reading, r.pi, r.pi_sd] for r in ranked]
-    columns = ("model", "elpd", "below the best", "se", "reading", "its π", "sd of its π")
-    note = (
-        "elpd: expected log predictive density, the log likelihood at the maximum under a weak "
-        "penalty less the effective number of parameters. A difference below "
-        f"{LEAST_DIFFERENCE:g} or two standard errors says nothing; where a constant s predicts as "
-        "well, take the simpler model."
-    )
-    return [("Other models of the same labels", table(columns, rows, note=note))]
+        found.append(table("What would help, in figures", pd.DataFrame(asked, columns=columns)))
+    if fit.stats:
+        health = fit.summary(round_to="none").sort_values("r_hat", ascending=False)
+        note = "" if len(health) <= 40 else "The 40 largest R-hat are shown."
+        health = health.head(40)[["mean", "sd", *HEALTH]].round({"ess_bulk": 0, "ess_tail": 0})
+        # Three digits would hide what R-hat says; a single chain has none.
+        rounded = [Cell(f"{r:.3f}", r) if np.isfinite(r) else r for r in health["r_hat"]]
+        health = health.assign(r_hat=rounded).rename(columns=HEALTH).rename_axis("parameter")
+        found.append(table("Chains, by parameter", health, note=note))
+    return found
 
 
 def data_section(page: Page) -> Section:
     """Rows, labels, audits, and every column with its slopes."""
-    fit = page.fit
-    d = fit.data
-    unlabelled = int(np.sum(d.kind == RowKind.UNLABELLED))
+    fit, d = page.fit, page.fit.data
     facts = {
         "rows": number(d.n),
         "columns": number(len(d.terms)),
         "labelled positive": f"{number(int(d.l.sum()))} ({d.l.mean():.1%})",
-        "unlabelled, class unknown": number(unlabelled),
+        "unlabelled, class unknown": number(int(np.sum(d.kind == RowKind.UNLABELLED))),
     }
     if d.n_audited:
         missed = int(np.sum(d.kind == RowKind.MISSED))
         facts["audited"] = f"{d.n_audited} ({missed} missed positives, {d.n_audited - missed} not)"
         facts["audited rows were"] = fit.options.audits or "picked in a way not said"
-    return Section(
-        "data",
-        "The data",
-        f"{_a_label(fit)}; a missing label can mean negative or overlooked.",
-        facts=facts,
-        folded=(
-            ("Columns, and their slopes in t and s", columns_table(fit)),
-            ("How much t and s depend on each column", importance_table(fit)),
-        ),
-    )
-
-
-def importance_table(fit: "Fit") -> Table:
-    """What shuffling a column changes, of the columns that matter most."""
+    proof = "is taken to be right"
+    if fit.spec.false_marks:
+        proof = "can be a false mark, put on a negative"
+    moved = fit.importance(features=top_features(fit)).rename(columns="in {}".format)
     note = (
         "Mean square by which shuffling a column changes the factor, over twice the factor's "
         "variance: 0, the column has no effect; 1, nothing else matters."
     )
-    found = fit.importance(features=top_features(fit))
-    return from_frame(found.rename(columns="in {}".format), index="column", note=note)
+    return Section(
+        "data",
+        "The data",
+        f"A label {proof}; a missing label can mean negative or overlooked.",
+        facts=facts,
+        folded=(
+            columns_table(fit),
+            table("How much t and s depend on each column", moved, note=note),
+        ),
+    )
 
 
 def columns_table(fit: "Fit", most: int = 60) -> Table:
@@ -653,22 +566,26 @@ def columns_table(fit: "Fit", most: int = 60) -> Table:
         factors.append(("s", draws.alpha, (draws.alpha != 0).any(axis=0)))
     sizes = pd.DataFrame([np.abs(slope.mean(axis=0)) * sd for _, slope, _ in factors]).max()
     chosen = np.sort(sizes.nlargest(most).index.to_numpy())
-    cells = d.cells(chosen)
-    figures = np.array([mean[chosen], cells.min(axis=0), cells.max(axis=0)])
-    center, low, high = figures * d.scale[chosen] + d.center[chosen]
-    rows = [
-        [d.feature_names[j], center[k], sd[j] * d.scale[j], low[k], high[k]]
-        + [_slope(slope[:, j] * sd[j]) if mask[j] else None for _, slope, mask in factors]
-        for k, j in enumerate(chosen)
-    ]
+    cells, scale, center = d.cells(chosen), d.scale[chosen], d.center[chosen]
+    shown = pd.DataFrame(
+        {
+            "mean": mean[chosen] * scale + center,
+            "sd": sd[chosen] * scale,
+            "min": cells.min(axis=0) * scale + center,
+            "max": cells.max(axis=0) * scale + center,
+        },
+        index=pd.Index([d.feature_names[j] for j in chosen], name="column"),
+    )
+    for name, slope, mask in factors:
+        own = [_slope(slope[:, j] * sd[j]) if mask[j] else None for j in chosen]
+        shown[f"slope in {name}"] = pd.Series(own, index=shown.index, dtype=object)
     note = (
         "Slopes: change of the log-odds of being positive (t), and of being labelled if positive "
         "(s), per standard deviation of the column. fit.coefficients() has them in its own units."
     )
     if d.p > most:
         note = f"The {most} columns with the largest slopes. {note}"
-    heads = ["column", "mean", "sd", "min", "max", *(f"slope in {name}" for name, *_ in factors)]
-    return table(heads, rows, note=note)
+    return table("Columns, and their slopes in t and s", shown, note=note)
 
 
 def _slope(draws: Array) -> Cell:
@@ -679,51 +596,20 @@ def _slope(draws: Array) -> Cell:
     return Cell(text, row["mean"])
 
 
-def _a_label(fit: "Fit") -> str:
-    """What the model takes a label to prove."""
-    if fit.spec.false_marks:
-        return "A label can be a false mark, put on a negative"
-    return "A label is taken to be right"
-
-
-HEALTH = {
-    "mean": "mean",
-    "sd": "sd",
-    "r_hat": "R-hat",
-    "ess_bulk": "ESS bulk",
-    "ess_tail": "ESS tail",
-}
-
-
-def parameters_table(fit: "Fit", most: int = 40) -> Table:
-    """The parameters of chains, those with the largest R-hat first."""
-    found = fit.summary(round_to="none").sort_values("r_hat", ascending=False)
-    note = "" if len(found) <= most else f"The {most} largest R-hat are shown."
-    shown = found.head(most)[list(HEALTH)].round({"ess_bulk": 0, "ess_tail": 0})
-    # Three digits would hide what R-hat says; a single chain has none.
-    shown["r_hat"] = [Cell(f"{r:.3f}", r) if np.isfinite(r) else r for r in shown["r_hat"]]
-    return from_frame(shown.rename(columns=HEALTH), index="parameter", note=note)
-
-
 def reproduce_section(page: Page) -> Section:
     """Versions, seed and call."""
-    fit = page.fit
-    rows = [[name, v] for name, v in fit.provenance.versions.items()]
-    facts = {"random seed": str(fit.options.random_seed), "Python": platform.python_version()}
+    fit, help_ = page.fit, page.answer.call
+    versions = pd.DataFrame(list(fit.provenance.versions.items()), columns=["package", "version"])
+    advice = f"\n# what would help most\n{help_}\n" if help_ else ""
     return Section(
         "reproduce",
         "How to reproduce this",
         "The same call with the same seed and versions gives the same draws; priors are on the "
         "scale of standardised columns.",
-        facts=facts,
-        code=f'{fit.call}fit.report("report.html")\n{_what_would_help(page.answer)}',
-        folded=(("Versions", table(("package", "version"), rows)),),
+        facts={"random seed": str(fit.options.random_seed), "Python": platform.python_version()},
+        code=f'{fit.call}fit.report("report.html")\n{advice}',
+        folded=(table("Versions", versions),),
     )
-
-
-def _what_would_help(answer: Answer) -> str:
-    """The line of Python that does what the first screen advises."""
-    return f"\n# what would help most\n{answer.call}\n" if answer.call else ""
 
 
 SECTIONS: list[Callable[[Page], Section | None]] = [
@@ -744,8 +630,8 @@ SECTIONS: list[Callable[[Page], Section | None]] = [
 @stops_at_once
 def render(page: Page, title: str | None = None) -> str:
     """The page as text."""
-    d = page.fit.data
-    who = f"“{page.fit.options.l}”" if isinstance(page.fit.options.l, str) else "the labels"
+    d, column = page.fit.data, page.fit.options.l
+    who = f"“{column}”" if isinstance(column, str) else "the labels"
     audited = f", {say_count(d.n_audited)} checked" if d.n_audited else ""
     facts_line = (
         f"{say_count(d.n)} rows, {say_count(len(d.terms))} columns, "
