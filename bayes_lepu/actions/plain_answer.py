@@ -1,6 +1,6 @@
 """The answer in plain sentences, without symbols: the same in print(fit), report and terminal.
 
-How many positives were missed, which rows to look at first, whether to trust it, and what would
+How many positives were missed, which rows to review first, whether to trust it, and what would
 help most, with a line of Python that does it.
 """
 
@@ -30,7 +30,7 @@ from bayes_lepu.result.numbers_in_words import (
 from bayes_lepu.verdict.forms import ORDER
 from bayes_lepu.verdict.identifiability import BY_AUDITS
 from bayes_lepu.verdict.labels import NOT_RANDOM
-from bayes_lepu.verdict.records import Aspect, Check, Identifiability, Remedy
+from bayes_lepu.verdict.records import Aspect, Check, Identifiability
 from bayes_lepu.verdict.rivals import LEARNERS, STRAIGHT
 
 if TYPE_CHECKING:
@@ -38,6 +38,14 @@ if TYPE_CHECKING:
 
 # As many rows as there are positives to find, within what one looks through in a sitting.
 FEWEST, MOST = 20, 100
+NOTHING_MISSED = {
+    "missed": "No positive was missed, by assumption: this model takes unlabelled for negative.",
+    "look": "It names no row to look at.",
+    "trust": "The labels cannot check that assumption.",
+    "help": "Fit a model in which labels can be missing",
+    "call": 'lepu.fit(X, l, model="spm")',
+    "flags": "--model spm",
+}
 TWO_READINGS = (
     "Two readings of these labels fit about as well: what is taken here for the class may be what "
     "draws the annotator's attention, and the other way round."
@@ -50,28 +58,22 @@ class Answer:
 
     Attributes
     ----------
-    missed : str
-        How many positives were missed, with an interval.
-    look : str
-        Which rows to look at first, and what one will find there.
-    trust : str
-        Whether the data fix this.
-    help : str
-        What would help most; empty where nothing would change much.
-    call : str
-        The line of Python that does it.
-    flags : str
-        Options of ``bayes-lepu fit`` that do the same; empty where it takes Python.
+    missed, look, trust, help : str
+        How many positives were missed; which rows to review first, and what one will find there;
+        whether the data identify this; what would help most, empty where nothing would.
+    call, flags : str
+        The line of Python that does it, and the options of ``bayes-lepu fit``; empty where there
+        are none.
     decision : Decision
-        The rows to look at.
+        The rows to review.
     total : DataFrame
         The number of missed positives if the model is exact, a line per reading; weighted rows
         count by their weights.
-    range : (float, float), optional
-        The number of missed positives under every model that predicts the labels as well: the
-        figure to quote.
     audited : str
         How many by rows audited at random, whatever the model; shown first. Empty without them.
+    range : (float, float), optional
+        The number of missed positives over the alternative models with the same fit: the figure to
+        quote.
     """
 
     missed: str
@@ -87,13 +89,15 @@ class Answer:
 
     def facts(self) -> dict[str, str]:
         """The sentences by the questions they answer."""
-        found = {"by audits": self.audited} if self.audited else {}
-        found |= {"missed": self.missed, "look at": self.look, "trust": self.trust}
-        if self.help:
-            found["would help"] = self.help
-        if self.call:
-            found["do it"] = self.call
-        return found
+        found = {
+            "by audits": self.audited,
+            "missed": self.missed,
+            "look at": self.look,
+            "trust": self.trust,
+            "would help": self.help,
+            "do it": self.call,
+        }
+        return {name: text for name, text in found.items() if text}
 
     def __str__(self) -> str:
         return "\n".join(self.facts().values())
@@ -110,34 +114,35 @@ def answer(fit: "Fit", verdict: Identifiability, audits: pd.DataFrame | None = N
     decision = decide(fit, None, ("a first look", how_many), both=both, known=known)
     total = count_missed(fit, ci_prob=decision.ci_prob, both=both)
     if fit.spec.certain:
-        return _nothing_missed(decision, total)
-    help_, call, flags = _help(fit, verdict)
+        return Answer(**NOTHING_MISSED, decision=decision, total=total)
+    help_, call, flags = _help(fit, verdict) if decision.candidates else ("", "", "")
     look, trust = _look(decision), _trust(fit, verdict)
     if not fit.data.in_memory:  # counts are of all rows, the rest is by a sample
         look = "Rate the open rows by parts, fit.missed(X), and begin with the most probable."
         trust = f"Judged by {say_count(fit.data.n)} rows at random: {trust[0].lower()}{trust[1:]}"
         call = flags = ""
+    audited = audits is not None and audits.loc["missed", "audits"] > 0
+    ends = missed_range(fit, verdict.pi_range, total)
     return Answer(
-        missed=_missed(fit, verdict, decision, total),
-        look=look,
-        trust=trust,
-        help=help_,
-        call=call,
-        flags=flags,
-        decision=decision,
-        total=total,
-        audited="" if audits is None else _by_audits(fit, verdict, audits, decision.ci_prob),
-        range=missed_range(fit, verdict.pi_range, total),
+        _missed(fit, ends, decision, total),
+        look,
+        trust,
+        help_,
+        call,
+        flags,
+        decision,
+        total,
+        _by_audits(fit, verdict, audits.loc["missed"], decision.ci_prob) if audited else "",
+        ends,
     )
 
 
-def _by_audits(fit: "Fit", verdict: Identifiability, audits: pd.DataFrame, level: float) -> str:
+def _by_audits(fit: "Fit", verdict: Identifiability, row: pd.Series, level: float) -> str:
     """The count by random audits, and whether the fit agrees; its range comes next."""
-    row = audits.loc["missed"]
+    found = {"mean": row["estimate"], "lower": row["lower"], "upper": row["upper"]}
     text = (
         f"By {say_count(row['audits'])} rows audited at random, whatever the model: "
-        f"{_roughly(say_count(row['estimate']))} positives are missed ({level:.0%} interval "
-        f"{say_count(row['lower'])} to {say_count(row['upper'])})."
+        f"{_one(found, level).replace(' (', ' positives are missed (', 1)}."
     )
     low, high = (
         row["model"] if fit.is_point else row[f"model_{end}"] for end in ("lower", "upper")
@@ -149,50 +154,33 @@ def _by_audits(fit: "Fit", verdict: Identifiability, audits: pd.DataFrame, level
     return text
 
 
-def _nothing_missed(decision: Decision, total: pd.DataFrame) -> Answer:
-    return Answer(
-        missed="No positive was missed, by assumption: this model takes unlabelled for negative.",
-        look="It names no row to look at.",
-        trust="The labels cannot check that assumption.",
-        help="Fit a model in which labels can be missing",
-        call='lepu.fit(X, l, model="spm")',
-        flags="--model spm",
-        decision=decision,
-        total=total,
-    )
-
-
-def known_positives(fit: "Fit") -> float:
-    """Rows that are labelled, or audited as positive, by their weights."""
-    return float(fit.data.kind_weights[[RowKind.LABELLED, RowKind.MISSED]].sum())
-
-
-def population(fit: "Fit") -> float:
-    """Rows that the total is about, by their weights."""
-    return float(fit.data.kind_weights.sum())
-
-
-def _known_and_open(fit: "Fit") -> str:
-    rows = say_count(fit.data.kind_weights[RowKind.UNLABELLED])
-    known = "marked or found" if fit.spec.false_marks else "known"
-    counted = ", counted by their weights" if fit.data.weighted else ""
-    return f"{say_count(known_positives(fit))} are {known}, {rows} rows are open{counted}."
-
-
-def _missed(fit: "Fit", verdict: Identifiability, decision: Decision, total: pd.DataFrame) -> str:
-    """The number of missed positives: what every fitting model says, then what this one says."""
+def _missed(
+    fit: "Fit", ends: tuple[float, float] | None, decision: Decision, total: pd.DataFrame
+) -> str:
+    """The number of missed positives: by every model with the same fit, then by this one."""
+    weights = fit.data.kind_weights
+    known = say_count(float(weights[[RowKind.LABELLED, RowKind.MISSED]].sum()))
     if decision.candidates == 0:
         return (
-            f"No positive is missed any more: every unlabelled row has been checked, and "
-            f"{say_count(known_positives(fit))} are positive."
+            f"No positive is missed any more: every unlabelled row has been checked, and {known} "
+            "are positive."
         )
-    ends, exact = missed_range(fit, verdict.pi_range, total), _exact(total, decision.ci_prob)
+    said = [_one(row, decision.ci_prob) for _, row in total.iterrows()]
+    exact = f"If this model is exact, {said[0]} were missed"
+    exact += f", or {said[1]} with class and annotator exchanged." if said[1:] else "."
     if ends is None:
-        return f"{exact} What other models would say was not computed. {_known_and_open(fit)}"
-    low, high = (say_count(end) for end in ends)
-    span = f"About {low}" if low == high else f"Between {low} and {high}"
-    text = f"{span} positives were missed, by all models that predict these labels as well."
-    return f"{text} {exact} {_known_and_open(fit)}"
+        text = f"{exact} What other models would say was not computed."
+    else:
+        low, high = (say_count(end) for end in ends)
+        span = f"About {low}" if low == high else f"Between {low} and {high}"
+        text = (
+            f"{span} positives were missed, by all models that predict these labels as well. "
+            f"{exact}"
+        )
+    how = "marked or found" if fit.spec.false_marks else "known"
+    counted = ", counted by their weights" if fit.data.weighted else ""
+    rows = say_count(weights[RowKind.UNLABELLED])
+    return f"{text} {known} are {how}, {rows} rows are open{counted}."
 
 
 def _look(decision: Decision) -> str:
@@ -214,48 +202,36 @@ def _look(decision: Decision) -> str:
 def _trust(fit: "Fit", verdict: Identifiability) -> str:
     if failed := _unsettled(verdict):
         return f"Do not use it yet, the computation has not settled: {failed[0].text}"
-    if any(c.name == STRAIGHT and c.status == "failed" for c in verdict.checks):
+    if _curved(verdict):
         return (
             "Do not rely on it: the class bends. One learned from the columns predicts labels that "
             "it has not seen better than these straight lines do."
         )
-    unfit = any(c.open and Aspect.LABELS in c.bears_on for c in verdict.checks)
-    misfit = " The model does not reproduce the labels well either." if unfit else ""
     if verdict.level == 1 and BY_AUDITS in verdict.carried_by:
         return "The labels settle the order of the rows, the rows audited at random the total."
     if verdict.level == 1:
-        return (
-            "The labels settle the order of the rows and the total, if the form of the model is "
-            f"right{_untested(fit)}."
+        text = "The labels settle the order of the rows and the total, if the form of the model is"
+        if fit.options.audits == "random":
+            return f"{text} right."
+        return (  # the assumption that no labels can test, and the audit that would
+            f"{text} right and nobody marked a case more readily for being clear. The second no "
+            "label can tell; rows audited at random can."
         )
+    if verdict.level == 4:
+        return (
+            "Do not rely on it: these labels tell how likely a row is to be labelled, not how "
+            "likely it is to be positive."
+        )
+    text = TWO_READINGS
     if verdict.level == 2:
-        return f"{_order(verdict)}.{misfit}"
-    if verdict.level == 3:
-        return f"{TWO_READINGS}{misfit}"
-    return (
-        "Do not rely on it: these labels tell how likely a row is to be labelled, not how likely "
-        "it is to be positive."
-    )
-
-
-def _untested(fit: "Fit") -> str:
-    """The assumption that no labels can test, and the audit that would."""
-    if fit.options.audits == "random":
-        return ""
-    return (
-        " and nobody marked a case more readily for being clear. The second no label can tell; "
-        "rows audited at random can"
-    )
-
-
-def _order(verdict: Identifiability) -> str:
-    """What level 2 says of the order: other forms may send one to other rows all the same."""
-    if any(c.name == ORDER and c.status == "weak" for c in verdict.checks):
-        return (
-            "The order of the rows by class is reliable; which of the open rows come first, and "
-            "the total, are not, since other forms fit these labels as well"
-        )
-    return "The order of the rows is reliable, the total is not"
+        text = "The order of the rows is reliable, the total is not."
+        if any(c.name == ORDER and c.status == "weak" for c in verdict.checks):
+            text = (
+                "The order of the rows by class is reliable; which of the open rows come first, and"
+                " the total, are not, since other forms fit these labels as well."
+            )
+    unfit = any(c.open and Aspect.LABELS in c.bears_on for c in verdict.checks)
+    return text + (" The model does not reproduce the labels well either." if unfit else "")
 
 
 def _unsettled(verdict: Identifiability) -> list[Check]:
@@ -263,48 +239,38 @@ def _unsettled(verdict: Identifiability) -> list[Check]:
     return [c for c in verdict.checks if c.status == "failed" and Aspect.COMPUTATION in c.bears_on]
 
 
+def _curved(verdict: Identifiability) -> list[Check]:
+    """The check that found the class to bend."""
+    return [c for c in verdict.checks if c.name == STRAIGHT and c.status == "failed"]
+
+
 def _help(fit: "Fit", verdict: Identifiability) -> tuple[str, str, str]:
     """The most helpful offer that can be taken up, the call that does it, and its flags."""
     if failed := _unsettled(verdict):  # what else would help is not known yet
-        return _settle(fit, failed[0])
-    for curved in (c for c in verdict.checks if c.name == STRAIGHT and c.status == "failed"):
-        return curved.remedy, f"lepu.fit(X, l, class_learner={LEARNERS!r})", ""
-    for offer in sorted(verdict.offers, key=lambda r: not r.call)[:1]:
-        return f"{offer.advice}: {_effect(fit, verdict, offer)}.", offer.call, offer.flags
-    return "", "", ""
-
-
-def _settle(fit: "Fit", failed: Check) -> tuple[str, str, str]:
-    """What makes the computation settle."""
-    if fit.method != "nuts":
-        advice = "Sample the posterior instead of approximating it."
-        return advice, 'fit.update(method="nuts")', "--method nuts"
-    if fit.parameters.b.shape[0] == 1:
+        if fit.method != "nuts":
+            advice = "Sample the posterior instead of approximating it."
+            return advice, 'fit.update(method="nuts")', "--method nuts"
+        if fit.parameters.b.shape[0] > 1:
+            return failed[0].remedy, "", ""
         call = f'lepu.fit(X, l, model="{fit.options.model}", chains=4)'
-        return failed.remedy, call, "--chains 4"
-    return failed.remedy, "", ""
-
-
-def _effect(fit: "Fit", verdict: Identifiability, offer: Remedy) -> str:
-    now, then = (say_count(population(fit) * sd) for sd in (offer.sd_before, offer.sd_after))
-    parts = []
+        return failed[0].remedy, call, "--chains 4"
+    if curved := _curved(verdict):
+        return curved[0].remedy, f"lepu.fit(X, l, class_learner={LEARNERS!r})", ""
+    if not verdict.offers:
+        return "", "", ""
+    offer, parts = min(verdict.offers, key=lambda r: not r.call), []
     if verdict.level == UNNAMED_LEVEL and offer.gap_after > offer.gap_before + 1:
         parts.append(
             f"one reading would become {ratio(offer.gap_after)} times as likely as the other"
         )
+    size = float(fit.data.kind_weights.sum())
+    now, then = (say_count(size * sd) for sd in (offer.sd_before, offer.sd_after))
     if now != then:
         parts.append(f"the total would be known to ±{then} instead of ±{now}")
-    return " and ".join(parts)
+    return f"{offer.advice}: {' and '.join(parts)}.", offer.call, offer.flags
 
 
-def _exact(totals: pd.DataFrame, level: float) -> str:
-    """What the fit says where its own form is exact, in both readings."""
-    said = [_one(totals.loc[name], level) for name in (AS_NAMED, EXCHANGED) if name in totals.index]
-    text = f"If this model is exact, {said[0]} were missed"
-    return f"{text}, or {said[1]} with class and annotator exchanged." if said[1:] else f"{text}."
-
-
-def _one(row: pd.Series, level: float) -> str:
+def _one(row: "pd.Series | dict[str, float]", level: float) -> str:
     count = _roughly(say_count(row["mean"]))
     if not has_interval(row):
         return f"{count} (a point estimate)"

@@ -15,7 +15,6 @@ from bayes_lepu.plots.pictures import (
     plot_profile,
     plot_propensity,
     plot_ranking,
-    plot_sensitivity,
 )
 
 __all__ = [
@@ -27,5 +26,4 @@ __all__ = [
     "plot_profile",
     "plot_propensity",
     "plot_ranking",
-    "plot_sensitivity",
 ]

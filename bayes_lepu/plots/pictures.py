@@ -1,4 +1,4 @@
-r"""Nine pictures of a fit: the answer, the annotator, the labels, and what is behind the verdict.
+r"""Eight pictures of a fit: the answer, the annotator, the labels, and what is behind the verdict.
 
 Effects of columns are averages over the rows with one column moved and the others left as they are:
 
@@ -44,7 +44,6 @@ from bayes_lepu.plots.panels import (
     some_rows,
 )
 from bayes_lepu.result.summaries import mean_by_row, tail_probabilities
-from bayes_lepu.verdict.forms import AS_WELL
 from bayes_lepu.verdict.peaks import Role
 from bayes_lepu.verdict.records import LIKELIHOOD_DROP
 
@@ -397,33 +396,6 @@ def own_name(fit: "Fit", term: str) -> str | None:
     """The user's column that a term is of; None where it is of several."""
     found = own_values(fit.data, term, np.arange(1))
     return None if found is None else found[0]
-
-
-def plot_sensitivity(fit: "Fit", *, backend: str | None = None) -> "PlotCollection":
-    """The class prior π over S, how much the annotator may vary: `Fit.sensitivity` as a curve.
-
-    Large dots are the values of S that fit these labels within 4 log-likelihood units of the best
-    one, small grey dots those that fit them worse. Dashed: the range of π that the verdict prints.
-    """
-    table = sensitivity_of(fit)
-    x, pi = table.index.to_numpy(), table["class_prior"].to_numpy()
-    made, (panel,) = new_panels(["sensitivity"], backend=backend)
-    panel.line(x, pi, CLASS)
-    as_well = (table["behind"] <= AS_WELL).to_numpy()
-    panel.dots(x[~as_well], pi[~as_well], GUIDE, size=10)
-    panel.dots(x[as_well], pi[as_well], CLASS, size=30)
-    ends = fit.identifiability.pi_range or ()
-    for end in ends:
-        panel.line(x[[0, -1]], np.full(2, end), GUIDE, dashed=True, width=1.0)
-    up = (0.0, min(1.0, 1.15 * max([float(pi.max()), *ends])))
-    panel.axes("S: how much the annotator may vary", "class prior π", up=up)
-    return made
-
-
-@kept
-def sensitivity_of(fit: "Fit") -> pd.DataFrame:
-    """The table behind the curve, found once for a fit."""
-    return fit.sensitivity()
 
 
 # The labels, and what is behind the verdict ---------------------------------------------------

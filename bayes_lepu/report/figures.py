@@ -6,8 +6,7 @@ out here, in a few milliseconds a picture where matplotlib takes a quarter of a 
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from markupsafe import Markup, escape
@@ -29,21 +28,12 @@ WIDTH, HEIGHT = 266, 202  # in the units of the fonts, whose size is 8
 LEFT, RIGHT, TOP, BOTTOM = 46, 260, 18, 172  # the frame that the axes span
 LETTER = 4.9  # width of a letter, hardly ever more
 STEPS = (1, 2, 5, 10)  # between ticks, times a power of ten
-Ends = tuple[float, float]
 Mark = Mapping[str, Any]  # what the backend noted: its function and that function's arguments
+Scale = Callable[[Any], Array]  # values of an axis to places in the picture
 
 
-@dataclass(frozen=True)
-class Picture:
-    """A figure with what it shows and how to read it.
-
-    Attributes
-    ----------
-    title : str
-    svg : Markup
-    reading : str
-        One line: what to see in it.
-    """
+class Picture(NamedTuple):
+    """A figure with what it shows and, in one line, what to see in it."""
 
     title: str
     svg: Markup
@@ -59,7 +49,7 @@ def picture(title: str, reading: str, plot: "Callable[..., PlotCollection]") -> 
 def _svg(marks: list[Mark], title: str) -> Markup:
     """The marks of a panel, with its axes, labels and legend."""
     said = {mark["function"]: mark for mark in marks}
-    x, y = (_ends(marks, said, f"{axis}lim", axis) for axis in "xy")
+    x, y = (_ends(marks, said, axis) for axis in "xy")
 
     def across(values: Any) -> Array:
         return LEFT + (np.asarray(values, dtype=float) - x[0]) / (x[1] - x[0]) * (RIGHT - LEFT)
@@ -68,17 +58,17 @@ def _svg(marks: list[Mark], title: str) -> Markup:
         return BOTTOM - (np.asarray(values, dtype=float) - y[0]) / (y[1] - y[0]) * (BOTTOM - TOP)
 
     drawn = [DRAWN[m["function"]](m, across, up) for m in marks if m["function"] in DRAWN]
-    named = said.get("xticks")
+    named, (heights, sizes) = said.get("xticks"), _ticks(*y)
     at, names = (named["ticks"], _fitting(named["labels"])) if named else _ticks(*x)
-    below, beside = zip(across(at), names, strict=True), zip(*_ticks(*y), strict=True)
+    turned = f"translate(9,{(TOP + BOTTOM) / 2})rotate(-90)"
     parts = [
-        *(_text(place, BOTTOM + 11, name) for place, name in below),
-        *(_text(LEFT - 5, float(up(v)) + 3, name, anchor="end") for v, name in beside),
-        *(_tick(place, BOTTOM, 0, 3) for place in across(at)),
-        *(_tick(LEFT, place, -3, 0) for place in up(_ticks(*y)[0])),
+        *(_text(v, BOTTOM + 11, name) for v, name in zip(across(at), names, strict=True)),
+        *(_text(LEFT - 5, v + 3, name, "end") for v, name in zip(up(heights), sizes, strict=True)),
+        *(f'<path d="M{v:.1f},{BOTTOM:.1f}l0,3" style="stroke:var(--ink)"/>' for v in across(at)),
+        *(f'<path d="M{LEFT:.1f},{v:.1f}l-3,0" style="stroke:var(--ink)"/>' for v in up(heights)),
         f'<path d="M{LEFT},{TOP}V{BOTTOM}H{RIGHT}" style="fill:none;stroke:var(--ink)"/>',
         _text((LEFT + RIGHT) / 2, HEIGHT - 6, said["xlabel"]["string"]),
-        _text(0, 0, said["ylabel"]["string"], move=f"translate(9,{(TOP + BOTTOM) / 2})rotate(-90)"),
+        _text(0, 0, said["ylabel"]["string"], move=f' transform="{turned}"'),
         *_legend(said.get("legend", {}).get("entries", ())),
         f'<g clip-path="url(#frame)">{"".join(drawn)}</g>',
     ]
@@ -86,10 +76,10 @@ def _svg(marks: list[Mark], title: str) -> Markup:
     return Markup("".join([opening, *parts, "</svg>"]))
 
 
-def _ends(marks: list[Mark], said: Mapping[str, Mark], limits: str, axis: str) -> Ends:
+def _ends(marks: list[Mark], said: Mapping[str, Mark], axis: str) -> tuple[float, float]:
     """The ends of an axis: as given, else those of the data and a little room."""
-    if limits in said:
-        low, high = said[limits]["lims"]
+    if given := said.get(f"{axis}lim"):
+        low, high = given["lims"]
     else:
         parts = [m[k] for m in marks for k in m if k == axis or k.startswith(f"{axis}_")]
         values = np.concatenate([np.atleast_1d(part) for part in parts])
@@ -122,27 +112,14 @@ def _legend(entries: Sequence[tuple[str, str]]) -> list[str]:
     for (text, color), width in zip(entries, widths, strict=True):
         stroke = f"stroke:{THEME[color]};stroke-width:2"
         parts.append(f'<path d="M{start:.1f},8h12" style="{stroke}"/>')
-        parts.append(_text(start + 15, 11, text, anchor="start"))
+        parts.append(_text(start + 15, 11, text, "start"))
         start += width
     return parts
 
 
-def _text(
-    x: float,
-    y: float,
-    text: str,
-    *,
-    anchor: str = "middle",
-    color: str = "var(--ink)",
-    move: str = "",
-) -> str:
-    moved = f' transform="{move}"' if move else ""
-    style = f"font-size:8px;fill:{color};text-anchor:{anchor}"
-    return f'<text x="{x:.1f}" y="{y:.1f}"{moved} style="{style}">{escape(text)}</text>'
-
-
-def _tick(x: float, y: float, dx: float, dy: float) -> str:
-    return f'<path d="M{x:.1f},{y:.1f}l{dx},{dy}" style="stroke:var(--ink)"/>'
+def _text(x: float, y: float, text: str, anchor: str = "middle", move: str = "") -> str:
+    style = f"font-size:8px;fill:var(--ink);text-anchor:{anchor}"
+    return f'<text x="{x:.1f}" y="{y:.1f}"{move} style="{style}">{escape(text)}</text>'
 
 
 def _points(x: Array, y: Array) -> str:
@@ -150,13 +127,13 @@ def _points(x: Array, y: Array) -> str:
     return " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(x[kept], y[kept], strict=True))
 
 
-def _line(mark: Mark, across: Callable[[Any], Array], up: Callable[[Any], Array]) -> str:
+def _line(mark: Mark, across: Scale, up: Scale) -> str:
     dashes = ";stroke-dasharray:4 2.5" if "linestyle" in mark else ""
     style = f"fill:none;stroke:{THEME[mark['color']]};stroke-width:{mark['width']}{dashes}"
     return f'<polyline points="{_points(across(mark["x"]), up(mark["y"]))}" style="{style}"/>'
 
 
-def _area(mark: Mark, across: Callable[[Any], Array], up: Callable[[Any], Array]) -> str:
+def _area(mark: Mark, across: Scale, up: Scale) -> str:
     x = across(mark["x"])
     bottom, top = (np.broadcast_to(up(mark[k]), x.shape) for k in ("y_bottom", "y_top"))
     around = _points(np.r_[x, x[::-1]], np.r_[bottom, top[::-1]])
@@ -164,30 +141,17 @@ def _area(mark: Mark, across: Callable[[Any], Array], up: Callable[[Any], Array]
     return f'<polygon points="{around}" style="{style}"/>'
 
 
-def _bars(mark: Mark, across: Callable[[Any], Array], up: Callable[[Any], Array]) -> str:
+def _bars(mark: Mark, across: Scale, up: Scale) -> str:
     ends = zip(across(mark["x"]), up(mark["y_bottom"]), up(mark["y_top"]), strict=True)
     path = "".join(f"M{x:.1f},{low:.1f}V{high:.1f}" for x, low, high in ends)
-    style = f"stroke:{THEME[mark['color']]};stroke-width:{mark['width']}"
-    return f'<path d="{path}" style="{style}"/>'
+    return f'<path d="{path}" style="stroke:{THEME[mark["color"]]};stroke-width:{mark["width"]}"/>'
 
 
-def _dots(mark: Mark, across: Callable[[Any], Array], up: Callable[[Any], Array]) -> str:
+def _dots(mark: Mark, across: Scale, up: Scale) -> str:
     radius = math.sqrt(mark["size"]) / 2
     each = zip(across(mark["x"]), up(mark["y"]), strict=True)
     dots = "".join(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius:.1f}"/>' for x, y in each)
     return f'<g style="fill:{THEME[mark["facecolor"]]}">{dots}</g>'
 
 
-def _note(mark: Mark, across: Callable[[Any], Array], up: Callable[[Any], Array]) -> str:
-    anchor = {"right": "end", "left": "start"}[mark["horizontal_align"]]
-    x, y = float(across(mark["x"])[0]), float(up(mark["y"])[0]) + 3
-    return _text(x, y, mark["string"], anchor=anchor, color=THEME[mark["color"]])
-
-
-DRAWN = {
-    "line": _line,
-    "fill_between_y": _area,
-    "ciliney": _bars,
-    "scatter": _dots,
-    "text": _note,
-}
+DRAWN = {"line": _line, "fill_between_y": _area, "ciliney": _bars, "scatter": _dots}

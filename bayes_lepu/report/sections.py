@@ -39,8 +39,6 @@ from bayes_lepu.plots.pictures import (
     plot_profile,
     plot_propensity,
     plot_ranking,
-    plot_sensitivity,
-    sensitivity_of,
     top_features,
 )
 from bayes_lepu.report.figures import BOTTOM, LEFT, RIGHT, TOP, Picture, picture
@@ -323,7 +321,6 @@ OVER_S = {
     "same_rows": "share of the first 100 rows that are the same",
     "behind": "log-likelihood units behind the best S",
 }
-VARIES = "If the annotator varies more or less"
 
 
 def annotator_section(page: Page) -> Section:
@@ -360,16 +357,12 @@ def annotator_section(page: Page) -> Section:
         people = fit.annotators().rename(columns={"differs_in": "differs in"})
         tables = (table("Annotators", people),)
     elif not fit.spec.certain and page.answer.decision.candidates:
-        pictures.append(
-            picture(
-                VARIES,
-                "S is how much the columns may change the log-odds of a positive being marked; 0 "
-                "is an annotator who overlooks all alike. Large dots fit these labels about as "
-                "well as the best S. Dashed: the range printed above.",
-                partial(plot_sensitivity, fit),
-            )
+        note = (
+            "S is how much the columns may change the log-odds of a positive being marked; 0 is an "
+            "annotator who overlooks all alike."
         )
-        folded = (table(VARIES, sensitivity_of(fit).rename(columns=OVER_S)),)
+        over = fit.sensitivity().rename(columns=OVER_S)
+        folded = (table("If the annotator varies more or less", over, note=note),)
     title = "The annotators" if several else "The annotator"
     return Section(
         "annotator",

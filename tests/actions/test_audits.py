@@ -72,7 +72,7 @@ def test_goals_pick_their_rows(fit, rows):
     one, other = (r.draws.missed(fit.data.X).mean(axis=0) for r in read_open(fit, both=True)[1])
     apart = pd.Series(np.abs(one - other), index=frame.index)
     assert apart[side.rows.index[:40]].mean() > 1.5 * apart[total.rows.index].mean()
-    assert "40 rows to audit (goal find; 8 of them" in repr(find)
+    assert "40 rows to audit (8 of them drawn at random; 0 answered)" in repr(find)
 
 
 def test_the_loop_of_plans_knows_its_design(rows, tmp_path):
@@ -128,9 +128,7 @@ def sheet(rows):
     frame, y, l = rows
     fit = lepu.fit(frame, l, model="scar", method="map", random_seed=1)
     plan = fit.suggest_audit(50)
-    table = plan.rows.assign(
-        goal="total", y=y[frame.index.get_indexer(plan.rows.index)].astype(int)
-    )
+    table = plan.rows.assign(y=y[frame.index.get_indexer(plan.rows.index)].astype(int))
     return fit, table.rename_axis("row").reset_index().astype(str)
 
 
@@ -140,8 +138,8 @@ SPREADSHEETS = {
     "in words": lambda t: t.replace({"y": {"1": "Yes", "0": " no"}}).to_csv(index=False),
     "as numbers": lambda t: t.assign(y=t["y"] + ".0").to_csv(index=False),
     "with notes": lambda t: t.assign(note="seen, twice").to_csv(index=False),
-    "rows twice": lambda t: pd.concat([t.assign(y="").iloc[:9], t, t[:5]]).to_csv(index=False),
-    "with empty lines": lambda t: "\ufeff" + t.to_csv(index=False) + ",,,,,\n,,,,,\n",
+    "lines twice": lambda t: pd.concat([t, t[:5]]).to_csv(index=False),
+    "with empty lines": lambda t: "\ufeff" + t.to_csv(index=False) + ",,,,\n,,,,\n",
     "semicolons": lambda t: t.assign(
         probability=t["probability"].str.replace(".", ","), missed=""
     ).to_csv(index=False, sep=";"),
@@ -166,7 +164,7 @@ def test_files_that_are_no_audits_are_refused(sheet, tmp_path):
         (head + "1,0,maybe,1\n", "other words"),
         (head + "1,0,random,0\n", "not above 0"),
         (head + "1,maybe,random,0.1\n", "y holds maybe; 0, 1, yes, no"),
-        (head + "1,0,random,0.1\n1,1,random,0.1\n", "'1' twice, with different classes"),
+        (head + "1,0,random,0.1\n1,1,random,0.1\n", "the row '1' twice"),
     ):
         path.write_text(text)
         with pytest.raises(lepu.LepuError, match=words):

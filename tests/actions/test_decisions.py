@@ -5,11 +5,9 @@ import pandas as pd
 import pytest
 
 import bayes_lepu as lepu
-from bayes_lepu.actions.decisions import decide
-from bayes_lepu.actions.missed import count_missed
 from bayes_lepu.errors import ModelError
 from bayes_lepu.model.row_sums import row_terms
-from bayes_lepu.plots.answer import ranking_curves
+from bayes_lepu.plots.pictures import ranking_curves
 from tests.tiny import tiny_fit, tiny_table
 
 MASKS = {"class_features": [0, 1, 2], "selection_features": [3, 4]}
@@ -100,7 +98,7 @@ def test_audited_rows_are_neither_counted_nor_chosen(known):
     audited = np.flatnonzero(l == 0)[:300]
     checked[audited] = y[audited]
     fit = lepu.fit(frame, l, y=checked, model="scar", method="laplace", draws=100, random_seed=1)
-    found = decide(fit, budget=5000, ci_prob=0.9, both=False)
+    found = fit.decide(budget=5000, ci_prob=0.9)
     assert set(found.positions).isdisjoint(audited)
     assert found.candidates == (l == 0).sum() - 300
 
@@ -119,17 +117,17 @@ def test_both_namings_are_told_where_the_naming_is_open(unnamed):
 def test_a_point_estimate_has_no_interval():
     X, _, l = simulated(3)
     fit = lepu.fit(X, l, model="spm", method="map", random_seed=1, **MASKS)
-    found = decide(fit, budget=20, ci_prob=0.9, both=False)
+    found = fit.decide(budget=20)
     assert "lower" not in found.rows
-    assert list(found.outcome.columns) == ["mean"]
-    assert count_missed(fit, ci_prob=0.9, both=False).shape == (1, 1)
+    assert list(found.outcome.columns) == ["low", "high", "mean"]
+    assert list(fit.missed(total=True).columns) == ["low", "high", "mean"]
 
 
 def test_curves_agree_with_decisions(known):
     fit, _, _, l = known
     curves = ranking_curves(fit, ci_prob=0.9, both=False)
     line = curves.iloc[40]
-    found = decide(fit, budget=int(line["rows"]), ci_prob=0.9, both=False).outcome.loc["as named"]
+    found = fit.decide(budget=int(line["rows"])).outcome.loc["as named"]
     assert line["found"] == pytest.approx(found.loc["positives", "mean"])
     assert curves.iloc[-1]["rows"] == (l == 0).sum()
     assert np.all(np.diff(curves["found"]) >= 0)
@@ -187,7 +185,7 @@ def test_rows_of_the_fit_are_rated_by_all_that_is_known_of_them(false_marks):
 )
 def test_unclear_rules_are_refused(known, options, message):
     with pytest.raises(ModelError, match=message):
-        decide(known[0], ci_prob=0.9, both=False, **options)
+        known[0].decide(**options)
 
 
 def test_rows_that_were_not_shown_were_not_missed_by_everybody():

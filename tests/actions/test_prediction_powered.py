@@ -123,7 +123,6 @@ def test_groups(rows, fit):
         assert row["audits"] == here[at].sum()
     same = fit.audit_estimate(by=X["place"].sample(frac=1, random_state=1), ci_prob=0.95)
     pd.testing.assert_frame_equal(table, same)
-    pd.testing.assert_frame_equal(table, fit.audit_estimate(by=lambda X: X["place"], ci_prob=0.95))
     two = fit.audit_estimate(by=X[["place"]].assign(high=X["a"] > 0), ci_prob=0.95)
     here = ((X["place"] == "hill") & (X["a"] > 0))[at]
     assert two.loc[("hill, True", "share"), "audits"] == here.sum()
@@ -153,8 +152,11 @@ def test_false_marks_need_audited_marks(rows):
 
 def test_everything_audited_is_exact(rows):
     _X, y, l, _ = rows
-    row = audited(rows, np.flatnonzero(l == 0)).audit_estimate().loc["positives"]
-    assert row["lower"] == row["upper"] == y.sum()
+    fit = audited(rows, np.flatnonzero(l == 0))
+    row = fit.audit_estimate().loc["positives"]
+    assert row["estimate"] == row["lower"] == row["upper"] == y.sum()
+    assert "every unlabelled row has been checked" in str(fit)
+    assert fit.answer.help == ""
 
 
 def test_the_count_stands_first_on_the_card(rows, fit):
@@ -194,7 +196,7 @@ def test_wrong_questions_are_refused(rows, fit):
         (X["place"].where(X["a"] > 0), "missing values"),
         ([], "names no column"),
         (["place", "region"], "'region' is no column of this fit"),
-        (lambda table: table["region"], "asks for 'region', but sees a, b, c, place only"),
+        (lambda table: table["region"], "by is a function"),
     ):
         with pytest.raises(DataError, match=words):
             read_groups(fit.data, by)

@@ -22,8 +22,7 @@ from bayes_lepu.estimators import ElkanNotoClassifier, PUClassifier
 from bayes_lepu.model import get_model
 from bayes_lepu.model.density import LogDensity
 from bayes_lepu.options import choose_priors
-from bayes_lepu.plots.annotator import effect_of, top_features
-from bayes_lepu.plots.checks import grouped_rates
+from bayes_lepu.plots.pictures import effect_of, grouped_rates, top_features
 from bayes_lepu.report.sections import ranked_rows
 
 MODELS = ("naive", "scar", "spm", "psychm")
