@@ -5,7 +5,7 @@ help most, with a line of Python that does it.
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 # As many rows as there are positives to find, within what one looks through in a sitting.
 FEWEST, MOST = 20, 100
-NOTHING_MISSED = {
+NOTHING_MISSED: dict[str, Any] = {
     "missed": "No positive was missed, by assumption: this model takes unlabelled for negative.",
     "look": "It names no row to look at.",
     "trust": "The labels cannot check that assumption.",
@@ -121,7 +121,9 @@ def answer(fit: "Fit", verdict: Identifiability, audits: pd.DataFrame | None = N
         look = "Rate the open rows by parts, fit.missed(X), and begin with the most probable."
         trust = f"Judged by {say_count(fit.data.n)} rows at random: {trust[0].lower()}{trust[1:]}"
         call = flags = ""
-    audited = audits is not None and audits.loc["missed", "audits"] > 0
+    audited = ""
+    if audits is not None and audits.loc["missed", "audits"] > 0:
+        audited = _by_audits(fit, verdict, audits.loc["missed"], decision.ci_prob)
     ends = missed_range(fit, verdict.pi_range, total)
     return Answer(
         _missed(fit, ends, decision, total),
@@ -132,7 +134,7 @@ def answer(fit: "Fit", verdict: Identifiability, audits: pd.DataFrame | None = N
         flags,
         decision,
         total,
-        _by_audits(fit, verdict, audits.loc["missed"], decision.ci_prob) if audited else "",
+        audited,
         ends,
     )
 

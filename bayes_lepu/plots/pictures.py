@@ -366,7 +366,8 @@ def _settings(fit: "Fit", name: str, places: list[int]) -> tuple[Array, Array, t
     found = np.unique(columns[:, 0])
     flag = len(found) == 2
     if not flag:
-        found = np.linspace(*np.quantile(columns[:, 0], [0.005, 0.995]), GRID)
+        low, high = np.quantile(columns[:, 0], [0.005, 0.995])
+        found = np.linspace(low, high, GRID)
     values = np.tile(columns.mean(axis=0), (len(found), 1))
     values[:, 0] = found
     own = found * scale[0] + center[0]
