@@ -48,7 +48,7 @@ from bayes_lepu.data.learned import FOLDS, read_learner
 from bayes_lepu.data.reading import read_data
 from bayes_lepu.data.scaling import column_moments, is_constant
 from bayes_lepu.errors import DataError, ModelError
-from bayes_lepu.factors.logistic import FACTOR as LOGISTIC
+from bayes_lepu.factors.curves import LOGISTIC_FACTOR as LOGISTIC
 from bayes_lepu.fitted import Fit
 from bayes_lepu.links import Array, sigmoid
 from bayes_lepu.model import AUTO, get_model

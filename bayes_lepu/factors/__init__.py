@@ -1,10 +1,8 @@
-"""Factors of the row formula, t and s alike: a link in a file each, and rates."""
+"""Factors of the row formula, t and s alike: a link, and rates."""
 
 from bayes_lepu.errors import ModelError
-from bayes_lepu.factors import cauchit, cloglog, logistic, probit, rates
-from bayes_lepu.factors.factor import RATES, Factor, Link, factor_value, link_of, log_factor
-from bayes_lepu.factors.rates import ceiling
-from bayes_lepu.factors.scalars import give_numbers
+from bayes_lepu.factors.curves import FACTORS, ceiling
+from bayes_lepu.factors.factor import RATES, Factor, Link
 from bayes_lepu.suggestions import unknown
 
 __all__ = [
@@ -14,22 +12,14 @@ __all__ = [
     "Factor",
     "Link",
     "ceiling",
-    "factor_value",
     "get_curve",
     "get_factor",
     "get_link",
-    "link_of",
-    "log_factor",
 ]
 
-REGISTRY: dict[str, Factor] = {
-    factor.name: factor
-    for module in (rates, logistic, probit, cloglog, cauchit)
-    for factor in module.FACTORS
-}
+REGISTRY: dict[str, Factor] = {factor.name: factor for factor in FACTORS}
 # Those that a class can have: a link without rates to estimate.
 CURVES = {name: factor for name, factor in REGISTRY.items() if factor.is_plain}
-give_numbers(factor.link.tag for factor in CURVES.values())
 
 
 def get_factor(name: str) -> Factor:

@@ -8,7 +8,8 @@ from bayes_lepu.runtime.compilation import compiled
 
 jit = compiled(fastmath=frozenset({"contract"}))
 # Sums may be reordered (so that they vectorise); infinities and NaN keep their meaning.
-jit_sums = compiled(fastmath=frozenset({"reassoc", "contract", "nsz", "arcp"}))
+SUMS = frozenset({"reassoc", "contract", "nsz", "arcp"})
+jit_sums = compiled(fastmath=SUMS)
 
 
 @intrinsic

@@ -1,41 +1,35 @@
 r"""What a factor is: a link, and the rates that mix it with certainty and impossibility.
 
 .. math::
-    \psi(\omega) = \gamma \cdot 1 + \lambda \cdot 0 + \rho\,F(\omega), \qquad
+    \psi(\omega) = \gamma + \rho\,F(\omega), \qquad
     1 - \psi = \lambda + \rho\,(1 - F(\omega)), \qquad \gamma + \lambda + \rho = 1 .
 
-The rates are always handled as logarithms (log γ, log λ, log ρ), and both ψ and 1 - ψ are sums of
-positive terms. Those rates that are free have one coordinate less than there are of them: the
-logarithms of their ratios to the last one. With :math:`u, v` the coordinates of γ and λ,
+Rates are handled as logarithms (log γ, log λ, log ρ), and ψ and 1 - ψ are sums of positive terms.
+Free rates have one coordinate less than there are of them: the logarithms of their ratios to the
+last one. With :math:`u, v` the coordinates of γ and λ,
 
 .. math::
     \partial\psi/\partial\omega = \rho F'(\omega), \qquad
     \partial\psi/\partial u = \gamma (1-\psi), \qquad \partial\psi/\partial v = -\lambda\psi .
 
 The class probability t and the propensity s of every annotator are such factors; the rates of t
-are known.
-
-Conventions
------------
-A predictor ``z`` has any shape; ``log_rates`` is ``(..., 3)`` and its leading axes broadcast
-against z.
+are known. A predictor ``z`` has any shape; ``log_rates`` is ``(..., 3)`` and its leading axes
+broadcast against z.
 """
 
 import copyreg
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from bayes_lepu.errors import ModelError
-from bayes_lepu.factors.scalars import kind_of, make_tag
 from bayes_lepu.links import Array
 
 RATES = ("gamma", "lambda", "rho")
-
-_BY_TAG: "dict[type, Link]" = {}
+LARGEST = 700.0  # log ratios of rates are cut here: e^700 is still a number
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,27 +44,15 @@ class Link:
     bend : callable
         NumPy: ``z -> F''/F'``, the slope of log F'.
     scalar_logs : callable
-        The same as ``logs`` for one number, compiled by numba.
+        The same as ``logs`` for one number, to be compiled by numba.
     graph : callable
         PyTensor: ``z -> (log F, log(1 - F))``.
     scalar : callable, optional
-        One number, compiled by numba: ``z -> (F, 1 - F)`` for z within ±300, neither formed as one
-        minus the other. Without it the exponentials of ``scalar_logs`` serve.
-    scalar_slope : callable, optional
-        One number, compiled by numba: ``(z, F, 1 - F) -> F'``; given together with ``scalar``.
-    value : callable, optional
-        NumPy: ``z -> F``, where that is quicker than by ``logs``.
-    complement : callable, optional
-        NumPy: ``z -> 1 - F`` for z within ±700, where that is quicker than by ``logs``.
-    log_odds : callable, optional
-        NumPy: ``z -> log F - log(1 - F)``, where that is quicker than by ``logs``.
-    tag : tuple
-        What stands for the link in the arguments of compiled code (made, not given).
-
-    Notes
-    -----
-    Compiled code kept on disk is tied to the text of the file in which the functions stand, so a
-    link in a file of one's own is compiled again when that file changes.
+        One number, to be compiled by numba: ``z -> (F, 1 - F, F')`` for z within ±300, neither of
+        the first two formed as one minus the other. By default the exponentials of ``scalar_logs``.
+    value, complement, log_odds : callable, optional
+        NumPy: ``z -> F``, ``z -> 1 - F`` (z within ±700) and ``z -> log F - log(1 - F)``, where
+        that is quicker than by ``logs``.
     """
 
     name: str
@@ -78,30 +60,31 @@ class Link:
     bend: Callable[[Array], Array]
     scalar_logs: Callable[[float], tuple[float, float, float]]
     graph: Callable[[Any], tuple[Any, Any]]
-    scalar: Callable[[float], tuple[float, float]] | None = None
-    scalar_slope: Callable[[float, float, float], float] | None = None
+    scalar: Callable[[float], tuple[float, float, float]] | None = None
     value: Callable[[Array], Array] | None = None
     complement: Callable[[Array], Array] | None = None
     log_odds: Callable[[Array], Array] | None = None
-    tag: tuple = field(init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        if (self.scalar is None) != (self.scalar_slope is None):
-            raise ModelError(
-                f"The link {self.name!r} has only one of scalar and scalar_slope. "
-                "Give both, or neither to use scalar_logs throughout."
-            )
-        tag = make_tag(self.name, self.scalar_logs, self.scalar, self.scalar_slope)
-        object.__setattr__(self, "tag", tag)
-        _BY_TAG[type(tag)] = self
 
     def __reduce__(self) -> Any:
         return _pickled(self, "get_link")
 
+    def mixed(self, z: ArrayLike, log_rates: ArrayLike) -> tuple[Array, Array, Array]:
+        """Log ψ, log(1 - ψ) and log ∂ψ/∂z of the link mixed by rates."""
+        log_gamma, log_lam, log_rho = np.moveaxis(np.asarray(log_rates, dtype=float), -1, 0)
+        log_up, log_down, log_slope = self.logs(np.asarray(z, dtype=float))
+        return (
+            _log_sum(log_gamma, log_rho + log_up),
+            _log_sum(log_lam, log_rho + log_down),
+            log_rho + log_slope,
+        )
 
-def link_of(tag: tuple) -> Link:
-    """The link behind a tag."""
-    return _BY_TAG[kind_of(tag)]
+    def mixed_value(self, z: ArrayLike, log_rates: ArrayLike) -> Array:
+        """ψ of the link mixed by rates."""
+        if self.value is None:
+            return np.exp(self.mixed(z, log_rates)[0])
+        gamma, _, rho = np.exp(np.moveaxis(np.asarray(log_rates, dtype=float), -1, 0))
+        # The rates add up to one but for rounding.
+        return np.minimum(gamma + rho * self.value(np.asarray(z, dtype=float)), 1.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,14 +135,11 @@ class Factor:
                     f"fixed = {self.fixed!r} in the factor {self.name!r}; three rates "
                     "(γ, λ, ρ) >= 0 that sum to one are expected."
                 )
-        if self.n_coordinates == 0:
-            return
-        if not self.rates_name:
+        if self.n_coordinates and not self.rates_name:
             raise ModelError(f"The factor {self.name!r} has free rates; give rates_name.")
-        if not self.components:
-            object.__setattr__(self, "components", self.free)
-        if not self.concentration:
-            object.__setattr__(self, "concentration", (1.0,) * len(self.free))
+        if self.n_coordinates:
+            object.__setattr__(self, "components", self.components or self.free)
+            object.__setattr__(self, "concentration", self.concentration or (1.0,) * len(self.free))
 
     def __reduce__(self) -> Any:
         return _pickled(self, "get_factor")
@@ -175,9 +155,16 @@ class Factor:
         return self.fixed is None and self.free == ("rho",)
 
     @property
+    def present(self) -> tuple[str, ...]:
+        """The rates that are not zero by construction."""
+        if self.fixed is None:
+            return self.free
+        return tuple(name for name, rate in zip(RATES, self.fixed, strict=True) if rate > 0)
+
+    @property
     def has_predictor(self) -> bool:
         """Whether ψ depends on x at all."""
-        return self.fixed[2] > 0 if self.fixed is not None else "rho" in self.free
+        return "rho" in self.present
 
     @property
     def n_coordinates(self) -> int:
@@ -189,8 +176,7 @@ class Factor:
         """Readable names of the coordinates."""
         if self.n_coordinates == 1:
             return (f"logit {self.components[0]}",)
-        last = self.free[-1]
-        return tuple(f"log({name}/{last})" for name in self.free[: self.n_coordinates])
+        return tuple(f"log({name}/{self.free[-1]})" for name in self.free[: self.n_coordinates])
 
     @property
     def coordinate_rates(self) -> tuple[int, ...]:
@@ -202,37 +188,29 @@ class Factor:
         if self.fixed is not None:
             with np.errstate(divide="ignore"):
                 return np.log(np.array(self.fixed, dtype=float))
-        coordinates = np.asarray(coordinates, dtype=float)
-        lead = coordinates.shape[:-1]
-        logits = np.concatenate([coordinates, np.zeros((*lead, 1))], axis=-1)
-        out = np.full((*lead, 3), -np.inf)
-        places = [RATES.index(name) for name in self.free]
-        out[..., places] = logits - np.logaddexp.reduce(logits, axis=-1, keepdims=True)
+        logs = ratios_to_logs(np.asarray(coordinates, dtype=float))
+        out = np.full((*logs.shape[:-1], 3), -np.inf)
+        out[..., [RATES.index(name) for name in self.free]] = logs
         return out
 
     def coordinates(self, log_rates: ArrayLike) -> Array:
-        """Coordinates ``(..., K)`` of log rates ``(..., 3)``; infinite ones are cut at ±700."""
-        log_rates = np.asarray(log_rates, dtype=float)
-        kept = log_rates[..., [RATES.index(name) for name in self.free]]
-        if self.n_coordinates == 0:
-            return np.zeros((*log_rates.shape[:-1], 0))
-        with np.errstate(invalid="ignore"):
-            ratios = kept[..., :-1] - kept[..., -1:]
-        return np.clip(np.nan_to_num(ratios, posinf=700, neginf=-700), -700, 700)
+        """Coordinates ``(..., K)`` of log rates ``(..., 3)``, cut at ±`LARGEST`."""
+        kept = [RATES.index(name) for name in self.free][: 1 + self.n_coordinates]
+        return logs_to_ratios(np.asarray(log_rates, dtype=float)[..., kept])
 
     def logs(self, z: ArrayLike, log_rates: ArrayLike) -> tuple[Array, Array, Array]:
-        """Log ψ, log(1 - ψ) and log ∂ψ/∂z, each from a sum of positive terms."""
-        return log_factor(self.link, z, log_rates)
+        """Log ψ, log(1 - ψ) and log ∂ψ/∂z."""
+        return self.link.mixed(z, log_rates)
 
     def value(self, z: ArrayLike, log_rates: ArrayLike | None = None) -> Array:
         """ψ at values of the predictor, by default with the rates that are known."""
-        return factor_value(self.link, z, self.log_rates() if log_rates is None else log_rates)
+        return self.link.mixed_value(z, self.log_rates() if log_rates is None else log_rates)
 
     def log_odds(self, z: Array) -> Array:
         """Log ψ - log(1 - ψ) with the rates that are known."""
         if self.is_plain and self.link.log_odds is not None:
             return self.link.log_odds(z)
-        log_psi, log_not_psi, _ = log_factor(self.link, z, self.log_rates())
+        log_psi, log_not_psi, _ = self.link.mixed(z, self.log_rates())
         return log_psi - log_not_psi
 
     def graph(self, z: Any, log_rates: Any) -> tuple[Any, Any]:
@@ -241,36 +219,38 @@ class Factor:
         A rate that is zero by construction is left out, because the gradient through an infinite
         logarithm is not a number.
         """
+        import pytensor.tensor as pt
+
         log_up, log_down = self.link.graph(z)
-        present = self.free if self.fixed is None else _positive(self.fixed)
-        log_gamma, log_lam, log_rho = (log_rates[..., i] for i in range(3))
-        psi = [log_gamma] if "gamma" in present else []
-        not_psi = [log_lam] if "lambda" in present else []
-        if "rho" in present:
-            psi.append(log_rho + log_up)
-            not_psi.append(log_rho + log_down)
-        return _log_sum_graph(psi, z), _log_sum_graph(not_psi, z)
+        rates = {name: log_rates[..., RATES.index(name)] for name in self.present}
+
+        def total(rate: str, part: Any) -> Any:
+            terms = [rates[rate]] if rate in rates else []
+            terms += [rates["rho"] + part] if "rho" in rates else []
+            terms = terms or [-np.inf]
+            return logaddexp(*terms) if len(terms) == 2 else terms[0] + pt.zeros_like(z)
+
+        return total("gamma", log_up), total("lambda", log_down)
 
 
-def log_factor(link: Link, z: ArrayLike, log_rates: ArrayLike) -> tuple[Array, Array, Array]:
-    """Log ψ, log(1 - ψ) and log ∂ψ/∂z of a link mixed by rates."""
-    log_rates = np.asarray(log_rates, dtype=float)
-    log_gamma, log_lam, log_rho = (log_rates[..., i] for i in range(3))
-    log_up, log_down, log_slope = link.logs(np.asarray(z, dtype=float))
-    return (
-        _log_sum(log_gamma, log_rho + log_up),
-        _log_sum(log_lam, log_rho + log_down),
-        log_rho + log_slope,
-    )
+def logaddexp(x: Any, y: Any) -> Any:
+    """PyTensor's log(e^x + e^y) with bounded gradients everywhere, ties included."""
+    import pytensor.tensor as pt
+
+    return pt.switch(x > y, x + pt.softplus(y - x), y + pt.softplus(x - y))
 
 
-def factor_value(link: Link, z: ArrayLike, log_rates: ArrayLike) -> Array:
-    """ψ of a link mixed by rates."""
-    if link.value is None:
-        return np.exp(log_factor(link, z, log_rates)[0])
-    gamma, _, rho = np.exp(np.moveaxis(np.asarray(log_rates, dtype=float), -1, 0))
-    # The rates add up to one but for rounding.
-    return np.minimum(gamma + rho * link.value(np.asarray(z, dtype=float)), 1.0)
+def ratios_to_logs(u: Array) -> Array:
+    """Logarithms of the components (..., k + 1) of a simplex from its coordinates (..., k)."""
+    z = np.concatenate([u, np.zeros((*u.shape[:-1], 1))], axis=-1)
+    return z - np.logaddexp.reduce(z, axis=-1, keepdims=True)
+
+
+def logs_to_ratios(log_w: Array) -> Array:
+    """Inverse of `ratios_to_logs`, cut at ±`LARGEST`."""
+    with np.errstate(invalid="ignore"):
+        ratios = log_w[..., :-1] - log_w[..., -1:]
+    return np.clip(np.nan_to_num(ratios), -LARGEST, LARGEST)
 
 
 def _pickled(value: "Link | Factor", getter: str) -> Any:
@@ -286,19 +266,3 @@ def _pickled(value: "Link | Factor", getter: str) -> Any:
 def _log_sum(log_rate: Array, rest: Array) -> Array:
     """Log of rate + e^rest; without rates, nothing is computed."""
     return rest if np.isneginf(log_rate).all() else np.logaddexp(log_rate, rest)
-
-
-def _positive(rates: tuple[float, float, float]) -> tuple[str, ...]:
-    return tuple(name for name, rate in zip(RATES, rates, strict=True) if rate > 0)
-
-
-def _log_sum_graph(terms: list[Any], like: Any) -> Any:
-    """Log of the sum of e^term with bounded gradients, ties included."""
-    import pytensor.tensor as pt
-
-    if not terms:
-        return -np.inf + pt.zeros_like(like)
-    if len(terms) == 1:
-        return terms[0] + pt.zeros_like(like)
-    x, y = terms
-    return pt.switch(x > y, x + pt.softplus(y - x), y + pt.softplus(x - y))

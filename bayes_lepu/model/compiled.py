@@ -14,13 +14,12 @@ from numba import carray, cfunc, typeof, types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from bayes_lepu.factors.probit import LOG_ROOT_2PI
-from bayes_lepu.factors.probit import scalar_log as log_normal_cdf
+from bayes_lepu.factors.curves import LOG_ROOT_2PI, log_normal_cdf
 from bayes_lepu.links import Array
-from bayes_lepu.rows import Links, Point, Rows
-from bayes_lepu.rows import loglik_grad as row_loglik_grad
-from bayes_lepu.rows import loglik_grad_pair as row_loglik_grad_pair
-from bayes_lepu.rows.arguments import OWN
+from bayes_lepu.rows import Point, Rows
+from bayes_lepu.rows.arguments import OWN, Codes
+from bayes_lepu.rows.evaluation import loglik_grad as row_loglik_grad
+from bayes_lepu.rows.evaluation import loglik_grad_pair as row_loglik_grad_pair
 from bayes_lepu.runtime.compilation import SOURCES, compiled, source_digest
 
 _jit = compiled()
@@ -53,7 +52,7 @@ class Constants(NamedTuple):
     """All that an evaluation needs besides the coordinates."""
 
     rows: Rows
-    links: Links
+    links: Codes
     class_rates: Array  # (3,) log rates of the class probability
     rates: Array  # (3,): 0 where a rate is free, its logarithm where it is fixed
     has_free_rates: bool

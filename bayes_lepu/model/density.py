@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from scipy.special import log_ndtr
 
 from bayes_lepu.data.pu_data import PUData, Sums
-from bayes_lepu.factors.probit import LOG_ROOT_2PI
+from bayes_lepu.factors.curves import LOG_ROOT_2PI
 from bayes_lepu.links import Array, sigmoid
 from bayes_lepu.model import compiled, row_sums
 from bayes_lepu.model.blocks import LARGEST, Block, logs_to_ratios, ratios_to_logs
@@ -33,7 +33,7 @@ from bayes_lepu.model.parameters import Parameters
 from bayes_lepu.model.spec import ModelSpec
 from bayes_lepu.priors.families import Numbers
 from bayes_lepu.priors.prior import Prior, Priors
-from bayes_lepu.rows import Links, Point, Rows, make_links, make_rows, sparse_matrices
+from bayes_lepu.rows import Links, Point, Rows, make_rows, sparse_matrices
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,6 +193,11 @@ class LogDensity:
             at.e[...] = _logit(0.01 if point.epsilon is None else point.epsilon)
         return self.layout.coordinates(full, point.pooling)
 
+    @property
+    def links(self) -> Links:
+        """The links of the row formula."""
+        return Links(self.spec.propensity.link, self.spec.of_class.link)
+
     @cached_property
     def constants(self) -> Constants:
         """Everything the compiled density needs."""
@@ -206,11 +211,7 @@ class LogDensity:
             rows=make_rows(np.empty((0, self.data.p)), self.data.labels[:0])
             if self.data.is_sparse
             else self.data.as_rows,
-            links=make_links(
-                propensity.link,
-                self.spec.of_class.link,
-                single=self.data.n_annotators == 1 and not self.spec.false_marks,
-            ),
+            links=self.links.codes,
             class_rates=self.spec.of_class.log_rates(),
             rates=np.array(rates, dtype=float),
             has_free_rates=free,
@@ -228,7 +229,7 @@ class LogDensity:
 
     def _total(self, sums: Callable[..., Sums], z: Array) -> Sums:
         """Sums over all rows at a point."""
-        return self.data.total(partial(sums, links=self.constants.links, point=self.point(z)))
+        return self.data.total(partial(sums, links=self.links, point=self.point(z)))
 
     def logp(self, z: Array) -> float:
         """Log density."""
@@ -250,7 +251,7 @@ class LogDensity:
         if self.data.in_kernel or not self.data.is_closed:
             return np.array([self.logp(point) for point in z])
         at = [self.point(point) for point in z]
-        (values,) = self.data.total(partial(_logliks, links=self.constants.links, points=at))
+        (values,) = self.data.total(partial(_logliks, links=self.links, points=at))
         return values + [self.log_prior(point) for point in z]
 
     def logp_grad_info(self, z: Array) -> tuple[float, Array, Array]:
@@ -262,7 +263,7 @@ class LogDensity:
         k = self.constants
         ll, full_grad, info = self._total(sparse_matrices.loglik_grad_info, z)
         if not self.data.is_closed:
-            roots = row_sums.known_terms(self.data, k.links, self.point(z))[2]
+            roots = row_sums.known_terms(self.data, self.links, self.point(z))[2]
             info = info + roots.T @ roots
         grad = compiled.collect(full_grad, z, k)
         value = ll + compiled.log_prior(z, k.terms, grad) + self._add_rest(z, grad)
@@ -289,7 +290,7 @@ class LogDensity:
         if not with_prior:
             return info
         if not self.data.is_closed:
-            roots = row_sums.known_terms(self.data, k.links, point)[2]
+            roots = row_sums.known_terms(self.data, self.links, point)[2]
             info += self._pulled(roots.T @ roots, z)
         return info + self.prior_precision(z)
 
@@ -328,7 +329,7 @@ class LogDensity:
         if self.data.is_closed:
             return 0.0
         k = self.constants
-        value, full_grad, _ = row_sums.known_terms(self.data, k.links, self.point(z))
+        value, full_grad, _ = row_sums.known_terms(self.data, self.links, self.point(z))
         grad += compiled.collect(full_grad, z, k)
         return value
 

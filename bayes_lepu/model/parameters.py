@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 
 from bayes_lepu.data.weights import evenly_spaced
 from bayes_lepu.errors import ModelError
-from bayes_lepu.factors import RATES, Factor, Link, factor_value, log_factor
-from bayes_lepu.factors.logistic import FACTOR as LOGISTIC
+from bayes_lepu.factors import RATES, Factor, Link
+from bayes_lepu.factors.curves import LOGISTIC_FACTOR as LOGISTIC
 from bayes_lepu.links import Array, sigmoid
 from bayes_lepu.rows import NOT_SHOWN
 from bayes_lepu.rows.sparse_matrices import is_sparse, predict
@@ -134,7 +134,7 @@ class Parameters:
 
     def s_at(self, omega: Array) -> Array:
         """Propensity at values of the linear predictor."""
-        return factor_value(self.link, omega, self.log_w[..., None, :])
+        return self.link.mixed_value(omega, self.log_w[..., None, :])
 
     def h(self, X: Array) -> Array:
         """Label probability P(l=1 | x), of every annotator."""
@@ -171,7 +171,7 @@ class Parameters:
                 against *= 1 - self.epsilon[..., None]
             against += not_s
             return np.divide(not_s, against, out=against)
-        log_not_s = log_factor(self.link, omega, self.log_w[..., None, :])[1]
+        log_not_s = self.link.mixed(omega, self.log_w[..., None, :])[1]
         log_odds = odds + (log_not_s.sum(axis=-2) if self.several else log_not_s)
         if self.epsilon is not None:
             silent = np.log1p(-self.epsilon)
@@ -291,7 +291,7 @@ class Parameters:
 
     def _log_s(self, X: Array) -> tuple[Array, Array]:
         """Logarithms of s and of 1 - s."""
-        return log_factor(self.link, self.omega(X), self.log_w[..., None, :])[:2]
+        return self.link.mixed(self.omega(X), self.log_w[..., None, :])[:2]
 
 
 def _raised(predictor: Array, intercept: Array) -> Array:

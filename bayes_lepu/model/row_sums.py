@@ -8,7 +8,7 @@ from bayes_lepu import rows as row_functions
 from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.links import Array
 from bayes_lepu.model.parameters import Parameters
-from bayes_lepu.rows import Links, Point, make_links, make_point, sparse_matrices
+from bayes_lepu.rows import Links, Point, make_point, outside_moments
 
 
 def known_terms(data: PUData, links: Links, point: Point) -> tuple[float, Array, Array]:
@@ -21,7 +21,7 @@ def known_terms(data: PUData, links: Links, point: Point) -> tuple[float, Array,
     With several annotators c is the mean over them. Log density and gradient in the full vector of
     the row formula, and roots R of its information R'R, one for each of the two that is known.
     """
-    sums = data.total(partial(sparse_matrices.outside_moments, links=links, point=point))
+    sums = data.total(partial(outside_moments, links=links, point=point))
     total, positive, d_positive, marked, d_marked = sums
     c = float(marked.mean()) / positive
     figures = (positive / total, c)
@@ -41,7 +41,7 @@ def row_terms(parameters: Parameters, data: PUData) -> tuple[Array, Array]:
 
     The probability is 1 where a mark is proof, and audited rows keep their class.
     """
-    flat, links = parameters.take_flat(), make_links(parameters.link, parameters.of_class.link)
+    flat, links = parameters.take_flat(), Links(parameters.link, parameters.of_class.link)
     loglik, positive = np.empty((flat.b.size, data.n)), np.empty((flat.b.size, data.n))
     for i in range(flat.b.size):
         q = flat.take(i)
@@ -54,9 +54,6 @@ def row_terms(parameters: Parameters, data: PUData) -> tuple[Array, Array]:
             class_rates=q.of_class.log_rates(),
             epsilon=0.0 if q.epsilon is None else q.epsilon,
         )
-        shown = data.as_rows
-        if data.is_sparse:
-            shown, point = sparse_matrices.with_predictors(shown, point)
-        loglik[i], positive[i] = row_functions.row_terms(shown, links, point)
+        loglik[i], positive[i] = row_functions.row_terms(data.as_rows, links, point)
     shape = (*parameters.b.shape, data.n)
     return loglik.reshape(shape), positive.reshape(shape)

@@ -16,7 +16,7 @@ import numpy as np
 from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.errors import ModelError
 from bayes_lepu.factors import Factor
-from bayes_lepu.factors.logistic import FACTOR as LOGISTIC
+from bayes_lepu.factors.curves import LOGISTIC_FACTOR as LOGISTIC
 from bayes_lepu.model.blocks import Role, Stem, with_priors
 from bayes_lepu.priors.families import FAMILIES
 from bayes_lepu.priors.prior import Prior, Priors

@@ -23,7 +23,7 @@ import numpy as np
 from scipy.special import betaln, gammaln, log_ndtr
 
 from bayes_lepu.errors import ModelError
-from bayes_lepu.factors.probit import LOG_ROOT_2PI
+from bayes_lepu.factors.curves import LOG_ROOT_2PI
 from bayes_lepu.links import Array
 from bayes_lepu.suggestions import unknown
 

@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 
-from bayes_lepu.factors import Link, scalars
-from bayes_lepu.factors.logistic import LINK as LOGISTIC
+from bayes_lepu.factors import Link
+from bayes_lepu.factors.curves import LOGISTIC
+from bayes_lepu.factors.dispatch import code_of
 from bayes_lepu.links import Array
 
 NOT_SHOWN = -1  # in labels: the annotator did not see the row
@@ -35,12 +36,23 @@ class Rows(NamedTuple):
     weight: Array  # (n,)
 
 
-class Links(NamedTuple):
-    """What is compiled anew when it changes, as tags. Build it with `make_links`."""
+class Codes(NamedTuple):
+    """The links as compiled code takes them, in this process."""
 
-    of_class: tuple  # link of the class probability
-    of_selection: tuple  # link of the propensity
-    single: bool | None  # None: the form for any number of annotators, and for false marks
+    of_selection: int
+    of_class: int
+
+
+class Links(NamedTuple):
+    """The links of the propensity and of the class."""
+
+    of_selection: Link = LOGISTIC
+    of_class: Link = LOGISTIC
+
+    @property
+    def codes(self) -> Codes:
+        """What stands for them in compiled code."""
+        return Codes(code_of(self.of_selection), code_of(self.of_class))
 
 
 class Point(NamedTuple):
@@ -113,26 +125,6 @@ def make_point(
         np.array(np.broadcast_to(np.asarray(rates, dtype=float), (J, 3))),
         np.array(np.broadcast_to(np.asarray(epsilon, dtype=float), (J,))),
     )
-
-
-def make_links(
-    of_selection: Link = LOGISTIC,
-    of_class: Link = LOGISTIC,
-    *,
-    single: bool = False,
-) -> Links:
-    """The two links as compiled code takes them, logistic unless said otherwise.
-
-    ``single`` promises one annotator and no false marks, for which a shorter form is compiled; the
-    general form gives the same numbers in up to twice the time.
-    """
-    return Links(of_class.tag, of_selection.tag, single or None)
-
-
-def by_number(links: Links) -> Links:
-    """The same links as values: what is compiled for them serves all links of the library."""
-    of_class, of_selection = (scalars.by_number(tag) for tag in links[:2])
-    return Links(of_class, of_selection, None)
 
 
 class Entries(NamedTuple):

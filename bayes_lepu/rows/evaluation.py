@@ -28,15 +28,13 @@ import math
 import numpy as np
 
 from bayes_lepu.factors.arithmetic import jit, jit_sums, log
-from bayes_lepu.factors.scalars import link_logs, link_slope, same_link
+from bayes_lepu.factors.dispatch import FAR, fill_curve, link_logs
 from bayes_lepu.links import Array
-from bayes_lepu.rows.arguments import OWN, Links, Point, Rows
+from bayes_lepu.rows.arguments import OWN, Codes, Point, Rows
 from bayes_lepu.rows.tiles import (
-    FAR,
     TINY,
     add_columns,
     add_columns_two,
-    curve,
     predict,
     predict_two,
     tile_rows,
@@ -60,7 +58,7 @@ def exp_ratio(log_x: float, log_y: float) -> float:
 
 
 @jit
-def log_factor_of(link: tuple, z: float, rates: Array) -> tuple:
+def log_factor_of(link: int, z: float, rates: Array) -> tuple:
     """Log ψ, log(1 - ψ) and log ψ' of a link mixed by rates."""
     up, down, slope = link_logs(link, z)
     psi, not_psi = log_add(rates[0], rates[2] + up), log_add(rates[1], rates[2] + down)
@@ -69,7 +67,7 @@ def log_factor_of(link: tuple, z: float, rates: Array) -> tuple:
 
 @jit
 def row_log(
-    labels: Array, known: int, tau: float, omega: Array, links: Links, point: Point
+    labels: Array, known: int, tau: float, omega: Array, links: Codes, point: Point
 ) -> tuple:
     """Log-likelihood of one row, its slope in τ, and P(y=1 | x, labels).
 
@@ -105,7 +103,7 @@ def row_log(
 
 
 @jit
-def cell_log(label: int, omega: float, link: tuple, rates: Array) -> tuple:
+def cell_log(label: int, omega: float, link: int, rates: Array) -> tuple:
     """Slopes of log P(l | y=1) of one cell in ω, u and v."""
     if label < 0:
         return 0.0, 0.0, 0.0
@@ -119,7 +117,7 @@ def cell_log(label: int, omega: float, link: tuple, rates: Array) -> tuple:
 def add_far_rows(
     rows: Rows,
     start: int,
-    links: Links,
+    links: Codes,
     point: Point,
     tau: Array,
     omega: Array,
@@ -171,7 +169,6 @@ def slopes_of_tile(
     weight: Array,
     first: tuple,
     second: tuple,
-    links: Links,
     class_rates: Array,
     rates: Array,
     value: Array,
@@ -184,7 +181,7 @@ def slopes_of_tile(
     multiplied by the weight. No sum mixes signs, so no digits are lost. Far rows count as L = 1
     with slopes of zero, and are marked by d_tau = NaN.
     """
-    (tau, up_t, down_t), (omega, up_s, down_s) = first, second
+    (tau, up_t, down_t, slope_t), (omega, up_s, down_s, slope_s) = first, second
     base, lost, span = math.exp(class_rates[0]), math.exp(class_rates[1]), math.exp(class_rates[2])
     gamma, lam, rho = math.exp(rates[0]), math.exp(rates[1]), math.exp(rates[2])
     far, sum_u, sum_v = 0, 0.0, 0.0
@@ -208,31 +205,29 @@ def slopes_of_tile(
         L = L if near else 1.0
         value[i] = L
         inverse = weight[i] / L
-        slope_t = span * link_slope(links.of_class, tau[i], up_t[i], down_t[i])
-        slope_s = rho * link_slope(links.of_selection, omega[i], up_s[i], down_s[i])
         by_psi = sign * t * inverse if near else 0.0
-        d_tau[i] = slope_t * (D * inverse) if near else math.nan
-        d_omega[i] = by_psi * slope_s
+        d_tau[i] = span * slope_t[i] * (D * inverse) if near else math.nan
+        d_omega[i] = by_psi * (rho * slope_s[i])
         sum_u += by_psi * not_psi
         sum_v += by_psi * psi
     return gamma * sum_u, -lam * sum_v, far
 
 
 @jit
-def factors_of_tile(rows: Rows, start: int, links: Links, point: Point, room: Array) -> tuple:
-    """(z, F, 1 - F) of the class and of the one annotator (z = 0 where s does not depend on x)."""
+def factors_of_tile(rows: Rows, start: int, links: Codes, point: Point, room: Array) -> tuple:
+    """(z, F, 1 - F, F') of the class and of the annotator (z = 0 where s does not depend on x)."""
     X = rows.X[start : start + room.shape[1]]
     m = X.shape[0]
-    first = (room[0, :m], room[1, :m], room[2, :m])
-    second = (room[3, :m], room[4, :m], room[5, :m])
+    first = (room[0, :m], room[1, :m], room[2, :m], room[3, :m])
+    second = (room[4, :m], room[5, :m], room[6, :m], room[7, :m])
     if point.rates[0, 2] > -math.inf:
         alpha = point.alpha[0]
         predict_two(X, point.a, point.b, alpha, point.beta[0], first[0], second[0])
     else:
         predict(X, point.a, point.b, first[0])
         second[0][:] = 0.0
-    curve(links.of_class, first[0], first[1], first[2])
-    curve(links.of_selection, second[0], second[1], second[2])
+    fill_curve(links.of_class, first[0], first[1], first[2], first[3])
+    fill_curve(links.of_selection, second[0], second[1], second[2], second[3])
     return first, second
 
 
@@ -240,7 +235,7 @@ def factors_of_tile(rows: Rows, start: int, links: Links, point: Point, room: Ar
 def add_single(
     rows: Rows,
     start: int,
-    links: Links,
+    links: Codes,
     point: Point,
     first: tuple,
     second: tuple,
@@ -251,9 +246,9 @@ def add_single(
     m, q = first[0].size, rows.X.shape[1] + 1
     part = slice(start, start + m)
     X, weight = rows.X[part], rows.weight[part]
-    value, d_tau, d_omega = room[6, :m], room[7, :m], room[8, :m]
+    value, d_tau, d_omega = room[8, :m], room[9, :m], room[10, :m]
     d_u, d_v, far = slopes_of_tile(
-        rows.labels[0, part], rows.known[part], weight, first, second, links, point.class_rates,
+        rows.labels[0, part], rows.known[part], weight, first, second, point.class_rates,
         point.rates[0], value, d_tau, d_omega,
     )  # fmt: skip
     loglik = weighted_logs(weight, value)
@@ -270,11 +265,11 @@ def add_single(
 
 
 @jit
-def single_grad(rows: Rows, links: Links, point: Point) -> tuple[float, Array]:
+def single_grad(rows: Rows, links: Codes, point: Point) -> tuple[float, Array]:
     """`loglik_grad` for one annotator without false marks."""
     n, p = rows.X.shape
     size = tile_rows(p)
-    room, loglik, grad = np.empty((9, size)), 0.0, np.zeros(2 * p + 2 + OWN)
+    room, loglik, grad = np.empty((11, size)), 0.0, np.zeros(2 * p + 2 + OWN)
     for start in range(0, n, size):
         first, second = factors_of_tile(rows, start, links, point, room)
         loglik += add_single(rows, start, links, point, first, second, room, grad)
@@ -282,18 +277,18 @@ def single_grad(rows: Rows, links: Links, point: Point) -> tuple[float, Array]:
 
 
 @jit
-def single_pair(rows: Rows, links: Links, point: Point) -> tuple[float, Array, float, Array]:
+def single_pair(rows: Rows, links: Codes, point: Point) -> tuple[float, Array, float, Array]:
     """`loglik_grad_pair` without false marks: both evaluations share predictors and F."""
     n, p = rows.X.shape
     size = tile_rows(p)
-    room, here, there = np.empty((9, size)), 0.0, 0.0
+    room, here, there = np.empty((11, size)), 0.0, 0.0
     grad, grad_there = np.zeros(2 * p + 2 + OWN), np.zeros(2 * p + 2 + OWN)
     for start in range(0, n, size):
         first, second = factors_of_tile(rows, start, links, point, room)
         here += add_single(rows, start, links, point, first, second, room, grad)
-        if not same_link(links.of_class, links.of_selection):
-            curve(links.of_class, second[0], second[1], second[2])
-            curve(links.of_selection, first[0], first[1], first[2])
+        if links.of_class != links.of_selection:
+            fill_curve(links.of_class, second[0], second[1], second[2], second[3])
+            fill_curve(links.of_selection, first[0], first[1], first[2], first[3])
         there += add_single(rows, start, links, point, second, first, room, grad_there)
     return here, grad, there, grad_there
 
@@ -332,7 +327,6 @@ def combine_cells(
     tau: Array,
     up: Array,
     down: Array,
-    links: Links,
     class_rates: Array,
     sums: tuple,
     value: Array,
@@ -340,7 +334,9 @@ def combine_cells(
     m: Array,
     not_m: Array,
 ) -> int:
-    """Number of far rows; fills L, the slope in τ, and the responsibilities times the weight.
+    """Number of far rows; fills L and the responsibilities times the weight.
+
+    ``d_tau`` comes with F' and leaves with the slope in τ.
 
     Far rows count as L = 1 with slopes of zero, and are marked by d_tau = NaN.
     """
@@ -360,9 +356,8 @@ def combine_cells(
         far += 0 if near else 1
         L = L if near else 1.0
         inverse = weight[i] / L if near else 0.0
-        slope = span * link_slope(links.of_class, tau[i], up[i], down[i])
         value[i] = L
-        d_tau[i] = slope * (difference * inverse) if near else math.nan
+        d_tau[i] = span * d_tau[i] * (difference * inverse) if near else math.nan
         m[i] = if_positive * inverse
         not_m[i] = if_negative * inverse
     return far
@@ -371,17 +366,15 @@ def combine_cells(
 @jit_sums
 def slopes_of_annotator(
     labels: Array,
-    omega: Array,
     up: Array,
     down: Array,
-    links: Links,
     rates: Array,
     epsilon: float,
     m: Array,
     not_m: Array,
     d: Array,
 ) -> tuple:
-    """Sums of the slopes in u, v and e; fills the slope d in ω."""
+    """Sums of the slopes in u, v and e; ``d`` comes with F' and leaves with the slope in ω."""
     gamma, lam, rho = math.exp(rates[0]), math.exp(rates[1]), math.exp(rates[2])
     sum_u = sum_v = sum_e = 0.0
     for i in range(labels.size):
@@ -392,7 +385,7 @@ def slopes_of_annotator(
         cell = psi if marked else not_psi
         cell = cell if cell >= TINY else 1.0  # a far row, or one that was not shown
         by_psi = sign * m[i] / cell
-        d[i] = by_psi * rho * link_slope(links.of_selection, omega[i], up[i], down[i])
+        d[i] *= by_psi * rho
         sum_u += by_psi * not_psi
         sum_v += by_psi * psi
         miss = -epsilon if shown else 0.0
@@ -418,7 +411,7 @@ def active_annotators(labels: Array, out: Array) -> Array:
 def cells_of_tile(
     rows: Rows,
     start: int,
-    links: Links,
+    links: Codes,
     point: Point,
     who: Array,
     weight: Array,
@@ -427,14 +420,14 @@ def cells_of_tile(
 ) -> int:
     """Number of far rows of a tile of rows that the annotators ``who`` have seen.
 
-    Fills z, F, 1 - F and the slope of the class in ``cube[0:4, J]``, the first three also of the
-    annotators, and in ``room`` A, B, 1 - A, the smallest factor, L, w m and w (1 - m).
+    Fills z, F, 1 - F and the slope of the class in ``cube[0:4, J]``, those of the annotators with
+    F' as the last, and in ``room`` A, B, 1 - A, the smallest factor, L, w m and w (1 - m).
     """
     m, J = weight.size, rows.labels.shape[0]
     X = rows.X[start : start + m]
-    z, up, down = cube[0], cube[1], cube[2]
+    z, up, down, d = cube[0], cube[1], cube[2], cube[3]
     predict(X, point.a, point.b, z[J, :m])
-    curve(links.of_class, z[J, :m], up[J, :m], down[J, :m])
+    fill_curve(links.of_class, z[J, :m], up[J, :m], down[J, :m], d[J, :m])
     for k in range(0, who.size - 1, 2):
         i, j = who[k], who[k + 1]
         first, second = point.alpha[i], point.alpha[j]
@@ -446,15 +439,14 @@ def cells_of_tile(
     for i in range(m):
         sums[0][i], sums[1][i], sums[2][i], sums[3][i] = 1.0, 1.0, 0.0, 1.0
     for j in who:
-        curve(links.of_selection, z[j, :m], up[j, :m], down[j, :m])
+        fill_curve(links.of_selection, z[j, :m], up[j, :m], down[j, :m], d[j, :m])
         labels = rows.labels[j, start : start + m]
         multiply_cells(
             labels, z[j, :m], up[j, :m], down[j, :m], point.rates[j], point.epsilon[j], sums
         )
     return combine_cells(
-        rows.known[start : start + m], weight, z[J, :m], up[J, :m], down[J, :m], links,
-        point.class_rates, sums, room[4, :m], cube[3, J, :m], room[5, :m],
-        room[6, :m],
+        rows.known[start : start + m], weight, z[J, :m], up[J, :m], down[J, :m],
+        point.class_rates, sums, room[4, :m], d[J, :m], room[5, :m], room[6, :m],
     )  # fmt: skip
 
 
@@ -462,7 +454,7 @@ def cells_of_tile(
 def slopes_of_rows(
     rows: Rows,
     start: int,
-    links: Links,
+    links: Codes,
     point: Point,
     who: Array,
     cube: Array,
@@ -481,8 +473,8 @@ def slopes_of_rows(
     for j in who:
         labels, own = rows.labels[j, start : start + m], p + 1 + j * (width + OWN) + width
         d_u, d_v, d_e = slopes_of_annotator(
-            labels, cube[0, j, :m], cube[1, j, :m], cube[2, j, :m], links, point.rates[j],
-            point.epsilon[j], room[5, :m], room[6, :m], d[j, :m],
+            labels, cube[1, j, :m], cube[2, j, :m], point.rates[j], point.epsilon[j],
+            room[5, :m], room[6, :m], d[j, :m],
         )  # fmt: skip
         grad[own] += d_u
         grad[own + 1] += d_v
@@ -494,7 +486,7 @@ def slopes_of_rows(
 
 
 @jit
-def several_grad(rows: Rows, links: Links, point: Point) -> tuple[float, Array]:
+def several_grad(rows: Rows, links: Codes, point: Point) -> tuple[float, Array]:
     """`loglik_grad` for any number of annotators."""
     n, p = rows.X.shape
     J, size = rows.labels.shape[0], tile_rows(p)
@@ -517,7 +509,7 @@ def several_grad(rows: Rows, links: Links, point: Point) -> tuple[float, Array]:
 
 
 @jit
-def row_slopes(rows: Rows, links: Links, point: Point) -> tuple[float, Array, Array]:
+def row_slopes(rows: Rows, links: Codes, point: Point) -> tuple[float, Array, Array]:
     """Log-likelihood, its slopes (J + 1, n) in the predictors of every row, and its gradient.
 
     The class comes last among the slopes; the gradient is in the flat order, without those of X.
@@ -537,7 +529,7 @@ def row_slopes(rows: Rows, links: Links, point: Point) -> tuple[float, Array, Ar
 
 
 @jit
-def row_terms(rows: Rows, links: Links, point: Point) -> tuple[Array, Array]:
+def row_terms(rows: Rows, links: Codes, point: Point) -> tuple[Array, Array]:
     """Log-likelihood of every row (without its weight), and P(y=1 | x, labels)."""
     n, p = rows.X.shape
     J, size = rows.labels.shape[0], tile_rows(p)
@@ -561,98 +553,25 @@ def row_terms(rows: Rows, links: Links, point: Point) -> tuple[Array, Array]:
 
 
 @jit
-def grad_of(single: object, rows: Rows, links: Links, point: Point) -> tuple[float, Array]:
-    """`loglik_grad`; only the branch that the type of ``single`` leaves is compiled."""
-    if single is None:
-        return several_grad(rows, links, point)
-    return single_grad(rows, links, point)
-
-
-@jit
-def pair_of(
-    single: object, rows: Rows, links: Links, point: Point
-) -> tuple[float, Array, float, Array]:
-    """`loglik_grad_pair`, in the same way."""
-    if single is None:
-        a, alpha = point.alpha[0], point.a.reshape(1, point.a.size)
-        b, beta = point.beta[0], np.full(1, point.b)
-        swapped = Point(a, b, point.class_rates, alpha, beta, point.rates, point.epsilon)
-        here, grad = several_grad(rows, links, point)
-        there, grad_there = several_grad(rows, links, swapped)
-        return here, grad, there, grad_there
-    return single_pair(rows, links, point)
-
-
-@jit
-def loglik_grad(rows: Rows, links: Links, point: Point) -> tuple[float, Array]:
+def loglik_grad(rows: Rows, links: Codes, point: Point) -> tuple[float, Array]:
     """Log-likelihood and its gradient in the flat order."""
-    return grad_of(links.single, rows, links, point)
+    if rows.labels.shape[0] == 1 and point.epsilon[0] == 0.0:
+        return single_grad(rows, links, point)
+    return several_grad(rows, links, point)
 
 
 @jit
-def loglik_grad_pair(rows: Rows, links: Links, point: Point) -> tuple[float, Array, float, Array]:
-    """`loglik_grad` at θ and at S θ, which exchanges (a, b) and (α, β) of the one annotator.
+def loglik_grad_pair(rows: Rows, links: Codes, point: Point) -> tuple[float, Array, float, Array]:
+    """`loglik_grad` at θ and at S θ, which swaps (a, b) and (α, β) of the one annotator.
 
     The second gradient is in the arguments of the second evaluation: its first p entries belong to
     the slopes of its own classifier, which are ``alpha``.
     """
-    return pair_of(links.single, rows, links, point)
-
-
-# What is known from outside ----------------------------------------------------------------------
-
-
-@jit_sums
-def fill_factor(
-    link: tuple, z: Array, up: Array, down: Array, rates: Array, value: Array, slope: Array
-) -> None:
-    """Fill ψ and ψ' of a link mixed by rates."""
-    base, span = math.exp(rates[0]), math.exp(rates[2])
-    for i in range(z.size):
-        value[i] = base + span * up[i]
-        slope[i] = span * link_slope(link, min(max(z[i], -FAR), FAR), up[i], down[i])
-
-
-@jit
-def outside_moments(
-    rows: Rows, links: Links, point: Point
-) -> tuple[float, float, Array, Array, Array]:
-    """Sums that a known class prior or label frequency needs, with their gradients.
-
-    W = Σ w; T = Σ w t, so that π = T / W, and its gradient; M_j = Σ w t ψ_j (J,), so that
-    c_j = M_j / T, and their gradients (J, size).
-    """
-    n, p = rows.X.shape
-    J, size, width = rows.labels.shape[0], tile_rows(p), p + 1
-    room, W, T, M = np.empty((9, size)), 0.0, 0.0, np.zeros(J)
-    dT = np.zeros(width + J * (width + OWN))
-    dM = np.zeros((J, dT.size))
-    for start in range(0, n, size):
-        X = rows.X[start : start + size]
-        m, weight = X.shape[0], rows.weight[start : start + size]
-        z, up, down = room[0, :m], room[1, :m], room[2, :m]
-        t, t_slope, psi, psi_slope = room[3, :m], room[4, :m], room[5, :m], room[6, :m]
-        d_tau, d_omega = room[7, :m], room[8, :m]
-        predict(X, point.a, point.b, z)
-        curve(links.of_class, z, up, down)
-        fill_factor(links.of_class, z, up, down, point.class_rates, t, t_slope)
-        for i in range(m):
-            t[i] *= weight[i]
-            t_slope[i] *= weight[i]
-            W += weight[i]
-            T += t[i]
-        add_columns(X, t_slope, dT[:width])
-        for j in range(J):
-            own = width + j * (width + OWN)
-            predict(X, point.alpha[j], point.beta[j], z)
-            curve(links.of_selection, z, up, down)
-            fill_factor(links.of_selection, z, up, down, point.rates[j], psi, psi_slope)
-            gamma, lam, rho = np.exp(point.rates[j])
-            for i in range(m):
-                d_tau[i], d_omega[i] = t_slope[i] * psi[i], t[i] * psi_slope[i]
-                M[j] += t[i] * psi[i]
-                dM[j, own + width] += gamma * t[i] * (lam + rho * down[i])
-                dM[j, own + width + 1] -= lam * t[i] * psi[i]
-            add_columns(X, d_tau, dM[j, :width])
-            add_columns(X, d_omega, dM[j, own:])
-    return W, T, dT, M, dM
+    if point.epsilon[0] == 0.0:
+        return single_pair(rows, links, point)
+    a, alpha = point.alpha[0], point.a.reshape(1, point.a.size)
+    b, beta = point.beta[0], np.full(1, point.b)
+    swapped = Point(a, b, point.class_rates, alpha, beta, point.rates, point.epsilon)
+    here, grad = several_grad(rows, links, point)
+    there, grad_there = several_grad(rows, links, swapped)
+    return here, grad, there, grad_there

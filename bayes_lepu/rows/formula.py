@@ -37,7 +37,6 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from bayes_lepu.factors import link_of, log_factor
 from bayes_lepu.links import Array
 from bayes_lepu.rows.arguments import Links, Point, Rows, flat_order
 
@@ -49,12 +48,10 @@ class Terms:
         self.rows, self.point = rows, point
         self.tau = rows.X @ point.a + point.b
         self.omega = point.alpha @ rows.X.T + point.beta[:, None]
-        self.log_t, self.log_not_t, self.log_t_slope = log_factor(
-            link_of(links.of_class), self.tau, point.class_rates
-        )
-        self.log_psi, self.log_not_psi, self.log_slope = log_factor(
-            link_of(links.of_selection), self.omega, point.rates[:, None, :]
-        )
+        of_t = links.of_class.mixed(self.tau, point.class_rates)
+        self.log_t, self.log_not_t, self.log_t_slope = of_t
+        of_s = links.of_selection.mixed(self.omega, point.rates[:, None, :])
+        self.log_psi, self.log_not_psi, self.log_slope = of_s
         self.marked, self.shown = rows.labels == 1, rows.labels >= 0
         eps = point.epsilon[:, None]
         with np.errstate(divide="ignore"):
@@ -146,27 +143,20 @@ def outside_moments(
 ) -> tuple[float, float, Array, Array, Array]:
     r"""Sums that a known class prior or label frequency needs, with their gradients.
 
-    Returns
-    -------
-    W : float
-        :math:`\sum w_i`.
-    T : float
-        :math:`\sum w_i t_i`, so that π = T / W.
-    dT : (size,)
-    M : (J,)
-        :math:`\sum w_i t_i \psi_{ij}`, so that c_j = M_j / T.
-    dM : (J, size)
+    W = :math:`\sum w_i`; T = :math:`\sum w_i t_i`, so that π = T / W, and its gradient (size,);
+    M (J,) = :math:`\sum w_i t_i \psi_{ij}`, so that c_j = M_j / T, and their gradients (J, size).
     """
-    terms, where = Terms(rows, links, point), flat_order(rows)
-    w, t, t_slope = terms.weight, np.exp(terms.log_t), np.exp(terms.log_t_slope)
-    psi, gamma, lam = np.exp(terms.log_psi), *np.exp(point.rates[:, :2].T)
+    where, w = flat_order(rows), rows.weight
+    tau, omega = rows.X @ point.a + point.b, point.alpha @ rows.X.T + point.beta[:, None]
+    t, _, t_slope = map(np.exp, links.of_class.mixed(tau, point.class_rates))
+    psi, not_psi, slope = map(np.exp, links.of_selection.mixed(omega, point.rates[:, None, :]))
+    gamma, lam = np.exp(point.rates[:, :2].T)
     dT, dM = np.zeros(where.size), np.zeros((where.J, where.size))
     dT[where.of_class()] = _spread(rows.X, w * t_slope)
     for j in range(where.J):
         dM[j, where.of_class()] = _spread(rows.X, w * t_slope * psi[j])
-        dM[j, where.of_selection(j)] = _spread(rows.X, w * t * np.exp(terms.log_slope[j]))
-        d_u = gamma[j] * (w * t) @ np.exp(terms.log_not_psi[j])
-        dM[j, where.own(j)] = d_u, -lam[j] * (w * t) @ psi[j], 0.0
+        dM[j, where.of_selection(j)] = _spread(rows.X, w * t * slope[j])
+        dM[j, where.own(j)] = gamma[j] * (w * t) @ not_psi[j], -lam[j] * (w * t) @ psi[j], 0.0
     return float(w.sum()), float(w @ t), dT, psi @ (w * t), dM
 
 
@@ -216,12 +206,12 @@ def _hessian(rows: Rows, links: Links, point: Point) -> Array:
     root = np.sqrt(w * m * (1 - m))
     H = _gram(rows, _times(root, up + down), _times(root, cells), -_times(root, false))
 
-    bend = link_of(links.of_class).bend(terms.tau)
+    bend = links.of_class.bend(terms.tau)
     by_class = _times(w * m, up * (bend - up)) - _times(w * (1 - m), down * (bend + down))
     X1 = _with_one(rows.X)
     H[where.of_class(), where.of_class()] += (X1 * by_class[:, None]).T @ X1
     for j in range(where.J):
-        bend = link_of(links.of_selection).bend(terms.omega[j])
+        bend = links.of_selection.bend(terms.omega[j])
         second = _times(w * m, _second_slopes(cells[j], bend, np.exp(point.rates[j])))
         slopes, own = where.of_selection(j), where.own(j)
         uv, e = slice(own.start, own.stop - 1), own.stop - 1

@@ -47,16 +47,27 @@ def with_predictors(rows: Rows, point: Point) -> tuple[Rows, Point]:
 def loglik_grad(rows: Rows, links: Links, point: Point) -> tuple[float, Array]:
     """Log-likelihood and its gradient in the flat order."""
     if not is_sparse(rows.X):
-        return evaluation.loglik_grad(rows, links, point)
-    narrow = with_predictors(rows, point)
-    loglik, d, rest = evaluation.row_slopes(narrow[0], links, narrow[1])
-    where, within = flat_order(rows), flat_order(narrow[0])
+        return evaluation.loglik_grad(rows, links.codes, point)
+    narrow, at = with_predictors(rows, point)
+    loglik, d, rest = evaluation.row_slopes(narrow, links.codes, at)
+    where, within = flat_order(rows), flat_order(narrow)
     slopes, grad = np.vstack([rows.X.T @ d.T, d.sum(axis=1)]), np.zeros(where.size)
     grad[where.of_class()] = slopes[:, -1]
     for j in range(where.J):
         grad[where.own(j)] = rest[within.own(j)]
         grad[where.of_selection(j)] = slopes[:, j]
     return loglik, grad
+
+
+def row_terms(rows: Rows, links: Links, point: Point) -> tuple[Array, Array]:
+    """Log-likelihood of every row (without its weight), and P(y=1 | x, labels)."""
+    rows, point = with_predictors(rows, point) if is_sparse(rows.X) else (rows, point)
+    return evaluation.row_terms(rows, links.codes, point)
+
+
+def row_slopes(rows: Rows, links: Links, point: Point) -> Array:
+    """Slopes (J + 1, n) of every row's log-likelihood in its predictors, the class last."""
+    return evaluation.row_slopes(rows, links.codes, point)[1]
 
 
 def loglik_grad_info(rows: Rows, links: Links, point: Point) -> tuple[float, Array, Array]:
@@ -74,12 +85,6 @@ def observed_information(rows: Rows, links: Links, point: Point) -> tuple[Array]
     if is_sparse(rows.X):
         return _in_dense_blocks(observed_information, rows, links, point)
     return (formula.observed_information(rows, links, point),)
-
-
-def outside_moments(rows: Rows, links: Links, point: Point) -> tuple[Any, ...]:
-    """Sums that a known class prior or label frequency needs, with their gradients."""
-    moments = formula.outside_moments if is_sparse(rows.X) else evaluation.outside_moments
-    return moments(rows, links, point)
 
 
 def _in_dense_blocks(

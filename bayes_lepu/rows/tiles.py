@@ -9,13 +9,11 @@ from numba import types
 from numba.extending import intrinsic
 
 from bayes_lepu.factors.arithmetic import jit, jit_sums
-from bayes_lepu.factors.scalars import link_value
 from bayes_lepu.links import Array
 
 TILE_ROWS = 512  # what is made of them stays in the first-level cache
 # Linear space serves while predictors are within FAR and the likelihood is at least TINY.
-FAR = 300.0  # e^300 squared is still a number
-TINY = 1e-280  # so are its inverse, and that times a slope
+TINY = 1e-280  # its inverse is still a number, and that times a slope
 
 
 @jit
@@ -97,10 +95,3 @@ def add_columns_two(X: Array, d: Array, e: Array, first: Array, second: Array) -
     done = m // 4 * 4
     add_columns(X[done:], d[done:], first)
     add_columns(X[done:], e[done:], second)
-
-
-@jit_sums
-def curve(link: tuple, z: Array, up: Array, down: Array) -> None:
-    """Fill up = F(z) and down = 1 - F(z), with z cut off at FAR."""
-    for i in range(z.size):
-        up[i], down[i] = link_value(link, min(max(z[i], -FAR), FAR))

@@ -26,10 +26,9 @@ from scipy.special import chdtrc
 from bayes_lepu.links import Array
 from bayes_lepu.rows import (
     CERTAIN_LINK,
-    by_number,
     flat_order,
     loglik_grad_info,
-    make_links,
+    Links,
     make_point,
 )
 from bayes_lepu.rows.factoring import solve
@@ -156,7 +155,7 @@ def score_columns(evidence: "Evidence") -> ColumnScores:
         epsilon=0.0 if point.epsilon is None else point.epsilon,
         class_rates=point.of_class.log_rates(),
     )
-    links = by_number(make_links(propensity.link, point.of_class.link))
+    links = Links(propensity.link, point.of_class.link)
     _, grad, info = loglik_grad_info(rows, links, at)
 
     own = np.zeros(where.size, dtype=bool)

@@ -30,7 +30,7 @@ from scipy.special import expit, logit
 
 from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.factors import CURVES, Factor, Link, ceiling
-from bayes_lepu.factors.logistic import LINK as LOGISTIC
+from bayes_lepu.factors.curves import LOGISTIC
 from bayes_lepu.links import Array, RowKind
 from bayes_lepu.model.parameters import Parameters
 from bayes_lepu.result.numbers_in_words import UNITS, share, worse
@@ -40,15 +40,14 @@ from bayes_lepu.rows import (
     Links,
     Point,
     Rows,
-    by_number,
     flat_order,
     loglik_grad,
     loglik_grad_info,
-    make_links,
     make_point,
+    row_slopes,
     row_terms,
 )
-from bayes_lepu.rows.evaluation import row_slopes
+
 from bayes_lepu.rows.factoring import inverse_root
 from bayes_lepu.verdict.columns import Term
 from bayes_lepu.verdict.levels import LEVEL_REMEDY, interval
@@ -266,7 +265,7 @@ class Refit:
         E = np.eye(where.size)[:, free]
         if form.floor:  # (α, β) = (a, b)
             E[where.of_selection(0)] = E[where.of_class()]
-        links = make_links(link, form.of_class.link)
+        links = Links(link, form.of_class.link)
         return cls(form, rows, links, E, offset, precision[free], rates, free_rates, first[free])
 
     def point(self, z: Array) -> Point:
@@ -294,7 +293,7 @@ class Refit:
 
     def mixed(self, z: Array) -> tuple[Array, list[tuple[Rows, Point, Array]], Array]:
         """Log likelihood of the rows, the parts with their posterior shares, P(y=1 | labels)."""
-        point, links, found = self.point(z), by_number(self.links), []
+        point, links, found = self.point(z), self.links, []
         for rows, log_share, shift in self.form.parts(self.rows):
             at = point._replace(beta=point.beta + shift)
             loglik, m = row_terms(rows, links, at)
@@ -309,7 +308,7 @@ class Refit:
 
         The gradient of a mixture is that of its parts, each row weighted by its share in them.
         """
-        links = by_number(self.links)
+        links = self.links
         if len(self.form.shifts) == 1 and self.form.copied is None:
             value, grad = loglik_grad(self.rows, links, self.point(z))
         else:
@@ -323,7 +322,7 @@ class Refit:
         """Steps in which the curvature is one; of several annotators the coordinates themselves."""
         if len(self.rows.labels) > 1:
             return np.eye(len(z))
-        info = loglik_grad_info(self.rows, by_number(self.links), self.point(z))[2]
+        info = loglik_grad_info(self.rows, self.links, self.point(z))[2]
         curvature = self.E.T @ info @ self.E + np.diag(self.precision)
         size = np.sqrt(np.maximum(np.diag(curvature), 1e-8))
         # Some directions have no curvature at all: a thousandth is added.
@@ -356,10 +355,10 @@ class Refit:
 
     def slopes(self) -> tuple[Array, Array]:
         """Slopes of every row in the predictors ``(J + 1, n)``, the class last, and in e."""
-        links, once = by_number(self.links), np.ones(len(self.rows.X))  # weights come in `sd`
+        links, once = self.links, np.ones(len(self.rows.X))  # weights come in `sd`
         slopes, false = np.zeros((2, len(self.rows.labels) + 1, len(self.rows.X)))
         for rows, at, of in self.found[1]:
-            slopes += of * row_slopes(rows._replace(weight=once), links, at)[1]
+            slopes += of * row_slopes(rows._replace(weight=once), links, at)
             m = row_terms(rows, links, at)[1]
             false[:-1] += (
                 of * np.where(rows.labels >= 0, rows.labels - at.epsilon[:, None], 0) * (1 - m)

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from bayes_lepu.datasets import PUDataset
 from bayes_lepu.errors import DataError
-from bayes_lepu.factors import factor_value
-from bayes_lepu.factors.logistic import LINK
+
+from bayes_lepu.factors.curves import LOGISTIC
 from bayes_lepu.links import sigmoid
 
 Distribution = Literal["uniform", "normal", "unit"]
@@ -101,7 +101,7 @@ def simulate_paper(
     t = sigmoid(X @ a + b)
     with np.errstate(divide="ignore"):  # a rate of exactly zero is a legitimate limit
         log_w = np.log([gamma, lam, 1.0 - gamma - lam])
-    s = factor_value(LINK, X @ alpha + beta, log_w)
+    s = LOGISTIC.mixed_value(X @ alpha + beta, log_w)
     y = rng.random(n) < t
     l = y & (rng.random(n) < s)
     return PUDataset(
