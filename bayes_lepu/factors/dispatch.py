@@ -124,3 +124,11 @@ def link_logs(link: int, z: float) -> tuple[float, float, float]:
     room[0, 0] = z
     call_link(link, 1, room[0], room[1], room[2], room[3])
     return room[1, 0], room[2, 0], room[3, 0]
+
+
+def factor_values(link: Link, z: Array, log_rates: Array) -> tuple[Array, Array, Array]:
+    """ψ, 1 - ψ and ∂ψ/∂z of predictors (n,), as quickly as the kernel has them."""
+    up, down, slope = np.empty((3, z.size))
+    fill_curve(code_of(link), z, up, down, slope)
+    gamma, lam, rho = np.exp(log_rates)
+    return gamma + rho * up, lam + rho * down, rho * slope

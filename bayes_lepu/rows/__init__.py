@@ -18,11 +18,11 @@ from bayes_lepu.rows.arguments import (
     make_point,
     make_rows,
 )
-from bayes_lepu.rows.formula import outside_moments
 from bayes_lepu.rows.sparse_matrices import (
     loglik_grad,
     loglik_grad_info,
     observed_information,
+    outside_moments,
     row_slopes,
     row_terms,
 )

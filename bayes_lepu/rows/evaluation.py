@@ -58,6 +58,12 @@ def exp_ratio(log_x: float, log_y: float) -> float:
 
 
 @jit
+def exp_of(log_rates: Array) -> tuple:
+    """The three rates."""
+    return math.exp(log_rates[0]), math.exp(log_rates[1]), math.exp(log_rates[2])
+
+
+@jit
 def log_factor_of(link: int, z: float, rates: Array) -> tuple:
     """Log ψ, log(1 - ψ) and log ψ' of a link mixed by rates."""
     up, down, slope = link_logs(link, z)
@@ -115,26 +121,19 @@ def cell_log(label: int, omega: float, link: int, rates: Array) -> tuple:
 
 @jit
 def add_far_rows(
-    rows: Rows,
-    start: int,
-    links: Codes,
-    point: Point,
-    tau: Array,
-    omega: Array,
-    d_tau: Array,
-    d: Array,
+    rows: Rows, start: int, links: Codes, point: Point, z: tuple, d_tau: Array, d: Array,
     grad: Array,
-) -> float:
+) -> float:  # fmt: skip
     """Log-likelihood of a tile's far rows, those whose ``d_tau`` is NaN.
 
-    Fills their slopes in the predictors and adds those in u, v and e.
+    ``z`` holds τ (m,) and ω (J, m). Fills the slopes in them and adds those in u, v and e.
     """
+    tau, omega = z
     J, width, total = omega.shape[0], rows.X.shape[1] + 1, 0.0
     for i in range(d_tau.size):
         if not math.isnan(d_tau[i]):
             continue
-        labels, w = rows.labels[:, start + i], rows.weight[start + i]
-        known = rows.known[start + i]
+        labels, known, w = rows.labels[:, start + i], rows.known[start + i], rows.weight[start + i]
         value, slope, m = row_log(labels, known, tau[i], omega[:, i], links, point)
         total += w * value
         d_tau[i] = w * slope
@@ -150,42 +149,46 @@ def add_far_rows(
     return total
 
 
-@jit_sums
-def weighted_logs(weight: Array, value: Array) -> float:
-    """Σ w log L."""
-    total = 0.0
-    for i in range(value.size):
-        total += weight[i] * log(value[i])
-    return total
-
-
 # One annotator without false marks ---------------------------------------------------------------
 
 
-@jit_sums
-def slopes_of_tile(
-    labels: Array,
-    known: Array,
-    weight: Array,
-    first: tuple,
-    second: tuple,
-    class_rates: Array,
-    rates: Array,
-    value: Array,
-    d_tau: Array,
-    d_omega: Array,
-) -> tuple:
-    """Sums of the slopes in u and v, and the number of far rows.
+@jit
+def factors_of_tile(rows: Rows, start: int, links: Codes, point: Point, room: Array) -> tuple:
+    """(z, F, 1 - F, F') of the class and of the annotator (z = 0 where s does not depend on x)."""
+    X = rows.X[start : start + room.shape[1]]
+    m = X.shape[0]
+    first = (room[0, :m], room[1, :m], room[2, :m], room[3, :m])
+    second = (room[4, :m], room[5, :m], room[6, :m], room[7, :m])
+    if point.rates[0, 2] > -math.inf:
+        alpha = point.alpha[0]
+        predict_two(X, point.a, point.b, alpha, point.beta[0], first[0], second[0])
+    else:
+        predict(X, point.a, point.b, first[0])
+        second[0][:] = 0.0
+    fill_curve(links.of_class, *first)
+    fill_curve(links.of_selection, *second)
+    return first, second
 
-    Fills the likelihood ``value`` of every row and its slopes ``d_tau`` and ``d_omega``, which are
-    multiplied by the weight. No sum mixes signs, so no digits are lost. Far rows count as L = 1
-    with slopes of zero, and are marked by d_tau = NaN.
+
+@jit_sums
+def add_single(
+    rows: Rows, start: int, links: Codes, point: Point, first: tuple, second: tuple, room: Array,
+    grad: Array,
+) -> float:  # fmt: skip
+    """Log-likelihood of a tile of rows with one annotator; adds its gradient.
+
+    The last of ``first`` and ``second`` come with F' and leave with the slopes in τ and ω. No sum
+    mixes signs, so no digits are lost. Far rows count as L = 1 with slopes of zero.
     """
-    (tau, up_t, down_t, slope_t), (omega, up_s, down_s, slope_s) = first, second
-    base, lost, span = math.exp(class_rates[0]), math.exp(class_rates[1]), math.exp(class_rates[2])
-    gamma, lam, rho = math.exp(rates[0]), math.exp(rates[1]), math.exp(rates[2])
-    far, sum_u, sum_v = 0, 0.0, 0.0
-    for i in range(labels.size):
+    (tau, up_t, down_t, d_tau), (omega, up_s, down_s, d_omega) = first, second
+    m, q = tau.size, rows.X.shape[1] + 1
+    labels, known = rows.labels[0, start : start + m], rows.known[start : start + m]
+    X, weight = rows.X[start : start + m], rows.weight[start : start + m]
+    value = room[8, :m]
+    base, lost, span = exp_of(point.class_rates)
+    gamma, lam, rho = exp_of(point.rates[0])
+    far, sum_u, sum_v, loglik = 0, 0.0, 0.0, 0.0
+    for i in range(m):
         marked, shown = labels[i] == 1, labels[i] >= 0
         negative, positive = known[i] == 0, known[i] == 1
         t, not_t = base + span * up_t[i], lost + span * down_t[i]
@@ -206,58 +209,18 @@ def slopes_of_tile(
         value[i] = L
         inverse = weight[i] / L
         by_psi = sign * t * inverse if near else 0.0
-        d_tau[i] = span * slope_t[i] * (D * inverse) if near else math.nan
-        d_omega[i] = by_psi * (rho * slope_s[i])
+        d_tau[i] = span * d_tau[i] * (D * inverse) if near else math.nan
+        d_omega[i] *= by_psi * rho
         sum_u += by_psi * not_psi
         sum_v += by_psi * psi
-    return gamma * sum_u, -lam * sum_v, far
-
-
-@jit
-def factors_of_tile(rows: Rows, start: int, links: Codes, point: Point, room: Array) -> tuple:
-    """(z, F, 1 - F, F') of the class and of the annotator (z = 0 where s does not depend on x)."""
-    X = rows.X[start : start + room.shape[1]]
-    m = X.shape[0]
-    first = (room[0, :m], room[1, :m], room[2, :m], room[3, :m])
-    second = (room[4, :m], room[5, :m], room[6, :m], room[7, :m])
-    if point.rates[0, 2] > -math.inf:
-        alpha = point.alpha[0]
-        predict_two(X, point.a, point.b, alpha, point.beta[0], first[0], second[0])
-    else:
-        predict(X, point.a, point.b, first[0])
-        second[0][:] = 0.0
-    fill_curve(links.of_class, first[0], first[1], first[2], first[3])
-    fill_curve(links.of_selection, second[0], second[1], second[2], second[3])
-    return first, second
-
-
-@jit
-def add_single(
-    rows: Rows,
-    start: int,
-    links: Codes,
-    point: Point,
-    first: tuple,
-    second: tuple,
-    room: Array,
-    grad: Array,
-) -> float:
-    """Log-likelihood of a tile of rows with one annotator; adds its gradient."""
-    m, q = first[0].size, rows.X.shape[1] + 1
-    part = slice(start, start + m)
-    X, weight = rows.X[part], rows.weight[part]
-    value, d_tau, d_omega = room[8, :m], room[9, :m], room[10, :m]
-    d_u, d_v, far = slopes_of_tile(
-        rows.labels[0, part], rows.known[part], weight, first, second, point.class_rates,
-        point.rates[0], value, d_tau, d_omega,
-    )  # fmt: skip
-    loglik = weighted_logs(weight, value)
-    grad[2 * q] += d_u
-    grad[2 * q + 1] += d_v
+    for i in range(m):
+        loglik += weight[i] * log(value[i])
+    grad[2 * q] += gamma * sum_u
+    grad[2 * q + 1] -= lam * sum_v
     if far > 0:
-        omega, d = second[0].reshape(1, m), d_omega.reshape(1, m)
-        loglik += add_far_rows(rows, start, links, point, first[0], omega, d_tau, d, grad)
-    if point.rates[0, 2] > -math.inf:
+        z, d = (tau, omega.reshape(1, m)), d_omega.reshape(1, m)
+        loglik += add_far_rows(rows, start, links, point, z, d_tau, d, grad)
+    if rho > 0.0:
         add_columns_two(X, d_tau, d_omega, grad[:q], grad[q : 2 * q])
     else:
         add_columns(X, d_tau, grad[:q])
@@ -269,7 +232,7 @@ def single_grad(rows: Rows, links: Codes, point: Point) -> tuple[float, Array]:
     """`loglik_grad` for one annotator without false marks."""
     n, p = rows.X.shape
     size = tile_rows(p)
-    room, loglik, grad = np.empty((11, size)), 0.0, np.zeros(2 * p + 2 + OWN)
+    room, loglik, grad = np.empty((9, size)), 0.0, np.zeros(2 * p + 2 + OWN)
     for start in range(0, n, size):
         first, second = factors_of_tile(rows, start, links, point, room)
         loglik += add_single(rows, start, links, point, first, second, room, grad)
@@ -278,17 +241,16 @@ def single_grad(rows: Rows, links: Codes, point: Point) -> tuple[float, Array]:
 
 @jit
 def single_pair(rows: Rows, links: Codes, point: Point) -> tuple[float, Array, float, Array]:
-    """`loglik_grad_pair` without false marks: both evaluations share predictors and F."""
+    """`loglik_grad_pair` without false marks: both evaluations share the predictors."""
     n, p = rows.X.shape
     size = tile_rows(p)
-    room, here, there = np.empty((11, size)), 0.0, 0.0
+    room, here, there = np.empty((9, size)), 0.0, 0.0
     grad, grad_there = np.zeros(2 * p + 2 + OWN), np.zeros(2 * p + 2 + OWN)
     for start in range(0, n, size):
         first, second = factors_of_tile(rows, start, links, point, room)
         here += add_single(rows, start, links, point, first, second, room, grad)
-        if links.of_class != links.of_selection:
-            fill_curve(links.of_class, second[0], second[1], second[2], second[3])
-            fill_curve(links.of_selection, first[0], first[1], first[2], first[3])
+        fill_curve(links.of_class, *second)
+        fill_curve(links.of_selection, *first)
         there += add_single(rows, start, links, point, second, first, room, grad_there)
     return here, grad, there, grad_there
 
@@ -297,16 +259,21 @@ def single_pair(rows: Rows, links: Codes, point: Point) -> tuple[float, Array, f
 # Loops over annotators are outside and loops over rows inside, so that all of them vectorise.
 
 
+@jit
+def make_room(rows: Rows, size: int) -> tuple:
+    """Arrays for a tile, per row: of every predictor, of the row alone; and for its annotators."""
+    J = rows.labels.shape[0]
+    return np.empty((4, J + 1, size)), np.empty((7, size)), np.empty(J, np.intp)
+
+
 @jit_sums
-def multiply_cells(
-    labels: Array, omega: Array, up: Array, down: Array, rates: Array, epsilon: float, sums: tuple
-) -> None:
+def multiply_cells(labels: Array, cells: tuple, rates: Array, epsilon: float, sums: tuple) -> None:
     """One annotator's factors: updates A, B, 1 - A and the smallest factor ``least``.
 
     Once B is not 1 any more, 1 - A becomes NaN.
     """
-    A, B, short, least = sums
-    gamma, lam, rho = math.exp(rates[0]), math.exp(rates[1]), math.exp(rates[2])
+    (omega, up, down, _), (A, B, short, least) = cells, sums
+    gamma, lam, rho = exp_of(rates)
     for i in range(labels.size):
         marked, shown = labels[i] == 1, labels[i] >= 0
         psi, not_psi = gamma + rho * up[i], lam + rho * down[i]
@@ -322,26 +289,15 @@ def multiply_cells(
 
 @jit_sums
 def combine_cells(
-    known: Array,
-    weight: Array,
-    tau: Array,
-    up: Array,
-    down: Array,
-    class_rates: Array,
-    sums: tuple,
-    value: Array,
-    d_tau: Array,
-    m: Array,
-    not_m: Array,
+    known: Array, weight: Array, cells: tuple, class_rates: Array, sums: tuple, out: tuple
 ) -> int:
     """Number of far rows; fills L and the responsibilities times the weight.
 
-    ``d_tau`` comes with F' and leaves with the slope in τ.
-
-    Far rows count as L = 1 with slopes of zero, and are marked by d_tau = NaN.
+    The last of ``cells`` comes with F' and leaves with the slope in τ. Far rows count as L = 1 with
+    slopes of zero, and are marked by a slope in τ of NaN.
     """
-    A, B, short, least = sums
-    base, lost, span = math.exp(class_rates[0]), math.exp(class_rates[1]), math.exp(class_rates[2])
+    (tau, up, down, d_tau), (A, B, short, least), (value, m, not_m) = cells, sums, out
+    base, lost, span = exp_of(class_rates)
     far = 0
     for i in range(known.size):
         negative, positive = known[i] == 0, known[i] == 1
@@ -365,17 +321,11 @@ def combine_cells(
 
 @jit_sums
 def slopes_of_annotator(
-    labels: Array,
-    up: Array,
-    down: Array,
-    rates: Array,
-    epsilon: float,
-    m: Array,
-    not_m: Array,
-    d: Array,
+    labels: Array, cells: tuple, rates: Array, epsilon: float, m: Array, not_m: Array
 ) -> tuple:
-    """Sums of the slopes in u, v and e; ``d`` comes with F' and leaves with the slope in ω."""
-    gamma, lam, rho = math.exp(rates[0]), math.exp(rates[1]), math.exp(rates[2])
+    """Sums of the slopes in u, v and e; the last of ``cells`` leaves with the slope in ω."""
+    _, up, down, d = cells
+    gamma, lam, rho = exp_of(rates)
     sum_u = sum_v = sum_e = 0.0
     for i in range(labels.size):
         marked, shown = labels[i] == 1, labels[i] >= 0
@@ -409,25 +359,21 @@ def active_annotators(labels: Array, out: Array) -> Array:
 
 @jit
 def cells_of_tile(
-    rows: Rows,
-    start: int,
-    links: Codes,
-    point: Point,
-    who: Array,
-    weight: Array,
-    cube: Array,
-    room: Array,
-) -> int:
-    """Number of far rows of a tile of rows that the annotators ``who`` have seen.
+    rows: Rows, start: int, links: Codes, point: Point, weight: Array, space: tuple
+) -> tuple:
+    """Annotators who have seen any row of a tile, and the number of its far rows.
 
-    Fills z, F, 1 - F and the slope of the class in ``cube[0:4, J]``, those of the annotators with
-    F' as the last, and in ``room`` A, B, 1 - A, the smallest factor, L, w m and w (1 - m).
+    Fills z, F, 1 - F and the slope of the class in the cube's last column, z, F, 1 - F and F' of
+    the annotators in the others; and for every row A, B, 1 - A, the smallest factor, L, w m and
+    w (1 - m).
     """
+    cube, room, places = space
     m, J = weight.size, rows.labels.shape[0]
-    X = rows.X[start : start + m]
-    z, up, down, d = cube[0], cube[1], cube[2], cube[3]
+    X, z = rows.X[start : start + m], cube[0]
+    who = active_annotators(rows.labels[:, start : start + m], places)
     predict(X, point.a, point.b, z[J, :m])
-    fill_curve(links.of_class, z[J, :m], up[J, :m], down[J, :m], d[J, :m])
+    of_class = (cube[0, J, :m], cube[1, J, :m], cube[2, J, :m], cube[3, J, :m])
+    fill_curve(links.of_class, *of_class)
     for k in range(0, who.size - 1, 2):
         i, j = who[k], who[k + 1]
         first, second = point.alpha[i], point.alpha[j]
@@ -439,64 +385,56 @@ def cells_of_tile(
     for i in range(m):
         sums[0][i], sums[1][i], sums[2][i], sums[3][i] = 1.0, 1.0, 0.0, 1.0
     for j in who:
-        fill_curve(links.of_selection, z[j, :m], up[j, :m], down[j, :m], d[j, :m])
+        cells = (cube[0, j, :m], cube[1, j, :m], cube[2, j, :m], cube[3, j, :m])
+        fill_curve(links.of_selection, *cells)
         labels = rows.labels[j, start : start + m]
-        multiply_cells(
-            labels, z[j, :m], up[j, :m], down[j, :m], point.rates[j], point.epsilon[j], sums
-        )
-    return combine_cells(
-        rows.known[start : start + m], weight, z[J, :m], up[J, :m], down[J, :m],
-        point.class_rates, sums, room[4, :m], d[J, :m], room[5, :m], room[6, :m],
-    )  # fmt: skip
+        multiply_cells(labels, cells, point.rates[j], point.epsilon[j], sums)
+    out = (room[4, :m], room[5, :m], room[6, :m])
+    known = rows.known[start : start + m]
+    return who, combine_cells(known, weight, of_class, point.class_rates, sums, out)
 
 
-@jit
+@jit_sums
 def slopes_of_rows(
-    rows: Rows,
-    start: int,
-    links: Codes,
-    point: Point,
-    who: Array,
-    cube: Array,
-    room: Array,
-    grad: Array,
-) -> float:
-    """Log-likelihood of a tile of rows with any number of annotators.
+    rows: Rows, start: int, links: Codes, point: Point, space: tuple, grad: Array
+) -> tuple:
+    """Log-likelihood of a tile of rows, and the annotators who have seen any of them.
 
     Fills the slopes of every row in the predictors, ``cube[3]`` with the class last, and adds
     everything but the slopes of X to ``grad``.
     """
-    m, p, J = min(cube.shape[2], rows.X.shape[0] - start), rows.X.shape[1], rows.labels.shape[0]
-    width, d, d_tau, weight = p + 1, cube[3], cube[3, J, :m], rows.weight[start : start + m]
-    far = cells_of_tile(rows, start, links, point, who, weight, cube, room)
-    loglik = weighted_logs(weight, room[4, :m])
+    cube, room, _ = space
+    m, width, J = min(cube.shape[2], rows.X.shape[0] - start), rows.X.shape[1] + 1, len(rows.labels)
+    weight, value, loglik = rows.weight[start : start + m], room[4, :m], 0.0
+    who, far = cells_of_tile(rows, start, links, point, weight, space)
+    for i in range(m):
+        loglik += weight[i] * log(value[i])
     for j in who:
-        labels, own = rows.labels[j, start : start + m], p + 1 + j * (width + OWN) + width
+        labels, own = rows.labels[j, start : start + m], width + j * (width + OWN) + width
+        cells = (cube[0, j, :m], cube[1, j, :m], cube[2, j, :m], cube[3, j, :m])
         d_u, d_v, d_e = slopes_of_annotator(
-            labels, cube[1, j, :m], cube[2, j, :m], point.rates[j], point.epsilon[j],
-            room[5, :m], room[6, :m], d[j, :m],
-        )  # fmt: skip
+            labels, cells, point.rates[j], point.epsilon[j], room[5, :m], room[6, :m]
+        )
         grad[own] += d_u
         grad[own + 1] += d_v
         grad[own + 2] += d_e
     if far > 0:
-        tau, omega = cube[0, J], cube[0, :J]
-        loglik += add_far_rows(rows, start, links, point, tau, omega, d_tau, d[:J], grad)
-    return loglik
+        z, d_tau, d = (cube[0, J], cube[0, :J]), cube[3, J, :m], cube[3, :J]
+        loglik += add_far_rows(rows, start, links, point, z, d_tau, d, grad)
+    return loglik, who
 
 
 @jit
 def several_grad(rows: Rows, links: Codes, point: Point) -> tuple[float, Array]:
     """`loglik_grad` for any number of annotators."""
-    n, p = rows.X.shape
-    J, size = rows.labels.shape[0], tile_rows(p)
-    room, cube, places = np.empty((7, size)), np.empty((4, J + 1, size)), np.empty(J, np.intp)
-    loglik, grad, width = 0.0, np.zeros(p + 1 + J * (p + 1 + OWN)), p + 1
+    (n, p), J = rows.X.shape, rows.labels.shape[0]
+    size, width = tile_rows(p), p + 1
+    space, loglik, grad = make_room(rows, size), 0.0, np.zeros(p + 1 + J * (p + 1 + OWN))
     for start in range(0, n, size):
-        X = rows.X[start : start + size]
-        m, d = X.shape[0], cube[3]
-        who = active_annotators(rows.labels[:, start : start + size], places)
-        loglik += slopes_of_rows(rows, start, links, point, who, cube, room, grad)
+        X, d = rows.X[start : start + size], space[0][3]
+        m = X.shape[0]
+        here, who = slopes_of_rows(rows, start, links, point, space, grad)
+        loglik += here
         add_columns(X, d[J, :m], grad[:width])
         for k in range(0, who.size - 1, 2):
             i, j = who[k], who[k + 1]
@@ -514,31 +452,28 @@ def row_slopes(rows: Rows, links: Codes, point: Point) -> tuple[float, Array, Ar
 
     The class comes last among the slopes; the gradient is in the flat order, without those of X.
     """
-    n, p = rows.X.shape
-    J, size = rows.labels.shape[0], tile_rows(p)
-    room, cube, places = np.empty((7, size)), np.empty((4, J + 1, size)), np.empty(J, np.intp)
-    loglik, grad, out = 0.0, np.zeros(p + 1 + J * (p + 1 + OWN)), np.zeros((J + 1, n))
-    for start in range(0, n, size):
-        who = active_annotators(rows.labels[:, start : start + size], places)
-        loglik += slopes_of_rows(rows, start, links, point, who, cube, room, grad)
-        for i in range(min(size, n - start)):
-            out[J, start + i] = cube[3, J, i]
+    (n, p), J = rows.X.shape, rows.labels.shape[0]
+    space, loglik = make_room(rows, tile_rows(p)), 0.0
+    grad, out = np.zeros(p + 1 + J * (p + 1 + OWN)), np.zeros((J + 1, n))
+    for start in range(0, n, tile_rows(p)):
+        here, who = slopes_of_rows(rows, start, links, point, space, grad)
+        loglik += here
+        for i in range(min(tile_rows(p), n - start)):
+            out[J, start + i] = space[0][3, J, i]
             for j in who:
-                out[j, start + i] = cube[3, j, i]
+                out[j, start + i] = space[0][3, j, i]
     return loglik, out, grad
 
 
 @jit
 def row_terms(rows: Rows, links: Codes, point: Point) -> tuple[Array, Array]:
     """Log-likelihood of every row (without its weight), and P(y=1 | x, labels)."""
-    n, p = rows.X.shape
-    J, size = rows.labels.shape[0], tile_rows(p)
-    room, cube, places = np.empty((7, size)), np.empty((4, J + 1, size)), np.empty(J, np.intp)
-    loglik, positive, ones = np.empty(n), np.empty(n), np.ones(size)
+    n, size, J = rows.X.shape[0], tile_rows(rows.X.shape[1]), rows.labels.shape[0]
+    space, loglik, positive, ones = make_room(rows, size), np.empty(n), np.empty(n), np.ones(size)
+    cube, room, _ = space
     for start in range(0, n, size):
         m = min(size, n - start)
-        who = active_annotators(rows.labels[:, start : start + m], places)
-        cells_of_tile(rows, start, links, point, who, ones[:m], cube, room)
+        cells_of_tile(rows, start, links, point, ones[:m], space)
         for i in range(m):
             row = start + i
             loglik[row], positive[row] = log(room[4, i]), room[5, i]

@@ -138,28 +138,6 @@ def loglik_grad(rows: Rows, links: Links, point: Point) -> tuple[float, Array]:
     return float(terms.weight @ terms.loglik), grad
 
 
-def outside_moments(
-    rows: Rows, links: Links, point: Point
-) -> tuple[float, float, Array, Array, Array]:
-    r"""Sums that a known class prior or label frequency needs, with their gradients.
-
-    W = :math:`\sum w_i`; T = :math:`\sum w_i t_i`, so that π = T / W, and its gradient (size,);
-    M (J,) = :math:`\sum w_i t_i \psi_{ij}`, so that c_j = M_j / T, and their gradients (J, size).
-    """
-    where, w = flat_order(rows), rows.weight
-    tau, omega = rows.X @ point.a + point.b, point.alpha @ rows.X.T + point.beta[:, None]
-    t, _, t_slope = map(np.exp, links.of_class.mixed(tau, point.class_rates))
-    psi, not_psi, slope = map(np.exp, links.of_selection.mixed(omega, point.rates[:, None, :]))
-    gamma, lam = np.exp(point.rates[:, :2].T)
-    dT, dM = np.zeros(where.size), np.zeros((where.J, where.size))
-    dT[where.of_class()] = _spread(rows.X, w * t_slope)
-    for j in range(where.J):
-        dM[j, where.of_class()] = _spread(rows.X, w * t_slope * psi[j])
-        dM[j, where.of_selection(j)] = _spread(rows.X, w * t * slope[j])
-        dM[j, where.own(j)] = gamma[j] * (w * t) @ not_psi[j], -lam[j] * (w * t) @ psi[j], 0.0
-    return float(w.sum()), float(w @ t), dT, psi @ (w * t), dM
-
-
 def _spread(design: Array, d: Array) -> Array:
     """Sums of d times every column, and of d."""
     return np.append(d @ design, d.sum())

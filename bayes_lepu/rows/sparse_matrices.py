@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
+from bayes_lepu.factors.dispatch import factor_values
 from bayes_lepu.links import Array
 from bayes_lepu.rows import evaluation, formula
 from bayes_lepu.rows.arguments import Links, Point, Rows, flat_order
@@ -85,6 +86,29 @@ def observed_information(rows: Rows, links: Links, point: Point) -> tuple[Array]
     if is_sparse(rows.X):
         return _in_dense_blocks(observed_information, rows, links, point)
     return (formula.observed_information(rows, links, point),)
+
+
+def outside_moments(
+    rows: Rows, links: Links, point: Point
+) -> tuple[float, float, Array, Array, Array]:
+    r"""Sums that a known class prior or label frequency needs, with their gradients.
+
+    W = :math:`\sum w_i`; T = :math:`\sum w_i t_i`, so that π = T / W, and its gradient (size,);
+    M (J,) = :math:`\sum w_i t_i \psi_{ij}`, so that c_j = M_j / T, and their gradients (J, size).
+    """
+    where, w = flat_order(rows), rows.weight
+    t, _, d_tau = factor_values(links.of_class, rows.X @ point.a + point.b, point.class_rates)
+    t, d_tau = w * t, w * d_tau
+    dT, M, dM = np.zeros(where.size), np.zeros(where.J), np.zeros((where.J, where.size))
+    dT[where.of_class()] = *(d_tau @ rows.X), d_tau.sum()
+    for j, rates in enumerate(point.rates):
+        omega = rows.X @ point.alpha[j] + point.beta[j]
+        psi, not_psi, slope = factor_values(links.of_selection, omega, rates)
+        M[j], by_class, by_omega = t @ psi, d_tau * psi, t * slope
+        dM[j, where.of_class()] = *(by_class @ rows.X), by_class.sum()
+        dM[j, where.of_selection(j)] = *(by_omega @ rows.X), by_omega.sum()
+        dM[j, where.own(j)] = np.exp(rates[0]) * (t @ not_psi), -np.exp(rates[1]) * M[j], 0.0
+    return float(w.sum()), float(t.sum()), dT, M, dM
 
 
 def _in_dense_blocks(
