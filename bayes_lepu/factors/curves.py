@@ -119,9 +119,7 @@ def probit_graph(z: Any) -> tuple[Any, Any]:
     return log_cdf(z), log_cdf(-z)
 
 
-PROBIT = Link(
-    "probit", probit_logs, lambda z: -z, probit_scalar_logs, probit_graph, probit_scalar
-)
+PROBIT = Link("probit", probit_logs, lambda z: -z, probit_scalar_logs, probit_graph, probit_scalar)
 
 # Cauchit: F(z) = 1/2 + arctan(z)/π, the angle of the point (-z, 1) divided by π ------------------
 
@@ -219,34 +217,24 @@ def loglog_graph(z: Any) -> tuple[Any, Any]:
     return -pt.exp(-z), pt.switch(z > SMALL, -z - 0.5 * pt.exp(-z), near)
 
 
-@jit
-def cloglog_scalar_logs(z: float) -> tuple[float, float, float]:
-    """Log F, log(1 - F) and log F' of the complementary link, of one number."""
-    up, down, slope = loglog_scalar_logs(-z)
-    return down, up, slope
+def mirrored(function: Any) -> Any:
+    """A function of the link 1 - F(-z), from the one of F."""
 
+    def mirror(z):  # type: ignore[no-untyped-def]
+        up, down, slope = function(-z)
+        return down, up, slope
 
-@jit
-def cloglog_scalar(z: float) -> tuple[float, float, float]:
-    """F, 1 - F and F' of the complementary link."""
-    up, down, slope = loglog_scalar(-z)
-    return down, up, slope
-
-
-def cloglog_logs(z: Array) -> tuple[Array, Array, Array]:
-    """Log F, log(1 - F) and log F' of the complementary link."""
-    up, down, slope = loglog_logs(-z)
-    return down, up, slope
+    return mirror
 
 
 LOGLOG = Link("loglog", loglog_logs, loglog_bend, loglog_scalar_logs, loglog_graph, loglog_scalar)
 CLOGLOG = Link(
     "cloglog",
-    cloglog_logs,
+    mirrored(loglog_logs),
     lambda z: -loglog_bend(-z),
-    cloglog_scalar_logs,
+    mirrored(loglog_scalar_logs),
     lambda z: loglog_graph(-z)[::-1],
-    cloglog_scalar,
+    mirrored(loglog_scalar),
 )
 
 # Factors: a link alone, or the logistic one with rates -------------------------------------------
