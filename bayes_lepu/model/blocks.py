@@ -1,12 +1,9 @@
-r"""The parameter table of a model, and everything that follows from it.
+r"""The parameter table of a model: one block for every parameter.
 
-A model is a list of blocks. A block has a name, a place in the row formula (its slot), dimensions,
-a transform to unconstrained coordinates, and a prior. From the table follow the packing of
-parameters into a vector of coordinates z (`coordinates`), the names of the coordinates, the prior's
-density, and the variables of the PyMC graph.
+From it follow the packing of parameters into coordinates z (`coordinates`), the prior's density,
+the variables of the PyMC graph, the tree and the file.
 
-One annotator has the blocks ``alpha``, ``beta`` and the rates of the propensity. Several annotators
-are partially pooled: each of these blocks becomes three,
+Several annotators are partially pooled: each block of the propensity becomes three,
 
 .. math:: \alpha_j = \bar\alpha + \sigma_\alpha z_j, \qquad z_j \sim N(0, 1),
 
@@ -14,22 +11,24 @@ are partially pooled: each of these blocks becomes three,
 ``z_alpha``. Rates are pooled on the scale of their coordinates. Slopes ``delta`` of columns that
 differ between the annotators of a row are the same for all of them.
 
-Slopes with unknown scales of their own, of smooth terms, group intercepts, or all of a factor, are
+Slopes with unknown scales, of smooth terms, group intercepts, or all of a factor, are
 
 .. math:: a_k = m_k + \sigma_{g(k)} z_k, \qquad z_k \sim N(0, 1), \quad \sigma_g \sim N^+(0, s_g^2)
 
-with the blocks ``z_a`` and ``sigma_a``. Columns with the same scale g are those of one term, such
-as the columns of a spline. Columns without one keep the prior they have, and z is the slope itself.
+with the blocks ``z_a`` and ``sigma_a``. The columns of one term have the same scale g. Columns
+without one keep the prior they have, and z is the slope itself.
 """
 
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import compress
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bayes_lepu.data.pu_data import PUData
+from bayes_lepu.factors.factor import LARGEST, logs_to_ratios, ratios_to_logs
 from bayes_lepu.links import Array
 from bayes_lepu.priors.prior import Prior, Priors
 
@@ -41,32 +40,17 @@ Role = Literal["value", "mean", "scale", "deviation", "hyper"]
 Transform = Literal["identity", "log", "ratios"]
 
 STANDARD = Prior("normal", scale=1.0)  # of the annotators' deviations
-LARGEST = 700.0  # log ratios are cut here: e^700 is still a number
 
 
 @dataclass(frozen=True, eq=False)
 class SlopeScales:
-    """How the slopes of one factor follow from their coordinates and scales.
+    """How the slopes of one factor follow from their coordinates and scales."""
 
-    Attributes
-    ----------
-    unit : Prior
-        Of the coordinates z.
-    prior : Prior
-        Of the scales σ.
-    names : tuple of str
-        Blocks of columns, one for each scale; empty where one scale serves the whole factor.
-    group : (columns,) array
-        Which scale each column has, -1 for none.
-    shift : (columns,) array
-        The centre m of every column's prior; 0 where it has no scale.
-    """
-
-    unit: Prior
-    prior: Prior
-    names: tuple[str, ...]
-    group: NDArray[np.intp]
-    shift: Array
+    unit: Prior  # of the coordinates z
+    prior: Prior  # of the scales σ
+    names: tuple[str, ...]  # terms, one for each scale; empty where one scale serves all columns
+    group: NDArray[np.intp]  # which scale each column has, -1 for none
+    shift: Array  # the centre m of every column's prior; 0 where it has no scale
 
     def same_form(self, other: "SlopeScales") -> bool:
         """Whether the same columns have scales, around the same centres."""
@@ -100,40 +84,21 @@ class SlopeScales:
 class Block:
     """One row of the parameter table.
 
-    Attributes
-    ----------
-    name : str
-        The name of the PyMC variable.
-    slot : str
-        Which part of the row formula it feeds.
-    role : {"value", "mean", "scale", "deviation", "hyper"}
-        The parameter itself; what annotators share, how much they differ, and by how much each
-        does; or the unknown scales of slopes.
-    transform : {"identity", "log", "ratios"}
-        From the natural value to the coordinates.
-    dims : tuple of str
-    labels : tuple of str
-        Readable names of the coordinates.
-    prior : Prior
-    stem : str
-        The parameter it belongs to.
-    parameter : str
-        What its natural values are called in priors and results: ``alpha_mean`` of the slopes
-        ``z_alpha_mean`` in units of their scales, elsewhere the name.
-    scales : SlopeScales, optional
-        Of slopes in units of unknown scales, and of these scales.
+    ``transform`` leads from the natural value to the coordinates, whose readable names are
+    ``labels``. ``parameter`` is the name of the natural values in priors and results:
+    ``alpha_mean`` of the slopes ``z_alpha_mean`` in units of their scales, else the name.
     """
 
-    name: str
-    slot: Slot
-    role: Role
+    name: str  # of the PyMC variable
+    slot: Slot  # the part of the row formula it feeds
+    role: Role  # the value; what annotators share, how far they differ; unknown scales of slopes
     transform: Transform
     dims: tuple[str, ...]
     labels: tuple[str, ...]
     prior: Prior
-    stem: str
+    stem: str  # the parameter it belongs to
     parameter: str
-    scales: SlopeScales | None = None
+    scales: SlopeScales | None = None  # of slopes in units of unknown scales, and of these scales
 
     @property
     def size(self) -> int:
@@ -147,6 +112,8 @@ class Block:
 
     def natural(self, z: Array) -> Array:
         """Natural values from coordinates ``(..., size)``; single ones lose the axis."""
+        if not self.size:
+            return np.full(z.shape[:-1], self.prior.loc)  # a known scale
         if self.transform == "log":
             z = np.exp(z)
         elif self.is_simplex:
@@ -163,7 +130,7 @@ class Block:
             x = np.asarray(natural, dtype=float)
             x = x if self.dims else x[..., None]
             if self.transform == "ratios":
-                return np.clip(np.log(x) - np.log1p(-x), -LARGEST, LARGEST)
+                return logit(x)
             return np.log(x) if self.transform == "log" else x
 
 
@@ -222,12 +189,13 @@ def with_priors(
     """What carries a prior, by name: parameters, or what annotators share and how they differ."""
     every = stems(spec, visits=visits)
     pooled = [stem for stem in every if stem.pooled and annotators > 1]
-    out: dict[str, tuple[Stem, Role]] = {}
-    for stem in every:
-        if stem in pooled:
-            out[f"{stem.name}_mean"] = stem, "mean"
-        else:
-            out[stem.name] = stem, "value"
+    out: dict[str, tuple[Stem, Role]] = {
+        f"{stem.name}_mean" if stem in pooled else stem.name: (
+            stem,
+            "mean" if stem in pooled else "value",
+        )
+        for stem in every
+    }
     return out | {f"sigma_{stem.name}": (stem, "scale") for stem in pooled}
 
 
@@ -237,33 +205,32 @@ def table(spec: "ModelSpec", data: PUData, priors: Priors) -> tuple[Block, ...]:
     carriers = with_priors(spec, data.n_annotators, visits=bool(data.visit_names))
     for name, (stem, role) in carriers.items():
         dims, labels = _entries(stem, spec, data)
+        block = partial(Block, slot=stem.slot, stem=stem.name)
         if role == "scale":
-            log_label = () if priors[name].is_known else (f"log {name}",)
-            scales.append(
-                Block(name, stem.slot, role, "log", (), log_label, priors[name], stem.name, name)
-            )
+            own = () if priors[name].is_known else (f"log {name}",)
+            given: dict[str, Any] = {
+                "transform": "log",
+                "dims": (),
+                "labels": own,
+                "prior": priors[name],
+            }
+            scales.append(block(name, role=role, parameter=name, **given))
             labels = tuple(f"z of {c}, {who}" for who in data.annotators for c in labels)
             dims = ("annotator", *(("log_ratio",) if dims == ("rate",) else dims))
+            given = {"transform": "identity", "dims": dims, "labels": labels, "prior": STANDARD}
             z = f"z_{stem.name}"
-            deviations.append(
-                Block(z, stem.slot, "deviation", "identity", dims, labels, STANDARD, stem.name, z)
-            )
+            deviations.append(block(z, role="deviation", parameter=z, **given))
             continue
         unknown = slope_scales(priors[name], len(labels))
-        own, prior = (f"z_{name}", unknown.unit) if unknown else (name, priors[name])
-        values.append(
-            Block(
-                own, stem.slot, role, stem.transform, dims, labels, prior, stem.name, name, unknown
-            )
-        )
+        given = {"transform": stem.transform, "dims": dims, "labels": labels, "scales": unknown}
+        given["prior"] = unknown.unit if unknown else priors[name]
+        values.append(block(f"z_{name}" if unknown else name, role=role, parameter=name, **given))
         if unknown:
             sigma, axis = f"sigma_{name}", "class_block" if stem.slot == "a" else "selection_block"
             labels = tuple(f"log {sigma}[{term}]" for term in unknown.names) or (f"log {sigma}",)
-            dims = (axis,) if unknown.names else ()
-            prior, slot = unknown.prior, stem.slot
-            hypers.append(
-                Block(sigma, slot, "hyper", "log", dims, labels, prior, name, sigma, unknown)
-            )
+            given = {"transform": "log", "dims": (axis,) if unknown.names else (), "labels": labels}
+            given |= {"prior": unknown.prior, "scales": unknown, "parameter": sigma}
+            hypers.append(Block(sigma, slot=stem.slot, role="hyper", stem=name, **given))
     return (*values, *scales, *deviations, *hypers)
 
 
@@ -287,14 +254,7 @@ def slope_scales(prior: Prior, size: int) -> SlopeScales | None:
     return SlopeScales(Prior("columns", parts=unit), of_scales, tuple(order), *places)
 
 
-def ratios_to_logs(u: Array) -> Array:
-    """Logarithms of the components (..., k + 1) of a simplex from its coordinates (..., k)."""
-    z = np.concatenate([u, np.zeros((*u.shape[:-1], 1))], axis=-1)
-    return z - np.logaddexp.reduce(z, axis=-1, keepdims=True)
-
-
-def logs_to_ratios(log_w: Array) -> Array:
-    """Inverse of `ratios_to_logs`, cut at ±`LARGEST`."""
-    with np.errstate(invalid="ignore"):
-        ratios = log_w[..., :-1] - log_w[..., -1:]
-    return np.clip(np.nan_to_num(ratios), -LARGEST, LARGEST)
+def logit(rate: Array | float) -> Array:
+    """The coordinate of a probability, cut at ±`LARGEST`."""
+    with np.errstate(divide="ignore"):
+        return np.clip(np.log(rate) - np.log1p(-np.asarray(rate)), -LARGEST, LARGEST)

@@ -21,8 +21,9 @@ from numpy.typing import NDArray
 
 from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.errors import ModelError
+from bayes_lepu.factors.factor import LARGEST
 from bayes_lepu.links import Array
-from bayes_lepu.model.blocks import LARGEST, Block, SlopeScales, Slot, table
+from bayes_lepu.model.blocks import Block, SlopeScales, Slot, table
 from bayes_lepu.model.compiled import LinearTerms
 from bayes_lepu.priors.prior import Priors
 from bayes_lepu.rows.arguments import FlatOrder
@@ -183,10 +184,10 @@ class Layout:
         """Values of the variables of the PyMC model, by the names of the blocks."""
         out = {}
         for block in self.blocks:
-            x = block.natural(z[..., self.slices[block.name]]) if block.size else None
-            if block.role == "deviation" and x is not None:  # annotators first
+            x = block.natural(z[..., self.slices[block.name]])
+            if block.role == "deviation":  # annotators first
                 x = x.reshape((*z.shape[:-1], self.order.J, -1)[: z.ndim - 1 + len(block.dims)])
-            out[block.name] = np.full(z.shape[:-1], block.prior.loc) if x is None else x
+            out[block.name] = x
         return out
 
     def of_variables(self, values: Any) -> Array:
@@ -253,17 +254,17 @@ class Layout:
 
     @property
     def mirrored(self) -> bool:
-        """Whether exchanging one annotator's factors maps the coordinates onto themselves."""
+        """Whether swapping one annotator's factors maps the coordinates onto themselves."""
         scales = {b.slot: b.scales for b in self.values}
         one, other = scales["a"], scales.get("alpha")
         alike = one is other if one is None or other is None else one.same_form(other)
         return alike and np.array_equal(self.columns["a"], self.columns["alpha"])
 
     def exchange(self) -> NDArray[np.intp]:
-        """Order of the coordinates after exchanging the two factors of one annotator."""
+        """Order of the coordinates after swapping the two factors of one annotator."""
         if not self.mirrored:
             raise ModelError(
-                "The factors cannot be exchanged: their columns differ, or the scales of these."
+                "The factors cannot be swapped: their columns differ, or the scales of these."
             )
         order, slots, at = np.arange(self.dim), self.by_slot, self.slices
         pairs = [(slots.a, slots.alpha), (slots.b, slots.beta)]

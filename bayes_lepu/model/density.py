@@ -4,9 +4,8 @@ r"""Log posterior density of a model on its free coordinates, with gradient and 
     \log p(z \mid l) = \log L(z) + \log p(z) \; [+ \log |\det J|]
         \; [+ \log p(\hat\pi, \hat c \mid z)]
 
-The likelihood comes from the compiled row formula, the prior from the table of blocks. With
-``jacobian=False`` the maximum is the paper's penalised MLE; with ``jacobian=True`` the density is
-that of the unconstrained coordinates, as a sampler needs it: the softmax map of the rates adds
+With ``jacobian=False`` the maximum is the paper's penalised MLE; with ``jacobian=True`` the density
+is that of the unconstrained coordinates, as a sampler needs it: the softmax map of the rates adds
 log(γ λ ρ) (SCAR: log c(1-c)). Unknown scales σ have the coordinate log σ, always with its Jacobian.
 A class prior π or label frequency c that is known from outside, with a standard error, is one more
 normal observation.
@@ -17,23 +16,27 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import compress
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_ndtr
 
+from bayes_lepu import rows as row_sums
 from bayes_lepu.data.pu_data import PUData, Sums
 from bayes_lepu.factors.curves import LOG_ROOT_2PI
+from bayes_lepu.factors.factor import ratios_to_logs
 from bayes_lepu.links import Array, sigmoid
-from bayes_lepu.model import compiled, row_sums
-from bayes_lepu.model.blocks import LARGEST, Block, logs_to_ratios, ratios_to_logs
+from bayes_lepu.model import compiled
+from bayes_lepu.model.blocks import logit
 from bayes_lepu.model.compiled import Constants, Terms
 from bayes_lepu.model.coordinates import Layout
 from bayes_lepu.model.parameters import Parameters
+from bayes_lepu.model.row_sums import known_terms
 from bayes_lepu.model.spec import ModelSpec
 from bayes_lepu.priors.families import Numbers
 from bayes_lepu.priors.prior import Prior, Priors
-from bayes_lepu.rows import Links, Point, Rows, make_rows, sparse_matrices
+from bayes_lepu.rows import Links, Point, Rows, make_rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +57,10 @@ class LogDensity:
     data: PUData
     priors: Priors
     jacobian: bool = False
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without what holds addresses of this process."""
+        return {name: value for name, value in vars(self).items() if name != "constants"}
 
     @cached_property
     def layout(self) -> Layout:
@@ -111,19 +118,16 @@ class LogDensity:
 
     @property
     def can_exchange(self) -> bool:
-        """Whether the factors can change places: both points are in the parameter space.
+        """Whether t and s can be swapped: SPM and PsychM with equal columns.
 
-        True of SPM and PsychM with equal columns. The density may tell the two points apart.
+        The density may differ between the two points.
         """
         one = self.spec.exchangeable and self.data.n_annotators == 1
         return one and self.layout.mirrored
 
     @property
     def is_symmetric(self) -> bool:
-        """Whether the likelihood is the same after the exchange; the priors may still differ.
-
-        True of SPM where neither columns nor audited rows tell the factors apart.
-        """
+        """Whether the likelihood is the same with t and s swapped; the priors may still differ."""
         return self.spec.symmetric and self.data.swap_symmetric
 
     @cached_property
@@ -132,7 +136,7 @@ class LogDensity:
         return self.layout.exchange()
 
     def swap(self, z: Array) -> Array:
-        """Coordinates of S θ: (a, b) and (α, β) exchanged."""
+        """Coordinates of S θ: (a, b) and (α, β) swapped."""
         return z[..., self.swap_order]
 
     def with_masks(
@@ -148,15 +152,14 @@ class LogDensity:
         masked = replace(data, class_mask=class_mask, selection_mask=selection_mask)
         return replace(self, data=masked, priors=priors)
 
-    def full(self, z: Array) -> Array:
-        """The full vector of the row formula, zeros where nothing is free."""
-        return self.layout.full(z)
+    def _entries(self, full: Array) -> Any:
+        """The entries of full vectors by name; of one annotator without their axis."""
+        at = self.layout.order.entries(full)
+        return at if self.data.n_annotators > 1 else at.of_annotator(0)
 
     def unpack(self, z: Array) -> Parameters:
         """Parameters of one point, or of draws of shape ``(..., dim)``."""
-        at = self.layout.order.entries(self.full(z))
-        at = at if self.data.n_annotators > 1 else at.of_annotator(0)
-        propensity = self.spec.propensity
+        at, propensity = self._entries(self.layout.full(z)), self.spec.propensity
         log_w = propensity.log_rates(at.uv[..., list(propensity.coordinate_rates)])
         return Parameters(
             at.a,
@@ -165,32 +168,25 @@ class LogDensity:
             at.beta,
             np.broadcast_to(log_w, (*at.beta.shape, 3)),
             epsilon=np.asarray(sigmoid(at.e)) if self.spec.false_marks else None,
-            pooling=self._pooling(z),
+            pooling={
+                block.parameter: self.layout.natural(block, z)
+                for block in self.layout.blocks
+                if block.role not in ("value", "deviation")
+            },
             link=propensity.link,
             of_class=self.spec.of_class,
         )
-
-    def _pooling(self, z: Array) -> dict[str, Array]:
-        """Unknown scales, and what annotators share, by the names of their blocks."""
-        out: dict[str, Array] = {}
-        for block in self.layout.blocks:
-            if block.role in ("value", "deviation"):
-                continue
-            known = np.full(z.shape[:-1], block.prior.loc)
-            out[block.parameter] = self.layout.natural(block, z) if block.size else known
-        return out
 
     def pack(self, point: Parameters) -> Array:
         """Coordinates of a point or of draws (unknown scales at the size of what they scale)."""
         propensity = self.spec.propensity
         full = np.zeros((*point.b.shape, self.layout.order.size))
-        at = self.layout.order.entries(full)
-        at = at if self.data.n_annotators > 1 else at.of_annotator(0)
+        at = self._entries(full)
         at.a[...], at.b[...] = point.a, point.b
         at.alpha[...], at.beta[...] = point.alpha, point.beta
         at.uv[..., list(propensity.coordinate_rates)] = propensity.coordinates(point.log_w)
         if self.spec.false_marks:
-            at.e[...] = _logit(0.01 if point.epsilon is None else point.epsilon)
+            at.e[...] = logit(0.01 if point.epsilon is None else point.epsilon)
         return self.layout.coordinates(full, point.pooling)
 
     @property
@@ -202,18 +198,14 @@ class LogDensity:
     def constants(self) -> Constants:
         """Everything the compiled density needs."""
         log_sigma, mean = self.layout.centred
-        propensity = self.spec.propensity
-        free = self.spec.n_rates > 0
-        rates = propensity.log_rates(np.zeros(self.spec.n_rates))
-        if free:
-            rates = np.where(np.isneginf(rates), -np.inf, 0.0)
+        free, data = self.spec.n_rates > 0, self.data
+        rates = self.spec.propensity.log_rates(np.zeros(self.spec.n_rates))
+        none = make_rows(np.empty((0, data.p)), data.labels[:0]) if data.is_sparse else None
         return Constants(
-            rows=make_rows(np.empty((0, self.data.p)), self.data.labels[:0])
-            if self.data.is_sparse
-            else self.data.as_rows,
+            rows=none or data.as_rows,
             links=self.links.codes,
             class_rates=self.spec.of_class.log_rates(),
-            rates=np.array(rates, dtype=float),
+            rates=np.where(np.isneginf(rates), -np.inf, 0.0) if free else rates,
             has_free_rates=free,
             false_marks=self.spec.false_marks,
             symmetric=self.is_symmetric,
@@ -225,7 +217,7 @@ class LogDensity:
 
     def point(self, z: Array) -> Point:
         """The point of the row formula."""
-        return compiled.point_of(self.full(z), self.constants)
+        return compiled.point_of(self.layout.full(z), self.constants)
 
     def _total(self, sums: Callable[..., Sums], z: Array) -> Sums:
         """Sums over all rows at a point."""
@@ -239,12 +231,22 @@ class LogDensity:
         """Log density and gradient."""
         if self.data.in_kernel:
             value, grad = compiled.logp_grad(z, self.constants)
-        else:
-            k = self.constants
-            ll, full_grad = self._total(sparse_matrices.loglik_grad, z)
-            grad = compiled.collect(full_grad, z, k)
-            value = ll + compiled.log_prior(z, k.terms, grad)
-        return value + self._add_rest(z, grad), grad
+            return value + self._add_known(z, grad), grad
+        return self._with_prior(z, *self._total(row_sums.loglik_grad, z))
+
+    def _with_prior(self, z: Array, loglik: float, full_grad: Array) -> tuple[float, Array]:
+        """Log density and gradient from the log-likelihood and its gradient in the full vector."""
+        grad = compiled.collect(full_grad, z, self.constants)
+        value = loglik + compiled.log_prior(z, self._prior, grad)
+        return value + self._add_known(z, grad), grad
+
+    def _add_known(self, z: Array, grad: Array) -> float:
+        """Log density of what is known from outside; adds its gradient."""
+        if self.data.is_closed:
+            return 0.0
+        value, full_grad, _ = known_terms(self.data, self.links, self.point(z))
+        grad += compiled.collect(full_grad, z, self.constants)
+        return value
 
     def logps(self, z: Array) -> Array:
         """Log density of several points ``(count, dim)``, in one pass over all rows."""
@@ -260,14 +262,16 @@ class LogDensity:
         The curvature of the likelihood is the expected information for one annotator, that of the
         complete data (classes known) for several.
         """
-        k = self.constants
-        ll, full_grad, info = self._total(sparse_matrices.loglik_grad_info, z)
-        if not self.data.is_closed:
-            roots = row_sums.known_terms(self.data, self.links, self.point(z))[2]
-            info = info + roots.T @ roots
-        grad = compiled.collect(full_grad, z, k)
-        value = ll + compiled.log_prior(z, k.terms, grad) + self._add_rest(z, grad)
-        return value, grad, self._pulled(info, z) + self.prior_precision(z)
+        loglik, full_grad, info = self._total(row_sums.loglik_grad_info, z)
+        curvature = self._pulled(info + self._known_info(z), z) + self.prior_precision(z)
+        return *self._with_prior(z, loglik, full_grad), curvature
+
+    def _known_info(self, z: Array) -> Array | float:
+        """Information in what is known from outside, in the full vector."""
+        if self.data.is_closed:
+            return 0.0
+        roots = known_terms(self.data, self.links, self.point(z))[2]
+        return roots.T @ roots
 
     def fold(self, z: Array) -> tuple[float, Array, float, Array]:
         """Log density at θ and at S θ, each with its gradient with respect to z."""
@@ -279,20 +283,15 @@ class LogDensity:
 
     def loglik(self, z: Array) -> float:
         """Log-likelihood alone."""
-        return float(self._total(sparse_matrices.loglik_grad, z)[0])
+        return float(self._total(row_sums.loglik_grad, z)[0])
 
     def observed_information(self, z: Array, *, with_prior: bool = True) -> Array:
         """Minus the Hessian of the log likelihood, by default of the log density."""
-        k, point = self.constants, self.point(z)
-        info = self._pulled(self._total(sparse_matrices.observed_information, z)[0], z)
+        info = self._total(row_sums.observed_information, z)[0]
+        pulled = self._pulled(info + self._known_info(z) if with_prior else info, z)
         if self.layout.has_scales:
-            info -= self.layout.bend(self._total(sparse_matrices.loglik_grad, z)[1], z)
-        if not with_prior:
-            return info
-        if not self.data.is_closed:
-            roots = row_sums.known_terms(self.data, self.links, point)[2]
-            info += self._pulled(roots.T @ roots, z)
-        return info + self.prior_precision(z)
+            pulled -= self.layout.bend(self._total(row_sums.loglik_grad, z)[1], z)
+        return pulled + self.prior_precision(z) if with_prior else pulled
 
     def log_prior(self, z: Array) -> float:
         """Log prior density alone (Jacobian included), up to a constant."""
@@ -305,33 +304,15 @@ class LogDensity:
     def sample_prior(self, count: int, rng: np.random.Generator) -> Array:
         """Coordinates drawn from the prior, ``(count, dim)``."""
         z = np.empty((count, self.dim))
-        for block in self.layout.blocks:
-            at = self.layout.slices[block.name]
-            if at.stop == at.start:
-                continue
-            if block.transform == "ratios":
-                z[:, at] = self._sample_ratios(block, count, rng)
-            else:
-                drawn = block.prior.sample(rng, (count, block.size))
-                z[:, at] = np.log(drawn) if block.transform == "log" else drawn
+        for block in (block for block in self.layout.blocks if block.size):
+            size = (count,) if block.is_simplex else (count, block.size)
+            drawn = block.prior.sample(rng, size)
+            drawn = np.maximum(drawn, 1e-300) if block.is_simplex else drawn  # rates that underflow
+            single = not block.dims and not block.is_simplex
+            z[:, self.layout.slices[block.name]] = block.coordinates(
+                drawn[:, 0] if single else drawn
+            )
         return z
-
-    def _sample_ratios(self, block: Block, count: int, rng: np.random.Generator) -> Array:
-        """Coordinates of rates drawn from their prior."""
-        if block.prior.form.support == "unit":
-            c = block.prior.sample(rng, (count, block.size))
-            return np.log(c) - np.log1p(-c)
-        w = np.maximum(block.prior.sample(rng, (count,)), 1e-300)  # where a rate underflowed
-        return logs_to_ratios(np.log(w))
-
-    def _add_rest(self, z: Array, grad: Array) -> float:
-        """What the compiled density leaves out: knowledge from outside."""
-        if self.data.is_closed:
-            return 0.0
-        k = self.constants
-        value, full_grad, _ = row_sums.known_terms(self.data, self.links, self.point(z))
-        grad += compiled.collect(full_grad, z, k)
-        return value
 
     def _pulled(self, info: Array, z: Array) -> Array:
         """A curvature of the full vector as one of the coordinates."""
@@ -343,38 +324,31 @@ class LogDensity:
 
 def _logliks(rows: Rows, links: Links, points: list[Point]) -> Sums:
     """Log-likelihood at several points; a function that other machines know by its name."""
-    return (np.array([sparse_matrices.loglik_grad(rows, links, point)[0] for point in points]),)
-
-
-def _logit(rate: Array | float) -> Array:
-    """The coordinate of a probability, cut at ±`LARGEST`."""
-    with np.errstate(divide="ignore"):
-        return np.clip(np.log(rate) - np.log1p(-np.asarray(rate)), -LARGEST, LARGEST)
+    return (np.array([row_sums.loglik_grad(rows, links, point)[0] for point in points]),)
 
 
 def prior_terms(layout: Layout, *, jacobian: bool) -> Terms:
     """The log prior as the compiled density takes it."""
     numbers = np.zeros((len(Numbers._fields), layout.dim))
     is_log = np.zeros(layout.dim, dtype=bool)
-    groups: list[tuple[int, int, tuple[float, ...]]] = []
+    groups: list[tuple[int, int]] = []
+    exponents: list[tuple[float, ...]] = []
     for block in layout.blocks:
         prior, at = block.prior, layout.slices[block.name]
         if prior.is_known:
             continue
         if block.transform == "ratios":
-            size = len(prior.concentration) - 1
             kappa = tuple(k - 1 + float(jacobian) for k in prior.concentration)
-            groups += [(i, size, kappa) for i in range(at.start, at.stop, size)]
+            starts = range(at.start, at.stop, len(kappa) - 1)
+            groups += [(i, len(kappa) - 1) for i in starts]
+            exponents += [kappa for _ in starts]
             continue
         for row, values in zip(numbers, prior.numbers, strict=True):
             row[at] = values
         is_log[at] = block.transform == "log"
-    longest = max((size for _, size, _ in groups), default=1) + 1
-    exponents = [(*k, *[0.0] * (longest - len(k))) for _, _, k in groups]
-    places = np.array([g[:2] for g in groups], dtype=np.intp).reshape(-1, 2)
-    loc, precision, rate, nu, wall = numbers
-    powers = np.array(exponents).reshape(-1, longest)
-    return Terms(loc, precision, rate, nu, wall, is_log, places, powers)
+    longest = max(map(len, exponents), default=2)
+    powers = np.array([(*k, *[0.0] * (longest - len(k))) for k in exponents]).reshape(-1, longest)
+    return Terms(*numbers, is_log, np.array(groups, dtype=np.intp).reshape(-1, 2), powers)
 
 
 def prior_curvature(z: Array, terms: Terms) -> Array:

@@ -30,35 +30,24 @@ from bayes_lepu.rows import NOT_SHOWN
 from bayes_lepu.rows.sparse_matrices import is_sparse, predict
 
 ARRAYS = ("a", "b", "alpha", "beta", "log_w", "epsilon")
+OWN_AXIS = {"alpha": -2, "beta": -1, "log_w": -2, "epsilon": -1}  # of the annotators
 
 
 @dataclass(frozen=True, eq=False)
 class Parameters:
-    """One point, or a stack of draws, in parameter space.
-
-    Attributes
-    ----------
-    a, b, alpha, beta, log_w : arrays
-    epsilon : array, optional
-        Rates of false marks; without them a mark is proof.
-    pooling : mapping of str to array
-        What annotators share and how much they differ (``alpha_mean``, ``sigma_alpha``, ...), and
-        unknown scales of priors.
-    link : Link
-        F of the propensity.
-    of_class : Factor
-        G, the curve of the class.
-    """
+    """One point, or a stack of draws, in parameter space."""
 
     a: Array
     b: Array
     alpha: Array
     beta: Array
     log_w: Array
-    epsilon: Array | None = None
+    epsilon: Array | None = None  # rates of false marks; without them a mark is proof
+    # What annotators share and how much they differ (``alpha_mean``, ``sigma_alpha``, ...), and
+    # unknown scales of priors.
     pooling: Mapping[str, Array] = field(default_factory=dict)
-    link: Link = LOGISTIC.link
-    of_class: Factor = LOGISTIC
+    link: Link = LOGISTIC.link  # F of the propensity
+    of_class: Factor = LOGISTIC  # G, the curve of the class
 
     @classmethod
     def of(
@@ -92,20 +81,9 @@ class Parameters:
         """Whether there is an axis of annotators."""
         return self.beta.ndim > self.b.ndim
 
-    @property
-    def gamma(self) -> Array:
-        """Guess rate γ."""
-        return np.exp(self.log_w[..., 0])
-
-    @property
-    def lam(self) -> Array:
-        """Lapse rate λ."""
-        return np.exp(self.log_w[..., 1])
-
-    @property
-    def rho(self) -> Array:
-        """Contrast 1 - γ - λ."""
-        return np.exp(self.log_w[..., 2])
+    gamma = property(lambda self: np.exp(self.log_w[..., 0]), doc="Guess rate γ.")
+    lam = property(lambda self: np.exp(self.log_w[..., 1]), doc="Lapse rate λ.")
+    rho = property(lambda self: np.exp(self.log_w[..., 2]), doc="Contrast 1 - γ - λ.")
 
     def rates(self, names: Iterable[str]) -> dict[str, Array]:
         """Some of the rates γ, λ and ρ, by name."""
@@ -206,7 +184,7 @@ class Parameters:
         return y.astype(np.int8), labels
 
     def swap(self) -> Self:
-        """The point S θ with (a, b) and (α, β) exchanged; of several annotators their means."""
+        """The point S θ with (a, b) and (α, β) swapped; of several annotators their means."""
         if not self.several:
             return replace(self, a=self.alpha, b=self.beta, alpha=self.a, beta=self.b)
         alpha, beta = self.alpha.mean(axis=-2), self.beta.mean(axis=-1)
@@ -219,21 +197,17 @@ class Parameters:
             pooling={},
         )
 
+    def _with_own(self, change: Callable[[Array, int], Array]) -> Self:
+        """The same with every annotator's values changed; the second argument is their axis."""
+        own = {name: getattr(self, name) for name in OWN_AXIS}
+        changed = {k: None if v is None else change(v, OWN_AXIS[k]) for k, v in own.items()}
+        return replace(self, **changed)  # type: ignore[arg-type]
+
     def for_annotators(self, count: int) -> Self:
         """The same point with ``count`` annotators who are all alike."""
         if count == 1 or self.several:
             return self
-
-        def repeat(values: Array, axis: int) -> Array:
-            return np.repeat(np.expand_dims(values, axis), count, axis=axis)
-
-        return replace(
-            self,
-            alpha=repeat(self.alpha, -2),
-            beta=repeat(self.beta, -1),
-            log_w=repeat(self.log_w, -2),
-            epsilon=None if self.epsilon is None else repeat(self.epsilon, -1),
-        )
+        return self._with_own(lambda v, axis: np.repeat(np.expand_dims(v, axis), count, axis=axis))
 
     def average(self) -> Self:
         """One annotator whose coefficients are the mean over annotators."""
@@ -241,14 +215,7 @@ class Parameters:
             return self
         with np.errstate(divide="ignore"):
             log_w = np.log(np.exp(self.log_w).mean(axis=-2))
-        return replace(
-            self,
-            alpha=self.alpha.mean(axis=-2),
-            beta=self.beta.mean(axis=-1),
-            log_w=log_w,
-            epsilon=None if self.epsilon is None else self.epsilon.mean(axis=-1),
-            pooling={},
-        )
+        return replace(self._with_own(lambda v, axis: v.mean(axis=axis)), log_w=log_w, pooling={})
 
     def take(self, index: Any) -> Self:
         """Some of the draws."""
@@ -269,20 +236,17 @@ class Parameters:
         def pick(one: Array, two: Array) -> Array:
             return np.where(mask.reshape(*mask.shape, *[1] * (one.ndim - mask.ndim)), one, two)
 
-        pooling = {k: pick(v, other.pooling[k]) for k, v in self.pooling.items()}
+        return self._each(pick, other)
+
+    def _each(self, change: Callable[..., Array], *others: "Parameters") -> Self:
+        """The same with every array changed, together with those of other points."""
+        pooling = {k: change(v, *(p.pooling[k] for p in others)) for k, v in self.pooling.items()}
+        held: dict[str, Any] = {name: getattr(self, name) for name in ARRAYS}
         parts: dict[str, Any] = {
-            name: pick(value, getattr(other, name)) for name, value in self._arrays().items()
+            name: change(values, *(getattr(p, name) for p in others))
+            for name, values in held.items()
+            if values is not None
         }
-        return replace(self, pooling=pooling, **parts)
-
-    def _arrays(self) -> dict[str, Any]:
-        values = {name: getattr(self, name) for name in ARRAYS}
-        return {name: value for name, value in values.items() if value is not None}
-
-    def _each(self, change: Callable[[Array], Array]) -> Self:
-        """The same with every array changed."""
-        pooling = {name: change(values) for name, values in self.pooling.items()}
-        parts: dict[str, Any] = {name: change(v) for name, v in self._arrays().items()}
         return replace(self, pooling=pooling, **parts)
 
     def _log_odds(self, X: Array) -> Array:
@@ -307,12 +271,7 @@ def _moderate(z: Array) -> bool:
 
 def stack(points: list[Parameters]) -> Parameters:
     """Several points as draws along a new first axis."""
-    first = points[0]
-    parts: dict[str, Any] = {
-        name: np.stack([getattr(p, name) for p in points]) for name in first._arrays()
-    }
-    pooling = {name: np.stack([p.pooling[name] for p in points]) for name in first.pooling}
-    return replace(first, pooling=pooling, **parts)
+    return points[0]._each(lambda *values: np.stack(values), *points[1:])
 
 
 def mean_of(draws: Parameters) -> Parameters:

@@ -88,7 +88,9 @@ def share_positive(point: Parameters, data: PUData) -> float:
 def logit_pi(density: LogDensity, z: Array) -> tuple[float, Array]:
     """Logit of π = mean of t over the rows, and its gradient in the coordinates."""
     k = density.constants
-    total, positive, slope, _, _ = outside_moments(density.data.as_rows, density.links, density.point(z))
+    total, positive, slope, _, _ = outside_moments(
+        density.data.as_rows, density.links, density.point(z)
+    )
     pi = float(np.clip(positive / total, 1e-12, 1 - 1e-12))
     gradient = collect(slope / (total * pi * (1 - pi)), z, k)
     return float(np.log(pi) - np.log1p(-pi)), gradient
