@@ -9,7 +9,6 @@ from bayes_lepu.rows import (
     Rows,
     flat_order,
     formula,
-    make_links,
     make_point,
     make_rows,
 )
@@ -67,8 +66,8 @@ def used(rows: Rows, propensity: Factor) -> np.ndarray:
     return out
 
 
-def links_of(propensity: Factor, of_class: Factor | None = None, **options) -> Links:
-    return make_links(propensity.link, (of_class or propensity).link, **options)
+def links_of(propensity: Factor, of_class: Factor | None = None) -> Links:
+    return Links(propensity.link, (of_class or propensity).link)
 
 
 def differences(f, theta: np.ndarray, step: float = 1e-5) -> np.ndarray:

@@ -5,12 +5,11 @@ import numpy as np
 import pytensor
 import pytensor.tensor as pt
 import pytest
-from numba import njit
 from scipy.special import log_softmax
 
 from bayes_lepu.errors import ModelError
-from bayes_lepu.factors import REGISTRY, Factor, Link, ceiling, get_factor
-from bayes_lepu.factors.scalars import link_logs, link_slope, link_value
+from bayes_lepu.factors import REGISTRY, Factor, ceiling, get_factor
+from bayes_lepu.factors.dispatch import code_of, factor_values, link_logs
 
 LINKS = {p.link.name: p.link for p in REGISTRY.values()}
 PROPENSITIES = [*REGISTRY.values(), ceiling(0.9)]
@@ -43,12 +42,6 @@ def coordinates(propensity):
     return np.array([-1.3, 0.4])[: propensity.n_coordinates]
 
 
-@njit
-def evaluate(link, z):
-    up, down = link_value(link, z)
-    return up, down, link_slope(link, z, up, down), link_logs(link, z)
-
-
 @pytest.mark.parametrize("name", LINKS)
 def test_logarithms_in_the_far_tails(name):
     with mpmath.workdps(60):
@@ -71,12 +64,11 @@ def test_slope_and_bend_are_derivatives(name):
 
 @pytest.mark.parametrize("name", LINKS)
 def test_compiled_link_is_numpys(name):
-    link = LINKS[name]
+    link, near = LINKS[name], np.abs(GRID) <= 300
     expected = np.column_stack(link.logs(GRID))
-    got = np.array([evaluate(link.tag, z)[3] for z in GRID])
+    got = np.array([link_logs(code_of(link), z) for z in GRID])
     np.testing.assert_allclose(got, expected, rtol=1e-13, atol=1e-300)
-    near = np.abs(GRID) <= 300
-    linear = np.array([evaluate(link.tag, z)[:3] for z in GRID[near]])
+    linear = np.column_stack(factor_values(link, GRID[near], [-np.inf, -np.inf, 0.0]))
     np.testing.assert_allclose(linear, np.exp(expected[near]), rtol=1e-12, atol=1e-300)
 
 
@@ -135,7 +127,5 @@ def test_a_wrong_description_is_refused():
         ceiling(1.5)
     with pytest.raises(ModelError, match="rates_name"):
         Factor("mine", "", link, free=("gamma", "rho"))
-    with pytest.raises(ModelError, match="only one of"):
-        Link("mine", link.logs, link.bend, link.scalar_logs, link.graph, scalar=link.scalar)
     with pytest.raises(ModelError, match="Known: one, constant"):
         get_factor("two")

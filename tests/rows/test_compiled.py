@@ -10,14 +10,7 @@ from scipy.special import log_expit
 
 from bayes_lepu import rows as likelihood
 from bayes_lepu.factors import CURVES, REGISTRY, Factor, Link, ceiling
-from bayes_lepu.rows import (
-    by_number,
-    flat_order,
-    formula,
-    make_links,
-    make_point,
-    make_rows,
-)
+from bayes_lepu.rows import Links, evaluation, flat_order, formula, make_point, make_rows
 from bayes_lepu.rows.tiles import TILE_ROWS
 from tests.likelihoods import certain, links_of, make_data, unpack
 from tools.row_formula import row_loglik
@@ -50,10 +43,6 @@ def _graph(z):
 LINK = Link("squared", _logs, _bend, _scalar_logs, _graph)
 SQUARED = Factor("squared", "s(x) = σ(α·x + β)²", LINK)
 PROPENSITIES = {**REGISTRY, "squared": SQUARED}
-# Every link costs half a minute of compilation; the scalars of the others are tested with the
-# links, and a link from outside end to end in `tests/test_extending.py`.
-PROBIT, OUTSIDE = (pytest.param(name, marks=pytest.mark.slow) for name in ("probit", "squared"))
-QUICK = ("one", "constant", "logistic", "psychometric")
 
 
 def problem(name, *, false_marks=False, scale=0.5, of_class="logistic", **options):
@@ -64,8 +53,7 @@ def problem(name, *, false_marks=False, scale=0.5, of_class="logistic", **option
     theta = np.random.default_rng(5).normal(0, scale, flat_order(rows).size)
     factor = ceiling(0.9) if of_class == "ceiling" else PROPENSITIES[of_class]
     point = unpack(theta, rows, propensity, false_marks=false_marks, of_class=factor)
-    single = len(rows.labels) == 1 and not false_marks
-    return rows, links_of(propensity, factor, single=single), point
+    return rows, links_of(propensity, factor), point
 
 
 def assert_equal(rows, links, point):
@@ -83,32 +71,20 @@ def assert_equal(rows, links, point):
         np.testing.assert_allclose(mine, theirs, rtol=1e-12, atol=1e-14)
 
 
-@pytest.mark.parametrize("name", [*QUICK, PROBIT, OUTSIDE])
-def test_every_propensity_with_several_annotators(name):
-    assert_equal(*problem(name, n=60))
-    assert_equal(*problem(name, n=60, false_marks=True))
+@pytest.mark.parametrize("annotators", [1, 2])
+@pytest.mark.parametrize("name", PROPENSITIES)
+def test_every_propensity(name, annotators):
+    assert_equal(*problem(name, n=60, annotators=annotators))
+    assert_equal(*problem(name, n=60, annotators=annotators, false_marks=True))
 
 
-@pytest.mark.parametrize("name", [*QUICK, PROBIT, OUTSIDE])
-def test_every_propensity_with_one_annotator(name):
-    assert_equal(*problem(name, n=60, annotators=1))
-    assert_equal(*problem(name, n=60, annotators=1, false_marks=True))
-
-
-def test_links_by_number_are_compiled_once_for_all():
-    for name, of_class in itertools.product(("psychometric", *CURVES), CURVES):
-        rows, links, point = problem(name, annotators=1, n=60, of_class=of_class)
-        assert_equal(rows, by_number(links), point)
-    numbered = [s for s in likelihood.loglik_grad.signatures if "Numbered" in str(s)]
-    assert len(numbered) == 1
-
-
-@pytest.mark.parametrize("of_class", ["ceiling", PROBIT])
-def test_other_links_of_the_class(of_class):
-    assert_equal(*problem("psychometric", of_class=of_class))
-    rows, links, point = problem("psychometric", annotators=1, of_class=of_class)
-    assert_equal(rows, links, point)
-    assert_pair_is_two_evaluations(rows, links, point)
+@pytest.mark.parametrize("of_class", ["ceiling", "squared", *CURVES])
+def test_every_link_of_the_class_with_the_same_code(of_class):
+    for annotators in (1, 2):
+        args = problem("psychometric", of_class=of_class, annotators=annotators)
+        assert_equal(*args)
+    assert_pair_is_two_evaluations(*problem("psychometric", of_class=of_class, annotators=1))
+    assert len(evaluation.loglik_grad.signatures) == 1
 
 
 @pytest.mark.parametrize("false_marks", [False, True])
@@ -123,18 +99,9 @@ def assert_pair_is_two_evaluations(rows, links, point):
         a=point.alpha[0], b=point.beta[0], alpha=point.a[None], beta=np.array([point.b])
     )
     wanted = *formula.loglik_grad(rows, links, point), *formula.loglik_grad(rows, links, swapped)
-    pair = likelihood.loglik_grad_pair(rows, links, point)
+    pair = evaluation.loglik_grad_pair(rows, links.codes, point)
     for mine, expected in zip(pair, wanted, strict=True):
         np.testing.assert_allclose(mine, expected, rtol=1e-11, atol=1e-10)
-
-
-@pytest.mark.parametrize("name", ["constant", "psychometric", OUTSIDE])
-def test_moments(name):
-    args = problem(name, n=700, scale=1.0)
-    for mine, expected in zip(
-        likelihood.outside_moments(*args), formula.outside_moments(*args), strict=True
-    ):
-        np.testing.assert_allclose(mine, expected, rtol=1e-12, atol=1e-11)
 
 
 @pytest.mark.parametrize("annotators", [1, 3])
@@ -146,7 +113,7 @@ def test_steep_slopes_mix_near_and_far_rows(name, annotators):
         )
 
 
-@pytest.mark.parametrize("name", ["logistic", "psychometric", OUTSIDE])
+@pytest.mark.parametrize("name", ["logistic", "psychometric", "squared"])
 def test_far_tails_row_by_row(name):
     """One row at a time: a sum would hide the small ones.
 
@@ -163,7 +130,7 @@ def test_far_tails_row_by_row(name):
                     point = make_point(
                         a=[1, 0], b=0, alpha=[[0, 1], [0, 0.5]][:J], beta=np.zeros(J), rates=rates
                     )
-                    links = links_of(propensity, logistic, single=J == 1)
+                    links = links_of(propensity, logistic)
                     loglik, gradient = likelihood.loglik_grad(rows, links, point)
                     expected, wanted = formula.loglik_grad(rows, links, point)
                     assert np.isfinite(expected)
@@ -188,11 +155,10 @@ def test_one_annotator_is_the_formula_of_the_paper(name):
     kind = np.where(marked, 1, np.choose(audited + 1, [0, 3, 2]))
     tau, omega = rows.X @ point.a + point.b, rows.X @ point.alpha[0] + point.beta[0]
     expected = row_loglik(kind, tau, omega, point.rates[0])
-    for form in (links, make_links()):
-        total = likelihood.loglik_grad(rows, form, point)[0]
-        assert total == pytest.approx(rows.weight @ expected, rel=1e-12)
-        mine = likelihood.row_terms(rows, form, point)[0]
-        np.testing.assert_allclose(mine, expected, rtol=1e-12, atol=1e-14)
+    for total in (likelihood.loglik_grad, lambda r, k, p: evaluation.several_grad(r, k.codes, p)):
+        assert total(rows, links, point)[0] == pytest.approx(rows.weight @ expected, rel=1e-12)
+    mine = likelihood.row_terms(rows, links, point)[0]
+    np.testing.assert_allclose(mine, expected, rtol=1e-12, atol=1e-14)
 
 
 def test_annotators_who_saw_nothing_of_a_tile_are_skipped():
@@ -205,12 +171,10 @@ def test_annotators_who_saw_nothing_of_a_tile_are_skipped():
 def test_an_impossible_row_is_minus_infinity():
     rows = make_rows(np.ones((3, 1)), [0, 1, 0], known=[1, 1, 1])
     point = make_point(a=[1], b=0, alpha=[1], beta=0, rates=REGISTRY["one"].log_rates())
-    for result in (
-        likelihood.loglik_grad(rows, make_links(single=True), point),
-        likelihood.loglik_grad(rows, make_links(), point),
-    ):
-        assert result[0] == -np.inf
-        assert all(np.isfinite(part).all() for part in result[1:])
+    for kernel in (evaluation.single_grad, evaluation.several_grad):
+        loglik, gradient = kernel(rows, Links().codes, point)
+        assert loglik == -np.inf
+        assert np.isfinite(gradient).all()
 
 
 def test_nan_is_not_hidden():

@@ -10,11 +10,12 @@ from bayes_lepu.factors import REGISTRY, ceiling
 from bayes_lepu.rows import (
     CERTAIN_LINK,
     NOT_SHOWN,
+    Links,
     flat_order,
     formula,
-    make_links,
     make_point,
     make_rows,
+    outside_moments,
 )
 from tests.likelihoods import (
     certain,
@@ -68,7 +69,7 @@ def test_every_pattern_of_labels_by_enumeration():
     positive, negative = t * cells.prod(axis=1), (1 - t) * false.prod(axis=1)
     for known, wanted in ((-1, positive + negative), (1, positive), (0, negative)):
         rows = make_rows(X, patterns, known=np.full(len(X), known))
-        loglik, m = formula.row_terms(rows, make_links(), point)
+        loglik, m = formula.row_terms(rows, Links(), point)
         np.testing.assert_allclose(np.exp(loglik), wanted, rtol=1e-13)
         expected = positive / wanted if known < 0 else float(known)
         np.testing.assert_allclose(m, expected, rtol=1e-13)
@@ -107,14 +108,12 @@ def test_expected_information_is_the_mean_of_the_observed(propensity, false_mark
 @pytest.mark.parametrize(("propensity", "false_marks"), CASES)
 def test_moments_and_their_gradients(propensity, false_marks):
     rows, links, theta, at = problem(propensity, false_marks)
-    W, T, dT, M, dM = formula.outside_moments(rows, links, at(theta))
+    W, T, dT, M, dM = outside_moments(rows, links, at(theta))
     assert pytest.approx(rows.weight.sum()) == W
-    expected = differences(lambda x: np.r_[formula.outside_moments(rows, links, at(x))[1]], theta)[
-        :, 0
-    ]
+    expected = differences(lambda x: np.r_[outside_moments(rows, links, at(x))[1]], theta)[:, 0]
     keep = used(rows, propensity)
     np.testing.assert_allclose(dT[keep], expected[keep], rtol=1e-7, atol=1e-8)
-    expected = differences(lambda x: formula.outside_moments(rows, links, at(x))[3], theta).T
+    expected = differences(lambda x: outside_moments(rows, links, at(x))[3], theta).T
     np.testing.assert_allclose(dM[:, keep], expected[:, keep], rtol=1e-7, atol=1e-8)
     assert np.all(T * (1 + 1e-12) >= M)
 
@@ -123,7 +122,7 @@ def test_moments_and_their_gradients(propensity, false_marks):
 def test_complete_data_information_is_above_the_observed(false_marks):
     """Louis: what the unknown classes hide is a sum of squares (in τ and ω of logistic links)."""
     rows, links, theta, at = problem(REGISTRY["logistic"], false_marks)
-    links = make_links()
+    links = Links()
     point = at(theta)._replace(class_rates=CERTAIN_LINK)
     complete = formula.information(rows, links, point)
     hidden = complete - formula.observed_information(rows, links, point)

@@ -7,8 +7,8 @@ from decimal import Decimal, localcontext
 import numpy as np
 import pytest
 
-from bayes_lepu.factors import arithmetic, factor_value
-from bayes_lepu.factors.logistic import LINK
+from bayes_lepu.factors import arithmetic
+from bayes_lepu.factors.curves import LOGISTIC
 from bayes_lepu.links import RowKind
 from tools.row_formula import LOG_W_NAIVE, LOG_W_SPM, row_loglik
 
@@ -53,7 +53,7 @@ def test_every_row_kind_in_the_far_tails(model):
 
 def test_the_psychometric_function_is_at_most_one():
     """Rates that add up to one may round to a little more."""
-    assert factor_value(LINK, 750.0, np.log([0.4, 0.1, 0.6 * (1 + 1e-15)])) == 1
+    assert LOGISTIC.mixed_value(750.0, np.log([0.4, 0.1, 0.6 * (1 + 1e-15)])) == 1
 
 
 def test_exponential_and_logarithm_to_the_last_digits():
