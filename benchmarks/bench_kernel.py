@@ -13,7 +13,7 @@ import pytensor.tensor as pt
 from numba import njit
 
 from bayes_lepu import rows as likelihood
-from bayes_lepu.rows import Links, Point, Rows, make_links, make_point, make_rows
+from bayes_lepu.rows import Links, Point, Rows, evaluation, make_point, make_rows
 from benchmarks.machine import interleaved, ratio
 
 LOG_W_PSYCHM = np.log([0.1, 0.2, 0.7])
@@ -39,7 +39,7 @@ def arguments(n: int, p: int, model: str, *, annotators: int = 1) -> Arguments:
     a, *alpha = rng.normal(size=(1 + annotators, p)) / np.sqrt(p)
     beta = np.full(annotators, -0.2)
     point = make_point(a=a, b=0.1, alpha=alpha, beta=beta, rates=MODELS[model])
-    return make_rows(X, labels), make_links(single=annotators == 1), point
+    return make_rows(X, labels), Links(), point
 
 
 def pytensor_form(model: str, form: str, args: Arguments) -> Callable[[], list]:
@@ -104,7 +104,7 @@ def run() -> dict[str, float | str]:
     calls: dict[str, Callable] = {"read": lambda: read_once(X.ravel())}
     for model, args in large.items():
         calls[model] = lambda args=args: likelihood.loglik_grad(*args)
-        calls[f"{model} pair"] = lambda args=args: likelihood.loglik_grad_pair(*args)
+        calls[f"{model} pair"] = lambda args=args: likelihood.evaluation.loglik_grad_pair(*args)
     times = interleaved(calls, repeats=21)
     figures["1M x 20: ms to read X once"] = 1e3 * min(times["read"])
     for model in MODELS:
@@ -115,7 +115,7 @@ def run() -> dict[str, float | str]:
         small = arguments(5_000, 5, model)
         calls = {
             "ours": lambda args=small: likelihood.loglik_grad(*args),
-            "pair": lambda args=small: likelihood.loglik_grad_pair(*args),
+            "pair": lambda args=small: likelihood.evaluation.loglik_grad_pair(*args),
             "info": lambda args=small: likelihood.loglik_grad_info(*args),
             "rows": lambda args=small: likelihood.row_terms(*args),
         }
@@ -137,8 +137,7 @@ def _annotators() -> dict[str, float | str]:
     """The cost of further annotators of the same rows, and of the general form for one."""
     one = arguments(10_000, 10, "spm")
     calls: dict[str, Callable] = {"one": lambda: likelihood.loglik_grad(*one)}
-    general = (one[0], make_links(), one[2])
-    calls["general"] = lambda: likelihood.loglik_grad(*general)
+    calls["general"] = lambda: evaluation.several_grad(one[0], one[1].codes, one[2])
     five = arguments(10_000, 10, "spm", annotators=5)
     calls["five"] = lambda: likelihood.loglik_grad(*five)
     times = interleaved(calls, repeats=31)

@@ -24,8 +24,8 @@ import numpy as np
 from scipy.optimize import minimize
 
 from bayes_lepu.data.pu_data import PUData
-from bayes_lepu.links import Array
 from bayes_lepu.factors.factor import logs_to_ratios, ratios_to_logs
+from bayes_lepu.links import Array
 from bayes_lepu.model.density import LogDensity
 from bayes_lepu.rows.factoring import inverse_root
 

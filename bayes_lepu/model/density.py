@@ -348,7 +348,9 @@ def prior_terms(layout: Layout, *, jacobian: bool) -> Terms:
         is_log[at] = block.transform == "log"
     longest = max(map(len, exponents), default=2)
     powers = np.array([(*k, *[0.0] * (longest - len(k))) for k in exponents]).reshape(-1, longest)
-    return Terms(*numbers, is_log, np.array(groups, dtype=np.intp).reshape(-1, 2), powers)
+    loc, precision, rate, nu, wall = numbers
+    places = np.array(groups, dtype=np.intp).reshape(-1, 2)
+    return Terms(loc, precision, rate, nu, wall, is_log, places, powers)
 
 
 def prior_curvature(z: Array, terms: Terms) -> Array:

@@ -26,9 +26,9 @@ from scipy.special import chdtrc
 from bayes_lepu.links import Array
 from bayes_lepu.rows import (
     CERTAIN_LINK,
+    Links,
     flat_order,
     loglik_grad_info,
-    Links,
     make_point,
 )
 from bayes_lepu.rows.factoring import solve

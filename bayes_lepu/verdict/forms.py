@@ -47,7 +47,6 @@ from bayes_lepu.rows import (
     row_slopes,
     row_terms,
 )
-
 from bayes_lepu.rows.factoring import inverse_root
 from bayes_lepu.verdict.columns import Term
 from bayes_lepu.verdict.levels import LEVEL_REMEDY, interval

@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 
 from bayes_lepu.datasets import PUDataset
 from bayes_lepu.errors import DataError
-
 from bayes_lepu.factors.curves import LOGISTIC
 from bayes_lepu.links import sigmoid
 

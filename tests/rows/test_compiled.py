@@ -1,6 +1,5 @@
 """The compiled likelihood against NumPy, the paper's formula, and itself on other arrangements."""
 
-import itertools
 import math
 
 import numpy as np
