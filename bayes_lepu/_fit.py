@@ -1,12 +1,10 @@
 """`fit`: from a table and labels to an answer; and again, when more is known of the same rows."""
 
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from bayes_lepu.actions.audits import (
     CHOSEN,
@@ -36,19 +34,15 @@ from bayes_lepu.model.spec import ModelSpec
 from bayes_lepu.options import (
     FitOptions,
     check_audit,
-    check_columns,
     check_options,
     priors_of,
     read_model,
     spec_of,
     takes_options,
 )
-from bayes_lepu.priors.prior import SLOPES, GivenPriors, Prior, Priors
+from bayes_lepu.priors.prior import GivenPriors, Prior, Priors
 from bayes_lepu.result.origin import Provenance
 from bayes_lepu.runtime.interruption import stops_at_once
-from bayes_lepu.suggestions import some
-
-FACTORS = ("class_features", "selection_features")
 
 
 @takes_options(FitOptions)
@@ -233,7 +227,7 @@ def _for_model(options: FitOptions, name: str) -> FitOptions:
 def refit(fit: Fit, y: Any, audits: str | AuditPlan | None, news: dict[str, Any]) -> Fit:
     """The same rows, labels and options, with what is given here on top (see `Fit.update`)."""
     data, learners = fit.data, ()
-    if data.learned is not None:  # learned again: the columns and classes may be others now
+    if data.learned is not None:  # learned again, from the classes that are known now
         data, learners = without_learned(data), read_learner(fit.options.class_learner)
     plan = audits if isinstance(audits, AuditPlan) else None
     if plan is not None and y is None:
@@ -260,18 +254,17 @@ def refit(fit: Fit, y: Any, audits: str | AuditPlan | None, news: dict[str, Any]
         options = replace(options, penalty=None, C=None, priors=priors)
     check_options(options if picked != PLANNED else replace(options, audits=None), audited=known)
     spec = spec_of(replace(fit.spec, false_marks=False), options)
-    check_columns(spec, news.get("selection_features"))
     data = replace(
         data,
         y=read_classes(classes, data.labels, None, false_marks=spec.false_marks),
         outside=read_outside(options.class_prior, options.label_frequency),
-        class_mask=_mask(data, FACTORS[0], news.get(FACTORS[0]), data.class_mask),
-        selection_mask=_mask(data, FACTORS[1], news.get(FACTORS[1]), data.selection_mask),
     )
     check_audit(spec, data)
     data = with_learned(data, learners, options.random_seed)
-    priors = options.priors if other else _as_chosen(fit)
-    asked = replace(options, penalty=None, C=None, priors=_left(priors, fit.data, data, spec))
+    priors = dict((options.priors if other else _as_chosen(fit)) or {})
+    if not spec.false_marks:
+        priors.pop("epsilon", None)
+    asked = replace(options, penalty=None, C=None, priors=priors)
     new = fit_data(spec, data, priors_of(spec, data, asked), replace(asked, progressbar=False))
     made = replace(new.provenance, made_by="update")
     found = replace(new, options=options, provenance=made)
@@ -302,55 +295,6 @@ def _usable(fit: Fit, method: str) -> GivenPriors | None:
     if method in ENGINES and not ENGINES[method].point:
         given = {k: v for k, v in given.items() if not isinstance(v, Prior) or v.proper}
     return given or None
-
-
-def _left(
-    priors: GivenPriors | None, before: PUData, now: PUData, spec: ModelSpec
-) -> GivenPriors | None:
-    """Priors of what the model has; those given by column, of the columns that are left."""
-    out: dict[str, Any] = dict(priors or {})
-    if not spec.false_marks:
-        out.pop("epsilon", None)
-    masks = ((d.class_mask, d.selection_mask) for d in (before, now))
-    for stem, old, new in zip(SLOPES, *masks, strict=True):
-        gone = {now.feature_names[j] for j in np.flatnonzero(old & ~new)}
-        for name in {stem, f"{stem}_mean"} & set(out):
-            given = out[name]
-            parts = given.parts if isinstance(given, Prior) else ()
-            if parts and not np.array_equal(old, new):
-                names = np.array(now.feature_names)[old].tolist()
-                given = dict(zip(names, parts, strict=True))
-            if isinstance(given, Mapping):
-                given = {column: prior for column, prior in given.items() if column not in gone}
-            out[name] = given
-    return {name: given for name, given in out.items() if given} or None
-
-
-def _mask(
-    data: PUData, option: str, columns: Sequence[str | int] | None, own: NDArray[np.bool_]
-) -> NDArray[np.bool_]:
-    """Columns of X by name (the user's, or those of a category's levels); by default the same."""
-    if columns is None:
-        return own
-    if data.encoding.design is not None or isinstance(columns, str):
-        raise DataError(
-            f"{option} is given, and the columns of this fit, or the new ones, are terms of a "
-            f"formula. Fit again with another {option}=."
-        )
-    names = data.feature_names[: data.given_width]
-    known: dict[Any, tuple[int, ...]] = {name: (j,) for j, name in enumerate(names)}
-    known |= data.terms
-    if not data.named:  # an array: the user's columns are these
-        known |= {j: (j,) for j in range(len(names))}
-    unknown = [c for c in columns if c not in known]
-    if unknown or not columns:
-        raise DataError(
-            f"{option} names {unknown or 'no column'}; columns of this fit are expected: "
-            f"{some(names)}."
-        )
-    out = np.zeros_like(own)
-    out[[place for c in columns for place in known[c]]] = True
-    return out
 
 
 def add_classes(fit: Fit, y: Any) -> Array:

@@ -1,4 +1,4 @@
-"""`Fit`: a fitted model with everything one can ask of it; `load`: a fit back from its file."""
+"""`Fit`: a fitted model with everything one can ask of it; `load`: a fit read from its file."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -46,13 +46,6 @@ from bayes_lepu.result import summaries
 from bayes_lepu.result.facts import estimate_in_words, facts_as_html, facts_as_text, facts_of
 from bayes_lepu.result.numbers_in_words import share
 from bayes_lepu.result.origin import Provenance, call_text
-from bayes_lepu.result.summaries import (
-    annotator_table,
-    checked_names,
-    coefficient_table,
-    estimate_table,
-    summary_by_annotator,
-)
 from bayes_lepu.runtime.files import page_name, replace_file
 from bayes_lepu.runtime.interruption import stops_at_once
 from bayes_lepu.verdict.identifiability import diagnose
@@ -70,6 +63,9 @@ if TYPE_CHECKING:
 class Fit:
     """The frozen answer of one call to `fit`: draws or point estimate, data, and what redoes it.
 
+    Wherever a method takes ``ci_prob``, that is the probability of its equal-tailed intervals, by
+    default ArviZ's ``stats.ci_prob``.
+
     Attributes
     ----------
     spec : ModelSpec
@@ -82,7 +78,7 @@ class Fit:
     modes : tuple of Mode
         Distinct MAP modes, the answer's first.
     orientation : Orientation
-        How t and s got their names.
+        Which factor is t and which s, and what decided it.
     options : FitOptions
         Those of the call.
     provenance : Provenance
@@ -92,11 +88,31 @@ class Fit:
     quality : Quality
         How well the engine did, by its own measure.
     levels : pair of arrays, optional
-        π (draw,) and c (draw, J), where all rows would have to be gone over for them.
+        π (draw,) and c (draw, J), where computing them would take a pass over rows out of memory.
     remembered : Remembered, optional
-        What was found of the rows before the fit was saved: after its verdict, or without them.
+        What was known of the rows when the fit was saved after its verdict, or without rows.
     choice : Choice, optional
         What ``model="auto"`` compared, the chosen model first; ``choice.to_frame()`` as a table.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import bayes_lepu as lepu
+    >>> demo = lepu.load_demo()
+    >>> fit = lepu.fit(demo.X, demo.l, model="spm", method="map", random_seed=1)
+    >>> len(fit.decide(budget=100).rows), len(fit.suggest_audit(20).rows)
+    (100, 20)
+    >>> list(fit.importance().columns)
+    ['t', 's']
+    >>> list(fit.bounds(s_min=0.2).index)
+    ['nothing', 's between 0.2 and 1']
+    >>> list(fit.sensitivity().columns)
+    ['class_prior', 'missed', 'same_rows', 'behind']
+    >>> list(fit.compare_groups(demo.X["brightness"] > 100, True, False).table.index)
+    ['ratio', 'difference', 'True', 'False', 'all']
+    >>> found = pd.Series(demo.y)[demo.l == 0].sample(100, random_state=1)
+    >>> list(fit.update(y=found, audits="random").audit_estimate().index)
+    ['missed', 'positives', 'share']
     """
 
     spec: ModelSpec
@@ -177,9 +193,8 @@ class Fit:
         positive, marked, total = summaries.over_all_rows(
             self.data.distinct, summaries.positive_sums, flat
         )
-        pi = positive / total
         found = marked if flat.several else marked[:, None]
-        return pi, found / np.maximum(positive, np.finfo(float).tiny)[:, None]
+        return positive / total, found / np.maximum(positive, np.finfo(float).tiny)[:, None]
 
     # Predictions ------------------------------------------------------------------------------
 
@@ -194,10 +209,10 @@ class Fit:
         return (self.predict_proba(X)[:, 1] > 0.5).astype(np.int8)
 
     def class_probability(self, X: Any, *, ci_prob: float | None = None) -> pd.DataFrame:
-        """P(y=1 | x) with its equal-tailed interval.
+        """t(x) = P(y=1 | x) with its interval.
 
-        Where a few draws name the factors the other way round, they can pull the mean out of a
-        narrow interval; ``fit.orientation.probability`` tells how many do.
+        Where a few draws have t and s swapped, they can pull the mean out of a narrow interval;
+        ``fit.orientation.probability`` is the share of the others.
         """
         return self._summarise(Parameters.t, X, ci_prob)
 
@@ -207,17 +222,30 @@ class Fit:
         Several annotators have one line per row and annotator: ``.xs("anna", level="annotator")``
         picks one, ``["mean"].unstack()`` makes one column of each.
         """
-        return self._summarise_each(Parameters.s, X, ci_prob)
+        return self._summarise(Parameters.s, X, ci_prob, by_annotator=True)
 
     def label_probability(self, X: Any, *, ci_prob: float | None = None) -> pd.DataFrame:
-        """h(x) = P(l=1 | x) = s(x) t(x) with its interval."""
-        return self._summarise_each(Parameters.h, X, ci_prob)
+        """h(x) = P(l=1 | x) = s(x) t(x) with its interval, for every annotator."""
+        return self._summarise(Parameters.h, X, ci_prob, by_annotator=True)
+
+    def _summarise(
+        self,
+        function: summaries.RowFunction,
+        X: Any,
+        ci_prob: float | None,
+        *,
+        by_annotator: bool = False,
+    ) -> pd.DataFrame:
+        values, index = self.data.transform(X)
+        if by_annotator and self.data.n_annotators > 1:
+            return summaries.summary_by_annotator(self, function, values, index, ci_prob)
+        return summaries.summary_by_row(self.draws, function, values, index, ci_prob)
 
     @cached_property
     def level_draws(self) -> dict[str, Array]:
         """Draws of π and c, of every annotator's c, and of the prior of π and c.
 
-        `fit` looks at them once, so that showing a fit computes nothing.
+        `fit` computes them, so that showing a fit computes nothing.
         """
         rows = {"pi": self.pi_draws, "c": self.c_draws}
         if self.data.n_annotators > 1:
@@ -230,7 +258,7 @@ class Fit:
 
     @cached_property
     def prior_draws(self) -> Parameters:
-        """A thousand draws of the prior along one axis, drawn once for whoever compares with it."""
+        """A thousand draws of the prior along one axis."""
         if flat := [name for name, prior in self.priors.items() if not prior.proper]:
             raise ModelError(
                 f"The prior of {', '.join(flat)} is flat and cannot be sampled. Fit with "
@@ -254,7 +282,7 @@ class Fit:
         ``upper`` are of c_j = P(l_j=1 | y=1); ``differs_in`` names the columns whose slope is
         higher (+) or lower (-) than the average annotator's with 95 % probability.
         """
-        return annotator_table(self, ci_prob)
+        return summaries.annotator_table(self, ci_prob)
 
     def accept_unseen(self, how: str) -> Self:
         """The same fit, which takes new rows with levels that no training row had.
@@ -275,7 +303,7 @@ class Fit:
 
     def coefficients(self, *, ci_prob: float | None = None) -> pd.DataFrame:
         """Slopes and intercepts of both factors, on the internal and on the original scale."""
-        return coefficient_table(self, ci_prob)
+        return summaries.coefficient_table(self, ci_prob)
 
     def importance(self, *, features: Sequence[str] | None = None) -> pd.DataFrame:
         """How much t and s depend on each of your columns, by shuffling it.
@@ -291,16 +319,7 @@ class Fit:
             Index ``column``, the most important first; columns ``t`` and, where it varies, ``s``:
             the mean square that shuffling the column changes the factor by, over twice the factor's
             variance. 0: the column has no effect; 1: nothing else matters. Columns that act
-            together or are alike share what they explain, so the sum need not be 1. A learned class
-            is asked about your columns, never about its scores.
-
-        Examples
-        --------
-        >>> import bayes_lepu as lepu
-        >>> demo = lepu.load_demo()
-        >>> fit = lepu.fit(demo.X, demo.l, model="spm", method="map", random_seed=1)
-        >>> list(fit.importance().columns)
-        ['t', 's']
+            together or are alike share what they explain, so the sum need not be 1.
         """
         self._require_memory("importance")
         return importance(self, features)
@@ -310,24 +329,15 @@ class Fit:
         *,
         var_names: str | Sequence[str] | None = None,
         ci_prob: float | None = None,
-        kind: str = "all",
         round_to: int | str = "auto",
     ) -> pd.DataFrame:
-        """Table of the parameters: `arviz.summary` of the draws, or the estimates for MAP.
+        """Table of the parameters, π and c: `arviz.summary` of the draws, or the estimates for MAP.
 
-        Parameters
-        ----------
-        var_names : str or sequence of str, optional
-            Variables of the PyMC model; by default the parameters, π and c.
-        ci_prob : float, optional
-            Probability of the equal-tailed intervals; ArviZ's ``stats.ci_prob`` by default.
-        kind : {"all", "stats", "diagnostics", "all_median", "stats_median", "diagnostics_median"}
-            Which columns; see `arviz.summary`.
-        round_to : int or {"auto", "none"}
-            Digits, as many as the Monte-Carlo error allows by default.
+        ``var_names`` picks variables of the PyMC model. ``round_to`` is the number of digits, as
+        many as the Monte-Carlo error allows by default; "none" leaves all.
         """
         if self.is_point:
-            return estimate_table(self, var_names)
+            return summaries.estimate_table(self, var_names)
         import arviz as az
 
         wanted = ("pi", "c", *self.spec.parameters, *self.spec.shape_rates, *self.priors)
@@ -335,9 +345,8 @@ class Fit:
         default = [v for v in dict.fromkeys(wanted) if v in available and v != "rates"]
         return az.summary(
             self.tree,
-            var_names=checked_names(var_names, available) or default,
+            var_names=summaries.checked_names(var_names, available) or default,
             ci_prob=summaries.interval_level(ci_prob),
-            kind=kind,
             round_to=round_to,
         )
 
@@ -406,7 +415,7 @@ class Fit:
     ) -> pd.DataFrame:
         """Bounds of the class prior that hold without any form of t and s.
 
-        They need h = P(l=1 | x) alone, which can be checked, and what you are ready to assume on s.
+        They need h = P(l=1 | x) alone, which can be checked, and what you assume about s.
 
         Parameters
         ----------
@@ -415,22 +424,12 @@ class Fit:
         gamma : float, optional
             The odds of being marked differ between positive rows by at most this factor, and the
             rows most often marked are surely positive. 1 is a constant s.
-        ci_prob : float, optional
-            Probability of the intervals of the ends; ArviZ's ``stats.ci_prob`` by default.
 
         Returns
         -------
         DataFrame
             One line per assumption (``nothing`` first): ``lower`` and ``upper``, and ``lowest`` and
             ``highest``, the outer ends of their intervals (missing for a point estimate).
-
-        Examples
-        --------
-        >>> import bayes_lepu as lepu
-        >>> demo = lepu.load_demo()
-        >>> fit = lepu.fit(demo.X, demo.l, model="spm", method="map", random_seed=1)
-        >>> list(fit.bounds(s_min=0.2).index)
-        ['nothing', 's between 0.2 and 1']
         """
         return bound_class_prior(self, s_min=s_min, s_max=s_max, gamma=gamma, ci_prob=ci_prob)
 
@@ -444,10 +443,7 @@ class Fit:
         Parameters
         ----------
         by : str, list of str, Series, DataFrame or array, optional
-            Groups: a column of the fit, several of them, or values for every row (also of columns
-            that are no features).
-        ci_prob : float, optional
-            Probability of the intervals; ArviZ's ``stats.ci_prob`` by default.
+            Groups; see `class_prior`.
 
         Returns
         -------
@@ -456,15 +452,6 @@ class Fit:
             ``share``, for every group where asked for. Columns ``estimate``, ``lower``, ``upper``;
             ``alone_lower`` and ``alone_upper``, the interval without the model's help; ``model``,
             ``model_lower`` and ``model_upper``, what the fit gives; ``audits``, the rows used.
-
-        Examples
-        --------
-        >>> import bayes_lepu as lepu
-        >>> demo = lepu.load_demo()
-        >>> fit = lepu.fit(demo.X, demo.l, model="scar", method="map", random_seed=1)
-        >>> found = pd.Series(demo.y)[demo.l == 0].sample(100, random_state=1)
-        >>> list(fit.update(y=found, audits="random").audit_estimate().index)
-        ['missed', 'positives', 'share']
         """
         self._require_memory("audit_estimate")
 
@@ -478,19 +465,15 @@ class Fit:
         """π = E t(x), the class prior, and c = P(l=1 | y=1), the label frequency; or π by group.
 
         ``low`` and ``high`` are the range of π over all models that predict the labels as well;
-        ``lower`` and ``upper`` are its interval if this model is exact.
-
-        Several annotators have a label frequency each, and c is the mean of these. Draws come with
-        the prior of both (rows ``prior of pi`` and ``prior of c``): a posterior as wide has learned
-        nothing.
+        ``lower`` and ``upper`` are its interval if this model is exact. Several annotators have a
+        label frequency each, and c is the mean of these. Draws come with the prior of both (rows
+        ``prior of pi`` and ``prior of c``): a posterior as wide as that has learned nothing.
 
         Parameters
         ----------
         by : str, list of str, Series, DataFrame or array, optional
             Groups: a column of the fit, several of them, or values for every row (also of columns
             that are no features).
-        ci_prob : float, optional
-            Probability of the intervals; ArviZ's ``stats.ci_prob`` by default.
 
         Returns
         -------
@@ -521,31 +504,13 @@ class Fit:
             Groups; see `class_prior`.
         a, b : object
             Names of the two groups.
-        ci_prob : float, optional
-            Probability of the intervals; ArviZ's ``stats.ci_prob`` by default.
-
-        Returns
-        -------
-        Comparison
-
-        Examples
-        --------
-        >>> import bayes_lepu as lepu
-        >>> demo = lepu.load_demo()
-        >>> fit = lepu.fit(demo.X, demo.l, model="scar", method="map", random_seed=1)
-        >>> list(fit.compare_groups(demo.X["brightness"] > 100, True, False).table.index)
-        ['ratio', 'difference', 'True', 'False', 'all']
         """
         self._require_memory("compare_groups")
         groups = read_groups(self.data, by)
         return compare_groups(self, self.identifiability, groups, a, b, ci_prob)
 
     def suggest_audit(
-        self,
-        k: int,
-        *,
-        goal: str = "total",
-        random_seed: int | None = None,
+        self, k: int, *, goal: str = "total", random_seed: int | None = None
     ) -> AuditPlan:
         """Which k unlabelled rows to audit.
 
@@ -556,8 +521,8 @@ class Fit:
         goal : {"total", "find", "orientation"}
             ``total``: rows at random, uncertain ones more often, for the number of positives.
             ``find``: the rows that are most probably positive. ``orientation``: the rows whose
-            class tells most about which factor is the class. Of these two every fifth row is drawn
-            at random, so that the total can be estimated too.
+            class shows best which factor is the class. Of these two every fifth row is drawn at
+            random, so that the total can be estimated too.
         random_seed : int, optional
             Seed of the draw; by default the fit's own.
 
@@ -566,34 +531,16 @@ class Fit:
         AuditPlan
             ``plan.to_csv(path)`` writes the rows; give the answers back by
             ``fit.update(audits=lepu.read_audit(path))`` or ``fit.update(y=answers, audits=plan)``.
-
-        Examples
-        --------
-        >>> import bayes_lepu as lepu
-        >>> demo = lepu.load_demo()
-        >>> fit = lepu.fit(demo.X, demo.l, model="scar", method="map", random_seed=1)
-        >>> len(fit.suggest_audit(20).rows)
-        20
         """
         self._require_memory("suggest_audit")
         return suggest_audit(self, k, goal=goal, random_seed=random_seed)
 
     def plan_audit(self, *, width: float, ci_prob: float | None = None) -> pd.Series:
-        """How many rows to audit at random, with and without the help of this fit.
+        """How many rows to audit at random by themselves, and with this fit's help if it is right.
 
-        Parameters
-        ----------
-        width : float
-            How wide the interval of the share of positives among the unlabelled rows may be, from
-            end to end.
-        ci_prob : float, optional
-            Probability of the interval; ArviZ's ``stats.ci_prob`` by default.
-
-        Returns
-        -------
-        Series
-            Number of audits by themselves, and of those drawn by ``suggest_audit(goal="total")``
-            and evaluated by `audit_estimate`, if the fit is right.
+        ``width`` is how wide the interval of the share of positives among the unlabelled rows may
+        be, from end to end. With its help: rows drawn by ``suggest_audit(goal="total")`` and
+        evaluated by `audit_estimate`.
         """
         self._require_memory("plan_audit")
         return plan_with(self, width, ci_prob)
@@ -627,16 +574,14 @@ class Fit:
             Count the positives among the rows instead of rating each row. The interval holds the
             uncertainty of the parameters and the chance of single rows. Weighted rows of the fit
             count as if they were repeated.
-        ci_prob : float, optional
-            Probability of the equal-tailed intervals; ArviZ's ``stats.ci_prob`` by default.
 
         Returns
         -------
         DataFrame
-            One line per row of X; or, of the total, one line per reading: ``as named`` and, where
-            the data do not say which factor is the class, ``exchanged``. Of the rows of the fit
-            ``low`` and ``high`` come first: the range over all models that predict the labels as
-            well, as `print` says it. ``lower`` and ``upper`` hold if this model is exact.
+            One line per row of X; or, of the total, one line ``as named`` and, where the data do
+            not show which factor is the class, one with t and s swapped, ``exchanged``. Of the rows
+            of the fit ``low`` and ``high`` come first: the range over all models that predict the
+            labels as well, as `print` says it. ``lower`` and ``upper`` hold if this model is exact.
         """
         if total:
             pi_range = (self._printed or self.identifiability).pi_range
@@ -667,14 +612,6 @@ class Fit:
             the first ``budget`` rows that this fit also puts first), and ``behind``, how many
             log-likelihood units S predicts these labels worse than the best one. A larger S always
             fits the labels at hand a little better; a difference below 2 units says nothing.
-
-        Examples
-        --------
-        >>> import bayes_lepu as lepu
-        >>> demo = lepu.load_demo()
-        >>> fit = lepu.fit(demo.X, demo.l, model="spm", method="map", random_seed=1)
-        >>> list(fit.sensitivity().columns)
-        ['class_prior', 'missed', 'same_rows', 'behind']
         """
         self._require_memory("sensitivity")
         return sensitivity(self, scales, budget)
@@ -701,12 +638,12 @@ class Fit:
         precision: float | None = None,
         ci_prob: float | None = None,
     ) -> Decision:
-        """Which unlabelled rows to look at, and how many positives one will find there.
+        """Which unlabelled rows to review, and how many positives are expected there.
 
-        Rows are taken by P(y=1 | x, l=0), the most probable first. Where the data do not say which
-        factor is the class, what will be found is told for both namings. These are numbers of rows
-        of the table, each counted once whatever its ``sample_weight``; ``missed(total=True)`` is
-        weighted.
+        Rows are taken by P(y=1 | x, l=0), the most probable first. Where the data do not show which
+        factor is the class, the outcome is given also with t and s swapped. These are numbers of
+        rows of the table, each counted once whatever its ``sample_weight``; ``missed(total=True)``
+        is weighted.
 
         Parameters
         ----------
@@ -716,25 +653,15 @@ class Fit:
         budget : int, optional
             Take so many rows.
         cost : (float, float), optional
-            Cost of looking in vain and cost of an overlooked positive: take the rows that are
+            Cost of a review in vain and cost of an overlooked positive: take the rows that are
             worth it, those with P(y=1 | x, l=0) above fp / (fp + fn).
         precision : float, optional
             Take as many rows as leave the expected share of positives at least this high.
-        ci_prob : float, optional
-            Probability of the equal-tailed intervals; ArviZ's ``stats.ci_prob`` by default.
 
         Returns
         -------
         Decision
             ``rows``, ``outcome`` (positives, precision, recall with intervals) and ``draws``.
-
-        Examples
-        --------
-        >>> import bayes_lepu as lepu
-        >>> demo = lepu.load_demo()
-        >>> fit = lepu.fit(demo.X, demo.l, model="scar", method="laplace", random_seed=1)
-        >>> len(fit.decide(budget=100).rows)
-        100
         """
         if X is None:
             self._require_memory("decide")
@@ -747,8 +674,6 @@ class Fit:
         *,
         y: Any = None,
         audits: str | AuditPlan | None = None,
-        class_features: Sequence[str | int] | None = None,
-        selection_features: Sequence[str | int] | None = None,
         class_prior: tuple[float, float] | None = None,
         label_frequency: tuple[float, float] | None = None,
         false_marks: bool | None = None,
@@ -762,42 +687,24 @@ class Fit:
         y : Series or array, optional
             Newly audited classes, 0 or 1: by row label, or one value per row with NaN where
             nothing new is known. They are added to those the fit has, and replace them where both
-            speak of the same row.
+            are about the same row.
         audits : AuditPlan or {"random", "chosen"}, optional
             The plan of `suggest_audit`, with the answers in its column y or in y here; or how all
             audited rows together were picked; see `fit`. By default "chosen" where y brings new
             ones, else as it was.
-        class_features, selection_features : sequence, optional
-            Other columns for t and for s; see `fit`.
         class_prior, label_frequency : (value, standard error), optional
-            π or c, known from elsewhere by now; see `fit`.
+            π or c, known from an external source by now; see `fit`.
         false_marks : bool, optional
             Whether negatives may be marked; see `fit`.
         method : {"nuts", "map", "laplace"}, optional
             Another method; priors that it cannot use are replaced by its defaults.
         random_seed : int, optional
             Another seed; by default the same.
-
-        Returns
-        -------
-        Fit
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> import bayes_lepu as lepu
-        >>> demo = lepu.load_demo()
-        >>> fit = lepu.fit(demo.X, demo.l, model="scar", method="map", random_seed=1)
-        >>> rows = demo.X.index[demo.l == 0][:3]
-        >>> fit.update(y=pd.Series([0, 1, 0], index=rows)).data.n_audited
-        3
         """
         from bayes_lepu._fit import refit
 
         self._require_memory("update")
         news = {
-            "class_features": class_features,
-            "selection_features": selection_features,
             "class_prior": class_prior,
             "label_frequency": label_frequency,
             "false_marks": false_marks,
@@ -818,30 +725,43 @@ class Fit:
                 "fit.sample has the same fit to a random sample of them."
             )
 
+    # What was known when the fit was saved ----------------------------------------------------
+
     @property
     def _judged(self) -> bool:
         """Whether the verdict has been asked for, and is there."""
         return "identifiability" in vars(self)
 
     @property
-    def _unnamed(self) -> bool:
-        return (self._printed or self.identifiability).level >= UNNAMED_LEVEL
-
-    @property
-    def _alternatives(self) -> Alternatives:
-        """What the models say that predict the labels as well."""
-        if self._printed is not None:
-            return Alternatives(self._printed.pi_range, self._printed.hits)
-        return alternatives_of(self, self.identifiability)
-
-    @property
     def _printed(self) -> "Remembered | None":
         """What the fit printed before it was saved, unless it has been judged anew."""
         return None if self._judged else self.remembered
 
+    @property
+    def _unnamed(self) -> bool:
+        """Whether the data leave open which factor is the class."""
+        return (self._printed or self.identifiability).level >= UNNAMED_LEVEL
+
+    @property
+    def _alternatives(self) -> Alternatives:
+        """What the models give that predict the labels as well."""
+        if self._printed is not None:
+            return Alternatives(self._printed.pi_range, self._printed.hits)
+        return alternatives_of(self, self.identifiability)
+
+    def _remember(self) -> "Remembered":
+        from bayes_lepu.result.saved import Remembered
+
+        facts = (self.answer, self._facts())[1]  # which then have the verdict
+        prior = (np.zeros(0),) * 2 if self.is_point else self.prior_pi_and_c
+        level = self.identifiability.level
+        return Remembered(
+            self.pi_draws, self.c_by_annotator, *prior, level, *self._alternatives, facts
+        )
+
     @stops_at_once
     def save(self, path: str | Path, *, data: bool = True) -> Path:
-        """Write the fit to one netCDF file; read it back with `load`.
+        """Write the fit to one netCDF file; read it with `load`.
 
         A fit that was printed prints the same after `load`, and computes nothing for it. ArviZ
         reads the draws from the same file; ``fit.tree.to_netcdf(path)`` writes all groups for it.
@@ -856,10 +776,6 @@ class Fit:
             update, `tree`, another verdict) is an error then. A fit that was loaded without rows is
             saved without them.
 
-        Returns
-        -------
-        Path
-            The file written.
         """
         from bayes_lepu.result.saved import to_saved, write_tree
 
@@ -869,21 +785,6 @@ class Fit:
             remembered = self._remember()
         return write_tree(to_saved(self, remembered=remembered, rows=data), Path(path))
 
-    def _remember(self) -> "Remembered":
-        from bayes_lepu.result.saved import Remembered
-
-        self.answer  # noqa: B018  the facts then tell the verdict
-        prior = (np.zeros(0),) * 2 if self.is_point else self.prior_pi_and_c
-        found = self.identifiability
-        return Remembered(
-            self.pi_draws,
-            self.c_by_annotator,
-            *prior,
-            found.level,
-            *self._alternatives,
-            self._facts(),
-        )
-
     def report(
         self,
         path: str | Path,
@@ -891,7 +792,7 @@ class Fit:
         title: str | None = None,
         group_by: str | Sequence[str] = (),
     ) -> Path:
-        """Write a self-contained HTML page about this fit, to look at and to send on.
+        """Write a self-contained HTML page about this fit, to read and to send on.
 
         Parameters
         ----------
@@ -902,10 +803,6 @@ class Fit:
         group_by : str or sequence of str
             Columns by which label rates are shown; by default those that matter most.
 
-        Returns
-        -------
-        Path
-            The file written.
         """
         from bayes_lepu.report.sections import Page, render
 
@@ -928,30 +825,15 @@ class Fit:
     def _repr_html_(self) -> str:
         return facts_as_html(self._headline(), self._facts())
 
-    def _headline(self) -> str:
-        count = self.data.n_annotators
-        who = f", {count} annotators" if count > 1 else ""
-        return f"bayes_lepu fit: {self.spec.name}{who}, method={self.method}"
-
-    def _summarise(
-        self, function: summaries.RowFunction, X: Any, ci_prob: float | None
-    ) -> pd.DataFrame:
-        values, index = self.data.transform(X)
-        return summaries.summary_by_row(self.draws, function, values, index, ci_prob)
-
-    def _summarise_each(
-        self, function: summaries.RowFunction, X: Any, ci_prob: float | None
-    ) -> pd.DataFrame:
-        """The same for what every annotator has of his own."""
-        if self.data.n_annotators == 1:
-            return self._summarise(function, X, ci_prob)
-        values, index = self.data.transform(X)
-        return summary_by_annotator(self, function, values, index, ci_prob)
-
     def __str__(self) -> str:
         if self._printed is None:
             _ = self.answer  # judged first; repr() shows what is known and computes nothing
         return repr(self)
+
+    def _headline(self) -> str:
+        count = self.data.n_annotators
+        who = f", {count} annotators" if count > 1 else ""
+        return f"bayes_lepu fit: {self.spec.name}{who}, method={self.method}"
 
     def _facts(self) -> dict[str, str]:
         if self._printed is not None:

@@ -97,8 +97,7 @@ def public_names(package: str) -> str:
 
 def command_help() -> str:
     """What ``bayes-lepu COMMAND --help`` prints, for all commands."""
-    from bayes_lepu.cli.app import build_parser
-    from bayes_lepu.cli.commands import COMMANDS
+    from bayes_lepu.cli.commands import COMMANDS, build_parser
 
     def page(*argv: str) -> str:
         out = io.StringIO()
@@ -106,4 +105,4 @@ def command_help() -> str:
             build_parser().parse_args([*argv, "--help"])
         return f"## bayes-lepu {' '.join(argv)}".rstrip() + f"\n\n```text\n{out.getvalue()}```\n"
 
-    return "\n".join([page(), *(page(command.name) for command in COMMANDS)])
+    return "\n".join([page(), *(page(name) for name in COMMANDS)])

@@ -1,5 +1,5 @@
 """The command line ``bayes-lepu``."""
 
-from bayes_lepu.cli.app import main
+from bayes_lepu.cli.commands import main
 
 __all__ = ["main"]

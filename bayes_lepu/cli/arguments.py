@@ -12,7 +12,8 @@ from bayes_lepu.data.formulas import is_formula
 from bayes_lepu.errors import ModelError
 from bayes_lepu.priors.prior import Prior
 
-NOT_OFFERED = ("X", "l", "progressbar")  # the file, --label, and what the terminal shows by itself
+# The file, --label, tables beside the rows, and what the terminal shows by itself.
+NOT_OFFERED = ("X", "l", "visits", "progressbar")
 HEADINGS = {  # where a group of options begins
     "model": "model",
     "y": "rows, and what is known of them",
@@ -20,11 +21,9 @@ HEADINGS = {  # where a group of options begins
     "penalty": "priors",
     "draws": "sampler",
 }
-REPEATED = ("visits", "priors")
 FORMS = {  # how values are written that are no words or numbers
     "class_learner": "NAMES",
     "y": "NAME",
-    "visits": "NAME=COLUMNS",
     "sample_weight": "NAME",
     "class_prior": "VALUE,ERROR",
     "label_frequency": "VALUE,ERROR",
@@ -36,7 +35,6 @@ FORMS = {  # how values are written that are no words or numbers
 }
 EXAMPLES = {
     "class_learner": "for example kernel,trees; or none",
-    "visits": "for example hours=hours_anna,hours_ben",
     "class_prior": "for example 0.12,0.02",
     "class_features": 'or a formula, for example "~ bs(age, df=5) + sex"',
     "penalty": "for example l2, or a=l2,alpha=l1",
@@ -69,7 +67,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
             types = {parameter.annotation, *get_args(parameter.annotation)}
             if name not in READERS and types & {int, float}:
                 how["type"] = int if int in types else float
-        if name in REPEATED:
+        if name == "priors":
             how["action"] = "append"
         group.add_argument("--" + name.replace("_", "-"), **how)
 

@@ -1,12 +1,18 @@
-"""The commands: what each takes, and what it does."""
+"""The commands: what each takes, and what it does.
+
+Exit codes: 0 done, 2 something in the command or the data is wrong (one line says what), 1 a fault
+of the program itself, 130 interrupted.
+"""
 
 import argparse
+import os
+import sys
 import time
+import traceback
 import warnings
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 import pandas as pd
@@ -21,7 +27,6 @@ from bayes_lepu.cli.files import (
     check_output,
     prediction_table,
     read_frame,
-    write_csv,
     write_table,
 )
 from bayes_lepu.cli.terminal import Terminal
@@ -29,34 +34,14 @@ from bayes_lepu.data.cells import level_text
 from bayes_lepu.data.encoding import UNSEEN
 from bayes_lepu.data.frames import take_column
 from bayes_lepu.datasets import load_demo
-from bayes_lepu.errors import DataError, LepuWarning, ModelError
+from bayes_lepu.errors import DataError, LepuError, LepuWarning, ModelError
 from bayes_lepu.fitted import Fit, load
 from bayes_lepu.model import list_models
 from bayes_lepu.result.facts import facts_as_text
 from bayes_lepu.result.summaries import describe_draws
 from bayes_lepu.runtime.files import page_name
+from bayes_lepu.runtime.interruption import interruptible, is_interrupt
 from bayes_lepu.suggestions import some
-
-
-@dataclass(frozen=True)
-class Command:
-    """A command of the terminal.
-
-    Attributes
-    ----------
-    name, help : str
-    options : function
-        Adds its options to a parser.
-    run : function
-        Does it, with what was given and a `Terminal`.
-    examples : str
-    """
-
-    name: str
-    help: str
-    options: Callable[[argparse.ArgumentParser], None]
-    run: Callable[[argparse.Namespace, Terminal], None]
-    examples: str = ""
 
 
 def _table_options(parser: Any) -> None:
@@ -73,16 +58,12 @@ examples:
   bayes-lepu fit photos.csv --label marked
   bayes-lepu fit photos.csv --label marked --id file --exclude camera --out results
   bayes-lepu fit photos.csv --label marked --selection-features brightness,sharpness
-  bayes-lepu fit photos.parquet --label marked --y checked --model spm --random-seed 1
-  bayes-lepu fit photos.csv --label marked --method map --json --quiet
-  bayes-lepu fit photos.csv --label marked --class-learner boosting
-  bayes-lepu fit claims.csv.gz --label flagged --positive yes --id claim --missing indicator
   bayes-lepu fit photos.csv --label marked --method map --penalty a=l2,alpha=l1 --C 0.1
-  bayes-lepu fit claims.csv --label flagged --class-features "~ bs(amount, df=5) + country"
-  bayes-lepu fit claims.csv --label flagged --class-prior 0.012,0.002 --y checked
-  bayes-lepu fit claims.csv --label flagged --y checked --audits chosen --false-marks
-  bayes-lepu fit sites.csv --label v1,v2,v3 --visits hours=h1,h2,h3 --model spm
   bayes-lepu fit photos.csv --label marked --priors "a=normal(0, 2)" --priors "b=normal(-2, 1)"
+  bayes-lepu fit claims.csv.gz --label flagged --positive yes --id claim --missing indicator
+  bayes-lepu fit claims.csv --label flagged --class-features "~ bs(amount, df=5) + country"
+  bayes-lepu fit claims.csv --label flagged --y checked --audits chosen --class-prior 0.012,0.002
+  bayes-lepu fit sites.csv --label anna,ben,carl --model spm
 
 writes to the folder given by --out:
   report.html          the page to look at and to send on
@@ -122,14 +103,15 @@ def run_fit(args: argparse.Namespace, terminal: Terminal) -> None:
     out = args.out or Path(f"lepu-{args.data.name.split('.')[0]}")
     check_folder(out, FILES, overwrite=args.overwrite)
     options = given_options(args)
-    with terminal.stage(f"Reading {args.data}"):
-        blanks = split_names(args.blank)
-        frame = read_frame(args.data, separator=args.separator, id_column=args.id, blanks=blanks)
-    with terminal.stage(f"Fitting {len(frame)} rows"), about(args.data):
+    terminal.stage(f"Reading {args.data}")
+    blanks = split_names(args.blank)
+    frame = read_frame(args.data, separator=args.separator, id_column=args.id, blanks=blanks)
+    terminal.stage(f"Fitting {len(frame)} rows")
+    with about(args.data):
         frame, label, options = named_columns(frame, args, options)
         result = fit_model(frame, label, progressbar=False, **options)
-    with terminal.stage("Judging what these data can identify"):
-        found = result.identifiability
+    terminal.stage("Judging what these data can identify")
+    found = result.identifiability
     files = write_all(result, frame, args.data, out, terminal)
     terminal.say()
     done = in_the_shell(result.answer, files["the fit"])
@@ -171,14 +153,10 @@ def named_columns(
     label, options = split_names(args.label), dict(options)
     if args.positive is not None:
         frame = frame.assign(**{label[0]: _marked(frame, label[0], args.positive)})
-    apart: list[str] = []  # columns of visits, which are no features
-    if "visits" in options:
-        options["visits"], apart = read_visits(frame, options["visits"], label)
     if chosen := split_names(args.features):
         own = [options[role] for role in ("y", "sample_weight") if role in options]
         kept = dict.fromkeys([*label, *own, *options.get("exclude", ()), *chosen])
         frame = take_column(frame, list(kept), option="features")
-    frame = frame.drop(columns=apart, errors="ignore")
     return frame, label if len(label) > 1 else label[0], options
 
 
@@ -192,26 +170,6 @@ def _marked(frame: pd.DataFrame, name: str, positive: str) -> pd.Series:
             f"{some(sorted(texts.dropna().unique()))}."
         )
     return (texts == positive).astype(int)
-
-
-def read_visits(
-    frame: pd.DataFrame, texts: list[str], annotators: list[str]
-) -> tuple[dict[str, pd.DataFrame], list[str]]:
-    """Columns that differ between the annotators of a row, from ``hours=hours_1,hours_2``."""
-    tables, taken = {}, []
-    for text in texts:
-        name, _, columns = text.partition("=")
-        chosen = split_names(columns)
-        if len(chosen) != len(annotators):
-            raise DataError(
-                f"--visits {text!r} names {len(chosen)} column(s) for {len(annotators)} "
-                "annotator(s); a name and one column for each of them, in the order of --label, is "
-                "expected, such as hours=hours_anna,hours_ben."
-            )
-        table = take_column(frame, chosen, option="visits")
-        tables[name.strip()] = table.set_axis(annotators, axis=1)
-        taken += chosen
-    return tables, taken
 
 
 def in_the_shell(found: Answer, saved: Path) -> dict[str, str]:
@@ -229,12 +187,12 @@ def write_all(
     """Write the files and return their paths."""
     out.mkdir(parents=True, exist_ok=True)
     report, saved, predictions, checks = paths = [out / name for name in FILES]
-    with terminal.stage("Writing predictions"):
-        result.save(saved)
-        write_csv(predicted_rows(result, frame), predictions, index_label=frame.index.name or "row")
-        write_csv(result.identifiability.to_frame(), checks, index_label="name")
-    with terminal.stage("Drawing the report"):
-        result.report(report, title=f"{data.name}: what the labels missed")
+    terminal.stage("Writing predictions")
+    result.save(saved)
+    write_table(predicted_rows(result, frame), predictions, index_label=frame.index.name or "row")
+    write_table(result.identifiability.to_frame(), checks, index_label="name")
+    terminal.stage("Drawing the report")
+    result.report(report, title=f"{data.name}: what the labels missed")
     return dict(zip(FILES.values(), paths, strict=True))
 
 
@@ -288,7 +246,8 @@ def run_predict(args: argparse.Namespace, terminal: Terminal) -> None:
     fit = load(args.fit)
     if args.unseen is not None:
         fit = fit.accept_unseen(args.unseen)
-    with terminal.stage(f"Predicting the rows of {args.data}"), about(args.data):
+    terminal.stage(f"Predicting the rows of {args.data}")
+    with about(args.data):
         frame = read_frame(
             args.data,
             separator=args.separator,
@@ -328,10 +287,10 @@ def run_report(args: argparse.Namespace, terminal: Terminal) -> None:
     """Load, judge, write."""
     page_name(check_output(args.out, (args.fit,), overwrite=args.overwrite))
     fit = load(args.fit)
-    with terminal.stage("Judging what these data can identify"):
-        found = fit.identifiability
-    with terminal.stage("Drawing the report"):
-        fit.report(args.out, title=args.title, group_by=split_names(args.group_by))
+    terminal.stage("Judging what these data can identify")
+    found = fit.identifiability
+    terminal.stage("Drawing the report")
+    fit.report(args.out, title=args.title, group_by=split_names(args.group_by))
     terminal.say(f"Level {found.level}: {found.verdict}")
     terminal.files({"the page to look at": args.out})
     terminal.result({"level": found.level, "verdict": found.verdict, "files": {"report": args.out}})
@@ -372,33 +331,29 @@ def run_plan(args: argparse.Namespace, terminal: Terminal) -> None:
 
 def demo_options(parser: argparse.ArgumentParser) -> None:
     """Where to write."""
-    parser.add_argument(
-        "--out", type=Path, default=Path("demo-report.html"), help="report to write"
-    )
+    default = Path("demo-report.html")
+    parser.add_argument("--out", type=Path, default=default, help="report to write")
 
 
 def run_demo(args: argparse.Namespace, terminal: Terminal) -> None:
     """Fit, compare with the truth, write the report."""
     page_name(check_output(args.out, (), overwrite=True))
     data = load_demo()
-    terminal.say(data.description)
-    terminal.say()
-    with terminal.stage("Fitting psychm by nuts"):
-        fit = fit_model(data.X, data.l, model="psychm", random_seed=1, progressbar=False)
-    with terminal.stage("Judging what these data can identify"):
-        found = fit.identifiability
-    with terminal.stage("Drawing the report"):
-        fit.report(args.out, title="Camera trap: what the volunteer overlooked")
+    terminal.say(f"{data.description}\n")
+    terminal.stage("Fitting psychm by nuts")
+    fit = fit_model(data.X, data.l, model="psychm", random_seed=1, progressbar=False)
+    terminal.stage("Judging what these data can identify")
+    found, call = fit.identifiability, fit.answer.call
+    terminal.stage("Drawing the report")
+    fit.report(args.out, title="Camera trap: what the volunteer overlooked")
     accuracy = float((fit.predict(data.X) == data.y).mean())
     truth = {name: float(data.truth[name]) for name in ("pi", "c")}
-    call = fit.answer.call
-    terminal.say(str(fit).replace(f" {call}", f" in Python: {call}") if call else str(fit))
-    terminal.say()
-    terminal.say(f"True class prior {truth['pi']:.3f}, true label frequency {truth['c']:.3f}.")
-    terminal.say(f"Accuracy on the true classes, which the fit never saw: {accuracy:.3f}.")
-    terminal.say()
-    terminal.say(f"Look at {args.out} in a browser: how many were missed, which rows, whether to")
+    card = str(fit).replace(f" {call}", f" in Python: {call}") if call else str(fit)
     terminal.say(
+        f"{card}\n\n"
+        f"True class prior {truth['pi']:.3f}, true label frequency {truth['c']:.3f}.\n"
+        f"Accuracy on the true classes, which the fit never saw: {accuracy:.3f}.\n\n"
+        f"Look at {args.out} in a browser: how many were missed, which rows, whether to\n"
         "trust it, then the pictures. Your own table: bayes-lepu fit TABLE.csv --label COLUMN"
     )
     terminal.result(
@@ -418,58 +373,120 @@ def run_warm_up(args: argparse.Namespace, terminal: Terminal) -> None:
     """Run every model by every method on a few rows."""
     demo, began = load_demo(), time.perf_counter()
     X, l = demo.X[:300], np.asarray(demo.l)[:300]  # compiled for any number of rows
-    with terminal.stage("Compiling"), warnings.catch_warnings():
+    few: Any = {"draws": 10, "tune": 20, "chains": 1, "random_seed": 0, "progressbar": False}
+    terminal.stage("Compiling")
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore", LepuWarning)
         for model in list_models():
             fit = fit_model(X, l, model=model, method="map", random_seed=0)
-            fit_model(
-                X, l, model=model, draws=10, tune=20, chains=1, random_seed=0, progressbar=False
-            )
-        fit.identifiability  # noqa: B018
+            fit_model(X, l, model=model, **few)
+        _ = fit.identifiability
     seconds = time.perf_counter() - began
     terminal.say(f"Compiled code is ready ({seconds:.0f} s).")
     terminal.result({"seconds": seconds})
 
 
-COMMANDS = (
-    Command(
-        "fit",
+# The program ----------------------------------------------------------------------------------
+
+
+class Command(NamedTuple):
+    """What a command does, the options it adds to a parser, and the function that does it."""
+
+    help: str
+    options: Callable[[argparse.ArgumentParser], None]
+    run: Callable[[argparse.Namespace, Terminal], None]
+    examples: str = ""
+
+
+COMMANDS = {
+    "fit": Command(
         "fit a model to a CSV or Parquet file and write its report",
         fit_options,
         run_fit,
         FIT_EXAMPLES,
     ),
-    Command(
-        "predict",
+    "predict": Command(
         "class probabilities for the rows of a new file",
         predict_options,
         run_predict,
         PREDICT_EXAMPLES,
     ),
-    Command(
-        "report",
-        "write the HTML report of a saved fit",
-        report_options,
-        run_report,
-        REPORT_EXAMPLES,
+    "report": Command(
+        "write the HTML report of a saved fit", report_options, run_report, REPORT_EXAMPLES
     ),
-    Command(
-        "plan-audit",
-        "how many unlabelled rows to audit at random",
-        plan_options,
-        run_plan,
-        PLAN_EXAMPLES,
+    "plan-audit": Command(
+        "how many unlabelled rows to audit at random", plan_options, run_plan, PLAN_EXAMPLES
     ),
-    Command(
-        "demo",
-        "fit PsychM to an embedded data set with a known annotator",
-        demo_options,
-        run_demo,
+    "demo": Command(
+        "fit PsychM to an embedded data set with a known annotator", demo_options, run_demo
     ),
-    Command(
-        "warm-up",
-        "compile the numerical code ahead, once after installation",
-        lambda _: None,
-        run_warm_up,
+    "warm-up": Command(
+        "compile the numerical code ahead, once after installation", lambda _: None, run_warm_up
     ),
-)
+}
+EXAMPLES = """\
+examples:
+  bayes-lepu demo
+  bayes-lepu fit photos.csv --label marked
+  bayes-lepu predict lepu-photos/fit.nc new.csv --out new-predictions.csv
+  bayes-lepu fit --help
+"""
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser whose errors take one line, like all other errors here."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: error: {message} (see {self.prog} --help)\n")
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The parser of all commands."""
+    from importlib.metadata import version
+
+    raw: Any = {"formatter_class": argparse.RawDescriptionHelpFormatter}
+    about_all = "Learn classes, and the annotator, from positive and unlabelled rows."
+    parser = _Parser(prog="bayes-lepu", description=about_all, epilog=EXAMPLES, **raw)
+    parser.add_argument("--version", action="version", version=version("bayes-lepu"))
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for name, command in COMMANDS.items():
+        added = commands.add_parser(name, help=command.help, epilog=command.examples, **raw)
+        command.options(added)
+        added.set_defaults(run=command.run)
+        common = added.add_argument_group("output")
+        common.add_argument("--quiet", action="store_true", help="print nothing but errors")
+        common.add_argument("--json", action="store_true", help="print the result as JSON")
+        common.add_argument("--debug", action="store_true", help="show a fault's traceback")
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command and return its exit code."""
+    args = build_parser().parse_args(argv)
+    terminal = Terminal(quiet=args.quiet, as_json=args.json)
+    try:
+        with interruptible(), terminal.messages():
+            args.run(args, terminal)
+        return 0
+    except BrokenPipeError:  # the reader of our output has gone, for example `| head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except (Exception, KeyboardInterrupt) as error:
+        if isinstance(error, KeyboardInterrupt) or is_interrupt(error):
+            terminal.error("interrupted")
+            return 130
+        if args.debug:
+            traceback.print_exc()
+        if isinstance(error, LepuError | OSError):
+            terminal.error(str(error))
+            return 2
+        if isinstance(error, MemoryError):
+            terminal.error(
+                f"not enough memory ({error or 'nothing more could be allocated'}). Take fewer "
+                "rows, columns or draws, or --method map."
+            )
+            return 2
+        terminal.error(  # a fault of ours must not bury the user in a traceback
+            f"unexpected {type(error).__name__}: {error} (run again with --debug and report it)"
+        )
+        return 1

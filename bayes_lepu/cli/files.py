@@ -50,10 +50,13 @@ def read_frame(
     if suffix in PARQUET:
         frame = _read_parquet(path, blanks)
     elif suffix in SEPARATORS:
-        texts = {name: str for name in text_columns if name != id_column}
-        separator = separator or SEPARATORS[suffix]
+        types = {name: str for name in text_columns if name != id_column}
         frame = _read_text(
-            path, separator, na_values=list(blanks), dtype=texts, id_column=id_column
+            path,
+            id_column,
+            sep=separator or SEPARATORS[suffix],
+            na_values=list(blanks),
+            dtype=types,
         )
     else:
         raise DataError(
@@ -100,44 +103,41 @@ def _flag(option: str) -> str:
     return {"l": "--label"}.get(option, "--" + option.replace("_", "-"))
 
 
-def _read_text(
-    path: Path, separator: str, *, id_column: str | None, **options: Any
-) -> pd.DataFrame:
-    how: dict[str, Any] = {"sep": separator, "encoding": "utf-8-sig"}
+def _read_text(path: Path, id_column: str | None, **how: Any) -> pd.DataFrame:
+    how |= {"encoding": "utf-8-sig"}
     try:
-        heads = pd.read_csv(path, header=None, nrows=1, dtype=str, **how).iloc[0]
+        first: Any = {"header": None, "nrows": 1, **how, "dtype": str, "na_values": None}
+        heads = pd.read_csv(path, **first).iloc[0]
         if heads.isna().any():
             place = 1 + int(heads.isna().argmax())
             raise DataError(f"{path}: column {place} has no heading. Name every column.")
         if twice := [name for name, count in Counter(heads).items() if count > 1]:
             raise DataError(f"{path}: the heading {twice[0]!r} occurs twice. Rename one of them.")
+        names_as_text = {id_column: str} if id_column in set(heads) else None
         with warnings.catch_warnings():
             # Rows with more cells than headings would be cut off with a warning only: refuse them.
             warnings.simplefilter("error", pd.errors.ParserWarning)
-            as_they_are = {id_column: str} if id_column in set(heads) else None
-            how |= {"converters": as_they_are, "index_col": False, "low_memory": False, **options}
-            return pd.read_csv(path, **how)
+            return pd.read_csv(
+                path, converters=names_as_text, index_col=False, low_memory=False, **how
+            )
+    except DataError:
+        raise
     except pd.errors.EmptyDataError:
         raise DataError(f"{path} is empty.") from None
-    except pd.errors.ParserWarning:
-        raise DataError(f"{path}: rows have more cells than there are headings.") from None
-    except pd.errors.ParserError as error:
-        found = re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", str(error))
-        said = f"not readable as a table ({error})."
-        if found:
-            expected, line, saw = map(int, found.groups())
-            said = f"row {line - 1} has {saw} cells where {expected} are expected."
-        raise DataError(f"{path}: {said}") from None
-    except (EOFError, OSError, ImportError, zlib.error) as error:  # of a compressed file
-        raise DataError(f"{path} cannot be unpacked ({error}).") from None
     except UnicodeDecodeError as error:
         raise DataError(
             f"{path} is not UTF-8 text (byte {error.start}). Save it as UTF-8, or as Parquet."
         ) from None
-    except DataError:
-        raise
+    except pd.errors.ParserWarning:
+        raise DataError(f"{path}: rows have more cells than there are headings.") from None
     except ValueError as error:
-        raise DataError(f"{path} is not readable as a table ({error}).") from None
+        said = f"{path} is not readable as a table ({error})."
+        if found := re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", str(error)):
+            expected, line, saw = map(int, found.groups())
+            said = f"{path}: row {line - 1} has {saw} cells where {expected} are expected."
+        raise DataError(said) from None
+    except (EOFError, OSError, ImportError, zlib.error) as error:  # of a compressed file
+        raise DataError(f"{path} cannot be unpacked ({error}).") from None
 
 
 def _read_parquet(path: Path, blanks: Sequence[str]) -> pd.DataFrame:
@@ -183,20 +183,18 @@ def check_folder(out: Path, names: Iterable[str], *, overwrite: bool) -> Path:
     return out
 
 
-def write_csv(table: pd.DataFrame, path: Path, *, index_label: str) -> Path:
-    """Write a table that starts no formula in a spreadsheet, whatever its texts are."""
+def write_table(table: pd.DataFrame, path: Path, *, index_label: str) -> Path:
+    """Write a table as Parquet where the file ends so, or as CSV.
+
+    A CSV file starts no formula in a spreadsheet, whatever its texts are.
+    """
+    if path.suffix.lower() in PARQUET:
+        with new_file(path) as file:
+            table.reset_index(names=index_label).to_parquet(file, write_page_checksum=True)
+        return path
     shown = table.rename(index=_inert, columns=_inert).map(_inert)
     text = shown.to_csv(index_label=_inert(index_label), float_format="%.6g", lineterminator="\n")
     return replace_file(path, text.encode())
-
-
-def write_table(table: pd.DataFrame, path: Path, *, index_label: str) -> Path:
-    """Write a table as Parquet where the file ends so, or as CSV."""
-    if path.suffix.lower() not in PARQUET:
-        return write_csv(table, path, index_label=index_label)
-    with new_file(path) as file:
-        table.reset_index(names=index_label).to_parquet(file, write_page_checksum=True)
-    return path
 
 
 def prediction_table(fit: Fit, X: pd.DataFrame) -> pd.DataFrame:

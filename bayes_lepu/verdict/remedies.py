@@ -75,7 +75,9 @@ def weigh_remedies(evidence: "Evidence") -> tuple[Remedy, ...]:
             f"If you know that {name} cannot influence the labelling, leave it out of "
             "selection_features=",
             f"Can {name} influence who gets a label? If you know that it cannot, say so",
-            "" if by_formulas else f"fit.update(selection_features={listed})",
+            ""
+            if by_formulas
+            else f"lepu.fit(X, l, model={fit.spec.name!r}, selection_features={listed})",
             flags if known and not by_formulas else "",
         )
         offers.append(found)

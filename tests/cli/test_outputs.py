@@ -16,7 +16,7 @@ import bayes_lepu as lepu
 from bayes_lepu.actions.plain_answer import Answer
 from bayes_lepu.cli import main
 from bayes_lepu.cli.commands import in_the_shell
-from bayes_lepu.cli.files import write_csv
+from bayes_lepu.cli.files import write_table
 from bayes_lepu.cli.terminal import Terminal
 from tests.patience import patience
 
@@ -137,7 +137,7 @@ def test_plain_mistakes_are_no_faults_of_the_program(here, capsys, name, content
 def test_tables_start_no_formula(tmp_path):
     names = ["=1+1", "+2", "-x", "@sum", "plain", "-5", "\tx"]
     table = pd.DataFrame({"=cmd": names}, index=pd.Index(names, name="@id"))
-    read = pd.read_csv(write_csv(table, tmp_path / "t.csv", index_label="@id"), dtype=str)
+    read = pd.read_csv(write_table(table, tmp_path / "t.csv", index_label="@id"), dtype=str)
     assert list(read.columns) == ["'@id", "'=cmd"]
     expected = ["'=1+1", "+2", "'-x", "'@sum", "plain", "-5", "'\tx"]
     assert list(read["'@id"]) == expected

@@ -111,7 +111,7 @@ def test_a_chosen_model_with_visits(table):
 
 def test_an_update_is_called_with_what_was_learned(table):
     fit = lepu.fit(table, "marked", model="spm", method="map", exclude=ASIDE, random_seed=1)
-    updated = fit.update(y=table["class"], class_prior=(0.4, 0.1), selection_features=["light"])
+    updated = fit.update(y=table["class"], class_prior=(0.4, 0.1))
     same_numbers(updated, X=table, y=table["class"])
     assert updated.provenance.made_by == "update"
 
@@ -123,21 +123,6 @@ def test_an_update_leaves_columns_of_formulas_as_they_were(table):
     np.testing.assert_array_equal(updated.data.X, fit.data.X)
     assert updated.data.blocks == fit.data.blocks
     same_numbers(updated, X=table, y=table["class"])
-    with pytest.raises(
-        lepu.DataError, match=r"terms of a formula\. Fit again with another class_f"
-    ):
-        fit.update(class_features=["place"])
-
-
-def test_an_update_keeps_the_priors_of_the_columns_that_are_left(table):
-    X, l = table[FEATURES], table["marked"]
-    given = {"alpha": {"light": Prior("positive", scale=1.0), "noise": Prior("normal", scale=0.1)}}
-    fit = lepu.fit(X, l, model="spm", priors=given, random_seed=1, **LAPLACE)
-    updated = fit.update(selection_features=["noise", "place"])
-    first, second = updated.priors["alpha"].parts
-    assert first == Prior("normal", scale=0.1)
-    assert second == fit.priors["alpha"].parts[-1]
-    same_numbers(updated, X=X, l=l)
 
 
 def test_draws_of_a_trace_are_called_from_the_trace():
@@ -163,8 +148,6 @@ def test_an_update_leaves_what_it_does_not_speak_of(table):
     assert fit.update(class_prior=(0.4, 0.05)).options.audits == "random"
     assert fit.update(y=y).options.audits == "chosen"
     assert fit.update(method="map").priors["a"] == given["a"]
-    with pytest.raises(lepu.DataError, match="columns of this fit are expected"):
-        fit.update(class_features=[1])  # of which table: the user's, or that of numbers?
 
 
 def test_an_update_without_false_marks(table):

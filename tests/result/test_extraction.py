@@ -13,15 +13,13 @@ from tests.tiny import tiny_fit, tiny_table
 
 def test_summary_takes_the_options_of_arviz():
     fit = tiny_fit("psychm")
-    table = fit.summary(var_names=["pi"], ci_prob=0.5, kind="stats", round_to="none")
+    table = fit.summary(var_names=["pi"], ci_prob=0.5, round_to="none")
     low, high = np.quantile(fit.pi_draws, [0.25, 0.75])
     np.testing.assert_allclose(
         table.filter(like="eti50").to_numpy(dtype=float)[0], [low, high], rtol=1e-9
     )
-    assert "r_hat" not in table
-    assert list(fit.summary(kind="diagnostics", var_names=["pi"]).index) == ["pi"]
-    assert list(fit.summary(kind="stats", var_names="pi").index) == ["pi"]
-    others = set(fit.summary(kind="stats", var_names=["~pi"]).index)
+    assert list(fit.summary(var_names="pi").index) == ["pi"]
+    others = set(fit.summary(var_names=["~pi"]).index)
     assert others & {"b", "pi"} == {"b"}
     with pytest.raises(lepu.ModelError, match=r"'gama'.*Known: .*\bpi\b"):
         fit.summary(var_names=["gama"])
