@@ -24,7 +24,7 @@ from bayes_lepu.data.learned import (
     without_learned,
 )
 from bayes_lepu.data.pu_data import PUData
-from bayes_lepu.engines.engines import ENGINES
+from bayes_lepu.engines.engines import ENGINES, POINT
 from bayes_lepu.engines.nuts import refuse_improper
 from bayes_lepu.errors import DataError, ModelError, announced
 from bayes_lepu.fitted import Fit
@@ -125,7 +125,7 @@ def fit(options: FitOptions) -> Fit:
     priors : mapping of str to Prior, optional
         Priors by parameter name, on top of the defaults; of slopes also by column:
         ``{"alpha": {"brightness": Prior("negative", scale=1.0)}}``.
-    orientation : {"sigma-norm", "norm", "energy", "correlation", "none"}
+    orientation : {"sigma-norm", "norm", "energy", "none"}
         How SPM's two factors are told apart where the data cannot.
     draws, tune : int
         Draws of every chain, four at least, and warm-up draws before them. Laplace makes
@@ -163,19 +163,16 @@ def fit(options: FitOptions) -> Fit:
 
 def fit_data(spec: ModelSpec, data: PUData, chosen: Priors, options: FitOptions) -> Fit:
     """A model with its priors fitted to data that have been read."""
-    engine = ENGINES[options.method]
-    if data.is_sparse and not engine.by_products:
-        able = sorted(name for name, engine in ENGINES.items() if engine.by_products)
+    if data.is_sparse and options.method != POINT:
         raise ModelError(
             f"method={options.method!r} needs the curvature of all columns at once, and X is a "
-            f"sparse matrix of {data.n} x {data.p}. Use "
-            f"{' or '.join(f'method={name!r}' for name in able)}, or dense columns: X.toarray() "
-            f"({8e-9 * data.n * data.p:.2g} GB), or fewer of them (TruncatedSVD, or those that a "
-            "point estimate with penalty='l1' keeps)."
+            f"sparse matrix of {data.n} x {data.p}. Use method={POINT!r}, or dense columns: "
+            f"X.toarray() ({8e-9 * data.n * data.p:.2g} GB), or fewer of them (TruncatedSVD, or "
+            "those that a point estimate with penalty='l1' keeps)."
         )
-    if not engine.point:
+    if options.method != POINT:
         refuse_improper(chosen)
-    found = engine.run(options.request(spec, data.distinct, chosen))
+    found = ENGINES[options.method](options.request(spec, data.distinct, chosen))
     result = Fit(
         spec=spec,
         data=data,
@@ -292,7 +289,7 @@ def _as_chosen(fit: Fit) -> GivenPriors:
 def _usable(fit: Fit, method: str) -> GivenPriors | None:
     """The priors that the user gave, those aside that another method cannot take."""
     given = fit.options.priors or {}
-    if method in ENGINES and not ENGINES[method].point:
+    if method != POINT:
         given = {k: v for k, v in given.items() if not isinstance(v, Prior) or v.proper}
     return given or None
 

@@ -10,9 +10,8 @@ import numpy as np
 
 from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.engines.engines import returned
-from bayes_lepu.engines.nuts import refuse_improper
+from bayes_lepu.engines.nuts import refuse_improper, stats_of
 from bayes_lepu.engines.orientation import check_rule
-from bayes_lepu.engines.pymc_nuts import stats_of
 from bayes_lepu.errors import OWN_CODE, DataError, LepuWarning, ModelError
 from bayes_lepu.fitted import Fit
 from bayes_lepu.model.density import LogDensity
@@ -96,7 +95,7 @@ def from_trace(trace: Any, options: FitOptions) -> Fit:
     ----------
     trace : DataTree
         What the sampler returned, with a group ``posterior``.
-    orientation : {"sigma-norm", "norm", "energy", "correlation", "none"}
+    orientation : {"sigma-norm", "norm", "energy", "none"}
         How SPM's two factors are told apart where the data cannot.
     random_seed : int, optional
         Seed of what is drawn here.

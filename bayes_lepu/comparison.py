@@ -36,13 +36,10 @@ def compare(
     """Expected log predictive density of the labels under each model, best first.
 
     `arviz.compare` with PSIS-LOO on the log-likelihood of every row. A difference below
-    ``max(4, 2 dse)`` says nothing; where SCAR is not beaten, its simpler answer is the honest one.
-    Draws of Laplace are importance-resampled, and taken as draws of the posterior; whether they can
-    be stands in ``fit.quality`` (`arviz.loo_approximate_posterior` on the Gaussian's own draws gave
-    an elpd within 0.2 of it for an SPM and within 0.9 for a PsychM of 800 rows, of standard error
-    13; Pareto k of the draws 0.54 and 0.70). Where rows x draws exceeds `MANY_CELLS`, LOO is
-    computed for `SOME_ROWS` rows and carried over to the others by their likelihood at the
-    posterior mean (`arviz.loo_subsample`).
+    ``max(4, 2 dse)`` shows nothing. Draws of Laplace are taken as draws of the posterior; whether
+    they can be stands in ``fit.quality``. Where rows x draws exceeds `MANY_CELLS`, LOO is computed
+    for `SOME_ROWS` rows and carried over to the others by their likelihood at the posterior mean
+    (`arviz.loo_subsample`).
 
     Parameters
     ----------
@@ -166,10 +163,9 @@ def _weighted(loo: "az.ELPDData", values: "xr.DataArray", weight: Array) -> "az.
 
 
 def _without_ties(values: "xr.DataArray") -> "xr.DataArray":
-    """Log likelihoods of which a row's smallest are not all the same, of the rows looked at.
+    """Log likelihoods with 1e-9 between a row's smallest where they are equal.
 
-    Rows far from the boundary have a likelihood of exactly 1 in every draw, and ArviZ refuses to
-    fit a tail to equal values. Differences of 1e-9 change nothing else.
+    ArviZ refuses to fit a tail to equal values, such as the ones of rows far from the boundary.
     """
     from bayes_lepu.result.tree import computed
 

@@ -12,7 +12,7 @@ positives are labelled until the labels say otherwise: they hardly tell a class 
 often from a larger one that is labelled seldom. The more labels there are for a column, the less
 the priors say. The heavy tails of b let a rare class be rare. A point estimate is the mode of the
 same posterior. Beside a learned class, whose scores carry the shape, A = r and S is at least
-min(1, m/200); its own columns have the priors of `bayes_lepu.priors.term_priors`.
+min(1, m/200); its own columns have the priors of `with_blocks`.
 
 Beyond 100 columns a point estimate has penalties instead, with m the number of labelled rows,
 
@@ -31,23 +31,34 @@ ones that is close to the ridge of one that is usual there.
 """
 
 import math
+from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
+from bayes_lepu.data.formulas import is_group
+from bayes_lepu.data.labels import ONE
 from bayes_lepu.data.pu_data import PUData
-from bayes_lepu.engines.class_scale import MANY_TERMS, class_scale
+from bayes_lepu.engines.laplace import gaussian_at
 from bayes_lepu.engines.pooling import known_scales
+from bayes_lepu.engines.search import best_end, constant_starts
+from bayes_lepu.links import RowKind
+from bayes_lepu.model import get_model
+from bayes_lepu.model.density import LogDensity
 from bayes_lepu.model.spec import SPREAD, ModelSpec
-from bayes_lepu.priors.prior import Prior, penalty_prior, weak_priors
-from bayes_lepu.priors.term_priors import (
-    count_terms,
-    labelled,
-    root_labels,
-    scale_by_count,
-    terms_of_factors,
-    with_blocks,
+from bayes_lepu.priors.prior import (
+    CLASS_SCALE,
+    SELECTION_SCALE,
+    SLOPES,
+    Prior,
+    penalty_prior,
+    slope_masks,
+    weak_priors,
 )
 
+SCALES = (CLASS_SCALE, 5.0, 10.0, 20.0, 40.0)
+MANY_TERMS, MANY_ROWS = 100, 20_000  # above which A follows the number of labels alone
 FEW_LABELLED = -2.5  # log-odds: one positive in thirteen
 UNLABELLED = 13  # for every labelled one, among the positives that the priors pretend
 FIRMEST, LOOSEST = 0.5, 2.5  # standard deviations of those log-odds
@@ -61,6 +72,11 @@ MANY_CLASS_C = 0.25  # times the root of labelled rows, twice for s; at 0.5 dens
 WIDE_CLASS_C, WIDE_SELECTION_C = 0.3, 10.0  # L2, with more columns than rows
 # Of the intercepts with so many columns; a rare class has its intercept far from 0.
 MANY_CLASS_LEVEL, MANY_SELECTION_LEVEL = 2.5, 1.0
+# Scales s of the half-normal priors. Splines may take what a column may; groups differ by less.
+# Those of the propensity are smaller in the proportion of the slopes' (Assumption 3, softly).
+SMOOTH = dict(zip(SLOPES, (CLASS_SCALE, SELECTION_SCALE), strict=True))
+WIDEST_BY_COUNT = 10.0  # the likelihood outweighs the prior of so many labels
+GROUPS = dict(zip(SLOPES, (1.0, SELECTION_SCALE / CLASS_SCALE), strict=True))
 
 
 def default_priors(data: PUData) -> dict[str, Prior]:
@@ -79,6 +95,46 @@ def default_priors(data: PUData) -> dict[str, Prior]:
         "c": Prior("beta", concentration=(1 + pretended, 1 + UNLABELLED * pretended)),
         "rates": Prior("dirichlet", concentration=(1, 1, 1 + UNLABELLED * pretended)),
     }
+
+
+def class_scale(data: PUData) -> float:
+    r"""How steep the class may be: the scale A of its slopes that the labels support best.
+
+    .. math:: \hat A = \arg\max_{A \in \{2.5, 5, \dots, 40\}} \log \int p(l \mid a, b, c)\,
+        N(a \mid 0, A^2/p)\, N(b \mid 0, (0.6 A)^2)\, da\, db\, dc,
+
+    by Laplace's method, with a constant propensity: with a free one the labels cannot show whose
+    slopes are steep. A is at least `scale_by_count`, and that where labels, rows or columns are
+    many and beside learned columns.
+    """
+    by_count = scale_by_count(data)
+    many_terms = count_terms(data, data.class_mask) > MANY_TERMS
+    if by_count == WIDEST_BY_COUNT or many_terms or data.learned is not None:
+        return by_count
+    rows = data.distinct
+    if rows.n_all > MANY_ROWS:
+        return by_count
+    rows = replace(rows, labels=rows.l[:, None], annotators=ONE, visit_names=())
+    rows = rows.columns(rows.class_mask)
+    scores, point = [], None
+    for scale in SCALES:
+        density = _constant_density(rows, scale)
+        if point is None:
+            point = best_end(density, constant_starts(rows), rough=False)
+        found = gaussian_at(density, density.pack(point))
+        point = density.unpack(found.mean)
+        slopes = density.priors["a"].parts or (density.priors["a"],) * rows.p
+        left_out = sum(prior.log_normalizer() for prior in (*slopes, density.priors["b"]))
+        scores.append(found.log_evidence + left_out)
+    return max(by_count, SCALES[int(np.argmax(scores))])
+
+
+def _constant_density(data: PUData, scale: float) -> LogDensity:
+    """Of the SCAR model with this scale."""
+    terms = count_terms(data, data.class_mask)
+    base = with_blocks(weak_priors(terms, 1, class_scale=scale), data)
+    spec = get_model("scar")
+    return LogDensity(spec, data, spec.complete_priors(known_scales(base), None), jacobian=True)
 
 
 def selection_scale(data: PUData) -> float:
@@ -143,3 +199,64 @@ def for_annotators(priors: dict[str, Prior], data: PUData) -> dict[str, Prior]:
         "sigma_alpha": Prior("halfnormal", scale=SPREAD / math.sqrt(columns)),
         "sigma_beta": Prior("halfnormal", scale=SPREAD),
     }
+
+
+def count_terms(data: PUData, mask: NDArray[np.bool_]) -> int:
+    """Columns of a factor, those of one smooth or group term counted as one, learned ones not."""
+    mask = mask & ~data.is_learned
+    inside = [places for places in data.blocks.values() if mask[list(places)].any()]
+    extra = sum(int(mask[list(places)].sum()) - 1 for places in inside)
+    return max(int(mask.sum()) - extra, 1)
+
+
+def labelled(data: PUData) -> float:
+    """Weight of the labelled rows: one of weight 2 counts as two."""
+    return float(data.kind_weights[RowKind.LABELLED] + data.kind_weights[RowKind.FALSE_MARK])
+
+
+def root_labels(data: PUData) -> float:
+    """The root of the number of labelled rows for a column."""
+    return math.sqrt(labelled(data) / count_terms(data, data.class_mask))
+
+
+def scale_by_count(data: PUData) -> float:
+    """A scale A from the number of labels alone: `root_labels`, held within [2.5, 10]."""
+    return min(max(CLASS_SCALE, root_labels(data)), WIDEST_BY_COUNT)
+
+
+def terms_of_factors(data: PUData) -> tuple[int, int]:
+    """`count_terms` of the class and of the propensity."""
+    return count_terms(data, data.class_mask), count_terms(data, data.selection_mask)
+
+
+def with_blocks(base: Mapping[str, Prior], data: PUData) -> dict[str, Prior]:
+    r"""The same priors, with those of smooth terms, group intercepts and learned columns on top.
+
+    .. math:: a_k \sim N(0, \sigma_g^2), \qquad \sigma_g \sim N^+(0, s^2)
+
+    for the columns k of a term g such as ``bs(amount, df=5)`` or ``(1 | merchant)``, which are
+    centred and not divided by their standard deviations: σ is the spread of the group intercepts,
+    or of the spline's coefficients, in log-odds, and a rare group is pooled more than a frequent
+    one. The weights of learned columns add up to one where their scores are exact and s is
+    constant: each has N(u, (u r/10)²) of its share u of one, in units of its log-odds. A prior
+    around 0 would let the fit subtract a score, made without a row, from what the other columns say
+    with it, which shows the row's own label.
+    """
+    out = dict(base)
+    if not data.blocks and data.learned is None:
+        return out
+    for name, mask in slope_masks(data).items():
+        parts = [base[name]] * data.p
+        for score in np.flatnonzero(data.is_learned):
+            unit = float(data.scale[score])
+            share = unit / int(data.is_learned.sum())
+            parts[score] = Prior("normal", loc=share, scale=unit * scale_by_count(data) / 10)
+        for term, places in data.blocks.items():
+            scale = (GROUPS if is_group(term) else SMOOTH)[name]
+            own = Prior("normal", scale=Prior("halfnormal", scale=scale), block=term)
+            for place in places:
+                parts[place] = own
+        mine = [part for part, used in zip(parts, mask, strict=True) if used]
+        if any(part is not base[name] for part in mine):
+            out[name] = Prior("columns", parts=tuple(mine))
+    return out

@@ -21,8 +21,8 @@ from bayes_lepu.dask import is_dask, read_dask
 from bayes_lepu.data.learned import read_learner, with_learned
 from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.data.reading import read_data
-from bayes_lepu.defaults import default_penalties, default_priors, for_annotators
-from bayes_lepu.engines.engines import ENGINES, SAMPLERS, Request
+from bayes_lepu.defaults import default_penalties, default_priors, for_annotators, with_blocks
+from bayes_lepu.engines.engines import ENGINES, POINT, SAMPLERS, Request
 from bayes_lepu.engines.nuts import LEAST_DRAWS, NutsOptions
 from bayes_lepu.engines.orientation import check_rule
 from bayes_lepu.engines.pooling import known_scales
@@ -40,7 +40,6 @@ from bayes_lepu.priors.prior import (
     penalty_priors,
     slope_masks,
 )
-from bayes_lepu.priors.term_priors import with_blocks
 from bayes_lepu.suggestions import did_you_mean, unknown
 
 # What has one value for every row, where it does not name columns of X.
@@ -308,7 +307,7 @@ def spec_of(model: str | Factor | ModelSpec, options: FitOptions) -> ModelSpec:
 def priors_of(spec: ModelSpec, data: PUData, options: FitOptions) -> dict[str, Prior]:
     """The priors of a model on these data, by the options of a call."""
     _, priors = with_marks(spec, options.false_marks, options.priors)
-    point = ENGINES[options.method].point
+    point = options.method == POINT
     return choose_priors(
         spec, data, point=point, penalty=options.penalty, C=options.C, priors=priors
     )

@@ -3,7 +3,6 @@
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import sparse
 from scipy.special import expit
 
 import bayes_lepu as lepu
@@ -110,16 +109,6 @@ def test_rows_that_repeat_have_a_constant_annotator(table):
     assert lepu.fit(X, l, model="spm", **MAP).identifiability.level > 2
     named = lepu.fit(X, l, selection_features=[2], **MAP)
     assert {c.model for c in named.choice.candidates} == {"spm", "psychm"}
-
-
-@pytest.mark.filterwarnings("ignore::bayes_lepu.LepuWarning")
-def test_where_no_class_can_be_learned(table):
-    """Few marks, or a sparse table: the straight class alone is compared."""
-    few = np.zeros(len(table), dtype=int)
-    few[np.argsort(-table[:, 0])[:30:2]] = 1
-    assert lepu.fit(table, few, **MAP).choice.bend is None
-    l = marked(3 * table[:, 0], 0.5, 6)
-    assert lepu.fit(sparse.csr_matrix(table), l, **MAP).choice.bend is None
 
 
 def test_several_annotators_and_priors_of_one_model(table):

@@ -7,11 +7,16 @@ from scipy.stats import norm
 
 import bayes_lepu as lepu
 from bayes_lepu.data.reading import read_data
-from bayes_lepu.defaults import default_penalties, default_priors
-from bayes_lepu.engines.class_scale import MANY_ROWS, SCALES, class_scale
+from bayes_lepu.defaults import (
+    MANY_ROWS,
+    SCALES,
+    class_scale,
+    default_penalties,
+    default_priors,
+    scale_by_count,
+)
 from bayes_lepu.engines.modes import artefact, point_figures
 from bayes_lepu.model.parameters import Parameters
-from bayes_lepu.priors.term_priors import scale_by_count
 
 
 def data(alpha, beta, n=2000, p=4, seed=0):
@@ -114,14 +119,6 @@ def test_the_scale_of_the_class_is_the_same_for_counted_rows_and_for_any_order_o
     )
 
 
-def test_the_papers_penalties_are_one_argument():
-    X, l, _ = data([0.0] * 4, 0.0, n=300)
-    for options in ({"C": 0.01}, {"penalty": "l2"}):
-        fit = lepu.fit(X, l, model="spm", method="map", random_seed=0, **options)
-        assert fit.priors["a"] == fit.priors["alpha"] == lepu.Prior("normal", scale=0.02**-0.5)
-        assert fit.priors["b"] == fit.priors["beta"] == lepu.Prior("flat")
-
-
 def test_a_constant_propensity_is_found_constant_and_a_varying_one_is_not():
     """Four columns that say nothing have small slopes in s."""
     X, l, y = data([0.0] * 4, 0.0)
@@ -132,34 +129,6 @@ def test_a_constant_propensity_is_found_constant_and_a_varying_one_is_not():
     varying = lepu.fit(X, l, model="spm", method="map", random_seed=0)
     assert varying.draws.alpha[0, 2] > 1.0
     assert abs(varying.pi_draws[0] - y.mean()) < 0.05
-
-
-def test_classifiers_share_the_defaults():
-    pytest.importorskip("sklearn")
-    from bayes_lepu.estimators import PUClassifier
-
-    X, l, _ = data([0.0] * 4, 0.0, n=400)
-    for model in ("scar", "spm", "psychm"):
-        fit = lepu.fit(X, l, model=model, method="map", random_seed=0)
-        classifier = PUClassifier(model=model, random_state=0).fit(X, l)
-        assert classifier.modes_["logp"].iloc[0] == pytest.approx(fit.modes[0].logp, abs=1e-4)
-        np.testing.assert_allclose(
-            classifier.predict_proba(X), fit.predict_proba(X), atol=1e-3
-        )  # other starts, the same mode
-
-
-def test_more_columns_than_rows():
-    X, l, _y = data([0.0] * 60, 0.0, n=50, p=60)
-    fit = lepu.fit(X, l, model="spm", method="map", random_seed=0)
-    assert fit.priors["alpha"] == lepu.Prior("normal", scale=20**-0.5)
-    assert np.all(np.isfinite(fit.predict_proba(X)))
-
-
-def test_few_labels_do_not_end_at_all_positives_are_labelled():
-    """With 5 % of the positives marked the paper's free levels may call nobody else positive."""
-    X, l, _y = data([0.0] * 4, -3.0, n=800, seed=4)
-    fit = lepu.fit(X, l, model="spm", method="map", random_seed=0)
-    assert fit.c_draws[0] < 0.5
 
 
 # Artefacts ----------------------------------------------------------------------------------------

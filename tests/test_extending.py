@@ -7,7 +7,6 @@ import pytest
 from scipy.special import expit, ndtr
 
 import bayes_lepu as lepu
-from bayes_lepu.engines import engines
 from bayes_lepu.factors import Factor, Link, ceiling, get_factor
 from bayes_lepu.report import sections
 from bayes_lepu.report.sections import Section
@@ -149,42 +148,6 @@ def test_a_class_cannot_have_rates_to_estimate(table):
         lepu.fit(X, l, class_link=get_factor("psychometric"), method="map")
     with pytest.raises(lepu.ModelError, match=r"class_link.*logistic, probit"):
         lepu.fit(X, l, class_link="logit", method="map")
-
-
-# An engine: independent draws around the best mode, as wide as one is told. -----------------------
-
-
-def narrow_draws(request):
-    found = request.modes_for_draws()
-    density, rng = request.density, np.random.default_rng(request.nuts.random_seed)
-    shape = (request.nuts.chains, request.nuts.draws, density.dim)
-    z = density.pack(found.point) + 0.01 * rng.standard_normal(shape)
-    return engines.Outcome(
-        density.unpack(z),
-        found.modes,
-        found.orientation,
-        engines.Quality("draws of a made-up width", False, {"width": 0.01}),
-    )
-
-
-@pytest.fixture
-def narrow():
-    yield engines.register(engines.Engine("narrow", narrow_draws))
-    del engines.ENGINES["narrow"]
-
-
-@pytest.mark.filterwarnings("ignore::bayes_lepu.errors.LepuWarning")
-def test_an_engine_from_outside(table, tmp_path, narrow):
-    X, l = table
-    fit = lepu.fit(X, l, model="spm", method="narrow", random_seed=1, **QUICK)
-    assert fit.parameters.b.shape == (2, 60)
-    assert "draws of a made-up width" in repr(fit)
-    convergence = next(c for c in fit.identifiability.checks if c.name == "convergence")
-    assert convergence.status == "failed"
-    assert "made-up" in fit.report(tmp_path / "report.html").read_text(encoding="utf-8")
-    again = lepu.load(fit.save(tmp_path / "fit.nc"))
-    assert again.quality == fit.quality
-    assert again.method == "narrow"
 
 
 # A check and a section of the report. -------------------------------------------------------------

@@ -9,7 +9,7 @@ import pytest
 from scipy.special import expit
 
 import bayes_lepu as lepu
-from bayes_lepu.engines.pymc_nuts import has_heavy_tail, log_side_weights
+from bayes_lepu.engines.folding import has_heavy_tail, log_side_weights
 from tests.tiny import tiny_fit, tiny_table
 
 EQUAL = {name: lepu.Prior("normal", scale=2.0) for name in ("a", "b", "alpha", "beta")}

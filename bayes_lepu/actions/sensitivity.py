@@ -37,7 +37,7 @@ import pandas as pd
 
 from bayes_lepu.actions.missed import positive_given_labels, read_open
 from bayes_lepu.data.weights import evenly_spaced
-from bayes_lepu.defaults import default_priors_of
+from bayes_lepu.defaults import count_terms, default_priors_of
 from bayes_lepu.engines.map import fit_map
 from bayes_lepu.engines.pooling import known_scales
 from bayes_lepu.errors import DataError, ModelError
@@ -47,7 +47,6 @@ from bayes_lepu.model.parameters import Parameters
 from bayes_lepu.model.row_sums import row_terms
 from bayes_lepu.model.spec import ModelSpec
 from bayes_lepu.priors.prior import Prior
-from bayes_lepu.priors.term_priors import count_terms
 from bayes_lepu.result.summaries import tail_probabilities
 from bayes_lepu.suggestions import some
 from bayes_lepu.verdict.peaks import share_positive

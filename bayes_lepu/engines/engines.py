@@ -1,8 +1,4 @@
-"""The engines behind `fit`: from a density to draws (or a point) and a record of their quality.
-
-An engine is a function of a `Request`. One of your own is handed to `register`, and
-``fit(method=its name)`` runs it.
-"""
+"""The engines behind `fit`: from a density to draws (or a point) and a record of their quality."""
 
 import time
 import warnings
@@ -13,14 +9,14 @@ from typing import Any
 import numpy as np
 
 from bayes_lepu.data.pu_data import PUData
-from bayes_lepu.engines import basins, laplace, nuts, orientation, pooling
+from bayes_lepu.engines import folding, laplace, nuts, orientation, pooling
+from bayes_lepu.engines.folding import Sample
 from bayes_lepu.engines.laplace import TRUSTED_K, Gaussian, Mixture
 from bayes_lepu.engines.map import MapResult, fit_map
 from bayes_lepu.engines.modes import Mode
 from bayes_lepu.engines.nuts import NutsOptions
 from bayes_lepu.engines.orientation import Orientation
 from bayes_lepu.engines.pooling import known_scales
-from bayes_lepu.engines.pymc_nuts import name_factors, sample_pymc
 from bayes_lepu.errors import OWN_CODE, ConvergenceWarning, IdentifiabilityWarning, ModelError
 from bayes_lepu.links import Array
 from bayes_lepu.model.density import LogDensity
@@ -31,18 +27,7 @@ from bayes_lepu.priors.prior import Priors
 
 @dataclass(frozen=True, eq=False)
 class Request:
-    """What `fit` asks of an engine.
-
-    Attributes
-    ----------
-    spec, data, priors : the model
-    rule : str
-        How SPM's factors are told apart.
-    nuts : NutsOptions
-        Numbers of draws and chains, seed and the like.
-    sampler : str
-        Who samples, by the names of `SAMPLERS`.
-    """
+    """What `fit` asks of an engine: a model, how to orient its factors, and how to sample."""
 
     spec: ModelSpec
     data: PUData
@@ -57,20 +42,14 @@ class Request:
         return LogDensity(self.spec, self.data, self.priors, jacobian=True)
 
     def modes(self, priors: Priors) -> MapResult:
-        """The MAP modes under these priors."""
-        return fit_map(
-            self.spec,
-            self.data,
-            priors,
-            rule=self.rule,
-            # The search is the same for every seed: modes are no matter of chance.
-            rng=np.random.default_rng(0),
-        )
+        """The MAP modes under these priors, the same ones for every seed."""
+        rng = np.random.default_rng(0)
+        return fit_map(self.spec, self.data, priors, rule=self.rule, rng=rng)
 
     def modes_for_draws(self) -> MapResult:
         """The modes with unknown scales at those of their priors, as a place to start.
 
-        Without warnings: the posterior will say it, of its own answer.
+        Without warnings: those of the posterior are about its own answer.
         """
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", IdentifiabilityWarning)
@@ -99,60 +78,15 @@ class Quality:
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """What an engine returns.
+    """What an engine returns."""
 
-    Attributes
-    ----------
-    parameters : Parameters
-        Draws of shape ``(chain, draw, ...)``; ``(1, 1, ...)`` for a point.
-    modes : tuple of Mode
-    orientation : Orientation
-    quality : Quality
-    stats : mapping of str to (chain, draw) array
-    seconds : float, optional
-        How long sampling took, where ``request.sampler`` did it.
-    priors : mapping of str to Prior, optional
-        Those that the answer belongs to, where the engine found unknown scales in them.
-    """
-
-    parameters: Parameters
+    parameters: Parameters  # draws of shape (chain, draw, ...); (1, 1, ...) for a point
     modes: tuple[Mode, ...]
     orientation: Orientation
     quality: Quality
     stats: Mapping[str, Array] = field(default_factory=dict)
-    seconds: float | None = None
-    priors: Priors | None = None
-
-
-@dataclass(frozen=True)
-class Engine:
-    """A way from a model to an answer.
-
-    Attributes
-    ----------
-    name : str
-        What ``fit(method=...)`` calls it.
-    run : callable
-        ``run(request) -> Outcome``.
-    point : bool
-        Whether it gives a point, for which penalties and flat priors are in order.
-    by_products : bool
-        Whether products with X are enough, so that it may be sparse.
-    """
-
-    name: str
-    run: Callable[[Request], Outcome]
-    point: bool = False
-    by_products: bool = False
-
-
-ENGINES: dict[str, Engine] = {}
-
-
-def register(engine: Engine) -> Engine:
-    """Make an engine known to `fit` by its name."""
-    ENGINES[engine.name] = engine
-    return engine
+    seconds: float | None = None  # how long sampling took
+    priors: Priors | None = None  # where the engine found unknown scales in them
 
 
 def run_map(request: Request) -> Outcome:
@@ -190,13 +124,13 @@ def run_laplace(request: Request) -> Outcome:
     proposal = laplace.one_sided(density, mixture)
     z, k = laplace.resample(density, proposal, rng, asked.chains * asked.draws)
     z = z.reshape(asked.chains, asked.draws, -1)
-    sample = nuts.label_draws(density, z, {}, nuts.dominant(proposal).mean, request.rule, rng)
+    sample = folding.label_draws(density, z, {}, proposal.best.mean, request.rule, rng)
     sample = replace(sample, stats={})  # independent draws: no sampler to speak of
-    shares = [weight for _, weight in basins.separate_basins(density, mixture)]
+    shares = [weight for _, weight in nuts.separate_basins(density, mixture)]
     trust = "usable" if k <= TRUSTED_K else "do not trust it, use method='nuts'"
     words = f"Gaussians at the modes, Pareto k = {k:.2f}: {trust}"
     quality = Quality(words, k <= TRUSTED_K, {"pareto_k": k, "mode_weights": shares})
-    return replace(named(density, found, sample, request.rule), quality=quality)
+    return replace(_outcome(density, found, sample, request.rule), quality=quality)
 
 
 def run_nuts(request: Request) -> Outcome:
@@ -207,38 +141,52 @@ def run_nuts(request: Request) -> Outcome:
 
 
 def nutpie_draws(request: Request, found: MapResult) -> Outcome:
-    """NUTS on the compiled density around the mode with the largest evidence, factors named."""
+    """NUTS on the compiled density around the mode with the largest evidence."""
     density, asked = request.density, request.nuts
-    separate = basins.separate_basins(density, _mixture(density, found))
-    run, shares = basins.sample_basins(density, separate, asked)
+    separate = nuts.separate_basins(density, _mixture(density, found))
+    run, shares = nuts.sample_basins(density, separate, asked)
     if len(shares) > 1:
         _warn_separate(shares)
     rng = np.random.default_rng([asked.random_seed, 1])
-    sample = nuts.label_draws(density, run.z, run.stats, run.start.mean, request.rule, rng)
-    return named(density, found, sample, request.rule, shares)
+    sample = folding.label_draws(density, run.z, run.stats, run.start.mean, request.rule, rng)
+    return _outcome(density, found, sample, request.rule, shares)
 
 
 def pymc_draws(request: Request, found: MapResult) -> Outcome:
-    """NUTS by PyMC on the model's own graph, factors named."""
-    z, stats = sample_pymc(request.density, found.point, request.nuts)
+    """NUTS by PyMC on the model's own graph."""
+    z, stats = nuts.sample_pymc(request.density, found.point, request.nuts)
     return returned(request, found, z, stats)
 
 
 def returned(request: Request, found: MapResult, z: Array, stats: Mapping[str, Array]) -> Outcome:
-    """Draws that were made elsewhere, factors named."""
+    """Draws that another sampler made, factors named."""
     density, rng = request.density, np.random.default_rng([request.nuts.random_seed, 1])
-    sample = name_factors(density, z, stats, density.pack(found.point), request.rule, rng)
-    return named(density, found, sample, request.rule)
+    reference = density.pack(found.point)
+    sample = folding.label_unfolded(density, z, stats, reference, request.rule, rng)
+    return _outcome(density, found, sample, request.rule)
 
 
-def named(
+# NUTS on the compiled density, and by PyMC on its own graph: each names the factors of its draws.
+SAMPLERS: dict[str, Callable[[Request, MapResult], Outcome]] = {
+    "nutpie": nutpie_draws,
+    "pymc": pymc_draws,
+}
+ENGINES: dict[str, Callable[[Request], Outcome]] = {
+    "nuts": run_nuts,
+    "map": run_map,
+    "laplace": run_laplace,
+}
+POINT = "map"  # the engine of penalties, flat priors and sparse matrices
+
+
+def _outcome(
     density: LogDensity,
     found: MapResult,
-    sample: nuts.Sample,
+    sample: Sample,
     rule: str,
     shares: tuple[float, ...] = (1.0,),
 ) -> Outcome:
-    """Labelled draws with how their factors got their names, and what the sampler says of them.
+    """Labelled draws with their orientation and what the sampler says of them.
 
     Whether the chains agree is for the convergence checks.
     """
@@ -267,39 +215,39 @@ def _mixture(density: LogDensity, found: MapResult) -> Mixture:
     # No draw would show a mode that is further behind.
     mixture = laplace.mixture_at(density, [m.point for m in found.modes if m.gap <= 12.0])
     if density.layout.has_scales:
-        return Mixture(tuple(_settled(density, part) for part in mixture.parts))
+        return Mixture(tuple(_with_scales(density, part) for part in mixture.parts))
     if not density.can_exchange:
         return mixture
-    mirrored = found.point.swap()
-    return laplace.mixture_at(density, [*mixture.points(density), mirrored])
+    points = [density.unpack(part.mean) for part in mixture.parts]
+    return laplace.mixture_at(density, [*points, found.point.swap()])
 
 
-def _settled(density: LogDensity, part: Gaussian) -> Gaussian:
+def _with_scales(density: LogDensity, part: Gaussian) -> Gaussian:
     """The Gaussian at the marginal mode of unknown scales."""
     point = pooling.estimate_scales(density, density.unpack(part.mean))[1]
     near = laplace.gaussian_near(density, density.pack(point))
     return replace(near, log_evidence=part.log_evidence)
 
 
+def _warn(text: str, kind: type[Warning] = IdentifiabilityWarning) -> None:
+    warnings.warn(text, kind, skip_file_prefixes=OWN_CODE)
+
+
 def _warn_overruled(rule: str, probability: float | None) -> None:
-    warnings.warn(
+    _warn(
         f"The priors contradict the rule {rule!r}: under them the other naming of the factors has "
         f"probability {probability:.3g}, and it was taken. Give the factors equal priors to have "
-        "them named by the rule, or orientation='none' to have them named by the priors.",
-        IdentifiabilityWarning,
-        skip_file_prefixes=OWN_CODE,
+        "them named by the rule, or orientation='none' to have them named by the priors."
     )
 
 
 def _warn_separate(shares: tuple[float, ...]) -> None:
-    warnings.warn(
+    _warn(
         f"The posterior has {len(shares)} separate modes that the chains do not connect, with "
         f"weights {', '.join(f'{w:.2f}' for w in shares)}. The draws mix them in that proportion "
         "(fit.stats['mode'] says which is which); an average over them describes neither. See "
         "fit.mode_table(), and settle the matter with selection_features=, audited rows (y=) or "
-        "priors.",
-        IdentifiabilityWarning,
-        skip_file_prefixes=OWN_CODE,
+        "priors."
     )
 
 
@@ -307,39 +255,23 @@ def _warn_doubtful(result: MapResult) -> None:
     """Warn of a mode that a user should not take at its word."""
     best = result.modes[0]
     if (steepest := max(best.norm_a, best.norm_alpha)) > 100.0:  # probabilities are 0 or 1
-        warnings.warn(
+        _warn(
             f"A linear predictor has standard deviation {steepest:.3g}: its slopes run off to "
             "infinity because planes cut off the labelled rows, and only the penalty (if any) "
             "stops them. Use a stronger penalty (C=) or fewer columns.",
             ConvergenceWarning,
-            skip_file_prefixes=OWN_CODE,
         )
     if best.artefact:
-        described = [m for m in result.modes[1:] if not m.artefact]
-        others = (
-            f"{len(described)} of the other modes describe" if described else "No mode describes"
-        )
-        warnings.warn(
+        others = sum(not m.artefact for m in result.modes[1:])
+        who = f"{others} of the other modes describe" if others else "No mode describes"
+        _warn(
             f"The best mode looks like an artefact: {best.artefact}, so the other factor does the "
-            f"work of both. {others} the rows (fit.mode_table()). Use a simpler "
-            "model ('scar'), a larger C_alpha (C={'alpha': ...}), or audited rows (y=).",
-            IdentifiabilityWarning,
-            skip_file_prefixes=OWN_CODE,
+            f"work of both. {who} the rows (fit.mode_table()). Use a simpler "
+            "model ('scar'), a larger C_alpha (C={'alpha': ...}), or audited rows (y=)."
         )
     if not best.converged:
-        warnings.warn(
+        _warn(
             f"The best mode is not a converged optimum (residual {result.kkt:.2g}). Use a "
             "stronger penalty (C=) or fewer columns.",
             ConvergenceWarning,
-            skip_file_prefixes=OWN_CODE,
         )
-
-
-# NUTS on the compiled density, and by PyMC on its own graph: each names the factors of its draws.
-SAMPLERS: dict[str, Callable[[Request, MapResult], Outcome]] = {
-    "nutpie": nutpie_draws,
-    "pymc": pymc_draws,
-}
-register(Engine("nuts", run_nuts))
-register(Engine("map", run_map, point=True, by_products=True))
-register(Engine("laplace", run_laplace))

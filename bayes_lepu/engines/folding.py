@@ -1,31 +1,76 @@
-r"""Sampling across the exchange of the two factors, exactly.
+r"""Sampling across the swap of the two factors, exactly.
 
-Let S exchange (a, b) and (α, β). The folded density :math:`q(\theta) \propto p(\theta)+p(S\theta)`
-is symmetric, so chains cannot be stuck in different mirror images, and a draw from q becomes a draw
+Let S swap (a, b) and (α, β). The folded density :math:`q(\theta) \propto p(\theta)+p(S\theta)` is
+symmetric, so chains cannot be stuck in different mirror images, and a draw from q becomes a draw
 from p by returning θ with probability
 
 .. math:: w(\theta) = \frac{p(\theta)}{p(\theta) + p(S\theta)},
 
 and Sθ otherwise. Three steps turn draws of q into an answer:
 
-1. **Pivot**: exchange the factors of a draw where that brings it closer to a reference mode.
+1. **Pivot**: swap the factors of a draw where that brings it closer to a reference mode.
    Convergence is judged on pivoted draws.
-2. **Orientation probability**: the mean of w over the pivoted draws is the posterior probability
-   that the reference's naming of the factors is the right one, before any rule.
-3. **Label**: either by the density (keep each draw with probability w, else exchange it, which
-   gives p exactly), or by a rule for the whole mode at once (condition on the naming: resample the
-   pivoted draws with weights w, which leaves them as they are when the priors are exchangeable).
+2. **Probability**: the mean of w over the pivoted draws is the posterior probability of the
+   reference's orientation, before any rule.
+3. **Label**: either by the density (keep each draw with probability w, else swap it, which gives p
+   exactly), or by a rule for the whole mode at once (resample the pivoted draws with weights w).
+
+A sampler that does not fold leaves chains on one side, on the other, or on both, in shares
+:math:`n_A, n_B` that need not be those of the posterior, :math:`Z_A, Z_B`. Pivoted, its draws
+become draws of the folded density by the weights
+
+.. math:: W = \frac{1}{n_A\,w/Z_A + n_B\,(1-w)/Z_B}, \qquad
+    Z_A \propto \sum W w, \quad Z_B \propto \sum W (1-w),
+
+where the masses are found by iteration (bridge sampling; Meng and Wong, 1996).
 """
 
-from dataclasses import dataclass
+import math
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, log_expit, logsumexp
 
 from bayes_lepu.data.weights import evenly_spaced
+from bayes_lepu.engines import orientation
+from bayes_lepu.engines.laplace import TRUSTED_K
+from bayes_lepu.errors import OWN_CODE, ConvergenceWarning
 from bayes_lepu.links import Array
 from bayes_lepu.model.density import LogDensity
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """Labelled draws in coordinates."""
+
+    z: Array  # (chain, draw, dim)
+    # By name, (chain, draw): ``mirrored`` marks draws that the sampler made on the other side of
+    # the pivot, ``exchanged`` those whose factors were swapped against it.
+    stats: Mapping[str, Array] = field(default_factory=dict)
+    probability: float | None = None  # of this orientation before any rule
+    overruled: bool = False  # whether a rule was to decide, and the priors were followed instead
+
+
+@dataclass(frozen=True, eq=False)
+class Folded:
+    """Draws of the folded density after pivoting."""
+
+    z: Array  # (chain, draw, dim)
+    mirrored: NDArray[np.bool_]  # whether the sampler's draw was swapped to get there
+    log_odds: Array  # log w/(1-w): also where one order has next to no mass
+
+    @property
+    def weight(self) -> Array:
+        """Probability w of every pivoted draw."""
+        return expit(self.log_odds)
+
+    @property
+    def probability(self) -> float:
+        """Posterior probability of the reference's orientation."""
+        return float(self.weight.mean())
 
 
 def naming_log_odds(density: LogDensity, z: Array) -> float:
@@ -34,42 +79,9 @@ def naming_log_odds(density: LogDensity, z: Array) -> float:
     return float(here - there)
 
 
-@dataclass(frozen=True, eq=False)
-class Folded:
-    """Draws of the folded density after pivoting.
-
-    Attributes
-    ----------
-    z : (chain, draw, dim) array
-        Pivoted coordinates.
-    mirrored : (chain, draw) bool array
-        Whether the sampler's draw was exchanged to get there.
-    log_odds : (chain, draw) array
-        log w/(1-w) of the pivoted draw: also where one order has no mass to speak of.
-    """
-
-    z: Array
-    mirrored: NDArray[np.bool_]
-    log_odds: Array
-
-    @property
-    def weight(self) -> Array:
-        """W of every pivoted draw."""
-        return expit(self.log_odds)
-
-    @property
-    def probability(self) -> float:
-        """Posterior probability of the reference's naming of the factors."""
-        return float(self.weight.mean())
-
-
 def pivot(density: LogDensity, z: Array, reference: Array) -> Folded:
-    """Bring every draw to the side of the reference mode, and tell the odds of that side."""
-    return odds_of(density, *on_one_side(density, z, reference))
-
-
-def odds_of(density: LogDensity, z: Array, mirrored: NDArray[np.bool_]) -> Folded:
-    """The odds of the side on which these draws are."""
+    """Every draw on the side of the reference mode, with the odds of that side."""
+    z, mirrored = on_one_side(density, z, reference)
     return Folded(z, mirrored, _log_odds(density, z))
 
 
@@ -82,7 +94,7 @@ def on_one_side(density: LogDensity, z: Array, reference: Array) -> tuple[Array,
     for _ in range(2):
         mirrored = _distance(density, swapped, X, target) < _distance(density, draws, X, target)
         pivoted = np.where(mirrored[:, None], swapped, draws)
-        # The mean of the pivoted draws represents the mode better than its peak does.
+        # The mean of the pivoted draws represents the mode better than its top does.
         target = _profile(density, pivoted, X).mean(axis=0, keepdims=True)
     return pivoted.reshape(z.shape), mirrored.reshape(z.shape[:-1])
 
@@ -105,13 +117,13 @@ def _log_odds(density: LogDensity, z: Array) -> Array:
 def keep_or_exchange(
     density: LogDensity, folded: Folded, rng: np.random.Generator
 ) -> tuple[Array, NDArray[np.bool_]]:
-    """Exact draws of p, and which of them were exchanged against the pivoted ones."""
+    """Exact draws of p, and which of them were swapped against the pivoted ones."""
     exchanged = rng.random(folded.weight.shape) >= folded.weight
     return np.where(exchanged[..., None], density.swap(folded.z), folded.z), exchanged
 
 
-def condition_on_naming(weight: Array, rng: np.random.Generator) -> NDArray[np.intp]:
-    """Indices (chain, draw) that resample each chain's draws with weights w, in order."""
+def resampled(weight: Array, rng: np.random.Generator) -> NDArray[np.intp]:
+    """Indices (chain, draw) that resample each chain's draws with these weights, in order."""
     rows = []
     for w in weight:
         if np.ptp(w) < 1e-12:
@@ -121,6 +133,52 @@ def condition_on_naming(weight: Array, rng: np.random.Generator) -> NDArray[np.i
         points = (rng.random() + np.arange(w.size)) / w.size
         rows.append(np.minimum(np.searchsorted(edges, points), w.size - 1))
     return np.array(rows)
+
+
+def label_draws(
+    density: LogDensity,
+    z: Array,
+    stats: Mapping[str, Array],
+    reference: Array,
+    rule: str,
+    rng: np.random.Generator,
+) -> Sample:
+    """The factors of every draw named by the density, or by a rule for the whole mode.
+
+    Where priors that treat the factors differently give the orientation by the rule less than 5 %,
+    the density decides.
+    """
+    if not density.can_exchange:
+        return Sample(z, stats)
+    if "mirrored" in stats:  # the draws are on one side already
+        folded = Folded(z, stats["mirrored"] > 0, _log_odds(density, z))
+    else:
+        folded = pivot(density, z, reference)
+        stats = {**stats, "mirrored": folded.mirrored.astype(float)}
+    asked = orientation.settled_by(density.spec, density.data, rule) == "rule"
+    named = folded
+    if asked and _rule_swaps(density, folded.z, rule):
+        named = Folded(density.swap(folded.z), ~folded.mirrored, -folded.log_odds)
+    if asked and named.probability >= 0.05:
+        index = resampled(named.weight, rng)
+        kept = np.take_along_axis(named.z, index[..., None], axis=1)
+        stats = {name: np.take_along_axis(v, index, axis=1) for name, v in stats.items()}
+        return Sample(kept, stats, named.probability)
+    labelled, exchanged = keep_or_exchange(density, folded, rng)
+    probability = folded.probability
+    if exchanged.mean() > 0.5:  # the other orientation is the more probable one: the pivot
+        exchanged, probability = ~exchanged, 1 - probability
+    stats = {**stats, "exchanged": exchanged.astype(float)}
+    return Sample(labelled, stats, probability, overruled=asked)
+
+
+def _rule_swaps(density: LogDensity, z: Array, rule: str) -> bool:
+    """Whether the rule names the other factor in most of the mode's draws."""
+    flat = z.reshape(-1, z.shape[-1])
+    some = flat[evenly_spaced(len(flat), 400)]
+    rows = density.data.some(20_000)  # sizes of predictors need no more
+    votes = [orientation.rule_swaps(density.unpack(point), rows, rule) for point in some]
+    return float(np.mean(votes)) > 0.5
 
 
 def _profile(density: LogDensity, z: Array, X: Array) -> Array:
@@ -135,3 +193,82 @@ def _distance(density: LogDensity, z: Array, X: Array, target: Array) -> Array:
         block = slice(start, start + 1000)
         out[block] = ((_profile(density, z[block], X) - target) ** 2).sum(axis=(-1, -2))
     return out
+
+
+# Draws of samplers that do not fold ---------------------------------------------------------------
+
+
+def label_unfolded(
+    density: LogDensity,
+    z: Array,
+    stats: Mapping[str, Array],
+    reference: Array,
+    rule: str,
+    rng: np.random.Generator,
+) -> Sample:
+    """Draws ``(chain, draw, dim)`` of the posterior itself, their factors named as by `fit`."""
+    if not density.can_exchange:
+        return Sample(z, stats)
+    folded = pivot(density, z, reference)
+    log_weight = log_side_weights(folded.log_odds, folded.mirrored)
+    weight = np.exp(log_weight - log_weight.max())
+    effective = 0.0 if has_heavy_tail(log_weight) else weight.sum() ** 2 / (weight**2).sum()
+    own = np.where(folded.mirrored, -folded.log_odds, folded.log_odds)
+    lost = own < math.log(1e-6)  # odds that a side of any mass hardly ever has
+    useful = min(effective / weight.size, np.mean(~lost))
+    _warn_lost(useful, int((lost.mean(axis=1) > 0.5).sum()), len(lost))
+    index = resampled(weight.reshape(1, -1), rng)[0]
+    by_draw = {**stats, "mirrored": folded.mirrored.astype(float)}
+    taken = {name: v.reshape(-1)[index].reshape(weight.shape) for name, v in by_draw.items()}
+    drawn = folded.z.reshape(-1, z.shape[-1])[index].reshape(z.shape)
+    return label_draws(density, drawn, taken, reference, rule, rng)
+
+
+def log_side_weights(log_odds: Array, mirrored: NDArray[np.bool_]) -> Array:
+    """Log W of pivoted draws, from log w/(1-w) and from whether they came from the other side."""
+    log_odds = np.clip(log_odds, -1e6, 1e6)  # signs in the priors can leave no mass at all
+    log_w, log_not_w = log_expit(log_odds), log_expit(-log_odds)
+    there = float(np.mean(mirrored))
+    if there in (0.0, 1.0):
+        return -(log_not_w if there else log_w)
+    log_here, log_there = math.log1p(-there), math.log(there)
+    log_mass = np.array([log_here, log_there])
+    for _ in range(200):  # ten are enough unless the sides hardly overlap
+        weight = -np.logaddexp(log_here - log_mass[0] + log_w, log_there - log_mass[1] + log_not_w)
+        log_mass = np.array([logsumexp(weight + log_w), logsumexp(weight + log_not_w)])
+        log_mass -= logsumexp(log_mass)
+    return weight
+
+
+def has_heavy_tail(log_weight: Array) -> bool:
+    """Whether a few draws may stand for many that are missing, by the Pareto k of the weights.
+
+    The threshold is that of `arviz.loo`, which follows the number of draws (Vehtari et al., 2024).
+    """
+    from arviz_stats.base import array_stats
+
+    if log_weight.size < 400:  # a tail needs some draws to have a shape
+        return False
+    try:
+        k = array_stats.psislw(-log_weight.reshape(-1))[1]  # takes log densities of rows
+    except ValueError:  # the largest weights are equal: there is no tail
+        return False
+    return not k <= min(TRUSTED_K, 1 - 1 / math.log10(log_weight.size))
+
+
+def _warn_lost(effective: float, lost: int, chains: int) -> None:
+    """Say where chains stayed in the wrong order of t and s."""
+    if effective < 0.1:
+        text = (
+            "The chains stayed on one side of the exchange of t and s, and to make up for it a few "
+            "of the draws would have to stand for all. Use lepu.fit, which samples both sides."
+        )
+    elif lost:
+        text = (
+            f"{lost} of {chains} chains stayed in an order of t and s that has next to no "
+            "posterior mass. Their draws are weighted by what they count in the other order, and "
+            "the answer rests on the other chains. Use lepu.fit, which samples both orders."
+        )
+    else:
+        return
+    warnings.warn(text, ConvergenceWarning, skip_file_prefixes=OWN_CODE)

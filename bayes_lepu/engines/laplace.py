@@ -5,15 +5,11 @@ r"""Laplace: a Gaussian at every mode of the unconstrained posterior, weighted b
 
 with H the observed information plus prior precision at mode k. Draws of the mixture are resampled
 by their importance weights, whose Pareto k says how far to trust them (above 0.7: not). Where it
-is above 0.5, each Gaussian becomes a Student-t with the mean and spread of its weighted draws, up
-to three times, which follows skew and heavy tails (population Monte Carlo, Cappé et al., 2008).
-Over very many rows, where every weight costs a pass, those of some draws tell k, and the draws stay
-those of the mixture.
+is above 0.5, each Gaussian becomes a Student-t with the mean and spread of its weighted draws
+(population Monte Carlo, Cappé et al., 2008).
 
-A prior that gives slope i a sign multiplies the density by the wall Φ(k_i z_i), and the curvature
-at a mode next to a wall is that of the wall, not of the posterior behind it. The Gaussians there
-have the curvature of the density without the walls, and a draw of theirs is kept with probability
-:math:`\prod_i \Phi(k_i z_i)`.
+A prior that gives slope i a sign multiplies the density by a wall Φ(k_i z_i). The Gaussians have
+the curvature without the walls, and a draw is kept with probability :math:`\prod_i \Phi(k_i z_i)`.
 """
 
 from collections.abc import Iterable
@@ -31,7 +27,7 @@ from bayes_lepu.model.parameters import Parameters
 from bayes_lepu.rows.factoring import inverse_root
 
 # Rows times draws for which weights are computed: a second or two. Beyond 30,000 rows and the usual
-# 4000 draws fewer have weights, which then tell k alone.
+# 4000 draws fewer have weights, and the draws stay those of the mixture.
 ROWS_BY_DRAWS = 120_000_000
 KEPT_ROUNDS = 200  # of draws before giving up: seven slopes at their walls leave one in 128
 TRUSTED_K = 0.7  # Pareto k up to which importance weights have a usable mean (Vehtari et al.)
@@ -39,22 +35,12 @@ TRUSTED_K = 0.7  # Pareto k up to which importance weights have a usable mean (V
 
 @dataclass(frozen=True, eq=False)
 class Gaussian:
-    """A Gaussian approximation at one mode.
+    """A Gaussian approximation at one mode; a Student-t where the degrees of freedom are finite."""
 
-    Attributes
-    ----------
-    mean : (dim,) array
-    root : (dim, dim) array
-        Lower-triangular factor L of the covariance, L L'.
-    log_evidence : float
-    tails : float
-        Degrees of freedom: finite ones make it a Student-t.
-    """
-
-    mean: Array
-    root: Array
+    mean: Array  # (dim,)
+    root: Array  # (dim, dim), the lower factor L of the covariance L L'
     log_evidence: float
-    tails: float = np.inf
+    tails: float = np.inf  # degrees of freedom
 
     def sample(self, rng: np.random.Generator, count: int) -> Array:
         """Draws of shape (count, dim)."""
@@ -86,9 +72,10 @@ class Mixture:
         logs = np.array([g.log_evidence for g in self.parts])
         return np.exp(logs - logsumexp(logs))
 
-    def points(self, density: LogDensity) -> list[Parameters]:
-        """The modes as parameters."""
-        return [density.unpack(g.mean) for g in self.parts]
+    @property
+    def best(self) -> Gaussian:
+        """The mode with the largest evidence."""
+        return max(self.parts, key=lambda g: g.log_evidence)
 
     def sample(self, rng: np.random.Generator, count: int) -> Array:
         """Draws of the mixture in random order."""
@@ -143,7 +130,7 @@ def one_sided(density: LogDensity, mixture: Mixture) -> Mixture:
 
 
 def gaussian_at(density: LogDensity, start: Array) -> Gaussian:
-    """Climb to the mode next to ``start`` and approximate there."""
+    """The Gaussian at the mode next to ``start``."""
     return gaussian_near(density, optimise(density, start).z)
 
 
@@ -156,17 +143,13 @@ def gaussian_near(density: LogDensity, z: Array) -> Gaussian:
 
 
 def mixture_at(density: LogDensity, points: Iterable[Parameters]) -> Mixture:
-    """Gaussians at the distinct modes of the unconstrained density next to these points.
-
-    Modes of the constrained density on the boundary (γ or λ at zero) often run into one mode here.
-    """
+    """Gaussians at the distinct modes of the unconstrained density next to these points."""
     parts: list[Gaussian] = []
     for point in points:
         candidate = gaussian_at(density, density.pack(point))
         if not any(_same(candidate, other) for other in parts):
             parts.append(candidate)
-    parts.sort(key=lambda g: -g.log_evidence)
-    return Mixture(tuple(parts))
+    return Mixture(tuple(sorted(parts, key=lambda g: -g.log_evidence)))
 
 
 def importance(density: LogDensity, mixture: Mixture, z: Array) -> tuple[Array, float]:
@@ -184,9 +167,8 @@ def resample(
 ) -> tuple[Array, float]:
     """Draws of the posterior by importance resampling, and the Pareto k of the weights.
 
-    Of up to twice as many draws of the mixture each is taken in proportion to its weight
-    (systematically, so that hardly any comes twice). Where k exceeds `TRUSTED_K` the weights mean
-    nothing: the draws are then those of the mixture, and are not to be trusted.
+    Of up to twice as many draws of the mixture each is taken in proportion to its weight. Where k
+    exceeds `TRUSTED_K` the weights mean nothing, and the draws are those of the mixture.
     """
     weighed = min(2 * count, ROWS_BY_DRAWS // density.data.n_all)
     weighed = max(weighed, 200)  # for the tail of the weights to be seen
@@ -229,14 +211,12 @@ def moved_to(mixture: Mixture, z: Array, weights: Array) -> Mixture:
 
 def covariance_root(density: LogDensity, z: Array) -> Array:
     """Lower Cholesky factor of the inverse curvature; expected information where needed."""
-    root = inverse_root(density.observed_information(z))
-    if root is not None:
-        return root
-    expected = density.logp_grad_info(z)[2]
-    root = inverse_root(expected)
-    if root is not None:
-        return root
-    scale = np.diag(expected)
+    for find in (density.observed_information, lambda z: density.logp_grad_info(z)[2]):
+        curvature = find(z)
+        root = inverse_root(curvature)
+        if root is not None:
+            return root
+    scale = np.diag(curvature)
     return np.diag(np.where(np.isfinite(scale), np.maximum(scale, 1e-6), 1.0) ** -0.5)
 
 

@@ -8,7 +8,7 @@ the table of distinct modes is part of the result.
 """
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import expit
@@ -33,24 +33,16 @@ from bayes_lepu.model.parameters import Parameters
 from bayes_lepu.model.spec import ModelSpec
 from bayes_lepu.priors.prior import Priors
 
+Named = tuple[tuple[Mode, ...], orientation.SettledBy | None]
+
 
 @dataclass(frozen=True, eq=False)
 class MapResult:
-    """The best mode, labelled, with all the others.
-
-    Attributes
-    ----------
-    modes : tuple of Mode
-        The answer first, the others by falling density.
-    orientation : Orientation
-    kkt : float
-        Residual of the optimality conditions at the answer.
-    density : LogDensity
-    """
+    """The modes, the answer first, the others by falling density."""
 
     modes: tuple[Mode, ...]
     orientation: orientation.Orientation
-    kkt: float
+    kkt: float  # residual of the optimality conditions at the answer
     density: LogDensity
 
     @property
@@ -69,15 +61,7 @@ def fit_map(
     initial: Parameters | None = None,
     rng: np.random.Generator,
 ) -> MapResult:
-    """Find the modes and name the factors.
-
-    Parameters
-    ----------
-    n_starts : int, optional
-        See `search`.
-    initial : Parameters, optional
-        A start of the user's own, used alone.
-    """
+    """Find the modes and their orientation; by one climb alone where a start is given."""
     orientation.check_rule(rule)
     if any(prior.hierarchical for prior in priors.values()):
         raise ModelError(
@@ -95,7 +79,6 @@ def fit_map(
             "No start reached a finite log posterior. Check the scale of X, or use a stronger "
             "penalty (larger C)."
         )
-    optima.sort(key=lambda o: -o.logp)
     modes = distinct_modes(density, optima)
     by, probability = _by_signs(density, modes[0])
     if by is None:
@@ -106,71 +89,54 @@ def fit_map(
 
 
 def _by_signs(density: LogDensity, best: Mode) -> tuple[orientation.SettledBy | None, float | None]:
-    """Whether signs in the priors name the factors, and with which probability."""
+    """Whether signs in the priors resolve the orientation, and with which probability."""
     if not (density.can_exchange and density.walls.any()):
         return None, None
     other = optimise(density, density.swap(best.z))
-    gap = best.logp - other.logp
-    if distance(density.unpack(other.z), best.point, density.data.X) < SAME:
-        gap = np.inf  # the climb came back: no optimum has the other naming
-    probability = float(expit(gap))
-    settled = orientation.settled_by_signs(density, best.z, probability)
-    return ("priors", probability) if settled else (None, None)
+    back = distance(density.unpack(other.z), best.point, density.data.X) < SAME
+    probability = 1.0 if back else float(expit(best.logp - other.logp))
+    resolved = orientation.settled_by_signs(density, best.z, probability)
+    return ("priors", probability) if resolved else (None, None)
 
 
-def _oriented(
-    density: LogDensity, modes: tuple[Mode, ...], rule: str
-) -> tuple[tuple[Mode, ...], orientation.SettledBy | None]:
+def _oriented(density: LogDensity, modes: tuple[Mode, ...], rule: str) -> Named:
     """The modes, the answer first, its factors named by the rule where one is to decide.
 
-    The second value is "density" where the penalties overruled it: no optimum near the exchanged
-    factors obeys the rule.
+    The second value is what decided, where it was not what was to decide.
     """
-    data, X = density.data, density.data.X
+    data, X, best = density.data, density.data.X, modes[0]
     decides = orientation.settled_by(density.spec, data, rule)
-    if decides == "density" and rule != "none":
-        return _of_two_alike(density, modes, rule)
-    if decides != "rule":
-        return modes, None
-    if is_exchangeable(density):
-        # An exact symmetry: every mode stands for both of its orientations.
+    if decides == "rule" and is_exchangeable(density):  # a mode stands for both orientations
         named = [
-            swap_mode(density, m) if orientation.rule_says_swap(m.point, data, rule) else m
+            swap_mode(density, m) if orientation.rule_swaps(m.point, data, rule) else m
             for m in modes
         ]
-        return tuple(compare_mode(m, named[0].point, X) for m in named), None
-    best = modes[0]
-    if not orientation.rule_says_swap(best.point, data, rule):
+        return _compared(named, density), None
+    if decides == "density" and rule != "none":
+        # Without guesses and lapses PsychM is SPM, and rounding would choose the orientation: two
+        # climbs to the same height stop within 1e-6 of each other.
+        alike = [m for m in modes[1:] if m.role == "swapped" and m.gap < 1e-6][:1]
+        if alike and orientation.rule_swaps(best.point, data, rule):
+            return _compared(alike + [m for m in modes if m not in alike], density), "rule"
+        return modes, "rule" if alike else None
+    if decides != "rule" or not orientation.rule_swaps(best.point, data, rule):
         return modes, None
-    # Unequal penalties: the relabelled factors were shrunk with each other's coefficient, so the
-    # answer is the nearest optimum with the roles (and penalties) the right way round.
+    # Unequal penalties shrank the swapped factors with each other's coefficient, so the answer is
+    # the nearest mode with the penalties the right way round.
     optimum = optimise(density, density.swap(best.z))
     point = density.unpack(optimum.z)
-    if orientation.rule_says_swap(point, data, rule):
+    if orientation.rule_swaps(point, data, rule):
         _warn_overruled(rule)
         return modes, "density"
     same = [m for m in modes if distance(m.point, point, X) < SAME]
-    hits = sum(m.hits for m in same)
-    answer = describe_mode(density, point, optimum, best=best.point, best_logp=best.logp, hits=hits)
+    optimum = replace(optimum, hits=sum(m.hits for m in same))
+    answer = describe_mode(density, point, optimum, best=best.point, best_logp=best.logp)
     return (answer, *(m for m in modes if m not in same)), None
 
 
-def _of_two_alike(
-    density: LogDensity, modes: tuple[Mode, ...], rule: str
-) -> tuple[tuple[Mode, ...], orientation.SettledBy | None]:
-    """Where the density of both orders is the same, the one that obeys the rule first.
-
-    Without guesses and lapses the PsychM is the SPM; rounding would choose otherwise.
-    """
-    data, X = density.data, density.data.X
-    # Two climbs to the same height stop within 1e-6 of each other.
-    alike = [m for m in modes[1:] if m.role == "swapped" and m.gap < 1e-6]
-    if not alike:
-        return modes, None
-    if not orientation.rule_says_swap(modes[0].point, data, rule):
-        return modes, "rule"
-    ordered = (alike[0], *(m for m in modes if m is not alike[0]))
-    return tuple(compare_mode(m, alike[0].point, X) for m in ordered), "rule"
+def _compared(modes: list[Mode], density: LogDensity) -> tuple[Mode, ...]:
+    """The modes with their roles relative to the first."""
+    return tuple(compare_mode(m, modes[0].point, density.data.X) for m in modes)
 
 
 def _warn_overruled(rule: str) -> None:

@@ -1,14 +1,13 @@
 r"""Distinct local maxima, compared by what they say rather than by their coordinates.
 
-Two optima are the same mode when their factors t and s agree on the data (RMS below 0.02). In SPM
-with exchangeable priors an optimum and its swap are one mode: an exact symmetry, not a second
-answer of the data.
+Two optima are the same mode when their factors t and s agree on the data (RMS below 0.02). Where
+swapping the factors is an exact symmetry, an optimum and its swap are one mode.
 
 Some optima do not describe the rows but cut a few of them off: one factor is 1 on almost all rows,
-and the other one does the work of both. Such a mode bears the name of its artefact (`artefact`).
+and the other one does the work of both (`artefact`).
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import Literal
 from weakref import WeakKeyDictionary
@@ -40,31 +39,14 @@ _known: "WeakKeyDictionary[Parameters, WeakKeyDictionary[PUData, PointFigures]]"
 
 @dataclass(frozen=True)
 class PointFigures:
-    """One point over all rows; what belongs to s is the mean over annotators.
+    """One point over all rows; what belongs to s is the mean over annotators."""
 
-    Attributes
-    ----------
-    pi, c : float
-        Class prior and label frequency.
-    norm : pair of float
-        Standard deviations of the linear predictors.
-    flatness : pair of float
-        Mean of :math:`f^2 (1-f)^2` with f the logistic function of a linear predictor.
-    correlation : pair of float
-        Of these f with the label probability h.
-    nearly_one, below_half : pair of float
-        Share of the rows on which t and s are above 0.95, and number on which they are below 0.5.
-    n : int
-        Number of rows.
-    """
-
-    pi: float
-    c: float
-    norm: Pair
-    flatness: Pair
-    correlation: Pair
-    nearly_one: Pair
-    below_half: Pair
+    pi: float  # class prior
+    c: float  # label frequency
+    norm: Pair  # standard deviations of the linear predictors
+    flatness: Pair  # mean of f² (1 - f)², with f = t and f = σ(ω)
+    nearly_one: Pair  # share of the rows on which t and s are above 0.95
+    below_half: Pair  # number of rows on which they are below 0.5
     n: int
 
 
@@ -72,61 +54,44 @@ def point_figures(point: Parameters, data: PUData) -> PointFigures:
     """The figures of one point, in one pass over the rows; asked for again, without one."""
     known = _known.setdefault(point, WeakKeyDictionary())
     if data not in known:
-        known[data] = _figures(point, data)
+        some = data.evenly(ENOUGH_ROWS).X.mean(axis=0)[None]
+        average = point.average()
+        # Squares of what is left of a rough mean lose no digits, whatever the units.
+        shift = float(average.tau(some)[0]), float(average.omega(some)[0])
+        sums, marked, counts, n = data.total(partial(_sums, point=point, shift=shift))
+        _, pi, *moments = sums / sums[0]
+        first, second, flat = np.reshape(moments, (3, 2))
+        sd = np.sqrt(np.maximum(second - first**2, 0.0))
+        known[data] = PointFigures(
+            pi=float(pi),
+            c=float(marked / sums[0]) / max(float(pi), 1e-300),
+            norm=(float(sd[0]), float(sd[1])),
+            flatness=(float(flat[0]), float(flat[1])),
+            nearly_one=(counts[0] / n, counts[1] / n),
+            below_half=(float(counts[2]), float(counts[3])),
+            n=int(n),
+        )
     return known[data]
 
 
-def _figures(point: Parameters, data: PUData) -> PointFigures:
-    some = data.evenly(ENOUGH_ROWS).X.mean(axis=0)[None]
-    average = point.average()
-    # Squares of what is left of a rough mean lose no digits, whatever the units.
-    shift = float(average.tau(some)[0]), float(average.omega(some)[0])
-    moments, marked, counts, n = data.total(partial(_sums, point=point, shift=shift))
-    means = moments / moments[0, 0]
-    first = means[0]
-    covariance = means - np.outer(first, first)
-    sd = np.sqrt(np.maximum(np.diag(covariance), 0.0))
-
-    def correlation(k: int) -> float:
-        return float(covariance[k, H] / max(sd[k] * sd[H], 1e-300))
-
-    pi = float(first[T])
-    return PointFigures(
-        pi=pi,
-        c=float(marked / moments[0, 0]) / max(pi, 1e-300),
-        norm=(float(sd[TAU]), float(sd[OMEGA])),
-        flatness=(float(means[FLAT_T, FLAT_T]), float(means[FLAT_S, FLAT_S])),
-        correlation=(correlation(T), correlation(S)),
-        nearly_one=(counts[0] / n, counts[1] / n),
-        below_half=(float(counts[2]), float(counts[3])),
-        n=int(n),
-    )
-
-
-# Places among what is averaged over the rows; the first is 1.
-TAU, OMEGA, T, S, H, FLAT_T, FLAT_S = range(1, 8)
-
-
 def _sums(rows: Rows, point: Parameters, shift: Pair) -> Sums:
-    """Weighted products of what is averaged, Σ w s t, counts of extreme rows, rows."""
+    """Weighted sums of 1, t and of powers of the predictors; Σ w s t; extreme rows; rows."""
     average = point.average()
-    moments, marked, counts = np.zeros((8, 8)), 0.0, np.zeros(4)
+    sums, marked, counts = np.zeros(8), 0.0, np.zeros(4)
     for block in blocks_of_rows(rows, 4096):  # whose numbers stay in cache
         X, w = block.X, block.weight
         tau, each_omega = average.tau(X), point.omega(X)
         omega = average.omega(X) if point.several else each_omega
         s = point.s_at(each_omega)
         t, f = average.of_class.value(tau), sigmoid(omega)
-        h = s * t if not point.several and point.epsilon is None else average.h(X)
-        columns = np.stack(
-            [np.ones(len(w)), tau - shift[0], omega - shift[1], t, f, h, t * (1 - t), f * (1 - f)]
-        )
-        moments += (columns * w) @ columns.T
+        x, y = tau - shift[0], omega - shift[1]
+        flat = [(t * (1 - t)) ** 2, (f * (1 - f)) ** 2]
+        sums += np.stack([np.ones(len(w)), t, x, y, x * x, y * y, *flat]) @ w
         marked += float(((s * t) @ w).mean())
         each = s if point.several else s[None]
         extreme = ((t > 0.95).sum(), (each > 0.95).sum() / len(each))
         counts += np.array([*extreme, (t < 0.5).sum(), (each < 0.5).sum()], dtype=float)
-    return moments, marked, counts, len(rows.weight)
+    return sums, marked, counts, len(rows.weight)
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,14 +103,12 @@ class Mode:
     point : Parameters
     z : array
         Coordinates.
-    logp : float
-        Log density (no Jacobian), up to the priors' constants.
-    gap : float
-        Log density of the best mode minus this one.
-    hits : int
-        How many starts ended here.
     role : str
         How it relates to the best mode.
+    logp, gap : float
+        Log density (no Jacobian, up to the priors' constants); that of the best mode minus it.
+    hits : int
+        How many starts ended here.
     rms_h, rms_t : float
         Root mean squared difference from the best mode's h and t over the data.
     pi, c, norm_a, norm_alpha : float
@@ -157,10 +120,10 @@ class Mode:
 
     point: Parameters
     z: Array
+    role: Role
     logp: float
     gap: float
     hits: int
-    role: Role
     rms_h: float
     rms_t: float
     pi: float
@@ -172,21 +135,10 @@ class Mode:
 
     def record(self) -> dict[str, float | int | str | bool]:
         """One row of the mode table."""
-        return {
-            "role": self.role,
-            "logp": self.logp,
-            "gap": self.gap,
-            "hits": self.hits,
-            "rms_h": self.rms_h,
-            "rms_t": self.rms_t,
-            "pi": self.pi,
-            "c": self.c,
-            "norm_a": self.norm_a,
-            "norm_alpha": self.norm_alpha,
-            **{name: float(v.mean()) for name, v in self.point.rates(RATES[:-1]).items()},
-            "converged": self.converged,
-            "artefact": self.artefact,
-        }
+        own = {field.name: getattr(self, field.name) for field in fields(self)[2:]}
+        rates = {name: float(v.mean()) for name, v in self.point.rates(RATES[:-1]).items()}
+        last = {name: own.pop(name) for name in ("converged", "artefact")}
+        return own | rates | last
 
 
 def mode_table(modes: tuple[Mode, ...]) -> pd.DataFrame:
@@ -199,11 +151,11 @@ def distinct_optima(density: LogDensity, optima: list[Optimum]) -> list[Optimum]
     X = density.data.evenly(ENOUGH_ROWS).X
     merge_swaps = is_exchangeable(density)
     kept: list[Optimum] = []
-    spoken: list[tuple[Array, Array]] = []  # t and s of those kept
+    factors: list[tuple[Array, Array]] = []  # t and s of those kept
     for optimum in sorted(optima, key=lambda o: -o.logp):
         point = density.unpack(optimum.z)
         t, s = point.t(X), point.s(X)
-        for i, (other_t, other_s) in enumerate(spoken):
+        for i, (other_t, other_s) in enumerate(factors):
             apart = max(_rms(t - other_t), _rms(s - other_s))
             if merge_swaps:
                 apart = min(apart, max(_rms(s - other_t), _rms(t - other_s)))
@@ -212,7 +164,7 @@ def distinct_optima(density: LogDensity, optima: list[Optimum]) -> list[Optimum]
                 break
         else:
             kept.append(optimum)
-            spoken.append((t, s))
+            factors.append((t, s))
     return kept
 
 
@@ -221,30 +173,22 @@ def distinct_modes(density: LogDensity, optima: list[Optimum]) -> tuple[Mode, ..
     kept = distinct_optima(density, optima)
     best = density.unpack(kept[0].z)
     points = [best, *(density.unpack(o.z) for o in kept[1:])]
-    return tuple(
-        describe_mode(density, point, o, best=best, best_logp=kept[0].logp, hits=o.hits)
-        for point, o in zip(points, kept, strict=True)
-    )
+    pairs = zip(points, kept, strict=True)
+    return tuple(describe_mode(density, p, o, best=best, best_logp=kept[0].logp) for p, o in pairs)
 
 
 def describe_mode(
-    density: LogDensity,
-    point: Parameters,
-    optimum: Optimum,
-    *,
-    best: Parameters,
-    best_logp: float,
-    hits: int,
+    density: LogDensity, point: Parameters, optimum: Optimum, *, best: Parameters, best_logp: float
 ) -> Mode:
     """A mode with its figures."""
     found = point_figures(point, density.data)
     mode = Mode(
         point=point,
         z=optimum.z,
+        role="best",
         logp=optimum.logp,
         gap=best_logp - optimum.logp,
-        hits=hits,
-        role="best",
+        hits=optimum.hits,
         rms_h=0.0,
         rms_t=0.0,
         pi=found.pi,
@@ -260,17 +204,14 @@ def describe_mode(
 def artefact(found: PointFigures) -> str:
     """What makes a mode of a model with two factors an artefact, in words; empty if nothing does.
 
-    A factor that is 1 on almost all rows says nothing of them. For t this means that almost
-    everybody is positive and the annotator's factor is the only classifier left; for s that almost
-    every positive is labelled, which is the naive reading. A factor that leaves 1 only for a few
-    rows beyond a steep plane is how an over-fitted optimum looks.
+    Where t is 1 on almost all rows, the annotator's factor is the only classifier left; where s is,
+    almost every positive is labelled, which is the naive model.
     """
     for k, name in enumerate("ts"):
-        if found.nearly_one[k] <= 0.95:  # a class prior of .9 with its own boundary stays below
-            continue
-        cut = int(found.below_half[k])
-        tail = f" and cuts off {cut} of {found.n}" if cut else ""
-        return f"{name} is 1 on almost all rows{tail}"
+        if found.nearly_one[k] > 0.95:  # a class prior of .9 with its own boundary stays below
+            cut = int(found.below_half[k])
+            tail = f" and cuts off {cut} of {found.n}" if cut else ""
+            return f"{name} is 1 on almost all rows{tail}"
     return ""
 
 
@@ -288,25 +229,16 @@ def compare_mode(mode: Mode, best: Parameters, X: Array) -> Mode:
 
 
 def is_exchangeable(density: LogDensity) -> bool:
-    """Whether the log density is unchanged by exchanging the factors."""
+    """Whether the log density is unchanged by swapping the factors."""
     priors = density.priors
     return density.is_symmetric and all(priors[t] == priors[s] for t, s in (SLOPES, INTERCEPTS))
 
 
 def swap_mode(density: LogDensity, mode: Mode) -> Mode:
-    """The same mode with its factors exchanged, which is a symmetry of the density."""
+    """The same mode with its factors swapped, where that is a symmetry of the density."""
+    optimum = Optimum(density.swap(mode.z), mode.logp, mode.converged, mode.hits)
     point = mode.point.swap()
-    found = point_figures(point, density.data)
-    return replace(
-        mode,
-        point=point,
-        z=density.swap(mode.z),
-        pi=found.pi,
-        c=found.c,
-        norm_a=mode.norm_alpha,
-        norm_alpha=mode.norm_a,
-        artefact=artefact(found),
-    )
+    return describe_mode(density, point, optimum, best=point, best_logp=mode.logp + mode.gap)
 
 
 def _role(point: Parameters, best: Parameters, X: Array) -> Role:
@@ -317,20 +249,15 @@ def _role(point: Parameters, best: Parameters, X: Array) -> Role:
     cross = max(_rms(point.t(X) - best.swap().t(X)), _rms(point.swap().t(X) - best.t(X)))
     if cross < LIKE:
         return "swapped"
-    cosine = _cosine(point.average().alpha, best.average().alpha, X)
-    if cosine < -0.8:
+    f, g = X @ point.average().alpha, X @ best.average().alpha
+    f, g = f - f.mean(), g - g.mean()
+    if f @ g < -0.8 * np.sqrt((f @ f) * (g @ g)):
         return "reversed"
     return "same h" if _rms(point.h(X) - best.h(X)) < SAME else "other"
 
 
-def _cosine(u: Array, v: Array, X: Array) -> float:
-    f, g = X @ u, X @ v
-    f, g = f - f.mean(), g - g.mean()
-    return float(f @ g) / max(float(np.sqrt((f @ f) * (g @ g))), 1e-300)
-
-
 def distance(p: Parameters, q: Parameters, X: Array) -> float:
-    """How differently two points speak: the larger RMS difference of t and of s."""
+    """How far two points are apart: the larger RMS difference of t and of s."""
     return max(_rms(p.t(X) - q.t(X)), _rms(p.s(X) - q.s(X)))
 
 

@@ -1,30 +1,41 @@
-r"""NUTS on the compiled log density, through nutpie and without compiling a PyTensor graph.
+r"""NUTS on the compiled log density through nutpie, or by PyMC on its own graph.
 
-nutpie calls the density as a C function. Where it cannot (rows that are elsewhere, knowledge from
+nutpie calls the density as a C function. Where it cannot (rows out of memory, knowledge from
 outside, another version of nutpie) it calls one in Python, with the same draws.
 
 The sampler moves in whitened coordinates u, z = m + L u, where m is the mode with the largest
-evidence and L L' the inverse curvature there: the ridge between the two intercepts (correlation
--0.98 and worse) becomes round before adaptation starts. Chains start at draws of that Gaussian.
-Where the columns of the two factors are the same, the folded density is sampled (see `folding`).
+evidence and L L' the inverse curvature there. Chains start at draws of that Gaussian. Where the
+columns of the two factors are the same, the folded density is sampled (see `folding`).
+
+Where chains started at the basin with the largest evidence never reach another one that matters,
+that one gets chains of its own; the evidence of each comes from bridge sampling (Meng and Wong,
+1996) between its draws and its Gaussian g,
+
+.. math:: Z = \frac{E_g[q / (n_1 q / Z + n_2 g)]}{E_q[g / (n_1 q / Z + n_2 g)]},
+
+and the answer takes draws of each in proportion. ``stats["mode"]`` says which.
 """
 
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import MISSING, dataclass, fields, replace
 from typing import Any
 
 import numpy as np
+from scipy.special import logsumexp
 
 from bayes_lepu.data.weights import evenly_spaced
-from bayes_lepu.engines import folding, orientation, pooling
+from bayes_lepu.engines import pooling
+from bayes_lepu.engines.folding import on_one_side
 from bayes_lepu.engines.laplace import Gaussian, Mixture
+from bayes_lepu.engines.modes import SAME, distance
 from bayes_lepu.errors import LOGGER, ModelError, tell
 from bayes_lepu.links import Array
 from bayes_lepu.model import compiled
 from bayes_lepu.model.compiled import Whitened
 from bayes_lepu.model.density import LogDensity
+from bayes_lepu.model.parameters import Parameters
 from bayes_lepu.priors.prior import Priors
 from bayes_lepu.runtime.interruption import was_interrupted
 
@@ -55,25 +66,30 @@ class NutsOptions:
 
 
 @dataclass(frozen=True, eq=False)
-class Sample:
-    """Labelled draws in coordinates.
+class Run:
+    """Chains started in one basin, their draws on one side of the swap."""
 
-    Attributes
-    ----------
-    z : (chain, draw, dim) array
-    stats : mapping of str to (chain, draw) array
-        Sampler statistics; ``exchanged`` marks draws whose factors were exchanged against the
-        pivot, ``mirrored`` those the sampler produced on the other side of it.
-    probability : float or None
-        Posterior probability of this naming of the factors before any rule.
-    overruled : bool
-        Whether a rule was to name the factors and the priors were followed instead.
-    """
+    start: Gaussian
+    z: Array  # (chain, draw, dim)
+    stats: Mapping[str, Array]
 
-    z: Array
-    stats: Mapping[str, Array] = field(default_factory=dict)
-    probability: float | None = None
-    overruled: bool = False
+    @property
+    def flat(self) -> Array:
+        """Draws of all chains, ``(draws, dim)``."""
+        return self.z.reshape(-1, self.z.shape[-1])
+
+    @property
+    def is_calm(self) -> bool:
+        """Whether next to no draws diverged."""
+        return float(np.mean(self.stats["diverging"])) <= 0.005
+
+    @property
+    def max_rhat(self) -> float:
+        """The largest R-hat of the coordinates."""
+        from arviz_stats.base import array_stats
+
+        worst = float(np.max(array_stats.rhat(self.z, chain_axis=0, draw_axis=1)))
+        return worst if np.isfinite(worst) else np.inf
 
 
 def refuse_improper(priors: Priors) -> None:
@@ -86,13 +102,154 @@ def refuse_improper(priors: Priors) -> None:
         )
 
 
+# Basins -------------------------------------------------------------------------------------------
+
+
+def separate_basins(density: LogDensity, mixture: Mixture) -> list[tuple[Gaussian, float]]:
+    """Gaussians with different t or s, with their share of the evidence, largest first."""
+    X, fold = density.data.X, density.can_exchange
+    groups: list[tuple[Gaussian, float]] = []
+    for part, weight in zip(mixture.parts, mixture.weights, strict=True):
+        point = density.unpack(part.mean)
+        versions = [point, point.swap()] if fold else [point]
+        for i, (first, total) in enumerate(groups):
+            other = density.unpack(first.mean)
+            if any(distance(v, other, X) < 5 * SAME for v in versions):
+                groups[i] = (first, total + float(weight))
+                break
+        else:
+            groups.append((part, float(weight)))
+    return sorted(groups, key=lambda group: -group[1])
+
+
+def sample_basins(
+    density: LogDensity, basins: list[tuple[Gaussian, float]], options: NutsOptions
+) -> tuple[Run, tuple[float, ...]]:
+    """Draws over all basins that matter, and the share of each (one share: a single basin).
+
+    A basin with less than 5 % of the evidence gets no chains, nor one in which other chains have
+    been in more than 2 % of their draws.
+    """
+    starts = [start for start, weight in basins if weight > 0.05]
+    runs = [run_chains(density, starts[0], options)]
+    for start in starts[1:]:
+        if any(_share_nearer(density, run, start, run.start) > 0.02 for run in runs):
+            continue
+        new = run_chains(density, start, options)
+        if all(_share_nearer(density, new, run.start, start) < 0.5 for run in runs):
+            runs.append(new)
+    if len(runs) == 1:
+        return runs[0], (1.0,)
+    evidence = np.array([log_evidence(density, run, options.random_seed) for run in runs])
+    shares = np.exp(evidence - logsumexp(evidence))
+    order = np.argsort(-shares)
+    rng = np.random.default_rng([options.random_seed, 4])
+    pooled = _pool([runs[i] for i in order], shares[order], rng)
+    return pooled, tuple(float(s) for s in shares[order])
+
+
+def run_chains(density: LogDensity, start: Gaussian, options: NutsOptions) -> Run:
+    """Chains in one basin; run once more where the first run shows that it was too hard.
+
+    Where R-hat or divergences say so, a second run of the same length starts from the mean and
+    covariance of the first one's draws and takes smaller steps; the better of the two is kept.
+    """
+    first = _run(density, start, options)
+    # R-hat of short chains is noisy: the threshold of 1.01 is for chains of 1000 draws or more.
+    highest = max(1.01, 1 + 10 / options.draws)
+    if options.chains == 1 or (first.is_calm and first.max_rhat <= highest):
+        return first
+    wider = pooling.gaussian_of_draws(first.flat, start.log_evidence)
+    careful = replace(
+        options,
+        target_accept=max(options.target_accept, 0.97),
+        random_seed=int(np.random.SeedSequence([options.random_seed, 7]).generate_state(1)[0]),
+    )
+    say = tell if options.progressbar else LOGGER.info
+    say("The chains do not agree yet: sampling once more, from their spread and with smaller steps")
+    runs = first, _run(density, wider, careful)
+    return min(runs, key=lambda run: (not run.is_calm, run.max_rhat))
+
+
+def _run(density: LogDensity, start: Gaussian, options: NutsOptions) -> Run:
+    z, stats = sample_nuts(density, start, options=options)
+    if density.can_exchange:
+        z, mirrored = on_one_side(density, z, start.mean)
+        stats = {**stats, "mirrored": mirrored.astype(float)}
+    return Run(start, z, stats)
+
+
+def log_evidence(density: LogDensity, run: Run, seed: int) -> float:
+    """Log of the mass of the (folded) density in the run's basin, by bridge sampling."""
+    draws = run.flat[evenly_spaced(len(run.flat), 4000)]
+    proposals = run.start.sample(np.random.default_rng([seed, 5]), len(draws))
+    at_draws = _log_target(density, draws) - run.start.logpdf(draws)
+    at_proposals = _log_target(density, proposals) - run.start.logpdf(proposals)
+    log_z = run.start.log_evidence
+    for _ in range(100):
+        numerator = logsumexp(at_proposals - np.logaddexp(at_proposals - log_z, 0.0))
+        denominator = logsumexp(-np.logaddexp(at_draws - log_z, 0.0))
+        log_z, before = float(numerator - denominator), log_z
+        if abs(log_z - before) < 1e-8:
+            break
+    return log_z
+
+
+def _log_target(density: LogDensity, z: Array) -> Array:
+    if not density.can_exchange:
+        return np.array([density.logp(point) for point in z])
+    pairs = (density.fold(point) for point in z)
+    return np.array([np.logaddexp(here, there) for here, _, there, _ in pairs])
+
+
+def _share_nearer(density: LogDensity, run: Run, to: Gaussian, than: Gaussian) -> float:
+    """Share of a run's draws whose t and s are nearer to one basin than to another."""
+    X = density.data.evenly(600).X
+    points = density.unpack(run.flat[evenly_spaced(len(run.flat), 800)])
+    t, s = points.t(X), points.s(X)
+
+    def misfit(center: Gaussian) -> Array:
+        target = density.unpack(center.mean)
+        versions = [target, target.swap()] if density.can_exchange else [target]
+        return np.min([_squares(t - v.t(X)) + _squares(s - v.s(X)) for v in versions], axis=0)
+
+    return float(np.mean(misfit(to) < misfit(than)))
+
+
+def _squares(difference: Array) -> Array:
+    """Sum of squares of each draw, over rows and annotators."""
+    return np.square(difference).reshape(len(difference), -1).sum(axis=1)
+
+
+def _pool(runs: list[Run], shares: Array, rng: np.random.Generator) -> Run:
+    """Chain by chain, draws of every basin in proportion, each basin's in their own order."""
+    chains, draws = runs[0].z.shape[:2]
+    mode = rng.choice(len(runs), size=(chains, draws), p=shares)
+    index = np.empty((chains, draws), dtype=int)
+    for c in range(chains):
+        for m in range(len(runs)):
+            places = np.flatnonzero(mode[c] == m)
+            index[c, places] = np.linspace(0, draws - 1, places.size).astype(int)
+    rows = np.arange(chains)[:, None]
+    z = np.stack([run.z for run in runs])[mode, rows, index]
+    stats = {
+        name: np.stack([run.stats[name] for run in runs])[mode, rows, index]
+        for name in runs[0].stats
+        if name != "mirrored"  # each basin has sides of its own
+    }
+    return Run(runs[0].start, z, {**stats, "mode": mode.astype(float)})
+
+
+# nutpie -------------------------------------------------------------------------------------------
+
+
 def sample_nuts(
     density: LogDensity, start: Gaussian, *, options: NutsOptions
 ) -> tuple[Array, dict[str, Array]]:
     """Raw draws ``(chain, draw, dim)`` of the (folded) density and the sampler's statistics.
 
-    Under unknown scales the sampler moves in coordinates that are centred as far as the data know
-    each of them (see `pooling`).
+    Under unknown scales the sampler moves in coordinates that are centred as far as the labels
+    identify each of them (see `pooling`).
     """
     centring, near = np.zeros(0), start
     if density.layout.has_scales:
@@ -123,7 +280,8 @@ def sample_whitened(
         model = model_of_pointers(state, initial)
     if model is None:
         model = model_in_python(density, state, initial)
-    aloud = options.progressbar and not has_screen()
+    # nutpie's own bar can be seen in a terminal or a notebook.
+    screen = sys.stderr.isatty() or bool({"ipykernel", "marimo"} & set(sys.modules))
     LOGGER.info(
         "Sampling %d chains of %d warm-up and %d draws", options.chains, options.tune, options.draws
     )
@@ -136,8 +294,8 @@ def sample_whitened(
         seed=options.random_seed,
         target_accept=options.target_accept,
         save_warmup=False,
-        progress_bar=options.progressbar and not aloud,
-        progress_callback=Progress(aloud=aloud),
+        progress_bar=options.progressbar and screen,
+        progress_callback=_progress(tell if options.progressbar and not screen else LOGGER.info),
         blocking=False,
     )
     return wait(sampler)
@@ -175,7 +333,7 @@ def model_of_pointers(state: Whitened, initial: Callable[[int], Array]) -> Any:
 
 
 def model_in_python(density: LogDensity, state: Whitened, initial: Callable[[int], Array]) -> Any:
-    """Nutpie's model of a function in Python: rows that are elsewhere, or outside knowledge."""
+    """Nutpie's model of a function in Python: rows out of memory, or outside knowledge."""
     from nutpie.compiled_pyfunc import from_pyfunc
 
     dim = state.mean.size
@@ -205,7 +363,13 @@ def wait(sampler: Any) -> tuple[Array, dict[str, Array]]:
     Here an interrupt stops the sampler and goes on as `KeyboardInterrupt`.
     """
     try:
-        trace = _finished(sampler)
+        while True:
+            try:
+                trace = sampler.wait(timeout=0.5)
+                break
+            except TimeoutError:
+                if was_interrupted():
+                    raise KeyboardInterrupt from None
         stats = {name: trace["sample_stats"][key].to_numpy() for name, key in STATS.items()}
         return trace["posterior"]["u"].to_numpy(), stats
     except BaseException:
@@ -213,100 +377,72 @@ def wait(sampler: Any) -> tuple[Array, dict[str, Array]]:
         raise
 
 
-def _finished(sampler: Any) -> Any:
-    """What the sampler returns; looks now and then for an interrupt that was swallowed."""
-    while True:
-        try:
-            return sampler.wait(timeout=0.5)
-        except TimeoutError:
-            if was_interrupted():
-                raise KeyboardInterrupt from None
+def _progress(say: Callable[[str], None]) -> Callable[[Sequence[Any]], None]:
+    """Callback that logs progress at doubling intervals, from the chains' numbers of draws."""
+    began = last = time.monotonic()
+    pause = FIRST
+
+    def report(chains: Sequence[Any]) -> None:
+        nonlocal last, pause
+        now, done = time.monotonic(), sum(chain.finished_draws for chain in chains)
+        if now - last >= pause and done:
+            last, pause = now, min(2 * pause, LONGEST)
+            wanted = sum(chain.total_draws for chain in chains)
+            minutes = (now - began) * (wanted - done) / done / 60
+            say(
+                f"Sampled {done} of {wanted} draws, warm-up included; about {minutes:.1f} minutes "
+                "left"
+            )
+
+    return report
 
 
-class Progress:
-    """Told of the chains now and then, it says a line ever more seldom.
+# PyMC ---------------------------------------------------------------------------------------------
 
-    Parameters
-    ----------
-    aloud : bool
-        Whether to say it where nobody listens to the logger, too.
+
+def sample_pymc(
+    density: LogDensity, start: Parameters, options: NutsOptions
+) -> tuple[Array, dict[str, Array]]:
+    """Draws ``(chain, draw, dim)`` by `pymc.sample` on the model's graph, and statistics.
+
+    Chains start, without jitter, at a mode; the density is not folded.
     """
+    import pymc as pm
 
-    def __init__(self, *, aloud: bool) -> None:
-        self._say = tell if aloud else LOGGER.info
-        self._began = self._last = time.monotonic()
-        self._pause = FIRST
-
-    def __call__(self, chains: Sequence[Any]) -> None:
-        """Look at the chains, each with ``finished_draws`` and ``total_draws``."""
-        now = time.monotonic()
-        done = sum(chain.finished_draws for chain in chains)
-        if now - self._last < self._pause or not done:
-            return
-        self._last, self._pause = now, min(2 * self._pause, LONGEST)
-        wanted = sum(chain.total_draws for chain in chains)
-        left = (now - self._began) * (wanted - done) / done
-        self._say(f"Sampled {done} of {wanted} draws, warm-up included; about {_span(left)} left")
-
-
-def has_screen() -> bool:
-    """Whether the sampler's own bar can be seen: in a terminal or a notebook."""
-    return sys.stderr.isatty() or bool({"ipykernel", "marimo"} & set(sys.modules))
-
-
-def _span(seconds: float) -> str:
-    if seconds < 90:
-        return f"{seconds:.0f} seconds"
-    return f"{seconds / 60:.0f} minutes" if seconds < 5400 else f"{seconds / 3600:.1f} hours"
+    with density.spec.build(density.data, density.priors):
+        trace = pm.sample(
+            draws=options.draws,
+            tune=options.tune,
+            chains=options.chains,
+            cores=options.cores,
+            target_accept=options.target_accept,
+            random_seed=options.random_seed,
+            progressbar=options.progressbar,
+            compute_convergence_checks=False,
+            nuts_sampler="pymc",
+            init="adapt_diag",
+            initvals=_values(density, start),
+        )
+    made = trace["posterior"].sizes if "posterior" in trace.children else {}
+    if (made.get("chain"), made.get("draw")) != (options.chains, options.draws):
+        raise KeyboardInterrupt  # PyMC swallows it and returns what it has
+    return density.layout.of_variables(trace["posterior"]), stats_of(trace)
 
 
-def label_draws(
-    density: LogDensity,
-    z: Array,
-    stats: Mapping[str, Array],
-    reference: Array,
-    rule: str,
-    rng: np.random.Generator,
-) -> Sample:
-    """Name the factors of every draw: by the density, or by a rule for the whole mode.
-
-    A rule is a guess made for want of better; where priors that treat the factors differently give
-    its naming less than 5 %, the density decides.
-    """
-    if not density.can_exchange:
-        return Sample(z, stats)
-    if "mirrored" in stats:  # the draws are on one side already
-        folded = folding.odds_of(density, z, stats["mirrored"] > 0)
-    else:
-        folded = folding.pivot(density, z, reference)
-        stats = {**stats, "mirrored": folded.mirrored.astype(float)}
-    asked = orientation.settled_by(density.spec, density.data, rule) == "rule"
-    named = folded
-    if asked and _rule_says_swap(density, folded.z, rule):
-        named = folding.Folded(density.swap(folded.z), ~folded.mirrored, -folded.log_odds)
-    if asked and named.probability >= 0.05:
-        index = folding.condition_on_naming(named.weight, rng)
-        kept = np.take_along_axis(named.z, index[..., None], axis=1)
-        stats = {name: np.take_along_axis(v, index, axis=1) for name, v in stats.items()}
-        return Sample(kept, stats, named.probability)
-    labelled, exchanged = folding.keep_or_exchange(density, folded, rng)
-    probability = folded.probability
-    if exchanged.mean() > 0.5:
-        # The other naming is the more probable one: make it the pivot.
-        exchanged, probability = ~exchanged, 1 - probability
-    stats = {**stats, "exchanged": exchanged.astype(float)}
-    return Sample(labelled, stats, probability, overruled=asked)
+def stats_of(trace: Any) -> dict[str, Array]:
+    """Statistics of the sampler under PyMC's names, of those that it kept."""
+    group: Any = trace.get("sample_stats", {})
+    named = {name: group[other] for name, other in STATS.items() if other in group}
+    named |= {name: group[name] for name in STATS if name in group}
+    return {name: values.to_numpy() for name, values in named.items()}
 
 
-def dominant(mixture: Mixture) -> Gaussian:
-    """The mode with the largest evidence."""
-    return max(mixture.parts, key=lambda g: g.log_evidence)
-
-
-def _rule_says_swap(density: LogDensity, z: Array, rule: str) -> bool:
-    """Whether the rule names the other factor in most of the mode's draws."""
-    flat = z.reshape(-1, z.shape[-1])
-    some = flat[evenly_spaced(len(flat), 400)]
-    rows = density.data.some(20_000)  # sizes of predictors need no more
-    votes = [orientation.rule_says_swap(density.unpack(point), rows, rule) for point in some]
-    return float(np.mean(votes)) > 0.5
+def _values(density: LogDensity, point: Parameters) -> dict[str, Any]:
+    """The point as starting values of the PyMC variables, rates a little inside."""
+    layout = density.layout
+    out = layout.variables(density.pack(point))
+    for block in layout.blocks:
+        if block.transform == "ratios":
+            x = np.clip(out[block.name], 1e-4, 1 - 1e-4)
+            out[block.name] = x / x.sum() if block.is_simplex else x
+    return {block.name: out[block.name] for block in layout.blocks if block.size}

@@ -1,18 +1,15 @@
 r"""The local maximum next to a point: L-BFGS climbs, Newton steps finish.
 
-A climb from afar is made over a part of the rows where there are many. From near the maximum it
-goes on over all rows in coordinates u of :math:`z = m + L u`, where :math:`L L'` is the inverse of
-the information of a part of them at m: the ridge between the two intercepts becomes round, and some
-ten gradients are enough. On small tables it ends with Newton steps :math:`H d = g`. Measured from
-random starts, L-BFGS is as fast as Fisher scoring at 2500 x 5 and 13 times faster at 2000 x 50,
-with the same maxima: a gradient of the fused kernel costs far less than an information matrix.
+Over many rows a climb starts on a part of them. Near the maximum it goes on over all rows in
+coordinates u of :math:`z = m + L u`, with :math:`L L'` the inverse curvature at m on that part:
+some ten gradients are then enough. On small tables Newton steps :math:`H d = g` finish.
 
 With L1 penalties :math:`z = m + u - v` with :math:`u, v \ge 0` around their centres m, where the
 penalty C (u + v) is smooth and zeros are exact.
 
-The log-odds of a weight have no slope where the weight vanishes, so a climb may end on the face
-γ = 0 or λ = 0 of the simplex although the density rises away from it. Every end is therefore
-compared with the points just inside, and the climb goes on from there if they are higher.
+The log-odds of a rate have no slope where the rate vanishes, so a climb may stop at γ = 0 or λ = 0
+although the density rises away from there. Every end is therefore compared with points just
+inside, and the climb goes on from there if they are higher.
 """
 
 from collections.abc import Callable
@@ -29,13 +26,11 @@ from bayes_lepu.links import Array
 from bayes_lepu.model.density import LogDensity
 from bayes_lepu.rows.factoring import inverse_root
 
-# Nats in the last step: of a climb that finds a start only; before Newton steps on what is not
-# zero; where no curvature is at hand to show how much is left.
+# Nats in the last step: of a climb that finds a start only; before Newton steps; without them.
 ROUGH, NEARLY, FINE = 1e-3, 1e-6, 1e-10
 FLAT = 1e-8  # curvature below which a coordinate counts as flat: that of a rate that has vanished
-# Newton steps: with an L1 penalty up to here, where a Hessian takes about as long as a climb;
-# without one, where two take a millisecond or two. L-BFGS ends some 1e-6 away, which no statistic
-# notices; but a row of weight 2 is then not quite the same as two rows.
+# Cells of X up to which Newton steps are cheap, with an L1 penalty and without one. L-BFGS alone
+# ends some 1e-6 away, where a row of weight 2 is not quite the same as two rows.
 MANY_CELLS, FEW_CELLS, MAX_DIM = 400_000, 10_000, 1000
 
 
@@ -54,12 +49,7 @@ def optimise(
 ) -> Optimum:
     """Climb from one start to a local maximum of the log density.
 
-    Parameters
-    ----------
-    rough : bool
-        Whether a start for further climbs is enough, some hundredths of a nat below the maximum.
-    near : bool
-        Whether the start is known to be that near.
+    ``rough`` stops some hundredths of a nat below it; ``near`` says that the start is that near.
     """
     z = start if near else _from_afar(density, start)
     if rough:
@@ -140,10 +130,7 @@ def lbfgs(
 ) -> Array:
     """Where L-BFGS ends: a step gives less than ``least`` nats, or than rounding.
 
-    Parameters
-    ----------
-    curvature : (dim, dim) array, optional
-        About minus the Hessian at the start, which is near a maximum.
+    ``curvature`` is about minus the Hessian, at a start near the maximum.
     """
     if density.is_kinked:
         return _lbfgs_l1(density, start, least)
@@ -152,7 +139,6 @@ def lbfgs(
     else:
         root = _root_of(density, curvature)
         # SciPy's first step has length one: in these units it leads to the top of the parabola.
-        # The gradient is then in units of the posterior's width, and 1e-5 of it is next to nothing.
         size = float(np.linalg.norm(root.T @ density.logp_grad(start)[1]))
         if size == 0.0:
             return start
@@ -234,21 +220,17 @@ def _minimize(
             raise StopIteration
         before = intermediate_result.fun
 
-    # Far more steps than a climb takes, a bound for densities without a maximum. It takes fewer
-    # with 20 pairs of steps and gradients than with SciPy's 10; 1e-15 is rounding.
-    options: dict[str, Any] = {"maxiter": 5000, "maxfun": 20_000, "maxcor": 20}
-    options |= {"ftol": 1e-15, "gtol": steepest}
-    more = {"callback": look} if least > 0 else {}
+    # The bounds on steps are for densities without a maximum; 20 pairs of steps and gradients save
+    # some of SciPy's steps with 10; 1e-15 is rounding.
+    options = {"maxiter": 5000, "maxfun": 20_000, "maxcor": 20, "ftol": 1e-15, "gtol": steepest}
+    stop = look if least > 0 else None
     return minimize(
-        loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options, **more
+        loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options, callback=stop
     )
 
 
 def units_of(density: LogDensity) -> Units:
-    """Slopes of columns with mean 0 and standard deviation 1, and the intercepts that go with them.
-
-    Standardised columns are left as they are.
-    """
+    """The coordinates that standardised columns would have; of standardised ones these."""
     data, at = density.data, density.blocks
     if np.any(data.scale != 1) or np.any(data.center != 0):
         return Units(np.array, np.array, np.array)
@@ -298,19 +280,16 @@ def _slopes(density: LogDensity, z: Array, grad: Array) -> Array:
 def kkt_residual(density: LogDensity, z: Array) -> float:
     r"""Largest violation of the optimality conditions.
 
-    For L1 coordinates: :math:`|g_j| \le C_j` where z_j is at its centre (0 for the paper's
-    penalty), :math:`g_j = C_j\,\mathrm{sign}(z_j)` elsewhere, with g the gradient of the smooth
-    part; for the others :math:`|g_j| = 0`.
+    They are :math:`g_j = 0` for the gradient g, and :math:`|g_j| \le C_j` for that of the smooth
+    part where an L1 penalty holds z_j at its centre.
     """
     return float(np.max(np.abs(_slopes(density, z, density.logp_grad(z)[1]))))
 
 
 def polish(density: LogDensity, z: Array, max_steps: int = 10) -> Array:
-    """Newton steps, which bring an optimum to rounding.
+    """Newton steps, as long as they lower the gradient: they bring an optimum to rounding.
 
-    They are taken on the coordinates away from their L1 centres, where the density is smooth, and
-    none may cross its centre: values of the log density alone cannot tell gradients below about
-    1e-4 apart.
+    They move the coordinates away from their L1 centres, and none may cross its centre.
     """
     rate, loc = density.l1_rate, density.loc
     if density.dim > MAX_DIM or density.data.n_annotators > 1:
@@ -352,12 +331,10 @@ def part_of(density: LogDensity, size: int | None = None) -> LogDensity:
 
 
 def subsample(data: PUData, size: int) -> PUData:
-    """About ``size`` rows at random, the same ones every time, with weights.
+    """About ``size`` rows at random, the same ones every time, weighted by how many they stand for.
 
-    Marked rows, unmarked ones and each kind of audited row are drawn separately, in equal numbers
-    as far as there are enough, and weighted by how many rows each stands for. A rare label is thus
-    not lost, and sums over the part estimate sums over all rows: likelihood and priors keep their
-    proportion, and penalties need no change.
+    Marked, unmarked and each kind of audited rows are drawn in equal numbers as far as there are
+    enough: rare labels stay, and sums over the part estimate sums over all rows.
     """
     known = _drawn.setdefault(data, {})
     if size not in known:

@@ -1,8 +1,8 @@
 r"""Which factor is the classifier.
 
-In SPM the product s·t is unchanged when the factors are exchanged, so the data alone never say
-which one is t: the answer is an assumption. The paper's Assumption 3 (s is smoother than t) makes
-t the factor with the larger size, and the rules differ in how size is measured:
+In SPM the product s·t is unchanged when the factors are swapped, so the data alone never show which
+one is t: the answer is an assumption. The paper's Assumption 3 (s is smoother than t) makes t the
+factor with the larger size, and the rules differ in how size is measured:
 
 ``sigma-norm``
     sd of the linear predictor over the data, :math:`\sqrt{a' \mathrm{Cov}(X) a}`: free of units.
@@ -11,11 +11,6 @@ t the factor with the larger size, and the rules differ in how size is measured:
 ``energy``
     Mean squared slope of the fitted function over the data,
     :math:`a' \mathrm{Cov}(X) a \; E[f^2 (1-f)^2]`: literally the lack of smoothness.
-``correlation``
-    Correlation of the factor with the label probability h = s·t over the data. For factors that
-    vary independently this compares coefficients of variation, :math:`\mathrm{sd}(f) / E f`. On
-    real tables with equal penalties it names the class far more often than steepness does, because
-    an over-fitted factor is steep and yet 1 on almost all rows (``docs/real-tables.md``).
 ``none``
     No rule: the mode with the higher density wins, and ties stay as they fell.
 """
@@ -37,8 +32,8 @@ from bayes_lepu.model.parameters import Parameters
 from bayes_lepu.model.spec import ModelSpec
 from bayes_lepu.suggestions import unknown
 
-SETTLED = 0.95  # probability of a naming from which the signs are said to settle it
-RULES: tuple[str, ...] = ("sigma-norm", "norm", "energy", "correlation", "none")
+RESOLVED = 0.95  # probability of an orientation from which signs in the priors resolve it
+RULES: tuple[str, ...] = ("sigma-norm", "norm", "energy", "none")
 
 SettledBy = Literal[
     "rule", "density", "priors", "columns", "learned class", "audited rows", "annotators", "model"
@@ -47,7 +42,7 @@ SettledBy = Literal[
 
 @dataclass(frozen=True)
 class Orientation:
-    """How the two factors got their names.
+    """How it was decided which factor is t.
 
     Attributes
     ----------
@@ -59,12 +54,12 @@ class Orientation:
         (which break the symmetry), or the model itself, in which s does not depend on x or has
         another form than t.
     sizes : dict
-        Size of (t, s) under each rule, after labelling.
+        Size of (t, s) under each rule, in this orientation.
     rules_agree : bool
-        Whether sigma-norm and energy name the same factor.
+        Whether sigma-norm and energy give the same orientation.
     probability : float or None
         Posterior probability of this orientation before any rule, where it was computed; of a
-        point estimate named by signs that from the heights of the two optima.
+        point estimate resolved by signs that from the heights of the two modes.
     """
 
     rule: str
@@ -89,12 +84,11 @@ def sizes(point: Parameters, data: PUData) -> dict[str, tuple[float, float]]:
         "sigma-norm": found.norm,
         "norm": (float(np.linalg.norm(average.a)), float(np.linalg.norm(average.alpha))),
         "energy": (norm_t**2 * flat_t, norm_s**2 * flat_s),
-        "correlation": found.correlation,
     }
 
 
-def rule_says_swap(point: Parameters, data: PUData, rule: str) -> bool:
-    """Whether the rule names the second factor as the classifier: t has the larger size."""
+def rule_swaps(point: Parameters, data: PUData, rule: str) -> bool:
+    """Whether the rule takes the second factor for the classifier: t has the larger size."""
     if rule == "none":
         return False
     size_t, size_s = sizes(point, data)[rule]
@@ -114,23 +108,21 @@ def settled_by(spec: ModelSpec, data: PUData, rule: str) -> SettledBy:
         return "learned class"
     if data.n_audited:
         return "audited rows"
-    if not spec.symmetric or rule == "none":
-        return "density"
-    return "rule"
+    return "density" if not spec.symmetric or rule == "none" else "rule"
 
 
 def settled_by_signs(density: LogDensity, z: Array, probability: float | None) -> bool:
-    """Whether signs that the priors give slopes name the factors at z, with this probability.
+    """Whether signs that the priors give slopes resolve the orientation, with this probability.
 
-    Where a slope of t is to be positive, the exchange hands that sign to a slope of s: the odds of
-    the two orientations by the signs alone are those of the walls at θ and at S θ.
+    Where a slope of t is to be positive, the swap hands that sign to a slope of s: the odds of the
+    two orientations by the signs alone are those of the walls at θ and at S θ.
     """
-    if probability is None or probability < SETTLED or not density.can_exchange:
+    if probability is None or probability < RESOLVED:
         return False
-    if not density.walls.any():
+    if not (density.can_exchange and density.walls.any()):
         return False
     here, there = (log_walls(density.walls, x) for x in (z, density.swap(z)))
-    return bool(here - there >= math.log(SETTLED / (1 - SETTLED)))
+    return bool(here - there >= math.log(RESOLVED / (1 - RESOLVED)))
 
 
 def describe(
@@ -142,19 +134,14 @@ def describe(
     probability: float | None = None,
     by: SettledBy | None = None,
 ) -> Orientation:
-    """The orientation record of a labelled point; warns where two readings of the rule differ.
+    """The orientation of a point, decided ``by`` something else than usual if given.
 
-    Parameters
-    ----------
-    by : str, optional
-        What decided, where it was neither the data nor the rule that was to.
+    Warns where sigma-norm and energy contradict each other and a rule decided.
     """
     how = by or settled_by(spec, data, rule)
     measured = sizes(point, data)
-    agree = True
-    if spec.has_selection:
-        (nt, ns), (et, es) = measured["sigma-norm"], measured["energy"]
-        agree = (nt >= ns) == (et >= es)
+    (nt, ns), (et, es) = measured["sigma-norm"], measured["energy"]
+    agree = not spec.has_selection or (nt >= ns) == (et >= es)
     if how == "rule" and not agree:
         warnings.warn(
             "The two readings of 'the classifier is the steeper factor' disagree: by sigma-norm "

@@ -32,11 +32,7 @@ from bayes_lepu.rows.factoring import inverse_curvature
 def known_scales(priors: Priors, *, hierarchical: bool = True) -> dict[str, Prior]:
     """The same priors with every unknown scale taken as known: the scale of its own prior.
 
-    Parameters
-    ----------
-    hierarchical : bool
-        Whether scales of slopes' priors are meant too, or those of the annotators' differences
-        only.
+    With ``hierarchical=False`` those of the annotators' differences only.
     """
     out = {}
     for name, prior in priors.items():
@@ -135,8 +131,7 @@ def _step(u: Unknown, sigma: float, density: LogDensity, z: Array, variance: Arr
     squares = float((((z[at] - u.center) ** 2 + variance[at])[u.mine]).sum())
     squares *= sigma**2 if u.block.startswith("z_") else 1.0  # deviations are in units of σ
     free, scale = int(u.mine.sum()) - 1, u.prior.known_scale
-    variance = 0.5 * scale**2 * (np.sqrt(free**2 + 4 * squares / scale**2) - free)
-    return float(np.sqrt(variance))
+    return float(scale * np.sqrt(0.5 * (np.sqrt(free**2 + 4 * squares / scale**2) - free)))
 
 
 def _variances(density: LogDensity, z: Array) -> Array:
@@ -186,27 +181,11 @@ def centred_gaussian(density: LogDensity, near: Gaussian, centring: Array) -> Ga
     return Gaussian(to_centred(density, near.mean, centring), lower_factor(root), near.log_evidence)
 
 
-def gaussian_of_draws(density: LogDensity, z: Array, log_evidence: float) -> Gaussian:
-    """Mean and covariance of draws ``(draws, dim)``; of pooled ones in sampling coordinates."""
-    if not density.layout.has_scales:
-        return Gaussian(z.mean(axis=0), _root_of(z), log_evidence)
-    centring = choose_centring(density, z.mean(axis=0))
-    v = to_centred(density, z, centring)
-    mean = from_centred(density, v.mean(axis=0), centring)
-    jacobian, root = _jacobian(density, mean, centring), _root_of(v)
-    try:
-        back = np.linalg.inv(jacobian) @ root
-    except np.linalg.LinAlgError:  # a scale that vanished: no way back from its coordinates
-        back = np.full_like(root, np.nan)
-    if not np.all(np.isfinite(back)):
-        return Gaussian(z.mean(axis=0), _root_of(z), log_evidence)
-    return Gaussian(mean, lower_factor(back), log_evidence)
-
-
-def _root_of(draws: Array) -> Array:
-    """Lower factor of the draws' covariance, with a little added to every variance."""
-    centred = (draws - draws.mean(axis=0)) / np.sqrt(len(draws) - 1)
-    return lower_factor(np.hstack([centred.T, 1e-5 * np.eye(draws.shape[1])]))
+def gaussian_of_draws(z: Array, log_evidence: float) -> Gaussian:
+    """Mean and covariance of draws ``(draws, dim)``, with a little added to every variance."""
+    centred = (z - z.mean(axis=0)) / np.sqrt(len(z) - 1)
+    root = lower_factor(np.hstack([centred.T, 1e-5 * np.eye(z.shape[1])]))
+    return Gaussian(z.mean(axis=0), root, log_evidence)
 
 
 def _jacobian(density: LogDensity, z: Array, centring: Array) -> Array:

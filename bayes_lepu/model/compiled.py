@@ -28,7 +28,7 @@ _jit = compiled()
 class Terms(NamedTuple):
     """The log prior density in numbers."""
 
-    loc: Array  # of every coordinate, `priors.families.Numbers`
+    loc: Array  # of every coordinate, `priors.prior.Numbers`
     precision: Array
     rate: Array
     nu: Array

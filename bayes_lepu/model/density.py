@@ -34,8 +34,7 @@ from bayes_lepu.model.coordinates import Layout
 from bayes_lepu.model.parameters import Parameters
 from bayes_lepu.model.row_sums import known_terms
 from bayes_lepu.model.spec import ModelSpec
-from bayes_lepu.priors.families import Numbers
-from bayes_lepu.priors.prior import Prior, Priors
+from bayes_lepu.priors.prior import Numbers, Prior, Priors
 from bayes_lepu.rows import Links, Point, Rows, make_rows
 
 

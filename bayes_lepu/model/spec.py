@@ -18,8 +18,7 @@ from bayes_lepu.errors import ModelError
 from bayes_lepu.factors import Factor
 from bayes_lepu.factors.curves import LOGISTIC_FACTOR as LOGISTIC
 from bayes_lepu.model.blocks import Role, Stem, with_priors
-from bayes_lepu.priors.families import FAMILIES
-from bayes_lepu.priors.prior import Prior, Priors
+from bayes_lepu.priors.prior import FAMILIES, Prior, Priors
 from bayes_lepu.suggestions import did_you_mean
 
 if TYPE_CHECKING:

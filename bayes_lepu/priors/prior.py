@@ -1,7 +1,19 @@
-r"""Priors as frozen values, and the paper's penalties written as priors.
+r"""Priors as frozen values, their families, and the paper's penalties written as priors.
 
-The paper minimises :math:`-\log L + C_\alpha \lVert\alpha\rVert + C_a \lVert a\rVert`. Read as a
-log posterior this is
+Every family of the real line has a log density of one form, given by five numbers (`Numbers`),
+
+.. math:: \log f(x) = -\tfrac12 q r^2 - c\,|r| + \log\Phi(k x) + \text{const}, \qquad r = x - m,
+
+where a Student t with :math:`\nu` degrees of freedom has :math:`-\tfrac{\nu + 1}{2}
+\log(1 + q r^2 / \nu)` in place of the parabola. Families of probabilities are
+:math:`\sum_k (\kappa_k - 1) \log w_k + \text{const}`. MAP leaves the constant out.
+
+"positive" and "negative" are half-normals whose wall at zero is smooth, so that optimisers and
+samplers can cross it: :math:`k = \pm 30 / \text{scale}` (Azzalini, 1985). The wrong sign has a
+probability of arctan(1/30)/π = 1 %.
+
+The paper minimises :math:`-\log L + C_\alpha \lVert\alpha\rVert + C_a \lVert a\rVert`. As a log
+posterior this is
 
 * L2, :math:`C \lVert a\rVert_2^2`: ``Normal(0, 1/sqrt(2 C))`` on every slope,
 * L1, :math:`C \lVert a\rVert_1`: ``Laplace(0, 1/C)`` on every slope,
@@ -12,25 +24,24 @@ Flat intercepts make the posterior improper for every data set, so they belong t
 """
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, fields, replace
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import betaln, gammaln, log_ndtr
 
 from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.errors import ModelError
+from bayes_lepu.factors.curves import LOG_ROOT_2PI
 from bayes_lepu.links import Array
-from bayes_lepu.priors.families import (
-    Family,
-    Numbers,
-    entry_logpdf,
-    get_family,
-    pymc_variable,
-)
 from bayes_lepu.suggestions import unknown
 
+Support = Literal["real", "positive", "unit", "simplex"]
+Size = tuple[int, ...]
+
+SIGN_SHAPE = 30.0  # k·scale: steeper walls leave less beyond zero and cost the sampler small steps
 PENALTIES: tuple[str, ...] = ("l2", "l1", "none")
 DEFAULT_C = 0.01  # so small that the labels decide wherever they can
 SLOPES = ("a", "alpha")  # of the classifier and of the propensity
@@ -42,6 +53,33 @@ CLASS_SCALE = 2.5  # at least
 SELECTION_SCALE = 1.2  # half of it: s is smoother than t
 CLASS_LEVEL = 0.6  # of the scale above: π then has the same prior whatever that scale
 SELECTION_LEVEL_SCALE = 2.5  # an annotator may mark one positive in a hundred
+
+
+class Numbers(NamedTuple):
+    """The log density of a family of the real line; of several columns, arrays of them."""
+
+    loc: Any = 0.0  # m
+    precision: Any = 0.0  # q
+    rate: Any = 0.0  # c, the paper's coefficient of an L1 penalty
+    nu: Any = 0.0  # degrees of freedom, 0 for a parabola
+    wall: Any = 0.0  # k, 0 where no sign is known
+
+
+@dataclass(frozen=True)
+class Family:
+    """One row of the table; functions take the `Prior`."""
+
+    name: str
+    takes: tuple[str, ...]  # of scale, loc, nu, concentration and parts
+    constant: Callable[["Prior"], float]  # log of what normalises one entry
+    draw: Callable[["Prior", np.random.Generator, Size], Array]
+    # The PyMC distribution by name, or what makes the variable, and its parameters.
+    pymc: Callable[["Prior"], tuple[str | Callable[..., Any], Mapping[str, Any]]]
+    numbers: Callable[["Prior"], Numbers] = lambda prior: Numbers()
+    support: Support = "real"  # where values live; a simplex along the last axis
+    components: int = 0  # how many numbers ``concentration`` holds
+    proper: bool = True  # whether the density integrates to one
+    sign: float = 0.0  # 1 or -1 where nearly all of the mass lies on that side of zero
 
 
 @dataclass(frozen=True)
@@ -86,46 +124,41 @@ class Prior:
 
     def __post_init__(self) -> None:
         takes = self.form.takes
-        if "scale" in takes:
-            self._check_scale()
-        elif self.scale is not None:
-            raise ModelError(f"A {self.family} prior takes no scale; got {self.scale!r}.")
+        for name in ("scale", "loc", "nu", "parts", "concentration"):
+            given, nothing = getattr(self, name), getattr(Prior, name)
+            if name not in takes and not np.array_equal(given, nothing):
+                raise ModelError(
+                    f"A {self.family} prior takes no {name}, got {given!r}; it takes "
+                    f"{' and '.join(takes) or 'nothing'}."
+                )
         if not _is_number(self.loc):
             raise ModelError(f"loc is {self.loc!r}; a finite number is expected.")
-        object.__setattr__(self, "loc", float(self.loc))
-        if "loc" not in takes and self.loc != 0:
-            raise ModelError(f"A {self.family} prior takes no loc; got {self.loc!r}.")
         if "nu" in takes and not (_is_number(self.nu) and self.nu > 0):
             raise ModelError(
                 f"A {self.family} prior needs nu > 0 degrees of freedom; got {self.nu!r}."
             )
-        object.__setattr__(self, "nu", float(self.nu))
-        if "parts" in takes:
-            self._check_parts()
-        elif self.parts:
-            raise ModelError(f"A {self.family} prior takes no parts; those are for 'columns'.")
+        if "scale" in takes:
+            self._check_scale()
         if "concentration" in takes:
-            self._check_concentration(self.form.components)
-        elif self.concentration:
-            raise ModelError(f"A {self.family} prior takes no concentration; give its scale.")
-
-    def _check_parts(self) -> None:
+            self._check_concentration()
         for part in self.parts:
             if part.form.support not in ("real", "positive") or part.parts:
                 raise ModelError(
                     f"{part!r} cannot be the prior of a column; one of the real line is expected, "
                     "such as Prior('normal', scale=1.0) or Prior('positive', scale=1.0)."
                 )
-        object.__setattr__(self, "parts", tuple(self.parts))
+        for name, kind in (("loc", float), ("nu", float), ("parts", tuple)):
+            object.__setattr__(self, name, kind(getattr(self, name)))
 
-    def _check_concentration(self, wanted: int) -> None:
-        given = tuple(self.concentration) if isinstance(self.concentration, Iterable) else ()
-        if len(given) != wanted or not all(_is_number(k) and k > 0 for k in given):
+    def _check_concentration(self) -> None:
+        wanted, given = self.form.components, self.concentration
+        values = tuple(given) if isinstance(given, Iterable) else ()
+        if len(values) != wanted or not all(_is_number(k) and k > 0 for k in values):
             raise ModelError(
                 f"A {self.family} prior takes {wanted} positive numbers as concentration, "
-                f"got {self.concentration!r}."
+                f"got {given!r}."
             )
-        object.__setattr__(self, "concentration", tuple(map(float, given)))
+        object.__setattr__(self, "concentration", tuple(map(float, values)))
 
     def _check_scale(self) -> None:
         if isinstance(self.scale, Prior):
@@ -134,18 +167,15 @@ class Prior:
                     "A hierarchical scale is written Prior('normal', scale=Prior('halfnormal', "
                     f"scale=...)); got {self.scale!r} as the scale of a {self.family} prior."
                 )
-        elif not (_is_number(self.scale) and self.scale > 0):  # type: ignore[operator]
+            return
+        scale = float(self.scale) if _is_number(self.scale) else 0.0  # type: ignore[arg-type]
+        if not SMALLEST <= scale <= 1 / SMALLEST:
             raise ModelError(
-                f"A {self.family} prior needs a positive, finite scale; got {self.scale!r}. "
-                "Use Prior('flat') for none (MAP only)."
+                f"A {self.family} prior needs a positive, finite scale; got {self.scale!r}. Give "
+                f"a number from {SMALLEST:g} to {1 / SMALLEST:g}, whose square can be computed, or "
+                "Prior('flat') for none (MAP only)."
             )
-        elif not SMALLEST <= float(self.scale) <= 1 / SMALLEST:  # type: ignore[arg-type]
-            raise ModelError(
-                f"scale = {self.scale!r}; a number from {SMALLEST:g} to {1 / SMALLEST:g} is "
-                "expected, whose square can be computed."
-            )
-        else:
-            object.__setattr__(self, "scale", float(self.scale))  # type: ignore[arg-type]
+        object.__setattr__(self, "scale", scale)
 
     def __repr__(self) -> str:
         """The call that makes this value."""
@@ -174,7 +204,13 @@ class Prior:
     @property
     def form(self) -> Family:
         """The row of the table of families."""
-        return get_family(self.family)
+        if self.family not in FAMILIES:
+            raise ModelError(
+                f"{unknown('prior family', self.family, FAMILIES)} Any other prior is written in "
+                "PyMC, in place of Prior('flat') in lepu.build_model "
+                "(docs/reference/priors.md shows how)."
+            )
+        return FAMILIES[self.family]
 
     @property
     def hierarchical(self) -> bool:
@@ -183,19 +219,14 @@ class Prior:
 
     @property
     def is_known(self) -> bool:
-        """Whether it is a value that is given, so that no coordinate is spent on it."""
+        """Whether it is a given value, without a coordinate."""
         return self.family == "known"
 
-    @property
-    def sign(self) -> float:
-        """The sign that it says a slope has, 1 or -1; 0 where it says none."""
-        return self.form.sign
-
     def unsigned(self) -> "Prior":
-        """The same without what it says about signs: a normal of its scale."""
+        """The same without a sign: a normal of its scale."""
         if self.parts:
             return replace(self, parts=tuple(part.unsigned() for part in self.parts))
-        return Prior("normal", scale=self.scale) if self.sign else self
+        return Prior("normal", scale=self.scale) if self.form.sign else self
 
     @property
     def proper(self) -> bool:
@@ -210,16 +241,23 @@ class Prior:
         return float(self.scale)
 
     def logpdf(self, x: Array) -> float:
-        """Log density summed over the entries of x, up to the constant that MAP leaves out.
-
-        Flat priors give 0; normal and Laplace kernels are without their normalising constant,
-        so that with `penalty_priors` the value is minus the penalty exactly.
-        """
+        """Log density summed over the entries of x, up to the constant that MAP leaves out."""
         return float(np.sum(self.entry_logpdf(x)))
 
     def entry_logpdf(self, x: Array) -> Array:
         """`logpdf` of every entry of x; of a Dirichlet, of every simplex along the last axis."""
-        return entry_logpdf(self, np.asarray(x, dtype=float))
+        x = np.asarray(x, dtype=float)
+        if self.form.support == "simplex":
+            return np.log(x) @ (np.array(self.concentration) - 1)
+        if self.form.support == "unit":
+            k1, k2 = self.concentration
+            return (k1 - 1) * np.log(x) + (k2 - 1) * np.log1p(-x)
+        n = self.numbers
+        square = n.precision * (x - n.loc) ** 2
+        nu = np.where(np.equal(n.nu, 0), 1.0, n.nu)
+        heavy = -0.5 * (nu + 1) * np.log1p(square / nu)
+        wall = np.where(np.equal(n.wall, 0), 0.0, log_ndtr(n.wall * x))
+        return np.where(np.equal(n.nu, 0), -0.5 * square, heavy) - n.rate * np.abs(x - n.loc) + wall
 
     @property
     def numbers(self) -> Numbers:
@@ -230,13 +268,37 @@ class Prior:
         """What `logpdf` leaves out: add it to get the normalised log density."""
         return size * self.form.constant(self)
 
-    def sample(self, rng: np.random.Generator, size: tuple[int, ...]) -> Array:
+    def sample(self, rng: np.random.Generator, size: Size) -> Array:
         """Independent draws; a Dirichlet adds a last axis."""
         return self.form.draw(self, rng, size)
 
     def variable(self, name: str, *, dims: Any = None) -> Any:
-        """A PyMC variable with this prior (inside a model context)."""
-        return pymc_variable(self, name, dims)
+        """The PyMC variable, inside a model context; of columns, a vector of their densities."""
+        import pymc as pm
+        import pytensor.tensor as pt
+
+        parts = (self.parts[0],) if len(set(self.parts)) == 1 else self.parts or (self,)
+        distributions, given = zip(*(part.form.pymc(part) for part in parts), strict=True)
+        if len(set(distributions)) == 1:
+            # As float64: PyTensor takes a plain 1.5 for a float32, with a logarithm of 7 digits.
+            stacked = {k: np.array([numbers[k] for numbers in given], float) for k in given[0]}
+            numbers = {k: v[0] if len(parts) == 1 else v for k, v in stacked.items()}
+            make, of_dims = distributions[0], {"dims": dims}
+            if make == "Deterministic":
+                numbers, of_dims = {"var": pt.constant(numbers["var"])}, {}
+            make = getattr(pm, make) if isinstance(make, str) else make
+            return make(name, **numbers, **of_dims)
+
+        def logp(value: Any, _: Any) -> Any:
+            with pm.Model(model=None):  # only their densities are wanted, not the variables
+                parts = [part.variable(f"part {j}") for j, part in enumerate(self.parts)]
+            return pt.stack([pm.logp(part, value[j]) for j, part in enumerate(parts)])
+
+        def draw(_: Any, rng: Any = None, size: Any = None) -> Any:
+            return self.sample(rng, (*(size or ())[:-1], len(self.parts)))
+
+        places = np.arange(len(self.parts))
+        return pm.CustomDist(name, places, logp=logp, random=draw, dims=dims, signature="()->()")
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for saving."""
@@ -251,6 +313,143 @@ class Prior:
         given["concentration"] = tuple(given["concentration"])
         given["parts"] = tuple(cls.from_dict(part) for part in given["parts"])
         return cls(**given)
+
+
+def _signed(name: str, sign: float) -> Family:
+    k = sign * SIGN_SHAPE
+    return Family(
+        name,
+        ("scale",),
+        sign=sign,
+        numbers=lambda p: Numbers(0.0, p.known_scale**-2, wall=k / p.known_scale),
+        constant=lambda p: math.log(2 / p.known_scale) - LOG_ROOT_2PI,
+        draw=lambda p, rng, size: _draw_skew_normal(p.known_scale, k, rng, size),
+        pymc=lambda p: (_skew_normal, {"sigma": p.known_scale, "alpha": k}),
+    )
+
+
+def _draw_skew_normal(sigma: Any, alpha: Any, rng: np.random.Generator, size: Size) -> Array:
+    """δ |u₀| + √(1 - δ²) u₁ of two normals, with the sign of alpha."""
+    inside, around = np.abs(rng.normal(size=size)), rng.normal(size=size)
+    return sigma * (alpha * inside + around) / np.hypot(1.0, alpha)
+
+
+def _skew_normal(name: str, *, sigma: Any, alpha: Any, dims: Any) -> Any:
+    """`pymc.SkewNormal`, whose own density has seven digits and is -inf far beyond the wall."""
+    import pymc as pm
+    import pytensor.tensor as pt
+
+    half, root_2 = np.float64(0.5), np.float64(math.sqrt(2))
+
+    def logp(value: Any, sigma: Any, alpha: Any) -> Any:
+        x = -alpha * value / (sigma * root_2)
+        near, far = pt.minimum(x, 0), pt.maximum(x, 0)
+        wall = pt.switch(x < 0, pt.log(half * pt.erfc(near)), pt.log(half * pt.erfcx(far)) - far**2)
+        level = np.float64(math.log(2) - LOG_ROOT_2PI) - pt.log(sigma)
+        return wall + level - half * (value / sigma) ** 2
+
+    def draw(sigma: Any, alpha: Any, rng: Any = None, size: Any = None) -> Any:
+        return _draw_skew_normal(sigma, alpha, rng, np.shape(sigma) if size is None else size)
+
+    options = {"logp": logp, "random": draw, "signature": "(),()->()"}
+    return pm.CustomDist(name, sigma, alpha, dims=dims, **options)
+
+
+def _nothing_to_draw(prior: Prior, rng: np.random.Generator, size: Size) -> Array:
+    raise ModelError("A flat prior cannot be sampled. Give a proper prior instead.")
+
+
+def _student_constant(p: Prior) -> float:
+    return float(-betaln(0.5, 0.5 * p.nu)) - 0.5 * math.log(p.nu) - math.log(p.known_scale)
+
+
+FAMILIES = {
+    family.name: family
+    for family in (
+        Family(
+            "normal",
+            ("scale", "loc"),
+            numbers=lambda p: Numbers(p.loc, p.known_scale**-2),
+            constant=lambda p: -math.log(p.known_scale) - LOG_ROOT_2PI,
+            draw=lambda p, rng, size: rng.normal(p.loc, p.known_scale, size),
+            pymc=lambda p: ("Normal", {"mu": p.loc, "sigma": p.known_scale}),
+        ),
+        Family(  # the paper's L1 penalty
+            "laplace",
+            ("scale", "loc"),
+            numbers=lambda p: Numbers(p.loc, rate=1 / p.known_scale),
+            constant=lambda p: -math.log(2 * p.known_scale),
+            draw=lambda p, rng, size: rng.laplace(p.loc, p.known_scale, size),
+            pymc=lambda p: ("Laplace", {"mu": p.loc, "b": p.known_scale}),
+        ),
+        Family(
+            "student-t",
+            ("scale", "loc", "nu"),
+            numbers=lambda p: Numbers(p.loc, p.known_scale**-2, nu=p.nu),
+            constant=_student_constant,
+            draw=lambda p, rng, size: p.loc + p.known_scale * rng.standard_t(p.nu, size),
+            pymc=lambda p: ("StudentT", {"nu": p.nu, "mu": p.loc, "sigma": p.known_scale}),
+        ),
+        Family(  # no prior at all: MAP only, because the posterior is improper
+            "flat",
+            (),
+            proper=False,
+            constant=lambda p: 0.0,
+            draw=_nothing_to_draw,
+            pymc=lambda p: ("Flat", {}),
+        ),
+        _signed("positive", 1.0),
+        _signed("negative", -1.0),
+        Family(  # of scales
+            "halfnormal",
+            ("scale",),
+            support="positive",
+            numbers=lambda p: Numbers(0.0, p.known_scale**-2),
+            constant=lambda p: math.log(2 / p.known_scale) - LOG_ROOT_2PI,
+            draw=lambda p, rng, size: np.abs(rng.normal(0.0, p.known_scale, size)),
+            pymc=lambda p: ("HalfNormal", {"sigma": p.known_scale}),
+        ),
+        Family(  # a scale that is taken as known, ``loc``: no coordinate is spent on it
+            "known",
+            ("loc",),
+            support="positive",
+            constant=lambda p: 0.0,
+            draw=lambda p, rng, size: np.full(size, p.loc),
+            pymc=lambda p: ("Deterministic", {"var": p.loc}),
+        ),
+        Family(
+            "beta",
+            ("concentration",),
+            support="unit",
+            components=2,
+            constant=lambda p: -float(betaln(*p.concentration)),
+            draw=lambda p, rng, size: rng.beta(p.concentration[0], p.concentration[1], size),
+            pymc=lambda p: ("Beta", dict(zip(("alpha", "beta"), p.concentration, strict=True))),
+        ),
+        Family(
+            "dirichlet",
+            ("concentration",),
+            support="simplex",
+            components=3,
+            constant=lambda p: float(
+                gammaln(sum(p.concentration)) - gammaln(p.concentration).sum()
+            ),
+            draw=lambda p, rng, size: rng.dirichlet(p.concentration, size),
+            pymc=lambda p: ("Dirichlet", {"a": p.concentration}),
+        ),
+        Family(  # ``parts`` holds a prior for each entry along the last axis
+            "columns",
+            ("parts",),
+            numbers=lambda p: Numbers(*np.array([part.numbers for part in p.parts]).T),
+            # The mean over the parts: times their number it is the constant of all entries.
+            constant=lambda p: float(np.mean([part.log_normalizer() for part in p.parts])),
+            draw=lambda p, rng, size: np.stack(
+                [q.sample(rng, size[:-1]) for q in p.parts], axis=-1
+            ),
+            pymc=lambda p: ("CustomDist", {}),  # made by `columns_variable`
+        ),
+    )
+}
 
 
 Priors = Mapping[str, Prior]
@@ -271,7 +470,7 @@ def penalty_prior(penalty: str, C: float) -> Prior:
             f"C = {C!r}; 0 or a number from {SMALLEST:g} to {1 / SMALLEST:g} is expected."
         )
     return (
-        Prior("normal", scale=(2 * C) ** -0.5) if penalty == "l2" else Prior("laplace", scale=1 / C)
+        Prior("laplace", scale=1 / C) if penalty == "l1" else Prior("normal", scale=(2 * C) ** -0.5)
     )
 
 
@@ -284,7 +483,6 @@ def penalty_priors(
     ----------
     penalty : {"l2", "l1", "none"} or mapping with keys "a" and "alpha"
     C : float or mapping with keys "a" and "alpha"
-        The paper's C_a and C_alpha.
     """
     kinds = _per_factor("penalty", penalty, "l2")
     sizes = _per_factor("C", C, DEFAULT_C)
@@ -310,16 +508,8 @@ def weak_priors(
     .. math:: a_j \sim N(0, A^2/p), \quad b \sim N(0, (0.6 A)^2), \quad
         \alpha_j \sim N(0, S^2/p_s), \quad \beta \sim N(0, 2.5^2).
 
-    Slopes shrink with the number of columns, so that the implied prior of the class prior π stays
-    wide. The propensity's are given the smaller scale, which encodes the paper's Assumption 3 (s is
-    smoother than t) softly.
-
-    Parameters
-    ----------
-    n_class, n_selection : int
-        Columns of t and of s.
-    class_scale, selection_scale : float
-        A and S: what the columns together give the log-odds of a row.
+    for p and p_s columns of t and s. So the implied prior of π stays wide, and s is smoother than t
+    (the paper's Assumption 3, softly).
     """
     return {
         "a": Prior("normal", scale=class_scale / math.sqrt(n_class)),

@@ -1,12 +1,9 @@
 """How functions are compiled, and when compiled code on disk is out of date.
 
 Numba keeps machine code on disk until the file of the function itself changes, although it holds
-the code of every function called, from whatever file. Here each function is as old as the newest of
-all compiled sources: a change in one of them compiles everything again, once.
-
-Where nothing can be kept (neither the library's folder nor the home folder can be written), each
-process compiles for itself. A folder for temporary files is no way out: the kept files are run as
-code, and others may write there.
+the code of every function called, from whatever file. Here a change in one of the compiled sources
+compiles everything again, once. Where nothing can be kept, each process compiles for itself: in a
+folder for temporary files others could write code that is run.
 """
 
 import hashlib
@@ -36,13 +33,8 @@ def compiled(
 ) -> Callable[[Callable[..., Any]], Any]:
     """Decorator: compile without threads or the GIL, IEEE division, kept on disk.
 
-    Parameters
-    ----------
-    fastmath : set of str
-        What the compiler may assume of floating-point numbers, by LLVM's names.
-    keep : bool
-        Whether to keep the machine code on disk. False for a function that is only ever called
-        from compiled code, which is kept itself, and which need not stand in a file.
+    ``fastmath`` is what may be assumed of floating-point numbers, by LLVM's names. A function that
+    is only called from compiled code, which is kept itself, need not be kept.
     """
     options = {"nogil": True, "error_model": "numpy", "fastmath": set(fastmath)}
 
@@ -65,10 +57,9 @@ def compiled(
 
 
 def _kept(dispatcher: Any) -> Any:
-    """The same function, whose machine code on disk is as old as the newest of all sources.
+    """The same function, its machine code on disk stamped with the digest of all sources.
 
-    Numba has no public way to say it: its stamp is the digest of one file, and comes after types
-    that are read by name and may be gone. Its version comes first.
+    Numba's own stamp is the digest of one file. Its version is the one part read before that.
     """
     store = dispatcher._cache
     index = store._cache_file
@@ -116,14 +107,7 @@ def _warn_nothing_kept() -> None:
 
 @cache
 def source_digest(*parts: str, package: str = "bayes_lepu") -> str:
-    """SHA-256 of Python files of a package, as hexadecimal digits.
-
-    Parameters
-    ----------
-    parts : str
-        Files and folders, relative to the package's own folder: "links.py", "rows".
-    package : str
-    """
+    """SHA-256 of files and folders of a package ("links.py", "rows"), as hexadecimal digits."""
     digest = hashlib.sha256()
     for part in parts:
         for path, file in _python_files(part, files(package).joinpath(part)):

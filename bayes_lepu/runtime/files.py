@@ -32,8 +32,7 @@ def replace_file(path: Path, content: bytes) -> Path:
 def new_file(path: Path) -> Iterator[BinaryIO]:
     """A file to write to: a temporary neighbour, which takes the name when all is written.
 
-    A process that is killed, a full disk or a limit on file sizes leaves the old file as it was;
-    an error removes what was begun. Permissions of an existing file are kept, links followed.
+    Permissions of an existing file are kept, links followed.
     """
     target = Path(os.path.realpath(path))
     if target.is_dir():
@@ -54,21 +53,14 @@ def new_file(path: Path) -> Iterator[BinaryIO]:
             part.chmod(target.stat().st_mode & 0o777)
         part.replace(target)
     except OSError as error:
-        part.unlink(missing_ok=True)
         reason = error.strerror or str(error)
         clear = type(error)(f"{path} was not written ({reason}); nothing there was changed.")
         clear.errno = error.errno
         raise clear from error
-    except BaseException:
+    finally:
         part.unlink(missing_ok=True)
-        raise
-    _flush_folder(target.parent)
-
-
-def _flush_folder(folder: Path) -> None:
-    """Have the new name survive a power cut too, where the system knows how."""
-    if os.name == "posix":
-        descriptor = os.open(folder, os.O_RDONLY)
+    if os.name == "posix":  # the new name survives a power cut too
+        descriptor = os.open(target.parent, os.O_RDONLY)
         try:
             os.fsync(descriptor)
         finally:

@@ -14,13 +14,11 @@ HANDING_OVER = "_numba_unpickle"  # numba's function in Python on the way out of
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Make of an interrupt one `KeyboardInterrupt`, and of nothing else.
+    """Turn an interrupt into one `KeyboardInterrupt`, wherever it arrives.
 
-    Where numba looks up, in Python, the class of what it returns, an exception would leave its C
-    code with a null pointer: a crash, or "SystemError: … returned a result with an exception set".
-    There an interrupt waits; where somebody else's handler raises, the second is turned back. In a
-    callback of the garbage collector it would be lost, so it is noted as well, and raised when the
-    call of ours that was under way ends.
+    Where numba looks up, in Python, the class of what it returns, an exception would crash its C
+    code or become a SystemError: there an interrupt waits. In a callback of the garbage collector
+    it would be lost: it is noted, and raised when the call of ours ends.
     """
     with _noting():
         try:
@@ -72,8 +70,7 @@ def _is_handing_over(frame: FrameType | None) -> bool:
 def _raise_afterwards() -> None:
     """Raise as soon as anything is called or returns outside numba's function.
 
-    Sending the signal again would not do: where most of the time is spent in compiled code, it
-    arrives there and is seen on the way out, every time.
+    A signal sent again would arrive there again, where most of the time is compiled code.
     """
     before = sys.getprofile()
 

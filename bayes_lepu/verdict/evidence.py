@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from bayes_lepu.data.pu_data import PUData
+from bayes_lepu.defaults import scale_by_count, terms_of_factors, with_blocks
 from bayes_lepu.engines.map import fit_map
 from bayes_lepu.engines.modes import distance
 from bayes_lepu.engines.optimizers import optimise
@@ -25,7 +26,6 @@ from bayes_lepu.links import Array, sigmoid
 from bayes_lepu.model.density import LogDensity
 from bayes_lepu.model.parameters import Parameters
 from bayes_lepu.priors.prior import INTERCEPTS, SELECTION_SCALE, SLOPES, weak_priors
-from bayes_lepu.priors.term_priors import scale_by_count, terms_of_factors, with_blocks
 from bayes_lepu.rows.factoring import solve
 from bayes_lepu.verdict.columns import ColumnScores, score_columns
 from bayes_lepu.verdict.forms import FormRange, form_range

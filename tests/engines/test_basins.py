@@ -5,9 +5,8 @@ import pytest
 
 import bayes_lepu as lepu
 from bayes_lepu.data.reading import read_data
-from bayes_lepu.engines import basins
 from bayes_lepu.engines.laplace import gaussian_at
-from bayes_lepu.engines.nuts import NutsOptions, sample_nuts
+from bayes_lepu.engines.nuts import NutsOptions, Run, log_evidence, sample_nuts
 from bayes_lepu.model import get_model
 from bayes_lepu.model.density import LogDensity
 from bayes_lepu.model.row_sums import row_terms
@@ -25,8 +24,8 @@ def test_bridge_evidence_agrees_with_the_prior_average_of_the_likelihood():
     priors = spec.complete_priors(weak_priors(1, 1), None)
     density = LogDensity(spec, data, priors, jacobian=True)
     start = gaussian_at(density, np.zeros(density.dim))
-    run = basins.Run(start, *sample_nuts(density, start, options=OPTIONS))
-    bridge = basins.log_evidence(density, run, seed=1)
+    run = Run(start, *sample_nuts(density, start, options=OPTIONS))
+    bridge = log_evidence(density, run, seed=1)
 
     density = LogDensity(spec, data, priors)
     prior = density.unpack(density.sample_prior(100_000, rng))
@@ -36,7 +35,7 @@ def test_bridge_evidence_agrees_with_the_prior_average_of_the_likelihood():
     expected = np.log(average.mean()) + top
     error = average.std() / average.mean() / np.sqrt(average.size)
     # The density leaves out the normalising constants of the priors.
-    constants = sum(prior.log_normalizer(size=1) for prior in priors.values())
+    constants = sum(prior.log_normalizer() for prior in priors.values())
     assert bridge + constants == pytest.approx(expected, abs=4 * error + 0.02)
 
 

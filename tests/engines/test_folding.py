@@ -8,7 +8,7 @@ from bayes_lepu import Prior
 from bayes_lepu.data.reading import read_data
 from bayes_lepu.engines import folding
 from bayes_lepu.engines.laplace import gaussian_at
-from bayes_lepu.engines.nuts import NutsOptions, label_draws, sample_nuts
+from bayes_lepu.engines.nuts import NutsOptions, sample_nuts
 from bayes_lepu.model import get_model
 from bayes_lepu.model.compiled import Whitened, whitened
 from bayes_lepu.model.density import LogDensity
@@ -89,7 +89,7 @@ def test_labelled_draws_match_importance_sampling_from_the_prior(model, rule):
     start = gaussian_at(d, np.full(d.dim, 0.3) * np.arange(1, d.dim + 1))
     options = NutsOptions(1500, 500, 4, None, 0.9, 7, False)
     z, stats = sample_nuts(d, start, options=options)
-    sample = label_draws(d, z, stats, start.mean, rule, np.random.default_rng(8))
+    sample = folding.label_draws(d, z, stats, start.mean, rule, np.random.default_rng(8))
     draws = d.unpack(sample.z)
 
     rng = np.random.default_rng(9)

@@ -92,20 +92,6 @@ def test_mixture_finds_the_mirror_mode_of_spm_with_the_right_weight():
     assert mixture.weights[0] == pytest.approx(np.mean(weights), abs=0.05)
 
 
-@pytest.mark.slow
-def test_laplace_resembles_nuts_and_says_that_it_is_an_approximation():
-    X, l, _ = make("psychm", gamma=0.1, lam=0.05)
-    options = {"model": "psychm", "random_seed": 1, "progressbar": False}
-    quick = lepu.fit(X, l, method="laplace", **options)
-    exact = lepu.fit(X, l, **options)
-    one, other = quick.class_prior(), exact.class_prior()
-    assert one.loc["pi", "mean"] == pytest.approx(other.loc["pi", "mean"], abs=0.02)
-    assert one.loc["pi", "sd"] == pytest.approx(other.loc["pi", "sd"], rel=0.5)
-    assert "Pareto k" in repr(quick)
-    assert quick.quality.figures["pareto_k"] > 0
-    assert quick.parameters.b.shape == (4, 1000)
-
-
 def test_a_mirror_image_that_is_no_mode_is_not_counted_as_one():
     """Priors so unequal that the exchanged point climbs back: the naming is certain."""
     X, l, _ = make("spm", n=300)

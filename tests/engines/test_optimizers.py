@@ -8,7 +8,7 @@ from scipy.optimize import minimize
 
 from bayes_lepu import Prior
 from bayes_lepu.data.reading import read_data
-from bayes_lepu.engines.optimizers import MANY_CELLS, kkt_residual, lbfgs, optimise
+from bayes_lepu.engines.optimizers import kkt_residual, lbfgs, optimise, subsample
 from bayes_lepu.model import Parameters, get_model
 from bayes_lepu.model.density import LogDensity
 from bayes_lepu.priors.prior import penalty_priors
@@ -57,18 +57,6 @@ def test_a_climb_ends_where_a_general_optimiser_ends(data, model):
     assert optimum.logp >= -by_values.fun - 1e-9
     np.testing.assert_allclose(optimum.z, by_values.x, atol=2e-3)
     assert kkt_residual(density, optimum.z) < 1e-6
-
-
-def test_many_rows_give_the_same_optimum_as_plain_lbfgs():
-    data = simulated(TRUTH, 150_000, seed=2)
-    assert data.X.size > MANY_CELLS
-    for model in ("spm", "psychm"):
-        density = density_of(model, data)
-        led, plain = optimise(density, near_truth(density)), lbfgs(density, near_truth(density))
-        assert led.converged
-        assert led.logp == pytest.approx(density.logp(plain), abs=1e-3)
-        np.testing.assert_allclose(led.z, plain, atol=1e-3)
-        assert kkt_residual(density, led.z) < 1.0  # of 150,000 rows
 
 
 def test_many_rows_with_few_labels():
@@ -132,19 +120,6 @@ def test_l1_equals_an_independent_proximal_gradient_method(sparse_data):
     np.testing.assert_array_equal(optimum.z == 0, z == 0)
 
 
-def test_l1_of_naive_equals_scikit_learn(sparse_data):
-    pytest.importorskip("sklearn", minversion="1.8")  # l1_ratio took the place of penalty then
-    from sklearn.linear_model import LogisticRegression
-
-    C = 3.0
-    density = density_of("naive", sparse_data, "l1", C)
-    optimum = optimise(density, np.zeros(density.dim))
-    other = LogisticRegression(l1_ratio=1.0, C=1 / C, solver="saga", tol=1e-10, max_iter=20_000)
-    other.fit(sparse_data.X, sparse_data.l)
-    np.testing.assert_allclose(optimum.z[:-1], other.coef_[0], atol=1e-5)
-    assert optimum.z[-1] == pytest.approx(other.intercept_[0], abs=1e-5)
-
-
 def test_a_strong_l1_on_alpha_is_scar(sparse_data):
     """Above C_max every α is exactly 0, and SPM's optimum is SCAR's."""
     spec = get_model("spm")
@@ -172,3 +147,22 @@ def test_laplace_priors_with_another_centre(sparse_data):
             moved = optimum.z.copy()
             moved[j] += step
             assert density.logp(moved) < optimum.logp + 1e-9
+
+
+def test_rare_rows_are_all_in_a_part_and_weights_add_up():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(50_000, 2))
+    l = (rng.random(50_000) < 0.004).astype(int)
+    y = np.full(50_000, np.nan)
+    unlabelled = np.flatnonzero(l == 0)
+    y[unlabelled[:30]], y[unlabelled[30:80]] = 1, 0
+    weight = rng.uniform(1, 3, size=50_000)
+    data = read_data(X, l, y=y, sample_weight=weight)
+    part = subsample(data, 2000)
+    assert part.n == pytest.approx(2000, abs=3)
+    assert part.l.sum() == data.l.sum()
+    assert part.n_audited == 80
+    for kind in np.unique(data.kind):
+        assert part.weight[part.kind == kind].sum() == pytest.approx(
+            weight[data.kind == kind].sum(), rel=0.02
+        )

@@ -92,14 +92,6 @@ def test_signs_settle_which_factor_is_the_class(model, method):
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
-def test_the_other_signs_exchange_the_factors():
-    wrong = {"a": {"x0": Prior("positive", scale=2.0)}, "alpha": {"x0": Prior("negative", scale=2)}}
-    fit = lepu.fit(*labelled(), model="spm", method="map", priors={**EQUAL, **wrong})
-    assert fit.orientation.settled_by == "priors"
-    assert fit.draws.a[0, 0] == pytest.approx(2.0, abs=0.5)
-
-
-@pytest.mark.filterwarnings("ignore::UserWarning")
 def test_signs_that_both_factors_have_settle_nothing():
     same = {name: {"x1": Prior("positive", scale=2.0)} for name in ("a", "alpha")}
     fit = lepu.fit(*labelled(), model="spm", method="map", priors={**EQUAL, **same})

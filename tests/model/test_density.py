@@ -15,8 +15,7 @@ from bayes_lepu.errors import ModelError
 from bayes_lepu.model import REGISTRY, get_model
 from bayes_lepu.model.density import LogDensity
 from bayes_lepu.options import choose_priors
-from bayes_lepu.priors.families import SIGN_SHAPE
-from bayes_lepu.priors.prior import Prior, weak_priors
+from bayes_lepu.priors.prior import SIGN_SHAPE, Prior, weak_priors
 from tests.densities import HIERARCHICAL, VARIANTS, constant, make_density
 
 

@@ -8,9 +8,8 @@ from scipy.stats import beta, dirichlet, halfnorm, kstest, laplace, norm, skewno
 
 import bayes_lepu as lepu
 from bayes_lepu import ModelError, Prior
-from bayes_lepu.priors.families import SIGN_SHAPE
 from bayes_lepu.priors.prior import (
-    DEFAULT_C,
+    SIGN_SHAPE,
     penalty_prior,
     penalty_priors,
     weak_priors,
@@ -62,12 +61,6 @@ def test_penalties_are_minus_the_log_kernels(C):
     assert penalty_prior("l1", C).logpdf(a) == pytest.approx(-C * float(np.abs(a).sum()), rel=1e-12)
     assert penalty_prior("l2", C).scale == pytest.approx(1 / math.sqrt(2 * C))
     assert penalty_prior("l1", C).scale == pytest.approx(1 / C)
-
-
-def test_penalties_of_each_factor():
-    priors = penalty_priors({"a": "l2", "alpha": "l1"}, {"alpha": 2.0})
-    assert priors["a"] == penalty_prior("l2", DEFAULT_C)
-    assert priors["alpha"] == penalty_prior("l1", 2.0)
 
 
 @pytest.mark.parametrize(
@@ -136,13 +129,6 @@ def test_round_trip_through_plain_values(prior):
     assert eval(repr(prior)) == prior
     with pytest.raises(AttributeError):
         prior.family = "flat"
-
-
-def test_unknown_scales_have_no_density_of_their_own():
-    prior = Prior("normal", scale=Prior("halfnormal", scale=2.0))
-    assert prior.hierarchical
-    with pytest.raises(ModelError, match="no known scale"):
-        prior.logpdf(np.zeros(2))
 
 
 def test_weak_priors_make_the_propensity_smoother():

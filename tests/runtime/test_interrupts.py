@@ -9,13 +9,11 @@ import sys
 import time
 from pathlib import Path
 
-import numpy as np
 import pytest
 from numba.core import serialize
 
 import bayes_lepu as lepu
 from bayes_lepu.engines import nuts
-from bayes_lepu.result import saved
 from bayes_lepu.runtime.interruption import (
     HANDING_OVER,
     interruptible,
@@ -38,11 +36,6 @@ while True:
 begin()
 lepu.fit(demo.X, demo.l, model="psychm", draws=400_000, random_seed=1, progressbar=False)
 """,
-    "laplace": """
-begin()
-while True:
-    lepu.fit(demo.X, demo.l, model="psychm", method="laplace", draws=20_000, random_seed=1)
-""",
     "verdict": """
 fit = lepu.fit(demo.X, demo.l, model="psychm", method="map", random_seed=1)
 begin()
@@ -54,12 +47,6 @@ fit = lepu.fit(demo.X, demo.l, model="psychm", method="map", random_seed=1)
 begin()
 while True:
     fit.save(folder / "fit.nc")
-""",
-    "reproduction": """
-from reproduction.experiments import SyntheticSettings, run_table1
-settings = SyntheticSettings(n=200, p=2, Cs=(0.1, 1.0), models=("SPM", "Naive"))
-begin()
-run_table1(trials=5000, seed=7, jobs=2, out=folder, settings=settings, progressbar=False)
 """,
     "command": """
 from bayes_lepu.cli import main
@@ -188,22 +175,6 @@ def test_an_interrupt_that_was_swallowed_stops_the_sampler():
         nuts.wait(sampler)
     assert sampler.cancelled
     assert not was_interrupted()
-
-
-def test_an_interrupt_that_was_swallowed_ends_the_call_that_was_under_way(monkeypatch, tmp_path):
-    X, l = np.arange(40.0)[:, None] % 7, np.arange(40) % 2
-    fit = lepu.fit(X, l, model="naive", method="map", random_seed=1)
-    to_saved = saved.to_saved
-
-    def interrupted(*args, **kwargs):
-        swallow_an_interrupt()
-        return to_saved(*args, **kwargs)
-
-    monkeypatch.setattr(saved, "to_saved", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        fit.save(tmp_path / "fit.nc")
-    assert not was_interrupted()
-    assert_whole(tmp_path)
 
 
 class Unfinished:

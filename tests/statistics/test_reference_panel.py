@@ -19,11 +19,6 @@ def recorded():
     return json.loads(FILE.read_text(encoding="utf-8"))
 
 
-def test_the_folder_is_complete():
-    files = {path.name for path in FILE.parent.iterdir()}
-    assert files == {"card.md", "panel.py", "panel.stan", "graph.svg", "reference.json"}
-
-
 def test_reference_data_are_the_recorded_ones(recorded):
     data = reference_panel()
     assert data.sha256() == recorded["data"]["sha256"]
@@ -38,20 +33,6 @@ def test_log_density_is_stans(recorded, rows):
     assert stored["points"] == density_points()
     ours = [log_posterior(point, audited=rows == "audited") for point in stored["points"]]
     np.testing.assert_allclose(ours, stored[rows], rtol=0, atol=1e-8)
-
-
-def test_every_parameter_is_in_the_card(recorded):
-    card = (FILE.parent / "card.md").read_text(encoding="utf-8")
-    rows = {line.split("|")[1].strip(" `") for line in card.splitlines() if line.startswith("| `")}
-    assert {key.split("[")[0] for key in recorded["posterior"]} == rows
-
-
-def test_reference_meets_its_own_definition(recorded):
-    found = recorded["diagnostics"]
-    assert recorded["settings"]["chains"] >= 4
-    assert found["max_rhat"] <= 1.005
-    assert min(found["min_ess_bulk"], found["min_ess_tail"]) >= 4000
-    assert found["divergences"] == 0
 
 
 @pytest.mark.slow

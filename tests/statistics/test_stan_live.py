@@ -34,13 +34,6 @@ def stan_python():
     return VENV / "bin" / "python"
 
 
-def test_the_reason_is_given_where_stan_cannot_be_had(tmp_path):
-    script = ["/bin/sh", str(ROOT / "tools" / "stan_env.sh"), str(tmp_path / "venv")]
-    made = subprocess.run(script, env={"PATH": str(tmp_path)}, capture_output=True, text=True)
-    assert made.returncode == 1
-    assert "no C++ compiler was found: install g++ or clang" in made.stderr
-
-
 def points_of(density):
     """Ordinary, steep and far points in the density's own coordinates."""
     rng = np.random.default_rng(17)
