@@ -211,7 +211,8 @@ def _share_nearer(density: LogDensity, run: Run, to: Gaussian, than: Gaussian) -
     def misfit(center: Gaussian) -> Array:
         target = density.unpack(center.mean)
         versions = [target, target.swap()] if density.can_exchange else [target]
-        return np.min([_squares(t - v.t(X)) + _squares(s - v.s(X)) for v in versions], axis=0)
+        apart = [_squares(t - v.t(X)) + _squares(s - v.s(X)) for v in versions]
+        return np.asarray(np.min(apart, axis=0))
 
     return float(np.mean(misfit(to) < misfit(than)))
 

@@ -97,8 +97,9 @@ def constant_version(density: LogDensity) -> LogDensity:
 
 def _with_propensity(density: LogDensity, propensity: Factor) -> LogDensity:
     spec, data = replace(density.spec, propensity=propensity), density.data
-    options = {"annotators": data.n_annotators, "visits": bool(data.visit_names)}
-    priors = spec.complete_priors(density.priors, None, **options)
+    priors = spec.complete_priors(
+        density.priors, None, annotators=data.n_annotators, visits=bool(data.visit_names)
+    )
     return LogDensity(spec, data, known_scales(priors, hierarchical=False))
 
 
