@@ -41,8 +41,8 @@ def by_hand(density, z):
                 total += laplace(part.loc, part.scale).logpdf(x)
             elif part.family == "student-t":
                 total += student(part.nu, part.loc, part.scale).logpdf(x)
-            elif part.sign:
-                total += skewnorm(part.sign * SIGN_SHAPE, scale=part.scale).logpdf(x)
+            elif part.form.sign:
+                total += skewnorm(part.form.sign * SIGN_SHAPE, scale=part.scale).logpdf(x)
         for scale in {p.scale for p in prior.parts or (prior,) if p.hierarchical}:
             sigma = sigmas[name]
             total += halfnorm(scale=scale.scale).logpdf(sigma) + math.log(sigma)
