@@ -53,25 +53,15 @@ FEWEST_JUDGED, MOST_JUDGED, LABELLED_JUDGED = 20_000, 60_000, 2_000
 
 @dataclass(frozen=True, eq=False)
 class PartitionedData(PUData):
-    """Data of which a random sample is in memory; sums over all rows are made by partition.
+    """Data of which a random sample is in memory; sums over all rows are made by partition."""
 
-    Attributes
-    ----------
-    partitions : tuple of Delayed, or None
-        One `PUData` each, on the internal scale; None in a fit that was read from a file.
-    kind_counts, kind_weights : (kinds,) arrays
-        Number of rows of every `RowKind`, and the sum of their weights, in all partitions.
-    by_kind : PUData or None
-        Rows of every kind at random, which smaller samples are taken from.
-    keys : (rows of by_kind,) array
-        Their random numbers.
-    """
-
+    # One `PUData` each, on the internal scale; None in a fit that was read from a file.
     partitions: tuple[Any, ...] | None = None
+    # Number and weight of the rows of every `RowKind` in all partitions.
     kind_counts: NDArray[np.int64] = field(default_factory=lambda: np.zeros(len(RowKind), int))
     kind_weights: Array = field(default_factory=lambda: np.zeros(len(RowKind)))
-    by_kind: PUData | None = None
-    keys: Array = field(default_factory=lambda: np.zeros(0))
+    by_kind: PUData | None = None  # rows of every kind at random, to take smaller samples from
+    keys: Array = field(default_factory=lambda: np.zeros(0))  # their random numbers
 
     @classmethod
     def of(cls, sample: PUData, **rest: Any) -> Self:
@@ -88,7 +78,7 @@ class PartitionedData(PUData):
         """Number of rows of all partitions."""
         return int(self.kind_counts.sum())
 
-    @cached_property
+    @property
     def distinct(self) -> PUData:
         """These data: rows are not compared across partitions."""
         return self
@@ -111,14 +101,9 @@ class PartitionedData(PUData):
     def columns(self, keep: NDArray[np.bool_]) -> PUData:
         """Some of the columns, in every partition."""
         change = methodcaller("columns", keep)
-        return self.of(
-            self.held.columns(keep),
-            partitions=tuple(_of_each(change, self.partitions or ())),
-            kind_counts=self.kind_counts,
-            kind_weights=self.kind_weights,
-            by_kind=change(self.pool[0]),
-            keys=self.keys,
-        )
+        mine = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in _fields(self)}
+        mine["partitions"] = tuple(_of_each(change, self.partitions or ()))
+        return self.of(change(self.held), **mine | {"by_kind": change(self.pool[0])})
 
     def total(self, function: Callable[[Rows], Sums]) -> Sums:
         """Sums over the rows of all partitions, in their order."""
@@ -162,25 +147,17 @@ def read_dask(
     sizes, counts, weights = _count(raw, roles)
     most = min(POOL_ROWS, max(POOL_CELLS // len(frame.columns), FEWEST_POOLED))
     how = {"false_marks": false_marks, "missing": missing, **options}
+    named = {"y": roles.y, "exclude": exclude}
     if sum(sizes) <= most:
-        whole = pd.concat(_compute(raw))
-        named = {"y": roles.y, "sample_weight": roles.weight, "exclude": exclude}
-        return read_data(whole, roles.l, standardize=standardize, **named, **how)
+        named["sample_weight"] = roles.weight
+        return read_data(pd.concat(_compute(raw)), roles.l, standardize=standardize, **named, **how)
     table, keys = _sample(raw, roles, sizes, counts, most)
     labels, classes, weight = roles.read(table)
     kind = row_kinds(labels, classes)
     # What the rows of a kind stand for, so that means and most frequent levels are those of all.
-    stands_for = (counts / np.maximum(np.bincount(kind, minlength=len(RowKind)), 1))[kind]
-    stands_for = stands_for * weight
-    taught = read_data(
-        table,
-        roles.l,
-        y=roles.y,
-        sample_weight=stands_for,
-        exclude=(*exclude, *([roles.weight] if roles.weight else [])),
-        standardize=False,
-        **how,
-    )
+    stands_for = (counts / np.maximum(np.bincount(kind, minlength=len(RowKind)), 1))[kind] * weight
+    named["exclude"] = (*exclude, *([roles.weight] if roles.weight else []))
+    taught = read_data(table, roles.l, sample_weight=stands_for, standardize=False, **named, **how)
     taught = replace(taught, weight=weight)
     if standardize:
         taught = _standardised(taught, raw, roles, stands_for)
@@ -214,23 +191,18 @@ def predict_proba(fit: "Fit", X: Any) -> Any:
             f"X is a {type(X).__name__}; a Dask DataFrame is expected. For rows in memory use "
             "fit.predict_proba(X)."
         )
-    return X.map_partitions(_rate, _without_rows(fit), meta=_rated(np.empty((0, 2))))
+    if fit.has_rows:  # without its training rows it is light enough to be sent to every worker
+        data, levels = fit.data.rows(np.arange(0)), (fit.pi_draws, fit.c_by_annotator)
+        fit = replace(fit, data=data, levels=levels)
+    return X.map_partitions(_rate, fit, meta=_rate(None, fit))
 
 
-def _rate(frame: pd.DataFrame, fit: "Fit") -> pd.DataFrame:
-    return _rated(fit.predict_proba(frame) if len(frame) else np.empty((0, 2)), frame.index)
-
-
-def _rated(values: Array, index: pd.Index | None = None) -> pd.DataFrame:
-    """A table whose columns have text for names, which files of Parquet want."""
-    return pd.DataFrame(values, index=index, columns=["0", "1"])
-
-
-def _without_rows(fit: "Fit") -> "Fit":
-    """The same fit without its training rows, light enough to be sent to every worker."""
-    if not fit.has_rows:
-        return fit
-    return replace(fit, data=fit.data.rows(np.arange(0)), levels=(fit.pi_draws, fit.c_by_annotator))
+def _rate(frame: pd.DataFrame | None, fit: "Fit") -> pd.DataFrame:
+    """Probabilities of the rows of one partition; files of Parquet want text for names."""
+    if frame is None or not len(frame):
+        index = None if frame is None else frame.index
+        return pd.DataFrame(np.empty((0, 2)), index=index, columns=["0", "1"])
+    return pd.DataFrame(fit.predict_proba(frame), index=frame.index, columns=["0", "1"])
 
 
 @dataclass(frozen=True)
@@ -340,9 +312,8 @@ def _encode(frame: pd.DataFrame, template: PUData, roles: _Roles) -> PUData:
 
 def _count(raw: list[Any], roles: _Roles) -> tuple[list[int], NDArray[np.int64], Array]:
     """Rows of every partition; rows of every kind, and their weights."""
-    sizes, written, counted, weighed = zip(
-        *_compute(_of_each(partial(_count_part, roles), raw)), strict=True
-    )
+    found = _compute(_of_each(partial(_count_part, roles), raw))
+    sizes, written, counted, weighed = zip(*found, strict=True)
     counts, weights = sum(counted), sum(weighed)
     if not counts.sum():
         raise DataError("X is empty: no partition of it has a row.")
@@ -354,9 +325,8 @@ def _count(raw: list[Any], roles: _Roles) -> tuple[list[int], NDArray[np.int64],
 
 def _count_part(roles: _Roles, frame: pd.DataFrame) -> tuple[int, Array, Any, Any]:
     labels, y, weight = roles.read(frame)
-    kind = row_kinds(labels, y)
-    counts = np.bincount(kind, minlength=len(RowKind))
-    weights = np.bincount(kind, weight, minlength=len(RowKind))
+    kind, kinds = row_kinds(labels, y), len(RowKind)
+    counts, weights = np.bincount(kind, minlength=kinds), np.bincount(kind, weight, kinds)
     return len(kind), np.unique(roles.marks(frame)), counts, weights
 
 
@@ -396,7 +366,7 @@ def _rescaled(data: PUData, center: Array, scale: Array) -> PUData:
     """The same rows with every column moved, and stretched where terms share no scale."""
     if (extreme := np.flatnonzero(~np.isfinite(center + scale))).size:
         raise too_extreme([data.feature_names[j] for j in extreme])
-    scale[data.encoding.unscaled(data.feature_names)] = 1.0
+    scale[[j for places in data.blocks.values() for j in places]] = 1.0
     return data.rescaled(center, scale)
 
 

@@ -13,19 +13,9 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from bayes_lepu.links import sigmoid
+from bayes_lepu.links import Array, sigmoid
 
 __all__ = ["PUDataset", "load_demo"]
-# Slopes on the standardised columns. An animal is warmer than the background and moves, while
-# wind triggers the camera on grass; the volunteer finds what is bright, sharp and near.
-_TRUTH: dict[str, Any] = {
-    "a": (3.0, 1.6, -2.1, 0.0, 0.0, 0.2),
-    "b": 0.0,
-    "alpha": (0.2, 0.6, 0.0, 1.9, 1.2, -1.9),
-    "beta": 0.6,
-    "gamma": 0.10,
-    "lam": 0.05,
-}
 
 _DESCRIPTION = """\
 Simulated, not observed: 2500 photographs of a motion-triggered camera trap. y is 1 where an
@@ -41,29 +31,11 @@ Slopes in `truth` are for columns standardised by their own mean and standard de
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PUDataset:
-    r"""A positive-unlabelled data set, with the truth where it is known.
+    r"""A positive-unlabelled data set: a learner sees ``X`` and ``l`` only, the rest is the truth.
 
-    A learner sees ``X`` and ``l`` only; everything else is for checking its answer. Always
-    :math:`l_i = 1 \Rightarrow y_i = 1` (no false positives).
-
-    Parameters
-    ----------
-    name : str
-        Short name.
-    description : str
-        What the rows and columns are, where they come from, and whether they are simulated.
-    X : DataFrame, shape (n, p)
-        Features, one named column each.
-    l : ndarray of int, shape (n,), or None
-        Visible label, 0 or 1; None for a test set that was never labelled.
-    y : ndarray of int, shape (n,), or None
-        True class, 0 or 1.
-    s, t : ndarray of float, shape (n,), or None
-        True propensity P(l=1 | y=1, x) and true class probability P(y=1 | x).
-    truth : dict
-        Parameters of a simulated data set (``a, b, alpha, beta, gamma, lam`` and more).
-    rows : DataFrame, shape (n, k), or None
-        What is known about each row besides its features (image, subject, response time, ...).
+    ``X`` has one named column per feature, ``l`` and ``y`` hold 0 or 1, ``s`` and ``t`` are the
+    true P(l=1 | y=1, x) and P(y=1 | x), ``truth`` holds the parameters of a simulation, and
+    ``rows`` what else is known of each row. What is unknown is None.
     """
 
     name: str
@@ -77,27 +49,20 @@ class PUDataset:
     rows: pd.DataFrame | None = None
 
     def __repr__(self) -> str:
-        n, p = self.X.shape
-        parts = [f"{n} rows", f"{p} columns"]
-        if self.l is not None:
-            parts.append(f"{int(self.l.sum())} labelled ({self.l.mean():.1%})")
-        if self.y is not None:
-            parts.append(f"{int(self.y.sum())} truly positive ({self.y.mean():.1%})")
+        parts = ["{} rows, {} columns".format(*self.X.shape)]
+        for labels, what in ((self.l, "labelled"), (self.y, "truly positive")):
+            if labels is not None:
+                parts.append(f"{int(labels.sum())} {what} ({labels.mean():.1%})")
         return f"<PUDataset {self.name!r}: {', '.join(parts)}>"
 
 
 def load_demo() -> PUDataset:
-    """Camera-trap photographs judged by a volunteer: a table with a known biased annotator.
+    """Camera-trap photographs judged by a volunteer: 2500 rows, 6 columns, and the whole truth.
 
-    Generated from a fixed seed, the same on every call and machine. The class slopes have norm
-    4.0 and the annotator's 3.0 on the standardised columns, in nearly orthogonal directions, so
-    PsychM can tell the two factors apart.
-
-    Returns
-    -------
-    PUDataset
-        2500 rows, 6 columns, ``y``, ``s``, ``t``, and ``truth`` = a, b, alpha, beta, gamma, lam,
-        pi (mean of t) and c (P(l=1 | y=1)).
+    Generated from a fixed seed, the same on every call and machine. On the standardised columns
+    the class slopes have norm 4.0 and the annotator's 3.0, in nearly orthogonal directions, so
+    that PsychM can tell the two factors apart. ``truth`` holds a, b, alpha, beta, gamma, lam, pi
+    (mean of t) and c, P(l=1 | y=1).
     """
     return draw_photographs(seed=1)
 
@@ -107,32 +72,24 @@ def draw_photographs(seed: int) -> PUDataset:
     rng = np.random.Generator(np.random.PCG64(seed))
     X = _photographs(rng)
     values = X.to_numpy(dtype=float)
+    # Slopes on the standardised columns. An animal is warmer than the background and moves, while
+    # wind triggers the camera on grass; the volunteer finds what is bright, sharp and near.
+    a, alpha = np.array([3.0, 1.6, -2.1, 0.0, 0.0, 0.2]), np.array([0.2, 0.6, 0.0, 1.9, 1.2, -1.9])
+    truth = {"a": a, "b": 0.0, "alpha": alpha, "beta": 0.6, "gamma": 0.10, "lam": 0.05}
     Z = (values - values.mean(axis=0)) / values.std(axis=0)
-    truth: dict[str, Any] = {
-        k: np.array(v) if isinstance(v, tuple) else v for k, v in _TRUTH.items()
-    }
-    t = sigmoid(Z @ truth["a"] + truth["b"])
-    looked = sigmoid(Z @ truth["alpha"] + truth["beta"])
-    s = truth["gamma"] + (1.0 - truth["gamma"] - truth["lam"]) * looked
+    t = sigmoid(Z @ a)
+    s = 0.10 + 0.85 * sigmoid(Z @ alpha + 0.6)
     y = rng.random(len(X)) < t
     l = y & (rng.random(len(X)) < s)
-    return PUDataset(
-        name="camera_trap",
-        description=_DESCRIPTION,
-        X=X,
-        l=l.astype(np.int64),
-        y=y.astype(np.int64),
-        s=s,
-        t=t,
-        truth=truth | {"pi": float(t.mean()), "c": float((s * t).sum() / t.sum())},
-    )
+    truth |= {"pi": float(t.mean()), "c": float((s * t).sum() / t.sum())}
+    return PUDataset("camera_trap", _DESCRIPTION, X, l * 1, y * 1, s, t, truth)
 
 
 def _photographs(rng: np.random.Generator) -> pd.DataFrame:
     """Draw the six columns, mildly correlated, in natural units and rounded as recorded."""
     # Normal draws by inversion of uniforms: NumPy may change its normal sampler between
     # versions, never the uniform stream of PCG64, so the table cannot change under the user.
-    e: NDArray[np.float64] = ndtri(rng.random((2500, 6)))
+    e: Array = ndtri(rng.random((2500, 6)))
     motion = np.exp(1.2 + 0.5 * (0.25 * e[:, 0] + 0.97 * e[:, 1]))
     sharpness = 2.4 + 0.35 * (0.3 * e[:, 3] - 0.2 * e[:, 2] + 0.93 * e[:, 4])
     return pd.DataFrame(

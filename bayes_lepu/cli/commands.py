@@ -30,8 +30,7 @@ from bayes_lepu.cli.files import (
     write_table,
 )
 from bayes_lepu.cli.terminal import Terminal
-from bayes_lepu.data.cells import level_text
-from bayes_lepu.data.encoding import UNSEEN
+from bayes_lepu.data.encoding import UNSEEN, level_text
 from bayes_lepu.data.frames import take_column
 from bayes_lepu.datasets import load_demo
 from bayes_lepu.errors import DataError, LepuError, LepuWarning, ModelError

@@ -3,12 +3,11 @@ r"""How the user's columns become columns of numbers: categories, flags, missing
 A category with levels :math:`v_0, v_1, \dots, v_k` becomes k columns ``name=v_1`` ... ``name=v_k``,
 each 1 where the row has that level; :math:`v_0` is the reference, at which all are 0. `learn_table`
 learns the encoding from training rows; it travels with data and saved fit, and `encode_rows`
-applies it to new rows as it is.
-
-Columns of formulas are made by formulaic (`formulas`), those of a table by `pandas.get_dummies`:
-formulaic takes five seconds for a table of 1,000 columns, and more than one for a new row of it.
+applies it to new rows. Columns of formulas are made by formulaic, those of a table by
+`pandas.get_dummies`: formulaic takes five seconds for a table of 1,000 columns.
 """
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -17,13 +16,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from bayes_lepu.data.cells import (
-    find_problem,
-    has_levels,
-    level_text,
-    read_cells,
-    text_among_numbers,
-)
 from bayes_lepu.data.formulas import Design, gap_name, is_group, learn_design
 from bayes_lepu.data.frames import Table, check_names, match_columns, numbers, refuse_empty
 from bayes_lepu.data.problems import Problem, ProblemKind, TableError, first_row
@@ -35,6 +27,111 @@ from bayes_lepu.suggestions import did_you_mean, some, unknown
 MISSING = ("error", "drop", "indicator", "impute")
 UNSEEN = ("error", "average", "reference")
 NO_VALUE = "(missing)"  # the level of a category's missing cells
+# More levels than this make more columns than most tables have information for; a table of
+# countries (about 200) still passes.
+MAX_LEVELS = 200
+# Fewer rows than this can all differ by chance in a column of names.
+FEWEST_ROWS = 20
+DATE = re.compile(r"\d{4}-\d{1,2}-\d{1,2}|\d{1,2}[./]\d{1,2}[./]\d{2,4}")
+DECIMAL_COMMA = re.compile(r"[+-]?(\d+|\d{1,3}([. ]\d{3})+),\d+")
+IDENTIFIER_NAME = re.compile(
+    r"(^|[_\s.-])(id|uuid|guid|index|row|rownum)$|^(id|uuid|guid|unnamed: \d+)([_\s.-]|$)|[a-z]ID$",
+    re.IGNORECASE,
+)
+# Kinds of cells by `pandas.api.types.infer_dtype`.
+NUMBERS = ("integer", "floating", "boolean", "decimal", "mixed-integer-float", "empty")
+DATES = ("datetime64", "datetime", "date", "time", "period")
+DURATIONS = ("timedelta64", "timedelta")
+
+
+def read_cells(column: pd.Series, name: str, *, by_level: bool = False) -> pd.Series | Problem:
+    """The cells of one column: float64, or categories whose levels are text.
+
+    ``by_level``: even numbers stand for levels.
+    """
+    kind = pd.api.types.infer_dtype(column, skipna=True)
+    if by_level or kind == "categorical":
+        return _levels(column)
+    if kind in NUMBERS:
+        # A missing cell of an object column may be None, NaN or pandas.NA.
+        if column.dtype == object:
+            column = pd.to_numeric(column.where(column.notna(), np.nan))
+        values = column.to_numpy(dtype=float, na_value=np.nan)
+        if infinite := int(np.isinf(values).sum()):
+            return Problem(ProblemKind.INFINITE, name, f"{infinite}")
+        return pd.Series(values, column.index, copy=False)
+    first = column.dropna().iloc[0]
+    if kind in DATES or kind in DURATIONS:
+        what = ProblemKind.DATE if kind in DATES else ProblemKind.DURATION
+        return Problem(what, name, f"for example {first}")
+    mixed = kind == "mixed-integer" and column.dropna().map(
+        lambda v: isinstance(v, str | int | float | np.number)
+    )
+    if kind == "string" or (np.all(mixed) and kind == "mixed-integer"):
+        text = column.astype(object).where(column.notna(), None)
+        return _levels(text.map(lambda v: (v.strip() or None) if isinstance(v, str) else v))
+    return Problem(ProblemKind.OTHER, name, f"for example {first!r}")
+
+
+def _levels(column: pd.Series) -> pd.Series:
+    """Levels as text, so that 1, 1.0 and "1" in another file are the same level."""
+    found = column.array if isinstance(column.dtype, pd.CategoricalDtype) else None
+    cells = pd.Categorical(column) if found is None else found.remove_unused_categories()
+    texts = [level_text(value) for value in cells.categories]
+    levels = sorted(set(texts)) if found is None else list(dict.fromkeys(texts))
+    values = np.array([*texts, None], dtype=object)[cells.codes]
+    return pd.Series(pd.Categorical(values, levels), column.index)
+
+
+def level_text(value: Any) -> str:
+    """The name of a level that is no text."""
+    whole = isinstance(value, float | np.floating) and float(value).is_integer()
+    return str(int(value)) if whole else str(value).strip()
+
+
+def has_levels(cells: pd.Series) -> bool:
+    """Whether a column that was read has levels, not numbers."""
+    return isinstance(cells.dtype, pd.CategoricalDtype)
+
+
+def find_problem(column: pd.Series, cells: pd.Series, name: str) -> Problem | None:
+    """Why nothing can be learned from the cells of a column of training rows."""
+    n, present = len(column), cells.dropna()
+    if present.empty:
+        return Problem(ProblemKind.EMPTY, name)
+    if not has_levels(cells):
+        by_name = IDENTIFIER_NAME.search(name) and pd.api.types.is_integer_dtype(column)
+        if by_name and n > FEWEST_ROWS and column.is_unique:
+            return Problem(ProblemKind.IDENTIFIER, name, f"for example {column.iloc[0]}")
+        return None
+    levels = cells.cat.categories
+    if not isinstance(column.dtype, pd.CategoricalDtype):
+        first = present.head(1000).astype(str)
+        numeric = pd.to_numeric(first, errors="coerce").notna()
+        commas = first.str.fullmatch(DECIMAL_COMMA)
+        if commas.any() and (numeric | commas).mean() > 0.5:
+            return Problem(ProblemKind.COMMAS, name, f"for example {first[commas].iloc[0]!r}")
+        if numeric.mean() > 0.5:  # most cells are numbers, so that is what the column is
+            return text_among_numbers(cells, name) or Problem(
+                ProblemKind.NUMBER_AS_TEXT, name, f"for example {first.iloc[0]!r}"
+            )
+        if first.str.match(DATE).all():
+            return Problem(ProblemKind.DATE, name, f"as text, for example {first.iloc[0]!r}")
+    if n > FEWEST_ROWS and len(levels) > n / 2:
+        return Problem(ProblemKind.IDENTIFIER, name, f"for example {levels[0]!r}")
+    if len(levels) > MAX_LEVELS:
+        return Problem(ProblemKind.LEVELS, name, f"{len(levels)} levels in {n} rows")
+    return None
+
+
+def text_among_numbers(cells: pd.Series, name: str) -> Problem | None:
+    """The first level that is no number."""
+    levels = cells.cat.categories
+    words = levels[pd.to_numeric(pd.Series(levels), errors="coerce").isna().to_numpy()]
+    if not (wrong := cells.isin(words).to_numpy()).any():
+        return None
+    said = f"{cells[wrong].iloc[0]!r} in {first_row(wrong, cells.index)}"
+    return Problem(ProblemKind.TEXT_AMONG_NUMBERS, name, said)
 
 
 @dataclass(frozen=True)
@@ -49,7 +146,7 @@ class Column:
     fill : float, str or None
         What stands in for a missing cell; None where a missing cell is an error.
     indicator : bool
-        Whether a further column says which cells had no value.
+        Whether a further column shows which cells had no value.
     missing : int
         Missing cells among the training rows.
     """
@@ -67,15 +164,36 @@ class Column:
             return tuple(f"{self.name}={level}" for level in self.levels[1:])
         return (self.name, gap_name(self.name)) if self.indicator else (self.name,)
 
+    @classmethod
+    def learn(cls, name: str, cells: pd.Series, weight: Array, *, missing: str) -> "Column":
+        """From training cells; the reference is the most frequent level."""
+        gaps = cells.isna().to_numpy()
+        count, filled = int(gaps.sum()), missing in ("indicator", "impute")
+        marked = missing == "indicator" and count > 0
+        if not has_levels(cells):
+            some_there = filled and weight[~gaps].any()
+            fill = float(np.average(cells[~gaps], weights=weight[~gaps])) if some_there else None
+            return cls(name, fill=fill, indicator=marked, missing=count)
+        levels = cells.cat.categories
+        counts = np.bincount(cells.cat.codes[~gaps], weight[~gaps], minlength=len(levels))
+        first = levels[int(counts.argmax())]
+        ordered = (first, *(level for level in levels if level != first))
+        if marked:
+            return cls(name, (*ordered, NO_VALUE), NO_VALUE, missing=count)
+        return cls(name, ordered, first if filled else None, missing=count)
+
     def read(self, column: pd.Series, *, by_level: bool) -> pd.Series | Problem:
         """The cells of new rows: numbers where the fit has numbers, levels where it has levels."""
         cells = read_cells(column, self.name, by_level=by_level)
-        if isinstance(cells, Problem) or has_levels(cells) == (self.levels is not None):
+        if isinstance(cells, Problem):
             return cells
+        if has_levels(cells) == (self.levels is not None):
+            gaps = int(cells.isna().sum()) if self.fill is None else 0
+            return Problem(ProblemKind.MISSING, self.name, str(gaps)) if gaps else cells
         if self.levels is not None:  # numbers that stand for levels
             flags = {"0": "False", "1": "True"} if {*self.levels} <= {"False", "True"} else {}
-            texts = cells.map(level_text, na_action="ignore")
-            return pd.Series(pd.Categorical(texts.replace(flags)), cells.index)
+            texts = cells.map(level_text, na_action="ignore").replace(flags)
+            return self.read(pd.Series(pd.Categorical(texts), cells.index), by_level=True)
         return text_among_numbers(cells, self.name) or Problem(
             ProblemKind.NUMBER_AS_TEXT, self.name, repr(float(cells.dropna().iloc[0]))
         )
@@ -107,8 +225,7 @@ class Encoding:
     unseen : {"error", "average", "reference"}
         What stands in for a level that no training row had.
     aside : tuple of str
-        Columns of the user's table that are no features: labels, audits, those excluded. New rows
-        may bring them along.
+        Columns of the user's table that are no features, which new rows may bring along.
     dropped : int
         Training rows left out for their missing cells.
     design : Design or None
@@ -137,18 +254,16 @@ class Encoding:
 
     def terms(self, feature_names: tuple[str, ...]) -> dict[str, tuple[int, ...]]:
         """Positions of the columns of numbers that belong to each column of the user's."""
-        if not self.columns:
-            return {name: (j,) for j, name in enumerate(feature_names)}
         place = {name: j for j, name in enumerate(feature_names)}
+        if not self.columns:
+            return {name: (j,) for name, j in place.items()}
         found = {t: tuple(place[n] for n in names if n in place) for t, names, _ in self.groups}
         return {term: places for term, places in found.items() if places}
 
-    def unscaled(self, feature_names: tuple[str, ...]) -> list[int]:
-        """Columns of terms whose coefficients share a scale, and so keep their units."""
-        if self.design is None:
-            return []
-        terms = self.terms(feature_names)
-        return [j for term in self.design.blocks for j in terms.get(term, ())]
+    def blocks(self, feature_names: tuple[str, ...]) -> dict[str, tuple[int, ...]]:
+        """Those of smooth terms and group intercepts, whose coefficients share a scale."""
+        terms, blocks = self.terms(feature_names), self.design.blocks if self.design else ()
+        return {term: terms[term] for term in blocks if term in terms}
 
     @property
     def missing_cells(self) -> dict[str, int]:
@@ -160,9 +275,8 @@ class Encoding:
         parts = []
         if self.design is not None:
             parts.append("formulas " + ", ".join(repr(f) for f in self.design.formulas))
-        categories = [f"{c.name} ({len(c.levels)} levels)" for c in self.columns if c.levels]
-        if categories:
-            parts.append(f"categories {some(categories)}")
+        if levels := [f"{c.name} ({len(c.levels)} levels)" for c in self.columns if c.levels]:
+            parts.append(f"categories {some(levels)}")
         if gaps := [f"{name} ({k})" for name, k in self.missing_cells.items()]:
             treated = {
                 "indicator": "filled by the mean, with a column that says so",
@@ -183,34 +297,18 @@ class Encoding:
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> "Encoding":
         """The encoding from what `to_dict` gave."""
-        columns = tuple(Column(**_tuples(column)) for column in stored["columns"])
-        design = stored["design"] and Design(**_tuples(stored["design"]))
+
+        def deep(value: Any) -> Any:  # JSON made lists of tuples
+            return tuple(map(deep, value)) if isinstance(value, list) else value
+
+        def fields(part: Mapping[str, Any]) -> dict[str, Any]:
+            return {name: deep(value) for name, value in part.items()}
+
+        columns = tuple(Column(**fields(column)) for column in stored["columns"])
+        design = stored["design"] and Design(**fields(stored["design"]))
         if design and not design.variables:  # which reads the formulas: hostile ones end here
             raise ValueError("its formulas name no column")
-        return cls(**_tuples(stored) | {"columns": columns, "design": design})
-
-
-def learn_column(name: str, cells: pd.Series, weight: Array, *, missing: str) -> Column:
-    """How one column is read, from its training cells.
-
-    The reference is the most frequent level: priors of slopes depend on it.
-    """
-    gaps = cells.isna().to_numpy()
-    count, filled = int(gaps.sum()), missing in ("indicator", "impute")
-    if not has_levels(cells):
-        fill = None
-        if filled and weight[~gaps].any():
-            fill = float(np.average(cells[~gaps], weights=weight[~gaps]))
-        return Column(
-            name, fill=fill, indicator=missing == "indicator" and count > 0, missing=count
-        )
-    levels = cells.cat.categories
-    counts = np.bincount(cells.cat.codes[~gaps], weight[~gaps], minlength=len(levels))
-    first = levels[int(counts.argmax())]
-    ordered = (first, *(level for level in levels if level != first))
-    if missing == "indicator" and count:
-        return Column(name, (*ordered, NO_VALUE), NO_VALUE, missing=count)
-    return Column(name, ordered, first if filled else None, missing=count)
+        return cls(**fields(stored) | {"columns": columns, "design": design})
 
 
 def check_choice(option: str, value: str, known: tuple[str, ...]) -> str:
@@ -218,15 +316,6 @@ def check_choice(option: str, value: str, known: tuple[str, ...]) -> str:
     if value not in known:
         raise DataError(unknown(option, value, known))
     return value
-
-
-def _tuples(stored: Mapping[str, Any]) -> dict[str, Any]:
-    """Fields as they were before JSON made lists of them."""
-
-    def deep(value: Any) -> Any:
-        return tuple(map(deep, value)) if isinstance(value, list) else value
-
-    return {name: deep(value) for name, value in stored.items()}
 
 
 def learn_table(
@@ -244,35 +333,13 @@ def learn_table(
     check_choice("missing", missing, MISSING)
     refuse_empty(table)
     check_names(table.names)
+    encoding = Encoding(missing=missing, aside=aside, design=design)
     if table.is_sparse:
-        return table.cells, Encoding(missing=missing, aside=aside), None
-    if not table.named:
-        numbers(table.cells.to_numpy())
-    if design is None and (plain := _floats(table.cells)) is not None:
-        return plain, Encoding(missing=missing, aside=aside), None
-    by_level = () if design is None else design.by_level
-    cells: dict[str, pd.Series] = {}
-    problems: list[Problem] = []
-    for name, column in table.cells.items():
-        found = read_cells(column, name, by_level=name in by_level)
-        if isinstance(found, pd.Series) and name not in by_level:
-            found = find_problem(column, found, name) or found
-        if isinstance(found, Problem):
-            problems.append(found)
-        else:
-            cells[name] = found
+        return table.cells, encoding, None
+    if design is None and (plain := _floats(table)) is not None:
+        return plain, encoding, None
+    cells, complete = _training_cells(table, design, missing)
     counts = {name: int(found.isna().sum()) for name, found in cells.items()}
-    complete = np.ones(len(table.index), dtype=bool)
-    for name in (name for name, count in counts.items() if count):
-        complete &= cells[name].notna().to_numpy()
-    if missing == "error":
-        problems += [Problem(ProblemKind.MISSING, name, str(k)) for name, k in counts.items() if k]
-    if problems:  # the constant ones are otherwise found when the columns are standardised
-        for name, found in cells.items():
-            present = found.dropna()
-            if len(present) and (present == present.iloc[0]).all():
-                problems.append(Problem(ProblemKind.CONSTANT, name))
-        raise TableError(problems, facts={"kept": int(complete.sum()), "rows": len(complete)})
     kept = None
     if missing == "drop" and not complete.all():
         if not complete.any():
@@ -281,30 +348,22 @@ def learn_table(
                 f"leaves none. Columns: {some([f'{n} ({k})' for n, k in counts.items() if k])}. "
                 "Use missing='indicator' or 'impute', or leave out the emptiest columns."
             )
-        kept = complete
-        weight = weight[kept]
+        kept, weight = complete, weight[complete]
+        encoding = replace(encoding, dropped=int((~complete).sum()))
         cells = {name: read_cells(found[kept], name) for name, found in cells.items()}
-    columns = [learn_column(name, found, weight, missing=missing) for name, found in cells.items()]
+    columns = [Column.learn(name, found, weight, missing=missing) for name, found in cells.items()]
     if problems := [Problem(ProblemKind.CONSTANT, c.name) for c in columns if not c.names]:
         raise TableError(problems)
-    check_names([*table.names, *(gap_name(c.name) for c in columns if c.indicator)])
+    gaps = [c.name for c in columns if c.indicator]
+    check_names([*table.names, *map(gap_name, gaps)])
     frame = _clean(columns, cells)[0]
     if design is not None:
-        counted = (
-            frame.iloc[counted_rows(weight, 1_000_000)]
-            if weight.any() and (weight != 1).any()
-            else None
-        )
-        design = learn_design(design, frame, [c.name for c in columns if c.indicator], counted)
+        weighted = weight.any() and (weight != 1).any()
+        counted = frame.iloc[counted_rows(weight, 1_000_000)] if weighted else None
+        design = learn_design(design, frame, gaps, counted)
     # Of dropped rows the counts stay known, although the columns were learned without them.
     columns = [replace(c, missing=counts[c.name]) for c in columns]
-    encoding = Encoding(
-        columns=tuple(columns),
-        missing=missing,
-        aside=aside,
-        dropped=0 if kept is None else int((~kept).sum()),
-        design=design,
-    )
+    encoding = replace(encoding, columns=tuple(columns), design=design)
     check_names(encoding.names)
     values = _numbers(frame, encoding)
     if any(c.levels for c in columns):
@@ -316,13 +375,45 @@ def learn_table(
     return values, encoding, kept
 
 
-def _floats(frame: pd.DataFrame) -> Array | None:
+def _training_cells(
+    table: Table, design: Design | None, missing: str
+) -> tuple[dict[str, Any], NDArray[np.bool_]]:
+    """The cells of every column, and which rows are complete; or all that is wrong with them."""
+    by_level = () if design is None else design.by_level
+    cells: dict[str, Any] = {}
+    problems: list[Problem] = []
+    for name, column in table.cells.items():
+        found = read_cells(column, name, by_level=name in by_level)
+        if isinstance(found, pd.Series) and name not in by_level:
+            found = find_problem(column, found, name) or found
+        if isinstance(found, Problem):
+            problems.append(found)
+        else:
+            cells[name] = found
+    complete = np.ones(len(table.index), dtype=bool)
+    for name, found in cells.items():
+        gaps = found.isna().to_numpy()
+        complete &= ~gaps
+        if gaps.any() and missing == "error":
+            problems.append(Problem(ProblemKind.MISSING, name, str(int(gaps.sum()))))
+    if problems:  # the constant ones are otherwise found when the columns are standardised
+        for name, found in cells.items():
+            present = found.dropna().to_numpy()
+            if len(present) and (present == present[0]).all():
+                problems.append(Problem(ProblemKind.CONSTANT, name))
+        raise TableError(problems, facts={"kept": int(complete.sum()), "rows": len(complete)})
+    return cells, complete
+
+
+def _floats(table: Table) -> Array | None:
     """The values of a table of floats without gaps; None where every column has to be read."""
-    if {*frame.dtypes} != {np.dtype(float)}:
+    if not table.named:
+        numbers(table.cells.to_numpy())
+    if {*table.cells.dtypes} != {np.dtype(float)}:
         return None
-    values = frame.to_numpy()
+    values = table.cells.to_numpy()
     with np.errstate(over="ignore", invalid="ignore"):
-        # One pass without a temporary settles the usual case.
+        # One pass without a temporary is enough in the usual case.
         return values if np.isfinite(values.sum()) else None
 
 
@@ -339,11 +430,8 @@ def encode_rows(table: Table, encoding: Encoding, names: tuple[str, ...], *, nam
     if design is not None and table.named:  # a formula takes what it needs
         table = table.without({*table.names} - {*design.variables})
     frame = match_columns(table, [c.name for c in columns], named=named)
-    if not encoding.columns:
-        if not table.named:
-            numbers(frame.to_numpy())
-        if (plain := _floats(frame)) is not None:
-            return plain
+    if not encoding.columns and (plain := _floats(table._replace(cells=frame))) is not None:
+        return plain
     by_level = () if design is None else design.by_level
     cells, problems = {}, []
     for j, column in enumerate(columns):
@@ -352,17 +440,10 @@ def encode_rows(table: Table, encoding: Encoding, names: tuple[str, ...], *, nam
             problems.append(found)
         else:
             cells[column.name] = found
-            gaps = int(found.isna().sum())
-            if gaps and column.fill is None:
-                problems.append(Problem(ProblemKind.MISSING, column.name, str(gaps)))
-    usable = [c for c in columns if c.name in cells]
-    clean, new = _clean(usable, cells)
+    clean, new = _clean([c for c in columns if c.name in cells], cells)
     if encoding.unseen == "error":  # an unseen level of a group is an average group
-        alone = {
-            v for term, _, variables in encoding.groups if not is_group(term) for v in variables
-        }
-        wrong = {p.column for p in problems}
-        for name in (name for name in new if name in alone - wrong):
+        alone = {v for term, _, used in encoding.groups if not is_group(term) for v in used}
+        for name in (name for name in new if name in alone):
             levels = sorted({str(level) for level in cells[name][new[name]]})
             said = f"{', '.join(map(repr, levels[:5]))} in {first_row(new[name], frame.index)}"
             problems.append(Problem(ProblemKind.UNSEEN, name, said))
@@ -390,16 +471,14 @@ def _numbers(
     frame: pd.DataFrame, encoding: Encoding, new: Mapping[str, NDArray[np.bool_]] | None = None
 ) -> Array:
     """The columns of numbers of clean columns, in some rows of which levels are ``new``."""
-    names = list(encoding.names)
+    names, new = list(encoding.names), new or {}
     if encoding.design is not None:
-        made = encoding.design.evaluate(frame)
+        frame = encoding.design.evaluate(frame)
     elif any(c.levels for c in encoding.columns):
-        made = pd.get_dummies(frame, drop_first=True, prefix_sep="=", dtype=float)
-    else:
-        made = frame
-    values = made.loc[:, names].to_numpy(dtype=float, copy=bool(new))
+        frame = pd.get_dummies(frame, drop_first=True, prefix_sep="=", dtype=float)
+    values = frame.loc[:, names].to_numpy(dtype=float, copy=bool(new))
     for term, own, variables in encoding.groups if new else ():
-        rows = [new[v] for v in variables if new and v in new]
+        rows = [new[v] for v in variables if v in new]
         if rows and (is_group(term) or encoding.unseen == "average"):
             at = [names.index(name) for name in own]
             stands_in = 0.0 if is_group(term) else [encoding.means[j] for j in at]
@@ -438,8 +517,7 @@ def read_mask(
     """
     mask = np.zeros(len(names), dtype=bool)
     if encoding.design is not None:
-        owned = encoding.design.owned[option == "selection_features"]
-        return np.isin(names, owned)
+        return np.isin(names, encoding.design.owned[option == "selection_features"])
     if columns is None:
         return ~mask
     if isinstance(columns, str) or not isinstance(columns, Iterable):
@@ -449,10 +527,9 @@ def read_mask(
         )
     known = encoding.terms(names)
     position: dict[Any, tuple[int, ...]] = {name: (j,) for j, name in enumerate(names)} | known
-    by_number = column_places(table.names)
-    position |= {
-        key: known[table.names[j]] for key, j in by_number.items() if table.names[j] in known
-    }
+    for key, j in column_places(table.names).items():
+        if table.names[j] in known:
+            position[key] = known[table.names[j]]
     for column in columns:
         if isinstance(column, bool | np.bool_):
             raise DataError(

@@ -3,13 +3,9 @@ r"""Formulas for the two factors: ``"~ bs(amount, df=5) + country + (1 | merchan
 .. math:: \tau = b + \sum_k a_k f_k(x)
 
 The terms of both formulas are written side by side as columns :math:`f_k(x)`; each factor owns
-those of its own formula. Formulas are read by formulaic. Measured against formulae (Bambi's
-parser): what formulaic learns (knots, moments) is plain numbers, which can be saved and checked,
-where formulae keeps live objects; it has `log` of its own; and it refuses to extend splines, which
-formulae continues to values of a million. Group terms, which it does not read, and levels of new
-rows, which it takes for the reference, are treated here.
-
-Only the functions in `FUNCTIONS` may be called, because a formula also comes out of saved files.
+those of its own formula. formulaic reads them: what it learns (knots, moments) is plain numbers,
+which a file can hold. Group terms and unseen levels are treated here. A formula also comes out of
+saved files, so only the functions in `FUNCTIONS` may be called, on columns and numbers.
 """
 
 import ast
@@ -34,29 +30,14 @@ FUNCTIONS = (*SPLINES, "poly", *SIMPLE, "center", "scale", "C", "I")
 MOST = 200  # columns of a spline or polynomial, entries of a list: more than labels can support
 # What formulaic reads in a second; it expands every product before it looks at the columns.
 MOST_TERMS, MOST_TEXT, MOST_NODES = 3000, 50_000, 1000
+MOST_NUMBER = 1e100  # which no unit of measurement needs, and whose digits cost nothing
 GROUP = re.compile(r"\(\s*1\s*\|\s*(\w+|`[^`]+`)\s*\)")
 SPLINE = re.compile(r"\b(bs|cr|cc)\(")
 ARGUMENT = "value"  # of a spline whose own argument is left out
-MOST_NUMBER = 1e100  # which no unit of measurement needs, and whose digits cost nothing
-NODES = (
-    ast.Expression,
-    ast.Call,
-    ast.Name,
-    ast.Load,
-    ast.Constant,
-    ast.keyword,
-    ast.BinOp,
-    ast.UnaryOp,
-    ast.UAdd,
-    ast.USub,
-    ast.List,
-    ast.Tuple,
-    ast.Add,
-    ast.Sub,
-    ast.Mult,
-    ast.Div,
-    ast.Pow,
-)
+OPERATORS = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.Pow, ast.UAdd, ast.USub)
+PARTS = (ast.Expression, ast.Call, ast.keyword, ast.BinOp, ast.UnaryOp, ast.List, ast.Tuple)
+NODES = (*PARTS, *OPERATORS, ast.Name, ast.Load, ast.Constant)
+Terms = dict[str, tuple[tuple[str, ...], tuple[str, ...]]]  # columns and variables by term
 
 
 @dataclass(frozen=True)
@@ -74,8 +55,7 @@ class Design:
     terms : tuple of (str, tuple of str, tuple of str)
         Each term with its columns and the user's columns in it.
     gaps : tuple of tuple of str
-        The user's columns of numbers with missing cells, for each factor that uses them: a further
-        column says which cells had no value.
+        The user's columns of numbers with an indicator of missing cells, for each factor.
     owned : tuple of tuple of str
         The columns of each factor.
     """
@@ -106,7 +86,11 @@ class Design:
 
     @property
     def _learned(self) -> dict[str, Any]:
-        return dict(json.loads(self.state, object_hook=_with_numbers))
+        def with_numbers(learned: dict[str, Any]) -> dict[Any, Any]:
+            """Powers of polynomials are keys."""
+            return {int(key) if key.isdecimal() else key: v for key, v in learned.items()}
+
+        return dict(json.loads(self.state, object_hook=with_numbers))
 
     def curve(self, term: str, count: int) -> tuple[Array, Array] | None:
         """Values along the argument of a spline and its columns there; None for other terms."""
@@ -122,10 +106,10 @@ class Design:
     def argument(self, term: str, columns: Array) -> Array | None:
         """The argument of a spline in rows with these columns; None for other terms.
 
-        Splines hold straight lines, so that it is a sum of their columns; a cyclic one does not,
-        and the nearest point of its curve tells it.
+        It is a sum of the columns of a spline that holds straight lines. Of a cyclic one it is
+        that of the nearest point of the curve.
         """
-        curve = self.curve(term, 1000)  # as fine as its argument is looked up where it has to be
+        curve = self.curve(term, 1000)  # as fine as the argument of a cyclic spline is found
         if curve is None:
             return None
         x, along = curve
@@ -150,7 +134,7 @@ def is_group(term: str) -> bool:
 
 
 def gap_name(column: str) -> str:
-    """Name of the column that says which cells of another one had no value."""
+    """Name of the column that shows which cells of another one had no value."""
     return f"{column} missing"
 
 
@@ -197,46 +181,49 @@ def spline_argument(term: str) -> tuple[str, str] | None:
 
 def is_formula(features: Any) -> bool:
     """Whether ``class_features`` or ``selection_features`` is a formula, not a list of columns."""
-    return isinstance(features, str) and "~" in without_quotes(features)
+    return isinstance(features, str) and "~" in QUOTED.sub("", features)
 
 
 def read_design(class_features: Any, selection_features: Any) -> Design | None:
-    """The two formulas, checked, where at least one of the factors has a formula.
+    """The two formulas, checked; None where neither factor has one.
 
-    A list of columns is the formula of their sum; what is not given is as the other one.
+    A list of columns is the formula of their sum; a factor without an option is as the other one.
     """
     if not (is_formula(class_features) or is_formula(selection_features)):
         return None
-    texts, groups = [], []
     of_class = "class_features", class_features
     of_selection = "selection_features", selection_features
-    for option, given in (
+    both = (
         of_selection if class_features is None else of_class,
         of_class if selection_features is None else of_selection,
-    ):
-        text = given if is_formula(given) else _sum_of(option, given)
-        cut = without_quotes(text).rfind("~")
-        left, right = text[: max(cut, 0)], text[cut + 1 :]
-        if left.strip():
-            raise DataError(
-                f"{option}={text!r} has a left-hand side; the label is given to fit itself, "
-                f"fit(df, {left.strip()!r}, ...), and {option}='~{right}'."
-            )
-        found = [name.strip("`") for name in GROUP.findall(right)]
-        fixed = GROUP.sub("", right).strip()
-        if found:  # what joined the group terms to the others goes with them
-            fixed = re.sub(r"\+\s*(?=\+|$)|^\s*\+", "", fixed).strip() or "1"
-        if "1" not in dict(_read(fixed, option=option)):
-            raise DataError(
-                f"{option}={text!r} leaves out the intercept (by 0 or -1), which belongs to the "
-                "model and not to the formula. Leave that term out."
-            )
-        texts.append(fixed)
-        groups.append(tuple(found))
-    design = Design((texts[0], texts[1]), (groups[0], groups[1]))
+    )
+    (one, its), (other, others) = (_fixed_and_groups(*given) for given in both)
+    design = Design((one, other), (its, others))
     if not design.variables:
         raise DataError("The formulas name no column; one is expected, such as '~ log(amount)'.")
     return design
+
+
+def _fixed_and_groups(option: str, given: Any) -> tuple[str, tuple[str, ...]]:
+    """A formula without its group terms, and the columns of these."""
+    text = given if is_formula(given) else _sum_of(option, given)
+    cut = QUOTED.sub(lambda found: "_" * len(found[0]), text).rfind("~")
+    left, right = text[:cut].strip(), text[cut + 1 :]
+    if left:
+        raise DataError(
+            f"{option}={text!r} has a left-hand side; the label is given to fit itself, "
+            f"fit(df, {left!r}, ...), and {option}='~{right}'."
+        )
+    groups = tuple(name.strip("`") for name in GROUP.findall(right))
+    fixed = GROUP.sub("", right).strip()
+    if groups:  # what joined the group terms to the others goes with them
+        fixed = re.sub(r"\+\s*(?=\+|$)|^\s*\+", "", fixed).strip() or "1"
+    if "1" not in dict(_read(fixed, option=option)):
+        raise DataError(
+            f"{option}={text!r} leaves out the intercept (by 0 or -1), which belongs to the "
+            "model and not to the formula. Leave that term out."
+        )
+    return fixed, groups
 
 
 def _sum_of(option: str, columns: Any) -> str:
@@ -255,13 +242,12 @@ def _sum_of(option: str, columns: Any) -> str:
 def learn_design(
     design: Design, frame: pd.DataFrame, gaps: Sequence[str], counted: pd.DataFrame | None = None
 ) -> Design:
-    """The same with what the functions learn from these rows.
+    """The same with what the functions learn from these rows, or from ``counted`` ones.
 
-    The columns ``gaps`` of the user's have missing cells that the factors are to know of. Where
-    rows count more or less than once, they are ``counted`` as often.
+    The columns ``gaps`` have an indicator of missing cells in the factors that use them.
     """
     state: dict[str, Any] = {}
-    terms: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {}
+    terms: Terms = {}
     owned, of_factors = [], []
     for text, groups in zip(design.formulas, design.groups, strict=True):
         used = {name for _, variables in _read(text) for name in variables}
@@ -306,7 +292,7 @@ def _read(text: str, *, option: str = "formula") -> list[tuple[str, tuple[str, .
         terms = list(Formula(plain))
         if not all(hasattr(term, "factors") for term in terms):
             raise SyntaxError("it has several parts")
-        return [(as_quoted(str(term)), tuple(_variables(term, option))) for term in terms]
+        return [(as_quoted(str(term)), _variables(term, option)) for term in terms]
     except (FormulaicError, SyntaxError, RecursionError) as error:
         raise DataError(
             f"{option}={text[:300]!r} is not a formula: {_plain(error)}. Write "
@@ -314,16 +300,14 @@ def _read(text: str, *, option: str = "formula") -> list[tuple[str, tuple[str, .
         ) from None
 
 
-def _variables(term: Any, option: str) -> dict[str, None]:
+def _variables(term: Any, option: str) -> tuple[str, ...]:
     """The user's columns in a term of formulaic's."""
-    found: dict[str, None] = {}
+    found: list[str] = []
     for factor in term.factors:
         kind = factor.eval_method.value
-        if kind == "lookup":
-            found[column_name(factor.expr)] = None
-        elif kind == "python":
-            found |= dict.fromkeys(map(column_name, _names(factor.expr, option)))
-    return found
+        if kind != "literal":
+            found += [factor.expr] if kind == "lookup" else _names(factor.expr, option)
+    return tuple(dict.fromkeys(map(column_name, found)))
 
 
 def _most_terms(tree: Any) -> float:
@@ -355,8 +339,7 @@ def _names(code: str, option: str) -> list[str]:
     code, nodes = as_quoted(code)[:300], list(ast.walk(tree))
     if len(nodes) > MOST_NODES:
         raise SyntaxError(f"a term has more than {MOST_NODES} parts")
-    calls = [node for node in nodes if isinstance(node, ast.Call)]
-    called = {node.func for node in calls}
+    called = {node.func for node in nodes if isinstance(node, ast.Call)}
     for node in nodes:
         if not isinstance(node, NODES):
             raise DataError(
@@ -364,22 +347,9 @@ def _names(code: str, option: str) -> list[str]:
                 f"arithmetic and the functions {', '.join(FUNCTIONS)} are expected (log, not "
                 "np.log)."
             )
-    for function in called:
-        name = getattr(function, "id", "")
-        if name not in FUNCTIONS:
-            raise DataError(
-                f"{option}: {name!r} in {code!r} is not a function of formulas."
-                f"{did_you_mean(name, FUNCTIONS)} Known: {', '.join(FUNCTIONS)}."
-            )
-    for call in (c for c in calls if getattr(c.func, "id", "") in (*SPLINES, "poly")):
-        sizes = [*call.args[1:], *(k.value for k in call.keywords if k.arg in ("df", "degree"))]
-        for size in sizes:
-            if getattr(size, "value", None) not in range(1, MOST + 1):
-                raise DataError(
-                    f"{option}: {ast.unparse(size)} in {code!r}; a whole number from 1 to {MOST} "
-                    "is expected."
-                )
     for node in nodes:
+        if isinstance(node, ast.Call):
+            _check_call(node, code, option)
         if isinstance(node, ast.BinOp | ast.UnaryOp) and not _computes(node):
             raise DataError(
                 f"{option}: {ast.unparse(node)[:100]} in {code!r}; columns and numbers below "
@@ -390,6 +360,24 @@ def _names(code: str, option: str) -> list[str]:
     return [n.id for n in nodes if isinstance(n, ast.Name) and n not in called]
 
 
+def _check_call(call: ast.Call, code: str, option: str) -> None:
+    """Refuse unknown functions, and splines of too many columns."""
+    name = getattr(call.func, "id", "")
+    if name not in FUNCTIONS:
+        raise DataError(
+            f"{option}: {name!r} in {code!r} is not a function of formulas."
+            f"{did_you_mean(name, FUNCTIONS)} Known: {', '.join(FUNCTIONS)}."
+        )
+    if name in (*SPLINES, "poly"):
+        sizes = [*call.args[1:], *(k.value for k in call.keywords if k.arg in ("df", "degree"))]
+        for size in sizes:
+            if getattr(size, "value", None) not in range(1, MOST + 1):
+                raise DataError(
+                    f"{option}: {ast.unparse(size)} in {code!r}; a whole number from 1 to {MOST} "
+                    "is expected."
+                )
+
+
 def _computes(node: ast.BinOp | ast.UnaryOp) -> bool:
     """Whether arithmetic is of columns and numbers, and takes no time.
 
@@ -397,13 +385,10 @@ def _computes(node: ast.BinOp | ast.UnaryOp) -> bool:
     numbers are short, powers are not.
     """
     sides = [node.operand] if isinstance(node, ast.UnaryOp) else [node.left, node.right]
-    for side in sides:
-        if isinstance(side, ast.List | ast.Tuple):
-            return False
-        if isinstance(side, ast.Constant):
-            value = side.value
-            if not isinstance(value, int | float) or abs(value) >= MOST_NUMBER:
-                return False
+    values = [side.value for side in sides if isinstance(side, ast.Constant)]
+    plain = all(isinstance(v, int | float) and abs(v) < MOST_NUMBER for v in values)
+    if not plain or any(isinstance(side, ast.List | ast.Tuple) for side in sides):
+        return False
     power = isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow)
     return not power or any(isinstance(part, ast.Name) for part in ast.walk(node))
 
@@ -414,11 +399,10 @@ def _columns(
     state: Mapping[str, Any],
     groups: Sequence[str] = (),
     gaps: Sequence[str] = (),
-) -> tuple[dict[str, Array], dict[str, tuple[tuple[str, ...], tuple[str, ...]]], dict[str, Any]]:
+) -> tuple[dict[str, Array], Terms, dict[str, Any]]:
     """The columns of a factor, the columns and variables of each term, and what was learned.
 
-    A group has one column per level, without a reference: a level nobody has seen is an average
-    group. Of the columns in ``gaps`` a further one says which cells had no value.
+    A group has one column per level, without a reference: an unseen level is an average group.
     """
     from formulaic import Formula, ModelSpec
     from formulaic.errors import FormulaicError
@@ -435,23 +419,22 @@ def _columns(
     learned, names = matrix.model_spec, [as_quoted(name) for name in matrix.columns]
     columns = {name: values[:, j] for j, name in enumerate(names) if name != "Intercept"}
     of_terms = {as_quoted(str(term)): places for term, places in learned.term_slices.items()}
-    terms = {
+    terms: Terms = {
         term: (tuple(names[places]), variables[term])
         for term, places in of_terms.items()
         if term != "1"
     }
-    bad = [name for name, column in columns.items() if not np.isfinite(column).all()]
-    if bad:
+    if bad := [name for name, column in columns.items() if not np.isfinite(column).all()]:
         raise DataError(
             f"The formula gives no finite number in some rows of {some(bad)}; the logarithm of 0 "
             "or of a negative number is none. Use log1p(x), or correct the values."
         )
     for group in groups:
-        levels = {
-            f"{group}={level}": frame[group] == level for level in frame[group].cat.categories
-        }
-        columns |= {name: rows.to_numpy(dtype=float) for name, rows in levels.items()}
-        terms[f"1 | {group}"] = tuple(levels), (group,)
+        names = [f"{group}={level}" for level in frame[group].cat.categories]
+        columns |= dict(
+            zip(names, pd.get_dummies(frame[group], dtype=float).to_numpy().T, strict=True)
+        )
+        terms[f"1 | {group}"] = tuple(names), (group,)
     for name in gaps:
         columns[gap_name(name)] = frame[gap_name(name)].to_numpy(dtype=float)
         terms[gap_name(name)] = (gap_name(name),), (name,)
@@ -460,7 +443,7 @@ def _columns(
 
 @cache
 def _functions() -> dict[str, Callable[..., Any]]:
-    """Functions that formulaic does not know, and its splines, which extrapolate by default."""
+    """Functions that formulaic does not know, and its splines, constant beyond their range."""
     from formulaic.transforms import TRANSFORMS
 
     def clipped(spline: Callable[..., Any]) -> Callable[..., Any]:
@@ -478,11 +461,7 @@ def _plain(error: Exception) -> str:
     return as_quoted(" ".join(re.sub("\x1b\\[[0-9;]*m|[⧛⧚]", "", str(error)).split()))[:300]
 
 
-def _with_numbers(learned: dict[str, Any]) -> dict[Any, Any]:
-    """What JSON gives back of what was learned: keys are powers of polynomials, or words."""
-    return {int(key) if key.isdecimal() else key: value for key, value in learned.items()}
-
-
+# formulaic takes `a b` and `a.b` for the same column where its functions learn; identifiers differ.
 QUOTED = re.compile(r"`[^`]*`|'[^']*'|\"[^\"]*\"")
 IDENTIFIER = re.compile(r"\bcolumn_((?:[0-9a-f]{2})+)_\b")
 IN_LEVELS = re.compile(r"\bC\(\s*(\w+)\s*[,)]")
@@ -490,11 +469,7 @@ IN_LEVELS = re.compile(r"\bC\(\s*(\w+)\s*[,)]")
 
 def as_identifiers(text: str) -> str:
     """The same formula with identifiers for the names in backticks."""
-
-    def rename(found: re.Match[str]) -> str:
-        return _identifier(found[0][1:-1]) if found[0][0] == "`" else found[0]
-
-    return QUOTED.sub(rename, text)
+    return QUOTED.sub(lambda f: _identifier(f[0][1:-1]) if f[0][0] == "`" else f[0], text)
 
 
 def _identifier(name: str) -> str:
@@ -515,8 +490,3 @@ def column_name(identifier: str) -> str:
     """The name behind an identifier."""
     found = IDENTIFIER.fullmatch(identifier)
     return bytes.fromhex(found[1]).decode(errors="replace") if found else identifier
-
-
-def without_quotes(text: str) -> str:
-    """A text of the same length in which nothing in quotes is an operator or a bracket."""
-    return QUOTED.sub(lambda found: "_" * len(found[0]), text)

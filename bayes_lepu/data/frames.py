@@ -5,7 +5,7 @@ that is sparse stays one.
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,15 +21,8 @@ from bayes_lepu.suggestions import did_you_mean, nearest, some
 class Table(NamedTuple):
     """A table as given.
 
-    Attributes
-    ----------
-    cells : DataFrame or csr_array
-        Columns in pandas' types, or finite numbers of a sparse matrix, each there once.
-    names : tuple of str
-    named : bool
-        Whether the names are the user's, and so are matched in predictions.
-    index : pandas.Index
-        Labels of the rows.
+    ``cells`` is a DataFrame or a sparse matrix of finite numbers; ``named`` whether the names are
+    the user's, and so are matched in predictions.
     """
 
     cells: Any
@@ -52,8 +45,12 @@ class Table(NamedTuple):
 
     def sparse(self) -> "Table":
         """The same as a sparse matrix where all columns are sparse columns of numbers."""
-        kinds = () if self.is_sparse else self.cells.dtypes
-        if not len(kinds) or not all(map(_is_sparse_type, kinds)):
+
+        def fits(kind: Any) -> bool:
+            sparse = isinstance(kind, pd.SparseDtype)
+            return sparse and kind.kind in "fiub" and kind.fill_value == 0
+
+        if self.is_sparse or not self.names or not all(map(fits, self.cells.dtypes)):
             return self
         return self._replace(cells=_checked(self.cells.sparse.to_coo(), self.names))
 
@@ -68,44 +65,28 @@ class Table(NamedTuple):
         return take_column(self.cells, names, option=option)
 
 
-def _is_sparse_type(dtype: Any) -> bool:
-    return isinstance(dtype, pd.SparseDtype) and dtype.kind in "fiub" and dtype.fill_value == 0
-
-
-def read_frame(X: Any, *, name: str = "X", like: Sequence[str] = ()) -> Table:
-    """Any table; its rows and columns are views of the user's where they can be.
-
-    ``like`` names the columns that new rows have, if any.
-    """
+def read_frame(X: Any, *, like: Sequence[str] = ()) -> Table:
+    """Any table, without a copy where possible; ``like`` names the columns of the fit."""
     if isinstance(X, pd.DataFrame):
         names = tuple(map(str, X.columns))
         named = X if names == tuple(X.columns) else X.set_axis(list(names), axis=1)
         return Table(named, names, True, X.index)
-    if issparse(X):
-        if X.ndim != 2:
-            raise DataError(
-                f"{name} is a sparse array of shape {X.shape}; a table of shape (rows, columns) is "
-                "expected."
-            )
-        names = numbered(X.shape[1])
-        return Table(_checked(X, names), names, False, pd.RangeIndex(X.shape[0]))
-    if (frame := by_narwhals(X, name)) is not None:
+    if (frame := by_narwhals(X, "X")) is not None:
         return Table(frame, tuple(frame.columns), True, frame.index)
-    values = _two_dimensions(X, name, like)
-    if values.dtype.kind in "fiub":
-        values = np.asarray(values, dtype=float)
-    names, rows = numbered(values.shape[1]), pd.RangeIndex(values.shape[0])
+    if issparse(X) and X.ndim == 2:
+        values: Any = X
+    else:
+        values = _two_dimensions(X, like)
+        values = values.astype(float, copy=False) if values.dtype.kind in "fiub" else values
+    names, rows = tuple(f"x{j}" for j in range(values.shape[1])), pd.RangeIndex(values.shape[0])
+    if issparse(values):
+        return Table(_checked(values, names), names, False, rows)
     return Table(pd.DataFrame(values, columns=list(names), copy=False), names, False, rows)
-
-
-def numbered(width: int) -> tuple[str, ...]:
-    """Names of the columns of a table that has none."""
-    return tuple(f"x{j}" for j in range(width))
 
 
 def by_narwhals(X: Any, name: str) -> pd.DataFrame | None:
     """The frame of another library in pandas; None for what is none."""
-    if isinstance(X, np.ndarray | list | tuple | pd.Series) or np.isscalar(X):
+    if isinstance(X, np.ndarray | list | tuple | pd.Series) or np.isscalar(X) or issparse(X):
         return None  # narwhals is loaded only for what is no plain array
     import narwhals.stable.v2 as nw
 
@@ -118,22 +99,19 @@ def by_narwhals(X: Any, name: str) -> pd.DataFrame | None:
         )
     if not isinstance(frame, nw.DataFrame):
         return None
-    columns = {column: _in_pandas(frame[column]) for column in frame.columns}
+
+    def in_pandas(series: Any) -> Any:
+        kind = series.dtype
+        if isinstance(kind, nw.Decimal):
+            return series.cast(nw.Float64).to_numpy()
+        if kind.is_numeric():
+            return series.to_numpy()
+        if isinstance(kind, nw.Enum):  # a Categorical of polars has no order of the user's
+            return pd.Categorical(series.to_list(), series.cat.get_categories().to_list())
+        return pd.Series(series.to_list(), dtype=object)
+
+    columns = {column: in_pandas(frame[column]) for column in frame.columns}
     return pd.DataFrame(columns, index=pd.RangeIndex(len(frame)))
-
-
-def _in_pandas(series: Any) -> Any:
-    """A column of narwhals in pandas' own types, missing cells kept."""
-    import narwhals.stable.v2 as nw
-
-    kind = series.dtype
-    if isinstance(kind, nw.Decimal):
-        return series.cast(nw.Float64).to_numpy()
-    if kind.is_numeric():
-        return series.to_numpy()
-    if isinstance(kind, nw.Enum):  # a Categorical of polars has no order of the user's
-        return pd.Categorical(series.to_list(), categories=series.cat.get_categories().to_list())
-    return pd.Series(series.to_list(), dtype=object)
 
 
 def take_column(frame: pd.DataFrame, name: str | Sequence[str], *, option: str) -> Any:
@@ -159,7 +137,9 @@ def take_roles(
     aside: list[str] = []
     taken = []
     for option, value in (("l", l), ("y", y), ("sample_weight", sample_weight)):
-        several = option == "l" and _are_names(value, len(table.index))
+        listed = option == "l" and isinstance(value, list | tuple)
+        several = listed and 0 < len(value) < len(table.index)  # not one label in words per row
+        several = several and all(isinstance(name, str) for name in value)
         names = [value] if isinstance(value, str) else value if several else []
         if both := set(names) & set(aside):
             raise DataError(
@@ -175,16 +155,9 @@ def take_roles(
     return taken[0], taken[1], taken[2], (*aside, *map(str, exclude))
 
 
-def _are_names(value: Any, n: int) -> bool:
-    """Whether this is a list of column names rather than a list of labels in words."""
-    several = isinstance(value, list | tuple) and 0 < len(value) < n
-    return several and all(isinstance(v, str) for v in value)
-
-
 def refuse_swapped(X: Any, l: Any) -> None:
     """Refuse a vector where the table belongs."""
-    first: tuple[int, ...] = getattr(X, "shape", ())
-    second: tuple[int, ...] = getattr(l, "shape", ())
+    first, second = getattr(X, "shape", ()), getattr(l, "shape", ())
     if len(first) == 1 and len(second) == 2 and second[-1] > 1:
         raise DataError(
             f"X has shape {first} and l has shape {second}: the two seem to be swapped. "
@@ -192,44 +165,37 @@ def refuse_swapped(X: Any, l: Any) -> None:
         )
 
 
-def _refuse_others(X: Any) -> None:
-    """Refuse names of files and several tables, with the line that makes one table of them."""
-    if isinstance(X, str | Path):
-        raise DataError(
-            f"X is the text {str(X)!r}; a table is expected. Use pd.read_parquet({str(X)!r}) or "
-            f"pd.read_csv first; for more rows than memory holds dask.dataframe.read_parquet, then "
-            "fit(X, ..., method='map')."
-        )
-    frames = isinstance(X, list | tuple) and any(hasattr(part, "columns") for part in X)
-    if frames or callable(X) or isinstance(X, Iterator):
-        raise DataError(
-            f"X is a {type(X).__name__}{' of data frames' if frames else ''}; one table is "
-            "expected. Use pd.concat(frames), or for more rows than memory holds "
-            "dask.dataframe.from_map(read, names)."
-        )
-
-
 def refuse_named(name: str, table: Any) -> None:
-    """Refuse a table with names of columns that narwhals does not know: names would be lost."""
+    """Refuse what holds a table that narwhals does not know: its names would be lost."""
     signs = ("columns", "column_names", "schema", "coords", "__dataframe__")
     named = any(hasattr(table, sign) for sign in signs) or isinstance(table, dict)
     several = getattr(table, "ndim", 2) > 1
+    if isinstance(table, str | Path):
+        raise DataError(
+            f"{name} is the text {str(table)!r}; a table is expected. Use "
+            f"pd.read_parquet({str(table)!r}) or pd.read_csv first; for more rows than memory "
+            "holds dask.dataframe.read_parquet, then fit(X, ..., method='map')."
+        )
+    if isinstance(table, list | tuple) and any(hasattr(part, "columns") for part in table):
+        raise DataError(
+            f"{name} is a {type(table).__name__} of data frames; one table is expected. Use "
+            "pd.concat(frames), or for more rows than memory holds dask.dataframe.from_map(read, names)."
+        )
     if (named and several) or getattr(getattr(table, "dtype", None), "names", None):
-        how = "X.to_pandas()" if hasattr(table, "to_pandas") else "pd.DataFrame(X)"
+        how = f"{name}.to_pandas()" if hasattr(table, "to_pandas") else f"pd.DataFrame({name})"
         raise DataError(
             f"{name} is a {type(table).__module__}.{type(table).__name__}, whose column names are "
-            f"not read here; a pandas table is expected. Use {how.replace('X', name)}."
+            f"not read here; a pandas table is expected. Use {how}."
         )
 
 
-def _two_dimensions(X: Any, name: str, like: Sequence[str]) -> NDArray[Any]:
+def _two_dimensions(X: Any, like: Sequence[str]) -> NDArray[Any]:
     """An array of two dimensions, or advice that depends on what it has instead."""
     if isinstance(X, np.ma.MaskedArray):
         X = np.ma.filled(X.astype(float), np.nan)  # a masked cell is a missing one
-    _refuse_others(X)
-    refuse_named(name, X)
+    refuse_named("X", X)
     try:
-        array = np.asarray(X)
+        array = X if issparse(X) else np.asarray(X)
     except ValueError as error:
         raise DataError(
             f"X is no table ({type(X).__name__}): its rows differ in length. Give each row as many "
@@ -237,16 +203,14 @@ def _two_dimensions(X: Any, name: str, like: Sequence[str]) -> NDArray[Any]:
         ) from error
     if array.ndim == 2:
         return array
-    if array.ndim == 0:
-        hint = "Pass a DataFrame or a 2-d array."
-    elif array.ndim > 2:
+    hint = "Pass a DataFrame or a 2-d array."
+    if array.ndim > 2:
         hint = "Use X.reshape(len(X), -1) to make one row of each entry."
-    elif len(like) == len(array) > 1:
-        how = "to_frame().T" if isinstance(X, pd.Series) else "reshape(1, -1)"
-        hint = f"Use X.{how} for a single row."
-    else:
-        how = "to_frame()" if isinstance(X, pd.Series) else "reshape(-1, 1)"
-        hint = f"Use X.{how} for a single column."
+    elif array.ndim:
+        row = len(like) == array.size > 1
+        frame = "to_frame().T" if row else "to_frame()"
+        how = frame if isinstance(X, pd.Series) else f"reshape({'1, -1' if row else '-1, 1'})"
+        hint = f"Use X.{how} for a single {'row' if row else 'column'}."
     raise DataError(
         f"X has {array.ndim} dimension(s), shape {array.shape}; a table of shape (rows, "
         f"columns) is expected. {hint}"
@@ -255,16 +219,12 @@ def _two_dimensions(X: Any, name: str, like: Sequence[str]) -> NDArray[Any]:
 
 def check_names(names: Sequence[str]) -> None:
     """Refuse names that occur twice, and those that are no text."""
-    try:
-        "".join(names).encode()
-    except UnicodeEncodeError as error:
-        start, stop = error.start, error.end
+    if broken := [name for name in names if name.encode(errors="ignore").decode() != name]:
         raise DataError(
-            f"A column name holds {error.object[start:stop]!a}, half of a character, which no file "
-            "can hold. Rename the column."
-        ) from None
-    twice = sorted(c for c, count in Counter(names).items() if count > 1)
-    if twice:
+            f"A column name holds half of a character, which no file can hold: {broken[0]!a}. "
+            "Rename the column."
+        )
+    if twice := sorted(c for c, count in Counter(names).items() if count > 1):
         raise DataError(
             f"X has duplicate column names: {some(twice)}. Every column needs its own name; "
             "rename or drop the copies."
@@ -318,8 +278,7 @@ def _checked(X: Any, names: Sequence[str]) -> Any:
     """A sparse matrix by rows: float64, finite, each cell there once."""
     matrix = csr_array(numbers(X), dtype=float)
     matrix.sum_duplicates()
-    bad = ~np.isfinite(matrix.data)
-    if bad.any():
+    if (bad := ~np.isfinite(matrix.data)).any():
         named = [names[j] for j in np.unique(matrix.indices[bad])]
         raise DataError(
             f"X is a sparse matrix with {int(bad.sum())} missing or infinite cell(s), in "

@@ -10,7 +10,6 @@ where the annotator did not see the row.
 """
 
 import warnings
-from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -18,7 +17,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from bayes_lepu.data.cells import FEWEST_ROWS
 from bayes_lepu.data.frames import by_narwhals, refuse_named
 from bayes_lepu.data.problems import first_row
 from bayes_lepu.errors import OWN_CODE, DataError, DataWarning
@@ -32,6 +30,7 @@ ONE = ("annotator",)
 MOST_WEIGHT = 1e12
 # Below it a climb stands still on the surface that the known value defines.
 SMALLEST_ERROR = 1e-5
+FEWEST_TOLD = 20  # with fewer rows a column can agree with the labels by chance
 
 
 def zero_or_one(array: NDArray[Any]) -> NDArray[np.int8]:
@@ -50,17 +49,15 @@ def zero_or_one(array: NDArray[Any]) -> NDArray[np.int8]:
             "expected. If missing means unlabelled, use l.fillna(0); if nobody looked at these "
             "rows, leave them out: X[l.notna()], l[l.notna()]."
         )
-    hint = ""
-    if 1 <= len(known) <= 2:
-        ways = [f"(l == {v:g}).astype(int) if {v:g} marks the labelled rows" for v in known[::-1]]
-        hint = f"Use {', '.join(ways)}."
-    elif len(known) > 2:
+    ways = [f"(l == {v:g}).astype(int) if {v:g} marks the labelled rows" for v in known[::-1]]
+    hint = f"Use {', '.join(ways)}."
+    if len(known) > 2:
         hint = (
             "If l is a score, the marked rows are those above a threshold: (l > 0.5).astype(int)."
         )
     raise DataError(
         f"l holds the values {some([f'{v:.6g}' for v in values])}; only 0 (unlabelled) and 1 "
-        f"(labelled positive), or False and True, are expected. {hint}".rstrip()
+        f"(labelled positive), or False and True, are expected." + f" {hint}" * (len(known) > 0)
     )
 
 
@@ -73,28 +70,16 @@ def as_numbers(name: str, array: NDArray[Any], allowed: str) -> Array:
         numbers = np.array([np.nan if v is None or v is pd.NA else float(v) for v in values])
     except (TypeError, ValueError):
         numbers = None
-    if numbers is None or any(isinstance(v, str) for v in values):
-        found = sorted({repr(v) for v in values if not _is_missing(v)})
-        raise DataError(
-            f"{name} holds {some(found)}; {allowed} expected. Recode it first"
-            f"{_recoding(name, found, keep_gaps='NaN' in allowed)}."
-        )
-    return numbers
-
-
-def _is_missing(value: Any) -> bool:
-    return value is None or value is pd.NA or value != value
-
-
-def _recoding(name: str, found: list[str], *, keep_gaps: bool) -> str:
-    """How one or two words become 0 and 1; what has no value keeps none, or becomes 0."""
-    if not 1 <= len(found) <= 2:
-        return ""
-    code = f"({name} == {found[-1]}).astype(int)"
-    if keep_gaps:
-        first = f"{found[0]}: 0, " if len(found) == 2 else ""
-        code = f"{name}.map({{{first}{found[-1]}: 1}})"
-    return f", for example {code} if {found[-1]} stands for 1"
+    if numbers is not None and not any(isinstance(v, str) for v in values):
+        return numbers
+    found = sorted({repr(v) for v in values if not (v is None or v is pd.NA or v != v)})
+    how, one = "", found[-1] if found else ""
+    if 1 <= len(found) <= 2:  # the word that becomes 1; what has no value keeps none, or becomes 0
+        zero = f"{found[0]}: 0, " if len(found) == 2 else ""
+        code = f"({name} == {one}).astype(int)"
+        code = f"{name}.map({{{zero}{one}: 1}})" if "NaN" in allowed else code
+        how = f", for example {code} if {one} stands for 1"
+    raise DataError(f"{name} holds {some(found)}; {allowed} expected. Recode it first{how}.")
 
 
 def read_vector(name: str, values: Any, n: int, index: pd.Index | None) -> NDArray[Any]:
@@ -107,8 +92,7 @@ def read_vector(name: str, values: Any, n: int, index: pd.Index | None) -> NDArr
         values = np.ma.filled(values.astype(float), np.nan)  # a masked entry is a missing one
     if isinstance(values, pd.Series):
         refuse_other_rows(name, values, index)
-        is_object = values.dtype.kind not in "fiub"
-        array = values.to_numpy(dtype=object) if is_object else values.to_numpy()
+        array = values.to_numpy(dtype=None if values.dtype.kind in "fiub" else object)
     else:
         array = np.asarray(values)
     if array.ndim == 2 and array.shape[1] == 1:
@@ -148,10 +132,7 @@ def refuse_other_rows(name: str, given: pd.Series | pd.DataFrame, index: pd.Inde
 def read_weights(
     sample_weight: Any, n: int, index: pd.Index | None, *, part: bool = False
 ) -> Array:
-    """How often every row counts: once where no weights are given.
-
-    No row of a ``part`` of a table need count.
-    """
+    """How often every row counts: once by default. No row of a ``part`` of a table need count."""
     if sample_weight is None:
         return np.ones(n)
     values = read_vector("sample_weight", sample_weight, n, index)
@@ -188,19 +169,13 @@ def read_outside(
 
 
 def _read_known(option: str, known: tuple[float, float] | None) -> tuple[float, float]:
-    """A value known from elsewhere and its standard error, NaN where nothing is.
-
-    An error that says nothing is refused; of one that exceeds its value there is a warning, since
-    the two ends of an interval look like that.
-    """
+    """A known value and its standard error; a pair that looks like an interval is questioned."""
     if known is None:
         return np.nan, np.nan
+    expected = f"its standard error are expected, for example {option}=(0.12, 0.02)."
     pair = isinstance(known, Sequence) and len(known) == 2
     if not pair or not (0 < known[0] < 1 and 0 < known[1] < np.inf):
-        raise DataError(
-            f"{option} = {known!r}; a value between 0 and 1 and its standard error are expected, "
-            f"for example {option}=(0.12, 0.02)."
-        )
+        raise DataError(f"{option} = {known!r}; a value between 0 and 1 and {expected}")
     if known[1] < SMALLEST_ERROR:
         raise DataError(
             f"{option} = {known!r}; a standard error of at least {SMALLEST_ERROR:g} is expected, "
@@ -211,15 +186,14 @@ def _read_known(option: str, known: tuple[float, float] | None) -> tuple[float, 
     if error < min(value, no_knowledge):
         return value, error
     said = f"{option} = ({value:g}, {error:g}) means {value:g} with a standard error of {error:g}"
-    hint = f"a value and its standard error are expected, for example {option}=(0.12, 0.02)."
+    hint = f"a value and {expected}"
     if value < error < 1:
         centred = f"({(value + error) / 2:.3g}, {(error - value) / 4:.2g})"
         hint = f"if it is the 95 % interval from {value:g} to {error:g}, write {option}={centred}."
     if error >= no_knowledge:
         raise DataError(f"{said}, which leaves all shares possible; {hint}")
-    warnings.warn(
-        f"{said}, more than the value itself; {hint}", DataWarning, skip_file_prefixes=OWN_CODE
-    )
+    said = f"{said}, more than the value itself; {hint}"
+    warnings.warn(said, DataWarning, skip_file_prefixes=OWN_CODE)
     return value, error
 
 
@@ -250,7 +224,7 @@ class Labels(NamedTuple):
 
 
 def read_labels(l: Any, n: int, index: pd.Index | None) -> Labels:
-    """The labels of every row, in whichever of the two forms they come."""
+    """The labels of every row by one annotator, or by several in a table."""
     shape = np.shape(l)
     if len(shape) == 2 and shape[1] == 0:
         raise DataError(
@@ -258,24 +232,27 @@ def read_labels(l: Any, n: int, index: pd.Index | None) -> Labels:
         )
     l = read_several("l", l, index)
     if len(shape) != 2 or shape[1] == 1:
-        marks = zero_or_one(read_vector("l", l, n, index))[:, None]
-        refuse_idle(marks, ONE)
-        return Labels(marks, ONE)
+        found = Labels(zero_or_one(read_vector("l", l, n, index))[:, None], ONE)
+        refuse_idle(*found)
+        return found
     if shape[0] != n:
         if isinstance(l, pd.DataFrame):
-            refuse_long(l, n)
+            _refuse_long(l, n)
         turned = " Its rows and columns look exchanged: use l.T." if shape[1] == n else ""
         raise DataError(f"X has {n} rows but l has {shape[0]}. Both need one row per item.{turned}")
-    if isinstance(l, pd.DataFrame):
-        names = _names(l)
-        columns = [l.iloc[:, j] for j in range(shape[1])]
-    else:
-        names = tuple(f"annotator_{j}" for j in range(shape[1]))
-        columns = list(np.asarray(l).T)
+    if not isinstance(l, pd.DataFrame):
+        l = np.asarray(l)
+        l = pd.DataFrame(l, columns=[f"annotator_{j}" for j in range(shape[1])])
+    names = tuple(map(str, l.columns))
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise DataError(
+            f"l has duplicate annotator names: {some(twice)}. Every annotator is one column; "
+            "rename them, or merge the columns if they are one person."
+        )
     numbers = np.column_stack(
         [
-            _zero_one_or_nothing(f"l[{name!r}]", column, n, None, "not shown")
-            for name, column in zip(names, columns, strict=True)
+            _zero_one_or_nothing(f"l[{name!r}]", l.iloc[:, j], n, None, "not shown")
+            for j, name in enumerate(names)
         ]
     )
     matrix = np.where(np.isnan(numbers), NOT_SHOWN, numbers).astype(np.int8)
@@ -283,7 +260,7 @@ def read_labels(l: Any, n: int, index: pd.Index | None) -> Labels:
     return Labels(np.ascontiguousarray(matrix), names)
 
 
-def refuse_long(l: pd.DataFrame, n: int) -> None:
+def _refuse_long(l: pd.DataFrame, n: int) -> None:
     """Refuse a table with one line per row and annotator, with the line that turns it.
 
     Recognised by a column of 0 and 1 and two others of which every pair occurs once.
@@ -301,17 +278,6 @@ def refuse_long(l: pd.DataFrame, n: int) -> None:
     )
 
 
-def _names(l: pd.DataFrame) -> tuple[str, ...]:
-    names = tuple(str(c) for c in l.columns)
-    twice = sorted(c for c, count in Counter(names).items() if count > 1)
-    if twice:
-        raise DataError(
-            f"l has duplicate annotator names: {some(twice)}. Every annotator is one column; "
-            "rename them, or merge the columns if they are one person."
-        )
-    return names
-
-
 def _zero_one_or_nothing(
     name: str, values: Any, n: int, index: pd.Index | None, nothing: str
 ) -> Array:
@@ -327,7 +293,8 @@ def _zero_one_or_nothing(
 
 
 def refuse_idle(labels: NDArray[np.int8], annotators: tuple[str, ...]) -> None:
-    """Annotators about whom nothing can be learned, and tables that confuse 0 with NaN."""
+    """Refuse annotators of whom nothing can be learned, and tables that confuse 0 with NaN."""
+    marked = labels == 1
     if len(annotators) == 1:
         if not labels.any():
             raise DataError(
@@ -339,16 +306,12 @@ def refuse_idle(labels: NDArray[np.int8], annotators: tuple[str, ...]) -> None:
                 "are positives only, add the background rows with l = 0."
             )
         return
-
-    def named(idle: NDArray[np.bool_]) -> list[str]:
-        return [annotators[j] for j in np.flatnonzero(idle)]
-
-    if blind := named((labels == NOT_SHOWN).all(axis=0)):
+    if blind := [who for j, who in enumerate(annotators) if (labels[:, j] == NOT_SHOWN).all()]:
         raise DataError(
             f"Annotator(s) {some(blind)} saw no row (NaN everywhere). Leave them out: "
             f"l.drop(columns={blind!r})."
         )
-    if silent := named(~(labels == 1).any(axis=0)):
+    if silent := [who for j, who in enumerate(annotators) if not marked[:, j].any()]:
         raise DataError(
             f"Annotator(s) {some(silent)} labelled none of the rows they saw, so nothing ties "
             f"them to the class. Leave them out: l.drop(columns={silent!r})."
@@ -358,7 +321,7 @@ def refuse_idle(labels: NDArray[np.int8], annotators: tuple[str, ...]) -> None:
             "l holds no 0: 0 means seen and not labelled, NaN means not shown. If NaN stands for "
             "not labelled, use l.fillna(0)."
         )
-    if (labels == 1).any(axis=1).all():
+    if marked.any(axis=1).all():
         raise DataError(
             "Every row is labelled by somebody: rows that nobody labelled are needed. If these are "
             "positives only, add the background rows with l = 0."
@@ -366,11 +329,11 @@ def refuse_idle(labels: NDArray[np.int8], annotators: tuple[str, ...]) -> None:
 
 
 def refuse_label_among_features(values: Any, names: tuple[str, ...], labels: Labels) -> None:
-    """Columns that tell the labels of an annotator exactly."""
+    """Refuse columns that tell the labels of an annotator exactly."""
     for j, who in enumerate(labels.annotators):
         shown = labels.matrix[:, j] != NOT_SHOWN
         marks, seen = labels.matrix[shown, j] == 1, values if shown.all() else values[shown]
-        if marks.all() or not marks.any() or len(marks) < FEWEST_ROWS:
+        if marks.all() or not marks.any() or len(marks) < FEWEST_TOLD:
             continue
         for k in _columns_like(seen, marks):
             whose = "it equals l (or 1 - l)" if len(labels.annotators) == 1 else f"it tells {who}'s"

@@ -13,36 +13,45 @@ and Noto's estimate of c, and a fifth more, because some of the marked rows are 
 
 The shape of the class so comes from the classifier; its level, and the split of the labels'
 probability into class and propensity, stay with the few coefficients of the model. The propensity
-has no learned columns.
-
-Rows of the fit get the score of a classifier that was trained without them; new rows that of the
-classifier trained on all. Scores are kept within [0.001, 0.999].
+has no learned columns. Rows of the fit get the score of a classifier that was trained without them;
+new rows that of the classifier trained on all.
 
 A classifier sees the columns of the class on the internal scale, an array ``(n, k)``, and the
-labels 0/1: marked by anybody, or the class itself where it was audited.
+labels 0/1: marked by anybody, or the class itself where it was audited. Trained ones are kept as
+plain arrays, to predict and to save without pickle: trees, or a kernel. A kernel is a logistic
+regression on bumps around some rows (Nystroem's approximation):
+
+.. math:: \eta(x) = b + \sum_j w_j \exp(-\gamma \lVert x - c_j\rVert^2), \qquad
+    \min_{w, b} \; -\sum_i \log p(l_i \mid \eta(x_i)) + \tfrac{\lambda}{2}\, w^\top K w.
+
+A row's log-odds without the row follow from one Newton step, with :math:`g_i` its leverage:
+
+.. math:: \eta_{-i} = \eta_i - \frac{g_i}{1 - g_i}\, \frac{l_i - p_i}{p_i (1 - p_i)}.
+
+γ and λ are those by which rows left out in this way are predicted best.
 """
 
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit, log_expit
 from threadpoolctl import threadpool_limits
 
 from bayes_lepu.data.formulas import is_group
 from bayes_lepu.data.scaling import column_moments
-from bayes_lepu.data.scorers import MOST_ROWS, Kernel, KernelClassifier, Trees, as_arrays
 from bayes_lepu.errors import DataError, FileFormatError, ModelError
 from bayes_lepu.links import Array
+from bayes_lepu.runtime.compilation import compiled
 from bayes_lepu.suggestions import unknown
 
 if TYPE_CHECKING:
     from bayes_lepu.data.pu_data import PUData
 
 LEARNERS = ("boosting", "kernel", "trees")
-KINDS = (Kernel, Trees)  # of scorers that predict and are saved as arrays
 AUTO_LEARNERS = ("kernel", "trees")  # smooth shapes and steps; both have scores without refits
 FOLDS = 5  # so that a score is made with four fifths of the rows
 FEWEST_MARKS = 20  # four in a fold; with fewer the scores are noise
@@ -52,6 +61,15 @@ MANY_ROWS = 3000  # from here on the labels support larger trees
 # Of the mean score of marked rows: on the tuning tables 1.05, 1.2 and 1.4 gave nearly the same.
 SUREST = 1.2
 SOFT_END = 0.1  # τ: a score at c_k has log-odds of 2.7
+# Centres are drawn without a look at the labels: more among the marked would tell those. So many
+# rows are trained on, and predicted at a time: that bounds time and memory.
+CENTRES, MOST_ROWS = 150, 10_000
+WIDTHS = (0.3, 1.0, 3.0)  # γ times the number of columns
+PENALTIES = (1.0, 0.1)  # λ, the largest first: each begins where the last one ended
+STEPS, LONGEST, ENOUGH = 12, 5.0, 0.1  # of Newton, in log-odds
+# Standard deviations, since a kernel sees no shape in heavy tails; and the share of the largest
+# eigenvalue of K below which directions are rounding.
+FARTHEST, LOWEST = 3.0, 1e-8
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,12 +84,12 @@ class Learned:
     def log_odds(self, X: Array) -> Array:
         """The columns ``(n, K)`` of new rows, from their own columns on the internal scale."""
         seen = np.ascontiguousarray(X[:, self.columns])
-        scores = np.column_stack([_bounded(_score(scorer, seen)) for scorer in self.scorers])
-        return _relative_log_odds(scores, self.levels)
+        return _log_odds(np.column_stack([_score(one, seen) for one in self.scorers]), self.levels)
 
     def to_arrays(self) -> dict[str, Any]:
         """What a file holds of them, by name; `from_arrays` reads it back."""
-        if kinds := [type(s).__name__ for s in self.scorers if not isinstance(s, KINDS)]:
+        kinds = [type(s).__name__ for s in self.scorers if not isinstance(s, Kernel | Trees)]
+        if kinds:
             raise ModelError(
                 f"A fit whose class was learned by {', '.join(kinds)} cannot be saved: a file "
                 "holds trees and kernels. Use class_learner='boosting', 'kernel' or 'trees', or a "
@@ -79,12 +97,12 @@ class Learned:
             )
         out: dict[str, Any] = {"columns": self.columns, "levels": self.levels}
         for k, scorer in enumerate(self.scorers):
-            out |= {f"{name}_{k}": values for name, values in scorer.to_arrays().items()}
+            out |= {f"{name}_{k}": values.ravel() for name, values in scorer._asdict().items()}
         return out
 
     @classmethod
     def from_arrays(cls, names: Sequence[str], arrays: Mapping[str, Any]) -> "Learned":
-        """Inverse of `to_arrays`; arrays that are no trees are refused."""
+        """Inverse of `to_arrays`; arrays that are no trees or kernels are refused."""
         columns, levels = arrays["columns"].astype(np.intp), arrays["levels"].astype(float)
         if levels.shape != (len(names),) or not np.all((levels > 0) & (levels <= 1)):
             raise FileFormatError("The file holds a learned class whose levels are damaged.")
@@ -92,7 +110,7 @@ class Learned:
         for k in range(len(names)):
             own = {n.removesuffix(f"_{k}"): v for n, v in arrays.items() if n.endswith(f"_{k}")}
             kind: Any = Kernel if "centres" in own else Trees
-            scorers += (kind.from_arrays(own, width=columns.size),)
+            scorers += (kind.from_arrays(own, columns.size),)
         return cls(tuple(names), columns, scorers, levels)
 
 
@@ -146,9 +164,8 @@ def with_learned(data: "PUData", learners: Sequence[Any], random_seed: int) -> "
             "class_learner needs dense columns, and X is a sparse matrix. Use X.toarray(), or "
             "fewer columns (TruncatedSVD), or leave class_learner out."
         )
-    grouped = _grouped(data)
     groups = None
-    if grouped:
+    if grouped := _grouped(data):
         widest = max(grouped, key=len)
         levels = data.X[:, widest] * data.scale[widest] + data.center[widest]
         groups = np.where(levels.max(axis=1) > 0.5, levels.argmax(axis=1), len(widest))
@@ -163,8 +180,7 @@ def with_learned(data: "PUData", learners: Sequence[Any], random_seed: int) -> "
         random_seed=random_seed,
     )
     center, scale = column_moments(scores, data.weight)
-    scale = np.where(scale > 0, scale, 1.0)
-    return _with_columns(data, learned, scores, center, scale)
+    return _with_columns(data, learned, scores, center, np.where(scale > 0, scale, 1.0))
 
 
 def scored_by(like: "PUData", data: "PUData") -> "PUData":
@@ -173,6 +189,11 @@ def scored_by(like: "PUData", data: "PUData") -> "PUData":
     mask = like.is_learned
     scores = like.learned.log_odds(np.asarray(data.X))
     return _with_columns(data, like.learned, scores, like.center[mask], like.scale[mask])
+
+
+def without_learned(data: "PUData") -> "PUData":
+    """The same rows with the user's columns alone."""
+    return replace(data.columns(~data.is_learned), learned=None)
 
 
 def _with_columns(
@@ -213,11 +234,6 @@ def _target(data: "PUData") -> NDArray[np.int8]:
     return np.where(np.isnan(data.y), data.l, data.y).astype(np.int8)
 
 
-def without_learned(data: "PUData") -> "PUData":
-    """The same rows with the user's columns alone."""
-    return replace(data.columns(~data.is_learned), learned=None)
-
-
 def learn(
     learners: Sequence[Any],
     X: Array,
@@ -232,8 +248,7 @@ def learn(
     """Cross-fitted log-odds of the rows, and the classifiers trained on all of them.
 
     ``columns``: places in X of those the class may use; ``taken``: names that the new columns must
-    not have; ``weight``: of length 0 where every row counts once; ``groups``: rows of one group are
-    left out together.
+    not have; ``groups``: rows of one group are left out together.
     """
     marks = int(min(target.sum(), (1 - target).sum()))
     if marks < FEWEST_MARKS:
@@ -242,99 +257,80 @@ def learn(
             f"{int((1 - target).sum())} other rows; at least {FEWEST_MARKS} of each are needed. "
             "Leave class_learner out: the class is then a straight line in the columns."
         )
-    seen = np.ascontiguousarray(X[:, columns])
+    seen, n = np.ascontiguousarray(X[:, columns]), len(target)
     scores: list[Array] = []
     scorers: list[Any] = []
     names: list[str] = []
     with threadpool_limits(1, user_api="openmp"):  # two threads take eight times the CPU of one
         for k, learner in enumerate(learners):
-            make = _Maker(learner, len(target), random_seed + k)
-            whole = make.train(seen, target, weight)
-            score = make.left_out(whole, target, groups)
+            seed = (random_seed + k) % 2**32
+            whole = _trained(_new(learner, n, seed), seen, target, weight)
+            score = None if groups is not None else _left_out(learner, whole, target)
             if score is None:
-                score = np.empty(len(target))
+                score = np.empty(n)
                 for rest, fold in _folds(target, groups, random_seed):
-                    own = weight[rest] if weight.size else weight
-                    part = as_arrays(make.train(seen[rest], target[rest], own))
-                    score[fold] = _score(part, seen[fold])
-            scores.append(_bounded(score))
+                    part = _trained(_new(learner, n, seed), seen[rest], target[rest], weight[rest])
+                    score[fold] = _score(as_arrays(part), seen[fold])
+            scores.append(np.clip(score, SURE, 1 - SURE))
             scorers.append(as_arrays(whole))
-            names.append(_name(make.name, [*taken, *names]))
+            names.append(_name(learner, [*taken, *names]))
     found = np.column_stack(scores)
-    marked = np.average(found, axis=0, weights=target * (weight if weight.size else 1.0))
-    levels = np.minimum(SUREST * marked, 1.0)
-    learned = Learned(tuple(names), columns, tuple(scorers), levels)
-    return _relative_log_odds(found, levels), learned
+    levels = np.minimum(SUREST * np.average(found, axis=0, weights=target * weight), 1.0)
+    return _log_odds(found, levels), Learned(tuple(names), columns, tuple(scorers), levels)
 
 
-@dataclass(frozen=True)
-class _Maker:
-    """Makes and trains one kind of classifier, again and again with the same seed."""
+def _new(learner: Any, rows: int, seed: int) -> Any:
+    """A classifier of this kind, not yet trained."""
+    from sklearn.base import clone
+    from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier
 
-    learner: Any
-    rows: int
-    seed: int
+    many = rows >= MANY_ROWS
+    if learner == "boosting":
+        return HistGradientBoostingClassifier(
+            max_iter=150 if many else 60,
+            max_leaf_nodes=16 if many else 8,
+            early_stopping=False,
+            random_state=seed,
+        )
+    if learner == "kernel":
+        return KernelClassifier(seed)
+    if learner == "trees":
+        return ExtraTreesClassifier(
+            n_estimators=200,
+            min_samples_leaf=3,
+            bootstrap=True,
+            oob_score=True,
+            max_samples=MOST_ROWS if rows > MOST_ROWS else None,
+            random_state=seed,
+        )
+    classifier = clone(learner)
+    free = classifier.get_params().get("random_state", 0) is None
+    return classifier.set_params(random_state=seed) if free else classifier
 
-    @property
-    def name(self) -> str:
-        return self.learner if isinstance(self.learner, str) else type(self.learner).__name__
 
-    def train(self, X: Array, target: NDArray[np.int8], weight: Array) -> Any:
-        """A classifier trained on these rows."""
-        with warnings.catch_warnings():  # rows that are in every tree have the rate of all rows
-            warnings.filterwarnings("ignore", "Some inputs do not have OOB scores", UserWarning)
-            return self._trained(X, target, weight)
-
-    def _trained(self, X: Array, target: NDArray[np.int8], weight: Array) -> Any:
-        classifier = self._new()
-        if not weight.size or np.ptp(weight) == 0:  # bins by weights take ten times as long
+def _trained(classifier: Any, X: Array, target: NDArray[np.int8], weight: Array) -> Any:
+    """The classifier, trained on these rows."""
+    with warnings.catch_warnings():  # rows that are in every tree have the rate of all rows
+        warnings.filterwarnings("ignore", "Some inputs do not have OOB scores", UserWarning)
+        if np.ptp(weight) == 0:  # bins by weights take ten times as long
             return classifier.fit(X, target)
         try:
             return classifier.fit(X, target, sample_weight=weight)
         except TypeError as error:
             raise ModelError(
-                f"{self.name} cannot be trained with sample_weight ({error}). Use a classifier "
-                "whose fit takes it, such as class_learner='boosting'."
+                f"{type(classifier).__name__} cannot be trained with sample_weight ({error}). Use "
+                "a classifier whose fit takes it, such as class_learner='boosting'."
             ) from error
 
-    def left_out(
-        self, whole: Any, target: NDArray[np.int8], groups: NDArray[np.intp] | None
-    ) -> Array | None:
-        """Scores of the rows as if trained without them; None where classifiers are refitted."""
-        if self.learner not in AUTO_LEARNERS or groups is not None:
-            return None
-        if self.learner == "kernel":
-            return whole.left_out
-        score = whole.oob_decision_function_[:, 1]
-        return np.where(np.isnan(score), target.mean(), score)
 
-    def _new(self) -> Any:
-        from sklearn.base import clone
-        from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier
-
-        many = self.rows >= MANY_ROWS
-        if self.learner == "boosting":
-            return HistGradientBoostingClassifier(
-                max_iter=150 if many else 60,
-                max_leaf_nodes=16 if many else 8,
-                early_stopping=False,
-                random_state=self.seed % 2**32,
-            )
-        if self.learner == "kernel":
-            return KernelClassifier(self.seed % 2**32)
-        if self.learner == "trees":
-            return ExtraTreesClassifier(
-                n_estimators=200,
-                min_samples_leaf=3,
-                bootstrap=True,
-                oob_score=True,
-                max_samples=MOST_ROWS if self.rows > MOST_ROWS else None,
-                random_state=self.seed % 2**32,
-            )
-        classifier = clone(self.learner)
-        seeds = {k: self.seed % 2**32 for k in classifier.get_params() if k == "random_state"}
-        free = {k: v for k, v in seeds.items() if classifier.get_params()[k] is None}
-        return classifier.set_params(**free) if free else classifier
+def _left_out(learner: Any, whole: Any, target: NDArray[np.int8]) -> Array | None:
+    """Scores of the rows as if trained without them; None where classifiers are refitted."""
+    if not isinstance(learner, str) or learner == "boosting":
+        return None
+    if learner == "kernel":
+        return whole.left_out
+    score = whole.oob_decision_function_[:, 1]
+    return np.where(np.isnan(score), target.mean(), score)
 
 
 def _folds(
@@ -356,26 +352,220 @@ def _folds(
 
 
 def _score(scorer: Any, X: Array) -> Array:
-    """P(marked | x) by a classifier or by its arrays."""
-    if isinstance(scorer, KINDS):
-        return scorer.probability(X)
-    return np.asarray(scorer.predict_proba(X)[:, list(scorer.classes_).index(1)], dtype=float)
+    """P(marked | x) by a classifier or by its arrays, kept away from certainty."""
+    if isinstance(scorer, Kernel | Trees):
+        return np.clip(scorer.probability(X), SURE, 1 - SURE)
+    found = scorer.predict_proba(X)[:, list(scorer.classes_).index(1)]
+    return np.clip(np.asarray(found, dtype=float), SURE, 1 - SURE)
 
 
-def _bounded(score: Array) -> Array:
-    """Scores, kept away from certainty."""
-    return np.clip(score, SURE, 1 - SURE)
-
-
-def _relative_log_odds(scores: Array, levels: Array) -> Array:
+def _log_odds(scores: Array, levels: Array) -> Array:
     """The columns z of scores (n, K), relative to those of a surely positive row."""
     ratio = scores / levels
     return np.log(ratio) - np.log(SOFT_END * np.logaddexp(0.0, (1.0 - ratio) / SOFT_END))
 
 
-def _name(kind: str, taken: Sequence[str]) -> str:
+def _name(learner: Any, taken: Sequence[str]) -> str:
     """A name for a column of scores that no other column has."""
-    name, count = f"score({kind})", 2
+    kind, count = learner if isinstance(learner, str) else type(learner).__name__, 2
+    name = f"score({kind})"
     while name in taken:
         name, count = f"score({kind} {count})", count + 1
     return name
+
+
+class Kernel(NamedTuple):
+    """Bumps that add up to log-odds: c of shape (m, k), w of shape (m,), and γ and b."""
+
+    centres: Array
+    heights: Array
+    level: Array
+
+    def probability(self, X: Array) -> Array:
+        """P(marked | x) of every row."""
+        parts = np.split(X, range(MOST_ROWS, len(X), MOST_ROWS))
+        eta = [_bumps(part, self.centres, self.level[0]) @ self.heights for part in parts]
+        return expit(self.level[1] + np.concatenate(eta))
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, Any], width: int) -> "Kernel":
+        """Over ``width`` columns, from stored arrays; what does not fit together is refused."""
+        found = cls._make(np.asarray(arrays[name], dtype=float) for name in cls._fields)
+        fine = found.centres.size == found.heights.size * width and found.level.size == 2
+        if not (fine and all(np.isfinite(values).all() for values in found)):
+            raise FileFormatError("The file holds a learned class whose kernel is damaged.")
+        return found._replace(centres=found.centres.reshape(-1, width))
+
+
+class KernelClassifier:
+    """Trains a `Kernel`; ``left_out`` are the scores of the rows without themselves."""
+
+    def __init__(self, seed: int) -> None:
+        self.seed = seed
+
+    def fit(self, X: Array, y: NDArray[Any], sample_weight: Array | None = None) -> Self:
+        """Find the centres, the width, λ and the heights."""
+        rng = np.random.default_rng(self.seed)
+        rows = np.sort(rng.permutation(len(y))[:MOST_ROWS])
+        weight = np.ones(rows.size) if sample_weight is None else sample_weight[rows]
+        seen, target = X[rows], y[rows].astype(float)
+        centres = seen[rng.permutation(rows.size)[:CENTRES]]
+        gammas = np.array(WIDTHS) / X.shape[1]
+        found = [one for g in gammas for one in trained(seen, target, weight, centres, g)]
+        _, self.kernel, left_out = max(found, key=lambda one: one[0])
+        self.left_out = self.kernel.probability(X)
+        self.left_out[rows] = expit(left_out)
+        return self
+
+
+def _bumps(X: Array, centres: Array, gamma: float) -> Array:
+    """Heights (n, m) of the bumps around the centres."""
+    X, centres = (np.clip(values, -FARTHEST, FARTHEST) for values in (X, centres))
+    far = (X**2).sum(axis=1)[:, None] + (centres**2).sum(axis=1) - 2 * X @ centres.T
+    return np.exp(-gamma * np.maximum(far, 0.0))
+
+
+def trained(
+    X: Array, y: NDArray[Any], weight: Array, centres: Array, gamma: float
+) -> list[tuple[float, Kernel, Array]]:
+    """For every λ: how well rows are predicted without themselves, the kernel, those log-odds."""
+    size, axes = np.linalg.eigh(_bumps(centres, centres, gamma))
+    kept = size > LOWEST * size[-1]
+    axes = axes[:, kept] / np.sqrt(size[kept])
+    Z = np.column_stack([_bumps(X, centres, gamma) @ axes, np.ones(len(X))])
+    rate = np.clip(np.average(y, weights=weight), 1e-6, 1 - 1e-6)
+    beta = np.append(np.zeros(Z.shape[1] - 1), np.log(rate / (1 - rate)))
+    out = []
+    for penalty in PENALTIES:
+        ridge = np.append(np.full(beta.size - 1, penalty), 1e-9)
+        for _ in range(STEPS):
+            eta = Z @ beta
+            p = expit(eta)
+            curve = np.maximum(p * (1 - p), 1e-9)
+            inverse = np.linalg.inv((Z.T * (weight * curve)) @ Z + np.diag(ridge))
+            step = inverse @ (Z.T @ (weight * (y - p)) - ridge * beta)
+            longest = np.abs(Z @ step).max()
+            if longest < ENOUGH:
+                break
+            beta = beta + step * min(1.0, LONGEST / longest)
+        lever = np.minimum(weight * curve * ((Z @ inverse) * Z).sum(axis=1), 0.99)
+        left_out = eta - lever / (1 - lever) * (y - p) / curve
+        fit = float(weight @ np.where(y == 1, log_expit(left_out), log_expit(-left_out)))
+        kernel = Kernel(centres, axes @ beta[:-1], np.array([gamma, beta[-1]]))
+        out.append((fit, kernel, left_out))
+    return out
+
+
+class Trees(NamedTuple):
+    """Boosted trees, whose leaves add up to log-odds, or a forest, which averages probabilities.
+
+    The nodes of all trees stand one after another: places of the roots, and for every node its
+    column (-1: a leaf), children, which come after it, threshold (left: x <= threshold) and value.
+    """
+
+    roots: NDArray[np.int64]
+    feature: NDArray[np.int64]
+    left: NDArray[np.int64]
+    right: NDArray[np.int64]
+    threshold: Array
+    value: Array
+    base: Array  # of length 1: log-odds before any tree; NaN for a forest
+
+    def probability(self, X: Array) -> Array:
+        """P(marked | x) of every row."""
+        forest = bool(np.isnan(self.base[0]))
+        # scikit-learn's forests compare in single precision.
+        rows = X.astype(np.float32).astype(float) if forest else X
+        total = _sum_of_leaves(np.ascontiguousarray(rows), *self[:6])
+        return total / self.roots.size if forest else expit(self.base[0] + total)
+
+    @classmethod
+    def joined(cls, trees: list[tuple[Any, ...]], base: float) -> "Trees":
+        """Single trees (column, left, right, threshold, value of every node) as one."""
+        sizes = [len(feature) for feature, *_ in trees]
+        roots = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)
+        feature, left, right, threshold, value = map(np.concatenate, zip(*trees, strict=True))
+        moved = np.repeat(roots, sizes)
+        nodes = (feature, left + moved, right + moved)
+        return cls(
+            roots,
+            *(places.astype(np.int64) for places in nodes),
+            threshold.astype(float),
+            value.astype(float),
+            np.array([base]),
+        )
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, Any], width: int) -> "Trees":
+        """Trees over ``width`` columns from stored arrays; what is no tree is refused."""
+        kinds = (np.int64,) * 4 + (float,) * 3
+        found = cls._make(arrays[n].astype(k) for n, k in zip(cls._fields, kinds, strict=True))
+        nodes, inner = np.arange(found.feature.size), found.feature >= 0
+        sizes = {a.size for a in found[1:6]}
+        after = (found.left > nodes) & (found.right > nodes)
+        within = (found.left < nodes.size) & (found.right < nodes.size)
+        rooted = (found.roots >= 0) & (found.roots < nodes.size)
+        fine = sizes == {nodes.size} and found.roots.size > 0 and found.base.size == 1
+        fine = fine and bool((after & within)[inner].all() and rooted.all())
+        fine = fine and bool((found.feature < width).all() and np.isfinite(found.value).all())
+        if not fine:
+            raise FileFormatError("The file holds a learned class whose trees are damaged.")
+        return found
+
+
+def as_arrays(classifier: Any) -> Any:
+    """A trained classifier as a `Kernel` or `Trees`; itself where it is neither."""
+    from sklearn import ensemble
+
+    if isinstance(classifier, KernelClassifier):
+        return classifier.kernel
+    if list(getattr(classifier, "classes_", [])) == [0, 1]:
+        if isinstance(classifier, ensemble.HistGradientBoostingClassifier):
+            return _boosted(classifier) or classifier
+        if isinstance(classifier, ensemble.ExtraTreesClassifier | ensemble.RandomForestClassifier):
+            return Trees.joined([_forest_tree(one.tree_) for one in classifier.estimators_], np.nan)
+    return classifier
+
+
+def _boosted(classifier: Any) -> Trees | None:
+    """Boosted trees; None where their private form is not the one known here, or has categories."""
+    try:
+        nodes = [one.nodes for (one,) in classifier._predictors]
+        base = float(np.asarray(classifier._baseline_prediction).item())
+        if any(tree["is_categorical"].any() for tree in nodes):
+            return None
+        features = [np.where(tree["is_leaf"], -1, tree["feature_idx"]) for tree in nodes]
+        names = ("left", "right", "num_threshold", "value")
+        trees = [
+            (own, *(tree[name] for name in names))
+            for own, tree in zip(features, nodes, strict=True)
+        ]
+    except (AttributeError, KeyError, ValueError, TypeError):
+        return None
+    return Trees.joined(trees, base)
+
+
+def _forest_tree(tree: Any) -> tuple[Any, ...]:
+    left, right, share = tree.children_left, tree.children_right, tree.value[:, 0, :]
+    feature = np.where(left < 0, -1, tree.feature)
+    return feature, left, right, tree.threshold, share[:, 1] / share.sum(axis=1)
+
+
+@compiled()
+def _sum_of_leaves(
+    X: Array,
+    roots: NDArray[np.int64],
+    feature: NDArray[np.int64],
+    left: NDArray[np.int64],
+    right: NDArray[np.int64],
+    threshold: Array,
+    value: Array,
+) -> Array:
+    total = np.zeros(X.shape[0])
+    for root in roots:  # the nodes of one tree stay in the cache while all rows pass
+        for i in range(X.shape[0]):
+            at = root
+            while feature[at] >= 0:
+                at = left[at] if X[i, feature[at]] <= threshold[at] else right[at]
+            total[i] += value[at]
+    return total

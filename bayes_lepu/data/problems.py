@@ -4,9 +4,8 @@ A `Problem` is one column with one thing wrong. Problems of a kind share a sente
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -17,10 +16,10 @@ from bayes_lepu.suggestions import some
 
 
 class ProblemKind(Enum):
-    """What can be wrong with a column: a sentence, and what to do about it.
+    """What can be wrong with a column, in the order of the message.
 
-    In the order in which it is told. What to do is told to those who call from Python and to those
-    at the command line, and in other words of new rows, where the fit can no longer be changed.
+    A sentence, then what to do in Python and at the command line; last, in both, what to do of new
+    rows, where the fit can no longer be changed.
     """
 
     MISSING = (
@@ -97,11 +96,6 @@ class ProblemKind(Enum):
         "They carry no information and duplicate the intercept; drop them: exclude={columns}.",
         "They carry no information; leave them out: --exclude {names}.",
     )
-    COMPLEX = (
-        "Complex numbers, where real numbers are expected",
-        "Use X[{first}].abs(), or .real and .imag as two columns.",
-        "Leave them out: --exclude {names}.",
-    )
     OTHER = (
         "Values that are neither numbers nor categories",
         "Make numbers or categories of them, or leave them out: exclude={columns}.",
@@ -121,16 +115,11 @@ class ProblemKind(Enum):
         self, sentence: str, python: str, shell: str, new_python: str = "", new_shell: str = ""
     ) -> None:
         self.sentence = sentence
-        self._python = python, new_python or python
-        self._shell = shell, new_shell or shell
-
-    def remedy(self, *, shell: bool, new_rows: bool) -> str:
-        """What to do about it, with places for names and numbers."""
-        return (self._shell if shell else self._python)[new_rows]
+        # by "at the command line" and "of new rows"
+        self.remedies = (python, new_python or python), (shell, new_shell or shell)
 
 
-@dataclass(frozen=True)
-class Problem:
+class Problem(NamedTuple):
     """One column with one thing wrong: what it is, the column, and what was found."""
 
     kind: ProblemKind
@@ -148,33 +137,25 @@ class TableError(DataError):
         facts: Mapping[str, object] | None = None,
         new_rows: bool = False,
     ) -> None:
-        self.problems = tuple(problems)
-        self.facts = dict(facts or {})
-        self.new_rows = new_rows
+        self.problems, self.facts, self.new_rows = tuple(problems), dict(facts or {}), new_rows
         super().__init__(self.describe())
 
     def describe(self, *, subject: str = "X", shell: bool = False) -> str:
         """One line per kind of problem: what was found where, and what to do."""
         lines = []
         for kind in ProblemKind:
-            of_kind = [p for p in self.problems if p.kind is kind]
-            if not of_kind:
+            if not (own := [p for p in self.problems if p.kind is kind]):
                 continue
-            names = [p.column for p in of_kind]
-            found = [f"{p.column} ({p.found})" if p.found else p.column for p in of_kind]
-            remedy = kind.remedy(shell=shell, new_rows=self.new_rows).format(
-                first=repr(names[0]),
-                name=names[0],
-                columns=names,
-                names=",".join(names),
-                **self.facts,
-            )
-            lines.append(f"{kind.sentence}: {some(found, most=20)}. {remedy}")
+            names = [p.column for p in own]
+            found = some([f"{p.column} ({p.found})" if p.found else p.column for p in own], most=20)
+            said = {"first": repr(names[0]), "name": names[0], "columns": names}
+            said |= {"names": ",".join(names), **self.facts}
+            remedy = kind.remedies[shell][self.new_rows].format(**said)
+            lines.append(f"{kind.sentence}: {found}. {remedy}")
         if len(lines) == 1:
             return f"{subject} cannot be used as it is. {lines[0]}"
-        return f"{subject} cannot be used as it is, for {len(lines)} reasons:\n" + "\n".join(
-            f"- {line}" for line in lines
-        )
+        reasons = "\n".join(f"- {line}" for line in lines)
+        return f"{subject} cannot be used as it is, for {len(lines)} reasons:\n{reasons}"
 
 
 class JoinedError(DataError):
@@ -201,7 +182,5 @@ def gather(*readers: Callable[[], Any]) -> list[Any]:
 def first_row(marked: NDArray[np.bool_], index: pd.Index) -> str:
     """The first marked row by its label, and how many more there are."""
     places = np.flatnonzero(marked)
-    label = index[places[0]]
-    name = f"{index.name} {label}" if index.name is not None else f"{label}"
-    more = f" and {len(places) - 1} more" if len(places) > 1 else ""
-    return f"row {name}{more}"
+    name = f"{index.name} {index[places[0]]}" if index.name is not None else f"{index[places[0]]}"
+    return f"row {name}" + (f" and {len(places) - 1} more" if len(places) > 1 else "")

@@ -1,11 +1,4 @@
-"""Positive-unlabelled data as everything downstream takes them: `PUData`, made by `reading`.
-
-Conventions
------------
-``n`` rows, ``p`` columns. ``X`` is C-contiguous float64 of shape ``(n, p)`` on the internal
-scale ``(x - center) / scale``, or a sparse matrix (`scipy.sparse.csr_array`) of that shape, with a
-center of 0. ``y`` holds audited classes and NaN where the class is unknown.
-"""
+"""Positive-unlabelled data as everything downstream takes them: `PUData`, made by `reading`."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -21,14 +14,7 @@ from bayes_lepu.data.frames import match_columns, read_frame
 from bayes_lepu.data.labels import ONE
 from bayes_lepu.data.learned import Learned
 from bayes_lepu.data.scaling import column_moments, scaled
-from bayes_lepu.data.weights import (
-    are_counts,
-    counted_rows,
-    evenly_spaced,
-    find_all_repeats,
-    find_repeats,
-    random_keys,
-)
+from bayes_lepu.data.weights import counted_rows, evenly_spaced, find_repeats, random_keys
 from bayes_lepu.links import Array, RowKind, row_kinds
 from bayes_lepu.rows import NOT_SHOWN, UNKNOWN, Rows, make_rows
 from bayes_lepu.rows.sparse_matrices import as_dense, is_sparse
@@ -38,66 +24,49 @@ Sums = tuple[Any, ...]  # numbers and arrays, which add up over the rows
 
 @dataclass(frozen=True, eq=False)
 class PUData:
-    """Validated positive-unlabelled data on the internal scale.
+    """Validated positive-unlabelled data: n rows, p columns, J annotators."""
 
-    Attributes
-    ----------
-    X : (n, p) array or csr_array
-        Features on the internal scale.
-    labels : (n, J) int8 array
-        1 marked, 0 seen and not marked, -1 not shown; one column per annotator.
-    y : (n,) array
-        Audited classes, NaN where unknown.
-    feature_names : tuple of str
-    named : bool
-        Whether the names came from the user, and so are matched in predictions.
-    center, scale : (p,) arrays
-        Internal scale is ``(x - center) / scale``.
-    class_mask, selection_mask : (p,) bool arrays
-        Columns that enter t and s.
-    index : pandas.Index
-        Row labels, carried into every table of results.
-    weight : (n,) array
-        How often every row counts.
-    encoding : Encoding
-        How the user's columns became columns of numbers.
-    annotators : tuple of str
-        Their names, in the order of the columns of ``labels``.
-    outside : (2, 2) array
-        Value and standard error of the class prior π and of the label frequency c known from
-        elsewhere; NaN where nothing is.
-    drawn : (n, 2) array
-        Round in which every row was audited (0: never), and the probability with which it was
-        drawn (1: chosen), where the audits were planned; else of length 0.
-    visit_names : tuple of str
-        Columns that differ between the annotators of a row; the last columns of X, one per
-        annotator for every name.
-    learned : Learned or None
-        Learned columns of the class; they stand before those of visits.
-    """
-
-    X: Array
-    labels: NDArray[np.int8]
-    y: Array
+    X: Array  # (n, p), ``(x - center) / scale``, by rows; or a csr_array, with a center of 0
+    labels: NDArray[np.int8]  # (n, J): 1 marked, 0 seen and not marked, -1 not shown
+    y: Array  # (n,): audited classes, NaN where unknown
     feature_names: tuple[str, ...]
-    named: bool
-    center: Array
-    scale: Array
-    class_mask: NDArray[np.bool_]
-    selection_mask: NDArray[np.bool_]
-    index: pd.Index
-    weight: Array
+    named: bool  # whether names are the user's, and so are matched in predictions
+    center: Array  # (p,)
+    scale: Array  # (p,)
+    class_mask: NDArray[np.bool_]  # (p,): columns that enter t
+    selection_mask: NDArray[np.bool_]  # (p,): columns that enter s
+    index: pd.Index  # row labels, carried into every table of results
+    weight: Array  # (n,): how often every row counts
     encoding: Encoding = field(default_factory=Encoding)
     annotators: tuple[str, ...] = ONE
+    # Value and standard error of π and of c known from outside; NaN where nothing is.
     outside: Array = field(default_factory=lambda: np.full((2, 2), np.nan))
+    # (n, 2): round in which every row was audited (0: never) and the probability with which it was
+    # drawn (1: chosen); of length 0 where the audits were not planned.
     drawn: Array = field(default_factory=lambda: np.zeros((0, 2)))
+    # Columns that differ between annotators: the last of X, J for every name.
     visit_names: tuple[str, ...] = ()
-    learned: Learned | None = None
+    learned: Learned | None = None  # its columns stand before those of visits
 
     @property
     def n(self) -> int:
         """Number of rows in memory."""
         return self.X.shape[0]
+
+    @property
+    def n_all(self) -> int:
+        """Number of rows in all, wherever they are."""
+        return self.n
+
+    @property
+    def p(self) -> int:
+        """Number of columns."""
+        return len(self.feature_names)
+
+    @property
+    def n_annotators(self) -> int:
+        """Number of annotators."""
+        return len(self.annotators)
 
     @property
     def is_sparse(self) -> bool:
@@ -115,24 +84,14 @@ class PUData:
         return self.in_memory and not self.is_sparse
 
     @property
-    def dense(self) -> "PUData":
-        """The same with a dense X."""
-        return replace(self, X=as_dense(self.X)) if self.is_sparse else self
-
-    @property
-    def n_all(self) -> int:
-        """Number of rows in all, wherever they are."""
-        return self.n
-
-    @property
-    def p(self) -> int:
-        """Number of columns."""
-        return len(self.feature_names)
-
-    @property
     def terms(self) -> dict[str, tuple[int, ...]]:
         """Positions of the columns of X that belong to each column of the user's."""
         return self.encoding.terms(self._own_names)
+
+    @property
+    def blocks(self) -> dict[str, tuple[int, ...]]:
+        """Those of smooth terms and group intercepts, whose coefficients share a scale."""
+        return self.encoding.blocks(self._own_names)
 
     @property
     def given_width(self) -> int:
@@ -143,6 +102,11 @@ class PUData:
     def _own_names(self) -> tuple[str, ...]:
         names, learned = self.feature_names[: self.given_width], self.is_learned
         return tuple(name for name, other in zip(names, learned, strict=False) if not other)
+
+    @property
+    def user_columns(self) -> tuple[str, ...]:
+        """The user's columns, which new rows need."""
+        return tuple(c.name for c in self.encoding.columns) or self._own_names
 
     @cached_property
     def is_learned(self) -> NDArray[np.bool_]:
@@ -156,24 +120,10 @@ class PUData:
         shape = len(self.visit_names), self.n_annotators
         return np.arange(self.p - shape[0] * shape[1], self.p).reshape(shape)
 
-    @property
-    def blocks(self) -> dict[str, tuple[int, ...]]:
-        """Those of smooth terms and group intercepts, whose coefficients share a scale."""
-        design = self.encoding.design
-        if design is None:
-            return {}
-        terms = self.terms
-        return {term: terms[term] for term in design.blocks if term in terms}
-
-    @property
-    def n_annotators(self) -> int:
-        """Number of annotators."""
-        return len(self.annotators)
-
     @cached_property
     def l(self) -> NDArray[np.int8]:
         """Whether anybody marked the row."""
-        return (self.labels == 1).any(axis=1).astype(np.int8)
+        return self.marked.any(axis=1).astype(np.int8)
 
     @cached_property
     def kind(self) -> NDArray[np.int8]:
@@ -189,6 +139,11 @@ class PUData:
     def kind_weights(self) -> Array:
         """Sum of the weights of the rows of every kind, in all."""
         return np.bincount(self.kind, weights=self.weight, minlength=len(RowKind))
+
+    @property
+    def n_audited(self) -> int:
+        """Number of rows whose class was checked, in all."""
+        return int(self.kind_counts[RowKind.MISSED :].sum())
 
     @property
     def shown(self) -> NDArray[np.bool_]:
@@ -223,7 +178,7 @@ class PUData:
         if not self.weighted:
             return self.evenly(most)
         there = np.flatnonzero(self.weight > 0)
-        counted = are_counts(self.weight)
+        counted = bool(np.all(self.weight == np.round(self.weight)))
         keep = (
             counted_rows(self.weight, most) if counted else there[evenly_spaced(there.size, most)]
         )
@@ -232,15 +187,15 @@ class PUData:
     @cached_property
     def distinct(self) -> "PUData":
         """The same with identical rows counted instead of repeated, where many are identical."""
-        return self._counting(find_repeats)
+        return self._counting(few=False)
 
     @property
     def counted(self) -> "PUData":
         """The same with identical rows counted instead of repeated, however few they are."""
-        return self._counting(find_all_repeats)
+        return self._counting(few=True)
 
-    def _counting(self, find: Callable[..., Any]) -> "PUData":
-        found = None if self.is_sparse else find(self.X, self.labels, self.y)
+    def _counting(self, *, few: bool) -> "PUData":
+        found = None if self.is_sparse else find_repeats(self.X, self.labels, self.y, few=few)
         if found is None:
             return self
         first, kind = found
@@ -306,27 +261,13 @@ class PUData:
 
     def rescaled(self, center: Array, scale: Array) -> "PUData":
         """The same rows with every column moved and stretched once more."""
-        return replace(
-            self,
-            X=_in_row_order((self.X - center) / scale),
-            center=self.center + self.scale * center,
-            scale=self.scale * scale,
-        )
+        X, center = _in_row_order((self.X - center) / scale), self.center + self.scale * center
+        return replace(self, X=X, center=center, scale=self.scale * scale)
 
     @cached_property
     def column_moments(self) -> tuple[Array, Array]:
         """Mean and standard deviation of the columns of X."""
         return column_moments(self.X, self.weight)
-
-    @property
-    def user_columns(self) -> tuple[str, ...]:
-        """The user's columns, which new rows need."""
-        return tuple(c.name for c in self.encoding.columns) or self._own_names
-
-    @property
-    def n_audited(self) -> int:
-        """Number of rows whose class was checked, in all."""
-        return int(self.kind_counts[RowKind.MISSED :].sum())
 
     @property
     def class_dim(self) -> str:
@@ -340,20 +281,17 @@ class PUData:
 
     @property
     def swap_symmetric(self) -> bool:
-        """Whether exchanging the two factors leaves the SPM likelihood as it is."""
+        """Whether swapping t and s leaves the SPM likelihood as it is."""
         same = bool(np.array_equal(self.class_mask, self.selection_mask))
         return same and self.n_audited == 0 and self.n_annotators == 1 and self.is_closed
 
-    @cached_property
+    @property
     def is_closed(self) -> bool:
         """Whether nothing is known from outside about π or c."""
         return bool(np.isnan(self.outside[:, 0]).all())
 
     def transform(self, X: Any) -> tuple[Array, pd.Index]:
-        """New rows on the internal scale, columns matched by name where names are known.
-
-        Columns of visits are those of an average visit.
-        """
+        """New rows on the internal scale; columns of visits are those of an average visit."""
         table = read_frame(X, like=self.user_columns)
         dense = self.center.any() or self.encoding.columns or self.visit_names
         if not dense and (sparse := table.without(self.encoding.aside).sparse()).is_sparse:
@@ -373,10 +311,7 @@ class PUData:
         return X
 
     def original_scale(self, slope: Array, intercept: Array) -> tuple[Array, Array]:
-        """Coefficients on the user's own scale, from those on the internal scale.
-
-        Works on any leading draw dimensions: ``slope`` is ``(..., p)``.
-        """
+        """Coefficients (..., p) and (...) on the user's own scale, from the internal scale."""
         raw = slope / self.scale
         return raw, intercept - raw @ self.center
 

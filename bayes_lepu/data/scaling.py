@@ -40,7 +40,10 @@ def standardise(
         # Squares vanish or overflow where the numbers themselves do not.
         extreme = np.flatnonzero((spread < TINY) | ~np.isfinite(spread))
         for j in extreme:
-            spread[j] = _spread(centred[:, j], share)
+            largest = float(np.max(np.abs(centred[:, j])))
+            spread[j] = largest
+            if largest and np.isfinite(largest):
+                spread[j] *= float(np.sqrt(share @ (centred[:, j] / largest) ** 2))
     _refuse_constant(is_constant(center, spread) & np.isfinite(center), names, "")
     extreme = extreme if not standardize else np.flatnonzero(~np.isfinite(center + spread))
     if extreme.size:
@@ -70,25 +73,15 @@ def standardise_sparse(
     deviation; divided by it, rare words would weigh most.
     """
     with np.errstate(over="ignore", invalid="ignore"):
-        mean, spread = moments(matrix, weight / weight.sum())
+        mean, spread = column_moments(matrix, weight)
     how = ": keep = np.diff(X.tocsc().indptr) > 0, then X[:, keep], also of new rows"
     _refuse_constant(is_constant(mean, spread), names, how)
-    extreme = np.flatnonzero(~np.isfinite(spread))
-    if extreme.size:
+    if (extreme := np.flatnonzero(~np.isfinite(spread))).size:
         raise too_extreme([names[j] for j in extreme])
     scale = np.ones_like(spread)
     if standardize:
         scale = abs(matrix[weight > 0]).max(axis=0).toarray().ravel()
     return np.zeros_like(spread), scale, scaled(matrix, 1 / scale)
-
-
-def column_moments(X: Any, weight: Array | None = None) -> tuple[Array, Array]:
-    """Mean and standard deviation of the columns of a table, dense or sparse."""
-    if issparse(X):
-        weight = np.ones(X.shape[0]) if weight is None else weight
-        return moments(X, weight / weight.sum())
-    mean = np.average(X, axis=0, weights=weight)
-    return mean, np.sqrt(np.average((X - mean) ** 2, axis=0, weights=weight))
 
 
 def _refuse_constant(constant: NDArray[np.bool_], names: tuple[str, ...], how: str) -> None:
@@ -99,26 +92,22 @@ def _refuse_constant(constant: NDArray[np.bool_], names: tuple[str, ...], how: s
         )
 
 
-def _spread(centred: Array, share: Array) -> float:
-    """Standard deviation of a column in units of its largest deviation."""
-    largest = float(np.max(np.abs(centred)))
-    if largest == 0 or not np.isfinite(largest):
-        return largest
-    return largest * float(np.sqrt(share @ (centred / largest) ** 2))
-
-
 def scaled(matrix: Any, factor: Array) -> Any:
     """The same with every column multiplied by its factor."""
     parts = matrix.data * factor[matrix.indices], matrix.indices, matrix.indptr
     return csr_array(parts, shape=matrix.shape)
 
 
-def moments(matrix: Any, share: Array) -> tuple[Array, Array]:
-    """Mean and standard deviation of every column, with the rows' shares of the weight."""
-    p = matrix.shape[1]
-    of_cell = np.repeat(share, np.diff(matrix.indptr))
-    mean = share @ matrix
-    away = np.square(matrix.data - mean[matrix.indices])
-    squares = np.bincount(matrix.indices, weights=of_cell * away, minlength=p)
-    empty = 1.0 - np.bincount(matrix.indices, weights=of_cell, minlength=p)
+def column_moments(X: Any, weight: Array | None = None) -> tuple[Array, Array]:
+    """Mean and standard deviation of the columns of a table, dense or sparse."""
+    weight = np.ones(X.shape[0]) if weight is None else weight
+    if not issparse(X):
+        mean = np.average(X, axis=0, weights=weight)
+        return mean, np.sqrt(np.average((X - mean) ** 2, axis=0, weights=weight))
+    share = weight / weight.sum()
+    p, of_cell = X.shape[1], np.repeat(share, np.diff(X.indptr))
+    mean = share @ X
+    away = np.square(X.data - mean[X.indices])
+    squares = np.bincount(X.indices, weights=of_cell * away, minlength=p)
+    empty = 1.0 - np.bincount(X.indices, weights=of_cell, minlength=p)
     return mean, np.sqrt(squares + np.maximum(empty, 0.0) * mean**2)

@@ -13,10 +13,8 @@ from numpy.typing import NDArray
 
 from bayes_lepu.links import Array
 
-
-def are_counts(weight: Array) -> bool:
-    """Whether the weights are whole numbers."""
-    return bool(np.all(weight == np.round(weight)))
+FEWEST_ROWS = 1_000  # below which counting rows saves nothing
+LOOK = 20_000  # rows of a first look: without a repeat among them, the table has too few to matter
 
 
 def counted_rows(weight: Array, most: int) -> NDArray[np.intp]:
@@ -24,8 +22,8 @@ def counted_rows(weight: Array, most: int) -> NDArray[np.intp]:
 
     Of weights that are no counts as many rows as there are.
     """
-    count = int(min(weight.sum(), most)) if are_counts(weight) else min(weight.size, most)
-    return evenly_by_weight(weight, count)
+    counts = np.all(weight == np.round(weight))
+    return evenly_by_weight(weight, int(min(weight.sum() if counts else weight.size, most)))
 
 
 def random_keys(start: int, count: int) -> Array:
@@ -54,40 +52,30 @@ def total_and_error(values: Array, weight: Array) -> tuple[float, float]:
     enlarged.
     """
     off = values - np.average(values, weights=weight)
-    squares = weight if are_counts(weight) else weight**2
+    squares = weight if np.all(weight == np.round(weight)) else weight**2
     return float(weight @ values), float(np.sqrt(squares @ off**2))
 
 
-FEWEST_ROWS = 1_000  # below which counting rows saves nothing
-LOOK = 20_000  # rows of a first look: without a repeat among them, the table has too few to matter
-
-
-def find_repeats(*tables: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[np.intp]] | None:
+def find_repeats(
+    *tables: NDArray[Any], few: bool = False
+) -> tuple[NDArray[np.intp], NDArray[np.intp]] | None:
     """Position of the first row of every kind, and the kind of every row; None without many.
 
-    Parameters
-    ----------
-    *tables : arrays of n rows
-        Side by side they are the table.
+    ``tables`` have n rows each and stand side by side. ``few``: however few rows repeat.
     """
+
+    def keys(rows: Any) -> NDArray[np.uint64]:
+        """A number of 64 bits for every row, the same for identical rows alone in practice."""
+        side_by_side = np.column_stack([t[rows] for t in tables]).astype(float) + 0.0  # no "-0.0"
+        return pd.util.hash_pandas_object(pd.DataFrame(side_by_side), index=False).to_numpy()
+
     n = len(tables[0])
-    if n < FEWEST_ROWS:
+    if n < FEWEST_ROWS and not few:
         return None
-    if n > LOOK:
-        some = np.random.default_rng(0).choice(n, LOOK, replace=False)
-        if len(pd.unique(_keys(*(table[some] for table in tables)))) == LOOK:
+    if n > LOOK and not few:
+        first_look = np.random.default_rng(0).choice(n, LOOK, replace=False)
+        if len(pd.unique(keys(first_look))) == LOOK:
             return None
-    first, kind = find_all_repeats(*tables)
-    return None if len(first) > n / 2 else (first, kind)
-
-
-def find_all_repeats(*tables: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """The same however few there are."""
-    keys = _keys(*tables)
-    return np.flatnonzero(~pd.Series(keys).duplicated()), pd.factorize(keys)[0]
-
-
-def _keys(*tables: NDArray[Any]) -> NDArray[np.uint64]:
-    """A number of 64 bits for every row, the same for identical rows and else never in practice."""
-    side_by_side = np.column_stack(tables).astype(float) + 0.0  # no "-0.0"
-    return pd.util.hash_pandas_object(pd.DataFrame(side_by_side), index=False).to_numpy()
+    found = keys(slice(None))
+    first, kind = np.flatnonzero(~pd.Series(found).duplicated()), pd.factorize(found)[0]
+    return None if len(first) > n / 2 and not few else (first, kind)

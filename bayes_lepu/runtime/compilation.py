@@ -19,7 +19,7 @@ from numba import config, njit
 from bayes_lepu.errors import OWN_CODE, LepuWarning, tell
 
 SOURCES = (
-    "data/scorers.py",
+    "data/learned.py",
     "rows",
     "links.py",
     "model/compiled.py",

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bayes_lepu.rows.sparse_matrices import as_dense
 from bayes_lepu.runtime.interruption import stops_at_once
 from bayes_lepu.verdict import labels, levels, naming, rivals, several_annotators
 from bayes_lepu.verdict.columns import check_columns
@@ -58,12 +59,10 @@ def diagnose(fit: "Fit") -> Identifiability:
     >>> lepu.diagnose(fit).level
     3
     """
-    # A sparse table of 80 MB or less is made dense to be judged.
-    small = fit.density.dim <= MAX_DIM and fit.data.n * fit.data.p <= 10_000_000
-    # A sparse table is judged on dense rows, where these are few enough.
-    evidence = evidence_of(
-        replace(fit, data=fit.data.dense) if fit.data.is_sparse and small else fit
-    )
+    # A sparse table of 80 MB or less is judged on dense rows.
+    if fit.data.is_sparse and fit.density.dim <= MAX_DIM and fit.data.n * fit.data.p <= 10_000_000:
+        fit = replace(fit, data=replace(fit.data, X=as_dense(fit.data.X)))
+    evidence = evidence_of(fit)
     checks = [found for check in CHECKS for found in check(evidence)]
     _ = evidence.figures, evidence.agreement  # for who shows the verdict
     ends = pi_range(evidence, checks)
