@@ -14,7 +14,7 @@ the same rows as in memory. Tables of few rows are read into memory altogether.
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
-from functools import cached_property, partial
+from functools import partial
 from operator import methodcaller
 from typing import TYPE_CHECKING, Any, Self
 

@@ -17,7 +17,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bayes_lepu.data.formulas import Design, gap_name, is_group, learn_design
-from bayes_lepu.data.frames import Table, check_names, match_columns, numbers, refuse_empty
+from bayes_lepu.data.frames import Table, check_names, check_table, match_columns, numbers
 from bayes_lepu.data.problems import Problem, ProblemKind, TableError, first_row
 from bayes_lepu.data.weights import counted_rows
 from bayes_lepu.errors import DataError
@@ -75,10 +75,9 @@ def read_cells(column: pd.Series, name: str, *, by_level: bool = False) -> pd.Se
 
 def _levels(column: pd.Series) -> pd.Series:
     """Levels as text, so that 1, 1.0 and "1" in another file are the same level."""
-    found = column.array if isinstance(column.dtype, pd.CategoricalDtype) else None
-    cells = pd.Categorical(column) if found is None else found.remove_unused_categories()
+    cells = pd.Categorical(column).remove_unused_categories()
     texts = [level_text(value) for value in cells.categories]
-    levels = sorted(set(texts)) if found is None else list(dict.fromkeys(texts))
+    levels = list(dict.fromkeys(texts) if has_levels(column) else sorted(set(texts)))
     values = np.array([*texts, None], dtype=object)[cells.codes]
     return pd.Series(pd.Categorical(values, levels), column.index)
 
@@ -136,26 +135,13 @@ def text_among_numbers(cells: pd.Series, name: str) -> Problem | None:
 
 @dataclass(frozen=True)
 class Column:
-    """How one column of the user's is read, before it becomes columns of numbers.
-
-    Attributes
-    ----------
-    name : str
-    levels : tuple of str or None
-        Levels of a category, the reference first; None for numbers.
-    fill : float, str or None
-        What stands in for a missing cell; None where a missing cell is an error.
-    indicator : bool
-        Whether a further column shows which cells had no value.
-    missing : int
-        Missing cells among the training rows.
-    """
+    """How one column of the user's is read, before it becomes columns of numbers."""
 
     name: str
-    levels: tuple[str, ...] | None = None
-    fill: float | str | None = None
-    indicator: bool = False
-    missing: int = 0
+    levels: tuple[str, ...] | None = None  # of a category, the reference first
+    fill: float | str | None = None  # stands in for a missing cell; None where that is an error
+    indicator: bool = False  # whether a further column shows which cells had no value
+    missing: int = 0  # cells among the training rows
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -211,34 +197,16 @@ class Column:
 
 @dataclass(frozen=True)
 class Encoding:
-    """How a table becomes columns of numbers; without ``columns``, as it is.
+    """How a table becomes columns of numbers."""
 
-    Attributes
-    ----------
-    columns : tuple of Column
-        One per column of the user's; empty where every column is a plain number.
-    means : tuple of float
-        Means of the columns of numbers over the training rows, which stand in for unseen levels;
-        empty where no column has levels.
-    missing : {"error", "drop", "indicator", "impute"}
-        What is done about missing cells.
-    unseen : {"error", "average", "reference"}
-        What stands in for a level that no training row had.
-    aside : tuple of str
-        Columns of the user's table that are no features, which new rows may bring along.
-    dropped : int
-        Training rows left out for their missing cells.
-    design : Design or None
-        The formulas and what they learned, where the columns come from formulas.
-    """
-
-    columns: tuple[Column, ...] = ()
+    columns: tuple[Column, ...] = ()  # of the user's; empty where all are plain numbers
+    # Of the columns of numbers over the training rows, where some column has levels.
     means: tuple[float, ...] = ()
-    missing: str = "error"
-    unseen: str = "error"
-    aside: tuple[str, ...] = ()
-    dropped: int = 0
-    design: Design | None = None
+    missing: str = "error"  # one of `MISSING`
+    unseen: str = "error"  # one of `UNSEEN`: what stands in for a level that no training row had
+    aside: tuple[str, ...] = ()  # the user's columns that are no features; new rows may have them
+    dropped: int = 0  # training rows left out for their missing cells
+    design: Design | None = None  # the formulas, where the columns come from formulas
 
     @property
     def groups(self) -> list[tuple[str, tuple[str, ...], tuple[str, ...]]]:
@@ -265,11 +233,6 @@ class Encoding:
         terms, blocks = self.terms(feature_names), self.design.blocks if self.design else ()
         return {term: terms[term] for term in blocks if term in terms}
 
-    @property
-    def missing_cells(self) -> dict[str, int]:
-        """Missing cells among the training rows, for the columns that had any."""
-        return {c.name: c.missing for c in self.columns if c.missing}
-
     def summary(self) -> str:
         """What was done to the table, in words; nothing where it was taken as it is."""
         parts = []
@@ -277,7 +240,7 @@ class Encoding:
             parts.append("formulas " + ", ".join(repr(f) for f in self.design.formulas))
         if levels := [f"{c.name} ({len(c.levels)} levels)" for c in self.columns if c.levels]:
             parts.append(f"categories {some(levels)}")
-        if gaps := [f"{name} ({k})" for name, k in self.missing_cells.items()]:
+        if gaps := [f"{c.name} ({c.missing})" for c in self.columns if c.missing]:
             treated = {
                 "indicator": "filled by the mean, with a column that says so",
                 "impute": "filled by the mean or the most frequent level",
@@ -288,7 +251,9 @@ class Encoding:
 
     def accept_unseen(self, how: str) -> "Encoding":
         """The same encoding with another choice for levels that no training row had."""
-        return replace(self, unseen=check_choice("unseen", how, UNSEEN))
+        if how not in UNSEEN:
+            raise DataError(unknown("unseen", how, UNSEEN))
+        return replace(self, unseen=how)
 
     def to_dict(self) -> dict[str, Any]:
         """A value that JSON knows."""
@@ -311,13 +276,6 @@ class Encoding:
         return cls(**fields(stored) | {"columns": columns, "design": design})
 
 
-def check_choice(option: str, value: str, known: tuple[str, ...]) -> str:
-    """The value, or an error that lists what is known."""
-    if value not in known:
-        raise DataError(unknown(option, value, known))
-    return value
-
-
 def learn_table(
     table: Table,
     *,
@@ -330,13 +288,12 @@ def learn_table(
 
     All rows are kept where there is no mask of them.
     """
-    check_choice("missing", missing, MISSING)
-    refuse_empty(table)
-    check_names(table.names)
+    if missing not in MISSING:
+        raise DataError(unknown("missing", missing, MISSING))
+    check_table(table)
     encoding = Encoding(missing=missing, aside=aside, design=design)
-    if table.is_sparse:
-        return table.cells, encoding, None
-    if design is None and (plain := _floats(table)) is not None:
+    plain = table.cells if table.is_sparse else None if design else _floats(table)
+    if plain is not None:
         return plain, encoding, None
     cells, complete = _training_cells(table, design, missing)
     counts = {name: int(found.isna().sum()) for name, found in cells.items()}
@@ -486,24 +443,8 @@ def _numbers(
     return values
 
 
-def columns_of_formulas(design: Design, table: Table) -> tuple[str, ...]:
-    """The columns of X that no formula needs; those a formula needs must be there."""
-    if not table.named:
-        raise DataError("Formulas name columns, but X has none. Pass a DataFrame.")
-    for variable in design.variables:
-        if variable not in table.names:
-            raise DataError(
-                f"A formula names {variable!r}, which is not a column of X."
-                f"{did_you_mean(variable, table.names)} Columns: {some(table.names, most=12)}."
-            )
-    return tuple(name for name in table.names if name not in design.variables)
-
-
 def column_places(names: Sequence[str]) -> dict[Any, int]:
-    """Positions of the columns by name and by number, whichever way they are asked for.
-
-    In a table whose columns are labelled by numbers a number is a label, elsewhere a position.
-    """
+    """Places of columns by name and by number: a label where labels are numbers, else a place."""
     labels = {int(name): j for j, name in enumerate(names) if name.isdecimal()}
     return {name: j for j, name in enumerate(names)} | (labels or {j: j for j in range(len(names))})
 

@@ -42,30 +42,15 @@ Terms = dict[str, tuple[tuple[str, ...], tuple[str, ...]]]  # columns and variab
 
 @dataclass(frozen=True)
 class Design:
-    """What is needed to write the columns of two formulas for any rows.
+    """The columns of two formulas, for the class and for the propensity, of any rows."""
 
-    Attributes
-    ----------
-    formulas : tuple of str
-        The right-hand sides for the class and for the propensity, without group terms.
-    groups : tuple of tuple of str
-        The columns whose levels have intercepts of their own, for each factor.
-    state : str
-        What the functions learned, by term: numbers and lists of numbers as JSON.
-    terms : tuple of (str, tuple of str, tuple of str)
-        Each term with its columns and the user's columns in it.
-    gaps : tuple of tuple of str
-        The user's columns of numbers with an indicator of missing cells, for each factor.
-    owned : tuple of tuple of str
-        The columns of each factor.
-    """
-
-    formulas: tuple[str, str]
-    groups: tuple[tuple[str, ...], tuple[str, ...]]
-    state: str = "{}"
+    formulas: tuple[str, str]  # the right-hand sides without group terms
+    groups: tuple[tuple[str, ...], tuple[str, ...]]  # whose levels have intercepts of their own
+    state: str = "{}"  # what the functions learned, by term: numbers as JSON
+    # Each term with its columns and the user's columns in it.
     terms: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = ()
-    gaps: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
-    owned: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
+    gaps: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())  # with an indicator of missing cells
+    owned: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())  # the columns of each factor
 
     @property
     def blocks(self) -> tuple[str, ...]:

@@ -110,8 +110,7 @@ def by_narwhals(X: Any, name: str) -> pd.DataFrame | None:
             return pd.Categorical(series.to_list(), series.cat.get_categories().to_list())
         return pd.Series(series.to_list(), dtype=object)
 
-    columns = {column: in_pandas(frame[column]) for column in frame.columns}
-    return pd.DataFrame(columns, index=pd.RangeIndex(len(frame)))
+    return pd.DataFrame({column: in_pandas(frame[column]) for column in frame.columns})
 
 
 def take_column(frame: pd.DataFrame, name: str | Sequence[str], *, option: str) -> Any:
@@ -155,16 +154,6 @@ def take_roles(
     return taken[0], taken[1], taken[2], (*aside, *map(str, exclude))
 
 
-def refuse_swapped(X: Any, l: Any) -> None:
-    """Refuse a vector where the table belongs."""
-    first, second = getattr(X, "shape", ()), getattr(l, "shape", ())
-    if len(first) == 1 and len(second) == 2 and second[-1] > 1:
-        raise DataError(
-            f"X has shape {first} and l has shape {second}: the two seem to be swapped. "
-            "The table comes first: fit(X, l)."
-        )
-
-
 def refuse_named(name: str, table: Any) -> None:
     """Refuse what holds a table that narwhals does not know: its names would be lost."""
     signs = ("columns", "column_names", "schema", "coords", "__dataframe__")
@@ -179,7 +168,7 @@ def refuse_named(name: str, table: Any) -> None:
     if isinstance(table, list | tuple) and any(hasattr(part, "columns") for part in table):
         raise DataError(
             f"{name} is a {type(table).__name__} of data frames; one table is expected. Use "
-            "pd.concat(frames), or for more rows than memory holds dask.dataframe.from_map(read, names)."
+            "pd.concat(frames), or for more rows than memory dask.dataframe.from_map(read, names)."
         )
     if (named and several) or getattr(getattr(table, "dtype", None), "names", None):
         how = f"{name}.to_pandas()" if hasattr(table, "to_pandas") else f"pd.DataFrame({name})"
@@ -213,8 +202,18 @@ def _two_dimensions(X: Any, like: Sequence[str]) -> NDArray[Any]:
         hint = f"Use X.{how} for a single {'row' if row else 'column'}."
     raise DataError(
         f"X has {array.ndim} dimension(s), shape {array.shape}; a table of shape (rows, "
-        f"columns) is expected. {hint}"
+        f"columns) is expected. {hint}{'' if like else ' The table comes first: fit(X, l).'}"
     )
+
+
+def check_table(table: Table) -> None:
+    """Refuse a table without rows or columns, and names that do not fit."""
+    if min(table.cells.shape) == 0:
+        raise DataError(
+            f"X is empty: its shape is {table.cells.shape}. At least one row and one column are "
+            "needed."
+        )
+    check_names(table.names)
 
 
 def check_names(names: Sequence[str]) -> None:
@@ -231,18 +230,9 @@ def check_names(names: Sequence[str]) -> None:
         )
 
 
-def refuse_empty(table: Table) -> None:
-    """Refuse tables without rows or columns."""
-    if min(table.cells.shape) == 0:
-        raise DataError(
-            f"X is empty: its shape is {table.cells.shape}. At least one row and one column are "
-            "needed."
-        )
-
-
 def match_columns(table: Table, wanted: Sequence[str], *, named: bool) -> Any:
     """The values of the columns ``wanted``: by name where both have names, else in their order."""
-    refuse_empty(table)
+    check_table(table)
     if not (named and table.named):
         if len(table.names) != len(wanted):
             raise DataError(
@@ -250,7 +240,6 @@ def match_columns(table: Table, wanted: Sequence[str], *, named: bool) -> Any:
                 f"{some(wanted)}. Pass the same columns in the same order."
             )
         return table.cells
-    check_names(table.names)
     position, known = {c: j for j, c in enumerate(table.names)}, set(wanted)
     missing = [c for c in wanted if c not in position]
     extra = [c for c in table.names if c not in known]

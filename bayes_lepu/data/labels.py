@@ -50,14 +50,11 @@ def zero_or_one(array: NDArray[Any]) -> NDArray[np.int8]:
             "rows, leave them out: X[l.notna()], l[l.notna()]."
         )
     ways = [f"(l == {v:g}).astype(int) if {v:g} marks the labelled rows" for v in known[::-1]]
-    hint = f"Use {', '.join(ways)}."
-    if len(known) > 2:
-        hint = (
-            "If l is a score, the marked rows are those above a threshold: (l > 0.5).astype(int)."
-        )
+    hint = "If l is a score, the marked rows are those above a threshold: (l > 0.5).astype(int)."
     raise DataError(
         f"l holds the values {some([f'{v:.6g}' for v in values])}; only 0 (unlabelled) and 1 "
-        f"(labelled positive), or False and True, are expected." + f" {hint}" * (len(known) > 0)
+        "(labelled positive), or False and True, are expected. "
+        + (hint if len(known) > 2 else f"Use {' or '.join(ways) or 'l.fillna(0)'}.")
     )
 
 
@@ -163,38 +160,32 @@ def check_weights(marked: float, unmarked: float) -> None:
 def read_outside(
     class_prior: tuple[float, float] | None, label_frequency: tuple[float, float] | None
 ) -> Array:
-    """Value and standard error of π and of c known from elsewhere, NaN where nothing is."""
+    """Value and standard error of π and of c known from outside, NaN where nothing is.
+
+    A pair that looks like an interval is questioned.
+    """
+    found = np.full((2, 2), np.nan)
     given = {"class_prior": class_prior, "label_frequency": label_frequency}
-    return np.array([_read_known(option, known) for option, known in given.items()])
-
-
-def _read_known(option: str, known: tuple[float, float] | None) -> tuple[float, float]:
-    """A known value and its standard error; a pair that looks like an interval is questioned."""
-    if known is None:
-        return np.nan, np.nan
-    expected = f"its standard error are expected, for example {option}=(0.12, 0.02)."
-    pair = isinstance(known, Sequence) and len(known) == 2
-    if not pair or not (0 < known[0] < 1 and 0 < known[1] < np.inf):
-        raise DataError(f"{option} = {known!r}; a value between 0 and 1 and {expected}")
-    if known[1] < SMALLEST_ERROR:
-        raise DataError(
-            f"{option} = {known!r}; a standard error of at least {SMALLEST_ERROR:g} is expected, "
-            f"also of a value that is known exactly: {option}=({known[0]:g}, {SMALLEST_ERROR:g})."
-        )
-    value, error = float(known[0]), float(known[1])
-    no_knowledge = 12**-0.5  # the standard deviation of a share uniform between 0 and 1
-    if error < min(value, no_knowledge):
-        return value, error
-    said = f"{option} = ({value:g}, {error:g}) means {value:g} with a standard error of {error:g}"
-    hint = f"a value and {expected}"
-    if value < error < 1:
-        centred = f"({(value + error) / 2:.3g}, {(error - value) / 4:.2g})"
-        hint = f"if it is the 95 % interval from {value:g} to {error:g}, write {option}={centred}."
-    if error >= no_knowledge:
-        raise DataError(f"{said}, which leaves all shares possible; {hint}")
-    said = f"{said}, more than the value itself; {hint}"
-    warnings.warn(said, DataWarning, skip_file_prefixes=OWN_CODE)
-    return value, error
+    for k, (option, known) in enumerate(given.items()):
+        if known is None:
+            continue
+        pair = isinstance(known, Sequence) and len(known) == 2
+        if not pair or not (0 < known[0] < 1 and SMALLEST_ERROR <= known[1] < np.inf):
+            raise DataError(
+                f"{option} = {known!r}; a value between 0 and 1 and its standard error, of at "
+                f"least {SMALLEST_ERROR:g}, are expected, for example {option}=(0.12, 0.02)."
+            )
+        value, error = found[k] = float(known[0]), float(known[1])
+        no_knowledge = 12**-0.5  # the standard deviation of a share uniform between 0 and 1
+        if error >= min(value, no_knowledge):
+            said = f"{option} = ({value:g}, {error:g}) means a standard error of {error:g}."
+            if value < error < 1:
+                centred = f"({(value + error) / 2:.3g}, {(error - value) / 4:.2g})"
+                said += f" Of a 95 % interval {value:g} to {error:g}, write {option}={centred}."
+            if error >= no_knowledge:
+                raise DataError(f"{said} As it is, it leaves all shares possible.")
+            warnings.warn(said, DataWarning, skip_file_prefixes=OWN_CODE)
+    return found
 
 
 def read_classes(
@@ -227,9 +218,7 @@ def read_labels(l: Any, n: int, index: pd.Index | None) -> Labels:
     """The labels of every row by one annotator, or by several in a table."""
     shape = np.shape(l)
     if len(shape) == 2 and shape[1] == 0:
-        raise DataError(
-            f"l has shape {shape}; one row per row of X and one column per annotator is expected."
-        )
+        raise DataError(f"l has shape {shape}; one column per annotator is expected.")
     l = read_several("l", l, index)
     if len(shape) != 2 or shape[1] == 1:
         found = Labels(zero_or_one(read_vector("l", l, n, index))[:, None], ONE)
@@ -295,17 +284,13 @@ def _zero_one_or_nothing(
 def refuse_idle(labels: NDArray[np.int8], annotators: tuple[str, ...]) -> None:
     """Refuse annotators of whom nothing can be learned, and tables that confuse 0 with NaN."""
     marked = labels == 1
-    if len(annotators) == 1:
-        if not labels.any():
-            raise DataError(
-                "No row is labelled (l is 0 everywhere): there is nothing to learn from."
-            )
-        if labels.all():
-            raise DataError(
-                "Every row is labelled (l is 1 everywhere): unlabelled rows are needed. If these "
-                "are positives only, add the background rows with l = 0."
-            )
-        return
+    if len(annotators) == 1 and not labels.any():
+        raise DataError("No row is labelled (l is 0 everywhere): there is nothing to learn from.")
+    if len(annotators) == 1 and labels.all():
+        raise DataError(
+            "Every row is labelled (l is 1 everywhere): unlabelled rows are needed. If these "
+            "are positives only, add the background rows with l = 0."
+        )
     if blind := [who for j, who in enumerate(annotators) if (labels[:, j] == NOT_SHOWN).all()]:
         raise DataError(
             f"Annotator(s) {some(blind)} saw no row (NaN everywhere). Leave them out: "

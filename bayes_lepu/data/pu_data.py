@@ -156,16 +156,6 @@ class PUData:
         return self.labels == 1
 
     @property
-    def unseen(self) -> int:
-        """Rows that nobody was shown."""
-        return int((~self.shown.any(axis=1)).sum())
-
-    @property
-    def recaptures(self) -> int:
-        """Rows marked by two annotators or more."""
-        return int((self.marked.sum(axis=1) > 1).sum())
-
-    @property
     def weighted(self) -> bool:
         """Whether some row counts more or less than once."""
         return bool((self.weight != 1).any())
@@ -177,24 +167,19 @@ class PUData:
         """
         if not self.weighted:
             return self.evenly(most)
-        there = np.flatnonzero(self.weight > 0)
-        counted = bool(np.all(self.weight == np.round(self.weight)))
-        keep = (
-            counted_rows(self.weight, most) if counted else there[evenly_spaced(there.size, most)]
-        )
+        keep = np.flatnonzero(self.weight > 0)
+        keep = keep[evenly_spaced(keep.size, most)]
+        if np.all(self.weight == np.round(self.weight)):
+            keep = counted_rows(self.weight, most)
         return replace(self.rows(keep), weight=np.ones(len(keep)))
 
     @cached_property
     def distinct(self) -> "PUData":
         """The same with identical rows counted instead of repeated, where many are identical."""
-        return self._counting(few=False)
+        return self.counted(few=False)
 
-    @property
-    def counted(self) -> "PUData":
+    def counted(self, *, few: bool = True) -> "PUData":
         """The same with identical rows counted instead of repeated, however few they are."""
-        return self._counting(few=True)
-
-    def _counting(self, *, few: bool) -> "PUData":
         found = None if self.is_sparse else find_repeats(self.X, self.labels, self.y, few=few)
         if found is None:
             return self

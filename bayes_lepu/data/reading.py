@@ -14,9 +14,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from bayes_lepu.data.encoding import columns_of_formulas, learn_table, read_mask
+from bayes_lepu.data.encoding import learn_table, read_mask
 from bayes_lepu.data.formulas import read_design
-from bayes_lepu.data.frames import read_frame, refuse_swapped, take_roles
+from bayes_lepu.data.frames import read_frame, take_roles
 from bayes_lepu.data.labels import (
     Labels,
     as_numbers,
@@ -60,7 +60,6 @@ def read_data(
     """
     if not isinstance(standardize, bool | np.bool_):
         raise DataError(f"standardize={standardize!r}; True or False is expected.")
-    refuse_swapped(X, l)
     whole = read_frame(X)
     l, y, sample_weight, aside = take_roles(whole, l, y, sample_weight, exclude)
     design = read_design(class_features, selection_features)
@@ -69,7 +68,10 @@ def read_data(
             raise DataError(
                 f"exclude names {some(both)}, which a formula needs. Leave it out of one of them."
             )
-        aside = columns_of_formulas(design, whole)
+        if not whole.named:
+            raise DataError("Formulas name columns, but X has none. Pass a DataFrame.")
+        whole.take(design.variables, option="A formula")
+        aside = tuple(name for name in whole.names if name not in design.variables)
     n, rows = len(whole.index), X.index if isinstance(X, pd.DataFrame) else None
     weight = read_weights(sample_weight, n, rows)
 

@@ -124,11 +124,10 @@ def orientation_sentence(fit: "Fit") -> str:
 
 def rows_in_words(d: PUData) -> str:
     """How many rows, columns and labels there are."""
-    by = (
-        "labelled" if d.n_annotators == 1 else f"labelled by anybody, {d.recaptures} by two or more"
-    )
+    twice, unseen = int((d.marked.sum(axis=1) > 1).sum()), int((~d.shown.any(axis=1)).sum())
+    by = "labelled" if d.n_annotators == 1 else f"labelled by anybody, {twice} by two or more"
     labelled = int(d.kind_counts[RowKind.LABELLED] + d.kind_counts[RowKind.FALSE_MARK])
     text = f"{d.n_all} rows, {len(d.terms)} columns, {labelled} {by}, {d.n_audited} audited"
-    text += f", {d.unseen} shown to nobody" if d.unseen else ""
+    text += f", {unseen} shown to nobody" if unseen else ""
     text += ", weighted" if d.weighted else ""
     return text + (f"; {d.n} rows at random in memory" if not d.in_memory else "")

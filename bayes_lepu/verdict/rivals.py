@@ -94,7 +94,7 @@ def measure_bend(evidence: "Evidence") -> Bend | None:
         return Bend(fit.choice.bend, 0.0, best.pi, data.n)
     if data.learned is not None or evidence.propensity.fixed is not None:
         return None
-    data = data.counted
+    data = data.counted()
     part = data.evenly(max(ROWS, data.n * MARKS // max(int(data.l.sum()), 1)))
     if not can_learn(part, FOLDS):
         return None

@@ -77,23 +77,23 @@ def check_overlap(evidence: "Evidence") -> list[Check]:
     twice = data.marked.sum(axis=1) > 1
     alone = [n for n, own in zip(data.annotators, data.marked.T, strict=True)
              if not (own & twice).any()]  # fmt: skip
-    status = grade(data.recaptures, RECAPTURES)
+    status = grade(int(twice.sum()), RECAPTURES)
     text = (
         f"{int((data.shown.sum(axis=1) > 1).sum())} of {data.n} rows were shown to two annotators "
-        f"or more, {data.recaptures} were labelled by two or more."
+        f"or more, {twice.sum()} were labelled by two or more."
     )
     if alone:
         text += f" {', '.join(alone)} shared no labelled row with anybody and is known by pooling."
         status = "weak" if status == "passed" else status
-    if data.unseen:
-        text += f" {data.unseen} rows were shown to nobody and count only where audited."
+    if unseen := int((~data.shown.any(axis=1)).sum()):
+        text += f" {unseen} rows were shown to nobody and count only where audited."
     exchangeable = spec.exchangeable and np.array_equal(data.class_mask, data.selection_mask)
     naming = (Aspect.ORIENTATION,) if exchangeable and not data.n_audited else ()
     other = 1.0 - float(evidence.fit.quality.figures.get("mode_weights", [1.0])[0])
     return [
         graded(
             "overlap",
-            float(data.recaptures),
+            float(twice.sum()),
             RECAPTURES,
             text,
             SHARED_REMEDY,

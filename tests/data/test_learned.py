@@ -18,8 +18,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
 import bayes_lepu as lepu
-from bayes_lepu.data.learned import FEWEST_MARKS, learn
-from bayes_lepu.data.scorers import Kernel, Trees, as_arrays, trained
+from bayes_lepu.data.learned import FEWEST_MARKS, Kernel, Trees, as_arrays, learn, trained
 from bayes_lepu.errors import DataError, FileFormatError, ModelError
 
 MAP = {"method": "map", "random_seed": 1, "progressbar": False}

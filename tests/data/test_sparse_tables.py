@@ -16,7 +16,7 @@ from sklearn.model_selection import GridSearchCV
 import bayes_lepu as lepu
 from bayes_lepu import DataError, ModelError, Prior
 from bayes_lepu.data.reading import read_data
-from bayes_lepu.data.scaling import moments
+from bayes_lepu.data.scaling import column_moments
 from bayes_lepu.engines.optimizers import optimise
 from bayes_lepu.estimators import ElkanNotoClassifier, PUClassifier
 from bayes_lepu.model import get_model
@@ -122,12 +122,12 @@ def test_no_centre_is_taken_off_and_the_fit_says_so(fitted, words):
     np.testing.assert_allclose(fitted.data.scale, X.toarray().max(axis=0))
     assert not fitted.data.center.any()
     assert "not centred" in repr(fitted)
-    np.testing.assert_allclose(moments(X, np.full(1500, 1 / 1500)), [mean, sd])
+    np.testing.assert_allclose(column_moments(X), [mean, sd])
     weight = np.random.default_rng(5).random(1500)
     share = weight / weight.sum()
     mean = share @ X.toarray()
     np.testing.assert_allclose(
-        moments(X, share), [mean, np.sqrt(share @ (X.toarray() - mean) ** 2)]
+        column_moments(X, share), [mean, np.sqrt(share @ (X.toarray() - mean) ** 2)]
     )
 
 
