@@ -164,17 +164,6 @@ def test_the_verdict_says_by_which_rows_it_judges(by_partition, tmp_path):
         loaded.missed(total=True)
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"method": "nuts"}, r"method='nuts'.*tens of thousands.*laplace.*X\.compute"),
-    ],
-)
-def test_what_needs_the_rows_in_memory(plain, options, message):
-    with pytest.raises(lepu.ModelError, match=message):
-        lepu.fit(cut(plain), "marked", **OPTIONS | options)
-
-
 BAD = {
     "no such column": (lambda t: (cut(t), "market"), "market.*Did you mean 'marked'"),
     "labels in memory": (lambda t: (cut(t), t["marked"]), r"name of a column.*X\.assign\(l=l\)"),
@@ -189,8 +178,6 @@ BAD = {
     "a missing cell": (lambda t: (cut(broken(t, np.nan)), "marked"), "without a value.*light"),
     "a file": (lambda t: ("rows.parquet", "marked"), r"dask\.dataframe\.read_parquet"),
     "several frames": (lambda t: ([t, t], "marked"), r"list of data frames.*pd\.concat"),
-    "an iterator": (lambda t: (iter([t]), "marked"), "one table is expected"),
-    "a function": (lambda t: ((lambda: iter([t])), "marked"), "one table is expected"),
 }
 
 

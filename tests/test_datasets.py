@@ -2,7 +2,6 @@
 
 import numpy as np
 import pandas as pd
-import pytest
 
 from bayes_lepu.datasets import load_demo
 
@@ -36,20 +35,6 @@ def test_demo_truth_is_a_psychm_on_standardised_columns() -> None:
     assert np.all(data.l <= data.y)
     assert within(data.y.mean(), truth["pi"], 2500)
     assert within(data.l[data.y == 1].mean(), truth["c"], int(data.y.sum()))
-
-
-def test_demo_can_be_identified_by_design() -> None:
-    """Slopes of norm 4 and 3, well apart in the data metric; the thresholds are those of the
-    identifiability checks (a predictor's sd of 3 or more, a cosine below .85).
-    """
-    data = load_demo()
-    a, alpha = data.truth["a"], data.truth["alpha"]
-    assert np.linalg.norm(a) == pytest.approx(4, abs=0.05)
-    assert np.linalg.norm(alpha) == pytest.approx(3, abs=0.05)
-    R = np.corrcoef(data.X.to_numpy(), rowvar=False)
-    norm_a, norm_alpha = np.sqrt(a @ R @ a), np.sqrt(alpha @ R @ alpha)
-    assert norm_a > norm_alpha > 2.5
-    assert abs(a @ R @ alpha) / (norm_a * norm_alpha) < 0.3
 
 
 def test_demo_annotator_is_biased_and_says_it_is_simulated() -> None:

@@ -60,17 +60,15 @@ def read_cells(column: pd.Series, name: str, *, by_level: bool = False) -> pd.Se
         if infinite := int(np.isinf(values).sum()):
             return Problem(ProblemKind.INFINITE, name, f"{infinite}")
         return pd.Series(values, column.index, copy=False)
-    first = column.dropna().iloc[0]
+    present = column.dropna()
     if kind in DATES or kind in DURATIONS:
         what = ProblemKind.DATE if kind in DATES else ProblemKind.DURATION
-        return Problem(what, name, f"for example {first}")
-    mixed = kind == "mixed-integer" and column.dropna().map(
-        lambda v: isinstance(v, str | int | float | np.number)
-    )
-    if kind == "string" or (np.all(mixed) and kind == "mixed-integer"):
+        return Problem(what, name, f"for example {present.iloc[0]}")
+    words = present.map(lambda v: isinstance(v, str | int | float | np.number))
+    if kind == "string" or (kind == "mixed-integer" and words.all()):
         text = column.astype(object).where(column.notna(), None)
         return _levels(text.map(lambda v: (v.strip() or None) if isinstance(v, str) else v))
-    return Problem(ProblemKind.OTHER, name, f"for example {first!r}")
+    return Problem(ProblemKind.OTHER, name, f"for example {present.iloc[0]!r}")
 
 
 def _levels(column: pd.Series) -> pd.Series:

@@ -486,14 +486,9 @@ class Trees(NamedTuple):
         roots = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)
         feature, left, right, threshold, value = map(np.concatenate, zip(*trees, strict=True))
         moved = np.repeat(roots, sizes)
-        nodes = (feature, left + moved, right + moved)
-        return cls(
-            roots,
-            *(places.astype(np.int64) for places in nodes),
-            threshold.astype(float),
-            value.astype(float),
-            np.array([base]),
-        )
+        places = (p.astype(np.int64) for p in (roots, feature, left + moved, right + moved))
+        real = (values.astype(float) for values in (threshold, value))
+        return cls._make((*places, *real, np.array([base])))
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Any], width: int) -> "Trees":

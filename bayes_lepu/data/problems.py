@@ -148,9 +148,13 @@ class TableError(DataError):
                 continue
             names = [p.column for p in own]
             found = some([f"{p.column} ({p.found})" if p.found else p.column for p in own], most=20)
-            said = {"first": repr(names[0]), "name": names[0], "columns": names}
-            said |= {"names": ",".join(names), **self.facts}
-            remedy = kind.remedies[shell][self.new_rows].format(**said)
+            remedy = kind.remedies[shell][self.new_rows].format(
+                first=repr(names[0]),
+                name=names[0],
+                columns=names,
+                names=",".join(names),
+                **self.facts,
+            )
             lines.append(f"{kind.sentence}: {found}. {remedy}")
         if len(lines) == 1:
             return f"{subject} cannot be used as it is. {lines[0]}"

@@ -53,61 +53,6 @@ def test_a_long_table_is_refused_with_the_line_that_turns_it():
     np.testing.assert_array_equal(read_data(X, turned).labels, read_data(X, L).labels)
 
 
-def test_other_values():
-    with refused("l['ben']", "2.0", "NaN (not shown)"):
-        read_data(X, L.assign(ben=L["ben"] * 2))
-    with refused("l['ben']", "'yes'", "Recode"):
-        read_data(X, L.assign(ben="yes"))
-    with refused("l['ben']", "inf"):
-        read_data(X, L.assign(ben=np.inf))
-
-
-def test_idle_annotators():
-    with refused("cleo saw no row", "l.drop(columns=['cleo'])"):
-        read_data(X, L.assign(cleo=np.nan))
-    with refused("cleo labelled none", "l.drop(columns=['cleo'])"):
-        read_data(X, L.assign(cleo=0.0))
-
-
-def test_missing_taken_for_zero():
-    with refused("l holds no 0", "l.fillna(0)"):
-        read_data(X, L.where(L == 1))
-
-
-def test_shapes():
-    with refused("X has 60 rows but l has 59"):
-        read_data(X, L.iloc[:-1])
-    with refused("use l.T"):
-        read_data(X, L.to_numpy().T)
-    with refused("l has shape (60, 3, 1)"):
-        read_data(X, L.to_numpy()[..., None])
-    with refused("l has shape (60, 0)"):
-        read_data(X, L[[]])
-    with refused("X has shape (60,)", "swapped"):
-        read_data(X["heat"].to_numpy(), L)
-    with refused("X has 0 dimension"):
-        read_data(1.0, L)
-
-
-def test_names_and_index():
-    with refused("duplicate annotator names: anna"):
-        read_data(X, L.set_axis(["anna", "anna", "cleo"], axis=1))
-    with refused("index of l differs", "l.loc[X.index]"):
-        read_data(X, L.iloc[::-1])
-
-
-def test_annotators_among_the_features():
-    full = L.fillna(0)
-    with refused("'copy'", "ben's", "Drop it"):
-        read_data(X.assign(copy=3 - 2 * full["ben"]), full)
-
-
-def test_a_row_nobody_saw_is_fine():
-    unseen = L.copy()
-    unseen.iloc[:3] = np.nan
-    assert read_data(X, unseen).unseen == int(unseen.isna().all(axis=1).sum())
-
-
 def test_naive_annotators_who_differ_are_refused():
     with refused("marked by one annotator and not by another", error=lepu.ModelError):
         lepu.fit(X, L, model="naive", method="map")

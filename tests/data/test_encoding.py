@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
-import polars as pl
 import pyarrow as pa
 import pytest
 import xarray as xr
@@ -43,9 +42,6 @@ def refused(*parts):
 
 def raw(data):
     return pd.DataFrame(data.X * data.scale + data.center, columns=data.feature_names)
-
-
-# Categories ---------------------------------------------------------------------------------------
 
 
 def test_categories_become_indicators_of_all_levels_but_the_reference(frame, labels):
@@ -116,9 +112,6 @@ def test_levels_that_no_training_row_had(frame, labels):
     )
 
 
-# Missing cells ------------------------------------------------------------------------------------
-
-
 @pytest.fixture
 def holes(frame):
     frame.loc[3:12, "amount"] = np.nan
@@ -135,7 +128,8 @@ def test_dropped_rows_leave_with_their_labels(holes, labels):
     assert data.index.equals(holes.index[kept])
     np.testing.assert_allclose(data.X, read_data(holes[kept], labels[kept]).X, atol=1e-12)
     assert data.encoding.dropped == 13
-    assert data.encoding.missing_cells == {"amount": 10, "country": 5, "age": 1}
+    found = {c.name: c.missing for c in data.encoding.columns if c.missing}
+    assert found == {"amount": 10, "country": 5, "age": 1}
     with refused("without a value", "Fill in or drop"):
         data.transform(holes)
 
@@ -177,20 +171,6 @@ def test_missing_cells_of_arrays(labels):
         read_data(masked, labels)
 
 
-def test_no_row_without_a_missing_cell(labels):
-    X = pd.DataFrame({"a": np.where(labels, 1.5, np.nan), "b": np.where(labels, np.nan, 2.5)})
-    with refused("missing='drop' leaves none", "impute"):
-        read_data(X, labels, missing="drop")
-    with refused("Unknown missing 'omit'", "drop"):
-        read_data(X, labels, missing="omit")
-
-
-# Columns by role ----------------------------------------------------------------------------------
-
-
-# Frames of other libraries ------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("convert", "how"),
     [
@@ -206,14 +186,6 @@ def test_frames_that_are_not_known_are_not_read_by_position(frame, labels, conve
     for read in (fitted.transform, lambda X: read_data(X, labels)):
         with refused("column names are not read here", how):
             read(convert(numbers[["age", "amount"]]))
-
-
-def test_lazy_frames_are_collected_first(frame, labels):
-    with refused("lazy frame", "collect"):
-        read_data(pl.from_pandas(frame).lazy(), labels)
-
-
-# One message --------------------------------------------------------------------------------------
 
 
 def test_everything_wrong_is_told_at_once(holes, labels):
@@ -234,9 +206,6 @@ def test_everything_wrong_is_told_at_once(holes, labels):
         "l holds the values 1, 2",
     ):
         assert part in text
-
-
-# Fits ---------------------------------------------------------------------------------------------
 
 
 def test_the_encoding_travels_with_the_fit_and_its_file(holes, labels, tmp_path):

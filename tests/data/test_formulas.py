@@ -14,7 +14,6 @@ import bayes_lepu as lepu
 from bayes_lepu import DataError
 from bayes_lepu.actions.groups import own_values
 from bayes_lepu.data.encoding import Encoding
-from bayes_lepu.data.formulas import SIMPLE
 from bayes_lepu.data.reading import read_data
 
 N = 150
@@ -167,14 +166,6 @@ def test_what_a_spline_is_of_follows_from_its_columns(frame, term, function):
     assert design.argument("country", data.X) is None
 
 
-def test_what_a_cyclic_spline_is_of_is_found_to_a_step(frame):
-    data = read(frame, "~ cc(amount, df=4)")
-    found = data.encoding.design.argument("cc(amount, df=4)", data.X)
-    inside = (frame["amount"] > frame["amount"].min()) & (frame["amount"] < frame["amount"].max())
-    step = np.ptp(frame["amount"]) / 500
-    assert np.abs(found - frame["amount"])[inside].max() < step
-
-
 def test_rows_to_look_at_show_the_columns_of_the_user(frame):
     """Not those of a spline, of a group or of an indicator."""
     frame.loc[3:5, "amount"] = np.nan
@@ -211,33 +202,6 @@ def test_rows_to_look_at_leave_a_missing_cell_missing(frame):
     np.testing.assert_allclose(values, frame["amount"], rtol=1e-9)
 
 
-@pytest.mark.parametrize(
-    ("formula", "parts"),
-    [
-        ("~ log(amont)", ("'amont'", "Did you mean 'amount'", "Columns")),
-        ("~ lgo(amount)", ("'lgo'", "Did you mean 'log'")),
-        ("~ np.log(amount)", ("log, not np.log",)),
-        ("~ __import__('os').system('true')", ("is not a formula",)),
-        ("~ amount +", ("is not a formula", "joined by")),
-        ("marked ~ amount", ("left-hand side", r"fit\(df, 'marked'")),
-        ("~ log(amount - amount)", ("no finite number", "log1p")),
-        ("~ 1", ("no column", "expected")),
-        ("~ {amount.shape}", ("attribute", "expected")),
-        ("~ I([amount])", ("cannot be evaluated",)),
-        ("~ amount # all of it", (r"Unknown operator '#'. amount # all",)),
-    ],
-)
-def test_formulas_that_are_refused(frame, formula, parts):
-    with refused(*parts):
-        read(frame, formula)
-
-
-@pytest.mark.parametrize("name", SIMPLE)
-def test_every_function_is_that_of_numpy(frame, name):
-    data = read(frame, f"~ {name}(amount)")
-    np.testing.assert_allclose(data.X[:, 0], getattr(np, name)(frame["amount"]))
-
-
 @pytest.mark.parametrize("name", ["in ~ out", "a + b", "log", "C", "1st", "None", "<b>"])
 def test_columns_of_any_name_stand_in_backticks(frame, name):
     data = read(frame.rename(columns={"amount": name}), f"~ `{name}`")
@@ -271,20 +235,6 @@ def test_names_in_backticks_work_inside_functions(frame):
         read(table, "~ log(`c.d`)")
     with refused("cannot be evaluated", r"log\(-`a b`\)"):
         read(table, "~ log(-`a b`)")
-
-
-@pytest.mark.parametrize("formula", ["~ 0 + amount", "~ amount - 1", "~ 0 + (1 | merchant)"])
-def test_the_intercept_belongs_to_the_model(frame, formula):
-    with refused("class_features='~", "intercept", "belongs to the model"):
-        read(frame, formula)
-    assert read(frame, "~ 1 + amount").p == 1
-
-
-def test_the_formula_that_is_wrong_is_named(frame):
-    with refused("^selection_features: 'lgo'"):
-        read(frame, None, "~ lgo(amount)")
-    with refused("^selection_features: 'lgo'"):
-        read(frame, "~ amount", "~ lgo(amount)")
 
 
 def test_a_list_beside_a_formula_is_the_sum_of_its_columns(frame):
@@ -381,11 +331,6 @@ def test_numbers_as_categories_keep_their_levels(frame):
     np.testing.assert_allclose(data.transform(frame.iloc[:3])[0], data.X[:3])
     with refused("Levels that the fit has not seen", "merchant", "'99'"):
         data.transform(frame.assign(merchant=99))
-
-
-def test_what_a_formula_needs_cannot_be_excluded(frame):
-    with refused("exclude names amount", "which a formula needs"):
-        read(frame, "~ amount", exclude=["amount"])
 
 
 def test_a_column_named_as_another_ones_gaps(frame):

@@ -62,7 +62,7 @@ def test_a_fit_of_counted_rows_speaks_of_all_rows(monkeypatch):
     masks = {"class_features": ["x"], "selection_features": ["w"]}
     fit = lepu.fit(X, l, model="spm", method="map", random_seed=1, **masks)
     with monkeypatch.context() as patch:
-        patch.setattr("bayes_lepu.data.pu_data.find_repeats", lambda *tables: None)
+        patch.setattr("bayes_lepu.data.pu_data.find_repeats", lambda *tables, few: None)
         plain = lepu.fit(X, l, model="spm", method="map", random_seed=1, **masks)
     assert fit.data.n == len(X)
     assert fit.data.distinct.n < 100

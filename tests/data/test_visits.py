@@ -92,25 +92,6 @@ def test_visits_explain_the_labels_and_are_kept_by_an_update():
     assert same.feature_names == fit.feature_names
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda v: {"visits": ["hours"]}, r"is expected as.*table.pivot\("),
-        (lambda v: {"visits": {"hours": v.iloc[:, :2]}}, "the annotators"),
-        (lambda v: {"visits": {"hours": v.to_numpy()[:5]}}, "shape"),
-        (lambda v: {"visits": {"hours": v * np.nan}}, "lacks"),
-        (lambda v: {"visits": {"hours": v * 0 + 1}}, "Constant"),
-        (lambda v: {"visits": {1: v, "1": v}}, "the same as text"),
-        (lambda v: {"visits": {"hours": v * 1e300}, "standardize": False}, "variance cannot"),
-        (lambda v: {"visits": {"hours": v.astype(str)}}, "numbers are expected"),
-    ],
-)
-def test_what_cannot_be_used_is_refused(change, message):
-    X, L, hours = surveys(60, seed=3)
-    with pytest.raises(lepu.DataError, match=message):
-        lepu.fit(X, L, model="spm", method="map", **change(hours))
-
-
 @pytest.mark.parametrize("unit", [1e-300, 1e-160, 1e160, 1e300])
 def test_the_units_of_visits_do_not_matter(unit):
     X, L, hours = surveys(60, seed=3)
