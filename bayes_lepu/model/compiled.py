@@ -1,9 +1,4 @@
-r"""The log posterior density as one compiled function, for samplers that call it from threads.
-
-The formulas are those of `density` and `likelihood`; everything that depends on the data, the
-priors or the model arrives in one tuple of `Constants`, so that an evaluation never returns to
-Python.
-"""
+r"""The log posterior density as one compiled function of coordinates and `Constants`."""
 
 import math
 from types import FunctionType
@@ -134,26 +129,21 @@ def collect(full_grad: Array, z: Array, k: Constants) -> Array:
 def point_of(full: Array, k: Constants) -> Point:
     """The point of the row formula that a full vector stands for."""
     p, J = k.rows.X.shape[1], k.rows.labels.shape[0]
-    width = p + 1 + OWN
-    alpha, beta = np.empty((J, p)), np.empty(J)
+    own = full[p + 1 :].copy().reshape(J, p + 1 + OWN)
     rates, epsilon = np.empty((J, 3)), np.zeros(J)
     for j in range(J):
-        at = p + 1 + j * width
-        for i in range(p):
-            alpha[j, i] = full[at + i]
-        beta[j] = full[at + p]
-        if k.has_free_rates:
-            # softmax of (u, v, 0) over the rates that are free
-            u = full[at + p + 1] + k.rates[0]
-            v = full[at + p + 2] + k.rates[1]
-            r = k.rates[2]
-            top = max(u, v, r)
-            total = top + math.log(math.exp(u - top) + math.exp(v - top) + math.exp(r - top))
-            rates[j, 0], rates[j, 1], rates[j, 2] = u - total, v - total, r - total
-        else:
-            rates[j, 0], rates[j, 1], rates[j, 2] = k.rates[0], k.rates[1], k.rates[2]
+        rates[j] = k.rates
+        if k.has_free_rates:  # softmax of (u, v, 0) over the rates that are free
+            rates[j, 0] += own[j, p + 1]
+            rates[j, 1] += own[j, p + 2]
+            top = max(rates[j, 0], rates[j, 1], rates[j, 2])
+            total = 0.0
+            for i in range(3):
+                total += math.exp(rates[j, i] - top)
+            rates[j] -= top + math.log(total)
         if k.false_marks:
-            epsilon[j] = 1.0 / (1.0 + math.exp(-full[at + p + OWN]))
+            epsilon[j] = 1.0 / (1.0 + math.exp(-own[j, p + OWN]))
+    alpha, beta = own[:, :p].copy(), own[:, p].copy()
     return Point(full[:p], full[p], k.class_rates, alpha, beta, rates, epsilon)  # type: ignore[arg-type]
 
 

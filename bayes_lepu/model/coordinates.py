@@ -1,12 +1,8 @@
 r"""Between the parameters of a model and its unconstrained coordinates, by the table of blocks.
 
-Conventions
------------
-The *full* vector is what the row formula is written in: ``a (p), b``, then for each annotator
-``alpha_j (p), beta_j, u_j, v_j`` and ``logit epsilon_j``, where (u, v) are the coordinates of the
-rates (`likelihood.arguments.FlatOrder`). It holds zeros where nothing is free. Coordinates z are
-the free entries. Points of a simplex have the coordinates log(w_k / w_last): a probability is a
-simplex of two, its coordinate a logit.
+The *full* vector is what the row formula is written in (`rows.arguments.FlatOrder`), with zeros
+where nothing is free. Coordinates z are the free entries. Points of a simplex have the coordinates
+log(w_k / w_last): a probability is a simplex of two, its coordinate a logit.
 """
 
 from collections.abc import Mapping
@@ -49,13 +45,9 @@ class Layout:
     @classmethod
     def of(cls, spec: "ModelSpec", data: PUData, priors: Priors) -> "Layout":
         """The layout of a model on these data under these priors."""
-        columns = {
-            "a": np.flatnonzero(data.class_mask),
-            "alpha": np.flatnonzero(data.selection_mask),
-            "delta": data.visit_places,
-        }
-        blocks = table(spec, data, priors)
-        places = spec.propensity.coordinate_rates
+        of_t, of_s = np.flatnonzero(data.class_mask), np.flatnonzero(data.selection_mask)
+        columns = {"a": of_t, "alpha": of_s, "delta": data.visit_places}
+        blocks, places = table(spec, data, priors), spec.propensity.coordinate_rates
         order = FlatOrder(data.p, data.n_annotators)
         return cls(blocks, order, places, columns, _coords(spec, data, blocks))
 
@@ -105,11 +97,18 @@ class Layout:
         return any(b.size for b in self.blocks if b.role in ("scale", "hyper"))
 
     @cached_property
+    def pooled(self) -> list[tuple[Block, Block, slice]]:
+        """What annotators share, by how much they differ, and the places of their deviations."""
+        sigma = {b.stem: b for b in self.blocks if b.role == "scale"}
+        means = [b for b in self.values if b.role == "mean"]
+        return [(b, sigma[b.stem], self.slices[f"z_{b.stem}"]) for b in means]
+
+    @cached_property
     def terms(self) -> LinearTerms:
         """How the full vector follows from the coordinates."""
         shift, parts = np.zeros(self.order.size), []
         for block in self.values:
-            own = np.arange(self.slices[block.name].start, self.slices[block.name].stop)
+            own = np.r_[self.slices[block.name]]
             log_scale, center = np.full(own.size, -1), np.zeros(own.size)
             if block.scales is not None:
                 group, first = block.scales.group, self.slices[f"sigma_{block.parameter}"].start
@@ -119,13 +118,12 @@ class Layout:
                 at = own[[j]] if block.slot == "epsilon" else own
                 shift[place] = center[at - own[0]]
                 parts.append((place, at, log_scale[at - own[0]], np.ones(at.size)))
-                if block.role != "mean":
-                    continue
-                sigma, first = self._sigma(block.stem), self.slices[f"z_{block.stem}"].start
-                at = np.arange(own.size) + first + j * own.size
-                known = self.slices[sigma.name].start if sigma.size else -1
-                held = np.full(at.size, 1.0 if sigma.size else sigma.prior.loc)
-                parts.append((place, at, np.full(at.size, known), held))
+        for mean, sigma, apart in self.pooled:
+            place, at = self._every_place(mean), np.r_[apart]
+            log_scale = np.full(at.size, self.slices[sigma.name].start if sigma.size else -1)
+            parts.append(
+                (place, at, log_scale, np.full(at.size, 1.0 if sigma.size else sigma.prior.loc))
+            )
         place, at, scale, size = (np.concatenate(v) for v in zip(*parts, strict=True))
         return LinearTerms(shift, place, at, scale, size)
 
@@ -134,8 +132,9 @@ class Layout:
         """Places of the free entries of the full vector."""
         return np.array(list(dict.fromkeys(self.terms.place.tolist())), dtype=np.intp)
 
-    def _sigma(self, stem: str) -> Block:
-        return next(b for b in self.blocks if b.role == "scale" and b.stem == stem)
+    def _every_place(self, block: Block) -> NDArray[np.intp]:
+        """Places in the full vector of a block's entries, annotator by annotator."""
+        return np.concatenate([self._places(block, j) for j in range(self.order.J)])
 
     def _places(self, block: Block, j: int) -> NDArray[np.intp]:
         """Places in the full vector of a block's entries, of those that annotator j has."""
@@ -144,9 +143,7 @@ class Layout:
             return every.alpha[self.columns["delta"][:, j]]
         if block.slot == "rates":
             return every.uv[list(self.rate_places)]
-        if block.slot == "epsilon":
-            return every.e[None]
-        places = getattr(every, block.slot)
+        places = every.e if block.slot == "epsilon" else getattr(every, block.slot)
         return places[self.columns[block.slot]] if block.slot in self.columns else places[None]
 
     def full(self, z: Array) -> Array:
@@ -166,10 +163,9 @@ class Layout:
         """Of every coordinate, that of its log σ and of what it deviates from; -1 for none."""
         log_sigma, mean = np.full((2, self.dim), -1, dtype=np.intp)
         log_sigma[self.terms.at] = self.terms.scale
-        for block in self.values:
-            if block.role == "mean" and self._sigma(block.stem).size:
-                at, own = self.slices[f"z_{block.stem}"], self.slices[block.name]
-                mean[at] = np.tile(np.arange(own.start, own.stop), self.order.J)
+        for block, sigma, apart in self.pooled:
+            if sigma.size:
+                mean[apart] = np.tile(np.r_[self.slices[block.name]], self.order.J)
         return log_sigma, mean
 
     def natural(self, block: Block, z: Array) -> Array:
@@ -208,16 +204,11 @@ class Layout:
         z[..., base] = values[..., place]  # one of the places, then their mean: exact if equal
         np.add.at(rest, (..., base), values[..., place] - z[..., base])  # type: ignore[arg-type]
         z += rest / np.maximum(np.bincount(base, minlength=self.dim), 1)
-        for block in self.blocks:
-            if block.role == "mean" and block.parameter in pooling:
-                z[..., self.slices[block.name]] = block.coordinates(pooling[block.parameter])
-        for block in self.values:
-            if block.role != "mean":
-                continue
-            sigma, apart = self._sigma(block.stem), self.slices[f"z_{block.stem}"]
-            places = np.concatenate([self._places(block, j) for j in range(self.order.J)])
-            shared = np.tile(z[..., self.slices[block.name]], self.order.J)
-            gap = values[..., places] - shared
+        for mean, sigma, apart in self.pooled:
+            at = self.slices[mean.name]
+            if mean.parameter in pooling:
+                z[..., at] = mean.coordinates(pooling[mean.parameter])
+            gap = values[..., self._every_place(mean)] - np.tile(z[..., at], self.order.J)
             spread = np.sqrt(np.mean(gap**2, axis=-1))
             size: Any = np.maximum(spread, 0.1)  # a search could not leave 0, where all are alike
             if sigma.prior.is_known:
