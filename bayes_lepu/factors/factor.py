@@ -91,25 +91,11 @@ class Link:
 class Factor:
     """A probability as a function of its predictor: t(x) of the class, or s(x) of an annotator.
 
-    Attributes
-    ----------
-    name : str
-    formula : str
-        The function in one line, for people, with η for the predictor: ``"σ(η)"``.
-    link : Link
-    free : tuple of str
-        Which of ``("gamma", "lambda", "rho")`` are free, in this order; they sum to one and the
-        others are zero. A single name means a rate of one.
-    fixed : tuple of three float, optional
-        Rates (γ, λ, ρ) that are known; then nothing is free.
-    rates_name : str
-        Name of the parameter that the free rates form together ("" where nothing is free).
-    components : tuple of str
-        Names under which the free rates are reported; by default those of ``free``.
-    concentration : tuple of float
-        Default prior of the free rates: Beta for two of them, Dirichlet for three.
-    note : str
-        What the formula means, in a few words.
+    ``formula`` is the function in one line with η for the predictor. ``free`` names those of the
+    rates ``("gamma", "lambda", "rho")`` that are not zero, in this order; they sum to one, and a
+    single one is one. ``fixed`` has all three where they are known. The free rates form the
+    parameter ``rates_name``, are reported as ``components``, and have a Beta or Dirichlet prior of
+    this ``concentration``. ``note`` says what the formula means, in a few words.
     """
 
     name: str

@@ -40,22 +40,12 @@ from bayes_lepu.rows import Links, Point, Rows, make_rows
 
 @dataclass(frozen=True, eq=False)
 class LogDensity:
-    """The log posterior of one model on one data set.
-
-    Parameters
-    ----------
-    spec : ModelSpec
-    data : PUData
-    priors : mapping of str to Prior
-        One for every parameter that carries one.
-    jacobian : bool
-        Whether to add the Jacobian of the map to the unconstrained rates.
-    """
+    """The log posterior of one model on one data set."""
 
     spec: ModelSpec
     data: PUData
-    priors: Priors
-    jacobian: bool = False
+    priors: Priors  # one for every parameter that carries one
+    jacobian: bool = False  # whether to add that of the map to the unconstrained rates
 
     def __getstate__(self) -> dict[str, Any]:
         """Without what holds addresses of this process."""

@@ -1,11 +1,4 @@
-r"""What a model is: a name and two factors; its table of parameters follows.
-
-.. math:: h(x) = s(x)\,t(x), \qquad s(x) = \gamma + \rho\,F(\alpha\cdot x+\beta), \qquad
-    t(x) = G(a\cdot x+b)
-
-The factor of s says whether it has a predictor, its link F, and which of the rates (γ, λ, ρ) are
-free; `blocks` makes the table of parameters, `graph` the PyMC model.
-"""
+"""What a model is: a name and two factors; `blocks` makes its table of parameters."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -29,23 +22,12 @@ RATE_WORDS = {"gamma": "guess rate γ", "lambda": "lapse rate λ"}
 
 @dataclass(frozen=True)
 class ModelSpec:
-    """A model of the labelling, as a frozen value.
-
-    Attributes
-    ----------
-    name : str
-    propensity : Factor
-        Of s.
-    of_class : Factor
-        Of t; its rates are known.
-    false_marks : bool
-        Whether negatives may be marked, at a rate ε.
-    """
+    """A model of the labelling, as a frozen value."""
 
     name: str
     propensity: Factor
-    of_class: Factor = LOGISTIC
-    false_marks: bool = False
+    of_class: Factor = LOGISTIC  # its rates are known
+    false_marks: bool = False  # whether negatives may be marked, at a rate ε
 
     @property
     def mechanism(self) -> str:
@@ -77,19 +59,13 @@ class ModelSpec:
 
     @property
     def exchangeable(self) -> bool:
-        """Whether s has the form of t, so that the two can change places within the model.
-
-        Whether they can on given columns says `LogDensity.can_exchange`.
-        """
+        """Whether s has the form of t; the columns may still differ (`LogDensity.can_exchange`)."""
         alike = self.of_class.is_plain and self.propensity.link is self.of_class.link
         return self.has_selection and alike
 
     @property
     def symmetric(self) -> bool:
-        """Whether h = s t is the same after the exchange: no rates break the tie.
-
-        Whether the likelihood of given rows is says `LogDensity.is_symmetric`.
-        """
+        """Whether h = s t is the same with t and s swapped: no rates break the tie."""
         return self.exchangeable and self.propensity.is_plain and not self.false_marks
 
     @property

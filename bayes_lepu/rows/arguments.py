@@ -76,16 +76,8 @@ def make_rows(
 ) -> Rows:
     """Rows in the types and orders that compiled code expects.
 
-    Parameters
-    ----------
-    X : (n, p)
-        Also a sparse matrix, for what `sparse_matrices` can do.
-    labels : (n,) or (n, J)
-        1, 0 or NOT_SHOWN.
-    known : (n,), optional
-        Audited classes: 1, 0 or UNKNOWN.
-    weight : (n,), optional
-        How often every row counts.
+    ``X`` (n, p) may be sparse; ``labels`` (n,) or (n, J) are 1, 0 or NOT_SHOWN, audited classes
+    ``known`` (n,) 1, 0 or UNKNOWN.
     """
     X = X if issparse(X) else np.ascontiguousarray(X, dtype=float)
     n = X.shape[0]
@@ -172,19 +164,14 @@ class FlatOrder(NamedTuple):
         """Entries of (a, b)."""
         return slice(0, self.p + 1)
 
-    def of_annotator(self, j: int) -> slice:
-        """All entries of annotator j."""
-        start = self.p + 1 + j * self.width
-        return slice(start, start + self.width)
-
     def of_selection(self, j: int) -> slice:
         """Entries of (α_j, β_j)."""
-        start = self.of_annotator(j).start
+        start = self.p + 1 + j * self.width
         return slice(start, start + self.p + 1)
 
     def own(self, j: int) -> slice:
         """Entries of (u_j, v_j, e_j)."""
-        stop = self.of_annotator(j).stop
+        stop = self.p + 1 + (j + 1) * self.width
         return slice(stop - OWN, stop)
 
 

@@ -1,10 +1,8 @@
 r"""The row likelihood compiled: value, gradient and responsibilities in one pass over X.
 
-The formulas are those of `bayes_lepu.rows.formula`, which has the same functions in NumPy.
-Moderate rows are evaluated in linear space by loops that the compiler vectorises; rows in the far
-tails, where that under- or overflows, are evaluated again in log space. Nothing uses threads or
-the GIL, and everything can be called from Python and from other compiled code. Results add over
-blocks of rows.
+The formulas are those of `bayes_lepu.rows.formula`. Moderate rows are evaluated in linear space by
+loops that the compiler vectorises; rows in the far tails, where that under- or overflows, once more
+in log space. Results add over blocks of rows.
 
 One annotator without false marks has a form of its own, which takes half of the time: with
 :math:`D = \partial L/\partial t` equal to ψ (marked), -ψ (not marked) or 0 (not shown) in an open
@@ -15,12 +13,9 @@ row, and with s = 1, -1, 0 for these,
     L_u = s\,t\,\gamma(1-\psi), \qquad L_v = -s\,t\,\lambda\psi .
 
 Otherwise the products A and B grow annotator by annotator. As long as B = 1, which without false
-marks means that nobody marked the row, so does
+marks means that nobody marked the row, so does 1 - A, a sum of positive terms:
 
-.. math:: B - A = 1 - A, \qquad 1 - A\,(1-\psi) = (1 - A) + A\psi,
-
-a sum of positive terms; otherwise the plain difference is exact (B = 0), or its rounding error
-stays below that of the likelihood itself.
+.. math:: 1 - A\,(1-\psi) = (1 - A) + A\psi .
 """
 
 import math
@@ -94,15 +89,11 @@ def row_log(
                 log_B += math.log(eps) if eps > 0.0 else -math.inf
             else:
                 log_B += math.log1p(-eps)
-    if known == 1:
-        log_L = log_t + log_A
-        return log_L, exp_ratio(log_slope + log_A, log_L), 1.0
-    if known == 0:
-        log_L = log_not_t + log_B
-        return log_L, -exp_ratio(log_slope + log_B, log_L), 0.0
+    log_A = -math.inf if known == 0 else log_A
+    log_B = -math.inf if known == 1 else log_B
     log_L = log_add(log_t + log_A, log_not_t + log_B)
     m = exp_ratio(log_t + log_A, log_L)
-    if marks == 0 and not false_marks:
+    if known < 0 and marks == 0 and not false_marks:
         return log_L, -exp_ratio(log_slope + log_short, log_L), m
     up, down = exp_ratio(log_slope + log_A, log_L), exp_ratio(log_slope + log_B, log_L)
     return log_L, up - down, m
@@ -369,18 +360,18 @@ def cells_of_tile(
     """
     cube, room, places = space
     m, J = weight.size, rows.labels.shape[0]
-    X, z = rows.X[start : start + m], cube[0]
+    X = rows.X[start : start + m]
     who = active_annotators(rows.labels[:, start : start + m], places)
-    predict(X, point.a, point.b, z[J, :m])
+    predict(X, point.a, point.b, cube[0, J, :m])
     of_class = (cube[0, J, :m], cube[1, J, :m], cube[2, J, :m], cube[3, J, :m])
     fill_curve(links.of_class, *of_class)
     for k in range(0, who.size - 1, 2):
         i, j = who[k], who[k + 1]
         first, second = point.alpha[i], point.alpha[j]
-        predict_two(X, first, point.beta[i], second, point.beta[j], z[i, :m], z[j, :m])
+        predict_two(X, first, point.beta[i], second, point.beta[j], cube[0, i, :m], cube[0, j, :m])
     if who.size % 2 == 1:
         j = who[who.size - 1]
-        predict(X, point.alpha[j], point.beta[j], z[j, :m])
+        predict(X, point.alpha[j], point.beta[j], cube[0, j, :m])
     sums = (room[0, :m], room[1, :m], room[2, :m], room[3, :m])
     for i in range(m):
         sums[0][i], sums[1][i], sums[2][i], sums[3][i] = 1.0, 1.0, 0.0, 1.0

@@ -14,23 +14,20 @@ known to be negative. With the responsibility :math:`m_i = t_i A_i / L_i`,
 .. math::
     \partial \log L_i/\partial\tau_i = t'_i (A_i - B_i) / L_i, \qquad
     \partial \log L_i/\partial\omega_{ij} = \pm m_i \psi'_{ij} / P(l_{ij} \mid y=1), \qquad
-    \partial \log L_i/\partial e_j = (1-m_i)(l_{ij} - \varepsilon_j),
+    \partial \log L_i/\partial e_j = (1-m_i)(l_{ij} - \varepsilon_j).
 
-and the propensity's own coordinates follow as ω does. Everything is computed from logarithms.
-Without false marks :math:`B_i - A_i` of an unmarked row is a sum of positive terms.
-
-The observed information, minus the Hessian, is by Louis' identity, with :math:`g_1, H_1` gradient
-and Hessian of :math:`\log t A` and :math:`g_0, H_0` those of :math:`\log\,(1-t) B`,
+Everything is computed from logarithms. Minus the Hessian is by Louis' identity, with
+:math:`g_1, H_1` gradient and Hessian of :math:`\log t A` and :math:`g_0, H_0` those of
+:math:`\log\,(1-t) B`,
 
 .. math:: \nabla^2 \log L = m H_1 + (1-m) H_0 + m(1-m)\,(g_1-g_0)(g_1-g_0)' .
 
-Of one annotator the expected information is a sum of squares. A row of unknown class whose label
-was seen has :math:`g g'` with :math:`g = \nabla h / \sqrt{h(1-h)}`,
-:math:`h = t\psi + (1-t)\varepsilon`; one of known class has :math:`t'^2 / (t(1-t))` and, with its
-label seen, :math:`\nabla\psi \nabla\psi' / (\psi(1-\psi))` or :math:`\varepsilon(1-\varepsilon)`.
-Of several the complete-data information at the responsibilities takes its place: block diagonal,
-never negative, and above the observed one. All are made over blocks of rows, so that memory does
-not grow with n.
+The expected information of one annotator is a sum over rows of :math:`g g'` with
+:math:`g = \nabla h / \sqrt{h(1-h)}`, :math:`h = t\psi + (1-t)\varepsilon`; a row of known class has
+:math:`t'^2 / (t(1-t))` and its label's :math:`\nabla\psi \nabla\psi' / (\psi(1-\psi))` or
+:math:`\varepsilon(1-\varepsilon)`. Of several annotators the complete-data information takes its
+place: block diagonal, never negative, and above the observed one. All are made over blocks of rows,
+so that memory does not grow with n.
 """
 
 from collections.abc import Iterator
