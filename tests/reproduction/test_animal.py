@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bayes_lepu.errors import DataError, ModelError
+from bayes_lepu.errors import ModelError
 from bayes_lepu.links import sigmoid
 from reproduction.datasets import load_animal_gonogo
 from reproduction.datasets.gonogo import TRIAL_COLUMNS
@@ -73,9 +73,6 @@ def run(folder: Path, out: Path, **changes: Any) -> Any:
     return run_animal(**(options | changes))
 
 
-# --- protocols ------------------------------------------------------------------------------------
-
-
 def test_the_safe_protocol_never_tests_on_a_photograph_it_trained_on() -> None:
     rng = np.random.default_rng(0)
     for _ in range(50):
@@ -96,12 +93,6 @@ def test_the_paper_s_protocol_does_so_with_probability_two_fifths() -> None:
     error = np.std(shares, ddof=1) / np.sqrt(len(shares))
     assert abs(np.mean(shares) - expected) < 4 * error
     assert expected == pytest.approx(0.394, abs=0.001)
-
-
-# --- SPM and PsychM as the paper has them ---------------------------------------------------------
-
-
-# --- the run --------------------------------------------------------------------------------------
 
 
 def test_tables_for_both_protocols_with_the_printed_numbers(folder: Path, tmp_path: Path) -> None:
@@ -128,7 +119,6 @@ def test_tables_for_both_protocols_with_the_printed_numbers(folder: Path, tmp_pa
     ("changes", "match"),
     [
         ({"subjects": ("nobody",)}, "subjects ="),
-        ({"subjects": ()}, "subjects ="),
         ({"protocols": ("unsafe",)}, "protocols ="),
         ({"features": "vgg"}, "features = 'vgg'"),
     ],
@@ -138,12 +128,6 @@ def test_what_does_not_exist_is_refused(
 ) -> None:
     with pytest.raises(ModelError, match=match):
         run(folder, tmp_path, **changes)
-
-
-def test_missing_data_are_an_error_before_any_trial(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"Found no trials\.csv"):
-        run(tmp_path, tmp_path / "out")
-    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.slow
@@ -162,12 +146,7 @@ def test_posteriors_with_loo_verdict_and_the_known_class_prior(
     assert table["elpd_diff"].max() == 0
     assert table["weight"].sum() == pytest.approx(1.0, abs=1e-6)
     assert table.loc["naive", "c"] == 1.0
-    for name in ("pi", "c"):
-        assert (table[f"{name}_lower"] <= table[name]).all()
-        inside = (table[f"{name}_lower"] <= table[f"{name}_true"]) & (
-            table[f"{name}_true"] <= table[f"{name}_upper"]
-        )
-        assert (inside == table[f"{name}_covered"]).all()
+    inside = table["pi_true"].between(table["pi_lower"], table["pi_upper"])
+    assert (inside == table["pi_covered"]).all()
     assert table["level"].isin([1, 2, 3, 4]).all()
-    text = (tmp_path / "animal-bayes.md").read_text()
-    assert table.loc["spm", "verdict"] in text
+    assert table.loc["spm", "verdict"] in (tmp_path / "animal-bayes.md").read_text()

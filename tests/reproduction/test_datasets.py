@@ -33,9 +33,6 @@ def within(rate: float, expected: float, n: int) -> bool:
     return abs(rate - expected) <= 4 * np.sqrt(max(expected * (1 - expected), 1e-12) / n)
 
 
-# --- the paper's generator ----------------------------------------------------------------------
-
-
 def test_paper_probabilities_follow_from_the_truth() -> None:
     data = simulate_paper(4000, gamma=0.2, lam=0.1, rho1=1.0, K=0.5, random_seed=1)
     truth, X = data.truth, data.X.to_numpy()
@@ -52,15 +49,6 @@ def test_paper_probabilities_follow_from_the_truth() -> None:
     assert within(data.l[high].mean(), s[high].mean(), int(high.sum()))
 
 
-def test_paper_rademacher_vector_shared_or_not() -> None:
-    shared = simulate_paper(5, p=40, rho1=0, K=3, shared_rademacher=True, random_seed=0).truth
-    np.testing.assert_array_equal(shared["a"], shared["alpha"])
-    np.testing.assert_array_equal(np.abs(shared["a"]), 3.0)
-    own = simulate_paper(5, p=40, rho1=0, K=3, random_seed=0).truth
-    agree = np.mean(own["a"] == own["alpha"])
-    assert within(agree, 0.5, 40)
-
-
 def test_paper_ordering() -> None:
     def steeper(ordering: str | None) -> np.ndarray:
         truths = [simulate_paper(1, ordering=ordering, random_seed=i).truth for i in range(200)]
@@ -68,11 +56,6 @@ def test_paper_ordering() -> None:
 
     assert steeper("class-steeper").all()
     assert within(steeper(None).mean(), 0.5, 200)
-
-
-def test_paper_label_rate_is_that_of_the_stated_setting() -> None:
-    rates = [simulate_paper(2500, random_seed=i).l.mean() for i in range(60)]
-    assert np.median(rates) == pytest.approx(0.24, abs=0.02)
 
 
 @pytest.mark.parametrize(
@@ -88,8 +71,6 @@ def test_paper_refuses(options: dict, message: str) -> None:
     with pytest.raises(DataError, match=message):
         simulate_paper(**options, random_seed=0)
 
-
-# --- the go/no-go experiment, prepared tables ---------------------------------------------------
 
 # Sensitivity and false-positive rate of the data's own documentation.
 REFERENCE = {
@@ -133,9 +114,6 @@ def test_animal_speeded_labels_are_the_faster_half_of_the_hits() -> None:
     for _, one in rows[rows["hit"] == 1].groupby("subject"):
         assert one.loc[one["l"] == 1, "rt_ms"].max() < one.loc[one["l"] == 0, "rt_ms"].min()
         assert one["l"].mean() == pytest.approx(0.5, abs=0.02)
-    rate = rows["l"][speeded.y == 1].groupby(rows["subject"]).mean()
-    assert rate.min() > 0.41
-    assert rate.max() < 0.50
 
 
 @needs_animal
@@ -159,12 +137,4 @@ def test_animal_missing_path_folder_file_and_columns(tmp_path: Path) -> None:
         load_animal_heldout(tmp_path)
     (tmp_path / "trials.csv").write_text("subject,image\nsub-002,1\n")
     with pytest.raises(DataError, match=r"missing are .*'y_real'"):
-        load_animal_gonogo(tmp_path)
-    row = "sub-002,cba,F,1,1,5.0,77,1,1,1,300,\n"
-    header = "subject,code,gender,run,trial,onset_s,image,y_real,y_sub,l,rt_ms,flag\n"
-    (tmp_path / "trials.csv").write_text(header + row)
-    with pytest.raises(DataError, match=r"Found no pca50_all\.npz"):
-        load_animal_gonogo(tmp_path)
-    np.savez(tmp_path / "pca50_all.npz", image=np.array([78]), Z=np.zeros((1, 50)))
-    with pytest.raises(DataError, match=r"1 images have no pca10 features \(first: \[77\]\)"):
         load_animal_gonogo(tmp_path)

@@ -10,8 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.patience import members, patience
-
 TRIALS = 20
 CODE = """
 import sys
@@ -61,16 +59,3 @@ def test_killed_three_times_and_resumed_the_table_is_byte_identical(tmp_path: Pa
     assert finished(broken) == TRIALS
     for name in ("table1.md", "table1.html", "table1.csv", "table1-scores.csv"):
         assert (broken / name).read_bytes() == (whole / name).read_bytes()
-
-
-@pytest.mark.slow
-def test_workers_end_with_the_process_that_started_them(tmp_path: Path) -> None:
-    """As where a run is killed outright, and alone: no group, no signal to its workers."""
-    run = start(tmp_path, 2, trials=10_000)
-    wait_for(run, tmp_path, 2)
-    run.kill()
-    run.wait()
-    begun = time.monotonic()
-    while members(run.pid) and time.monotonic() - begun < patience(10.0):
-        time.sleep(0.1)
-    assert not members(run.pid)

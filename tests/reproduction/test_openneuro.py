@@ -103,16 +103,6 @@ def test_faulty_button_run_is_flagged(tmp_path: Path) -> None:
     assert list(usable_trials(trials)["run"].unique()) == [4]
 
 
-def test_repeated_images_keep_the_last_judgement(tmp_path: Path) -> None:
-    write_run(tmp_path, "sub-006", 1, 1, make_run(100))
-    write_run(tmp_path, "sub-006", 1, 13, list(reversed(make_run(100, start=4.0))))
-    write_run(tmp_path, "sub-006", 1, 4, make_run(200))
-    trials = load_openneuro_gonogo(tmp_path)
-    flags = trials.groupby("run")["flag"].unique().map(list).to_dict()
-    assert flags == {1: ["repeat_image"], 4: [""], 13: [""]}
-    assert not usable_trials(trials).duplicated(["subject", "image"]).any()
-
-
 def test_refuses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("BAYES_LEPU_DATA", raising=False)
     with pytest.raises(DataError, match="BAYES_LEPU_DATA is not set"):

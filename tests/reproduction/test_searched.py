@@ -7,7 +7,6 @@ pytest.importorskip("sklearn")
 
 from sklearn.model_selection import GridSearchCV
 
-from bayes_lepu.errors import DataError
 from bayes_lepu.estimators import ElkanNotoClassifier, PUClassifier
 from bayes_lepu.links import sigmoid
 from reproduction.experiments.searched import Searched
@@ -33,8 +32,3 @@ def test_the_slopes_are_left_to_the_class():
     grid = {"class_penalty": values, "selection_penalty": values}
     found = Searched(PUClassifier(model="spm", random_state=0), grid, cv=2).fit(X, l)
     assert found.best_params_["selection_penalty"] >= found.best_params_["class_penalty"]
-
-
-def test_too_few_labels_for_the_folds():
-    with pytest.raises(DataError, match="3 folds need at least 3 rows of each label; got 2"):
-        Searched(ElkanNotoClassifier(), {"class_penalty": [1.0]}).fit(np.eye(20), np.arange(20) < 2)

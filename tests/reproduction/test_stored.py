@@ -1,7 +1,5 @@
 """The stored results of the paper's experiments: complete, and what the documents say of them."""
 
-import json
-
 import pandas as pd
 import pytest
 
@@ -28,13 +26,6 @@ def test_table_1_has_500_trials_in_the_stated_order():
     order = list(mean.sort_values(ascending=False).index)
     assert order == ["Real", "PsychM", "SPM", "Elkan", "Naive"]
     assert mean[["SPM", "PsychM"]].min() > 0.94
-
-
-def test_the_time_of_table_1_is_the_measured_one():
-    run = json.loads((PAGES / "runs.json").read_text(encoding="utf-8"))["table1"]
-    assert run["trials run"] == 500
-    assert run["minutes"] < 40
-    assert f"{run['minutes']} minutes" in (PAGES / "index.md").read_text(encoding="utf-8")
 
 
 def test_the_norm_rule_works_with_guesses_only():
