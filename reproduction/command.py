@@ -56,8 +56,7 @@ def build_parser() -> argparse.ArgumentParser:
     people.add_argument("--data", type=Path, help="folder of the tables (or set BAYES_LEPU_DATA)")
     people.add_argument(
         "--features",
-        help="pca10, pca50 (default), full, statistics, or an npz file with arrays image and X; "
-        "with --bayes pca10 is the default",
+        help="pca10, pca50 (default; with --bayes pca10), full or statistics",
     )
     people.add_argument("--subjects", help="codes, such as fsa,mta (default: the paper's five)")
     people.add_argument("--protocol", choices=("paper", "safe"), help="one only (default: both)")
@@ -103,16 +102,13 @@ def _run_one(name: str, args: argparse.Namespace) -> Any:
 
 
 def _animal_options(args: argparse.Namespace) -> dict[str, Any]:
-    from reproduction.experiments import read_features
-
     options: dict[str, Any] = {"path": args.data, "speeded": args.speeded}
     if args.subjects:
         options["subjects"] = tuple(args.subjects.split(","))
     if args.protocol:
         options["protocols"] = (args.protocol,)
     if args.features:
-        own = args.features.endswith(".npz")
-        options["features"] = read_features(args.features) if own else args.features
+        options["features"] = args.features
     return options
 
 

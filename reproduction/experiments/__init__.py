@@ -6,17 +6,15 @@
 `run_ablation`      guesses and lapses switched on and off: what makes the norm rule work
 `run_animal`        the paper's five human annotators, by its protocol and by a safe one
 `run_animal_bayes`  their posteriors under four models, LOO, verdict, and π against .5
-`image_features`    VGG16's first fully connected layer for a folder of photographs
 `run_trials`        the machine underneath: any function of settings and a generator
 ==================  ====================================================================
 
-Needs scikit-learn (`image_features`: torch, torchvision and Pillow).
+Needs scikit-learn.
 """
 
 from reproduction.experiments.ablation import run_ablation
 from reproduction.experiments.animal import compare_rivals, run_animal
 from reproduction.experiments.bayes import BayesSettings, run_animal_bayes
-from reproduction.experiments.features import image_features, read_features, save_features
 from reproduction.experiments.resample import AnimalSettings
 from reproduction.experiments.runner import Experiment, run_trials, trial_seed
 from reproduction.experiments.synthetic import SyntheticSettings
@@ -33,14 +31,11 @@ __all__ = [
     "SyntheticSettings",
     "compare_pairs",
     "compare_rivals",
-    "image_features",
-    "read_features",
     "run_ablation",
     "run_animal",
     "run_animal_bayes",
     "run_table1",
     "run_table2",
     "run_trials",
-    "save_features",
     "trial_seed",
 ]

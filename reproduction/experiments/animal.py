@@ -63,8 +63,7 @@ def run_animal(
     path : path, optional
         Folder of the prepared tables; default: the environment variable ``BAYES_LEPU_DATA``.
     features : {"pca10", "pca50", "full", "statistics"} or DataFrame
-        Features of the photographs. A DataFrame has the image numbers as its index; see
-        `reproduction.experiments.features` for those of VGG16.
+        Features of the photographs. A DataFrame has the image numbers as its index.
     subjects : sequence of str
         Codes of annotators; default: the paper's five, in its order.
     protocols : sequence of {"paper", "safe"}
