@@ -75,13 +75,13 @@ def build(
         log_rates = _log_rates(spec, values.get(spec.rates_name))
         of_cells = spec.propensity.graph(omega, log_rates)
         epsilon = values.get("epsilon")
-        _observe(data, (log_t, log_not_t), of_cells, epsilon, weight + pt.zeros_like(tau))
+        _observe(data, (log_t, log_not_t), of_cells, epsilon, weight + pt.zeros_like(log_t))
         t = _named(model, "t", pt.exp(log_t), ("obs",))
         s = _named(model, "s", pt.exp(of_cells[0]) + pt.zeros_like(omega), own)
         each_t = t[:, None] if several else t
         h = s * each_t + (0.0 if epsilon is None else epsilon * (1 - each_t))
         _named(model, "h", h, own)
-        _summaries(spec, data, model, t, s, weight + pt.zeros_like(tau))
+        _summaries(spec, data, model, t, s, weight + pt.zeros_like(t))
     marks, weighted = "" if epsilon is None else ", epsilon", ", weight" if data.weighted else ""
     shown = {
         block.name: f"[{', '.join(f'{k:.3g}' for k in block.prior.concentration)}]"
@@ -253,11 +253,12 @@ def _labels(
     import pytensor.tensor as pt
 
     several = observed.ndim == 2
-    cells = [pt.zeros_like(observed, dtype="float64") + part for part in of_cells]
+    seen = pt.neq(observed, NOT_SHOWN) if several else pt.ones_like(of_rows[0])
+    cells = [pt.zeros_like(seen, dtype="float64") + part for part in of_cells]
     cell = "(j)" if several else "()"
     pm.CustomDist(
         name,
-        *(*of_rows, *cells, pt.neq(observed, NOT_SHOWN).astype("int64")),
+        *(*of_rows, *cells, seen.astype("int64")),
         logp=partial(_row_logp, several=several),
         random=partial(_row_draw, several=several),
         signature=f"(),(),(),{','.join([cell] * 5)}->{cell}",
