@@ -63,6 +63,13 @@ def load_demo() -> PUDataset:
     the class slopes have norm 4.0 and the annotator's 3.0, in nearly orthogonal directions, so
     that PsychM can tell the two factors apart. ``truth`` holds a, b, alpha, beta, gamma, lam, pi
     (mean of t) and c, P(l=1 | y=1).
+
+    Examples
+    --------
+    >>> import bayes_lepu as lepu
+    >>> demo = lepu.load_demo()
+    >>> int(demo.l.sum()), int(demo.y.sum())
+    (790, 1262)
     """
     return draw_photographs(seed=1)
 

@@ -389,6 +389,14 @@ class ElkanNotoClassifier(LabelClassifier):
     References
     ----------
     Elkan and Noto (2008), doi 10.1145/1401890.1401920.
+
+    Examples
+    --------
+    >>> import bayes_lepu as lepu
+    >>> from bayes_lepu.estimators import ElkanNotoClassifier
+    >>> demo = lepu.load_demo()
+    >>> ElkanNotoClassifier(random_state=0).fit(demo.X, demo.l).predict_proba(demo.X).shape
+    (2500, 2)
     """
 
     estimator: Any = None

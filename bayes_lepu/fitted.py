@@ -862,6 +862,16 @@ def load(path: str | Path, *, model: Factor | None = None, class_link: Factor | 
     path : str or Path
     model, class_link : Factor, optional
         The propensity and the class of the fit, where their links are your own.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import bayes_lepu as lepu
+    >>> demo = lepu.load_demo()
+    >>> fit = lepu.fit(demo.X, demo.l, model="scar", method="map", random_seed=1)
+    >>> path = fit.save(tempfile.mkdtemp() + "/fit.nc")
+    >>> bool((lepu.load(path).predict(demo.X) == fit.predict(demo.X)).all())
+    True
     """
     from bayes_lepu.result.saved import read_fit
 
