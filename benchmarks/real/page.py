@@ -143,12 +143,16 @@ def _three(cells: pd.DataFrame, wanted: str) -> str:
             means = part.groupby("method")[["AUC", "accuracy", "error of pi"]].mean()
             title = f"{name.partition(', ')[2]} ({', '.join(part['table'].unique())})"
             columns[title] = means.apply(lambda row: " / ".join(map(_short, row)), axis=1)
-            notes.append(f"{count} cells of {each} ({name.partition(', ')[2]})")
+            trials = "trial" if each == "1" else "trials"
+            notes.append(f"{name.partition(', ')[2]}: {count} cells, {each} {trials} each")
     if not columns:
         return "Not run yet.\n"
     table = pd.DataFrame(columns).fillna("")
     table = table.sort_values(table.columns[0], ascending=False)
-    return markdown(table, index="method") + f"\nTrials: {'; '.join(notes)}.\n"
+    return (
+        markdown(table, index="method")
+        + f"\nA cell is a table marked in one way. {'; '.join(notes).capitalize()}.\n"
+    )
 
 
 def split_table() -> str:
@@ -194,7 +198,7 @@ def letters_table() -> str:
     """PULSNAR's protocol beside its printed figures."""
     cells = read_cells()
     repeats = cells.loc[cells["table"] == PROTOCOL, "trials"].min()
-    note = f"\nRepeats: ours {repeats} at each α that has a figure, printed 40 at more of them.\n"
+    note = f"\nRepeats at each α: at least {repeats} of ours; 40 of the printed, at more values of α.\n"
     return markdown(letters(cells), index="method") + note
 
 
