@@ -198,7 +198,7 @@ def letters_table() -> str:
     """PULSNAR's protocol beside its printed figures."""
     cells = read_cells()
     repeats = cells.loc[cells["table"] == PROTOCOL, "trials"].min()
-    note = f"\nRepeats at each α: at least {repeats} of ours; 40 of the printed, at more values of α.\n"
+    note = f"\nRepeats at each α: at least {repeats} of ours; 40 of the printed, at more α.\n"
     return markdown(letters(cells), index="method") + note
 
 
