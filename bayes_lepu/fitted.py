@@ -49,8 +49,8 @@ from bayes_lepu.result.origin import Provenance, call_text
 from bayes_lepu.runtime.files import page_name, replace_file
 from bayes_lepu.runtime.interruption import stops_at_once
 from bayes_lepu.verdict.identifiability import diagnose
+from bayes_lepu.verdict.labels import agreement
 from bayes_lepu.verdict.records import Identifiability
-from bayes_lepu.verdict.several_annotators import agreement_of
 
 if TYPE_CHECKING:
     import pymc as pm
@@ -625,9 +625,7 @@ class Fit:
         """
         if self.data.n_annotators == 1:
             raise ModelError("There is one annotator only, who agrees with himself.")
-        evidence = self.identifiability.evidence
-        kept = None if evidence is None else evidence.agreement
-        return (kept or agreement_of(self)).to_frame(summaries.tail_probabilities(ci_prob))
+        return agreement(self, summaries.tail_probabilities(ci_prob))
 
     def decide(
         self,

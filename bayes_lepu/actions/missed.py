@@ -38,9 +38,9 @@ from bayes_lepu.result.summaries import (
     row_blocks,
     summary_by_row,
 )
+from bayes_lepu.verdict.class_prior import ENOUGH_DRAWS, exchanged_peak
 from bayes_lepu.verdict.evidence import evidence_of
 from bayes_lepu.verdict.forms import FormRange, missed_between
-from bayes_lepu.verdict.naming import ENOUGH_DRAWS, exchanged_peak
 from bayes_lepu.verdict.records import Identifiability
 
 if TYPE_CHECKING:

@@ -49,7 +49,7 @@ from bayes_lepu.model.spec import ModelSpec
 from bayes_lepu.priors.prior import Prior
 from bayes_lepu.result.summaries import tail_probabilities
 from bayes_lepu.suggestions import some
-from bayes_lepu.verdict.peaks import share_positive
+from bayes_lepu.verdict.class_prior import share_positive
 
 if TYPE_CHECKING:
     from bayes_lepu.fitted import Fit

@@ -44,7 +44,7 @@ from bayes_lepu.plots.panels import (
     some_rows,
 )
 from bayes_lepu.result.summaries import mean_by_row, tail_probabilities
-from bayes_lepu.verdict.peaks import Role
+from bayes_lepu.verdict.class_prior import Role
 from bayes_lepu.verdict.records import LIKELIHOOD_DROP
 
 if TYPE_CHECKING:
@@ -506,7 +506,7 @@ def plot_profile(fit: "Fit", *, backend: str | None = None) -> "PlotCollection":
     if evidence is None or evidence.profile is None:
         raise ModelError("The profile of this fit was not computed: it has too many coordinates.")
     made, (panel,) = new_panels(["profile"], backend=backend)
-    table = evidence.profile.table
+    table = evidence.profile
     for _, curve in table.groupby("curve", sort=False):
         color = GUIDE if curve["branch"].iloc[0] == Role.EXCHANGED else CLASS
         panel.line(curve["pi"].to_numpy(), curve["delta"].to_numpy(), color)

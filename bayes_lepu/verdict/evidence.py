@@ -26,25 +26,28 @@ from bayes_lepu.links import Array, sigmoid
 from bayes_lepu.model.density import LogDensity
 from bayes_lepu.model.parameters import Parameters
 from bayes_lepu.priors.prior import INTERCEPTS, SELECTION_SCALE, SLOPES, weak_priors
-from bayes_lepu.rows.factoring import solve
-from bayes_lepu.verdict.columns import ColumnScores, score_columns
-from bayes_lepu.verdict.forms import FormRange, form_range
-from bayes_lepu.verdict.labels import (
-    false_marks_learned,
-    scores,
-)
-from bayes_lepu.verdict.levels import (
-    Profile,
-    contraction,
+from bayes_lepu.verdict.class_prior import (
+    Local,
+    Peak,
+    Role,
+    likelihood_range,
+    logit_pi,
     power_scaling,
     sd_pi,
     trace_profile,
+    weak_density,
+    weigh_remedies,
 )
-from bayes_lepu.verdict.peaks import Local, Peak, Role, logit_pi, weak_density
+from bayes_lepu.verdict.forms import FormRange, form_range, panel_range
 from bayes_lepu.verdict.records import Remedy
-from bayes_lepu.verdict.remedies import weigh_remedies
-from bayes_lepu.verdict.rivals import Bend, Rival, compare_rivals, measure_bend
-from bayes_lepu.verdict.several_annotators import Agreement, agreement_of, panel_range
+from bayes_lepu.verdict.rivals import (
+    Bend,
+    ColumnScores,
+    Rival,
+    compare_rivals,
+    measure_bend,
+    score_columns,
+)
 
 if TYPE_CHECKING:
     from bayes_lepu.fitted import Fit
@@ -55,7 +58,6 @@ SEARCH_ROWS = 20_000  # so that the search does not grow with the rows
 JUDGED_ROWS = 100_000  # the likelihood's own answer is sharp long before
 JUDGED_LABELS = 5_000  # marked rows that are kept, where there are as many
 MATERIAL = 0.05  # RMS difference of t that makes another mode another answer
-WIDTH_ROWS, WIDTH_DRAWS = 1000, 2000  # a mean width over more of them is the same to two digits
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,29 +87,24 @@ class Evidence:
         return self.data.n_annotators > 1
 
     @property
-    def has_peaks(self) -> bool:
-        """Whether the likelihood can be climbed under the weak ridge: not by products with X."""
-        return not self.several and not self.data.is_sparse
-
-    @property
     def small(self) -> bool:
         """Whether dense curvature is affordable."""
         return self.fit.density.dim <= MAX_DIM and not self.data.is_sparse
 
     @property
-    def size(self) -> str:
-        """How large the table is, in words."""
-        if self.data.is_sparse:
-            return f"a sparse matrix of {self.data.n} x {self.data.p}"
-        return f"{self.fit.density.dim} coordinates"
+    def one_and_small(self) -> bool:
+        """One annotator, and dense curvature is affordable."""
+        return self.small and not self.several
 
     @property
     def too_large(self) -> str:
         """Why what needs dense curvature is not computed; empty where it is."""
         if self.small or self.several:
             return ""
-        why = "dense rows are needed" if self.data.is_sparse else f"{MAX_DIM} are affordable"
-        return f"Too large a table: {self.size}, and {why}."
+        size, why = f"{self.fit.density.dim} coordinates", f"{MAX_DIM} are affordable"
+        if self.data.is_sparse:
+            size, why = f"a sparse matrix of {self.data.n} x {self.data.p}", "dense rows are needed"
+        return f"Too large a table: {size}, and {why}."
 
     # Draws ------------------------------------------------------------------------------------
 
@@ -119,16 +116,11 @@ class Evidence:
         return draws.choose(~exchanged, draws.swap()) if exchanged.any() else draws
 
     @cached_property
-    def pi_and_c(self) -> tuple[Array, Array]:
-        """π and c of the draws in one orientation."""
-        if self.pivoted is self.fit.parameters:
-            return self.fit.pi_draws, self.fit.c_draws
-        return self.fit.class_prior_draws(self.pivoted)
-
-    @property
     def pi_draws(self) -> Array:
         """π of these draws, ``(chain, draw)``."""
-        return self.pi_and_c[0].reshape(self.pivoted.b.shape)
+        same = self.pivoted is self.fit.parameters
+        pi = self.fit.pi_draws if same else self.fit.class_prior_draws(self.pivoted)[0]
+        return pi.reshape(self.pivoted.b.shape)
 
     @property
     def pi(self) -> float:
@@ -147,6 +139,12 @@ class Evidence:
             return pi
         kept = pi[np.asarray(self.fit.stats["exchanged"]).ravel() < 0.5]
         return kept if kept.size else pi
+
+    @cached_property
+    def contraction(self) -> float:
+        """1 - Var(posterior) / Var(prior) of π, the orientation given."""
+        before = float(np.var(self.fit.prior_pi_and_c[0]))
+        return 1 - float(np.var(self.pi_draws)) / max(before, 1e-300)
 
     # The fit's own density --------------------------------------------------------------------
 
@@ -177,7 +175,7 @@ class Evidence:
         # A Dirichlet(1, 1, 1) has no curvature of its own: one pseudo-observation stands in.
         floor = np.zeros(density.dim)
         floor[density.blocks.rates] = 0.1
-        return Local(z, total - prior, prior + np.diag(floor), slope * pi * (1 - pi))
+        return Local(z, total + np.diag(floor), prior + np.diag(floor), slope * pi * (1 - pi))
 
     def inside(self, point: Parameters) -> Parameters:
         """The point with its weights off the boundary."""
@@ -201,16 +199,12 @@ class Evidence:
     def weak(self) -> LogDensity:
         """Likelihood with a weak, even-handed ridge on standardised columns.
 
-        Of very many rows an evenly spaced part is judged: what it leaves open is wider, not other.
+        Of very many rows an evenly spaced part is judged, with enough marked ones: what it leaves
+        open is wider, not other.
         """
-        rows = self.data.evenly(self.judged).rescaled(*self._spread)
-        return weak_density(self.fit.spec, rows)
-
-    @cached_property
-    def judged(self) -> int:
-        """How many rows the weak density has: enough of all and of the marked ones."""
-        n, marked = self.data.n, int(np.sum(self.data.l))
-        return min(n, max(JUDGED_ROWS, n * JUDGED_LABELS // max(marked, 1)))
+        n, marked = self.data.n, max(int(np.sum(self.data.l)), 1)
+        part = self.data.evenly(min(n, max(JUDGED_ROWS, n * JUDGED_LABELS // marked)))
+        return weak_density(self.fit.spec, part.rescaled(*self._spread))
 
     def standardised(self, point: Parameters) -> Parameters:
         """A point on standardised columns."""
@@ -224,7 +218,7 @@ class Evidence:
         )
 
     def climb_weak(self, point: Parameters) -> Peak:
-        """The maximum of the weak density next to a point on standardised columns."""
+        """The mode of the weak density next to a point on standardised columns."""
         data = self.data
         masked = replace(
             point, a=point.a * data.class_mask, alpha=point.alpha * data.selection_mask
@@ -234,7 +228,7 @@ class Evidence:
 
     @cached_property
     def peaks(self) -> tuple[Peak, ...]:
-        """Maxima of the weak density: as labelled, with t and s swapped, and others.
+        """Modes of the weak density: as labelled, with t and s swapped, and others.
 
         The first is the one nearest to the fit among those that the likelihood does not exclude, so
         that it depends on the fit by its orientation alone, and not by its penalty. Only what
@@ -244,7 +238,7 @@ class Evidence:
         climbed = self.climb_weak(start)
         if not self.fit.spec.has_selection:
             return (replace(climbed, role=Role.AS_LABELLED),)
-        # Where the swap changes nothing, the mirror image of a maximum is one too.
+        # Where the swap changes nothing, the mirror image of a mode is one too.
         points = [] if self.symmetric else [climbed.point.swap(), start.swap()]
         points += self._searched
         for mode in self.fit.modes:
@@ -254,10 +248,10 @@ class Evidence:
         if self.symmetric:
             found += [self.mirrored(peak) for peak in found]
         best, X = max(p.logp for p in found), self._sampled
-        # A maximum that the likelihood does not exclude: odds above 1 in 400.
+        # A mode that the likelihood does not exclude: odds above 1 in 400.
         near = [p for p in found if p.logp > best - 6.0]
         first = min(near, key=lambda p: distance(p.point, start, X))
-        # Of maxima with the same answer the highest stands for it.
+        # Of modes with the same answer the highest stands for it.
         same = [p for p in near if not self.differ(p.point, first.point)]
         peaks = [replace(max(same, key=lambda p: p.logp), role=Role.AS_LABELLED)]
         for peak in sorted(found, key=lambda p: -p.logp):
@@ -273,14 +267,14 @@ class Evidence:
         start, first = self.standardised(self.point), self.peaks[0].point
         return self.differ(start, first) and self._role(start, first) is Role.EXCHANGED
 
-    @cached_property
+    @property
     def _searched(self) -> list[Parameters]:
-        """Maxima of the weak density from starts that know nothing of the fit."""
+        """Modes of the weak density from starts that know nothing of the fit."""
         with warnings.catch_warnings():  # about the orientation, which the fit has settled itself
             warnings.simplefilter("ignore", LepuWarning)
             found = fit_map(
                 self.weak.spec,
-                self.weak.data.evenly(SEARCH_ROWS),  # the maxima are climbed again on all
+                self.weak.data.evenly(SEARCH_ROWS),  # the modes are climbed again on all
                 self.weak.priors,
                 n_starts=4,  # besides these, the fit's own modes are climbed
                 rng=np.random.default_rng(0),
@@ -289,7 +283,7 @@ class Evidence:
         return points if self.symmetric else points + [p.swap() for p in points[:1]]
 
     def mirrored(self, peak: Peak, role: Role = Role.OTHER) -> Peak:
-        """The same maximum with t and s swapped, where that leaves the weak density as it is."""
+        """The same mode with t and s swapped, where that leaves the weak density as it is."""
         z = self.weak.swap(peak.z)
         return Peak(role, z, peak.logp, self.weak.unpack(z))
 
@@ -313,31 +307,19 @@ class Evidence:
     # What the checks judge, each computed once ----------------------------------------------------
 
     @cached_property
-    def form_scores(self) -> tuple[Array, Array]:
-        """Scores that the model's form can reach, and labels: a point freed of its penalties."""
-        if self.fit.is_point and not self.several:
-            return scores(self.peaks[0].point.take_flat(), self.weak.data)
-        return scores(self.fit.draws, self.data)
-
-    @cached_property
     def bend(self) -> Bend | None:
         """A straight against a learned class."""
         return None if self.data.is_sparse else measure_bend(self)
 
-    @property
-    def one_and_small(self) -> bool:
-        """One annotator, and dense curvature is affordable."""
-        return self.small and not self.several
-
     @cached_property
-    def profile(self) -> Profile | None:
+    def profile(self) -> pd.DataFrame | None:
         """Log likelihood of the class prior, everything else at its best."""
         return trace_profile(self) if self.one_and_small else None
 
     @cached_property
-    def likelihood_pieces(self) -> list[tuple[float, float]]:
-        """The likelihood's own set of π, the orientation given; empty where it was not computed."""
-        return [] if self.profile is None else self.profile.likelihood_set()
+    def likelihood_range(self) -> tuple[float, float] | None:
+        """The likelihood's own range of π, the orientation given."""
+        return None if self.profile is None else likelihood_range(self.profile)
 
     @cached_property
     def rivals(self) -> tuple[Rival, ...]:
@@ -369,11 +351,6 @@ class Evidence:
         return replace(found, low=max(low, 0.0), high=min(high, 1.0))
 
     @cached_property
-    def agreement(self) -> Agreement | None:
-        """How often several annotators agree, observed and expected."""
-        return agreement_of(self.fit) if self.several and not self.data.is_sparse else None
-
-    @cached_property
     def remedies(self) -> tuple[Remedy, ...]:
         """What more information would change."""
         return weigh_remedies(self) if self.one_and_small else ()
@@ -383,43 +360,30 @@ class Evidence:
         """Figures that decide nothing: index figure, columns value and meaning."""
         if self.data.is_sparse:
             return None
-        rows, X = [], self.data.X
+        rows: dict[str, tuple[float, str]] = {}
         if not self.several:
-            predictors = self.point.tau(X), self.point.omega(X)
+            predictors = self.point.tau(self.data.X), self.point.omega(self.data.X)
             both = np.cov(*predictors, ddof=0, aweights=self.data.weight)
             sd_t, sd_s = np.sqrt(np.diag(both)).tolist()
-            rows.append(("sd of t's predictor", sd_t, "below 3, π is hard to identify"))
+            rows["sd of t's predictor"] = sd_t, "below 3, π is hard to identify"
             if self.fit.spec.has_selection:
                 alike = both[0, 1] / (sd_t * sd_s) if min(sd_t, sd_s) > 1e-12 else 0.0
                 meaning = "near 1 or -1, t and s react to the same columns"
-                rows.append(("sd of s's predictor", sd_s, "the same of the propensity"))
-                rows.append(("correlation of the predictors", alike, meaning))
+                rows["sd of s's predictor"] = sd_s, "the same of the propensity"
+                rows["correlation of the predictors"] = alike, meaning
         if not self.fit.is_point:
             meaning = "share of the prior variance of π that the data removed"
-            rows.append(("contraction of pi", contraction(self), meaning))
+            rows["contraction of pi"] = self.contraction, meaning
             for name, found in power_scaling(self).iterrows():
                 if name == "pi" or found["prior"] >= 0.05:  # the threshold of ArviZ
                     meaning = "above .05, it moves with the weight of its prior"
-                    if min(found["prior"], found["likelihood"]) >= 0.05:
+                    if found.min() >= 0.05:
                         meaning += ", and the labels pull it elsewhere"
-                    rows.append((f"prior sensitivity of {name}", found["prior"], meaning))
-            if self.fit.spec.false_marks:
-                meaning = "the same of the rate of false marks: below 0.5 it is its prior's"
-                rows.append(("contraction of false marks", false_marks_learned(self.fit), meaning))
-            some, part = self.pivoted.take_flat().thin(WIDTH_DRAWS), self.data.evenly(WIDTH_ROWS).X
-            for name, values in (("t", some.t(part)), ("h", some.h(part))):
-                low, high = np.quantile(values, [0.025, 0.975], axis=0)
-                meaning = f"mean width of the 95 % intervals of {name} over the rows"
-                rows.append((f"width of {name}", np.mean(high - low), meaning))
+                    rows[f"prior sensitivity of {name}"] = found["prior"], meaning
         if self.one_and_small:
-            rows.append(("sd of pi", sd_pi(self), "the orientation of the factors given"))
-            local = self.local
-            v = solve(local.data + local.prior, local.pi_gradient)
-            prior = float(v @ local.prior @ v) / max(float(local.pi_gradient @ v), 1e-300)
-            meaning = "share of the precision of π that comes from the prior, not from the data"
-            rows.append(("prior share of pi", prior, meaning))
-        table = pd.DataFrame(rows, columns=["figure", "value", "meaning"])
-        return table.set_index("figure").astype({"value": float})
+            rows["sd of pi"] = sd_pi(self), "the orientation of the factors given"
+        table = pd.DataFrame.from_dict(rows, orient="index", columns=["value", "meaning"])
+        return table.rename_axis("figure").astype({"value": float})
 
 
 def evidence_of(fit: "Fit") -> Evidence:

@@ -4,35 +4,38 @@ Every alternative is the row formula at a point of its flat order, :math:`E z + 
 
 .. math:: L_i = \sum_k w_{ik}\, L_i(\theta_k), \qquad t = \kappa F(a \cdot x + b),
 
-refitted from the answer at hand under the weak ridge. The fitted model sets F = σ and κ = 1, and no
-mark is false. Here the class gets other links F (probit, both complementary log-log links,
-cauchit), a ceiling κ below one, squares and products of the columns that `columns` names; marks may
-be false at a small rate ε; and s may follow the class's own score where the model keeps columns out
-of it, or be lower for doubtful positives, at the same h. Of several annotators a few such rows may
-be mixed (k): with a difficulty :math:`u_k` added to every :math:`\beta_j`, or without the label of
-an annotator who copied another (`several_annotators`). Models whose log likelihood lies within 4
-units of the best predict the labels as well: what they say about π differs by the form alone.
+refitted from the answer at hand under the weak ridge. The class gets other links F, a ceiling κ
+below one, squares and products of the columns that stand out; marks may be false at a small rate;
+and s may follow the class's own score where the model keeps columns out of it, or be lower for
+doubtful positives, at the same h.
 
-The range of π over them, widened by the distance from π to the ends of the usual likelihood set, is
-the *form range*. Of a posterior it also holds its interval, moved by what each form moves π: where
-priors shift the posterior, the interval of the fitted form alone is too short on the other side.
+Several annotators are taken to mark independently given x and the class. Other forms of marking:
+rows that are harder for all of them (more positives are missed by all), one who copies another or
+skips rows that another one marked, marks at random, and for constant propensities slopes and a rise
+with the class's own score. Labels of two annotators hardly tell these apart, those of many do.
+
+Models whose log likelihood lies within 4 units of the best predict the labels as well. The range of
+π over them, widened to the ends of the usual likelihood set, is the *form range*. Of a posterior it
+also holds its interval, moved by what each form moves π.
 """
 
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import permutations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from scipy.optimize import minimize
-from scipy.special import expit, logit
+from scipy.special import expit, logit, logsumexp, roots_hermitenorm
 
 from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.factors import CURVES, Factor, Link, ceiling
 from bayes_lepu.factors.curves import LOGISTIC
 from bayes_lepu.links import Array, RowKind
-from bayes_lepu.model.parameters import Parameters
+from bayes_lepu.model.parameters import ARRAYS, Parameters
 from bayes_lepu.result.numbers_in_words import UNITS, share, worse
 from bayes_lepu.rows import (
     CERTAIN_LINK,
@@ -48,9 +51,13 @@ from bayes_lepu.rows import (
     row_terms,
 )
 from bayes_lepu.rows.factoring import inverse_root
-from bayes_lepu.verdict.columns import Term
-from bayes_lepu.verdict.levels import LEVEL_REMEDY, interval
-from bayes_lepu.verdict.peaks import WEAK_SLOPE_SCALE, delta_sd, share_positive
+from bayes_lepu.verdict.class_prior import (
+    WEAK_SLOPE_SCALE,
+    delta_sd,
+    interval,
+    point_at,
+    share_positive,
+)
 from bayes_lepu.verdict.records import (
     FORM_WIDTH,
     MODE_GAP,
@@ -63,29 +70,17 @@ from bayes_lepu.verdict.records import (
     passed_if,
     relative,
 )
+from bayes_lepu.verdict.rivals import Term
 
 if TYPE_CHECKING:
     from bayes_lepu.verdict.evidence import Evidence
 
 AS_WELL = 4.0  # log-likelihood units within which two models predict the labels alike
-FALSE_MARKS = (0.02, 0.05)  # rates that go unnoticed in a table somebody looked through
-CEILINGS = (0.9, 0.8)
-RISES = (0.5, 1.0, 2.0)  # of the log odds of a constant s, over one sd of the class's predictor
-FLOORS = (0.05, 0.1, 0.2)  # of an s that follows t, from s = floor to s = 1 - floor
 TOP = 100  # rows that somebody looks through in a sitting
 SAME_ROWS = 0.5  # share of the first rows below which two forms send one to other rows
 SPREAD = 5.0  # times as many missed positives at the upper end: the total is not known then
 FORM_RANGE = "form range"
 ORDER = "order under other forms"
-DOUBTFUL = "doubtful positives marked half as often"
-_WIDTH: dict[str, Any] = {
-    "bears_on": (Aspect.LEVEL,),
-    "needs": "passed",
-    "consequence": "forms that predict the labels as well disagree about it",
-}
-_MOVED = _WIDTH | {
-    "consequence": "the penalty or prior of this fit moved it out of what the labels leave"
-}
 
 # One alternative, refitted --------------------------------------------------------------------
 
@@ -93,35 +88,19 @@ MAX_CELLS = 20_000  # labels; beyond, models are refitted to an evenly spaced pa
 LARGEST = 12.0  # log-odds of a rate at the start: beyond, it has no slope
 # Slopes of a link against those of the logistic one for about the same curve.
 LINK_SCALES = {"probit": 0.6, "cloglog": 0.8, "loglog": 0.8, "cauchit": 0.8}
+# The parts of a mixture: rows, logarithm of their share, what is added to every β.
+Parts = list[tuple[Rows, Array | float, float]]
 
 
 @dataclass(frozen=True, eq=False)
 class Form:
     """One alternative to the fitted model.
 
-    Attributes
-    ----------
-    name : str
-        In words.
-    of_class : Factor
-        Curve of the class, with a ceiling where it has one.
-    false_marks : float or None
-        Rate of marks on negative rows; None where every annotator's is estimated.
-    rise : float
-        By how much the log odds of s rise with one sd of the class's predictor, by the columns that
-        the model keeps out of s.
-    floor : float
-        Where positive, s follows t: s = floor + (1 - 2 floor) t.
-    terms : tuple of Term
-        Squares and products that join the class's predictor.
-    slopes : bool
-        Whether the columns of the class enter every s.
-    shifts, shares : arrays
-        What all annotators' log odds of marking a row have in common, and how often.
-    copied : (int, int, float) or None
-        Which annotator copies which other one, on which share of the rows.
-    skips : bool
-        Whether it is no copy: the annotator leaves out rows that the other one marked.
+    ``false_marks`` is the rate of marks on negative rows, None where every annotator's is
+    estimated; ``rise`` by how much the log odds of s rise with one sd of the class's predictor, by
+    the columns that the model keeps out of s. With a ``floor``, s = floor + (1 - 2 floor) t.
+    ``terms`` join the class's predictor, ``slopes`` lets the columns of the class enter every s,
+    and ``parts`` makes the rows a mixture.
     """
 
     name: str
@@ -131,19 +110,21 @@ class Form:
     floor: float = 0.0
     terms: tuple[Term, ...] = ()
     slopes: bool = False
-    shifts: Array = field(default_factory=lambda: np.zeros(1))
-    shares: Array = field(default_factory=lambda: np.ones(1))
-    copied: tuple[int, int, float] | None = None
-    skips: bool = False
+    parts: Callable[[Rows], Parts] | None = None
 
-    def parts(self, rows: Rows) -> list[tuple[Rows, Array | float, float]]:
-        """The parts of a mixture: rows, logarithm of their share, what is added to every β."""
-        if self.copied is None:
-            return [(rows, np.log(w), u) for u, w in zip(self.shifts, self.shares, strict=True)]
-        j, other, part = self.copied
+
+def shifted(shifts: Array, shares: Array) -> Callable[[Rows], Parts]:
+    """What all annotators' log odds of marking a row have in common, and how often."""
+    return lambda rows: [(rows, np.log(w), u) for u, w in zip(shifts, shares, strict=True)]
+
+
+def dependent(j: int, other: int, part: float, *, skips: bool) -> Callable[[Rows], Parts]:
+    """Annotator j copies another one on a part of the rows, or skips a part of those he marked."""
+
+    def parts(rows: Rows) -> Parts:
         both = (rows.labels[j] >= 0) & (rows.labels[other] >= 0)
         same = both & (rows.labels[j] == rows.labels[other])
-        if self.skips:
+        if skips:
             both &= rows.labels[other] == 1
             same = both & (rows.labels[j] == 0)
         without = rows.labels.copy()
@@ -151,6 +132,8 @@ class Form:
         with np.errstate(divide="ignore"):
             own, copies = np.log(np.where(both, 1 - part, 1.0)), np.log(np.where(same, part, 0.0))
         return [(rows, own, 0.0), (rows._replace(labels=without), copies, 0.0)]
+
+    return parts
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,15 +164,7 @@ class Problem:
             s = np.clip(point.s(rows.X[:1])[..., 0], 1e-6, 0.98)
             point = replace(point, alpha=0 * point.alpha, beta=logit(s), log_w=CERTAIN_LINK)
             mask, free, link = mask & False, (), LOGISTIC
-        start = make_point(
-            a=point.a,
-            b=point.b,
-            alpha=point.alpha,
-            beta=point.beta,
-            rates=point.log_w,
-            epsilon=0.0 if point.epsilon is None else point.epsilon,
-        )
-        return cls(rows, link, point.of_class, data.class_mask, mask, free, start)
+        return cls(rows, link, point.of_class, data.class_mask, mask, free, point_at(point))
 
     def swapped(self) -> "Problem":
         """The same with t and s swapped in the start."""
@@ -211,6 +186,19 @@ class Problem:
         first, options = np.zeros(len(start)), {"maxiter": 200}
         best = minimize(loss, first, jac=True, method="L-BFGS-B", options=options)
         return replace(found, z=start + root @ best.x)
+
+    def refit_all(self, groups: Sequence[Sequence[Form]]) -> list["Refit"]:
+        """All forms; in a group each starts from the one before."""
+        refits = []
+        for forms in groups:
+            group: list[Refit] = []
+            for form in forms:
+                group.append(self.refit(form, group[-1].z if group else None))
+                # A rate of false marks that makes a form worse makes it worse still when higher.
+                if form.false_marks and group[-1].loglik < group[-2].loglik - AS_WELL:
+                    break
+            refits += group
+        return refits
 
 
 @dataclass(frozen=True, eq=False)
@@ -237,7 +225,8 @@ class Refit:
         if form.terms:
             more = np.column_stack([term.values(rows.X) for term in form.terms])
             rows = rows._replace(X=np.ascontiguousarray(np.hstack([rows.X, more])))
-        where, scale = flat_order(rows), link_scale(form.of_class) / link_scale(problem.of_class)
+        to, at_hand = (LINK_SCALES.get(f.of_class.link.name, 1.0) for f in (form, problem))
+        where, scale = flat_order(rows), to / at_hand
         mask = problem.class_mask if form.slopes else problem.selection_mask
         rates, free_rates, link = start.rates, list(problem.free_rates), problem.link
         first, offset, precision = np.zeros((3, where.size))
@@ -275,46 +264,35 @@ class Refit:
             logits = np.where(np.isneginf(rates), -np.inf, 0.0)
             logits[:, self.free_rates] = at.uv[:, self.free_rates]
             rates = logits - np.logaddexp.reduce(logits, axis=1, keepdims=True)
-        return make_point(
-            a=at.a,
-            b=at.b,
-            alpha=at.alpha,
-            beta=at.beta,
-            rates=rates,
-            epsilon=expit(at.e) if marks is None else marks,
-            class_rates=self.form.of_class.log_rates(),
-        )
-
-    @property
-    def weight(self) -> Array:
-        """How often every row counts."""
-        return self.rows.weight
+        both = {"rates": rates, "class_rates": self.form.of_class.log_rates()}
+        epsilon = expit(at.e) if marks is None else marks
+        return make_point(a=at.a, b=at.b, alpha=at.alpha, beta=at.beta, epsilon=epsilon, **both)
 
     def mixed(self, z: Array) -> tuple[Array, list[tuple[Rows, Point, Array]], Array]:
         """Log likelihood of the rows, the parts with their posterior shares, P(y=1 | labels)."""
-        point, links, found = self.point(z), self.links, []
-        for rows, log_share, shift in self.form.parts(self.rows):
+        point, parts, found = self.point(z), self.form.parts or shifted(np.zeros(1), np.ones(1)), []
+        for rows, log_share, shift in parts(self.rows):
             at = point._replace(beta=point.beta + shift)
-            loglik, m = row_terms(rows, links, at)
+            loglik, m = row_terms(rows, self.links, at)
             found.append((rows, at, loglik + log_share, m))
         total = np.logaddexp.reduce([loglik for *_, loglik, _ in found])
-        parts = [(rows, at, np.exp(loglik - total)) for rows, at, loglik, _ in found]
-        m = sum(of * part[3] for (*_, of), part in zip(parts, found, strict=True))
-        return total, parts, np.asarray(m)
+        shares = [np.exp(loglik - total) for *_, loglik, _ in found]
+        m = sum(of * part[3] for of, part in zip(shares, found, strict=True))
+        return total, [(*part[:2], of) for part, of in zip(found, shares, strict=True)], m
 
     def loss(self, z: Array) -> tuple[float, Array]:
         """Minus the log likelihood with the weak ridge, and its gradient.
 
         The gradient of a mixture is that of its parts, each row weighted by its share in them.
         """
-        links = self.links
-        if len(self.form.shifts) == 1 and self.form.copied is None:
-            value, grad = loglik_grad(self.rows, links, self.point(z))
+        if self.form.parts is None:
+            value, grad = loglik_grad(self.rows, self.links, self.point(z))
         else:
             loglik, parts, _ = self.mixed(z)
-            value, grad = float(self.weight @ loglik), np.zeros(len(self.E))
+            value, grad = float(self.rows.weight @ loglik), np.zeros(len(self.E))
             for rows, at, of in parts:
-                grad += loglik_grad(rows._replace(weight=self.weight * of), links, at)[1]
+                weight = self.rows.weight * of
+                grad += loglik_grad(rows._replace(weight=weight), self.links, at)[1]
         return 0.5 * float(self.precision @ z**2) - value, self.precision * z - self.E.T @ grad
 
     def units(self, z: Array) -> Array:
@@ -328,12 +306,15 @@ class Refit:
         root = inverse_root(curvature / np.outer(size, size) + 1e-3 * np.eye(len(z)))
         return np.diag(1 / size) if root is None else root / size[:, None]
 
-    # What a refit says ------------------------------------------------------------------------
-
     @cached_property
     def found(self) -> tuple[Array, list[tuple[Rows, Point, Array]], Array]:
         """The rows at the mode, as `mixed` has them."""
         return self.mixed(self.z)
+
+    @property
+    def loglik(self) -> float:
+        """Log likelihood at the mode."""
+        return float(self.rows.weight @ self.found[0])
 
     @cached_property
     def score(self) -> Array:
@@ -343,32 +324,26 @@ class Refit:
 
     def figures(self) -> dict[str, Any]:
         """Log likelihood, π, c (share of the positives that somebody marked), P(y=1 | labels)."""
-        t, (loglik, _, m) = self.form.of_class.value(self.score), self.found
-        pi, marked = float(np.average(t, weights=self.weight)), (self.rows.labels == 1).any(axis=0)
-        return {
-            "loglik": float(self.weight @ loglik),
-            "pi": pi,
-            "c": float(np.average(m * marked, weights=self.weight)) / max(pi, 1e-12),
-            "missed": m[~marked],
-        }
+        t, m, weight = self.form.of_class.value(self.score), self.found[2], self.rows.weight
+        pi, marked = float(np.average(t, weights=weight)), (self.rows.labels == 1).any(axis=0)
+        c = float(np.average(m * marked, weights=weight)) / max(pi, 1e-12)
+        return {"loglik": self.loglik, "pi": pi, "c": c, "missed": m[~marked]}
 
     def slopes(self) -> tuple[Array, Array]:
         """Slopes of every row in the predictors ``(J + 1, n)``, the class last, and in e."""
-        links, once = self.links, np.ones(len(self.rows.X))  # weights come in `sd`
+        once = np.ones(len(self.rows.X))  # weights come in `sd`
         slopes, false = np.zeros((2, len(self.rows.labels) + 1, len(self.rows.X)))
         for rows, at, of in self.found[1]:
-            slopes += of * row_slopes(rows._replace(weight=once), links, at)
-            m = row_terms(rows, links, at)[1]
-            false[:-1] += (
-                of * np.where(rows.labels >= 0, rows.labels - at.epsilon[:, None], 0) * (1 - m)
-            )
+            slopes += of * row_slopes(rows._replace(weight=once), self.links, at)
+            off = np.where(rows.labels >= 0, rows.labels - at.epsilon[:, None], 0)
+            false[:-1] += of * off * (1 - row_terms(rows, self.links, at)[1])
         return slopes, false[:-1]
 
     def sd(self) -> float:
         """Standard deviation of π: delta method, information from the rows' own scores."""
         where, X1 = flat_order(self.rows), np.column_stack([self.rows.X, np.ones(len(self.rows.X))])
         slopes, false = self.slopes()
-        G, w = np.zeros((len(X1), where.size)), self.weight
+        G, w = np.zeros((len(X1), where.size)), self.rows.weight
         G[:, where.of_class()] = slopes[-1][:, None] * X1
         for j in range(where.J):
             G[:, where.of_selection(j)] = slopes[j][:, None] * X1
@@ -386,15 +361,10 @@ class Refit:
         """
         own, curve, unlabelled = self.figures(), self.form.of_class, self.rows.labels[0] == 0
         t, more = curve.value(self.score), expit(curve.log_odds(self.score) + np.log(2))
-        pi, m = float(np.average(more, weights=self.weight)), own["missed"]
+        pi, m = float(np.average(more, weights=self.rows.weight)), own["missed"]
         h = (t[unlabelled] - m) / np.maximum(1 - m, 1e-12)
         missed = (more[unlabelled] - h) / np.maximum(1 - h, 1e-12)
         return {**own, "pi": pi, "c": own["c"] * own["pi"] / pi, "missed": missed}
-
-
-def link_scale(curve: Factor) -> float:
-    """Slopes of a curve against those of the logistic one."""
-    return LINK_SCALES.get(curve.link.name, 1.0)
 
 
 # The range over all of them -------------------------------------------------------------------
@@ -402,44 +372,52 @@ def link_scale(curve: Factor) -> float:
 
 @dataclass(frozen=True, eq=False)
 class FormRange:
-    """The class prior over all models that predict the labels as well.
+    """The class prior over all models that predict the labels as well, from low to high.
 
-    Attributes
-    ----------
-    table : DataFrame
-        One row per form: below (log-likelihood units below the best form), pi, c, top (share of
-        the 100 unlabelled rows most likely to be positive that are the same), kept.
-    low, high : float
-        The form range of π.
-    own_gap : float
-        How far the fitted model's own form lies below the best one.
-    rows : int
-        How many rows the forms were refitted to.
-    call : str
-        Options of `fit` that fit the best form; empty where no option does.
-    moved : bool
-        Whether the estimate of π lies where the likelihood of no form does.
-    naming_gap : float
-        By how much the likelihood prefers this orientation to the other, false marks allowed;
-        infinite where the other is no answer or the question does not arise.
-    missed : (forms kept, unlabelled rows) array
-        P(y=1 | x, l=0) by every form kept, of the rows to which the forms were refitted.
+    ``table`` has a row per form, the fitted one first: below (log-likelihood units below the best
+    form; of several annotators one more for every parameter more), pi, c, kept; of one annotator
+    top (share of the 100 unlabelled rows most likely to be positive that are the same), of several
+    sd (of pi). ``missed`` has P(y=1 | x, l=0) by every form kept, of the ``rows`` used.
     """
 
     table: pd.DataFrame
     low: float
     high: float
-    own_gap: float
     rows: int
-    call: str = ""
-    moved: bool = False
+    missed: Array
+    moved: bool = False  # whether π is estimated where the likelihood of no form has it
+    # By how much the likelihood prefers this orientation to the other, false marks allowed.
     naming_gap: float = np.inf
-    missed: Array = field(default_factory=lambda: np.zeros((0, 0)))
 
     @property
     def kept(self) -> pd.DataFrame:
         """The forms that predict the labels as well as the best one."""
         return self.table[self.table["kept"]]
+
+    @property
+    def own_gap(self) -> float:
+        """How far the fitted model's own form lies below the best one."""
+        return float(self.table["below"].iloc[0])
+
+
+def compared(
+    refits: Sequence["Refit"], *more: dict[str, Any], penalty: float = 0.0
+) -> pd.DataFrame:
+    """Figures of the forms, the fitted one first; ``penalty`` units for every parameter."""
+    records = [{"form": refit.form.name, **refit.figures()} for refit in refits]
+    table = pd.DataFrame([*records, *more]).set_index("form")
+    sizes = np.array([refit.z.size for refit in refits] + [0] * len(more))
+    loglik = table.pop("loglik") - penalty * sizes
+    table.insert(0, "below", loglik.max() - loglik)
+    table["kept"] = (table["below"] <= AS_WELL) | (np.arange(len(table)) == 0)
+    return table
+
+
+FALSE_MARKS = (0.02, 0.05)  # rates that go unnoticed in a table somebody looked through
+CEILINGS = (0.9, 0.8)
+RISES = (0.5, 1.0, 2.0)  # of the log odds of a constant s, over one sd of the class's predictor
+FLOORS = (0.05, 0.1, 0.2)  # of an s that follows t, from s = floor to s = 1 - floor
+DOUBTFUL = "doubtful positives marked half as often"
 
 
 def list_forms(own: Factor, terms: tuple[Term, ...], *, kept_out: bool) -> list[list[Form]]:
@@ -462,71 +440,42 @@ def list_forms(own: Factor, terms: tuple[Term, ...], *, kept_out: bool) -> list[
     return forms
 
 
-def options_of(form: Form, own: Factor) -> str:
-    """Options of `fit` that fit a form; empty where no option does."""
-    if form.terms or form.rise or form.floor:
-        return ""
-    curve, options = form.of_class, []
-    if curve.fixed is not None:
-        options.append(f"class_link=bayes_lepu.factors.ceiling({curve.fixed[2]:g})")
-    elif curve is not own:
-        options.append(f"class_link={curve.name!r}")
-    return ", ".join([*options, *(["false_marks=True"] if form.false_marks else [])])
-
-
 def form_range(evidence: "Evidence") -> FormRange | None:
-    """Refit every form and keep those that predict the labels as well."""
-    profile, own, columns = evidence.profile, evidence.peaks[0], evidence.columns
+    """Refit every form to one annotator's labels and keep those that predict them as well."""
+    own, columns, ends = evidence.peaks[0], evidence.columns, evidence.likelihood_range
     known = evidence.propensity.fixed is not None
-    if profile is None or known or own.point.epsilon is not None:
+    if ends is None or known or own.point.epsilon is not None:
         return None  # fitted false marks are themselves one of the forms
     data, mask = evidence.data, evidence.data.class_mask & ~evidence.data.selection_mask
     problem = Problem.of(evidence.weak.data, evidence.inside(own.point), evidence.propensity)
     kept_out = not evidence.propensity.has_predictor or bool(mask.any())
     terms = () if columns is None else columns.named
-    groups: list[list[tuple[Form, Refit, dict[str, Any]]]] = []
-    for forms in list_forms(problem.of_class, terms, kept_out=kept_out):
-        group: list[tuple[Form, Refit, dict[str, Any]]] = []
-        for form in forms:
-            refit = problem.refit(form, group[-1][1].z if group else None)
-            group.append((form, refit, refit.figures()))
-            # A rate of false marks that makes a form worse makes it worse still when higher.
-            if len(group) > 1 and group[-1][2]["loglik"] < group[-2][2]["loglik"] - AS_WELL:
-                break
-        groups.append(group)
-    records = {form.name: found for group in groups for form, _, found in group}
-    calls = {form.name: options_of(form, problem.of_class) for g in groups for form, *_ in g}
-    if kept_out:
-        records[DOUBTFUL] = groups[0][0][1].doubtful()
-    naming_gap = max(f["loglik"] for *_, f in groups[0]) - _other_naming(evidence, problem)
-    table = pd.DataFrame.from_dict(records, orient="index").rename_axis("form")
-    table["below"] = table["loglik"].max() - table["loglik"].astype(float)
+    refits = problem.refit_all(list_forms(problem.of_class, terms, kept_out=kept_out))
+    table = compared(refits, *([{"form": DOUBTFUL, **refits[0].doubtful()}] if kept_out else []))
     missed = np.stack(table.pop("missed").tolist())
-    table = table.astype(float)
-    likeliest = np.argsort(-missed[0])[:TOP]
-    top = set(likeliest)
-    table["top"] = [len(top & set(np.argsort(-m)[:TOP])) / max(len(top), 1) for m in missed]
-    table["kept"] = (table["below"] <= AS_WELL) | (np.arange(len(table)) == 0)
-    pi, pieces = share_positive(own.point, evidence.weak.data), evidence.likelihood_pieces
+    first, *_ = tops = [set(np.argsort(-m)[:TOP]) for m in missed]
+    table["top"] = [len(first & top) / max(len(first), 1) for top in tops]
+    # The fitted form with and without false marks.
+    here = max(r.loglik for r in refits if r.form.name.startswith(problem.of_class.name + ","))
+    gap = max(here, refits[0].loglik) - _other_naming(evidence, problem)
+    pi = share_positive(own.point, evidence.weak.data)
     kept = table.loc[table["kept"], "pi"]
-    low = float(kept.min()) - max(pi - pieces[0][0], 0.0)
-    high = float(kept.max()) + max(pieces[-1][1] - pi, 0.0)
+    low = float(kept.min()) - max(pi - ends[0], 0.0)
+    high = float(kept.max()) + max(ends[1] - pi, 0.0)
     low = max(low, min(float(np.average(data.l, weights=data.weight)), float(kept.min())))
     moved = not low - ROUNDING <= evidence.pi <= high + ROUNDING
     if not evidence.fit.is_point:
-        shifts, ends = kept - kept.iloc[0], interval(evidence.pi_given_naming)
-        low = min(low, ends[0] + float(shifts.min()))
-        high = max(high, ends[1] + float(shifts.max()))
+        shifts, own_ends = kept - kept.iloc[0], interval(evidence.pi_given_naming)
+        low = min(low, own_ends[0] + float(shifts.min()))
+        high = max(high, own_ends[1] + float(shifts.max()))
     return FormRange(
-        table[["below", "pi", "c", "top", "kept"]],
+        table,
         max(low, 0.0),
         min(high, 1.0),
-        float(table["below"].iloc[0]),
         len(problem.rows.X),
-        calls.get(str(table["below"].idxmin()), ""),
-        moved,
-        naming_gap,
         missed[table["kept"].to_numpy()],
+        moved,
+        gap,
     )
 
 
@@ -547,110 +496,258 @@ def _other_naming(evidence: "Evidence", problem: Problem) -> float:
         slopes = other.start.a, other.start.alpha[0]
         here, there = (np.corrcoef(refit.score, X @ a)[0, 1] for a in slopes)
         if here > there:  # the refit did not find its way back
-            found.append(refit.figures()["loglik"])
+            found.append(refit.loglik)
     return max(found)
+
+
+# Several annotators ---------------------------------------------------------------------------
+
+INDEPENDENT = "annotators independent"
+SPREADS = (0.5, 1.0, 1.5, 2.0)  # sd of the shared difficulty, in log odds of being marked
+HARD = (0.2, -3.0)  # share of the positives that are harder, and by how much
+SKIPPED = (0.5, 0.95)  # shares of the rows marked by another one that an annotator skips
+COPIED = (0.25, 0.5)  # shares of the rows that one annotator copies
+FEW = 2.5  # labels per row that cannot tell a difficulty from a link of the class
+WIDE = 1.96  # sd of π to either side of every form's own
+
+
+def shared_difficulty(spread: float, curve: Factor, name: str = "") -> Form:
+    """A difficulty of this sd that all annotators share, by Gauss–Hermite quadrature."""
+    u, w = roots_hermitenorm(9)  # more nodes change π in the fourth digit
+    name = name or f"shared difficulty {spread:g}, {curve.name} class"
+    return Form(name, curve, parts=shifted(spread * u, w / w.sum()))
+
+
+def list_panel_forms(problem: Problem, pair: tuple[int, int]) -> list[list[Form]]:
+    """All forms but the fitted one; ``pair`` are the annotators who agree most."""
+    (share, shift), own, labels = HARD, problem.of_class, problem.rows.labels
+    others = {name: curve for name, curve in CURVES.items() if curve is not own}
+    spreads = [shared_difficulty(u, own, f"shared difficulty {u:g}") for u in SPREADS]
+    hard = shifted(np.array([0.0, shift]), np.array([1 - share, share]))
+    forms = [Form("some rows hard", own, parts=hard)]
+    if (labels >= 0).sum() < FEW * labels.shape[1]:
+        tails = [others[name] for name in ("probit", "cauchit") if name in others]
+        forms += [shared_difficulty(u, curve) for curve in tails for u in SPREADS[1:]]
+    for order in (pair, pair[::-1]):
+        forms += [
+            Form(f"{k:.0%} copied", own, parts=dependent(*order, k, skips=False)) for k in COPIED
+        ]
+    if len(labels) < FEW:  # of many, no single one who skips rows moves π
+        for j, i in permutations(range(len(labels)), 2):
+            for k in SKIPPED:
+                name = f"{j + 1} skips {k:.0%} of the rows marked by {i + 1}"
+                forms.append(Form(name, own, parts=dependent(j, i, k, skips=True)))
+    forms += [Form(f"{name} class", curve) for name, curve in others.items()]
+    if not problem.selection_mask.any():
+        forms.append(Form("propensities vary with x", own, slopes=True))
+    if np.any(problem.class_mask & ~problem.selection_mask):
+        forms += [Form(f"s rises with t's score by {k:g} per sd", own, rise=k) for k in RISES[:2]]
+    return [spreads, *([form] for form in forms)]
+
+
+def panel_forms(problem: Problem, *, false_marks: bool = False) -> pd.DataFrame:
+    """Figures of every form, refitted from the answer at hand, as `FormRange.table`.
+
+    Where the fit has false marks, all forms have them.
+    """
+    first = problem.refit(
+        Form(INDEPENDENT, problem.of_class, false_marks=None if false_marks else 0.0)
+    )
+    problem = replace(problem, start=first.point(first.z))
+    groups = list_panel_forms(problem, most_alike(first))
+    if false_marks:
+        groups = [[replace(form, false_marks=None) for form in forms] for forms in groups]
+    else:
+        groups.append([Form("marks at random", problem.of_class, false_marks=None)])
+    refits = [first, *problem.refit_all(groups)]
+    return compared(refits, penalty=1.0).assign(sd=[refit.sd() for refit in refits])
+
+
+def most_alike(refit: Refit) -> tuple[int, int]:
+    """The two annotators who agree most beyond what the independent form expects."""
+    marked, shown = refit.rows.labels == 1, refit.rows.labels >= 0
+    # The slope in ω is the residual of a mark, weighed by the probability of a positive row.
+    off = np.where(shown, refit.slopes()[0][:-1], 0.0) * np.sqrt(refit.rows.weight)
+    scale = np.sqrt(np.maximum((off**2).sum(axis=1), 1e-12))
+    alike = off @ off.T / np.outer(scale, scale)
+    alike[~((marked.astype(int) @ marked.T.astype(int)) > 0)] = -1.0
+    np.fill_diagonal(alike, -np.inf)
+    one, other = np.unravel_index(int(alike.argmax()), alike.shape)
+    return int(one), int(other)
+
+
+def panel_range(evidence: "Evidence") -> FormRange:
+    """π over all forms of marking that predict the labels as well, and with its own width."""
+    # Medians: a few wild draws of an approximation would carry the means away.
+    fit, draws = evidence.fit, evidence.fit.draws
+    arrays = {name: getattr(draws, name) for name in ARRAYS}
+    middle = {name: np.median(v, axis=0) for name, v in arrays.items() if v is not None}
+    middle["log_w"] = middle["log_w"] - logsumexp(middle["log_w"], axis=-1, keepdims=True)
+    point = evidence.standardised(replace(draws, **middle, pooling={}))
+    problem = Problem.of(evidence.weak.data, point, fit.spec.propensity)
+    table = panel_forms(problem, false_marks=fit.spec.false_marks)
+    kept, (low, high) = table[table["kept"]], interval(fit.pi_draws)
+    # The refits have a weak ridge instead of the fit's priors: the fit's own answer counts too.
+    low = min(low, float((kept["pi"] - WIDE * kept["sd"]).min()))
+    high = max(high, float((kept["pi"] + WIDE * kept["sd"]).max()))
+    missed, rows = np.stack(kept["missed"].tolist()), len(problem.rows.X)
+    return FormRange(table.drop(columns="missed"), max(low, 0.0), min(high, 1.0), rows, missed)
+
+
+# Checks ---------------------------------------------------------------------------------------
+
+LEVEL_REMEDY = (
+    "Audit some unlabelled rows (y=), have several annotators look at the same rows "
+    "(one column of l each), name a column that enters only one factor, or bring a class prior "
+    "known from elsewhere (class_prior=)."
+)
+TOO_ALIKE = (
+    "Some positives are harder for everybody than x tells, or annotators copied each other: π "
+    "comes out too low. Add columns that make rows hard, or audit rows nobody labelled (y=)."
+)
+REMEDY_OF_FORM = {
+    "marks at random": "Let marks be false (false_marks=True), or leave that annotator out.",
+    "propensities vary with x": "Fit model='spm', whose propensities vary with x.",
+}
 
 
 def check_forms(evidence: "Evidence") -> list[Check]:
     """Whether π stays where it is under other forms, and whether the fitted form is among them."""
-    if evidence.several:
-        return []
-    found = evidence.forms
+    found, several = evidence.forms, evidence.several
+    width: dict[str, Any] = {"bears_on": (Aspect.LEVEL,), "needs": "passed"}
     if found is None:
-        if evidence.propensity.fixed is not None:
+        if evidence.propensity.fixed is not None or several:
             return []
         why = evidence.too_large.rstrip(".")
         if evidence.fit.spec.false_marks:
             why = "False marks are fitted, and other forms are tried without them"
+        width["consequence"] = "how far its form carries it was not computed"
         text = f"{why}: how far the form carries π is not known."
-        told = {"consequence": "how far its form carries it was not computed"}
-        return [Check(FORM_RANGE, "not computed", text=text, **_WIDTH | told)]
-    kept, width = found.kept, found.high - found.low
-    bounds = relative(FORM_WIDTH, evidence.pi)
+        return [Check(FORM_RANGE, "not computed", text=text, **width)]
+    kept, bounds = found.kept, relative(FORM_WIDTH, evidence.pi)
+    what, best = "forms of marking" if several else "forms", str(found.table["below"].idxmin())
     few, many = missed_between(evidence.data, found.low, found.high)
-    wide, status = many > SPREAD * few, grade(width, bounds)
+    wide = not several and many > SPREAD * few
+    status = grade(found.high - found.low, bounds)
     if status == "passed" and (found.moved or wide):
         status = "weak"
-    least = float(kept["top"].min())
-    text = (
-        f"{len(kept)} of {len(found.table)} forms predict the labels as well; over them π is "
-        f"{share(found.low)} to {share(found.high)}, c {kept['c'].min():.2f} to "
-        f"{kept['c'].max():.2f}, and {least:.0%} or more of the {TOP} likeliest missed "
-        f"rows are the same.{judged_on(found.rows, evidence.data.n)}"
-    )
-    if wide:
-        text += f" In rows: {few:.0f} to {many:.0f} missed positives."
+    text = f"{len(kept)} of {len(found.table)} {what} predict the labels as well; over them π is "
+    text += f"{share(found.low)} to {share(found.high)}"
+    if several:
+        text += ": " + ", ".join(f"{share(pi)} ({name})" for name, pi in kept["pi"].items()) + "."
+    else:
+        least = float(kept["top"].min())
+        text += f", c {kept['c'].min():.2f} to {kept['c'].max():.2f}, and {least:.0%} or more of "
+        text += f"the {TOP} likeliest missed rows are the same."
+    text += judged_on(found.rows, evidence.data.n)
+    text += f" In rows: {few:.0f} to {many:.0f} missed positives." if wide else ""
+    width["consequence"] = f"{what} that predict the labels as well disagree about it"
     if found.moved:
-        text += (
-            f" The penalty or prior put the estimate, {share(evidence.pi)}, where no form has it."
+        text += f" The penalty or prior put the estimate, {share(evidence.pi)}, where no form has "
+        text += "it."
+        width["consequence"] = "the penalty or prior of this fit moved it out of what the labels "
+        width["consequence"] += "leave"
+    remedy = TOO_ALIKE if several else LEVEL_REMEDY
+    how: dict[str, Any] = {"threshold": "width of π {}", "status": status} | width
+    checks = [graded(FORM_RANGE, found.high - found.low, bounds, text, remedy, **how)]
+
+    name, remedy = "form of h", "Fit the form that the labels prefer, or read π as its range."
+    consequence = "another form of t predicts the labels better"
+    if several:
+        name, remedy = "form of marking", REMEDY_OF_FORM.get(best, TOO_ALIKE)
+        consequence = f"another form of marking predicts the labels better ({best})"
+    checks.append(
+        Check(
+            name,
+            passed_if(found.own_gap <= AS_WELL),
+            found.own_gap,
+            f"at most {AS_WELL:g} {UNITS} below the best form",
+            f"The best form ({best}) is {found.own_gap:.1f} {UNITS} better than the fitted one.",
+            remedy,
+            (Aspect.LABELS,),
+            "passed",
+            consequence,
         )
-    best, call = found.table["below"].idxmin(), found.call and f" ({found.call})"
-    by_marks = found.naming_gap
-    checks = [
-        graded(
-            FORM_RANGE,
-            width,
-            bounds,
-            text,
-            LEVEL_REMEDY,
-            threshold="width of π {}",
-            status=status,
-            **(_MOVED if found.moved else _WIDTH),
-        ),
-        form_of_h(
-            "form of h",
-            found,
-            str(best),
-            f"Fit the form that the labels prefer{call}, or read π as its range.",
-            "another form of t predicts the labels better",
-        ),
+    )
+    if several:
+        return checks
+    order = passed_if(least >= SAME_ROWS)
+    # Only a better form can refute the order: from 8 units behind it, the fitted one says nothing.
+    if order == "failed" and found.own_gap <= 8.0:
+        order = "weak"
+    checks.append(
         Check(
             ORDER,
-            # Only a better form can refute the order.
-            passed_if(
-                least >= SAME_ROWS,
-                # From 8 units behind the best form, the fitted one says nothing.
-                otherwise="weak" if found.own_gap <= 8.0 else "failed",
-            ),
+            order,
             least,
             f"at least {SAME_ROWS:.0%} of the first {TOP} rows the same",
             f"Of the {TOP} open rows that are most likely positive, {least:.0%} or more are the "
             "same under every form that predicts the labels as well.",
             "Audit some of these rows, or fit the form that the labels prefer.",
-            bears_on=(Aspect.RANKING,),
+            (Aspect.RANKING,),
             consequence="a form that predicts the labels better names other rows",
-        ),
-    ]
-    if np.isfinite(by_marks):
-        checks.append(
-            graded(
-                "naming with false marks",
-                by_marks,
-                MODE_GAP,
-                f"If some marks were false, the factors exchanged would be {worse(by_marks)}.",
-                "Audit some rows (y=), labelled ones among them, or name a column that enters only "
-                "one factor: where marks are false, labels alone may name the factors wrongly.",
-                bears_on=(Aspect.ORIENTATION,),
-                needs="passed",
-                consequence="with some false marks the labels would name the factors the other way",
-            )
         )
+    )
+    gap = found.naming_gap
+    if np.isfinite(gap):
+        text = f"If some marks were false, the factors exchanged would be {worse(gap)}."
+        remedy = (
+            "Audit some rows (y=), labelled ones among them, or name a column that enters only "
+            "one factor: where marks are false, labels alone may name the factors wrongly."
+        )
+        how = {"bears_on": (Aspect.ORIENTATION,), "needs": "passed"}
+        how["consequence"] = "with some false marks the labels would name the factors the other way"
+        checks.append(graded("naming with false marks", gap, MODE_GAP, text, remedy, **how))
     return checks
 
 
-def form_of_h(name: str, found: FormRange, best: str, remedy: str, consequence: str) -> Check:
-    """Whether another form predicts the labels better than the fitted one."""
-    return Check(
-        name,
-        passed_if(found.own_gap <= AS_WELL),
-        found.own_gap,
-        f"at most {AS_WELL:g} {UNITS} below the best form",
-        f"The best form ({best}) is {found.own_gap:.1f} {UNITS} better than the fitted one.",
-        remedy,
-        bears_on=(Aspect.LABELS,),
-        needs="passed",
-        consequence=consequence,
+RECAPTURES = (50.0, 10.0)  # rows labelled by two or more: relative error of a count about 1/sqrt
+MATERIAL = 0.05  # share of the evidence from which another mode matters
+SHARED_REMEDY = (
+    "Show more rows to two annotators or more, audit some unlabelled rows (y=), or name a column "
+    "that enters only one factor."
+)
+
+
+def check_overlap(evidence: "Evidence") -> list[Check]:
+    """How many rows two annotators marked, which shows how many were missed; other modes."""
+    data, spec = evidence.data, evidence.fit.spec
+    if not evidence.several:
+        return []
+    twice = data.marked.sum(axis=1) > 1
+    shared = data.marked[twice].any(axis=0)
+    alone = [name for name, some in zip(data.annotators, shared, strict=True) if not some]
+    status = grade(int(twice.sum()), RECAPTURES)
+    text = (
+        f"{int((data.shown.sum(axis=1) > 1).sum())} of {data.n} rows were shown to two annotators "
+        f"or more, {twice.sum()} were labelled by two or more."
     )
+    if alone:
+        text += f" {', '.join(alone)} shared no labelled row with anybody and is known by pooling."
+        status = "weak" if status == "passed" else status
+    if unseen := int((~data.shown.any(axis=1)).sum()):
+        text += f" {unseen} rows were shown to nobody and count only where audited."
+    exchangeable = spec.exchangeable and np.array_equal(data.class_mask, data.selection_mask)
+    naming = (Aspect.ORIENTATION,) if exchangeable and not data.n_audited else ()
+    how: dict[str, Any] = {"threshold": "{} rows labelled twice", "status": status}
+    how |= {"bears_on": (Aspect.LEVEL, *naming), "needs": "weak"}
+    how["consequence"] = "too few rows were labelled by two annotators"
+    other = 1.0 - float(evidence.fit.quality.figures.get("mode_weights", [1.0])[0])
+    modes = Check(
+        "modes",
+        passed_if(other < MATERIAL),
+        other,
+        f"other modes hold less than {MATERIAL:.0%} of the evidence",
+        f"Modes other than the sampled one hold {other:.1%} of the evidence (Gaussian at each).",
+        SHARED_REMEDY,
+        (Aspect.ORIENTATION, Aspect.LEVEL),
+        "weak",
+        "the posterior has separate modes",
+    )
+    return [
+        graded("overlap", float(twice.sum()), RECAPTURES, text, SHARED_REMEDY, **how),
+        modes,
+    ]
 
 
 def missed_between(data: PUData, low: float, high: float) -> tuple[float, float]:

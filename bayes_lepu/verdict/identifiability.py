@@ -8,11 +8,9 @@ import numpy as np
 
 from bayes_lepu.rows.sparse_matrices import as_dense
 from bayes_lepu.runtime.interruption import stops_at_once
-from bayes_lepu.verdict import labels, levels, naming, rivals, several_annotators
-from bayes_lepu.verdict.columns import check_columns
-from bayes_lepu.verdict.convergence import check_convergence
+from bayes_lepu.verdict import forms, labels, rivals, separation
+from bayes_lepu.verdict.class_prior import prior_speaks
 from bayes_lepu.verdict.evidence import MAX_DIM, Evidence, evidence_of
-from bayes_lepu.verdict.forms import FORM_RANGE, SPREAD, check_forms, missed_between
 from bayes_lepu.verdict.records import ROUNDING, Aspect, Check, Identifiability, settled
 
 if TYPE_CHECKING:
@@ -21,18 +19,16 @@ if TYPE_CHECKING:
 
 # Every check returns its records, none where it does not apply. To add one, append it.
 CHECKS: list[Callable[[Evidence], Iterable[Check]]] = [
-    levels.check_design,
-    rivals.check_split,
+    separation.check_split,
     rivals.check_bend,
-    check_convergence,
-    several_annotators.check_overlap,
-    naming.check_orientation,
-    levels.check_ranking,
+    separation.check_convergence,
+    forms.check_overlap,
+    separation.check_orientation,
+    separation.check_ranking,
     rivals.check_constancy,
     labels.check_labels,
-    check_columns,
-    check_forms,
-    several_annotators.check_panel_forms,
+    rivals.check_columns,
+    forms.check_forms,
     labels.check_knowledge,
     labels.check_audits,
 ]
@@ -64,24 +60,25 @@ def diagnose(fit: "Fit") -> Identifiability:
         fit = replace(fit, data=replace(fit.data, X=as_dense(fit.data.X)))
     evidence = evidence_of(fit)
     checks = [found for check in CHECKS for found in check(evidence)]
-    _ = evidence.figures, evidence.agreement  # for who shows the verdict
-    ends = pi_range(evidence, checks)
-    level = choose_level(checks, by_audits=audits_give_total(evidence, checks))
-    other = naming.exchanged_pi(evidence) if level == 3 else None
+    _ = evidence.figures  # for who shows the verdict
+    audits = audited_range(evidence, checks)
+    by_audits = audits is not None and give_total(evidence, audits)
+    level = choose_level(checks, by_audits=by_audits)
     return Identifiability(
-        level=level,
-        verdict=sentence(evidence, checks, level),
-        carried_by=carriers(evidence, checks, level),
-        checks=tuple(checks),
-        remedies=evidence.remedies,
-        exchanged_pi=other,
-        pi_range=ends,
-        evidence=evidence,
+        level,
+        sentence(evidence, checks, level),
+        carriers(evidence, checks, level, by_audits=by_audits),
+        tuple(checks),
+        evidence.remedies,
+        separation.exchanged_pi(evidence) if level == 3 else None,
+        pi_range(evidence, checks, audits),
+        evidence,
     )
 
 
 # The level, and what it rests on --------------------------------------------------------------
 
+Ends = tuple[float, float]
 BY_AUDITS = "rows audited at random"
 # What names the factors where neither a rule nor the priors do, as an assumption.
 NAMED_BY = {
@@ -106,20 +103,7 @@ def level_is_known(checks: Sequence[Check]) -> bool:
     return settled(checks, Aspect.LEVEL) and settled(checks, Aspect.LABELS)
 
 
-def reasons(checks: Iterable[Check], *aspects: Aspect) -> list[str]:
-    """What leaves these aspects open, in words, each once."""
-    found = [c.consequence for c in checks if c.open and set(c.bears_on) & set(aspects)]
-    return list(dict.fromkeys(reason for reason in found if reason))
-
-
-def outside(evidence: Evidence) -> bool:
-    """Whether the estimate of π lies where the likelihood under a weak penalty does not."""
-    pi, pieces = float(np.mean(evidence.pi_given_naming)), evidence.likelihood_pieces
-    within = any(low - ROUNDING <= pi <= high + ROUNDING for low, high in pieces)
-    return bool(pieces) and not within
-
-
-def audited_range(evidence: Evidence, checks: Iterable[Check]) -> tuple[float, float] | None:
+def audited_range(evidence: Evidence, checks: Iterable[Check]) -> Ends | None:
     """π by random audits whatever the model, two standard errors to each side.
 
     None without them, and where they do not look like a random part of the unlabelled rows.
@@ -131,34 +115,31 @@ def audited_range(evidence: Evidence, checks: Iterable[Check]) -> tuple[float, f
     return (pi - 2 * error, pi + 2 * error) if np.isfinite(error) else None
 
 
-def pi_range(evidence: Evidence, checks: Iterable[Check]) -> tuple[float, float] | None:
+def give_total(evidence: Evidence, audits: Ends) -> bool:
+    """Whether random audits alone give π to ±.05, and the missed positives within `SPREAD`."""
+    few, many = forms.missed_between(evidence.data, *audits)
+    return audits[1] - audits[0] <= 0.2 and many <= forms.SPREAD * few
+
+
+def pi_range(evidence: Evidence, checks: Iterable[Check], audits: Ends | None) -> Ends | None:
     """π over all models that predict the labels as well, as far as random audits allow them."""
     if evidence.forms is None:
         return None
     low, high = evidence.forms.low, evidence.forms.high
-    if (audits := audited_range(evidence, checks)) is not None:
+    if audits is not None:
+        about = {Aspect.RANKING, Aspect.LEVEL, Aspect.LABELS}
+        against = [c for c in checks if c.open and about & set(c.bears_on)]
         inside = max(low, audits[0]), min(high, audits[1])
         # Models that the labels contradict do not narrow what the audits say.
-        low, high = inside if inside[0] < inside[1] and not contradicted(checks) else audits
+        contradicted = any(c.name != forms.FORM_RANGE for c in against)
+        low, high = audits if contradicted or inside[0] >= inside[1] else inside
     own = float(np.mean(evidence.pi_draws))
     return max(min(low, own), 0.0), min(max(high, own), 1.0)
 
 
-def contradicted(checks: Iterable[Check]) -> bool:
-    """Whether the labels contradict the model, and do not only leave it wide."""
-    about = {Aspect.RANKING, Aspect.LEVEL, Aspect.LABELS}
-    return any(c.open and c.name != FORM_RANGE and about & set(c.bears_on) for c in checks)
-
-
-def audits_give_total(evidence: Evidence, checks: Iterable[Check]) -> bool:
-    """Whether random audits alone give π to ±.05, and the missed positives within `SPREAD`."""
-    if (found := audited_range(evidence, checks)) is None:
-        return False
-    few, many = missed_between(evidence.data, *found)
-    return found[1] - found[0] <= 0.2 and many <= SPREAD * few
-
-
-def carriers(evidence: Evidence, checks: Sequence[Check], level: int) -> tuple[str, ...]:
+def carriers(
+    evidence: Evidence, checks: Sequence[Check], level: int, *, by_audits: bool
+) -> tuple[str, ...]:
     """Which assumptions the conclusion rests on."""
     fit, several, found = evidence.fit, evidence.several, []
     if level < 4:
@@ -166,11 +147,13 @@ def carriers(evidence: Evidence, checks: Sequence[Check], level: int) -> tuple[s
     if several:
         found.append("annotators independent given x and y")
     # Without rows audited at random the level of π is read from the form.
-    found.append(BY_AUDITS if audits_give_total(evidence, checks) else "parametric form")
+    found.append(BY_AUDITS if by_audits else "parametric form")
     if not evidence.data.is_closed:
         found.append("knowledge from outside")
-    signs = naming.named_by_signs(evidence)
-    by_prior = outside(evidence) or signs or levels.prior_speaks(evidence)
+    signs, ends = separation.named_by_signs(evidence), evidence.likelihood_range
+    pi, by_prior = float(np.mean(evidence.pi_given_naming)), signs or prior_speaks(evidence)
+    if ends is not None and not ends[0] - ROUNDING <= pi <= ends[1] + ROUNDING:
+        by_prior = True
     if evidence.symmetric and fit.orientation.rule != "none" and not signs:
         found.append("orientation rule")
     elif not settled(checks, Aspect.ORIENTATION):
@@ -188,47 +171,40 @@ def carriers(evidence: Evidence, checks: Sequence[Check], level: int) -> tuple[s
 # The sentence ---------------------------------------------------------------------------------
 
 
+def reasons(checks: Iterable[Check], *aspects: Aspect) -> list[str]:
+    """What leaves these aspects open, in words, each once, aspect by aspect."""
+    found = [c.consequence for a in aspects for c in checks if c.open and a in c.bears_on]
+    return list(dict.fromkeys(reason for reason in found if reason))
+
+
 def sentence(evidence: Evidence, checks: Sequence[Check], level: int) -> str:
     """What the level means here."""
-    several = evidence.several
-    signs = (
-        " given the signs of the slopes in the priors" if naming.named_by_signs(evidence) else ""
-    )
+    several, by_signs = evidence.several, separation.named_by_signs(evidence)
+    signs = " given the signs of the slopes in the priors" if by_signs else ""
     if level == 1:
         if not level_is_known(checks):
             return f"The ranking by t is separable{signs}, and random audits give its level."
-        who = "t and every annotator's s are" if several else "t and s are"
-        signs = ", if annotators label independently given x and the class" if several else signs
-        return f"{who} separable from these data{signs}."
+        if several:
+            return (
+                "t and every annotator's s are separable from these data, if annotators label "
+                "independently given x and the class."
+            )
+        return f"t and s are separable from these data{signs}."
     if level == 4:
         why = reasons(checks, Aspect.RANKING) or ["no check of the ranking by t supports more"]
-        text = f"Only h = s·t is identified: {why[0]}"
-    elif level == 3:
-        text = "The two factors are identified, not which of them is the class: "
-        text += f"{_orientation(evidence, checks)}"
-        text += "" if level_is_known(checks) else ". Even given that, the level is open"
-    else:
-        text = f"The ranking by t is separable{signs}, its level is not"
-        why = [
-            reason
-            for aspect in (Aspect.LABELS, Aspect.COMPUTATION, Aspect.LEVEL)
-            for reason in reasons(checks, aspect)
-        ]
+        return f"Only h = s·t is identified: {why[0]}."
+    if level == 2:
+        why = reasons(checks, Aspect.LABELS, Aspect.COMPUTATION, Aspect.LEVEL)
         # Of several annotators all reasons: some make π too low and some too high.
-        shown = dict.fromkeys(why if several else why[:1])
-        text += (": " if shown else "") + "; ".join(shown)
-    return text + "."
-
-
-def _orientation(evidence: Evidence, checks: Sequence[Check]) -> str:
-    """Why the orientation is open."""
-    rule = evidence.fit.orientation.rule
-    if evidence.several:
-        return "; ".join(reasons(checks, Aspect.ORIENTATION))
-    if evidence.contradicted:
-        return "the likelihood prefers them swapped, the priors of this fit do not"
-    if not evidence.symmetric:
-        return "the data do not identify it"
-    if rule == "none":
-        return "it rests on the priors alone"
-    return f"it rests on the orientation rule ({rule})"
+        shown = "; ".join(why if several else why[:1])
+        return f"The ranking by t is separable{signs}, its level is not{shown and ': '}{shown}."
+    rule, why_open = evidence.fit.orientation.rule, "the data do not identify it"
+    if several:
+        why_open = "; ".join(reasons(checks, Aspect.ORIENTATION))
+    elif evidence.contradicted:
+        why_open = "the likelihood prefers them swapped, the priors of this fit do not"
+    elif evidence.symmetric:
+        why_open = f"it rests on the orientation rule ({rule})"
+        why_open = "it rests on the priors alone" if rule == "none" else why_open
+    more = "" if level_is_known(checks) else ". Even given that, the level is open"
+    return f"The two factors are identified, not which of them is the class: {why_open}{more}."

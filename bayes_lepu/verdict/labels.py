@@ -3,23 +3,23 @@ r"""Do the labels look as the model says, and do they agree with audits and with
 Label rates by score see h only. A model can pass and still leave t and s wide open; one that fails
 has the wrong h, and nothing built on it can be trusted.
 
-An outside figure p̂ ± e of π (or c) is one more observation. How much the labels resent it is the
-likelihood ratio between the best answer without it and the best answer with it,
+An outside figure p̂ ± e of π (or c) is one more observation. How much the labels contradict it is
+the likelihood ratio between the best answer without it and the best answer with it,
 
 .. math:: \Delta = \max_\theta \ell(\theta)
     - \max_\theta \{\ell(\theta) - \tfrac12 (\hat p - \pi(\theta))^2 / e^2\}
 
-under the weak density; 2Δ follows a χ² with one degree of freedom if both speak of the same thing.
-With several annotators it is the fit's own density, whose pooling they need, with known scales.
+under the weak density (of several annotators the fit's own, whose pooling they need); 2Δ follows a
+χ² with one degree of freedom if both are about the same thing.
 """
 
 import warnings
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from scipy.special import logit
 
 from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.engines.optimizers import optimise
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from bayes_lepu.fitted import Fit
     from bayes_lepu.verdict.evidence import Evidence
 
-BINS = 10  # of the score: 250 rows each in a table of 2500
 DRAWS = 500  # of which a mean over the posterior is good to a percent of its sd
 MAX_Z = 3.0  # the largest of ten bins gets there by chance in one fit of forty
 
@@ -44,8 +43,7 @@ MAX_Z = 3.0  # the largest of ten bins gets there by chance in one fit of forty
 def scores(draws: Parameters, data: PUData) -> tuple[Array, Array]:
     """Label probability and label of the rows; of several annotators, of one shown per row.
 
-    The labels of one row are not independent given x (they share its class), and what they are
-    compared with is.
+    The labels of one row share its class, and what they are compared with must be independent.
     """
     some = draws.take(slice(None, None, max(1, draws.b.size // DRAWS)))
     data = data.as_counted(20_000)  # beyond, every departure from h is significant, however small
@@ -61,9 +59,9 @@ def scores(draws: Parameters, data: PUData) -> tuple[Array, Array]:
     return h[seen, chosen], labels[seen, chosen].astype(float)
 
 
-def label_rates(h: Array, l: Array, *, bins: int = BINS) -> pd.DataFrame:
-    """Observed and expected label rate by bin of the score h, with the standard score."""
-    bins = min(bins, h.size)
+def label_rates(h: Array, l: Array) -> pd.DataFrame:
+    """Observed and expected label rate by tenths of the score h, with the standard score."""
+    bins = min(10, h.size)
     bin_of = np.minimum((np.argsort(np.argsort(h)) * bins) // h.size, bins - 1)
     count = np.bincount(bin_of, minlength=bins)
     expected, observed = (np.bincount(bin_of, v, minlength=bins) / count for v in (h, l))
@@ -74,8 +72,11 @@ def label_rates(h: Array, l: Array, *, bins: int = BINS) -> pd.DataFrame:
 
 
 def check_labels(evidence: "Evidence") -> list[Check]:
-    """Label rates by bin of the score."""
-    table = label_rates(*evidence.form_scores)
+    """Label rates by tenths of the score."""
+    draws, data = evidence.fit.draws, evidence.data
+    if evidence.fit.is_point and not evidence.several:  # as the model's form can, without penalties
+        draws, data = evidence.peaks[0].point.take_flat(), evidence.weak.data
+    table = label_rates(*scores(draws, data))
     worst = table["z"].abs().idxmax()
     z, observed, expected = (table.loc[worst, name] for name in ("z", "observed", "expected"))
     return [
@@ -87,14 +88,46 @@ def check_labels(evidence: "Evidence") -> list[Check]:
             f"Largest deviation in bin {worst}: {share(observed, 3)} observed, "
             f"{share(expected, 3)} expected ({z:+.1f} se).",
             "The form of h is wrong: add transformed columns, or another model.",
-            bears_on=(Aspect.LABELS,),
-            needs="passed",
-            consequence="the labels do not follow the fitted h",
+            (Aspect.LABELS,),
+            "passed",
+            "the labels do not follow the fitted h",
         )
     ]
 
 
-# Knowledge from outside -----------------------------------------------------------------------
+REPLICATES = 500  # a p-value of .05 has a standard error of .01
+
+
+def agreement(fit: "Fit", tails: tuple[float, float]) -> pd.DataFrame:
+    """Rows labelled by both of each pair, and by exactly 0, 1, ..., J: observed and expected.
+
+    Expected are counts of labels replicated from the posterior; a point estimate is replicated
+    many times as it is. Rows that nobody saw are left out.
+    """
+    data = fit.data.as_counted(50_000)  # beyond, every departure is significant, however small
+    shown, J, draws = data.shown, data.n_annotators, fit.draws
+    rng = np.random.default_rng([fit.options.random_seed, 7])
+
+    def counts(labels: Array) -> Array:
+        both = (labels.T @ labels)[np.triu_indices(J, 1)]
+        per_row = labels.sum(axis=1)[shown.any(axis=1)].astype(int)
+        return np.concatenate([both, np.bincount(per_row, minlength=J + 1)])
+
+    count = REPLICATES if draws.b.size == 1 else min(REPLICATES, draws.b.size)
+    replicated = np.array([
+        counts((draws.take(i).simulate(data.X, rng, shown=shown)[1] == 1).astype(float))
+        for i in np.linspace(0, draws.b.size - 1, count).astype(int)
+    ])  # fmt: skip
+    names = [f"{one} and {other}" for one, other in combinations(data.annotators, 2)]
+    names += ["nobody"] + [f"exactly {k}" for k in range(1, J + 1)]
+    table = pd.DataFrame(index=pd.Index(names, name="rows labelled by"))
+    table["observed"] = counts(data.marked.astype(float))
+    table["expected"] = replicated.mean(axis=0)
+    table["lower"], table["upper"] = np.quantile(replicated, tails, axis=0)
+    # A count that never varies is compared in units of one row.
+    sd = np.maximum(replicated.std(axis=0, ddof=1), 0.5)
+    table["z"] = (table["observed"] - table["expected"]) / sd
+    return table.astype({"observed": int})
 
 
 def check_knowledge(evidence: "Evidence") -> list[Check]:
@@ -103,13 +136,13 @@ def check_knowledge(evidence: "Evidence") -> list[Check]:
     if data.is_closed or not evidence.small:
         return []
     if evidence.several:
-        known_too = LogDensity(fit.spec, fit.data, known_scales(fit.priors))
-        tops = [optimise(known_too, known_too.pack(fit.draws.take(0))).z]
+        density = LogDensity(fit.spec, fit.data, known_scales(fit.priors))
+        tops = [optimise(density, density.pack(fit.draws.take(0))).z]
     else:
-        known_too, tops = evidence.weak, [peak.z for peak in evidence.peaks]
-    unknown = replace(known_too.data, outside=np.full((2, 2), np.nan))
-    free = LogDensity(known_too.spec, unknown, known_too.priors)
-    given = max(tops, key=known_too.logp)
+        density, tops = evidence.weak, [peak.z for peak in evidence.peaks]
+    unknown = replace(density.data, outside=np.full((2, 2), np.nan))
+    free = LogDensity(density.spec, unknown, density.priors)
+    given = max(tops, key=density.logp)
     alone = max((optimise(free, z) for z in tops), key=lambda o: o.logp)
     with_it, without = (_pi_and_c(free.unpack(z), unknown) for z in (given, alone.z))
     values, errors = data.outside.T
@@ -121,15 +154,14 @@ def check_knowledge(evidence: "Evidence") -> list[Check]:
         for i, name in enumerate(("class prior", "label frequency"))
         if known[i]
     )
-    found = graded(
-        "knowledge from outside",
-        gap,
-        (LIKELIHOOD_DROP, 3.32),  # half the 99 % point of χ² with one degree of freedom
+    how: dict[str, Any] = {"bears_on": (Aspect.LEVEL,)}
+    how["consequence"] = "the labels contradict what is known from outside"
+    text, remedy = (
         f"{words[0].upper()}{words[1:]}.",
-        "Check the figure from outside, or the form of the model.",
-        bears_on=(Aspect.LEVEL,),
-        consequence="the labels contradict what is known from outside",
+        "Check the figure from outside, or the form of ",
     )
+    bounds = (LIKELIHOOD_DROP, 3.32)  # half the 95 and 99 % points of χ² with one degree of freedom
+    found = graded("knowledge from outside", gap, bounds, text, remedy + "the model.", **how)
     if found.status != "passed":
         warnings.warn(
             f"The labels contradict what is known from outside: {words} ({gap:.1f} log-likelihood "
@@ -146,16 +178,6 @@ def _pi_and_c(point: Parameters, data: PUData) -> Array:
     pi = float(np.average(t, weights=weights))
     marked = float(np.mean(np.average(point.s(data.X) * t, axis=-1, weights=weights)))
     return np.array([pi, marked / max(pi, 1e-300)])
-
-
-def false_marks_learned(fit: "Fit") -> float:
-    """Share of the prior variance of the rate of false marks, on its logit, that the data removed.
-
-    Of several annotators it is that of the one of whom least was learned.
-    """
-    before, after = (np.asarray(draws.epsilon) for draws in (fit.prior_draws, fit.draws))
-    left = np.var(logit(after), axis=0) / np.maximum(np.var(logit(before), axis=0), 1e-300)
-    return 1 - float(np.max(left))
 
 
 # Audits ---------------------------------------------------------------------------------------
@@ -186,13 +208,17 @@ def check_audits(evidence: "Evidence") -> list[Check]:
             f"{expected:.1f} were to be expected ({z:+.1f} sd).",
             "The form of the model is wrong where these rows are. Try another one, or count the "
             "positives by rows audited at random: fit.audit_estimate().",
-            bears_on=(Aspect.LEVEL,),
+            (Aspect.LEVEL,),
             consequence="the audited rows contradict it",
         )
     ]
     if fit.options.audits == "random" and rest.sum() > 1:
         h = mean_by_row(fit.draws, Parameters.h, data.X[unmarked])
-        apart = max((_difference(v, audited, rest) for v in (m, h)), key=abs)
+        spread = np.sqrt(1 / audited.sum() + 1 / rest.sum())
+        apart = max(
+            (float((v[audited].mean() - v[rest].mean()) / max(np.std(v) * spread, 1e-12))
+             for v in (m, h)), key=abs
+        )  # fmt: skip
         checks.append(
             Check(
                 NOT_RANDOM,
@@ -204,18 +230,11 @@ def check_audits(evidence: "Evidence") -> list[Check]:
                 "errors.",
                 'Say audits="chosen" where they were picked for a reason, and audit rows drawn at '
                 "random: fit.suggest_audit(50).",
-                bears_on=(Aspect.LEVEL,),
+                (Aspect.LEVEL,),
                 consequence="the audited rows do not look like a random part of the unlabelled",
             )
         )
     return checks
-
-
-def _difference(score: Array, audited: Array, rest: Array) -> float:
-    """Difference of two means in standard errors, with the spread of all these rows."""
-    one, other = score[audited], score[rest]
-    spread = np.sqrt(np.var(score) * (1 / len(one) + 1 / len(other)))
-    return float((one.mean() - other.mean()) / max(spread, 1e-12))
 
 
 def audits_alone(fit: "Fit") -> tuple[float, float]:
@@ -224,8 +243,8 @@ def audits_alone(fit: "Fit") -> tuple[float, float]:
     .. math:: \hat\pi = P(l=1) + P(l=0)\,\hat m, \qquad
         \mathrm{se} = P(l=0) \sqrt{\hat m (1-\hat m) / k}
 
-    for k audited unlabelled rows, a share m of them positive; without any logistic form. Where
-    marks may be false, the same of the marked rows is added.
+    for k audited unlabelled rows, a share m of them positive. Where marks may be false, the same
+    of the marked rows is added.
     """
     data, pi, squares = fit.data, 0.0, 0.0
     for marked in (0, 1):

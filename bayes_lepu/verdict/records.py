@@ -39,24 +39,10 @@ class Aspect(Enum):
 class Check:
     """One finding.
 
-    Attributes
-    ----------
-    name : str
-    status : {"passed", "weak", "failed", "not computed"}
-    figure : float or None
-        What was measured.
-    threshold : str
-        What it was compared with, in words.
-    text : str
-        The finding in a sentence.
-    remedy : str
-        What would help; empty where the check passed.
-    bears_on : tuple of Aspect
-        What the finding speaks about; a failure leaves these open.
-    needs : {None, "weak", "passed"}
-        The least status with which these can stand. None: only a failure counts against them.
-    consequence : str
-        What a failure means for the verdict, as the second half of a sentence.
+    ``figure`` is what was measured and ``threshold`` what it was compared with, in words; ``text``
+    is the finding in a sentence and ``remedy`` what would help. A failure leaves the questions open
+    that it ``bears_on``; ``consequence`` says why, as the second half of a sentence. These stand
+    from the status that it ``needs`` ("weak" or "passed"; None: only a failure counts).
     """
 
     name: str
@@ -75,20 +61,14 @@ class Check:
 
     @property
     def open(self) -> bool:
-        """Whether what the check bears on cannot stand after this finding."""
-        if self.status == "passed":
-            return False
-        if self.status == "weak":
-            return self.needs == "passed"
+        """Whether the finding leaves open what the check bears on."""
+        if self.status in ("passed", "weak"):
+            return self.status == "weak" and self.needs == "passed"
         return self.status == "failed" or self.needs is not None
 
 
 def relative(bounds: Bounds, pi: float) -> Bounds:
-    """Bounds of a width or an sd of π, narrower in proportion where π is small.
-
-    A range of .02 to .07 is narrow and says next to nothing; from π = .4 on the bounds hold as
-    they stand.
-    """
+    """Bounds of a width of π, narrower in proportion where π is below .4."""
     scale = min(1.0, max(pi, 1e-6) / 0.4)
     return bounds[0] * scale, bounds[1] * scale
 
@@ -112,37 +92,24 @@ def graded(
     status: Status | None = None,
     **bearing: Any,
 ) -> Check:
-    """The check of one figure against its bounds.
-
-    Parameters
-    ----------
-    threshold : str
-        The bounds in a sentence, ``{}`` for themselves.
-    status : str, optional
-        Where more than the figure decides.
-    **bearing
-        What the check bears on, needs, and the consequence of a failure, as in `Check`.
-    """
+    """The check of one figure; ``threshold`` is a sentence with ``{}`` for the bounds."""
     side = "at least" if bounds[0] > bounds[1] else "at most"
     words = threshold.format(f"{side} {bounds[0]:.3g} (weak to {bounds[1]:.3g})")
     return Check(name, status or grade(figure, bounds), figure, words, text, remedy, **bearing)
 
 
-def passed_if(good: bool, *, otherwise: Status = "failed") -> Status:
+def passed_if(good: bool) -> Status:
     """The status of a check with one threshold."""
-    return "passed" if good else otherwise
+    return "passed" if good else "failed"
 
 
 def judged_on(some: int, n: int) -> str:
-    """What a check adds to its text where it looked at some of the rows only."""
+    """What a check adds to its text where it used some of the rows only."""
     return "" if some >= n else f" Judged on {some:,} of {n:,} rows."
 
 
 def settled(checks: Iterable[Check], aspect: Aspect) -> bool:
-    """Whether an aspect stands: some check that it needs has a finding, and none leaves it open.
-
-    What was not computed supports nothing.
-    """
+    """Whether some check supports an aspect and none leaves it open."""
     bearing = [c for c in checks if aspect in c.bears_on]
     supported = any(c.needs is not None and c.status in ("passed", "weak") for c in bearing)
     return supported and not any(c.open for c in bearing)
@@ -152,23 +119,10 @@ def settled(checks: Iterable[Check], aspect: Aspect) -> bool:
 class Remedy:
     """What one more piece of information would change, computed from the fit.
 
-    Attributes
-    ----------
-    name : str
-    sd_before, sd_after : float
-        Standard deviation of π now and then, the orientation given.
-    gap_before, gap_after : float
-        Log-likelihood units by which the data prefer this orientation, now and then (expected);
-        infinite where no answer with t and s swapped exists.
-    text : str
-        The same in a sentence.
-    advice : str
-        What to do, in plain words.
-    call : str
-        A line of Python that does it, with ``fit`` for the fit and ``lepu`` for the library; empty
-        where only the user can say more.
-    flags : str
-        Options of ``bayes-lepu fit`` that do the same; empty where it has none.
+    ``sd`` is the standard deviation of π, ``gap`` the log-likelihood units by which the data prefer
+    this orientation (infinite without an answer with t and s swapped), now and then. ``call`` is a
+    line of Python that does it and ``flags`` the same as options of ``bayes-lepu fit``; they are
+    empty where there are none.
     """
 
     name: str
@@ -183,7 +137,7 @@ class Remedy:
 
     @property
     def helps(self) -> bool:
-        """Whether it changes anything worth an effort: a tenth of the sd, or a unit of the gap."""
+        """Whether it removes a tenth of the sd, or adds a unit to the gap."""
         named = self.gap_after - self.gap_before if math.isfinite(self.gap_before) else 0.0
         return self.sd_after < 0.9 * self.sd_before or named > 1.0
 
@@ -198,18 +152,16 @@ class Identifiability:
         1: t and s are separable from these data; 2: the ranking by t is, its level π is not; 3:
         only the unordered pair {t, s} is identified; 4: only h = s·t.
     verdict : str
-        One sentence.
+        The level in one sentence.
     carried_by : tuple of str
-        Which assumptions carry the conclusion: data, parametric form, prior, orientation rule.
-    checks : tuple of Check
-    remedies : tuple of Remedy
-        What would help, with numbers, the most helpful first.
+        What the conclusion rests on: data, parametric form, prior, orientation rule.
+    checks, remedies : tuple
+        All findings (`Check`), and what would help (`Remedy`), the most helpful first.
     exchanged_pi : array or None
         At level 3: the draws of π with t and s swapped (one, of a point estimate).
     pi_range : tuple of float or None
-        Range of π to go by, the orientation given: over all models that predict the labels as
-        well, with the width of the likelihood and of the posterior. It is what level 1 promises;
-        an interval of the posterior knows the fitted form only.
+        Range of π over all models that predict the labels as well, the orientation given, with
+        the width of the likelihood and of the posterior. Level 1 is judged on it.
     evidence : Evidence or None
         What the checks computed; plots and report read it.
     """
@@ -255,9 +207,4 @@ class Identifiability:
 
     def _repr_html_(self) -> str:
         table = self.to_frame().reset_index().to_html(index=False, escape=True, na_rep="")
-        items = (f"<li>{escape(r.text)}<br><code>{escape(r.call)}</code></li>" for r in self.offers)
-        offers = f"<p>What would help:</p><ul>{''.join(items)}</ul>" if self.offers else ""
-        return (
-            f"<div><p><b>Level {self.level}.</b> {escape(self.verdict)}</p>"
-            f"<p>Rests on: {escape(', '.join(self.carried_by))}.</p>{table}{offers}</div>"
-        )
+        return f"<div><pre>{escape(str(self))}</pre>{table}</div>"

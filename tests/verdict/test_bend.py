@@ -7,7 +7,7 @@ from scipy.special import expit
 import bayes_lepu as lepu
 from bayes_lepu.choosing import classes_to_compare, held_out
 from bayes_lepu.defaults import default_priors_of
-from bayes_lepu.verdict.peaks import weak_density
+from bayes_lepu.verdict.class_prior import weak_density
 
 MAP = {"method": "map", "random_seed": 1, "progressbar": False}
 

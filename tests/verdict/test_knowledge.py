@@ -9,9 +9,9 @@ from annotated import simulate
 
 import bayes_lepu as lepu
 from bayes_lepu.errors import IdentifiabilityWarning
+from bayes_lepu.verdict.class_prior import weigh_remedies
 from bayes_lepu.verdict.evidence import Evidence
 from bayes_lepu.verdict.labels import check_knowledge
-from bayes_lepu.verdict.remedies import weigh_remedies
 
 MASKS = {"class_features": [0, 1], "selection_features": [2]}
 TRUTH = lepu.Parameters.of(a=[2.5, -1.5, 0], b=-0.5, alpha=[0, 0, 1.5], beta=0.5)
@@ -56,16 +56,6 @@ def test_a_figure_the_labels_contradict_is_a_warning_with_both_numbers(fit):
     assert record.status == "failed"
     assert len(got) == 1
     assert record.open
-
-
-def test_false_marks_of_several_annotators_are_held_against_their_prior():
-    """Nobody audited: the rate of at least one of two annotators is what its prior makes it."""
-    rng = np.random.default_rng(3)
-    X = rng.normal(size=(150, 1))
-    y = rng.random(150) < 1 / (1 + np.exp(-2 * X[:, 0]))
-    L = (y[:, None] & (rng.random((150, 2)) < 0.5)).astype(int)
-    new = lepu.fit(X, L, model="scar", method="laplace", false_marks=True, draws=50, random_seed=1)
-    assert Evidence(new).figures.loc["contraction of false marks", "value"] < 0.5
 
 
 @pytest.mark.parametrize("model", ["scar", "spm"])

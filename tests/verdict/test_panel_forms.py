@@ -8,11 +8,15 @@ import bayes_lepu as lepu
 from bayes_lepu.data.reading import read_data
 from bayes_lepu.factors import CURVES, get_factor
 from bayes_lepu.model.parameters import Parameters
-from bayes_lepu.verdict.forms import Form, Problem, Refit
-from bayes_lepu.verdict.several_annotators import (
+from bayes_lepu.verdict.forms import (
     INDEPENDENT,
+    Form,
+    Problem,
+    Refit,
+    dependent,
     panel_forms,
     shared_difficulty,
+    shifted,
 )
 from tests import annotated
 
@@ -67,8 +71,8 @@ OWN = CURVES["logistic"]
 FORMS = [
     Form(INDEPENDENT, OWN),
     shared_difficulty(1.0, OWN),
-    Form("hard", OWN, shifts=np.array([0.0, -3.0]), shares=np.array([0.8, 0.2])),
-    Form("copied", OWN, copied=(1, 0, 0.3)),
+    Form("hard", OWN, parts=shifted(np.array([0.0, -3.0]), np.array([0.8, 0.2]))),
+    Form("copied", OWN, parts=dependent(1, 0, 0.3, skips=False)),
     Form("cauchit", CURVES["cauchit"]),
     Form("random", OWN, false_marks=None),
     Form("rise", OWN, rise=0.5),
@@ -104,8 +108,8 @@ def test_mixtures_are_what_they_say():
 
     nobody = (labels != 1).all(axis=0)
     difficulty = shared_difficulty(1.0, OWN)
-    by_node = [log_cells(u).sum(axis=0) + np.log(w) for u, w in
-               zip(difficulty.shifts, difficulty.shares, strict=True)]  # fmt: skip
+    by_node = [log_cells(u).sum(axis=0) + log_share
+               for _, log_share, u in difficulty.parts(problem.rows)]  # fmt: skip
     expected = np.log(t * np.exp(logsumexp(by_node, axis=0)) + (1 - t) * nobody)
     found = Refit.of(problem, difficulty).found[0]
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
@@ -113,7 +117,7 @@ def test_mixtures_are_what_they_say():
     one, other = np.exp(log_cells(0.0))
     both = (labels >= 0).all(axis=0)
     mixed = np.where(both, 0.7 * one * other + 0.3 * one * (labels[0] == labels[1]), one * other)
-    copied = Refit.of(problem, Form("copied", OWN, copied=(1, 0, 0.3)))
+    copied = Refit.of(problem, Form("copied", OWN, parts=dependent(1, 0, 0.3, skips=False)))
     expected = np.log(t * mixed + (1 - t) * nobody)
     np.testing.assert_allclose(copied.found[0], expected, rtol=1e-9)
 

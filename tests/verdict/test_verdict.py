@@ -8,7 +8,7 @@ import pytest
 
 import bayes_lepu as lepu
 from bayes_lepu.rows import formula
-from bayes_lepu.verdict import columns, convergence, forms, records
+from bayes_lepu.verdict import evidence, forms, records, rivals, separation
 from bayes_lepu.verdict.evidence import Evidence
 from tools.verdict_study import FAMILIES, WELL, WRONG, is_swapped, simulate
 
@@ -58,8 +58,8 @@ def test_the_score_test_keeps_its_level_on_straight_columns():
         truth = lepu.Parameters.of(a=[2.0, 1.0, 0.0], b=0.3, gamma=0.6, lam=0.4)
         _, l = truth.simulate(X, rng)
         fit = lepu.fit(X, l, model="scar", method="map", random_seed=seed)
-        p_values = columns.score_columns(Evidence(fit)).p_values
-        assert set(p_values) == {columns.CURVES_OF_T, columns.LINK_OF_T, columns.S_ALONG_T}
+        p_values = rivals.score_columns(Evidence(fit)).p_values
+        assert {"curves of t", "s along t"} <= set(p_values)
         rejected += sum(p < 0.05 for p in p_values.values())
     assert rejected < 19
 
@@ -73,7 +73,7 @@ def test_efficient_scores_against_a_refit():
     beta = np.linalg.lstsq(D, y, rcond=None)[0]
     grad, info = full.T @ (y - D @ beta), full.T @ full
     own = np.r_[np.ones(4, bool), np.zeros(2, bool)]
-    U, V, _ = columns.efficient_scores(grad, info, own, np.eye(6)[:, 4:])
+    U, V, _ = rivals.efficient_scores(grad, info, own, np.eye(6)[:, 4:])
     drop = np.sum((y - D @ beta) ** 2) - np.linalg.lstsq(full, y, rcond=None)[1][0]
     assert U @ np.linalg.solve(V, U) == pytest.approx(drop)
 
@@ -82,8 +82,6 @@ def test_efficient_scores_against_a_refit():
 
 
 def test_what_was_not_computed_supports_no_level(monkeypatch):
-    from bayes_lepu.verdict import evidence
-
     case = simulate("scar", "as usual", 2, n=2500)
     fit = lepu.fit(case.X, case.l, method="map", random_seed=0, **case.options)
     assert fit.identifiability.level == 1
@@ -96,10 +94,8 @@ def test_what_was_not_computed_supports_no_level(monkeypatch):
 
 def test_very_many_rows_are_judged_on_a_part_and_it_is_said(monkeypatch):
     """A quarter of the rows: the same answer, wider."""
-    from bayes_lepu.verdict import evidence
-
     _, fit = fitted("scar", "as usual")
-    sets = [fit.identifiability.evidence.profile.likelihood_set(branches=("as labelled",))]
+    sets = [fit.identifiability.evidence.likelihood_range]
     monkeypatch.setattr(evidence, "JUDGED_ROWS", 625)
     monkeypatch.setattr(evidence, "JUDGED_LABELS", 10)
     monkeypatch.setattr(forms, "MAX_CELLS", 400)
@@ -107,13 +103,13 @@ def test_very_many_rows_are_judged_on_a_part_and_it_is_said(monkeypatch):
     texts = {c.name: c.text for c in found.checks}
     assert "Judged on 625 of 2,500 rows" in texts["curves of t"]
     assert "Judged on 313 of 2,500 rows" in texts["form range"]
-    sets.append(found.evidence.profile.likelihood_set(branches=("as labelled",)))
-    (low, high), (wide_low, wide_high) = sets[0][0], sets[1][0]
+    sets.append(found.evidence.likelihood_range)
+    (low, high), (wide_low, wide_high) = sets
     assert wide_low < high
     assert low < wide_high
     assert wide_high - wide_low > 1.4 * (high - low)
     monkeypatch.setattr(evidence, "JUDGED_LABELS", 10**6)
-    assert Evidence(fit).judged == 2500
+    assert Evidence(fit).weak.data.n == 2500
 
 
 # Audits ---------------------------------------------------------------------------------------
@@ -139,7 +135,7 @@ def test_a_refit_climbs_the_likelihood_of_its_form(family):
     subject = Evidence(fit)
     point = subject.inside(subject.peaks[0].point)
     problem = forms.Problem.of(subject.weak.data, point, fit.spec.propensity)
-    terms = (columns.Term("x0²", 0, 0), columns.Term("x0·x1", 0, 1))
+    terms = (rivals.Term("x0²", 0, 0), rivals.Term("x0·x1", 0, 1))
     groups = forms.list_forms(problem.of_class, terms, kept_out=family in ("scar", "mask"))
     for form in itertools.chain(*groups):
         refit = forms.Refit.of(problem, form)
@@ -159,8 +155,7 @@ def test_the_likelihood_does_not_depend_on_the_penalty():
     sets = []
     for C in (0.01, 100.0):
         fit = lepu.fit(case.X, case.l, method="map", random_seed=0, C=C, **case.options)
-        profile = fit.identifiability.evidence.profile
-        sets.append(profile.likelihood_set(branches=("as labelled", "other")))
+        sets.append(fit.identifiability.evidence.likelihood_range)
     np.testing.assert_allclose(sets[0], sets[1], atol=0.01)
 
 
@@ -174,9 +169,8 @@ def test_the_likelihood_does_not_depend_on_the_method():
     for method, options in (("map", {}), ("laplace", {"draws": 200}), ("nuts", quick)):
         fit = lepu.fit(X, l, method=method, random_seed=0, **case.options, **options)
         found = fit.identifiability
-        pieces = found.evidence.profile.likelihood_set(branches=("as labelled", "other"))
         forms_kept = found.evidence.forms.kept["pi"]
-        ends.append([*pieces[0], forms_kept.min(), forms_kept.max()])
+        ends.append([*found.evidence.likelihood_range, forms_kept.min(), forms_kept.max()])
     np.testing.assert_allclose(ends[1], ends[0], atol=0.01)
     np.testing.assert_allclose(ends[2], ends[0], atol=0.01)
 
@@ -211,9 +205,9 @@ def test_each_basin_is_judged_by_itself():
     basin = rng.integers(0, 2, size=(4, 400)).astype(float)
     values = rng.normal(size=(4, 400))
     values += np.where(basin == 1, 50.0 + 3.0 * np.arange(4)[:, None], 0.0)
-    pooled = convergence.worst_r_hat({"pi": values})[1]
-    parts = convergence.by_basin({"pi": values}, basin)
-    assert max(convergence.worst_r_hat(part)[1] for part in parts) > 1.5 > pooled
+    pooled = separation.worst_r_hat({"pi": values})[1]
+    parts = separation.by_basin({"pi": values}, basin)
+    assert max(separation.worst_r_hat(part)[1] for part in parts) > 1.5 > pooled
 
 
 # The fit against the likelihood ---------------------------------------------------------------
