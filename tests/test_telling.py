@@ -13,14 +13,10 @@ def silence(monkeypatch):
     monkeypatch.setattr(LOGGER, "level", logging.NOTSET)
 
 
-def test_stderr_where_nobody_listens(monkeypatch, capsys):
+def test_stderr_where_nobody_listens_and_nothing_on_request(monkeypatch, capsys):
     silence(monkeypatch)
     tell("Compiling")
     assert capsys.readouterr() == ("", "Compiling\n")
-
-
-def test_nothing_on_request(monkeypatch, capsys):
-    silence(monkeypatch)
     monkeypatch.setattr(LOGGER, "level", logging.WARNING)
     tell("Compiling")
     assert capsys.readouterr() == ("", "")

@@ -92,9 +92,6 @@ def check(found, name):
     return next(c for c in found.checks if c.name == name)
 
 
-# The matrix ----------------------------------------------------------------------------------
-
-
 def test_steep_spm_with_a_mask_is_separable():
     found = simulate("spm steep, mask", 1).fit().identifiability
     assert found.level == 1
@@ -205,19 +202,12 @@ BADLY = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize("method", ["map", "nuts"])
-def test_false_alarms_on_well_identified_sets(method, capsys):
-    levels = [simulate(*name).fit(method, seed=7).identifiability.level for name in WELL]
-    worse = sum(level > 1 for level in levels)
+def test_how_often_sets_get_level_one(method, capsys):
+    shares = []
+    for cases in (WELL, BADLY):
+        levels = [simulate(*case).fit(method, seed=7).identifiability.level for case in cases]
+        shares.append(sum(level == 1 for level in levels))
     with capsys.disabled():
-        print(f"\n{method}: {worse} of {len(WELL)} well-identified sets got worse than level 1")
-    assert worse <= 1
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("method", ["map", "nuts"])
-def test_missed_alarms_on_badly_identified_sets(method, capsys):
-    levels = [simulate(*name).fit(method, seed=7).identifiability.level for name in BADLY]
-    best = sum(level == 1 for level in levels)
-    with capsys.disabled():
-        print(f"\n{method}: {best} of {len(BADLY)} badly identified sets got level 1")
-    assert best <= 1
+        print(f"\n{method}: {shares[0]} of {len(WELL)} and {shares[1]} of {len(BADLY)}")
+    assert shares[0] >= len(WELL) - 1
+    assert shares[1] <= 1

@@ -29,9 +29,6 @@ def masked(rows):
     return lepu.fit(*rows, model="spm", method="map", random_seed=1, selection_features=["v", "w"])
 
 
-# Profile, information, remedies ---------------------------------------------------------------
-
-
 def test_profile_against_constrained_optimisation(masked):
     subject = Evidence(masked)
     table = class_prior.trace_profile(subject)
@@ -107,9 +104,6 @@ def test_promised_audit_is_kept(rows, spm):
     assert np.mean(sds) == pytest.approx(promised.sd_after, rel=0.15)
 
 
-# Draws ----------------------------------------------------------------------------------------
-
-
 @pytest.mark.slow
 def test_rivals_against_leaving_rows_out(rows):
     """The plug-in elpd of SPM minus SCAR against PSIS-LOO of ArviZ on Laplace draws."""
@@ -123,9 +117,6 @@ def test_rivals_against_leaving_rows_out(rows):
     ahead, se = total_and_error(own.rows - scar.rows, fits["spm"].data.weight)
     # Default priors against the weak ridge: the two agree far within the standard error.
     assert ahead == pytest.approx(loo["spm"] - loo["scar"], abs=0.25 * se)
-
-
-# Labels ---------------------------------------------------------------------------------------
 
 
 def test_label_rates_add_up(spm):
