@@ -112,8 +112,11 @@ class PartitionedData(PUData):
                 f"The {self.n_all} rows of this fit are not here, only a sample of them. Fit them "
                 "again, or ask for rows that you pass (X=)."
             )
-        each = _compute(_of_each(partial(_sums, function), self.partitions))
-        n, *totals = (sum(part) for part in zip(*each, strict=True))
+
+        def sums(part: PUData) -> Sums:
+            return part.n, *function(part.as_rows)
+
+        n, *totals = map(sum, _computed(sums, self.partitions))
         _refuse_other_rows(n, self.n_all)
         return tuple(totals)
 
@@ -150,7 +153,8 @@ def read_dask(
     named = {"y": roles.y, "exclude": exclude}
     if sum(sizes) <= most:
         named["sample_weight"] = roles.weight
-        return read_data(pd.concat(_compute(raw)), roles.l, standardize=standardize, **named, **how)
+        (whole,) = _computed(lambda frame: (frame,), raw)
+        return read_data(pd.concat(whole), roles.l, standardize=standardize, **named, **how)
     table, keys = _sample(raw, roles, sizes, counts, most)
     labels, classes, weight = roles.read(table)
     kind = row_kinds(labels, classes)
@@ -176,9 +180,7 @@ def read_dask(
 
 
 def predict_proba(fit: "Fit", X: Any) -> Any:
-    """P(y | x) of the rows of a Dask DataFrame: columns "0" and "1" of another one.
-
-    Nothing is computed until it is asked for.
+    """P(y | x) of the rows of a Dask DataFrame: columns "0" and "1" of a lazy one.
 
     Parameters
     ----------
@@ -264,10 +266,11 @@ def _quietly(function: Callable[..., Any], *arguments: Any) -> Any:
     return function(*arguments)
 
 
-def _compute(tasks: list[Any]) -> list[Any]:
+def _computed(function: Callable[..., Any], parts: Any, *more: Any) -> list[tuple[Any, ...]]:
+    """What the function gives, each of its values for all partitions."""
     import dask
 
-    return list(dask.compute(*tasks))
+    return list(zip(*dask.compute(*_of_each(function, parts, *more)), strict=True))
 
 
 def _kept_by_workers(tasks: list[Any]) -> list[Any]:
@@ -284,11 +287,6 @@ def _kept_by_workers(tasks: list[Any]) -> list[Any]:
     except (ImportError, ValueError):
         return tasks
     return list(dask.persist(*tasks))
-
-
-def _sums(function: Callable[[Rows], Sums], part: PUData) -> Sums:
-    """The number of rows of one partition, and its sums."""
-    return part.n, *function(part.as_rows)
 
 
 def _refuse_other_rows(got: int, n: int) -> None:
@@ -312,8 +310,14 @@ def _encode(frame: pd.DataFrame, template: PUData, roles: _Roles) -> PUData:
 
 def _count(raw: list[Any], roles: _Roles) -> tuple[list[int], NDArray[np.int64], Array]:
     """Rows of every partition; rows of every kind, and their weights."""
-    found = _compute(_of_each(partial(_count_part, roles), raw))
-    sizes, written, counted, weighed = zip(*found, strict=True)
+
+    def of_part(frame: pd.DataFrame) -> tuple[Any, ...]:
+        labels, y, weight = roles.read(frame)
+        kind, kinds = row_kinds(labels, y), len(RowKind)
+        counts, weights = np.bincount(kind, minlength=kinds), np.bincount(kind, weight, kinds)
+        return len(kind), np.unique(roles.marks(frame)), counts, weights
+
+    sizes, written, counted, weighed = _computed(of_part, raw)
     counts, weights = sum(counted), sum(weighed)
     if not counts.sum():
         raise DataError("X is empty: no partition of it has a row.")
@@ -323,41 +327,35 @@ def _count(raw: list[Any], roles: _Roles) -> tuple[list[int], NDArray[np.int64],
     return list(sizes), counts, weights
 
 
-def _count_part(roles: _Roles, frame: pd.DataFrame) -> tuple[int, Array, Any, Any]:
-    labels, y, weight = roles.read(frame)
-    kind, kinds = row_kinds(labels, y), len(RowKind)
-    counts, weights = np.bincount(kind, minlength=kinds), np.bincount(kind, weight, kinds)
-    return len(kind), np.unique(roles.marks(frame)), counts, weights
-
-
 def _sample(
     raw: list[Any], roles: _Roles, sizes: list[int], counts: NDArray[np.int64], most: int
 ) -> tuple[pd.DataFrame, Array]:
     """Rows of every kind at random, named by their positions, and their random numbers."""
     # As many as are wanted of each kind come out, give or take what chance does.
     bar = (most + 4 * np.sqrt(most)) / np.maximum(counts, 1)
+
+    def of_part(frame: pd.DataFrame, start: int) -> tuple[int, pd.DataFrame, Array]:
+        labels, y, _ = roles.read(frame)
+        keys = random_keys(start, len(labels))
+        keep = np.flatnonzero(keys < bar[row_kinds(labels, y)])
+        return len(keys), frame.iloc[keep].set_axis(start + keep), keys[keep]
+
     starts = np.concatenate([[0], np.cumsum(sizes)[:-1]]).tolist()
-    tasks = _of_each(partial(_sample_part, roles, bar), raw, starts)
-    found, frames, keys = zip(*_compute(tasks), strict=True)
+    found, frames, keys = _computed(of_part, raw, starts)
     _refuse_other_rows(sum(found), sum(sizes))
     return pd.concat(frames), np.concatenate(keys)
-
-
-def _sample_part(
-    roles: _Roles, bar: Array, frame: pd.DataFrame, start: int
-) -> tuple[int, pd.DataFrame, Array]:
-    """How many rows one partition has, and those whose random numbers are small enough."""
-    labels, y, _ = roles.read(frame)
-    keys = random_keys(start, len(labels))
-    keep = np.flatnonzero(keys < bar[row_kinds(labels, y)])
-    return len(keys), frame.iloc[keep].set_axis(start + keep), keys[keep]
 
 
 def _standardised(taught: PUData, raw: list[Any], roles: _Roles, weight: Array) -> PUData:
     """The sample on the scale of all rows: mean 0 and standard deviation 1."""
     taught = _rescaled(taught, *column_moments(taught.X, weight))  # so that squares keep digits
-    tasks = _of_each(partial(_moments, taught.rows(np.arange(0)), roles), raw)
-    W, first, second = (sum(part) for part in zip(*_compute(tasks), strict=True))
+    template = taught.rows(np.arange(0))
+
+    def of_part(frame: pd.DataFrame) -> tuple[float, Array, Array]:
+        part = _encode(frame, template, roles)
+        return float(part.weight.sum()), part.weight @ part.X, part.weight @ part.X**2
+
+    W, first, second = map(sum, _computed(of_part, raw))
     mean = first / W
     return _rescaled(taught, mean, np.sqrt(second / W - mean**2))
 
@@ -368,9 +366,3 @@ def _rescaled(data: PUData, center: Array, scale: Array) -> PUData:
         raise too_extreme([data.feature_names[j] for j in extreme])
     scale[[j for places in data.blocks.values() for j in places]] = 1.0
     return data.rescaled(center, scale)
-
-
-def _moments(template: PUData, roles: _Roles, frame: pd.DataFrame) -> tuple[float, Array, Array]:
-    """Sum of the weights of one partition, and of its columns and their squares."""
-    part = _encode(frame, template, roles)
-    return float(part.weight.sum()), part.weight @ part.X, part.weight @ part.X**2

@@ -35,12 +35,3 @@ def test_demo_truth_is_a_psychm_on_standardised_columns() -> None:
     assert np.all(data.l <= data.y)
     assert within(data.y.mean(), truth["pi"], 2500)
     assert within(data.l[data.y == 1].mean(), truth["c"], int(data.y.sum()))
-
-
-def test_demo_annotator_is_biased_and_says_it_is_simulated() -> None:
-    data = load_demo()
-    positive = data.y == 1
-    dark = data.X["brightness"].to_numpy() < data.X["brightness"].median()
-    assert data.l[positive & ~dark].mean() > data.l[positive & dark].mean() + 0.2
-    assert "Simulated" in data.description
-    assert all(column in data.description for column in data.X.columns)

@@ -3,7 +3,6 @@
 import re
 
 import numpy as np
-import pandas as pd
 import pytest
 from annotated import simulate
 
@@ -71,9 +70,3 @@ def test_priors_are_checked():
         choose_priors(spm, data, priors={"sigma_beta": lepu.Prior("normal", scale=1.0)})
     with refused("a Prior is expected", error=lepu.ModelError):
         choose_priors(spm, data, priors={"a": 2.5})
-
-
-def test_a_frame_of_one_type_keeps_its_row_labels():
-    rows = pd.Index([f"r{i}" for i in range(N)])
-    data = read_data(X.set_axis(rows), L.set_axis(rows))
-    assert list(data.index) == list(rows)

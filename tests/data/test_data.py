@@ -7,7 +7,6 @@ import pytest
 import bayes_lepu as lepu
 from bayes_lepu import DataError, DataWarning, ModelError
 from bayes_lepu.data.reading import read_data
-from bayes_lepu.links import RowKind
 
 N = 60
 
@@ -64,19 +63,6 @@ def test_standardised_columns(frame, labels):
     np.testing.assert_allclose(data.X * data.scale + data.center, frame, rtol=1e-12)
 
 
-def test_row_kinds_from_audited_classes(frame, labels):
-    y = np.full(N, np.nan)
-    y[[0, 1, 2]] = [1, 1, 0]  # row 0 is labelled
-    data = read_data(frame, labels, y=y)
-    assert data.kind[:4].tolist() == [
-        RowKind.LABELLED,
-        RowKind.MISSED,
-        RowKind.NEGATIVE,
-        RowKind.LABELLED,
-    ]
-    assert data.n_audited == 2
-
-
 def test_masks_by_name_position_and_label(frame, labels):
     wanted = [True, False, True]
     for columns in (
@@ -130,11 +116,6 @@ def test_naive_cannot_hold_a_missed_positive(frame, labels):
     y[1] = 1
     with pytest.raises(ModelError, match=r"1 unlabelled row.*naive.*'scar', 'spm' or 'psychm'"):
         lepu.fit(frame, labels, y=y, model="naive")
-
-
-def test_one_new_row_may_be_constant(frame, labels):
-    data = read_data(frame, labels)
-    np.testing.assert_allclose(data.transform(frame.iloc[[7]])[0], data.X[[7]], atol=1e-12)
 
 
 def test_coefficients_on_the_original_scale_give_the_same_predictor(frame, labels):

@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.interpolate import BSpline
-from scipy.sparse import csr_array
 
 import bayes_lepu as lepu
 from bayes_lepu import DataError
@@ -96,15 +95,6 @@ def test_levels_nobody_has_seen(frame):
     np.testing.assert_array_equal(values[:, list(group.terms["1 | merchant"])], 0)
 
 
-def test_missing_cells(frame):
-    frame.loc[3:5, "amount"] = np.nan
-    with refused("without a value", r"amount \(3\)"):
-        read(frame, "~ log(amount)")
-    data = read(frame, "~ log(amount) + country", missing="impute")
-    np.testing.assert_allclose(data.X[3:6, 0], np.log(frame["amount"].mean()))
-    assert read(frame, "~ log(amount)", missing="drop").n == N - 3
-
-
 def test_missing_cells_have_a_column_that_says_so_in_the_factors_that_use_them(frame):
     """The mean in their place and one more column; a level of its own for a category."""
     full = frame["amount"].copy()
@@ -185,21 +175,6 @@ def test_rows_to_look_at_show_the_columns_of_the_user(frame):
     assert shown["country"].tolist() == frame["country"].tolist()
     assert shown["merchant"].tolist() == frame["merchant"].astype(str).tolist()
     assert shown["amount missing"].tolist() == frame["amount"].isna().astype(float).tolist()
-
-
-def test_rows_to_look_at_leave_a_missing_cell_missing(frame):
-    frame.loc[3:5, "amount"] = np.nan
-    fit = lepu.fit(
-        frame[["amount", "country", "marked"]],
-        "marked",
-        missing="indicator",
-        model="scar",
-        method="map",
-        random_seed=1,
-    )
-    name, values = own_values(fit.data, "amount", np.arange(N))
-    assert name == "amount"
-    np.testing.assert_allclose(values, frame["amount"], rtol=1e-9)
 
 
 @pytest.mark.parametrize("name", ["in ~ out", "a + b", "log", "C", "1st", "None", "<b>"])
@@ -331,19 +306,3 @@ def test_numbers_as_categories_keep_their_levels(frame):
     np.testing.assert_allclose(data.transform(frame.iloc[:3])[0], data.X[:3])
     with refused("Levels that the fit has not seen", "merchant", "'99'"):
         data.transform(frame.assign(merchant=99))
-
-
-def test_a_column_named_as_another_ones_gaps(frame):
-    frame = frame.assign(**{"amount missing": 1.0 * (frame["merchant"] > 3)})
-    frame.loc[::5, "amount"] = np.nan
-    with refused("duplicate column names", "amount missing"):
-        read(frame, "~ amount + `amount missing`", missing="indicator")
-
-
-def test_sparse_new_rows(frame):
-    """They are no columns of the formula, also where nothing is centred."""
-    data = read(frame, "~ exp(-amount) + merchant")
-    new = frame[["amount", "merchant"]].to_numpy()
-    np.testing.assert_allclose(data.transform(new)[0], data.X)
-    with refused("sparse matrix", "made from others", "toarray"):
-        data.transform(csr_array(new))

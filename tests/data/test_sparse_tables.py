@@ -22,8 +22,6 @@ from bayes_lepu.estimators import ElkanNotoClassifier, PUClassifier
 from bayes_lepu.model import get_model
 from bayes_lepu.model.density import LogDensity
 from bayes_lepu.options import choose_priors
-from bayes_lepu.plots.pictures import effect_of, grouped_rates, top_features
-from bayes_lepu.report.sections import ranked_rows
 
 MODELS = ("naive", "scar", "spm", "psychm")
 FORMATS = ("csr", "csc", "coo")
@@ -165,18 +163,6 @@ def test_a_small_table_is_judged_as_a_dense_one(small):
     assert "not computed" not in fit.identifiability.verdict
 
 
-def test_counts_decisions_and_what_the_report_shows(fitted, words):
-    X = words[0]
-    assert len(fitted.decide(X, budget=7).rows) == 7
-    assert fitted.bounds().loc["nothing", "lower"] > 0
-    name = top_features(fitted, 1)[0]
-    shown = ranked_rows(fitted)
-    j, rows = fitted.feature_names.index(name), fitted.data.index.get_indexer(shown.index)
-    np.testing.assert_allclose(shown[name].astype(float), X.toarray()[rows, j])
-    assert np.isfinite(effect_of(fitted, name).s).all()
-    assert grouped_rates(fitted, by=name)["rows"].sum() == 1500
-
-
 def test_the_file_keeps_it_sparse(fitted, words, tmp_path):
     X = words[0]
     path = fitted.save(tmp_path / "fit.nc")
@@ -187,14 +173,6 @@ def test_the_file_keeps_it_sparse(fitted, words, tmp_path):
     np.testing.assert_array_equal(again.predict_proba(X), fitted.predict_proba(X))
     light = lepu.load(fitted.save(tmp_path / "light.nc", data=False))
     np.testing.assert_array_equal(light.predict_proba(X), fitted.predict_proba(X))
-
-
-def test_a_fit_again_with_audits(fitted, words):
-    y = words[2]
-    again = fitted.update(y=np.where(np.arange(1500) < 100, y, np.nan))
-    assert again.data.is_sparse
-    assert np.isfinite(again.data.y).sum() == 100
-    assert again.feature_names == fitted.feature_names
 
 
 def test_the_classifier_is_the_fit(fitted, words):
