@@ -170,13 +170,14 @@ def resample(
     Of up to twice as many draws of the mixture each is taken in proportion to its weight. Where k
     exceeds `TRUSTED_K` the weights mean nothing, and the draws are those of the mixture.
     """
-    weighed = min(2 * count, ROWS_BY_DRAWS // density.data.n_all)
+    affordable = ROWS_BY_DRAWS // density.data.n_all
+    weighed = max(min(2 * count, affordable // 3), min(count, affordable))
     weighed = max(weighed, 200)  # for the tail of the weights to be seen
     z = mixture.sample(rng, max(count, weighed))
     weights, k = importance(density, mixture, z[:weighed])
     if weighed < count:
         return z[:count], k
-    for _ in range(3):  # k seldom falls after the second
+    for _ in range(min(3, affordable // weighed - 1)):  # k seldom falls after the second
         if k <= 0.5:  # the weights have a finite variance
             break
         moved = moved_to(mixture, z[:weighed], weights)

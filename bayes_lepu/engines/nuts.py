@@ -256,7 +256,7 @@ def sample_nuts(
     if density.layout.has_scales:
         centring = pooling.choose_centring(density, start.mean)
         near = pooling.centred_gaussian(density, start, centring)
-    order = density.swap_order if density.can_exchange else None
+    order = density.swap_order if density.can_exchange else np.zeros(0, dtype=np.intp)
     root = np.ascontiguousarray(near.root)
     state = compiled.Whitened(near.mean, root, centring, order, density.constants)
     u, stats = sample_whitened(density, state, options)
@@ -341,7 +341,7 @@ def model_in_python(density: LogDensity, state: Whitened, initial: Callable[[int
 
     def logp_grad(u: Array) -> tuple[float, Array]:
         z = compiled.coordinates_of(u, state)
-        found = density.logp_grad(z) if state.order is None else compiled.folded(*density.fold(z))
+        found = compiled.folded(*density.fold(z)) if state.order.size else density.logp_grad(z)
         return compiled.carried(*found, z, state)
 
     # Compiled here: in the sampler's threads an interrupt would wait for the compiler to finish.

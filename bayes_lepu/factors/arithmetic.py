@@ -7,6 +7,7 @@ from numba.extending import intrinsic
 from bayes_lepu.runtime.compilation import compiled
 
 jit = compiled(fastmath=frozenset({"contract"}))
+jit_part = compiled(fastmath=frozenset({"contract"}), inline=True)
 # Sums may be reordered (so that they vectorise); infinities and NaN keep their meaning.
 SUMS = frozenset({"reassoc", "contract", "nsz", "arcp"})
 jit_sums = compiled(fastmath=SUMS)

@@ -18,6 +18,7 @@ from bayes_lepu.rows.evaluation import loglik_grad_pair as row_loglik_grad_pair
 from bayes_lepu.runtime.compilation import SOURCES, compiled, source_digest
 
 _jit = compiled()
+_part = compiled(inline=True)
 
 
 class Terms(NamedTuple):
@@ -100,7 +101,7 @@ def log_prior(z: Array, k: Terms, grad: Array) -> float:
     return value
 
 
-@_jit
+@_part
 def expand(z: Array, k: Constants) -> Array:
     """The full vector of the row formula."""
     terms = k.linear
@@ -112,7 +113,7 @@ def expand(z: Array, k: Constants) -> Array:
     return full
 
 
-@_jit
+@_part
 def collect(full_grad: Array, z: Array, k: Constants) -> Array:
     """The gradient by the coordinates, from the one by the full vector."""
     terms, grad = k.linear, np.zeros(z.size)
@@ -125,7 +126,7 @@ def collect(full_grad: Array, z: Array, k: Constants) -> Array:
     return grad
 
 
-@_jit
+@_part
 def point_of(full: Array, k: Constants) -> Point:
     """The point of the row formula that a full vector stands for."""
     p, J = k.rows.X.shape[1], k.rows.labels.shape[0]
@@ -147,7 +148,7 @@ def point_of(full: Array, k: Constants) -> Point:
     return Point(full[:p], full[p], k.class_rates, alpha, beta, rates, epsilon)  # type: ignore[arg-type]
 
 
-@_jit
+@_part
 def logp_grad(z: Array, k: Constants) -> tuple[float, Array]:
     """Log density and gradient."""
     point = point_of(expand(z, k), k)
@@ -157,22 +158,31 @@ def logp_grad(z: Array, k: Constants) -> tuple[float, Array]:
 
 
 @_jit
+def in_order(z: Array, order: NDArray[np.intp]) -> Array:
+    """The entries of z in this order."""
+    out = np.empty(z.size)
+    for i in range(z.size):
+        out[i] = z[order[i]]
+    return out
+
+
+@_part
 def fold(z: Array, order: NDArray[np.intp], k: Constants) -> tuple[float, Array, float, Array]:
     """Log density at θ and at S θ, each with its gradient with respect to z."""
-    point, swapped = point_of(expand(z, k), k), z[order]
+    point, swapped = point_of(expand(z, k), k), in_order(z, order)
     if k.symmetric:  # one pass over the rows serves both
         ll, full_grad = row_loglik_grad(k.rows, k.links, point)
         grad = collect(full_grad, z, k)
-        ll_s, grad_s = ll, grad[order]
+        ll_s, grad_s = ll, in_order(grad, order)
     else:
         ll, full_grad, ll_s, full_grad_s = row_loglik_grad_pair(k.rows, k.links, point)
         grad, grad_s = collect(full_grad, z, k), collect(full_grad_s, swapped, k)
     here = ll + log_prior(z, k.terms, grad)
     there = ll_s + log_prior(swapped, k.terms, grad_s)
-    return here, grad, there, grad_s[order]
+    return here, grad, there, in_order(grad_s, order)
 
 
-@_jit
+@_part
 def uncentre(v: Array, centring: Array, k: Constants) -> Array:
     """The coordinates z from those of sampling, v = c mean + σ^c z."""
     z = v.copy()
@@ -185,7 +195,7 @@ def uncentre(v: Array, centring: Array, k: Constants) -> Array:
     return z
 
 
-@_jit
+@_part
 def centred_grad(
     value: float, grad: Array, z: Array, centring: Array, k: Constants
 ) -> tuple[float, Array]:
@@ -205,55 +215,58 @@ def centred_grad(
 class Whitened(NamedTuple):
     """The density that a sampler sees: of the coordinates u of v = mean + root u.
 
-    ``centring`` is empty where no scale is unknown, ``order`` None where nothing is folded.
+    ``centring`` is empty where no scale is unknown, ``order`` where nothing is folded.
     """
 
     mean: Array
     root: Array
     centring: Array
-    order: NDArray[np.intp] | None
+    order: NDArray[np.intp]
     constants: Constants
 
 
-@_jit
+@_part
 def coordinates_of(u: Array, state: Whitened) -> Array:
     """The coordinates z."""
-    v = state.mean + state.root @ u
+    v = state.mean.copy()
+    for i in range(v.size):
+        for j in range(i + 1):  # the root is lower-triangular
+            v[i] += state.root[i, j] * u[j]
     return uncentre(v, state.centring, state.constants) if state.centring.size else v
 
 
-@_jit
+@_part
 def carried(value: float, grad: Array, z: Array, state: Whitened) -> tuple[float, Array]:
     """Log density and gradient of z as those of u."""
     if state.centring.size:
         value, grad = centred_grad(value, grad, z, state.centring, state.constants)
-    return value, state.root.T @ grad
+    out = np.zeros(grad.size)
+    for i in range(grad.size):
+        for j in range(i + 1):
+            out[j] += state.root[i, j] * grad[i]
+    return value, out
 
 
-@_jit
+@_part
 def folded(here: float, grad: Array, there: float, grad_there: Array) -> tuple[float, Array]:
     """The log density p(θ) + p(Sθ) and its gradient."""
     top = max(here, there)
     total = top + math.log(math.exp(here - top) + math.exp(there - top))
-    w = math.exp(here - total)
-    return total, w * grad + (1.0 - w) * grad_there
+    w, out = math.exp(here - total), np.empty(grad.size)
+    for i in range(grad.size):
+        out[i] = w * grad[i] + (1.0 - w) * grad_there[i]
+    return total, out
 
 
-@_jit
-def folded_or_not(
-    order: NDArray[np.intp] | None, z: Array, constants: Constants
-) -> tuple[float, Array]:
-    """Log density and gradient; only the branch that the type of ``order`` leaves is compiled."""
-    if order is None:
-        return logp_grad(z, constants)
-    return folded(*fold(z, order, constants))
-
-
-@_jit
+@_part
 def whitened(u: Array, state: Whitened) -> tuple[float, Array]:
     """Log density and gradient in the coordinates u."""
     z = coordinates_of(u, state)
-    value, grad = folded_or_not(state.order, z, state.constants)
+    if state.order.size:
+        here, grad, there, grad_there = fold(z, state.order, state.constants)
+        value, grad = folded(here, grad, there, grad_there)
+    else:
+        value, grad = logp_grad(z, state.constants)
     return carried(value, grad, z, state)
 
 
@@ -332,9 +345,13 @@ def c_density(like: Whitened) -> Any:
     def density(size, u, gradient, value, state):  # type: ignore[no-untyped-def]
         key  # noqa: B018
         out = carray(gradient, (size,))
-        found, out[:] = whitened(carray(u, (size,)), stored(state, KIND))  # type: ignore[name-defined] # noqa: F821
+        found, grad = whitened(carray(u, (size,)), stored(state, KIND))  # type: ignore[name-defined] # noqa: F821
         carray(value, (1,))[0] = found
-        return 0 if np.isfinite(found) and np.isfinite(out).all() else 1
+        wrong = 0 if math.isfinite(found) else 1
+        for i in range(size):
+            out[i] = grad[i]
+            wrong |= 0 if math.isfinite(grad[i]) else 1
+        return wrong
 
     names = {**globals(), "KIND": kind}
     return _c_function(

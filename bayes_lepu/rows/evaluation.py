@@ -22,7 +22,7 @@ import math
 
 import numpy as np
 
-from bayes_lepu.factors.arithmetic import jit, jit_sums, log
+from bayes_lepu.factors.arithmetic import jit, jit_part, jit_sums, log
 from bayes_lepu.factors.dispatch import FAR, fill_curve, link_logs
 from bayes_lepu.links import Array
 from bayes_lepu.rows.arguments import OWN, Codes, Point, Rows
@@ -58,7 +58,7 @@ def exp_of(log_rates: Array) -> tuple:
     return math.exp(log_rates[0]), math.exp(log_rates[1]), math.exp(log_rates[2])
 
 
-@jit
+@jit_part
 def log_factor_of(link: int, z: float, rates: Array) -> tuple:
     """Log ψ, log(1 - ψ) and log ψ' of a link mixed by rates."""
     up, down, slope = link_logs(link, z)
@@ -99,7 +99,7 @@ def row_log(
     return log_L, up - down, m
 
 
-@jit
+@jit_part
 def cell_log(label: int, omega: float, link: int, rates: Array) -> tuple:
     """Slopes of log P(l | y=1) of one cell in ω, u and v."""
     if label < 0:
@@ -143,7 +143,7 @@ def add_far_rows(
 # One annotator without false marks ---------------------------------------------------------------
 
 
-@jit
+@jit_part
 def factors_of_tile(rows: Rows, start: int, links: Codes, point: Point, room: Array) -> tuple:
     """(z, F, 1 - F, F') of the class and of the annotator (z = 0 where s does not depend on x)."""
     X = rows.X[start : start + room.shape[1]]
@@ -348,7 +348,7 @@ def active_annotators(labels: Array, out: Array) -> Array:
     return out[:count]
 
 
-@jit
+@jit_part
 def cells_of_tile(
     rows: Rows, start: int, links: Codes, point: Point, weight: Array, space: tuple
 ) -> tuple:
@@ -478,7 +478,7 @@ def row_terms(rows: Rows, links: Codes, point: Point) -> tuple[Array, Array]:
 # What is called ----------------------------------------------------------------------------------
 
 
-@jit
+@jit_part
 def loglik_grad(rows: Rows, links: Codes, point: Point) -> tuple[float, Array]:
     """Log-likelihood and its gradient in the flat order."""
     if rows.labels.shape[0] == 1 and point.epsilon[0] == 0.0:
@@ -486,7 +486,7 @@ def loglik_grad(rows: Rows, links: Codes, point: Point) -> tuple[float, Array]:
     return several_grad(rows, links, point)
 
 
-@jit
+@jit_part
 def loglik_grad_pair(rows: Rows, links: Codes, point: Point) -> tuple[float, Array, float, Array]:
     """`loglik_grad` at θ and at S θ, which swaps (a, b) and (α, β) of the one annotator.
 

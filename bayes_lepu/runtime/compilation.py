@@ -29,14 +29,17 @@ SOURCES = (
 
 
 def compiled(
-    *, fastmath: frozenset[str] = frozenset(), keep: bool = True
+    *, fastmath: frozenset[str] = frozenset(), keep: bool = True, inline: bool = False
 ) -> Callable[[Callable[..., Any]], Any]:
     """Decorator: compile without threads or the GIL, IEEE division, kept on disk.
 
     ``fastmath`` is what may be assumed of floating-point numbers, by LLVM's names. A function that
-    is only called from compiled code, which is kept itself, need not be kept.
+    is only called from compiled code, which is kept itself, need not be kept. ``inline`` makes it a
+    part of its callers before they are compiled: numba compiles what is called again with every
+    caller, at every level of calls.
     """
-    options = {"nogil": True, "error_model": "numpy", "fastmath": set(fastmath)}
+    options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": set(fastmath)}
+    options["inline"] = "always" if inline else "never"
 
     def compile_function(function: Callable[..., Any]) -> Any:
         if not keep or config.DISABLE_JIT:

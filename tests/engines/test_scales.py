@@ -52,7 +52,8 @@ def test_sampling_coordinates_carry_density_and_gradient(make):
     np.testing.assert_allclose(pooling.from_centred(density, v, centring), z, atol=1e-12)
     np.testing.assert_allclose(compiled.uncentre(v, centring, density.constants), z, atol=1e-12)
     eye = np.eye(density.dim)
-    state = compiled.Whitened(np.zeros(density.dim), eye, centring, None, density.constants)
+    none = np.zeros(0, dtype=np.intp)
+    state = compiled.Whitened(np.zeros(density.dim), eye, centring, none, density.constants)
 
     def carried(at):
         return compiled.whitened(at, state)
