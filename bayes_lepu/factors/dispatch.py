@@ -1,7 +1,6 @@
-"""Links in compiled code: a number for those of the library, an address for any other.
+"""Links in compiled code: the address of a C function that fills F for the rows of a tile.
 
-Loops over the rows of a tile are compiled for every link, and one kernel calls them all. A link
-from outside brings a C function of its own, so that nothing else is compiled for it.
+So a link is compiled when a fit asks for it, by itself, and the kernel once, whatever the links.
 """
 
 import math
@@ -10,28 +9,29 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir  # type: ignore[import-untyped]
-from numba import carray, cfunc, types
+from numba import carray, types
 from numba.extending import intrinsic
 
 from bayes_lepu.factors import curves
 from bayes_lepu.factors.arithmetic import SUMS, jit
 from bayes_lepu.factors.factor import Link
 from bayes_lepu.links import Array
-from bayes_lepu.runtime.compilation import compiled
+from bayes_lepu.runtime.compilation import c_function, compiled
 
 FAR = 300.0  # predictors are cut here in linear space: e^300 squared is still a number
-NUMBERED = (curves.LOGISTIC, curves.PROBIT, curves.CLOGLOG, curves.LOGLOG, curves.CAUCHIT)
+LIBRARY = (curves.LOGISTIC, curves.PROBIT, curves.CLOGLOG, curves.LOGLOG, curves.CAUCHIT)
 NUMBERS = types.CPointer(types.float64)
 C_LINK = types.void(types.boolean, types.int64, *[NUMBERS] * 4)
 
 
 def code_of(link: Link) -> int:
     """What stands for a link in the arguments of compiled code, in this process."""
-    return NUMBERED.index(link) if link in NUMBERED else _outside(link).address
+    return int(_loop(link).address)
 
 
+@cache
 def _loop(link: Link) -> Any:
-    """Compiled: fills log F, log(1 - F) and log F', or F, 1 - F and F' at z cut off at ±FAR."""
+    """C function: fills log F, log(1 - F) and log F', or F, 1 - F and F' at z cut off at ±FAR."""
     logs, linear = _scalar(link.scalar_logs), link.scalar and _scalar(link.scalar)
 
     def from_logs(z):  # type: ignore[no-untyped-def]
@@ -48,7 +48,12 @@ def _loop(link: Link) -> Any:
             for i in range(z.size):
                 up[i], down[i], slope[i] = linear(min(max(z[i], -FAR), FAR))
 
-    return compiled(fastmath=SUMS, keep=False)(fill)
+    loop = compiled(fastmath=SUMS, keep=False)(fill)
+
+    def fill_in_c(as_logs, n, z, up, down, slope):  # type: ignore[no-untyped-def]
+        LOOP(as_logs, carray(z, n), carray(up, n), carray(down, n), carray(slope, n))  # type: ignore[name-defined] # noqa: F821
+
+    return c_function(C_LINK, fill_in_c, link.name if link in LIBRARY else "", LOOP=loop)
 
 
 def _scalar(function: Any) -> Any:
@@ -56,17 +61,6 @@ def _scalar(function: Any) -> Any:
     if hasattr(function, "py_func"):
         return function
     return compiled(fastmath=frozenset({"contract"}), keep=False)(function)
-
-
-@cache
-def _outside(link: Link) -> Any:
-    """The C function of a link from outside."""
-    loop = _loop(link)
-
-    def fill(as_logs, n, z, up, down, slope):  # type: ignore[no-untyped-def]
-        loop(as_logs, carray(z, n), carray(up, n), carray(down, n), carray(slope, n))
-
-    return cfunc(C_LINK)(fill)
 
 
 @intrinsic
@@ -86,37 +80,17 @@ def call_link(_context, address, as_logs, z, up, down, slope):  # type: ignore[n
     return types.void(types.int64, types.boolean, z, up, down, slope), generate
 
 
-_logistic, _probit, _cloglog, _loglog, _cauchit = map(_loop, NUMBERED)
-
-
-@jit
-def fill(link: int, as_logs: bool, z: Array, up: Array, down: Array, slope: Array) -> None:
-    """The loop of the link with this code."""
-    if link == 0:
-        _logistic(as_logs, z, up, down, slope)
-    elif link == 1:
-        _probit(as_logs, z, up, down, slope)
-    elif link == 2:
-        _cloglog(as_logs, z, up, down, slope)
-    elif link == 3:
-        _loglog(as_logs, z, up, down, slope)
-    elif link == 4:
-        _cauchit(as_logs, z, up, down, slope)
-    else:
-        call_link(link, as_logs, z, up, down, slope)
-
-
 @jit
 def fill_curve(link: int, z: Array, up: Array, down: Array, slope: Array) -> None:
     """Fill F, 1 - F and F' at predictors cut off at ±FAR."""
-    fill(link, False, z, up, down, slope)
+    call_link(link, False, z, up, down, slope)
 
 
 @jit
 def link_logs(link: int, z: float) -> tuple[float, float, float]:
     """Log F, log(1 - F) and log F' of one number."""
     room = np.full((4, 1), z)
-    fill(link, True, room[0], room[1], room[2], room[3])
+    call_link(link, True, room[0], room[1], room[2], room[3])
     return room[1, 0], room[2, 0], room[3, 0]
 
 

@@ -1,11 +1,10 @@
 r"""The log posterior density as one compiled function of coordinates and `Constants`."""
 
 import math
-from types import FunctionType
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import carray, cfunc, typeof, types
+from numba import carray, typeof, types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
@@ -15,7 +14,7 @@ from bayes_lepu.rows import Point, Rows
 from bayes_lepu.rows.arguments import OWN, Codes
 from bayes_lepu.rows.evaluation import loglik_grad as row_loglik_grad
 from bayes_lepu.rows.evaluation import loglik_grad_pair as row_loglik_grad_pair
-from bayes_lepu.runtime.compilation import SOURCES, compiled, source_digest
+from bayes_lepu.runtime.compilation import c_function, compiled
 
 _jit = compiled()
 _part = compiled(inline=True)
@@ -60,7 +59,7 @@ class Constants(NamedTuple):
     terms: Terms
 
 
-@_jit
+@_part
 def log_prior(z: Array, k: Terms, grad: Array) -> float:
     """Log prior density of the coordinates; adds its gradient to grad."""
     value = 0.0
@@ -340,10 +339,8 @@ def c_density(like: Whitened) -> Any:
     It returns 0, or another number where the density or its gradient is not finite.
     """
     kind = typeof(like)
-    key = f"{source_digest(*SOURCES)} {kind}"  # by a closure's values numba tells its files apart
 
     def density(size, u, gradient, value, state):  # type: ignore[no-untyped-def]
-        key  # noqa: B018
         out = carray(gradient, (size,))
         found, grad = whitened(carray(u, (size,)), stored(state, KIND))  # type: ignore[name-defined] # noqa: F821
         carray(value, (1,))[0] = found
@@ -353,10 +350,7 @@ def c_density(like: Whitened) -> Any:
             wrong |= 0 if math.isfinite(grad[i]) else 1
         return wrong
 
-    names = {**globals(), "KIND": kind}
-    return _c_function(
-        C_DENSITY, FunctionType(density.__code__, names, closure=density.__closure__)
-    )
+    return c_function(C_DENSITY, density, str(kind), KIND=kind)
 
 
 def c_copy() -> Any:
@@ -367,12 +361,4 @@ def c_copy() -> Any:
             out[i] = numbers[i]
         return 0
 
-    return _c_function(C_COPY, copy)
-
-
-def _c_function(signature: Any, function: Any) -> Any:
-    """The compiled function, kept on disk where that is possible."""
-    try:
-        return cfunc(signature, cache=True)(function)
-    except Exception:  # no folder, a full disk or a damaged file
-        return cfunc(signature)(function)
+    return c_function(C_COPY, copy, "copy")

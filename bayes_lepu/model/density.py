@@ -206,7 +206,7 @@ class LogDensity:
 
     def point(self, z: Array) -> Point:
         """The point of the row formula."""
-        return compiled.point_of(self.layout.full(z), self.constants)
+        return compiled.point_of.py_func(self.layout.full(z), self.constants)
 
     def _total(self, sums: Callable[..., Sums], z: Array) -> Sums:
         """Sums over all rows at a point."""
@@ -251,9 +251,12 @@ class LogDensity:
         The curvature of the likelihood is the expected information for one annotator, that of the
         complete data (classes known) for several.
         """
-        loglik, full_grad, info = self._total(row_sums.loglik_grad_info, z)
-        curvature = self._pulled(info + self._known_info(z), z) + self.prior_precision(z)
-        return *self._with_prior(z, loglik, full_grad), curvature
+        if self.data.in_kernel:
+            found, info = self.logp_grad(z), self._total(row_sums.information, z)[0]
+        else:
+            loglik, full_grad, info = self._total(row_sums.loglik_grad_info, z)
+            found = self._with_prior(z, loglik, full_grad)
+        return *found, self._pulled(info + self._known_info(z), z) + self.prior_precision(z)
 
     def _known_info(self, z: Array) -> Array | float:
         """Information in what is known from outside, in the full vector."""

@@ -19,6 +19,7 @@ from bayes_lepu.rows.arguments import (
     make_rows,
 )
 from bayes_lepu.rows.sparse_matrices import (
+    information,
     loglik_grad,
     loglik_grad_info,
     observed_information,
@@ -35,6 +36,7 @@ __all__ = [
     "Point",
     "Rows",
     "flat_order",
+    "information",
     "loglik_grad",
     "loglik_grad_info",
     "make_point",

@@ -76,9 +76,14 @@ def loglik_grad_info(rows: Rows, links: Links, point: Point) -> tuple[float, Arr
 
     The expected information for one annotator, the complete-data information for several.
     """
+    return *loglik_grad(rows, links, point), *information(rows, links, point)
+
+
+def information(rows: Rows, links: Links, point: Point) -> tuple[Array]:
+    """The information matrix of `loglik_grad_info` alone."""
     if is_sparse(rows.X):
-        return _in_dense_blocks(loglik_grad_info, rows, links, point)
-    return *loglik_grad(rows, links, point), formula.information(rows, links, point)
+        return _in_dense_blocks(information, rows, links, point)
+    return (formula.information(rows, links, point),)
 
 
 def observed_information(rows: Rows, links: Links, point: Point) -> tuple[Array]:

@@ -12,9 +12,10 @@ from collections.abc import Callable, Iterator
 from functools import cache, wraps
 from importlib.resources import files
 from importlib.resources.abc import Traversable
+from types import FunctionType
 from typing import Any
 
-from numba import config, njit
+from numba import cfunc, config, njit
 
 from bayes_lepu.errors import OWN_CODE, LepuWarning, tell
 
@@ -57,6 +58,22 @@ def compiled(
             return njit(**options)(function)
 
     return compile_function
+
+
+def c_function(signature: Any, function: Callable[..., Any], key: str, **names: Any) -> Any:
+    """A C function, kept on disk under a key; an empty key keeps nothing.
+
+    ``names`` are further globals of the function. Its own name tells kept ones apart.
+    """
+    made = FunctionType(function.__code__, {**function.__globals__, **names})
+    stamp = hashlib.sha256(f"{source_digest(*SOURCES)} {key}".encode()).hexdigest()
+    made.__qualname__ = f"{function.__name__}_{stamp[:16]}"
+    if key:
+        try:
+            return cfunc(signature, cache=True)(made)
+        except Exception:  # no folder, a full disk or a damaged file
+            pass
+    return cfunc(signature)(made)
 
 
 def _kept(dispatcher: Any) -> Any:
