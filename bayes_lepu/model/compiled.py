@@ -125,8 +125,7 @@ def collect(full_grad: Array, z: Array, k: Constants) -> Array:
     return grad
 
 
-@_part
-def point_of(full: Array, k: Constants) -> Point:
+def python_point_of(full: Array, k: Constants) -> Point:
     """The point of the row formula that a full vector stands for."""
     p, J = k.rows.X.shape[1], k.rows.labels.shape[0]
     own = full[p + 1 :].copy().reshape(J, p + 1 + OWN)
@@ -145,6 +144,9 @@ def point_of(full: Array, k: Constants) -> Point:
             epsilon[j] = 1.0 / (1.0 + math.exp(-own[j, p + OWN]))
     alpha, beta = own[:, :p].copy(), own[:, p].copy()
     return Point(full[:p], full[p], k.class_rates, alpha, beta, rates, epsilon)  # type: ignore[arg-type]
+
+
+point_of = _part(python_point_of)
 
 
 @_part

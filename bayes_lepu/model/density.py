@@ -206,7 +206,7 @@ class LogDensity:
 
     def point(self, z: Array) -> Point:
         """The point of the row formula."""
-        return compiled.point_of.py_func(self.layout.full(z), self.constants)
+        return compiled.python_point_of(self.layout.full(z), self.constants)
 
     def _total(self, sums: Callable[..., Sums], z: Array) -> Sums:
         """Sums over all rows at a point."""
