@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bayes_lepu.data.pu_data import PUData
+from bayes_lepu.data.weights import evenly_spaced
 from bayes_lepu.engines.engines import returned
 from bayes_lepu.engines.nuts import refuse_improper, stats_of
 from bayes_lepu.engines.orientation import check_rule
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
 PREDICTORS = ("tau", "omega")
+SAME_DENSITY = 0.01  # log densities of the same draws differ by rounding, far below this
 # A model to sample by other means is named, not left to the labels.
 NAMED: Callable[..., FitOptions] = partial(FitOptions, model="psychm", class_learner=None)
 NOT_OF_MODEL = {
@@ -120,6 +122,9 @@ def from_trace(trace: Any, options: FitOptions) -> Fit:
     posterior = _checked(density, _posterior(trace))
     _refuse_other_rows(trace, data)
     z = density.layout.of_variables(posterior)
+    others = _others(density, posterior)
+    if not others:
+        _warn_of_another_density(trace, density, z)
     chains, draws = z.shape[:2]
     attrs = posterior.attrs
     news = {"chains": chains, "draws": draws, "tune": int(attrs.get("tuning_steps", 0))}
@@ -141,6 +146,7 @@ def from_trace(trace: Any, options: FitOptions) -> Fit:
         provenance=replace(now, made_by="from_trace", **made),
         stats=named.stats,
         quality=named.quality,
+        others=others,
     )
 
 
@@ -209,21 +215,47 @@ def _checked(density: LogDensity, posterior: "xr.Dataset") -> "xr.Dataset":
             f"The trace holds draws of {', '.join(bad)} that are no finite numbers. Leave out the "
             "chains that failed: trace.sel(chain=[...])."
         )
-    _warn_of_more(density, posterior)
     return posterior.sel(coords).transpose("chain", "draw", ...)
 
 
-def _warn_of_more(density: LogDensity, posterior: "xr.Dataset") -> None:
-    """Say which variables a fit cannot hold."""
+def _others(density: LogDensity, posterior: "xr.Dataset") -> dict[str, Any]:
+    """The variables that the model does not know, such as those of terms, after saying so.
+
+    Draws of a model whose factors can be swapped are resampled, so that none can be kept beside.
+    """
     stems = {block.stem for block in density.layout.blocks}
     derived = {f"{name}_original" for name in stems} | {"pi", "c", "C"}
     known = {block.name for block in density.layout.blocks} | stems | derived
     known |= set(density.spec.propensity.components)
     more = sorted(str(name) for name in posterior.data_vars if name not in known)
-    if more:
+    if not more:
+        return {}
+    kept = not density.can_exchange
+    where = "fit.idata keeps them by name" if kept else "They are in the trace alone"
+    warnings.warn(
+        f"The trace also has {some(more)}, which model={density.spec.name!r} does not know. "
+        f"{where}; t, s, predictions, verdict and report of the fit leave them out.",
+        LepuWarning,
+        skip_file_prefixes=OWN_CODE,
+    )
+    return {name: posterior[name] for name in more} if kept else {}
+
+
+def _warn_of_another_density(trace: Any, density: LogDensity, z: Any) -> None:
+    """Say where the sampler's log density differs from the model's by more than a constant."""
+    group: Any = trace.get("sample_stats", {}) if hasattr(trace, "children") else {}
+    name = next((name for name in ("lp", "logp") if name in group), None)
+    if name is None:
+        return
+    draws = evenly_spaced(z.shape[1], 20)
+    theirs = group[name].isel(draw=draws).to_numpy()
+    ours = np.array([[density.logp(point) for point in chain] for chain in z[:, draws]])
+    if (apart := float(np.std(theirs - ours))) > SAME_DENSITY:
         warnings.warn(
-            f"The trace also has {some(more)}, which model={density.spec.name!r} does not know. "
-            "Predictions, verdict and report leave them out.",
+            f"The trace was sampled from another density than that of model={density.spec.name!r}: "
+            f"the two differ by {apart:.2g} over its draws (standard deviation). A pm.Potential is "
+            "a possible cause, or priors that differ from those given here (priors=). The draws "
+            "are taken as they are; what the verdict computes anew leaves the Potential out.",
             LepuWarning,
             skip_file_prefixes=OWN_CODE,
         )

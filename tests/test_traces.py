@@ -136,6 +136,23 @@ def test_columns_are_matched_by_name_and_other_variables_are_named():
     with pytest.warns(lepu.LepuWarning, match="The trace also has shop, which model='scar'"):
         fit = lepu.from_trace(posterior.isel(feature=[1, 0]), X, l, model="scar", random_seed=1)
     np.testing.assert_array_equal(fit.parameters.a, tiny_fit("scar").parameters.a)
+    np.testing.assert_array_equal(fit.idata["posterior"]["shop"], posterior["shop"])
+
+
+def test_draws_of_another_density_are_noticed():
+    """As after a pm.Potential, or with other priors; a constant makes no difference."""
+    X, l = rows("scar")
+    tree = tiny_fit("scar").tree
+    stats = tree["sample_stats"].to_dataset()
+    pi = tree["posterior"]["pi"].to_numpy()
+    tree["sample_stats"] = stats.assign(lp=stats["lp"] + 7.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", lepu.LepuWarning)
+        lepu.from_trace(tree, X, l, model="scar", random_seed=1)
+    tree["sample_stats"] = stats.assign(lp=stats["lp"] - 0.5 * ((pi - 0.2) / 0.02) ** 2)
+    with pytest.warns(lepu.LepuWarning, match="another density.*Potential.*priors="):
+        fit = lepu.from_trace(tree, X, l, model="scar", random_seed=1)
+    np.testing.assert_array_equal(fit.parameters.a, tiny_fit("scar").parameters.a)
 
 
 TRUTHS = {

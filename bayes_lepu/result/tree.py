@@ -42,7 +42,10 @@ Entries = Callable[..., NDArray[Any]]
 
 def to_tree(fit: "Fit") -> xr.DataTree:
     """The DataTree of a fit with all its groups."""
-    groups = stored_groups(fit) | {
+    stored = stored_groups(fit)
+    if fit.others:
+        stored["posterior"] = stored["posterior"].assign(fit.others)
+    groups = stored | {
         "observed_data": xr.Dataset(
             {"l": ("obs", fit.data.l)}, coords={"obs": as_coordinate(fit.data.index)}
         ),
