@@ -41,7 +41,7 @@ from bayes_lepu.options import (
     takes_options,
 )
 from bayes_lepu.priors.prior import GivenPriors, Prior, Priors
-from bayes_lepu.result.origin import Provenance
+from bayes_lepu.result.facts import Provenance
 from bayes_lepu.runtime.interruption import stops_at_once
 
 
@@ -62,20 +62,20 @@ def fit(options: FitOptions) -> Fit:
         ``"laplace"``; see ``docs/large-data.md``. A sparse matrix (scipy, or a pandas frame of
         sparse columns) is fitted by ``method="map"`` and stays sparse; see ``docs/tables.md``.
     l : sequence of 0/1 or bool, table of them, or names of columns of X
-        Visible labels: 1 only for positives. Where 1 is the only value, nothing means 0. A table
-        with one column per annotator (1 marked, 0 seen and not marked, NaN not shown) tells the
-        class from the annotators by what they agree on, if they label independently given x and
-        the class; their propensities are partially pooled.
+        Visible labels: 1 only for positives. Where 1 is the only value, an empty cell means 0. A
+        table with one column per annotator (1 marked, 0 seen and not marked, NaN not shown)
+        identifies the class by what the annotators agree on, if they label independently given x
+        and the class; their propensities are partially pooled.
     model : {"auto", "naive", "scar", "spm", "psychm"}, Factor
         How the annotator marks; see `list_models`. ``auto`` compares scar, spm and psychm, with a
-        straight and with a learned class, by how well they predict labels that they have not seen,
-        and fits a plain one that is as good as the best (`bayes_lepu.choosing`; ``fit.choice`` has
-        the figures). Also the name of another propensity, such as "probit", or a `Factor` from a
-        file of your own.
+        straight and with a learned class, by how well they predict held-out labels, and fits the
+        simplest one that is as good as the best (`bayes_lepu.choosing`; ``fit.choice`` has the
+        figures). Also the name of another propensity, such as "probit", or a `Factor` from a file
+        of your own.
     class_link : {"logistic", "probit", "cloglog", "loglog", "cauchit"}, Factor
         The curve of the class over its linear predictor, logistic by default. Also a `Factor` whose
-        rates are known: ``bayes_lepu.factors.ceiling(0.9)`` for a class that is never surer than
-        .9, or one with a link from a file of your own.
+        rates are known: ``bayes_lepu.factors.ceiling(0.9)`` for a class probability that never
+        exceeds .9, or one with a link from a file of your own.
     class_learner : {"auto", "boosting", "kernel", "trees"}, list, classifier of scikit-learn, None
         How the class may bend: the log-odds of such a classifier, trained on the labels and
         cross-fitted, enter t as one more column (see `bayes_lepu.data.learned`). s keeps the
@@ -93,13 +93,14 @@ def fit(options: FitOptions) -> Fit:
     sample_weight : sequence of numbers >= 0 or the name of a column of X, optional
         How often every row counts; the same as repeating rows.
     class_prior, label_frequency : (value, standard error), optional
-        π = P(y=1) or c = P(l=1 | y=1) known from elsewhere, as one more observation.
+        π = P(y=1) or c = P(l=1 | y=1) known from an external source, as one more observation.
     false_marks : bool or Prior
         Whether negatives may be marked, at a rate ε of each annotator; by default ~ Beta(1, 99).
     audits : {"random", "chosen"}, optional
         How the audited rows were picked: at random among the unlabelled ones, or by choice
         (default). Random ones give the class prior without the model (`Fit.audit_estimate`). Rows
-        of `Fit.suggest_audit` come back by ``fit.update(audits=plan)``, which knows how.
+        of `Fit.suggest_audit` come back by ``fit.update(audits=plan)``, which knows how they were
+        drawn.
     class_features, selection_features : sequence of columns, or formula, optional
         Columns that may enter t and s (naive and SCAR: t only); all by default. Different ones
         identify which factor is the class. Or a formula that starts with ``~``, such as
@@ -108,7 +109,7 @@ def fit(options: FitOptions) -> Fit:
         range of these rows. The coefficients of a spline, and those of the groups, share an
         unknown scale (``sigma_a``); a point estimate takes it from its marginal likelihood.
     exclude : sequence of str
-        Columns of X that are no features; new rows may bring them along.
+        Columns of X that are no features; new rows may have them too.
     missing : {"error", "drop", "indicator", "impute"}
         What to do about missing cells of X: refuse them; leave out their rows; put the mean there
         and add a column that says so (a level of its own for a category); or put the mean, or the
@@ -139,7 +140,8 @@ def fit(options: FitOptions) -> Fit:
     random_seed : int, optional
         Seed of every random draw; one is made and recorded where none is given.
     progressbar : bool
-        A bar in a terminal or a notebook; elsewhere a line now and then, from ten seconds on.
+        A bar in a terminal or a notebook; otherwise a log line at doubling intervals, from ten
+        seconds on.
 
     Returns
     -------

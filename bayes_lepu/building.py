@@ -17,7 +17,7 @@ from bayes_lepu.errors import OWN_CODE, DataError, LepuWarning, ModelError
 from bayes_lepu.fitted import Fit
 from bayes_lepu.model.density import LogDensity
 from bayes_lepu.options import FitOptions, read_model, takes_options
-from bayes_lepu.result.origin import Provenance
+from bayes_lepu.result.facts import Provenance
 from bayes_lepu.runtime.interruption import stops_at_once
 from bayes_lepu.suggestions import some, unknown
 

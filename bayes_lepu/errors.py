@@ -1,6 +1,6 @@
-"""What the library says of itself: errors, warnings, and lines about work that takes long.
+"""Errors, warnings, and log lines about work that takes long.
 
-Lines go to the logger where anybody listens, to stderr otherwise.
+Lines go to the logger where it has a handler or a level, to stderr otherwise.
 ``logging.getLogger("bayes_lepu").setLevel("WARNING")`` makes the library silent.
 """
 
@@ -25,15 +25,15 @@ class LepuError(Exception):
 
 
 class DataError(LepuError, ValueError):
-    """The data handed in cannot be used as they are."""
+    """The data cannot be used as they are."""
 
 
 class ModelError(LepuError, ValueError):
-    """A model, prior, penalty or option was asked for that does not exist or does not fit."""
+    """A model, prior, penalty or option does not exist, or cannot be combined with the others."""
 
 
 class FileFormatError(LepuError, ValueError):
-    """A saved file is not one of ours, or comes from a version this one does not know."""
+    """A file was not written by `Fit.save`, is damaged, or has another version of the format."""
 
 
 class ConvergenceError(LepuError, RuntimeError):
@@ -45,11 +45,11 @@ class LepuWarning(UserWarning):
 
 
 class DataWarning(LepuWarning):
-    """The data can be used, but something about them deserves attention."""
+    """The data can be used, but something about them should be checked."""
 
 
 class IdentifiabilityWarning(LepuWarning):
-    """The data leave open something that the printed estimate seems to settle."""
+    """The data do not identify something that the printed estimate seems to show."""
 
 
 class ConvergenceWarning(LepuWarning):
@@ -57,7 +57,7 @@ class ConvergenceWarning(LepuWarning):
 
 
 def tell(text: str) -> None:
-    """Say what is being done, in a line."""
+    """Log one line about what is being done."""
     if LOGGER.level or LOGGER.handlers or logging.root.handlers:
         LOGGER.info(text)
     else:
@@ -66,7 +66,7 @@ def tell(text: str) -> None:
 
 @contextmanager
 def announced(what: str, *, aloud: bool = True, seconds: float = 3.0) -> Iterator[None]:
-    """Say what takes longer, and at its end how long it took; notebooks show that a cell runs."""
+    """Log what takes longer, and at its end how long it took; a notebook shows that a cell runs."""
     say = tell if aloud and "ipykernel" not in sys.modules else LOGGER.info
     begun, timer = time.monotonic(), Timer(seconds, say, [f"{what} ..."])
     timer.start()

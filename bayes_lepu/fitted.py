@@ -43,9 +43,15 @@ from bayes_lepu.model.spec import ModelSpec
 from bayes_lepu.options import FitOptions
 from bayes_lepu.priors.prior import Priors
 from bayes_lepu.result import summaries
-from bayes_lepu.result.facts import estimate_in_words, facts_as_html, facts_as_text, facts_of
+from bayes_lepu.result.facts import (
+    Provenance,
+    call_text,
+    estimate_in_words,
+    facts_as_html,
+    facts_as_text,
+    facts_of,
+)
 from bayes_lepu.result.numbers_in_words import share
-from bayes_lepu.result.origin import Provenance, call_text
 from bayes_lepu.runtime.files import page_name, replace_file
 from bayes_lepu.runtime.interruption import stops_at_once
 from bayes_lepu.verdict.identifiability import diagnose

@@ -63,11 +63,10 @@ Known = tuple[float, float]
 
 @dataclass(frozen=True)
 class FitOptions:
-    """What a call to `fit` hands over: its arguments, under the same names and defaults.
+    """The arguments of a call to `fit`, under the same names and defaults.
 
-    `build_model`, `from_trace`, `Fit.update`, the command line and saved files have the same
-    object. A fit keeps it without the rows (`kept`). Numbers of NumPy become Python's, sequences
-    tuples, and ``random_seed`` is the one that was made where none was given.
+    A fit keeps them without the rows (`kept`). Numbers of NumPy become Python's, sequences tuples,
+    and ``random_seed`` is the one that was made where none was given.
     """
 
     X: Any
@@ -152,14 +151,8 @@ def takes_options[**P, R](
 ) -> Callable[[Callable[..., R]], Callable[P, R]]:
     """Decorator: a function of ``options`` that is called with their fields as its arguments.
 
-    Other arguments of the function stay as they are: those by position come first.
-
-    Parameters
-    ----------
-    like : callable
-        `FitOptions`, or what makes them with other defaults.
-    without : collection of str
-        Fields that the function does not take.
+    ``like`` is `FitOptions`, or what makes them with other defaults; the function does not take the
+    fields ``without``. Its other arguments stay as they are: those by position come first.
     """
     shared = [p for name, p in signature(like).parameters.items() if name not in without]
     defaults = {p.name: p.default for p in shared if p.default is not p.empty}
@@ -267,7 +260,12 @@ def check_options(options: FitOptions, *, audited: bool) -> None:
 def read_model(options: FitOptions) -> tuple[ModelSpec, PUData, dict[str, Prior]]:
     """The model, data and priors that the arguments of `fit` and of its relatives stand for."""
     spec = spec_of(options.model, options)
-    check_columns(spec, options.selection_features, options.visits)
+    for name in ("selection_features", "visits"):
+        if getattr(options, name) is not None and not spec.has_selection:
+            raise ModelError(
+                f"{name} is given, but no column enters the propensity of model={spec.name!r}. "
+                "Leave the option out, or use model='spm' or 'psychm'."
+            )
     if is_dask(options.X) and options.method not in BY_SUMS:
         raise ModelError(
             f"method={options.method!r} evaluates the posterior tens of thousands of times, and "
@@ -298,7 +296,11 @@ def read_model(options: FitOptions) -> tuple[ModelSpec, PUData, dict[str, Prior]
 
 def spec_of(model: str | Factor | ModelSpec, options: FitOptions) -> ModelSpec:
     """The model by the options of a call."""
-    spec = with_marks(get_model(model), options.false_marks, options.priors)[0]
+    spec, marks = get_model(model), options.false_marks
+    if not isinstance(marks, bool | Prior):
+        raise ModelError(f"false_marks = {marks!r}; True, False or a Prior is expected.")
+    if marks is not False:
+        spec = replace(spec, false_marks=True)
     if options.class_link in (None, spec.of_class.name):
         return spec
     return replace(spec, of_class=get_curve(options.class_link))
@@ -306,8 +308,9 @@ def spec_of(model: str | Factor | ModelSpec, options: FitOptions) -> ModelSpec:
 
 def priors_of(spec: ModelSpec, data: PUData, options: FitOptions) -> dict[str, Prior]:
     """The priors of a model on these data, by the options of a call."""
-    _, priors = with_marks(spec, options.false_marks, options.priors)
-    point = options.method == POINT
+    priors, point = options.priors, options.method == POINT
+    if isinstance(options.false_marks, Prior):
+        priors = {**(priors or {}), "epsilon": options.false_marks}
     return choose_priors(
         spec, data, point=point, penalty=options.penalty, C=options.C, priors=priors
     )
@@ -346,20 +349,14 @@ def choose_priors(
     masks = slope_masks(data).items()
     names = [(name, mask) for stem, mask in masks for name in (stem, f"{stem}_mean")]
     flat = sum(int(m.sum()) for name, m in names if name in chosen and not chosen[name].proper)
-    if flat:
-        warn_if_small(data, flat)
-    return chosen
-
-
-def warn_if_small(data: PUData, n_parameters: int) -> None:
-    """Warn when an unpenalised fit has more parameters than rows."""
-    if data.n_all < n_parameters:
+    if data.n_all < flat:
         warnings.warn(
-            f"{data.n_all} rows for {n_parameters} unpenalised parameters: the estimate is not "
-            "unique. Add a penalty (C > 0) or a proper prior, or use fewer columns.",
+            f"{data.n_all} rows for {flat} unpenalised parameters: the estimate is not unique. Add "
+            "a penalty (C > 0) or a proper prior, or use fewer columns.",
             DataWarning,
             skip_file_prefixes=OWN_CODE,
         )
+    return chosen
 
 
 def by_column(
@@ -406,34 +403,6 @@ def _parts(
     rests = rest.parts or (rest,) * int(mask.sum())
     parts = (chosen.get(n, own) for n, own in zip(names[mask], rests, strict=True))
     return Prior("columns", parts=tuple(parts))
-
-
-def check_columns(
-    spec: ModelSpec,
-    selection_features: Sequence[str | int] | str | None,
-    visits: Any = None,
-) -> None:
-    """Refuse columns of s in a model whose s has none."""
-    for option, value in (
-        ("selection_features", selection_features),
-        ("visits", visits),
-    ):
-        if value is not None and not spec.has_selection:
-            raise ModelError(
-                f"{option} is given, but no column enters the propensity of "
-                f"model={spec.name!r}. Leave the option out, or use model='spm' or 'psychm'."
-            )
-
-
-def with_marks(
-    spec: ModelSpec, false_marks: bool | Prior, priors: GivenPriors | None
-) -> tuple[ModelSpec, GivenPriors | None]:
-    """The model with false marks where they are asked for, and their prior among the others."""
-    if isinstance(false_marks, Prior):
-        return replace(spec, false_marks=True), {**(priors or {}), "epsilon": false_marks}
-    if not isinstance(false_marks, bool):
-        raise ModelError(f"false_marks = {false_marks!r}; True, False or a Prior is expected.")
-    return (replace(spec, false_marks=True) if false_marks else spec), priors
 
 
 def check_audit(spec: ModelSpec, data: PUData) -> None:

@@ -12,7 +12,6 @@ pytest.importorskip("sklearn")
 
 import sklearn
 from sklearn.base import clone
-from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import NotFittedError
@@ -28,13 +27,12 @@ from sklearn.utils.estimator_checks import check_estimator
 
 import bayes_lepu as lepu
 from bayes_lepu.data import learned
-from bayes_lepu.errors import ConvergenceWarning, DataError, IdentifiabilityWarning, ModelError
+from bayes_lepu.errors import DataError, ModelError
 from bayes_lepu.estimators import (
     ElkanNotoClassifier,
     PUClassifier,
 )
 from bayes_lepu.links import sigmoid
-from reproduction.datasets import simulate_paper
 from tests.patience import slow
 
 DATA = Path(__file__).parent / "stored"
@@ -205,15 +203,6 @@ def test_a_class_learner_is_that_of_fit(ring, model, learner):
     np.testing.assert_array_equal(again.decision_function(new), classifier.decision_function(new))
 
 
-def test_a_class_link_is_that_of_fit(ring):
-    X, l, _ = ring
-    own = PUClassifier(model="scar", class_link="probit", random_state=5).fit(X, l)
-    new = X.drop(columns="same")
-    fit = lepu.fit(new, l, model="scar", class_link="probit", method="map", random_seed=5)
-    np.testing.assert_allclose(own.predict_proba(X), fit.predict_proba(new), atol=1e-6)
-    np.testing.assert_allclose(sigmoid(own.decision_function(X)), own.predict_proba(X)[:, 1])
-
-
 def test_learners_compose_with_pipelines_and_searches(ring):
     X, l, _ = ring
     bent = PUClassifier(model="scar", estimator=DecisionTreeClassifier(), random_state=0)
@@ -279,22 +268,6 @@ def test_elkan_noto_equals_pulearn_on_the_same_hold_out():
     assert np.all(np.diff(ours.decision_function(X)[order]) >= -1e-9)
 
 
-@pytest.mark.parametrize("c", [0.3, 0.7])
-def test_elkan_noto_estimates_c_where_its_assumptions_hold(c):
-    """One binary column, so that the logistic curve fits g exactly, and nearly certain classes.
-
-    The estimator tends to E[g | l=1] = c E[t²] / E[t], which is c for certain classes.
-    """
-    rng = np.random.default_rng(6)
-    x = rng.integers(0, 2, size=20_000)
-    y = rng.random(20_000) < np.where(x == 1, 1.0, 0.02)
-    l = y & (rng.random(20_000) < c)
-    fit = ElkanNotoClassifier(random_state=0).fit(x[:, None], l)
-    error = np.sqrt(c * (1 - c) / (0.8 * y.sum()))
-    assert fit.label_frequency_ == pytest.approx(c * (1 + 0.02**2) / 1.02, abs=4 * error)
-    assert fit.predict_proba([[1.0]])[0, 1] == pytest.approx(1, abs=0.03)
-
-
 @pytest.mark.parametrize("shape", [(400, 3), (60, 150)])
 def test_elkan_noto_of_all_rows_ranks_like_naive(shape):
     rng = np.random.default_rng(7)
@@ -307,26 +280,6 @@ def test_elkan_noto_of_all_rows_ranks_like_naive(shape):
     assert elkan.label_frequency_ == pytest.approx(g[l].mean(), abs=1e-6)
     seeds = [ElkanNotoClassifier(random_state=k).fit(X, l).label_frequency_ for k in (1, 1, 2)]
     assert seeds[0] == seeds[1] != seeds[2]
-
-
-def test_ordering_of_the_baselines_on_the_stated_generator():
-    """Real > Elkan > Naive in accuracy, on average over data sets (halves for training)."""
-    accuracy = []
-    for seed in range(20):
-        data = simulate_paper(5000, random_seed=seed)
-        X, l, y = (np.asarray(part) for part in (data.X, data.l, data.y))
-        elkan = ElkanNotoClassifier(random_state=seed)
-        real, naive = (LogisticRegression(C=500) for _ in range(2))
-        fits = (
-            real.fit(X[:2500], y[:2500]),
-            elkan.fit(X[:2500], l[:2500]),
-            naive.fit(X[:2500], l[:2500]),
-        )
-        accuracy.append([(one.predict(X[2500:]) == y[2500:]).mean() for one in fits])
-    scores = np.array(accuracy)
-    gained = scores[:, :2] - scores[:, 1:]
-    assert (gained.mean(axis=0) > 2 * gained.std(axis=0, ddof=1) / np.sqrt(20)).all()
-    assert scores[:, 0].mean() == pytest.approx(0.957, abs=0.01)
 
 
 def test_elkan_noto_refuses_what_gives_no_c(sample):
@@ -452,15 +405,6 @@ def test_a_search_over_models_finds_the_one_that_made_the_labels(sample):
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()
 
 
-def test_a_calibrator_fitted_on_labels_answers_about_labels(sample):
-    """It learns P(l=1 | x) from the labels, whatever the class probabilities under it were."""
-    X, l, y = sample
-    spm = PUClassifier(model="spm", random_state=0)
-    calibrated = CalibratedClassifierCV(spm, cv=2).fit(X, l).predict_proba(X)[:, 1]
-    assert calibrated.mean() == pytest.approx(l.mean(), abs=0.02)
-    assert spm.fit(X, l).predict_proba(X)[:, 1].mean() == pytest.approx(y.mean(), abs=0.1)
-
-
 def test_a_fitted_classifier_does_not_carry_its_rows():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(6000, 300))
@@ -477,17 +421,6 @@ def test_l1_slopes_select_features(sample):
     assert fitted.coef_[0, 2] == 0
     kept = SelectFromModel(fitted, prefit=True, threshold=1e-12).get_support()
     np.testing.assert_array_equal(kept, fitted.coef_[0] != 0)
-
-
-def test_warnings_of_the_fit_reach_the_user():
-    """Equal slopes in both factors: two readings of the rule may disagree, or nothing converges."""
-    rng = np.random.default_rng(3)
-    X = rng.normal(size=(60, 2))
-    l = (X[:, 0] > 0).astype(int)
-    with pytest.warns((IdentifiabilityWarning, ConvergenceWarning)):
-        PUClassifier(model="spm", class_norm="none", selection_norm="none", random_state=0).fit(
-            X, l
-        )
 
 
 def test_the_verdict_is_within_reach(sample):

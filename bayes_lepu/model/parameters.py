@@ -160,7 +160,9 @@ class Parameters:
         """P(y=1 | x, l=1) of one annotator: 1 unless negatives may be marked."""
         if self.epsilon is None:
             return np.ones((*self.b.shape, X.shape[0]))
-        return sigmoid(self._log_odds(X) + self._log_s(X)[0] - np.log(self.epsilon)[..., None])
+        with np.errstate(divide="ignore"):  # ε = 0, where a mark is proof
+            log_false = np.log(self.epsilon)[..., None]
+        return sigmoid(self._log_odds(X) + self._log_s(X)[0] - log_false)
 
     def simulate(
         self, X: Array, rng: np.random.Generator, *, shown: NDArray[np.bool_] | None = None

@@ -14,7 +14,7 @@ crash, ask for any amount of memory, or not return at all.
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 import xarray as xr
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, issparse
 
 from bayes_lepu.choosing import Candidate, Choice
 from bayes_lepu.dask import PartitionedData
@@ -37,12 +37,14 @@ from bayes_lepu.errors import FileFormatError, ModelError
 from bayes_lepu.factors import CURVES, RATES, Factor
 from bayes_lepu.factors import REGISTRY as PROPENSITIES
 from bayes_lepu.links import Array
+from bayes_lepu.model.density import LogDensity
 from bayes_lepu.model.parameters import ARRAYS, Parameters, stack
 from bayes_lepu.model.spec import ModelSpec
-from bayes_lepu.options import FitOptions
+from bayes_lepu.options import FitOptions, check_options
 from bayes_lepu.priors.prior import Prior
-from bayes_lepu.result.origin import Provenance
+from bayes_lepu.result.facts import Provenance
 from bayes_lepu.result.tree import stored_groups
+from bayes_lepu.rows import NOT_SHOWN
 from bayes_lepu.runtime.files import replace_file
 
 if TYPE_CHECKING:
@@ -51,8 +53,8 @@ if TYPE_CHECKING:
 FORMAT = "bayes_lepu.fit"
 FORMAT_VERSION = 9
 # What reading a file that lacks something, or has something else, ends in.
-WRONG = (LookupError, ValueError, TypeError, AttributeError, AssertionError)
-TOO_MUCH = (MemoryError, OverflowError, RecursionError)
+WRONG = (LookupError, ValueError, TypeError, AttributeError, AssertionError, ArithmeticError)
+TOO_MUCH = (MemoryError, RecursionError, RuntimeError, OSError)
 SPARSE = ("data", "indices", "indptr")  # the parts of a sparse X, by rows
 
 # The fields of `PUData` with an entry per row.
@@ -85,32 +87,16 @@ class ColumnsOnly(PUData):
 
 @dataclass(frozen=True, eq=False)
 class Remembered:
-    """What a fit knew of its rows when it was saved after its verdict, or without them.
+    """What a fit knew of its rows when it was saved after its verdict, or without them."""
 
-    Attributes
-    ----------
-    pi, c : (draw,) and (draw, J) arrays
-        Class prior, and label frequency of every annotator.
-    prior_pi, prior_c : (draw,) arrays
-        Draws of both from the prior; empty for a point estimate.
-    level : int
-        Level of the verdict.
-    pi_range : (float, float), optional
-        Range of π of the verdict.
-    hits : (2, rows) array
-        Fewest and most positives among the first open rows (`actions.missed.Alternatives`).
-    facts : mapping of str to str
-        What the fit printed.
-    """
-
-    pi: Array
-    c: Array
-    prior_pi: Array
+    pi: Array  # class prior, (draw,)
+    c: Array  # label frequency, (draw, J)
+    prior_pi: Array  # draws of the prior; empty for a point estimate
     prior_c: Array
-    level: int
-    pi_range: tuple[float, float] | None
-    hits: Array
-    facts: Mapping[str, str]
+    level: int  # of the verdict
+    pi_range: tuple[float, float] | None  # of the verdict
+    hits: Array  # fewest and most positives among the first open rows (`Alternatives`)
+    facts: Mapping[str, str]  # what the fit printed
 
 
 # Written -------------------------------------------------------------------------------------
@@ -264,7 +250,13 @@ def _fields(
     orientation, modes, remembered = call["orientation"], state["modes"], state.get("remembered")
     sizes = {rule: tuple(pair) for rule, pair in orientation["sizes"].items()}
     each, z = modes.pop("each"), modes.pop("z")
-    points = _read_parameters(modes, spec, data)
+    points, draws = (_read_parameters(p, spec, data) for p in (modes, state["parameters"]))
+    priors = {name: Prior.from_dict(stored) for name, stored in call["priors"].items()}
+    density = LogDensity(spec, data, priors)
+    if density.pack(draws).shape[-1:] != z.shape[1:] or z.shape != density.pack(points).shape:
+        raise ValueError("its modes do not fit its parameters")
+    options = FitOptions.from_json(call["options"])
+    check_options(replace(options, audits=None), audited=True)
     choice = call["choice"] and Choice(tuple(Candidate(**one) for one in call["choice"]))
     if remembered:
         ends = remembered["pi_range"]
@@ -272,12 +264,12 @@ def _fields(
     return {
         "spec": spec,
         "data": data,
-        "priors": {name: Prior.from_dict(stored) for name, stored in call["priors"].items()},
+        "priors": priors,
         "levels": levels,
-        "parameters": _read_parameters(state["parameters"], spec, data),
+        "parameters": draws,
         "modes": tuple(Mode(points.take(i), z[i], **own) for i, own in enumerate(each)),
         "orientation": Orientation(**orientation | {"sizes": sizes}),
-        "options": FitOptions.from_json(call["options"]),
+        "options": options,
         "provenance": Provenance(**call["provenance"]),
         "stats": state["stats"],
         "quality": Quality(**call["quality"]),
@@ -289,7 +281,7 @@ def _fields(
 def _read_spec(
     path: Path, call: Mapping[str, Any], propensity: Factor | None, class_link: Factor | None
 ) -> ModelSpec:
-    name, stored = call["propensity"], call["of_class"]
+    name, stored = str(call["propensity"]), call["of_class"]
     known = dict(PROPENSITIES) | ({} if propensity is None else {propensity.name: propensity})
     if name not in known:
         raise FileFormatError(
@@ -307,7 +299,8 @@ def _read_spec(
         gamma, lam, rho = stored["fixed"]
         rates = (gamma, lam, rho)
         of_class = Factor(stored["name"], stored["formula"], of_class.link, fixed=rates)
-    return ModelSpec(call["model"], known[name], of_class, false_marks=call["false_marks"])
+    marks = bool(call["false_marks"])
+    return ModelSpec(str(call["model"]), known[name], of_class, false_marks=marks)
 
 
 def _read_parameters(stored: Mapping[str, Any], spec: ModelSpec, data: PUData) -> Parameters:
@@ -330,6 +323,8 @@ def _read_data(own: dict[str, Any], learned: dict[str, Any] | None) -> PUData:
     """The data, without the rows where these were left out."""
     for name in ("feature_names", "annotators", "visit_names"):
         own[name] = tuple(own[name])
+        if not all(isinstance(text, str) for text in own[name]):
+            raise ValueError(f"{name} are no texts")
     own["encoding"] = Encoding.from_dict(own["encoding"])
     if learned is not None:
         own["learned"] = Learned.from_arrays(learned.pop("names"), learned)
@@ -340,10 +335,39 @@ def _read_data(own: dict[str, Any], learned: dict[str, Any] | None) -> PUData:
         own["X"] = csr_array(tuple(own.pop(f"X_{part}") for part in SPARSE), shape=(n, p))
         own["X"].check_format(full_check=True)
     dtype = own.pop("dated")
+    _check_numbers(own, n, p)
     own["index"] = pd.DatetimeIndex(own["index"], dtype=dtype) if dtype else pd.Index(own["index"])
-    if own["X"].shape != (n, p) or own["labels"].shape != (n, len(own["annotators"])):
-        raise ValueError("arrays of its rows do not fit each other")
     return PUData(**own)
+
+
+def _check_numbers(own: Mapping[str, Any], n: int, p: int) -> None:
+    """Refuse arrays that no fit has."""
+    J, X, y, drawn = len(own["annotators"]), own["X"], own["y"], own["drawn"]
+    shapes = {
+        "X": (n, p),
+        "labels": (n, J),
+        "y": (n,),
+        "weight": (n,),
+        "drawn": (n if drawn.size else 0, 2),
+        "center": (p,),
+        "scale": (p,),
+        "class_mask": (p,),
+        "selection_mask": (p,),
+        "outside": (2, 2),
+    }
+    if any(own[name].shape != shape for name, shape in shapes.items()):
+        raise ValueError("arrays of its rows do not fit each other")
+    known = np.isnan(y) | (y == 0) | (y == 1)
+    numbers = (X.data if issparse(X) else X, own["weight"], own["center"], own["scale"], drawn)
+    usable = all(np.isfinite(values).all() for values in numbers) and known.all()
+    masks = own["class_mask"].dtype == own["selection_mask"].dtype == bool
+    if not (usable and masks and (own["weight"] >= 0).all() and (own["scale"] > 0).all()):
+        raise ValueError("numbers among its rows are impossible")
+    if not (
+        np.isin(own["labels"], (0, 1) if J == 1 else (0, 1, NOT_SHOWN)).all()
+        and own["weight"].sum() > 0
+    ):
+        raise ValueError("its labels or weights are impossible")
 
 
 # The file ------------------------------------------------------------------------------------
@@ -372,7 +396,7 @@ def read_tree(path: Path) -> xr.DataTree:
             return xr.DataTree.from_dict(groups)
     except FileFormatError:
         raise
-    except (OSError, ValueError, KeyError, RuntimeError, TypeError, MemoryError) as error:
+    except (*WRONG, *TOO_MUCH) as error:
         raise FileFormatError(
             f"{path} is not a netCDF file written by Fit.save ({error})."
         ) from error

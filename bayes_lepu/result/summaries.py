@@ -51,17 +51,14 @@ def summary_by_row(
     index: pd.Index,
     ci_prob: float | None,
 ) -> pd.DataFrame:
-    """Posterior mean and equal-tailed interval of f(θ, x) for every row.
+    """Posterior mean of f(θ, x) for every row; of draws, with its equal-tailed interval.
 
-    ``X`` holds the rows, or whatever else the function is to be given row by row. A point estimate
-    (one draw) has no interval: only the column ``mean`` is returned.
+    ``X`` holds the rows, or whatever else the function is to be given row by row.
     """
     if draws.b.size == 1:
         return pd.DataFrame({"mean": mean_by_row(draws, function, X)}, index=index)
-    tails = tail_probabilities(ci_prob)
-    n = X.shape[0]
-    out = np.empty((n, 3))
-    for rows in row_blocks(n, draws.b.size, 400_000):  # what is sorted stays in cache
+    tails, out = tail_probabilities(ci_prob), np.empty((X.shape[0], 3))
+    for rows in row_blocks(len(out), draws.b.size, 400_000):  # what is sorted stays in cache
         values = np.ascontiguousarray(function(draws, X[rows]).T)
         out[rows, 0] = values.mean(axis=1)
         values.sort(axis=1)  # much quicker than np.quantile, whose figures these are
@@ -121,13 +118,9 @@ def open_sums(rows: Rows, draws: Parameters) -> Sums:
 
 
 def interval_level(ci_prob: float | None = None) -> float:
-    """Probability of an interval: as asked for, else ArviZ's ``rcParams["stats.ci_prob"]``.
-
-    Importing ArviZ's settings takes a second, more than a point fit. Where nobody has imported
-    them nobody has changed them either, and ArviZ's own default holds (an ``arvizrc`` file is read
-    with that import).
-    """
+    """Probability of an interval: as asked for, else ArviZ's ``rcParams["stats.ci_prob"]``."""
     if ci_prob is None:
+        # ArviZ takes a second to import; where nobody has, nobody has changed its settings either.
         settings = getattr(sys.modules.get("arviz_base.rcparams"), "rcParams", {})
         ci_prob = float(settings.get("stats.ci_prob", 0.89))
     if not 0 < ci_prob < 1:
@@ -157,7 +150,13 @@ def describe_draws(values: Array, ci_prob: float | None = None) -> dict[str, flo
 
 def coefficient_table(fit: "Fit", ci_prob: float | None) -> pd.DataFrame:
     """Slopes and intercepts of both factors, on the internal and on the original scale."""
-    factors, records = _slopes_and_intercepts(fit), []
+    draws, records = fit.draws, []
+    factors = [("t", draws.a, draws.b)]
+    if fit.spec.has_selection and fit.data.n_annotators == 1:
+        factors.append(("s", draws.alpha, draws.beta))
+    elif fit.spec.has_selection:
+        for j, name in enumerate(fit.data.annotators):
+            factors.append((f"s[{name}]", draws.alpha[:, j], draws.beta[:, j]))
     for _, *internal in factors:
         for slope, intercept in (internal, fit.data.original_scale(*internal)):
             columns = np.column_stack([slope, intercept]).T
@@ -171,20 +170,6 @@ def coefficient_table(fit: "Fit", ci_prob: float | None) -> pd.DataFrame:
     codes = np.indices([len(names) for names in levels.values()]).reshape(len(levels), -1)
     index = pd.MultiIndex(levels=list(levels.values()), codes=codes, names=list(levels))
     return pd.DataFrame(records, index=index)
-
-
-def _slopes_and_intercepts(fit: "Fit") -> list[tuple[str, Array, Array]]:
-    """Of t, and of s or of every annotator's s, with the factor's name; draws come first."""
-    draws = fit.draws
-    factors = [("t", draws.a, draws.b)]
-    if not fit.spec.has_selection:
-        return factors
-    if fit.data.n_annotators == 1:
-        return [*factors, ("s", draws.alpha, draws.beta)]
-    return factors + [
-        (f"s[{name}]", draws.alpha[:, j], draws.beta[:, j])
-        for j, name in enumerate(fit.data.annotators)
-    ]
 
 
 def checked_names(
@@ -276,11 +261,5 @@ def _differences(fit: "Fit", j: int) -> str:
     """Columns in which annotator j stands apart with 95 % probability, and in which direction."""
     gap = fit.draws.alpha[:, j] - fit.draws.alpha.mean(axis=1)
     lower, upper = np.quantile(gap, tail_probabilities(0.95), axis=0)
-    apart = [
-        (name, low > 0)
-        for name, mine, low, high in zip(
-            fit.feature_names, fit.data.selection_mask, lower, upper, strict=True
-        )
-        if mine and low * high > 0
-    ]
-    return ", ".join(f"{name} {'+' if more else '-'}" for name, more in apart)
+    apart = np.flatnonzero(fit.data.selection_mask & (lower * upper > 0))
+    return ", ".join(f"{fit.feature_names[k]} {'+' if lower[k] > 0 else '-'}" for k in apart)

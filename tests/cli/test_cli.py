@@ -3,7 +3,6 @@
 import inspect
 import json
 import warnings
-from importlib.metadata import version
 from types import SimpleNamespace
 
 import numpy as np
@@ -108,14 +107,6 @@ def test_json_is_one_document_and_quiet_is_silent(here, capsys):
     assert (code, out, err) == (0, "", "")
 
 
-def test_parquet_and_booleans(here, frame, capsys):
-    frame.assign(marked=frame["marked"].astype(bool)).to_parquet("photos.parquet")
-    args = ["fit", "photos.parquet", "--label", "marked", "--id", "file", "--exclude", "checked"]
-    code, out, _ = run(capsys, *args, *SCAR, "--json")
-    assert code == 0
-    assert json.loads(out)["labelled"] == int(frame["marked"].sum())
-
-
 def test_other_separators_and_a_byte_order_mark(here, frame, capsys):
     text = frame.drop(columns=["file", "checked"]).to_csv(index=False, sep=";")
     (here / "semicolons.csv").write_text("\ufeff" + text, encoding="utf-8")
@@ -217,11 +208,6 @@ MISTAKES = {
         "photos.csv cannot be used as it is. Text among numbers: heat ('warm' in row file "
         "img016.jpg). Correct such cells, read them as blank with --blank TEXT",
     ),
-    "text without levels": (
-        lambda f: f.assign(place="north").to_csv(index=False),
-        [],
-        "Constant column(s): place. They carry no information; leave them out: --exclude place.",
-    ),
     "empty cell": (
         _cell(8, "wind", None),
         [],
@@ -229,7 +215,6 @@ MISTAKES = {
         "--missing drop (keeps 399 of 400 rows), --missing indicator",
     ),
     "label not 0/1": (_cell(3, "marked", "yes"), [], "photos.csv: --label holds '0', '1', 'yes'"),
-    "label missing": (_cell(4, "marked", None), [], "--label holds 0, 1 and 1 missing value(s)"),
     "label in words": (
         lambda f: f.assign(marked=f["marked"].map({0: "no", 1: "yes"})).to_csv(index=False),
         [],
@@ -243,7 +228,6 @@ MISTAKES = {
     ),
     "audited not 0/1": (_cell(5, "checked", 2), [], "--y holds the values 0.0, 1.0, 2.0; 0, 1 or"),
     "prior without a name": (None, ["--priors", "normal(0, 2)"], "NAME=FAMILY(...) is expected"),
-    "strength in words": (None, ["--C", "much"], "'much' is not a number"),
     "audited against the label": (
         lambda f: f.assign(marked=(f.index < 50) * 1, checked=(f.index < 20) * 1).to_csv(
             index=False
@@ -270,14 +254,6 @@ MISTAKES = {
         None,
         ["--label", "market"],
         "--label names 'market', which is not a column of X. Did you mean 'marked'?",
-    ),
-    "unknown feature": (None, ["--features", "heat,wnd"], "--features names 'wnd', which is not a"),
-    "nothing left": (None, ["--exclude", "heat,wind,light"], "X is empty"),
-    "no draws": (None, ["--draws", "0"], "draws = 0"),
-    "columns without a propensity of columns": (
-        None,
-        ["--model", "scar", "--selection-features", "heat"],
-        "no column enters the propensity",
     ),
     "out is a file": (None, ["--out", "photos.csv"], "is a file"),
 }
@@ -458,13 +434,6 @@ def test_options_reach_fit_as_python_would_give_them(here, monkeypatch, capsys):
     assert "a value and its standard error" in wrong[2]
 
 
-def test_the_version(capsys):
-    with pytest.raises(SystemExit) as stop:
-        main(["--version"])
-    assert stop.value.code == 0
-    assert capsys.readouterr() == (version("bayes-lepu") + "\n", "")
-
-
 # A table as it is ---------------------------------------------------------------------------------
 
 
@@ -537,25 +506,6 @@ def test_formulas_by_option(here, frame, capsys):
     assert len(pd.read_csv("p.csv")) == len(frame)
 
 
-def test_weights_and_several_annotators(here, frame, capsys):
-    rng = np.random.default_rng(0)
-    frame = frame.assign(
-        second=np.where(rng.random(400) < 0.2, np.nan, frame["marked"] * (rng.random(400) < 0.8)),
-        times=rng.integers(1, 4, 400),
-    )
-    frame.to_csv("photos.csv", index=False)
-    args = ["fit", "photos.csv", "--id", "file", "--exclude", "checked", "--sample-weight", "times"]
-    args += [*SCAR, "--json"]
-    code, out, err = run(capsys, *args, "--label", "marked,second")
-    assert code == 0, err
-    result = json.loads(out)
-    assert result["columns"] == ["heat", "wind", "light"]
-    assert result["labelled"] == int(frame["marked"].sum())
-    fit = lepu.load("lepu-photos/fit.nc")
-    assert fit.data.annotators == ("marked", "second")
-    np.testing.assert_array_equal(fit.data.weight, frame["times"])
-
-
 def test_priors_by_option():
     priors = read_priors(["a=normal(0, 2)", "alpha = normal(halfnormal(1))", "c=beta(1, 9)"])
     assert priors == {
@@ -563,15 +513,6 @@ def test_priors_by_option():
         "alpha": lepu.Prior("normal", scale=lepu.Prior("halfnormal", scale=1.0)),
         "c": lepu.Prior("beta", concentration=(1.0, 9.0)),
     }
-
-
-def test_labels_in_words(here, frame, capsys):
-    words = frame.assign(marked=frame["marked"].map({0: "no", 1: "yes"}))
-    words.to_csv("photos.csv", index=False)
-    args = ["fit", "photos.csv", "--label", "marked", "--id", "file", "--exclude", "checked"]
-    code, out, _ = run(capsys, *args, "--positive", "yes", *SCAR, "--json")
-    assert code == 0
-    assert json.loads(out)["labelled"] == int(frame["marked"].sum())
 
 
 def test_predictions_show_audits_and_leave_out_cleared_rows():
@@ -585,29 +526,6 @@ def test_predictions_show_audits_and_leave_out_cleared_rows():
     assert list(found.columns)[:3] == ["label", "audited", "class_probability"]
     assert len(found) == 58
     assert found["audited"].dropna().tolist() == [1, 1]
-
-
-def test_knowledge_and_false_marks_by_option(here, frame, capsys):
-    """π from elsewhere, an audited false mark, and rows drawn apart."""
-    table = frame.copy()
-    table["checked"] = ""
-    marked = table.index[table["marked"] == 1][:30]
-    table.loc[marked, "checked"] = ["0", "1"] * 15
-    table.to_csv("audited.csv", index=False)
-    quick = ["--label", "marked", "--id", "file", "--method", "map", "--model", "scar", "--json"]
-    audited = [*quick, "--y", "checked", "--out", "told"]
-    assert main(["fit", "audited.csv", *audited]) != 0
-    assert "--false-marks" in capsys.readouterr().err
-    known = ["--false-marks", "--class-prior", "0.4,0.01", "--audits", "chosen"]
-    assert main(["fit", "audited.csv", *audited, *known]) == 0
-    assert json.loads(capsys.readouterr().out)["class_prior"]["mean"] == pytest.approx(
-        0.4, abs=0.03
-    )
-    fit = lepu.load("told/fit.nc")
-    assert fit.spec.false_marks
-    assert fit.draws.epsilon[0] > 0.01
-    cleared = table.loc[marked[::2], "file"]
-    assert not pd.read_csv("told/predictions.csv")["file"].isin(cleared).any()
 
 
 @pytest.mark.slow

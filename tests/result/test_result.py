@@ -138,7 +138,7 @@ def test_predictions_of_draws(table, fits, model):
 def test_missed_rows_are_rated_by_the_draws_that_decide_takes(fits):
     fit = with_draws(fits["spm"], n_chains=4, n_draws=300)
     rows, (reading,) = read_open(fit, both=False)
-    assert reading.size < 1000 < fit.draws.b.size
+    assert reading.draws.b.size <= 1000 < fit.draws.b.size
     np.testing.assert_allclose(fit.missed()["mean"].iloc[rows], reading.mean, rtol=1e-9)
 
 
@@ -172,29 +172,6 @@ def test_memory_is_bounded(fits, monkeypatch):
 # Tables and display -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("model", MODELS)
-def test_summary_of_a_point_estimate(fits, model):
-    fit = fits[model]
-    summary = fit.summary()
-    assert {"a[a/b]", "b", "pi", "c"} <= set(summary.index)
-    assert ("alpha[a/b]" in summary.index) == fit.spec.has_selection
-    assert ("gamma" in summary.index) == (model == "psychm")
-    raw, level = fit.data.original_scale(fit.draws.a, fit.draws.b)
-    assert summary.loc["a[größe (cm)]", "original"] == pytest.approx(raw[0, 2])
-    assert summary.loc["b", "original"] == pytest.approx(level[0])
-    assert list(fit.summary(var_names=["b"]).index) == ["b"]
-
-
-@pytest.mark.parametrize("model", MODELS)
-def test_repr_says_what_was_done(fits, model):
-    text = repr(fits[model])
-    assert text.startswith(f"bayes_lepu fit: {model}, method=map")
-    assert "400 rows, 5 columns" in text
-    assert "class prior pi" in text
-    assert "label freq. c" in text
-    assert "orientation" in text
-
-
 def test_repr_computes_nothing(fits):
     """What it shows was found by `fit`; the verdict comes with print(fit), and stays."""
     fit = replace(fits["spm"])
@@ -211,13 +188,6 @@ def test_html_escapes_names(fits):
     html = fits["spm"]._repr_html_()
     assert "<b>height</b>" not in html
     assert html.count("<tr>") >= 5
-
-
-def test_a_fit_tells_its_options_and_what_computed_it(fits):
-    fit = fits["spm"]
-    assert fit.options.given == {"model": "spm", "method": "map", "random_seed": 1}
-    assert {"bayes-lepu", "numpy", "numba", "scipy"} <= set(fit.provenance.versions)
-    assert fit.provenance.seconds is None  # nothing was sampled
 
 
 # Files --------------------------------------------------------------------------------------------
@@ -264,11 +234,7 @@ def check_round_trip(fit, path, X):
 def test_round_trip(table, fits, tmp_path, model):
     loaded = check_round_trip(fits[model], tmp_path / "fit.nc", table[0])
     assert repr(loaded) == repr(fits[model])
-
-
-@pytest.mark.parametrize("model", MODELS)
-def test_round_trip_of_draws(table, fits, tmp_path, model):
-    check_round_trip(with_draws(fits[model]), tmp_path / "fit.nc", table[0])
+    check_round_trip(with_draws(fits[model]), tmp_path / "draws.nc", table[0])
 
 
 @pytest.mark.parametrize("model", ["scar", "spm", "psychm"])

@@ -83,7 +83,7 @@ def damage(whole: bytes, rng: random.Random) -> bytes:
     return bytes(out)
 
 
-TRIALS = [("map", 0, 30), ("nuts", 0, 30), *(slow(n, 30, 230) for n in ("map", "nuts", "panel"))]
+TRIALS = [("map", 0, 30), ("nuts", 0, 30), slow("panel", 0, 300)]
 
 
 @pytest.mark.parametrize(("name", "first", "last"), TRIALS)
@@ -192,16 +192,6 @@ def test_a_hostile_formula_in_a_file_is_refused(fits, tmp_path):
     data["JSON"] = str(data["JSON"].item()).replace("df=4", "df=4**9")
     with pytest.raises(lepu.FileFormatError, match="whole number from 1 to 200"):
         lepu.load(write_tree(tree, tmp_path / "hostile.nc"))
-
-
-def test_writing_twice_leaves_one_file(fits, tmp_path):
-    path = tmp_path / "fit.nc"
-    fits["map"].save(path)
-    path.chmod(0o640)
-    fits["nuts"].save(path)
-    assert [f.name for f in tmp_path.iterdir()] == ["fit.nc"]
-    assert path.stat().st_mode & 0o777 == 0o640
-    assert lepu.load(path).method == "nuts"
 
 
 def test_a_link_is_followed(fits, tmp_path):
