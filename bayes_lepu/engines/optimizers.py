@@ -303,12 +303,12 @@ def polish(density: LogDensity, z: Array, max_steps: int = 10) -> Array:
         curvature = density.observed_information(x)[np.ix_(keep, keep)]
         flat = np.diag(curvature) < FLAT
         curvature[flat, flat] = 1.0
+        new = x.copy()
         try:
             np.linalg.cholesky(curvature)
+            new[keep] += np.linalg.solve(curvature, grad)
         except np.linalg.LinAlgError:
             break  # not a strict maximum: Newton would walk towards a saddle
-        new = x.copy()
-        new[keep] += np.linalg.solve(curvature, grad)
         new_grad = density.logp_grad(new)[1][keep]
         crossed = np.any(side * (new - loc)[keep] < 0)
         if crossed or not np.max(np.abs(new_grad)) < np.max(np.abs(grad)):

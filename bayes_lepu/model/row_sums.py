@@ -23,6 +23,7 @@ def known_terms(data: PUData, links: Links, point: Point) -> tuple[float, Array,
     """
     sums = data.total(partial(outside_moments, links=links, point=point))
     total, positive, d_positive, marked, d_marked = sums
+    positive = max(float(positive), np.finfo(float).tiny)  # of a class that no row has
     c = float(marked.mean()) / positive
     figures = (positive / total, c)
     slopes = (d_positive / total, (d_marked.mean(axis=0) - c * d_positive) / positive)
