@@ -253,7 +253,8 @@ def _fields(
     points, draws = (_read_parameters(p, spec, data) for p in (modes, state["parameters"]))
     priors = {name: Prior.from_dict(stored) for name, stored in call["priors"].items()}
     density = LogDensity(spec, data, priors)
-    if density.pack(draws).shape[-1:] != z.shape[1:] or z.shape != density.pack(points).shape:
+    dim = density.pack(draws).shape[-1]
+    if not each or not (len(each), dim) == z.shape == density.pack(points).shape:
         raise ValueError("its modes do not fit its parameters")
     options = FitOptions.from_json(call["options"])
     check_options(replace(options, audits=None), audited=True)

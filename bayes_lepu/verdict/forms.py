@@ -364,7 +364,7 @@ class Refit:
         pi, m = float(np.average(more, weights=self.rows.weight)), own["missed"]
         h = (t[unlabelled] - m) / np.maximum(1 - m, 1e-12)
         missed = (more[unlabelled] - h) / np.maximum(1 - h, 1e-12)
-        return {**own, "pi": pi, "c": own["c"] * own["pi"] / pi, "missed": missed}
+        return {**own, "pi": pi, "c": own["c"] * own["pi"] / max(pi, 1e-300), "missed": missed}
 
 
 # The range over all of them -------------------------------------------------------------------
