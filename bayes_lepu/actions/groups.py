@@ -285,7 +285,7 @@ def _doubts(fit: "Fit", groups: Groups, at: list[int]) -> tuple[str, ...]:
         log_t, odds = np.log(np.maximum(t[m], 1e-12)), h[m] / np.maximum(1 - h[m], 1e-12)
         spread = log_t - np.average(log_t, weights=odds)
         error = (data.l[m] - h[m]) / np.maximum(1 - h[m], 1e-12)
-        slopes.append(np.sum(error * spread) / np.sqrt(np.sum(odds * spread**2)))
+        slopes.append(np.sum(error * spread) / np.sqrt(max(np.sum(odds * spread**2), 1e-300)))
     z = (slopes[0] - slopes[1]) / np.sqrt(2)
     if abs(z) > LARGEST_Z:
         flat, steep = (groups.names[g] for g in (at if z < 0 else at[::-1]))
