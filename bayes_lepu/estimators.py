@@ -3,18 +3,16 @@ r"""Classifiers for scikit-learn: the MAP fits, and Elkan and Noto's estimator.
 .. math:: P(l=1 \mid x) = s(x)\,t(x), \qquad t(x) = \sigma(a \cdot x + b), \qquad
     \min \; -\log L + C_a \lVert a\rVert + C_\alpha \lVert\alpha\rVert
 
-`PUClassifier` and `ElkanNotoClassifier` keep scikit-learn's contract, with pipelines, searches
-(also over models and learners), metadata routing and sparse rows. The second argument of ``fit``
-has scikit-learn's name ``y`` but is the *visible label l*; true classes of audited rows are given
-as ``fit(X, l, audited=...)``.
+`PUClassifier` and `ElkanNotoClassifier` work in pipelines and searches, with metadata routing and
+sparse rows. The second argument of ``fit`` has scikit-learn's name ``y`` but is the *visible label
+l*; true classes of audited rows are given as ``fit(X, l, audited=...)``.
 
 ``predict`` and ``predict_proba`` are about the hidden class y, ``predict_label_proba`` about the
 visible label l, ``predict_propensity`` about s(x) = P(l=1 | y=1, x). A tool of scikit-learn that
 learns from the labels again gives an answer about l: `CalibratedClassifierCV` fitted to (X, l)
-returns P(l=1 | x), and a search with ``scoring="accuracy"`` rewards missing what the annotator
-missed. The score of these classifiers is minus the Brier score of h(x) = P(l=1 | x) on held-out
-labels: it compares models and penalties. It cannot show which factor of h = s t is the class, nor
-the class prior where two models with the same h differ in it, nor the accuracy of t.
+returns P(l=1 | x), and ``scoring="accuracy"`` rewards missing what the annotator missed. The score
+of these classifiers is minus the Brier score of h(x) = P(l=1 | x): it compares models and
+penalties. It cannot show which factor of h = s t is the class, nor the accuracy of t.
 
 A fitted classifier keeps its parameters and not its training rows. Store it like any other of
 scikit-learn's (pickle, skops); ``to_fit(X, l).save(path)`` writes a file of plain data.
@@ -154,23 +152,16 @@ class PUClassifier(LabelClassifier):
     .. math:: P(l=1 \mid x) = s(x)\,t(x), \qquad
         t(x) = \sigma(a \cdot x + \textstyle\sum_k w_k z_k(x) + b)
 
-    with no z(x) unless there is a ``class_learner``. Options that are not described here are those
-    of `bayes_lepu.fit`.
+    with no z(x) unless there is a ``class_learner``.
 
     Parameters
     ----------
-    model : str
-        The labelling mechanism: "naive" (logistic regression of the label), "scar" (s constant),
-        "spm" (s logistic), "psychm" (with guesses and lapses), or "auto". The first two make no use
-        of the options ``selection_*``, so that one search can run over all models.
-    class_link : {"logistic", "probit", "cloglog", "loglog", "cauchit"} or Factor, optional
-        The curve of the class over its linear predictor.
-    class_learner : {"auto", "boosting", "kernel", "trees"}, list, classifier of scikit-learn, None
-        How the class may bend: the log-odds of such a classifier, trained on the labels, enter t as
-        one more column. None: t is a straight line in the columns. "auto": the labels decide where
-        ``model="auto"``; otherwise as None.
+    model, class_link, class_learner, false_marks, orientation
+        As in `bayes_lepu.fit`, but for the default "psychm". "naive" and "scar" make no use of the
+        options ``selection_*``, so that one search can run over all models.
     estimator : classifier of scikit-learn, optional
-        The same under scikit-learn's name; searches reach its settings as ``estimator__max_depth``.
+        The ``class_learner`` under scikit-learn's name; searches reach its settings as
+        ``estimator__max_depth``.
     class_penalty, selection_penalty : float, optional
         Weight C_a, C_α of the penalty on the slopes of t and of s. *Larger is stronger*: the
         opposite of scikit-learn's ``C``, which for L2 is 1/(2 C_a). For SPM keep
@@ -184,12 +175,8 @@ class PUClassifier(LabelClassifier):
         Columns that may enter t and s.
     class_prior, label_frequency : (value, standard error), optional
         π or c known from an external source, as one more observation.
-    false_marks : bool or Prior
-        Whether negatives may be marked, at a rate ε.
     standardize : bool
         Penalise the slopes of standardised columns.
-    orientation : str
-        How SPM's factors are told apart where the data cannot.
     random_state : int, RandomState or None
 
     Attributes

@@ -145,10 +145,7 @@ class Fit:
 
     @property
     def call(self) -> str:
-        """Lines of Python that give the same numbers, from the table ``X`` and the labels ``l``.
-
-        Priors are written out, so that they do not depend on what a release has as defaults.
-        """
+        """Lines of Python that give the same numbers, from the table ``X`` and the labels ``l``."""
         return call_text(self)
 
     @property

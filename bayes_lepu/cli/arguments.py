@@ -75,7 +75,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def given_options(args: argparse.Namespace) -> dict[str, Any]:
     """The options of `fit` that a command names, as `fit` takes them."""
     given = {name: vars(args)[name] for name in inspect.signature(fit).parameters if name in args}
-    return {name: READERS.get(name, _as_is)(value) for name, value in given.items()}
+    return {
+        name: READERS[name](value) if name in READERS else value for name, value in given.items()
+    }
 
 
 def descriptions() -> dict[str, tuple[str, str]]:
@@ -111,14 +113,20 @@ def _learners(text: str) -> str | list[str] | None:
     return {"auto": "auto", "none": None}.get(text, split_names(text))
 
 
-def _figure_and_error(text: str) -> tuple[float, float]:
+def _value(text: str) -> Any:
+    """A number where it is one; otherwise text, which `fit` refuses or knows."""
     try:
-        value, error = (float(part) for part in text.split(","))
+        return float(text)
     except ValueError:
-        raise ModelError(
-            f"{text!r}; a value and its standard error, such as 0.12,0.02, are expected."
-        ) from None
-    return value, error
+        return text.strip()
+
+
+def _several(text: str) -> Any:
+    """One value, several (``0.12,0.02``), or one for each name (``a=l2,alpha=l1``)."""
+    parts = text.split(",")
+    if "=" in text:
+        return {name.strip(): _value(value) for name, _, value in (p.partition("=") for p in parts)}
+    return tuple(map(_value, parts)) if parts[1:] else _value(text)
 
 
 def read_priors(texts: Sequence[str]) -> dict[str, Prior]:
@@ -152,16 +160,6 @@ def _prior(text: str) -> Prior:
     return Prior(family, scale=scale, loc=numbers[0] if len(numbers) == 2 else 0.0)
 
 
-def _one_or_each(read: Callable[[str], Any]) -> Callable[[str], Any]:
-    def reader(text: str) -> Any:
-        if "=" not in text:
-            return read(text)
-        parts = [part.partition("=") for part in text.split(",")]
-        return {name.strip(): read(value) for name, _, value in parts}
-
-    return reader
-
-
 def _number(text: str) -> float:
     try:
         return float(text)
@@ -169,18 +167,14 @@ def _number(text: str) -> float:
         raise ModelError(f"{text.strip()!r} is not a number; one is expected here.") from None
 
 
-def _as_is(value: Any) -> Any:
-    return value
-
-
 READERS: dict[str, Callable[[Any], Any]] = {
     "class_learner": _learners,
-    "class_prior": _figure_and_error,
-    "label_frequency": _figure_and_error,
+    "class_prior": _several,
+    "label_frequency": _several,
     "class_features": columns_or_formula,
     "selection_features": columns_or_formula,
     "exclude": split_names,
-    "penalty": _one_or_each(str.strip),
-    "C": _one_or_each(_number),
+    "penalty": _several,
+    "C": _several,
     "priors": read_priors,
 }

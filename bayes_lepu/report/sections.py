@@ -597,8 +597,7 @@ def reproduce_section(page: Page) -> Section:
     return Section(
         "reproduce",
         "How to reproduce this",
-        "The same call with the same seed and versions gives the same draws; priors are on the "
-        "scale of standardised columns.",
+        "The same call with the same seed and versions gives the same draws.",
         facts={"random seed": str(fit.options.random_seed), "Python": platform.python_version()},
         code=f'{fit.call}fit.report("report.html")\n{advice}',
         folded=(table("Versions", versions),),

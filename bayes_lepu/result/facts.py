@@ -175,44 +175,35 @@ def library_versions() -> dict[str, str]:
     return {p: version(p) for p in VERSIONED}
 
 
-# Priors stand for penalties, and how a fit is computed says nothing about its answer.
-NOT_PRINTED = {"model", "l", "priors", "penalty", "C", "cores", "progressbar"}
+NOT_PRINTED = {"l", "cores", "progressbar"}  # the first by position; the others change no number
 OF_A_SAMPLER = {"method", "draws", "tune", "chains", "sampler"}  # draws of a trace are there
 
 
 def call_text(fit: "Fit") -> str:
-    """Lines of Python that fit the same rows again, with these priors, as the variable ``fit``.
+    """Lines of Python that fit the same rows again, with the same seed and options.
 
-    Rows are the variables ``X``, ``l``, ``y``, ``w`` (weights) and ``visits``, as they were handed
-    over; those that are columns of X go by their names. Factors of one's own are ``model`` and
-    ``class_link``.
+    Rows are the variables ``X``, ``l``, ``y``, ``w`` (weights) and ``visits``; those that are
+    columns of X go by their names. Factors of one's own are ``model`` and ``class_link``.
     """
     data, options, traced = fit.data, fit.options, fit.provenance.made_by == "from_trace"
-    known = {**REGISTRY, **PROPENSITIES}
-    model = repr(options.model) if options.model in known else "model"
-    words = {"model": model, "method": repr(options.method)}
-    words |= {k: repr(v) for k, v in options.given.items() if k not in NOT_PRINTED}
-    if options.audits == "planned":  # what a plan adds are probabilities, not the posterior
-        del words["audits"]
+    without = NOT_PRINTED | (OF_A_SAMPLER if traced else set())
+    words = {k: repr(v) for k, v in options.given.items() if k not in without}
+    if options.model not in {**REGISTRY, **PROPENSITIES}:
+        words["model"] = "model"
     if options.class_link is not None and options.class_link not in CURVES:
         words["class_link"] = "class_link"
-    if traced:
-        words = {k: v for k, v in words.items() if k not in OF_A_SAMPLER}
-    audited = options.y is None and (options.audits or not np.isnan(data.y).all())
-    rows = {
-        "trace": traced,
-        "X": True,
-        "l" if options.l is None else repr(options.l): True,
-        "y=y": audited,
-        "sample_weight=w": options.sample_weight is None and data.weighted,
-        "visits=visits": bool(data.visit_names),
-    }
-    priors = ",\n".join(f"    {name!r}: {prior!r}" for name, prior in fit.priors.items())
-    words["priors"] = "priors"
-    given = [", ".join(name for name, there in rows.items() if there)]
-    arguments = ",\n    ".join([*given, *(f"{k}={v}" for k, v in words.items())])
+    if options.audits == "planned":  # what a plan adds are probabilities, not the posterior
+        del words["audits"]
+    rows = ["trace"] * traced + ["X", "l" if options.l is None else repr(options.l)]
+    if options.y is None and (options.audits or not np.isnan(data.y).all()):
+        rows.append("y=y")
+    if options.sample_weight is None and data.weighted:
+        rows.append("sample_weight=w")
+    if data.visit_names:
+        rows.append("visits=visits")
+    arguments = ",\n    ".join([", ".join(rows), *(f"{k}={v}" for k, v in words.items())])
+    function = "from_trace" if traced else "fit"
     return (
         "import bayes_lepu as lepu\nfrom bayes_lepu import Prior\n\n"
-        f"priors = {{\n{priors},\n}}\n"
-        f"fit = lepu.{'from_trace' if traced else 'fit'}(\n    {arguments},\n)\n"
+        f"fit = lepu.{function}(\n    {arguments},\n)\n"
     )

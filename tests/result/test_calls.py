@@ -46,21 +46,18 @@ CASES = {
         "selection_features": "~ light + (1 | place)",
         "method": "map",
     },
-    "one formula": {"class_features": "~ size + bs(light, df=4)", **LAPLACE},
     "exclude": {"exclude": [*ASIDE, "noise"], "method": "map"},
-    "l1": {"exclude": ASIDE, "penalty": "l1", "C": np.float64(3.0), "method": "map"},
-    "penalties": {"exclude": ASIDE, "penalty": {"a": "l1"}, "C": {"a": 2.0}, "method": "map"},
     "by column": {
         "exclude": ASIDE,
         "priors": {"alpha": {"light": Prior("positive", scale=1.0)}, "b": Prior("normal", scale=1)},
         **LAPLACE,
     },
-    "class prior": {"exclude": ASIDE, "class_prior": (0.4, 0.05), **LAPLACE},
     "false marks": {
         "exclude": ASIDE,
         "false_marks": Prior("beta", concentration=(1, 50)),
         **LAPLACE,
     },
+    "penalties": {"exclude": ASIDE, "penalty": {"a": "l1"}, "C": np.float64(2.0), "method": "map"},
     "audited": {"y": "class", "audits": "random", "exclude": ["other"], "method": "map"},
     "columns": {
         "class_features": ["size", "place"],
