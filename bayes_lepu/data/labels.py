@@ -139,7 +139,8 @@ def read_weights(
             "sample_weight holds negative or missing values, or zeros only; one finite number >= 0 "
             "per row is expected."
         )
-    return weight
+    # Beside the largest these vanish in every sum, but not in the spread of a column.
+    return np.where(weight < np.finfo(float).eps * weight.max(initial=0.0), 0.0, weight)
 
 
 def check_weights(marked: float, unmarked: float) -> None:

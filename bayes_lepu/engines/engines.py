@@ -128,7 +128,8 @@ def run_laplace(request: Request) -> Outcome:
     sample = replace(sample, stats={})  # independent draws: no sampler to speak of
     shares = [weight for _, weight in nuts.separate_basins(density, mixture)]
     trust = "usable" if k <= TRUSTED_K else "do not trust it, use method='nuts'"
-    words = f"Gaussians at the modes, Pareto k = {k:.2f}: {trust}"
+    shown = f"Pareto k = {k:.2f}" if np.isfinite(k) else "weights without a Pareto k"
+    words = f"Gaussians at the modes, {shown}: {trust}"
     quality = Quality(words, k <= TRUSTED_K, {"pareto_k": k, "mode_weights": shares})
     return replace(_outcome(density, found, sample, request.rule), quality=quality)
 

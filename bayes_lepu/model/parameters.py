@@ -152,7 +152,8 @@ class Parameters:
         log_not_s = self.link.mixed(omega, self.log_w[..., None, :])[1]
         log_odds = odds + (log_not_s.sum(axis=-2) if self.several else log_not_s)
         if self.epsilon is not None:
-            silent = np.log1p(-self.epsilon)
+            with np.errstate(divide="ignore"):  # ε = 1, where an unmarked row is positive
+                silent = np.log1p(-self.epsilon)
             log_odds -= (silent.sum(axis=-1) if self.several else silent)[..., None]
         return sigmoid(log_odds)
 

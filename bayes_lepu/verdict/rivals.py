@@ -23,6 +23,7 @@ constant the slopes α mean nothing, and it exceeds its nominal 95 % point in up
 
 import warnings
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -38,7 +39,7 @@ from bayes_lepu.defaults import default_priors_of
 from bayes_lepu.engines.map import fit_map
 from bayes_lepu.engines.optimizers import optimise
 from bayes_lepu.engines.search import constant_starts
-from bayes_lepu.errors import LepuWarning
+from bayes_lepu.errors import ConvergenceError, LepuWarning
 from bayes_lepu.links import Array, RowKind, sigmoid
 from bayes_lepu.model import get_model
 from bayes_lepu.model.density import LogDensity
@@ -373,7 +374,8 @@ def compare_rivals(evidence: "Evidence") -> tuple[Rival, ...]:
         if name != own.name:
             spec = replace(get_model(name), false_marks=own.false_marks)
             density = weak_density(spec, data)
-            found[name] = density, _best(density)
+            with suppress(ConvergenceError):  # weights of 1e9 leave some models without a mode
+                found[name] = density, _best(density)
     return ranked(found)
 
 
@@ -419,11 +421,13 @@ def check_constancy(evidence: "Evidence") -> list[Check]:
         return []  # audited rows leave no room for s < 1
     if not text and bend is not None and bend.curved and evidence.data.learned is None:
         text = "The class bends; ask again once it may."
-    if text:
-        return [Check("constancy of s", "not computed", text=text, **how)]
-    own, *others = evidence.rivals
+    own, *others = (None,) if text else evidence.rivals
     # SCAR is compared with the richer model, whose s varies; all others with SCAR.
-    rival = next(r for r in others if r.spec.constant != spec.constant and not r.spec.certain)
+    fit_for_it = [r for r in others if r.spec.constant != spec.constant and not r.spec.certain]
+    if own is None or not fit_for_it:
+        text = text or "The model to compare with has no mode on these data."
+        return [Check("constancy of s", "not computed", text=text, **how)]
+    rival = fit_for_it[0]
     ahead, se = total_and_error(own.rows - rival.rows, evidence.weak.data.weight)
     bound = max(LEAST_DIFFERENCE, 2 * se)
     status: Status = "passed"
