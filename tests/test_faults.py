@@ -2,8 +2,6 @@
 
 import errno
 import os
-import subprocess
-import sys
 
 import numpy as np
 import pandas as pd
@@ -11,31 +9,6 @@ import pytest
 
 from bayes_lepu.cli import main
 from bayes_lepu.runtime.files import replace_file
-
-WITHOUT_TEMPORARY_FOLDER = """
-import sys, tempfile
-from pathlib import Path
-tempfile._candidate_tempdir_list = lambda: []
-import numpy as np
-import bayes_lepu as lepu
-rng = np.random.default_rng(0)
-X, l = rng.normal(size=(60, 2)), np.arange(60) % 3 == 0
-fit = lepu.fit(X, l, model="scar", method="map")
-folder = Path(sys.argv[1])
-fit.report(fit.save(folder / "fit.nc").with_name("report.html"))
-try:
-    tempfile.gettempdir()
-except FileNotFoundError:
-    print(lepu.load(folder / "fit.nc").method)
-"""
-
-
-@pytest.mark.slow
-def test_no_temporary_folder_is_needed(tmp_path):
-    command = [sys.executable, "-W", "ignore", "-c", WITHOUT_TEMPORARY_FOLDER, str(tmp_path)]
-    environment = os.environ | {"MPLCONFIGDIR": str(tmp_path)}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout) == (0, "map\n"), done.stderr
 
 
 @pytest.fixture

@@ -161,17 +161,6 @@ def test_report_of_a_saved_fit(fitted, here, capsys):
     assert "Label rate by wind" in text
 
 
-def test_the_class_may_bend_by_option(here, capsys):
-    columns = ("--label", "marked", "--id", "file", "--exclude", "checked")
-    command = ("fit", "photos.csv", *columns, *SCAR, "--random-seed", "1")
-    assert run(capsys, *command, "--class-learner", "boosting,trees")[0] == 0
-    fit = lepu.load("lepu-photos/fit.nc")
-    assert fit.data.learned.names == ("score(boosting)", "score(trees)")
-    code, _, err = run(capsys, *command, "--class-learner", "bosting", "--overwrite")
-    assert code == 2
-    assert "boosting" in err
-
-
 # Mistakes -------------------------------------------------------------------------------------
 
 
@@ -291,14 +280,6 @@ def test_files_that_cannot_be_read(here, capsys, name, content, message):
     assert name in err
     assert message in err
     assert err.count("\n") == 1
-
-
-def test_a_fit_that_is_none(here, capsys):
-    for path in ("photos.csv", "absent.nc"):
-        code, _, err = run(capsys, "report", path)
-        assert code == 2
-        assert path in err
-        assert err.count("\n") == 1
 
 
 @pytest.mark.parametrize(
@@ -488,22 +469,6 @@ def test_dropped_rows_keep_a_line_without_an_answer(here, frame, capsys):
     fit = lepu.load("lepu-photos/fit.nc")
     assert fit.priors["alpha"] == lepu.Prior("normal", scale=(2 * 0.2) ** -0.5)
     assert [c.missing for c in fit.data.encoding.columns if c.name == "wind"] == [3]
-
-
-def test_formulas_by_option(here, frame, capsys):
-    frame = frame.copy()
-    frame.loc[[3, 4], "wind"] = np.nan  # in no formula, so it is in nobody's way
-    frame.to_csv("photos.csv", index=False)
-    args = ["fit", "photos.csv", "--label", "marked", "--model", "spm", "--method", "map"]
-    args += ["--class-features", "~ bs(heat, df=4)", "--selection-features", "light"]
-    code, _, err = run(capsys, *args, "--quiet")
-    assert (code, err) == (0, "")
-    fit = lepu.load("lepu-photos/fit.nc")
-    assert set(fit.data.terms) == {"bs(heat, df=4)", "light"}
-    assert fit.data.user_columns == ("heat", "light")
-    code, _, err = run(capsys, "predict", "lepu-photos/fit.nc", "photos.csv", "--out", "p.csv")
-    assert code == 0, err
-    assert len(pd.read_csv("p.csv")) == len(frame)
 
 
 def test_priors_by_option():

@@ -1,4 +1,4 @@
-"""Every statistic and plot of ArviZ that applies, on every model, from memory and from a file."""
+"""Every statistic and plot of ArviZ that applies, on every model."""
 
 import arviz as az
 import numpy as np
@@ -47,25 +47,7 @@ PLOTS = {
     "plot_trace_dist": TWO,
 }
 
-QUICK = {("psychm", "memory"), ("panel", "file")}
-EACH = [
-    pytest.param(name, where, marks=() if (name, where) in QUICK else pytest.mark.slow)
-    for name in FITS
-    for where in ("memory", "file")
-]
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return tmp_path_factory.mktemp("trees")
-
-
-def tree_of(name, where, folder):
-    if where == "memory":
-        return tiny_fit(name).tree
-    if not (folder / f"{name}.nc").exists():
-        tiny_fit(name).tree.to_netcdf(folder / f"{name}.nc")
-    return az.from_netcdf(folder / f"{name}.nc")
+EACH = [pytest.param(n, marks=() if n in ("psychm", "panel") else pytest.mark.slow) for n in FITS]
 
 
 @pytest.fixture(autouse=True)
@@ -74,9 +56,9 @@ def no_drawing():
         yield
 
 
-@pytest.mark.parametrize(("name", "where"), EACH)
-def test_statistics(name, where, folder):
-    fitted = tree_of(name, where, folder)
+@pytest.mark.parametrize("name", EACH)
+def test_statistics(name):
+    fitted = tiny_fit(name).tree
     for function, options in STATISTICS.items():
         assert getattr(az, function)(fitted, **options) is not None, function
     assert az.loo_i(0, fitted) is not None
@@ -86,9 +68,9 @@ def test_statistics(name, where, folder):
     assert list(loo.elpd_i["obs"].to_numpy()) == list(tiny_table()[0].index)
 
 
-@pytest.mark.parametrize(("name", "where"), EACH)
-def test_plots(name, where, folder):
-    fitted = tree_of(name, where, folder)
+@pytest.mark.parametrize("name", EACH)
+def test_plots(name):
+    fitted = tiny_fit(name).tree
     for function, options in PLOTS.items():
         assert getattr(az, function)(fitted, **options) is not None, function
     assert az.plot_khat(az.loo(fitted, pointwise=True)) is not None
@@ -103,9 +85,8 @@ def _other_alpha(posterior):
     return {"alpha": "slopes of s"} if "alpha" in posterior else {}
 
 
-@pytest.mark.parametrize("where", ["memory", pytest.param("file", marks=pytest.mark.slow)])
-def test_several_fits(where, folder):
-    fits = {name: tree_of(name, where, folder) for name in FITS[:4]}
+def test_several_fits():
+    fits = {name: tiny_fit(name).tree for name in FITS[:4]}
     table = az.compare(fits)
     assert set(table.index) == set(fits)
     assert az.plot_compare(table) is not None
@@ -121,6 +102,9 @@ def test_a_saved_fit_has_the_draws(tmp_path):
     with az.from_netcdf(fit.save(tmp_path / "fit.nc")) as tree:
         assert set(tree.children) == {"posterior", "sample_stats", "state"}
         assert az.summary(tree, var_names=["c"]).shape[0] == 1
+    fit.tree.to_netcdf(tmp_path / "tree.nc")
+    with az.from_netcdf(tmp_path / "tree.nc") as tree:
+        assert az.loo(tree).elpd == pytest.approx(az.loo(fit.tree).elpd)
 
 
 def test_tree_says_where_it_comes_from():

