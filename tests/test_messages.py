@@ -66,7 +66,7 @@ MISTAKES = {
         "Columns: height",
     ),
     "label column of an array": (fitting(A, "marked"), "l='marked'", "array.*without", "DataFrame"),
-    "swapped arguments": (fitting(L, A), r"\(60,\)", r"\(60, 3\)", "swapped", r"fit\(X, l\)"),
+    "swapped arguments": (fitting(L, A), r"\(60,\)", "table comes first", r"fit\(X, l\)"),
     "the label among the columns": (fitting(X.assign(copy=L)), "'copy'", "label itself", "drop"),
     "a single row": (
         lambda fitted: fitted.predict_proba(A[0]),

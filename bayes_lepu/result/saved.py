@@ -252,10 +252,9 @@ def _fields(
     each, z = modes.pop("each"), modes.pop("z")
     points, draws = (_read_parameters(p, spec, data) for p in (modes, state["parameters"]))
     priors = {name: Prior.from_dict(stored) for name, stored in call["priors"].items()}
-    density = LogDensity(spec, data, priors)
-    dim = density.pack(draws).shape[-1]
-    if not each or not (len(each), dim) == z.shape == density.pack(points).shape:
-        raise ValueError("its modes do not fit its parameters")
+    LogDensity(spec, data, priors).pack(draws)  # an error where these do not fit each other
+    if not each or len(each) != len(z):
+        raise ValueError("its modes do not fit each other")
     options = FitOptions.from_json(call["options"])
     check_options(replace(options, audits=None), audited=True)
     choice = call["choice"] and Choice(tuple(Candidate(**one) for one in call["choice"]))
