@@ -505,7 +505,7 @@ def _other_naming(evidence: "Evidence", problem: Problem) -> float:
 INDEPENDENT = "annotators independent"
 SPREADS = (0.5, 1.0, 1.5, 2.0)  # sd of the shared difficulty, in log odds of being marked
 HARD = (0.2, -3.0)  # share of the positives that are harder, and by how much
-SKIPPED = (0.5, 0.95)  # shares of the rows marked by another one that an annotator skips
+SKIPPED = (0.25, 0.5, 0.8, 0.95)  # shares of the rows marked by another one that an annotator skips
 COPIED = (0.25, 0.5)  # shares of the rows that one annotator copies
 FEW = 2.5  # labels per row that cannot tell a difficulty from a link of the class
 WIDE = 1.96  # sd of π to either side of every form's own

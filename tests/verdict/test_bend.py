@@ -51,6 +51,16 @@ def test_an_annotator_who_varies_is_not_taken_for_a_curve(model):
     assert status(lepu.fit(X, l, model=model, **MAP), "straight class") == ["passed"]
 
 
+@pytest.mark.parametrize(("varies", "wanted"), [(1.5, "passed"), (0.0, "weak")])
+def test_of_a_column_that_was_named_little_is_asked(varies, wanted):
+    X, l = rows(ring, lambda X: expit(varies * X[:, 3] - 0.3), 5)
+    options = {"class_learner": ["boosting"], "selection_features": [3]}
+    fit = lepu.fit(X, l, model="spm", **options, **MAP)
+    (check,) = (c for c in fit.identifiability.checks if c.name == "constancy of s")
+    assert check.status == wanted
+    assert check.threshold == "beyond 2.0"
+
+
 def test_the_lead_is_that_of_held_out_labels_and_widens_the_range():
     X, l = rows(ring, lambda X: 0.5, 3)
     fit = lepu.fit(X, l, model="spm", **MAP)
@@ -68,9 +78,9 @@ def test_the_lead_is_that_of_held_out_labels_and_widens_the_range():
 @pytest.mark.filterwarnings("ignore::bayes_lepu.LepuWarning")
 def test_a_panel_on_a_hump_does_not_call_its_order_reliable():
     rng = np.random.default_rng(4)
-    X = rng.normal(size=(1200, 3))
-    y = rng.random(1200) < expit(hump(X))
-    L = np.column_stack([y & (rng.random(1200) < c) for c in (0.5, 0.6)]).astype(int)
+    X = rng.normal(size=(700, 3))
+    y = rng.random(700) < expit(hump(X))
+    L = np.column_stack([y & (rng.random(700) < c) for c in (0.5, 0.6)]).astype(int)
     fit = lepu.fit(X, L, model="spm", **MAP)
     assert status(fit, "straight class") == ["failed"]
     assert fit.identifiability.level == 4
