@@ -336,16 +336,14 @@ class Evidence:
         """The class prior over other models that predict the labels as well, or better."""
         if self.data.is_sparse or not (self.several or self.small):
             return None
-        if self.several:
-            return panel_range(self)
-        found, choice, bend = form_range(self), self.fit.choice, self.bend
+        found = panel_range(self) if self.several else form_range(self)
+        choice, bend = self.fit.choice, self.bend
         if found is None:
             return None
         pi = [] if choice is None else [other.pi for other in choice.as_good]
         pi += [bend.pi] if bend is not None and bend.curved else []
-        own, *others = self.rivals
-        if own.refuted:  # then the model that is not is among those to go by
-            best = max(others, key=lambda r: r.elpd)
+        if self.rivals and self.rivals[0].refuted:  # then the model that is not is to go by too
+            best = max(self.rivals[1:], key=lambda r: r.elpd)
             pi += [best.pi - 2 * best.pi_sd, best.pi + 2 * best.pi_sd]
         low, high = min([found.low, *pi]), max([found.high, *pi])
         return replace(found, low=max(low, 0.0), high=min(high, 1.0))

@@ -53,7 +53,7 @@ def test_an_annotator_who_varies_is_not_taken_for_a_curve(model):
 
 @pytest.mark.parametrize(("varies", "wanted"), [(1.5, "passed"), (0.0, "weak")])
 def test_of_a_column_that_was_named_little_is_asked(varies, wanted):
-    X, l = rows(ring, lambda X: expit(varies * X[:, 3] - 0.3), 5)
+    X, l = rows(ring, lambda X: expit(varies * X[:, 3] - 0.3), 8)
     options = {"class_learner": ["boosting"], "selection_features": [3]}
     fit = lepu.fit(X, l, model="spm", **options, **MAP)
     (check,) = (c for c in fit.identifiability.checks if c.name == "constancy of s")
@@ -65,7 +65,7 @@ def test_the_lead_is_that_of_held_out_labels_and_widens_the_range():
     X, l = rows(ring, lambda X: 0.5, 3)
     fit = lepu.fit(X, l, model="spm", **MAP)
     bend = fit.identifiability.evidence.bend
-    plain, bent = classes_to_compare(fit.data.counted, "auto", 1, ["boosting"])
+    plain, bent = classes_to_compare(fit.data.counted(), "auto", 1, ["boosting"])
     learned = held_out(fit.spec, bent, default_priors_of(fit.spec, bent.part), 1)
     straight = held_out(fit.spec, plain, default_priors_of(fit.spec, plain.part), 1)
     weak = held_out(fit.spec, plain, weak_density(fit.spec, plain.part).priors, 1)
