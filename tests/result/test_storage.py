@@ -165,8 +165,28 @@ def not_finite(file, folder):
     file["state"]["parameters"]["b"][...] = np.nan
 
 
+def impossible(file, folder):
+    file["state"]["data"]["scale"][...] = -1.0
+
+
+def incomplete(file, folder):
+    del file["state"]["data"]["labels"]
+
+
 @pytest.mark.parametrize(
-    "change", [outside, deep, cycle, linked, aliased, packed, nested_text, not_finite]
+    "change",
+    [
+        outside,
+        deep,
+        cycle,
+        linked,
+        aliased,
+        packed,
+        nested_text,
+        not_finite,
+        impossible,
+        incomplete,
+    ],
 )
 def test_a_file_made_to_hurt_is_refused(saved, tmp_path, change):
     import h5py
