@@ -355,7 +355,8 @@ def _standardised(taught: PUData, raw: list[Any], roles: _Roles, weight: Array) 
         part = _encode(frame, template, roles)
         return float(part.weight.sum()), part.weight @ part.X, part.weight @ part.X**2
 
-    W, first, second = map(sum, _computed(of_part, raw))
+    sums: Any = tuple(map(sum, _computed(of_part, raw)))
+    W, first, second = sums
     mean = first / W
     return _rescaled(taught, mean, np.sqrt(second / W - mean**2))
 

@@ -307,12 +307,12 @@ def _read_parameters(stored: Mapping[str, Any], spec: ModelSpec, data: PUData) -
     pooling = {k.removeprefix("pooling "): v for k, v in stored.items() if k not in ARRAYS}
     own = {name: stored[name] for name in ARRAYS if name in stored}
     found = Parameters(**own, pooling=pooling, link=spec.propensity.link, of_class=spec.of_class)
-    shapes = {
-        found.a.shape: (*found.b.shape, data.p),
-        found.alpha.shape: (*found.beta.shape, data.p),
-        found.log_w.shape: (*found.beta.shape, len(RATES)),
-    }
-    if any(shape != expected for shape, expected in shapes.items()):
+    shapes = (
+        (found.a, (*found.b.shape, data.p)),
+        (found.alpha, (*found.beta.shape, data.p)),
+        (found.log_w, (*found.beta.shape, len(RATES))),
+    )
+    if any(values.shape != shape for values, shape in shapes) or not found.b.size:
         raise ValueError("arrays of its parameters do not fit each other")
     if not all(np.isfinite(own[name]).all() for name in ARRAYS if name in own and name != "log_w"):
         raise ValueError("numbers among its parameters are not finite")
