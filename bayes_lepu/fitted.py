@@ -44,6 +44,7 @@ from bayes_lepu.options import FitOptions
 from bayes_lepu.priors.prior import Priors
 from bayes_lepu.result import summaries
 from bayes_lepu.result.facts import (
+    POSITIVE,
     Provenance,
     call_text,
     estimate_in_words,
@@ -847,13 +848,12 @@ class Fit:
         found, facts = self.identifiability, self.answer.facts() | facts_of(self)
         if found.pi_range is not None:
             low, high = (share(end) for end in found.pi_range)
-            exact = facts["class prior pi"]
-            facts["class prior pi"] = f"{low} to {high}; if this model is exact, {exact}"
+            facts[POSITIVE] = f"{low} to {high}; if this model is exact, {facts[POSITIVE]}"
         if found.exchanged_pi is not None:
             other = estimate_in_words(found.exchanged_pi)
-            facts["class prior pi"] += f"; with t and s swapped {other}"
+            facts[POSITIVE] += f"; with class and annotator swapped {other}"
         by = "" if self.data.in_memory else f" (judged by {self.data.n} rows at random)"
-        facts["verdict"] = f"level {found.level}{by}: {found.verdict}"
+        facts["verdict"] = f"level {found.level} of 4{by}"
         return facts | {"rests on": ", ".join(found.carried_by)}
 
 

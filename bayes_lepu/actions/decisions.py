@@ -81,7 +81,7 @@ class Decision:
         if "low" in self.outcome:
             own = self.outcome.loc[next(iter(self.draws))]
             found = _in_words(own, say_range)
-            lines.append(f"  by all models that predict the labels as well: {found}")
+            lines.append(f"  over all models that fit the labels equally well: {found}")
         for reading in self.draws:
             found = _in_words(self.outcome.loc[reading], with_interval)
             lines.append(f"  {reading}, if this model is exact: {found}")

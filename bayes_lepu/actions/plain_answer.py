@@ -40,15 +40,15 @@ if TYPE_CHECKING:
 FEWEST, MOST = 20, 100
 NOTHING_MISSED: dict[str, Any] = {
     "missed": "No positive was missed, by assumption: this model takes unlabelled for negative.",
-    "look": "It names no row to look at.",
+    "look": "No row is left to review.",
     "trust": "The labels cannot check that assumption.",
-    "help": "Fit a model in which labels can be missing",
+    "help": "Fit a model in which labels can be missing.",
     "call": 'lepu.fit(X, l, model="spm")',
     "flags": "--model spm",
 }
-TWO_READINGS = (
-    "Two readings of these labels fit about as well: what is taken here for the class may be what "
-    "draws the annotator's attention, and the other way round."
+BOTH_ORIENTATIONS = (
+    "These labels do not show which factor is the class. What this fit takes for the class may be "
+    "what draws the annotator's attention, and the reverse."
 )
 
 
@@ -92,7 +92,7 @@ class Answer:
         found = {
             "by audits": self.audited,
             "missed": self.missed,
-            "look at": self.look,
+            "review first": self.look,
             "trust": self.trust,
             "would help": self.help,
             "do it": self.call,
@@ -118,7 +118,7 @@ def answer(fit: "Fit", verdict: Identifiability, audits: pd.DataFrame | None = N
     help_, call, flags = _help(fit, verdict) if decision.candidates else ("", "", "")
     look, trust = _look(decision), _trust(fit, verdict)
     if not fit.data.in_memory:  # counts are of all rows, the rest is by a sample
-        look = "Rate the open rows by parts, fit.missed(X), and begin with the most probable."
+        look = "Rate the unlabelled rows in parts by fit.missed(X); review the most probable first."
         trust = f"Judged by {say_count(fit.data.n)} rows at random: {trust[0].lower()}{trust[1:]}"
         call = flags = ""
     audited = ""
@@ -168,28 +168,28 @@ def _missed(
             "are positive."
         )
     said = [_one(row, decision.ci_prob) for _, row in total.iterrows()]
-    exact = f"If this model is exact, {said[0]} were missed"
-    exact += f", or {said[1]} with class and annotator exchanged." if said[1:] else "."
+    exact = f"If this model is exact, {said[0]}."
+    exact += f" With class and annotator swapped, {said[1]}." if said[1:] else ""
     if ends is None:
-        text = f"{exact} What other models would say was not computed."
+        text = f"{exact} Alternative models with the same fit were not computed."
     else:
         low, high = (say_count(end) for end in ends)
         span = f"About {low}" if low == high else f"Between {low} and {high}"
         text = (
-            f"{span} positives were missed, by all models that predict these labels as well. "
+            f"{span} positives were missed, over all models that fit these labels equally well. "
             f"{exact}"
         )
     how = "marked or found" if fit.spec.false_marks else "known"
     counted = ", counted by their weights" if fit.data.weighted else ""
     rows = say_count(weights[RowKind.UNLABELLED])
-    return f"{text} {known} are {how}, {rows} rows are open{counted}."
+    return f"{text} {known} positives are {how}; the class of {rows} rows is open{counted}."
 
 
 def _look(decision: Decision) -> str:
     if decision.candidates == 0:
-        return "No row is left to look at."
+        return "No row is left to review."
     own = decision.outcome.loc[(AS_NAMED, "positives")]
-    text = f"Look first at the {len(decision.rows)} most probable rows: "
+    text = f"Review the {len(decision.rows)} most probable rows first: "
     exact = _roughly(with_interval(own))
     if "low" not in own:
         text += f"{exact} of them are positive, if this model is exact"
@@ -197,40 +197,42 @@ def _look(decision: Decision) -> str:
         text += f"{say_range(own)} of them are positive; {exact} if this model is exact"
     if EXCHANGED in decision.draws:
         other = decision.outcome.loc[(EXCHANGED, "positives")]
-        text += f"; with t and s swapped {with_interval(other)}"
+        text += f"; with class and annotator swapped, {with_interval(other)}"
     return text + "."
 
 
 def _trust(fit: "Fit", verdict: Identifiability) -> str:
     if failed := _unsettled(verdict):
-        return f"Do not use it yet, the computation has not settled: {failed[0].text}"
+        return f"Do not use it yet, the computation has not converged. {failed[0].text}"
     if _curved(verdict):
         return (
-            "Do not rely on it: the class bends. One learned from the columns predicts labels that "
-            "it has not seen better than these straight lines do."
+            "Do not rely on it: the class is curved. A class learned from the columns predicts "
+            "unseen labels better than these straight lines."
         )
     if verdict.level == 1 and BY_AUDITS in verdict.carried_by:
-        return "The labels settle the order of the rows, the rows audited at random the total."
+        return "The labels identify the order of the rows, the random audits the total."
     if verdict.level == 1:
-        text = "The labels settle the order of the rows and the total, if the form of the model is"
+        text = (
+            "The labels identify the order of the rows and the total, if the model's form is right"
+        )
         if fit.options.audits == "random":
-            return f"{text} right."
+            return f"{text}."
         return (  # the assumption that no labels can test, and the audit that would
-            f"{text} right and nobody marked a case more readily for being clear. The second no "
-            "label can tell; rows audited at random can."
+            f"{text} and nobody marked a case more readily for being clear. Only rows audited at "
+            "random can test the second condition."
         )
     if verdict.level == 4:
         return (
-            "Do not rely on it: these labels tell how likely a row is to be labelled, not how "
+            "Do not rely on it: these labels show how likely a row is to be labelled, not how "
             "likely it is to be positive."
         )
-    text = TWO_READINGS
+    text = BOTH_ORIENTATIONS
     if verdict.level == 2:
         text = "The order of the rows is reliable, the total is not."
         if any(c.name == ORDER and c.status == "weak" for c in verdict.checks):
             text = (
-                "The order of the rows by class is reliable; which of the open rows come first, and"
-                " the total, are not, since other forms fit these labels as well."
+                "The order of all rows is reliable. The total, and which unlabelled rows come "
+                "first, are not: alternative models with the same fit disagree."
             )
     unfit = any(c.open and Aspect.LABELS in c.bears_on for c in verdict.checks)
     return text + (" The model does not reproduce the labels well either." if unfit else "")
@@ -263,7 +265,7 @@ def _help(fit: "Fit", verdict: Identifiability) -> tuple[str, str, str]:
     offer, parts = min(verdict.offers, key=lambda r: not r.call), []
     if verdict.level == UNNAMED_LEVEL and offer.gap_after > offer.gap_before + 1:
         parts.append(
-            f"one reading would become {ratio(offer.gap_after)} times as likely as the other"
+            f"one orientation would become {ratio(offer.gap_after)} times as likely as the other"
         )
     size = float(fit.data.kind_weights.sum())
     now, then = (say_count(size * sd) for sd in (offer.sd_before, offer.sd_after))

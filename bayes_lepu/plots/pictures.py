@@ -5,7 +5,7 @@ Effects of columns are averages over the rows with one column moved and the othe
 .. math:: \bar s_j(v) = \frac1n \sum_i s(x_i \text{ with } x_{ij} = v) .
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -21,7 +21,7 @@ from bayes_lepu.actions.missed import (
     read_open,
     stream,
 )
-from bayes_lepu.data.formulas import inverse_of, is_group, spline_argument
+from bayes_lepu.data.formulas import inverse_of, is_group
 from bayes_lepu.errors import DataError, ModelError
 from bayes_lepu.links import Array
 from bayes_lepu.model.parameters import Parameters, sigma_norm
@@ -326,54 +326,81 @@ class Effect(NamedTuple):
 
 def effect_of(fit: "Fit", name: str, *, ci_prob: float | None = None) -> Effect:
     """The effect of a column: a curve for numbers, a value per level for categories and flags."""
+    x, levels, moved = _in_a_formula(fit, name) or _moved(fit, name)
+    tails, draws = tail_probabilities(ci_prob), fit.draws.thin(DRAWS).average()
+    found = [(draws.s(X).mean(axis=-1), draws.t(X).mean(axis=-1)) for X in moved]
+    s, t = (mean_and_interval(np.column_stack(each), tails) for each in zip(*found, strict=True))
+    if is_group(name):  # in order; of many only the ends are named, others would lie on each other
+        order = np.argsort(t[0] if np.ptp(t[0]) else s[0], kind="stable")
+        s, t, levels = s[:, order], t[:, order], [levels[k] for k in order]
+        if len(levels) > 12:
+            levels = [levels[0], *[""] * (len(levels) - 2), levels[-1]]
+    return Effect(x, s, t, tuple(short(level, 12) for level in levels))
+
+
+type Moved = tuple[Array, Sequence[str], Iterable[Array]]  # values, names of levels, rows at each
+
+
+def _in_a_formula(fit: "Fit", name: str) -> Moved | None:
+    """A column moved in all terms of the formulas; None where the table cannot be read back.
+
+    The table of some rows is read back, the column moved, and the formulas are evaluated again.
+    """
+    data, rows = fit.data, some_rows(fit.data.n, ROWS)
+    own = own_values(data, name, np.arange(data.n)) if name in data.terms else None
+    if data.encoding.design is None or own is None:
+        return None
+    terms = (own_values(data, term, rows) for term in data.terms)
+    table = pd.DataFrame(dict(found for found in terms if found is not None))
+    try:
+        again = data.transform(table)[0]
+    except DataError:  # a column that has no term of its own
+        return None
+    if not np.allclose(again, data.rated(data.cells(range(data.p), rows)), atol=1e-6):
+        return None
+    column, names = pd.Series(own[1]).dropna(), ()
+    values = np.sort(column.unique())
+    numbers = pd.api.types.is_numeric_dtype(column)
+    if not numbers or len(values) == 2:
+        names = [f"{v:.4g}" if numbers else str(v) for v in values]
+    else:
+        low, high = column.quantile([0.005, 0.995])
+        values = np.linspace(low, high, GRID)
+    x = np.arange(float(len(values))) if names else values
+    stacked = pd.concat([table.assign(**{own[0]: value}) for value in values])
+    return x, names, np.split(data.transform(stacked)[0], len(values))
+
+
+def _moved(fit: "Fit", name: str) -> Moved:
+    """A column of the table moved, on the internal scale."""
     data = fit.data
     places = list(data.terms.get(name) or (fit.feature_names.index(name),))
-    values, x, levels = _settings(fit, name, places)
-    tails = tail_probabilities(ci_prob)
-    draws, X = fit.draws.thin(DRAWS).average(), data.cells(range(data.p), some_rows(data.n, ROWS))
-    s, t = np.empty((2, draws.b.size, len(values)))
-    for g, value in enumerate(values):
-        X[:, places] = value
-        X = data.rated(X)
-        s[:, g], t[:, g] = draws.s(X).mean(axis=-1), draws.t(X).mean(axis=-1)
-    return Effect(x, mean_and_interval(s, tails), mean_and_interval(t, tails), levels)
-
-
-def _settings(fit: "Fit", name: str, places: list[int]) -> tuple[Array, Array, tuple[str, ...]]:
-    """Values on the internal scale to move the columns to, their place on the axis, and names."""
-    data, design = fit.data, fit.data.encoding.design
     center, scale = data.center[places], data.scale[places]
     column = next((c for c in data.encoding.columns if c.name == name), None)
     names: Sequence[str] = ()
-    if is_group(name):  # in the order of their intercepts; of many only the ends are named
-        draws = fit.draws.average()
-        slope = draws.a if data.class_mask[places].any() else draws.alpha
-        order = np.argsort(slope[:, places].mean(axis=0), kind="stable")
-        raw = np.eye(len(places))[order]
-        names = [data.feature_names[places[k]].split("=", 1)[1] for k in order]
-        if len(names) > 12:  # they would lie over each other
-            names = [names[0], *[""] * (len(names) - 2), names[-1]]
-    elif design is not None and (curve := design.curve(name, GRID)) is not None:
-        _, inverse = inverse_of((spline_argument(name) or (name,))[0])
-        return (curve[1] - center) / scale, inverse(curve[0]), ()
-    elif column is not None and column.levels is not None and len(column.names) == len(places):
-        raw = np.vstack([np.zeros(len(places)), np.eye(len(places))])
-        names = column.levels
-    if names:
-        at = np.arange(len(raw), dtype=float)
-        return (raw - center) / scale, at, tuple(short(level, 12) for level in names)
-    columns = data.cells(places)  # the first of them: with an indicator of missing cells, values
-    found = np.unique(columns[:, 0])
-    flag = len(found) == 2
-    if not flag:
-        low, high = np.quantile(columns[:, 0], [0.005, 0.995])
-        found = np.linspace(low, high, GRID)
-    values = np.tile(columns.mean(axis=0), (len(found), 1))
-    values[:, 0] = found
-    own = found * scale[0] + center[0]
-    if flag:
-        return values, np.arange(2.0), tuple(f"{v:.4g}" for v in np.round(own, 10) + 0.0)
-    return values, inverse_of(name)[1](own), ()
+    if column is not None and column.levels is not None and len(column.names) == len(places):
+        values = (np.vstack([np.zeros(len(places)), np.eye(len(places))]) - center) / scale
+        x, names = np.arange(float(len(values))), column.levels
+    else:
+        columns = data.cells(places)  # the first: with an indicator of missing cells, the values
+        found = np.unique(columns[:, 0])
+        if many := len(found) != 2:
+            low, high = np.quantile(columns[:, 0], [0.005, 0.995])
+            found = np.linspace(low, high, GRID)
+        values = np.tile(columns.mean(axis=0), (len(found), 1))
+        values[:, 0] = found
+        x = inverse_of(name)[1](found * scale[0] + center[0])
+        if not many:
+            names = [f"{v:.4g}" for v in np.round(x, 10) + 0.0]
+            x = np.arange(2.0)
+    X = data.cells(range(data.p), some_rows(data.n, ROWS))
+
+    def moved() -> Iterator[Array]:
+        for value in values:
+            X[:, places] = value
+            yield data.rated(X)
+
+    return x, names, moved()
 
 
 def top_features(fit: "Fit", count: int = MAX_PANELS) -> list[str]:

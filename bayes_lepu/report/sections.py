@@ -25,7 +25,7 @@ from bayes_lepu.actions.missed import UNNAMED_LEVEL, read_open
 from bayes_lepu.actions.plain_answer import Answer
 from bayes_lepu.actions.sensitivity import bound_class_prior
 from bayes_lepu.errors import DataError
-from bayes_lepu.links import Array, RowKind
+from bayes_lepu.links import RowKind
 from bayes_lepu.model.parameters import Parameters
 from bayes_lepu.model.spec import RATE_WORDS
 from bayes_lepu.plots.pictures import (
@@ -42,9 +42,9 @@ from bayes_lepu.plots.pictures import (
     top_features,
 )
 from bayes_lepu.report.figures import BOTTOM, LEFT, RIGHT, TOP, Picture, picture
-from bayes_lepu.result.facts import orientation_sentence
+from bayes_lepu.result.facts import model_in_words, orientation_sentence
 from bayes_lepu.result.numbers_in_words import number, say_count, say_share
-from bayes_lepu.result.summaries import describe_draws, interval_level, mean_by_row
+from bayes_lepu.result.summaries import interval_level, mean_by_row
 from bayes_lepu.runtime.interruption import stops_at_once
 from bayes_lepu.verdict.records import Aspect, Check, Identifiability
 from bayes_lepu.verdict.rivals import LEAST_DIFFERENCE
@@ -174,7 +174,7 @@ class Page:
         return " = s·t + ε·(1 − t)" if self.fit.spec.false_marks else " = s·t"
 
 
-PROBABILITY = "P(y=1 | x, l=0)"
+PROBABILITY, PROPENSITY = "P(y=1 | x, l=0)", "propensity s"
 
 
 def first_rows(page: Page) -> Table:
@@ -187,7 +187,7 @@ def first_rows(page: Page) -> Table:
         ends = zip(rows["lower"], rows["upper"], strict=True)
         words = [f"{say_share(low)} to {say_share(high)}" for low, high in ends]
         shown[f"{decision.ci_prob:.0%} interval"] = words
-    return table("", shown)
+    return table("", shown, note="Chances hold if this model is exact.")
 
 
 def rows_section(page: Page) -> Section | None:
@@ -196,19 +196,20 @@ def rows_section(page: Page) -> Section | None:
     if answer.decision.candidates == 0 or fit.spec.certain:
         return None
     frame = ranked_rows(fit)
-    shown = frame.head(200).rename_axis("row")  # more are found faster in the file
-    own = shown.columns[shown.columns.get_loc("propensity s") + 1 :]
-    shown = shown.assign(**{name: shown[name].map(as_it_is) for name in own})
+    first = frame.head(200).rename_axis("row")  # more are found faster in the file
+    chances = first.iloc[:, : list(first).index(PROPENSITY) + 1].map(lambda p: Cell(f"{p:.3f}", p))
+    own = first.iloc[:, chances.shape[1] :].map(as_it_is)
+    shown = pd.concat([chances.rename(columns={PROBABILITY: "chance"}), own], axis=1)
     unnamed = page.verdict.level >= UNNAMED_LEVEL and fit.spec.has_selection
     return Section(
         "rows",
         "Rows to review first",
-        "The unlabelled rows, most probable first; those that have been checked are left out. "
-        "Click a heading to sort.",
+        "The unlabelled rows, most probable first, without those already checked. Chances hold if "
+        "this model is exact. Click a heading to sort.",
         pictures=(
             picture(
                 "Positives found",
-                "How many positives one finds by reviewing the most probable rows first.",
+                "Positives found among the first rows reviewed, if this model is exact.",
                 partial(plot_ranking, fit, exchanged=unnamed),
             ),
         ),
@@ -230,7 +231,7 @@ def ranked_rows(fit: "Fit") -> pd.DataFrame:
     first, draws = rows[best], reading.draws
     frame = reading.summary(best, data.index[first])
     frame = frame.rename(columns={"mean": PROBABILITY})
-    frame["propensity s"] = mean_by_row(draws.average(), Parameters.s, data.X[first])
+    frame[PROPENSITY] = mean_by_row(draws.average(), Parameters.s, data.X[first])
     shown = (own_values(data, name, first) for name in top_features(fit, 6))
     cells = dict(pair for pair in shown if pair is not None)
     return pd.concat([frame, pd.DataFrame(cells, index=frame.index)], axis=1)
@@ -252,8 +253,8 @@ def class_section(page: Page) -> Section:
     pictures = [
         picture(
             "Class probability of the rows",
-            "Rows from least to most probably positive: the area below the blue curve is the share "
-            "of positives, the gap down to the green one are positives that went unlabelled.",
+            "Rows from least to most probably positive. The area below the blue curve is the share "
+            "of positives; the gap down to the green curve is the positives without a label.",
             partial(plot_class_probability, fit),
         )
     ]
@@ -264,9 +265,14 @@ def class_section(page: Page) -> Section:
     facts = {}
     if fit.data.n_annotators == 1:
         low, high = bound_class_prior(fit).loc["nothing", ["lower", "upper"]]
-        facts["π whatever the forms of t and s"] = f"{number(low)} to {number(high)}"
+        facts["share of positives π without any assumption on s"] = (
+            f"{number(low)} to {number(high)}"
+        )
     heads = {"low": "lowest", "high": "highest", "lower": f"{level} from", "upper": f"{level} to"}
-    note = "Lowest and highest: over all models that predict the labels as well."
+    note = (
+        "Lowest and highest: over alternative models with the same fit. The rest holds if this "
+        "model is exact."
+    )
     caption = "Point estimate" if fit.is_point else "Before and after the data"
     shown = frame.rename(index=WORDS, columns=heads).rename_axis("quantity")
     return Section(
@@ -275,8 +281,8 @@ def class_section(page: Page) -> Section:
         "How many rows are positive, which ones, and how many of the positives carry a label.",
         reading=""
         if fit.is_point
-        else "Grey is what was believed before the data, colour what is believed after: the "
-        "narrower against grey, the more the data have said.",
+        else "Grey: before the data. Colour: after the data. The narrower colour is against grey, "
+        "the more the data have shown.",
         facts=facts,
         pictures=tuple(pictures),
         tables=(table(caption, shown, note=note if "low" in frame else ""),),
@@ -302,8 +308,8 @@ def groups_section(page: Page) -> Section | None:
         "groups",
         "Where are they?",
         f"This rests on: {'; '.join(rests)}.",
-        reading="Thick: if the form of the model is exact. Thin: over alternative models that fit "
-        "the labels as well. Green: the share that is marked.",
+        reading="Thin lines: over alternative models with the same fit. Thick lines: if this model "
+        "is exact. Green: the share that is marked.",
         pictures=tuple(pictures),
         folded=tuple(tables),
     )
@@ -312,8 +318,8 @@ def groups_section(page: Page) -> Section | None:
 RATE_MEANING = {
     "gamma": "How often even the least visible positives are labelled.",
     "lambda": "How often even the most visible positives are missed.",
-    "epsilon": "How often a negative is marked: where colour lies on grey, the prior says it, not "
-    "the data.",
+    "epsilon": "How often a negative is marked. Where colour lies on grey, the figure comes from "
+    "the prior, not from the data.",
 }
 OVER_S = {
     "class_prior": "π",
@@ -326,9 +332,10 @@ OVER_S = {
 def annotator_section(page: Page) -> Section:
     """Propensity curves (bars for categories and flags), guesses and lapses."""
     fit, several = page.fit, page.fit.data.n_annotators > 1
-    lead, reading = f"In this model {fit.spec.mechanism}.", ""
+    words = model_in_words(fit.spec).partition(": ")[2]
+    lead, reading = f"{words[0].upper()}{words[1:]}. In symbols, {fit.spec.mechanism}.", ""
     if several:
-        lead += " Annotators are partially pooled; the curves are of the average one."
+        lead += " Annotators are partially pooled; the curves are of the average annotator."
     pictures: list[Picture] = []
     if fit.spec.has_selection:
         if len(fit.data.terms) > MAX_PANELS:
@@ -337,8 +344,8 @@ def annotator_section(page: Page) -> Section:
                 "shown."
             )
         reading = (
-            "Where orange is higher, positives are labelled more readily; blue is the class "
-            "probability along the same column."
+            "Orange: how readily positives are labelled. Blue: how probably rows are positive. "
+            "Both are averages over the rows with this column moved."
         )
         for name in top_features(fit):
             plot = partial(plot_propensity, fit, features=[name], show_class=True)
@@ -389,11 +396,11 @@ def labels_section(page: Page) -> Section:
     return Section(
         "labels",
         "Does the model reproduce the labels?",
-        "Only the labels can be checked against the data; a good fit of h does not by itself "
-        "say that its two factors are right.",
-        reading="Green dots inside the grey bars: groups of rows carry as many labels as "
-        "predicted. A run of dots on one side of their bars means that a column acts otherwise "
-        "than a straight line in the log-odds.",
+        "Only the labels can be checked against the data. A good fit of the labels does not show "
+        "that class and annotator are told apart rightly.",
+        reading="Green dots inside the grey bars: these groups of rows have as many labels as "
+        "predicted. Several dots in a row on one side of their bars: this column has a curve that "
+        "the model lacks.",
         pictures=tuple(pictures),
     )
 
@@ -402,8 +409,8 @@ QUESTIONS = {
     Aspect.COMPUTATION: "Did the computation work?",
     Aspect.LABELS: "Does the model reproduce the labels?",
     Aspect.RANKING: "Can the rows be put in order?",
-    Aspect.ORIENTATION: "Is the class told apart from the annotator's attention?",
-    Aspect.LEVEL: "Is the total known?",
+    Aspect.ORIENTATION: "Do the data show which factor is the class?",
+    Aspect.LEVEL: "Is the total identified?",
 }
 STYLES = {"passed": "good", "weak": "fair", "failed": "bad", "not computed": "muted"}
 ORDER = ("failed", "weak", "not computed", "passed")
@@ -416,8 +423,8 @@ def checks_section(page: Page) -> Section:
         pictures.append(
             picture(
                 "Size of the two factors",
-                "Dots below the diagonal: t is the steeper factor, as the paper assumes; a cloud "
-                "across it leaves open which factor is the class. The large dot is the best mode.",
+                "Dots below the diagonal: the class is the steeper factor, as the paper assumes. A "
+                "cloud across it leaves open which factor is the class. Large dot: the best mode.",
                 partial(plot_orientation, fit),
             )
         )
@@ -425,8 +432,8 @@ def checks_section(page: Page) -> Section:
         pictures.append(
             picture(
                 "Profile of the class prior",
-                "What lies above the dashed line the likelihood alone cannot exclude; a flat top "
-                "means that the level of t comes from elsewhere.",
+                "The labels do not exclude values above the dashed line. A flat top means that the "
+                "labels do not identify the share of positives.",
                 partial(plot_profile, fit),
             )
         )
@@ -443,7 +450,8 @@ def checks_section(page: Page) -> Section:
     return Section(
         "checks",
         "What these data can and cannot say",
-        f"Level {verdict.level} of 4: {verdict.verdict}",
+        f"Level {verdict.level} of 4 (1: order of the rows and total are identified; 2: the order; "
+        f"3: class and annotator, but not which is which; 4: neither). {verdict.verdict}",
         facts=facts,
         groups=tuple(grouped(verdict.checks)),
         pictures=tuple(pictures),
@@ -488,7 +496,7 @@ def _details(page: Page) -> list[Table]:
         note = (
             "elpd: expected log predictive density, the log likelihood at the maximum under a weak "
             "penalty less the effective number of parameters. A difference below "
-            f"{LEAST_DIFFERENCE:g} or two standard errors says nothing; where a constant s "
+            f"{LEAST_DIFFERENCE:g} or two standard errors shows nothing. Where a constant s "
             "predicts as well, take the simpler model."
         )
         shown = pd.DataFrame(rows, columns=columns)
@@ -526,19 +534,16 @@ def data_section(page: Page) -> Section:
     if d.n_audited:
         missed = int(np.sum(d.kind == RowKind.MISSED))
         facts["audited"] = f"{d.n_audited} ({missed} missed positives, {d.n_audited - missed} not)"
-        facts["audited rows were"] = fit.options.audits or "picked in a way not said"
+        facts["audited rows were"] = fit.options.audits or "picked in an unknown way"
     proof = "is taken to be right"
     if fit.spec.false_marks:
         proof = "can be a false mark, put on a negative"
     moved = fit.importance(features=top_features(fit)).rename(columns="in {}".format)
-    note = (
-        "Mean square by which shuffling a column changes the factor, over twice the factor's "
-        "variance: 0, the column has no effect; 1, nothing else matters."
-    )
+    note = "By shuffling the column. 0: the column has no effect; 1: nothing else matters."
     return Section(
         "data",
         "The data",
-        f"A label {proof}; a missing label can mean negative or overlooked.",
+        f"A label {proof}. A row without a label is negative, or a positive that was overlooked.",
         facts=facts,
         folded=(
             columns_table(fit),
@@ -548,45 +553,32 @@ def data_section(page: Page) -> Section:
 
 
 def columns_table(fit: "Fit", most: int = 60) -> Table:
-    """Every column once: what it holds, and its slopes per standard deviation.
-
-    Of many columns those with the largest slopes.
-    """
-    d, draws = fit.data, fit.draws.average()
-    mean, sd = d.column_moments
-    factors = [("t", draws.a, d.class_mask)]
-    if fit.spec.has_selection:
-        factors.append(("s", draws.alpha, (draws.alpha != 0).any(axis=0)))
-    sizes = pd.DataFrame([np.abs(slope.mean(axis=0)) * sd for _, slope, _ in factors]).max()
-    chosen = np.sort(sizes.nlargest(most).index.to_numpy())
-    cells, scale, center = d.cells(chosen), d.scale[chosen], d.center[chosen]
-    shown = pd.DataFrame(
+    """Slopes in the units of the columns; of many columns the largest per standard deviation."""
+    found = fit.coefficients()
+    size = (found["mean"].xs("internal", level="scale").abs()).groupby("feature").max()
+    shown = size.drop("(intercept)").nlargest(most).index
+    own = found.xs("original", level="scale")
+    slopes = pd.DataFrame(
         {
-            "mean": mean[chosen] * scale + center,
-            "sd": sd[chosen] * scale,
-            "min": cells.min(axis=0) * scale + center,
-            "max": cells.max(axis=0) * scale + center,
-        },
-        index=pd.Index([d.feature_names[j] for j in chosen], name="column"),
+            f"slope in {factor}": {name: _slope(row) for name, row in part.droplevel(0).iterrows()}
+            for factor, part in own.groupby(level="factor", sort=False)
+        }
     )
-    for name, slope, mask in factors:
-        own = [_slope(slope[:, j] * sd[j]) if mask[j] else None for j in chosen]
-        shown[f"slope in {name}"] = pd.Series(own, index=shown.index, dtype=object)
+    slopes = slopes.loc[[name for name in [*fit.feature_names, "(intercept)"] if name in shown]]
     note = (
-        "Slopes: change of the log-odds of being positive (t), and of being labelled if positive "
-        "(s), per standard deviation of the column. fit.coefficients() has them in its own units."
+        "Change of the log-odds of being positive (t), and of being labelled if positive (s), per "
+        "unit of the column."
     )
-    if d.p > most:
-        note = f"The {most} columns with the largest slopes. {note}"
-    return table("Columns, and their slopes in t and s", shown, note=note)
+    if fit.data.p > most:
+        note = f"The {most} columns with the largest effects. {note}"
+    return table("Columns, and their slopes in t and s", slopes.rename_axis("column"), note=note)
 
 
-def _slope(draws: Array) -> Cell:
-    row = describe_draws(draws)
+def _slope(row: pd.Series) -> Cell:
     text = number(row["mean"])
-    if "lower" in row:
+    if "lower" in row and row["lower"] < row["upper"]:
         text += f" ({number(row['lower'])} to {number(row['upper'])})"
-    return Cell(text, row["mean"])
+    return Cell(text if row["mean"] else "", row["mean"])
 
 
 def reproduce_section(page: Page) -> Section:
@@ -598,7 +590,12 @@ def reproduce_section(page: Page) -> Section:
         "reproduce",
         "How to reproduce this",
         "The same call with the same seed and versions gives the same draws.",
-        facts={"random seed": str(fit.options.random_seed), "Python": platform.python_version()},
+        facts={
+            "model": fit.spec.name,
+            "method": fit.method,
+            "random seed": str(fit.options.random_seed),
+            "Python": platform.python_version(),
+        },
         code=f'{fit.call}fit.report("report.html")\n{advice}',
         folded=(table("Versions", versions),),
     )
@@ -627,8 +624,7 @@ def render(page: Page, title: str | None = None) -> str:
     audited = f", {say_count(d.n_audited)} checked" if d.n_audited else ""
     facts_line = (
         f"{say_count(d.n)} rows, {say_count(len(d.terms))} columns, "
-        f"{say_count(int(d.l.sum()))} labelled positive{audited}; model {page.fit.spec.name}, "
-        f"method {page.fit.method}"
+        f"{say_count(int(d.l.sum()))} labelled positive{audited}"
     )
     environment = Environment(
         loader=PackageLoader("bayes_lepu", "report"),

@@ -13,8 +13,10 @@ import numpy as np
 from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.factors import CURVES
 from bayes_lepu.factors import REGISTRY as PROPENSITIES
+from bayes_lepu.factors.curves import LOGISTIC_FACTOR
 from bayes_lepu.links import Array, RowKind
 from bayes_lepu.model import REGISTRY
+from bayes_lepu.model.spec import RATE_WORDS, ModelSpec
 from bayes_lepu.options import FitOptions
 from bayes_lepu.result.numbers_in_words import worse
 from bayes_lepu.result.summaries import describe_draws, interval_level
@@ -24,10 +26,19 @@ if TYPE_CHECKING:
 
 SETTLED_BY = {
     "columns": "the columns given to each factor",
-    "learned class": "the learned columns: the class may bend, the annotator's s may not",
+    "learned class": "the learned columns: the class may be curved, the annotator may not",
     "annotators": "what several annotators agree on",
     "audited rows": "the audited rows, under these priors",
     "priors": "the signs that the priors give the slopes",
+}
+
+
+POSITIVE, MARKED = "share positive", "of them marked"
+MECHANISMS = {
+    "naive": "every positive is marked",
+    "scar": "every positive is marked with the same chance",
+    "spm": "the chance that a positive is marked follows the columns",
+    "psychm": "the chance that a positive is marked follows the columns, with guesses and lapses",
 }
 
 
@@ -51,29 +62,36 @@ def facts_of(fit: "Fit") -> dict[str, str]:
     d = fit.data
     facts = {
         "data": rows_in_words(d),
-        "model": fit.spec.mechanism,
+        "model": model_in_words(fit.spec),
         "class": class_in_words(fit),
-        "priors": ", ".join(f"{name} ~ {prior.short()}" for name, prior in fit.priors.items()),
     }
     if encoded := table_in_words(d):
         facts["table"] = encoded
     levels = fit.level_draws
-    facts["class prior pi"] = estimate_in_words(levels["pi"])
+    facts[POSITIVE] = estimate_in_words(levels["pi"])
     if d.n_annotators == 1:
-        facts["label freq. c"] = estimate_in_words(levels["c"])
+        facts[MARKED] = estimate_in_words(levels["c"])
     else:
         means = zip(d.annotators, fit.c_by_annotator.mean(axis=0), strict=True)
-        facts["label freq. c"] = ", ".join(f"{name} {c:.2f}" for name, c in means)
+        facts[MARKED] = ", ".join(f"{name} {c:.2f}" for name, c in means)
     if not fit.is_point:
         before = describe_draws(levels["prior of pi"])
-        facts["class prior pi"] += f"; prior {before['lower']:.3f} to {before['upper']:.3f}"
+        facts[POSITIVE] += f"; before the data {before['lower']:.3f} to {before['upper']:.3f}"
     if d.n_annotators == 1:
         for name, values in fit.draws.rates(fit.spec.shape_rates).items():
-            facts[name] = estimate_in_words(values)
+            facts[RATE_WORDS[name][:-2]] = estimate_in_words(values)  # without its symbol
     facts["orientation"] = orientation_sentence(fit)
     if fit.quality.words and not fit.is_point:
         facts["approximation"] = fit.quality.words
     return facts
+
+
+def model_in_words(spec: ModelSpec) -> str:
+    """How positives come to be marked; the formula of a propensity from outside."""
+    found = f"{spec.name}: {MECHANISMS.get(spec.name, spec.propensity.formula)}"
+    if spec.of_class is not LOGISTIC_FACTOR:
+        found += f"; class {spec.of_class.name}"
+    return found + ("; a negative can be marked too" if spec.false_marks else "")
 
 
 def class_in_words(fit: "Fit") -> str:
@@ -113,14 +131,16 @@ def orientation_sentence(fit: "Fit") -> str:
     chance = "" if o.probability is None else f" (posterior probability {o.probability:.3f})"
     from_priors = "" if o.probability is None else f" (under the priors: {o.probability:.3f})"
     if o.settled_by == "model" and fit.spec.has_selection:
-        return "t and s have different forms, and are told apart by them"
+        return "class and annotator have different forms, which tells them apart"
     if o.settled_by == "model":
-        return "s does not depend on x, so t is the only factor with slopes"
+        return (
+            "the annotator does not follow the columns, so the class is the only factor that does"
+        )
     if o.settled_by in SETTLED_BY:
         return f"named by {SETTLED_BY[o.settled_by]}{chance}"
     if o.settled_by == "rule":
         agree = "" if o.rules_agree else "; the energy rule says the opposite"
-        return f"by assumption only: t is the factor with the larger {o.rule}{agree}" + from_priors
+        return f"by assumption only: the class is the factor of larger {o.rule}{agree}{from_priors}"
     swapped = [m.gap for m in fit.modes[1:] if m.role == "swapped"]
     if chance:
         return f"by the posterior density of the two orientations{chance}"

@@ -16,7 +16,7 @@ def number(value: float, *, digits: int = 3) -> str:
     if not math.isfinite(value):
         return "–" if math.isnan(value) else ("∞" if value > 0 else "−∞")
     if value == int(value) and abs(value) < 1e7:
-        return f"{int(value):,}".replace(",", "\u2009").replace("-", "−")
+        return f"{int(value):,}".replace(",", "\u202f").replace("-", "−")
     size = abs(value)
     if size < 1e-10:  # what is left of numbers that cancel
         return "0"
@@ -27,7 +27,7 @@ def number(value: float, *, digits: int = 3) -> str:
 
 
 def say_count(value: float) -> str:
-    """A number of rows: whole, with thin spaces between thousands; small expectations keep digits.
+    """A number of rows: whole, with narrow spaces for thousands; small expectations keep digits.
 
     >>> say_count(0.0), say_count(0.04), say_count(12.6)
     ('0', 'fewer than 0.1', '13')
@@ -36,7 +36,7 @@ def say_count(value: float) -> str:
         return "0" if value == 0 else "fewer than 0.1"
     if value < 2 and value != round(value):
         return f"{value:.1f}"
-    return f"{round(value):,}".replace(",", "\u2009")
+    return f"{round(value):,}".replace(",", "\u202f")
 
 
 def say_share(value: float) -> str:
@@ -47,6 +47,8 @@ def say_share(value: float) -> str:
     """
     if not math.isfinite(value):
         return "–"
+    if 0 < value < 1e-4:
+        return "under 0.01%"
     rest = min(value, 1 - value)
     if rest < 5e-5 and value > 0.5:
         return "100%"

@@ -47,10 +47,10 @@ def test_one_range_comes_first_everywhere(family, regime, method):
     for name in total.columns:
         assert first.outcome.loc[("as named", "total"), name] == total.loc["as named", name]
     by_all, exact = repr(first).splitlines()[1:3]
-    assert by_all.startswith("  by all models that predict the labels as well: ")
+    assert by_all.startswith("  over all models that fit the labels equally well: ")
     assert "if this model is exact" in exact
     ends = prior.loc["pi", ["low", "high"]]
-    said = next(line for line in str(fit).splitlines() if "class prior pi" in line)
+    said = next(line for line in str(fit).splitlines() if "share positive" in line)
     assert f"{share(ends['low'])} to {share(ends['high'])}; if this model is exact" in said
 
 
@@ -61,7 +61,7 @@ def test_level_one_names_what_no_labels_can_show():
     fit = judged("mask", "few rows", method="laplace")
     trust = answer(fit, Identifiability(1, "", (), ())).trust
     assert "nobody marked a case more readily for being clear" in trust
-    assert "rows audited at random can" in trust
+    assert "Only rows audited at random can" in trust
 
 
 def test_the_yield_of_all_rows_is_the_count():

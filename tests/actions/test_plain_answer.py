@@ -41,16 +41,16 @@ def test_every_remedy_that_has_a_call_can_be_run(fit, table):
 @pytest.mark.parametrize(
     ("level", "words"),
     [
-        (1, "The labels settle the order of the rows and the total"),
+        (1, "The labels identify the order of the rows and the total"),
         (2, "The order of the rows is reliable, the total is not"),
-        (3, "Two readings of these labels fit about as well"),
+        (3, "These labels do not show which factor is the class"),
         (4, "Do not rely on it"),
     ],
 )
 def test_every_level_has_its_words(fit, level, words):
     said = answer(fit, judged(level))
     assert said.trust.startswith(words)
-    assert ("annotator exchanged" in said.missed) == (level >= 3)
+    assert ("annotator swapped" in said.missed) == (level >= 3)
     assert said.help == said.call == ""
 
 

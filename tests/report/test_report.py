@@ -118,7 +118,7 @@ def test_the_page_refers_to_nothing_outside_itself(html):
 
 def test_the_answer_comes_first_without_symbols(html, fit):
     text = "".join(Page(html).text)
-    head = text[: text.index("From here on with symbols")]
+    head = text[: text.index("The sections below use symbols")]
     said = fit.answer
     for sentence in (said.missed, said.look, said.trust, said.help):
         assert sentence in head
@@ -136,7 +136,7 @@ def test_the_answer_comes_first_without_symbols(html, fit):
 def test_both_readings_are_told_where_the_naming_is_open(tmp_path):
     fit = hostile_fit(model="spm", n=400)
     text = "".join(Page(fit.report(tmp_path / "r.html").read_text("utf-8")).text)
-    assert "with class and annotator exchanged" in text
+    assert "With class and annotator swapped" in text
     assert fit.answer.missed in text
 
 
@@ -218,7 +218,7 @@ def test_every_model_and_a_point_estimate_have_a_report(model, tmp_path):
     ("value", "text"),
     [
         (0.0, "0"),
-        (2500, "2\u2009500"),
+        (2500, "2\u202f500"),
         (-1.5, "−1.50"),
         (0.05234, "0.0523"),
         (123.456, "123"),

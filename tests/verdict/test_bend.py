@@ -39,7 +39,7 @@ def test_a_straight_model_of_a_curved_class_is_told_to_bend(model):
     assert status(fit, "straight class") == ["failed"]
     assert "passed" not in status(fit, "constancy of s")
     assert "failed" not in status(fit, "constancy of s")  # the annotator is not blamed
-    assert "the class bends" in fit.answer.trust
+    assert "the class is curved" in fit.answer.trust
     assert "class_learner=['kernel', 'trees']" in fit.answer.call
     fit = lepu.fit(X, l, model=model, class_learner=["boosting", "trees"], **MAP)
     assert status(fit, "straight class") == []
