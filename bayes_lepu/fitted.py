@@ -853,7 +853,7 @@ class Fit:
             other = estimate_in_words(found.exchanged_pi)
             facts[POSITIVE] += f"; with class and annotator swapped {other}"
         by = "" if self.data.in_memory else f" (judged by {self.data.n} rows at random)"
-        facts["verdict"] = f"level {found.level} of 4{by}"
+        facts["verdict"] = f"level {found.level} of 4{by}: {found.verdict}"
         return facts | {"rests on": ", ".join(found.carried_by)}
 
 

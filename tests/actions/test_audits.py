@@ -230,17 +230,6 @@ def test_a_row_told_twice_must_be_told_the_same(fit, rows):
     assert np.isnan(found).sum() == len(l) - 1
 
 
-def test_audits_are_said_to_be_random_or_chosen(rows):
-    frame, y, l = rows
-    known = np.where(np.arange(len(l)) < 100, y, np.nan)
-    fit = lepu.fit(frame, l, y=known, audits="random", model="scar", method="map", random_seed=1)
-    assert fit.options.audits == "random"
-    with pytest.raises(ModelError, match="random, chosen"):
-        lepu.fit(frame, l, y=known, audits="some", model="scar", method="map")
-    with pytest.raises(ModelError, match="none are given"):
-        lepu.fit(frame, l, audits="random", model="scar", method="map")
-
-
 def test_wrong_questions_are_refused(fit, rows):
     frame, _, l = rows
     for options, message in (

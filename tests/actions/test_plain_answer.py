@@ -7,7 +7,7 @@ import pytest
 import bayes_lepu as lepu
 from bayes_lepu.actions.plain_answer import answer
 from bayes_lepu.verdict.records import Aspect, Check, Identifiability, Remedy
-from tests.actions.test_decisions import MASKS, simulated
+from tests.actions.test_decisions import simulated
 
 SYMBOLS = "πσγλαβ·"
 
@@ -90,20 +90,6 @@ def test_advice_that_changes_nothing_is_not_given(fit):
     assert said.call == "b()"
     assert "text" not in str(judged(2, remedies=(idle,)))
     assert "b()" in str(judged(2, remedies=(useful,)))
-
-
-def test_a_point_estimate_says_so():
-    X, _, l = simulated(4, 600)
-    fit = lepu.fit(X, l, model="spm", method="map", random_seed=1, **MASKS)
-    assert "(a point estimate)" in answer(fit, judged(1)).missed
-
-
-def test_where_all_is_checked_nothing_is_missed():
-    X, y, l = simulated(4, 600)
-    fit = lepu.fit(X, l, y=y, model="spm", method="map", random_seed=1)
-    said = answer(fit, judged(1))
-    assert "every unlabelled row has been checked" in said.missed
-    assert f"{int(y.sum())} are positive" in said.missed
 
 
 def test_the_naive_model_promises_nothing():
