@@ -358,7 +358,8 @@ def _in_a_formula(fit: "Fit", name: str) -> Moved | None:
         return None
     if not np.allclose(again, data.rated(data.cells(range(data.p), rows)), atol=1e-6):
         return None
-    column, names = pd.Series(own[1]).dropna(), ()
+    column = pd.Series(own[1]).dropna()
+    names: list[str] = []
     values = np.sort(column.unique())
     numbers = pd.api.types.is_numeric_dtype(column)
     if not numbers or len(values) == 2:
