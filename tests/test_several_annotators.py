@@ -134,16 +134,6 @@ def test_saving(picky, tmp_path):
     pd.testing.assert_frame_equal(again.propensity(X.head()), fit.propensity(X.head()))
 
 
-def test_shown_in_short(picky):
-    fit = picky[-1]
-    text = str(fit)
-    assert "spm, 3 annotators" in text
-    unseen = int((~fit.data.shown).all(axis=1).sum())
-    assert f"{unseen} shown to nobody" in text
-    assert "if annotators label independently" in text
-    assert "<table>" in fit._repr_html_()
-
-
 @pytest.mark.slow
 def test_a_shared_difficulty_is_noticed():
     """Positives that are hard for everybody: π is too low, and the check says so."""
@@ -156,12 +146,6 @@ def test_a_shared_difficulty_is_noticed():
     assert check.status == "failed"
     assert "too low" in check.remedy
     assert found.level == 2
-
-
-def test_independent_annotators_pass(picky):
-    checks = {c.name: c for c in picky[-1].identifiability.checks}
-    assert checks["overlap"].status == "passed"
-    assert "shown to nobody" in checks["overlap"].text
 
 
 def test_without_shared_rows_the_level_is_honest():

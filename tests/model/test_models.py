@@ -113,20 +113,6 @@ def test_the_graph_prints_as_it_is_written():
     assert not {"t", "s", "h"} & {v.name for v in pymc_model.deterministics}  # not stored
 
 
-def test_probabilities_of_the_rows_are_variables_of_the_graph():
-    import pytensor
-
-    density, pymc_model, _, _ = graph("psychm", "plain")
-    point = density.unpack(np.random.default_rng(1).normal(size=density.dim))
-    given = {name: getattr(point, name) for name in ("a", "b", "alpha", "beta")}
-    given |= {"rates": np.exp(point.log_w)}
-    given = {v: given[v.name] for v in pymc_model.free_RVs}
-    names = ("t", "s", "h")
-    f = pytensor.function(list(given), [pymc_model[n] for n in names], mode="FAST_COMPILE")
-    for name, values in zip(names, f(*given.values()), strict=True):
-        np.testing.assert_allclose(values, getattr(point, name)(density.data.X), rtol=1e-9)
-
-
 @pytest.fixture(scope="module")
 def predictive():
     """Posterior draws of l at a known point, for every model."""

@@ -78,13 +78,6 @@ def test_a_weighted_fit_is_that_of_repeated_rows(method):
     np.testing.assert_allclose(one.data.scale, two.data.scale, rtol=1e-12)
 
 
-def test_weights_that_are_none():
-    X, _, L = simulate(60, seed=6)
-    for weight, words in ((-np.ones(60), ">= 0"), (np.zeros(60), "zeros only"), ([1.0], "60 rows")):
-        with pytest.raises(lepu.DataError, match=words):
-            read_data(X, L["anna"], sample_weight=weight)
-
-
 def test_a_known_class_prior_pulls_the_estimate():
     X, _, L = simulate(800, seed=4)
     options = {"model": "spm", "method": "map", "random_seed": 1, "C": 0.05}
@@ -103,19 +96,6 @@ def test_a_known_class_prior_pulls_the_estimate():
     np.testing.assert_allclose(exact.draws.take(0).a, held.draws.take(0).a, atol=0.05)
     with pytest.raises(lepu.DataError, match="standard error of at least 1e-05"):
         lepu.fit(X, L["anna"], class_prior=(target, 1e-7), **options)
-
-
-@pytest.mark.parametrize("option", ["class_prior", "label_frequency"])
-def test_an_interval_is_not_taken_for_a_value_and_its_error(option):
-    X, _, L = simulate(60, seed=4)
-    with pytest.raises(lepu.DataError, match=rf"0.3 with a standard.*{option}=\(0.45, "):
-        read_data(X, L["anna"], **{option: (0.3, 0.6)})
-    with pytest.raises(lepu.DataError, match=r"error of 30, .* a value and its standard error"):
-        read_data(X, L["anna"], **{option: (0.2, 30)})
-    with pytest.raises(lepu.DataError, match=r"all shares possible.*=\(0.12, 0.02\)"):
-        read_data(X, L["anna"], **{option: (0.6, 0.4)})
-    with pytest.warns(lepu.LepuWarning, match=rf"more than the value.*{option}=\(0.15, 0.025\)"):
-        read_data(X, L["anna"], **{option: (0.1, 0.2)})
 
 
 def test_false_marks_are_learned_from_audits():

@@ -82,19 +82,6 @@ def test_the_safe_protocol_never_tests_on_a_photograph_it_trained_on() -> None:
         assert not set(train) & set(test)
 
 
-def test_the_paper_s_protocol_does_so_with_probability_two_fifths() -> None:
-    rng = np.random.default_rng(0)
-    n, shares = 500, []
-    for _ in range(200):
-        train, test = draw_rows(n, "paper", rng)
-        assert len(train) == len(test) == n // 2
-        shares.append(np.isin(test, train).mean())
-    expected = 1 - (1 - 1 / n) ** (n // 2)
-    error = np.std(shares, ddof=1) / np.sqrt(len(shares))
-    assert abs(np.mean(shares) - expected) < 4 * error
-    assert expected == pytest.approx(0.394, abs=0.001)
-
-
 def test_tables_for_both_protocols_with_the_printed_numbers(folder: Path, tmp_path: Path) -> None:
     result = run(folder, tmp_path)
     text = (tmp_path / "animal-pca10.md").read_text()
