@@ -94,7 +94,7 @@ def test_a_known_class_prior_pulls_the_estimate():
         lepu.fit(X, L["anna"], class_prior=0.3, **options)
     exact = lepu.fit(X, L["anna"], class_prior=(target, 1e-5), **options)
     np.testing.assert_allclose(exact.draws.take(0).a, held.draws.take(0).a, atol=0.05)
-    with pytest.raises(lepu.DataError, match="standard error of at least 1e-05"):
+    with pytest.raises(lepu.DataError, match="standard error, of at least 1e-05"):
         lepu.fit(X, L["anna"], class_prior=(target, 1e-7), **options)
 
 
