@@ -65,7 +65,7 @@ def test_the_lead_is_that_of_held_out_labels_and_widens_the_range():
     X, l = rows(ring, lambda X: 0.5, 3)
     fit = lepu.fit(X, l, model="spm", **MAP)
     bend = fit.identifiability.evidence.bend
-    plain, bent = classes_to_compare(fit.data.counted(), "auto", 1, ["boosting"])
+    plain, bent = classes_to_compare(fit.data.counted(), "auto", 1, ["kernel"])
     learned = held_out(fit.spec, bent, default_priors_of(fit.spec, bent.part), 1)
     straight = held_out(fit.spec, plain, default_priors_of(fit.spec, plain.part), 1)
     weak = held_out(fit.spec, plain, weak_density(fit.spec, plain.part).priors, 1)
