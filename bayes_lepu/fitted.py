@@ -786,7 +786,7 @@ class Fit:
 
         data = data and self.has_rows
         remembered = self._printed
-        if remembered is None and ("answer" in vars(self) or not data):
+        if remembered is None and (self._judged or not data):
             remembered = self._remember()
         return write_tree(to_saved(self, remembered=remembered, rows=data), Path(path))
 
