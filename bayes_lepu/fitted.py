@@ -297,8 +297,8 @@ class Fit:
         Parameters
         ----------
         how : {"average", "reference", "error"}
-            What stands in for such a level: an average row of that column, the reference level,
-            or nothing.
+            What stands in for such a level: an average row of that column, or the reference level;
+            ``error`` refuses such rows.
         """
         encoding = self.data.encoding.accept_unseen(how)
         own = {
@@ -429,8 +429,8 @@ class Fit:
         s_min, s_max : float, optional
             Smallest and largest propensity of a positive row.
         gamma : float, optional
-            The odds of being marked differ between positive rows by at most this factor, and the
-            rows most often marked are surely positive. 1 is a constant s.
+            Largest ratio of the odds of being marked between two positive rows; those most often
+            marked are taken for surely positive. 1 is a constant s.
 
         Returns
         -------
@@ -528,8 +528,8 @@ class Fit:
         goal : {"total", "find", "orientation"}
             ``total``: rows at random, uncertain ones more often, for the number of positives.
             ``find``: the rows that are most probably positive. ``orientation``: the rows whose
-            class shows best which factor is the class. Of these two every fifth row is drawn at
-            random, so that the total can be estimated too.
+            class shows best which factor is the class. With the last two, every fifth row is drawn
+            at random, so that the total can be estimated too.
         random_seed : int, optional
             Seed of the draw; by default the fit's own.
 

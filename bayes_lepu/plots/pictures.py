@@ -525,10 +525,11 @@ def plot_orientation(fit: "Fit", *, backend: str | None = None) -> "PlotCollecti
 
 
 def plot_profile(fit: "Fit", *, backend: str | None = None) -> "PlotCollection":
-    """Log likelihood of the class prior π, everything else at its best, below its maximum.
+    """Profile log likelihood of the class prior π, relative to its maximum.
 
-    Above the dashed line (1.92) lies what the likelihood alone cannot exclude; a flat top means
-    that the labels do not show the level of t. Grey: the same with t and s swapped.
+    For each π, the other parameters are at their best. The likelihood alone cannot exclude what
+    lies above the dashed line (1.92); a flat top means that the labels do not
+    show the level of t. Grey: the same with t and s swapped.
     """
     evidence = fit.identifiability.evidence
     if evidence is None or evidence.profile is None:

@@ -205,6 +205,8 @@ class Identifiability:
                 lines += [f"  {offer.text}", *([f"      {offer.call}"] if offer.call else [])]
         return "\n".join(lines)
 
+    __repr__ = __str__  # without everything that the checks computed
+
     def _repr_html_(self) -> str:
         table = self.to_frame().reset_index().to_html(index=False, escape=True, na_rep="")
         return f"<div><pre>{escape(str(self))}</pre>{table}</div>"
