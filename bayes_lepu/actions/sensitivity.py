@@ -173,19 +173,17 @@ def bound_class_prior(
 
 # Columns --------------------------------------------------------------------------------------
 
-SHUFFLED = 2_000  # rows: good to a hundredth
-AVERAGED = 30  # draws of t and s, whose mean hardly moves with more
-
 
 def importance(fit: "Fit", features: Sequence[str] | None) -> pd.DataFrame:
     """One row per column of the user's, the most important first; columns t and s."""
-    data, draws = fit.data, fit.draws.thin(AVERAGED).average()
+    # The mean of t and s hardly moves with more draws; the rows give it to a hundredth.
+    data, draws = fit.data, fit.draws.thin(30).average()
     names = list(data.terms) if features is None else list(features)
     if unknown := [name for name in names if name not in data.terms]:
         raise DataError(
             f"Unknown column(s) {unknown} in features; of {some(list(data.terms))} is expected."
         )
-    X = data.cells(range(data.p), evenly_spaced(data.n, SHUFFLED))
+    X = data.cells(range(data.p), evenly_spaced(data.n, 2_000))
     order = np.random.default_rng([fit.options.random_seed, 11]).permutation(len(X))
 
     def factors(rows: Array) -> Array:

@@ -95,9 +95,6 @@ def check_labels(evidence: "Evidence") -> list[Check]:
     ]
 
 
-REPLICATES = 500  # a p-value of .05 has a standard error of .01
-
-
 def agreement(fit: "Fit", tails: tuple[float, float]) -> pd.DataFrame:
     """Rows labelled by both of each pair, and by exactly 0, 1, ..., J: observed and expected.
 
@@ -113,7 +110,8 @@ def agreement(fit: "Fit", tails: tuple[float, float]) -> pd.DataFrame:
         per_row = labels.sum(axis=1)[shown.any(axis=1)].astype(int)
         return np.concatenate([both, np.bincount(per_row, minlength=J + 1)])
 
-    count = REPLICATES if draws.b.size == 1 else min(REPLICATES, draws.b.size)
+    most = 500  # replicates: a p-value of .05 has a standard error of .01
+    count = most if draws.b.size == 1 else min(most, draws.b.size)
     replicated = np.array([
         counts((draws.take(i).simulate(data.X, rng, shown=shown)[1] == 1).astype(float))
         for i in np.linspace(0, draws.b.size - 1, count).astype(int)
