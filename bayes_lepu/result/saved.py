@@ -358,8 +358,9 @@ def _check_numbers(own: Mapping[str, Any], n: int, p: int) -> None:
     if any(own[name].shape != shape for name, shape in shapes.items()):
         raise ValueError("arrays of its rows do not fit each other")
     known = np.isnan(y) | (y == 0) | (y == 1)
-    numbers = (X.data if issparse(X) else X, own["weight"], own["center"], own["scale"], drawn)
+    numbers = (X.data if issparse(X) else X, own["weight"], own["center"], own["scale"])
     usable = all(np.isfinite(values).all() for values in numbers) and known.all()
+    usable &= bool(((drawn >= 0) & (drawn < np.inf) | np.isnan(drawn)).all())  # NaN: not drawn
     masks = own["class_mask"].dtype == own["selection_mask"].dtype == bool
     if not (usable and masks and (own["weight"] >= 0).all() and (own["scale"] > 0).all()):
         raise ValueError("numbers among its rows are impossible")
