@@ -141,7 +141,7 @@ def python_point_of(full: Array, k: Constants) -> Point:
                 total += math.exp(rates[j, i] - top)
             rates[j] -= top + math.log(total)
         if k.false_marks:
-            epsilon[j] = 1.0 / (1.0 + math.exp(-own[j, p + OWN]))
+            epsilon[j] = 1.0 / (1.0 + math.exp(min(-own[j, p + OWN], 700.0)))
     alpha, beta = own[:, :p].copy(), own[:, p].copy()
     return Point(full[:p], full[p], k.class_rates, alpha, beta, rates, epsilon)  # type: ignore[arg-type]
 

@@ -64,6 +64,7 @@ def facts_of(fit: "Fit") -> dict[str, str]:
         "data": rows_in_words(d),
         "model": model_in_words(fit.spec),
         "class": class_in_words(fit),
+        "priors": ", ".join(f"{name} ~ {prior.short()}" for name, prior in fit.priors.items()),
     }
     if encoded := table_in_words(d):
         facts["table"] = encoded

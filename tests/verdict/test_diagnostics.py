@@ -82,7 +82,7 @@ def test_level_three_gives_pi_under_both_namings(spm, rows):
     other = float(np.mean(1 / (1 + np.exp(-(X @ point.alpha + point.beta)))))
     assert spm.identifiability.level == 3
     assert spm.identifiability.exchanged_pi == pytest.approx([other])
-    assert f"with t and s swapped {other:.3f}" in repr(spm)
+    assert f"with class and annotator swapped {other:.3f}" in repr(spm)
     drawn = lepu.fit(*rows, model="spm", method="laplace", draws=250, random_seed=1)
     flat, found = drawn.draws, drawn.identifiability.exchanged_pi
     pi = (1 / (1 + np.exp(-(X @ flat.alpha.T + flat.beta)))).mean(axis=0)
