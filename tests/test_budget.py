@@ -14,7 +14,7 @@ CONSTANT = re.compile(r"^_?[A-Z][A-Z0-9_]+(: *[a-z]+)? *= *-?[0-9.]", re.MULTILI
 # that is being added), 13,000 lines of tests, 120 numeric constants, 28 options of `fit`, 70
 # modules whose functions are called from `fit` to the page (counted in `tests/report`).
 BUDGETS = {
-    "lines of the package": 23_484,
+    "lines of the package": 23_486,
     "files of the package": 98,
     "lines of the tests": 14_985,
     "numeric constants": 120,
@@ -32,7 +32,7 @@ FOLDERS = {
     "plots": 729,
     "priors": 544,
     "report": 811,
-    "result": 1_335,
+    "result": 1_337,
     "root": 3_790,
     "rows": 1_293,
     "runtime": 317,
