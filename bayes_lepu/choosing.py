@@ -12,8 +12,8 @@ for an annotator whose care varies. The learned class is taken where it leads by
 `BEND_MARGIN`. Then the annotator, the first within `MARGIN` of the best: with a straight class the
 simplest, since a varying s takes a part of the class with it where the labels are few; with a
 learned class spm, since s has nothing of the class to take, and on public tables its π was as good
-as scar's where marks were random and better elsewhere. Models that predict the labels as well and
-say another π are kept (`Choice.as_good`): the range of the verdict holds them.
+as scar's where marks were random and better elsewhere. Rows of few kinds have scar alone. Models
+that predict the labels as well with another π are kept (`Choice.as_good`) for the verdict's range.
 """
 
 from collections.abc import Sequence
