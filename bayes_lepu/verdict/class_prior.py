@@ -411,4 +411,4 @@ def _change(before: float, after: float, gap: float, gap_after: float) -> str:
         return f"{words}, no answer with exchanged factors left (now {as_likely(gap)})"
     if as_likely(gap) == as_likely(gap_after):
         return words + ", nothing new about which factor is which"
-    return f"{words}, this naming of the factors {as_likely(gap_after)} (now {as_likely(gap)})"
+    return f"{words}, this orientation {as_likely(gap_after)} (now {as_likely(gap)})"

@@ -697,7 +697,7 @@ def check_forms(evidence: "Evidence") -> list[Check]:
         )
         how = {"bears_on": (Aspect.ORIENTATION,), "needs": "passed"}
         how["consequence"] = "with some false marks the labels would name the factors the other way"
-        checks.append(graded("naming with false marks", gap, MODE_GAP, text, remedy, **how))
+        checks.append(graded("orientation with false marks", gap, MODE_GAP, text, remedy, **how))
     return checks
 
 

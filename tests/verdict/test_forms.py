@@ -63,7 +63,7 @@ def test_false_marks_that_would_turn_the_naming_leave_it_open():
     l = (y & (rng.random(3000) < expit(5 * X[:, 1]))) | (~y & (rng.random(3000) < 0.03))
     fit = lepu.fit(X, l.astype(int), model="psychm", method="map", random_seed=0)
     found = fit.identifiability
-    assert "naming with false marks" in open_checks(found)
+    assert "orientation with false marks" in open_checks(found)
     assert found.level >= 3
 
 
@@ -75,7 +75,7 @@ def test_guesses_that_name_the_factors_are_said_to():
     l = (rng.random(3000) < expit(4 * X[:, 0])) & (rng.random(3000) < s)
     found = lepu.fit(X, l.astype(int), model="psychm", method="map", random_seed=0).identifiability
     assert found.level == 1
-    assert "naming with false marks" in {c.name for c in found.checks if c.status == "passed"}
+    assert "orientation with false marks" in {c.name for c in found.checks if c.status == "passed"}
     assert any("γ belongs to the annotator" in carrier for carrier in found.carried_by)
 
 
