@@ -417,7 +417,6 @@ class Fit:
         *,
         s_min: float | None = None,
         s_max: float | None = None,
-        gamma: float | None = None,
         ci_prob: float | None = None,
     ) -> pd.DataFrame:
         """Bounds of the class prior that hold without any form of t and s.
@@ -428,9 +427,6 @@ class Fit:
         ----------
         s_min, s_max : float, optional
             Smallest and largest propensity of a positive row.
-        gamma : float, optional
-            Largest ratio of the odds of being marked between two positive rows; those most often
-            marked are taken for surely positive. 1 is a constant s.
 
         Returns
         -------
@@ -438,7 +434,7 @@ class Fit:
             One line per assumption (``nothing`` first): ``lower`` and ``upper``, and ``lowest`` and
             ``highest``, the outer ends of their intervals (missing for a point estimate).
         """
-        return bound_class_prior(self, s_min=s_min, s_max=s_max, gamma=gamma, ci_prob=ci_prob)
+        return bound_class_prior(self, s_min=s_min, s_max=s_max, ci_prob=ci_prob)
 
     def audit_estimate(self, *, by: By | None = None, ci_prob: float | None = None) -> pd.DataFrame:
         """How many positives there are by the rows audited at random, whatever the model.
@@ -525,11 +521,10 @@ class Fit:
         ----------
         k : int
             How many rows can be audited.
-        goal : {"total", "find", "orientation"}
+        goal : {"total", "find"}
             ``total``: rows at random, uncertain ones more often, for the number of positives.
-            ``find``: the rows that are most probably positive. ``orientation``: the rows whose
-            class shows best which factor is the class. With the last two, every fifth row is drawn
-            at random, so that the total can be estimated too.
+            ``find``: the rows that are most probably positive, and every fifth at random, so that
+            the total can be estimated too.
         random_seed : int, optional
             Seed of the draw; by default the fit's own.
 
@@ -640,7 +635,6 @@ class Fit:
         *,
         budget: int | None = None,
         cost: tuple[float, float] | None = None,
-        precision: float | None = None,
         ci_prob: float | None = None,
     ) -> Decision:
         """Which unlabelled rows to review, and how many positives are expected there.
@@ -660,8 +654,6 @@ class Fit:
         cost : (float, float), optional
             Cost of a review in vain and cost of an overlooked positive: take the rows that are
             worth it, those with P(y=1 | x, l=0) above fp / (fp + fn).
-        precision : float, optional
-            Take as many rows as leave the expected share of positives at least this high.
 
         Returns
         -------
@@ -670,7 +662,7 @@ class Fit:
         """
         if X is None:
             self._require_memory("decide")
-        rule = rule_of(budget=budget, cost=cost, precision=precision)
+        rule = rule_of(budget, cost)
         known = self._alternatives
         return decide(self, X, rule, ci_prob=ci_prob, both=self._unnamed, known=known)
 

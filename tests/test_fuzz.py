@@ -116,9 +116,7 @@ def use(fit, X, rng, folder):
     n = fit.data.n
     steps = {
         "decide": lambda: fit.decide(budget=3),
-        "plan": lambda: fit.suggest_audit(
-            3, goal=str(rng.choice(["total", "find", "orientation"]))
-        ),
+        "plan": lambda: fit.suggest_audit(3, goal=str(rng.choice(["total", "find"]))),
         "audits": lambda: fit.audit_estimate(),
         "groups": lambda: fit.class_prior(by=np.arange(n) < n / 2),
         "ratio": lambda: fit.compare_groups(np.arange(n) < n / 2, True, False),

@@ -9,10 +9,6 @@ A plan (`suggest_audit`) knows with which probability every row was drawn. Its g
 
   .. math:: r_i \propto \tfrac12 + \tfrac12 \sqrt{p_i (1-p_i)} \Big/ \overline{\sqrt{p (1-p)}} .
 
-* ``orientation``: the rows whose class shows most which factor is the class. With
-  m and m' = P(y=1 | x, l=0) as named and with t and s swapped, these have the largest
-  :math:`(m_i - m_i')^2 / \bar m_i (1 - \bar m_i)`.
-
 Rows chosen by a model cannot check that model, so a part is always drawn at random.
 
 *Counts* (`audit_estimate`) are right whatever the model. Rows are audited in rounds. Before round
@@ -47,10 +43,8 @@ from scipy.special import ndtri, stdtrit
 from bayes_lepu.actions.groups import Groups
 from bayes_lepu.actions.missed import (
     MAX_DRAWS,
-    UNNAMED_LEVEL,
     open_rows,
     positive_given_labels,
-    read_open,
     stream,
     weighted_sums,
 )
@@ -65,7 +59,7 @@ if TYPE_CHECKING:
     from bayes_lepu.fitted import Fit
 
 # Share of the rows drawn at random, by goal.
-GOALS = {"find": 0.2, "total": 1.0, "orientation": 0.2}
+GOALS = {"find": 0.2, "total": 1.0}
 WITH_FIT = "with this fit, if it is right"
 RANDOM, CHOSEN, PLANNED = "random", "chosen", "planned"
 ANSWERS = dict.fromkeys(("1", "1.0", "yes", "true"), 1.0)  # as spreadsheets write them
@@ -157,8 +151,7 @@ def suggest_audit(fit: "Fit", k: int, *, goal: str, random_seed: int | None) -> 
     if k == 0:
         raise DataError("No unlabelled row is left to audit: the class of every one is known.")
     n_random = round(GOALS[goal] * k)
-    worth = _disagreement(fit) if goal == "orientation" else p
-    chosen = np.argsort(-worth, kind="stable")[: k - n_random]
+    chosen = np.argsort(-p, kind="stable")[: k - n_random]
     left = np.setdiff1d(np.arange(len(among)), chosen)
     rng = stream(fit) if random_seed is None else np.random.default_rng(random_seed)
     probability = draw_probabilities(p[left], n_random)
@@ -195,19 +188,6 @@ def draw(probability: Array, rng: np.random.Generator) -> NDArray[np.intp]:
     ends = np.cumsum(probability[order])
     at = np.searchsorted(ends, rng.random() + np.arange(m), side="right")
     return np.sort(order[np.minimum(at, len(order) - 1)])
-
-
-def _disagreement(fit: "Fit") -> Array:
-    """How much the class of every open row would show which factor is the class."""
-    readings = read_open(fit, both=True)[1]
-    if len(readings) < 2 or fit.identifiability.level < UNNAMED_LEVEL:
-        raise ModelError(
-            "The labels name the class already, so no audit can tell more about it. "
-            "Use goal='total' or goal='find'."
-        )
-    one, other = (reading.mean for reading in readings)
-    middle = (one + other) / 2
-    return np.asarray((one - other) ** 2 / np.maximum(middle * (1 - middle), 1e-12))
 
 
 def with_answers(data: PUData, audits: str | None, plan: AuditPlan, y: Array) -> PUData:

@@ -5,8 +5,8 @@ r"""Which unlabelled rows to review, and what one will find there.
     \mathrm{precision} = N_R / |R|, \qquad \mathrm{recall} = N_R / N_{\mathrm{unlabelled}}
 
 with the class of every row drawn anew for every draw of the posterior (`missed`). Rows are taken
-by the posterior mean of P(y=1 | x, l=0), which is the best order for any of the three rules: a
-budget, costs (act where that mean exceeds fp / (fp + fn)), or a precision to be expected.
+by the posterior mean of P(y=1 | x, l=0), the best order for either rule: a budget, or costs
+(act where that mean exceeds fp / (fp + fn)).
 """
 
 from collections.abc import Callable, Mapping
@@ -93,40 +93,25 @@ def _in_words(table: pd.DataFrame, say: Callable[..., str]) -> str:
     return f"{say(table.loc['positives'])} positives, precision {precision}, recall {recall}"
 
 
-def rule_of(
-    *, budget: int | None, cost: tuple[float, float] | None, precision: float | None
-) -> Rule:
-    """The one of three rules that was asked for."""
-    given = {"budget": budget, "cost": cost, "precision": precision}
-    named = [name for name, value in given.items() if value is not None]
-    if len(named) != 1:
+def rule_of(budget: int | None, cost: tuple[float, float] | None) -> Rule:
+    """The rule that was asked for."""
+    if (budget is None) == (cost is None):
         raise ModelError(
-            f"decide got {' and '.join(named) or 'no rule'}; exactly one of budget= (how many rows "
-            "can be reviewed), cost=(false alarm, overlooked positive) or precision= is expected."
+            f"decide got {'no rule' if cost is None else 'budget and cost'}; one of budget= (how "
+            "many rows can be reviewed) or cost=(false alarm, overlooked positive) is expected."
         )
     if budget is not None:
         if isinstance(budget, bool) or not isinstance(budget, int | np.integer) or budget < 1:
             raise ModelError(f"budget = {budget!r}; a whole number of at least 1 is expected.")
         return f"budget {budget}", lambda ranked: min(int(budget), len(ranked))
-    if cost is not None:
-        if np.shape(cost) != (2,) or not all(np.isfinite(c) and c > 0 for c in cost):
-            raise ModelError(
-                f"cost = {cost!r}; two positive numbers (cost of a false alarm, cost of an "
-                "overlooked positive) are expected."
-            )
-        least = cost[0] / sum(cost)
-        words = f"probability above {least:.3g}, by the costs"
-        return words, lambda ranked: int(np.sum(ranked > least))
-    assert precision is not None
-    if not 0 < precision <= 1:
-        raise ModelError(f"precision = {precision!r}; a number above 0 and up to 1 is expected.")
-
-    def how_many(ranked: Array) -> int:
-        # The mean of the first k falls with k: the last k at which it is still high enough.
-        running = np.cumsum(ranked) / np.arange(1, len(ranked) + 1)
-        return int(np.sum(running >= precision - 1e-12))
-
-    return f"expected precision {precision:g}", how_many
+    if cost is None or np.shape(cost) != (2,) or not all(np.isfinite(c) and c > 0 for c in cost):
+        raise ModelError(
+            f"cost = {cost!r}; two positive numbers (cost of a false alarm, cost of an overlooked "
+            "positive) are expected."
+        )
+    least = cost[0] / sum(cost)
+    words = f"probability above {least:.3g}, by the costs"
+    return words, lambda ranked: int(np.sum(ranked > least))
 
 
 def decide(

@@ -14,11 +14,6 @@ hardly choose S: any second factor fits a real table a little better.
     s \ge s_0 \Rightarrow t \le h / s_0; \qquad
     s \le s_1 \Rightarrow t \ge h / s_1 .
 
-Bounded selectivity assumes that the odds of being marked differ between positive rows by a factor
-of at most Γ, and that the rows most often marked, of :math:`s^* = \max h` with odds :math:`o^*`,
-are surely positive: s then lies between the probabilities with odds :math:`o^*/\Gamma` and
-:math:`\Gamma o^*`. Γ = 1 is Elkan and Noto's constant s.
-
 *Columns* (`importance`). With :math:`x^{(j)}` the row with column j of another row,
 
 .. math:: T_j = \frac{\mathrm{E}\,[f(x) - f(x^{(j)})]^2}{2\,\mathrm{Var}\,f(x)}
@@ -117,7 +112,6 @@ def _annotator(spec: ModelSpec, name: str) -> ModelSpec:
 
 MAX_ROWS = 20_000  # of which a mean is good to a hundredth of their spread
 DRAWS = 500  # of which an end is good to a percent of its sd
-SURE = 0.995  # quantile of h that stands for its highest value: the maximum itself is noise
 
 
 def bound_class_prior(
@@ -125,7 +119,6 @@ def bound_class_prior(
     *,
     s_min: float | None = None,
     s_max: float | None = None,
-    gamma: float | None = None,
     ci_prob: float | None = None,
 ) -> pd.DataFrame:
     """One line per assumption: the ends of π, each with the outer end of its interval."""
@@ -138,7 +131,7 @@ def bound_class_prior(
     if draws.epsilon is not None:  # what the true marks leave of h
         false = draws.epsilon[:, None]
         h = np.maximum(h - false, 0.0) / (1 - false)
-    assumed: dict[str, tuple[Array | float, Array | float]] = {"nothing": (0.0, 1.0)}
+    assumed = {"nothing": (0.0, 1.0)}
     if s_min is not None or s_max is not None:
         low, high = 0.0 if s_min is None else s_min, 1.0 if s_max is None else s_max
         for name, value in (("s_min", low), ("s_max", high)):
@@ -147,16 +140,9 @@ def bound_class_prior(
         if low >= high:
             raise ModelError(f"s_min = {low:g} and s_max = {high:g}; s_min < s_max is expected.")
         assumed[f"s between {low:g} and {high:g}"] = low, high
-    if gamma is not None:
-        if not gamma >= 1:
-            raise ModelError(f"gamma = {gamma!r}; a factor of at least 1 is expected.")
-        # A value of h itself, which is the same whether rows are weighted or repeated.
-        top = np.quantile(h, SURE, axis=1, weights=weight, method="inverted_cdf")[:, None]
-        less, more = (f * top / (1 - top + f * top) for f in (1 / gamma, gamma))
-        assumed[f"odds of being marked differ by a factor of at most {gamma:g}"] = less, more
 
-    def class_prior(s: Array | float) -> Array:
-        t = np.minimum(np.divide(h, s, out=np.ones_like(h), where=np.asarray(s) > 0), 1.0)
+    def class_prior(s: float) -> Array:
+        t = np.minimum(h / s, 1.0) if s else np.ones_like(h)
         return np.asarray(np.average(t, axis=1, weights=weight))
 
     tail, lines = tail_probabilities(ci_prob)[0], {}

@@ -68,18 +68,13 @@ def test_intervals_hold_the_noise_of_a_finite_set(known):
     assert sd == pytest.approx(np.sqrt(both), rel=0.15)  # 400 draws: 3.5 % of Monte-Carlo error
 
 
-def test_rules_by_cost_and_by_precision(known):
+def test_the_rule_by_cost(known):
     fit, _, _, _ = known
     costly = fit.decide(cost=(1, 3))
     assert costly.rows["missed"].min() > 0.25
     assert len(fit.decide(budget=len(costly.rows) + 1).rows.query("missed > 0.25")) == len(
         costly.rows
     )
-    precise = fit.decide(precision=0.6)
-    assert precise.rows["missed"].mean() >= 0.6
-    one_more = fit.decide(budget=len(precise.rows) + 1)
-    assert one_more.rows["missed"].mean() < 0.6
-    assert len(fit.decide(precision=1.0).rows) == 0
 
 
 def test_new_rows_can_be_decided_on(known):
@@ -175,12 +170,11 @@ def test_rows_of_the_fit_are_rated_by_all_that_is_known_of_them(false_marks):
     ("options", "message"),
     [
         ({}, "no rule"),
-        ({"budget": 5, "precision": 0.5}, "budget and precision"),
+        ({"budget": 5, "cost": (1, 1)}, "budget and cost"),
         ({"budget": 0}, "budget = 0"),
         ({"budget": 2.5}, "budget = 2.5"),
         ({"cost": (1, 0)}, "cost = "),
         ({"cost": (1, 2, 3)}, "cost = "),
-        ({"precision": 1.5}, "precision = 1.5"),
     ],
 )
 def test_unclear_rules_are_refused(known, options, message):
