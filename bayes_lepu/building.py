@@ -122,8 +122,7 @@ def from_trace(trace: Any, options: FitOptions) -> Fit:
     posterior = _checked(density, _posterior(trace))
     _refuse_other_rows(trace, data)
     z = density.layout.of_variables(posterior)
-    others = _others(density, posterior)
-    if not others:
+    if not _has_others(density, posterior):
         _warn_of_another_density(trace, density, z)
     chains, draws = z.shape[:2]
     attrs = posterior.attrs
@@ -131,8 +130,7 @@ def from_trace(trace: Any, options: FitOptions) -> Fit:
     options = replace(options.kept, sampler="pymc", **news)
     request = options.request(spec, data, chosen)
     found = request.modes_for_draws()
-    stats = stats_of(trace)
-    named = returned(request, found, z, stats)
+    named = returned(request, found, z, stats_of(trace))
     now = Provenance.now(options, attrs.get("sampling_time"))
     made = {"created_at": attrs.get("created_at", now.created_at), "sampler": options.sampler}
     return Fit(
@@ -146,7 +144,6 @@ def from_trace(trace: Any, options: FitOptions) -> Fit:
         provenance=replace(now, made_by="from_trace", **made),
         stats=named.stats,
         quality=named.quality,
-        others=others,
     )
 
 
@@ -218,27 +215,21 @@ def _checked(density: LogDensity, posterior: "xr.Dataset") -> "xr.Dataset":
     return posterior.sel(coords).transpose("chain", "draw", ...)
 
 
-def _others(density: LogDensity, posterior: "xr.Dataset") -> dict[str, Any]:
-    """The variables that the model does not know, such as those of terms, after saying so.
-
-    Draws of a model whose factors can be swapped are resampled, so that none can be kept beside.
-    """
+def _has_others(density: LogDensity, posterior: "xr.Dataset") -> bool:
+    """Whether there are variables that the model does not know, such as those of terms; says so."""
     stems = {block.stem for block in density.layout.blocks}
-    derived = {f"{name}_original" for name in stems} | {"pi", "c", "C"}
-    known = {block.name for block in density.layout.blocks} | stems | derived
-    known |= set(density.spec.propensity.components)
+    known = {block.name for block in density.layout.blocks} | stems | {"pi", "c", "C"}
+    known |= {f"{name}_original" for name in stems} | set(density.spec.propensity.components)
     more = sorted(str(name) for name in posterior.data_vars if name not in known)
-    if not more:
-        return {}
-    kept = not density.can_exchange
-    where = "fit.idata keeps them by name" if kept else "They are in the trace alone"
-    warnings.warn(
-        f"The trace also has {some(more)}, which model={density.spec.name!r} does not know. "
-        f"{where}; t, s, predictions, verdict and report of the fit leave them out.",
-        LepuWarning,
-        skip_file_prefixes=OWN_CODE,
-    )
-    return {name: posterior[name] for name in more} if kept else {}
+    if more:
+        warnings.warn(
+            f"The trace also has {some(more)}, which model={density.spec.name!r} does not know. "
+            "They are in the trace alone; t, s, predictions, verdict and report of the fit leave "
+            "them out.",
+            LepuWarning,
+            skip_file_prefixes=OWN_CODE,
+        )
+    return bool(more)
 
 
 def _warn_of_another_density(trace: Any, density: LogDensity, z: Any) -> None:

@@ -15,8 +15,6 @@ from bayes_lepu.data.weights import evenly_by_weight, total_and_error
 from bayes_lepu.errors import DataError, ModelError
 from bayes_lepu.fitted import Fit
 from bayes_lepu.links import Array
-from bayes_lepu.model.parameters import mean_of
-from bayes_lepu.model.row_sums import row_terms
 from bayes_lepu.runtime.interruption import stops_at_once
 
 if TYPE_CHECKING:
@@ -129,28 +127,17 @@ def _loo(fit: Fit) -> "az.ELPDData":
     groups = {"posterior": fit.tree["posterior"].to_dataset()[["b"]]}
     of_rows = {g: fit.tree[g].to_dataset() for g in ("log_likelihood", "observed_data")}
     of_rows["log_likelihood"] = of_rows["log_likelihood"].map(_without_ties)
-    many = fit.data.n * fit.draws.b.size > MANY_CELLS
-    weight = fit.data.weight if fit.data.weighted else None
-    if many and weight is not None:
-        rows = evenly_by_weight(weight, SOME_ROWS)
+    weight, some = fit.data.weight, SOME_ROWS
+    if fit.data.n * fit.draws.b.size > MANY_CELLS:
+        rows = evenly_by_weight(weight, some)
         of_rows = {g: values.isel(obs=rows) for g, values in of_rows.items()}
-        weight, many = np.full(SOME_ROWS, weight.sum() / SOME_ROWS), False
+        weight = np.full(some, weight.sum() / some)
     tree = xr.DataTree.from_dict(groups | of_rows)
-    if not many:
-        tree["log_likelihood"].load()  # ArviZ reads it several times
-        found = az.loo(tree, pointwise=True, reff=1.0)
-        if weight is None:
-            return found
-        return _weighted(found, tree["log_likelihood"].to_dataset()["l"], weight)
-    at_the_mean = row_terms(mean_of(fit.draws), fit.data)[0]
-    return az.loo_subsample(
-        tree,
-        observations=min(SOME_ROWS, fit.data.n),
-        method="plpd",
-        log_lik_fn=lambda observed, _: observed.copy(data=at_the_mean),
-        pointwise=True,
-        reff=1.0,
-    )
+    tree["log_likelihood"].load()  # ArviZ reads it several times
+    found = az.loo(tree, pointwise=True, reff=1.0)
+    if (weight == 1).all():
+        return found
+    return _weighted(found, tree["log_likelihood"].to_dataset()["l"], weight)
 
 
 def _weighted(loo: "az.ELPDData", values: "xr.DataArray", weight: Array) -> "az.ELPDData":

@@ -62,7 +62,7 @@ Known = tuple[float, float] | None
 class LabelClassifier(ClassifierMixin, BaseEstimator):
     """Base of both classifiers: a class t(x), a propensity s(x), and what follows from them."""
 
-    _learner: Any = None  # bends the class; it needs dense rows
+    class_learner: Any = None  # bends the class; it needs dense rows
 
     def _class_probability(self, X: Array) -> Array:
         """t(x) of checked rows."""
@@ -111,11 +111,11 @@ class LabelClassifier(ClassifierMixin, BaseEstimator):
         """Two classes only: labelled and unlabelled."""
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
-        tags.input_tags.sparse = not read_learner(self._learner)
+        tags.input_tags.sparse = not read_learner(self.class_learner)
         return tags
 
     def _checked(self, *tables: Any, **how: Any) -> Any:
-        sparse = False if read_learner(self._learner) else "csr"
+        sparse = False if read_learner(self.class_learner) else "csr"
         return validate_data(self, *tables, dtype=np.float64, accept_sparse=sparse, **how)
 
     def _rows(self, X: Any) -> Array:
@@ -156,12 +156,12 @@ class PUClassifier(LabelClassifier):
 
     Parameters
     ----------
-    model, class_link, class_learner, false_marks, orientation
-        As in `bayes_lepu.fit`, but for the default "psychm". "naive" and "scar" make no use of the
-        options ``selection_*``, so that one search can run over all models.
-    estimator : classifier of scikit-learn, optional
-        The ``class_learner`` under scikit-learn's name; searches reach its settings as
-        ``estimator__max_depth``.
+    model, class_link, class_learner
+        As in `bayes_lepu.fit`, but for the default "psychm". Searches reach the settings of a
+        learner as ``class_learner__max_depth``. "naive" and "scar" make no use of the options
+        ``selection_*``, so that one search can run over all models.
+    class_prior, label_frequency, false_marks, standardize, orientation
+        As in `bayes_lepu.fit`.
     class_penalty, selection_penalty : float, optional
         Weight C_a, C_α of the penalty on the slopes of t and of s. *Larger is stronger*: the
         opposite of scikit-learn's ``C``, which for L2 is 1/(2 C_a). For SPM keep
@@ -173,10 +173,6 @@ class PUClassifier(LabelClassifier):
         some are, the others are "l2" and 0.01.
     class_features, selection_features : sequence of names or positions, optional
         Columns that may enter t and s.
-    class_prior, label_frequency : (value, standard error), optional
-        π or c known from an external source, as one more observation.
-    standardize : bool
-        Penalise the slopes of standardised columns.
     random_state : int, RandomState or None
 
     Attributes
@@ -209,7 +205,6 @@ class PUClassifier(LabelClassifier):
     model: str = "psychm"
     class_link: Any = None
     class_learner: Any = "auto"
-    estimator: Any = None
     class_penalty: float | None = None
     selection_penalty: float | None = None
     class_norm: str | None = None
@@ -222,17 +217,6 @@ class PUClassifier(LabelClassifier):
     standardize: bool = True
     orientation: str = "sigma-norm"
     random_state: Any = None
-
-    @property
-    def _learner(self) -> Any:
-        if self.estimator is None:
-            return self.class_learner
-        if not (isinstance(self.class_learner, str) and self.class_learner == "auto"):
-            raise ModelError(
-                f"estimator={self.estimator!r} and class_learner={self.class_learner!r} are given; "
-                "both name the classifier that bends the class. Leave one of them out."
-            )
-        return self.estimator
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, audited: Any = None) -> Self:
         """Learn from rows X, visible labels y, and true classes where known (NaN elsewhere).
@@ -259,32 +243,26 @@ class PUClassifier(LabelClassifier):
         rows, l = self._read(X, y)
         keep, names = usable_columns(rows), getattr(self, "feature_names_in_", [])
         places = column_places(labels or [*names] or [f"x{j}" for j in range(rows.shape[1])])
-        selection = _positions("selection_features", self.selection_features, places, keep)
-        norms = {"a": self.class_norm, "alpha": self.selection_norm}
-        C = {"a": self.class_penalty, "alpha": self.selection_penalty}
+        options = self.get_params(deep=False)
+        del options["random_state"]
+        norms = {"a": options.pop("class_norm"), "alpha": options.pop("selection_norm")}
+        C = {"a": options.pop("class_penalty"), "alpha": options.pop("selection_penalty")}
+        for name in ("class_features", "selection_features"):
+            options[name] = _positions(name, options[name], places, keep)
         if self.model != AUTO and not get_model(self.model).has_selection:
-            norms, C, selection = {"a": norms["a"]}, {"a": C["a"]}, None
+            options["selection_features"] = norms["alpha"] = C["alpha"] = None
         if weight is not None:
             weight = _check_sample_weight(weight, rows, dtype=np.float64)
         found = fit_model(
             _table(rows, keep, names),
             l,
-            model=self.model,
-            class_link=self.class_link,
-            class_learner=self._learner,
             method="map",
             y=None if audited is None else np.asarray(audited),
             sample_weight=weight,
-            class_prior=self.class_prior,
-            label_frequency=self.label_frequency,
-            false_marks=self.false_marks,
-            class_features=_positions("class_features", self.class_features, places, keep),
-            selection_features=selection,
-            standardize=self.standardize,
             penalty=_given(norms),
             C=_given(C),
-            orientation=self.orientation,
             random_seed=self._seed(),
+            **options,
         )
         return found, keep
 

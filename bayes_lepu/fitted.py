@@ -100,8 +100,6 @@ class Fit:
         What was known of the rows when the fit was saved after its verdict, or without rows.
     choice : Choice, optional
         What ``model="auto"`` compared, the chosen model first; ``choice.to_frame()`` as a table.
-    others : mapping of str to DataArray
-        Of `from_trace`: draws of variables that the model does not know, such as those of terms.
 
     Examples
     --------
@@ -137,7 +135,6 @@ class Fit:
     levels: tuple[Array, Array] | None = None
     remembered: "Remembered | None" = None
     choice: Choice | None = None
-    others: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def method(self) -> str:

@@ -136,7 +136,6 @@ def test_columns_are_matched_by_name_and_other_variables_are_named():
     with pytest.warns(lepu.LepuWarning, match="The trace also has shop, which model='scar'"):
         fit = lepu.from_trace(posterior.isel(feature=[1, 0]), X, l, model="scar", random_seed=1)
     np.testing.assert_array_equal(fit.parameters.a, tiny_fit("scar").parameters.a)
-    np.testing.assert_array_equal(fit.idata["posterior"]["shop"], posterior["shop"])
 
 
 def test_draws_of_another_density_are_noticed():

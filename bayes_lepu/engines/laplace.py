@@ -122,11 +122,11 @@ class OneSided(Mixture):
 
 def one_sided(density: LogDensity, mixture: Mixture) -> Mixture:
     """The mixture with the curvature behind the walls, where the priors give signs."""
-    if not density.walls.any():
+    if not density.prior.wall.any():
         return mixture
     priors = {name: prior.unsigned() for name, prior in density.priors.items()}
     free = replace(density, priors=priors)
-    return OneSided(tuple(gaussian_near(free, g.mean) for g in mixture.parts), density.walls)
+    return OneSided(tuple(gaussian_near(free, g.mean) for g in mixture.parts), density.prior.wall)
 
 
 def gaussian_at(density: LogDensity, start: Array) -> Gaussian:

@@ -90,7 +90,7 @@ def fit_map(
 
 def _by_signs(density: LogDensity, best: Mode) -> tuple[orientation.SettledBy | None, float | None]:
     """Whether signs in the priors resolve the orientation, and with which probability."""
-    if not (density.can_exchange and density.walls.any()):
+    if not (density.can_exchange and density.prior.wall.any()):
         return None, None
     other = optimise(density, density.swap(best.z))
     back = distance(density.unpack(other.z), best.point, density.data.X) < SAME

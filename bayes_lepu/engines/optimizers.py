@@ -164,10 +164,10 @@ def _root_of(density: LogDensity, curvature: Array) -> Array:
 
 def _lbfgs_l1(density: LogDensity, start: Array, least: float) -> Array:
     """Where L-BFGS ends on a density with L1 penalties."""
-    units, rate = units_of(density), density.l1_rate
+    units, rate = units_of(density), density.prior.rate
     split = np.flatnonzero(rate)
     k, width = start.size, units.forward(np.where(rate > 0, 1.0, 0.0))[split]
-    C, center = rate[split] / width, density.loc[split] * width
+    C, center = rate[split] / width, density.prior.loc[split] * width
 
     def join(x: Array) -> Array:
         u = x[:k].copy()
@@ -199,7 +199,7 @@ def _lbfgs_l1(density: LogDensity, start: Array, least: float) -> Array:
             break
     z = units.back(u)
     at_center = split[u[split] == center]
-    z[at_center] = density.loc[at_center]  # exactly, whatever the units
+    z[at_center] = density.prior.loc[at_center]  # exactly, whatever the units
     return z
 
 
@@ -241,7 +241,7 @@ def units_of(density: LogDensity) -> Units:
         (at.a, at.b, data.class_mask),
         (at.alpha, at.beta, data.selection_mask),
     ):
-        alone = intercept.stop - intercept.start == 1 and not density.l1_rate[intercept].any()
+        alone = intercept.stop - intercept.start == 1 and not density.prior.rate[intercept].any()
         if alone and slope.stop - slope.start == mask.sum():
             width[slope] = sd[mask]
             factors.append((slope, intercept, mean[mask]))
@@ -272,9 +272,9 @@ def units_of(density: LogDensity) -> Units:
 
 def _slopes(density: LogDensity, z: Array, grad: Array) -> Array:
     """The gradient; 0 where an L1 penalty holds a coordinate at its centre."""
-    rate = density.l1_rate
+    rate = density.prior.rate
     beyond = np.sign(grad) * np.maximum(np.abs(grad) - rate, 0.0)
-    return np.where((z == density.loc) & (rate > 0), beyond, grad)
+    return np.where((z == density.prior.loc) & (rate > 0), beyond, grad)
 
 
 def kkt_residual(density: LogDensity, z: Array) -> float:
@@ -291,7 +291,7 @@ def polish(density: LogDensity, z: Array, max_steps: int = 10) -> Array:
 
     They move the coordinates away from their L1 centres, and none may cross its centre.
     """
-    rate, loc = density.l1_rate, density.loc
+    rate, loc = density.prior.rate, density.prior.loc
     if density.dim > MAX_DIM or density.data.n_annotators > 1:
         return z
     keep = (rate == 0) | (z != loc)

@@ -119,9 +119,9 @@ def settled_by_signs(density: LogDensity, z: Array, probability: float | None) -
     """
     if probability is None or probability < RESOLVED:
         return False
-    if not (density.can_exchange and density.walls.any()):
+    if not (density.can_exchange and density.prior.wall.any()):
         return False
-    here, there = (log_walls(density.walls, x) for x in (z, density.swap(z)))
+    here, there = (log_walls(density.prior.wall, x) for x in (z, density.swap(z)))
     return bool(here - there >= math.log(RESOLVED / (1 - RESOLVED)))
 
 

@@ -138,7 +138,7 @@ def _variances(density: LogDensity, z: Array) -> Array:
     """Variance of every coordinate at the mode; 0 where an L1 penalty holds it at its centre."""
     several = density.data.n_annotators > 1
     curvature = density.observed_information(z) if several else density.logp_grad_info(z)[2]
-    free = ~((density.l1_rate > 0) & (z == density.loc))
+    free = ~((density.prior.rate > 0) & (z == density.prior.loc))
     curvature, out = curvature[np.ix_(free, free)], np.zeros(z.size)
     if free.sum() > 400:  # the variance given the others, to spare an inverse
         out[free] = 1.0 / np.maximum(np.diag(curvature), 1e-3)

@@ -22,7 +22,7 @@ without one keep the prior they have, and z is the slope itself.
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import compress
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,20 +85,23 @@ class Block:
     """One row of the parameter table.
 
     ``transform`` leads from the natural value to the coordinates, whose readable names are
-    ``labels``. ``parameter`` is the name of the natural values in priors and results:
-    ``alpha_mean`` of the slopes ``z_alpha_mean`` in units of their scales, else the name.
+    ``labels``.
     """
 
     name: str  # of the PyMC variable
-    slot: Slot  # the part of the row formula it feeds
     role: Role  # the value; what annotators share, how far they differ; unknown scales of slopes
     transform: Transform
     dims: tuple[str, ...]
     labels: tuple[str, ...]
     prior: Prior
+    slot: Slot  # the part of the row formula it feeds
     stem: str  # the parameter it belongs to
-    parameter: str
     scales: SlopeScales | None = None  # of slopes in units of unknown scales, and of these scales
+
+    @property
+    def parameter(self) -> str:
+        """Name of the natural values in priors and results: ``alpha`` of the slopes ``z_alpha``."""
+        return self.name.removeprefix("z_") if self.role in ("value", "mean") else self.name
 
     @property
     def size(self) -> int:
@@ -205,32 +208,24 @@ def table(spec: "ModelSpec", data: PUData, priors: Priors) -> tuple[Block, ...]:
     carriers = with_priors(spec, data.n_annotators, visits=bool(data.visit_names))
     for name, (stem, role) in carriers.items():
         dims, labels = _entries(stem, spec, data)
-        block = partial(Block, slot=stem.slot, stem=stem.name)
+        make, prior = partial(Block, slot=stem.slot, stem=stem.name), priors[name]
         if role == "scale":
-            own = () if priors[name].is_known else (f"log {name}",)
-            given: dict[str, Any] = {
-                "transform": "log",
-                "dims": (),
-                "labels": own,
-                "prior": priors[name],
-            }
-            scales.append(block(name, role=role, parameter=name, **given))
+            own = () if prior.is_known else (f"log {name}",)
+            scales.append(make(name, role, "log", (), own, prior))
             labels = tuple(f"z of {c}, {who}" for who in data.annotators for c in labels)
             dims = ("annotator", *(("log_ratio",) if dims == ("rate",) else dims))
-            given = {"transform": "identity", "dims": dims, "labels": labels, "prior": STANDARD}
             z = f"z_{stem.name}"
-            deviations.append(block(z, role="deviation", parameter=z, **given))
-            continue
-        unknown = slope_scales(priors[name], len(labels))
-        given = {"transform": stem.transform, "dims": dims, "labels": labels, "scales": unknown}
-        given["prior"] = unknown.unit if unknown else priors[name]
-        values.append(block(f"z_{name}" if unknown else name, role=role, parameter=name, **given))
-        if unknown:
-            sigma, axis = f"sigma_{name}", "class_block" if stem.slot == "a" else "selection_block"
+            deviations.append(make(z, "deviation", "identity", dims, labels, STANDARD))
+        elif (unknown := slope_scales(prior, len(labels))) is None:
+            values.append(make(name, role, stem.transform, dims, labels, prior))
+        else:
+            z, sigma = f"z_{name}", f"sigma_{name}"
+            values.append(make(z, role, "identity", dims, labels, unknown.unit, scales=unknown))
             labels = tuple(f"log {sigma}[{term}]" for term in unknown.names) or (f"log {sigma}",)
-            given = {"transform": "log", "dims": (axis,) if unknown.names else (), "labels": labels}
-            given |= {"prior": unknown.prior, "scales": unknown, "parameter": sigma}
-            hypers.append(Block(sigma, slot=stem.slot, role="hyper", stem=name, **given))
+            axis = "class_block" if stem.slot == "a" else "selection_block"
+            dims = (axis,) if unknown.names else ()
+            make = partial(make, stem=name, scales=unknown)
+            hypers.append(make(sigma, "hyper", "log", dims, labels, unknown.prior))
     return (*values, *scales, *deviations, *hypers)
 
 

@@ -23,11 +23,11 @@ _part = compiled(inline=True)
 class Terms(NamedTuple):
     """The log prior density in numbers."""
 
-    loc: Array  # of every coordinate, `priors.prior.Numbers`
+    loc: Array  # of every coordinate, `priors.prior.Numbers`: the centre
     precision: Array
-    rate: Array
+    rate: Array  # of Laplace priors, 0 where the prior is smooth
     nu: Array
-    wall: Array
+    wall: Array  # steepness k of the wall Φ(k z) at zero, 0 where no sign is known
     is_log: NDArray[np.bool_]  # coordinates log σ with a half-normal prior on σ
     simplex: NDArray[np.intp]  # (groups, 2): first coordinate and number of coordinates
     exponents: Array  # (groups, components), of the components of each simplex

@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayes_lepu.data.pu_data import PUData
-from bayes_lepu.errors import ModelError
 from bayes_lepu.factors.factor import LARGEST
 from bayes_lepu.links import Array
 from bayes_lepu.model.blocks import Block, SlopeScales, Slot, table
@@ -252,11 +251,7 @@ class Layout:
         return alike and np.array_equal(self.columns["a"], self.columns["alpha"])
 
     def exchange(self) -> NDArray[np.intp]:
-        """Order of the coordinates after swapping the two factors of one annotator."""
-        if not self.mirrored:
-            raise ModelError(
-                "The factors cannot be swapped: their columns differ, or the scales of these."
-            )
+        """Order of the coordinates after swapping the two factors, where these are `mirrored`."""
         order, slots, at = np.arange(self.dim), self.by_slot, self.slices
         pairs = [(slots.a, slots.alpha), (slots.b, slots.beta)]
         pairs += [(at["sigma_a"], at["sigma_alpha"])] if "sigma_a" in at else []

@@ -67,11 +67,6 @@ class LogDensity:
         return self.layout.by_slot
 
     @property
-    def hyper(self) -> tuple[str, ...]:
-        """Slopes whose prior scales are unknown, in the order of their log σ coordinates."""
-        return tuple(block.stem for _, block, _ in self.layout.hyper)
-
-    @property
     def dim(self) -> int:
         """Number of coordinates."""
         return self.layout.dim
@@ -82,28 +77,14 @@ class LogDensity:
         return self.layout.names
 
     @cached_property
-    def _prior(self) -> Terms:
+    def prior(self) -> Terms:
+        """The log prior density in numbers, one of each kind for every coordinate."""
         return prior_terms(self.layout, jacobian=self.jacobian)
-
-    @property
-    def l1_rate(self) -> Array:
-        """Laplace rate C of every coordinate, 0 where the prior is smooth."""
-        return self._prior.rate
-
-    @property
-    def walls(self) -> Array:
-        """Steepness k of the wall Φ(k z) at zero of every coordinate, 0 where no sign is known."""
-        return self._prior.wall
 
     @cached_property
     def is_kinked(self) -> bool:
         """Whether any coordinate has a Laplace prior (L1), whose density has a kink."""
-        return bool(self.l1_rate.any())
-
-    @property
-    def loc(self) -> Array:
-        """Centre of every coordinate's prior, where it is a parabola or an absolute value."""
-        return self._prior.loc
+        return bool(self.prior.rate.any())
 
     @property
     def can_exchange(self) -> bool:
@@ -201,7 +182,7 @@ class LogDensity:
             linear=self.layout.terms,
             log_sigma=log_sigma,
             mean=mean,
-            terms=self._prior,
+            terms=self.prior,
         )
 
     def point(self, z: Array) -> Point:
@@ -226,7 +207,7 @@ class LogDensity:
     def _with_prior(self, z: Array, loglik: float, full_grad: Array) -> tuple[float, Array]:
         """Log density and gradient from the log-likelihood and its gradient in the full vector."""
         grad = compiled.collect(full_grad, z, self.constants)
-        value = loglik + compiled.log_prior(z, self._prior, grad)
+        value = loglik + compiled.log_prior(z, self.prior, grad)
         return value + self._add_known(z, grad), grad
 
     def _add_known(self, z: Array, grad: Array) -> float:
@@ -273,10 +254,6 @@ class LogDensity:
         there, grad_there = self.logp_grad(z[order])
         return *self.logp_grad(z), there, grad_there[order]
 
-    def loglik(self, z: Array) -> float:
-        """Log-likelihood alone."""
-        return float(self._total(row_sums.loglik_grad, z)[0])
-
     def observed_information(self, z: Array, *, with_prior: bool = True) -> Array:
         """Minus the Hessian of the log likelihood, by default of the log density."""
         info = self._total(row_sums.observed_information, z)[0]
@@ -287,11 +264,11 @@ class LogDensity:
 
     def log_prior(self, z: Array) -> float:
         """Log prior density alone (Jacobian included), up to a constant."""
-        return compiled.log_prior(z, self._prior, np.zeros(self.dim))
+        return compiled.log_prior(z, self.prior, np.zeros(self.dim))
 
     def prior_precision(self, z: Array) -> Array:
         """Minus the Hessian of the log prior (Jacobian included), 0 for Laplace priors."""
-        return prior_curvature(z, self._prior)
+        return prior_curvature(z, self.prior)
 
     def sample_prior(self, count: int, rng: np.random.Generator) -> Array:
         """Coordinates drawn from the prior, ``(count, dim)``."""

@@ -42,10 +42,7 @@ Entries = Callable[..., NDArray[Any]]
 
 def to_tree(fit: "Fit") -> xr.DataTree:
     """The DataTree of a fit with all its groups."""
-    stored = stored_groups(fit)
-    if fit.others:
-        stored["posterior"] = stored["posterior"].assign(fit.others)
-    groups = stored | {
+    groups = stored_groups(fit) | {
         "observed_data": xr.Dataset(
             {"l": ("obs", fit.data.l)}, coords={"obs": as_coordinate(fit.data.index)}
         ),

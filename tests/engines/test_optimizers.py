@@ -100,7 +100,7 @@ def test_l1_has_exact_zeros_and_satisfies_kkt(sparse_data, model, C):
     density = density_of(model, sparse_data, "l1", C)
     rng = np.random.default_rng(4)
     optimum = optimise(density, 0.3 * rng.normal(size=density.dim))
-    slopes = optimum.z[density.l1_rate > 0]
+    slopes = optimum.z[density.prior.rate > 0]
     assert np.sum(slopes == 0) >= 2
     assert np.sum(slopes != 0) >= 2
     assert optimum.converged
@@ -110,7 +110,7 @@ def test_l1_has_exact_zeros_and_satisfies_kkt(sparse_data, model, C):
 def test_l1_equals_an_independent_proximal_gradient_method(sparse_data):
     density = density_of("spm", sparse_data, "l1", 4.0)
     optimum = optimise(density, 0.3 * np.random.default_rng(5).normal(size=density.dim))
-    rate, step = density.l1_rate, 2.0 / sparse_data.n
+    rate, step = density.prior.rate, 2.0 / sparse_data.n
     z = optimum.z + 0.05 * np.random.default_rng(6).normal(size=density.dim)
     for _ in range(6000):
         smooth = density.logp_grad(z)[1] + rate * np.sign(z)

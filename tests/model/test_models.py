@@ -56,8 +56,7 @@ def _value_blocks(density, pymc_model):
     for v in pymc_model.value_vars:
         name = v.name.removesuffix("_log__").removesuffix("_logodds__").removesuffix("_simplex__")
         if name.startswith("sigma_"):
-            j = len(density.free) + density.hyper.index(name.removeprefix("sigma_"))
-            rows.append(eye[[j]])
+            rows.append(eye[density.layout.slices[name]])
         elif name == "rates":
             u, w = eye[density.blocks.rates]
             rows.append(np.stack([(2 * u - w) / 3, (2 * w - u) / 3]))

@@ -44,7 +44,8 @@ def test_parameters_are_recovered(model, seed):
     assert errors.max() < 0.6
     assert np.sqrt(np.mean(away**2)) > 0.3  # the errors are not simply too large
     # A likelihood-ratio statistic of the truth: chi-square with as many degrees of freedom.
-    statistic = 2 * (density.loglik(estimate) - density.loglik(wanted))
+    here, there = (density.logp(z) - density.log_prior(z) for z in (estimate, wanted))
+    statistic = 2 * (here - there)
     k = density.dim
     assert k - 4 * np.sqrt(2 * k) < statistic < k + 5 * np.sqrt(2 * k)
 
