@@ -164,23 +164,41 @@ def with_learned(data: "PUData", learners: Sequence[Any], random_seed: int) -> "
             "class_learner needs dense columns, and X is a sparse matrix. Use X.toarray(), or "
             "fewer columns (TruncatedSVD), or leave class_learner out."
         )
-    groups = None
+    target, weight = _target(data), data.weight
+    if min(target.sum(), (1 - target).sum()) < FEWEST_MARKS:
+        raise DataError(
+            f"class_learner learns the shape of the class from {int(target.sum())} marked and "
+            f"{int((1 - target).sum())} other rows; at least {FEWEST_MARKS} of each are needed. "
+            "Leave class_learner out: the class is then a straight line in the columns."
+        )
+    columns, groups = np.flatnonzero(_seen(data)), None
     if grouped := _grouped(data):
         widest = max(grouped, key=len)
         levels = data.X[:, widest] * data.scale[widest] + data.center[widest]
         groups = np.where(levels.max(axis=1) > 0.5, levels.argmax(axis=1), len(widest))
-    scores, learned = learn(
-        learners,
-        data.X,
-        np.flatnonzero(_seen(data)),
-        _target(data),
-        taken=data.feature_names,
-        weight=data.weight,
-        groups=groups,
-        random_seed=random_seed,
-    )
-    center, scale = column_moments(scores, data.weight)
-    return _with_columns(data, learned, scores, center, np.where(scale > 0, scale, 1.0))
+    seen, names = np.ascontiguousarray(data.X[:, columns]), list(data.feature_names)
+    scores: list[Array] = []
+    scorers: list[Any] = []
+    with threadpool_limits(1, user_api="openmp"):  # two threads take eight times the CPU of one
+        for k, learner in enumerate(learners):
+            seed = (random_seed + k) % 2**32
+            whole = _trained(_new(learner, data.n, seed), seen, target, weight)
+            score = None if groups is not None else _left_out(learner, whole, target)
+            if score is None:
+                score = np.empty(data.n)
+                for rest, fold in _folds(target, groups, random_seed):
+                    part = _new(learner, data.n, seed)
+                    part = as_arrays(_trained(part, seen[rest], target[rest], weight[rest]))
+                    score[fold] = _score(part, seen[fold])
+            scores.append(np.clip(score, SURE, 1 - SURE))
+            scorers.append(as_arrays(whole))
+            names.append(_name(learner, names))
+    found = np.column_stack(scores)
+    surest = np.minimum(SUREST * np.average(found, axis=0, weights=target * weight), 1.0)
+    learned = Learned(tuple(names[data.p :]), columns, tuple(scorers), surest)
+    found = _log_odds(found, surest)
+    center, scale = column_moments(found, weight)
+    return _with_columns(data, learned, found, center, np.where(scale > 0, scale, 1.0))
 
 
 def scored_by(like: "PUData", data: "PUData") -> "PUData":
@@ -232,51 +250,6 @@ def _seen(data: "PUData") -> NDArray[np.bool_]:
 def _target(data: "PUData") -> NDArray[np.int8]:
     """Whether anybody marked the row, or its class where audited."""
     return np.where(np.isnan(data.y), data.l, data.y).astype(np.int8)
-
-
-def learn(
-    learners: Sequence[Any],
-    X: Array,
-    columns: NDArray[np.intp],
-    target: NDArray[np.int8],
-    *,
-    taken: Sequence[str],
-    weight: Array,
-    groups: NDArray[np.intp] | None = None,
-    random_seed: int,
-) -> tuple[Array, Learned]:
-    """Cross-fitted log-odds of the rows, and the classifiers trained on all of them.
-
-    ``columns``: places in X of those the class may use; ``taken``: names that the new columns must
-    not have; ``groups``: rows of one group are left out together.
-    """
-    marks = int(min(target.sum(), (1 - target).sum()))
-    if marks < FEWEST_MARKS:
-        raise DataError(
-            f"class_learner learns the shape of the class from {int(target.sum())} marked and "
-            f"{int((1 - target).sum())} other rows; at least {FEWEST_MARKS} of each are needed. "
-            "Leave class_learner out: the class is then a straight line in the columns."
-        )
-    seen, n = np.ascontiguousarray(X[:, columns]), len(target)
-    scores: list[Array] = []
-    scorers: list[Any] = []
-    names: list[str] = []
-    with threadpool_limits(1, user_api="openmp"):  # two threads take eight times the CPU of one
-        for k, learner in enumerate(learners):
-            seed = (random_seed + k) % 2**32
-            whole = _trained(_new(learner, n, seed), seen, target, weight)
-            score = None if groups is not None else _left_out(learner, whole, target)
-            if score is None:
-                score = np.empty(n)
-                for rest, fold in _folds(target, groups, random_seed):
-                    part = _trained(_new(learner, n, seed), seen[rest], target[rest], weight[rest])
-                    score[fold] = _score(as_arrays(part), seen[fold])
-            scores.append(np.clip(score, SURE, 1 - SURE))
-            scorers.append(as_arrays(whole))
-            names.append(_name(learner, [*taken, *names]))
-    found = np.column_stack(scores)
-    levels = np.minimum(SUREST * np.average(found, axis=0, weights=target * weight), 1.0)
-    return _log_odds(found, levels), Learned(tuple(names), columns, tuple(scorers), levels)
 
 
 def _new(learner: Any, rows: int, seed: int) -> Any:

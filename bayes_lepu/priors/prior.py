@@ -73,8 +73,8 @@ class Family:
     takes: tuple[str, ...]  # of scale, loc, nu, concentration and parts
     constant: Callable[["Prior"], float]  # log of what normalises one entry
     draw: Callable[["Prior", np.random.Generator, Size], Array]
-    # The PyMC distribution by name, or what makes the variable, and its parameters.
-    pymc: Callable[["Prior"], tuple[str | Callable[..., Any], Mapping[str, Any]]]
+    # The PyMC distribution by name, and its parameters; "" where PyMC has none.
+    pymc: Callable[["Prior"], tuple[str, Mapping[str, Any]]]
     numbers: Callable[["Prior"], Numbers] = lambda prior: Numbers()
     support: Support = "real"  # where values live; a simplex along the last axis
     components: int = 0  # how many numbers ``concentration`` holds
@@ -279,25 +279,42 @@ class Prior:
 
         parts = (self.parts[0],) if len(set(self.parts)) == 1 else self.parts or (self,)
         distributions, given = zip(*(part.form.pymc(part) for part in parts), strict=True)
-        if len(set(distributions)) == 1:
-            # As float64: PyTensor takes a plain 1.5 for a float32, with a logarithm of 7 digits.
-            stacked = {k: np.array([numbers[k] for numbers in given], float) for k in given[0]}
-            numbers = {k: v[0] if len(parts) == 1 else v for k, v in stacked.items()}
-            make, of_dims = distributions[0], {"dims": dims}
-            if make == "Deterministic":
-                numbers, of_dims = {"var": pt.constant(numbers["var"])}, {}
-            make = getattr(pm, make) if isinstance(make, str) else make
-            return make(name, **numbers, **of_dims)
+        if len(set(distributions)) > 1 or not distributions[0]:
+            return self._custom_variable(name, dims)
+        # As float64: PyTensor takes a plain 1.5 for a float32, with a logarithm of 7 digits.
+        stacked = {k: np.array([numbers[k] for numbers in given], float) for k in given[0]}
+        numbers = {k: v[0] if len(parts) == 1 else v for k, v in stacked.items()}
+        if distributions[0] == "Deterministic":
+            return pm.Deterministic(name, pt.constant(numbers["var"]))
+        return getattr(pm, distributions[0])(name, dims=dims, **numbers)
+
+    def _custom_variable(self, name: str, dims: Any) -> Any:
+        """A variable with the density of `Numbers`: of several families, or of a known sign.
+
+        `pymc.SkewNormal` has a density of seven digits, and -inf far beyond the wall.
+        """
+        import pymc as pm
+        import pytensor.tensor as pt
+
+        n = Numbers(*(np.asarray(values, dtype=float) for values in self.numbers))
+        constant = np.squeeze([part.log_normalizer() for part in self.parts or (self,)])
+        nu = np.where(n.nu == 0, 1.0, n.nu)
 
         def logp(value: Any, _: Any) -> Any:
-            with pm.Model(model=None):  # only their densities are wanted, not the variables
-                parts = [part.variable(f"part {j}") for j, part in enumerate(self.parts)]
-            return pt.stack([pm.logp(part, value[j]) for j, part in enumerate(parts)])
+            off = value - n.loc
+            square = n.precision * off**2
+            heavy = -0.5 * (nu + 1) * pt.log1p(square / nu)
+            x = -n.wall * value / np.sqrt(2.0)
+            near, far = pt.minimum(x, 0), pt.maximum(x, 0)
+            beyond = pt.log(np.float64(0.5) * pt.erfcx(far)) - far**2
+            wall = pt.switch(x < 0, pt.log(np.float64(0.5) * pt.erfc(near)), beyond)
+            body = pt.switch(np.equal(n.nu, 0), -0.5 * square, heavy) - n.rate * pt.abs(off)
+            return body + pt.switch(np.equal(n.wall, 0), 0.0, wall) + constant
 
         def draw(_: Any, rng: Any = None, size: Any = None) -> Any:
-            return self.sample(rng, (*(size or ())[:-1], len(self.parts)))
+            return self.sample(rng, size or n.loc.shape)
 
-        places = np.arange(len(self.parts))
+        places = np.zeros(n.loc.shape)
         return pm.CustomDist(name, places, logp=logp, random=draw, dims=dims, signature="()->()")
 
     def to_dict(self) -> dict[str, Any]:
@@ -317,42 +334,21 @@ class Prior:
 
 def _signed(name: str, sign: float) -> Family:
     k = sign * SIGN_SHAPE
+
+    def draw(p: Prior, rng: np.random.Generator, size: Size) -> Array:
+        """δ |u₀| + √(1 - δ²) u₁ of two normals, with the sign of k."""
+        inside, around = np.abs(rng.normal(size=size)), rng.normal(size=size)
+        return p.known_scale * (k * inside + around) / np.hypot(1.0, k)
+
     return Family(
         name,
         ("scale",),
         sign=sign,
         numbers=lambda p: Numbers(0.0, p.known_scale**-2, wall=k / p.known_scale),
         constant=lambda p: math.log(2 / p.known_scale) - LOG_ROOT_2PI,
-        draw=lambda p, rng, size: _draw_skew_normal(p.known_scale, k, rng, size),
-        pymc=lambda p: (_skew_normal, {"sigma": p.known_scale, "alpha": k}),
+        draw=draw,
+        pymc=lambda p: ("", {}),
     )
-
-
-def _draw_skew_normal(sigma: Any, alpha: Any, rng: np.random.Generator, size: Size) -> Array:
-    """δ |u₀| + √(1 - δ²) u₁ of two normals, with the sign of alpha."""
-    inside, around = np.abs(rng.normal(size=size)), rng.normal(size=size)
-    return sigma * (alpha * inside + around) / np.hypot(1.0, alpha)
-
-
-def _skew_normal(name: str, *, sigma: Any, alpha: Any, dims: Any) -> Any:
-    """`pymc.SkewNormal`, whose own density has seven digits and is -inf far beyond the wall."""
-    import pymc as pm
-    import pytensor.tensor as pt
-
-    half, root_2 = np.float64(0.5), np.float64(math.sqrt(2))
-
-    def logp(value: Any, sigma: Any, alpha: Any) -> Any:
-        x = -alpha * value / (sigma * root_2)
-        near, far = pt.minimum(x, 0), pt.maximum(x, 0)
-        wall = pt.switch(x < 0, pt.log(half * pt.erfc(near)), pt.log(half * pt.erfcx(far)) - far**2)
-        level = np.float64(math.log(2) - LOG_ROOT_2PI) - pt.log(sigma)
-        return wall + level - half * (value / sigma) ** 2
-
-    def draw(sigma: Any, alpha: Any, rng: Any = None, size: Any = None) -> Any:
-        return _draw_skew_normal(sigma, alpha, rng, np.shape(sigma) if size is None else size)
-
-    options = {"logp": logp, "random": draw, "signature": "(),()->()"}
-    return pm.CustomDist(name, sigma, alpha, dims=dims, **options)
 
 
 def _nothing_to_draw(prior: Prior, rng: np.random.Generator, size: Size) -> Array:
@@ -446,7 +442,7 @@ FAMILIES = {
             draw=lambda p, rng, size: np.stack(
                 [q.sample(rng, size[:-1]) for q in p.parts], axis=-1
             ),
-            pymc=lambda p: ("CustomDist", {}),  # made by `columns_variable`
+            pymc=lambda p: ("", {}),
         ),
     )
 }

@@ -18,7 +18,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
 import bayes_lepu as lepu
-from bayes_lepu.data.learned import FEWEST_MARKS, Kernel, Trees, as_arrays, learn, trained
+from bayes_lepu.data.learned import FEWEST_MARKS, Kernel, Trees, as_arrays, trained, with_learned
+from bayes_lepu.data.reading import read_data
 from bayes_lepu.errors import DataError, FileFormatError, ModelError
 
 MAP = {"method": "map", "random_seed": 1, "progressbar": False}
@@ -60,25 +61,22 @@ def test_trees_as_arrays_predict_what_the_classifier_does(classifier, rng):
 
 def test_scores_of_the_rows_are_of_classifiers_that_did_not_see_them(rng):
     X, noise = rng.normal(size=(600, 4)), (rng.random(600) < 0.3).astype(np.int8)
-    options = {"taken": (), "weight": np.ones(len(X)), "random_seed": 3}
-    learners = ["boosting", "kernel", "trees"]
-    scores, learned = learn(learners, X, np.arange(4), noise, **options)
-    own = [roc_auc_score(noise, column) for column in scores.T]
-    seen = [roc_auc_score(noise, column) for column in learned.log_odds(X).T]
+    data = with_learned(read_data(X, noise), ["boosting", "kernel", "trees"], 3)
+    own = [roc_auc_score(noise, column) for column in data.X[:, 4:].T]
+    seen = [roc_auc_score(noise, column) for column in data.learned.log_odds(data.X).T]
     assert max(own) < 0.6  # labels are noise; the standard error of an AUC is .025 here
     assert min(seen[0], seen[2]) > 0.8
 
 
 def test_rows_of_a_group_are_left_out_together(rng):
-    X, groups = rng.normal(size=(900, 1)), np.repeat(np.arange(90), 10)
-    rates = rng.choice([0.0, 1.0], size=90, p=[0.7, 0.3])
-    X = np.column_stack([X, groups])  # a column that gives the group away
-    target = rates[groups].astype(np.int8)
-    options = {"taken": (), "weight": np.ones(len(X)), "random_seed": 3}
-    apart, _ = learn(["boosting"], X, np.arange(2), target, **options)
-    together, _ = learn(["boosting"], X, np.arange(2), target, groups=groups, **options)
-    assert roc_auc_score(target, apart[:, 0]) > 0.95
-    assert roc_auc_score(target, together[:, 0]) < 0.75
+    X = pd.DataFrame({"x": rng.normal(size=900), "place": np.repeat(np.arange(90), 10)})
+    target = rng.choice([0, 1], size=90, p=[0.7, 0.3])[X["place"]]
+    aucs = []
+    for formula in ("~ x + place", "~ x + place + (1 | place)"):  # place gives the group away
+        data = with_learned(read_data(X, target, class_features=formula), ["boosting"], 3)
+        aucs.append(roc_auc_score(target, data.X[:, -1]))
+    assert aucs[0] > 0.95
+    assert aucs[1] < 0.75
 
 
 def test_a_curved_class_is_learned():
