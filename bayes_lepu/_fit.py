@@ -110,10 +110,10 @@ def fit(options: FitOptions) -> Fit:
         unknown scale (``sigma_a``); a point estimate takes it from its marginal likelihood.
     exclude : sequence of str
         Columns of X that are no features; new rows may have them too.
-    missing : {"error", "drop", "indicator", "impute"}
-        What to do about missing cells of X: refuse them; leave out their rows; put the mean there
-        and add a column that says so (a level of its own for a category); or put the mean, or the
-        most frequent level, there. What is put there is learned from these rows and kept.
+    missing : {"error", "indicator", "impute"}
+        What to do about missing cells of X: refuse them; put the mean there and add a column that
+        says so (a level of its own for a category), where no formula names the columns; or put the
+        mean, or the most frequent level, there. It is learned from these rows and kept.
     standardize : bool
         Work on standardised columns; penalties and priors refer to that scale. Those of a sparse
         matrix are divided by their largest values and not centred.

@@ -143,8 +143,6 @@ def read_dask(
     **options: Any,
 ) -> PUData:
     """The data of a Dask collection; see `read_data` for the options."""
-    if missing == "drop":
-        raise DataError("missing='drop' needs the table in memory. Use X.dropna(), which is lazy.")
     frame, roles = _with_roles(X, l, y, sample_weight, false_marks=false_marks)
     raw = list(frame.to_delayed())
     sizes, counts, weights = _count(raw, roles)

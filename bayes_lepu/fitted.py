@@ -288,16 +288,12 @@ class Fit:
         """
         return summaries.annotator_table(self, ci_prob)
 
-    def accept_unseen(self, how: str) -> Self:
+    def accept_unseen(self) -> Self:
         """The same fit, which takes new rows with levels that no training row had.
 
-        Parameters
-        ----------
-        how : {"average", "reference", "error"}
-            What stands in for such a level: an average row of that column, or the reference level;
-            ``error`` refuses such rows.
+        The most frequent level stands in for them.
         """
-        encoding = self.data.encoding.accept_unseen(how)
+        encoding = replace(self.data.encoding, accepts_unseen=True)
         own = {
             f.name: vars(self.data)[f.name] for f in fields(self.data) if f.name in vars(self.data)
         }

@@ -194,9 +194,7 @@ def test_bad_input_is_an_error_that_says_what_is_expected(plain, what):
         lepu.fit(*given(plain), **OPTIONS)
 
 
-def test_rows_to_leave_out_and_rows_to_rate(plain, whole):
-    with pytest.raises(lepu.DataError, match=r"X\.dropna"):
-        lepu.fit(cut(plain), "marked", missing="drop", **OPTIONS)
+def test_rows_to_rate(plain, whole):
     with pytest.raises(lepu.DataError, match="Dask DataFrame is expected"):
         lepu.dask.predict_proba(whole, plain)
     with pytest.raises(lepu.DataError, match=r"lepu\.dask\.predict_proba"):

@@ -30,7 +30,7 @@ OTHERS = {  # values of an option, the last of them wrong
     "class_features": (["c0"], "~ c0", "~ c0 + c1", "~ bs(c0, df=4)", "~ (1 | c1)", []),
     "selection_features": (["c1"], ["c0"], "~ c1", "~ c0:c1", "~ log1p(c1)", "~ 1 << 9"),
     "exclude": (["c1"], ["c9"]),
-    "missing": ("drop", "indicator", "impute", "guess"),
+    "missing": ("indicator", "impute", "guess"),
     "standardize": (False, "no"),
     "penalty": ("l2", "l1", "none", {"a": "l1", "alpha": "l2"}, "l3"),
     "C": (0, 1e-12, 1e-3, 1, np.float32(0.5), {"a": 1, "alpha": 0.1}, 1e6, 1e200, np.nan),

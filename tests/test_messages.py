@@ -146,7 +146,7 @@ MISTAKES = {
         "Leave the option out",
     ),
     "mistyped excluded column": (fitting(exclude=["dept"]), "'dept'", "Did you mean 'depth'"),
-    "mistyped treatment": (fitting(missing="inpute"), "Did you mean 'impute'", "drop"),
+    "mistyped treatment": (fitting(missing="inpute"), "Did you mean 'impute'", "indicator"),
     "audits against the labels": (
         fitting(y=np.where(L, 0, np.nan)),
         r"20 row\(s\)",

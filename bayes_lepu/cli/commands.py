@@ -30,7 +30,7 @@ from bayes_lepu.cli.files import (
     write_table,
 )
 from bayes_lepu.cli.terminal import Terminal
-from bayes_lepu.data.encoding import UNSEEN, level_text
+from bayes_lepu.data.encoding import level_text
 from bayes_lepu.data.frames import take_column
 from bayes_lepu.datasets import load_demo
 from bayes_lepu.errors import DataError, LepuError, LepuWarning, ModelError
@@ -196,21 +196,12 @@ def write_all(
 
 
 def predicted_rows(result: Fit, frame: pd.DataFrame) -> pd.DataFrame:
-    """Labels, audits and predictions for the rows of a file, but for those audited as negative.
-
-    Rows left out for their blank cells keep a line of their own, without an answer.
-    """
+    """Labels, audits and predictions for the rows of a file, but for those audited as negative."""
     data = result.data
-    X = frame[list(data.user_columns)]
-    kept = np.ones(len(frame), dtype=bool)
-    if data.encoding.dropped:
-        blank = X.astype(str).apply(lambda column: column.str.strip() == "")
-        kept = ~(X.isna() | blank).any(axis=1).to_numpy()
-    table = prediction_table(result, X[kept]).set_axis(np.flatnonzero(kept))
-    table.insert(0, "label", pd.array(data.l, dtype="Int8"))
+    table = prediction_table(result, frame[list(data.user_columns)])
+    table.insert(0, "label", data.l)
     if not np.isnan(data.y).all():
         table.insert(1, "audited", pd.array(data.y, dtype="Int8"))
-    table = table.reindex(range(len(frame))).set_axis(frame.index)
     return table[(table["audited"] != 0).fillna(True)] if "audited" in table else table
 
 
@@ -234,7 +225,11 @@ def predict_options(parser: argparse.ArgumentParser) -> None:
         "--out", type=Path, help="CSV or Parquet to write; default <name of data>-predictions.csv"
     )
     parser.add_argument("--overwrite", action="store_true", help="replace an earlier file")
-    parser.add_argument("--unseen", choices=UNSEEN, help="levels that the fit has not seen")
+    parser.add_argument(
+        "--accept-unseen",
+        action="store_true",
+        help="the most frequent level stands in for levels that the fit has not seen",
+    )
     _table_options(parser)
 
 
@@ -243,8 +238,8 @@ def run_predict(args: argparse.Namespace, terminal: Terminal) -> None:
     out = args.out or Path(f"{args.data.name.split('.')[0]}-predictions.csv")
     check_output(out, (args.fit, args.data), overwrite=args.overwrite)
     fit = load(args.fit)
-    if args.unseen is not None:
-        fit = fit.accept_unseen(args.unseen)
+    if args.accept_unseen:
+        fit = fit.accept_unseen()
     terminal.stage(f"Predicting the rows of {args.data}")
     with about(args.data):
         frame = read_frame(

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from bayes_lepu.data.formulas import Design, gap_name, is_group, learn_design
+from bayes_lepu.data.formulas import Design, is_group, learn_design
 from bayes_lepu.data.frames import Table, check_names, check_table, match_columns, numbers
 from bayes_lepu.data.problems import Problem, ProblemKind, TableError, first_row
 from bayes_lepu.data.weights import counted_rows
@@ -24,8 +24,7 @@ from bayes_lepu.errors import DataError
 from bayes_lepu.links import Array
 from bayes_lepu.suggestions import did_you_mean, some, unknown
 
-MISSING = ("error", "drop", "indicator", "impute")
-UNSEEN = ("error", "average", "reference")
+MISSING = ("error", "indicator", "impute")
 NO_VALUE = "(missing)"  # the level of a category's missing cells
 # More levels than this make more columns than most tables have information for; a table of
 # countries (about 200) still passes.
@@ -131,6 +130,11 @@ def text_among_numbers(cells: pd.Series, name: str) -> Problem | None:
     return Problem(ProblemKind.TEXT_AMONG_NUMBERS, name, said)
 
 
+def gap_name(column: str) -> str:
+    """Name of the column that shows which cells of another one had no value."""
+    return f"{column} missing"
+
+
 @dataclass(frozen=True)
 class Column:
     """How one column of the user's is read, before it becomes columns of numbers."""
@@ -149,7 +153,7 @@ class Column:
         return (self.name, gap_name(self.name)) if self.indicator else (self.name,)
 
     @classmethod
-    def learn(cls, name: str, cells: pd.Series, weight: Array, *, missing: str) -> "Column":
+    def learn(cls, name: str, cells: pd.Series, weight: Array, missing: str) -> "Column":
         """From training cells; the reference is the most frequent level."""
         gaps = cells.isna().to_numpy()
         count, filled = int(gaps.sum()), missing in ("indicator", "impute")
@@ -198,12 +202,10 @@ class Encoding:
     """How a table becomes columns of numbers."""
 
     columns: tuple[Column, ...] = ()  # of the user's; empty where all are plain numbers
-    # Of the columns of numbers over the training rows, where some column has levels.
-    means: tuple[float, ...] = ()
     missing: str = "error"  # one of `MISSING`
-    unseen: str = "error"  # one of `UNSEEN`: what stands in for a level that no training row had
+    # Whether the most frequent level stands in for one that no training row had.
+    accepts_unseen: bool = False
     aside: tuple[str, ...] = ()  # the user's columns that are no features; new rows may have them
-    dropped: int = 0  # training rows left out for their missing cells
     design: Design | None = None  # the formulas, where the columns come from formulas
 
     @property
@@ -242,16 +244,9 @@ class Encoding:
             treated = {
                 "indicator": "filled by the mean, with a column that says so",
                 "impute": "filled by the mean or the most frequent level",
-                "drop": f"{self.dropped} rows left out",
             }
             parts.append(f"missing cells {some(gaps)}: {treated[self.missing]}")
         return "; ".join(parts)
-
-    def accept_unseen(self, how: str) -> "Encoding":
-        """The same encoding with another choice for levels that no training row had."""
-        if how not in UNSEEN:
-            raise DataError(unknown("unseen", how, UNSEEN))
-        return replace(self, unseen=how)
 
     def to_dict(self) -> dict[str, Any]:
         """A value that JSON knows."""
@@ -281,61 +276,39 @@ def learn_table(
     aside: tuple[str, ...],
     design: Design | None,
     weight: Array,
-) -> tuple[Any, Encoding, NDArray[np.bool_] | None]:
-    """Training rows as numbers, how new rows become numbers, and which rows were kept.
-
-    All rows are kept where there is no mask of them.
-    """
+) -> tuple[Any, Encoding]:
+    """Training rows as numbers, and how new rows become numbers."""
     if missing not in MISSING:
         raise DataError(unknown("missing", missing, MISSING))
+    if design is not None and missing == "indicator":
+        raise DataError(
+            "missing='indicator' adds columns, and formulas name theirs; missing='impute' is "
+            "expected. Or add the column to the table: df.assign(no_age=df['age'].isna() * 1)."
+        )
     check_table(table)
     encoding = Encoding(missing=missing, aside=aside, design=design)
     plain = table.cells if table.is_sparse else None if design else _floats(table)
     if plain is not None:
-        return plain, encoding, None
-    cells, complete = _training_cells(table, design, missing)
-    counts = {name: int(found.isna().sum()) for name, found in cells.items()}
-    kept = None
-    if missing == "drop" and not complete.all():
-        if not complete.any():
-            raise DataError(
-                f"Every one of the {len(complete)} rows has a missing cell, so missing='drop' "
-                f"leaves none. Columns: {some([f'{n} ({k})' for n, k in counts.items() if k])}. "
-                "Use missing='indicator' or 'impute', or leave out the emptiest columns."
-            )
-        kept, weight = complete, weight[complete]
-        encoding = replace(encoding, dropped=int((~complete).sum()))
-        cells = {name: read_cells(found[kept], name) for name, found in cells.items()}
-    columns = [Column.learn(name, found, weight, missing=missing) for name, found in cells.items()]
+        return plain, encoding
+    cells = _training_cells(table, design, missing)
+    columns = tuple(Column.learn(name, own, weight, missing) for name, own in cells.items())
     if problems := [Problem(ProblemKind.CONSTANT, c.name) for c in columns if not c.names]:
         raise TableError(problems)
-    gaps = [c.name for c in columns if c.indicator]
-    check_names([*table.names, *map(gap_name, gaps)])
     frame = _clean(columns, cells)[0]
     if design is not None:
-        weighted = weight.any() and (weight != 1).any()
-        counted = frame.iloc[counted_rows(weight, 1_000_000)] if weighted else None
-        design = learn_design(design, frame, gaps, counted)
-    # Of dropped rows the counts stay known, although the columns were learned without them.
-    columns = [replace(c, missing=counts[c.name]) for c in columns]
-    encoding = replace(encoding, columns=tuple(columns), design=design)
+        design = learn_design(design, frame.iloc[counted_rows(weight, 1_000_000)])
+    encoding = replace(encoding, columns=columns, design=design)
     check_names(encoding.names)
     values = _numbers(frame, encoding)
-    if any(c.levels for c in columns):
-        with np.errstate(over="ignore", invalid="ignore"):
-            means = weight @ values / max(float(weight.sum()), 1e-300)
-        encoding = replace(encoding, means=tuple(means.tolist()))
-    elif design is None and not any(c.missing or c.fill is not None for c in columns):
+    if design is None and not any(c.levels or c.missing or c.fill is not None for c in columns):
         encoding = replace(encoding, columns=())
-    return values, encoding, kept
+    return values, encoding
 
 
-def _training_cells(
-    table: Table, design: Design | None, missing: str
-) -> tuple[dict[str, Any], NDArray[np.bool_]]:
-    """The cells of every column, and which rows are complete; or all that is wrong with them."""
+def _training_cells(table: Table, design: Design | None, missing: str) -> dict[str, pd.Series]:
+    """The cells of every column, or all that is wrong with them."""
     by_level = () if design is None else design.by_level
-    cells: dict[str, Any] = {}
+    cells: dict[str, pd.Series] = {}
     problems: list[Problem] = []
     for name, column in table.cells.items():
         found = read_cells(column, name, by_level=name in by_level)
@@ -357,7 +330,7 @@ def _training_cells(
             if len(present) and (present == present[0]).all():
                 problems.append(Problem(ProblemKind.CONSTANT, name))
         raise TableError(problems, facts={"kept": int(complete.sum()), "rows": len(complete)})
-    return cells, complete
+    return cells
 
 
 def _floats(table: Table) -> Array | None:
@@ -396,7 +369,7 @@ def encode_rows(table: Table, encoding: Encoding, names: tuple[str, ...], *, nam
         else:
             cells[column.name] = found
     clean, new = _clean([c for c in columns if c.name in cells], cells)
-    if encoding.unseen == "error":  # an unseen level of a group is an average group
+    if not encoding.accepts_unseen:  # an unseen level of a group is an average group
         alone = {v for term, _, used in encoding.groups if not is_group(term) for v in used}
         for name in (name for name in new if name in alone):
             levels = sorted({str(level) for level in cells[name][new[name]]})
@@ -433,11 +406,8 @@ def _numbers(
         frame = pd.get_dummies(frame, drop_first=True, prefix_sep="=", dtype=float)
     values = frame.loc[:, names].to_numpy(dtype=float, copy=bool(new))
     for term, own, variables in encoding.groups if new else ():
-        rows = [new[v] for v in variables if v in new]
-        if rows and (is_group(term) or encoding.unseen == "average"):
-            at = [names.index(name) for name in own]
-            stands_in = 0.0 if is_group(term) else [encoding.means[j] for j in at]
-            values[np.ix_(np.any(rows, axis=0), at)] = stands_in
+        if is_group(term) and variables[0] in new:
+            values[np.ix_(new[variables[0]], [names.index(name) for name in own])] = 0.0
     return values
 
 

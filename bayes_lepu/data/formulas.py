@@ -24,7 +24,7 @@ from bayes_lepu.errors import DataError
 from bayes_lepu.links import Array
 from bayes_lepu.suggestions import did_you_mean, some
 
-SPLINES = ("bs", "cr", "cc")
+SPLINES = ("bs", "cr")
 SIMPLE = ("log", "log2", "log10", "log1p", "exp", "sqrt", "abs")
 FUNCTIONS = (*SPLINES, "poly", *SIMPLE, "center", "scale", "C", "I")
 MOST = 200  # columns of a spline or polynomial, entries of a list: more than labels can support
@@ -32,7 +32,7 @@ MOST = 200  # columns of a spline or polynomial, entries of a list: more than la
 MOST_TERMS, MOST_TEXT, MOST_NODES = 3000, 50_000, 1000
 MOST_NUMBER = 1e100  # which no unit of measurement needs, and whose digits cost nothing
 GROUP = re.compile(r"\(\s*1\s*\|\s*(\w+|`[^`]+`)\s*\)")
-SPLINE = re.compile(r"\b(bs|cr|cc)\(")
+SPLINE = re.compile(r"\b(bs|cr)\(")
 ARGUMENT = "value"  # of a spline whose own argument is left out
 OPERATORS = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.Pow, ast.UAdd, ast.USub)
 PARTS = (ast.Expression, ast.Call, ast.keyword, ast.BinOp, ast.UnaryOp, ast.List, ast.Tuple)
@@ -49,7 +49,6 @@ class Design:
     state: str = "{}"  # what the functions learned, by term: numbers as JSON
     # Each term with its columns and the user's columns in it.
     terms: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = ()
-    gaps: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())  # with an indicator of missing cells
     owned: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())  # the columns of each factor
 
     @property
@@ -91,36 +90,27 @@ class Design:
     def argument(self, term: str, columns: Array) -> Array | None:
         """The argument of a spline in rows with these columns; None for other terms.
 
-        It is a sum of the columns of a spline that holds straight lines. Of a cyclic one it is
-        that of the nearest point of the curve.
+        Splines hold straight lines, so that it is a sum of their columns.
         """
-        curve = self.curve(term, 1000)  # as fine as the argument of a cyclic spline is found
+        curve = self.curve(term, 1000)
         if curve is None:
             return None
         x, along = curve
-        with_one = np.column_stack([np.ones(x.size), along])
-        weights = np.linalg.lstsq(with_one, x, rcond=None)[0]
-        if np.max(np.abs(with_one @ weights - x)) <= 1e-9 * np.ptp(x):
-            return weights[0] + columns @ weights[1:]
-        return x[[np.argmin(((along - row) ** 2).sum(axis=1)) for row in columns]]
+        weights = np.linalg.lstsq(np.column_stack([np.ones(x.size), along]), x, rcond=None)[0]
+        return weights[0] + columns @ weights[1:]
 
     def evaluate(self, frame: pd.DataFrame) -> pd.DataFrame:
         """The columns for rows without missing cells, categories with their training levels."""
         state = self._learned
         columns: dict[str, Array] = {}
-        for text, groups, gaps in zip(self.formulas, self.groups, self.gaps, strict=True):
-            columns |= _columns(text, frame, state, groups, gaps)[0]
+        for text, groups in zip(self.formulas, self.groups, strict=True):
+            columns |= _columns(text, frame, state, groups)[0]
         return pd.DataFrame(columns, index=frame.index)
 
 
 def is_group(term: str) -> bool:
     """Whether a term is that of group intercepts."""
     return term.startswith("1 | ")
-
-
-def gap_name(column: str) -> str:
-    """Name of the column that shows which cells of another one had no value."""
-    return f"{column} missing"
 
 
 def is_interaction(term: str) -> bool:
@@ -224,24 +214,15 @@ def _sum_of(option: str, columns: Any) -> str:
     return "~ " + " + ".join(f"`{name}`" for name in columns)
 
 
-def learn_design(
-    design: Design, frame: pd.DataFrame, gaps: Sequence[str], counted: pd.DataFrame | None = None
-) -> Design:
-    """The same with what the functions learn from these rows, or from ``counted`` ones.
-
-    The columns ``gaps`` have an indicator of missing cells in the factors that use them.
-    """
+def learn_design(design: Design, frame: pd.DataFrame) -> Design:
+    """The same with what the functions learn from these rows."""
     state: dict[str, Any] = {}
     terms: Terms = {}
-    owned, of_factors = [], []
+    owned = []
     for text, groups in zip(design.formulas, design.groups, strict=True):
-        used = {name for _, variables in _read(text) for name in variables}
-        mine = tuple(name for name in gaps if name in used)
-        rows = frame if counted is None else counted
-        found, of_terms, learned = _columns(text, rows, state, groups, mine)
+        found, of_terms, learned = _columns(text, frame, state, groups)
         state |= learned
         owned.append(tuple(found))
-        of_factors.append(mine)
         for term, (own, variables) in of_terms.items():  # the coding of two formulas may differ
             before = terms[term][0] if term in terms else ()
             terms[term] = (tuple(dict.fromkeys((*before, *own))), variables)
@@ -252,7 +233,6 @@ def learn_design(
         design.groups,
         state=json.dumps(state, default=lambda values: values.tolist()),
         terms=tuple((term, *rest) for term, rest in terms.items()),
-        gaps=(of_factors[0], of_factors[1]),
         owned=(owned[0], owned[1]),
     )
 
@@ -383,7 +363,6 @@ def _columns(
     frame: pd.DataFrame,
     state: Mapping[str, Any],
     groups: Sequence[str] = (),
-    gaps: Sequence[str] = (),
 ) -> tuple[dict[str, Array], Terms, dict[str, Any]]:
     """The columns of a factor, the columns and variables of each term, and what was learned.
 
@@ -420,9 +399,6 @@ def _columns(
             zip(names, pd.get_dummies(frame[group], dtype=float).to_numpy().T, strict=True)
         )
         terms[f"1 | {group}"] = tuple(names), (group,)
-    for name in gaps:
-        columns[gap_name(name)] = frame[gap_name(name)].to_numpy(dtype=float)
-        terms[gap_name(name)] = (gap_name(name),), (name,)
     return columns, terms, dict(learned.transform_state)
 
 

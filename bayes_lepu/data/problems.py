@@ -24,10 +24,11 @@ class ProblemKind(Enum):
 
     MISSING = (
         "Cells without a value (how many)",
-        'Choose missing="drop" (keeps {kept} of {rows} rows), missing="indicator" (the mean, and a '
-        'column that says so) or missing="impute" (the mean or the most frequent level).',
-        "Choose --missing drop (keeps {kept} of {rows} rows), --missing indicator (the mean, and a "
-        "column that says so) or --missing impute (the mean or the most frequent level).",
+        'Choose missing="indicator" (the mean, and a column that says so) or missing="impute" (the '
+        "mean or the most frequent level); or leave out their rows ({kept} of {rows} stay) where "
+        "df holds the labels, too: df = df.dropna(subset={columns}).",
+        "Choose --missing indicator (the mean, and a column that says so) or --missing impute (the "
+        "mean or the most frequent level); or leave out their lines ({kept} of {rows} stay).",
         'Fill in or drop such rows, or fit again with missing="indicator" or "impute".',
         "Fill them in, or fit again with --missing indicator or --missing impute.",
     )
@@ -105,10 +106,9 @@ class ProblemKind(Enum):
     )
     UNSEEN = (
         "Levels that the fit has not seen",
-        "Drop or recode such rows, or choose what stands in for them: fit.accept_unseen("
-        '"average") (an average row of this column) or fit.accept_unseen("reference").',
-        "Choose what stands in for them: --unseen average (an average row of this column) or "
-        "--unseen reference.",
+        "Drop or recode such rows, or let the most frequent level stand in for them: "
+        "fit.accept_unseen().",
+        "Let the most frequent level stand in for them: --accept-unseen.",
     )
 
     def __init__(

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from bayes_lepu.data.encoding import learn_table, read_mask
 from bayes_lepu.data.formulas import read_design
@@ -26,12 +25,11 @@ from bayes_lepu.data.labels import (
     read_outside,
     read_several,
     read_weights,
-    refuse_idle,
     refuse_label_among_features,
 )
 from bayes_lepu.data.problems import gather
 from bayes_lepu.data.pu_data import PUData
-from bayes_lepu.data.scaling import standardise, standardise_sparse
+from bayes_lepu.data.scaling import standardise
 from bayes_lepu.errors import DataError
 from bayes_lepu.links import Array
 from bayes_lepu.rows import NOT_SHOWN
@@ -80,20 +78,11 @@ def read_data(
         return found, read_classes(y, found.matrix, rows, false_marks=false_marks)
 
     table = whole.without(aside).sparse()
-    (values, encoding, kept), (labels, audited) = gather(
+    (values, encoding), (labels, audited) = gather(
         lambda: learn_table(table, missing=missing, aside=aside, design=design, weight=weight),
         read_marks,
     )
-    seen = _read_visits(visits, labels, rows, weight, standardize=standardize, kept=kept)
-    index = table.index
-    if kept is not None:
-        labels = labels._replace(matrix=np.ascontiguousarray(labels.matrix[kept]))
-        audited, index, weight = audited[kept], index[kept], weight[kept]
-        seen = seen._replace(columns=seen.columns[kept])
-        try:
-            refuse_idle(labels.matrix, labels.annotators)
-        except DataError as error:
-            raise DataError(f"Of the rows that missing='drop' leaves: {error}") from None
+    seen = _read_visits(visits, labels, rows, weight, standardize=standardize)
     marked, unmarked = ((labels.matrix == value).any(axis=1) for value in (1, 0))
     check_weights(float(weight @ marked), float(weight @ unmarked))
     if table.is_sparse and len(labels.annotators) > 1:
@@ -103,13 +92,10 @@ def read_data(
         )
     names = encoding.names or table.names
     refuse_label_among_features(values, names, labels)
-    if table.is_sparse:
-        center, scale, values = standardise_sparse(values, names, weight, standardize=standardize)
-    else:
-        unscaled = [j for places in encoding.blocks(names).values() for j in places]
-        center, scale, values = standardise(
-            values, names, weight, standardize=standardize, unscaled=unscaled
-        )
+    unscaled = [j for places in encoding.blocks(names).values() for j in places]
+    center, scale, values = standardise(
+        values, names, weight, standardize=standardize, unscaled=unscaled
+    )
     masks = [
         read_mask("class_features", class_features, encoding, names, whole),
         read_mask("selection_features", selection_features, encoding, names, whole),
@@ -132,7 +118,7 @@ def read_data(
         scale=scale,
         class_mask=masks[0],
         selection_mask=masks[1],
-        index=index,
+        index=table.index,
         encoding=encoding,
         annotators=labels.annotators,
         weight=weight,
@@ -157,9 +143,8 @@ def _read_visits(
     weight: Array,
     *,
     standardize: bool,
-    kept: NDArray[np.bool_] | None,
 ) -> _Visits:
-    """The columns of visits, standardised over the cells that were shown in the rows kept."""
+    """The columns of visits, standardised over the cells that were shown."""
     n, J = labels.matrix.shape
     if visits is None:
         return _Visits((), np.zeros((n, 0)), np.zeros(0), np.ones(0))
@@ -178,8 +163,6 @@ def _read_visits(
     if len({*names}) < len(names):
         raise DataError(f"visits has names that are the same as text: {some(names)}. Rename one.")
     shown = labels.matrix != NOT_SHOWN
-    if kept is not None:
-        shown &= kept[:, None]
     counted = np.broadcast_to(weight[:, None], shown.shape)[shown]
     columns, centers, scales = [], [], []
     for name, table in zip(names, visits.values(), strict=True):

@@ -201,7 +201,7 @@ MISTAKES = {
         _cell(8, "wind", None),
         [],
         "photos.csv cannot be used as it is. Cells without a value (how many): wind (1). Choose "
-        "--missing drop (keeps 399 of 400 rows), --missing indicator",
+        "--missing indicator",
     ),
     "label not 0/1": (_cell(3, "marked", "yes"), [], "photos.csv: --label holds '0', '1', 'yes'"),
     "label in words": (
@@ -448,27 +448,9 @@ def test_a_bank_table_goes_to_a_report_by_one_command(tmp_path, monkeypatch, cap
     code, _, err = run(capsys, "predict", "lepu-claims/fit.nc", "new.tsv", "--id", "case_id")
     assert code == 2
     assert "country ('AT' in row case_id 100000 and 49 more)" in err
-    assert "--unseen average" in err
-    code, _, _ = run(capsys, "predict", "lepu-claims/fit.nc", "new.tsv", "--unseen", "average")
+    assert "--accept-unseen" in err
+    code, _, _ = run(capsys, "predict", "lepu-claims/fit.nc", "new.tsv", "--accept-unseen")
     assert code == 0
-
-
-def test_dropped_rows_keep_a_line_without_an_answer(here, frame, capsys):
-    frame = frame.copy()
-    frame.loc[3:5, "wind"] = np.nan
-    frame.to_csv("photos.csv", index=False)
-    args = ["fit", "photos.csv", "--label", "marked", "--id", "file", "--exclude", "checked"]
-    args += ["--model", "spm", "--method", "map", "--penalty", "l2", "--C", "a=0.1,alpha=0.2"]
-    code, out, _ = run(capsys, *args, "--missing", "drop", "--json")
-    assert code == 0
-    used, told = frame.drop(index=[3, 4, 5]), json.loads(out)
-    assert (told["rows"], told["labelled"]) == (397, int(used["marked"].sum()))
-    predictions = pd.read_csv("lepu-photos/predictions.csv")
-    assert list(predictions["file"]) == list(frame["file"])
-    assert predictions["class_probability"].isna().to_numpy().nonzero()[0].tolist() == [3, 4, 5]
-    fit = lepu.load("lepu-photos/fit.nc")
-    assert fit.priors["alpha"] == lepu.Prior("normal", scale=(2 * 0.2) ** -0.5)
-    assert [c.missing for c in fit.data.encoding.columns if c.name == "wind"] == [3]
 
 
 def test_priors_by_option():

@@ -95,18 +95,14 @@ def test_levels_of_numbers_are_found_in_other_types(frame, labels):
         np.testing.assert_allclose(data.transform(new)[0], wanted, atol=1e-12)
 
 
-def accepting(data, how):
-    return replace(data, encoding=data.encoding.accept_unseen(how))
-
-
 def test_levels_that_no_training_row_had(frame, labels):
     data = read_data(frame, labels)
     new = frame.head(4).assign(country=["US", "AT", "CH", "AT"])
     with refused("has not seen", r"country \('AT', 'CH' in row 1 and 2 more\)", "accept_unseen"):
         data.transform(new)
-    average = accepting(data, "average").transform(new)[0]
-    np.testing.assert_allclose(average[1:, 1:3], 0, atol=1e-12)  # an average row, standardised
-    reference = accepting(data, "reference").transform(new)[0]
+    reference = replace(data, encoding=replace(data.encoding, accepts_unseen=True)).transform(new)[
+        0
+    ]
     np.testing.assert_allclose(
         reference[1:], data.transform(new.assign(country="FR"))[0][1:], atol=1e-12
     )
@@ -118,20 +114,6 @@ def holes(frame):
     frame.loc[10:14, "country"] = None
     frame.loc[20, "age"] = pd.NA
     return frame
-
-
-def test_dropped_rows_leave_with_their_labels(holes, labels):
-    y = np.where(labels, 1.0, np.nan)
-    data = read_data(holes, labels, y=y, missing="drop")
-    kept = holes.notna().all(axis=1).to_numpy()
-    np.testing.assert_array_equal(data.l, labels[kept])
-    assert data.index.equals(holes.index[kept])
-    np.testing.assert_allclose(data.X, read_data(holes[kept], labels[kept]).X, atol=1e-12)
-    assert data.encoding.dropped == 13
-    found = {c.name: c.missing for c in data.encoding.columns if c.missing}
-    assert found == {"amount": 10, "country": 5, "age": 1}
-    with refused("without a value", "Fill in or drop"):
-        data.transform(holes)
 
 
 def test_indicators_of_missing_cells(holes, labels):
@@ -222,7 +204,7 @@ def test_the_encoding_travels_with_the_fit_and_its_file(holes, labels, tmp_path)
     strange = new.assign(country="AT")
     with refused("has not seen", "accept_unseen"):
         back.predict_proba(strange)
-    assert np.isfinite(back.accept_unseen("average").predict_proba(strange)).all()
+    assert np.isfinite(back.accept_unseen().predict_proba(strange)).all()
 
 
 def test_a_category_is_the_same_model_as_dummies_by_hand(frame, labels):
@@ -242,19 +224,3 @@ def test_rows_that_count_nothing_fill_no_cell():
     other = read_data(X.iloc[20:], l[20:], missing="impute")
     sizes = [d.X[:, 0] * d.scale[0] + d.center[0] for d in (one, other)]
     np.testing.assert_allclose(sizes[0][20:], sizes[1])
-    with refused("Of the rows that missing='drop' leaves: No row is labelled"):
-        read_data(X, np.isnan(X["size"]), missing="drop")
-
-
-def test_dropped_rows_do_not_scale_the_visits():
-    rng = np.random.default_rng(4)
-    X = pd.DataFrame(rng.normal(size=(60, 2)), columns=["u", "v"])
-    L = (rng.random((60, 2)) < 0.5).astype(float)
-    wind = rng.normal(size=(60, 2))
-    wind[::3] += 100
-    gone = X.assign(u=X["u"].mask(np.arange(60) % 3 == 0))
-    kept = np.arange(60) % 3 > 0
-    one = read_data(gone, L, visits={"wind": wind}, missing="drop")
-    other = read_data(X[kept], L[kept], visits={"wind": wind[kept]})
-    np.testing.assert_allclose(one.scale, other.scale)
-    np.testing.assert_allclose(one.X, other.X)

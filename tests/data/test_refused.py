@@ -17,7 +17,6 @@ X, _, L = simulate(N, seed=5, hidden=0.2)
 X = X.reset_index(drop=True)
 L = L.reset_index(drop=True)
 ROWS = np.arange(N)
-EYE = ROWS[:, None] % 3 == np.arange(3)
 MARKS = (ROWS % 3 == 0).astype(int)
 SPARSE = sp.csr_array(np.where(ROWS[:, None] % 4 == 1, X.to_numpy(), 0.0))
 VISITS = pd.DataFrame(np.outer(ROWS + 1.0, [1, 2, 3]), columns=L.columns)
@@ -34,7 +33,7 @@ def formula(text, **options):
 
 
 TABLES = {
-    "missing": ({"X": X.where(X > -1)}, "without a value", "drop"),
+    "missing": ({"X": X.where(X > -1)}, "without a value", "dropna(subset="),
     "infinite": ({"X": X.replace(X.iloc[3, 1], np.inf)}, "Infinite", "(1)", "np.nan"),
     "many": ({"X": np.full((N, 27), np.nan)}, "without any value: x0, x1", "x19 and 7 more"),
     "no rows": ({"X": X[:0], "l": []}, "empty", "At least one row and one column"),
@@ -60,8 +59,7 @@ TABLES = {
     "a vector": ({"X": X["heat"].to_numpy(), "l": L}, "1 dimension(s)", "fit(X, l)"),
     "a number": ({"X": 1.0}, "X has 0 dimension(s)"),
     "ragged": ({"X": [[1, 2], [3]]}, "differ in length"),
-    "all dropped": ({"X": X.mask(EYE), "missing": "drop"}, "leaves none", "impute"),
-    "missing how": ({"X": X.where(X > 0), "missing": "omit"}, "Unknown missing 'omit'", "drop"),
+    "missing how": ({"X": X.where(X > 0), "missing": "omit"}, "Unknown missing 'omit'", "impute"),
     "standardize": ({"standardize": "no"}, "standardize='no'", "True or False is expected"),
     "too large": ({"X": X * 1e300, "standardize": False}, "too large", "standardize=True"),
     "mask unknown": ({"class_features": ["heta"]}, "'heta'", "Did you mean 'heat'", "Columns"),
@@ -134,6 +132,7 @@ FORMULAS = {
     "a list": (formula("~ I([heat])"), "cannot be evaluated"),
     "a comment": (formula("~ heat # all of it"), "Unknown operator '#'"),
     "excluded": (formula("~ heat", exclude=["heat"]), "exclude names heat", "a formula needs"),
+    "indicators": (formula("~ heat", missing="indicator"), "formulas name theirs", "assign"),
     "list of numbers": (formula("~ heat", selection_features=[1]), "names of columns"),
     "one name": (formula("~ heat", selection_features="heat"), "is a single value"),
 }

@@ -1,7 +1,5 @@
 """Identical rows are counted, and everything is as with the rows themselves."""
 
-from dataclasses import replace
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -95,7 +93,6 @@ WRITTEN = {
     "a list": {},
     "filled": {"missing": "impute"},
     "indicators": {"missing": "indicator"},
-    "dropped": {"missing": "drop"},
     "formulas": {
         "missing": "impute",
         "class_features": "~ bs(size, df=5) + poly(size, 2) + place",
@@ -127,9 +124,5 @@ def test_a_weight_is_a_row_repeated(options, rng):
     np.testing.assert_allclose(
         np.repeat(one.X, one.weight.astype(int), axis=0), other.X, atol=1e-10
     )
-    new = pd.DataFrame({"size": [1.5, 2.5], "place": ["a", "z"]})
-    found = [
-        replace(d, encoding=d.encoding.accept_unseen("average")).transform(new)[0]
-        for d in (one, other)
-    ]
-    np.testing.assert_allclose(*found, atol=1e-10)
+    new = pd.DataFrame({"size": [1.5, 2.5], "place": ["a", "b"]})
+    np.testing.assert_allclose(one.transform(new)[0], other.transform(new)[0], atol=1e-10)

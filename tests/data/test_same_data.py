@@ -92,7 +92,7 @@ FRAMES = {
 }
 
 
-@pytest.mark.parametrize("missing", ["indicator", "impute", "drop"])
+@pytest.mark.parametrize("missing", ["indicator", "impute"])
 @pytest.mark.parametrize("write", FRAMES.values(), ids=FRAMES)
 def test_frames(write, missing):
     """With labels and classes that are columns or not; new rows are matched by name."""

@@ -82,7 +82,7 @@ def test_labels_audits_and_weights_that_are_no_columns(table):
     same_numbers(fit, X=X, w=w, **given)
 
 
-@pytest.mark.parametrize("missing", ["impute", "indicator", "drop"])
+@pytest.mark.parametrize("missing", ["impute", "indicator"])
 def test_missing_cells(table, missing):
     X = table[FEATURES].mask(np.random.default_rng(0).random((300, 4)) < 0.02)
     options = {"exclude": ["noise"], "missing": missing, "random_seed": 1}

@@ -74,7 +74,7 @@ def test_what_needs_the_rows_says_so(pair, what, tmp_path, monkeypatch):
 def test_it_can_be_pickled_and_accept_levels(pair):
     fit, shipped, _ = pair
     X = tiny_table()[0]
-    again = pickle.loads(pickle.dumps(shipped)).accept_unseen("average")
+    again = pickle.loads(pickle.dumps(shipped)).accept_unseen()
     np.testing.assert_array_equal(again.predict_proba(X), fit.predict_proba(X))
     assert str(again) == str(fit)
 
