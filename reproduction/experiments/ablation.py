@@ -64,11 +64,11 @@ def run_ablation(
         f"{trials} trials in every row (seed {seed}), on the same slopes, features and random "
         "numbers; mean ± standard error.",
         _shape(summary),
-        "“SPM, named by an oracle” takes whichever factor truly is the classifier: the loss of SPM "
-        "against it is the price of the rule alone. With γ = λ = 0 the labels carry no information "
-        "on the naming and the rule is a coin; a guess rate flattens the fitted annotator and the "
-        "rule seems to work; a lapse rate alone "
-        "does not help it. PsychM uses no rule.",
+        "“SPM, true orientation” takes the factor that truly is the class: its lead over SPM is "
+        "the loss due to the rule alone. With γ = λ = 0 the labels do not identify the "
+        "orientation, and the rule is right half of the time. A guess rate makes the fitted "
+        "annotator flatter, so the rule is usually right. A lapse rate alone does not have this "
+        "effect. PsychM uses no rule.",
         describe(base, rates=False),
     )
     return write(
@@ -103,10 +103,10 @@ def _add(row: dict[str, float], name: str, values: list[float]) -> None:
 
 def _shape(summary: pd.DataFrame) -> pd.DataFrame:
     columns = {
-        "SPM named right": "SPM_right",
+        "SPM, orientation right": "SPM_right",
         "accuracy SPM": "SPM_accuracy",
-        "SPM, named by an oracle": "SPM_oracle_accuracy",
-        "PsychM named right": "PsychM_right",
+        "SPM, true orientation": "SPM_oracle_accuracy",
+        "PsychM, orientation right": "PsychM_right",
         "PsychM": "PsychM_accuracy",
         "Real": "Real_accuracy",
     }

@@ -200,7 +200,7 @@ def _document(
         blocks.append(f"*{protocol} protocol*")
         blocks.append(_contrast_table(contrasts[contrasts["protocol"] == protocol], subjects))
     blocks.append(_verdict(contrasts))
-    blocks.append("**Other readings of SPM and PsychM**, accuracy.")
+    blocks.append("**Variants of SPM and PsychM**, accuracy.")
     for protocol in protocols:
         part = half[(half["score"] == "accuracy") & (half["protocol"] == protocol)]
         blocks.append(f"*{protocol} protocol*")
@@ -223,11 +223,11 @@ def _deviations(settings: AnimalSettings) -> str:
         f"photographs and not 1000; {features}; penalties are "
         f"{', '.join(f'{C:g}' for C in settings.Cs)} for a (L2) and "
         f"{', '.join(f'{C:g}' for C in settings.C_alphas)} for α (L1) on standardised columns, "
-        f"chosen in every resample by {settings.folds}-fold Brier score on (X, l). PsychM climbs "
-        f"from γ = {settings.gamma_start:g}, λ = {settings.lam_start:g} as in the paper, with "
-        "small random slopes; optima are climbed to convergence, not by Nadam and Adam. SPM's "
-        "factors are named after the fit by the steeper one (Algorithm 1 as the text has it), "
-        "PsychM's not."
+        f"chosen in every resample by {settings.folds}-fold Brier score on (X, l). PsychM starts "
+        f"at γ = {settings.gamma_start:g}, λ = {settings.lam_start:g} as in the paper, with "
+        "small random slopes. The optimiser runs to convergence and is not Nadam or Adam. After "
+        "the fit of SPM, the steeper factor is taken for the class (Algorithm 1 as described in "
+        "the text); PsychM is left as fitted."
     )
 
 
@@ -317,7 +317,7 @@ def _fates(records: Sequence[Record]) -> str:
         steeper = np.mean([f["s_steeper"] for f in fitted])
         parts.append(f"{model}: {constant:.0%} and {steeper:.0%}")
     return (
-        "Share of fits in which s(x) came out constant (the model is then SCAR, or Naive where the "
-        "constant is 1), and in which s came out steeper than t (the factors have exchanged their "
-        f"roles, which the labels cannot see): {'; '.join(parts)}."
+        "Share of fits in which the fitted s(x) is constant (the model is then SCAR, or Naive if "
+        "the constant is 1), and share in which s is steeper than t (the factors are swapped, "
+        f"which the labels cannot show): {'; '.join(parts)}."
     )

@@ -177,8 +177,8 @@ def _document(table: pd.DataFrame, settings: BayesSettings, seed: int) -> Docume
     blocks: list[str | pd.DataFrame] = [
         f"NUTS on all 500 photographs, features “{settings.features}”, {settings.chains} chains of "
         f"{settings.draws} draws, default priors, seed {seed}. elpd differences below 4, or below "
-        f"twice their standard error, say nothing. Intervals hold {settings.ci_prob:.0%}; in "
-        "brackets the truth, which no fit saw: half of the photographs show an animal by design.",
+        f"twice their standard error, are no evidence. Intervals are {settings.ci_prob:.0%}; the "
+        "truth is in brackets: half of the photographs show an animal by design.",
     ]
     for subject, part in table.groupby("subject", sort=False):
         blocks.append(f"**{subject}**")
@@ -187,7 +187,7 @@ def _document(table: pd.DataFrame, settings: BayesSettings, seed: int) -> Docume
             blocks.append(f"{row.model}: level {row.level}. {row.verdict}")
     covered = table.groupby("model", sort=False)["pi_covered"].sum()
     blocks.append(
-        f"Intervals of π that hold .5, of {table['subject'].nunique()} annotators: "
+        f"Intervals of π that contain .5, of {table['subject'].nunique()} annotators: "
         + ", ".join(f"{model} {count}" for model, count in covered.items())
         + "."
     )

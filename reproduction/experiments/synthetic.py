@@ -186,7 +186,7 @@ def describe(settings: SyntheticSettings, *, rates: bool = True) -> str:
         f"{'shared' if settings.shared_rademacher else 'independent'}, "
         f"{settings.ordering or 'no'} ordering of |a| and |α|. Penalties: "
         f"{', '.join(f'{C:g}' for C in settings.Cs)} for each factor, chosen by "
-        f"{settings.folds}-fold Brier score on (X, l); SPM's factors named by the rule "
+        f"{settings.folds}-fold Brier score on (X, l); the orientation of SPM by the rule "
         f"“{settings.orientation}”."
     )
     if changed:

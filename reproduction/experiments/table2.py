@@ -60,17 +60,17 @@ def run_table2(
             printed.TABLE2[pair.better, pair.worse] for pair in pairs.itertuples(index=False)
         ]
     blocks = (
-        f"{score}, {trials} trials (seed {seed}). A cell reads: the paper's rule as printed → the "
-        "paper's rule on our trials; then the mean difference, row minus column, with its 90 % "
-        "paired bootstrap interval (signs turned where smaller is better).",
+        f"{score}, {trials} trials (seed {seed}). A cell has the result of the paper's rule as "
+        "printed → on our trials, then the mean difference (row minus column) with its 90 % "
+        "paired bootstrap interval. Signs are reversed for scores where smaller is better.",
         _grid(pairs, settings.models),
-        "The two differ because they answer different questions. The rule as written takes the "
-        "α/2 = .45 quantile of the differences over trials: a tick says that the row's model was "
-        "at least as good in 55 % of the trials, which a difference of no size can reach and a "
-        "real one can miss. Taking α = .1 instead (the .05 quantile) asks it to be at least as "
-        "good in 95 % of single trials, and more trials do not make that easier. The interval is "
-        "for the mean over trials and narrows as they grow in number: where it excludes zero the "
-        "models differ on average, however little.",
+        "The rule and the interval answer different questions. The rule as written takes the "
+        "α/2 = .45 quantile of the differences over trials: a tick means that the row's model was "
+        "at least as good in 55 % of the trials. Two equal models can reach this, and a better "
+        "one can miss it. With α = .1 (the .05 quantile) the model must be at least as good in "
+        "95 % of single trials, whatever the number of trials. The interval is for the mean over "
+        "trials and becomes narrower with more trials. If it excludes zero, the models differ on "
+        "average, perhaps by little.",
         _details(pairs),
         describe(settings),
     )
