@@ -70,8 +70,9 @@ if TYPE_CHECKING:
 class Fit:
     """The frozen answer of one call to `fit`: draws or point estimate, data, and what redoes it.
 
-    Wherever a method takes ``ci_prob``, that is the probability of its equal-tailed intervals, by
-    default ArviZ's ``stats.ci_prob``.
+    ``ci_prob`` of a method is the probability of its equal-tailed intervals, by default ArviZ's
+    ``stats.ci_prob``. ``by`` makes groups: a column of the fit, a list of several, or values for
+    every row, also of columns that are no features.
 
     Attributes
     ----------
@@ -87,7 +88,6 @@ class Fit:
     orientation : Orientation
         Which factor is t and which s, and what decided it.
     options : FitOptions
-        Those of the call.
     provenance : Provenance
         By what and when it was computed.
     stats : mapping of str to array
@@ -109,14 +109,10 @@ class Fit:
     >>> fit = lepu.fit(demo.X, demo.l, model="spm", method="map", random_seed=1)
     >>> len(fit.decide(budget=100).rows), len(fit.suggest_audit(20).rows)
     (100, 20)
-    >>> list(fit.importance().columns)
-    ['t', 's']
     >>> list(fit.bounds(s_min=0.2).index)
     ['nothing', 's between 0.2 and 1']
     >>> list(fit.sensitivity().columns)
     ['class_prior', 'missed', 'same_rows', 'behind']
-    >>> list(fit.compare_groups(demo.X["brightness"] > 100, True, False).table.index)
-    ['ratio', 'difference', 'True', 'False', 'all']
     >>> found = pd.Series(demo.y)[demo.l == 0].sample(100, random_state=1)
     >>> list(fit.update(y=found, audits="random").audit_estimate().index)
     ['missed', 'positives', 'share']
@@ -170,7 +166,7 @@ class Fit:
     def _pi_and_c(self) -> tuple[Array, Array]:
         if self.remembered is not None:
             return self.remembered.pi, self.remembered.c
-        return self.levels or self._pi_and_frequencies(self.parameters)
+        return self.levels or self.class_prior_draws(self.parameters)
 
     @property
     def pi_draws(self) -> Array:
@@ -188,11 +184,7 @@ class Fit:
         return self._pi_and_c[1]
 
     def class_prior_draws(self, parameters: Parameters) -> tuple[Array, Array]:
-        """π = mean of t over the rows and c = P(l=1 | y=1) = E[s t] / E t, for any draws."""
-        pi, c = self._pi_and_frequencies(parameters)
-        return pi, c.mean(axis=1)
-
-    def _pi_and_frequencies(self, parameters: Parameters) -> tuple[Array, Array]:
+        """π = mean of t over the rows and c_j = P(l_j=1 | y=1) = E[s_j t] / E t, for any draws."""
         flat = parameters.take_flat()
         positive, marked, total = summaries.over_all_rows(
             self.data.distinct, summaries.positive_sums, flat
@@ -277,7 +269,8 @@ class Fit:
         if self.remembered is not None:
             return self.remembered.prior_pi, self.remembered.prior_c
         some = replace(self, data=self.data.some(2000))
-        return some.class_prior_draws(self.prior_draws)
+        pi, c = some.class_prior_draws(self.prior_draws)
+        return pi, c.mean(axis=1)
 
     def annotators(self, *, ci_prob: float | None = None) -> pd.DataFrame:
         """One line per annotator: rows seen and labelled, label frequency, what sets them apart.
@@ -439,13 +432,13 @@ class Fit:
         Parameters
         ----------
         by : str, list of str, Series, DataFrame or array, optional
-            Groups; see `class_prior`.
+            Groups.
 
         Returns
         -------
         DataFrame
             Lines ``missed`` (positives that nobody has marked or audited yet), ``positives`` and
-            ``share``, for every group where asked for. Columns ``estimate``, ``lower``, ``upper``;
+            ``share``, for every group. Columns ``estimate``, ``lower``, ``upper``;
             ``alone_lower`` and ``alone_upper``, the interval without the model's help; ``model``,
             ``model_lower`` and ``model_upper``, what the fit gives; ``audits``, the rows used.
         """
@@ -465,18 +458,8 @@ class Fit:
         label frequency each, and c is the mean of these. Draws come with the prior of both (rows
         ``prior of pi`` and ``prior of c``): a posterior as wide as that has learned nothing.
 
-        Parameters
-        ----------
-        by : str, list of str, Series, DataFrame or array, optional
-            Groups: a column of the fit, several of them, or values for every row (also of columns
-            that are no features).
-
-        Returns
-        -------
-        DataFrame
-            By group: share of positives given the labels, ``mean``, ``lower`` and ``upper`` if the
-            form is exact, ``low`` and ``high`` over the alternative models that fit the labels as
-            well, ``rows`` and ``marked``. ``.attrs["rests_on"]`` says what it rests on.
+        By group it is the share of positives given the labels, with ``rows`` and ``marked``;
+        ``.attrs["rests_on"]`` says what it rests on.
         """
         if by is None:
             rows = self.level_draws.items()
@@ -492,14 +475,8 @@ class Fit:
         """Ratio and difference of the shares of positives in two groups.
 
         The ratio can be known where the level of π is not: if positives are marked alike in both
-        groups, or at one rate in each. ``rests_on`` says which of them this fit assumes.
-
-        Parameters
-        ----------
-        by : str, list of str, Series, DataFrame or array
-            Groups; see `class_prior`.
-        a, b : object
-            Names of the two groups.
+        groups, or at one rate in each. ``rests_on`` says which of them this fit assumes. ``a`` and
+        ``b`` are the names of the groups.
         """
         self._require_memory("compare_groups")
         groups = read_groups(self.data, by)
@@ -521,11 +498,8 @@ class Fit:
         random_seed : int, optional
             Seed of the draw; by default the fit's own.
 
-        Returns
-        -------
-        AuditPlan
-            ``plan.to_csv(path)`` writes the rows; give the answers back by
-            ``fit.update(audits=lepu.read_audit(path))`` or ``fit.update(y=answers, audits=plan)``.
+        ``plan.to_csv(path)`` writes the rows; give the answers back by
+        ``fit.update(audits=lepu.read_audit(path))`` or ``fit.update(y=answers, audits=plan)``.
         """
         self._require_memory("suggest_audit")
         return suggest_audit(self, k, goal=goal, random_seed=random_seed)
@@ -556,8 +530,6 @@ class Fit:
     ) -> pd.DataFrame:
         """How likely rows are positive though nobody marked them, or how many of them are.
 
-        By the draws that `decide` and the report take, at most 1000 of them, evenly spaced.
-
         Parameters
         ----------
         X : DataFrame or array, optional
@@ -566,17 +538,12 @@ class Fit:
             the class itself where it was checked. For the total by default those of the fit that
             nobody marked and whose class nobody has checked.
         total : bool
-            Count the positives among the rows instead of rating each row. The interval holds the
-            uncertainty of the parameters and the chance of single rows. Weighted rows of the fit
-            count as if they were repeated.
-
-        Returns
-        -------
-        DataFrame
-            One line per row of X; or, of the total, one line ``as named`` and, where the data do
-            not show which factor is the class, one with t and s swapped, ``exchanged``. Of the rows
-            of the fit ``low`` and ``high`` come first: the range over all models that predict the
-            labels as well, as `print` says it. ``lower`` and ``upper`` hold if this model is exact.
+            Count the positives among the rows instead of rating each row: one line ``as named``
+            and, where the data do not show which factor is the class, ``exchanged`` with t and s
+            swapped. Of the rows of the fit ``low`` and ``high`` come first: the range over
+            all models that predict the labels as well. ``lower`` and ``upper`` hold if this model
+            is exact: the uncertainty of the parameters, and the chance of single rows. Weighted
+            rows of the fit count as if they were repeated.
         """
         if total:
             pi_range = (self._printed or self.identifiability).pi_range
@@ -633,9 +600,8 @@ class Fit:
         """Which unlabelled rows to review, and how many positives are expected there.
 
         Rows are taken by P(y=1 | x, l=0), the most probable first. Where the data do not show which
-        factor is the class, the outcome is given also with t and s swapped. These are numbers of
-        rows of the table, each counted once whatever its ``sample_weight``; ``missed(total=True)``
-        is weighted.
+        factor is the class, the outcome is given also with t and s swapped. Rows count once,
+        whatever their ``sample_weight``.
 
         Parameters
         ----------
@@ -647,11 +613,6 @@ class Fit:
         cost : (float, float), optional
             Cost of a review in vain and cost of an overlooked positive: take the rows that are
             worth it, those with P(y=1 | x, l=0) above fp / (fp + fn).
-
-        Returns
-        -------
-        Decision
-            ``rows``, ``outcome`` (positives, precision, recall with intervals) and ``draws``.
         """
         if X is None:
             self._require_memory("decide")
@@ -676,20 +637,15 @@ class Fit:
         ----------
         y : Series or array, optional
             Newly audited classes, 0 or 1: by row label, or one value per row with NaN where
-            nothing new is known. They are added to those the fit has, and replace them where both
-            are about the same row.
+            nothing new is known. They are added to those the fit has, or replace them.
         audits : AuditPlan or {"random", "chosen"}, optional
             The plan of `suggest_audit`, with the answers in its column y or in y here; or how all
             audited rows together were picked; see `fit`. By default "chosen" where y brings new
             ones, else as it was.
-        class_prior, label_frequency : (value, standard error), optional
-            π or c, known from an external source by now; see `fit`.
-        false_marks : bool, optional
-            Whether negatives may be marked; see `fit`.
+        class_prior, label_frequency, false_marks, random_seed : optional
+            As in `fit`; by default as they were.
         method : {"nuts", "map", "laplace"}, optional
             Another method; priors that it cannot use are replaced by its defaults.
-        random_seed : int, optional
-            Another seed; by default the same.
         """
         from bayes_lepu._fit import refit
 
@@ -756,16 +712,9 @@ class Fit:
         A fit that was printed prints the same after `load`, and computes nothing for it. ArviZ
         reads the draws from the same file; ``fit.tree.to_netcdf(path)`` writes all groups for it.
 
-        Parameters
-        ----------
-        path : str or Path
-        data : bool
-            Whether to write the rows. Without them the file is small and holds nobody's data; it
-            predicts new rows, and decides on them where the verdict names the factors (levels 1
-            and 2); the verdict is made before saving and shown. What needs the rows (report,
-            update, `tree`, another verdict) is an error then. A fit that was loaded without rows is
-            saved without them.
-
+        ``data=False`` leaves the rows out. The file is then small and holds nobody's data; it has
+        the verdict and predicts new rows, and decides on them where the verdict names the factors
+        (levels 1 and 2). What needs the rows (report, update, `tree`, another verdict) is an error.
         """
         from bayes_lepu.result.saved import to_saved, write_tree
 
@@ -792,7 +741,6 @@ class Fit:
             Heading of the page.
         group_by : str or sequence of str
             Columns by which label rates are shown; by default those that matter most.
-
         """
         from bayes_lepu.report.sections import Page, render
 

@@ -202,7 +202,7 @@ def describe(
 
 
 def shares_table(
-    fit: "Fit", verdict: Identifiability, groups: Groups, ci_prob: float | None
+    fit: "Fit", verdict: Identifiability, groups: Groups, ci_prob: float | None = None
 ) -> pd.DataFrame:
     """Share of positives of every group, with rows and marks."""
     found = group_shares(fit, verdict, groups)

@@ -10,7 +10,7 @@ import sys
 import time
 import traceback
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
@@ -18,22 +18,14 @@ import numpy as np
 import pandas as pd
 
 from bayes_lepu._fit import fit as fit_model
-from bayes_lepu.actions.audits import plan_audit
 from bayes_lepu.actions.plain_answer import Answer
 from bayes_lepu.cli.arguments import add_options, given_options, split_names
-from bayes_lepu.cli.files import (
-    about,
-    check_folder,
-    check_output,
-    prediction_table,
-    read_frame,
-    write_table,
-)
+from bayes_lepu.cli.files import about, check_output, prediction_table, read_frame, write_table
 from bayes_lepu.cli.terminal import Terminal
 from bayes_lepu.data.encoding import level_text
 from bayes_lepu.data.frames import take_column
 from bayes_lepu.datasets import load_demo
-from bayes_lepu.errors import DataError, LepuError, LepuWarning, ModelError
+from bayes_lepu.errors import DataError, LepuError, LepuWarning
 from bayes_lepu.fitted import Fit, load
 from bayes_lepu.model import list_models
 from bayes_lepu.result.facts import facts_as_text
@@ -47,7 +39,6 @@ def _table_options(parser: Any) -> None:
     """How a table is read."""
     parser.add_argument("--id", metavar="NAME", help="column that names the rows")
     parser.add_argument("--blank", metavar="TEXTS", help="cells to read as blank, such as ?")
-    parser.add_argument("--separator", metavar="CHAR", help="cell separator; default , or tab")
 
 
 # fit ------------------------------------------------------------------------------------------
@@ -57,10 +48,8 @@ examples:
   bayes-lepu fit photos.csv --label marked
   bayes-lepu fit photos.csv --label marked --id file --exclude camera --out results
   bayes-lepu fit photos.csv --label marked --selection-features brightness,sharpness
-  bayes-lepu fit photos.csv --label marked --method map --penalty a=l2,alpha=l1 --C 0.1
   bayes-lepu fit photos.csv --label marked --priors "a=normal(0, 2)" --priors "b=normal(-2, 1)"
   bayes-lepu fit claims.csv.gz --label flagged --positive yes --id claim --missing indicator
-  bayes-lepu fit claims.csv --label flagged --class-features "~ bs(amount, df=5) + country"
   bayes-lepu fit claims.csv --label flagged --y checked --audits chosen --class-prior 0.012,0.002
   bayes-lepu fit sites.csv --label anna,ben,carl --model spm
 
@@ -70,11 +59,11 @@ writes to the folder given by --out:
   predictions.csv      one row per row of the file, but for rows audited as negative
   identifiability.csv  what these data can and cannot say
 """
-FILES = {
-    "report.html": "the page to look at",
-    "fit.nc": "the fit",
-    "predictions.csv": "predictions for the rows",
-    "identifiability.csv": "checks",
+FILES = {  # what they hold, and their names
+    "report": "report.html",
+    "fit": "fit.nc",
+    "predictions": "predictions.csv",
+    "identifiability": "identifiability.csv",
 }
 
 
@@ -90,7 +79,6 @@ def fit_options(parser: argparse.ArgumentParser) -> None:
         "nothing where not shown",
     )
     file.add_argument("--positive", metavar="VALUE", help="what the label holds where labelled")
-    file.add_argument("--features", metavar="NAMES", help="columns to use; default: all others")
     _table_options(file)
     add_options(parser)
     parser.add_argument("--out", type=Path, help="folder to write to; default lepu-<name of data>")
@@ -100,63 +88,47 @@ def fit_options(parser: argparse.ArgumentParser) -> None:
 def run_fit(args: argparse.Namespace, terminal: Terminal) -> None:
     """Read, fit, judge, write."""
     out = args.out or Path(f"lepu-{args.data.name.split('.')[0]}")
-    check_folder(out, FILES, overwrite=args.overwrite)
+    if out.is_file():
+        raise DataError(f"--out {out} is a file; a folder is expected.")
+    check_output([out / name for name in FILES.values()], overwrite=args.overwrite)
     options = given_options(args)
     terminal.stage(f"Reading {args.data}")
-    blanks = split_names(args.blank)
-    frame = read_frame(args.data, separator=args.separator, id_column=args.id, blanks=blanks)
+    frame = read_frame(args.data, id_column=args.id, blanks=split_names(args.blank))
+    label = split_names(args.label)
     terminal.stage(f"Fitting {len(frame)} rows")
     with about(args.data):
-        frame, label, options = named_columns(frame, args, options)
-        result = fit_model(frame, label, progressbar=False, **options)
+        if args.positive is not None:
+            marks = _marked(frame, label[0], args.positive)
+            frame = frame.assign(**{label[0]: marks})
+        result = fit_model(
+            frame, label if len(label) > 1 else label[0], progressbar=False, **options
+        )
     terminal.stage("Judging what these data can identify")
     found = result.identifiability
     files = write_all(result, frame, args.data, out, terminal)
     terminal.say()
-    done = in_the_shell(result.answer, files["the fit"])
+    done = in_the_shell(result.answer, files["fit"])
     terminal.say(facts_as_text(result._headline(), result._facts() | done))
     terminal.say()
-    terminal.files(files)
     prior = result.class_prior().to_dict("index")
     other = None if found.exchanged_pi is None else describe_draws(found.exchanged_pi)
-    terminal.result(
-        {
-            "model": result.options.model,
-            "method": result.options.method,
-            "rows": result.data.n,
-            "columns": list(result.data.user_columns),
-            "labelled": int(result.data.l.sum()),
-            "level": found.level,
-            "verdict": found.verdict,
-            "carried_by": found.carried_by,
-            "answer": result.answer.facts() | done,
-            "missed": result.missed(total=True).to_dict("index"),
-            "class_prior": prior["pi"],
-            "class_prior_exchanged": other,
-            "label_frequency": prior.get("c"),
-            "random_seed": result.options.random_seed,
-            "files": files,
-        }
+    terminal.done(
+        files,
+        model=result.options.model,
+        method=result.options.method,
+        rows=result.data.n,
+        columns=list(result.data.user_columns),
+        labelled=int(result.data.l.sum()),
+        level=found.level,
+        verdict=found.verdict,
+        carried_by=found.carried_by,
+        answer=result.answer.facts() | done,
+        missed=result.missed(total=True).to_dict("index"),
+        class_prior=prior["pi"],
+        class_prior_exchanged=other,
+        label_frequency=prior["c"],
+        random_seed=result.options.random_seed,
     )
-
-
-def named_columns(
-    frame: pd.DataFrame, args: argparse.Namespace, options: Mapping[str, Any]
-) -> tuple[pd.DataFrame, str | list[str], dict[str, Any]]:
-    """The table, the name of its labels, and the options, as `fit` takes them."""
-    if frame.shape[1] == 1:
-        raise DataError(
-            f"the file has one column, {frame.columns[0]!r}; the label and others are expected. Is "
-            "the separator right (--separator)?"
-        )
-    label, options = split_names(args.label), dict(options)
-    if args.positive is not None:
-        frame = frame.assign(**{label[0]: _marked(frame, label[0], args.positive)})
-    if chosen := split_names(args.features):
-        own = [options[role] for role in ("y", "sample_weight") if role in options]
-        kept = dict.fromkeys([*label, *own, *options.get("exclude", ()), *chosen])
-        frame = take_column(frame, list(kept), option="features")
-    return frame, label if len(label) > 1 else label[0], options
 
 
 def _marked(frame: pd.DataFrame, name: str, positive: str) -> pd.Series:
@@ -185,14 +157,14 @@ def write_all(
 ) -> dict[str, Path]:
     """Write the files and return their paths."""
     out.mkdir(parents=True, exist_ok=True)
-    report, saved, predictions, checks = paths = [out / name for name in FILES]
+    files, rows = {what: out / name for what, name in FILES.items()}, frame.index.name or "row"
     terminal.stage("Writing predictions")
-    result.save(saved)
-    write_table(predicted_rows(result, frame), predictions, index_label=frame.index.name or "row")
-    write_table(result.identifiability.to_frame(), checks, index_label="name")
+    result.save(files["fit"])
+    write_table(predicted_rows(result, frame), files["predictions"], index_label=rows)
+    write_table(result.identifiability.to_frame(), files["identifiability"], index_label="name")
     terminal.stage("Drawing the report")
-    result.report(report, title=f"{data.name}: what the labels missed")
-    return dict(zip(FILES.values(), paths, strict=True))
+    result.report(files["report"], title=f"{data.name}: what the labels missed")
+    return files
 
 
 def predicted_rows(result: Fit, frame: pd.DataFrame) -> pd.DataFrame:
@@ -236,7 +208,7 @@ def predict_options(parser: argparse.ArgumentParser) -> None:
 def run_predict(args: argparse.Namespace, terminal: Terminal) -> None:
     """Load, read, predict, write."""
     out = args.out or Path(f"{args.data.name.split('.')[0]}-predictions.csv")
-    check_output(out, (args.fit, args.data), overwrite=args.overwrite)
+    check_output([out], (args.fit, args.data), overwrite=args.overwrite)
     fit = load(args.fit)
     if args.accept_unseen:
         fit = fit.accept_unseen()
@@ -244,7 +216,6 @@ def run_predict(args: argparse.Namespace, terminal: Terminal) -> None:
     with about(args.data):
         frame = read_frame(
             args.data,
-            separator=args.separator,
             id_column=args.id,
             blanks=split_names(args.blank),
             text_columns=[c.name for c in fit.data.encoding.columns if c.levels is not None],
@@ -255,8 +226,7 @@ def run_predict(args: argparse.Namespace, terminal: Terminal) -> None:
         write_table(table, out, index_label=args.id or "row")
     rows, share = len(table), float(table["class_probability"].mean())
     terminal.say(f"{rows} rows, expected share of positives {share:.3f}.")
-    terminal.files({"predictions": out})
-    terminal.result({"rows": rows, "expected_share_positive": share, "files": {"predictions": out}})
+    terminal.done({"predictions": out}, rows=rows, expected_share_positive=share)
 
 
 # report ---------------------------------------------------------------------------------------
@@ -279,45 +249,14 @@ def report_options(parser: argparse.ArgumentParser) -> None:
 
 def run_report(args: argparse.Namespace, terminal: Terminal) -> None:
     """Load, judge, write."""
-    page_name(check_output(args.out, (args.fit,), overwrite=args.overwrite))
+    check_output([page_name(args.out)], (args.fit,), overwrite=args.overwrite)
     fit = load(args.fit)
     terminal.stage("Judging what these data can identify")
     found = fit.identifiability
     terminal.stage("Drawing the report")
     fit.report(args.out, title=args.title, group_by=split_names(args.group_by))
     terminal.say(f"Level {found.level}: {found.verdict}")
-    terminal.files({"the page to look at": args.out})
-    terminal.result({"level": found.level, "verdict": found.verdict, "files": {"report": args.out}})
-
-
-# plan-audit -----------------------------------------------------------------------------------
-
-PLAN_EXAMPLES = """\
-examples:
-  bayes-lepu plan-audit --rows 5000 --share 0.1 --width 0.08
-  bayes-lepu plan-audit --fit lepu-photos/fit.nc --width 0.08
-"""
-
-
-def plan_options(parser: argparse.ArgumentParser) -> None:
-    """A table in two numbers, or a saved fit."""
-    parser.add_argument("--width", type=float, required=True, help="width of the 95%% interval")
-    parser.add_argument("--rows", type=int, help="unlabelled rows")
-    parser.add_argument("--share", type=float, help="share of positives among them, roughly")
-    parser.add_argument("--fit", type=Path, help="fit.nc, in place of --rows and --share")
-
-
-def run_plan(args: argparse.Namespace, terminal: Terminal) -> None:
-    """Compute and print."""
-    if args.fit is not None:
-        found = load(args.fit).plan_audit(width=args.width, ci_prob=0.95).to_dict()
-    elif args.rows is None or args.share is None:
-        raise ModelError("--rows and --share are needed, or --fit.")
-    else:
-        found = {"audits alone": plan_audit(args.rows, args.share, args.width)}
-    for name, count in found.items():
-        terminal.say(f"{count} rows: {name}")
-    terminal.result({"audits": found, "width": args.width})
+    terminal.done({"report": args.out}, level=found.level, verdict=found.verdict)
 
 
 # demo and warm-up -----------------------------------------------------------------------------
@@ -331,36 +270,25 @@ def demo_options(parser: argparse.ArgumentParser) -> None:
 
 def run_demo(args: argparse.Namespace, terminal: Terminal) -> None:
     """Fit, compare with the truth, write the report."""
-    page_name(check_output(args.out, (), overwrite=True))
+    page_name(args.out)
     data = load_demo()
     terminal.say(f"{data.description}\n")
     terminal.stage("Fitting psychm by nuts")
     fit = fit_model(data.X, data.l, model="psychm", random_seed=1, progressbar=False)
     terminal.stage("Judging what these data can identify")
-    found, call = fit.identifiability, fit.answer.call
+    found = fit.identifiability
     terminal.stage("Drawing the report")
     fit.report(args.out, title="Camera trap: what the volunteer overlooked")
     accuracy = float((fit.predict(data.X) == data.y).mean())
     truth = {name: float(data.truth[name]) for name in ("pi", "c")}
-    card = str(fit).replace(f" {call}", f" in Python: {call}") if call else str(fit)
     terminal.say(
-        f"{card}\n\n"
+        f"{fit}\n\n"
         f"True class prior {truth['pi']:.3f}, true label frequency {truth['c']:.3f}.\n"
         f"Accuracy on the true classes, which the fit never saw: {accuracy:.3f}.\n\n"
         f"Look at {args.out} in a browser: how many were missed, which rows, whether to\n"
         "trust it, then the pictures. Your own table: bayes-lepu fit TABLE.csv --label COLUMN"
     )
-    terminal.result(
-        {
-            "level": found.level,
-            "verdict": found.verdict,
-            "class_prior": float(fit.pi_draws.mean()),
-            "label_frequency": float(fit.c_draws.mean()),
-            "truth": truth,
-            "accuracy": accuracy,
-            "files": {"report": args.out},
-        }
-    )
+    terminal.done({"report": args.out}, level=found.level, truth=truth, accuracy=accuracy)
 
 
 def run_warm_up(args: argparse.Namespace, terminal: Terminal) -> None:
@@ -377,7 +305,7 @@ def run_warm_up(args: argparse.Namespace, terminal: Terminal) -> None:
         _ = fit.identifiability
     seconds = time.perf_counter() - began
     terminal.say(f"Compiled code is ready ({seconds:.0f} s).")
-    terminal.result({"seconds": seconds})
+    terminal.done(seconds=seconds)
 
 
 # The program ----------------------------------------------------------------------------------
@@ -407,9 +335,6 @@ COMMANDS = {
     ),
     "report": Command(
         "write the HTML report of a saved fit", report_options, run_report, REPORT_EXAMPLES
-    ),
-    "plan-audit": Command(
-        "how many unlabelled rows to audit at random", plan_options, run_plan, PLAN_EXAMPLES
     ),
     "demo": Command(
         "fit PsychM to an embedded data set with a known annotator", demo_options, run_demo
@@ -471,14 +396,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             return 130
         if args.debug:
             traceback.print_exc()
-        if isinstance(error, LepuError | OSError):
+        if isinstance(error, LepuError | OSError | MemoryError):
             terminal.error(str(error))
-            return 2
-        if isinstance(error, MemoryError):
-            terminal.error(
-                f"not enough memory ({error or 'nothing more could be allocated'}). Take fewer "
-                "rows, columns or draws, or --method map."
-            )
             return 2
         terminal.error(  # a fault of ours must not bury the user in a traceback
             f"unexpected {type(error).__name__}: {error} (run again with --debug and report it)"

@@ -40,17 +40,13 @@ class Terminal:
         if not (self.quiet or self.as_json):
             print(text, flush=True)
 
-    def files(self, files: Mapping[str, Path]) -> None:
-        """The files written, each with what it holds."""
-        width = max(len(str(path)) for path in files.values())
-        for what, path in files.items():
-            self.say(f"wrote {path!s:<{width}}  {what}")
-
-    def result(self, value: Mapping[str, Any]) -> None:
-        """The result as JSON, where that is wanted."""
+    def done(self, files: Mapping[str, Path] | None = None, **result: Any) -> None:
+        """The files written, each with what it holds; or the result as JSON."""
         if self.as_json:
-            whole = plain({**value, "warnings": self.warned})
+            whole = plain({**result, "files": files or {}, "warnings": self.warned})
             print(json.dumps(whole, ensure_ascii=False, indent=2))
+        for what, path in (files or {}).items():
+            self.say(f"wrote {path}  ({what})")
 
     def error(self, text: str) -> None:
         """One line on stderr, or one for each entry of a list."""

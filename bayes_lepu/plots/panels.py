@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bayes_lepu.links import Array
+from bayes_lepu.result.summaries import tail_probabilities
 
 if TYPE_CHECKING:
     from arviz_plots import PlotCollection
@@ -125,9 +126,9 @@ def some_rows(n: int, count: int) -> Any:
     return np.linspace(0, n - 1, min(n, count)).round().astype(int)
 
 
-def mean_and_interval(values: Array, tails: tuple[float, float]) -> Array:
+def mean_and_interval(values: Array) -> Array:
     """Mean, lower and upper over the first axis, shape ``(3, ...)``."""
-    return np.stack([values.mean(axis=0), *np.quantile(values, tails, axis=0)])
+    return np.stack([values.mean(axis=0), *np.quantile(values, tail_probabilities(), axis=0)])
 
 
 def share_range(values: Array) -> tuple[float, float]:

@@ -6,7 +6,7 @@ Effects of columns are averages over the rows with one column moved and the othe
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -16,8 +16,8 @@ from bayes_lepu.actions.groups import By, own_values, read_groups, shares_table
 from bayes_lepu.actions.missed import (
     AS_NAMED,
     EXCHANGED,
+    UNNAMED_LEVEL,
     count_positives,
-    kept,
     read_open,
     stream,
 )
@@ -44,6 +44,7 @@ from bayes_lepu.plots.panels import (
     some_rows,
 )
 from bayes_lepu.result.summaries import mean_by_row, tail_probabilities
+from bayes_lepu.suggestions import some
 from bayes_lepu.verdict.class_prior import Role
 from bayes_lepu.verdict.records import LIKELIHOOD_DROP
 
@@ -66,9 +67,7 @@ QUANTITIES = {
 # The answer -----------------------------------------------------------------------------------
 
 
-def plot_class_probability(
-    fit: "Fit", *, ci_prob: float | None = None, backend: str | None = None
-) -> "PlotCollection":
+def plot_class_probability(fit: "Fit", *, backend: str | None = None) -> "PlotCollection":
     """P(y=1 | x) of all rows in order, with P(l=1 | x) below it: the gap are missed positives.
 
     Rows are sorted by the posterior mean of t and averaged in (at most 40) equal groups; dots are
@@ -76,7 +75,7 @@ def plot_class_probability(
     rare, only the rows that are most probably positive are drawn.
     """
     made, (panel,) = panels = new_panels(["class probability"], backend=backend)
-    x, t, h, observed = ranked_groups(fit, ci_prob=ci_prob)
+    x, t, h, observed = ranked_groups(fit)
     panel.band(x, t, CLASS)
     panel.band(x, h, LABEL)
     panel.dots(x, observed, LABEL)
@@ -86,7 +85,7 @@ def plot_class_probability(
     return made
 
 
-def ranked_groups(fit: "Fit", *, ci_prob: float | None = None) -> tuple[Array, Array, Array, Array]:
+def ranked_groups(fit: "Fit") -> tuple[Array, Array, Array, Array]:
     """Rank, (mean, lower, upper) of t and of h, and label rate in groups of rows sorted by t."""
     rows = some_rows(fit.data.n, MAX_ROWS)
     X, labels, draws = fit.data.X[rows], fit.data.l[rows], fit.draws.thin(DRAWS)
@@ -97,15 +96,14 @@ def ranked_groups(fit: "Fit", *, ci_prob: float | None = None) -> tuple[Array, A
     start = int((1 - 10 * pi) * len(rows)) if pi < 0.1 else 0
     groups = min(40, max(1, (len(rows) - start) // 10))
     edges = np.linspace(start, len(rows), groups + 1).astype(int)
-    tails = tail_probabilities(ci_prob)
 
     def grouped(values: Array) -> Array:
         return np.add.reduceat(values[..., order], edges[:-1], axis=-1) / np.diff(edges)
 
     return (
         (edges[:-1] + edges[1:]) / 2 / len(rows),
-        mean_and_interval(grouped(t), tails),
-        mean_and_interval(grouped(draws.anybody(X, fit.data.shown[rows])), tails),
+        mean_and_interval(grouped(t)),
+        mean_and_interval(grouped(draws.anybody(X, fit.data.shown[rows]))),
         grouped(labels.astype(float)),
     )
 
@@ -167,7 +165,7 @@ def prior_and_posterior(fit: "Fit") -> dict[str, tuple[Array, Array]]:
 
 
 def plot_groups(
-    fit: "Fit", *, by: By | None = None, ci_prob: float | None = None, backend: str | None = None
+    fit: "Fit", *, by: By | None = None, backend: str | None = None
 ) -> "PlotCollection":
     """Share of positives in groups of rows: if the form is exact, and over alternative models.
 
@@ -184,7 +182,7 @@ def plot_groups(
         score = pd.Series(mean_by_row(fit.draws, Parameters.t, fit.data.X)).rank(method="first")
         by = (pd.qcut(score, 4, labels=False) + 1).rename("quarter of P(y=1 | x)").to_numpy()
     groups = read_groups(fit.data, by)
-    table = shares_table(fit, fit.identifiability, groups, ci_prob)
+    table = shares_table(fit, fit.identifiability, groups)
     made, (panel,) = panels = new_panels(["groups"], backend=backend)
     x = np.arange(len(table), dtype=float)
     ends = table.reindex(columns=["low", "high", "lower", "upper"])
@@ -200,23 +198,13 @@ def plot_groups(
     return made
 
 
-def plot_ranking(
-    fit: "Fit",
-    *,
-    exchanged: bool = False,
-    ci_prob: float | None = None,
-    backend: str | None = None,
-) -> "PlotCollection":
+def plot_ranking(fit: "Fit", *, backend: str | None = None) -> "PlotCollection":
     """Positives found in the first k unlabelled rows, the most probable first, with their band.
 
-    Parameters
-    ----------
-    fit : Fit
-    exchanged : bool
-        Draw also what the same rows hold with t and s swapped, in grey.
+    Where the data do not show which factor is the class, also with t and s swapped, in grey.
     """
     made, (panel,) = panels = new_panels(["found"], backend=backend)
-    curves = ranking_curves(fit, ci_prob=ci_prob, both=exchanged)
+    curves = ranking_curves(fit)
     shown = [str(name) for name in curves["reading"].unique()]
     for name in reversed(shown):  # the reading as named on top
         part: pd.DataFrame = curves[curves["reading"] == name]
@@ -233,14 +221,13 @@ def plot_ranking(
     return made
 
 
-@kept
-def ranking_curves(fit: "Fit", *, ci_prob: float | None = None, both: bool) -> pd.DataFrame:
+def ranking_curves(fit: "Fit") -> pd.DataFrame:
     """What is found by reviewing the first k unlabelled rows, for about 100 values of k.
 
     Per reading and k (``rows``): ``found``, ``found_lower`` and ``found_upper``. Rows are ranked by
     the reading as named.
     """
-    among, readings = read_open(fit, both=both)
+    among, readings = read_open(fit, both=fit.identifiability.level >= UNNAMED_LEVEL)
     rng, parts = stream(fit), []
     order = np.argsort(-readings[0].mean, kind="stable")
     # Cuts of the ranking, closer together at its top, where decisions are made.
@@ -248,7 +235,7 @@ def ranking_curves(fit: "Fit", *, ci_prob: float | None = None, both: bool) -> p
     for reading in readings:
         counts = count_positives(reading, order, cuts.tolist(), rng)
         expected, drawn = (np.cumsum(part, axis=1) for part in counts)
-        lower, upper = np.quantile(drawn, tail_probabilities(ci_prob), axis=0)
+        lower, upper = np.quantile(drawn, tail_probabilities(), axis=0)
         found = {"found": expected.mean(axis=0), "found_lower": lower, "found_upper": upper}
         parts.append(pd.DataFrame({"reading": reading.name, "rows": cuts[1:], **found}))
     return pd.concat(parts, ignore_index=True)
@@ -262,7 +249,6 @@ def plot_propensity(
     *,
     features: Sequence[str] | None = None,
     show_class: bool = False,
-    ci_prob: float | None = None,
     backend: str | None = None,
 ) -> "PlotCollection":
     """s(x) = P(l=1 | y=1, x) along each column, averaged over the other columns, with its band.
@@ -285,7 +271,7 @@ def plot_propensity(
             f" of {', '.join(list(fit.data.terms)[:10])} is expected."
         )
     made, each = panels = new_panels(list(features), dim="feature", backend=backend)
-    effects = [effect_of(fit, name, ci_prob=ci_prob) for name in features]
+    effects = [effect_of(fit, name) for name in features]
     times = enlarged(max(float(along.t.max()) for along in effects))
     for panel, name, along in zip(each, features, effects, strict=True):
         shown = [(along.s, PROPENSITY)]
@@ -324,12 +310,12 @@ class Effect(NamedTuple):
     levels: tuple[str, ...] = ()  # names; empty for a column of numbers
 
 
-def effect_of(fit: "Fit", name: str, *, ci_prob: float | None = None) -> Effect:
+def effect_of(fit: "Fit", name: str) -> Effect:
     """The effect of a column: a curve for numbers, a value per level for categories and flags."""
     x, levels, moved = _in_a_formula(fit, name) or _moved(fit, name)
-    tails, draws = tail_probabilities(ci_prob), fit.draws.thin(DRAWS).average()
+    draws = fit.draws.thin(DRAWS).average()
     found = [(draws.s(X).mean(axis=-1), draws.t(X).mean(axis=-1)) for X in moved]
-    s, t = (mean_and_interval(np.column_stack(each), tails) for each in zip(*found, strict=True))
+    s, t = (mean_and_interval(np.column_stack(each)) for each in zip(*found, strict=True))
     if is_group(name):  # in order; of many only the ends are named, others would lie on each other
         order = np.argsort(t[0] if np.ptp(t[0]) else s[0], kind="stable")
         s, t, levels = s[:, order], t[:, order], [levels[k] for k in order]
@@ -431,7 +417,7 @@ def own_name(fit: "Fit", term: str) -> str | None:
 
 
 def plot_label_rate(
-    fit: "Fit", *, by: str | None = None, ci_prob: float | None = None, backend: str | None = None
+    fit: "Fit", *, by: str | None = None, backend: str | None = None
 ) -> "PlotCollection":
     """Observed label rate in groups of rows, with the interval the model predicts for it.
 
@@ -442,66 +428,61 @@ def plot_label_rate(
         Column whose values make the groups; by default tenths of the label probability h.
     """
     made, (panel,) = panels = new_panels(["label rate"], backend=backend)
-    table = grouped_rates(fit, by=by, ci_prob=ci_prob)
+    table = grouped_rates(fit, by)
     x, across = table["at"].to_numpy(), None
     panel.bars(x, table["lower"].to_numpy(), table["upper"].to_numpy(), PRIOR)
     panel.dots(x, table["predicted"].to_numpy(), PRIOR, size=10)
     panel.dots(x, table["observed"].to_numpy(), LABEL, size=18)
-    if by is not None and len(x) == 2:  # a flag: its two values, not an axis of numbers
-        panel.ticks(x, [f"{value:.4g}" for value in np.round(x, 10) + 0.0])
-        across = (float(1.5 * x[0] - 0.5 * x[1]), float(1.5 * x[1] - 0.5 * x[0]))
-    axis = "predicted label probability h"
-    name = axis if by is None else short(inverse_of(fit.feature_names[_place(fit, by)])[0])
+    if any(table["level"]):  # not an axis of numbers
+        panel.ticks(x, [short(level, 12) for level in table["level"]])
+        room = np.ptp(x[:2]) / 2 or 0.5
+        across = (float(x[0] - room), float(x[-1] + room))
     top = max(1e-6, float(table[["upper", "observed"]].to_numpy().max()))
-    panel.axes(name, "share labelled", across=across, up=(0.0, min(1.02, 1.15 * top)))
+    title = short(str(table.index.name))
+    panel.axes(title, "share labelled", across=across, up=(0.0, min(1.02, 1.15 * top)))
     legend(*panels, [("observed", LABEL), ("predicted", PRIOR)])
     return made
 
 
-def grouped_rates(
-    fit: "Fit", *, by: str | None = None, ci_prob: float | None = None
-) -> pd.DataFrame:
-    """Per group: size, place on the axis, observed rate, predicted rate and its interval."""
+def grouped_rates(fit: "Fit", by: str | None) -> pd.DataFrame:
+    """Per group: place on the axis, level, size, observed and predicted rate with its interval."""
     rows = some_rows(fit.data.n, MAX_ROWS)
-    X, labels = fit.data.X[rows], fit.data.l[rows].astype(float)
-    draws = fit.draws.thin(DRAWS)
-    h = draws.anybody(X, fit.data.shown[rows])
-    along = score = h.mean(axis=0)
+    draws, title = fit.draws.thin(DRAWS), "predicted label probability h"
+    h = draws.anybody(fit.data.X[rows], fit.data.shown[rows])
+    values = h.mean(axis=0)
     if by is not None:
-        j = _place(fit, by)
-        along = fit.data.cells([j], rows)[:, 0] * fit.data.scale[j] + fit.data.center[j]
-        along = inverse_of(by)[1](along)
-    group = _groups(along)
+        found = own_values(fit.data, by, rows) if by in fit.data.terms else None
+        if found is None:
+            raise DataError(f"Unknown column {by!r}; one of {some(list(fit.data.terms))}.")
+        title, values = found
+    group, x, levels = _groups(values)
     rng = np.random.default_rng([fit.options.random_seed, 5])
     # The one draw of a point estimate makes as many sets of labels as many draws would.
     replicated = rng.random((DRAWS if len(h) == 1 else len(h), len(rows))) < h
     records = []
-    for g in range(group.max() + 1):
+    for g, level in enumerate(levels):
         here = group == g
-        rates = replicated[:, here].mean(axis=1)
-        lower, upper = np.quantile(rates, tail_probabilities(ci_prob))
-        means = [values[here].mean() for values in (along, labels, score)]
-        records.append([means[0], int(here.sum()), *means[1:], lower, upper])
-    return pd.DataFrame(records, columns=["at", "rows", "observed", "predicted", "lower", "upper"])
+        ends = np.quantile(replicated[:, here].mean(axis=1), tail_probabilities())
+        means = fit.data.l[rows][here].mean(), h.mean(axis=0)[here].mean()
+        records.append([x[here].mean(), level, int(here.sum()), *means, *ends])
+    columns = ["at", "level", "rows", "observed", "predicted", "lower", "upper"]
+    return pd.DataFrame(records, columns=columns).rename_axis(title)
 
 
-def _place(fit: "Fit", name: str) -> int:
-    """Where a column of numbers stands, or one of the user's that became a single one."""
-    if name in fit.feature_names:
-        return fit.feature_names.index(name)
-    places = fit.data.terms.get(name, ())
-    if len(places) != 1:
-        raise DataError(f"Unknown column {name!r}; one of {', '.join(fit.feature_names[:10])}.")
-    return int(places[0])
+def _groups(values: NDArray[Any]) -> tuple[NDArray[np.intp], Array, list[str]]:
+    """Group of every row (-1 without a value), its place on the axis, and names of the groups.
 
-
-def _groups(values: Array) -> NDArray[np.intp]:
-    """Group of every row: its value where at most ten are distinct, else its tenth."""
-    distinct, index = np.unique(values, return_inverse=True)
-    if len(distinct) <= 10:
-        return index
-    edges = np.unique(np.quantile(values, np.linspace(0, 1, 11)[1:-1]))
-    return np.unique(np.searchsorted(edges, values, side="right"), return_inverse=True)[1]
+    Groups are the values where at most ten are distinct, else tenths; numbers have no names.
+    """
+    group, distinct = pd.factorize(values, sort=True)
+    if not pd.api.types.is_numeric_dtype(values):
+        return group, group.astype(float), [str(level) for level in distinct]
+    if len(distinct) > 10:
+        edges = np.unique(np.nanquantile(values, np.linspace(0, 1, 11)[1:-1]))
+        tenth = np.searchsorted(edges, values, side="right")
+        group = pd.factorize(np.where(np.isnan(values), np.nan, tenth), sort=True)[0]
+    flag = [f"{value:.4g}" for value in distinct] if len(distinct) == 2 else None
+    return group, values, flag or [""] * (int(group.max()) + 1)
 
 
 def plot_orientation(fit: "Fit", *, backend: str | None = None) -> "PlotCollection":

@@ -21,13 +21,13 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from bayes_lepu.actions.groups import own_values, read_groups, shares_table
-from bayes_lepu.actions.missed import UNNAMED_LEVEL, read_open
+from bayes_lepu.actions.missed import EXCHANGED, MAX_DRAWS
 from bayes_lepu.actions.plain_answer import Answer
-from bayes_lepu.actions.sensitivity import bound_class_prior
 from bayes_lepu.errors import DataError
 from bayes_lepu.links import RowKind
 from bayes_lepu.model.parameters import Parameters
 from bayes_lepu.model.spec import RATE_WORDS
+from bayes_lepu.plots.panels import CLASS, new_panels, share_range
 from bayes_lepu.plots.pictures import (
     MAX_PANELS,
     own_name,
@@ -46,10 +46,12 @@ from bayes_lepu.result.facts import model_in_words, orientation_sentence
 from bayes_lepu.result.numbers_in_words import number, say_count, say_share
 from bayes_lepu.result.summaries import interval_level, mean_by_row
 from bayes_lepu.runtime.interruption import stops_at_once
-from bayes_lepu.verdict.records import Aspect, Check, Identifiability
+from bayes_lepu.verdict.records import Aspect, Identifiability
 from bayes_lepu.verdict.rivals import LEAST_DIFFERENCE
 
 if TYPE_CHECKING:
+    from arviz_plots import PlotCollection
+
     from bayes_lepu.fitted import Fit
 
 
@@ -111,24 +113,6 @@ def table(caption: str, frame: pd.DataFrame, *, note: str = "") -> Table:
     return Table(caption, tuple(columns), tuple(tuple(cell(v) for v in r) for r in rows), note)
 
 
-class Finding(NamedTuple):
-    """A sentence with its status, and what would help."""
-
-    status: str
-    style: str
-    text: str
-    remedy: str = ""
-
-
-class Group(NamedTuple):
-    """Findings that bear on one question; ``status`` is that of the worst."""
-
-    question: str
-    status: str
-    style: str
-    findings: tuple[Finding, ...] = ()
-
-
 @dataclass(frozen=True)
 class Section:
     """A heading with sentences, facts, pictures and tables below it.
@@ -143,7 +127,6 @@ class Section:
     facts: Mapping[str, str] = field(default_factory=dict)
     reading: str = ""
     pictures: tuple[Picture, ...] = ()
-    groups: tuple[Group, ...] = ()
     tables: tuple[Table, ...] = ()
     folded: tuple[Table, ...] = ()
     code: str = ""
@@ -200,7 +183,6 @@ def rows_section(page: Page) -> Section | None:
     chances = first.iloc[:, : list(first).index(PROPENSITY) + 1].map(lambda p: Cell(f"{p:.3f}", p))
     own = first.iloc[:, chances.shape[1] :].map(as_it_is)
     shown = pd.concat([chances.rename(columns={PROBABILITY: "chance"}), own], axis=1)
-    unnamed = page.verdict.level >= UNNAMED_LEVEL and fit.spec.has_selection
     return Section(
         "rows",
         "Rows to review first",
@@ -210,7 +192,7 @@ def rows_section(page: Page) -> Section | None:
             picture(
                 "Positives found",
                 "Positives found among the first rows reviewed, if this model is exact.",
-                partial(plot_ranking, fit, exchanged=unnamed),
+                partial(plot_ranking, fit),
             ),
         ),
         tables=(table(f"The first {len(shown)}", shown),),
@@ -222,17 +204,14 @@ def rows_section(page: Page) -> Section | None:
 def ranked_rows(fit: "Fit") -> pd.DataFrame:
     """The unlabelled rows whose class is unknown, the most probable first, with their columns.
 
-    Means and intervals are those of `Fit.decide`. At most the 5,000 most probable rows are
-    returned, so that the page stays below a megabyte, with the six columns that matter most.
+    At most the 5,000 most probable rows are returned, so that the page stays below a megabyte, with
+    the six columns that matter most.
     """
-    data = fit.data
-    rows, (reading,) = read_open(fit, both=False)
-    best = np.argsort(-reading.mean, kind="stable")[:5000]
-    first, draws = rows[best], reading.draws
-    frame = reading.summary(best, data.index[first])
-    frame = frame.rename(columns={"mean": PROBABILITY})
-    frame[PROPENSITY] = mean_by_row(draws.average(), Parameters.s, data.X[first])
-    shown = (own_values(data, name, first) for name in top_features(fit, 6))
+    found, data = fit.decide(budget=5000), fit.data
+    frame = found.rows.rename(columns={"missed": PROBABILITY, EXCHANGED: "with t and s swapped"})
+    draws = fit.draws.thin(MAX_DRAWS).average()
+    frame[PROPENSITY] = mean_by_row(draws, Parameters.s, data.X[found.positions])
+    shown = (own_values(data, name, found.positions) for name in top_features(fit, 6))
     cells = dict(pair for pair in shown if pair is not None)
     return pd.concat([frame, pd.DataFrame(cells, index=frame.index)], axis=1)
 
@@ -264,7 +243,7 @@ def class_section(page: Page) -> Section:
             pictures.append(picture(TITLES[name], "", plot))
     facts = {}
     if fit.data.n_annotators == 1:
-        low, high = bound_class_prior(fit).loc["nothing", ["lower", "upper"]]
+        low, high = fit.bounds().loc["nothing", ["lower", "upper"]]
         facts["share of positives π without any assumption on s"] = (
             f"{number(low)} to {number(high)}"
         )
@@ -295,7 +274,7 @@ def groups_section(page: Page) -> Section | None:
     rests: dict[str, None] = {}
     for name in page.group_by:
         try:
-            found = shares_table(fit, page.verdict, read_groups(fit.data, name), None)
+            found = shares_table(fit, page.verdict, read_groups(fit.data, name))
         except DataError:  # of too many values, or one of a formula
             continue
         plot = partial(plot_groups, fit, by=name)
@@ -368,8 +347,11 @@ def annotator_section(page: Page) -> Section:
             "S is how much the columns may change the log-odds of a positive being marked; 0 is an "
             "annotator who overlooks all alike."
         )
-        over = fit.sensitivity().rename(columns=OVER_S)
-        folded = (table("If the annotator varies more or less", over, note=note),)
+        over = fit.sensitivity()
+        words = "Share of positives π by how much the annotator may vary. 0: all are marked alike."
+        pictures.append(picture("If the annotator varies", words, partial(plot_over_s, over)))
+        shown = over.rename(columns=OVER_S)
+        folded = (table("If the annotator varies more or less", shown, note=note),)
     title = "The annotators" if several else "The annotator"
     return Section(
         "annotator",
@@ -383,14 +365,21 @@ def annotator_section(page: Page) -> Section:
     )
 
 
+def plot_over_s(over: pd.DataFrame, *, backend: str | None = None) -> "PlotCollection":
+    """The share of positives over S, from `Fit.sensitivity`."""
+    made, (panel,) = new_panels(["sensitivity"], backend=backend)
+    S, pi = over.index.to_numpy(), over["class_prior"].to_numpy()
+    panel.line(S, pi, CLASS)
+    panel.dots(S, pi, CLASS)
+    panel.axes("how much the annotator may vary, S", "class prior π", up=share_range(pi))
+    return made
+
+
 def labels_section(page: Page) -> Section:
     """Label rates by score and by column, and calibration."""
     fit = page.fit
-    plain = [n for n, places in fit.data.terms.items() if len(places) == 1]
-    ranked = [n for n in top_features(fit, len(fit.data.terms)) if n in plain][:3]
-    asked = [n for n in page.group_by if len(fit.data.terms.get(n, ())) < 2]
     pictures = [picture("Label rate by score", "", partial(plot_label_rate, fit))]
-    for name in asked or ranked:
+    for name in page.group_by or top_features(fit, 3):
         plot = partial(plot_label_rate, fit, by=name)
         pictures.append(picture(f"Label rate by {own_name(fit, name) or name}", "", plot))
     return Section(
@@ -453,42 +442,36 @@ def checks_section(page: Page) -> Section:
         f"Level {verdict.level} of 4 (1: order of the rows and total are identified; 2: the order; "
         f"3: class and annotator, but not which is which; 4: neither). {verdict.verdict}",
         facts=facts,
-        groups=tuple(grouped(verdict.checks)),
         pictures=tuple(pictures),
+        tables=(checks_table(verdict),),
         folded=tuple(_details(page)),
     )
 
 
-def grouped(checks: tuple[Check, ...]) -> list[Group]:
-    """Checks by the first question they bear on, with a sentence for each that is not passed."""
-    groups = []
-    for aspect, question in QUESTIONS.items():
-        here = [c for c in checks if c.bears_on and c.bears_on[0] == aspect]
-        asked = sorted(here, key=lambda c: ORDER.index(c.status))
-        findings, said = [], set()
-        for c in asked:
-            if c.status in ("failed", "weak"):
-                remedy = "" if c.remedy in said else c.remedy  # the same advice once
-                findings.append(Finding(c.status, STYLES[c.status], c.text, remedy))
-                said.add(c.remedy)
-        if asked:
-            worst = asked[0].status
-            groups.append(Group(question, worst, STYLES[worst], tuple(findings)))
-    return groups
+def checks_table(verdict: Identifiability) -> Table:
+    """All checks, those that need attention first, with the first question they bear on."""
+    checks = sorted(verdict.checks, key=lambda c: ORDER.index(c.status))
+    rows = [
+        [
+            c.name,
+            Cell(c.status, style=STYLES[c.status]),
+            " ".join(QUESTIONS[a] for a in c.bears_on[:1]),
+            c.text,
+            c.remedy,
+        ]
+        for c in checks
+    ]
+    columns = ["check", "status", "question", "finding", "what would help"]
+    return table("Checks", pd.DataFrame(rows, columns=columns))
 
 
 HEALTH = {"r_hat": "R-hat", "ess_bulk": "ESS bulk", "ess_tail": "ESS tail"}
 
 
 def _details(page: Page) -> list[Table]:
-    """The checks, rivals, remedies, modes and chains behind the verdict, to unfold."""
+    """The rivals, remedies and chains behind the verdict, to unfold."""
     fit, verdict = page.fit, page.verdict
-    # What needs attention comes first.
-    checks = verdict.to_frame().drop(columns="bears_on").rename_axis("check")
-    checks = checks.sort_values("status", key=lambda s: s.map(ORDER.index), kind="stable")
-    checks["status"] = [Cell(status, style=STYLES[status]) for status in checks["status"]]
-    checks = checks.rename(columns={"text": "finding", "remedy": "what would help"})
-    found = [table("All checks", checks)]
+    found = []
     if verdict.evidence is not None and verdict.evidence.rivals:
         ranked = sorted(verdict.evidence.rivals, key=lambda r: -r.elpd)
         rows = [[r.name, r.elpd, r.difference, r.se, r.reading, r.pi, r.pi_sd] for r in ranked]

@@ -160,7 +160,7 @@ def parameter_group(fit: "Fit", p: Parameters) -> xr.Dataset:
             variables[name] = (own, np.exp(p.log_w[..., RATES.index(name)]))
     elif rates:
         variables[rates] = (own, natural[rates])
-    pi, c = fit._pi_and_c if p is fit.parameters else fit._pi_and_frequencies(p)
+    pi, c = fit._pi_and_c if p is fit.parameters else fit.class_prior_draws(p)
     variables["pi"] = (SAMPLE, pi.reshape(p.b.shape))
     if not fit.spec.certain:  # where c = 1 by assumption
         variables["c"] = (own, c.reshape(p.beta.shape))

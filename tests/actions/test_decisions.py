@@ -120,7 +120,7 @@ def test_a_point_estimate_has_no_interval():
 
 def test_curves_agree_with_decisions(known):
     fit, _, _, l = known
-    curves = ranking_curves(fit, ci_prob=0.9, both=False)
+    curves = ranking_curves(fit)
     line = curves.iloc[40]
     found = fit.decide(budget=int(line["rows"])).outcome.loc["as named"]
     assert line["found"] == pytest.approx(found.loc["positives", "mean"])

@@ -72,7 +72,7 @@ def test_earlier_results_are_replaced_on_request_only(here, capsys):
     (here / "lepu-photos" / "fit.nc").write_text("earlier")
     code, _, err = run(capsys, *args)
     assert code == 2
-    assert "already holds fit.nc" in err
+    assert "fit.nc is there already" in err
     assert "--overwrite" in err
     assert (here / "lepu-photos" / "fit.nc").read_text() == "earlier"
     assert run(capsys, *args, "--overwrite")[0] == 0
@@ -115,15 +115,15 @@ def several_levels() -> bytes:
 @pytest.mark.parametrize(
     ("name", "content", "options", "message"),
     [
-        ("cut.csv.gz", truncated(), [], "cannot be unpacked"),
-        ("no.csv.gz", b"no gzip", [], "cannot be unpacked"),
+        ("cut.csv.gz", truncated(), [], "cannot be read as a table"),
+        ("no.csv.gz", b"no gzip", [], "cannot be read as a table"),
         ("no.csv.zst", b"no zstandard", [], ""),
-        ("levels.parquet", several_levels(), [], "several levels"),
-        ("x.csv", b"a,marked\n1,0\n2,1\n", ["--separator", "ab"], "single character"),
+        ("levels.parquet", several_levels(), [], "not a column of X"),
+        ("headings.csv", b"a,marked\n", [], "X is empty"),
         ("x.csv", b"a,marked\n1,0\n2,1\n", ["--cores", "-1"], "cores = -1"),
         ("x.csv", b"a,marked\n1,0\n2,1\n", ["--cores", "0"], "cores = 0"),
         ("x.csv", b"a,marked\n1,0\n2,1\n", ["--tune", "0"], "tune = 0"),
-        ("x.csv", b"a,marked\n1,0\n2,1\n", ["--y", "marked"], "--y names 'marked', which is l"),
+        ("x.csv", b"a,marked\n1,0\n2,1\n", ["--y", "marked"], "y names 'marked', which is l"),
     ],
 )
 def test_plain_mistakes_are_no_faults_of_the_program(here, capsys, name, content, options, message):
@@ -149,9 +149,9 @@ def test_greek_goes_out_as_utf8_whatever_the_stream(monkeypatch):
     monkeypatch.setattr(sys, "stdout", stream)
     terminal = Terminal()
     terminal.say("γ = 0.1 → λ")
-    terminal.files({"0.3 ± 0.1": Path("π")})
+    terminal.done({"0.3 ± 0.1": Path("π")})
     stream.flush()
-    assert "γ = 0.1 → λ\nwrote π  0.3 ± 0.1" in stream.buffer.getvalue().decode()
+    assert "γ = 0.1 → λ\nwrote π  (0.3 ± 0.1)" in stream.buffer.getvalue().decode()
 
 
 def test_stages_are_told_where_output_is_piped(here, capsys):

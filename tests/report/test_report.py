@@ -12,7 +12,7 @@ import pytest
 
 import bayes_lepu as lepu
 from bayes_lepu.model.parameters import Parameters
-from bayes_lepu.report.sections import PROBABILITY, grouped, ranked_rows
+from bayes_lepu.report.sections import ORDER, PROBABILITY, checks_table, ranked_rows
 from bayes_lepu.result.numbers_in_words import number
 from tests.reports import NAMES, QUOTE, SCRIPT, hostile_fit
 from tests.test_budget import BUDGETS
@@ -138,18 +138,13 @@ def test_both_readings_are_told_where_the_naming_is_open(tmp_path):
     assert fit.answer.missed in text
 
 
-def test_checks_are_grouped_by_what_they_bear_on(html, fit):
-    groups = grouped(fit.identifiability.checks)
-    assert len(groups) >= 4
+def test_what_needs_attention_comes_first_among_the_checks(html, fit):
+    rows = checks_table(fit.identifiability).rows
+    assert len(rows) == len(fit.identifiability.checks)
+    statuses = [ORDER.index(status.text) for _, status, *_ in rows]
+    assert statuses == sorted(statuses)
     text = "".join(Page(html).text)
-    for group in groups:
-        assert group.question in text
-        statuses = [f.status for f in group.findings]
-        assert group.status in (*statuses, "passed", "not computed")
-        said = [f.remedy for f in group.findings if f.remedy]
-        assert len(said) == len(set(said))  # the same advice once
-    # The technical table is there for who unfolds it.
-    assert "<details><summary>All checks</summary>" in html
+    assert all(finding.text in text for *_, finding, _ in rows)
 
 
 def test_the_report_computes_nothing_that_the_verdict_has(fit, html, tmp_path, monkeypatch):
