@@ -249,7 +249,8 @@ def report_options(parser: argparse.ArgumentParser) -> None:
 
 def run_report(args: argparse.Namespace, terminal: Terminal) -> None:
     """Load, judge, write."""
-    check_output([page_name(args.out)], (args.fit,), overwrite=args.overwrite)
+    check_output([args.out], (args.fit,), overwrite=args.overwrite)
+    page_name(args.out)
     fit = load(args.fit)
     terminal.stage("Judging what these data can identify")
     found = fit.identifiability

@@ -40,9 +40,11 @@ class Picture(NamedTuple):
     reading: str
 
 
-def picture(title: str, reading: str, plot: "Callable[..., PlotCollection]") -> Picture:
-    """Draw one picture of a plot with a single panel."""
-    marks: list[Mark] = plot(backend="none").viz["plot"].item()
+def picture(
+    title: str, reading: str, plot: "Callable[..., PlotCollection]", of: Any, **options: Any
+) -> Picture:
+    """Draw one picture of a plot with a single panel, of a fit or of a table."""
+    marks: list[Mark] = plot(of, backend="none", **options).viz["plot"].item()
     return Picture(title, _svg(marks, title), reading)
 
 

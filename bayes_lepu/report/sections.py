@@ -11,7 +11,7 @@ import platform
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import cached_property, partial
+from functools import cached_property
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -192,7 +192,8 @@ def rows_section(page: Page) -> Section | None:
             picture(
                 "Positives found",
                 "Positives found among the first rows reviewed, if this model is exact.",
-                partial(plot_ranking, fit),
+                plot_ranking,
+                fit,
             ),
         ),
         tables=(table(f"The first {len(shown)}", shown),),
@@ -234,13 +235,13 @@ def class_section(page: Page) -> Section:
             "Class probability of the rows",
             "Rows from least to most probably positive. The area below the blue curve is the share "
             "of positives; the gap down to the green curve is the positives without a label.",
-            partial(plot_class_probability, fit),
+            plot_class_probability,
+            fit,
         )
     ]
     if not fit.is_point:
         for name in list(TITLES)[: 1 if fit.spec.certain else None]:  # the naive model has c = 1
-            plot = partial(plot_prior_posterior, fit, var_names=[name])
-            pictures.append(picture(TITLES[name], "", plot))
+            pictures.append(picture(TITLES[name], "", plot_prior_posterior, fit, var_names=[name]))
     facts = {}
     if fit.data.n_annotators == 1:
         low, high = fit.bounds().loc["nothing", ["lower", "upper"]]
@@ -277,8 +278,7 @@ def groups_section(page: Page) -> Section | None:
             found = shares_table(fit, page.verdict, read_groups(fit.data, name))
         except DataError:  # of too many values, or one of a formula
             continue
-        plot = partial(plot_groups, fit, by=name)
-        pictures.append(picture(f"Share of positives by {name}", "", plot))
+        pictures.append(picture(f"Share of positives by {name}", "", plot_groups, fit, by=name))
         tables.append(table(f"By {name}", found.rename_axis(name)))
         rests[found.attrs["rests_on"]] = None
     if not pictures:
@@ -327,16 +327,16 @@ def annotator_section(page: Page) -> Section:
             "Both are averages over the rows with this column moved."
         )
         for name in top_features(fit):
-            plot = partial(plot_propensity, fit, features=[name], show_class=True)
-            pictures.append(picture(own_name(fit, name) or name, "", plot))
+            title, options = own_name(fit, name) or name, {"features": [name], "show_class": True}
+            pictures.append(picture(title, "", plot_propensity, fit, **options))
     rates = fit.draws.rates(fit.spec.shape_rates)
     facts = {RATE_WORDS[name]: number(float(drawn.mean())) for name, drawn in rates.items()}
     if not fit.is_point:
         titles = {name: RATE_WORDS[name].capitalize() for name in rates}
         titles |= {"epsilon": "Rate of false marks ε"} if fit.spec.false_marks else {}
         for name, title in titles.items():
-            plot = partial(plot_prior_posterior, fit, var_names=[name])
-            pictures.append(picture(title, RATE_MEANING[name], plot))
+            meaning = RATE_MEANING[name]
+            pictures.append(picture(title, meaning, plot_prior_posterior, fit, var_names=[name]))
     tables: tuple[Table, ...] = ()
     folded: tuple[Table, ...] = ()
     if several:
@@ -349,7 +349,7 @@ def annotator_section(page: Page) -> Section:
         )
         over = fit.sensitivity()
         words = "Share of positives π by how much the annotator may vary. 0: all are marked alike."
-        pictures.append(picture("If the annotator varies", words, partial(plot_over_s, over)))
+        pictures.append(picture("If the annotator varies", words, plot_over_s, over))
         shown = over.rename(columns=OVER_S)
         folded = (table("If the annotator varies more or less", shown, note=note),)
     title = "The annotators" if several else "The annotator"
@@ -378,10 +378,10 @@ def plot_over_s(over: pd.DataFrame, *, backend: str | None = None) -> "PlotColle
 def labels_section(page: Page) -> Section:
     """Label rates by score and by column, and calibration."""
     fit = page.fit
-    pictures = [picture("Label rate by score", "", partial(plot_label_rate, fit))]
+    pictures = [picture("Label rate by score", "", plot_label_rate, fit)]
     for name in page.group_by or top_features(fit, 3):
-        plot = partial(plot_label_rate, fit, by=name)
-        pictures.append(picture(f"Label rate by {own_name(fit, name) or name}", "", plot))
+        title = f"Label rate by {own_name(fit, name) or name}"
+        pictures.append(picture(title, "", plot_label_rate, fit, by=name))
     return Section(
         "labels",
         "Does the model reproduce the labels?",
@@ -414,7 +414,8 @@ def checks_section(page: Page) -> Section:
                 "Size of the two factors",
                 "Dots below the diagonal: the class is the steeper factor, as the paper assumes. A "
                 "cloud across it leaves open which factor is the class. Large dot: the best mode.",
-                partial(plot_orientation, fit),
+                plot_orientation,
+                fit,
             )
         )
     if verdict.evidence is not None and verdict.evidence.profile is not None:
@@ -423,7 +424,8 @@ def checks_section(page: Page) -> Section:
                 "Profile of the class prior",
                 "The labels do not exclude values above the dashed line. A flat top means that the "
                 "labels do not identify the share of positives.",
-                partial(plot_profile, fit),
+                plot_profile,
+                fit,
             )
         )
     facts = {

@@ -78,17 +78,6 @@ def test_one_command_makes_everything(fitted, frame):
     assert fit.identifiability.verdict.split(":")[0] in text
 
 
-def test_fit_prints_the_verdict_and_the_files(here, capsys):
-    args = ["fit", "photos.csv", "--label", "marked", "--exclude", "file,checked", *QUICK]
-    code, out, _ = run(capsys, *args)
-    assert code == 0
-    assert "verdict" in out
-    assert "lepu-photos/report.html" in out
-    (told,) = (line.split("do it")[1].strip() for line in out.splitlines() if "  do it" in line)
-    assert told.startswith(("the same command with --", "in Python: "))
-    assert (here / "lepu-photos" / "report.html").exists()
-
-
 def test_json_is_one_document_and_quiet_is_silent(here, capsys):
     args = ["fit", "photos.csv", "--label", "marked", "--y", "checked", "--id", "file"]
     args += ["--selection-features", "light,wind", "--model", "spm", "--method", "map"]
@@ -317,13 +306,6 @@ def test_a_fault_of_ours_is_short_unless_asked_for(here, capsys, monkeypatch):
     code, _, err = run(capsys, *command, "--debug")
     assert code == 1
     assert "Traceback" in err
-
-
-def test_interruption(here, monkeypatch, capsys):
-    def interrupt(path):
-        raise KeyboardInterrupt
-
-    assert run(capsys, *loading(monkeypatch, interrupt))[0] == 130
 
 
 def test_our_warnings_are_printed_once_and_kept_in_the_json(here, capsys, monkeypatch):

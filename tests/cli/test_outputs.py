@@ -105,20 +105,12 @@ def truncated() -> bytes:
     return gzip.compress(b"a,marked\n" + b"1,0\n2,1\n" * 5000, mtime=0)[:60]
 
 
-def several_levels() -> bytes:
-    columns = pd.MultiIndex.from_tuples([("a", "b"), ("marked", "c")])
-    file = io.BytesIO()
-    pd.DataFrame([[1, 0], [2, 1]], columns=columns).to_parquet(file)
-    return file.getvalue()
-
-
 @pytest.mark.parametrize(
     ("name", "content", "options", "message"),
     [
         ("cut.csv.gz", truncated(), [], "cannot be read as a table"),
         ("no.csv.gz", b"no gzip", [], "cannot be read as a table"),
         ("no.csv.zst", b"no zstandard", [], ""),
-        ("levels.parquet", several_levels(), [], "not a column of X"),
         ("headings.csv", b"a,marked\n", [], "X is empty"),
         ("x.csv", b"a,marked\n1,0\n2,1\n", ["--cores", "-1"], "cores = -1"),
         ("x.csv", b"a,marked\n1,0\n2,1\n", ["--cores", "0"], "cores = 0"),

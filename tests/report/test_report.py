@@ -131,10 +131,11 @@ def test_the_answer_comes_first_without_symbols(html, fit):
         assert carrier in text
 
 
-def test_both_readings_are_told_where_the_naming_is_open(tmp_path):
+def test_both_orders_are_shown_where_the_class_is_not_named(tmp_path):
     fit = hostile_fit(model="spm", n=400)
     text = "".join(Page(fit.report(tmp_path / "r.html").read_text("utf-8")).text)
     assert "With class and annotator swapped" in text
+    assert "with t and s swapped" in text
     assert fit.answer.missed in text
 
 

@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bayes_lepu.errors import ModelError
 from bayes_lepu.links import sigmoid
 from reproduction.datasets import load_animal_gonogo
 from reproduction.datasets.gonogo import TRIAL_COLUMNS
@@ -100,21 +99,6 @@ def test_tables_for_both_protocols_with_the_printed_numbers(folder: Path, tmp_pa
         & (scores["protocol"] == "paper")
     ].pivot_table(index="trial", columns="model", values="value")
     assert row["mean"] == pytest.approx((wide["SPM"] - wide["Naive"]).mean())
-
-
-@pytest.mark.parametrize(
-    ("changes", "match"),
-    [
-        ({"subjects": ("nobody",)}, "subjects ="),
-        ({"protocols": ("unsafe",)}, "protocols ="),
-        ({"features": "vgg"}, "features = 'vgg'"),
-    ],
-)
-def test_what_does_not_exist_is_refused(
-    folder: Path, tmp_path: Path, changes: dict[str, Any], match: str
-) -> None:
-    with pytest.raises(ModelError, match=match):
-        run(folder, tmp_path, **changes)
 
 
 @pytest.mark.slow

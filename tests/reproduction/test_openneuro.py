@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bayes_lepu.errors import DataError
 from reproduction.datasets import load_animal_trials, load_openneuro_gonogo, usable_trials
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "data"
@@ -101,14 +100,6 @@ def test_faulty_button_run_is_flagged(tmp_path: Path) -> None:
     flags = trials.groupby("run")["flag"].unique().map(list).to_dict()
     assert flags == {1: ["bad_button_run"], 4: [""]}
     assert list(usable_trials(trials)["run"].unique()) == [4]
-
-
-def test_refuses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("BAYES_LEPU_DATA", raising=False)
-    with pytest.raises(DataError, match="BAYES_LEPU_DATA is not set"):
-        load_openneuro_gonogo()
-    with pytest.raises(DataError, match=r"Found no sub-\*/ses-\*/eeg/\*_events\.tsv"):
-        load_openneuro_gonogo(tmp_path)
 
 
 @pytest.mark.skipif(

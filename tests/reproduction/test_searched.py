@@ -7,7 +7,7 @@ pytest.importorskip("sklearn")
 
 from sklearn.model_selection import GridSearchCV
 
-from bayes_lepu.estimators import ElkanNotoClassifier, PUClassifier
+from bayes_lepu.estimators import ElkanNotoClassifier
 from bayes_lepu.links import sigmoid
 from reproduction.experiments.searched import Searched
 
@@ -21,14 +21,3 @@ def test_the_penalty_is_that_of_a_grid_search():
     peer = GridSearchCV(ElkanNotoClassifier(random_state=5), grid, cv=3).fit(X, l)
     assert ours.best_params_ == peer.best_params_
     np.testing.assert_array_equal(ours.predict_proba(X), peer.predict_proba(X))
-
-
-def test_the_slopes_are_left_to_the_class():
-    """With equal penalties SPM's factors are interchangeable, and held-out labels score both."""
-    rng = np.random.default_rng(3)
-    X = rng.normal(size=(600, 3))
-    l = (rng.random(600) < sigmoid(3 * X[:, 0] + 1) * sigmoid(X[:, 1] + 1)).astype(int)
-    values = [0.1, 10.0]
-    grid = {"class_penalty": values, "selection_penalty": values}
-    found = Searched(PUClassifier(model="spm", random_state=0), grid, cv=2).fit(X, l)
-    assert found.best_params_["selection_penalty"] >= found.best_params_["class_penalty"]
