@@ -60,13 +60,9 @@ class Groups(NamedTuple):
 
 def read_groups(data: PUData, by: By) -> Groups:
     """Groups by columns of the fit, or by values for every row."""
-    if callable(by):
-        raise DataError("by is a function; a column of the fit, or by=f(X), is expected.")
     if isinstance(by, str):
         by = [by]
     if isinstance(by, list | tuple) and len(by) != data.n:  # columns, not a value for every row
-        if not by:
-            raise DataError("by names no column; one or more are expected.")
         by = pd.concat([_column(data, name) for name in by], axis=1)
     if not isinstance(by, pd.Series | pd.DataFrame):
         by = pd.Series(np.asarray(by))
@@ -298,8 +294,8 @@ def _doubts(fit: "Fit", groups: Groups, at: list[int]) -> tuple[str, ...]:
 
 def _column(data: PUData, name: str) -> pd.Series:
     """A column of the user's, read back from the encoded ones."""
-    term = next((term for term in (name, f"1 | {name}") if term in data.terms), None)
-    found = None if term is None else own_values(data, term, np.arange(data.n))
+    rows = np.arange(data.n)
+    found = own_values(data, name, rows) or own_values(data, f"1 | {name}", rows)
     if found is None:
         raise DataError(
             f"{name!r} is no column of this fit ({some(list(data.terms))}). Pass its values, one "
@@ -319,8 +315,10 @@ def own_values(data: PUData, name: str, rows: NDArray[np.intp]) -> tuple[str, ND
     """A column as the user knows it, and its name: numbers in their units, levels by name.
 
     A spline is shown by what it is of, a group by its level; other terms of several columns, such
-    as interactions, have no single value: None.
+    as interactions, have no single value: None, as of what is no term.
     """
+    if name not in data.terms:
+        return None
     design = data.encoding.design
     places = list(data.terms[name])
     raw = data.cells(places, rows) * data.scale[places] + data.center[places]

@@ -264,11 +264,11 @@ def plot_propensity(
     """
     if features is None:
         features = top_features(fit)
-    known = {*fit.data.terms, *fit.feature_names}
-    if not features or not known.issuperset(features):
+    known = list(fit.data.terms)
+    if not features or not set(known).issuperset(features):
         raise DataError(
             f"Unknown column(s) {[f for f in features if f not in known]} in features; at least one"
-            f" of {', '.join(list(fit.data.terms)[:10])} is expected."
+            f" of {some(known)} is expected."
         )
     made, each = panels = new_panels(list(features), dim="feature", backend=backend)
     effects = [effect_of(fit, name) for name in features]
@@ -333,7 +333,7 @@ def _in_a_formula(fit: "Fit", name: str) -> Moved | None:
     The table of some rows is read back, the column moved, and the formulas are evaluated again.
     """
     data, rows = fit.data, some_rows(fit.data.n, ROWS)
-    own = own_values(data, name, np.arange(data.n)) if name in data.terms else None
+    own = own_values(data, name, np.arange(data.n))
     if data.encoding.design is None or own is None:
         return None
     terms = (own_values(data, term, rows) for term in data.terms)
@@ -361,7 +361,7 @@ def _in_a_formula(fit: "Fit", name: str) -> Moved | None:
 def _moved(fit: "Fit", name: str) -> Moved:
     """A column of the table moved, on the internal scale."""
     data = fit.data
-    places = list(data.terms.get(name) or (fit.feature_names.index(name),))
+    places = list(data.terms[name])
     center, scale = data.center[places], data.scale[places]
     column = next((c for c in data.encoding.columns if c.name == name), None)
     names: Sequence[str] = ()
@@ -451,7 +451,7 @@ def grouped_rates(fit: "Fit", by: str | None) -> pd.DataFrame:
     h = draws.anybody(fit.data.X[rows], fit.data.shown[rows])
     values = h.mean(axis=0)
     if by is not None:
-        found = own_values(fit.data, by, rows) if by in fit.data.terms else None
+        found = own_values(fit.data, by, rows)
         if found is None:
             raise DataError(f"Unknown column {by!r}; one of {some(list(fit.data.terms))}.")
         title, values = found
