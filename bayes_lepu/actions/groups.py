@@ -60,6 +60,10 @@ class Groups(NamedTuple):
 
 def read_groups(data: PUData, by: By) -> Groups:
     """Groups by columns of the fit, or by values for every row."""
+    if callable(by) or (isinstance(by, list | tuple) and not by):
+        raise DataError(
+            f"by is {by!r}; columns of the fit, or a value for every row, are expected."
+        )
     if isinstance(by, str):
         by = [by]
     if isinstance(by, list | tuple) and len(by) != data.n:  # columns, not a value for every row

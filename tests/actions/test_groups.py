@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import bayes_lepu as lepu
 from bayes_lepu.errors import DataError
 from tools import ratio_study
 from tools.defaults_version import defaults_version
@@ -113,15 +112,6 @@ def test_an_unknown_group_is_refused(case):
     few = np.where(np.arange(3000) < 3, "few", "many")
     (doubt, *_) = case[-1].compare_groups(few, "few", "many").doubts
     assert doubt.startswith("'few' has only 3 rows")
-
-
-def test_report_and_picture(case, tmp_path):
-    fit = case[-1]
-    page = fit.report(tmp_path / "report.html", group_by="region").read_text(encoding="utf-8")
-    assert "Share of positives by region" in page
-    assert "This rests on: positives are marked at one rate in each group" in page
-    drawn = lepu.plots.plot_groups(fit, by="region", backend="none")
-    assert drawn.backend == "none"
 
 
 # Stored figures ---------------------------------------------------------------------------------

@@ -194,7 +194,9 @@ def test_wrong_questions_are_refused(rows, fit):
         (np.arange(3), "by has 3 values"),
         (X["place"].iloc[:50], "no value for some rows"),
         (X["place"].where(X["a"] > 0), "missing values"),
+        ([], "or a value for every row"),
         (["place", "region"], "'region' is no column of this fit"),
+        (lambda table: table["region"], "or a value for every row"),
     ):
         with pytest.raises(DataError, match=words):
             read_groups(fit.data, by)

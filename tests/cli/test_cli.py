@@ -157,15 +157,6 @@ def _cell(row, column, value):
     return spoil
 
 
-def _cells(places, value):
-    def spoil(frame):
-        for column, rows in places.items():
-            frame.loc[rows, column] = value
-        return frame.to_csv(index=False)
-
-    return spoil
-
-
 def _lines(change):
     return lambda frame: "\n".join(change(frame.to_csv(index=False).splitlines())) + "\n"
 
@@ -238,26 +229,6 @@ def test_every_mistake_gets_one_line(here, frame, capsys, spoil, options, messag
     assert err.startswith("bayes-lepu: error: ")
     assert err.count("\n") == 1
     assert not (here / "lepu-photos").exists()
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "message"),
-    [
-        ("absent.csv", None, "does not exist"),
-        ("latin.csv", "größe,l\n1,1\n".encode("latin-1"), "is not UTF-8"),
-        ("table.xlsx", b"PK", "files ending in .xlsx are not read"),
-        ("broken.parquet", b"PAR1 nonsense", "cannot be read as a table"),
-        ("nul.csv", b"a,l\n\x00\x00,1\n\x00\x00,0\n", ""),
-    ],
-)
-def test_files_that_cannot_be_read(here, capsys, name, content, message):
-    if content is not None:
-        (here / name).write_bytes(content)
-    code, _, err = run(capsys, "fit", name, "--label", "l")
-    assert code == 2
-    assert name in err
-    assert message in err
-    assert err.count("\n") == 1
 
 
 @pytest.mark.parametrize(

@@ -66,30 +66,25 @@ def test_no_output_replaces_an_input(here, capsys, args):
     assert {file.name: file.read_bytes() for file in here.iterdir()} == before
 
 
-def test_earlier_results_are_replaced_on_request_only(here, capsys):
-    args = ["fit", "photos.csv", "--label", "marked", "--model", "scar", "--method", "map"]
+@pytest.mark.parametrize(
+    ("command", "name"),
+    [
+        ("fit photos.csv --label marked --model scar --method map", "lepu-photos/fit.nc"),
+        ("predict fit.nc photos.csv --out p.csv", "p.csv"),
+        ("report fit.nc --out r.html", "r.html"),
+    ],
+)
+def test_earlier_results_are_replaced_on_request_only(here, capsys, command, name):
     (here / "lepu-photos").mkdir()
-    (here / "lepu-photos" / "fit.nc").write_text("earlier")
-    code, _, err = run(capsys, *args)
-    assert code == 2
-    assert "fit.nc is there already" in err
-    assert "--overwrite" in err
-    assert (here / "lepu-photos" / "fit.nc").read_text() == "earlier"
-    assert run(capsys, *args, "--overwrite")[0] == 0
-    assert lepu.load(here / "lepu-photos" / "fit.nc").method == "map"
-
-
-@pytest.mark.parametrize(("command", "name"), [("predict", "p.csv"), ("report", "r.html")])
-def test_an_earlier_file_is_replaced_on_request_only(here, capsys, command, name):
     (here / name).write_text("earlier")
-    args = [command, "fit.nc", *(["photos.csv"] * (command == "predict")), "--out", name]
+    args = command.split()
     code, _, err = run(capsys, *args)
     assert code == 2
     assert f"{name} is there already" in err
     assert "--overwrite" in err
     assert (here / name).read_text() == "earlier"
     assert run(capsys, *args, "--overwrite")[0] == 0
-    assert (here / name).read_text("utf-8") != "earlier"
+    assert (here / name).read_bytes() != b"earlier"
 
 
 def test_what_would_help_is_said_as_a_command_where_there_is_one():
@@ -111,6 +106,10 @@ def truncated() -> bytes:
         ("cut.csv.gz", truncated(), [], "cannot be read as a table"),
         ("no.csv.gz", b"no gzip", [], "cannot be read as a table"),
         ("no.csv.zst", b"no zstandard", [], ""),
+        ("latin.csv", "größe,l\n1,1\n".encode("latin-1"), [], "is not UTF-8"),
+        ("table.xlsx", b"PK", [], "files ending in .xlsx are not read"),
+        ("broken.parquet", b"PAR1 nonsense", [], "cannot be read as a table"),
+        ("nul.csv", b"a,marked\n\x00\x00,1\n\x00\x00,0\n", [], ""),
         ("headings.csv", b"a,marked\n", [], "X is empty"),
         ("x.csv", b"a,marked\n1,0\n2,1\n", ["--cores", "-1"], "cores = -1"),
         ("x.csv", b"a,marked\n1,0\n2,1\n", ["--cores", "0"], "cores = 0"),

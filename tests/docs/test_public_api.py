@@ -124,12 +124,3 @@ def examples():
 def test_examples_run(example):
     runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
     assert runner.run(example).failed == 0
-
-
-def test_errors_can_be_caught_together():
-    for name in ("DataError", "ModelError", "FileFormatError", "ConvergenceError"):
-        assert issubclass(getattr(lepu, name), lepu.LepuError)
-    for name in ("DataWarning", "IdentifiabilityWarning", "ConvergenceWarning"):
-        assert issubclass(getattr(lepu, name), lepu.LepuWarning)
-        assert issubclass(getattr(lepu, name), UserWarning)
-    assert issubclass(lepu.DataError, ValueError)

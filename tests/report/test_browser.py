@@ -129,12 +129,6 @@ def test_dark_mode_switches(browser):
     assert brightness(browser) > 200
 
 
-def test_paper_is_white_even_in_the_dark(browser):
-    browser.execute_script("document.documentElement.setAttribute('data-theme', 'dark')")
-    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
-    assert brightness(browser) == 255
-
-
 @pytest.mark.parametrize("width", [400, 1200])
 def test_no_text_overflows(browser, width):
     set_screen(browser, width)

@@ -8,14 +8,11 @@ import pandas as pd
 import pytest
 
 from bayes_lepu.links import sigmoid
-from reproduction.datasets import load_animal_gonogo
 from reproduction.datasets.gonogo import TRIAL_COLUMNS
 from reproduction.experiments import (
     AnimalSettings,
-    BayesSettings,
     compare_rivals,
     run_animal,
-    run_animal_bayes,
 )
 from reproduction.experiments.animal import RIVALS
 from reproduction.experiments.resample import draw_rows
@@ -99,25 +96,3 @@ def test_tables_for_both_protocols_with_the_printed_numbers(folder: Path, tmp_pa
         & (scores["protocol"] == "paper")
     ].pivot_table(index="trial", columns="model", values="value")
     assert row["mean"] == pytest.approx((wide["SPM"] - wide["Naive"]).mean())
-
-
-@pytest.mark.slow
-def test_posteriors_with_loo_verdict_and_the_known_class_prior(
-    folder: Path, tmp_path: Path
-) -> None:
-    settings = BayesSettings("fsa", draws=150, tune=200, chains=2)
-    result = run_animal_bayes(
-        path=folder, subjects=("fsa",), settings=settings, out=tmp_path, progressbar=False
-    )
-    table = result.summary.set_index("model")
-    assert list(table.index) == ["naive", "scar", "spm", "psychm"]
-    data = load_animal_gonogo(folder, subject="fsa")
-    assert table["pi_true"].unique() == [data.y.mean()]
-    assert table["c_true"].unique() == [data.l.sum() / data.y.sum()]
-    assert table["elpd_diff"].max() == 0
-    assert table["weight"].sum() == pytest.approx(1.0, abs=1e-6)
-    assert table.loc["naive", "c"] == 1.0
-    inside = table["pi_true"].between(table["pi_lower"], table["pi_upper"])
-    assert (inside == table["pi_covered"]).all()
-    assert table["level"].isin([1, 2, 3, 4]).all()
-    assert table.loc["spm", "verdict"] in (tmp_path / "animal-bayes.md").read_text()
