@@ -134,11 +134,11 @@ def bound_class_prior(
     assumed = {"nothing": (0.0, 1.0)}
     if s_min is not None or s_max is not None:
         low, high = 0.0 if s_min is None else s_min, 1.0 if s_max is None else s_max
-        for name, value in (("s_min", low), ("s_max", high)):
-            if not 0 <= value <= 1:
-                raise ModelError(f"{name} = {value!r}; a number between 0 and 1 is expected.")
-        if low >= high:
-            raise ModelError(f"s_min = {low:g} and s_max = {high:g}; s_min < s_max is expected.")
+        if not 0 <= low < high <= 1:
+            raise ModelError(
+                f"s_min = {low:g} and s_max = {high:g}; numbers between 0 and 1 with s_min < s_max "
+                "are expected."
+            )
         assumed[f"s between {low:g} and {high:g}"] = low, high
 
     def class_prior(s: float) -> Array:

@@ -437,9 +437,8 @@ def plot_label_rate(
         panel.ticks(x, [short(level, 12) for level in table["level"]])
         room = np.ptp(x[:2]) / 2 or 0.5
         across = (float(x[0] - room), float(x[-1] + room))
-    top = max(1e-6, float(table[["upper", "observed"]].to_numpy().max()))
-    title = short(str(table.index.name))
-    panel.axes(title, "share labelled", across=across, up=(0.0, min(1.02, 1.15 * top)))
+    up = height(table[["upper", "observed"]].to_numpy())
+    panel.axes(short(str(table.index.name)), "share labelled", across=across, up=up)
     legend(*panels, [("observed", LABEL), ("predicted", PRIOR)])
     return made
 

@@ -8,7 +8,7 @@ import base64
 import hashlib
 import math
 import platform
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
@@ -42,7 +42,7 @@ from bayes_lepu.plots.pictures import (
     top_features,
 )
 from bayes_lepu.report.figures import BOTTOM, LEFT, RIGHT, TOP, Picture, picture
-from bayes_lepu.result.facts import model_in_words, orientation_sentence
+from bayes_lepu.result.facts import model_in_words, orientation_sentence, rows_in_words
 from bayes_lepu.result.numbers_in_words import number, say_count, say_share
 from bayes_lepu.result.summaries import interval_level, mean_by_row
 from bayes_lepu.runtime.interruption import stops_at_once
@@ -126,9 +126,9 @@ class Section:
     lead: str = ""
     facts: Mapping[str, str] = field(default_factory=dict)
     reading: str = ""
-    pictures: tuple[Picture, ...] = ()
-    tables: tuple[Table, ...] = ()
-    folded: tuple[Table, ...] = ()
+    pictures: Sequence[Picture] = ()
+    tables: Sequence[Table] = ()
+    folded: Sequence[Table] = ()
     code: str = ""
     csv: str = ""
     file_name: str = ""
@@ -151,11 +151,6 @@ class Page:
         """The sentences of the first screen, and the rows to review."""
         return self.fit.answer
 
-    @property
-    def h_formula(self) -> str:
-        """How h follows from t and s."""
-        return " = s·t + ε·(1 − t)" if self.fit.spec.false_marks else " = s·t"
-
 
 PROBABILITY, PROPENSITY = "P(y=1 | x, l=0)", "propensity s"
 
@@ -164,12 +159,11 @@ def first_rows(page: Page) -> Table:
     """The first few rows for the first screen: their names and chances, without symbols."""
     decision = page.answer.decision
     rows = decision.rows.head(8)  # so that the first screen holds them
-    shown = pd.DataFrame({"row": [Cell(str(name)) for name in rows.index]})
+    shown = pd.DataFrame({"row": rows.index.astype(str)})
     shown["chance"] = [Cell(say_share(p), float(p)) for p in rows["missed"]]
     if "lower" in rows:
-        ends = zip(rows["lower"], rows["upper"], strict=True)
-        words = [f"{say_share(low)} to {say_share(high)}" for low, high in ends]
-        shown[f"{decision.ci_prob:.0%} interval"] = words
+        ends = rows[["lower", "upper"]].map(say_share)
+        shown[f"{decision.ci_prob:.0%} interval"] = ends.agg(" to ".join, axis=1).to_list()
     return table("", shown, note="Chances hold if this model is exact.")
 
 
@@ -264,7 +258,7 @@ def class_section(page: Page) -> Section:
         else "Grey: before the data. Colour: after the data. The narrower colour is against grey, "
         "the more the data have shown.",
         facts=facts,
-        pictures=tuple(pictures),
+        pictures=pictures,
         tables=(table(caption, shown, note=note if "low" in frame else ""),),
     )
 
@@ -289,8 +283,8 @@ def groups_section(page: Page) -> Section | None:
         f"This rests on: {'; '.join(rests)}.",
         reading="Thin lines: over alternative models with the same fit. Thick lines: if this model "
         "is exact. Green: the share that is marked.",
-        pictures=tuple(pictures),
-        folded=tuple(tables),
+        pictures=pictures,
+        folded=tables,
     )
 
 
@@ -337,11 +331,10 @@ def annotator_section(page: Page) -> Section:
         for name, title in titles.items():
             meaning = RATE_MEANING[name]
             pictures.append(picture(title, meaning, plot_prior_posterior, fit, var_names=[name]))
-    tables: tuple[Table, ...] = ()
-    folded: tuple[Table, ...] = ()
+    tables, folded = [], []
     if several:
         people = fit.annotators().rename(columns={"differs_in": "differs in"})
-        tables = (table("Annotators", people),)
+        tables.append(table("Annotators", people))
     elif not fit.spec.certain and page.answer.decision.candidates:
         note = (
             "S is how much the columns may change the log-odds of a positive being marked; 0 is an "
@@ -351,18 +344,9 @@ def annotator_section(page: Page) -> Section:
         words = "Share of positives π by how much the annotator may vary. 0: all are marked alike."
         pictures.append(picture("If the annotator varies", words, plot_over_s, over))
         shown = over.rename(columns=OVER_S)
-        folded = (table("If the annotator varies more or less", shown, note=note),)
+        folded.append(table("If the annotator varies more or less", shown, note=note))
     title = "The annotators" if several else "The annotator"
-    return Section(
-        "annotator",
-        title,
-        lead,
-        facts,
-        reading,
-        pictures=tuple(pictures),
-        tables=tables,
-        folded=folded,
-    )
+    return Section("annotator", title, lead, facts, reading, pictures, tables, folded)
 
 
 def plot_over_s(over: pd.DataFrame, *, backend: str | None = None) -> "PlotCollection":
@@ -390,7 +374,7 @@ def labels_section(page: Page) -> Section:
         reading="Green dots inside the grey bars: these groups of rows have as many labels as "
         "predicted. Several dots in a row on one side of their bars: this column has a curve that "
         "the model lacks.",
-        pictures=tuple(pictures),
+        pictures=pictures,
     )
 
 
@@ -444,9 +428,9 @@ def checks_section(page: Page) -> Section:
         f"Level {verdict.level} of 4 (1: order of the rows and total are identified; 2: the order; "
         f"3: class and annotator, but not which is which; 4: neither). {verdict.verdict}",
         facts=facts,
-        pictures=tuple(pictures),
+        pictures=pictures,
         tables=(checks_table(verdict),),
-        folded=tuple(_details(page)),
+        folded=_details(page),
     )
 
 
@@ -606,11 +590,6 @@ def render(page: Page, title: str | None = None) -> str:
     """The page as text."""
     d, column = page.fit.data, page.fit.options.l
     who = f"“{column}”" if isinstance(column, str) else "the labels"
-    audited = f", {say_count(d.n_audited)} checked" if d.n_audited else ""
-    facts_line = (
-        f"{say_count(d.n)} rows, {say_count(len(d.terms))} columns, "
-        f"{say_count(int(d.l.sum()))} labelled positive{audited}"
-    )
     environment = Environment(
         loader=PackageLoader("bayes_lepu", "report"),
         autoescape=True,
@@ -627,7 +606,7 @@ def render(page: Page, title: str | None = None) -> str:
         title=title or f"{say_count(d.n)} rows: what {who} missed",
         page=page,
         first=first_rows(page),
-        facts_line=facts_line,
+        facts_line=rows_in_words(d),
         ci=f"{interval_level():.0%}",
         frame={"x": LEFT, "y": TOP, "width": RIGHT - LEFT, "height": BOTTOM - TOP},
         sections=[made for section in SECTIONS if (made := section(page)) is not None],

@@ -4,9 +4,8 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import pytest
 
-from reproduction.datasets import load_animal_trials, load_openneuro_gonogo, usable_trials
+from reproduction.datasets import load_openneuro_gonogo, usable_trials
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "data"
 COLUMNS = ["onset", "duration", "sample", "trial_type", "response_time", "stim_file", "value"]
@@ -100,25 +99,3 @@ def test_faulty_button_run_is_flagged(tmp_path: Path) -> None:
     flags = trials.groupby("run")["flag"].unique().map(list).to_dict()
     assert flags == {1: ["bad_button_run"], 4: [""]}
     assert list(usable_trials(trials)["run"].unique()) == [4]
-
-
-@pytest.mark.skipif(
-    not (SHARED / "animal_gonogo" / "trials.csv").is_file(),
-    reason=f"the go/no-go tables are not in {SHARED / 'animal_gonogo'}",
-)
-def test_the_whole_experiment_round_trips(tmp_path: Path) -> None:
-    """The prepared table, written out as the export with its copied session, comes back equal."""
-    table = load_animal_trials(SHARED)
-    for (subject, run), one in table.groupby(["subject", "run"]):
-        columns = zip(one["onset_s"], one["image"], one["y_real"], one["rt_ms"], strict=True)
-        trials = [(o, i, y, None if np.isnan(rt) else rt) for o, i, y, rt in columns]
-        write_run(tmp_path, subject, 1, run, trials)
-        if run < 13:
-            write_run(tmp_path, subject, 2, run, trials)
-    people = table[["subject", "gender"]].drop_duplicates()
-    people.columns = ["participant_id", "gender"]
-    people.to_csv(tmp_path / "participants.tsv", sep="\t", index=False)
-    loaded = load_openneuro_gonogo(tmp_path)
-    assert len(loaded.attrs["duplicated_files"]) == 14 * 4
-    expected = table.sort_values(["subject", "run", "trial"], ignore_index=True)
-    pd.testing.assert_frame_equal(loaded, expected, check_dtype=False)
