@@ -15,8 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, wraps
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Concatenate, NamedTuple
-from weakref import WeakKeyDictionary
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -74,19 +73,16 @@ class Reading:
         return summary_by_row(self.draws, self.probability, self.X[rows], index, ci_prob)
 
 
-def kept[**P, T](
-    find: "Callable[Concatenate[Fit, P], T]",
-) -> "Callable[Concatenate[Fit, P], T]":
+def kept[T](find: Callable[..., T]) -> Callable[..., T]:
     """Decorator: find once for a fit and these keywords; a fit does not change."""
-    found: WeakKeyDictionary[Fit, dict[Any, T]] = WeakKeyDictionary()
 
     @wraps(find)
-    def look_up(fit: "Fit", *args: P.args, **keywords: P.kwargs) -> T:
-        own = found.setdefault(fit, {})
-        key = args, tuple(sorted(keywords.items()))
-        if key not in own:
-            own[key] = find(fit, *args, **keywords)
-        return own[key]
+    def look_up(fit: "Fit", **keywords: Any) -> T:
+        found: dict[Any, T] = vars(fit).setdefault(find.__name__, {})
+        key = tuple(sorted(keywords.items()))
+        if key not in found:
+            found[key] = find(fit, **keywords)
+        return found[key]
 
     return look_up
 

@@ -7,7 +7,6 @@ import pandas as pd
 
 from reproduction.datasets import load_openneuro_gonogo, usable_trials
 
-SHARED = Path(__file__).resolve().parents[3] / "shared" / "data"
 COLUMNS = ["onset", "duration", "sample", "trial_type", "response_time", "stim_file", "value"]
 NA = "n/a"
 
