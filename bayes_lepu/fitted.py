@@ -103,7 +103,6 @@ class Fit:
 
     Examples
     --------
-    >>> import numpy as np
     >>> import bayes_lepu as lepu
     >>> demo = lepu.load_demo()
     >>> fit = lepu.fit(demo.X, demo.l, model="spm", method="map", random_seed=1)
@@ -299,20 +298,12 @@ class Fit:
         return summaries.coefficient_table(self, ci_prob)
 
     def importance(self, *, features: Sequence[str] | None = None) -> pd.DataFrame:
-        """How much t and s depend on each of your columns, by shuffling it.
+        """How much t and s depend on each of your columns (or on ``features``), by shuffling it.
 
-        Parameters
-        ----------
-        features : sequence of str, optional
-            Columns to shuffle; by default all.
-
-        Returns
-        -------
-        DataFrame
-            Index ``column``, the most important first; columns ``t`` and, where it varies, ``s``:
-            the mean square that shuffling the column changes the factor by, over twice the factor's
-            variance. 0: the column has no effect; 1: nothing else matters. Columns that act
-            together or are alike share what they explain, so the sum need not be 1.
+        One line per column, the most important first; columns ``t`` and, where it varies, ``s``:
+        the mean square that shuffling the column changes the factor by, over twice the factor's
+        variance. 0: the column has no effect; 1: nothing else matters. Columns that act together or
+        are alike share what they explain, so the sum need not be 1.
         """
         self._require_memory("importance")
         return importance(self, features)
@@ -407,18 +398,10 @@ class Fit:
     ) -> pd.DataFrame:
         """Bounds of the class prior that hold without any form of t and s.
 
-        They need h = P(l=1 | x) alone, which can be checked, and what you assume about s.
-
-        Parameters
-        ----------
-        s_min, s_max : float, optional
-            Smallest and largest propensity of a positive row.
-
-        Returns
-        -------
-        DataFrame
-            One line per assumption (``nothing`` first): ``lower`` and ``upper``, and ``lowest`` and
-            ``highest``, the outer ends of their intervals (missing for a point estimate).
+        They need h = P(l=1 | x) alone, which can be checked, and what you assume about s: its
+        smallest and largest value for a positive row. One line per assumption (``nothing`` first):
+        ``lower`` and ``upper``, and ``lowest`` and ``highest``, the outer ends of their intervals
+        (missing for a point estimate).
         """
         return bound_class_prior(self, s_min=s_min, s_max=s_max, ci_prob=ci_prob)
 
@@ -429,18 +412,10 @@ class Fit:
         the row's own class (prediction-powered inference). The interval holds its level for any
         model, few audits and rare classes; the better the model, the shorter it is.
 
-        Parameters
-        ----------
-        by : str, list of str, Series, DataFrame or array, optional
-            Groups.
-
-        Returns
-        -------
-        DataFrame
-            Lines ``missed`` (positives that nobody has marked or audited yet), ``positives`` and
-            ``share``, for every group. Columns ``estimate``, ``lower``, ``upper``;
-            ``alone_lower`` and ``alone_upper``, the interval without the model's help; ``model``,
-            ``model_lower`` and ``model_upper``, what the fit gives; ``audits``, the rows used.
+        Lines ``missed`` (positives that nobody has marked or audited yet), ``positives`` and
+        ``share``, for every group. Columns ``estimate``, ``lower``, ``upper``; ``alone_lower`` and
+        ``alone_upper``, the interval without the model's help; ``model``, ``model_lower`` and
+        ``model_upper``, what the fit gives; ``audits``, the rows used.
         """
         self._require_memory("audit_estimate")
 
