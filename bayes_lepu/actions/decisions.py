@@ -121,7 +121,7 @@ def decide(
     *,
     ci_prob: float | None = None,
     both: bool,
-    known: Alternatives | None = None,
+    known: Alternatives,
 ) -> Decision:
     """Choose rows by a rule, and predict what they hold (see `Fit.decide`)."""
     level, (words, how_many) = interval_level(ci_prob), rule
@@ -151,7 +151,7 @@ def decide(
             total = count_missed(fit, ci_prob=level, both=both)
             for name, line in total.iterrows():
                 table.loc[(name, "total"), total.columns] = line
-        table = _with_ranges(fit, table, count, known or Alternatives())
+        table = _with_ranges(fit, table, count, known)
     return Decision(rows, among[chosen], table, draws, words, len(among), level)
 
 

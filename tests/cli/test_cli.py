@@ -174,7 +174,6 @@ MISTAKES = {
         "photos.csv cannot be used as it is. Cells without a value (how many): wind (1). Choose "
         "--missing indicator",
     ),
-    "label not 0/1": (_cell(3, "marked", "yes"), [], "photos.csv: --label holds '0', '1', 'yes'"),
     "label in words": (
         lambda f: f.assign(marked=f["marked"].map({0: "no", 1: "yes"})).to_csv(index=False),
         [],
@@ -201,7 +200,6 @@ MISTAKES = {
         [],
         "column 3 has no heading, or that of another column",
     ),
-    "no heading": (_lines(lambda t: [t[0].replace("wind", ""), *t[1:]]), [], "column 3 has no"),
     "too many cells": (
         _lines(lambda t: [*t[:6], t[6] + ",1,2", *t[7:]]),
         [],
