@@ -34,9 +34,10 @@ from bayes_lepu.data.learned import (
     without_learned,
 )
 from bayes_lepu.data.pu_data import PUData
-from bayes_lepu.engines.map import MapResult, fit_map
+from bayes_lepu.engines.map import fit_map
 from bayes_lepu.engines.pooling import known_scales
 from bayes_lepu.links import Array
+from bayes_lepu.model.parameters import Parameters
 from bayes_lepu.model.row_sums import row_terms
 from bayes_lepu.model.spec import ModelSpec
 from bayes_lepu.priors.prior import Priors
@@ -76,7 +77,7 @@ class Choice:
     @property
     def bend(self) -> float | None:
         """The lead in log likelihood of a learned over a straight class, each at its best."""
-        best = {c.learned: c.held_out for c in sorted(self.candidates, key=HELD_OUT)}
+        best = _best(self.candidates)
         return best[True] - best[False] if len(best) == 2 else None
 
     @property
@@ -93,9 +94,14 @@ class Choice:
         return found[["class", "model", "behind", "pi"]]
 
 
+def _best(candidates: Sequence[Candidate]) -> dict[bool, float]:
+    """Log likelihood of the best straight and of the best learned class."""
+    return {c.learned: c.held_out for c in sorted(candidates, key=HELD_OUT)}
+
+
 def choose(compared: Sequence[tuple[Candidate, Any]]) -> tuple[Choice, Any]:
     """The choice among candidates, and what came with the chosen one."""
-    best = {c.learned: c.held_out for c, _ in sorted(compared, key=lambda one: one[0].held_out)}
+    best = _best([candidate for candidate, _ in compared])
     learned = best.get(True, -np.inf) > best.get(False, -np.inf) + BEND_MARGIN
     rivals = [one for one in compared if one[0].learned == learned]
     rivals.sort(key=lambda one: PREFERRED[learned].index(one[0].model))
@@ -162,24 +168,16 @@ def held_out_rows(
 
     A fold starts where all rows together have their mode.
     """
-    part = compared.part
-    whole, found = _search(spec, part, priors, random_seed), np.empty(part.n)
+    part, scales, found = compared.part, known_scales(priors), np.empty(compared.part.n)
+
+    def search(data: PUData, start: Parameters | None = None) -> Parameters:
+        rng = np.random.default_rng(random_seed)
+        return fit_map(spec, data, scales, rule="none", initial=start, rng=rng).point
+
+    whole = search(part)
     for places, rest, left in compared.folds:
-        point = _search(spec, rest, priors, random_seed, start=whole).point
-        found[places] = row_terms(point, left)[0]
-    return found, float(np.average(whole.point.t(part.X), weights=part.weight))
-
-
-def _search(
-    spec: ModelSpec,
-    data: PUData,
-    priors: Priors,
-    random_seed: int,
-    start: MapResult | None = None,
-) -> MapResult:
-    rng = np.random.default_rng(random_seed)
-    initial, priors = None if start is None else start.point, known_scales(priors)
-    return fit_map(spec, data, priors, rule="none", initial=initial, rng=rng)
+        found[places] = row_terms(search(rest, whole), left)[0]
+    return found, float(np.average(whole.t(part.X), weights=part.weight))
 
 
 def _folds(data: PUData, random_seed: int) -> Any:

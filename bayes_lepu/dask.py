@@ -15,7 +15,6 @@ the same rows as in memory. Tables of few rows are read into memory altogether.
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
-from operator import methodcaller
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -97,13 +96,6 @@ class PartitionedData(PUData):
     def rows(self, keep: NDArray[Any] | slice) -> PUData:
         """Some of the rows in memory."""
         return self.held.rows(keep)
-
-    def columns(self, keep: NDArray[np.bool_]) -> PUData:
-        """Some of the columns, in every partition."""
-        change = methodcaller("columns", keep)
-        mine = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in _fields(self)}
-        mine["partitions"] = tuple(_of_each(change, self.partitions or ()))
-        return self.of(change(self.held), **mine | {"by_kind": change(self.pool[0])})
 
     def total(self, function: Callable[[Rows], Sums]) -> Sums:
         """Sums over the rows of all partitions, in their order."""

@@ -95,7 +95,8 @@ def default_priors(data: PUData) -> dict[str, Prior]:
     level = min(max(FIRMEST, root_labels(data) / UNIT_ROOT), LOOSEST)
     pretended = level**-2 - LOOSEST**-2  # labels: none where those of the data can decide
     usual = weak_priors(
-        *terms_of_factors(data),
+        count_terms(data, data.class_mask),
+        count_terms(data, data.selection_mask),
         class_scale=class_scale(data),
         selection_scale=selection_scale(data),
     )
@@ -122,13 +123,15 @@ def class_scale(data: PUData) -> float:
     if by_count == WIDEST_BY_COUNT or many_terms or data.learned is not None:
         return by_count
     rows = data.distinct
-    if rows.n_all > MANY_ROWS:
+    if rows.n_all > MANY_ROWS or not rows.in_memory:
         return by_count
     rows = replace(rows, labels=rows.l[:, None], annotators=ONE, visit_names=())
     rows = rows.columns(rows.class_mask)
     scores, point = [], None
+    spec, terms = get_model("scar"), count_terms(rows, rows.class_mask)
     for scale in SCALES:
-        density = _constant_density(rows, scale)
+        base = known_scales(with_blocks(weak_priors(terms, 1, class_scale=scale), rows))
+        density = LogDensity(spec, rows, spec.complete_priors(base, None), jacobian=True)
         if point is None:
             point = best_end(density, constant_starts(rows), rough=False)
         found = gaussian_at(density, density.pack(point))
@@ -137,14 +140,6 @@ def class_scale(data: PUData) -> float:
         left_out = sum(prior.log_normalizer() for prior in (*slopes, density.priors["b"]))
         scores.append(found.log_evidence + left_out)
     return max(by_count, SCALES[int(np.argmax(scores))])
-
-
-def _constant_density(data: PUData, scale: float) -> LogDensity:
-    """Of the SCAR model with this scale."""
-    terms = count_terms(data, data.class_mask)
-    base = with_blocks(weak_priors(terms, 1, class_scale=scale), data)
-    spec = get_model("scar")
-    return LogDensity(spec, data, spec.complete_priors(known_scales(base), None), jacobian=True)
 
 
 def selection_scale(data: PUData) -> float:
@@ -234,11 +229,6 @@ def root_labels(data: PUData) -> float:
 def scale_by_count(data: PUData) -> float:
     """A scale A from the number of labels alone: `root_labels`, held within [2.5, 10]."""
     return min(max(CLASS_SCALE, root_labels(data)), WIDEST_BY_COUNT)
-
-
-def terms_of_factors(data: PUData) -> tuple[int, int]:
-    """`count_terms` of the class and of the propensity."""
-    return count_terms(data, data.class_mask), count_terms(data, data.selection_mask)
 
 
 def with_blocks(base: Mapping[str, Prior], data: PUData) -> dict[str, Prior]:

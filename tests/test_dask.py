@@ -1,7 +1,5 @@
 """Dask collections: the numbers of one table in memory, with a client and without one."""
 
-import warnings
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -206,30 +204,3 @@ def test_rows_that_change_between_passes_are_refused(plain):
     rows = cut(plain).map_partitions(lambda part: part.iloc[: rng.integers(1500, 3000)])
     with pytest.raises(lepu.DataError, match=r"rows in the first pass and \d+ in a later one"):
         lepu.fit(rows, "marked", **OPTIONS)
-
-
-@pytest.mark.slow
-def test_a_lost_worker_changes_nothing(plain, whole):
-    """A worker is killed in the middle of the fit; its partitions are computed again."""
-    distributed = pytest.importorskip("distributed", reason="distributed is not installed")
-    import os
-    import signal
-    import threading
-
-    with (
-        warnings.catch_warnings(),
-        distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, dashboard_address=None
-        ) as cluster,
-        distributed.Client(cluster) as client,
-    ):
-        warnings.simplefilter("ignore")
-        client.wait_for_workers(2)
-        victim = next(iter(cluster.workers.values())).pid
-        timer = threading.Timer(3.0, os.kill, (victim, signal.SIGKILL))
-        timer.start()
-        fits = [lepu.fit(cut(plain, 6), "marked", **OPTIONS) for _ in range(2)]
-        timer.join()
-        fits.append(lepu.fit(cut(plain, 6), "marked", **OPTIONS))
-    for fit in fits:
-        same(fit, whole)

@@ -137,18 +137,16 @@ def test_a_constant_propensity_is_found_constant_and_a_varying_one_is_not():
 @pytest.mark.parametrize(
     ("point", "name"),
     [
-        (
-            {"a": [20.0], "b": 60.0, "alpha": [2.0], "beta": 0.0},
-            "t is 1 on almost all rows and cuts",
-        ),
-        ({"a": [2.0], "b": 0.0, "alpha": [0.1], "beta": 6.0}, "s is 1 on almost all rows"),
-        ({"a": [2.0], "b": 0.0, "alpha": [1.0], "beta": 0.0}, ""),
-        ({"a": [9.0], "b": -25.0, "alpha": [1.0], "beta": 0.0}, ""),  # a rare class is no artefact
+        ((20.0, 60.0, 2.0, 0.0), "t is 1 on almost all rows and cuts"),
+        ((2.0, 0.0, 0.1, 6.0), "s is 1 on almost all rows"),
+        ((2.0, 0.0, 1.0, 0.0), ""),
+        ((9.0, -25.0, 1.0, 0.0), ""),  # a rare class is no artefact
     ],
 )
 def test_a_factor_that_is_1_on_almost_all_rows_is_named(point, name):
     X = np.random.default_rng(0).normal(size=(4000, 1))
-    truth = Parameters.of(**point)
+    a, b, alpha, beta = point
+    truth = Parameters.of(a=[a], b=b, alpha=[alpha], beta=beta)
     data = read_data(X, np.arange(len(X)) % 2, standardize=False)
     found = artefact(point_figures(truth, data))
     assert found.startswith(name)

@@ -186,16 +186,6 @@ class Column:
             ProblemKind.NUMBER_AS_TEXT, self.name, repr(float(cells.dropna().iloc[0]))
         )
 
-    def clean(self, cells: pd.Series) -> tuple[pd.Series, NDArray[np.bool_]]:
-        """The cells with missing ones filled, and which levels are unseen: the reference there."""
-        if self.levels is None:
-            filled = cells if self.fill is None else cells.fillna(self.fill)
-            return filled, np.zeros(len(cells), dtype=bool)
-        filled = cells.astype(object).where(cells.notna(), self.fill)
-        codes = pd.Index(self.levels).get_indexer(filled)
-        levels = pd.Categorical.from_codes(np.maximum(codes, 0), list(self.levels))
-        return pd.Series(levels, cells.index), codes < 0
-
 
 @dataclass(frozen=True)
 class Encoding:
@@ -383,13 +373,22 @@ def encode_rows(table: Table, encoding: Encoding, names: tuple[str, ...], *, nam
 def _clean(
     columns: Sequence[Column], cells: Mapping[str, pd.Series]
 ) -> tuple[pd.DataFrame, dict[str, NDArray[np.bool_]]]:
-    """The columns without missing cells, and the rows with unseen levels of each."""
+    """The columns without missing cells, and the rows with unseen levels of each.
+
+    An unseen level is the reference.
+    """
     found, new = {}, {}
     for column in columns:
         own = cells[column.name]
-        found[column.name], unseen = column.clean(own)
-        if unseen.any():
-            new[column.name] = unseen
+        if column.levels is None:
+            found[column.name] = own if column.fill is None else own.fillna(column.fill)
+        else:
+            filled = own.astype(object).where(own.notna(), column.fill)
+            codes = pd.Index(column.levels).get_indexer(filled)
+            if (codes < 0).any():
+                new[column.name] = codes < 0
+            levels = pd.Categorical.from_codes(np.maximum(codes, 0), list(column.levels))
+            found[column.name] = pd.Series(levels, own.index)
         if column.indicator:
             found[gap_name(column.name)] = own.isna().astype(float)
     return pd.DataFrame(found, copy=False), new

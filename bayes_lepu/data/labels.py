@@ -35,26 +35,30 @@ FEWEST_TOLD = 20  # with fewer rows a column can agree with the labels by chance
 
 def zero_or_one(array: NDArray[Any]) -> NDArray[np.int8]:
     """Visible labels as 0 and 1; where 1 is the only value, a missing one is 0."""
-    numbers = array if array.dtype.kind in "fiub" else as_numbers("l", array, "0/1 or bool is")
-    values = np.unique(numbers)
-    if np.isin(values, (0, 1)).all():
-        return np.array(numbers, dtype=np.int8)  # a copy: the fit must not change with it
-    known = values[~np.isnan(values)]
-    if known.tolist() == [1]:
-        return np.ascontiguousarray(numbers == 1, dtype=np.int8)
-    if known.tolist() == [0, 1]:
-        gaps = int(np.isnan(numbers).sum())
+    numbers = _zero_one_or_nothing("l", array, "0/1 or bool is")
+    gaps = int(np.isnan(numbers).sum())
+    if gaps and (numbers == 0).any():
         raise DataError(
             f"l holds 0, 1 and {gaps} missing value(s) (nan); 0 and 1, or 1 and missing, are "
             "expected. If missing means unlabelled, use l.fillna(0); if nobody looked at these "
             "rows, leave them out: X[l.notna()], l[l.notna()]."
         )
-    ways = [f"(l == {v:g}).astype(int) if {v:g} marks the labelled rows" for v in known[::-1]]
-    hint = "If l is a score, the marked rows are those above a threshold: (l > 0.5).astype(int)."
+    return np.ascontiguousarray(numbers == 1, dtype=np.int8)
+
+
+def _zero_one_or_nothing(name: str, array: NDArray[Any], allowed: str) -> Array:
+    """Numbers 0 and 1, and NaN with a meaning."""
+    numbers = as_numbers(name, array, allowed)
+    known = np.unique(numbers[~np.isnan(numbers)])
+    if np.isin(known, (0, 1)).all():
+        return numbers
+    ways = [f"({name} == {v:g}).astype(int) if {v:g} stands for 1" for v in known[::-1]]
+    how = f"Use {' or '.join(ways)}."
+    if len(known) > 2:
+        how = f"If it is a score, 1 are the rows above a threshold: ({name} > 0.5).astype(int)."
     raise DataError(
-        f"l holds the values {some([f'{v:.6g}' for v in values])}; only 0 (unlabelled) and 1 "
-        "(labelled positive), or False and True, are expected. "
-        + (hint if len(known) > 2 else f"Use {' or '.join(ways) or 'l.fillna(0)'}.")
+        f"{name} holds the values {some([f'{v:.6g}' for v in known])}; {allowed} expected. "
+        + ("Recode it first." if "NaN" in allowed else how)
     )
 
 
@@ -196,7 +200,8 @@ def read_classes(
     n = labels.shape[0]
     if y is None:
         return np.full(n, np.nan)
-    classes = _zero_one_or_nothing("y", y, n, index, "unknown")
+    vector = read_vector("y", y, n, index)
+    classes = _zero_one_or_nothing("y", vector, "0, 1 or NaN (unknown) is")
     contradiction = (labels == 1).any(axis=1) & (classes == 0)
     if contradiction.any() and not false_marks:
         rows = pd.RangeIndex(n) if index is None else index
@@ -239,12 +244,12 @@ def read_labels(l: Any, n: int, index: pd.Index | None) -> Labels:
             f"l has duplicate annotator names: {some(twice)}. Every annotator is one column; "
             "rename them, or merge the columns if they are one person."
         )
-    numbers = np.column_stack(
-        [
-            _zero_one_or_nothing(f"l[{name!r}]", l.iloc[:, j], n, None, "not shown")
-            for j, name in enumerate(names)
-        ]
-    )
+    allowed, columns = "0, 1 or NaN (not shown) is", []
+    for j, name in enumerate(names):
+        name = f"l[{name!r}]"
+        vector = read_vector(name, l.iloc[:, j], n, None)
+        columns.append(_zero_one_or_nothing(name, vector, allowed))
+    numbers = np.column_stack(columns)
     matrix = np.where(np.isnan(numbers), NOT_SHOWN, numbers).astype(np.int8)
     refuse_idle(matrix, names)
     return Labels(np.ascontiguousarray(matrix), names)
@@ -266,20 +271,6 @@ def _refuse_long(l: pd.DataFrame, n: int) -> None:
         f"columns={annotator!r}, values={marks[0]!r}).reindex(X.index), with X.set_index({item!r}) "
         "where the index of X is another one."
     )
-
-
-def _zero_one_or_nothing(
-    name: str, values: Any, n: int, index: pd.Index | None, nothing: str
-) -> Array:
-    """Numbers 0 and 1, and NaN with a meaning."""
-    allowed = f"0, 1 or NaN ({nothing}) is"
-    numbers = as_numbers(name, read_vector(name, values, n, index), allowed)
-    known = np.unique(numbers[~np.isnan(numbers)])
-    if not np.isin(known, (0, 1)).all():
-        raise DataError(
-            f"{name} holds the values {some(known.tolist())}; {allowed} expected. Recode it first."
-        )
-    return numbers
 
 
 def refuse_idle(labels: NDArray[np.int8], annotators: tuple[str, ...]) -> None:

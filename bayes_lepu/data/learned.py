@@ -217,21 +217,9 @@ def without_learned(data: "PUData") -> "PUData":
 def _with_columns(
     data: "PUData", learned: Learned, scores: Array, center: Array, scale: Array
 ) -> "PUData":
-    at, count = data.given_width, len(learned.names)
-
-    def between(old: Any, new: Any) -> Any:
-        return np.concatenate([old[:at], new, old[at:]])
-
-    names = data.feature_names
+    X = (scores - center) / scale
     return replace(
-        data,
-        X=np.hstack([data.X[:, :at], (scores - center) / scale, data.X[:, at:]]),
-        feature_names=(*names[:at], *learned.names, *names[at:]),
-        center=between(data.center, center),
-        scale=between(data.scale, scale),
-        class_mask=between(data.class_mask, np.ones(count, dtype=bool)),
-        selection_mask=between(data.selection_mask, np.zeros(count, dtype=bool)),
-        learned=learned,
+        data.with_columns(learned.names, X, center, scale, of_class=True), learned=learned
     )
 
 

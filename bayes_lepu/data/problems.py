@@ -18,8 +18,8 @@ from bayes_lepu.suggestions import some
 class ProblemKind(Enum):
     """What can be wrong with a column, in the order of the message.
 
-    A sentence, then what to do in Python and at the command line; last, in both, what to do of new
-    rows, where the fit can no longer be changed.
+    A sentence; what to do in Python; at the command line, where that is something else; and of new
+    rows, where the fit can no longer be changed. ``{leave_out}`` is the option that does it.
     """
 
     MISSING = (
@@ -29,94 +29,80 @@ class ProblemKind(Enum):
         "df holds the labels, too: df = df.dropna(subset={columns}).",
         "Choose --missing indicator (the mean, and a column that says so) or --missing impute (the "
         "mean or the most frequent level); or leave out their lines ({kept} of {rows} stay).",
-        'Fill in or drop such rows, or fit again with missing="indicator" or "impute".',
-        "Fill them in, or fit again with --missing indicator or --missing impute.",
+        'Fill in or leave out such rows, or fit again with missing="indicator" or "impute".',
     )
     INFINITE = (
         "Infinite values (how many)",
         "Correct them, or make them missing cells: X.replace([np.inf, -np.inf], np.nan).",
-        "Correct them, read them as blank with --blank inf, or leave the column out: --exclude "
-        "{names}.",
-        "",
+        "Correct them, read them as blank with --blank inf, or leave the column out: {leave_out}.",
         "Correct them.",
     )
     DATE = (
         "Dates or times",
         "Turn a date into a number, for example (pd.to_datetime(X[{first}]) - "
-        'pd.Timestamp("2020-01-01")).dt.days; or leave it out: exclude={columns}.',
+        'pd.Timestamp("2020-01-01")).dt.days; or leave it out: {leave_out}.',
         "Add a column with the number that matters (days since, hour, month), and leave the date "
-        "out: --exclude {names}.",
-        "The fit has numbers here; pass the column in the form it had then.",
-        "The fit has numbers here: store them as numbers.",
+        "out: {leave_out}.",
     )
     DURATION = (
         "Durations",
         "Turn it into a number, for example X[{first}].dt.total_seconds().",
-        "Write them as numbers, or leave them out: --exclude {names}.",
+        "Write them as numbers, or leave them out: {leave_out}.",
     )
     IDENTIFIER = (
         "Identifiers or free text: (almost) every row has a value of its own",
-        "They cannot be learned from. Leave them out: exclude={columns}; name the rows by them: "
+        "They cannot be learned from. Leave them out: {leave_out}; name the rows by them: "
         "X.set_index({first}); or make numbers of texts (scikit-learn's TfidfVectorizer).",
-        "Name the rows by one of them with --id {name}, and leave the others out: --exclude "
-        "{names}.",
+        "Name the rows by one of them with --id {name}, and leave the others out: {leave_out}.",
     )
     LEVELS = (
         "Categories with too many levels",
         "Join rare levels into one, for example X[{first}].where(X[{first}].map("
-        'X[{first}].value_counts()) >= 100, "other"); or leave it out: exclude={columns}.',
-        "Join rare levels into one in the file, or leave it out: --exclude {names}.",
+        'X[{first}].value_counts()) >= 100, "other"); or leave it out: {leave_out}.',
+        "Join rare levels into one in the file, or leave it out: {leave_out}.",
     )
     NUMBER_AS_TEXT = (
         "Numbers written as text",
         "Use pd.to_numeric(X[{first}]), or X[{first}].astype('category') if they are codes.",
-        "Store them as numbers, or leave them out: --exclude {names}.",
-        "The fit has numbers here: use pd.to_numeric(X[{first}]).",
-        "The fit has numbers here: store them as numbers.",
+        "Store them as numbers, or leave them out: {leave_out}.",
     )
     COMMAS = (
         "Numbers with a decimal comma",
         "Use pd.read_csv(..., decimal=','), or X[{first}].str.replace(',', '.').astype(float).",
-        "Store them with a decimal point, or leave them out: --exclude {names}.",
+        "Store them with a decimal point, or leave them out: {leave_out}.",
     )
     TEXT_AMONG_NUMBERS = (
         "Text among numbers",
         'Correct such cells, or make them missing: pd.to_numeric(X[{first}], errors="coerce").',
         "Correct such cells, read them as blank with --blank TEXT, or leave the column out: "
-        "--exclude {names}.",
-        "",
-        "The fit has numbers here: correct such cells.",
+        "{leave_out}.",
     )
-    EMPTY = (
-        "Columns without any value",
-        "Leave them out: exclude={columns}.",
-        "Leave them out: --exclude {names}.",
-    )
+    EMPTY = "Columns without any value", "Leave them out: {leave_out}."
     CONSTANT = (
         "Constant column(s)",
-        "They carry no information and duplicate the intercept; drop them: exclude={columns}.",
-        "They carry no information; leave them out: --exclude {names}.",
+        "They carry no information and duplicate the intercept; drop them: {leave_out}.",
     )
     OTHER = (
         "Values that are neither numbers nor categories",
-        "Make numbers or categories of them, or leave them out: exclude={columns}.",
-        "Leave them out: --exclude {names}.",
-        "The fit has numbers here; pass the column in the form it had then.",
-        "The fit has numbers here: store them as numbers.",
+        "Make numbers or categories of them, or leave them out: {leave_out}.",
     )
     UNSEEN = (
         "Levels that the fit has not seen",
         "Drop or recode such rows, or let the most frequent level stand in for them: "
         "fit.accept_unseen().",
         "Let the most frequent level stand in for them: --accept-unseen.",
+        "",
     )
 
     def __init__(
-        self, sentence: str, python: str, shell: str, new_python: str = "", new_shell: str = ""
+        self,
+        sentence: str,
+        python: str,
+        shell: str = "",
+        new: str = "The fit has numbers here; pd.to_numeric makes them of text.",
     ) -> None:
         self.sentence = sentence
-        # by "at the command line" and "of new rows"
-        self.remedies = (python, new_python or python), (shell, new_shell or shell)
+        self.python, self.shell, self.new = python, shell or python, new
 
 
 class Problem(NamedTuple):
@@ -148,11 +134,12 @@ class TableError(DataError):
                 continue
             names = [p.column for p in own]
             found = some([f"{p.column} ({p.found})" if p.found else p.column for p in own], most=20)
-            remedy = kind.remedies[shell][self.new_rows].format(
+            remedy = (self.new_rows and kind.new) or (kind.shell if shell else kind.python)
+            remedy = remedy.format(
                 first=repr(names[0]),
                 name=names[0],
                 columns=names,
-                names=",".join(names),
+                leave_out=f"--exclude {','.join(names)}" if shell else f"exclude={names}",
                 **self.facts,
             )
             lines.append(f"{kind.sentence}: {found}. {remedy}")

@@ -228,6 +228,25 @@ class PUData:
             drawn=self.drawn[keep] if self.drawn.size else self.drawn,
         )
 
+    def with_columns(
+        self, names: Sequence[str], X: Array, center: Array, scale: Array, *, of_class: bool
+    ) -> "PUData":
+        """The same with more columns, before those of visits, in the class or in no factor."""
+        at, none = self.given_width, np.zeros(len(names), dtype=bool)
+
+        def between(old: Any, new: Any) -> Any:
+            return np.concatenate([old[..., :at], new, old[..., at:]], axis=-1)
+
+        return replace(
+            self,
+            X=between(self.X, X),
+            feature_names=(*self.feature_names[:at], *names, *self.feature_names[at:]),
+            center=between(self.center, center),
+            scale=between(self.scale, scale),
+            class_mask=between(self.class_mask, none | of_class),
+            selection_mask=between(self.selection_mask, none),
+        )
+
     def columns(self, keep: NDArray[np.bool_]) -> "PUData":
         """Some of the columns, with their masks."""
         return replace(

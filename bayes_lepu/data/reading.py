@@ -8,7 +8,8 @@ It enters that annotator's propensity alone, with a slope δ that all annotators
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -32,7 +33,6 @@ from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.data.scaling import standardise
 from bayes_lepu.errors import DataError
 from bayes_lepu.links import Array
-from bayes_lepu.rows import NOT_SHOWN
 from bayes_lepu.suggestions import some
 
 
@@ -82,7 +82,6 @@ def read_data(
         lambda: learn_table(table, missing=missing, aside=aside, design=design, weight=weight),
         read_marks,
     )
-    seen = _read_visits(visits, labels, rows, weight, standardize=standardize)
     marked, unmarked = ((labels.matrix == value).any(axis=1) for value in (1, 0))
     check_weights(float(weight @ marked), float(weight @ unmarked))
     if table.is_sparse and len(labels.annotators) > 1:
@@ -100,15 +99,7 @@ def read_data(
         read_mask("class_features", class_features, encoding, names, whole),
         read_mask("selection_features", selection_features, encoding, names, whole),
     ]
-    if seen.names:
-        more = tuple(f"{name}[{who}]" for name in seen.names for who in labels.annotators)
-        if both := sorted(set(names) & set(more)):
-            raise DataError(f"X has column(s) named {some(both)}, as visits would be. Rename them.")
-        values, names = np.hstack([values, seen.columns]), names + more
-        center, scale = np.append(center, seen.center), np.append(scale, seen.scale)
-        neither = np.zeros(len(more), dtype=bool)  # their slopes are parameters of their own
-        masks = [np.append(mask, neither) for mask in masks]
-    return PUData(
+    data = PUData(
         X=values,
         labels=labels.matrix,
         y=audited,
@@ -123,32 +114,17 @@ def read_data(
         annotators=labels.annotators,
         weight=weight,
         outside=read_outside(class_prior, label_frequency),
-        visit_names=seen.names,
     )
+    return data if visits is None else _with_visits(data, visits, rows, standardize=standardize)
 
 
-class _Visits(NamedTuple):
-    """Columns (n, q J) on the internal scale, those of one name side by side, 0 where not shown."""
+def _with_visits(data: PUData, visits: Any, index: pd.Index | None, *, standardize: bool) -> PUData:
+    """The rows with the columns of visits, standardised over the cells that were shown.
 
-    names: tuple[str, ...]
-    columns: Array
-    center: Array
-    scale: Array
-
-
-def _read_visits(
-    visits: Any,
-    labels: Labels,
-    index: pd.Index | None,
-    weight: Array,
-    *,
-    standardize: bool,
-) -> _Visits:
-    """The columns of visits, standardised over the cells that were shown."""
-    n, J = labels.matrix.shape
-    if visits is None:
-        return _Visits((), np.zeros((n, 0)), np.zeros(0), np.ones(0))
-    if J == 1:
+    Those of one name stand side by side, 0 where not shown; their slopes are parameters of their
+    own, in neither mask.
+    """
+    if data.n_annotators == 1:
         raise DataError(
             "visits holds columns that differ between annotators, but there is one annotator. Put "
             "them into X and keep them out of the class: class_features=[...] without them."
@@ -159,47 +135,48 @@ def _read_visits(
             "column per annotator. From a table with one line per row and annotator: "
             "table.pivot(index='row', columns='annotator', values='hours').reindex(X.index)."
         )
-    names = tuple(map(str, visits))
+    names, shown = tuple(map(str, visits)), data.shown
     if len({*names}) < len(names):
         raise DataError(f"visits has names that are the same as text: {some(names)}. Rename one.")
-    shown = labels.matrix != NOT_SHOWN
-    counted = np.broadcast_to(weight[:, None], shown.shape)[shown]
-    columns, centers, scales = [], [], []
-    for name, table in zip(names, visits.values(), strict=True):
-        name = f"visits[{name!r}]"
-        cells = _visit_cells(name, table, labels, index)[shown]
+    more = tuple(f"{name}[{who}]" for name in names for who in data.annotators)
+    if both := sorted({*data.feature_names} & {*more}):
+        raise DataError(f"X has column(s) named {some(both)}, as visits would be. Rename them.")
+    counted = np.broadcast_to(data.weight[:, None], shown.shape)[shown]
+    columns, moments = [], []
+    for name, table in visits.items():
+        name = f"visits[{str(name)!r}]"
+        cells = _visit_cells(name, table, data, index)[shown]
         if not np.isfinite(cells).all():
             raise DataError(
                 f"{name} lacks {int(np.isnan(cells).sum())} value(s), or holds infinite ones, "
                 "where the annotator saw the row; a number for every label is expected. Fill them "
                 "in, or enter NaN as the label if the row was not shown."
             )
-        (center,), (spread,), scaled = standardise(
-            cells[:, None], (name,), counted, standardize=standardize
-        )
+        *moment, scaled = standardise(cells[:, None], (name,), counted, standardize=standardize)
         column = np.zeros(shown.shape)
         column[shown] = scaled[:, 0]
         columns.append(column)
-        centers += [center] * J
-        scales += [spread] * J
-    return _Visits(names, np.hstack(columns), np.array(centers), np.array(scales))
+        moments.append(np.repeat(moment, data.n_annotators, axis=1))
+    center, scale = np.hstack(moments)
+    data = data.with_columns(more, np.hstack(columns), center, scale, of_class=False)
+    return replace(data, visit_names=names)
 
 
-def _visit_cells(name: str, table: Any, labels: Labels, index: pd.Index | None) -> Array:
+def _visit_cells(name: str, table: Any, data: PUData, index: pd.Index | None) -> Array:
     """Numbers (n, J), annotators and rows in the order of the labels."""
     table = read_several(name, table, index)
     if isinstance(table, pd.DataFrame):
         who = [str(c) for c in table.columns]
-        if sorted(who) != sorted(labels.annotators):
+        if sorted(who) != sorted(data.annotators):
             raise DataError(
-                f"{name} has the columns {some(who)}; the annotators {some(labels.annotators)} are "
+                f"{name} has the columns {some(who)}; the annotators {some(data.annotators)} are "
                 "expected."
             )
-        table = table.set_axis(who, axis=1)[list(labels.annotators)].to_numpy(dtype=object)
+        table = table.set_axis(who, axis=1)[list(data.annotators)].to_numpy(dtype=object)
     cells = np.asarray(table)
-    if cells.shape != labels.matrix.shape:
+    if cells.shape != data.labels.shape:
         raise DataError(
             f"{name} has shape {cells.shape}; one row per row of X and one column per annotator, "
-            f"{labels.matrix.shape}, is expected."
+            f"{data.labels.shape}, is expected."
         )
     return as_numbers(name, cells.ravel(), "numbers are").reshape(cells.shape)

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from bayes_lepu.data.pu_data import PUData
-from bayes_lepu.defaults import scale_by_count, terms_of_factors, with_blocks
+from bayes_lepu.defaults import count_terms, scale_by_count, with_blocks
 from bayes_lepu.engines.map import fit_map
 from bayes_lepu.engines.modes import distance
 from bayes_lepu.engines.optimizers import optimise
@@ -163,7 +163,8 @@ class Evidence:
         """Expected information and prior precision at the point; weak priors where it has none."""
         fit, data, scale = self.fit, self.data, scale_by_count(self.data)
         smooth = max(SELECTION_SCALE, scale / 4)
-        weak = weak_priors(*terms_of_factors(data), class_scale=scale, selection_scale=smooth)
+        terms = (count_terms(data, mask) for mask in (data.class_mask, data.selection_mask))
+        weak = weak_priors(*terms, class_scale=scale, selection_scale=smooth)
         base = known_scales(with_blocks(weak, data)) if fit.is_point else {}
         priors = {n: base[n] if n in base and n in WEAK_DEFAULTS else v
                   for n, v in fit.priors.items()}  # fmt: skip

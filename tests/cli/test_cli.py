@@ -185,7 +185,7 @@ MISTAKES = {
         ["--selection-features", "~ lgo(wind)"],
         "photos.csv: selection_features: 'lgo' in 'lgo(wind)' is not a function",
     ),
-    "audited not 0/1": (_cell(5, "checked", 2), [], "y holds the values 0.0, 1.0, 2.0; 0, 1 or"),
+    "audited not 0/1": (_cell(5, "checked", 2), [], "y holds the values 0, 1, 2; 0, 1 or"),
     "prior without a name": (None, ["--priors", "normal(0, 2)"], "NAME=FAMILY(scale)"),
     "audited against the label": (
         lambda f: f.assign(marked=(f.index < 50) * 1, checked=(f.index < 20) * 1).to_csv(

@@ -1,14 +1,21 @@
 """The data door: everything a user may hand in, and what it says about what it refuses."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
+from annotated import simulate
 
 import bayes_lepu as lepu
 from bayes_lepu import DataError, DataWarning, ModelError
 from bayes_lepu.data.reading import read_data
+from bayes_lepu.links import RowKind
+from bayes_lepu.model import get_model
+from bayes_lepu.options import choose_priors
 
 N = 60
+X, _, L = simulate(N, seed=5, hidden=0.2)
 
 
 @pytest.fixture
@@ -23,9 +30,9 @@ def labels(frame):
     return np.arange(N) % 3 == 0
 
 
-def refused(*parts):
-    """A DataError whose message has all the parts: got, expected, what to do."""
-    return pytest.raises(DataError, match="(?s)" + ".*".join(parts))
+def refused(*parts, error=DataError):
+    """An error whose message has all the parts: got, expected, what to do."""
+    return pytest.raises(error, match="(?s)" + ".*".join(map(re.escape, parts)))
 
 
 def test_columns_of_any_numeric_type(labels):
@@ -46,14 +53,16 @@ def test_columns_of_any_numeric_type(labels):
     np.testing.assert_array_equal(data.X, X.astype(float).to_numpy())
 
 
-def test_user_data_are_never_changed(frame, labels):
-    copy, array = frame.copy(), frame.to_numpy(copy=True)
-    before = array.copy()
+def test_user_data_are_neither_changed_nor_shared(frame, labels):
+    copy, X = frame.copy(), frame.to_numpy(copy=True)
+    l, y = np.asarray(labels, dtype=np.int8), np.where(labels, 1.0, np.nan)
     for standardize in (True, False):
         read_data(frame, labels, standardize=standardize)
-        read_data(array, labels, standardize=standardize)
+        data = read_data(X, l, y=y, standardize=standardize)
+        for own in (data.X, data.l, data.y, data.kind):
+            assert not any(np.shares_memory(own, theirs) for theirs in (X, l, y))
     pd.testing.assert_frame_equal(frame, copy)
-    np.testing.assert_array_equal(array, before)
+    np.testing.assert_array_equal(X, copy)
 
 
 def test_standardised_columns(frame, labels):
@@ -94,15 +103,6 @@ def test_columns_whose_squares_cannot_be_computed(frame, labels, unit):
         read_data(frame * [1.0, 1.0, unit], labels, standardize=False)
 
 
-def test_a_fit_shares_no_memory_with_the_caller(labels):
-    X = np.random.default_rng(0).normal(size=(len(labels), 2))
-    l, y = np.asarray(labels, dtype=np.int8), np.where(labels, 1.0, np.nan)
-    for standardize in (True, False):
-        data = read_data(X, l, y=y, standardize=standardize)
-        for own in (data.X, data.l, data.y, data.kind):
-            assert not any(np.shares_memory(own, theirs) for theirs in (X, l, y))
-
-
 def test_more_unpenalised_parameters_than_rows_warn():
     rng = np.random.default_rng(1)
     X, l = rng.normal(size=(8, 12)), np.array([0, 1] * 4)
@@ -140,3 +140,45 @@ def test_rows_as_often_as_they_count(frame, labels):
     np.testing.assert_array_equal(share.as_counted(10**6).X, share.X[counts > 0])
     plain = read_data(frame, labels)
     assert plain.as_counted(10**6) is plain
+
+
+# Several annotators  ----------------------------------------------------------------------------
+
+
+def test_kinds_of_rows():
+    y = np.full(N, np.nan)
+    labelled = L.max(axis=1).to_numpy() == 1
+    y[np.flatnonzero(~labelled)[:4]] = [1, 1, 0, 0]
+    kind = read_data(X, L, y=y).kind
+    assert (kind[labelled] == RowKind.LABELLED).all()
+    rows = np.flatnonzero(~labelled)[:4]
+    expected = [RowKind.MISSED, RowKind.MISSED, RowKind.NEGATIVE, RowKind.NEGATIVE]
+    assert kind[rows].tolist() == expected
+
+
+def test_a_long_table_is_refused_with_the_line_that_turns_it():
+    long = L.rename_axis("frame").reset_index().melt("frame", var_name="who", value_name="mark")
+    long = long.dropna().sample(frac=1.0, random_state=1)
+    with refused("one for every 'frame' and 'who'") as caught:
+        read_data(X, long)
+    code = re.search(r"Use (l\.pivot.*?\(X\.index\))", str(caught.value))[1]
+    turned = eval(code, {"l": long, "X": X})
+    np.testing.assert_array_equal(read_data(X, turned).labels, read_data(X, L).labels)
+
+
+def test_naive_annotators_who_differ_are_refused():
+    with refused("marked by one annotator and not by another", error=lepu.ModelError):
+        lepu.fit(X, L, model="naive", method="map")
+
+
+def test_priors_are_checked():
+    spm, scar = get_model("spm"), get_model("scar")
+    data = read_data(X, L)
+    with refused("'alpha'", "alpha_mean", error=lepu.ModelError):
+        choose_priors(spm, data, priors={"alpha": lepu.Prior("normal", scale=1.0)})
+    with refused("'alpha_mean'", "not a parameter of scar", error=lepu.ModelError):
+        choose_priors(scar, data, priors={"alpha_mean": lepu.Prior("normal", scale=1.0)})
+    with refused("sigma_beta cannot have a normal prior", "halfnormal", error=lepu.ModelError):
+        choose_priors(spm, data, priors={"sigma_beta": lepu.Prior("normal", scale=1.0)})
+    with refused("a Prior is expected", error=lepu.ModelError):
+        choose_priors(spm, data, priors={"a": 2.5})

@@ -116,7 +116,14 @@ def holes(frame):
     return frame
 
 
-def test_indicators_of_missing_cells(holes, labels):
+def test_what_stands_in_missing_cells(holes, labels):
+    """Of new rows, too: what the training rows say."""
+    data = read_data(holes, labels, missing="impute")
+    assert "amount missing" not in data.feature_names
+    np.testing.assert_allclose(raw(data)["amount"][5], holes["amount"].mean())
+    new = holes.iloc[[11]].assign(amount=np.nan)
+    np.testing.assert_allclose(data.transform(new)[0][0], data.X[11], atol=1e-12)
+    assert raw(data).loc[11, ["country=DE", "country=US"]].abs().max() < 1e-12  # the reference
     data = read_data(holes, labels, missing="indicator")
     table = raw(data)
     gap = holes["amount"].isna()
@@ -129,28 +136,6 @@ def test_indicators_of_missing_cells(holes, labels):
     np.testing.assert_allclose(values["amount missing"], 1)
     np.testing.assert_allclose(values["amount"], holes["amount"].mean())
     np.testing.assert_allclose(values["country=(missing)"], 1)
-
-
-def test_imputed_values_are_those_of_the_training_rows(holes, labels):
-    data = read_data(holes, labels, missing="impute")
-    assert "amount missing" not in data.feature_names
-    np.testing.assert_allclose(raw(data)["amount"][5], holes["amount"].mean())
-    new = holes.iloc[[11]].assign(amount=np.nan)
-    values = raw(data)  # country of row 11 is missing: the most frequent level is the reference
-    np.testing.assert_allclose(data.transform(new)[0][0], data.X[11], atol=1e-12)
-    assert values.loc[11, ["country=DE", "country=US"]].tolist() == pytest.approx([0, 0])
-
-
-def test_missing_cells_of_arrays(labels):
-    X = np.random.default_rng(0).normal(size=(N, 2))
-    X[5, 1] = np.nan
-    data = read_data(X, labels, missing="indicator")
-    assert data.feature_names == ("x0", "x1", "x1 missing")
-    np.testing.assert_allclose(data.transform(X)[0], data.X, atol=1e-12)
-    masked = np.ma.masked_invalid(X)
-    np.testing.assert_array_equal(read_data(masked, labels, missing="indicator").X, data.X)
-    with refused("without a value", r"x1 \(1\)"):
-        read_data(masked, labels)
 
 
 @pytest.mark.parametrize(
@@ -205,22 +190,3 @@ def test_the_encoding_travels_with_the_fit_and_its_file(holes, labels, tmp_path)
     with refused("has not seen", "accept_unseen"):
         back.predict_proba(strange)
     assert np.isfinite(back.accept_unseen().predict_proba(strange)).all()
-
-
-def test_a_category_is_the_same_model_as_dummies_by_hand(frame, labels):
-    fit = lepu.fit(frame, labels, model="spm", method="map", random_seed=1)
-    by_hand = raw(fit.data)
-    plain = lepu.fit(by_hand, labels, model="spm", method="map", random_seed=1)
-    np.testing.assert_allclose(plain.predict_proba(by_hand), fit.predict_proba(frame), atol=1e-6)
-
-
-def test_rows_that_count_nothing_fill_no_cell():
-    rng = np.random.default_rng(3)
-    X = pd.DataFrame({"size": rng.normal(size=80), "kind": rng.choice(["a", "b"], 80)})
-    X.loc[:19, ["size", "kind"]] = 1e4, "a"
-    X.loc[30:40, ["size", "kind"]] = np.nan, None
-    l, weight = np.arange(80) % 3 == 0, np.where(np.arange(80) < 20, 0.0, 1.0)
-    one = read_data(X, l, sample_weight=weight, missing="impute")
-    other = read_data(X.iloc[20:], l[20:], missing="impute")
-    sizes = [d.X[:, 0] * d.scale[0] + d.center[0] for d in (one, other)]
-    np.testing.assert_allclose(sizes[0][20:], sizes[1])

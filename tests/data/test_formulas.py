@@ -76,10 +76,6 @@ def test_new_rows_use_what_was_learned(frame):
     new = frame[frame["country"] == "US"].sample(frac=1, random_state=1)
     values, index = data.transform(new.drop(columns=["marked", "opened"]))
     np.testing.assert_allclose(values, data.X[index], atol=1e-12)
-    far = data.transform(new.head(1).assign(amount=1e6))[0]
-    end = data.transform(new.head(1).assign(amount=frame["amount"].max()))[0]
-    spline = list(data.terms["bs(amount, df=4)"])
-    np.testing.assert_allclose(far[:, spline], end[:, spline])
 
 
 def test_levels_nobody_has_seen(frame):
@@ -95,30 +91,25 @@ def test_levels_nobody_has_seen(frame):
     np.testing.assert_array_equal(values[:, list(group.terms["1 | merchant"])], 0)
 
 
-@pytest.mark.parametrize("term", ["bs(amount, df=4)", "bs(log(amount), df=4)", "cr(amount + 1, 4)"])
-def test_splines_keep_their_value_outside_the_range(frame, term):
-    """Whatever they are of."""
-    data = read(frame, f"~ {term}")
-    order = frame["amount"].to_numpy().argsort()
-    ends = data.X[order[[0, -1]]]
-    beyond = frame.head(2).assign(amount=[frame["amount"].min() / 3, 100 * frame["amount"].max()])
-    np.testing.assert_allclose(data.transform(beyond)[0], ends, atol=1e-12)
-
-
 @pytest.mark.parametrize(
     ("term", "function"),
     [
         ("bs(amount, df=6)", lambda x: x),
         ("bs(log(amount), df=4)", np.log),
-        ("cr(amount, df=5)", lambda x: x),
+        ("cr(amount + 1, df=5)", lambda x: x + 1),
     ],
 )
-def test_what_a_spline_is_of_follows_from_its_columns(frame, term, function):
-    design = read(frame, f"~ {term}").encoding.design
+def test_the_argument_of_a_spline_and_its_values_outside_the_range(frame, term, function):
+    """Its columns tell what it is of; beyond the training rows it keeps its last value."""
     data = read(frame, f"~ {term}")
+    design = data.encoding.design
     found = design.argument(design.terms[0][0], data.X)
     np.testing.assert_allclose(found, function(frame["amount"]), rtol=1e-8)
     assert design.argument("country", data.X) is None
+    order = frame["amount"].to_numpy().argsort()
+    ends = data.X[order[[0, -1]]]
+    beyond = frame.head(2).assign(amount=[frame["amount"].min() / 3, 100 * frame["amount"].max()])
+    np.testing.assert_allclose(data.transform(beyond)[0], ends, atol=1e-12)
 
 
 def test_rows_to_look_at_show_the_columns_of_the_user(frame):
@@ -164,12 +155,9 @@ def test_names_in_backticks_work_inside_functions(frame):
     np.testing.assert_allclose(data.X[:, root[0]], np.sqrt(table["None"]))
     np.testing.assert_allclose(data.X[:, bare[0]], table["a b"])
     assert data.feature_names[log[0]] == "log(a_b + 1)"
-    new = table.sample(frac=0.3, random_state=1)
     again = Encoding.from_dict(json.loads(json.dumps(data.encoding.to_dict())))
-    values, index = replace(data, encoding=again).transform(new[list(names)])
-    np.testing.assert_allclose(values, data.X[index])
-    found = data.encoding.design.argument("bs(`a b`, df=4)", data.X[:, two])
-    np.testing.assert_allclose(found, table["a b"], rtol=1e-8)
+    values, _ = replace(data, encoding=again).transform(table[list(names)])
+    np.testing.assert_allclose(values, data.X)
     with refused("'c.d'", "Columns"):
         read(table, "~ log(`c.d`)")
     with refused("cannot be evaluated", r"log\(-`a b`\)"):
@@ -184,12 +172,6 @@ def test_a_list_beside_a_formula_is_the_sum_of_its_columns(frame):
     np.testing.assert_array_equal(listed.selection_mask, written.selection_mask)
     odd = frame.rename(columns={"amount": "the amount"})
     assert "the amount" in read(odd, ["the amount"], "~ country").user_columns
-    with refused("selection_features is", "names of columns are expected"):
-        read(frame, "~ amount", [1])
-    with refused("class_features='amount' is a single value", "'~ amount'"):
-        read(frame.drop(columns="opened"), "amount")
-    with refused("selection_features='country' is a single value"):
-        read(frame, "~ amount", "country")
 
 
 def test_formulas_are_saved_with_the_fit(frame, tmp_path):
@@ -225,11 +207,9 @@ def test_formulas_are_saved_with_the_fit(frame, tmp_path):
         ("~ bs(amount, df=10**7)", "a whole number from 1 to 200"),
         ("~ bs(amount, knots=[0] * 10**7)", r"\[0\] \* 10 \*\* 7 in"),
         (f"~ bs(amount, knots={[0] * 300})", "a list of 300"),
-        ("~ bs(amount, df=1000000)", "a whole number from 1 to 200"),
         ("~ poly(amount, 1000000)", "a whole number from 1 to 200"),
         ("~ bs(amount, df=0)", "a whole number from 1 to 200"),
         ("~ amount | country", "several parts"),
-        ("~ __import__('os').system('true')", "is not a formula"),
         ("~ amount.__class__", "not a column"),
     ],
 )

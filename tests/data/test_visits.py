@@ -3,7 +3,6 @@
 import numpy as np
 import pandas as pd
 import pytest
-from annotated import simulate
 from model.test_pooled_density import constant, points, pymc_point
 from scipy.special import expit
 
@@ -90,23 +89,3 @@ def test_visits_explain_the_labels_and_are_kept_by_an_update():
     same = fit.update()
     np.testing.assert_allclose(same.parameters.alpha, fit.parameters.alpha, atol=1e-6)
     assert same.feature_names == fit.feature_names
-
-
-@pytest.mark.parametrize("unit", [1e-300, 1e-160, 1e160, 1e300])
-def test_the_units_of_visits_do_not_matter(unit):
-    X, L, hours = surveys(60, seed=3)
-    L.iloc[3, 1] = np.nan  # not shown: what the visit was like is no matter
-    plain, scaled = (
-        read_data(X, L, visits={"hours": hours * k}, sample_weight=np.arange(60.0))
-        for k in (1.0, unit)
-    )
-    np.testing.assert_allclose(scaled.X, plain.X, rtol=1e-12, atol=1e-12)
-    assert scaled.X[3, -2] == 0
-
-
-def test_visits_need_several_annotators_and_a_propensity():
-    X, _, L = simulate(60)
-    with pytest.raises(lepu.DataError, match="one annotator"):
-        lepu.fit(X, L["anna"], visits={"hours": L}, model="spm", method="map")
-    with pytest.raises(lepu.ModelError, match="no column enters"):
-        lepu.fit(X, L, visits={"hours": L}, model="scar", method="map")
