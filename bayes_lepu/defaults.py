@@ -74,8 +74,8 @@ UNIT_ROOT = 2.5  # root of the labels for a column at which that deviation is 1
 SMOOTHER = 8  # times smoother is s than t, on real tables with few labels for a column
 LABELS_FOR_ONE = 40  # labels for a column at which S is 1, whatever the class
 BESIDE_LEARNED = 200  # labels with which S is 1 beside a learned class; of fewer s takes the class
-# Degrees of freedom of α beside a learned class: one slope among many may be large. On curved tuning
-# tables π was off by .043 where it was by .063 with a normal; 2 sometimes gave s the class.
+# Degrees of freedom of α beside a learned class: one slope among many may be large. On curved
+# tuning tables π was off by .043 where it was by .063 with a normal; 2 sometimes gave s the class.
 TAILS = 4
 NAMED = 1.25  # scale of every slope of s where its columns were named
 WIDEST = 2.5  # of every slope of s: says nothing on a standardised column
