@@ -198,7 +198,10 @@ def letters_table() -> str:
     """PULSNAR's protocol beside its printed figures."""
     cells = read_cells()
     repeats = cells.loc[cells["table"] == PROTOCOL, "trials"].min()
-    note = f"\nRepeats at each α: at least {repeats} of ours; 40 of the printed, at more α.\n"
+    note = (
+        f"\nOur results have at least {repeats} repetition{'' if repeats == 1 else 's'} for each "
+        "α. The printed ones have 40, at more values of α.\n"
+    )
     return markdown(letters(cells), index="method") + note
 
 

@@ -219,8 +219,8 @@ def _deviations(settings: AnimalSettings) -> str:
     if settings.features == OWN_FEATURES:
         features = "features are those given"
     return (
-        "What differs from the paper: one day of the experiment is public, so there are 500 "
-        f"photographs and not 1000; {features}; penalties are "
+        "This differs from the paper. One day of the experiment is public, so there are 500 "
+        f"photographs and not 1000; {features}. Penalties are "
         f"{', '.join(f'{C:g}' for C in settings.Cs)} for a (L2) and "
         f"{', '.join(f'{C:g}' for C in settings.C_alphas)} for α (L1) on standardised columns, "
         f"chosen in every resample by {settings.folds}-fold Brier score on (X, l). PsychM starts "
@@ -317,7 +317,7 @@ def _fates(records: Sequence[Record]) -> str:
         steeper = np.mean([f["s_steeper"] for f in fitted])
         parts.append(f"{model}: {constant:.0%} and {steeper:.0%}")
     return (
-        "Share of fits in which the fitted s(x) is constant (the model is then SCAR, or Naive if "
-        "the constant is 1), and share in which s is steeper than t (the factors are swapped, "
-        f"which the labels cannot show): {'; '.join(parts)}."
+        "In some fits the fitted s(x) is constant (the model is then SCAR, or Naive if the "
+        "constant is 1). In others s is steeper than t: the factors are swapped, which the labels "
+        f"cannot show. Shares of both: {'; '.join(parts)}."
     )
