@@ -34,7 +34,6 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, issparse
 from scipy.special import logit
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
@@ -43,12 +42,11 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from bayes_lepu._fit import fit as fit_model
 from bayes_lepu.data.encoding import column_places
 from bayes_lepu.data.learned import FOLDS, read_learner
-from bayes_lepu.data.reading import read_data
 from bayes_lepu.data.scaling import column_moments, is_constant
 from bayes_lepu.errors import DataError, ModelError
 from bayes_lepu.factors.curves import LOGISTIC_FACTOR as LOGISTIC
 from bayes_lepu.fitted import Fit
-from bayes_lepu.links import Array, sigmoid
+from bayes_lepu.links import Array
 from bayes_lepu.model import AUTO, get_model
 from bayes_lepu.runtime.interruption import stops_at_once
 from bayes_lepu.suggestions import some
@@ -326,13 +324,13 @@ class ElkanNotoClassifier(LabelClassifier):
     ----------
     estimator : classifier of scikit-learn, optional
         What learns g, such as ``HistGradientBoostingClassifier()``. By default a logistic
-        regression with ``class_penalty`` on columns as ``standardize`` has them.
+        regression, ``PUClassifier(model="naive")`` with the same penalty.
     class_penalty : float
-        Weight of the penalty on the squared slopes of g, above 0. *Larger is stronger*: the
-        opposite of scikit-learn's ``C``, which is 1/(2 ``class_penalty``).
+        Weight of the penalty on the squared slopes of g. *Larger is stronger*: the opposite of
+        scikit-learn's ``C``, which is 1/(2 ``class_penalty``).
     holdout : float in (0, 1) or None
         Share of the rows kept back to estimate c. None uses every row for both steps: the ranking
-        is then exactly that of ``PUClassifier(model="naive")`` with the same penalty. Given an
+        is then exactly that of ``PUClassifier(model="naive")``. Given an
         ``estimator``, which may know its own rows by heart, c is then the mean over the labelled
         rows of five-fold cross-fitted g.
     standardize : bool
@@ -346,7 +344,7 @@ class ElkanNotoClassifier(LabelClassifier):
         Of the logistic g, which is no classifier of y; `decision_function` is zero where
         g(x) = c/2.
     estimator_ : classifier
-        The fitted g, where an ``estimator`` is given.
+        The fitted g.
     label_frequency_, class_prior_ : float
         c, and the mean of min(1, g/c) over the training rows.
     classes_, n_features_in_, feature_names_in_
@@ -380,14 +378,9 @@ class ElkanNotoClassifier(LabelClassifier):
         seed = self._seed()
         kept = _kept_back(l == 1, self.holdout, held_out, seed)
         train = kept if kept.all() else ~kept
+        self.estimator_ = self._learner_of_labels(seed).fit(X[train], l[train])
         if self.estimator is None:
-            keep = usable_columns(X)
-            data = read_data(X[:, keep], l, standardize=self.standardize)
-            learner = self._logistic(data.X).fit(data.X[train], l[train])
-            slopes, intercept = data.original_scale(learner.coef_[0], learner.intercept_[0])
-            self.coef_, self.intercept_ = _spread(slopes, keep)[None], np.atleast_1d(intercept)
-        else:
-            self.estimator_ = self._learner_of_labels(seed).fit(X[train], l[train])
+            self.coef_, self.intercept_ = self.estimator_.coef_, self.estimator_.intercept_
         if kept.all() and self.estimator is not None:
             folds = StratifiedKFold(FOLDS, shuffle=True, random_state=seed)
             unfitted = clone(self.estimator_)
@@ -398,20 +391,15 @@ class ElkanNotoClassifier(LabelClassifier):
         self.class_prior_ = float(self._class_probability(X).mean())
         return self
 
-    def _logistic(self, X: Any) -> Any:
-        """A logistic regression with the penalty of the paper, which has no factor 1/2."""
-        C = self.class_penalty
-        if isinstance(C, bool) or not (np.isfinite(C) and C > 0):
-            raise DataError(
-                f"class_penalty is {C!r}; expected a finite number above 0. Without a penalty the "
-                "optimum need not exist; take a small one, such as 1e-6."
-            )
-        few = not issparse(X) and X.shape[1] <= X.shape[0]
-        solver = "newton-cholesky" if few else "lbfgs"
-        return LogisticRegression(C=1 / (2 * C), solver=solver, tol=1e-8, max_iter=10_000)
-
     def _learner_of_labels(self, seed: int) -> Any:
-        """The given classifier, unfitted and with a seed."""
+        """What learns g, unfitted and with a seed."""
+        if self.estimator is None:
+            return PUClassifier(
+                model="naive",
+                class_penalty=self.class_penalty,
+                standardize=self.standardize,
+                random_state=seed,
+            )
         if not (hasattr(self.estimator, "fit") and hasattr(self.estimator, "predict_proba")):
             raise ModelError(
                 f"estimator is {self.estimator!r}; a classifier of scikit-learn with fit and "
@@ -424,8 +412,6 @@ class ElkanNotoClassifier(LabelClassifier):
 
     def _g(self, X: Array) -> Array:
         """P(l=1 | x)."""
-        if self.estimator is None:
-            return sigmoid(X @ self.coef_[0] + self.intercept_[0])
         return self.estimator_.predict_proba(X)[:, 1]
 
     def _propensity(self, X: Array) -> Array:
@@ -436,12 +422,9 @@ class ElkanNotoClassifier(LabelClassifier):
 
     def _decision(self, X: Array) -> Array:
         """Logit g - logit(c/2): the ranking of g, without the ties of clipping, zero at t = 1/2."""
-        if self.estimator is None:
-            log_odds = X @ self.coef_[0] + self.intercept_[0]
-        else:
-            rounding = np.finfo(float).eps  # log-odds of exactly 0 and 1 are infinite
-            log_odds = logit(np.clip(self._g(X), rounding, 1 - rounding))
-        return log_odds - logit(self.label_frequency_ / 2)
+        rounding = np.finfo(float).eps  # log-odds of exactly 0 and 1 are infinite
+        g = np.clip(self._g(X), rounding, 1 - rounding)
+        return logit(g) - logit(self.label_frequency_ / 2)
 
 
 def _given[V](values: Mapping[str, V | None]) -> dict[str, V] | None:

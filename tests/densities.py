@@ -1,6 +1,6 @@
 """Small data and densities of every model, with every option, shared by several tests."""
 
-import math
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -85,13 +85,29 @@ def rows_by_hand(point, X, kind):
 def constant(density):
     """What the density leaves out of the normalised priors."""
     total = 0.0
-    for name, prior in density.priors.items():
-        block = (
-            getattr(density.blocks, name) if name not in ("c", "rates", "epsilon") else slice(0, 1)
-        )
-        parts = prior.parts or (prior,) * len(range(*block.indices(density.dim)))
-        for part in parts:
-            hierarchical = part.hierarchical
-            total += -0.5 * math.log(2 * math.pi) if hierarchical else part.log_normalizer()
-        total += sum(scale.log_normalizer() for scale in {p.scale for p in parts if p.hierarchical})
+    for block in density.layout.blocks:
+        parts = block.prior.parts or (block.prior,) * (1 if block.is_simplex else block.size)
+        total += sum(part.log_normalizer() for part in parts)
     return total
+
+
+def block_of(value_name):
+    """The block that a value variable of PyMC belongs to."""
+    return re.sub("_(log|logodds|simplex)__$", "", value_name)
+
+
+def graph_gaps(density, points, graph=None):
+    """PyMC's log density minus ours with its constants, at coordinates of ours."""
+    graph = graph or density.spec.build(density.data, density.priors)
+    logp, gaps = graph.compile_logp(mode="FAST_COMPILE"), []
+    for z in points:
+        point, log_volume = {}, 0.0
+        for name, value in graph.initial_point().items():
+            x = z[density.layout.slices[block_of(name)]]
+            if name.endswith("_simplex__"):
+                # PyMC's own coordinates of a simplex: logarithms minus their mean, but the last.
+                logs, log_volume = np.append(x, 0.0), np.log(3.0)
+                x = (logs - logs.mean())[:-1]
+            point[name] = x.reshape(np.shape(value))
+        gaps.append(float(logp(point)) - log_volume - density.logp(z) - constant(density))
+    return np.array(gaps)

@@ -1,6 +1,7 @@
 """What comes from outside in one place each: propensity, engine, check, section."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from bayes_lepu.report import sections
 from bayes_lepu.report.sections import Section
 from bayes_lepu.verdict import identifiability as checks
 from bayes_lepu.verdict.records import Aspect, Check
+from tests.densities import graph_gaps
 from tests.patience import slow
 
 QUICK = {"draws": 60, "tune": 100, "chains": 2, "cores": 1, "progressbar": False}
@@ -65,53 +67,35 @@ CLASSES = {
 
 @pytest.mark.filterwarnings("ignore::bayes_lepu.errors.LepuWarning")
 @pytest.mark.parametrize("method", ["map", slow("laplace"), slow("nuts")])
-def test_both_factors_by_a_link_of_ones_own(table, tmp_path, method):
+@pytest.mark.parametrize("of_class", CLASSES)
+def test_other_links_go_all_the_way(table, tmp_path, of_class, method):
     """Fitted, judged, reported, saved and read back; a new pair of links costs a compilation."""
     X, l = table
-    options = {"model": GUMBEL, "class_link": CLASSES["outside"], "method": method}
+    model = GUMBEL if of_class == "outside" else "scar"
+    options = {"model": model, "method": method, "class_link": CLASSES[of_class]}
     fit = lepu.fit(X, l, **options, random_seed=1, **QUICK)
     point, x = fit.draws.take(0), fit.data.X
-    t, s = (np.exp(-np.exp(-eta)) for eta in (point.tau(x), point.omega(x)))
+    tau, s = point.tau(x), point.s(x)
+    t, shown = {
+        "probit": (ndtr(tau), "Φ(a·x + b)"),
+        "ceiling": (0.9 * expit(tau), "0.9 σ(a·x + b)"),
+        "outside": (np.exp(-np.exp(-tau)), "exp(-exp("),
+    }[of_class]
     np.testing.assert_allclose(point.t(x), t, rtol=1e-9)
-    np.testing.assert_allclose(point.s(x), s, rtol=1e-9)
     np.testing.assert_allclose(point.missed(x), (t - s * t) / (1 - s * t), rtol=1e-7)
     assert fit.identifiability.level in (1, 2, 3, 4)
-    page = fit.report(tmp_path / "report.html").read_text(encoding="utf-8")
-    assert "gumbel" in page
-    assert "exp(-exp(" in page
-    path = fit.save(tmp_path / "fit.nc")
-    with pytest.raises(lepu.FileFormatError, match=r"'gumbel'.*model="):
-        lepu.load(path)
-    with pytest.raises(lepu.FileFormatError, match="class_link"):
-        lepu.load(path, model=GUMBEL)
-    again = lepu.load(path, model=GUMBEL, class_link=CLASSES["outside"])
-    np.testing.assert_array_equal(again.pi_draws, fit.pi_draws)
-    assert again.spec.propensity is GUMBEL
-    updated = again.update(y=np.where((np.arange(400) < 5) & (l == 0), 0, np.nan))
-    assert updated.spec.of_class.name == fit.spec.of_class.name
-
-
-@pytest.mark.filterwarnings("ignore::bayes_lepu.errors.LepuWarning")
-@pytest.mark.parametrize("method", ["map", slow("laplace"), slow("nuts")])
-@pytest.mark.parametrize("of_class", ["probit", "ceiling"])
-def test_a_class_with_another_curve(table, tmp_path, of_class, method):
-    """Fitted, judged, reported, saved and read back as the logistic one is."""
-    X, l = table
-    options = {"model": "scar", "method": method, "random_seed": 1, "class_link": CLASSES[of_class]}
-    fit = lepu.fit(X, l, **options, **QUICK)
-    point = fit.draws.take(0)
-    tau = point.tau(fit.data.X)
-    wanted = {"probit": ndtr(tau), "ceiling": 0.9 * expit(tau)}
-    np.testing.assert_allclose(point.t(fit.data.X), wanted[of_class], rtol=1e-9)
-    h = point.s(fit.data.X) * wanted[of_class]
-    np.testing.assert_allclose(
-        point.missed(fit.data.X), (wanted[of_class] - h) / (1 - h), rtol=1e-7
-    )
-    assert fit.identifiability.level in (1, 2, 3, 4)
-    page = fit.report(tmp_path / "report.html").read_text(encoding="utf-8")
-    assert {"probit": "Φ(a·x + b)", "ceiling": "0.9 σ(a·x + b)"}[of_class] in page
-    again = lepu.load(fit.save(tmp_path / "fit.nc"))
+    assert shown in fit.report(tmp_path / "report.html").read_text(encoding="utf-8")
+    path, given = fit.save(tmp_path / "fit.nc"), {}
+    if of_class == "outside":
+        np.testing.assert_allclose(s, np.exp(-np.exp(-point.omega(x))), rtol=1e-9)
+        given = {"model": GUMBEL, "class_link": CLASSES["outside"]}
+        with pytest.raises(lepu.FileFormatError, match=r"'gumbel'.*model="):
+            lepu.load(path)
+        with pytest.raises(lepu.FileFormatError, match="class_link"):
+            lepu.load(path, model=GUMBEL)
+    again = lepu.load(path, **given)
     np.testing.assert_array_equal(again.predict_proba(X), fit.predict_proba(X))
+    assert again.spec.propensity is fit.spec.propensity
     updated = again.update(y=np.where((np.arange(400) < 5) & (l == 0), 0, np.nan))
     assert updated.spec.of_class.name == fit.spec.of_class.name
 
@@ -124,22 +108,12 @@ def test_the_graph_of_other_links(table, of_class, model):
     X, l = table
     options = {"model": model, "method": "laplace", "class_link": CLASSES[of_class]}
     fit = lepu.fit(X, l, **options, random_seed=1, **QUICK)
-    density, rng = fit.density, np.random.default_rng(3)
-    logp = fit.model.compile_logp(mode="FAST_COMPILE")
-    gaps = []
-    for _ in range(3):
-        z = rng.normal(size=density.dim)
-        step = 1e-6 * rng.normal(size=density.dim)
-        point = {
-            name: z[density.layout.slices[name.removesuffix("_simplex__")]].reshape(value.shape)
-            for name, value in fit.model.initial_point().items()
-        }
-        if model != "psychm":
-            gaps.append(float(logp(point)) - density.logp(z))
+    density, rng = replace(fit.density, jacobian=True), np.random.default_rng(3)
+    points = rng.normal(size=(3, density.dim))
+    np.testing.assert_allclose(graph_gaps(density, points, fit.model), 0, atol=1e-9)
+    for z, step in zip(points, 1e-6 * rng.normal(size=points.shape), strict=True):
         rise = density.logp(z + step) - density.logp(z - step)
         assert rise == pytest.approx(2 * density.logp_grad(z)[1] @ step, rel=1e-5)
-    if gaps:
-        np.testing.assert_allclose(gaps, gaps[0], atol=1e-9)
 
 
 def test_a_class_cannot_have_rates_to_estimate(table):

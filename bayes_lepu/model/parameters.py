@@ -26,7 +26,7 @@ from bayes_lepu.errors import ModelError
 from bayes_lepu.factors import RATES, Factor, Link
 from bayes_lepu.factors.curves import LOGISTIC_FACTOR as LOGISTIC
 from bayes_lepu.links import Array, sigmoid
-from bayes_lepu.rows import NOT_SHOWN
+from bayes_lepu.rows import NOT_SHOWN, Point, make_point
 from bayes_lepu.rows.sparse_matrices import is_sparse, predict
 
 ARRAYS = ("a", "b", "alpha", "beta", "log_w", "epsilon")
@@ -93,6 +93,19 @@ class Parameters:
     def nuisance(self) -> dict[str, Array]:
         """What belongs to neither factor, by name: ε of false marks."""
         return {} if self.epsilon is None else {"epsilon": self.epsilon}
+
+    @property
+    def point(self) -> Point:
+        """The same as the row formula takes it, of a single point."""
+        return make_point(
+            a=self.a,
+            b=self.b,
+            alpha=self.alpha,
+            beta=self.beta,
+            rates=self.log_w,
+            class_rates=self.of_class.log_rates(),
+            epsilon=0.0 if self.epsilon is None else self.epsilon,
+        )
 
     def tau(self, X: Array) -> Array:
         """Linear predictor of t, ``(..., n)``."""
@@ -211,6 +224,10 @@ class Parameters:
         if count == 1 or self.several:
             return self
         return self._with_own(lambda v, axis: np.repeat(np.expand_dims(v, axis), count, axis=axis))
+
+    def of_annotator(self, j: int) -> Self:
+        """One of several annotators alone."""
+        return self._with_own(lambda v, axis: np.take(v, j, axis=axis))
 
     def average(self) -> Self:
         """One annotator whose coefficients are the mean over annotators."""

@@ -8,7 +8,7 @@ from bayes_lepu import rows as row_functions
 from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.links import Array
 from bayes_lepu.model.parameters import Parameters
-from bayes_lepu.rows import Links, Point, make_point, outside_moments
+from bayes_lepu.rows import Links, Point, outside_moments
 
 
 def known_terms(data: PUData, links: Links, point: Point) -> tuple[float, Array, Array]:
@@ -45,16 +45,7 @@ def row_terms(parameters: Parameters, data: PUData) -> tuple[Array, Array]:
     flat, links = parameters.take_flat(), Links(parameters.link, parameters.of_class.link)
     loglik, positive = np.empty((flat.b.size, data.n)), np.empty((flat.b.size, data.n))
     for i in range(flat.b.size):
-        q = flat.take(i)
-        point = make_point(
-            a=q.a,
-            b=q.b,
-            alpha=q.alpha,
-            beta=q.beta,
-            rates=q.log_w,
-            class_rates=q.of_class.log_rates(),
-            epsilon=0.0 if q.epsilon is None else q.epsilon,
-        )
+        point = flat.take(i).point
         loglik[i], positive[i] = row_functions.row_terms(data.as_rows, links, point)
     shape = (*parameters.b.shape, data.n)
     return loglik.reshape(shape), positive.reshape(shape)

@@ -26,8 +26,7 @@ from bayes_lepu.links import Array
 from bayes_lepu.model.density import LogDensity
 from bayes_lepu.model.parameters import Parameters, stack
 from bayes_lepu.model.row_sums import row_terms
-from bayes_lepu.model.variables import annotator_values, free_variables, log_prior, predictors
-from bayes_lepu.priors.prior import SLOPES
+from bayes_lepu.model.variables import free_variables, log_prior
 
 if TYPE_CHECKING:
     from bayes_lepu.fitted import Fit
@@ -141,25 +140,21 @@ def parameter_group(fit: "Fit", p: Parameters) -> xr.Dataset:
         name: ((*SAMPLE, *extra), values)
         for name, (extra, values) in free_variables(fit.density, p).items()
     }
-    natural = annotator_values(fit.density, p)
-    for factor in predictors(fit.spec, data):
-        slope, intercept = getattr(p, factor.slope), getattr(p, factor.intercept)
-        raw_slope, raw_intercept = data.original_scale(slope, intercept)
-        lead = SAMPLE if factor.slope == SLOPES[0] else own
-        by_feature = (*lead, factor.dim)
-        variables |= {
-            factor.slope: (by_feature, natural[factor.slope]),
-            factor.intercept: (lead, intercept),
-            f"{factor.slope}_original": (by_feature, raw_slope[..., factor.mask]),
-            f"{factor.intercept}_original": (lead, raw_intercept),
-        }
-    rates = fit.spec.rates_name
+    factors = (
+        ("a", "b", SAMPLE, data.class_dim, data.class_mask),
+        ("alpha", "beta", own, data.selection_dim, data.selection_mask),
+    )
+    for slope, intercept, lead, dim, mask in factors[: 1 + fit.spec.has_selection]:
+        values = getattr(p, slope), getattr(p, intercept)
+        for end, (by_column, level) in (("", values), ("_original", data.original_scale(*values))):
+            variables[f"{slope}{end}"] = (*lead, dim), by_column[..., mask]
+            variables[f"{intercept}{end}"] = lead, level
+    rates, propensity = p.rates(RATES), fit.spec.propensity
     if fit.spec.n_rates == 2:
-        variables[rates] = ((*own, "rate"), natural[rates])
-        for name in fit.spec.propensity.components[:-1]:
-            variables[name] = (own, np.exp(p.log_w[..., RATES.index(name)]))
-    elif rates:
-        variables[rates] = (own, natural[rates])
+        variables[fit.spec.rates_name] = (*own, "rate"), np.exp(p.log_w)
+        variables |= {name: (own, rates[name]) for name in propensity.components[:-1]}
+    elif fit.spec.n_rates:
+        variables[fit.spec.rates_name] = own, rates[propensity.free[0]]
     pi, c = fit._pi_and_c if p is fit.parameters else fit.class_prior_draws(p)
     variables["pi"] = (SAMPLE, pi.reshape(p.b.shape))
     if not fit.spec.certain:  # where c = 1 by assumption

@@ -30,7 +30,7 @@ from bayes_lepu.model.parameters import Parameters
 from bayes_lepu.model.spec import ModelSpec
 from bayes_lepu.priors.prior import INTERCEPTS, SLOPES, Prior
 from bayes_lepu.result.numbers_in_words import as_likely, share
-from bayes_lepu.rows import Point, make_point, outside_moments
+from bayes_lepu.rows import outside_moments
 from bayes_lepu.rows.factoring import inverse, solve
 from bayes_lepu.verdict.records import LIKELIHOOD_DROP, MODE_GAP, Remedy
 
@@ -54,13 +54,6 @@ def weak_density(spec: ModelSpec, data: PUData) -> LogDensity:
 def share_positive(point: Parameters, data: PUData) -> float:
     """π at a point: the mean of t over the population."""
     return float(np.average(point.t(data.X), weights=data.weight))
-
-
-def point_at(at: Parameters) -> Point:
-    """A point of the row formula."""
-    rates = {"rates": at.log_w, "class_rates": at.of_class.log_rates()}
-    epsilon = 0.0 if at.epsilon is None else at.epsilon
-    return make_point(a=at.a, b=at.b, alpha=at.alpha, beta=at.beta, epsilon=epsilon, **rates)
 
 
 def logit_pi(density: LogDensity, z: Array) -> tuple[float, Array]:

@@ -55,7 +55,6 @@ from bayes_lepu.verdict.class_prior import (
     WEAK_SLOPE_SCALE,
     delta_sd,
     interval,
-    point_at,
     share_positive,
 )
 from bayes_lepu.verdict.records import (
@@ -164,7 +163,7 @@ class Problem:
             s = np.clip(point.s(rows.X[:1])[..., 0], 1e-6, 0.98)
             point = replace(point, alpha=0 * point.alpha, beta=logit(s), log_w=CERTAIN_LINK)
             mask, free, link = mask & False, (), LOGISTIC
-        return cls(rows, link, point.of_class, data.class_mask, mask, free, point_at(point))
+        return cls(rows, link, point.of_class, data.class_mask, mask, free, point.point)
 
     def swapped(self) -> "Problem":
         """The same with t and s swapped in the start."""

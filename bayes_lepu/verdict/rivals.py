@@ -54,7 +54,7 @@ from bayes_lepu.rows import (
     loglik_grad_info,
 )
 from bayes_lepu.rows.factoring import solve
-from bayes_lepu.verdict.class_prior import delta_sd, logit_pi, point_at, weak_density
+from bayes_lepu.verdict.class_prior import delta_sd, logit_pi, weak_density
 from bayes_lepu.verdict.records import Aspect, Check, Status, judged_on, passed_if
 
 if TYPE_CHECKING:
@@ -237,11 +237,9 @@ def score_columns(evidence: "Evidence") -> ColumnScores:
     if not varies:  # a constant s as a logistic one with α = 0, so that slopes of s have a score
         c = float(np.clip(point.s(X[:1])[0], 1e-9, 1 - 1e-9))
         alpha, beta, rates = 0 * alpha, np.log(c) - np.log1p(-c), CERTAIN_LINK
-    at = point_at(
-        replace(point, a=np.append(point.a, nothing), alpha=alpha, beta=beta, log_w=rates)
-    )
+    wide = replace(point, a=np.append(point.a, nothing), alpha=alpha, beta=beta, log_w=rates)
     links = Links(propensity.link, point.of_class.link)
-    _, grad, info = loglik_grad_info(rows, links, at)
+    _, grad, info = loglik_grad_info(rows, links, wide.point)
 
     own = np.zeros(where.size, dtype=bool)
     free, of_s = where.entries(own), where.of_selection(0).start
