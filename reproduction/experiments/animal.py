@@ -219,8 +219,8 @@ def _deviations(settings: AnimalSettings) -> str:
     if settings.features == OWN_FEATURES:
         features = "features are those given"
     return (
-        "This differs from the paper. One day of the experiment is public, so there are 500 "
-        f"photographs and not 1000; {features}. Penalties are "
+        "The data and the fits differ from the paper's. Only one day of the experiment is public, "
+        f"so there are 500 photographs and not 1000; {features}. Penalties are "
         f"{', '.join(f'{C:g}' for C in settings.Cs)} for a (L2) and "
         f"{', '.join(f'{C:g}' for C in settings.C_alphas)} for α (L1) on standardised columns, "
         f"chosen in every resample by {settings.folds}-fold Brier score on (X, l). PsychM starts "
