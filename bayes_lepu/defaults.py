@@ -197,12 +197,7 @@ def default_penalties(data: PUData) -> dict[str, Prior]:
 def default_priors_of(spec: ModelSpec, data: PUData) -> dict[str, Prior]:
     """The priors of a point estimate of a model for which nobody named any."""
     base = for_annotators(with_blocks(default_penalties(data), data), data)
-    return known_scales(
-        spec.complete_priors(
-            base, None, annotators=data.n_annotators, visits=bool(data.visit_names)
-        ),
-        hierarchical=False,
-    )
+    return known_scales(spec.complete_priors(base, None, data), hierarchical=False)
 
 
 def for_annotators(priors: dict[str, Prior], data: PUData) -> dict[str, Prior]:

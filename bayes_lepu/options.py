@@ -126,11 +126,6 @@ class FitOptions:
         own = {field: getattr(self, field.name) for field in fields(self) if field.kw_only}
         return {field.name: value for field, value in own.items() if value != field.default}
 
-    @property
-    def of_columns(self) -> dict[str, Any]:
-        """Those that decide how the columns are read, as `read_data` takes them."""
-        return {name: getattr(self, name) for name in OF_COLUMNS}
-
     def request(self, spec: ModelSpec, data: PUData, priors: Priors) -> Request:
         """What these options ask of an engine, for a model, data and priors."""
         nuts = {field.name: getattr(self, field.name) for field in fields(NutsOptions)}
@@ -281,7 +276,7 @@ def read_model(options: FitOptions) -> tuple[ModelSpec, PUData, dict[str, Prior]
         sample_weight=options.sample_weight,
         visits=options.visits,
         false_marks=spec.false_marks,
-        **options.of_columns,
+        **{name: getattr(options, name) for name in OF_COLUMNS},
     )
     if learners := read_learner(options.class_learner):
         if is_dask(options.X):
@@ -338,12 +333,7 @@ def choose_priors(
             )
         base = default_priors(data)
     base = for_annotators(with_blocks(base, data), data)
-    several = data.n_annotators > 1
-    if priors:
-        priors = by_column(priors, base, data, several=several)
-    chosen = spec.complete_priors(
-        base, priors, annotators=data.n_annotators, visits=bool(data.visit_names)
-    )
+    chosen = spec.complete_priors(base, by_column(priors, base, data) if priors else None, data)
     if point:
         chosen = known_scales(chosen, hierarchical=False)
     masks = slope_masks(data).items()
@@ -359,18 +349,16 @@ def choose_priors(
     return chosen
 
 
-def by_column(
-    priors: Mapping[str, Any], base: Priors, data: PUData, *, several: bool
-) -> dict[str, Any]:
+def by_column(priors: Mapping[str, Any], base: Priors, data: PUData) -> dict[str, Any]:
     """Priors given by the names of columns as one for each column, the default for the others."""
     if not isinstance(priors, Mapping):
         raise ModelError(
             f"priors = {priors!r}; a mapping of parameters to priors is expected, for example "
             'priors={"a": Prior("normal", scale=2.0)}.'
         )
-    out, pooled = dict(priors), SLOPES[1]
+    out = dict(priors)
     for stem, mask in slope_masks(data).items():
-        name = f"{stem}_mean" if several and stem == pooled else stem
+        name = f"{stem}_mean" if data.n_annotators > 1 and stem == SLOPES[1] else stem
         prior, count = priors.get(name), int(mask.sum())
         if isinstance(prior, Mapping):
             out[name] = _parts(name, prior, base[stem], data, mask)

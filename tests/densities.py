@@ -1,5 +1,6 @@
 """Small data and densities of every model, with every option, shared by several tests."""
 
+import itertools
 import re
 from dataclasses import replace
 
@@ -89,6 +90,15 @@ def constant(density):
         parts = block.prior.parts or (block.prior,) * (1 if block.is_simplex else block.size)
         total += sum(part.log_normalizer() for part in parts)
     return total
+
+
+def extreme_points(density, rng, distances=(38.0, 120.0, 301.0, 750.0)):
+    """Levels of t and s far from 0 in every combination; from 37 on, the sigmoid rounds to 1."""
+    for far in distances:
+        for signs in itertools.product([-1, 1], repeat=2):
+            z = rng.normal(size=density.dim)
+            z[density.blocks.b], z[density.blocks.beta] = far * np.array(signs)
+            yield z
 
 
 def block_of(value_name):

@@ -193,14 +193,3 @@ def test_many_calls_get_an_answer_and_a_verdict(batch, tmp_path):
     size = SLOW // BATCHES
     for seed in range(batch * size, (batch + 1) * size):
         limited(seed, tmp_path)
-
-
-# Calls that once ended in an error or a warning of another library.
-FOUND = (2013, 2072, 2128, 2167, 2283, 2388, 2729, 2784, 2916, 2944)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", FOUND)
-def test_calls_that_once_failed(seed, tmp_path):
-    method = "map" if seed in (2013, 2072, 2944) else "laplace"
-    limited(seed, tmp_path, method=method, judge=seed % 3 == 0)

@@ -59,8 +59,8 @@ def test_chains_in_different_orders_are_brought_into_one(tmp_path):
 
 
 @pytest.mark.parametrize("scale", [1.0, 0.3, 0.03])
-def test_chains_that_all_stayed_in_the_improbable_order_are_noticed(scale):
-    """All mass is in one order of t and s by the priors, and all chains are in the other one."""
+def test_chains_that_stayed_in_the_improbable_order_are_noticed(scale):
+    """By the priors all mass is in one order of t and s, and chains are in the other one."""
     X, l = rows("spm")
     priors = EQUAL | {"alpha": lepu.Prior("normal", scale=scale)}
     options = {"model": "spm", "priors": priors, "orientation": "none", "random_seed": 1}
@@ -70,18 +70,12 @@ def test_chains_that_all_stayed_in_the_improbable_order_are_noticed(scale):
         lepu.from_trace(fit.tree, X, l, **options)
     with pytest.warns(lepu.ConvergenceWarning, match="stayed on one side of the exchange"):
         lepu.from_trace(exchanged(fit.tree, [0, 1]), X, l, **options)
-
-
-def test_chains_in_an_order_without_mass_are_noticed():
-    """Half of the chains are in an order that the priors all but exclude."""
-    X, l = rows("spm")
-    priors = EQUAL | {"alpha": lepu.Prior("normal", scale=0.03)}
-    options = {"model": "spm", "priors": priors, "orientation": "none", "random_seed": 1}
-    fit = lepu.fit(X, l, method="laplace", draws=50, chains=2, **options)
-    with pytest.warns(lepu.ConvergenceWarning, match="1 of 2 chains stayed in an order of t and s"):
-        again = lepu.from_trace(exchanged(fit.tree, [1]), X, l, **options)
-    assert np.abs(again.parameters.alpha).max() < 0.2
-    assert again.orientation.probability > 1 - 1e-12
+    if scale == 0.03:
+        told = "1 of 2 chains stayed in an order of t and s"
+        with pytest.warns(lepu.ConvergenceWarning, match=told):
+            again = lepu.from_trace(exchanged(fit.tree, [1]), X, l, **options)
+        assert np.abs(again.parameters.alpha).max() < 0.2
+        assert again.orientation.probability > 1 - 1e-12
 
 
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 1.0])

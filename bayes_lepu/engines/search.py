@@ -97,9 +97,7 @@ def constant_version(density: LogDensity) -> LogDensity:
 
 def _with_propensity(density: LogDensity, propensity: Factor) -> LogDensity:
     spec, data = replace(density.spec, propensity=propensity), density.data
-    priors = spec.complete_priors(
-        density.priors, None, annotators=data.n_annotators, visits=bool(data.visit_names)
-    )
+    priors = spec.complete_priors(density.priors, None, data)
     return LogDensity(spec, data, known_scales(priors, hierarchical=False))
 
 

@@ -144,26 +144,12 @@ class Stem:
     name: str
     slot: Slot
     transform: Transform = "identity"
-    pooled: bool = False  # over annotators, where there are several
+    pooled: bool = False  # over several annotators
 
     @property
     def is_slope(self) -> bool:
         """Whether it has an entry for every column of a factor."""
         return self.slot in ("a", "alpha")
-
-
-def stems(spec: "ModelSpec", *, visits: bool = False) -> list[Stem]:
-    """The parameters of a model, before pooling: the one list of their names."""
-    out = [Stem("a", "a"), Stem("b", "b")]
-    if spec.has_selection:
-        out += [Stem("alpha", "alpha", pooled=True), Stem("beta", "beta", pooled=True)]
-    if visits:
-        out.append(Stem("delta", "delta"))
-    if spec.rates_name:
-        out.append(Stem(spec.rates_name, "rates", "ratios", pooled=True))
-    if spec.false_marks:
-        out.append(Stem("epsilon", "epsilon", "ratios"))
-    return out
 
 
 def _entries(
@@ -186,27 +172,31 @@ def _entries(
     return (), (f"logit {stem.name}" if stem.transform == "ratios" else stem.name,)
 
 
-def with_priors(
-    spec: "ModelSpec", annotators: int = 1, *, visits: bool = False
-) -> dict[str, tuple[Stem, Role]]:
-    """What carries a prior, by name: parameters, or what annotators share and how they differ."""
-    every = stems(spec, visits=visits)
-    pooled = [stem for stem in every if stem.pooled and annotators > 1]
-    out: dict[str, tuple[Stem, Role]] = {
-        f"{stem.name}_mean" if stem in pooled else stem.name: (
-            stem,
-            "mean" if stem in pooled else "value",
-        )
-        for stem in every
-    }
-    return out | {f"sigma_{stem.name}": (stem, "scale") for stem in pooled}
+def with_priors(spec: "ModelSpec", data: PUData | None = None) -> dict[str, tuple[Stem, Role]]:
+    """What carries a prior, by name: the one list of the parameters of a model.
+
+    Several annotators, in ``data``, have what they share and how they differ in place of a value.
+    """
+    every, several = [Stem("a", "a"), Stem("b", "b")], data is not None and data.n_annotators > 1
+    if spec.has_selection:
+        every += [Stem("alpha", "alpha", pooled=several), Stem("beta", "beta", pooled=several)]
+    if data is not None and data.visit_names:
+        every.append(Stem("delta", "delta"))
+    if spec.rates_name:
+        every.append(Stem(spec.rates_name, "rates", "ratios", pooled=several))
+    if spec.false_marks:
+        every.append(Stem("epsilon", "epsilon", "ratios"))
+    out: dict[str, tuple[Stem, Role]] = {}
+    for stem in every:
+        role: Role = "mean" if stem.pooled else "value"
+        out[f"{stem.name}_mean" if stem.pooled else stem.name] = stem, role
+    return out | {f"sigma_{stem.name}": (stem, "scale") for stem in every if stem.pooled}
 
 
 def table(spec: "ModelSpec", data: PUData, priors: Priors) -> tuple[Block, ...]:
     """The blocks of a model on these data, in the order of their coordinates."""
     values, scales, deviations, hypers = [], [], [], []
-    carriers = with_priors(spec, data.n_annotators, visits=bool(data.visit_names))
-    for name, (stem, role) in carriers.items():
+    for name, (stem, role) in with_priors(spec, data).items():
         dims, labels = _entries(stem, spec, data)
         make, prior = partial(Block, slot=stem.slot, stem=stem.name), priors[name]
         if role == "scale":

@@ -90,11 +90,6 @@ class Parameters:
         return {name: np.exp(self.log_w[..., RATES.index(name)]) for name in names}
 
     @property
-    def nuisance(self) -> dict[str, Array]:
-        """What belongs to neither factor, by name: ε of false marks."""
-        return {} if self.epsilon is None else {"epsilon": self.epsilon}
-
-    @property
     def point(self) -> Point:
         """The same as the row formula takes it, of a single point."""
         return make_point(

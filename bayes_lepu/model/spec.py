@@ -92,22 +92,20 @@ class ModelSpec:
         return build(self, data, priors, terms)
 
     def complete_priors(
-        self, base: Priors, overrides: Priors | None, *, annotators: int = 1, visits: bool = False
+        self, base: Priors, overrides: Priors | None, data: PUData | None = None
     ) -> dict[str, Prior]:
         """Priors of this model: the base set with the user's own on top, checked by name.
 
-        ``base`` holds priors by the names for one annotator; rates of a propensity from outside
-        bring their own default.
+        ``base`` holds priors by the names for one annotator, as without ``data``; rates of a
+        propensity from outside bring their own default.
         """
         overrides = overrides or {}
-        names = with_priors(self, annotators, visits=visits)
+        names = with_priors(self, data)
         for name, prior in overrides.items():
             if name not in names:
                 raise ModelError(
-                    f"priors names {name!r}, which is not a parameter of {self.name}"
-                    f"{' for several annotators' if annotators > 1 else ''}."
-                    f"{did_you_mean(name, names)} "
-                    f"Its parameters: {', '.join(names)}."
+                    f"priors names {name!r}, which is not a parameter of {self.name} on these "
+                    f"data.{did_you_mean(name, names)} Its parameters: {', '.join(names)}."
                 )
             if not isinstance(prior, Prior):
                 raise ModelError(

@@ -196,7 +196,8 @@ def estimate_table(fit: "Fit", var_names: str | Sequence[str] | None) -> pd.Data
     table.loc["pi"] = fit.pi_draws[0]
     scalars = {"c": fit.c_by_annotator[0] if several else fit.c_draws[0]}
     draw = fit.draws.take(0)
-    scalars |= draw.rates(fit.spec.shape_rates) | draw.nuisance
+    scalars |= draw.rates(fit.spec.shape_rates)
+    scalars |= {} if draw.epsilon is None else {"epsilon": draw.epsilon}
     for name, value in scalars.items():
         if not several:
             table.loc[name] = value

@@ -15,7 +15,8 @@ from bayes_lepu.model import REGISTRY, get_model
 from bayes_lepu.model.density import LogDensity
 from bayes_lepu.options import choose_priors
 from bayes_lepu.priors.prior import SIGN_SHAPE, Prior, weak_priors
-from tests.densities import HIERARCHICAL, VARIANTS, constant, make_density
+from tests.densities import HIERARCHICAL, VARIANTS, constant, extreme_points, make_density
+from tests.likelihoods import differences
 
 
 def by_hand(density, z):
@@ -66,11 +67,6 @@ def test_value_is_the_posterior_density_written_out(model, variant):
         assert density.logp(z) + constant(density) == pytest.approx(by_hand(density, z), rel=1e-11)
 
 
-def finite_difference(f, z, step=1e-5):
-    columns = [(f(z + e) - f(z - e)) / (2 * step) for e in step * np.eye(z.size)]
-    return np.array(columns)
-
-
 @pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize("model", REGISTRY)
 def test_gradient_and_curvature_by_finite_differences(model, variant):
@@ -80,8 +76,8 @@ def test_gradient_and_curvature_by_finite_differences(model, variant):
         z = rng.normal(size=density.dim)
         value, grad = density.logp_grad(z)
         assert value == density.logp(z)
-        np.testing.assert_allclose(grad, finite_difference(density.logp, z), rtol=1e-6, atol=1e-6)
-        observed = -finite_difference(lambda x: density.logp_grad(x)[1], z)
+        np.testing.assert_allclose(grad, differences(density.logp, z), rtol=1e-6, atol=1e-6)
+        observed = -differences(lambda x: density.logp_grad(x)[1], z)
         np.testing.assert_allclose(density.observed_information(z), observed, rtol=1e-6, atol=1e-6)
         prior = density.observed_information(z) - density.observed_information(z, with_prior=False)
         np.testing.assert_allclose(prior, density.prior_precision(z), atol=1e-10)
@@ -113,12 +109,10 @@ def test_far_tails_stay_finite(model, variant):
     """Predictors up to ±750 in every combination, weights down to e^-750."""
     density = make_density(model, scale=1e-3, **VARIANTS[variant])
     rng = np.random.default_rng(4)
-    for far in (36.0, 38.0, 40.0, 299.0, 301.0, 745.0, 750.0):
-        for signs in np.array(np.meshgrid([-1, 1], [-1, 1], [-1, 1])).reshape(3, -1).T:
-            z = rng.normal(size=density.dim)
-            z[density.blocks.b] = far * signs[0]
-            z[density.blocks.beta] = far * signs[1]
-            z[density.blocks.rates] = far * signs[2] * rng.uniform(size=density.spec.n_rates)
+    for z in extreme_points(density, rng, (36.0, 38.0, 40.0, 299.0, 301.0, 745.0, 750.0)):
+        for sign in (-1, 1):
+            far = sign * abs(z[density.blocks.b])
+            z[density.blocks.rates] = far * rng.uniform(size=density.spec.n_rates)
             value, grad, information = density.logp_grad_info(z)
             assert np.isfinite(value)
             assert np.isfinite(grad).all()
@@ -135,7 +129,7 @@ def test_fold_is_the_density_at_both_orientations(model, variant):
     assert here == pytest.approx(density.logp(z), rel=1e-12)
     assert there == pytest.approx(density.logp(density.swap(z)), rel=1e-12)
     np.testing.assert_allclose(grad, density.logp_grad(z)[1], rtol=1e-9, atol=1e-12)
-    wanted = finite_difference(lambda x: density.logp(density.swap(x)), z)
+    wanted = differences(lambda x: density.logp(density.swap(x)), z)
     np.testing.assert_allclose(grad_there, wanted, rtol=1e-6, atol=1e-6)
 
 

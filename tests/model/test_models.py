@@ -14,7 +14,7 @@ from bayes_lepu.data.reading import read_data
 from bayes_lepu.model import REGISTRY, Parameters, get_model
 from bayes_lepu.model.parameters import stack
 from bayes_lepu.model.row_sums import row_terms
-from tests.densities import VARIANTS, block_of, constant, make_density, rows_by_hand
+from tests.densities import VARIANTS, block_of, constant, extreme_points, make_density, rows_by_hand
 from tests.patience import slow
 
 GRAPH_VARIANTS = {k: v for k, v in VARIANTS.items() if k != "no jacobian"}
@@ -61,15 +61,6 @@ def _value_blocks(density, pymc_model):
             own = np.stack([(2 * u - w) / 3, (2 * w - u) / 3])
         rows.append(own)
     return rows
-
-
-def extreme_points(density, rng):
-    for far in (38.0, 120.0, 301.0, 750.0):
-        for signs in np.array(np.meshgrid([-1, 1], [-1, 1])).reshape(2, -1).T:
-            z = rng.normal(size=density.dim)
-            z[density.blocks.b] = far * signs[0]
-            z[density.blocks.beta] = far * signs[1]
-            yield z
 
 
 @pytest.mark.parametrize("variant", [slow(v) if v in EASIER else v for v in GRAPH_VARIANTS])
