@@ -126,7 +126,7 @@ def fit(options: FitOptions) -> Fit:
     priors : mapping of str to Prior, optional
         Priors by parameter name, on top of the defaults; of slopes also by column:
         ``{"alpha": {"brightness": Prior("negative", scale=1.0)}}``.
-    orientation : {"sigma-norm", "norm", "energy", "none"}
+    orientation : {"sigma-norm", "norm", "none"}
         How SPM's two factors are told apart where the data cannot.
     draws, tune : int
         Draws of every chain, four at least, and warm-up draws before them. Laplace makes

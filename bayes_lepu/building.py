@@ -97,7 +97,7 @@ def from_trace(trace: Any, options: FitOptions) -> Fit:
     ----------
     trace : DataTree
         What the sampler returned, with a group ``posterior``.
-    orientation : {"sigma-norm", "norm", "energy", "none"}
+    orientation : {"sigma-norm", "norm", "none"}
         How SPM's two factors are told apart where the data cannot.
     random_seed : int, optional
         Seed of what is drawn here.

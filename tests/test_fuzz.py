@@ -41,7 +41,7 @@ OTHERS = {  # values of an option, the last of them wrong
         {"rates": Prior("dirichlet", concentration=(1, 1, 9))},
         {"a": 3},
     ),
-    "orientation": ("norm", "energy", "none", "best"),
+    "orientation": ("norm", "none", "best"),
     "draws": (4, 25, 60, 0),
     "tune": (1, 30, 100, -5),
     "chains": (1, 2, 3, 0),

@@ -144,8 +144,12 @@ def run_nuts(request: Request) -> Outcome:
 def nutpie_draws(request: Request, found: MapResult) -> Outcome:
     """NUTS on the compiled density around the mode with the largest evidence."""
     density, asked = request.density, request.nuts
-    separate = nuts.separate_basins(density, _mixture(density, found))
-    run, shares = nuts.sample_basins(density, separate, asked)
+    mixture = _mixture(density, found)
+    basins = nuts.separate_basins(density, mixture)
+    if sum(share > nuts.SMALL_SHARE for _, share in basins) > 1:
+        mixture = laplace.weighed(density, mixture, np.random.default_rng([asked.random_seed, 5]))
+        basins = nuts.separate_basins(density, mixture)
+    run, shares = nuts.sample_basins(density, basins, asked)
     if len(shares) > 1:
         _warn_separate(shares)
     rng = np.random.default_rng([asked.random_seed, 1])

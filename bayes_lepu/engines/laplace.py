@@ -85,8 +85,15 @@ class Mixture:
 
     def logpdf(self, z: Array) -> Array:
         """Log density of the mixture."""
-        logs = np.stack([g.logpdf(z) for g in self.parts])
-        return logsumexp(logs + np.log(self.weights)[:, None], axis=0)
+        return logsumexp(self._logs(z), axis=0)
+
+    def responsibilities(self, z: Array) -> Array:
+        """Probability that each draw is of each part, ``(parts, draws)``."""
+        logs = self._logs(z)
+        return np.exp(logs - logsumexp(logs, axis=0))
+
+    def _logs(self, z: Array) -> Array:
+        return np.stack([g.logpdf(z) for g in self.parts]) + np.log(self.weights)[:, None]
 
 
 def log_walls(walls: Array, z: Array) -> Array:
@@ -162,6 +169,17 @@ def importance(density: LogDensity, mixture: Mixture, z: Array) -> tuple[Array, 
     return weights / weights.sum(), float(k)
 
 
+def weighed(density: LogDensity, mixture: Mixture, rng: np.random.Generator) -> Mixture:
+    """The mixture with the evidence that importance weights give its parts, if they are usable."""
+    z = mixture.sample(rng, int(np.clip(ROWS_BY_DRAWS // density.data.n_all, 200, 4000)))
+    weights, k = importance(density, mixture, z)
+    if not k <= TRUSTED_K:
+        return mixture
+    logs = np.log(mixture.responsibilities(z) @ weights)
+    pairs = zip(mixture.parts, logs, strict=True)
+    return Mixture(tuple(replace(part, log_evidence=float(log)) for part, log in pairs))
+
+
 def resample(
     density: LogDensity, mixture: Mixture, rng: np.random.Generator, count: int
 ) -> tuple[Array, float]:
@@ -195,8 +213,7 @@ def resample(
 
 def moved_to(mixture: Mixture, z: Array, weights: Array) -> Mixture:
     """The mixture with a Student-t in place of each part, at the mean and spread of its draws."""
-    logs = np.stack([g.logpdf(z) for g in mixture.parts]) + np.log(mixture.weights)[:, None]
-    shares, parts = weights * np.exp(logs - logsumexp(logs, axis=0)), []
+    shares, parts = weights * mixture.responsibilities(z), []
     for part, own in zip(mixture.parts, shares, strict=True):
         total = max(float(own.sum()), np.finfo(float).tiny)
         # Tails heavier than those of a posterior keep the weights even.
@@ -219,6 +236,13 @@ def covariance_root(density: LogDensity, z: Array) -> Array:
             return root
     scale = np.diag(curvature)
     return np.diag(np.where(np.isfinite(scale), np.maximum(scale, 1e-6), 1.0) ** -0.5)
+
+
+def gaussian_of_draws(z: Array, log_evidence: float) -> Gaussian:
+    """Mean and covariance of draws ``(draws, dim)``, with a little added to every variance."""
+    centred = (z - z.mean(axis=0)) / np.sqrt(len(z) - 1)
+    root = lower_factor(np.hstack([centred.T, 1e-5 * np.eye(z.shape[1])]))
+    return Gaussian(z.mean(axis=0), root, log_evidence)
 
 
 def lower_factor(root: Array) -> Array:

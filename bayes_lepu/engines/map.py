@@ -15,25 +15,14 @@ from scipy.special import expit
 
 from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.engines import orientation
-from bayes_lepu.engines.modes import (
-    SAME,
-    Mode,
-    compare_mode,
-    describe_mode,
-    distance,
-    distinct_modes,
-    is_exchangeable,
-    swap_mode,
-)
-from bayes_lepu.engines.optimizers import kkt_residual, optimise
+from bayes_lepu.engines.modes import SAME, Mode, describe_modes, distance, is_exchangeable
+from bayes_lepu.engines.optimizers import Optimum, kkt_residual, optimise
 from bayes_lepu.engines.search import search
 from bayes_lepu.errors import OWN_CODE, ConvergenceError, IdentifiabilityWarning, ModelError
 from bayes_lepu.model.density import LogDensity
 from bayes_lepu.model.parameters import Parameters
 from bayes_lepu.model.spec import ModelSpec
 from bayes_lepu.priors.prior import Priors
-
-Named = tuple[tuple[Mode, ...], orientation.SettledBy | None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,64 +68,63 @@ def fit_map(
             "No start reached a finite log posterior. Check the scale of X, or use a stronger "
             "penalty (larger C)."
         )
-    modes = distinct_modes(density, optima)
-    by, probability = _by_signs(density, modes[0])
+    by, probability = _by_signs(density, optima[0])
     if by is None:
-        modes, by = _oriented(density, modes, rule)
+        optima, by = _oriented(density, optima, rule)
+    modes = describe_modes(density, optima)
     kkt = kkt_residual(density, modes[0].z)
     record = orientation.describe(modes[0].point, spec, data, rule, probability=probability, by=by)
     return MapResult(modes, record, kkt, density)
 
 
-def _by_signs(density: LogDensity, best: Mode) -> tuple[orientation.SettledBy | None, float | None]:
+def _by_signs(
+    density: LogDensity, best: Optimum
+) -> tuple[orientation.SettledBy | None, float | None]:
     """Whether signs in the priors resolve the orientation, and with which probability."""
     if not (density.can_exchange and density.prior.wall.any()):
         return None, None
     other = optimise(density, density.swap(best.z))
-    back = distance(density.unpack(other.z), best.point, density.data.X) < SAME
+    back = distance(density.unpack(other.z), density.unpack(best.z), density.data.X) < SAME
     probability = 1.0 if back else float(expit(best.logp - other.logp))
     resolved = orientation.settled_by_signs(density, best.z, probability)
     return ("priors", probability) if resolved else (None, None)
 
 
-def _oriented(density: LogDensity, modes: tuple[Mode, ...], rule: str) -> Named:
-    """The modes, the answer first, its factors named by the rule where one is to decide.
+def _oriented(
+    density: LogDensity, optima: list[Optimum], rule: str
+) -> tuple[list[Optimum], orientation.SettledBy | None]:
+    """The optima, the answer first, its factors named by the rule where one is to decide.
 
     The second value is what decided, where it was not what was to decide.
     """
-    data, X, best = density.data, density.data.X, modes[0]
+    data, best = density.data, optima[0]
     decides = orientation.settled_by(density.spec, data, rule)
+
+    def swapped(optimum: Optimum) -> bool:
+        return orientation.rule_swaps(density.unpack(optimum.z), data, rule)
+
     if decides == "rule" and is_exchangeable(density):  # a mode stands for both orientations
-        named = [
-            swap_mode(density, m) if orientation.rule_swaps(m.point, data, rule) else m
-            for m in modes
-        ]
-        return _compared(named, density), None
+        return [replace(o, z=density.swap(o.z)) if swapped(o) else o for o in optima], None
     if decides == "density" and rule != "none":
         # Without guesses and lapses PsychM is SPM, and rounding would choose the orientation: two
         # climbs to the same height stop within 1e-6 of each other.
-        alike = [m for m in modes[1:] if m.role == "swapped" and m.gap < 1e-6][:1]
-        if alike and orientation.rule_swaps(best.point, data, rule):
-            return _compared(alike + [m for m in modes if m not in alike], density), "rule"
-        return modes, "rule" if alike else None
-    if decides != "rule" or not orientation.rule_swaps(best.point, data, rule):
-        return modes, None
+        alike = [o for o in optima[1:] if best.logp - o.logp < 1e-6][:1]
+        if alike and swapped(best):
+            optima = alike + [o for o in optima if o is not alike[0]]
+        return optima, "rule" if alike else None
+    if decides != "rule" or not swapped(best):
+        return optima, None
     # Unequal penalties shrank the swapped factors with each other's coefficient, so the answer is
     # the nearest mode with the penalties the right way round.
     optimum = optimise(density, density.swap(best.z))
-    point = density.unpack(optimum.z)
-    if orientation.rule_swaps(point, data, rule):
+    if swapped(optimum):
         _warn_overruled(rule)
-        return modes, "density"
-    same = [m for m in modes if distance(m.point, point, X) < SAME]
-    optimum = replace(optimum, hits=sum(m.hits for m in same))
-    answer = describe_mode(density, point, optimum, best=best.point, best_logp=best.logp)
-    return (answer, *(m for m in modes if m not in same)), None
-
-
-def _compared(modes: list[Mode], density: LogDensity) -> tuple[Mode, ...]:
-    """The modes with their roles relative to the first."""
-    return tuple(compare_mode(m, modes[0].point, density.data.X) for m in modes)
+        return optima, "density"
+    point, X = density.unpack(optimum.z), data.X
+    apart = [distance(density.unpack(o.z), point, X) for o in optima]
+    hits = sum(o.hits for o, gap in zip(optima, apart, strict=True) if gap < SAME)
+    others = [o for o, gap in zip(optima, apart, strict=True) if gap >= SAME]
+    return [replace(optimum, hits=hits), *others], None
 
 
 def _warn_overruled(rule: str) -> None:

@@ -10,7 +10,6 @@ and the other one does the work of both (`artefact`).
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import Literal
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import pandas as pd
@@ -19,7 +18,7 @@ from bayes_lepu.data.pu_data import PUData, Sums
 from bayes_lepu.data.weights import evenly_spaced
 from bayes_lepu.engines.optimizers import Optimum
 from bayes_lepu.factors import RATES
-from bayes_lepu.links import Array, sigmoid
+from bayes_lepu.links import Array
 from bayes_lepu.model.density import LogDensity
 from bayes_lepu.model.parameters import Parameters
 from bayes_lepu.priors.prior import INTERCEPTS, SLOPES
@@ -32,10 +31,6 @@ ENOUGH_ROWS = 4000  # at most, to tell optima apart; ten times as many for what 
 Role = Literal["best", "same h", "swapped", "reversed", "SCAR-like", "divergent", "other"]
 Pair = tuple[float, float]  # of (t, s)
 
-_known: "WeakKeyDictionary[Parameters, WeakKeyDictionary[PUData, PointFigures]]" = (
-    WeakKeyDictionary()
-)
-
 
 @dataclass(frozen=True)
 class PointFigures:
@@ -44,49 +39,42 @@ class PointFigures:
     pi: float  # class prior
     c: float  # label frequency
     norm: Pair  # standard deviations of the linear predictors
-    flatness: Pair  # mean of f² (1 - f)², with f = t and f = σ(ω)
     nearly_one: Pair  # share of the rows on which t and s are above 0.95
     below_half: Pair  # number of rows on which they are below 0.5
     n: int
 
 
 def point_figures(point: Parameters, data: PUData) -> PointFigures:
-    """The figures of one point, in one pass over the rows; asked for again, without one."""
-    known = _known.setdefault(point, WeakKeyDictionary())
-    if data not in known:
-        some = data.evenly(ENOUGH_ROWS).X.mean(axis=0)[None]
-        average = point.average()
-        # Squares of what is left of a rough mean lose no digits, whatever the units.
-        shift = float(average.tau(some)[0]), float(average.omega(some)[0])
-        sums, marked, counts, n = data.total(partial(_sums, point=point, shift=shift))
-        _, pi, *moments = sums / sums[0]
-        first, second, flat = np.reshape(moments, (3, 2))
-        sd = np.sqrt(np.maximum(second - first**2, 0.0))
-        known[data] = PointFigures(
-            pi=float(pi),
-            c=float(marked / sums[0]) / max(float(pi), 1e-300),
-            norm=(float(sd[0]), float(sd[1])),
-            flatness=(float(flat[0]), float(flat[1])),
-            nearly_one=(counts[0] / n, counts[1] / n),
-            below_half=(float(counts[2]), float(counts[3])),
-            n=int(n),
-        )
-    return known[data]
+    """The figures of one point, in one pass over the rows."""
+    some = data.evenly(ENOUGH_ROWS).X.mean(axis=0)[None]
+    average = point.average()
+    # Squares of what is left of a rough mean lose no digits, whatever the units.
+    shift = float(average.tau(some)[0]), float(average.omega(some)[0])
+    sums, marked, counts, n = data.total(partial(_sums, point=point, shift=shift))
+    _, pi, *moments = sums / sums[0]
+    first, second = np.reshape(moments, (2, 2))
+    sd = np.sqrt(np.maximum(second - first**2, 0.0))
+    return PointFigures(
+        pi=float(pi),
+        c=float(marked / sums[0]) / max(float(pi), 1e-300),
+        norm=(float(sd[0]), float(sd[1])),
+        nearly_one=(counts[0] / n, counts[1] / n),
+        below_half=(float(counts[2]), float(counts[3])),
+        n=int(n),
+    )
 
 
 def _sums(rows: Rows, point: Parameters, shift: Pair) -> Sums:
     """Weighted sums of 1, t and of powers of the predictors; Σ w s t; extreme rows; rows."""
     average = point.average()
-    sums, marked, counts = np.zeros(8), 0.0, np.zeros(4)
+    sums, marked, counts = np.zeros(6), 0.0, np.zeros(4)
     for block in blocks_of_rows(rows, 4096):  # whose numbers stay in cache
         X, w = block.X, block.weight
         tau, each_omega = average.tau(X), point.omega(X)
         omega = average.omega(X) if point.several else each_omega
         s = point.s_at(each_omega)
-        t, f = average.of_class.value(tau), sigmoid(omega)
-        x, y = tau - shift[0], omega - shift[1]
-        flat = [(t * (1 - t)) ** 2, (f * (1 - f)) ** 2]
-        sums += np.stack([np.ones(len(w)), t, x, y, x * x, y * y, *flat]) @ w
+        t, x, y = average.of_class.value(tau), tau - shift[0], omega - shift[1]
+        sums += np.stack([np.ones(len(w)), t, x, y, x * x, y * y]) @ w
         marked += float(((s * t) @ w).mean())
         each = s if point.several else s[None]
         extreme = ((t > 0.95).sum(), (each > 0.95).sum() / len(each))
@@ -168,37 +156,34 @@ def distinct_optima(density: LogDensity, optima: list[Optimum]) -> list[Optimum]
     return kept
 
 
-def distinct_modes(density: LogDensity, optima: list[Optimum]) -> tuple[Mode, ...]:
-    """The distinct modes that optima belong to, best first."""
-    kept = distinct_optima(density, optima)
-    best = density.unpack(kept[0].z)
-    points = [best, *(density.unpack(o.z) for o in kept[1:])]
-    pairs = zip(points, kept, strict=True)
-    return tuple(describe_mode(density, p, o, best=best, best_logp=kept[0].logp) for p, o in pairs)
-
-
-def describe_mode(
-    density: LogDensity, point: Parameters, optimum: Optimum, *, best: Parameters, best_logp: float
-) -> Mode:
-    """A mode with its figures."""
-    found = point_figures(point, density.data)
-    mode = Mode(
-        point=point,
-        z=optimum.z,
-        role="best",
-        logp=optimum.logp,
-        gap=best_logp - optimum.logp,
-        hits=optimum.hits,
-        rms_h=0.0,
-        rms_t=0.0,
-        pi=found.pi,
-        c=found.c,
-        norm_a=found.norm[0],
-        norm_alpha=found.norm[1],
-        converged=optimum.converged,
-        artefact=artefact(found) if density.spec.has_selection else "",
-    )
-    return compare_mode(mode, best, density.data.X)
+def describe_modes(density: LogDensity, optima: list[Optimum]) -> tuple[Mode, ...]:
+    """Distinct optima with their figures, compared with the highest (of equal ones the first)."""
+    data, top = density.data, max(o.logp for o in optima)
+    X = data.X[evenly_spaced(data.X.shape[0], 10 * ENOUGH_ROWS)]
+    some = X[evenly_spaced(X.shape[0], ENOUGH_ROWS)]
+    highest = next(i for i, o in enumerate(optima) if top - o.logp < 1e-6)
+    points = [density.unpack(o.z) for o in optima]
+    best, modes = points[highest], []
+    for point, optimum in zip(points, optima, strict=True):
+        found = point_figures(point, data)
+        mode = Mode(
+            point=point,
+            z=optimum.z,
+            role="best" if point is best else _role(point, best, some),
+            logp=optimum.logp,
+            gap=top - optimum.logp,
+            hits=optimum.hits,
+            rms_h=_rms(point.h(X) - best.h(X)),
+            rms_t=_rms(point.t(X) - best.t(X)),
+            pi=found.pi,
+            c=found.c,
+            norm_a=found.norm[0],
+            norm_alpha=found.norm[1],
+            converged=optimum.converged,
+            artefact=artefact(found) if density.spec.has_selection else "",
+        )
+        modes.append(mode)
+    return tuple(modes)
 
 
 def artefact(found: PointFigures) -> str:
@@ -215,30 +200,10 @@ def artefact(found: PointFigures) -> str:
     return ""
 
 
-def compare_mode(mode: Mode, best: Parameters, X: Array) -> Mode:
-    """The mode with its role relative to the best one."""
-    if mode.point is best:
-        return replace(mode, role="best", rms_h=0.0, rms_t=0.0)
-    X = X[evenly_spaced(X.shape[0], 10 * ENOUGH_ROWS)]
-    return replace(
-        mode,
-        role=_role(mode.point, best, X[evenly_spaced(X.shape[0], ENOUGH_ROWS)]),
-        rms_h=_rms(mode.point.h(X) - best.h(X)),
-        rms_t=_rms(mode.point.t(X) - best.t(X)),
-    )
-
-
 def is_exchangeable(density: LogDensity) -> bool:
     """Whether the log density is unchanged by swapping the factors."""
     priors = density.priors
     return density.is_symmetric and all(priors[t] == priors[s] for t, s in (SLOPES, INTERCEPTS))
-
-
-def swap_mode(density: LogDensity, mode: Mode) -> Mode:
-    """The same mode with its factors swapped, where that is a symmetry of the density."""
-    optimum = Optimum(density.swap(mode.z), mode.logp, mode.converged, mode.hits)
-    point = mode.point.swap()
-    return describe_mode(density, point, optimum, best=point, best_logp=mode.logp + mode.gap)
 
 
 def _role(point: Parameters, best: Parameters, X: Array) -> Role:

@@ -8,12 +8,8 @@ evidence and L L' the inverse curvature there. Chains start at draws of that Gau
 columns of the two factors are the same, the folded density is sampled (see `folding`).
 
 Where chains started at the basin with the largest evidence never reach another one that matters,
-that one gets chains of its own; the evidence of each comes from bridge sampling (Meng and Wong,
-1996) between its draws and its Gaussian g,
-
-.. math:: Z = \frac{E_g[q / (n_1 q / Z + n_2 g)]}{E_q[g / (n_1 q / Z + n_2 g)]},
-
-and the answer takes draws of each in proportion. ``stats["mode"]`` says which.
+that one gets chains of its own, and the answer takes draws of each in proportion to the evidence of
+its Gaussians (see `laplace`). ``stats["mode"]`` shows which.
 """
 
 import sys
@@ -23,12 +19,11 @@ from dataclasses import MISSING, dataclass, fields, replace
 from typing import Any
 
 import numpy as np
-from scipy.special import logsumexp
 
 from bayes_lepu.data.weights import evenly_spaced
 from bayes_lepu.engines import pooling
 from bayes_lepu.engines.folding import on_one_side
-from bayes_lepu.engines.laplace import Gaussian, Mixture
+from bayes_lepu.engines.laplace import Gaussian, Mixture, gaussian_of_draws
 from bayes_lepu.engines.modes import SAME, distance
 from bayes_lepu.errors import LOGGER, ModelError, tell
 from bayes_lepu.links import Array
@@ -40,6 +35,7 @@ from bayes_lepu.priors.prior import Priors
 from bayes_lepu.runtime.interruption import was_interrupted
 
 LEAST_DRAWS = 4  # per chain, from which R-hat and effective sizes can be computed
+SMALL_SHARE = 0.05  # of the evidence, below which a basin gets no chains
 FIRST, LONGEST = 10.0, 300.0  # seconds until the first line; each later one waits twice as long
 
 STATS = {
@@ -107,14 +103,10 @@ def refuse_improper(priors: Priors) -> None:
 
 def separate_basins(density: LogDensity, mixture: Mixture) -> list[tuple[Gaussian, float]]:
     """Gaussians with different t or s, with their share of the evidence, largest first."""
-    X, fold = density.data.X, density.can_exchange
     groups: list[tuple[Gaussian, float]] = []
     for part, weight in zip(mixture.parts, mixture.weights, strict=True):
-        point = density.unpack(part.mean)
-        versions = [point, point.swap()] if fold else [point]
         for i, (first, total) in enumerate(groups):
-            other = density.unpack(first.mean)
-            if any(distance(v, other, X) < 5 * SAME for v in versions):
+            if _gaps(density, part.mean, [first])[0] < 5 * SAME:
                 groups[i] = (first, total + float(weight))
                 break
         else:
@@ -127,25 +119,43 @@ def sample_basins(
 ) -> tuple[Run, tuple[float, ...]]:
     """Draws over all basins that matter, and the share of each (one share: a single basin).
 
-    A basin with less than 5 % of the evidence gets no chains, nor one in which other chains have
+    A basin with a small share of the evidence gets no chains, nor one in which other chains have
     been in more than 2 % of their draws.
     """
-    starts = [start for start, weight in basins if weight > 0.05]
-    runs = [run_chains(density, starts[0], options)]
-    for start in starts[1:]:
-        if any(_share_nearer(density, run, start, run.start) > 0.02 for run in runs):
+    runs: list[Run] = []
+    shares = np.zeros(0)
+    for start, share in basins:
+        if runs and (share < SMALL_SHARE or any(_visits(density, run, start) for run in runs)):
             continue
-        new = run_chains(density, start, options)
-        if all(_share_nearer(density, new, run.start, start) < 0.5 for run in runs):
-            runs.append(new)
+        runs.append(run_chains(density, start, options))
+        shares = np.append(shares, share)
+    shares /= shares.sum()
     if len(runs) == 1:
         return runs[0], (1.0,)
-    evidence = np.array([log_evidence(density, run, options.random_seed) for run in runs])
-    shares = np.exp(evidence - logsumexp(evidence))
-    order = np.argsort(-shares)
     rng = np.random.default_rng([options.random_seed, 4])
-    pooled = _pool([runs[i] for i in order], shares[order], rng)
-    return pooled, tuple(float(s) for s in shares[order])
+    mode = rng.choice(len(runs), size=runs[0].z.shape[:2], p=shares)
+    taken = (mode, *np.indices(mode.shape))
+    z = np.stack([run.z for run in runs])[taken]
+    # "mirrored" is left out, because each basin has sides of its own.
+    names = set(runs[0].stats) - {"mirrored"}
+    stats = {name: np.stack([run.stats[name] for run in runs])[taken] for name in names}
+    return Run(runs[0].start, z, {**stats, "mode": mode.astype(float)}), tuple(shares.tolist())
+
+
+def _visits(density: LogDensity, run: Run, basin: Gaussian) -> bool:
+    """Whether a run's chains have been nearer to another basin than to their own."""
+    some = run.flat[evenly_spaced(len(run.flat), 800)]
+    nearer = [there < here for here, there in (_gaps(density, z, [run.start, basin]) for z in some)]
+    return float(np.mean(nearer)) > 0.02
+
+
+def _gaps(density: LogDensity, z: Array, to: Sequence[Gaussian]) -> list[float]:
+    """How far t and s at a point are from those of Gaussians, their factors swapped or not."""
+    X = density.data.evenly(600).X
+    point = density.unpack(z)
+    versions = [point, point.swap()] if density.can_exchange else [point]
+    centers = (density.unpack(gaussian.mean) for gaussian in to)
+    return [min(distance(v, center, X) for v in versions) for center in centers]
 
 
 def run_chains(density: LogDensity, start: Gaussian, options: NutsOptions) -> Run:
@@ -159,7 +169,6 @@ def run_chains(density: LogDensity, start: Gaussian, options: NutsOptions) -> Ru
     highest = max(1.01, 1 + 10 / options.draws)
     if options.chains == 1 or (first.is_calm and first.max_rhat <= highest):
         return first
-    wider = pooling.gaussian_of_draws(first.flat, start.log_evidence)
     careful = replace(
         options,
         target_accept=max(options.target_accept, 0.97),
@@ -167,8 +176,8 @@ def run_chains(density: LogDensity, start: Gaussian, options: NutsOptions) -> Ru
     )
     say = tell if options.progressbar else LOGGER.info
     say("The chains do not agree yet: sampling once more, from their spread and with smaller steps")
-    runs = first, _run(density, wider, careful)
-    return min(runs, key=lambda run: (not run.is_calm, run.max_rhat))
+    second = _run(density, gaussian_of_draws(first.flat, start.log_evidence), careful)
+    return min(first, second, key=lambda run: (not run.is_calm, run.max_rhat))
 
 
 def _run(density: LogDensity, start: Gaussian, options: NutsOptions) -> Run:
@@ -177,68 +186,6 @@ def _run(density: LogDensity, start: Gaussian, options: NutsOptions) -> Run:
         z, mirrored = on_one_side(density, z, start.mean)
         stats = {**stats, "mirrored": mirrored.astype(float)}
     return Run(start, z, stats)
-
-
-def log_evidence(density: LogDensity, run: Run, seed: int) -> float:
-    """Log of the mass of the (folded) density in the run's basin, by bridge sampling."""
-    draws = run.flat[evenly_spaced(len(run.flat), 4000)]
-    proposals = run.start.sample(np.random.default_rng([seed, 5]), len(draws))
-    at_draws = _log_target(density, draws) - run.start.logpdf(draws)
-    at_proposals = _log_target(density, proposals) - run.start.logpdf(proposals)
-    log_z = run.start.log_evidence
-    for _ in range(100):
-        numerator = logsumexp(at_proposals - np.logaddexp(at_proposals - log_z, 0.0))
-        denominator = logsumexp(-np.logaddexp(at_draws - log_z, 0.0))
-        log_z, before = float(numerator - denominator), log_z
-        if abs(log_z - before) < 1e-8:
-            break
-    return log_z
-
-
-def _log_target(density: LogDensity, z: Array) -> Array:
-    if not density.can_exchange:
-        return np.array([density.logp(point) for point in z])
-    pairs = (density.fold(point) for point in z)
-    return np.array([np.logaddexp(here, there) for here, _, there, _ in pairs])
-
-
-def _share_nearer(density: LogDensity, run: Run, to: Gaussian, than: Gaussian) -> float:
-    """Share of a run's draws whose t and s are nearer to one basin than to another."""
-    X = density.data.evenly(600).X
-    points = density.unpack(run.flat[evenly_spaced(len(run.flat), 800)])
-    t, s = points.t(X), points.s(X)
-
-    def misfit(center: Gaussian) -> Array:
-        target = density.unpack(center.mean)
-        versions = [target, target.swap()] if density.can_exchange else [target]
-        apart = [_squares(t - v.t(X)) + _squares(s - v.s(X)) for v in versions]
-        return np.asarray(np.min(apart, axis=0))
-
-    return float(np.mean(misfit(to) < misfit(than)))
-
-
-def _squares(difference: Array) -> Array:
-    """Sum of squares of each draw, over rows and annotators."""
-    return np.square(difference).reshape(len(difference), -1).sum(axis=1)
-
-
-def _pool(runs: list[Run], shares: Array, rng: np.random.Generator) -> Run:
-    """Chain by chain, draws of every basin in proportion, each basin's in their own order."""
-    chains, draws = runs[0].z.shape[:2]
-    mode = rng.choice(len(runs), size=(chains, draws), p=shares)
-    index = np.empty((chains, draws), dtype=int)
-    for c in range(chains):
-        for m in range(len(runs)):
-            places = np.flatnonzero(mode[c] == m)
-            index[c, places] = np.linspace(0, draws - 1, places.size).astype(int)
-    rows = np.arange(chains)[:, None]
-    z = np.stack([run.z for run in runs])[mode, rows, index]
-    stats = {
-        name: np.stack([run.stats[name] for run in runs])[mode, rows, index]
-        for name in runs[0].stats
-        if name != "mirrored"  # each basin has sides of its own
-    }
-    return Run(runs[0].start, z, {**stats, "mode": mode.astype(float)})
 
 
 # nutpie -------------------------------------------------------------------------------------------

@@ -130,13 +130,10 @@ def lbfgs(
 ) -> Array:
     """Where L-BFGS ends: a step gives less than ``least`` nats, or than rounding.
 
-    ``curvature`` is about minus the Hessian, at a start near the maximum.
+    ``curvature`` is about minus the Hessian, at a start near the maximum of a smooth density.
     """
-    if density.is_kinked:
-        return _lbfgs_l1(density, start, least)
-    if curvature is None:
-        units, steepest = units_of(density), 1e-6
-    else:
+    units, steepest = units_of(density), 1e-7 if density.is_kinked else 1e-6
+    if curvature is not None:
         root = _root_of(density, curvature)
         # SciPy's first step has length one: in these units it leads to the top of the parabola.
         size = float(np.linalg.norm(root.T @ density.logp_grad(start)[1]))
@@ -144,29 +141,9 @@ def lbfgs(
             return start
         root, steepest = size * root, 1e-5 * size
         units = Units(np.zeros_like, lambda u: start + root @ u, lambda grad: root.T @ grad)
-
-    def loss(u: Array) -> tuple[float, Array]:
-        value, grad = density.logp_grad(units.back(u))
-        return -value, -units.pull(grad)
-
-    return units.back(_minimize(loss, units.forward(start), least=least, steepest=steepest).x)
-
-
-def _root_of(density: LogDensity, curvature: Array) -> Array:
-    """A root of the inverse curvature."""
-    # A vanished rate has no curvature; its log-odds still move by about one at a time.
-    curvature = curvature.copy()
-    diagonal, rates = np.einsum("ii->i", curvature), density.blocks.rates
-    diagonal[rates] = np.maximum(diagonal[rates], 1.0)
-    root = inverse_root(curvature)
-    return np.diag(np.maximum(diagonal, FLAT) ** -0.5) if root is None else root
-
-
-def _lbfgs_l1(density: LogDensity, start: Array, least: float) -> Array:
-    """Where L-BFGS ends on a density with L1 penalties."""
-    units, rate = units_of(density), density.prior.rate
+    rate, k = density.prior.rate, start.size
     split = np.flatnonzero(rate)
-    k, width = start.size, units.forward(np.where(rate > 0, 1.0, 0.0))[split]
+    width = units.forward(np.where(rate > 0, 1.0, 0.0))[split]
     C, center = rate[split] / width, density.prior.loc[split] * width
 
     def join(x: Array) -> Array:
@@ -177,8 +154,10 @@ def _lbfgs_l1(density: LogDensity, start: Array, least: float) -> Array:
     def loss(x: Array) -> tuple[float, Array]:
         u = join(x)
         value, grad = density.logp_grad(units.back(u))
-        away = u[split] - center
         smooth = -units.pull(grad)
+        if not split.size:
+            return -value, smooth
+        away = u[split] - center
         smooth[split] -= C * np.sign(away)
         out = np.concatenate([smooth, C - smooth[split]])
         out[split] += C
@@ -186,21 +165,31 @@ def _lbfgs_l1(density: LogDensity, start: Array, least: float) -> Array:
 
     bounded = np.zeros(k + split.size, dtype=bool)
     bounded[split], bounded[k:] = True, True
-    bounds = [(0.0, None) if b else (None, None) for b in bounded]
+    bounds = [(0.0, None) if b else (None, None) for b in bounded] if split.size else None
     u = units.forward(start)
     for _ in range(10):  # a line search may fail; new curvature estimates mend it
         away = u[split] - center
         x = np.concatenate([u, np.maximum(-away, 0.0)])
         x[split] = np.maximum(away, 0.0)
-        found = _minimize(loss, x, bounds=bounds, least=least, steepest=1e-7)
+        found = _minimize(loss, x, bounds=bounds, least=least, steepest=steepest)
         u = join(found.x)
         left = np.where(bounded & (found.x <= 0), np.minimum(found.jac, 0.0), found.jac)
-        if least > 0 or np.max(np.abs(left)) < 1e-3 * max(1.0, float(C.max())):
+        if least > 0 or not split.size or np.max(np.abs(left)) < 1e-3 * max(1.0, C.max()):
             break
     z = units.back(u)
     at_center = split[u[split] == center]
     z[at_center] = density.prior.loc[at_center]  # exactly, whatever the units
     return z
+
+
+def _root_of(density: LogDensity, curvature: Array) -> Array:
+    """A root of the inverse curvature."""
+    # A vanished rate has no curvature; its log-odds still move by about one at a time.
+    curvature = curvature.copy()
+    diagonal, rates = np.einsum("ii->i", curvature), density.blocks.rates
+    diagonal[rates] = np.maximum(diagonal[rates], 1.0)
+    root = inverse_root(curvature)
+    return np.diag(np.maximum(diagonal, FLAT) ** -0.5) if root is None else root
 
 
 def _minimize(

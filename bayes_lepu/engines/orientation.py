@@ -8,15 +8,11 @@ factor with the larger size, and the rules differ in how size is measured:
     sd of the linear predictor over the data, :math:`\sqrt{a' \mathrm{Cov}(X) a}`: free of units.
 ``norm``
     The literal Euclidean norm of the slopes (on the scale of the fit), for reproduction.
-``energy``
-    Mean squared slope of the fitted function over the data,
-    :math:`a' \mathrm{Cov}(X) a \; E[f^2 (1-f)^2]`: literally the lack of smoothness.
 ``none``
     No rule: the mode with the higher density wins, and ties stay as they fell.
 """
 
 import math
-import warnings
 from dataclasses import dataclass
 from typing import Literal
 
@@ -25,7 +21,7 @@ import numpy as np
 from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.engines.laplace import log_walls
 from bayes_lepu.engines.modes import point_figures
-from bayes_lepu.errors import OWN_CODE, IdentifiabilityWarning, ModelError
+from bayes_lepu.errors import ModelError
 from bayes_lepu.links import Array
 from bayes_lepu.model.density import LogDensity
 from bayes_lepu.model.parameters import Parameters
@@ -33,7 +29,7 @@ from bayes_lepu.model.spec import ModelSpec
 from bayes_lepu.suggestions import unknown
 
 RESOLVED = 0.95  # probability of an orientation from which signs in the priors resolve it
-RULES: tuple[str, ...] = ("sigma-norm", "norm", "energy", "none")
+RULES: tuple[str, ...] = ("sigma-norm", "norm", "none")
 
 SettledBy = Literal[
     "rule", "density", "priors", "columns", "learned class", "audited rows", "annotators", "model"
@@ -55,8 +51,6 @@ class Orientation:
         another form than t.
     sizes : dict
         Size of (t, s) under each rule, in this orientation.
-    rules_agree : bool
-        Whether sigma-norm and energy give the same orientation.
     probability : float or None
         Posterior probability of this orientation before any rule, where it was computed; of a
         point estimate resolved by signs that from the heights of the two modes.
@@ -65,7 +59,6 @@ class Orientation:
     rule: str
     settled_by: SettledBy
     sizes: dict[str, tuple[float, float]]
-    rules_agree: bool
     probability: float | None = None
 
 
@@ -77,13 +70,11 @@ def check_rule(rule: str) -> str:
 
 
 def sizes(point: Parameters, data: PUData) -> dict[str, tuple[float, float]]:
-    """Size of the factors (t, s) under every rule; s by σ(ω), of the average annotator."""
-    found, average = point_figures(point, data), point.average()
-    (norm_t, norm_s), (flat_t, flat_s) = found.norm, found.flatness
+    """Size of the factors (t, s) under every rule, s of the average annotator."""
+    average = point.average()
     return {
-        "sigma-norm": found.norm,
+        "sigma-norm": point_figures(point, data).norm,
         "norm": (float(np.linalg.norm(average.a)), float(np.linalg.norm(average.alpha))),
-        "energy": (norm_t**2 * flat_t, norm_s**2 * flat_s),
     }
 
 
@@ -134,20 +125,6 @@ def describe(
     probability: float | None = None,
     by: SettledBy | None = None,
 ) -> Orientation:
-    """The orientation of a point, decided ``by`` something else than usual if given.
-
-    Warns where sigma-norm and energy contradict each other and a rule decided.
-    """
+    """The orientation of a point, decided ``by`` something else than usual if given."""
     how = by or settled_by(spec, data, rule)
-    measured = sizes(point, data)
-    (nt, ns), (et, es) = measured["sigma-norm"], measured["energy"]
-    agree = not spec.has_selection or (nt >= ns) == (et >= es)
-    if how == "rule" and not agree:
-        warnings.warn(
-            "The two readings of 'the classifier is the steeper factor' disagree: by sigma-norm "
-            f"(t, s) = ({nt:.3g}, {ns:.3g}), by energy ({et:.3g}, {es:.3g}). The labels t and s "
-            "may be swapped. Resolve it with selection_features= or audited rows (y=).",
-            IdentifiabilityWarning,
-            skip_file_prefixes=OWN_CODE,
-        )
-    return Orientation(rule, how, measured, agree, probability)
+    return Orientation(rule, how, sizes(point, data), probability)

@@ -15,7 +15,6 @@ small, and that of slopes is unbounded as σ goes to zero. Scales are put at the
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,59 +28,35 @@ from bayes_lepu.priors.prior import Prior, Priors
 from bayes_lepu.rows.factoring import inverse_curvature
 
 
-def known_scales(priors: Priors, *, hierarchical: bool = True) -> dict[str, Prior]:
-    """The same priors with every unknown scale taken as known: the scale of its own prior.
+def known_scales(
+    priors: Priors, sizes: Mapping[str, Array] | None = None, *, hierarchical: bool = True
+) -> dict[str, Prior]:
+    """The same priors with every unknown scale as known: of these sizes, else of its own prior's.
 
-    With ``hierarchical=False`` those of the annotators' differences only.
+    ``sizes`` are by the names of the scales (``sigma_a``). With ``hierarchical=False`` the scales
+    of slopes stay unknown, and those of the annotators' differences alone are known.
     """
-    out = {}
+    sizes, out = sizes or {}, {}
     for name, prior in priors.items():
         if prior.hierarchical and hierarchical:
-            out[name] = with_scales(prior, {})
+            parts = [part for part in prior.parts or (prior,) if part.hierarchical]
+            terms = list(dict.fromkeys(part.block for part in parts))
+            known = np.atleast_1d(sizes.get(f"sigma_{name}", []))
+            out[name] = with_scales(prior, dict(zip(terms, known.tolist(), strict=False)))
         elif prior.form.support == "positive" and prior.family != "known":  # of a scale
-            out[name] = Prior("known", loc=prior.known_scale)
+            out[name] = Prior("known", loc=float(sizes.get(name, prior.known_scale)))
         else:
             out[name] = prior
     return out
 
 
 def with_scales(prior: Prior, scales: Mapping[str, float]) -> Prior:
-    """The same prior with these scales of its blocks; those that are not named at their prior's."""
+    """The same prior with these scales of its terms; those that are not named at their prior's."""
     if prior.parts:
         return replace(prior, parts=tuple(with_scales(part, scales) for part in prior.parts))
     if not isinstance(prior.scale, Prior):
         return prior
     return replace(prior, scale=scales.get(prior.block, prior.scale.known_scale))
-
-
-class Unknown(NamedTuple):
-    """An unknown scale, and what it scales where it is known."""
-
-    name: str  # of the prior that it stands in
-    term: str  # the block of columns in that prior
-    block: str  # coordinates, by the name of their block
-    mine: NDArray[np.bool_]  # which of them
-    center: Array
-    prior: Prior
-
-
-def unknown_scales(density: LogDensity) -> list[Unknown]:
-    """The unknown scales of a density, in the order of their coordinates."""
-    out = []
-    for block in density.layout.blocks:
-        if block.role == "scale" and block.size:
-            deviations = density.layout.slices[f"z_{block.stem}"]
-            every = np.ones(deviations.stop - deviations.start, dtype=bool)
-            center = np.zeros(every.size)
-            out.append(Unknown(block.name, "", f"z_{block.stem}", every, center, block.prior))
-        elif block.role == "hyper" and block.scales is not None:
-            scales, priors = block.scales, block.prior.parts or (block.prior,)
-            terms = scales.names or (density.priors[block.stem].block,)
-            out += [
-                Unknown(block.stem, term, block.stem, scales.group == g, scales.shift, prior)
-                for g, (term, prior) in enumerate(zip(terms, priors, strict=True))
-            ]
-    return out
 
 
 def estimate_scales(density: LogDensity, point: Parameters) -> tuple[Priors, Parameters]:
@@ -90,61 +65,40 @@ def estimate_scales(density: LogDensity, point: Parameters) -> tuple[Priors, Par
     The integral is Laplace's: given the mode, an EM step sets each σ² to the mean of squares of
     what it scales *and* their variance, half-normal prior included; then the mode is climbed again.
     """
-    unknown = unknown_scales(density)
-    sigma = np.array([u.prior.known_scale for u in unknown])
+    layout = density.layout
+    scales = [b for b in layout.blocks if b.role in ("scale", "hyper") and b.size]
+    places = np.concatenate([np.r_[layout.slices[b.name]] for b in scales])
+    parts = [part for b in scales for part in b.prior.parts or (b.prior,)]
+    width = np.array([part.known_scale for part in parts])  # of the half-normal priors
+    ends = np.cumsum([b.size for b in scales])[:-1]
+
+    def named(sigma: Array) -> dict[str, Array]:
+        values = zip(scales, np.split(np.log(sigma), ends), strict=True)
+        return {block.name: block.natural(logs) for block, logs in values}
+
+    sigma = width
     for _ in range(30):  # eight are usual
-        known, before = replace(density, priors=_hold(density.priors, unknown, sigma)), sigma
-        z = optimise(known, known.pack(point)).z
-        point, squares = known.unpack(z), _variances(known, z)
-        sigma = np.array(
-            [_step(u, s, known, z, squares) for u, s in zip(unknown, sigma, strict=True)]
-        )
+        known = replace(density, priors=known_scales(density.priors, named(sigma)))
+        point = known.unpack(optimise(known, known.pack(point)).z)
+        at_mode = replace(point, pooling={**point.pooling, **named(sigma)})
+        before, sigma = sigma, _em_step(density, density.pack(at_mode), places, width)
         if np.max(np.abs(np.log(sigma / before))) < 0.01:  # far below what the labels show of it
             break
-    of_point: dict[str, list[float]] = {}
-    for u, s in zip(unknown, sigma, strict=True):
-        of_point.setdefault(u.name if u.block.startswith("z_") else f"sigma_{u.name}", []).append(s)
-    blocks = {block.name for block in density.layout.blocks if block.dims}
-    pooling = {name: np.array(v if name in blocks else v[0]) for name, v in of_point.items()}
-    held = _hold(density.priors, unknown, sigma)
-    return held, replace(point, pooling={**point.pooling, **pooling})
+    found = replace(point, pooling={**point.pooling, **named(sigma)})
+    return known_scales(density.priors, found.pooling), found
 
 
-def _hold(priors: Priors, unknown: list[Unknown], sigma: Array) -> Priors:
-    """The priors with these scales."""
-    found: dict[str, dict[str, float]] = {}
-    for u, s in zip(unknown, sigma, strict=True):
-        found.setdefault(u.name, {})[u.term] = float(s)
-    return {
-        name: prior
-        if name not in found
-        else with_scales(prior, found[name])
-        if prior.hierarchical
-        else Prior("known", loc=found[name][""])
-        for name, prior in priors.items()
-    }
-
-
-def _step(u: Unknown, sigma: float, density: LogDensity, z: Array, variance: Array) -> float:
-    """One EM step: σ at the maximum of log σ - count log σ - squares / 2σ² - σ² / 2 scale²."""
-    at = density.layout.slices[u.block]
-    squares = float((((z[at] - u.center) ** 2 + variance[at])[u.mine]).sum())
-    squares *= sigma**2 if u.block.startswith("z_") else 1.0  # deviations are in units of σ
-    free, scale = int(u.mine.sum()) - 1, u.prior.known_scale
-    return float(scale * np.sqrt(0.5 * (np.sqrt(free**2 + 4 * squares / scale**2) - free)))
-
-
-def _variances(density: LogDensity, z: Array) -> Array:
-    """Variance of every coordinate at the mode; 0 where an L1 penalty holds it at its centre."""
-    several = density.data.n_annotators > 1
-    curvature = density.observed_information(z) if several else density.logp_grad_info(z)[2]
+def _em_step(density: LogDensity, z: Array, places: NDArray[np.intp], width: Array) -> Array:
+    """Every σ at the maximum of log σ - count log σ - Σ squares / 2σ² - σ² / 2 width²."""
+    # The others are at their mode given the scales, a Laplace prior's at its centre for good.
     free = ~((density.prior.rate > 0) & (z == density.prior.loc))
-    curvature, out = curvature[np.ix_(free, free)], np.zeros(z.size)
-    if free.sum() > 400:  # the variance given the others, to spare an inverse
-        out[free] = 1.0 / np.maximum(np.diag(curvature), 1e-3)
-    else:
-        out[free] = np.diag(inverse_curvature(curvature))
-    return out
+    free[places] = False
+    squares, scaled_by = z**2, density.layout.centred[0]  # in units of σ
+    curvature = density.observed_information(z)[np.ix_(free, free)]
+    squares[free] += np.diag(inverse_curvature(curvature))
+    total = np.array([squares[scaled_by == k].sum() for k in places]) * np.exp(2 * z[places])
+    rest = np.array([(scaled_by == k).sum() for k in places]) - 1
+    return width * np.sqrt(0.5 * (np.sqrt(rest**2 + 4 * total / width**2) - rest))
 
 
 def choose_centring(density: LogDensity, z: Array) -> Array:
@@ -179,13 +133,6 @@ def centred_gaussian(density: LogDensity, near: Gaussian, centring: Array) -> Ga
     """A Gaussian carried over to the sampling coordinates."""
     root = _jacobian(density, near.mean, centring) @ near.root
     return Gaussian(to_centred(density, near.mean, centring), lower_factor(root), near.log_evidence)
-
-
-def gaussian_of_draws(z: Array, log_evidence: float) -> Gaussian:
-    """Mean and covariance of draws ``(draws, dim)``, with a little added to every variance."""
-    centred = (z - z.mean(axis=0)) / np.sqrt(len(z) - 1)
-    root = lower_factor(np.hstack([centred.T, 1e-5 * np.eye(z.shape[1])]))
-    return Gaussian(z.mean(axis=0), root, log_evidence)
 
 
 def _jacobian(density: LogDensity, z: Array, centring: Array) -> Array:

@@ -67,12 +67,11 @@ def _rough_ends(
     points = _starting_points(density, n_starts, rng)
     ends = [optimise(density, density.pack(point), rough=True) for point in points]
     ends = [o for o in ends if np.isfinite(o.logp)]
-    can_swap = density.data.n_annotators == 1 and density.spec.has_selection
-    can_swap = can_swap and _same_masks(density.data) and not is_exchangeable(density)
-    if n_starts is None and ends and can_swap:
+    can_swap = density.spec.has_selection and _same_masks(density.data)
+    if n_starts is None and ends and can_swap and not is_exchangeable(density):
         # Whether the swapped factors are a mode too must not depend on a start that finds it.
-        best = max(ends, key=lambda o: o.logp)
-        ends.append(optimise(density, density.swap(best.z), rough=True))
+        best = density.unpack(max(ends, key=lambda o: o.logp).z)
+        ends.append(optimise(density, density.pack(best.swap()), rough=True))
     return ends
 
 
@@ -90,15 +89,11 @@ def _within_reach(density: LogDensity, ends: list[Optimum]) -> list[Optimum]:
     return kept
 
 
-def constant_version(density: LogDensity) -> LogDensity:
-    """The same data and slope priors with a constant propensity, as a source of starts."""
-    return _with_propensity(density, get_factor("constant"))
-
-
 def _with_propensity(density: LogDensity, propensity: Factor) -> LogDensity:
+    """The same data and slope priors with another propensity, as a source of starts."""
     spec, data = replace(density.spec, propensity=propensity), density.data
     priors = spec.complete_priors(density.priors, None, data)
-    return LogDensity(spec, data, known_scales(priors, hierarchical=False))
+    return LogDensity(spec, data, known_scales(priors))
 
 
 def best_end(density: LogDensity, points: list[Parameters], *, rough: bool = True) -> Parameters:
@@ -117,17 +112,15 @@ def _starting_points(
     n = n_starts or (RATES_STARTS if spec.n_rates else PAIR_STARTS)
     if not spec.has_selection:
         return constant_starts(data)[: 1 + spec.n_rates]
-    scar = best_end(constant_version(density), constant_starts(data)).average()
+    scar = best_end(
+        _with_propensity(density, get_factor("constant")), constant_starts(data)
+    ).average()
     if spec.n_rates:
         own = spec.propensity
         spm = _with_propensity(density, Factor(own.name, own.formula, own.link))
         best = best_end(spm, _spm_starts(data, scar, max(5, n // 3), rng))
         return _psychm_starts(data, scar, best, n, rng)
-    points = _spm_starts(data, scar, n, rng)
-    if data.n_annotators > 1 and _same_masks(data):
-        # Where few rows are shared a mode near the swapped answer can remain.
-        points[-1] = best_end(density, points[:3]).swap()
-    return points
+    return _spm_starts(data, scar, n, rng)
 
 
 def constant_starts(data: PUData) -> list[Parameters]:
@@ -159,8 +152,7 @@ def _psychm_starts(
     """``count`` starts for PsychM."""
     c = float(np.clip(scar.gamma, 0.1, 0.9))
     near = Parameters.of(a=scar.a, b=scar.b, alpha=_small(data, rng), beta=0.0)
-    # Equal columns, and no audit that resolves the orientation: the swapped factors are a start.
-    swaps = data.swap_symmetric or (data.n_annotators > 1 and _same_masks(data))
+    swaps = _same_masks(data)  # the swapped factors are a start
     named = [_with_rates(p, SMALL, SMALL) for p in ([spm, spm.swap()] if swaps else [spm])]
     named += [
         _with_rates(near, 0.5 * c, 0.5 * (1 - c)),

@@ -140,8 +140,7 @@ def orientation_sentence(fit: "Fit") -> str:
     if o.settled_by in SETTLED_BY:
         return f"named by {SETTLED_BY[o.settled_by]}{chance}"
     if o.settled_by == "rule":
-        agree = "" if o.rules_agree else "; the energy rule says the opposite"
-        return f"by assumption only: the class is the factor of larger {o.rule}{agree}{from_priors}"
+        return f"by assumption only: the class is the factor of larger {o.rule}{from_priors}"
     swapped = [m.gap for m in fit.modes[1:] if m.role == "swapped"]
     if chance:
         return f"by the posterior density of the two orientations{chance}"

@@ -32,7 +32,7 @@ class SyntheticSettings:
     ----------
     n, p, gamma, lam, rho1, rho2, K, distribution, shared_rademacher, ordering
         As in `reproduction.datasets.simulate_paper`; half of the ``n`` rows train.
-    orientation : {"sigma-norm", "norm", "energy", "none"}
+    orientation : {"sigma-norm", "norm", "none"}
         The rule that names SPM's factors.
     Cs : tuple of float
         Penalties tried for each factor, on standardised columns.
