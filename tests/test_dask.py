@@ -192,7 +192,9 @@ def test_bad_input_is_an_error_that_says_what_is_expected(plain, what):
         lepu.fit(*given(plain), **OPTIONS)
 
 
-def test_rows_to_rate(plain, whole):
+def test_weights_and_rows_to_rate(plain, whole):
+    with pytest.raises(lepu.DataError, match=r"sums to .* in all"):
+        lepu.fit(cut(plain.assign(w=1e300)), "marked", sample_weight="w", **OPTIONS)
     with pytest.raises(lepu.DataError, match="Dask DataFrame is expected"):
         lepu.dask.predict_proba(whole, plain)
     with pytest.raises(lepu.DataError, match=r"lepu\.dask\.predict_proba"):

@@ -119,18 +119,6 @@ def test_the_scale_of_the_class_is_the_same_for_counted_rows_and_for_any_order_o
     )
 
 
-def test_a_constant_propensity_is_found_constant_and_a_varying_one_is_not():
-    """Four columns that say nothing have small slopes in s."""
-    X, l, y = data([0.0] * 4, 0.0)
-    flat = lepu.fit(X, l, model="spm", method="map", random_seed=0)
-    assert flat.propensity(X)["mean"].std() < 0.1
-    assert abs(flat.pi_draws[0] - y.mean()) < 0.05
-    X, l, y = data([0.0, 0.0, 2.0, 0.0], 0.0)
-    varying = lepu.fit(X, l, model="spm", method="map", random_seed=0)
-    assert varying.draws.alpha[0, 2] > 1.0
-    assert abs(varying.pi_draws[0] - y.mean()) < 0.05
-
-
 # Artefacts ----------------------------------------------------------------------------------------
 
 

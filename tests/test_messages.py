@@ -42,8 +42,8 @@ MISTAKES = {
     "unknown sampler": (fitting(method="nuts", sampler="stan"), "'stan'", "nutpie, pymc"),
     "unknown penalty": (fitting(penalty="l3"), "'l3'", "l2, l1, none"),
     "penalty of no factor": (fitting(penalty={"A": "l2"}), "'A'", "'a'", "expected"),
-    "negative strength": (fitting(C=-1.0), "C = -1.0", ">= 0 is expected"),
-    "strength as text": (fitting(C="0.1"), "C = '0.1'", "number >= 0 is expected"),
+    "negative strength": (fitting(C=-1.0), "C = -1.0", "no penalty.*is expected"),
+    "strength as text": (fitting(C="0.1"), "C = '0.1'", "a finite number"),
     "penalty of a posterior": (fitting(method="nuts", penalty="l1"), "method='map'", "priors="),
     "mistyped parameter": (
         fitting(model="spm", priors={"alfa": PRIOR}),

@@ -13,7 +13,7 @@ from pathlib import Path
 import pandas as pd
 
 from bayes_lepu.data.frames import take_column
-from bayes_lepu.data.problems import JoinedError, TableError
+from bayes_lepu.data.problems import TableError
 from bayes_lepu.errors import DataError
 from bayes_lepu.fitted import Fit
 from bayes_lepu.runtime.files import new_file, replace_file
@@ -104,9 +104,6 @@ def about(path: Path) -> Iterator[None]:
 
 
 def _complaint(error: DataError, path: Path) -> str:
-    if isinstance(error, JoinedError):
-        each = [_complaint(one, path) for one in error.errors]
-        return "\n- ".join([f"{path}: several things are wrong.", *each])
     if isinstance(error, TableError):
         return error.describe(subject=str(path), shell=True)
     said = re.sub(r"^l\b", "--label", str(error))

@@ -13,7 +13,7 @@ import json
 import keyword
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, update_wrapper
 from typing import Any
 
@@ -228,9 +228,8 @@ def learn_design(design: Design, frame: pd.DataFrame) -> Design:
             terms[term] = (tuple(dict.fromkeys((*before, *own))), variables)
     if not all(owned):
         raise DataError("A formula has no column; name at least one, such as '~ log(amount)'.")
-    return Design(
-        design.formulas,
-        design.groups,
+    return replace(
+        design,
         state=json.dumps(state, default=lambda values: values.tolist()),
         terms=tuple((term, *rest) for term, rest in terms.items()),
         owned=(owned[0], owned[1]),

@@ -3,9 +3,9 @@
 A `Problem` is one column with one thing wrong. Problems of a kind share a sentence and a remedy.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from enum import Enum
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -147,27 +147,6 @@ class TableError(DataError):
             return f"{subject} cannot be used as it is. {lines[0]}"
         reasons = "\n".join(f"- {line}" for line in lines)
         return f"{subject} cannot be used as it is, for {len(lines)} reasons:\n{reasons}"
-
-
-class JoinedError(DataError):
-    """Errors of several arguments, told together."""
-
-    def __init__(self, errors: Sequence[DataError]) -> None:
-        self.errors = tuple(errors)
-        super().__init__("\n".join(str(error) for error in errors))
-
-
-def gather(*readers: Callable[[], Any]) -> list[Any]:
-    """What the readers return, or one error with all that they complain of."""
-    found, errors = [], []
-    for read in readers:
-        try:
-            found.append(read())
-        except DataError as error:
-            errors.append(error)
-    if errors:
-        raise errors[0] if len(errors) == 1 else JoinedError(errors)
-    return found
 
 
 def first_row(marked: NDArray[np.bool_], index: pd.Index) -> str:

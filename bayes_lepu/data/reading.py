@@ -18,7 +18,6 @@ from bayes_lepu.data.encoding import learn_table, read_mask
 from bayes_lepu.data.formulas import read_design
 from bayes_lepu.data.frames import read_frame, take_roles
 from bayes_lepu.data.labels import (
-    Labels,
     as_numbers,
     check_weights,
     read_classes,
@@ -28,7 +27,6 @@ from bayes_lepu.data.labels import (
     read_weights,
     refuse_label_among_features,
 )
-from bayes_lepu.data.problems import gather
 from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.data.scaling import standardise
 from bayes_lepu.errors import DataError
@@ -72,16 +70,12 @@ def read_data(
         aside = tuple(name for name in whole.names if name not in design.variables)
     n, rows = len(whole.index), X.index if isinstance(X, pd.DataFrame) else None
     weight = read_weights(sample_weight, n, rows)
-
-    def read_marks() -> tuple[Labels, Array]:
-        found = read_labels(l, n, rows)
-        return found, read_classes(y, found.matrix, rows, false_marks=false_marks)
-
     table = whole.without(aside).sparse()
-    (values, encoding), (labels, audited) = gather(
-        lambda: learn_table(table, missing=missing, aside=aside, design=design, weight=weight),
-        read_marks,
+    values, encoding = learn_table(
+        table, missing=missing, aside=aside, design=design, weight=weight
     )
+    labels = read_labels(l, n, rows)
+    audited = read_classes(y, labels.matrix, rows, false_marks=false_marks)
     marked, unmarked = ((labels.matrix == value).any(axis=1) for value in (1, 0))
     check_weights(float(weight @ marked), float(weight @ unmarked))
     if table.is_sparse and len(labels.annotators) > 1:

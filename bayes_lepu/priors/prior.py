@@ -65,6 +65,11 @@ class Numbers(NamedTuple):
     wall: Any = 0.0  # k, 0 where no sign is known
 
 
+def _is_number(value: Any) -> bool:
+    real = isinstance(value, int | float | np.integer | np.floating)
+    return real and not isinstance(value, bool) and math.isfinite(value)
+
+
 @dataclass(frozen=True)
 class Family:
     """One row of the table; functions take the `Prior`."""
@@ -448,6 +453,10 @@ FAMILIES = {
 }
 
 
+UNIFORM = {
+    "c": Prior("beta", concentration=(1, 1)),
+    "rates": Prior("dirichlet", concentration=(1, 1, 1)),
+}
 Priors = Mapping[str, Prior]
 GivenPriors = Mapping[str, Any]  # of slopes also by column
 
@@ -456,15 +465,14 @@ def penalty_prior(penalty: str, C: float) -> Prior:
     """The prior whose minus log density is the paper's penalty with coefficient C."""
     if penalty not in PENALTIES:
         raise ModelError(unknown("penalty", penalty, PENALTIES))
-    if not (_is_number(C) and C >= 0):
-        raise ModelError(f"C = {C!r}; a finite number >= 0 is expected (0 means no penalty).")
+    if not (_is_number(C) and (C == 0 or SMALLEST <= C <= 1 / SMALLEST)):
+        raise ModelError(
+            f"C = {C!r}; 0 (no penalty), or a finite number from {SMALLEST:g} to {1 / SMALLEST:g}, "
+            "is expected."
+        )
     if penalty == "none" or C == 0:
         return Prior("flat")
     C = float(C)
-    if not SMALLEST <= C <= 1 / SMALLEST:
-        raise ModelError(
-            f"C = {C!r}; 0 or a number from {SMALLEST:g} to {1 / SMALLEST:g} is expected."
-        )
     return (
         Prior("laplace", scale=1 / C) if penalty == "l1" else Prior("normal", scale=(2 * C) ** -0.5)
     )
@@ -487,8 +495,7 @@ def penalty_priors(
         "alpha": penalty_prior(kinds["alpha"], sizes["alpha"]),
         "b": Prior("flat"),
         "beta": Prior("flat"),
-        "c": Prior("beta", concentration=(1, 1)),
-        "rates": Prior("dirichlet", concentration=(1, 1, 1)),
+        **UNIFORM,
     }
 
 
@@ -512,14 +519,8 @@ def weak_priors(
         "alpha": Prior("normal", scale=selection_scale / math.sqrt(n_selection)),
         "b": Prior("normal", scale=CLASS_LEVEL * class_scale),
         "beta": Prior("normal", scale=SELECTION_LEVEL_SCALE),
-        "c": Prior("beta", concentration=(1, 1)),
-        "rates": Prior("dirichlet", concentration=(1, 1, 1)),
+        **UNIFORM,
     }
-
-
-def _is_number(value: Any) -> bool:
-    real = isinstance(value, int | float | np.integer | np.floating)
-    return real and not isinstance(value, bool) and math.isfinite(value)
 
 
 def _per_factor(option: str, value: Any, default: Any) -> dict[str, Any]:

@@ -69,26 +69,6 @@ def test_a_fit_of_counted_rows_speaks_of_all_rows(monkeypatch):
     assert fit.pi_draws[0] == pytest.approx(fit.predict_proba(X)[:, 1].mean(), abs=1e-10)
 
 
-@pytest.mark.parametrize("parts", [0, 2])
-@pytest.mark.parametrize(
-    ("weigh", "message"),
-    [
-        (lambda l: np.full(60, 1e300), "sums to .*to 1e[+]12 in all"),
-        (lambda l: np.full(60, 1e-300), "sums to 6e-299.*1e-12 to"),
-        (lambda l: l * 1.0, "Every unmarked row has sample_weight 0"),
-        (lambda l: 1.0 - l, "Every marked row has sample_weight 0"),
-    ],
-)
-def test_weights_that_are_no_counts_are_refused(weigh, message, parts, rng):
-    l = np.arange(60) % 3 == 0
-    table = pd.DataFrame({"heat": rng.normal(size=60), "marked": l, "weight": weigh(l)})
-    X = table
-    if parts:
-        X = pytest.importorskip("dask.dataframe").from_pandas(table, npartitions=parts)
-    with pytest.raises(lepu.DataError, match=message):
-        lepu.fit(X, "marked", sample_weight="weight", method="map", progressbar=False)
-
-
 WRITTEN = {
     "a list": {},
     "filled": {"missing": "impute"},
