@@ -21,7 +21,7 @@ from bayes_lepu.actions.missed import (
     read_open,
     stream,
 )
-from bayes_lepu.data.formulas import inverse_of, is_group
+from bayes_lepu.data.formulas import is_group
 from bayes_lepu.errors import DataError, ModelError
 from bayes_lepu.links import Array
 from bayes_lepu.model.parameters import Parameters, sigma_norm
@@ -312,29 +312,40 @@ class Effect(NamedTuple):
 
 def effect_of(fit: "Fit", name: str) -> Effect:
     """The effect of a column: a curve for numbers, a value per level for categories and flags."""
-    x, levels, moved = _in_a_formula(fit, name) or _moved(fit, name)
+    own = own_values(fit.data, name, np.arange(fit.data.n))
+    if own is None:
+        raise DataError(f"{name!r} is of several columns, so it has no axis to be drawn along.")
+    column = pd.Series(own[1]).dropna().sort_values()
+    numbers = pd.api.types.is_numeric_dtype(column)
+    low, high = column.quantile([0.005, 0.995]) if numbers else (0, 0)
+    column = column.drop_duplicates()
+    if curve := numbers and len(column) > 2:  # through values that there are
+        grid = np.linspace(low, high, GRID)
+        column = column.iloc[pd.Index(column).get_indexer(grid, method="nearest")]
+        column = column.drop_duplicates()
+    moved = _in_a_formula(fit, own[0], column) or _moved(fit, name, column.index)
     draws = fit.draws.thin(DRAWS).average()
     found = [(draws.s(X).mean(axis=-1), draws.t(X).mean(axis=-1)) for X in moved]
     s, t = (mean_and_interval(np.column_stack(each)) for each in zip(*found, strict=True))
+    if curve:
+        return Effect(column.to_numpy(), s, t)
+    levels = [f"{value:.4g}" if numbers else str(value) for value in column]
     if is_group(name):  # in order; of many only the ends are named, others would lie on each other
         order = np.argsort(t[0] if np.ptp(t[0]) else s[0], kind="stable")
         s, t, levels = s[:, order], t[:, order], [levels[k] for k in order]
         if len(levels) > 12:
             levels = [levels[0], *[""] * (len(levels) - 2), levels[-1]]
-    return Effect(x, s, t, tuple(short(level, 12) for level in levels))
+    return Effect(np.arange(float(len(levels))), s, t, tuple(short(v, 12) for v in levels))
 
 
-type Moved = tuple[Array, Sequence[str], Iterable[Array]]  # values, names of levels, rows at each
+def _in_a_formula(fit: "Fit", name: str, column: pd.Series) -> Sequence[Array] | None:
+    """Some rows with a column moved in all terms of the formulas, for every value of it.
 
-
-def _in_a_formula(fit: "Fit", name: str) -> Moved | None:
-    """A column moved in all terms of the formulas; None where the table cannot be read back.
-
-    The table of some rows is read back, the column moved, and the formulas are evaluated again.
+    The table of these rows is read back, the column moved, and the formulas are evaluated again.
+    None where the table cannot be read back.
     """
     data, rows = fit.data, some_rows(fit.data.n, ROWS)
-    own = own_values(data, name, np.arange(data.n))
-    if data.encoding.design is None or own is None:
+    if data.encoding.design is None:
         return None
     terms = (own_values(data, term, rows) for term in data.terms)
     table = pd.DataFrame(dict(found for found in terms if found is not None))
@@ -344,50 +355,17 @@ def _in_a_formula(fit: "Fit", name: str) -> Moved | None:
         return None
     if not np.allclose(again, data.rated(data.cells(range(data.p), rows)), atol=1e-6):
         return None
-    column = pd.Series(own[1]).dropna()
-    names: list[str] = []
-    values = np.sort(column.unique())
-    numbers = pd.api.types.is_numeric_dtype(column)
-    if not numbers or len(values) == 2:
-        names = [f"{v:.4g}" if numbers else str(v) for v in values]
-    else:
-        low, high = column.quantile([0.005, 0.995])
-        values = np.linspace(low, high, GRID)
-    x = np.arange(float(len(values))) if names else values
-    stacked = pd.concat([table.assign(**{own[0]: value}) for value in values])
-    return x, names, np.split(data.transform(stacked)[0], len(values))
+    stacked = pd.concat([table.assign(**{name: value}) for value in column])
+    return np.split(data.transform(stacked)[0], len(column))
 
 
-def _moved(fit: "Fit", name: str) -> Moved:
-    """A column of the table moved, on the internal scale."""
+def _moved(fit: "Fit", name: str, places: Iterable[int]) -> Iterator[Array]:
+    """Some rows, with the term of a column as each of the rows at these places has it."""
     data = fit.data
-    places = list(data.terms[name])
-    center, scale = data.center[places], data.scale[places]
-    column = next((c for c in data.encoding.columns if c.name == name), None)
-    names: Sequence[str] = ()
-    if column is not None and column.levels is not None and len(column.names) == len(places):
-        values = (np.vstack([np.zeros(len(places)), np.eye(len(places))]) - center) / scale
-        x, names = np.arange(float(len(values))), column.levels
-    else:
-        columns = data.cells(places)  # the first: with an indicator of missing cells, the values
-        found = np.unique(columns[:, 0])
-        if many := len(found) != 2:
-            low, high = np.quantile(columns[:, 0], [0.005, 0.995])
-            found = np.linspace(low, high, GRID)
-        values = np.tile(columns.mean(axis=0), (len(found), 1))
-        values[:, 0] = found
-        x = inverse_of(name)[1](found * scale[0] + center[0])
-        if not many:
-            names = [f"{v:.4g}" for v in np.round(x, 10) + 0.0]
-            x = np.arange(2.0)
-    X = data.cells(range(data.p), some_rows(data.n, ROWS))
-
-    def moved() -> Iterator[Array]:
-        for value in values:
-            X[:, places] = value
-            yield data.rated(X)
-
-    return x, names, moved()
+    X, term = data.cells(range(data.p), some_rows(data.n, ROWS)), list(data.terms[name])
+    for place in places:
+        X[:, term] = data.cells(term, np.array([place]))
+        yield data.rated(X)
 
 
 def top_features(fit: "Fit", count: int = MAX_PANELS) -> list[str]:
