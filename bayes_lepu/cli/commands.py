@@ -90,7 +90,7 @@ def run_fit(args: argparse.Namespace, terminal: Terminal) -> None:
     out = args.out or Path(f"lepu-{args.data.name.split('.')[0]}")
     if out.is_file():
         raise DataError(f"--out {out} is a file; a folder is expected.")
-    check_output([out / name for name in FILES.values()], overwrite=args.overwrite)
+    check_output([out / f for f in FILES.values()], [args.data], overwrite=args.overwrite)
     options = given_options(args)
     terminal.stage(f"Reading {args.data}")
     frame = read_frame(args.data, id_column=args.id, blanks=split_names(args.blank))

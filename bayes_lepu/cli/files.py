@@ -52,10 +52,8 @@ def read_frame(
             frame = _read_text(path, SEPARATORS[suffix], id_column, blanks, text_columns)
     except UnicodeDecodeError as error:
         raise DataError(f"{path} is not UTF-8 text ({error}). Save it as UTF-8.") from None
-    except (ValueError, pd.errors.ParserWarning, EOFError, OSError, ImportError) as error:
-        raise DataError(f"{path} cannot be read as a table: {error}") from None
-    except zlib.error as error:
-        raise DataError(f"{path} cannot be unpacked: {error}") from None
+    except (ValueError, pd.errors.ParserWarning, EOFError, OSError, ImportError, zlib.error) as e:
+        raise DataError(f"{path} cannot be read as a table: {e}") from None
     frame.index = pd.RangeIndex(1, 1 + len(frame))
     if id_column is not None:
         names = take_column(frame, id_column, option="--id").astype(str)

@@ -436,19 +436,12 @@ def checks_section(page: Page) -> Section:
 
 def checks_table(verdict: Identifiability) -> Table:
     """All checks, those that need attention first, with the first question they bear on."""
-    checks = sorted(verdict.checks, key=lambda c: ORDER.index(c.status))
-    rows = [
-        [
-            c.name,
-            Cell(c.status, style=STYLES[c.status]),
-            " ".join(QUESTIONS[a] for a in c.bears_on[:1]),
-            c.text,
-            c.remedy,
-        ]
-        for c in checks
-    ]
-    columns = ["check", "status", "question", "finding", "what would help"]
-    return table("Checks", pd.DataFrame(rows, columns=columns))
+    found = verdict.to_frame().rename_axis("check")
+    found["bears_on"] = [" ".join(QUESTIONS[a] for a in c.bears_on[:1]) for c in verdict.checks]
+    found = found.sort_values("status", key=lambda s: s.map(ORDER.index), kind="stable")
+    found["status"] = [Cell(status, style=STYLES[status]) for status in found["status"]]
+    heads = {"text": "finding", "remedy": "what would help", "bears_on": "question"}
+    return table("Checks", found.rename(columns=heads))
 
 
 HEALTH = {"r_hat": "R-hat", "ess_bulk": "ESS bulk", "ess_tail": "ESS tail"}
@@ -495,9 +488,8 @@ def data_section(page: Page) -> Section:
     """Rows, labels, audits, and every column with its slopes."""
     fit, d = page.fit, page.fit.data
     facts = {
-        "rows": number(d.n),
-        "columns": number(len(d.terms)),
-        "labelled positive": f"{number(int(d.l.sum()))} ({d.l.mean():.1%})",
+        "table": rows_in_words(d),
+        "labelled positive": f"{d.l.mean():.1%}",
         "unlabelled, class unknown": number(int(np.sum(d.kind == RowKind.UNLABELLED))),
     }
     if d.n_audited:
