@@ -162,8 +162,9 @@ def first_rows(page: Page) -> Table:
     shown = pd.DataFrame({"row": rows.index.astype(str)})
     shown["chance"] = [Cell(say_share(p), float(p)) for p in rows["missed"]]
     if "lower" in rows:
-        ends = rows[["lower", "upper"]].map(say_share)
-        shown[f"{decision.ci_prob:.0%} interval"] = ends.agg(" to ".join, axis=1).to_list()
+        ends = rows[["lower", "upper"]].to_numpy()
+        words = [f"{say_share(low)} to {say_share(high)}" for low, high in ends]
+        shown[f"{decision.ci_prob:.0%} interval"] = words
     return table("", shown, note="Chances hold if this model is exact.")
 
 
