@@ -398,7 +398,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         if args.debug:
             traceback.print_exc()
         if isinstance(error, LepuError | OSError | MemoryError):
-            terminal.error(str(error))
+            short = isinstance(error, MemoryError)
+            terminal.error(f"not enough memory ({error})" if short else str(error))
             return 2
         terminal.error(  # a fault of ours must not bury the user in a traceback
             f"unexpected {type(error).__name__}: {error} (run again with --debug and report it)"
