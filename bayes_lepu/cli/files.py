@@ -119,8 +119,8 @@ def check_output(files: Sequence[Path], inputs: Iterable[Path] = (), *, overwrit
                 raise DataError(f"--out {file} is an input of this command; choose another name.")
     if (there := [file for file in files if file.is_file()]) and not overwrite:
         raise DataError(
-            f"{some(there)} is there already. Choose another name (--out), or replace it with "
-            "--overwrite."
+            f"There already: {some(there)}. Choose another name (--out), or replace what is there "
+            "with --overwrite."
         )
 
 
