@@ -34,6 +34,7 @@ def test_the_defaults_are_part_of_the_result_and_printed():
     assert fit.priors["a"] == lepu.Prior("normal", scale=10 / 2)
     assert fit.priors["alpha"] == lepu.Prior("normal", scale=l.sum() / 4 / 40 / 2)
     assert fit.priors["b"] == lepu.Prior("student-t", scale=2.5, nu=2)
+    assert default_priors(fit.data)["rates"] == lepu.Prior("dirichlet", concentration=(1, 1, 1))
     for name in ("a ~ Normal(0, 5)", "b ~ Student-t(2, 0, 2.5)", "beta ~ Normal(-2.5, 2.5)"):
         assert name in repr(fit)
 
@@ -52,11 +53,6 @@ def test_the_fewer_labels_the_more_the_priors_say():
     d = level**-2 - 0.16
     assert few["c"].concentration == pytest.approx((1 + d, 1 + 13 * d))
     assert few["rates"].concentration == pytest.approx((1, 1, 1 + 13 * d))
-    X, l, _ = data([0.0] * 4, 0.0)
-    many = default_priors(read_data(X, l))
-    assert many["beta"] == lepu.Prior("normal", loc=-2.5, scale=2.5)
-    assert many["c"] == lepu.Prior("beta", concentration=(1, 1))
-    assert many["rates"] == lepu.Prior("dirichlet", concentration=(1, 1, 1))
 
 
 def test_a_rare_class_may_be_rare():

@@ -35,24 +35,6 @@ def refused(*parts, error=DataError):
     return pytest.raises(error, match="(?s)" + ".*".join(map(re.escape, parts)))
 
 
-def test_columns_of_any_numeric_type(labels):
-    ramp = np.arange(N)
-    X = pd.DataFrame(
-        {
-            "nullable": pd.Series(ramp, dtype="Int64"),
-            "nullable float": pd.Series(ramp / 7, dtype="Float64"),
-            "flag": ramp % 2 == 0,
-            "nullable flag": pd.Series(ramp % 5 == 0, dtype="boolean"),
-            "small": ramp.astype(np.uint8),
-            "single": ramp.astype(np.float32),
-        }
-    )
-    data = read_data(X, labels, standardize=False)
-    assert data.X.dtype == np.float64
-    assert data.X.flags.c_contiguous
-    np.testing.assert_array_equal(data.X, X.astype(float).to_numpy())
-
-
 def test_user_data_are_neither_changed_nor_shared(frame, labels):
     copy, X = frame.copy(), frame.to_numpy(copy=True)
     l, y = np.asarray(labels, dtype=np.int8), np.where(labels, 1.0, np.nan)
@@ -125,21 +107,6 @@ def test_coefficients_on_the_original_scale_give_the_same_predictor(frame, label
     raw, level = data.original_scale(slope, intercept)
     internal = slope @ data.X.T + intercept[..., None]
     np.testing.assert_allclose(raw @ frame.to_numpy().T + level[..., None], internal, atol=1e-10)
-
-
-def test_rows_as_often_as_they_count(frame, labels):
-    counts = np.arange(N) % 4
-    data = read_data(frame, labels, sample_weight=counts)
-    every = data.as_counted(10**6)
-    np.testing.assert_array_equal(every.X, np.repeat(data.X, counts, axis=0))
-    assert not every.weighted
-    some = data.as_counted(40)
-    assert some.n == 40
-    assert set(map(tuple, some.X)) <= set(map(tuple, every.X))
-    share = read_data(frame, labels, sample_weight=np.where(counts, 0.5, 0.0))
-    np.testing.assert_array_equal(share.as_counted(10**6).X, share.X[counts > 0])
-    plain = read_data(frame, labels)
-    assert plain.as_counted(10**6) is plain
 
 
 # Several annotators  ----------------------------------------------------------------------------
