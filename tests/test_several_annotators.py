@@ -7,7 +7,6 @@ import pytest
 from annotated import PICKY, simulate
 
 import bayes_lepu as lepu
-from bayes_lepu.model.row_sums import row_terms
 
 QUICK = {"draws": 300, "tune": 300, "chains": 2, "cores": 1, "progressbar": False}
 
@@ -75,24 +74,6 @@ def test_missed_rows(picky):
     assert abs(expected - found) < 4 * (sd + 1500 * fit.pi_draws.std())
     unseen = missed.iloc[:10]["mean"]  # nobody's silence says nothing
     np.testing.assert_allclose(unseen, fit.draws.t(fit.data.X[:10]).mean(axis=0), rtol=1e-9)
-
-
-def test_summary_and_tree(picky):
-    _, _, _, fit = picky
-    rows = fit.summary().index
-    assert {"pi", "c[anna]", "a[heat]", "alpha[ben, light]", "sigma_alpha"} <= set(rows)
-    tree = fit.tree
-    groups = {"posterior", "sample_stats", "prior", "observed_data", "constant_data"}
-    assert groups | {"log_likelihood", "posterior_predictive"} <= set(tree.children)
-    assert tree["posterior_predictive"]["l"].dims == ("chain", "draw", "obs")
-    np.testing.assert_array_equal(tree["observed_data"]["l"], fit.data.l)
-    point = fit.parameters.take((1, 5))
-    np.testing.assert_allclose(
-        tree["log_likelihood"]["l"].to_numpy()[1, 5], row_terms(point, fit.data)[0]
-    )
-    raw = tree["posterior"]["a_original"].to_numpy() * fit.data.scale
-    np.testing.assert_allclose(raw, fit.parameters.a)
-    assert {v.name for v in fit.model.observed_RVs} == {"L"}
 
 
 @pytest.mark.slow

@@ -57,11 +57,6 @@ class LogDensity:
         return Layout.of(self.spec, self.data, self.priors)
 
     @property
-    def free(self) -> NDArray[np.intp]:
-        """Positions of the free coordinates in the full vector of the row formula."""
-        return self.layout.free
-
-    @property
     def blocks(self) -> SimpleNamespace:
         """Slices of the coordinates by slot: ``a``, ``b``, ``alpha``, ``beta``, ``rates``."""
         return self.layout.by_slot
@@ -286,7 +281,7 @@ class LogDensity:
     def _pulled(self, info: Array, z: Array) -> Array:
         """A curvature of the full vector as one of the coordinates."""
         if self.data.n_annotators == 1 and not self.layout.has_scales:  # which are its entries
-            return info[np.ix_(self.free, self.free)]
+            return info[np.ix_(self.layout.free, self.layout.free)]
         J = self.layout.jacobian(z)
         return J.T @ info @ J
 

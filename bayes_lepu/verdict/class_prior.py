@@ -357,8 +357,8 @@ def audit_information(evidence: "Evidence") -> Array:
             float(point.lam) * psi / not_psi,
             np.zeros(len(X)),  # of false marks: an audit of an unlabelled row says little
         ]
-    )[:, density.free]
-    out, k = np.zeros((density.dim, density.dim)), len(density.free)
+    )[:, density.layout.free]
+    out, k = np.zeros((density.dim, density.dim)), len(density.layout.free)
     out[:k, :k] = (AUDITED / len(X)) * (D * (m * (1 - m))[:, None]).T @ D
     return out
 

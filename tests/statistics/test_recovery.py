@@ -48,6 +48,3 @@ def test_parameters_are_recovered(model, seed):
     statistic = 2 * (here - there)
     k = density.dim
     assert k - 4 * np.sqrt(2 * k) < statistic < k + 5 * np.sqrt(2 * k)
-
-
-# The stated generator -----------------------------------------------------------------------------
