@@ -113,14 +113,6 @@ def _log_odds(density: LogDensity, z: Array) -> Array:
     return np.reshape([naming_log_odds(density, point) for point in flat], z.shape[:-1])
 
 
-def keep_or_exchange(
-    density: LogDensity, folded: Folded, rng: np.random.Generator
-) -> tuple[Array, NDArray[np.bool_]]:
-    """Exact draws of p, and which of them were swapped against the pivoted ones."""
-    exchanged = rng.random(folded.weight.shape) >= folded.weight
-    return np.where(exchanged[..., None], density.swap(folded.z), folded.z), exchanged
-
-
 def resampled(weight: Array, rng: np.random.Generator) -> NDArray[np.intp]:
     """Indices (chain, draw) that resample each chain's draws with these weights, in order."""
     rows = []
@@ -163,7 +155,8 @@ def label_draws(
         kept = np.take_along_axis(named.z, index[..., None], axis=1)
         stats = {name: np.take_along_axis(v, index, axis=1) for name, v in stats.items()}
         return Sample(kept, stats, named.probability)
-    labelled, exchanged = keep_or_exchange(density, folded, rng)
+    exchanged = rng.random(folded.weight.shape) >= folded.weight
+    labelled = np.where(exchanged[..., None], density.swap(folded.z), folded.z)
     probability = folded.probability
     if exchanged.mean() > 0.5:  # the other orientation is the more probable one: the pivot
         exchanged, probability = ~exchanged, 1 - probability

@@ -62,9 +62,13 @@ class Gaussian:
 
 @dataclass(frozen=True, eq=False)
 class Mixture:
-    """Gaussians at distinct modes with their evidence weights."""
+    """Gaussians at distinct modes with their evidence weights, times the walls of the priors.
+
+    With walls the density is not normalised, which importance weights do not need.
+    """
 
     parts: tuple[Gaussian, ...]
+    walls: Array | None = None  # where the priors give slopes a sign
 
     @property
     def weights(self) -> Array:
@@ -78,14 +82,28 @@ class Mixture:
         return max(self.parts, key=lambda g: g.log_evidence)
 
     def sample(self, rng: np.random.Generator, count: int) -> Array:
-        """Draws of the mixture in random order."""
-        counts = rng.multinomial(count, self.weights)
-        draws = [g.sample(rng, int(k)) for g, k in zip(self.parts, counts, strict=True)]
-        return rng.permutation(np.concatenate(draws))
+        """Draws in random order, each kept with the probability that the walls give it."""
+        kept: list[Array] = []
+        signs = 0 if self.walls is None else np.count_nonzero(self.walls)
+        for _ in range(KEPT_ROUNDS):
+            counts = rng.multinomial(count, self.weights)
+            draws = [g.sample(rng, int(k)) for g, k in zip(self.parts, counts, strict=True)]
+            z = rng.permutation(np.concatenate(draws))
+            if self.walls is None:
+                return z
+            kept.append(z[np.log(rng.random(count)) < log_walls(self.walls, z)])
+            if sum(map(len, kept)) >= count:
+                return np.concatenate(kept)[:count]
+        raise ModelError(
+            f"The priors give {signs} slope(s) a sign, and fewer than one draw in {KEPT_ROUNDS} of "
+            "the Gaussians of method='laplace' has them all. Use method='nuts', or give the signs "
+            "of fewer slopes."
+        )
 
     def logpdf(self, z: Array) -> Array:
         """Log density of the mixture."""
-        return logsumexp(self._logs(z), axis=0)
+        walls = 0.0 if self.walls is None else log_walls(self.walls, z)
+        return logsumexp(self._logs(z), axis=0) + walls
 
     def responsibilities(self, z: Array) -> Array:
         """Probability that each draw is of each part, ``(parts, draws)``."""
@@ -102,38 +120,13 @@ def log_walls(walls: Array, z: Array) -> Array:
     return log_ndtr(walls[known] * z[..., known]).sum(axis=-1)
 
 
-@dataclass(frozen=True, eq=False)
-class OneSided(Mixture):
-    """Gaussians times the walls of the priors; the density is not normalised."""
-
-    walls: Array
-
-    def sample(self, rng: np.random.Generator, count: int) -> Array:
-        """Draws of the Gaussians, each kept with the probability that the walls give it."""
-        kept = np.empty((0, self.walls.size))
-        for _ in range(KEPT_ROUNDS):
-            z = super().sample(rng, count)
-            kept = np.vstack([kept, z[np.log(rng.random(count)) < log_walls(self.walls, z)]])
-            if len(kept) >= count:
-                return kept[:count]
-        raise ModelError(
-            f"The priors give {np.count_nonzero(self.walls)} slope(s) a sign, and fewer than one "
-            f"draw in {KEPT_ROUNDS} of the Gaussians of method='laplace' has them all. Use "
-            "method='nuts', or give the signs of fewer slopes."
-        )
-
-    def logpdf(self, z: Array) -> Array:
-        """Log density up to a constant, which importance weights do not need."""
-        return super().logpdf(z) + log_walls(self.walls, z)
-
-
 def one_sided(density: LogDensity, mixture: Mixture) -> Mixture:
     """The mixture with the curvature behind the walls, where the priors give signs."""
     if not density.prior.wall.any():
         return mixture
     priors = {name: prior.unsigned() for name, prior in density.priors.items()}
     free = replace(density, priors=priors)
-    return OneSided(tuple(gaussian_near(free, g.mean) for g in mixture.parts), density.prior.wall)
+    return Mixture(tuple(gaussian_near(free, g.mean) for g in mixture.parts), density.prior.wall)
 
 
 def gaussian_at(density: LogDensity, start: Array) -> Gaussian:
