@@ -317,19 +317,26 @@ class Fit:
     ) -> pd.DataFrame:
         """Table of the parameters, π and c: `arviz.summary` of the draws, or the estimates for MAP.
 
+        Estimates are on the scale of the fit, and as ``a_original`` on that of your columns.
         ``var_names`` picks variables of the PyMC model. ``round_to`` is the number of digits, as
         many as the Monte-Carlo error allows by default; "none" leaves all.
         """
+        from bayes_lepu.result.tree import stored_groups
+
+        # The tree has the variables of a trace too, and needs the rows.
+        point = stored_groups(self)["map"] if self.is_point else None
+        available = self.tree["posterior"].to_dataset() if point is None else point
+        wanted = ["pi", "c", *self.spec.parameters, *self.spec.shape_rates, *self.priors]
+        wanted += [f"{v}_original" for v in wanted if self.is_point]
+        default = [v for v in dict.fromkeys(wanted) if v in available and v != "rates"]
+        names = summaries.checked_names(var_names, available) or default
         if self.is_point:
-            return summaries.estimate_table(self, var_names)
+            return summaries.estimate_table(available, names)
         import arviz as az
 
-        wanted = ("pi", "c", *self.spec.parameters, *self.spec.shape_rates, *self.priors)
-        available = self.tree["posterior"].data_vars
-        default = [v for v in dict.fromkeys(wanted) if v in available and v != "rates"]
         return az.summary(
             self.tree,
-            var_names=summaries.checked_names(var_names, available) or default,
+            var_names=names,
             ci_prob=summaries.interval_level(ci_prob),
             round_to=round_to,
         )

@@ -27,7 +27,7 @@ from bayes_lepu.result.numbers_in_words import (
     say_range,
     with_interval,
 )
-from bayes_lepu.verdict.forms import ORDER
+from bayes_lepu.verdict.forms import SAME_ROWS
 from bayes_lepu.verdict.identifiability import BY_AUDITS
 from bayes_lepu.verdict.labels import NOT_RANDOM
 from bayes_lepu.verdict.records import Aspect, Check, Identifiability
@@ -229,7 +229,8 @@ def _trust(fit: "Fit", verdict: Identifiability) -> str:
     text = BOTH_ORIENTATIONS
     if verdict.level == 2:
         text = "The order of the rows is reliable, the total is not."
-        if any(c.name == ORDER and c.status == "weak" for c in verdict.checks):
+        forms = None if verdict.evidence is None else verdict.evidence.forms
+        if forms is not None and forms.same < SAME_ROWS:
             text = (
                 "The order of all rows is reliable. The total, and which unlabelled rows come "
                 "first, are not: alternative models with the same fit disagree."
@@ -260,9 +261,9 @@ def _help(fit: "Fit", verdict: Identifiability) -> tuple[str, str, str]:
         return failed[0].remedy, call, "--chains 4"
     if curved := _curved(verdict):
         return curved[0].remedy, f"lepu.fit(X, l, class_learner={LEARNERS!r})", ""
-    if not verdict.offers:
+    offer, parts = verdict.offer, []
+    if offer is None or not offer.helps:
         return "", "", ""
-    offer, parts = min(verdict.offers, key=lambda r: not r.call), []
     if verdict.level == UNNAMED_LEVEL and offer.gap_after > offer.gap_before + 1:
         parts.append(
             f"one orientation would become {ratio(offer.gap_after)} times as likely as the other"
@@ -271,7 +272,8 @@ def _help(fit: "Fit", verdict: Identifiability) -> tuple[str, str, str]:
     now, then = (say_count(size * sd) for sd in (offer.sd_before, offer.sd_after))
     if now != then:
         parts.append(f"the total would be known to ±{then} instead of ±{now}")
-    return f"{offer.advice}: {' and '.join(parts)}.", offer.call, offer.flags
+    advice = f"Find out the true class of {offer.rows} rows that the library picks"
+    return f"{advice}: {' and '.join(parts)}.", offer.call, ""
 
 
 def _one(row: "pd.Series | dict[str, float]", level: float) -> str:

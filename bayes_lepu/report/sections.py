@@ -454,26 +454,17 @@ def _details(page: Page) -> list[Table]:
     found = []
     if verdict.evidence is not None and verdict.evidence.rivals:
         ranked = sorted(verdict.evidence.rivals, key=lambda r: -r.elpd)
-        rows = [[r.name, r.elpd, r.difference, r.se, r.reading, r.pi, r.pi_sd] for r in ranked]
-        columns = ["model", "elpd", "below the best", "se", "reading", "its π", "sd of its π"]
+        rows = [[r.name, r.elpd, r.pi, r.pi_sd] for r in ranked]
         note = (
             "elpd: expected log predictive density, the log likelihood at the maximum under a weak "
             "penalty less the effective number of parameters. A difference below "
             f"{LEAST_DIFFERENCE:g} or two standard errors shows nothing. Where a constant s "
             "predicts as well, take the simpler model."
         )
-        shown = pd.DataFrame(rows, columns=columns)
+        shown = pd.DataFrame(rows, columns=["model", "elpd", "its π", "sd of its π"])
         found.append(table("Other models of the same labels", shown, note=note))
     if len(verdict.figures):
         found.append(table("Figures that decide nothing", verdict.figures.rename_axis("figure")))
-    if verdict.offers:
-        columns = ["information", "how", "sd of π now", "sd of π then"]
-        columns += ["log-likelihood units for this orientation now", "then"]
-        asked = [
-            [r.text, r.call, r.sd_before, r.sd_after, r.gap_before, r.gap_after]
-            for r in verdict.offers
-        ]
-        found.append(table("What would help, in figures", pd.DataFrame(asked, columns=columns)))
     if fit.stats:
         health = fit.summary(round_to="none").sort_values("r_hat", ascending=False)
         note = "" if len(health) <= 40 else "The 40 largest R-hat are shown."

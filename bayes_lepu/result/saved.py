@@ -357,18 +357,17 @@ def _check_numbers(own: Mapping[str, Any], n: int, p: int) -> None:
     }
     if any(own[name].shape != shape for name, shape in shapes.items()):
         raise ValueError("arrays of its rows do not fit each other")
-    known = np.isnan(y) | (y == 0) | (y == 1)
-    numbers = (X.data if issparse(X) else X, own["weight"], own["center"], own["scale"])
-    usable = all(np.isfinite(values).all() for values in numbers) and known.all()
-    usable &= bool(((drawn >= 0) & (drawn < np.inf) | np.isnan(drawn)).all())  # NaN: not drawn
     masks = own["class_mask"].dtype == own["selection_mask"].dtype == bool
-    if not (usable and masks and (own["weight"] >= 0).all() and (own["scale"] > 0).all()):
+    numbers = (X.data if issparse(X) else X, own["weight"], own["center"], own["scale"])
+    possible = [
+        masks and all(np.isfinite(values).all() for values in numbers),
+        (np.isnan(y) | (y == 0) | (y == 1)).all(),
+        np.isin(own["labels"], (0, 1) if J == 1 else (0, 1, NOT_SHOWN)).all(),
+        ((drawn >= 0) & (drawn < np.inf) | np.isnan(drawn)).all(),  # NaN: not drawn
+        (own["weight"] >= 0).all() and own["weight"].sum() > 0 and (own["scale"] > 0).all(),
+    ]
+    if not all(possible):
         raise ValueError("numbers among its rows are impossible")
-    if not (
-        np.isin(own["labels"], (0, 1) if J == 1 else (0, 1, NOT_SHOWN)).all()
-        and own["weight"].sum() > 0
-    ):
-        raise ValueError("its labels or weights are impossible")
 
 
 # The file ------------------------------------------------------------------------------------

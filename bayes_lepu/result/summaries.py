@@ -17,11 +17,12 @@ from bayes_lepu.data.pu_data import PUData, Sums
 from bayes_lepu.errors import ModelError
 from bayes_lepu.links import Array
 from bayes_lepu.model.parameters import Parameters, mean_of, stack
-from bayes_lepu.priors.prior import INTERCEPTS, SLOPES
 from bayes_lepu.rows import UNKNOWN, Rows
 from bayes_lepu.suggestions import unknown
 
 if TYPE_CHECKING:
+    import xarray as xr
+
     from bayes_lepu.fitted import Fit
 
 BLOCK_CELLS = 2_000_000  # in memory at a time: 16 MB
@@ -186,35 +187,15 @@ def checked_names(
     return names if len(others) == len(there) else others
 
 
-def estimate_table(fit: "Fit", var_names: str | Sequence[str] | None) -> pd.DataFrame:
-    """One line per parameter: on the scale of the fit and on that of the user's columns."""
-    several = fit.data.n_annotators > 1
-    mean = coefficient_table(fit, None)["mean"]
-    scales = {scale: mean.xs(scale, level="scale") for scale in ("internal", "original")}
-    table = pd.DataFrame(scales)
-    table.index = [_variable(*key) for key in table.index]
-    table.loc["pi"] = fit.pi_draws[0]
-    scalars = {"c": fit.c_by_annotator[0] if several else fit.c_draws[0]}
-    draw = fit.draws.take(0)
-    scalars |= draw.rates(fit.spec.shape_rates)
-    scalars |= {} if draw.epsilon is None else {"epsilon": draw.epsilon}
-    for name, value in scalars.items():
-        if not several:
-            table.loc[name] = value
-            continue
-        for annotator, own in zip(fit.data.annotators, value, strict=True):
-            table.loc[f"{name}[{annotator}]"] = own
-    names = [str(i).split("[")[0] for i in table.index]
-    wanted = checked_names(var_names, names)
-    return table if wanted is None else table[[name in wanted for name in names]]
-
-
-def _variable(factor: str, feature: str) -> str:
-    """A slope or an intercept of ``t``, ``s`` or ``s[anna]`` as ArviZ names it: ``a[heat]``."""
-    slope = feature != "(intercept)"
-    inside = [factor[2:-1]] * ("[" in factor) + [feature] * slope
-    name = (SLOPES if slope else INTERCEPTS)[factor != "t"]
-    return f"{name}[{', '.join(inside)}]" if inside else name
+def estimate_table(variables: "xr.Dataset", names: Sequence[str]) -> pd.DataFrame:
+    """One line per entry of these variables of a point estimate, named as ArviZ does."""
+    found = {}
+    for name in names:
+        own = variables[name].isel(chain=0, draw=0)
+        for at in np.ndindex(own.shape):
+            labels = [str(own[dim].to_numpy()[i]) for dim, i in zip(own.dims, at, strict=True)]
+            found[f"{name}[{', '.join(labels)}]" if labels else name] = own.to_numpy()[at]
+    return pd.DataFrame({"mean": found})
 
 
 def summary_by_annotator(

@@ -9,6 +9,7 @@ columns. Of several annotators, ``l`` is whether anybody marked the row, and its
 of all labels of the row.
 """
 
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -188,7 +189,7 @@ def constant_group(d: PUData) -> xr.Dataset:
 
 
 class _Computed(BackendArray):
-    """An array (chain, draw), or (chain, draw, row, ...), behind a function of the first axes.
+    """An array (chain, draw) or (chain, draw, row) behind a function of its axes.
 
     Draws times rows can be more than a memory holds, and most of those who open a tree look at the
     parameters alone. This is how xarray's manual has arrays of files written ("How to add a new
@@ -204,9 +205,9 @@ class _Computed(BackendArray):
 
     def _pick(self, key: tuple[Any, ...]) -> Any:
         """Entries by one integer, slice or array per axis; only what is asked for is computed."""
-        wanted = [np.arange(n)[at] for n, at in zip(self.shape[:3], key, strict=False)]
+        wanted = [np.arange(n)[at] for n, at in zip(self.shape, key, strict=True)]
         asked = [np.atleast_1d(at) for at in wanted]
-        cells = int(np.prod([*(at.size for at in asked), *self.shape[3:]]))
+        cells = math.prod(at.size for at in asked)
         if cells > MAX_CELLS:
             raise ModelError(
                 f"These are {cells:.2g} numbers, more than the {MAX_CELLS:.2g} that are computed "
@@ -214,10 +215,7 @@ class _Computed(BackendArray):
                 "tree['log_likelihood']['l'].isel(obs=slice(1000)); lepu.compare does so itself."
             )
         values = self._entries(*asked)
-        at = [slice(None) if w.ndim else 0 for w in wanted] + list(key[3:])
-        for axis in reversed(range(len(at))):  # from the last, so that axes keep their numbers
-            values = values[(slice(None),) * axis + (at[axis],)]
-        return values
+        return values[tuple(slice(None) if w.ndim else 0 for w in wanted)]
 
 
 def computed(

@@ -5,34 +5,33 @@ says. It is traced from every materially different mode in both directions: each
 with π known to a small error. The π within 1.92 of the maximum are the likelihood's own 95 % set;
 where it is wide, a narrow posterior comes from the prior.
 
-Remedies are weighed by the sd of π they would leave and by the log likelihood with which the data
+An audit plan is weighed by the sd of π it would leave and by the log likelihood with which the data
 would then prefer this orientation to the other. An audited unlabelled row adds y | l = 0 ~
-Bernoulli(m), :math:`\operatorname{logit} m = \tau + \log(1-\Psi)`: information :math:`m(1-m) D D'`.
+Bernoulli(m), with D the slopes of logit m: information :math:`m(1-m) D D'`.
 """
 
 import warnings
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+from scipy.special import kl_div, logit
 
 from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.data.weights import evenly_spaced
-from bayes_lepu.engines.optimizers import lbfgs, optimise, part_of
+from bayes_lepu.engines.optimizers import lbfgs, part_of
 from bayes_lepu.links import Array, RowKind, sigmoid
 from bayes_lepu.model.compiled import collect
 from bayes_lepu.model.density import LogDensity
 from bayes_lepu.model.parameters import Parameters
 from bayes_lepu.model.spec import ModelSpec
 from bayes_lepu.priors.prior import INTERCEPTS, SLOPES, Prior
-from bayes_lepu.result.numbers_in_words import as_likely, share
 from bayes_lepu.rows import outside_moments
 from bayes_lepu.rows.factoring import inverse, solve
-from bayes_lepu.verdict.records import LIKELIHOOD_DROP, MODE_GAP, Remedy
+from bayes_lepu.verdict.records import LIKELIHOOD_DROP, Offer
 
 if TYPE_CHECKING:
     from bayes_lepu.verdict.evidence import Evidence
@@ -168,12 +167,6 @@ def with_known_pi(density: LogDensity, pi: float, error: float) -> LogDensity:
     return replace(density, data=replace(density.data, outside=outside))
 
 
-def climb(density: LogDensity, z: Array) -> Array:
-    """The mode near z: the curvature of a part of the rows sets the units of the steps."""
-    # Steps end at a hundredth of what a reader sees.
-    return lbfgs(density, z, curvature=part_of(density).logp_grad_info(z)[2], least=1e-4)
-
-
 def trace_profile(evidence: "Evidence") -> pd.DataFrame:
     """The profile from the labelled mode, the best swapped one and the best other one.
 
@@ -197,7 +190,8 @@ def trace_profile(evidence: "Evidence") -> pd.DataFrame:
 def _trace(density: LogDensity, peak: Peak) -> list[tuple[float, float]]:
     """Points (π, profile) from low to high π."""
     center, slope = logit_pi(density, peak.z)
-    sd = float(np.clip(delta_sd(part_of(density).logp_grad_info(peak.z)[2], slope), 0.01, 0.8))
+    curvature = part_of(density).logp_grad_info(peak.z)[2]
+    sd = float(np.clip(delta_sd(curvature, slope), 0.01, 0.8))
     step, points = min(0.5 * sd, 0.4), [(float(sigmoid(center)), peak.logp)]
     for direction in (-1.0, 1.0):
         z, top = peak.z, peak.logp
@@ -207,7 +201,11 @@ def _trace(density: LogDensity, peak: Peak) -> list[tuple[float, float]]:
             if abs(target) > 5.0:
                 break
             pi = float(sigmoid(target))
-            z = climb(with_known_pi(density, pi, 0.1 * sd * pi * (1 - pi)), z)
+            known = with_known_pi(density, pi, 0.1 * sd * pi * (1 - pi))
+            # One Hessian gives the units of all steps; π adds its own slope. Steps end at a
+            # hundredth of what a reader sees.
+            steep = logit_pi(density, z)[1] / (0.1 * sd)
+            z = lbfgs(known, z, curvature=curvature + np.outer(steep, steep), least=1e-4)
             value = density.logp(z)
             points.append((float(sigmoid(logit_pi(density, z)[0])), value))
             top = max(top, value)
@@ -263,145 +261,43 @@ def power_scaling(evidence: "Evidence") -> pd.DataFrame:
     return pd.DataFrame(found, index=pd.Index(names))
 
 
-# Remedies -------------------------------------------------------------------------------------
+# The audit plan -------------------------------------------------------------------------------
 
 AUDITED = 50  # rows that a person checks in an afternoon
-AUDITS = f"{AUDITED} audited rows"
-YOURS = "YOUR_FIGURE"
 UNSURE = 0.01  # no single audit is taken to refute an answer by more than log 100
 
 
-def weigh_remedies(evidence: "Evidence") -> tuple[Remedy, ...]:
-    """The offers, the most helpful first: for the orientation where that is open, else for π."""
-    fit, data, local, offers = evidence.fit, evidence.data, evidence.local, []
-    if fit.spec.certain:
-        return ()
+def weigh_audit(evidence: "Evidence") -> Offer | None:
+    """What the true class of `AUDITED` unlabelled rows would change."""
+    fit, local = evidence.fit, evidence.local
+    if fit.spec.certain or not np.any(evidence.data.kind == RowKind.UNLABELLED):
+        return None
     before, gap, other = sd_pi(evidence), exchange_gap(evidence), exchanged_peak(evidence)
-    ratio = before / max(local.sd(), 1e-300)
-
-    def offer(
-        name: str, after: float, more: float, text: str, advice: str, call: str, flags: str = ""
-    ) -> None:
-        gap_after = gap + more
-        text = f"{text}: {_change(before, after, gap, gap_after)}."
-        offers.append(Remedy(name, before, after, gap, gap_after, text, advice, call, flags))
-
-    if np.any(data.kind == RowKind.UNLABELLED):
-        offer(
-            AUDITS,
-            ratio * local.sd(audit_information(evidence)),
-            0.0 if other is None else _audited_gap(evidence, other),
-            f"{AUDITED} audited unlabelled rows",
-            f"Find out the true class of {AUDITED} rows that the library picks",
-            f"plan = fit.suggest_audit({AUDITED})",
-        )
-    if fit.spec.has_selection and fit.density.can_exchange and data.selection_mask.sum() > 1:
-        # The column that is most of t and least of s; whether it enters s only the user knows.
-        point, inside = evidence.peaks[0].point, np.flatnonzero(data.selection_mask)
-        j = int(inside[np.argmax(np.abs(point.a[inside]) - np.abs(point.alpha[inside]))])
-        name, by_formulas = fit.feature_names[j], data.encoding.design is not None
-        left = [c for c in np.array(fit.feature_names)[data.selection_mask].tolist() if c != name]
-        all_enter = data.selection_mask.all()
-        listed = f"[c for c in fit.feature_names if c != {name!r}]" if all_enter else repr(left)
-        known = set(left) <= set(data.user_columns) and "," not in "".join(left)
-        alpha, fixed = fit.density.blocks.alpha.start, np.zeros_like(local.total)
-        at = alpha + int(data.selection_mask[:j].sum())
-        fixed[at, at] = 1e6 * max(float(local.total[at, at]), 1.0)  # α_j known to be 0
-        offer(
-            f"{name} not in s",
-            ratio * local.sd(fixed),
-            _masked_gap(evidence, j, other) - (0.0 if other is None else gap),
-            f"If you know that {name} cannot influence the labelling, leave it out of "
-            "selection_features=",
-            f"Can {name} influence who gets a label? If you know that it cannot, say so",
-            ""
-            if by_formulas
-            else f"lepu.fit(X, l, model={fit.spec.name!r}, selection_features={listed})",
-            f"--selection-features {quote(','.join(left))}" if known and not by_formulas else "",
-        )
-    if np.isnan(data.outside[0, 0]):  # a figure that was brought already is not asked for
-        # 0.02, a survey's, or about a tenth of a rare class, one digit.
-        error = min(0.02, float(f"{max(evidence.pi, 1e-9) / 10:.0e}"))
-        offer(
-            "class prior known",
-            before * error / float(np.hypot(before, error)),
-            0.0 if other is None else _known_gap(evidence, other, error),
-            f"The class prior known from elsewhere to ±{error:g}",
-            f"Bring the share of positives from elsewhere, good to ±{error:g} (a figure of "
-            f"your own, not this fit's {evidence.pi:.3g})",
-            # No number there: the fit's own, pasted, would count as evidence from outside.
-            f"fit.update(class_prior=({YOURS}, {error:g}))",
-            f"--class-prior {YOURS},{error:g}",
-        )
-    open_naming = gap < MODE_GAP[0]
-    offers.sort(key=lambda r: -r.gap_after if open_naming else r.sd_after)
-    # Audits rest on nothing that somebody has to assert, so they come first where they help.
-    return tuple(sorted(offers, key=lambda r: not (r.helps and r.name == AUDITS)))
+    after = before * local.sd(audit_information(evidence)) / max(local.sd(), 1e-300)
+    more = 0.0 if other is None else _audited_gap(evidence, other)
+    return Offer(AUDITED, before, after, gap, gap + more)
 
 
 def audit_information(evidence: "Evidence") -> Array:
     """Expected information of `AUDITED` random audits of unlabelled rows, in the coordinates."""
-    data, density, spec = evidence.data, evidence.fit.density, evidence.fit.spec
-    X = data.X[data.kind == RowKind.UNLABELLED]
-    X = X[evenly_spaced(len(X), 40_000)]  # enough for a mean
-    point = evidence.inside(evidence.point)
-    m, psi, ones = point.missed(X), point.s(X), np.column_stack([X, np.ones(len(X))])
-    not_psi = np.maximum(1 - psi, 1e-12)
-    rise = np.exp(spec.propensity.logs(point.omega(X), point.log_w)[2])
-    log_t, log_not_t, log_slope = spec.of_class.logs(point.tau(X), spec.of_class.log_rates())
-    D = np.column_stack(
-        [
-            np.exp(log_slope - log_t - log_not_t)[:, None] * ones,
-            (-rise / not_psi)[:, None] * ones,
-            np.full(len(X), -float(point.gamma)),
-            float(point.lam) * psi / not_psi,
-            np.zeros(len(X)),  # of false marks: an audit of an unlabelled row says little
-        ]
-    )[:, density.layout.free]
-    out, k = np.zeros((density.dim, density.dim)), len(density.layout.free)
-    out[:k, :k] = (AUDITED / len(X)) * (D * (m * (1 - m))[:, None]).T @ D
-    return out
+    density, z, h = evidence.fit.density, evidence.local.z, 1e-5
+    X = evidence.data.X[evidence.data.kind == RowKind.UNLABELLED]
+    X = X[evenly_spaced(len(X), 2_000)]  # a mean of these is good to a percent
+
+    def log_odds(z: Array) -> Array:
+        return logit(np.clip(density.unpack(z).missed(X), 1e-12, 1 - 1e-12))
+
+    m = density.unpack(z).missed(X)
+    slopes = [(log_odds(z + e) - log_odds(z - e)) / (2 * h) for e in h * np.eye(density.dim)]
+    D = np.column_stack(slopes)
+    return (AUDITED / len(X)) * (D * (m * (1 - m))[:, None]).T @ D
 
 
 def _audited_gap(evidence: "Evidence", other: Peak) -> float:
     """Expected log likelihood ratio of `AUDITED` audits against the swapped answer."""
     data, points = evidence.weak.data, (evidence.peaks[0].point, other.point)
     among = (data.kind == RowKind.UNLABELLED) & (data.weight > 0)
-    X, weights = data.X[among], data.weight[among]
-    m, q = (np.clip(point.missed(X), UNSURE, 1 - UNSURE) for point in points)
-    divergence = m * np.log(m / q) + (1 - m) * np.log((1 - m) / (1 - q))
-    return AUDITED * float(weights @ divergence) / max(float(weights.sum()), 1e-300)
-
-
-def _masked_gap(evidence: "Evidence", column: int, other: Peak | None) -> float:
-    """Log likelihood ratio of this orientation to the other with the column left out of s."""
-    if other is None:
-        return np.inf
-    mask = evidence.data.selection_mask.copy()
-    mask[column] = False
-    density, peaks = evidence.weak.with_masks(evidence.weak.data.class_mask, mask), []
-    for peak in (evidence.peaks[0], other):
-        start = replace(evidence.inside(peak.point), alpha=peak.point.alpha * mask)
-        peaks.append(optimise(density, density.pack(start)))
-    here, there = peaks
-    if not evidence.differ(density.unpack(here.z), density.unpack(there.z)):
-        return np.inf  # without the column the other orientation has no mode of its own
-    return here.logp - there.logp
-
-
-def _known_gap(evidence: "Evidence", other: Peak, error: float) -> float:
-    """Log likelihood the swapped answer loses when π is known to be near this answer's value."""
-    pi = float(sigmoid(logit_pi(evidence.weak, evidence.peaks[0].z)[0]))
-    known = with_known_pi(evidence.weak, pi, error)
-    return other.logp - known.logp(climb(known, other.z))
-
-
-def _change(before: float, after: float, gap: float, gap_after: float) -> str:
-    words = f"sd of π {share(before, 3)} → {share(after, 3)}"
-    if not np.isfinite(gap):
-        return words
-    if not np.isfinite(gap_after):
-        return f"{words}, no answer with exchanged factors left (now {as_likely(gap)})"
-    if as_likely(gap) == as_likely(gap_after):
-        return words + ", nothing new about which factor is which"
-    return f"{words}, this orientation {as_likely(gap_after)} (now {as_likely(gap)})"
+    m, q = (np.clip(point.missed(data.X[among]), UNSURE, 1 - UNSURE) for point in points)
+    return AUDITED * float(
+        np.average(kl_div(m, q) + kl_div(1 - m, 1 - q), weights=data.weight[among])
+    )

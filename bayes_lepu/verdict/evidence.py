@@ -36,17 +36,16 @@ from bayes_lepu.verdict.class_prior import (
     sd_pi,
     trace_profile,
     weak_density,
-    weigh_remedies,
+    weigh_audit,
 )
-from bayes_lepu.verdict.forms import FormRange, form_range, panel_range
-from bayes_lepu.verdict.records import Remedy
+from bayes_lepu.verdict.forms import FormRange, form_range
+from bayes_lepu.verdict.records import Offer
 from bayes_lepu.verdict.rivals import (
     Bend,
-    ColumnScores,
     Rival,
     compare_rivals,
     measure_bend,
-    score_columns,
+    refuted,
 )
 
 if TYPE_CHECKING:
@@ -54,7 +53,7 @@ if TYPE_CHECKING:
 
 WEAK_DEFAULTS = (*SLOPES, *INTERCEPTS)  # priors that a penalty leaves flat or too weak
 MAX_DIM = 300  # coordinates up to which dense curvature is affordable
-SEARCH_ROWS = 20_000  # so that the search does not grow with the rows
+SEARCH_ROWS = 5_000  # a search finds the modes; where they are exactly, all rows show
 JUDGED_ROWS = 100_000  # the likelihood's own answer is sharp long before
 JUDGED_LABELS = 5_000  # marked rows that are kept, where there are as many
 MATERIAL = 0.05  # RMS difference of t that makes another mode another answer
@@ -328,31 +327,26 @@ class Evidence:
         return compare_rivals(self) if self.one_and_small else ()
 
     @cached_property
-    def columns(self) -> ColumnScores | None:
-        """Whether the columns act in straight lines."""
-        return score_columns(self) if self.one_and_small else None
-
-    @cached_property
     def forms(self) -> FormRange | None:
         """The class prior over other models that predict the labels as well, or better."""
         if self.data.is_sparse or not (self.several or self.small):
             return None
-        found = panel_range(self) if self.several else form_range(self)
+        found = form_range(self)
         choice, bend = self.fit.choice, self.bend
         if found is None:
             return None
         pi = [] if choice is None else [other.pi for other in choice.as_good]
         pi += [bend.pi] if bend is not None and bend.curved else []
-        if self.rivals and self.rivals[0].refuted:  # then the model that is not is to go by too
-            best = max(self.rivals[1:], key=lambda r: r.elpd)
+        if refuted(self):  # then the model that is not is to go by too
+            best = self.rivals[1]
             pi += [best.pi - 2 * best.pi_sd, best.pi + 2 * best.pi_sd]
         low, high = min([found.low, *pi]), max([found.high, *pi])
         return replace(found, low=max(low, 0.0), high=min(high, 1.0))
 
     @cached_property
-    def remedies(self) -> tuple[Remedy, ...]:
-        """What more information would change."""
-        return weigh_remedies(self) if self.one_and_small else ()
+    def offer(self) -> Offer | None:
+        """What auditing some rows would change."""
+        return weigh_audit(self) if self.one_and_small else None
 
     @cached_property
     def figures(self) -> pd.DataFrame | None:

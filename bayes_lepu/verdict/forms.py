@@ -4,10 +4,9 @@ Every alternative is the row formula at a point of its flat order, :math:`E z + 
 
 .. math:: L_i = \sum_k w_{ik}\, L_i(\theta_k), \qquad t = \kappa F(a \cdot x + b),
 
-refitted from the answer at hand under the weak ridge. The class gets other links F, a ceiling κ
-below one, squares and products of the columns that stand out; marks may be false at a small rate;
-and s may follow the class's own score where the model keeps columns out of it, or be lower for
-doubtful positives, at the same h.
+refitted from the answer at hand under the weak ridge. The class gets other links F and a ceiling κ
+below one; marks may be false at a small rate; and s may follow the class's own score where the
+model keeps columns out of it, or be lower for doubtful positives, at the same h.
 
 Several annotators are taken to mark independently given x and the class. Other forms of marking:
 rows that are harder for all of them (more positives are missed by all), one who copies another or
@@ -47,6 +46,7 @@ from bayes_lepu.rows import (
     loglik_grad,
     loglik_grad_info,
     make_point,
+    make_rows,
     row_slopes,
     row_terms,
 )
@@ -69,7 +69,6 @@ from bayes_lepu.verdict.records import (
     passed_if,
     relative,
 )
-from bayes_lepu.verdict.rivals import Term
 
 if TYPE_CHECKING:
     from bayes_lepu.verdict.evidence import Evidence
@@ -79,7 +78,6 @@ TOP = 100  # rows that somebody looks through in a sitting
 SAME_ROWS = 0.5  # share of the first rows below which two forms send one to other rows
 SPREAD = 5.0  # times as many missed positives at the upper end: the total is not known then
 FORM_RANGE = "form range"
-ORDER = "order under other forms"
 
 # One alternative, refitted --------------------------------------------------------------------
 
@@ -98,8 +96,7 @@ class Form:
     ``false_marks`` is the rate of marks on negative rows, None where every annotator's is
     estimated; ``rise`` by how much the log odds of s rise with one sd of the class's predictor, by
     the columns that the model keeps out of s. With a ``floor``, s = floor + (1 - 2 floor) t.
-    ``terms`` join the class's predictor, ``slopes`` lets the columns of the class enter every s,
-    and ``parts`` makes the rows a mixture.
+    ``slopes`` lets the columns of the class enter every s, and ``parts`` makes the rows a mixture.
     """
 
     name: str
@@ -107,7 +104,6 @@ class Form:
     false_marks: float | None = 0.0
     rise: float = 0.0
     floor: float = 0.0
-    terms: tuple[Term, ...] = ()
     slopes: bool = False
     parts: Callable[[Rows], Parts] | None = None
 
@@ -220,10 +216,7 @@ class Refit:
     @classmethod
     def of(cls, problem: Problem, form: Form) -> "Refit":
         """The form at the answer at hand."""
-        rows, start, p = problem.rows, problem.start, len(problem.start.a)
-        if form.terms:
-            more = np.column_stack([term.values(rows.X) for term in form.terms])
-            rows = rows._replace(X=np.ascontiguousarray(np.hstack([rows.X, more])))
+        rows, start = problem.rows, problem.start
         to, at_hand = (LINK_SCALES.get(f.of_class.link.name, 1.0) for f in (form, problem))
         where, scale = flat_order(rows), to / at_hand
         mask = problem.class_mask if form.slopes else problem.selection_mask
@@ -231,18 +224,18 @@ class Refit:
         first, offset, precision = np.zeros((3, where.size))
         free = np.zeros(where.size, dtype=bool)
         at, is_free = where.entries(first), where.entries(free)
-        at.a[:p], at.b[...] = scale * start.a, scale * start.b
-        is_free.a[:p], is_free.a[p:], is_free.b[...] = problem.class_mask, True, True
+        at.a[...], at.b[...] = scale * start.a, scale * start.b
+        is_free.a[...], is_free.b[...] = problem.class_mask, True
         ridge = where.entries(precision)
         ridge.a[...], ridge.alpha[...] = (WEAK_SLOPE_SCALE * scale) ** -2, WEAK_SLOPE_SCALE**-2
         if form.floor:
             free_rates, link = [], LOGISTIC
             rates = np.log([[form.floor, form.floor, 1 - 2 * form.floor]])
         else:
-            at.alpha[:, :p], at.beta[...] = start.alpha, start.beta
-            is_free.alpha[:, :p], is_free.beta[...] = mask, True
-            along = start.a / max(float((problem.rows.X @ start.a).std()), 1e-12)
-            where.entries(offset).alpha[:, :p] = np.where(mask, 0.0, form.rise * along)
+            at.alpha[...], at.beta[...] = start.alpha, start.beta
+            is_free.alpha[...], is_free.beta[...] = mask, True
+            along = start.a / max(float((rows.X @ start.a).std()), 1e-12)
+            where.entries(offset).alpha[...] = np.where(mask, 0.0, form.rise * along)
             ratios = (rates - rates[:, 2:])[:, free_rates]
             at.uv[:, free_rates] = np.clip(ratios, -LARGEST, LARGEST)
             is_free.uv[:, free_rates] = True
@@ -295,10 +288,14 @@ class Refit:
         return 0.5 * float(self.precision @ z**2) - value, self.precision * z - self.E.T @ grad
 
     def units(self, z: Array) -> Array:
-        """Steps in which the curvature is one; of several annotators the coordinates themselves."""
+        """Steps of about curvature one; of several annotators the coordinates themselves."""
         if len(self.rows.labels) > 1:
             return np.eye(len(z))
-        info = loglik_grad_info(self.rows, self.links, self.point(z))[2]
+        # Of many rows every k-th: the units need the shape of the curvature only.
+        rows, k = self.rows, max(1, len(self.rows.X) // max(2_000, 10 * len(z)))
+        labels, weight = rows.labels[:, ::k].T, k * rows.weight[::k]
+        some = make_rows(rows.X[::k], labels, known=rows.known[::k], weight=weight)
+        info = loglik_grad_info(some, self.links, self.point(z))[2]
         curvature = self.E.T @ info @ self.E + np.diag(self.precision)
         size = np.sqrt(np.maximum(np.diag(curvature), 1e-8))
         # Some directions have no curvature at all: a thousandth is added.
@@ -366,7 +363,119 @@ class Refit:
         return {**own, "pi": pi, "c": own["c"] * own["pi"] / max(pi, 1e-300), "missed": missed}
 
 
+# The list of them -----------------------------------------------------------------------------
+
+FALSE_MARKS = (0.02, 0.05)  # rates that go unnoticed in a table somebody looked through
+CEILINGS = (0.9, 0.8)
+RISES = (0.5, 1.0, 2.0)  # of the log odds of a constant s, over one sd of the class's predictor
+FLOORS = (0.05, 0.1, 0.2)  # of an s that follows t, from s = floor to s = 1 - floor
+DOUBTFUL = "doubtful positives marked half as often"
+INDEPENDENT = "annotators independent"
+SPREADS = (0.5, 1.0, 1.5, 2.0)  # sd of the shared difficulty, in log odds of being marked
+HARD = (0.2, -3.0)  # share of the positives that are harder, and by how much
+SKIPPED = (0.25, 0.5, 0.8, 0.95)  # shares of the rows marked by another one that an annotator skips
+COPIED = (0.25, 0.5)  # shares of the rows that one annotator copies
+FEW = 2.5  # labels per row that cannot tell a difficulty from a link of the class
+
+Groups = list[list[Form]]  # in a group each form is a little further from the fitted one
+
+
+def list_forms(own: Form, *, kept_out: bool) -> Groups:
+    """All forms of one annotator, the fitted one first (``kept_out``: columns of t not in s).
+
+    Those with more and more false marks stand together.
+    """
+    curve = own.of_class
+    shapes = [own, *other_links(curve)]
+    shapes += [Form(f"ceiling {top:g}", ceiling(top)) for top in CEILINGS]
+    forms = [[shape, *(
+        replace(shape, name=f"{shape.name}, {rate:.0%} false marks", false_marks=rate)
+        for rate in FALSE_MARKS
+    )] for shape in shapes]  # fmt: skip
+    if kept_out:
+        forms += [[rising(curve, k)] for k in RISES]
+        forms += [[Form(f"s = {f:g} + {1 - 2 * f:g} t", curve, floor=f)] for f in FLOORS]
+    return forms
+
+
+def other_links(own: Factor, ending: str = "") -> list[Form]:
+    """The links that the class does not have."""
+    return [Form(name + ending, curve) for name, curve in CURVES.items() if curve is not own]
+
+
+def rising(own: Factor, k: float) -> Form:
+    """Clear cases are marked more readily."""
+    return Form(f"s rises with t's score by {k:g} per sd", own, rise=k)
+
+
+def shared_difficulty(spread: float, curve: Factor, name: str = "") -> Form:
+    """A difficulty of this sd that all annotators share, by Gauss–Hermite quadrature."""
+    u, w = roots_hermitenorm(9)  # more nodes change π in the fourth digit
+    name = name or f"shared difficulty {spread:g}, {curve.name} class"
+    return Form(name, curve, parts=shifted(spread * u, w / w.sum()))
+
+
+def list_panel_forms(own: Form, problem: Problem, pair: tuple[int, int]) -> Groups:
+    """All forms of several annotators, the fitted one first; ``pair`` are those who agree most.
+
+    Where the fit has false marks, all forms have them.
+    """
+    (share, shift), curve, labels = HARD, own.of_class, problem.rows.labels
+    hard = shifted(np.array([0.0, shift]), np.array([1 - share, share]))
+    forms = [Form("some rows hard", curve, parts=hard)]
+    if (labels >= 0).sum() < FEW * labels.shape[1]:
+        tails = [CURVES[name] for name in ("probit", "cauchit") if CURVES[name] is not curve]
+        forms += [shared_difficulty(u, tail) for tail in tails for u in SPREADS[1:]]
+    for order in (pair, pair[::-1]):
+        for k in COPIED:
+            forms.append(Form(f"{k:.0%} copied", curve, parts=dependent(*order, k, skips=False)))
+    if len(labels) < FEW:  # of many, no single one who skips rows moves π
+        for j, i in permutations(range(len(labels)), 2):
+            for k in SKIPPED:
+                name = f"{j + 1} skips {k:.0%} of the rows marked by {i + 1}"
+                forms.append(Form(name, curve, parts=dependent(j, i, k, skips=True)))
+    forms += other_links(curve, " class")
+    if not problem.selection_mask.any():
+        forms.append(Form("propensities vary with x", curve, slopes=True))
+    if np.any(problem.class_mask & ~problem.selection_mask):
+        forms += [rising(curve, k) for k in RISES[:2]]
+    spreads = [shared_difficulty(u, curve, f"shared difficulty {u:g}") for u in SPREADS]
+    groups = [[own], spreads, *([form] for form in forms)]
+    if own.false_marks is None:
+        return [[replace(form, false_marks=None) for form in group] for group in groups]
+    return [*groups, [Form("marks at random", curve, false_marks=None)]]
+
+
+def refit_forms(
+    problem: Problem, *, kept_out: bool = False, false_marks: bool = False
+) -> list[Refit]:
+    """All forms, the fitted one first: each climbs from where that one ends."""
+    several = len(problem.rows.labels) > 1
+    name = INDEPENDENT if several else problem.of_class.name
+    own = Form(name, problem.of_class, false_marks=None if false_marks else 0.0)
+    first = problem.refit(own)
+    problem = replace(problem, start=first.point(first.z))
+    if several:
+        return problem.refit_all(list_panel_forms(own, problem, most_alike(first)))
+    return problem.refit_all(list_forms(own, kept_out=kept_out))
+
+
+def most_alike(refit: Refit) -> tuple[int, int]:
+    """The two annotators who agree most beyond what the independent form expects."""
+    marked, shown = refit.rows.labels == 1, refit.rows.labels >= 0
+    # The slope in ω is the residual of a mark, weighed by the probability of a positive row.
+    off = np.where(shown, refit.slopes()[0][:-1], 0.0) * np.sqrt(refit.rows.weight)
+    scale = np.sqrt(np.maximum((off**2).sum(axis=1), 1e-12))
+    alike = off @ off.T / np.outer(scale, scale)
+    alike[~((marked.astype(int) @ marked.T.astype(int)) > 0)] = -1.0
+    np.fill_diagonal(alike, -np.inf)
+    one, other = np.unravel_index(int(alike.argmax()), alike.shape)
+    return int(one), int(other)
+
+
 # The range over all of them -------------------------------------------------------------------
+
+WIDE = 1.96  # sd of π to either side of every form of marking
 
 
 @dataclass(frozen=True, eq=False)
@@ -374,9 +483,9 @@ class FormRange:
     """The class prior over all models that predict the labels as well, from low to high.
 
     ``table`` has a row per form, the fitted one first: below (log-likelihood units below the best
-    form; of several annotators one more for every parameter more), pi, c, kept; of one annotator
-    top (share of the 100 unlabelled rows most likely to be positive that are the same), of several
-    sd (of pi). ``missed`` has P(y=1 | x, l=0) by every form kept, of the ``rows`` used.
+    form; of several annotators one more for every parameter more), pi, c, kept, top (share of the
+    100 unlabelled rows most likely to be positive that are the same), of several sd (of pi).
+    ``missed`` has P(y=1 | x, l=0) by every form kept, of the ``rows`` used.
     """
 
     table: pd.DataFrame
@@ -398,84 +507,73 @@ class FormRange:
         """How far the fitted model's own form lies below the best one."""
         return float(self.table["below"].iloc[0])
 
+    @property
+    def same(self) -> float:
+        """Least share of the first rows that a form kept has in common with the fitted one."""
+        return float(self.kept["top"].min())
 
-def compared(
-    refits: Sequence["Refit"], *more: dict[str, Any], penalty: float = 0.0
-) -> pd.DataFrame:
-    """Figures of the forms, the fitted one first; ``penalty`` units for every parameter."""
+
+def compared(refits: Sequence[Refit], *more: dict[str, Any]) -> pd.DataFrame:
+    """Figures of the forms, the fitted one first, with P(y=1 | x, l=0) of every row."""
+    several = len(refits[0].rows.labels) > 1
     records = [{"form": refit.form.name, **refit.figures()} for refit in refits]
     table = pd.DataFrame([*records, *more]).set_index("form")
-    sizes = np.array([refit.z.size for refit in refits] + [0] * len(more))
-    loglik = table.pop("loglik") - penalty * sizes
+    loglik = table.pop("loglik")
+    if several:
+        loglik = loglik - [float(refit.z.size) for refit in refits]
+        table["sd"] = [refit.sd() for refit in refits]
     table.insert(0, "below", loglik.max() - loglik)
     table["kept"] = (table["below"] <= AS_WELL) | (np.arange(len(table)) == 0)
+    first, *_ = tops = [set(np.argsort(-m)[:TOP]) for m in table["missed"]]
+    table["top"] = [len(first & top) / max(len(first), 1) for top in tops]
     return table
 
 
-FALSE_MARKS = (0.02, 0.05)  # rates that go unnoticed in a table somebody looked through
-CEILINGS = (0.9, 0.8)
-RISES = (0.5, 1.0, 2.0)  # of the log odds of a constant s, over one sd of the class's predictor
-FLOORS = (0.05, 0.1, 0.2)  # of an s that follows t, from s = floor to s = 1 - floor
-DOUBTFUL = "doubtful positives marked half as often"
-
-
-def list_forms(own: Factor, terms: tuple[Term, ...], *, kept_out: bool) -> list[list[Form]]:
-    """All forms, the fitted model's ``own`` first (``kept_out``: columns of t do not enter s).
-
-    Those with more and more false marks stand together.
-    """
-    shapes = [Form(own.name, own)]
-    shapes += [Form(name, curve) for name, curve in CURVES.items() if curve is not own]
-    shapes += [Form(f"ceiling {top:g}", ceiling(top)) for top in CEILINGS]
-    if terms:
-        shapes.append(Form("with " + ", ".join(t.name for t in terms), own, terms=terms))
-    forms = [[shape, *(
-        replace(shape, name=f"{shape.name}, {rate:.0%} false marks", false_marks=rate)
-        for rate in FALSE_MARKS
-    )] for shape in shapes]  # fmt: skip
-    if kept_out:
-        forms += [[Form(f"s rises with t's score by {k:g} per sd", own, rise=k)] for k in RISES]
-        forms += [[Form(f"s = {f:g} + {1 - 2 * f:g} t", own, floor=f)] for f in FLOORS]
-    return forms
-
-
 def form_range(evidence: "Evidence") -> FormRange | None:
-    """Refit every form to one annotator's labels and keep those that predict them as well."""
-    own, columns, ends = evidence.peaks[0], evidence.columns, evidence.likelihood_range
-    known = evidence.propensity.fixed is not None
-    if ends is None or known or own.point.epsilon is not None:
-        return None  # fitted false marks are themselves one of the forms
-    data, mask = evidence.data, evidence.data.class_mask & ~evidence.data.selection_mask
-    problem = Problem.of(evidence.weak.data, evidence.inside(own.point), evidence.propensity)
-    kept_out = not evidence.propensity.has_predictor or bool(mask.any())
-    terms = () if columns is None else columns.named
-    refits = problem.refit_all(list_forms(problem.of_class, terms, kept_out=kept_out))
-    table = compared(refits, *([{"form": DOUBTFUL, **refits[0].doubtful()}] if kept_out else []))
-    missed = np.stack(table.pop("missed").tolist())
-    first, *_ = tops = [set(np.argsort(-m)[:TOP]) for m in missed]
-    table["top"] = [len(first & top) / max(len(first), 1) for top in tops]
-    # The fitted form with and without false marks.
-    here = max(r.loglik for r in refits if r.form.name.startswith(problem.of_class.name + ","))
-    gap = max(here, refits[0].loglik) - _other_naming(evidence, problem)
-    pi = share_positive(own.point, evidence.weak.data)
-    kept = table.loc[table["kept"], "pi"]
-    low = float(kept.min()) - max(pi - ends[0], 0.0)
-    high = float(kept.max()) + max(ends[1] - pi, 0.0)
-    low = max(low, min(float(np.average(data.l, weights=data.weight)), float(kept.min())))
-    moved = not low - ROUNDING <= evidence.pi <= high + ROUNDING
-    if not evidence.fit.is_point:
-        shifts, own_ends = kept - kept.iloc[0], interval(evidence.pi_given_naming)
-        low = min(low, own_ends[0] + float(shifts.min()))
-        high = max(high, own_ends[1] + float(shifts.max()))
-    return FormRange(
-        table,
-        max(low, 0.0),
-        min(high, 1.0),
-        len(problem.rows.X),
-        missed[table["kept"].to_numpy()],
-        moved,
-        gap,
-    )
+    """Refit every form and keep those that predict the labels as well."""
+    fit, several, ends = evidence.fit, evidence.several, evidence.likelihood_range
+    propensity, data, moved, gap = evidence.propensity, evidence.data, False, np.inf
+    known = propensity.fixed is not None or fit.spec.false_marks  # false marks are one of the forms
+    if not several and (ends is None or known):
+        return None
+    point = middle_of(evidence) if several else evidence.inside(evidence.peaks[0].point)
+    problem = Problem.of(evidence.weak.data, point, propensity)
+    kept_out = bool(np.any(data.class_mask & ~data.selection_mask)) or not propensity.has_predictor
+    refits = refit_forms(problem, kept_out=kept_out, false_marks=fit.spec.false_marks)
+    doubtful = [{"form": DOUBTFUL, **refits[0].doubtful()}] if kept_out and not several else []
+    table = compared(refits, *doubtful)
+    kept = table[table["kept"]]
+    if several:
+        # The refits have a weak ridge instead of the fit's priors: the fit's own answer counts too.
+        low, high = interval(fit.pi_draws)
+        low = min(low, float((kept["pi"] - WIDE * kept["sd"]).min()))
+        high = max(high, float((kept["pi"] + WIDE * kept["sd"]).max()))
+    else:
+        # The fitted form with and without false marks.
+        like_own = [r for r in refits if r.form.name.split(",")[0] == refits[0].form.name]
+        gap = max(r.loglik for r in like_own) - _other_naming(evidence, problem)
+        assert ends is not None
+        pi, of_forms = share_positive(evidence.peaks[0].point, evidence.weak.data), kept["pi"]
+        least = min(float(np.average(data.l, weights=data.weight)), float(of_forms.min()))
+        low = max(float(of_forms.min()) - max(pi - ends[0], 0.0), least)
+        high = float(of_forms.max()) + max(ends[1] - pi, 0.0)
+        moved = not low - ROUNDING <= evidence.pi <= high + ROUNDING
+        if not fit.is_point:
+            shifts, own = of_forms - of_forms.iloc[0], interval(evidence.pi_given_naming)
+            low = min(low, own[0] + float(shifts.min()))
+            high = max(high, own[1] + float(shifts.max()))
+    missed, rows = np.stack(kept["missed"].tolist()), len(problem.rows.X)
+    shown = table.drop(columns="missed")
+    return FormRange(shown, max(low, 0.0), min(high, 1.0), rows, missed, moved, gap)
+
+
+def middle_of(evidence: "Evidence") -> Parameters:
+    """Medians of the draws: a few wild ones of an approximation would carry the means away."""
+    draws = evidence.fit.draws
+    arrays = {name: getattr(draws, name) for name in ARRAYS}
+    middle = {name: np.median(v, axis=0) for name, v in arrays.items() if v is not None}
+    middle["log_w"] = middle["log_w"] - logsumexp(middle["log_w"], axis=-1, keepdims=True)
+    return evidence.standardised(replace(draws, **middle, pooling={}))
 
 
 def _other_naming(evidence: "Evidence", problem: Problem) -> float:
@@ -497,100 +595,6 @@ def _other_naming(evidence: "Evidence", problem: Problem) -> float:
         if here > there:  # the refit did not find its way back
             found.append(refit.loglik)
     return max(found)
-
-
-# Several annotators ---------------------------------------------------------------------------
-
-INDEPENDENT = "annotators independent"
-SPREADS = (0.5, 1.0, 1.5, 2.0)  # sd of the shared difficulty, in log odds of being marked
-HARD = (0.2, -3.0)  # share of the positives that are harder, and by how much
-SKIPPED = (0.25, 0.5, 0.8, 0.95)  # shares of the rows marked by another one that an annotator skips
-COPIED = (0.25, 0.5)  # shares of the rows that one annotator copies
-FEW = 2.5  # labels per row that cannot tell a difficulty from a link of the class
-WIDE = 1.96  # sd of π to either side of every form's own
-
-
-def shared_difficulty(spread: float, curve: Factor, name: str = "") -> Form:
-    """A difficulty of this sd that all annotators share, by Gauss–Hermite quadrature."""
-    u, w = roots_hermitenorm(9)  # more nodes change π in the fourth digit
-    name = name or f"shared difficulty {spread:g}, {curve.name} class"
-    return Form(name, curve, parts=shifted(spread * u, w / w.sum()))
-
-
-def list_panel_forms(problem: Problem, pair: tuple[int, int]) -> list[list[Form]]:
-    """All forms but the fitted one; ``pair`` are the annotators who agree most."""
-    (share, shift), own, labels = HARD, problem.of_class, problem.rows.labels
-    others = {name: curve for name, curve in CURVES.items() if curve is not own}
-    spreads = [shared_difficulty(u, own, f"shared difficulty {u:g}") for u in SPREADS]
-    hard = shifted(np.array([0.0, shift]), np.array([1 - share, share]))
-    forms = [Form("some rows hard", own, parts=hard)]
-    if (labels >= 0).sum() < FEW * labels.shape[1]:
-        tails = [others[name] for name in ("probit", "cauchit") if name in others]
-        forms += [shared_difficulty(u, curve) for curve in tails for u in SPREADS[1:]]
-    for order in (pair, pair[::-1]):
-        forms += [
-            Form(f"{k:.0%} copied", own, parts=dependent(*order, k, skips=False)) for k in COPIED
-        ]
-    if len(labels) < FEW:  # of many, no single one who skips rows moves π
-        for j, i in permutations(range(len(labels)), 2):
-            for k in SKIPPED:
-                name = f"{j + 1} skips {k:.0%} of the rows marked by {i + 1}"
-                forms.append(Form(name, own, parts=dependent(j, i, k, skips=True)))
-    forms += [Form(f"{name} class", curve) for name, curve in others.items()]
-    if not problem.selection_mask.any():
-        forms.append(Form("propensities vary with x", own, slopes=True))
-    if np.any(problem.class_mask & ~problem.selection_mask):
-        forms += [Form(f"s rises with t's score by {k:g} per sd", own, rise=k) for k in RISES[:2]]
-    return [spreads, *([form] for form in forms)]
-
-
-def panel_forms(problem: Problem, *, false_marks: bool = False) -> pd.DataFrame:
-    """Figures of every form, refitted from the answer at hand, as `FormRange.table`.
-
-    Where the fit has false marks, all forms have them.
-    """
-    first = problem.refit(
-        Form(INDEPENDENT, problem.of_class, false_marks=None if false_marks else 0.0)
-    )
-    problem = replace(problem, start=first.point(first.z))
-    groups = list_panel_forms(problem, most_alike(first))
-    if false_marks:
-        groups = [[replace(form, false_marks=None) for form in forms] for forms in groups]
-    else:
-        groups.append([Form("marks at random", problem.of_class, false_marks=None)])
-    refits = [first, *problem.refit_all(groups)]
-    return compared(refits, penalty=1.0).assign(sd=[refit.sd() for refit in refits])
-
-
-def most_alike(refit: Refit) -> tuple[int, int]:
-    """The two annotators who agree most beyond what the independent form expects."""
-    marked, shown = refit.rows.labels == 1, refit.rows.labels >= 0
-    # The slope in ω is the residual of a mark, weighed by the probability of a positive row.
-    off = np.where(shown, refit.slopes()[0][:-1], 0.0) * np.sqrt(refit.rows.weight)
-    scale = np.sqrt(np.maximum((off**2).sum(axis=1), 1e-12))
-    alike = off @ off.T / np.outer(scale, scale)
-    alike[~((marked.astype(int) @ marked.T.astype(int)) > 0)] = -1.0
-    np.fill_diagonal(alike, -np.inf)
-    one, other = np.unravel_index(int(alike.argmax()), alike.shape)
-    return int(one), int(other)
-
-
-def panel_range(evidence: "Evidence") -> FormRange:
-    """π over all forms of marking that predict the labels as well, and with its own width."""
-    # Medians: a few wild draws of an approximation would carry the means away.
-    fit, draws = evidence.fit, evidence.fit.draws
-    arrays = {name: getattr(draws, name) for name in ARRAYS}
-    middle = {name: np.median(v, axis=0) for name, v in arrays.items() if v is not None}
-    middle["log_w"] = middle["log_w"] - logsumexp(middle["log_w"], axis=-1, keepdims=True)
-    point = evidence.standardised(replace(draws, **middle, pooling={}))
-    problem = Problem.of(evidence.weak.data, point, fit.spec.propensity)
-    table = panel_forms(problem, false_marks=fit.spec.false_marks)
-    kept, (low, high) = table[table["kept"]], interval(fit.pi_draws)
-    # The refits have a weak ridge instead of the fit's priors: the fit's own answer counts too.
-    low = min(low, float((kept["pi"] - WIDE * kept["sd"]).min()))
-    high = max(high, float((kept["pi"] + WIDE * kept["sd"]).max()))
-    missed, rows = np.stack(kept["missed"].tolist()), len(problem.rows.X)
-    return FormRange(table.drop(columns="missed"), max(low, 0.0), min(high, 1.0), rows, missed)
 
 
 # Checks ---------------------------------------------------------------------------------------
@@ -632,20 +636,17 @@ def check_forms(evidence: "Evidence") -> list[Check]:
         status = "weak"
     text = f"{len(kept)} of {len(found.table)} {what} predict the labels as well; over them π is "
     text += f"{share(found.low)} to {share(found.high)}"
-    if several:
-        text += ": " + ", ".join(f"{share(pi)} ({name})" for name, pi in kept["pi"].items()) + "."
-    else:
-        least = float(kept["top"].min())
-        text += f", c {kept['c'].min():.2f} to {kept['c'].max():.2f}, and {least:.0%} or more of "
-        text += f"the {TOP} likeliest missed rows are the same."
+    text += f", c {kept['c'].min():.2f} to {kept['c'].max():.2f}, and {found.same:.0%} or more of "
+    text += f"the {TOP} likeliest missed rows are the same."
     text += judged_on(found.rows, evidence.data.n)
     text += f" In rows: {few:.0f} to {many:.0f} missed positives." if wide else ""
     width["consequence"] = f"{what} that predict the labels as well disagree about it"
     if found.moved:
-        text += f" The penalty or prior put the estimate, {share(evidence.pi)}, where no form has "
-        text += "it."
-        width["consequence"] = "the penalty or prior of this fit moved it out of what the labels "
-        width["consequence"] += "leave"
+        text += (
+            f" The penalty or prior put the estimate, {share(evidence.pi)}, where no form has it."
+        )
+        moved = "the penalty or prior of this fit moved it out of what the labels leave"
+        width["consequence"] = moved
     remedy = TOO_ALIKE if several else LEVEL_REMEDY
     how: dict[str, Any] = {"threshold": "width of π {}", "status": status} | width
     checks = [graded(FORM_RANGE, found.high - found.low, bounds, text, remedy, **how)]
@@ -670,23 +671,6 @@ def check_forms(evidence: "Evidence") -> list[Check]:
     )
     if several:
         return checks
-    order = passed_if(least >= SAME_ROWS)
-    # Only a better form can refute the order: from 8 units behind it, the fitted one says nothing.
-    if order == "failed" and found.own_gap <= 8.0:
-        order = "weak"
-    checks.append(
-        Check(
-            ORDER,
-            order,
-            least,
-            f"at least {SAME_ROWS:.0%} of the first {TOP} rows the same",
-            f"Of the {TOP} open rows that are most likely positive, {least:.0%} or more are the "
-            "same under every form that predicts the labels as well.",
-            "Audit some of these rows, or fit the form that the labels prefer.",
-            (Aspect.RANKING,),
-            consequence="a form that predicts the labels better names other rows",
-        )
-    )
     gap = found.naming_gap
     if np.isfinite(gap):
         text = f"If some marks were false, the factors exchanged would be {worse(gap)}."

@@ -27,7 +27,7 @@ CHECKS: list[Callable[[Evidence], Iterable[Check]]] = [
     separation.check_ranking,
     rivals.check_constancy,
     labels.check_labels,
-    rivals.check_columns,
+    rivals.check_along_t,
     forms.check_forms,
     labels.check_knowledge,
     labels.check_audits,
@@ -69,9 +69,9 @@ def diagnose(fit: "Fit") -> Identifiability:
         sentence(evidence, checks, level),
         carriers(evidence, checks, level, by_audits=by_audits),
         tuple(checks),
-        evidence.remedies,
         separation.exchanged_pi(evidence) if level == 3 else None,
         pi_range(evidence, checks, audits),
+        evidence.offer,
         evidence,
     )
 

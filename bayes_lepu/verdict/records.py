@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import pandas as pd
 
 from bayes_lepu.links import Array
+from bayes_lepu.result.numbers_in_words import as_likely, share
 
 if TYPE_CHECKING:
     from bayes_lepu.verdict.evidence import Evidence
@@ -116,30 +117,39 @@ def settled(checks: Iterable[Check], aspect: Aspect) -> bool:
 
 
 @dataclass(frozen=True)
-class Remedy:
-    """What one more piece of information would change, computed from the fit.
+class Offer:
+    """What auditing some unlabelled rows would change, computed from the fit.
 
     ``sd`` is the standard deviation of π, ``gap`` the log-likelihood units by which the data prefer
-    this orientation (infinite without an answer with t and s swapped), now and then. ``call`` is a
-    line of Python that does it and ``flags`` the same as options of ``bayes-lepu fit``; they are
-    empty where there are none.
+    this orientation (infinite without an answer with t and s swapped), now and then.
     """
 
-    name: str
+    rows: int
     sd_before: float
     sd_after: float
     gap_before: float
     gap_after: float
-    text: str
-    advice: str = ""
-    call: str = ""
-    flags: str = ""
 
     @property
     def helps(self) -> bool:
         """Whether it removes a tenth of the sd, or adds a unit to the gap."""
         named = self.gap_after - self.gap_before if math.isfinite(self.gap_before) else 0.0
         return self.sd_after < 0.9 * self.sd_before or named > 1.0
+
+    @property
+    def call(self) -> str:
+        """The line of Python that picks the rows."""
+        return f"plan = fit.suggest_audit({self.rows})"
+
+    @property
+    def text(self) -> str:
+        """The change in a sentence."""
+        words = f"{self.rows} audited unlabelled rows: sd of π {share(self.sd_before, 3)} → "
+        words += share(self.sd_after, 3)
+        if math.isfinite(self.gap_before):
+            words += f", this orientation {as_likely(self.gap_after)} "
+            words += f"(now {as_likely(self.gap_before)})"
+        return f"{words}."
 
 
 @dataclass(frozen=True)
@@ -155,13 +165,15 @@ class Identifiability:
         The level in one sentence.
     carried_by : tuple of str
         What the conclusion rests on: data, parametric form, prior, orientation rule.
-    checks, remedies : tuple
-        All findings (`Check`), and what would help (`Remedy`), the most helpful first.
+    checks : tuple
+        All findings (`Check`), each with what would help.
     exchanged_pi : array or None
         At level 3: the draws of π with t and s swapped (one, of a point estimate).
     pi_range : tuple of float or None
         Range of π over all models that predict the labels as well, the orientation given, with
         the width of the likelihood and of the posterior. Level 1 is judged on it.
+    offer : Offer or None
+        What auditing some rows would change.
     evidence : Evidence or None
         What the checks computed; plots and report read it.
     """
@@ -170,9 +182,9 @@ class Identifiability:
     verdict: str
     carried_by: tuple[str, ...]
     checks: tuple[Check, ...]
-    remedies: tuple[Remedy, ...] = ()
     exchanged_pi: Array | None = None
     pi_range: tuple[float, float] | None = None
+    offer: Offer | None = None
     evidence: "Evidence | None" = None
 
     def to_frame(self) -> pd.DataFrame:
@@ -188,21 +200,14 @@ class Identifiability:
         kept = None if self.evidence is None else self.evidence.figures
         return pd.DataFrame(columns=["value", "meaning"]) if kept is None else kept
 
-    @property
-    def offers(self) -> list[Remedy]:
-        """The remedies that would help."""
-        return [r for r in self.remedies if r.helps]
-
     def __str__(self) -> str:
         lines = [f"Level {self.level}: {self.verdict}", f"Rests on: {', '.join(self.carried_by)}."]
         for check in self.checks:
             if check.status in ("failed", "weak"):
                 lines.append(f"  [{check.status}] {check.name}: {check.text}")
                 lines += [f"      -> {check.remedy}"] if check.remedy else []
-        if self.level > 1 and self.offers:
-            lines.append("What would help:")
-            for offer in self.offers:
-                lines += [f"  {offer.text}", *([f"      {offer.call}"] if offer.call else [])]
+        if self.level > 1 and self.offer is not None and self.offer.helps:
+            lines += [f"What would help: {self.offer.text}", f"      {self.offer.call}"]
         return "\n".join(lines)
 
     __repr__ = __str__  # without everything that the checks computed

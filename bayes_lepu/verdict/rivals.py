@@ -1,4 +1,4 @@
-r"""The fitted model against richer ones on the same labels: curves, and whether s varies.
+r"""The fitted model against richer ones on the same labels: a curved class, and whether s varies.
 
 *Curved class*, asked before anything is said of the annotator: two straight factors follow a curved
 class by giving each a part of it. The fitted model is compared with the same model on a learned
@@ -7,12 +7,12 @@ no steep annotator is taken for a curve, the straight class has the better of it
 of weak ones, and a model whose s is constant is joined by SPM on both sides. Copies of a row are
 counted, since a classifier trained on one knows the label of the other.
 
-*Columns*, by a score test: with g and I gradient and expected information of the log likelihood at
-its maximum, θ the model's own coordinates and q those of terms that the model leaves out,
+*s along t*, by a score test: with g and I gradient and expected information of the log likelihood
+at its maximum, θ the model's own coordinates and q how far s follows t's score by other columns,
 
 .. math:: U = g_q - I_{q\theta} I_{\theta\theta}^{-1} g_\theta, \qquad
           V = I_{qq} - I_{q\theta} I_{\theta\theta}^{-1} I_{\theta q}, \qquad
-          U' V^{-1} U \sim \chi^2 .
+          U^2 / V \sim \chi^2_1 .
 
 *Varying s*, by the log likelihood at the maximum of the weak density less the effective number of
 parameters (J: expected information of the data, P: precision of the weak ridge), which approximates
@@ -22,15 +22,13 @@ constant the slopes α mean nothing, and it exceeds its nominal 95 % point in up
 """
 
 import warnings
-from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from itertools import combinations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import pandas as pd
-from scipy.special import chdtrc
+from numpy.typing import NDArray
+from scipy.special import chdtrc, logit
 
 from bayes_lepu.choosing import FOLDS, Compared, classes_to_compare, held_out_rows
 from bayes_lepu.data.learned import AUTO_LEARNERS, can_learn
@@ -40,7 +38,7 @@ from bayes_lepu.engines.map import fit_map
 from bayes_lepu.engines.optimizers import optimise
 from bayes_lepu.engines.search import constant_starts
 from bayes_lepu.errors import ConvergenceError, LepuWarning
-from bayes_lepu.links import Array, RowKind, sigmoid
+from bayes_lepu.links import Array, sigmoid
 from bayes_lepu.model import get_model
 from bayes_lepu.model.density import LogDensity
 from bayes_lepu.model.row_sums import row_terms
@@ -50,6 +48,7 @@ from bayes_lepu.result.numbers_in_words import UNITS
 from bayes_lepu.rows import (
     CERTAIN_LINK,
     Links,
+    Rows,
     flat_order,
     loglik_grad_info,
 )
@@ -115,7 +114,10 @@ def measure_bend(evidence: "Evidence") -> Bend | None:
         ]
         if weak:  # these priors let s be steep
             models += [(spec, weak_density(spec, part).priors) for spec in specs]
-        found = [held_out_rows(spec, compared, priors, seed) for spec, priors in models]
+        # The fit has found the mode of its own model on its own columns.
+        known = compared is plain and not evidence.several
+        start = {own.name: evidence.point} if known else {}
+        found = [held_out_rows(m, compared, prior, seed, start.get(m.name)) for m, prior in models]
         return max(found, key=lambda one: float(one[0] @ compared.part.weight))
 
     straight, _ = best_of(plain, weak=not evidence.several)
@@ -149,186 +151,71 @@ def check_bend(evidence: "Evidence") -> list[Check]:
     ]
 
 
-# Squares, products and t's own score ----------------------------------------------------------
+# t's own score in s ---------------------------------------------------------------------------
 
-# Five tests are made; at .002 each, one straight data set in a hundred is called curved.
-P_VALUE = 0.002
-
-
-class Question(NamedTuple):
-    """What the model leaves out, and what is said where it acts after all."""
-
-    what: str
-    consequence: str
-    remedy: str  # ends with the strongest term where there are several
-    aspect: Aspect = Aspect.LABELS
+P_VALUE = 0.002  # one straight data set in five hundred is doubted by chance
+ALONG = "s along t"
 
 
-QUESTIONS = {
-    f"curves of {factor}": Question(
-        f"Squares and products of the columns in {factor}",
-        f"the columns do not act on {factor} in straight lines",
-        "Add the squares or products as columns, for example ",
-    )
-    for factor in "ts"
-} | {
-    "link of t": Question(
-        "The square of t's own predictor",
-        "the labels contradict the logistic form of t",
-        "Read π as its range over other forms, and audit rows (y=).",
-    ),
-    "s along t": Question(
-        "t's own score in s",
-        "positives that are more obvious are marked more often than this model allows",
-        "Let all columns enter s (model='spm' or 'psychm', selection_features=), or audit rows "
-        "(y=).",
-        Aspect.LEVEL,
-    ),
-}
+def check_along_t(evidence: "Evidence") -> list[Check]:
+    """Whether s follows t's own score by the columns that the model keeps out of it."""
+    data, propensity = evidence.data, evidence.propensity
+    inside = data.selection_mask & propensity.has_predictor
+    if not evidence.one_and_small or propensity.fixed is not None:
+        return []
+    if not np.any(data.class_mask & ~inside):
+        return []
+    # Beyond, every departure is significant, however small.
+    part = evidence.weak.data.evenly(50_000).as_rows
+    p = score_along_t(evidence, part, inside)
+    # Columns that are kept out of s name the factors, as long as they stay out of it.
+    names_too = evidence.fit.orientation.settled_by == "columns"
+    return [
+        Check(
+            ALONG,
+            passed_if(p >= P_VALUE),
+            p,
+            f"p at least {P_VALUE:g}",
+            f"t's own score in s would improve the fit with p = {p:.2g}."
+            + judged_on(len(part.X), data.n),
+            "Let all columns enter s (model='spm' or 'psychm', selection_features=), or audit rows "
+            "(y=).",
+            (Aspect.LEVEL, *([Aspect.ORIENTATION] if names_too else [])),
+            "passed",
+            "positives that are more obvious are marked more often than this model allows",
+        )
+    ]
 
 
-class Term(NamedTuple):
-    """The product of two columns (a square where they are the same)."""
-
-    name: str
-    first: int
-    second: int
-
-    def values(self, X: Array) -> Array:
-        """The standardised product."""
-        v = X[:, self.first] * X[:, self.second]
-        return (v - v.mean()) / max(float(v.std()), 1e-12)
-
-    def enough_marks(self, X: Array, marked: Array) -> bool:
-        """Whether no cell of two columns of two values is too thin to be judged."""
-        cells, at = np.unique(X[:, [self.first, self.second]], axis=0, return_inverse=True)
-        # With five marks in each of four cells, one more or less is chance and no curve.
-        return len(cells) > 4 or bool(np.bincount(at, weights=marked).min() >= 5)
-
-
-class ColumnScores(NamedTuple):
-    """Scores of what the model leaves out."""
-
-    z: dict[str, "pd.Series[float]"]  # by question: the standardised efficient score of each term
-    p_values: dict[str, float]  # by question
-    named: tuple[Term, ...]  # the terms of t that stand out, the strongest first
-    rows: int  # that were used
-
-
-def score_columns(evidence: "Evidence") -> ColumnScores:
-    """The four questions at the maximum of the weak density."""
-    data, point = evidence.weak.data, evidence.inside(evidence.peaks[0].point)
-    # Beyond, every curve is significant, however small.
-    part, propensity = data.evenly(50_000).as_rows, evidence.propensity
-    X, tau, marked = part.X, point.tau(part.X), part.labels[0] == 1
-    names, size = data.feature_names, np.abs(evidence.peaks[0].point.a)
-    size = size + np.abs(evidence.peaks[0].point.alpha)
-    # Squares and products of the ten columns that matter most.
-    best = np.sort(np.argsort(-size, kind="stable")[:10]).tolist()
-    terms = [Term(f"{names[j]}²", j, j) for j in best]
-    terms += [Term(f"{names[i]}·{names[j]}", i, j) for i, j in combinations(best, 2)]
-    terms = [t for t in terms if t.enough_marks(X, marked)]
-    z = (tau - tau.mean()) / max(float(tau.std()), 1e-12)
-    more = np.column_stack([*(t.values(X) for t in terms), z**2 - 1])
-    rows = part._replace(X=np.ascontiguousarray(np.hstack([X, more])))
-    where, p, m = flat_order(rows), X.shape[1], more.shape[1]
-    varies, nothing = propensity.has_predictor, np.zeros(m)
-    alpha, beta, rates = np.append(point.alpha, nothing), point.beta, point.log_w
+def score_along_t(evidence: "Evidence", rows: Rows, inside: NDArray[np.bool_]) -> float:
+    """The p value of the score test at the maximum of the weak density."""
+    point, propensity = evidence.inside(evidence.peaks[0].point), evidence.propensity
+    varies = propensity.has_predictor
+    where = flat_order(rows)
     if not varies:  # a constant s as a logistic one with α = 0, so that slopes of s have a score
-        c = float(np.clip(point.s(X[:1])[0], 1e-9, 1 - 1e-9))
-        alpha, beta, rates = 0 * alpha, np.log(c) - np.log1p(-c), CERTAIN_LINK
-    wide = replace(point, a=np.append(point.a, nothing), alpha=alpha, beta=beta, log_w=rates)
+        c = np.clip(point.s(rows.X[:1])[0], 1e-9, 1 - 1e-9)
+        point = replace(point, alpha=0 * point.alpha, beta=logit(c), log_w=CERTAIN_LINK)
     links = Links(propensity.link, point.of_class.link)
-    _, grad, info = loglik_grad_info(rows, links, wide.point)
-
-    own = np.zeros(where.size, dtype=bool)
-    free, of_s = where.entries(own), where.of_selection(0).start
-    free.a[:p], free.b[...] = data.class_mask, True
-    free.alpha[:, :p], free.beta[...] = data.selection_mask & varies, propensity.fixed is None
+    _, grad, info = loglik_grad_info(rows, links, point.point)
+    own, along = np.zeros(where.size, dtype=bool), np.zeros(where.size)
+    free = where.entries(own)
+    free.a[...], free.b[...] = evidence.data.class_mask, True
+    free.alpha[...], free.beta[...] = inside, True
     if varies:
         free.uv[:, list(propensity.coordinate_rates)] = True
-    unit = np.eye(where.size)
-    directions = {"curves of t": unit[:, p : p + m - 1], "link of t": unit[:, p + m - 1 : p + m]}
-    if varies:
-        directions["curves of s"] = unit[:, of_s + p : of_s + p + m - 1]
-    along = np.zeros((where.size, 1))
-    along[of_s : of_s + p, 0] = np.where(varies & data.selection_mask, 0.0, point.a)
-    if propensity.fixed is None and along.any():
-        directions["s along t"] = along
-    p_values, scores = {}, {}
-    for question, E in directions.items():
-        p_values[question], stat = _p_value(*efficient_scores(grad, info, own, E))
-        labels = [t.name for t in terms] if "curves" in question else [""]
-        scores[question] = pd.Series(stat, index=labels)
-    first = scores["curves of t"].to_numpy()
-    order = np.argsort(-np.abs(first))[:3]  # handed on to be refitted
-    stands_out = chdtrc(1, first**2) * (m - 1) < P_VALUE
-    named = tuple(terms[i] for i in order if stands_out[i])
-    if not named and p_values["curves of t"] < P_VALUE:
-        named = tuple(terms[i] for i in order)
-    return ColumnScores(scores, p_values, named, len(X))
+    where.entries(along).alpha[...] = np.where(inside, 0.0, point.a)
+    U, V = efficient_score(grad, info, own, along)
+    if V <= 1e-8 * along @ info @ along:  # the model's own terms nearly span the direction
+        return 1.0
+    return float(chdtrc(1, U**2 / V))
 
 
-def efficient_scores(grad: Array, info: Array, own: Array, E: Array) -> tuple[Array, Array, Array]:
-    """Scores of the directions E with the model's own projected out: U, V, and V's own share."""
-    I_own = info[np.ix_(own, own)]
-    I_out = (info @ E)[own]
-    fitted = solve(I_own, np.column_stack([I_out, grad[own]]))
-    U = E.T @ grad - I_out.T @ fitted[:, -1]
-    full = E.T @ info @ E
-    V = full - I_out.T @ fitted[:, :-1]
-    return U, (V + V.T) / 2, np.diag(V) / np.maximum(np.diag(full), 1e-300)
-
-
-def _p_value(U: Array, V: Array, share: Array) -> tuple[float, Array]:
-    """The smaller of the joint p and of Bonferroni's, doubled, and every term's z."""
-    use = share > 1e-8  # else a term has hardly any information of its own
-    z = np.where(use, U / np.sqrt(np.maximum(np.diag(V), 1e-300)), 0.0)
-    if not use.any():
-        return 1.0, z
-    single = float(chdtrc(1, np.max(z**2))) * int(use.sum())
-    if use.sum() == 1:
-        return min(single, 1.0), z
-    root = np.sqrt(np.diag(V)[use])
-    scaled = V[np.ix_(use, use)] / root / root[:, None]
-    values, vectors = np.linalg.eigh(np.clip(np.nan_to_num(scaled), -1.0, 1.0))
-    # Directions that the model's own terms nearly span say nothing.
-    clear = values > 1e-6
-    inner = vectors[:, clear].T @ (U[use] / root)
-    joint = float(chdtrc(int(clear.sum()), float(np.sum(inner**2 / values[clear]))))
-    return min(2 * min(single, joint), 1.0), z
-
-
-def check_columns(evidence: "Evidence") -> list[Check]:
-    """One record for every question."""
-    found, checks = evidence.columns, []
-    if evidence.too_large:
-        how: dict[str, Any] = {"text": evidence.too_large, "bears_on": (Aspect.LABELS,)}
-        return [Check("curves of t", "not computed", needs="passed", **how)]
-    for name, p in () if found is None else found.p_values.items():
-        assert found is not None
-        scores, question = found.z[name], QUESTIONS[name]
-        if scores.empty:  # all products of two columns have cells that are too thin
-            continue
-        strongest = str(scores.abs().idxmax())
-        text = f"{question.what} would improve the fit with p = {p:.2g}"
-        text += f"; the strongest is {strongest}." if strongest else "."
-        # Columns that are kept out of s name the factors, as long as they stay out of it.
-        names_too = name == "s along t" and evidence.fit.orientation.settled_by == "columns"
-        checks.append(
-            Check(
-                name,
-                passed_if(p >= P_VALUE),
-                p,
-                f"p at least {P_VALUE:g}",
-                text + judged_on(found.rows, evidence.data.n),
-                question.remedy + (f"{strongest}." if strongest else ""),
-                bears_on=(question.aspect, *([Aspect.ORIENTATION] if names_too else [])),
-                needs="passed",
-                consequence=question.consequence,
-            )
-        )
-    return checks
+def efficient_score(grad: Array, info: Array, own: Array, along: Array) -> tuple[float, float]:
+    """Score of a direction with the model's own coordinates projected out, and its variance."""
+    out = (info @ along)[own]
+    fitted = solve(info[np.ix_(own, own)], np.column_stack([out, grad[own]]))
+    U, V = along @ grad - out @ fitted[:, 1], along @ info @ along - out @ fitted[:, 0]
+    return float(U), float(V)
 
 
 # A varying s ----------------------------------------------------------------------------------
@@ -336,85 +223,68 @@ def check_columns(evidence: "Evidence") -> list[Check]:
 LEAST_DIFFERENCE = 4.0  # log-likelihood units: below that two models predict alike
 PER_COLUMN = 2.0  # the same for every column that the user named: by chance in one of twenty
 STARTS = 6  # of SPM as a rival: its maximum is then found in all of the simulations
-ANOTHER = "Fit model='scar', 'spm' or 'psychm'."
 
 
 @dataclass(frozen=True, eq=False)
 class Rival:
     """One model at the maximum of its weak density.
 
-    ``elpd`` is the expected log predictive density of all rows, and ``rows`` the share of every row
-    in it, before its weight; ``difference`` is that of the best model minus this one's, with its
-    standard error; ``pi_sd`` is the sd of π by the delta method.
+    ``elpd`` is the expected log predictive density of all rows, ``rows`` the share of every row in
+    it, before its weight, and ``pi_sd`` the sd of π by the delta method.
     """
 
     name: str
-    spec: ModelSpec = field(repr=False)
     elpd: float
-    difference: float
-    se: float
     pi: float
     pi_sd: float
     rows: Array = field(repr=False)
 
-    @property
-    def refuted(self) -> bool:
-        """Whether the best model predicts the labels better."""
-        return self.difference > max(LEAST_DIFFERENCE, 2 * self.se)
-
-    @property
-    def reading(self) -> str:
-        """What the difference shows."""
-        if self.difference == 0:
-            return "predicts the labels best"
-        return "predicts the labels worse" if self.refuted else "no worse than chance allows"
-
-
-def compare_rivals(evidence: "Evidence") -> tuple[Rival, ...]:
-    """The fit's own model (first) and those it is compared with."""
-    own, data = evidence.fit.spec, evidence.weak.data
-    found = {own.name: (evidence.weak, max(evidence.peaks, key=lambda p: p.logp).z)}
-    # Where unmarked rows are known to be positive, naive is out of the question.
-    names = [] if np.any(evidence.data.kind == RowKind.MISSED) else ["naive"]
-    names += ["scar"] if own.has_selection else ["scar", "spm"]
-    for name in names:
-        if name != own.name:
-            spec = replace(get_model(name), false_marks=own.false_marks)
-            density = weak_density(spec, data)
-            with suppress(ConvergenceError):  # weights of 1e9 leave some models without a mode
-                found[name] = density, _best(density)
-    return ranked(found)
-
-
-def _best(density: LogDensity) -> Array:
-    """The coordinates of the maximum of a rival's weak density."""
-    if density.spec.has_selection:
-        rng = np.random.default_rng(0)
-        with warnings.catch_warnings():  # about the orientation, which no rival is asked for
-            warnings.simplefilter("ignore", LepuWarning)
-            found = fit_map(density.spec, density.data, density.priors, n_starts=STARTS, rng=rng)
-        return found.modes[0].z
-    starts = [np.zeros(density.dim)]
-    if density.spec.n_rates:
-        starts = [density.pack(p) for p in constant_starts(density.data)]
-    return max((optimise(density, z) for z in starts), key=lambda o: o.logp).z
-
-
-def ranked(found: Mapping[str, tuple[LogDensity, Array]]) -> tuple[Rival, ...]:
-    """Models at a maximum of their weak density, against the best of them."""
-    records = {}
-    for name, (density, z) in found.items():
+    @classmethod
+    def at(cls, density: LogDensity, z: Array) -> "Rival":
+        """The model of a weak density at its maximum."""
         data, total, (q, slope) = density.data, density.logp_grad_info(z)[2], logit_pi(density, z)
         effective = float(np.trace(solve(total, total - density.prior_precision(z))))
         rows = row_terms(density.unpack(z), data)[0] - effective / float(data.kind_weights.sum())
         pi, elpd = float(sigmoid(q)), total_and_error(rows, data.weight)[0]
-        records[name] = elpd, pi, pi * (1 - pi) * delta_sd(total, slope), rows
-    *_, best = max(records.values(), key=lambda record: record[0])
-    return tuple(
-        Rival(name, found[name][0].spec, elpd, *total_and_error(best - rows, data.weight), pi, sd,
-              rows)
-        for name, (elpd, pi, sd, rows) in records.items()
-    )  # fmt: skip
+        sd = pi * (1 - pi) * delta_sd(total, slope)
+        return cls(density.spec.name, elpd, pi, sd, rows)
+
+
+def compare_rivals(evidence: "Evidence") -> tuple[Rival, ...]:
+    """The fit's own model, and SPM where its s is constant, else SCAR."""
+    own, data = evidence.fit.spec, evidence.weak.data
+    top = max(evidence.peaks, key=lambda p: p.logp)
+    spec = replace(get_model("spm" if own.constant else "scar"), false_marks=own.false_marks)
+    found, density = [Rival.at(evidence.weak, top.z)], weak_density(spec, data)
+    with suppress(ConvergenceError):  # weights of 1e9 leave some models without a mode
+        found.append(Rival.at(density, _best(density)))
+    return tuple(found)
+
+
+def _best(density: LogDensity) -> Array:
+    """The coordinates of the maximum of a rival's weak density."""
+    if not density.spec.has_selection:
+        starts = [density.pack(point) for point in constant_starts(density.data)]
+        return max((optimise(density, z) for z in starts), key=lambda o: o.logp).z
+    rng = np.random.default_rng(0)
+    with warnings.catch_warnings():  # about the orientation, which no rival is asked for
+        warnings.simplefilter("ignore", LepuWarning)
+        found = fit_map(density.spec, density.data, density.priors, n_starts=STARTS, rng=rng)
+    return found.modes[0].z
+
+
+def lead_of_own(evidence: "Evidence") -> tuple[float, float]:
+    """By how much the fit's own model predicts the labels better than its rival, and the error."""
+    own, rival = evidence.rivals
+    return total_and_error(own.rows - rival.rows, evidence.weak.data.weight)
+
+
+def refuted(evidence: "Evidence") -> bool:
+    """Whether the rival predicts the labels better than the fit's own model."""
+    if len(evidence.rivals) < 2:
+        return False
+    lead, error = lead_of_own(evidence)
+    return -lead > max(LEAST_DIFFERENCE, 2 * error)
 
 
 def check_constancy(evidence: "Evidence") -> list[Check]:
@@ -428,14 +298,11 @@ def check_constancy(evidence: "Evidence") -> list[Check]:
         return []  # audited rows leave no room for s < 1
     if not text and bend is not None and bend.curved and evidence.data.learned is None:
         text = "The class bends; ask again once it may."
-    own, *others = (None,) if text else evidence.rivals
-    # SCAR is compared with the richer model, whose s varies; all others with SCAR.
-    fit_for_it = [r for r in others if r.spec.constant != spec.constant and not r.spec.certain]
-    if own is None or not fit_for_it:
-        text = text or "The model to compare with has no mode on these data."
+    if not text and len(evidence.rivals) < 2:
+        text = "The model to compare with has no mode on these data."
+    if text:
         return [Check("constancy of s", "not computed", text=text, **how)]
-    rival = fit_for_it[0]
-    ahead, se = total_and_error(own.rows - rival.rows, evidence.weak.data.weight)
+    ahead, se = lead_of_own(evidence)
     bound = max(LEAST_DIFFERENCE, 2 * se)
     if evidence.fit.options.selection_features is not None:
         # Which columns s may follow is then known, and a constant s is an ordinary null hypothesis.
@@ -456,10 +323,10 @@ def check_constancy(evidence: "Evidence") -> list[Check]:
         status, remedy = "failed", "Fit model='spm' or 'psychm'."
         remark = "s varies with x: the assumption of SCAR is contradicted."
         if spec.certain:
-            remark, remedy = "Not every positive is labelled: naive is contradicted.", ANOTHER
+            remark = "Not every positive is labelled: naive is contradicted."
     text = (
-        f"Prediction of the labels against {rival.name}: {ahead:+.1f} ± {se:.1f} {UNITS} "
-        f"(expected log predictive density; counts beyond {bound:.1f}). {remark}"
+        f"Prediction of the labels against {evidence.rivals[1].name}: {ahead:+.1f} ± {se:.1f} "
+        f"{UNITS} (expected log predictive density; counts beyond {bound:.1f}). {remark}"
     )
     how["consequence"] = "the labels do not show that s varies"
     if spec.constant:  # the split of h then rests on nothing but that

@@ -95,19 +95,24 @@ def jacobian_rank(spec: ModelSpec, data: PUData, rows: Array) -> tuple[int, int]
     rng, blocks, ranks = np.random.default_rng(0), density.blocks, []
     spread = np.maximum(rows.std(axis=0), 1e-12) * np.sqrt(data.p)
 
-    def log_h(z: Array) -> Array:
-        return np.log(density.unpack(z).h(rows))
+    def log_h(z: Array, X: Array) -> Array:
+        return np.log(density.unpack(z).h(X))
 
-    for _ in range(3):  # the best of three points
+    few = rows[evenly_spaced(len(rows), 5 * needed)]  # which mostly show all directions
+    for some in (few, rows, rows):  # the best of three points
         z = rng.normal(0, 1.5, density.dim)
         z[blocks.a] /= spread[data.class_mask]
         if spec.has_selection:
             z[blocks.alpha] /= spread[data.selection_mask]
         z[blocks.rates] = [-1.5, -2.0][: spec.n_rates]
         # Differences of the fourth order: exact to some 1e-12.
-        columns = [8 * (log_h(z + e) - log_h(z - e)) - log_h(z + 2 * e) + log_h(z - 2 * e)
-                   for e in 1e-3 * np.eye(density.dim)]  # fmt: skip
+        steps = 1e-3 * np.eye(density.dim)
+        near, far = ([log_h(z + k * e, some) - log_h(z - k * e, some) for e in steps]
+                     for k in (1, 2))  # fmt: skip
+        columns = [8 * one - two for one, two in zip(near, far, strict=True)]
         ranks.append(_rank(np.column_stack(columns)))
+        if ranks[-1] == needed:
+            break
     return max(ranks), needed
 
 

@@ -5,7 +5,6 @@ from functools import cache
 
 import numpy as np
 import pytest
-from scipy.special import expit
 
 import bayes_lepu as lepu
 from bayes_lepu.actions.missed import alternatives_of
@@ -151,24 +150,6 @@ def test_priors_that_move_the_answer_are_no_level_one():
 def test_laplace_can_be_used_for_guesses_and_lapses():
     fit = judged("psychm", "few rows", method="laplace")
     assert fit.quality.trusted
-
-
-# 11: advice ---------------------------------------------------------------------------------------
-
-
-def test_no_product_of_a_thin_cell_is_offered_and_audits_come_first():
-    rng = np.random.default_rng(5)
-    X = np.column_stack([rng.normal(size=(2500, 2)), rng.random((2500, 2)) < 0.15]).astype(float)
-    l = (rng.random(2500) < expit(2 * X[:, 0] - 1)) & (rng.random(2500) < expit(X[:, 1]))
-    thin = (X[:, 2:] == 1).all(axis=1)
-    l[thin] = np.arange(thin.sum()) == 0  # one mark in some fifty rows
-    assert 40 < thin.sum() < 70
-    fit = lepu.fit(X, l.astype(int), model="spm", method="map", random_seed=0)
-    found = fit.identifiability
-    assert "x2·x3" not in " ".join(c.text + c.remedy for c in found.checks)
-    assert "audited" in found.offers[0].name
-    asked = [r.advice for r in found.remedies if "not in s" in r.name]
-    assert all(text.startswith("Can ") and "?" in text for text in asked)
 
 
 # 12: the verdict is computed once, kept, and shown after load -------------------------------------

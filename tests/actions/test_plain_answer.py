@@ -6,10 +6,11 @@ import pytest
 
 import bayes_lepu as lepu
 from bayes_lepu.actions.plain_answer import answer
-from bayes_lepu.verdict.records import Aspect, Check, Identifiability, Remedy
+from bayes_lepu.verdict.records import Aspect, Check, Identifiability, Offer
 from tests.actions.test_decisions import simulated
 
 SYMBOLS = "πσγλαβ·"
+USEFUL = Offer(50, 0.05, 0.02, 0.0, 0.0)
 
 
 @pytest.fixture(scope="module")
@@ -23,19 +24,16 @@ def fit(table):
     return lepu.fit(**table, model="spm", method="laplace", draws=100, random_seed=1)
 
 
-def judged(level, *, checks=(), remedies=()):
-    return Identifiability(level, "In symbols.", ("data",), checks, remedies)
+def judged(level, *, checks=(), offer=None):
+    return Identifiability(level, "In symbols.", ("data",), checks, offer=offer)
 
 
-def test_every_remedy_that_has_a_call_can_be_run(fit, table):
-    offers = [r for r in fit.identifiability.remedies if r.call]
-    assert len(offers) >= 2
-    for offer in offers:
-        assert offer.advice
-        given = {"lepu": lepu, "fit": fit, "YOUR_FIGURE": 0.5, **table}
-        exec(offer.call.replace("selection_f", "method='map', selection_f"), given)  # the promise
+def test_the_audit_that_is_offered_can_be_planned(fit):
+    offer, given = fit.identifiability.offer, {"fit": fit}
+    exec(offer.call, given)
+    assert len(given["plan"].rows) == offer.rows
     # Laplace draws that cannot be trusted come first: the answer then asks for better ones.
-    assert fit.answer.call in {*(r.call for r in offers), 'fit.update(method="nuts")'}
+    assert fit.answer.call in {offer.call, 'fit.update(method="nuts")'}
 
 
 @pytest.mark.parametrize(
@@ -75,21 +73,18 @@ def test_an_unsettled_computation_is_mended_before_anything_else():
     assert said.flags == "--chains 4"
     failed = Check("sampler", "failed", 9.0, "", "", "Raise it.", bears_on=(Aspect.COMPUTATION,))
     approximate = lepu.fit(X, l, model="spm", method="laplace", draws=25, random_seed=1)
-    useful = Remedy("b", 0.05, 0.02, 0.0, 0.0, "text", "Do b", "b()")
-    unsettled = judged(2, checks=(failed,), remedies=(useful,))
+    unsettled = judged(2, checks=(failed,), offer=USEFUL)
     assert answer(approximate, unsettled).call == 'fit.update(method="nuts")'
 
 
 def test_advice_that_changes_nothing_is_not_given(fit):
-    idle = Remedy("a", 0.008, 0.0079, 0.0, 0.0, "text", "Do a", "a()")
-    useful = Remedy("b", 0.05, 0.02, 0.0, 0.0, "text", "Do b", "b()")
-    assert not idle.helps
-    assert answer(fit, judged(2, remedies=(idle,))).help == ""
-    said = answer(fit, judged(2, remedies=(idle, useful)))
-    assert said.help == "Do b: the total would be known to ±24 instead of ±60."
-    assert said.call == "b()"
-    assert "text" not in str(judged(2, remedies=(idle,)))
-    assert "b()" in str(judged(2, remedies=(useful,)))
+    idle = judged(2, offer=Offer(50, 0.008, 0.0079, 0.0, 0.0))
+    assert answer(fit, idle).help == ""
+    assert "suggest_audit" not in str(idle)
+    said = answer(fit, judged(2, offer=USEFUL))
+    assert said.help.endswith(": the total would be known to ±24 instead of ±60.")
+    assert said.call == USEFUL.call == "plan = fit.suggest_audit(50)"
+    assert USEFUL.call in str(judged(2, offer=USEFUL))
 
 
 def test_the_naive_model_promises_nothing():

@@ -53,7 +53,7 @@ def documented_names():
 
 def test_reference_pages_are_the_public_names():
     """And, beyond them, what public functions return and how scores are to be read."""
-    beyond = {f"bayes_lepu.verdict.records.{n}" for n in ("Identifiability", "Check", "Remedy")}
+    beyond = {f"bayes_lepu.verdict.records.{n}" for n in ("Identifiability", "Check", "Offer")}
     beyond.add("bayes_lepu.estimators")
     beyond.add("bayes_lepu.dask.predict_proba")  # of an extra
     assert documented_names() == public_names() | beyond

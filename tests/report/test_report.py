@@ -153,7 +153,7 @@ def test_the_report_computes_nothing_that_the_verdict_has(fit, html, tmp_path, m
         "bayes_lepu.verdict.evidence.trace_profile",
         "bayes_lepu.verdict.evidence.compare_rivals",
         "bayes_lepu.verdict.evidence.form_range",
-        "bayes_lepu.verdict.evidence.weigh_remedies",
+        "bayes_lepu.verdict.evidence.weigh_audit",
         "bayes_lepu.model.density.LogDensity.sample_prior",
         "bayes_lepu.actions.plain_answer.answer",
     ):

@@ -9,7 +9,6 @@ from annotated import simulate
 
 import bayes_lepu as lepu
 from bayes_lepu.errors import IdentifiabilityWarning
-from bayes_lepu.verdict.class_prior import weigh_remedies
 from bayes_lepu.verdict.evidence import Evidence
 from bayes_lepu.verdict.labels import check_knowledge
 
@@ -41,8 +40,6 @@ def test_a_true_figure_passes_and_is_taken_up(fit):
     (record,) = knowledge(new)
     assert record.status == "passed"
     assert abs(new.pi_draws[0] - y.mean()) < 0.03
-    asked_for = [{r.name for r in weigh_remedies(Evidence(each))} for each in (fit, new)]
-    assert asked_for[0] - asked_for[1] == {"class prior known"}
 
 
 def test_a_figure_the_labels_contradict_is_a_warning_with_both_numbers(fit):

@@ -13,8 +13,9 @@ from bayes_lepu.verdict.forms import (
     Form,
     Problem,
     Refit,
+    compared,
     dependent,
-    panel_forms,
+    refit_forms,
     shared_difficulty,
     shifted,
 )
@@ -125,7 +126,7 @@ def test_mixtures_are_what_they_say():
 def test_rows_that_are_hard_for_both_annotators():
     """Independence puts π too low; the forms that predict the labels as well hold the truth."""
     problem, pi = made(2, spread=1.5)
-    table = panel_forms(problem)
+    table = compared(refit_forms(problem))
     difficulty = table["pi"][[INDEPENDENT, *(f"shared difficulty {u:g}" for u in (0.5, 1, 1.5))]]
     assert difficulty.is_monotonic_increasing
     assert difficulty.iloc[0] < pi - 0.03
@@ -137,7 +138,7 @@ def test_rows_that_are_hard_for_both_annotators():
 def test_a_colleague_who_skips_what_is_marked_already(skips):
     """Independence takes rows marked once for many missed by both: π comes out too high."""
     problem, pi = made(2, skips=skips)
-    table = panel_forms(problem)
+    table = compared(refit_forms(problem))
     assert table.loc[INDEPENDENT, "pi"] > pi + 0.05 * skips
     assert table["kept"][[name for name in table.index if "skips" in name]].any()
     low, high = held(table)
@@ -157,7 +158,7 @@ def test_a_colleague_who_skips_what_is_marked_already(skips):
 def test_what_independence_hides_is_the_better_form(J, options, best):
     """Panels that the verdict once called separable, with π .07 to .18 off."""
     problem, pi = made(J, **options)
-    table = panel_forms(problem)
+    table = compared(refit_forms(problem))
     assert table.loc[INDEPENDENT, "below"] > 4
     assert any(best in name for name in table.index[table["kept"]])
     low, high = held(table)
