@@ -204,8 +204,8 @@ def score_along_t(evidence: "Evidence", rows: Rows, inside: NDArray[np.bool_]) -
     if varies:
         free.uv[:, list(propensity.coordinate_rates)] = True
     where.entries(along).alpha[...] = np.where(inside, 0.0, point.a)
-    U, V = efficient_score(grad, info, own, along)
-    if V <= 1e-8 * along @ info @ along:  # the model's own terms nearly span the direction
+    (U, V), alone = efficient_score(grad, info, own, along), float(along @ info @ along)
+    if V <= 1e-8 * alone:  # the model's own terms nearly span the direction
         return 1.0
     return float(chdtrc(1, U**2 / V))
 
