@@ -204,10 +204,10 @@ def score_along_t(evidence: "Evidence", rows: Rows, inside: NDArray[np.bool_]) -
     if varies:
         free.uv[:, list(propensity.coordinate_rates)] = True
     where.entries(along).alpha[...] = np.where(inside, 0.0, point.a)
-    (U, V), alone = efficient_score(grad, info, own, along), float(along @ info @ along)
-    if V <= 1e-8 * alone:  # the model's own terms nearly span the direction
+    score, variance = efficient_score(grad, info, own, along)
+    if variance <= 1e-8 * along @ info @ along:  # the model's own terms nearly span the direction
         return 1.0
-    return float(chdtrc(1, U**2 / V))
+    return float(chdtrc(1, score**2 / variance))
 
 
 def efficient_score(grad: Array, info: Array, own: Array, along: Array) -> tuple[float, float]:

@@ -56,9 +56,9 @@ def test_the_efficient_score_against_a_refit():
     full = np.hstack([D, q])
     beta = np.linalg.lstsq(D, y, rcond=None)[0]
     grad, info = full.T @ (y - D @ beta), full.T @ full
-    U, V = rivals.efficient_score(grad, info, np.arange(5) < 4, np.eye(5)[4])
+    score, variance = rivals.efficient_score(grad, info, np.arange(5) < 4, np.eye(5)[4])
     drop = np.sum((y - D @ beta) ** 2) - np.linalg.lstsq(full, y, rcond=None)[1][0]
-    assert pytest.approx(drop) == U**2 / V
+    assert score**2 / variance == pytest.approx(drop)
 
 
 def test_what_was_not_computed_supports_no_level(monkeypatch):
