@@ -62,21 +62,6 @@ def test_figures_from_outside_add_their_information(several):
     np.testing.assert_allclose(np.linalg.eigvalsh(expected), added, atol=1e-6)
 
 
-@pytest.mark.parametrize("method", ["map", "laplace", "nuts"])
-def test_a_weighted_fit_is_that_of_repeated_rows(method):
-    X, _, L = simulate(300, seed=6)
-    X, l = X.to_numpy(), L["anna"].to_numpy()
-    weight = np.random.default_rng(5).integers(0, 3, 300)
-    rows = np.repeat(np.arange(300), weight)
-    options = {"model": "scar", "method": method, "random_seed": 1, **QUICK}
-    one = lepu.fit(X, l, sample_weight=weight, **options)
-    two = lepu.fit(X[rows], l[rows], **options)
-    assert one.modes[0].logp == pytest.approx(two.modes[0].logp, abs=1e-6)
-    sd = max(two.pi_draws.std(), 1e-4)
-    assert abs(one.pi_draws.mean() - two.pi_draws.mean()) < 0.5 * sd
-    np.testing.assert_allclose(one.data.scale, two.data.scale, rtol=1e-12)
-
-
 def test_a_known_class_prior_pulls_the_estimate():
     X, _, L = simulate(800, seed=4)
     options = {"model": "spm", "method": "map", "random_seed": 1, "C": 0.05}
@@ -89,12 +74,8 @@ def test_a_known_class_prior_pulls_the_estimate():
     c = float(free.c_draws[0]) * 0.8
     paced = lepu.fit(X, L["anna"], label_frequency=(c, 0.001), **options)
     assert paced.c_draws[0] == pytest.approx(c, abs=0.01)
-    with pytest.raises(lepu.DataError, match=r"class_prior = 0\.3; .*standard error"):
-        lepu.fit(X, L["anna"], class_prior=0.3, **options)
     exact = lepu.fit(X, L["anna"], class_prior=(target, 1e-5), **options)
     np.testing.assert_allclose(exact.draws.take(0).a, held.draws.take(0).a, atol=0.05)
-    with pytest.raises(lepu.DataError, match="standard error, of at least 1e-05"):
-        lepu.fit(X, L["anna"], class_prior=(target, 1e-7), **options)
 
 
 def test_false_marks_are_learned_from_audits():
