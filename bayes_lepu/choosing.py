@@ -37,8 +37,8 @@ from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.engines.map import fit_map
 from bayes_lepu.engines.pooling import known_scales
 from bayes_lepu.links import Array
+from bayes_lepu.model.density import row_terms
 from bayes_lepu.model.parameters import Parameters
-from bayes_lepu.model.row_sums import row_terms
 from bayes_lepu.model.spec import ModelSpec
 from bayes_lepu.priors.prior import Priors
 

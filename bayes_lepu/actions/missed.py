@@ -25,8 +25,8 @@ from scipy.special import expit, logit
 from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.data.weights import evenly_spaced
 from bayes_lepu.links import Array, RowKind
+from bayes_lepu.model.density import row_terms
 from bayes_lepu.model.parameters import Parameters, stack
-from bayes_lepu.model.row_sums import row_terms
 from bayes_lepu.result.summaries import (
     RowFunction,
     describe_draws,

@@ -38,8 +38,8 @@ from bayes_lepu.engines.pooling import known_scales
 from bayes_lepu.errors import DataError, ModelError
 from bayes_lepu.links import Array
 from bayes_lepu.model import get_model
+from bayes_lepu.model.density import row_terms
 from bayes_lepu.model.parameters import Parameters
-from bayes_lepu.model.row_sums import row_terms
 from bayes_lepu.model.spec import ModelSpec
 from bayes_lepu.priors.prior import Prior
 from bayes_lepu.result.summaries import tail_probabilities

@@ -25,9 +25,8 @@ from bayes_lepu.engines.optimizers import Optimum, optimise, part_of
 from bayes_lepu.engines.pooling import known_scales
 from bayes_lepu.factors import Factor, get_factor
 from bayes_lepu.links import Array
-from bayes_lepu.model.density import LogDensity
+from bayes_lepu.model.density import LogDensity, row_terms
 from bayes_lepu.model.parameters import Parameters
-from bayes_lepu.model.row_sums import row_terms
 
 # Starts of the search: with two curved factors, and with free rates besides. On simulated tables
 # more of them found no better mode.

@@ -24,9 +24,8 @@ from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.errors import ModelError
 from bayes_lepu.factors import RATES
 from bayes_lepu.links import Array
-from bayes_lepu.model.density import LogDensity
+from bayes_lepu.model.density import LogDensity, row_terms
 from bayes_lepu.model.parameters import Parameters, stack
-from bayes_lepu.model.row_sums import row_terms
 from bayes_lepu.model.variables import free_variables, log_prior
 
 if TYPE_CHECKING:

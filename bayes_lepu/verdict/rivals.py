@@ -40,8 +40,7 @@ from bayes_lepu.engines.search import constant_starts
 from bayes_lepu.errors import ConvergenceError, LepuWarning
 from bayes_lepu.links import Array, sigmoid
 from bayes_lepu.model import get_model
-from bayes_lepu.model.density import LogDensity
-from bayes_lepu.model.row_sums import row_terms
+from bayes_lepu.model.density import LogDensity, row_terms
 from bayes_lepu.model.spec import ModelSpec
 from bayes_lepu.priors.prior import Priors
 from bayes_lepu.result.numbers_in_words import UNITS

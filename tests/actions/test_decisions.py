@@ -6,7 +6,7 @@ import pytest
 
 import bayes_lepu as lepu
 from bayes_lepu.errors import ModelError
-from bayes_lepu.model.row_sums import row_terms
+from bayes_lepu.model.density import row_terms
 from bayes_lepu.plots.pictures import ranking_curves
 from tests.tiny import tiny_fit, tiny_table
 

@@ -11,8 +11,7 @@ from bayes_lepu.engines.laplace import gaussian_at
 from bayes_lepu.engines.nuts import NutsOptions, sample_nuts
 from bayes_lepu.model import get_model
 from bayes_lepu.model.compiled import Whitened, whitened
-from bayes_lepu.model.density import LogDensity
-from bayes_lepu.model.row_sums import row_terms
+from bayes_lepu.model.density import LogDensity, row_terms
 from bayes_lepu.priors.prior import weak_priors
 from tests.patience import slow
 

@@ -12,8 +12,8 @@ import bayes_lepu as lepu
 from bayes_lepu import ModelError, Prior
 from bayes_lepu.data.reading import read_data
 from bayes_lepu.model import REGISTRY, Parameters, get_model
+from bayes_lepu.model.density import row_terms
 from bayes_lepu.model.parameters import stack
-from bayes_lepu.model.row_sums import row_terms
 from tests.densities import VARIANTS, block_of, constant, extreme_points, make_density, rows_by_hand
 from tests.patience import slow
 

@@ -10,8 +10,7 @@ from scipy.special import expit
 from bayes_lepu import Prior
 from bayes_lepu.data.reading import read_data
 from bayes_lepu.model import get_model
-from bayes_lepu.model.density import LogDensity
-from bayes_lepu.model.row_sums import row_terms
+from bayes_lepu.model.density import LogDensity, row_terms
 from bayes_lepu.options import choose_priors
 from bayes_lepu.rows import NOT_SHOWN
 from tests.densities import graph_gaps
