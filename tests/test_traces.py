@@ -9,7 +9,7 @@ import pytest
 from scipy.special import expit
 
 import bayes_lepu as lepu
-from bayes_lepu.engines.folding import log_side_weights
+from bayes_lepu.engines.folding import has_heavy_tail, log_side_weights
 from tests.tiny import tiny_fit, tiny_table
 
 EQUAL = {name: lepu.Prior("normal", scale=2.0) for name in ("a", "b", "alpha", "beta")}
@@ -89,6 +89,12 @@ def test_weights_make_up_for_the_shares_of_the_chains(share, mass, rng):
     W = np.exp(log_side_weights(log_odds, mirrored))
     assert np.average(expit(log_odds), weights=W) == pytest.approx(mass, abs=0.02)
     assert np.average(u, weights=W) == pytest.approx(0.5 * (1 - mass), abs=0.05)
+
+
+@pytest.mark.parametrize(("k", "heavy"), [(0.2, False), (1.2, True)])
+def test_weights_of_few_draws_that_stand_for_many_are_noticed(k, heavy, rng):
+    assert has_heavy_tail(rng.exponential(k, size=(2, 1000))) is heavy  # Pareto weights
+    assert not has_heavy_tail(np.zeros((2, 1000)))
 
 
 def test_what_the_trace_lacks_is_listed():

@@ -36,6 +36,7 @@ from scipy.special import expit, log_expit, logsumexp
 
 from bayes_lepu.data.weights import evenly_spaced
 from bayes_lepu.engines import orientation
+from bayes_lepu.engines.laplace import TRUSTED_K
 from bayes_lepu.errors import OWN_CODE, ConvergenceWarning
 from bayes_lepu.links import Array
 from bayes_lepu.model.density import LogDensity
@@ -204,7 +205,7 @@ def label_unfolded(
     folded = pivot(density, z, reference)
     log_weight = log_side_weights(folded.log_odds, folded.mirrored)
     weight = np.exp(log_weight - log_weight.max())
-    effective = weight.sum() ** 2 / (weight**2).sum()
+    effective = 0.0 if has_heavy_tail(log_weight) else weight.sum() ** 2 / (weight**2).sum()
     own = np.where(folded.mirrored, -folded.log_odds, folded.log_odds)
     lost = own < math.log(1e-6)  # odds that a side of any mass hardly ever has
     useful = min(effective / weight.size, np.mean(~lost))
@@ -230,6 +231,22 @@ def log_side_weights(log_odds: Array, mirrored: NDArray[np.bool_]) -> Array:
         log_mass = np.array([logsumexp(weight + log_w), logsumexp(weight + log_not_w)])
         log_mass -= logsumexp(log_mass)
     return weight
+
+
+def has_heavy_tail(log_weight: Array) -> bool:
+    """Whether a few draws may stand for many that are missing, by the Pareto k of the weights.
+
+    The threshold is that of `arviz.loo`, which follows the number of draws (Vehtari et al., 2024).
+    """
+    from arviz_stats.base import array_stats
+
+    if log_weight.size < 400:  # a tail needs some draws to have a shape
+        return False
+    try:
+        k = array_stats.psislw(-log_weight.reshape(-1))[1]  # takes log densities of rows
+    except ValueError:  # the largest weights are equal: there is no tail
+        return False
+    return not k <= min(TRUSTED_K, 1 - 1 / math.log10(log_weight.size))
 
 
 def _warn_lost(effective: float, lost: int, chains: int) -> None:
