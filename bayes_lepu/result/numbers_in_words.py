@@ -89,11 +89,6 @@ def share(value: float, decimals: int = 2) -> str:
     return f"{value:.{places}f}"
 
 
-def units(gap: float, *, of: str = UNITS) -> str:
-    """A difference with its unit: "2.0 log-likelihood units"."""
-    return f"{round(gap, 1) + 0.0:.1f} {of}"  # + 0.0: no "-0.0"
-
-
 def ratio(gap: float) -> str:
     """e^|gap| in words: "1.4", "7.4", "150", "more than a million"."""
     value = math.exp(min(abs(gap), 30.0))
@@ -116,4 +111,4 @@ def worse(gap: float, *, of: str = UNITS) -> str:
     if gap == math.inf:
         return "ruled out by what is known of the rows"
     side = "worse" if gap > 0 else "better"
-    return f"{units(abs(gap), of=of)} {side} ({as_likely(-gap)})"
+    return f"{abs(gap):.1f} {of} {side} ({as_likely(-gap)})"

@@ -114,11 +114,10 @@ def exchange_gap(evidence: "Evidence") -> float:
 
 @dataclass(frozen=True, eq=False)
 class Local:
-    """Information of data and prior at one point z, the prior's part of it, and the slope of π."""
+    """Information of data and prior at one point z, and the slope of π."""
 
     z: Array
     total: Array
-    prior: Array
     pi_gradient: Array
 
     def sample(self, rng: np.random.Generator, count: int) -> Array:

@@ -159,7 +159,7 @@ class Evidence:
 
     @cached_property
     def local(self) -> Local:
-        """Expected information and prior precision at the point; weak priors where it has none."""
+        """Expected information at the point; weak priors where it has none."""
         fit, data, scale = self.fit, self.data, scale_by_count(self.data)
         smooth = max(SELECTION_SCALE, scale / 4)
         terms = (count_terms(data, mask) for mask in (data.class_mask, data.selection_mask))
@@ -169,13 +169,13 @@ class Evidence:
                   for n, v in fit.priors.items()}  # fmt: skip
         density = LogDensity(fit.spec, data, priors, jacobian=not fit.is_point)
         z = density.pack(self.inside(self.point))
-        prior, total = density.prior_precision(z), density.logp_grad_info(z)[2]
+        total = density.logp_grad_info(z)[2]
         q, slope = logit_pi(density, z)
         pi = float(sigmoid(q))
         # A Dirichlet(1, 1, 1) has no curvature of its own: one pseudo-observation stands in.
         floor = np.zeros(density.dim)
         floor[density.blocks.rates] = 0.1
-        return Local(z, total + np.diag(floor), prior + np.diag(floor), slope * pi * (1 - pi))
+        return Local(z, total + np.diag(floor), slope * pi * (1 - pi))
 
     def inside(self, point: Parameters) -> Parameters:
         """The point with its weights off the boundary."""
