@@ -162,15 +162,11 @@ def held_out(spec: ModelSpec, compared: Compared, priors: Priors, random_seed: i
 
 
 def held_out_rows(
-    spec: ModelSpec,
-    compared: Compared,
-    priors: Priors,
-    random_seed: int,
-    start: Parameters | None = None,
+    spec: ModelSpec, compared: Compared, priors: Priors, random_seed: int
 ) -> tuple[Array, float]:
     """Log likelihood of every row by a point estimate without its fold, and π with all rows.
 
-    A fold starts where all rows together have their mode; these where ``start`` is, if it is known.
+    A fold starts where all rows together have their mode.
     """
     part, scales, found = compared.part, known_scales(priors), np.empty(compared.part.n)
 
@@ -178,7 +174,7 @@ def held_out_rows(
         rng = np.random.default_rng(random_seed)
         return fit_map(spec, data, scales, rule="none", initial=start, rng=rng).point
 
-    whole = search(part, start)
+    whole = search(part)
     for places, rest, left in compared.folds:
         found[places] = row_terms(search(rest, whole), left)[0]
     return found, float(np.average(whole.t(part.X), weights=part.weight))

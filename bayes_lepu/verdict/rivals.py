@@ -113,10 +113,7 @@ def measure_bend(evidence: "Evidence") -> Bend | None:
         ]
         if weak:  # these priors let s be steep
             models += [(spec, weak_density(spec, part).priors) for spec in specs]
-        # The fit has found the mode of its own model on its own columns.
-        known = compared is plain and not evidence.several
-        start = {own.name: evidence.point} if known else {}
-        found = [held_out_rows(m, compared, prior, seed, start.get(m.name)) for m, prior in models]
+        found = [held_out_rows(spec, compared, prior, seed) for spec, prior in models]
         return max(found, key=lambda one: float(one[0] @ compared.part.weight))
 
     straight, _ = best_of(plain, weak=not evidence.several)
