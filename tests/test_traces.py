@@ -95,6 +95,7 @@ def test_weights_make_up_for_the_shares_of_the_chains(share, mass, rng):
 def test_weights_of_few_draws_that_stand_for_many_are_noticed(k, heavy, rng):
     assert has_heavy_tail(rng.exponential(k, size=(2, 1000))) is heavy  # Pareto weights
     assert not has_heavy_tail(np.zeros((2, 1000)))
+    assert not has_heavy_tail(1e-15 * rng.normal(size=(2, 1000)))
 
 
 def test_what_the_trace_lacks_is_listed():

@@ -246,7 +246,8 @@ def has_heavy_tail(log_weight: Array) -> bool:
         k = array_stats.psislw(-log_weight.reshape(-1))[1]  # takes log densities of rows
     except ValueError:  # the largest weights are equal: there is no tail
         return False
-    return not k <= min(TRUSTED_K, 1 - 1 / math.log10(log_weight.size))
+    # k is NaN where the weights are equal but for rounding.
+    return bool(k > min(TRUSTED_K, 1 - 1 / math.log10(log_weight.size)))
 
 
 def _warn_lost(effective: float, lost: int, chains: int) -> None:
