@@ -122,15 +122,17 @@ def from_trace(trace: Any, options: FitOptions) -> Fit:
     posterior = _checked(density, _posterior(trace))
     _refuse_other_rows(trace, data)
     z = density.layout.of_variables(posterior)
-    if not _has_others(density, posterior):
-        _warn_of_another_density(trace, density, z)
+    other = _of_another_density(trace, density, z, posterior)
     chains, draws = z.shape[:2]
     attrs = posterior.attrs
     news = {"chains": chains, "draws": draws, "tune": int(attrs.get("tuning_steps", 0))}
     options = replace(options.kept, sampler="pymc", **news)
     request = options.request(spec, data, chosen)
     found = request.modes_for_draws()
-    named = returned(request, found, z, stats_of(trace))
+    places = np.arange(chains * draws, dtype=float).reshape(chains, draws)
+    named = returned(request, found, z, {**stats_of(trace), "of_trace": places})
+    stats = dict(named.stats)
+    places = stats.pop("of_trace").astype(int)
     now = Provenance.now(options, attrs.get("sampling_time"))
     made = {"created_at": attrs.get("created_at", now.created_at), "sampler": options.sampler}
     return Fit(
@@ -141,9 +143,10 @@ def from_trace(trace: Any, options: FitOptions) -> Fit:
         modes=found.modes,
         orientation=named.orientation,
         options=options,
-        provenance=replace(now, made_by="from_trace", **made),
-        stats=named.stats,
+        provenance=replace(now, made_by="from_trace", other_density=other, **made),
+        stats=stats,
         quality=named.quality,
+        log_likelihood=_own_log_likelihood(trace, data, places) if other else None,
     )
 
 
@@ -215,38 +218,60 @@ def _checked(density: LogDensity, posterior: "xr.Dataset") -> "xr.Dataset":
     return posterior.sel(coords).transpose("chain", "draw", ...)
 
 
-def _has_others(density: LogDensity, posterior: "xr.Dataset") -> bool:
-    """Whether there are variables that the model does not know, such as those of terms; says so."""
+def _of_another_density(trace: Any, density: LogDensity, z: Any, posterior: "xr.Dataset") -> bool:
+    """Whether the draws are of another density than the model's; says so.
+
+    By the sampler's own log density where it kept one, beyond a constant; otherwise by variables
+    that the model does not know, such as those of terms.
+    """
     stems = {block.stem for block in density.layout.blocks}
     known = {block.name for block in density.layout.blocks} | stems | {"pi", "c", "C"}
     known |= {f"{name}_original" for name in stems} | set(density.spec.propensity.components)
     more = sorted(str(name) for name in posterior.data_vars if name not in known)
-    if more:
-        warnings.warn(
-            f"The trace also has {some(more)}, which model={density.spec.name!r} does not know. "
-            "They are in the trace alone; t, s, predictions, verdict and report of the fit leave "
-            "them out.",
-            LepuWarning,
-            skip_file_prefixes=OWN_CODE,
-        )
-    return bool(more)
-
-
-def _warn_of_another_density(trace: Any, density: LogDensity, z: Any) -> None:
-    """Say where the sampler's log density differs from the model's by more than a constant."""
     group: Any = trace.get("sample_stats", {}) if hasattr(trace, "children") else {}
     name = next((name for name in ("lp", "logp") if name in group), None)
-    if name is None:
-        return
-    draws = evenly_spaced(z.shape[1], 20)
-    theirs = group[name].isel(draw=draws).to_numpy()
-    ours = np.array([[density.logp(point) for point in chain] for chain in z[:, draws]])
-    if (apart := float(np.std(theirs - ours))) > SAME_DENSITY:
-        warnings.warn(
-            f"The trace was sampled from another density than that of model={density.spec.name!r}: "
-            f"the two differ by {apart:.2g} over its draws (standard deviation). A pm.Potential is "
-            "a possible cause, or priors that differ from those given here (priors=). The draws "
-            "are taken as they are; what the verdict computes anew leaves the Potential out.",
-            LepuWarning,
-            skip_file_prefixes=OWN_CODE,
+    apart = np.inf if more else 0.0
+    if name is not None:
+        draws = evenly_spaced(z.shape[1], 20)
+        theirs = group[name].isel(draw=draws).to_numpy()
+        ours = np.array([[density.logp(point) for point in chain] for chain in z[:, draws]])
+        apart = float(np.std(theirs - ours))
+    text = f"model={density.spec.name!r}"
+    if more:
+        text = (
+            f"The trace also has {some(more)}, which {text} does not know. They are in the trace "
+            "alone; t, s, predictions, verdict and report of the fit leave them out."
         )
+    elif apart > SAME_DENSITY:
+        text = (
+            f"The trace was sampled from another density than that of {text}: the two differ by "
+            f"{apart:.2g} over its draws (standard deviation). A pm.Potential is a possible cause, "
+            "or priors that differ from those given here (priors=). The draws are taken as they "
+            "are; what the verdict computes anew leaves the Potential out."
+        )
+    if apart > SAME_DENSITY:
+        text += (
+            " LOO and lepu.compare use the trace's own log-likelihood, which "
+            "pm.compute_log_likelihood adds before from_trace."
+        )
+    if more or apart > SAME_DENSITY:
+        warnings.warn(text, LepuWarning, skip_file_prefixes=OWN_CODE)
+    return apart > SAME_DENSITY
+
+
+def _own_log_likelihood(trace: Any, data: PUData, places: Any) -> Any:
+    """The trace's log-likelihood of every row, its label given its audit; None where it has none.
+
+    ``places`` are the draws of the fit among those of the trace. PyMC has multiplied it by the
+    weight of the row.
+    """
+    groups = getattr(trace, "children", {})
+    group = groups["log_likelihood"].to_dataset() if "log_likelihood" in groups else {}
+    name = "l" if data.n_annotators == 1 else "L"
+    if name not in group:
+        return None
+    values = group[name].to_numpy().copy()
+    if (audited := ~np.isnan(data.y)).any():
+        values[..., audited] += group["y"].to_numpy()
+    by_draw = values.reshape(-1, data.n)[places]
+    return by_draw / np.where(data.weight > 0, data.weight, 1.0)

@@ -98,6 +98,8 @@ class Fit:
         π (draw,) and c (draw, J), where computing them would take a pass over rows out of memory.
     remembered : Remembered, optional
         What was known of the rows when the fit was saved after its verdict, or without rows.
+    log_likelihood : array, optional
+        ``(chain, draw, row)``, of a trace that was sampled from another density than the model's.
     choice : Choice, optional
         What ``model="auto"`` compared, the chosen model first; ``choice.to_frame()`` as a table.
 
@@ -130,6 +132,7 @@ class Fit:
     levels: tuple[Array, Array] | None = None
     remembered: "Remembered | None" = None
     choice: Choice | None = None
+    log_likelihood: Array | None = None
 
     @property
     def method(self) -> str:

@@ -6,6 +6,7 @@ import arviz as az
 import numpy as np
 import pymc as pm
 import pytest
+import xarray as xr
 from scipy.special import expit
 
 import bayes_lepu as lepu
@@ -147,6 +148,27 @@ def test_draws_of_another_density_are_noticed():
     with pytest.warns(lepu.LepuWarning, match="another density.*Potential.*priors="):
         fit = lepu.from_trace(tree, X, l, model="scar", random_seed=1)
     np.testing.assert_array_equal(fit.parameters.a, tiny_fit("scar").parameters.a)
+
+
+def test_rows_are_compared_by_the_traces_own_likelihood(tmp_path):
+    """Of another density, with a term that the fit leaves out; refused where it is lacking."""
+    X, l = rows("scar")
+    plain = tiny_fit("scar")
+    groups = {g: plain.tree[g].to_dataset() for g in ("posterior", "log_likelihood")}
+    groups["posterior"] = groups["posterior"].assign(shop=groups["posterior"]["b"] * 0)
+    better = groups | {"log_likelihood": groups["log_likelihood"] + 0.5}
+    options = {"model": "scar", "random_seed": 1}
+    with pytest.warns(lepu.LepuWarning, match=r"also has shop.*LOO.*pm\.compute_log_likelihood"):
+        fit = lepu.from_trace(xr.DataTree.from_dict(better), X, l, **options)
+    for one in (fit, lepu.load(fit.save(tmp_path / "fit.nc"))):
+        table = lepu.compare({"plain": plain, "shop": one}, round_to="none")
+        assert table.index[0] == "shop"
+        assert table["elpd_diff"].abs().max() == pytest.approx(0.5 * len(l))
+    with pytest.warns(lepu.LepuWarning):
+        without = lepu.from_trace(groups["posterior"], X, l, **options)
+    for ask in (lambda: lepu.compare({"a": plain, "b": without}), lambda: az.loo(without.idata)):
+        with pytest.raises(lepu.ModelError, match=r"Call pm\.compute_log_likelihood\(trace"):
+            ask()
 
 
 TRUTHS = {

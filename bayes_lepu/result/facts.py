@@ -177,6 +177,7 @@ class Provenance:
     made_by: str = "fit"  # or "update", "from_trace"
     sampler: str | None = None  # the library that made the draws, where it was another one
     seconds: float | None = None  # how long that took
+    other_density: bool = False  # whether these are draws of another density than the model's
 
     @classmethod
     def now(cls, options: FitOptions, seconds: float | None) -> Self:

@@ -155,6 +155,8 @@ def _state(fit: "Fit", rows: bool) -> dict[str, Mapping[str, Any]]:
         "data": _columns(data) | (_rows(data) if rows else {}),
         "stats": {name: np.asarray(values) for name, values in fit.stats.items()},
     }
+    if fit.log_likelihood is not None and rows:
+        state["of_rows"] = {"log_likelihood": fit.log_likelihood}
     if data.learned is not None:
         state["learned"] = data.learned.to_arrays() | {"names": data.learned.names}
     if not data.in_memory:
@@ -257,6 +259,9 @@ def _fields(
         raise ValueError("its modes do not fit each other")
     options = FitOptions.from_json(call["options"])
     check_options(replace(options, audits=None), audited=True)
+    own = state.get("of_rows", {}).get("log_likelihood")
+    if own is not None and own.shape != (*draws.b.shape, data.n):
+        raise ValueError("its log-likelihood does not fit its draws and rows")
     choice = call["choice"] and Choice(tuple(Candidate(**one) for one in call["choice"]))
     if remembered:
         ends = remembered["pi_range"]
@@ -274,6 +279,7 @@ def _fields(
         "stats": state["stats"],
         "quality": Quality(**call["quality"]),
         "choice": choice,
+        "log_likelihood": own,
         "remembered": Remembered(**remembered) if remembered else None,
     }
 

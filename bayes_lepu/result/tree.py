@@ -86,6 +86,15 @@ def _made_again(fit: "Fit") -> dict[str, xr.Dataset]:
         return xr.Dataset({"l": computed((*SAMPLE, "obs"), shape, np.int8, entries)}, coords=rows)
 
     def loglik(chain: NDArray[Any], draw: NDArray[Any], at: NDArray[Any]) -> Array:
+        if fit.log_likelihood is not None:
+            return fit.log_likelihood[np.ix_(chain, draw, at)]
+        if fit.provenance.other_density:
+            raise ModelError(
+                "These draws are of another density than that of "
+                f"model={fit.spec.name!r} (a term or a Potential of your own), and their trace has "
+                "no log-likelihood of the rows. Call pm.compute_log_likelihood(trace, model=model) "
+                "before lepu.from_trace."
+            )
         some = fit.parameters.take(np.ix_(chain, draw))
         return row_terms(some, data.rows(at))[0]
 
