@@ -88,8 +88,11 @@ def fit(options: FitOptions) -> Fit:
         Audited classes (0 or 1), NaN where unknown.
     visits : mapping of str to table, optional
         Columns that differ between the annotators of a row, such as the weather at a visit: each a
-        table with one row per row of X and one column per annotator. They enter the propensities
-        with slopes ``delta`` that all annotators share; predictions are those of an average visit.
+        table with one row per row of X and one column per annotator, whose names are those of the
+        label columns; or the names of columns of X, one per annotator in the order of the labels,
+        which then are no features. They enter the propensities with slopes ``delta`` that all
+        annotators share; predictions are those of an average visit. With
+        ``selection_features=[]`` they alone do: the usual occupancy model.
     sample_weight : sequence of numbers >= 0 or the name of a column of X, optional
         How often every row counts; the same as repeating rows.
     class_prior, label_frequency : (value, standard error), optional

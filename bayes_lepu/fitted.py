@@ -214,13 +214,16 @@ class Fit:
         """
         return self._summarise(Parameters.t, X, ci_prob)
 
-    def propensity(self, X: Any, *, ci_prob: float | None = None) -> pd.DataFrame:
+    def propensity(
+        self, X: Any, *, visits: Mapping[str, Any] | None = None, ci_prob: float | None = None
+    ) -> pd.DataFrame:
         """s(x) = P(l=1 | y=1, x) with its interval.
 
         Several annotators have one line per row and annotator: ``.xs("anna", level="annotator")``
-        picks one, ``["mean"].unstack()`` makes one column of each.
+        picks one, ``["mean"].unstack()`` makes one column of each. ``visits`` of `fit` are those of
+        an average visit unless given here by name: a number, one per row, or a table as in `fit`.
         """
-        return self._summarise(Parameters.s, X, ci_prob, by_annotator=True)
+        return self._summarise(Parameters.s, X, ci_prob, by_annotator=True, visits=visits)
 
     def label_probability(self, X: Any, *, ci_prob: float | None = None) -> pd.DataFrame:
         """h(x) = P(l=1 | x) = s(x) t(x) with its interval, for every annotator."""
@@ -233,8 +236,9 @@ class Fit:
         ci_prob: float | None,
         *,
         by_annotator: bool = False,
+        visits: Mapping[str, Any] | None = None,
     ) -> pd.DataFrame:
-        values, index = self.data.transform(X)
+        values, index = self.data.transform(X, visits)
         if by_annotator and self.data.n_annotators > 1:
             return summaries.summary_by_annotator(self, function, values, index, ci_prob)
         return summaries.summary_by_row(self.draws, function, values, index, ci_prob)
@@ -524,7 +528,7 @@ class Fit:
             nobody marked and whose class nobody has checked.
         total : bool
             Count the positives among the rows instead of rating each row: one line ``as named``
-            and, where the data do not show which factor is the class, ``exchanged`` with t and s
+            and, where the data do not show which factor is the class, ``swapped`` with t and s
             swapped. Of the rows of the fit ``low`` and ``high`` come first: the range over
             all models that predict the labels as well. ``lower`` and ``upper`` hold if this model
             is exact: the uncertainty of the parameters, and the chance of single rows. Weighted

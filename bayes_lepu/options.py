@@ -113,6 +113,8 @@ class FitOptions:
                 object.__setattr__(self, name, _plain(value))
         object.__setattr__(self, "random_seed", read_seed(self.random_seed))
         object.__setattr__(self, "priors", self.priors or None)
+        if str(self.selection_features).replace(" ", "") == "~1":  # as if a list were empty
+            object.__setattr__(self, "selection_features", ())
 
     @property
     def kept(self) -> Self:
@@ -191,7 +193,8 @@ def read_seed(random_seed: int | None) -> int:
 
 def names_of_columns(value: Any) -> Any:
     """What is given by names of columns of X; None for values."""
-    several = isinstance(value, list | tuple) and all(isinstance(v, str) for v in value)
+    parts = value.values() if isinstance(value, Mapping) else [value]  # the columns of visits
+    several = all(isinstance(v, list | tuple) and all(isinstance(w, str) for w in v) for v in parts)
     return value if isinstance(value, str) or several else None
 
 
@@ -255,6 +258,8 @@ def check_options(options: FitOptions, *, audited: bool) -> None:
 def read_model(options: FitOptions) -> tuple[ModelSpec, PUData, dict[str, Prior]]:
     """The model, data and priors that the arguments of `fit` and of its relatives stand for."""
     spec = spec_of(options.model, options)
+    if not spec.has_selection and not options.selection_features:
+        options = replace(options, selection_features=None)  # none enters anyway
     for name in ("selection_features", "visits"):
         if getattr(options, name) is not None and not spec.has_selection:
             raise ModelError(

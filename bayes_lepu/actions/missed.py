@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from bayes_lepu.fitted import Fit
 
 AS_NAMED = "as named"
-EXCHANGED = "exchanged"
+EXCHANGED = "swapped"
 # Quantiles of 1000 draws are good to about a percentage point of probability; more cost time only.
 MAX_DRAWS = 1000
 UNNAMED_LEVEL = 3  # from this level on the data do not name the factors

@@ -125,7 +125,7 @@ def run_fit(args: argparse.Namespace, terminal: Terminal) -> None:
         answer=result.answer.facts() | done,
         missed=result.missed(total=True).to_dict("index"),
         class_prior=prior["pi"],
-        class_prior_exchanged=other,
+        class_prior_swapped=other,
         label_frequency=prior["c"],
         random_seed=result.options.random_seed,
     )

@@ -451,9 +451,4 @@ def read_mask(
                 + ("" if table.named else " Name them by pd.DataFrame(X, columns=[...]).")
             )
         mask[list(position[column])] = True
-    if not mask.any():
-        raise DataError(
-            f"{option} is empty. Name at least one column, or use model='scar' for a constant "
-            "propensity."
-        )
     return mask

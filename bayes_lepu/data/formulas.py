@@ -206,12 +206,12 @@ def _sum_of(option: str, columns: Any) -> str:
     if isinstance(columns, str):
         raise DataError(f"{option}={columns!r} is a single value; pass a list: [{columns!r}].")
     columns = list(columns)
-    if not columns or not all(isinstance(name, str) for name in columns):
+    if not all(isinstance(name, str) for name in columns):
         raise DataError(
             f"{option} is {columns!r}; names of columns are expected where the other factor has a "
             "formula."
         )
-    return "~ " + " + ".join(f"`{name}`" for name in columns)
+    return "~ " + " + ".join(["1", *(f"`{name}`" for name in columns)])
 
 
 def learn_design(design: Design, frame: pd.DataFrame) -> Design:
@@ -226,8 +226,6 @@ def learn_design(design: Design, frame: pd.DataFrame) -> Design:
         for term, (own, variables) in of_terms.items():  # the coding of two formulas may differ
             before = terms[term][0] if term in terms else ()
             terms[term] = (tuple(dict.fromkeys((*before, *own))), variables)
-    if not all(owned):
-        raise DataError("A formula has no column; name at least one, such as '~ log(amount)'.")
     return replace(
         design,
         state=json.dumps(state, default=lambda values: values.tolist()),

@@ -5,7 +5,7 @@ that is sparse stays one.
 """
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -152,6 +152,19 @@ def take_roles(
     if len(exclude):
         table.take([str(name) for name in exclude], option="exclude")
     return taken[0], taken[1], taken[2], (*aside, *map(str, exclude))
+
+
+def take_visits(table: Table, visits: Any) -> tuple[Any, tuple[str, ...]]:
+    """The tables of visits, from the columns of X where they name them; and these names."""
+    if not isinstance(visits, Mapping):
+        return visits, ()
+    named = {
+        key: list(given)
+        for key, given in visits.items()
+        if isinstance(given, list | tuple) and all(isinstance(name, str) for name in given)
+    }
+    found = {k: table.take(v, option=f"visits[{k!r}]").to_numpy() for k, v in named.items()}
+    return {**visits, **found}, tuple(name for names in named.values() for name in names)
 
 
 def refuse_named(name: str, table: Any) -> None:

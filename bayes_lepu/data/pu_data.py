@@ -10,14 +10,16 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bayes_lepu.data.encoding import Encoding, encode_rows
-from bayes_lepu.data.frames import match_columns, read_frame
+from bayes_lepu.data.frames import match_columns, read_frame, take_visits
 from bayes_lepu.data.labels import ONE
 from bayes_lepu.data.learned import Learned
 from bayes_lepu.data.scaling import column_moments, scaled
 from bayes_lepu.data.weights import counted_rows, evenly_spaced, find_repeats, random_keys
+from bayes_lepu.errors import DataError
 from bayes_lepu.links import Array, RowKind, row_kinds
 from bayes_lepu.rows import NOT_SHOWN, UNKNOWN, Rows, make_rows
 from bayes_lepu.rows.sparse_matrices import as_dense, is_sparse
+from bayes_lepu.suggestions import unknown
 
 Sums = tuple[Any, ...]  # numbers and arrays, which add up over the rows
 
@@ -294,8 +296,11 @@ class PUData:
         """Whether nothing is known from outside about π or c."""
         return bool(np.isnan(self.outside[:, 0]).all())
 
-    def transform(self, X: Any) -> tuple[Array, pd.Index]:
-        """New rows on the internal scale; columns of visits are those of an average visit."""
+    def transform(self, X: Any, visits: Any = None) -> tuple[Array, pd.Index]:
+        """New rows on the internal scale; columns of visits are those of an average visit.
+
+        ``visits`` has other values by name: a number, one per row, or one per row and annotator.
+        """
         table = read_frame(X, like=self.user_columns)
         dense = self.center.any() or self.encoding.columns or self.visit_names
         if not dense and (sparse := table.without(self.encoding.aside).sparse()).is_sparse:
@@ -305,6 +310,18 @@ class PUData:
         out = np.zeros((len(values), self.p))
         k = values.shape[1]
         out[:, :k] = (values - self.center[:k]) / self.scale[:k]
+        for name, cells in (take_visits(table, visits)[0] or {}).items():
+            if name not in self.visit_names:
+                raise DataError(unknown("column of visits", name, self.visit_names))
+            at = self.visit_places[self.visit_names.index(name)]
+            found = np.asarray(cells, dtype=float)
+            found = found[:, None] if found.ndim == 1 else found
+            if found.shape not in ((), (len(out), 1), (len(out), self.n_annotators)):
+                raise DataError(
+                    f"visits[{name!r}] has shape {np.shape(cells)}; a number, one for each of "
+                    f"{len(out)} rows, or a table with one column per annotator is expected."
+                )
+            out[:, at] = (found - self.center[at]) / self.scale[at]
         return self.rated(out), table.index
 
     def rated(self, X: Array) -> Array:

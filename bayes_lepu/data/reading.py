@@ -16,7 +16,7 @@ import pandas as pd
 
 from bayes_lepu.data.encoding import learn_table, read_mask
 from bayes_lepu.data.formulas import read_design
-from bayes_lepu.data.frames import read_frame, take_roles
+from bayes_lepu.data.frames import read_frame, take_roles, take_visits
 from bayes_lepu.data.labels import (
     as_numbers,
     check_weights,
@@ -58,6 +58,8 @@ def read_data(
         raise DataError(f"standardize={standardize!r}; True or False is expected.")
     whole = read_frame(X)
     l, y, sample_weight, aside = take_roles(whole, l, y, sample_weight, exclude)
+    visits, of_visits = take_visits(whole, visits)
+    aside = (*aside, *of_visits)
     design = read_design(class_features, selection_features)
     if design is not None:
         if both := sorted({*exclude} & {*design.variables}):
@@ -93,6 +95,13 @@ def read_data(
         read_mask("class_features", class_features, encoding, names, whole),
         read_mask("selection_features", selection_features, encoding, names, whole),
     ]
+    if not masks[0].any():
+        raise DataError("class_features has no column; name at least one, such as '~ log(amount)'.")
+    if visits is None and not masks[1].any():
+        raise DataError(
+            "selection_features has no column, and there are no visits: the propensity is "
+            "constant, which is model='scar'."
+        )
     data = PUData(
         X=values,
         labels=labels.matrix,
@@ -126,7 +135,8 @@ def _with_visits(data: PUData, visits: Any, index: pd.Index | None, *, standardi
     if not isinstance(visits, Mapping) or not visits:
         raise DataError(
             "visits is expected as {'hours': table}, each table with one row per row of X and one "
-            "column per annotator. From a table with one line per row and annotator: "
+            "column per annotator, under the annotators' names, or {'hours': [columns of X]} in "
+            "the order of the labels. From a table with one line per row and annotator: "
             "table.pivot(index='row', columns='annotator', values='hours').reindex(X.index)."
         )
     names, shown = tuple(map(str, visits)), data.shown

@@ -178,8 +178,10 @@ def with_priors(spec: "ModelSpec", data: PUData | None = None) -> dict[str, tupl
     Several annotators, in ``data``, have what they share and how they differ in place of a value.
     """
     every, several = [Stem("a", "a"), Stem("b", "b")], data is not None and data.n_annotators > 1
+    if spec.has_selection and (data is None or data.selection_mask.any()):
+        every.append(Stem("alpha", "alpha", pooled=several))
     if spec.has_selection:
-        every += [Stem("alpha", "alpha", pooled=several), Stem("beta", "beta", pooled=several)]
+        every.append(Stem("beta", "beta", pooled=several))
     if data is not None and data.visit_names:
         every.append(Stem("delta", "delta"))
     if spec.rates_name:

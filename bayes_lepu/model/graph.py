@@ -63,8 +63,10 @@ def build(
         weight = pm.Data("weight", data.weight, dims="obs") if data.weighted else 1.0
         tau = _columns(X, data.class_mask) @ values["a"] + values["b"]
         omega = pt.zeros((X.shape[0], data.n_annotators)) if several else pt.zeros(X.shape[0])
-        if spec.has_selection:
-            omega = _columns(X, data.selection_mask) @ values["alpha"].T + values["beta"]
+        if "alpha" in values:
+            omega = omega + _columns(X, data.selection_mask) @ values["alpha"].T
+        if "beta" in values:
+            omega = omega + values["beta"]
         if data.visit_names:  # (n, q, J) times (q,)
             visits = X[:, data.visit_places.ravel()].reshape((-1, *data.visit_places.shape))
             omega = omega + (visits * values["delta"][:, None]).sum(axis=1)

@@ -220,7 +220,7 @@ def call_text(fit: "Fit") -> str:
         rows.append("y=y")
     if options.sample_weight is None and data.weighted:
         rows.append("sample_weight=w")
-    if data.visit_names:
+    if data.visit_names and options.visits is None:
         rows.append("visits=visits")
     arguments = ",\n    ".join([", ".join(rows), *(f"{k}={v}" for k, v in words.items())])
     function = "from_trace" if traced else "fit"

@@ -79,7 +79,7 @@ class Role(StrEnum):
     """Which answer a mode stands for."""
 
     AS_LABELLED = "as labelled"
-    EXCHANGED = "exchanged"
+    EXCHANGED = "swapped"
     OTHER = "other"
 
 

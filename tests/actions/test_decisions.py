@@ -101,12 +101,12 @@ def test_audited_rows_are_neither_counted_nor_chosen(known):
 def test_both_namings_are_told_where_the_naming_is_open(unnamed):
     assert unnamed.identifiability.level == 3
     total = unnamed.missed(total=True)
-    assert list(total.index) == ["as named", "exchanged"]
+    assert list(total.index) == ["as named", "swapped"]
     swapped = unnamed.draws.swap().missed(unnamed.data.X[unnamed.data.l == 0]).sum(axis=1).mean()
-    assert total.loc["exchanged", "mean"] == pytest.approx(swapped)
+    assert total.loc["swapped", "mean"] == pytest.approx(swapped)
     found = unnamed.decide(budget=50)
-    assert list(found.draws) == ["as named", "exchanged"]
-    assert "exchanged" in found.rows
+    assert list(found.draws) == ["as named", "swapped"]
+    assert "swapped" in found.rows
 
 
 def test_a_point_estimate_has_no_interval():

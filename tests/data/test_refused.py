@@ -64,7 +64,7 @@ TABLES = {
     "too large": ({"X": X * 1e300, "standardize": False}, "too large", "standardize=True"),
     "mask unknown": ({"class_features": ["heta"]}, "'heta'", "Did you mean 'heat'", "Columns"),
     "mask place": ({"selection_features": [3]}, "selection_features names 3", "not a column"),
-    "mask empty": ({"selection_features": []}, "is empty", "at least one", "scar"),
+    "mask empty": ({"selection_features": []}, "no column", "no visits", "scar"),
     "mask text": ({"class_features": "heat"}, "single value", "['heat']", "'~ heat'"),
     "mask number": ({"class_features": 1}, "single value", "[1]"),
     "mask flags": ({"class_features": [True, False]}, "True", "boolean mask", "flatnonzero"),

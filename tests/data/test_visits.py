@@ -70,6 +70,29 @@ def test_the_slope_is_found_and_travels(fitted, tmp_path):
     pd.testing.assert_frame_equal(again.missed(), fit.missed())
 
 
+def test_visits_alone_may_enter_the_propensity_and_be_columns_of_x(fitted):
+    X, L, hours, _ = fitted
+    table = pd.concat([X, L, hours.add_prefix("hours of ")], axis=1)
+    how = {"model": "spm", "method": "laplace", "draws": 25, "random_seed": 1}
+    named = {"hours": [f"hours of {who}" for who in L]}
+    fit = lepu.fit(table, list(L), visits=named, selection_features="~ 1", **how)
+    same = lepu.fit(X, L, visits={"hours": hours}, selection_features=[], **how)
+    np.testing.assert_array_equal(fit.pi_draws, same.pi_draws)
+    density = LogDensity(fit.spec, fit.data, fit.priors, jacobian=True)
+    np.testing.assert_allclose(graph_gaps(density, points(density)), 0, atol=1e-9)
+    assert "hours of anna" in fit.call
+    assert "visits=visits" not in fit.call
+    grid = np.linspace(0.5, 4, 6)  # one site by the hours of a visit
+    curve = fit.propensity(X.head(6).assign(heat=0.0), visits={"hours": grid})["mean"].unstack()
+    assert (curve.diff().dropna() > 0).all(axis=None)
+    own = fit.propensity(table, visits=named)["mean"].unstack()
+    at = fit.propensity(X, visits={"hours": hours})["mean"].unstack()
+    pd.testing.assert_frame_equal(own, at)
+    for wrong, said in ({"hour": 1.0}, "hours"), ({"hours": [1.0, 2.0]}, "600 rows"):
+        with pytest.raises(lepu.errors.DataError, match=said):
+            fit.propensity(X, visits=wrong)
+
+
 def test_draws_of_its_pymc_model_come_back(fitted):
     X, L, hours, fit = fitted
     options = {"visits": {"hours": hours}, "model": "spm", "priors": dict(fit.priors)}

@@ -64,7 +64,7 @@ def test_the_likelihood_range_spans_all_curves_of_this_orientation():
     wanted = 0.1 + 0.1 * (5 - 1.92) / 5, 0.9 - 0.05 * (4 - 1.92) / 3
     np.testing.assert_allclose(class_prior.likelihood_range(table), wanted)
     wanted = wanted[0], 0.35 + 0.1 * (1.92 - 0.5) / 3.5
-    table["branch"] = table["branch"].replace("other", "exchanged")
+    table["branch"] = table["branch"].replace("other", "swapped")
     np.testing.assert_allclose(class_prior.likelihood_range(table), wanted)
 
 
