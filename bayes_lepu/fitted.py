@@ -515,7 +515,12 @@ class Fit:
         return answer(self, self.identifiability, audited)
 
     def missed(
-        self, X: Any = None, *, total: bool = False, ci_prob: float | None = None
+        self,
+        X: Any = None,
+        *,
+        total: bool = False,
+        by: By | None = None,
+        ci_prob: float | None = None,
     ) -> pd.DataFrame:
         """How likely rows are positive though nobody marked them, or how many of them are.
 
@@ -533,7 +538,15 @@ class Fit:
             all models that predict the labels as well. ``lower`` and ``upper`` hold if this model
             is exact: the uncertainty of the parameters, and the chance of single rows. Weighted
             rows of the fit count as if they were repeated.
+        by : column, list of columns or values for every row of the fit, optional
+            The total of every group, with the rows that are ``open``.
         """
+        if by is not None:
+            if X is not None or not total:
+                raise ModelError("by= counts the fit's own rows: fit.missed(total=True, by=...).")
+            self._require_memory("missed")
+            groups = read_groups(self.data, by)
+            return shares_table(self, self.identifiability, groups, ci_prob, missed=True)
         if total:
             pi_range = (self._printed or self.identifiability).pi_range
             return count_missed(self, X, ci_prob=ci_prob, both=self._unnamed, pi_range=pi_range)

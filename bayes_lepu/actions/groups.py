@@ -34,11 +34,11 @@ from bayes_lepu.actions.missed import (
 from bayes_lepu.data.formulas import inverse_of, is_group, is_interaction, spline_argument
 from bayes_lepu.data.pu_data import PUData
 from bayes_lepu.errors import DataError
-from bayes_lepu.links import Array
+from bayes_lepu.links import Array, RowKind
 from bayes_lepu.model.parameters import Parameters
 from bayes_lepu.result.summaries import describe_draws, mean_by_row
 from bayes_lepu.suggestions import some
-from bayes_lepu.verdict.forms import FormRange
+from bayes_lepu.verdict.forms import FormRange, missed_between
 from bayes_lepu.verdict.labels import LARGEST_Z
 from bayes_lepu.verdict.records import Identifiability
 
@@ -100,7 +100,8 @@ class Comparison:
     table : DataFrame
         Lines ``ratio`` and ``difference`` of the shares of positives, the two shares, and ``all``,
         the share among all rows. ``mean``, ``lower`` and ``upper`` if the form is exact; ``low``
-        and ``high`` over the alternative models that fit the labels as well.
+        and ``high`` over the alternative models that fit the labels as well. A point estimate has
+        ``mean`` alone.
     rests_on : str
         What the ratio rests on.
     doubts : tuple of str
@@ -146,13 +147,18 @@ class Shares(NamedTuple):
         return out | {"low": max(float(low), 0.0), "high": min(float(high), 1.0)}
 
 
-def group_shares(fit: "Fit", verdict: Identifiability, groups: Groups) -> Shares:
-    """Shares by group: by draws, with t and s swapped, and by alternative models."""
+def group_shares(
+    fit: "Fit", verdict: Identifiability, groups: Groups, *, of_open: bool = False
+) -> Shares:
+    """Shares by group, of all rows or of those still open.
+
+    By draws, with t and s swapped, and by alternative models.
+    """
     data, count = fit.data, len(groups.names)
     positive, rng = positive_given_labels(data), stream(fit)
-    weight = np.zeros((data.n, count))
-    weight[np.arange(data.n), groups.codes] = data.weight
-    total = weight.sum(axis=0)
+    weight, counted = np.zeros((data.n, count)), (not of_open) | (data.kind == RowKind.UNLABELLED)
+    weight[np.arange(data.n), groups.codes] = data.weight * counted
+    total = np.maximum(weight.sum(axis=0), 1e-300)
 
     def shares(draws: Parameters) -> Array:
         out, variance = weighted_sums(positive, draws, np.arange(data.n), weight)
@@ -164,13 +170,17 @@ def group_shares(fit: "Fit", verdict: Identifiability, groups: Groups) -> Shares
     other = [r.draws for r in read(fit, np.arange(data.n), both=both)[1:]]
     found = None if verdict.evidence is None else verdict.evidence.forms
     sure = (data.y == 1) | ((data.l == 1) & (not fit.spec.false_marks))
+    ends = None if found is None else (found.low, found.high)
+    if of_open and verdict.pi_range is not None:
+        low, high = missed_between(data, *verdict.pi_range)
+        ends = low / total.sum(), high / total.sum()
     return Shares(
         draws=shares(fit.draws.thin(MAX_DRAWS)),
         swapped=shares(other[0]) if other else np.zeros((0, count)),
         forms=_by_forms(data, found, weight),
         known=sure @ weight / total,
         weight=total,
-        ends=None if found is None else (found.low, found.high),
+        ends=ends,
     )
 
 
@@ -202,12 +212,20 @@ def describe(
 
 
 def shares_table(
-    fit: "Fit", verdict: Identifiability, groups: Groups, ci_prob: float | None = None
+    fit: "Fit",
+    verdict: Identifiability,
+    groups: Groups,
+    ci_prob: float | None = None,
+    *,
+    missed: bool = False,
 ) -> pd.DataFrame:
-    """Share of positives of every group, with rows and marks."""
-    found = group_shares(fit, verdict, groups)
+    """Share of positives of every group, with rows and marks; or how many of them were missed."""
+    found = group_shares(fit, verdict, groups, of_open=missed)
     lines = [found.share(one, ci_prob) for one in np.eye(len(groups.names))]
     table = pd.DataFrame(lines, index=pd.Index(groups.names, name=groups.title))
+    if missed:
+        table = table[["low", "high", *table.columns.drop(["low", "high"])]]
+        return table.mul(found.weight, axis=0).assign(open=found.weight)
     counts = np.bincount(groups.codes)
     marked = np.bincount(groups.codes, weights=fit.data.l).astype(int)
     table.attrs["rests_on"] = rests_on(fit, groups)
@@ -239,6 +257,9 @@ def compare_groups(
     if len(found.swapped):
         swapped = np.exp(np.mean(np.log(found.swapped[:, at[0]] / found.swapped[:, at[1]])))
         doubts += (f"with t and s swapped, which fits the labels as well, it is {swapped:.2f}",)
+    if fit.is_point:  # whose range would leave out the sampling error
+        table = table.drop(columns=["low", "high"])
+        doubts += ("a point estimate has no interval; fit.update(method='laplace') has one",)
     return Comparison(table, rests_on(fit, groups), doubts)
 
 

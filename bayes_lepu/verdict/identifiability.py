@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bayes_lepu.links import RowKind
 from bayes_lepu.rows.sparse_matrices import as_dense
 from bayes_lepu.runtime.interruption import stops_at_once
 from bayes_lepu.verdict import forms, labels, rivals, separation
@@ -133,8 +134,10 @@ def pi_range(evidence: Evidence, checks: Iterable[Check], audits: Ends | None) -
         # Models that the labels contradict do not narrow what the audits say.
         contradicted = any(c.name != forms.FORM_RANGE for c in against)
         low, high = audits if contradicted or inside[0] >= inside[1] else inside
-    own = float(np.mean(evidence.pi_draws))
-    return max(min(low, own), 0.0), min(max(high, own), 1.0)
+    own, weights = float(np.mean(evidence.pi_draws)), evidence.fit.data.kind_weights
+    sure = RowKind.MISSED if evidence.fit.spec.false_marks else [RowKind.LABELLED, RowKind.MISSED]
+    known = float(weights[sure].sum() / weights.sum())  # positive, whatever the model
+    return max(min(low, own), min(known, own)), min(max(high, own), 1.0)
 
 
 def carriers(

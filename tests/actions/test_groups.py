@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bayes_lepu.errors import DataError
+from bayes_lepu.errors import DataError, ModelError
 from tools import ratio_study
 from tools.defaults_version import defaults_version
 from tools.ratio_study import fitted, made
@@ -37,6 +37,27 @@ def test_shares_by_group(case):
     assert cut["mean"].is_monotonic_increasing
     assert fit.class_prior(by=["region"]).equals(table)
     assert list(fit.class_prior().index[:2]) == ["pi", "c"]
+
+
+def test_missed_positives_by_group(case):
+    frame, l, y, _, fit = case
+    table, whole = fit.missed(total=True, by="region"), fit.missed(total=True).loc["as named"]
+    for name, row in table.iterrows():
+        here = (frame["region"] == name).to_numpy() & (l == 0)
+        assert row["open"] == here.sum()
+        assert row["low"] <= y[here].sum() <= row["high"]
+        assert row["mean"] == pytest.approx(fit.missed()["mean"].to_numpy()[here].sum(), rel=0.02)
+    assert table["mean"].sum() == pytest.approx(whole["mean"], rel=0.02)
+    assert table["low"].sum() <= whole["mean"] <= table["high"].sum()
+    with pytest.raises(ModelError, match="total=True, by"):
+        fit.missed(by="region")
+
+
+def test_a_ratio_of_a_point_estimate_has_no_range(case):
+    frame, l, *_ = case
+    found = fitted(frame, l, method="map").compare_groups("region", "north", "south")
+    assert list(found.table) == ["mean"]
+    assert "laplace" in found.doubts[-1]
 
 
 def test_a_ratio_is_known_where_the_level_is_not(case):

@@ -86,6 +86,8 @@ def test_visits_alone_may_enter_the_propensity_and_be_columns_of_x(fitted):
     assert (curve.xs("ben", level="annotator").diff().dropna() > 0).all()
     own = fit.propensity(table, visits=named)
     pd.testing.assert_frame_equal(own, fit.propensity(X, visits={"hours": hours}))
+    known = L.eq(1).any(axis=1).mean()  # nobody takes these back
+    assert known <= same.identifiability.pi_range[0] <= fit.class_prior().loc["pi", "mean"]
     for wrong, said in ({"hour": 1.0}, "hours"), ({"hours": [1.0, 2.0]}, "600 rows"):
         with pytest.raises(lepu.errors.DataError, match=said):
             fit.propensity(X, visits=wrong)
