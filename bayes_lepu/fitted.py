@@ -549,7 +549,9 @@ class Fit:
             return shares_table(self, self.identifiability, groups, ci_prob, missed=True)
         if total:
             pi_range = (self._printed or self.identifiability).pi_range
-            return count_missed(self, X, ci_prob=ci_prob, both=self._unnamed, pi_range=pi_range)
+            return count_missed(
+                self, X, ci_prob=ci_prob, both=self._level >= UNNAMED_LEVEL, pi_range=pi_range
+            )
         draws = self.draws.thin(MAX_DRAWS)
         if X is not None:
             values, index = self.data.transform(X)
@@ -602,7 +604,8 @@ class Fit:
         """Which unlabelled rows to review, and how many positives are expected there.
 
         Rows are taken by P(y=1 | x, l=0), the most probable first. Where the data do not show which
-        factor is the class, the outcome is given also with t and s swapped. Rows count once,
+        factor is the class, the outcome is given also with t and s swapped; at level 4, where they
+        identify P(l=1 | x) alone, rows are taken by that. Rows count once,
         whatever their ``sample_weight``.
 
         Parameters
@@ -620,7 +623,7 @@ class Fit:
             self._require_memory("decide")
         rule = rule_of(budget, cost)
         known = self._alternatives
-        return decide(self, X, rule, ci_prob=ci_prob, both=self._unnamed, known=known)
+        return decide(self, X, rule, ci_prob=ci_prob, identified=self._level, known=known)
 
     def update(
         self,
@@ -686,9 +689,9 @@ class Fit:
         return None if self._judged else self.remembered
 
     @property
-    def _unnamed(self) -> bool:
-        """Whether the data leave open which factor is the class."""
-        return (self._printed or self.identifiability).level >= UNNAMED_LEVEL
+    def _level(self) -> int:
+        """What the data identify, as the verdict has it."""
+        return (self._printed or self.identifiability).level
 
     @property
     def _alternatives(self) -> Alternatives:

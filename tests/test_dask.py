@@ -167,7 +167,7 @@ BAD = {
     "labels in memory": (lambda t: (cut(t), t["marked"]), r"name of a column.*X\.assign\(l=l\)"),
     "no labels": (lambda t: (cut(t), None), "l is a NoneType"),
     "one class": (lambda t: (cut(t.assign(marked=0)), "marked"), "0 everywhere"),
-    "labels of two": (lambda t: (cut(t.assign(marked=2)), "marked"), "only 0"),
+    "labels of two": (lambda t: (cut(t.assign(marked=2)), "marked"), "the values 2; 0/1"),
     "no rows": (lambda t: (cut(t[:0], 1), "marked"), "empty"),
     "a bag": (lambda t: (bag.from_sequence([1, 2]), "l"), "X is a Bag"),
     "an array": (lambda t: (da.ones((10, 2)), "marked"), "X is a Array.*from_dask_array"),

@@ -6,7 +6,8 @@ r"""Which unlabelled rows to review, and what one will find there.
 
 with the class of every row drawn anew for every draw of the posterior (`missed`). Rows are taken
 by the posterior mean of P(y=1 | x, l=0), the best order for either rule: a budget, or costs
-(act where that mean exceeds fp / (fp + fn)).
+(act where that mean exceeds fp / (fp + fn)). Where the labels identify P(l=1 | x) alone (level 4),
+they are taken by that.
 """
 
 from collections.abc import Callable, Mapping
@@ -18,6 +19,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bayes_lepu.actions.missed import (
+    UNNAMED_LEVEL,
     Alternatives,
     around,
     count_missed,
@@ -27,6 +29,7 @@ from bayes_lepu.actions.missed import (
     open_rows,
     read,
     read_open,
+    review_score,
     stream,
     with_range,
 )
@@ -120,20 +123,24 @@ def decide(
     rule: Rule,
     *,
     ci_prob: float | None = None,
-    both: bool,
+    identified: int,
     known: Alternatives,
 ) -> Decision:
-    """Choose rows by a rule, and predict what they hold (see `Fit.decide`)."""
+    """Choose rows by a rule, and predict what they hold (see `Fit.decide`).
+
+    ``identified``: the level of the verdict.
+    """
     level, (words, how_many) = interval_level(ci_prob), rule
+    both = identified >= UNNAMED_LEVEL
     if X is None:
         index = fit.data.index
         among, readings = read_open(fit, both=both)
+        values = fit.data.X[among]
     else:
         values, index = fit.data.transform(X)
         among, readings = np.arange(values.shape[0]), read(fit, values, both=both)
-    probability = readings[0].mean
-    order = np.argsort(-probability, kind="stable")
-    count = how_many(probability[order])
+    order = np.argsort(-review_score(fit, readings[0], values, identified), kind="stable")
+    count = how_many(readings[0].mean[order])
     draws, outcome, rng, chosen = {}, {}, stream(fit), order[:count]
     rows = readings[0].summary(chosen, index[among[chosen]], level)
     rows = rows.rename(columns={"mean": "missed"})

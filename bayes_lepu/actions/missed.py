@@ -50,6 +50,7 @@ EXCHANGED = "swapped"
 # Quantiles of 1000 draws are good to about a percentage point of probability; more cost time only.
 MAX_DRAWS = 1000
 UNNAMED_LEVEL = 3  # from this level on the data do not name the factors
+ONLY_MARKS = 4  # at this level they identify P(l=1 | x) alone
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,6 +174,13 @@ def _exchanged(fit: "Fit") -> NDArray[np.bool_]:
     return distance(best.swap()) < distance(best)
 
 
+def review_score(fit: "Fit", reading: Reading, X: Any, level: int) -> Array:
+    """What puts rows first: P(y=1 | x, l=0), or P(l=1 | x) where that alone is identified."""
+    if level < ONLY_MARKS or fit.parameters.several:
+        return reading.mean
+    return mean_by_row(reading.draws, Parameters.h, X)
+
+
 def weighted_sums(
     probability: RowFunction, draws: Parameters, rows: NDArray[Any], weight: Array
 ) -> tuple[Array, Array]:
@@ -233,9 +241,9 @@ def alternatives_of(fit: "Fit", verdict: Identifiability) -> Alternatives:
     unmarked = rows[data.l[rows] == 0]
     still = data.kind[unmarked] == RowKind.UNLABELLED
     every, (reading, *_) = read_open(fit, both=verdict.level >= UNNAMED_LEVEL)
-    probability = np.zeros(data.n)
-    probability[every] = reading.mean
-    order = np.argsort(-probability[unmarked[still]], kind="stable")
+    score = np.zeros(data.n)
+    score[every] = review_score(fit, reading, data.X[every], verdict.level)
+    order = np.argsort(-score[unmarked[still]], kind="stable")
     missed = found.missed[:, still][:, order]
     if verdict.pi_range is not None:  # every model's order, with the total at either end
         share = np.array(missed_between(data, *verdict.pi_range)) / float(still_open)

@@ -14,6 +14,7 @@ from bayes_lepu.actions.decisions import Decision, decide
 from bayes_lepu.actions.missed import (
     AS_NAMED,
     EXCHANGED,
+    ONLY_MARKS,
     UNNAMED_LEVEL,
     alternatives_of,
     count_missed,
@@ -49,6 +50,9 @@ NOTHING_MISSED: dict[str, Any] = {
 BOTH_ORIENTATIONS = (
     "These labels do not show which factor is the class. What this fit takes for the class may be "
     "what draws the annotator's attention, and the reverse."
+)
+NOT_THE_CLASS = (
+    "these labels show how likely a row is to be labelled, not how likely it is to be positive."
 )
 
 
@@ -111,12 +115,12 @@ def answer(fit: "Fit", verdict: Identifiability, audits: pd.DataFrame | None = N
         return min(len(ranked), int(np.clip(round(float(ranked.sum())), FEWEST, MOST)))
 
     known = alternatives_of(fit, verdict)
-    decision = decide(fit, None, ("a first look", how_many), both=both, known=known)
+    decision = decide(fit, None, ("a first look", how_many), identified=verdict.level, known=known)
     total = count_missed(fit, ci_prob=decision.ci_prob, both=both)
     if fit.spec.certain:
         return Answer(**NOTHING_MISSED, decision=decision, total=total)
     help_, call, flags = _help(fit, verdict) if decision.candidates else ("", "", "")
-    look, trust = _look(decision), _trust(fit, verdict)
+    look, trust = _look(decision, verdict.level), _trust(fit, verdict)
     if not fit.data.in_memory:  # counts are of all rows, the rest is by a sample
         look = "Rate the unlabelled rows in parts by fit.missed(X); review the most probable first."
         trust = f"Judged by {say_count(fit.data.n)} rows at random: {trust[0].lower()}{trust[1:]}"
@@ -185,16 +189,21 @@ def _missed(
     return f"{text} {known} positives are {how}; the class of {rows} rows is open{counted}."
 
 
-def _look(decision: Decision) -> str:
+def _look(decision: Decision, level: int) -> str:
     if decision.candidates == 0:
         return "No row is left to review."
     own = decision.outcome.loc[(AS_NAMED, "positives")]
-    text = f"Review the {len(decision.rows)} most probable rows first: "
-    exact = _roughly(with_interval(own))
+    count = len(decision.rows)
+    text = f"Review the {count} most probable rows first: "
+    if level >= UNNAMED_LEVEL:  # then the order is as doubtful as the factors
+        text = f"Of the {count} rows that this fit puts first, "
+    if level == ONLY_MARKS:
+        text = f"Of the {count} rows that are most like the marked ones, "
+    exact, of_them = _roughly(with_interval(own)), " of them" if level < UNNAMED_LEVEL else ""
     if "low" not in own:
-        text += f"{exact} of them are positive, if this model is exact"
+        text += f"{exact}{of_them} are positive, if this model is exact"
     else:
-        text += f"{say_range(own)} of them are positive; {exact} if this model is exact"
+        text += f"{say_range(own)}{of_them} are positive; {exact} if this model is exact"
     if EXCHANGED in decision.draws:
         other = decision.outcome.loc[(EXCHANGED, "positives")]
         text += f"; with class and annotator swapped, {with_interval(other)}"
@@ -203,7 +212,9 @@ def _look(decision: Decision) -> str:
 
 def _trust(fit: "Fit", verdict: Identifiability) -> str:
     if failed := _unsettled(verdict):
-        return f"Do not use it yet, the computation has not converged. {failed[0].text}"
+        text = f"Do not use it yet, the computation has not converged. {failed[0].text}"
+        doubts = {3: f" {BOTH_ORIENTATIONS}", 4: f" Also, {NOT_THE_CLASS}"}
+        return text + doubts.get(verdict.level, "")
     if _curved(verdict):
         return (
             "Do not rely on it: the class is curved. A class learned from the columns predicts "
@@ -222,10 +233,7 @@ def _trust(fit: "Fit", verdict: Identifiability) -> str:
             "random can test the second condition."
         )
     if verdict.level == 4:
-        return (
-            "Do not rely on it: these labels show how likely a row is to be labelled, not how "
-            "likely it is to be positive."
-        )
+        return f"Do not rely on it: {NOT_THE_CLASS}"
     text = BOTH_ORIENTATIONS
     if verdict.level == 2:
         text = "The order of the rows is reliable, the total is not."

@@ -38,7 +38,7 @@ from bayes_lepu.verdict.class_prior import (
     weak_density,
     weigh_audit,
 )
-from bayes_lepu.verdict.forms import FormRange, form_range
+from bayes_lepu.verdict.forms import FormRange, form_range, given_range
 from bayes_lepu.verdict.records import Offer
 from bayes_lepu.verdict.rivals import (
     Bend,
@@ -331,16 +331,20 @@ class Evidence:
         """The class prior over other models that predict the labels as well, or better."""
         if self.data.is_sparse or not (self.several or self.small):
             return None
-        found = form_range(self)
         choice, bend = self.fit.choice, self.bend
+        more = [] if choice is None else [other.pi for other in choice.as_good]
+        more += [bend.pi] if bend is not None and bend.curved else []
+        found = form_range(self, more)
         if found is None:
             return None
-        pi = [] if choice is None else [other.pi for other in choice.as_good]
-        pi += [bend.pi] if bend is not None and bend.curved else []
+        low, high = found.low, found.high
         if refuted(self):  # then the model that is not is to go by too
             best = self.rivals[1]
-            pi += [best.pi - 2 * best.pi_sd, best.pi + 2 * best.pi_sd]
-        low, high = min([found.low, *pi]), max([found.high, *pi])
+            low = min(low, best.pi - 2 * best.pi_sd)
+            high = max(high, best.pi + 2 * best.pi_sd)
+        given = given_range(self.data)
+        inside = max(low, given[0]), min(high, given[1])
+        low, high = inside if inside[0] < inside[1] else (low, high)  # else the labels contradict
         return replace(found, low=max(low, 0.0), high=min(high, 1.0))
 
     @cached_property

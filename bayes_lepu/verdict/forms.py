@@ -475,7 +475,7 @@ def most_alike(refit: Refit) -> tuple[int, int]:
 
 # The range over all of them -------------------------------------------------------------------
 
-WIDE = 1.96  # sd of π to either side of every form of marking
+WIDE = 1.96  # standard errors to either side
 
 
 @dataclass(frozen=True, eq=False)
@@ -529,8 +529,11 @@ def compared(refits: Sequence[Refit], *more: dict[str, Any]) -> pd.DataFrame:
     return table
 
 
-def form_range(evidence: "Evidence") -> FormRange | None:
-    """Refit every form and keep those that predict the labels as well."""
+def form_range(evidence: "Evidence", more: Sequence[float]) -> FormRange | None:
+    """Refit every form and keep those that predict the labels as well.
+
+    ``more``: π by other models that do, such as those that ``model="auto"`` compared.
+    """
     fit, several, ends = evidence.fit, evidence.several, evidence.likelihood_range
     propensity, data, moved, gap = evidence.propensity, evidence.data, False, np.inf
     known = propensity.fixed is not None or fit.spec.false_marks  # false marks are one of the forms
@@ -546,25 +549,43 @@ def form_range(evidence: "Evidence") -> FormRange | None:
     if several:
         # The refits have a weak ridge instead of the fit's priors: the fit's own answer counts too.
         low, high = interval(fit.pi_draws)
-        low = min(low, float((kept["pi"] - WIDE * kept["sd"]).min()))
-        high = max(high, float((kept["pi"] + WIDE * kept["sd"]).max()))
+        low = min(low, *more, float((kept["pi"] - WIDE * kept["sd"]).min()))
+        high = max(high, *more, float((kept["pi"] + WIDE * kept["sd"]).max()))
     else:
         # The fitted form with and without false marks.
         like_own = [r for r in refits if r.form.name.split(",")[0] == refits[0].form.name]
         gap = max(r.loglik for r in like_own) - _other_naming(evidence, problem)
         assert ends is not None
         pi, of_forms = share_positive(evidence.peaks[0].point, evidence.weak.data), kept["pi"]
-        least = min(float(np.average(data.l, weights=data.weight)), float(of_forms.min()))
-        low = max(float(of_forms.min()) - max(pi - ends[0], 0.0), least)
-        high = float(of_forms.max()) + max(ends[1] - pi, 0.0)
+        lowest, highest = min([*of_forms, *more]), max([*of_forms, *more])
+        least = min(float(np.average(data.l, weights=data.weight)), lowest)
+        low = max(lowest - max(pi - ends[0], 0.0), least)
+        high = highest + max(ends[1] - pi, 0.0)
         moved = not low - ROUNDING <= evidence.pi <= high + ROUNDING
-        if not fit.is_point:
+        if fit.is_point:
+            reach = WIDE * evidence.local.sd()
+            low, high = min(low, evidence.pi - reach), max(high, evidence.pi + reach)
+        else:
             shifts, own = of_forms - of_forms.iloc[0], interval(evidence.pi_given_naming)
             low = min(low, own[0] + float(shifts.min()))
             high = max(high, own[1] + float(shifts.max()))
     missed, rows = np.stack(kept["missed"].tolist()), len(problem.rows.X)
     shown = table.drop(columns="missed")
     return FormRange(shown, max(low, 0.0), min(high, 1.0), rows, missed, moved, gap)
+
+
+def given_range(data: PUData) -> tuple[float, float]:
+    """π by the figures from outside, two standard errors to each side: c is the marked share of π.
+
+    Several annotators, and false marks, leave no such link between c and π.
+    """
+    (pi, error), (c, its_error) = data.outside
+    ends = [(pi - WIDE * error, pi + WIDE * error)]
+    if data.n_annotators == 1:
+        marked = float(np.average(data.l, weights=data.weight))
+        ends.append((marked / (c + WIDE * its_error), marked / max(c - WIDE * its_error, marked)))
+    low, high = np.array(ends).T
+    return float(np.nanmax([0.0, *low])), float(np.nanmin([1.0, *high]))
 
 
 def middle_of(evidence: "Evidence") -> Parameters:

@@ -71,7 +71,7 @@ def diagnose(fit: "Fit") -> Identifiability:
         carriers(evidence, checks, level, by_audits=by_audits),
         tuple(checks),
         separation.exchanged_pi(evidence) if level == 3 else None,
-        pi_range(evidence, checks, audits),
+        pi_range(evidence, checks, audits, level),
         evidence.offer,
         evidence,
     )
@@ -122,8 +122,13 @@ def give_total(evidence: Evidence, audits: Ends) -> bool:
     return audits[1] - audits[0] <= 0.2 and many <= forms.SPREAD * few
 
 
-def pi_range(evidence: Evidence, checks: Iterable[Check], audits: Ends | None) -> Ends | None:
-    """π over all models that predict the labels as well, as far as random audits allow them."""
+def pi_range(
+    evidence: Evidence, checks: Iterable[Check], audits: Ends | None, level: int
+) -> Ends | None:
+    """π over all models that predict the labels as well, as far as random audits allow them.
+
+    Where nothing but h is identified, every positive may have been marked.
+    """
     if evidence.forms is None:
         return None
     low, high = evidence.forms.low, evidence.forms.high
@@ -137,6 +142,8 @@ def pi_range(evidence: Evidence, checks: Iterable[Check], audits: Ends | None) -
     own, weights = float(np.mean(evidence.pi_draws)), evidence.fit.data.kind_weights
     sure = RowKind.MISSED if evidence.fit.spec.false_marks else [RowKind.LABELLED, RowKind.MISSED]
     known = float(weights[sure].sum() / weights.sum())  # positive, whatever the model
+    if level == 4 and audits is None and evidence.data.is_closed:
+        low = known
     return max(min(low, own), min(known, own)), min(max(high, own), 1.0)
 
 

@@ -5,6 +5,8 @@ import pandas as pd
 import pytest
 
 import bayes_lepu as lepu
+from bayes_lepu.actions.decisions import decide, rule_of
+from bayes_lepu.actions.missed import Alternatives
 from bayes_lepu.errors import ModelError
 from bayes_lepu.model.density import row_terms
 from bayes_lepu.plots.pictures import ranking_curves
@@ -116,6 +118,18 @@ def test_a_point_estimate_has_no_interval():
     assert "lower" not in found.rows
     assert list(found.outcome.columns) == ["low", "high", "mean"]
     assert list(fit.missed(total=True).columns) == ["low", "high", "mean"]
+
+
+def test_where_marks_alone_are_identified_they_order_the_rows(known):
+    fit, frame, _, l = known
+    open_rows = np.flatnonzero(l == 0)
+    h = fit.label_probability(frame.iloc[open_rows])["mean"].to_numpy()
+    none = Alternatives(None)
+    chosen = decide(fit, None, rule_of(50, None), identified=4, known=none).positions
+    assert set(chosen) == set(open_rows[np.argsort(-h, kind="stable")[:50]])
+    assert set(chosen) != set(
+        decide(fit, None, rule_of(50, None), identified=2, known=none).positions
+    )
 
 
 def test_curves_agree_with_decisions(known):

@@ -42,6 +42,18 @@ def test_a_true_figure_passes_and_is_taken_up(fit):
     assert abs(new.pi_draws[0] - y.mean()) < 0.03
 
 
+@pytest.mark.parametrize("known", ["class_prior", "label_frequency"])
+def test_a_figure_from_outside_binds_the_range(fit, known):
+    _, y, l = simulated()
+    true = {"class_prior": y.mean(), "label_frequency": l.sum() / y.sum()}[known]
+    low, high = fit.update(**{known: (float(true), 0.01)}).identifiability.pi_range
+    error = 0.01 if known == "class_prior" else y.mean() / true * 0.01
+    assert low <= y.mean() <= high
+    assert high - low < 5 * error  # 3.9 standard errors, and what 1/c bends
+    wide = fit.identifiability.pi_range
+    assert high - low < wide[1] - wide[0]
+
+
 def test_a_figure_the_labels_contradict_is_a_warning_with_both_numbers(fit):
     _, y, _ = simulated()
     wrong = float(y.mean()) + 0.25
